@@ -1,0 +1,50 @@
+//! The calibrated instruments that an experiment measures with.
+
+use crate::session::Session;
+use instruments::clock::{Calibration, Clock, Quality, quality};
+use instruments::cpus::pin_current_thread;
+use instruments::grind::Grind;
+use instruments::warning::Warning;
+use std::io;
+use std::time::Duration;
+
+/// A clock, what is known of it, and a grind.
+pub struct Apparatus {
+    pub calibration: Calibration,
+    pub quality: Quality,
+    pub grind: Grind,
+    /// The CPU that they were calibrated on.
+    pub cpu: usize,
+}
+
+const CLOCK_SPAN: Duration = Duration::from_millis(200);
+
+impl Apparatus {
+    /// Calibrates on the first of the session's CPUs, for a little over a second. On a thread of its own, so that the
+    /// caller's affinity stays as it is.
+    ///
+    /// # Errors
+    /// The CPU may not be used after all.
+    pub fn calibrate(session: &Session) -> io::Result<Self> {
+        let cpu = session.cpus.first().ok_or_else(|| io::Error::other("no CPU to measure on"))?;
+        let interruption = &session.interruption;
+        let work = move || {
+            pin_current_thread(cpu)?;
+            let calibration = Clock::calibrate(CLOCK_SPAN);
+            let quality = quality(calibration.clock);
+            let grind = Grind::calibrate(calibration.clock, || interruption.asked());
+            Ok(Self { calibration, quality, grind, cpu })
+        };
+        std::thread::scope(|scope| scope.spawn(work).join()).unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    }
+
+    pub fn clock(&self) -> Clock {
+        self.calibration.clock
+    }
+
+    /// What a reader must know of the clock.
+    pub fn warnings(&self) -> Vec<Warning> {
+        let fallback = self.calibration.fallback.clone();
+        fallback.map(|reason| Warning::ClockFallback { reason }).into_iter().collect()
+    }
+}

@@ -1,0 +1,98 @@
+//! The command line: which experiment, and what its outcome means to the shell.
+
+use crate::experiments::{clock, latency, survey};
+use crate::output;
+use crate::session::{Session, SharedFlags};
+use clap::{CommandFactory, Parser, Subcommand};
+use std::fmt;
+use std::process::ExitCode;
+
+/// What waiting costs: on this machine, with these locks, in your program
+///
+/// Without a command it runs the survey: the clock, then the latency of four locks with one and two threads, without
+/// and with a competitor, in about a minute, beside the figures of 1998.
+#[derive(Parser, Debug)]
+#[command(name = "contend", version, after_help = EXIT_STATUS)]
+struct Cli {
+    #[command(subcommand)]
+    experiment: Option<Experiment>,
+
+    #[command(flatten)]
+    shared: SharedFlags,
+}
+
+const EXIT_STATUS: &str = "Exit status: 0 measured; 1 the measurement failed; 2 the flags are wrong; \
+130 interrupted, what was measured so far was printed.";
+
+#[derive(Subcommand, Debug)]
+enum Experiment {
+    Survey(survey::Flags),
+    Clock(clock::Flags),
+    Latency(latency::Flags),
+}
+
+/// Flags that make no sense on this machine or together: exit status 2.
+#[derive(Debug)]
+pub struct Misuse(pub String);
+
+impl fmt::Display for Misuse {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Misuse {}
+
+const INTERRUPTED: u8 = 130;
+
+/// Runs the command and says how it went.
+pub fn run() -> ExitCode {
+    let cli = Cli::parse();
+    match perform(cli) {
+        Ok(Outcome::Done) => ExitCode::SUCCESS,
+        Ok(Outcome::Interrupted) => ExitCode::from(INTERRUPTED),
+        Err(error) => match error.downcast::<Misuse>() {
+            // clap's own form, so that all misuse reads alike; it exits with 2.
+            Ok(misuse) => Cli::command().error(clap::error::ErrorKind::ValueValidation, misuse).exit(),
+            Err(error) => {
+                eprintln!("error: {error:#}");
+                ExitCode::FAILURE
+            }
+        },
+    }
+}
+
+/// How an experiment that did not fail ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    Done,
+    Interrupted,
+}
+
+fn perform(cli: Cli) -> anyhow::Result<Outcome> {
+    let shared = &cli.shared;
+    let experiment = cli.experiment.unwrap_or(Experiment::Survey(survey::Flags {}));
+    if let Experiment::Latency(flags) = &experiment
+        && flags.asks_for_list()
+    {
+        output::print(&latency::lock_list())?;
+        return Ok(Outcome::Done);
+    }
+    let session = Session::open(shared)?;
+    let destination = output::Destination::open(shared)?;
+    match experiment {
+        Experiment::Survey(_) => destination.deliver(&survey::run(&session)?),
+        Experiment::Clock(flags) => destination.deliver(&clock::run(&flags, &session)?),
+        Experiment::Latency(flags) => destination.deliver(&latency::run(&flags, &session)?),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        Cli::command().debug_assert();
+    }
+}

@@ -1,0 +1,219 @@
+//! The measurement: counters compared, the grind checked, gaps watched, and the curve of slices.
+
+use super::flags::Plan;
+use super::record::{AgreementRow, CheckRow, ClockRow, GrindRow, LossesRow, PeriodicLossRow, Row, SliceRow};
+use crate::apparatus::Apparatus;
+use crate::session::Session;
+use instruments::clock::{Clock, Cost, agreement};
+use instruments::cpus::pin_current_thread;
+use instruments::gaps::{Watch, watch};
+use instruments::grind::Work;
+use instruments::period::{self, Gap};
+use instruments::statistics::Interleaving;
+use instruments::statistics::order::{median, sample_quantile_interval};
+use instruments::statistics::summary::CONFIDENCE;
+use std::io;
+use std::time::Instant;
+
+/// Measures on the first of the plan's CPUs, and tells `note` what it is at.
+///
+/// # Errors
+/// A CPU that may not be used after all.
+pub fn run_plan(
+    plan: &Plan,
+    session: &Session,
+    apparatus: &Apparatus,
+    note: impl Fn(&str) + Sync,
+) -> io::Result<Vec<Row>> {
+    let began = Instant::now();
+    note("comparing the counters of the CPUs");
+    let mut rows = Vec::new();
+    for &cpu in &plan.cpus[1..] {
+        rows.push(agreement_row(apparatus, cpu)?);
+    }
+    // Pinned on a thread of its own, so that the caller's affinity stays as it is.
+    let pinned = || -> io::Result<Vec<Row>> {
+        pin_current_thread(apparatus.cpu)?;
+        let mut rows = grind_rows(apparatus);
+        note("watching for periodic losses");
+        rows.extend(loss_rows(plan, session, apparatus));
+        rows.extend(curve(plan, session, apparatus, began, &note));
+        Ok(rows)
+    };
+    let measured = std::thread::scope(|scope| scope.spawn(pinned).join());
+    rows.extend(measured.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?);
+    // Last, so that the conversion is compared over as long a span as there was.
+    rows.insert(0, clock_row(apparatus));
+    Ok(rows)
+}
+
+fn clock_row(apparatus: &Apparatus) -> Row {
+    let Apparatus { calibration, quality, cpu, .. } = apparatus;
+    let clock = calibration.clock;
+    let error = calibration.error_since();
+    let at = |cost: &Cost, q| cost.differences.quantile(q).map_or(0.0, |ticks| clock.to_ns(ticks));
+    Row::Clock(ClockRow {
+        source: clock.source(),
+        fallback: calibration.fallback.clone(),
+        cpu: *cpu,
+        frequency_mhz: 1e3 / clock.ns_per_tick(),
+        resolution_ns: quality.resolution_ns,
+        read_cost_ns: quality.now.mean_of_1000_ns,
+        read_least_ns: quality.now.least_ns,
+        read_p50_ns: at(&quality.now, 0.5),
+        read_p99_ns: at(&quality.now, 0.99),
+        read_max_ns: at(&quality.now, 1.0),
+        ordered_read_cost_ns: quality.stamp.mean_of_1000_ns,
+        ordered_read_least_ns: quality.stamp.least_ns,
+        ordered_read_p50_ns: at(&quality.stamp, 0.5),
+        ordered_read_p99_ns: at(&quality.stamp, 0.99),
+        ordered_read_max_ns: at(&quality.stamp, 1.0),
+        reads_count: quality.now.differences.count(),
+        backward_steps: quality.backward_steps,
+        residual_ns: calibration.residual_ns,
+        uncertainty_ppm: calibration.uncertainty_ppm,
+        conversion_error_ppm: error.error_ppm,
+        conversion_span_s: error.span_s,
+    })
+}
+
+fn agreement_row(apparatus: &Apparatus, cpu: usize) -> io::Result<Row> {
+    let found = agreement(apparatus.clock(), apparatus.cpu, cpu)?;
+    Ok(Row::Agreement(AgreementRow {
+        cpu: found.cpu,
+        reference_cpu: found.reference_cpu,
+        offset_low_ns: found.low_ns,
+        offset_high_ns: found.high_ns,
+        exchanges: found.exchanges,
+        out_of_order: found.out_of_order,
+    }))
+}
+
+/// Lengths at which the grind is checked, in nanoseconds; 6.1 µs is the critical section of 1998.
+const CHECKED_NS: [f64; 5] = [100.0, 1_000.0, 6_100.0, 100_000.0, 800_000.0];
+
+fn grind_rows(apparatus: &Apparatus) -> Vec<Row> {
+    let grind = &apparatus.grind;
+    let last = grind.search[grind.search.len() - 1];
+    let calibrated = Row::Grind(GrindRow {
+        load_ns: grind.ns_per_load,
+        load_cycles: grind.cycles_per_load(),
+        core_mhz: grind.mhz(),
+        overhead_ns: grind.overhead_ns,
+        calibrated_loads: last.loads,
+        calibrated_us: last.best_ns / 1e3,
+        candidates: grind.search.len(),
+    });
+    let checks = CHECKED_NS.map(|ns| {
+        let check = grind.check(apparatus.clock(), ns);
+        Row::GrindCheck(CheckRow {
+            asked_us: check.asked_ns / 1e3,
+            best_us: check.best_ns / 1e3,
+            median_us: check.median_ns / 1e3,
+            holds: check.holds(),
+        })
+    });
+    std::iter::once(calibrated).chain(checks).collect()
+}
+
+fn loss_rows(plan: &Plan, session: &Session, apparatus: &Apparatus) -> Vec<Row> {
+    let clock = apparatus.clock();
+    let watched = watch(clock, plan.watch);
+    let kernel_hz = session.environment.kernel.hz;
+    let longest = watched.gaps.iter().map(|gap| gap.length).max().unwrap_or(0);
+    let losses = Row::Losses(LossesRow {
+        cpu: apparatus.cpu,
+        watched_s: clock.to_ns(watched.span) / 1e9,
+        threshold_ns: clock.to_ns(watched.threshold),
+        gaps: watched.gaps.len(),
+        lost_share: watched.lost_share(),
+        longest_us: clock.to_ns(longest) / 1e3,
+        kernel_hz,
+    });
+    std::iter::once(losses).chain(periodic_rows(clock, &watched, kernel_hz)).collect()
+}
+
+fn periodic_rows(clock: Clock, watched: &Watch, kernel_hz: Option<u32>) -> Vec<Row> {
+    let gaps: Vec<Gap> = watched
+        .gaps
+        .iter()
+        .map(|gap| Gap { start_ns: clock.to_ns(gap.start - watched.start), duration_ns: clock.to_ns(gap.length) })
+        .collect();
+    let row = |found: period::Period| {
+        let frequency_hz = 1e9 / found.period_ns;
+        Row::PeriodicLoss(PeriodicLossRow {
+            period_us: found.period_ns / 1e3,
+            frequency_hz,
+            gaps: found.gaps,
+            median_gap_us: found.median_gap_ns / 1e3,
+            presence_share: found.presence,
+            is_kernel_tick: kernel_hz.is_some_and(|hz| (frequency_hz / f64::from(hz) - 1.0).abs() < 0.01),
+        })
+    };
+    period::find(&gaps, clock.to_ns(watched.span)).into_iter().map(row).collect()
+}
+
+const BEST_OF: usize = 100;
+/// Short slices are run for at least this long at a visit.
+const VISIT_NS: f64 = 3e6;
+
+/// A point of the curve and what its runs took.
+struct Point {
+    slice_ns: f64,
+    work: Work,
+    took_ns: Vec<f64>,
+}
+
+/// Visits all slices in random order, round after round, while the budget lasts.
+fn curve(plan: &Plan, session: &Session, apparatus: &Apparatus, began: Instant, note: impl Fn(&str)) -> Vec<Row> {
+    let grind = &apparatus.grind;
+    let new_point = |&slice_ns: &f64| Point { slice_ns, work: grind.work(slice_ns), took_ns: Vec::new() };
+    let mut points: Vec<Point> = plan.slices_ns.iter().map(new_point).collect();
+    let mut turns = Interleaving::new(points.len(), session.seed);
+    while let Some(turn) = turns.next() {
+        let mut visited = false;
+        for place in turn {
+            let point = &mut points[place];
+            let left_ns = plan.budget.saturating_sub(began.elapsed()).as_nanos() as f64;
+            let must = point.took_ns.is_empty() && point.slice_ns < VISIT_NS;
+            if session.interruption.asked() || (left_ns < point.slice_ns && !must) {
+                continue;
+            }
+            note(&format!("grinding slices of {}", crate::terminal::nanoseconds(point.slice_ns)));
+            visit(apparatus, point);
+            visited = true;
+            if point.took_ns.len() >= BEST_OF {
+                turns.close(place);
+            }
+        }
+        if !visited {
+            break;
+        }
+    }
+    let cycles = grind.cycles_per_load().unwrap_or(1.0);
+    points.iter().filter(|point| !point.took_ns.is_empty()).map(|point| slice_row(point, cycles)).collect()
+}
+
+fn visit(apparatus: &Apparatus, point: &mut Point) {
+    let clock = apparatus.clock();
+    let clock_cost_ns = apparatus.quality.stamp.mean_of_1000_ns;
+    let runs = (VISIT_NS / point.slice_ns).ceil().clamp(1.0, (BEST_OF - point.took_ns.len()) as f64);
+    for _ in 0..runs as usize {
+        let start = clock.stamp();
+        point.work.run();
+        point.took_ns.push(clock.to_ns(clock.stamp() - start) - clock_cost_ns);
+    }
+}
+
+fn slice_row(point: &Point, cycles_per_load: f64) -> Row {
+    let cycles = point.work.loads() as f64 * cycles_per_load;
+    let mut mhz: Vec<f64> = point.took_ns.iter().map(|ns| cycles / ns * 1e3).collect();
+    mhz.sort_by(f64::total_cmp);
+    Row::Slice(SliceRow {
+        slice_us: point.slice_ns / 1e3,
+        runs: mhz.len(),
+        best_mhz: mhz[mhz.len() - 1],
+        median_mhz: median(&mhz).expect("a point has runs"),
+        median_ci_mhz: sample_quantile_interval(&mhz, 0.5, CONFIDENCE),
+    })
+}

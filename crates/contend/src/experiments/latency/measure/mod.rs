@@ -1,0 +1,232 @@
+//! The measurement: slices of all cells in turn, until their intervals are narrow or the time is spent.
+
+mod cell;
+mod rounds;
+mod series;
+
+pub use cell::Cell;
+pub use series::Raised;
+
+use super::flags::Plan;
+use super::record::{Conditions, Operation, Row};
+use crate::apparatus::Apparatus;
+use crate::locks::NoLock;
+use crate::session::Session;
+use cell::{Bench, Slice};
+use instruments::cpus::pin_current_thread;
+use instruments::grind::Work;
+use instruments::statistics::stopping::{EndedBy, Progress, StoppingRule, Verdict};
+use instruments::statistics::{Interleaving, Interval, Summary};
+use instruments::warning::Warning;
+use rounds::Trace;
+use series::{Baseline, Series};
+use std::time::{Duration, Instant};
+
+/// What the experiment brought.
+pub struct Measured {
+    pub rows: Vec<Row>,
+    pub warnings: Vec<Warning>,
+}
+
+/// All traces together stay below this.
+const TRACE_BYTES: usize = 512 << 20;
+/// Slices a cell is divided into: enough to meet the machine's moods, few enough to see preemptions whole.
+const SLICES_A_CELL: u32 = 12;
+const SHORTEST_WINDOW: Duration = Duration::from_millis(5);
+const LONGEST_WINDOW: Duration = Duration::from_millis(150);
+/// No cell has converged before this many slices.
+const LEAST_SLICES: u64 = 5;
+
+/// Measures every cell of the plan, and tells `note` what it is at.
+///
+/// # Errors
+/// A lock or a thread that the system refuses.
+pub fn run_plan(
+    plan: &Plan,
+    session: &Session,
+    apparatus: &Apparatus,
+    note: impl Fn(&str),
+) -> anyhow::Result<Measured> {
+    let mut laboratory = Laboratory::furnish(plan, apparatus)?;
+    let ended = laboratory.run(plan, session, note)?;
+    let rows = laboratory.rows(plan, apparatus, &ended);
+    let warnings = laboratory.warnings(plan, &rows, &ended);
+    Ok(Measured { rows, warnings })
+}
+
+/// The cells, the memory for their traces, and what they are run with.
+struct Laboratory {
+    cells: Vec<Cell>,
+    traces: Vec<Trace>,
+    bench: Bench,
+    slice: Slice,
+    recording_ns: f64,
+    not_locked: Option<String>,
+}
+
+impl Laboratory {
+    fn furnish(plan: &Plan, apparatus: &Apparatus) -> anyhow::Result<Self> {
+        let clock = apparatus.clock();
+        let hold = apparatus.grind.work(plan.hold_ns);
+        let hold_ticks = plan.hold_ns / clock.ns_per_tick();
+        let resolution_ticks = apparatus.quality.resolution_ticks;
+        let cells: anyhow::Result<Vec<Cell>> =
+            plan.cells.iter().map(|cell| Cell::new(cell, plan, resolution_ticks, hold_ticks as u64)).collect();
+        let slice = slice_for(plan);
+        let recording_ns = recording_cost(apparatus)?;
+        let (traces, not_locked) = traces(plan, slice, recording_ns);
+        // About 1.5 ms of rounds without a lock.
+        let baseline_rounds = (1.5e6 / (plan.hold_ns + recording_ns)).clamp(50.0, 2_000.0) as usize;
+        let bench = Bench { clock, hold, hold_ticks, baseline_rounds };
+        Ok(Self { cells: cells?, traces, bench, slice, recording_ns, not_locked })
+    }
+
+    /// Rounds of slices, each round every open cell once; says for each cell why it ended.
+    fn run(&mut self, plan: &Plan, session: &Session, note: impl Fn(&str)) -> anyhow::Result<Vec<EndedBy>> {
+        let began = Instant::now();
+        let mut ended = vec![EndedBy::Budget; self.cells.len()];
+        let mut turns = Interleaving::new(self.cells.len(), session.seed);
+        let mut last_round = Duration::ZERO;
+        while let Some(turn) = turns.next() {
+            let round_began = Instant::now();
+            if turns.order().len() > 1 && began.elapsed() + last_round > plan.budget {
+                break;
+            }
+            for &place in &turn {
+                if session.interruption.asked() {
+                    turns.open().iter().for_each(|&cell| ended[cell] = EndedBy::Interrupted);
+                    return Ok(ended);
+                }
+                let cell = &mut self.cells[place];
+                note(&cell.plan.to_string());
+                cell.run(&self.bench, self.slice, &mut self.traces)?;
+                if self.has_converged(place, plan.precision) {
+                    ended[place] = EndedBy::Converged;
+                    turns.close(place);
+                }
+            }
+            last_round = round_began.elapsed();
+        }
+        Ok(ended)
+    }
+
+    /// Whether the median and the 99.9 % quantile of every thread's locks and unlocks are known well enough; no
+    /// interval can become narrower than the clock's step.
+    fn has_converged(&self, place: usize, precision: f64) -> bool {
+        let cell = &self.cells[place];
+        let rule = StoppingRule { target_relative_width: precision, at_least: LEAST_SLICES, at_most: u64::MAX };
+        let narrow = |latencies: &Raised, estimate: f64, interval: Option<Interval>| {
+            let fine = interval.is_some_and(|interval| interval.width() <= latencies.resolution as f64);
+            let raised_by = latencies.raised_by as f64;
+            let estimate = estimate - raised_by;
+            let interval = interval.map(|known| Interval::new(known.low - raised_by, known.high - raised_by));
+            let progress = Progress { repeats: cell.slices, estimate, interval, budget_spent: false };
+            fine || rule.verdict(&progress) == Verdict::Converged
+        };
+        cell.slices >= LEAST_SLICES
+            && cell.series.iter().flat_map(|series| [&series.lock, &series.unlock]).all(|latencies| {
+                Summary::of(&latencies.tally).is_some_and(|summary| {
+                    narrow(latencies, summary.p50, summary.p50_ci) && narrow(latencies, summary.p999, summary.p999_ci)
+                })
+            })
+    }
+
+    fn rows(&self, plan: &Plan, apparatus: &Apparatus, ended: &[EndedBy]) -> Vec<Row> {
+        let mut rows = Vec::new();
+        for (cell, &ended_by) in self.cells.iter().zip(ended) {
+            let conditions = Conditions::of(plan, cell, ended_by, apparatus, self.recording_ns);
+            for (thread, series) in cell.series.iter().enumerate() {
+                for (operation, latencies) in operations(series) {
+                    rows.extend(Row::of(&cell.plan, thread, cell.cpu_of(thread), operation, latencies, &conditions));
+                }
+            }
+        }
+        rows
+    }
+
+    /// One warning for all cells whose time was up first: it names the widest.
+    fn not_converged(&self, plan: &Plan, rows: &[Row], ended: &[EndedBy]) -> Option<Warning> {
+        let open = self.cells.iter().zip(ended).filter(|(_, ended_by)| **ended_by == EndedBy::Budget);
+        let widths: Vec<_> = open.map(|(cell, _)| (worst_width(rows, &cell.plan), &cell.plan)).collect();
+        let (relative_width, widest) = widths.iter().max_by(|a, b| a.0.total_cmp(&b.0))?;
+        let what = match widths.len() {
+            1 => widest.to_string(),
+            many => format!("{widest} (the widest of {many} such cells)"),
+        };
+        Some(Warning::NotConverged { what, relative_width: *relative_width, target: plan.precision })
+    }
+
+    fn warnings(&self, plan: &Plan, rows: &[Row], ended: &[EndedBy]) -> Vec<Warning> {
+        let mut warnings = Vec::new();
+        if let Some(reason) = &self.not_locked {
+            warnings.push(Warning::MemoryNotLocked { reason: reason.clone() });
+        }
+        for cell in self.cells.iter().filter(|cell| cell.cut_short) {
+            warnings.push(Warning::BufferFull { what: cell.plan.to_string() });
+        }
+        warnings.extend(self.not_converged(plan, rows, ended));
+        let below = rows.iter().filter(|row| row.operation != Operation::RoundTrip && row.p50_ns < row.resolution_ns);
+        if let Some(row) = below.min_by(|a, b| a.p50_ns.total_cmp(&b.p50_ns)) {
+            let what = format!("the median of {} of {}", row.operation.noun(), row.lock);
+            warnings.push(Warning::BelowResolution { what, resolution_ns: row.resolution_ns });
+        }
+        warnings
+    }
+}
+
+fn operations(series: &Series) -> [(Operation, &Raised); 3] {
+    [(Operation::Lock, &series.lock), (Operation::Unlock, &series.unlock), (Operation::RoundTrip, &series.round_trip)]
+}
+
+/// The widest interval, as a share of its estimate, among a cell's medians and 99.9 % quantiles.
+fn worst_width(rows: &[Row], plan: &super::flags::CellPlan) -> f64 {
+    let of_cell = rows.iter().filter(|row| {
+        (&row.lock, row.threads, row.competitors) == (&plan.lock, plan.threads, plan.competitors)
+            && row.operation != Operation::RoundTrip
+    });
+    let widths = of_cell.flat_map(|row| {
+        let width = |estimate: f64, interval: Option<Interval>| match interval {
+            Some(known) if known.width() <= row.resolution_ns => 0.0,
+            Some(known) => known.relative_width(estimate.max(row.resolution_ns)),
+            None => 1.0,
+        };
+        [width(row.p50_ns, row.p50_ci_ns), width(row.p999_ns, row.p999_ci_ns)]
+    });
+    widths.fold(0.0, f64::max)
+}
+
+fn slice_for(plan: &Plan) -> Slice {
+    let share = plan.budget / (plan.cells.len() as u32 * SLICES_A_CELL);
+    let window = share.clamp(SHORTEST_WINDOW, LONGEST_WINDOW);
+    // As long as a time slice of the scheduler, or a waiter's last wait would be cut.
+    Slice { ramp_up: window / 20, window, ramp_down: (window / 8).min(Duration::from_millis(12)) }
+}
+
+/// A trace for each thread of the largest cell, with room for the fastest lock there could be.
+fn traces(plan: &Plan, slice: Slice, recording_ns: f64) -> (Vec<Trace>, Option<String>) {
+    let threads = plan.cells.iter().map(|cell| cell.threads).max().unwrap_or(1);
+    let span = (slice.ramp_up + slice.window + slice.ramp_down).as_nanos() as f64;
+    let rounds = (span / (plan.hold_ns + recording_ns / 2.0)) as usize + 4_096;
+    let capacity = rounds.min(TRACE_BYTES / threads / size_of::<rounds::Round>());
+    let made: Vec<_> = (0..threads).map(|_| Trace::with_capacity(capacity)).collect();
+    let mut not_locked = None;
+    let traces = made.into_iter().map(|(trace, refused)| {
+        not_locked = refused.or(not_locked.take());
+        trace
+    });
+    (traces.collect(), not_locked)
+}
+
+/// What recording a round costs, in nanoseconds: a round with neither a lock nor a hold time.
+fn recording_cost(apparatus: &Apparatus) -> std::io::Result<f64> {
+    const ROUNDS: usize = 20_000;
+    let (clock, cpu) = (apparatus.clock(), apparatus.cpu);
+    let measure = move || {
+        pin_current_thread(cpu)?;
+        let (mut trace, _) = Trace::with_capacity(ROUNDS);
+        rounds::run(&NoLock, clock, Work::of_loads(0), &mut trace, |_| true);
+        let baseline = Baseline::of(&trace).expect("the trace has rounds");
+        Ok((baseline.lock + baseline.unlock) * clock.ns_per_tick())
+    };
+    std::thread::spawn(measure).join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+}

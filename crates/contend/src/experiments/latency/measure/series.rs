@@ -1,0 +1,138 @@
+//! What one thread's rounds add up to, slice by slice.
+//!
+//! Latencies are kept in ticks, less the baseline of their own slice: what the same loop takes with no lock in it. The
+//! core's frequency drifts by a per cent or so over seconds, which for a hold of 6 µs is more than most locks take; over
+//! one slice it is steady. A latency below the clock's resolution can come out a little below zero, so every tally is
+//! raised by a constant, which its reader takes off again.
+
+use super::rounds::{Lap, Trace};
+use instruments::tally::Tally;
+use std::ops::Range;
+
+/// The two differences of a round without a lock, in ticks.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Baseline {
+    /// From the beginning of a round to the lock taken: one timestamp, and storing the round before.
+    pub lock: f64,
+    /// From the lock taken to its release: the hold time and one timestamp.
+    pub unlock: f64,
+    /// How far the second one scatters by itself (from the 5 % to the 95 % quantile). An unlock is what is left when it
+    /// is subtracted, so no unlock is known better than that.
+    pub scatter: u64,
+}
+
+impl Baseline {
+    /// Of rounds that took no lock.
+    ///
+    /// Means, because it sees below the steps of the clock; of all but the slowest tenth, because an interruption is
+    /// no part of what the recording costs. `None` without rounds.
+    pub fn of(empty: &Trace) -> Option<Self> {
+        let locks = sorted(empty.laps().map(|lap| lap.locked - lap.began));
+        let unlocks = sorted(empty.laps().map(|lap| lap.ended - lap.locked));
+        let scatter = unlocks.get(unlocks.len() * 95 / 100)? - unlocks.get(unlocks.len() * 5 / 100)?;
+        Some(Self { lock: trimmed_mean(&locks)?, unlock: trimmed_mean(&unlocks)?, scatter })
+    }
+}
+
+fn sorted(ticks: impl Iterator<Item = u64>) -> Vec<u64> {
+    let mut sorted: Vec<u64> = ticks.collect();
+    sorted.sort_unstable();
+    sorted
+}
+
+fn trimmed_mean(sorted: &[u64]) -> Option<f64> {
+    let kept = sorted.len() - sorted.len() / 10;
+    (kept > 0).then(|| sorted[..kept].iter().sum::<u64>() as f64 / kept as f64)
+}
+
+/// Latencies of one operation, each raised by `raised_by`.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Raised {
+    pub tally: Tally,
+    /// What every value is too high by, in ticks.
+    pub raised_by: u64,
+    /// Differences smaller than this mean nothing, in ticks.
+    pub resolution: u64,
+}
+
+impl Raised {
+    fn add(&mut self, scratch: &mut Vec<u32>, ticks: impl Iterator<Item = u64>, baseline: f64) {
+        let shift = self.raised_by as f64 - baseline;
+        scratch.clear();
+        let mut long = Tally::new();
+        for tick in ticks {
+            let value = (tick as f64 + shift).round().max(0.0);
+            if value <= f64::from(u32::MAX) {
+                scratch.push(value as u32);
+            } else {
+                long.merge(&std::iter::once(value as u64).collect());
+            }
+        }
+        self.tally.add_values(scratch);
+        self.tally.merge(&long);
+    }
+}
+
+/// One thread's latencies over all slices of a cell.
+#[derive(Clone, Debug)]
+pub struct Series {
+    pub lock: Raised,
+    pub unlock: Raised,
+    pub round_trip: Raised,
+    scratch: Vec<u32>,
+    scatters: Vec<u64>,
+}
+
+impl Series {
+    /// Empty. `resolution` and `hold` in ticks decide how far below zero a latency may come out.
+    pub fn new(resolution: u64, hold: u64) -> Self {
+        let raised_by = |raised_by| Raised { tally: Tally::new(), raised_by, resolution };
+        let (short, long) = (2 * resolution, 2 * resolution + hold / 100);
+        Self {
+            lock: raised_by(short),
+            unlock: raised_by(long),
+            round_trip: raised_by(short),
+            scratch: Vec::new(),
+            scatters: Vec::new(),
+        }
+    }
+
+    /// The median scatter of the slices so far: one slice may have met a burst of noise.
+    fn scatter(&mut self, baseline: Baseline) -> u64 {
+        self.scatters.push(baseline.scatter);
+        let middle = self.scatters.len() / 2;
+        *self.scatters.select_nth_unstable(middle).1
+    }
+
+    /// Adds the rounds that began within `window`.
+    ///
+    /// The round trip keeps the hold time, of which `hold` ticks are known to belong to it.
+    pub fn add(&mut self, trace: &Trace, window: Range<u64>, baseline: Baseline, hold: f64) {
+        let laps = || trace.laps().filter(|lap: &Lap| window.contains(&lap.began));
+        self.lock.add(&mut self.scratch, laps().map(|lap| lap.locked - lap.began), baseline.lock);
+        self.unlock.add(&mut self.scratch, laps().map(|lap| lap.ended - lap.locked), baseline.unlock);
+        self.unlock.resolution = self.lock.resolution.max(self.scatter(baseline));
+        let recording = (baseline.lock + baseline.unlock - hold).max(0.0);
+        self.round_trip.add(&mut self.scratch, laps().map(|lap| lap.ended - lap.began), recording);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_baseline_leaves_out_the_slowest_tenth() {
+        let ticks = [[48; 9].as_slice(), &[100_000]].concat();
+        assert_eq!(trimmed_mean(&ticks), Some(48.0));
+        assert_eq!(trimmed_mean(&[]), None);
+    }
+
+    #[test]
+    fn latencies_are_raised_and_never_lost() {
+        let mut raised = Raised { tally: Tally::new(), raised_by: 52, resolution: 26 };
+        raised.add(&mut Vec::new(), [26, 52, 1_000, 10_000_000_000].into_iter(), 48.0);
+        let values: Vec<_> = raised.tally.iter().collect();
+        assert_eq!(values, [(30, 1), (56, 1), (1_004, 1), (10_000_000_004, 1)]);
+    }
+}

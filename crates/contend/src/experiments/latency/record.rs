@@ -1,0 +1,344 @@
+//! What came out: a row for each thread and operation of a cell.
+
+use super::flags::{CellPlan, Parameters, Plan};
+use super::measure::{Cell, Raised};
+use crate::apparatus::Apparatus;
+use crate::record::Record;
+use instruments::spikes::{self, Spikes};
+use instruments::statistics::order::{median, sample_quantile_interval};
+use instruments::statistics::stopping::EndedBy;
+use instruments::statistics::summary::CONFIDENCE;
+use instruments::statistics::{Interval, Summary};
+use instruments::tally::Tally;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// A record of this experiment.
+pub type LatencyRecord = Record<Parameters, Row>;
+
+/// What was timed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Operation {
+    /// From wanting the lock to having it.
+    Lock,
+    /// From the end of the hold time to the lock released.
+    Unlock,
+    /// Lock, hold time and unlock together.
+    RoundTrip,
+}
+
+impl Operation {
+    /// For headings.
+    pub fn noun(self) -> &'static str {
+        match self {
+            Self::Lock => "locking",
+            Self::Unlock => "unlocking",
+            Self::RoundTrip => "round trip",
+        }
+    }
+}
+
+/// The latencies of one operation of one thread of one cell. Times are net of the recording's own cost.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Row {
+    pub lock: String,
+    /// Threads that wanted the lock.
+    pub threads: usize,
+    /// Threads that only wanted the CPU.
+    pub competitors: usize,
+    /// `one-cpu`, `spread` or a list of CPUs.
+    pub placement: String,
+    pub hold_us: f64,
+    /// Which of the threads, from 0.
+    pub thread: usize,
+    /// The CPU that it was pinned to.
+    pub cpu: usize,
+    pub operation: Operation,
+    /// Rounds that were timed; none is left out.
+    pub count: u64,
+    pub min_ns: f64,
+    pub p50_ns: f64,
+    pub p90_ns: f64,
+    pub p99_ns: f64,
+    pub p999_ns: f64,
+    pub max_ns: f64,
+    pub mean_ns: f64,
+    /// 95 % intervals by order statistics; `null` where there are too few rounds for one.
+    pub p50_ci_ns: Option<Interval>,
+    pub p90_ci_ns: Option<Interval>,
+    pub p99_ci_ns: Option<Interval>,
+    pub p999_ci_ns: Option<Interval>,
+    pub spikes: Vec<SpikeRow>,
+    /// The share of rounds that belong to no spike.
+    pub leftover_share: f64,
+    pub histogram: Vec<Bin>,
+    /// Why the cell ended.
+    pub ended_by: EndedBy,
+    /// In how many slices it was measured, taking turns with the other cells.
+    pub slices: u64,
+    /// A single latency is known no better: the clock's step or, for unlocking, the scatter of the hold time if that is
+    /// more.
+    pub resolution_ns: f64,
+    /// A lock and an unlock of this lock in a bare, uncontended loop, 500 pairs between two timestamps: the median of a
+    /// batch before each slice.
+    pub bare_pair_ns: Option<f64>,
+    pub bare_pair_ci_ns: Option<Interval>,
+    /// What one timestamp costs.
+    pub clock_cost_ns: f64,
+    /// What recording a round costs, both timestamps included; it is already taken off.
+    pub recording_ns: f64,
+}
+
+/// A cluster of latencies.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SpikeRow {
+    /// `A` has the largest share.
+    pub label: String,
+    /// Of all rounds, 0 to 1.
+    pub share: f64,
+    pub count: u64,
+    pub mean_ns: f64,
+    pub median_ns: f64,
+    pub median_ci_ns: Option<Interval>,
+    pub from_ns: f64,
+    pub to_ns: f64,
+    /// The spike that this one repeats after a constant delay.
+    pub echo_of: Option<String>,
+    pub delay_ns: Option<f64>,
+    /// What the kernel's own record says it is; without such evidence it is unexplained.
+    pub cause: String,
+}
+
+/// A bin of the histogram that has hits.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Bin {
+    pub from_ns: f64,
+    pub to_ns: f64,
+    pub count: u64,
+}
+
+/// Nobody has looked at the kernel's record.
+const UNEXPLAINED: &str = "unexplained";
+
+/// What all rows of a cell share.
+pub struct Conditions {
+    pub placement: String,
+    pub hold_ns: f64,
+    pub slices: u64,
+    pub ended_by: EndedBy,
+    pub ns_per_tick: f64,
+    pub bare_pair_ns: Option<f64>,
+    pub bare_pair_ci_ns: Option<Interval>,
+    pub clock_cost_ns: f64,
+    pub recording_ns: f64,
+}
+
+impl Conditions {
+    pub fn of(plan: &Plan, cell: &Cell, ended_by: EndedBy, apparatus: &Apparatus, recording_ns: f64) -> Self {
+        let bare: Vec<f64> = cell.bare_pairs.iter().map(|ticks| ticks * apparatus.clock().ns_per_tick()).collect();
+        Self {
+            placement: plan.placement.to_string(),
+            hold_ns: plan.hold_ns,
+            slices: cell.slices,
+            ended_by,
+            bare_pair_ns: median(&bare),
+            bare_pair_ci_ns: sample_quantile_interval(&bare, 0.5, CONFIDENCE),
+            ns_per_tick: apparatus.clock().ns_per_tick(),
+            clock_cost_ns: apparatus.quality.stamp.mean_of_1000_ns,
+            recording_ns,
+        }
+    }
+}
+
+impl Row {
+    /// The row of one operation; `None` when no round was timed.
+    pub fn of(
+        cell: &CellPlan,
+        thread: usize,
+        cpu: usize,
+        operation: Operation,
+        latencies: &Raised,
+        conditions: &Conditions,
+    ) -> Option<Self> {
+        let summary = Summary::of(&latencies.tally)?;
+        let lower = Lowering { raised_by: latencies.raised_by as f64, ns_per_tick: conditions.ns_per_tick };
+        let found = find_spikes(latencies);
+        Some(Self {
+            lock: cell.lock.clone(),
+            threads: cell.threads,
+            competitors: cell.competitors,
+            placement: conditions.placement.clone(),
+            hold_us: conditions.hold_ns / 1e3,
+            thread,
+            cpu,
+            operation,
+            count: summary.count,
+            min_ns: lower.value(summary.min),
+            p50_ns: lower.value(summary.p50),
+            p90_ns: lower.value(summary.p90),
+            p99_ns: lower.value(summary.p99),
+            p999_ns: lower.value(summary.p999),
+            max_ns: lower.value(summary.max),
+            mean_ns: lower.value(summary.mean),
+            p50_ci_ns: lower.interval(summary.p50_ci),
+            p90_ci_ns: lower.interval(summary.p90_ci),
+            p99_ci_ns: lower.interval(summary.p99_ci),
+            p999_ci_ns: lower.interval(summary.p999_ci),
+            leftover_share: found.leftover_share,
+            spikes: lower.spikes(&found),
+            histogram: lower.histogram(&latencies.tally, latencies.resolution),
+            ended_by: conditions.ended_by,
+            slices: conditions.slices,
+            bare_pair_ns: conditions.bare_pair_ns,
+            bare_pair_ci_ns: conditions.bare_pair_ci_ns,
+            resolution_ns: latencies.resolution as f64 * conditions.ns_per_tick,
+            clock_cost_ns: conditions.clock_cost_ns,
+            recording_ns: conditions.recording_ns,
+        })
+    }
+
+    /// The cell that the row belongs to.
+    pub fn cell(&self) -> CellPlan {
+        CellPlan { lock: self.lock.clone(), threads: self.threads, competitors: self.competitors }
+    }
+
+    /// The letter of the spike that a latency belongs to.
+    pub fn letter_at(&self, ns: f64) -> Option<char> {
+        self.spikes
+            .iter()
+            .find(|spike| spike.from_ns <= ns && ns <= spike.to_ns)
+            .and_then(|spike| spike.label.chars().next())
+    }
+}
+
+/// Finds the spikes; whatever came out below zero counts as zero, or the scatter of the hold time would have spikes of
+/// its own. The means still take every value as it is: their errors cancel.
+fn find_spikes(latencies: &Raised) -> Spikes {
+    let zero = latencies.raised_by;
+    let mut found = spikes::find(&latencies.tally.map_values(|ticks| ticks.max(zero)), latencies.resolution as f64);
+    for spike in found.spikes.iter_mut().filter(|spike| spike.from <= zero as f64) {
+        let as_measured = latencies.tally.between(0..=spike.to as u64).mean();
+        spike.mean = as_measured.unwrap_or(spike.mean);
+    }
+    found
+}
+
+/// From raised ticks to nanoseconds.
+struct Lowering {
+    raised_by: f64,
+    ns_per_tick: f64,
+}
+
+impl Lowering {
+    /// A latency below zero is one that the clock cannot tell from zero.
+    fn value(&self, raised: f64) -> f64 {
+        ((raised - self.raised_by) * self.ns_per_tick).max(0.0)
+    }
+
+    fn interval(&self, raised: Option<Interval>) -> Option<Interval> {
+        raised.map(|interval| Interval::new(self.value(interval.low), self.value(interval.high)))
+    }
+
+    fn spikes(&self, found: &Spikes) -> Vec<SpikeRow> {
+        let row = |spike: &spikes::Spike| SpikeRow {
+            label: spike.label.clone(),
+            share: spike.share,
+            count: spike.count,
+            mean_ns: self.value(spike.mean),
+            median_ns: self.value(spike.median),
+            median_ci_ns: self.interval(spike.median_ci),
+            from_ns: self.value(spike.from),
+            to_ns: self.value(spike.to),
+            echo_of: spike.echo_of.clone(),
+            delay_ns: spike.delay.map(|ticks| ticks * self.ns_per_tick),
+            cause: UNEXPLAINED.to_owned(),
+        };
+        found.spikes.iter().map(row).collect()
+    }
+
+    /// Steps of the clock as long as they are the coarser, then 16 bins an octave.
+    fn histogram(&self, tally: &Tally, resolution: u64) -> Vec<Bin> {
+        const BINS_AN_OCTAVE: f64 = 16.0;
+        let step = resolution as f64;
+        let bend = step * BINS_AN_OCTAVE / std::f64::consts::LN_2;
+        let edge = |bin: i64| {
+            let linear = (bend / step).ceil();
+            if (bin as f64) < linear {
+                (bin as f64 - 0.5) * step
+            } else {
+                (linear - 0.5) * step * ((bin as f64 - linear) / BINS_AN_OCTAVE).exp2()
+            }
+        };
+        let bin_of = |ticks: f64| {
+            let linear = (bend / step).ceil();
+            let turn = (linear - 0.5) * step;
+            if ticks < turn {
+                (ticks / step).round() as i64
+            } else {
+                (linear + BINS_AN_OCTAVE * (ticks / turn).log2()).floor() as i64
+            }
+        };
+        let mut bins: BTreeMap<i64, u64> = BTreeMap::new();
+        for (raised, count) in tally.iter() {
+            *bins.entry(bin_of((raised as f64 - self.raised_by).max(0.0))).or_default() += count;
+        }
+        let ns = |ticks: f64| (ticks * self.ns_per_tick).max(0.0);
+        bins.into_iter().map(|(bin, count)| Bin { from_ns: ns(edge(bin)), to_ns: ns(edge(bin + 1)), count }).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn conditions() -> Conditions {
+        Conditions {
+            placement: "one-cpu".into(),
+            hold_ns: 6_100.0,
+            slices: 1,
+            ended_by: EndedBy::Budget,
+            ns_per_tick: 0.5,
+            bare_pair_ns: None,
+            bare_pair_ci_ns: None,
+            clock_cost_ns: 18.0,
+            recording_ns: 38.0,
+        }
+    }
+
+    fn row(values: impl Iterator<Item = (u64, u64)>) -> Option<Row> {
+        let cell = CellPlan { lock: "std".into(), threads: 1, competitors: 0 };
+        let latencies = Raised { tally: Tally::from_counts(values), raised_by: 40, resolution: 20 };
+        Row::of(&cell, 0, 0, Operation::Lock, &latencies, &conditions())
+    }
+
+    #[test]
+    fn latencies_are_lowered_and_turned_into_ns() {
+        let row = row([(20, 10), (60, 1_000), (1_040, 50)].into_iter()).unwrap();
+        assert_eq!((row.min_ns, row.p50_ns, row.max_ns), (0.0, 10.0, 500.0));
+        assert_eq!(row.count, 1_060);
+        assert_eq!(row.resolution_ns, 10.0);
+    }
+
+    #[test]
+    fn the_histogram_holds_every_round_in_bins_that_follow_each_other() {
+        let values = (1..4_000_u64).map(|step| (40 + step * step, 3));
+        let row = row(values).unwrap();
+        assert_eq!(row.histogram.iter().map(|bin| bin.count).sum::<u64>(), row.count);
+        assert!(row.histogram.windows(2).all(|pair| pair[0].to_ns <= pair[1].from_ns + 1e-6));
+        assert!(row.histogram.iter().all(|bin| bin.from_ns < bin.to_ns));
+        assert!(row.histogram.last().unwrap().to_ns >= row.max_ns);
+    }
+
+    #[test]
+    fn no_rounds_make_no_row() {
+        assert!(row(std::iter::empty()).is_none());
+    }
+
+    #[test]
+    fn a_spike_without_evidence_is_unexplained() {
+        let row = row([(60, 1_000)].into_iter()).unwrap();
+        assert!(row.spikes.iter().all(|spike| spike.cause == "unexplained"));
+        assert_eq!(row.letter_at(10.0), Some('A'));
+    }
+}

@@ -1,0 +1,19 @@
+//! The command: flags in, one experiment, its record out.
+
+mod apparatus;
+mod cli;
+mod experiments;
+mod interruption;
+mod locks;
+mod output;
+mod progress;
+mod quantities;
+mod record;
+mod session;
+mod terminal;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    cli::run()
+}

@@ -1,0 +1,81 @@
+//! Results as rows: the fields that are single values, a pair as two columns, a list as its length.
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+/// A header and a line for each result; the columns are those that any of the results has, in order of appearance.
+///
+/// # Errors
+/// A result that does not serialise.
+pub fn rows<R: Serialize>(results: &[R]) -> anyhow::Result<String> {
+    let flat: Vec<Map<String, Value>> = results.iter().map(flatten).collect::<Result<_, _>>()?;
+    let mut columns: Vec<&String> = Vec::new();
+    for column in flat.iter().flat_map(Map::keys) {
+        if !columns.contains(&column) {
+            columns.push(column);
+        }
+    }
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    writer.write_record(columns.iter().map(|column| column.as_str()))?;
+    for row in &flat {
+        writer.write_record(columns.iter().map(|column| row.get(*column).map_or_else(String::new, cell)))?;
+    }
+    Ok(String::from_utf8(writer.into_inner()?)?)
+}
+
+fn flatten<R: Serialize>(result: &R) -> anyhow::Result<Map<String, Value>> {
+    let mut flat = Map::new();
+    if let Value::Object(fields) = serde_json::to_value(result)? {
+        fields.into_iter().for_each(|(name, value)| put(&mut flat, &name, value));
+    }
+    Ok(flat)
+}
+
+fn put(flat: &mut Map<String, Value>, name: &str, value: Value) {
+    match value {
+        Value::Array(pair) if is_interval(name, &pair) => {
+            for (end, value) in ["low", "high"].into_iter().zip(pair) {
+                flat.insert(format!("{name}_{end}"), value);
+            }
+        }
+        Value::Array(list) => {
+            flat.insert(format!("{name}_count"), list.len().into());
+        }
+        Value::Object(fields) => {
+            fields.into_iter().for_each(|(inner, value)| put(flat, &format!("{name}_{inner}"), value))
+        }
+        single => {
+            flat.insert(name.to_owned(), single);
+        }
+    }
+}
+
+fn is_interval(name: &str, list: &[Value]) -> bool {
+    name.contains("_ci") && list.len() == 2
+}
+
+fn cell(value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn pairs_become_two_columns_and_lists_their_length() {
+        let results = [
+            json!({"lock": "a,b", "p50_ci_ns": [1.5, 2.0], "spikes": [{}, {}], "none": null}),
+            json!({"lock": "c", "extra": 3}),
+        ];
+        assert_eq!(
+            rows(&results).unwrap(),
+            "lock,p50_ci_ns_low,p50_ci_ns_high,spikes_count,none,extra\n\"a,b\",1.5,2.0,2,,\nc,,,,,3\n"
+        );
+    }
+}

@@ -1,0 +1,135 @@
+//! The place that `--output` names, checked before the measurement, written after it.
+
+use super::{Show, csv, print};
+use crate::cli::Outcome;
+use crate::record::Record;
+use crate::session::{Format, SharedFlags};
+use crate::terminal::Page;
+use anyhow::{Context, bail};
+use instruments::warning::Warning;
+use serde::Serialize;
+use std::fs::{File, OpenOptions};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use tempfile::NamedTempFile;
+
+/// Where a record is delivered.
+pub struct Destination {
+    format: Format,
+    quiet: bool,
+    place: Place,
+}
+
+enum Place {
+    Stdout,
+    /// Written beside the file and moved over it, so that a reader never sees half a record.
+    Regular {
+        path: PathBuf,
+        draft: NamedTempFile,
+    },
+    /// A pipe or a device, which cannot be replaced.
+    Stream {
+        path: PathBuf,
+        file: File,
+    },
+}
+
+impl Destination {
+    /// Opens the place, so that one that cannot be written costs no measurement.
+    ///
+    /// # Errors
+    /// The file or its folder cannot be written.
+    pub fn open(flags: &SharedFlags) -> anyhow::Result<Self> {
+        let place = match &flags.output {
+            None => Place::Stdout,
+            Some(path) if path.as_os_str() == "-" => Place::Stdout,
+            Some(path) => open(path).with_context(|| format!("--output {} cannot be written", path.display()))?,
+        };
+        Ok(Self { format: flags.format, quiet: flags.quiet, place })
+    }
+
+    /// Writes the record and says its warnings on stderr.
+    ///
+    /// # Errors
+    /// A record without results, or a file that cannot be written after all: the record is then printed, so that the
+    /// measurement is not lost.
+    pub fn deliver<P: Serialize, R: Serialize>(self, record: &Record<P, R>) -> anyhow::Result<Outcome>
+    where
+        Record<P, R>: Show,
+    {
+        let interrupted = record.environment.interrupted;
+        match (record.results.is_empty(), interrupted) {
+            (true, true) => {
+                eprintln!("interrupted before anything was measured");
+                return Ok(Outcome::Interrupted);
+            }
+            (true, false) => bail!("nothing was measured; a longer --seconds may help"),
+            (false, _) => {}
+        }
+        let page = self.page();
+        let content = match self.format {
+            Format::Text => record.show(&page),
+            Format::Json => serde_json::to_string(record)? + "\n",
+            Format::Csv => csv::rows(&record.results)?,
+        };
+        let quiet = self.quiet;
+        self.write(&content)?;
+        if !quiet {
+            record.warnings.iter().for_each(say);
+        }
+        Ok(if interrupted { Outcome::Interrupted } else { Outcome::Done })
+    }
+
+    fn page(&self) -> Page {
+        if matches!(self.place, Place::Stdout) { Page::of_stdout() } else { Page::plain() }
+    }
+
+    fn write(self, content: &str) -> anyhow::Result<()> {
+        let (path, written) = match self.place {
+            Place::Stdout => return Ok(print(content)?),
+            Place::Regular { path, mut draft } => {
+                let written = draft
+                    .write_all(content.as_bytes())
+                    .and_then(|()| draft.as_file().sync_all())
+                    .and_then(|()| draft.persist(&path).map(drop).map_err(Into::into));
+                (path, written)
+            }
+            Place::Stream { path, mut file } => {
+                let written = file.write_all(content.as_bytes());
+                (path, written)
+            }
+        };
+        written.or_else(|error| {
+            print(content)?;
+            Err(error)
+                .with_context(|| format!("{} could not be written; the record was printed instead", path.display()))
+        })
+    }
+}
+
+fn say(warning: &Warning) {
+    eprintln!("warning: {} [{}]\n         {}", warning.message(), warning.code(), warning.remedy());
+}
+
+fn open(path: &Path) -> std::io::Result<Place> {
+    match path.metadata() {
+        Ok(found) if found.is_dir() => Err(std::io::Error::other("it is a folder")),
+        Ok(found) if !found.is_file() => {
+            Ok(Place::Stream { path: path.to_owned(), file: OpenOptions::new().write(true).open(path)? })
+        }
+        Ok(_) => {
+            // Its folder may allow a new file while the file itself is write-protected.
+            OpenOptions::new().append(true).open(path)?;
+            draft_beside(path)
+        }
+        Err(_) => draft_beside(path),
+    }
+}
+
+fn draft_beside(path: &Path) -> std::io::Result<Place> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    // As a shell's redirection would make it; a temporary file is private otherwise.
+    let permissions = std::os::unix::fs::PermissionsExt::from_mode(0o666);
+    let draft = tempfile::Builder::new().prefix(".contend-").permissions(permissions).tempfile_in(folder)?;
+    Ok(Place::Regular { path: path.to_owned(), draft })
+}

@@ -1,0 +1,27 @@
+//! Where a record goes, and in which form.
+
+mod csv;
+mod destination;
+
+pub use destination::Destination;
+
+use crate::terminal::Page;
+use std::io::{self, Write};
+
+/// A record that can be shown to a person.
+pub trait Show {
+    /// Tables and pictures that fit the page.
+    fn show(&self, page: &Page) -> String;
+}
+
+/// Prints to stdout. A reader that has gone away (`contend … | head`) is not an error.
+///
+/// # Errors
+/// Any other reason why stdout cannot be written.
+pub fn print(text: &str) -> io::Result<()> {
+    let mut stdout = io::stdout().lock();
+    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        outcome => outcome,
+    }
+}

@@ -1,0 +1,138 @@
+//! What every experiment is given: the flags that mean the same everywhere, the CPUs, and the signal flag.
+
+use crate::interruption::Interruption;
+use crate::progress::Progress;
+use crate::quantities;
+use crate::record::{Record, SCHEMA, Setting};
+use clap::{Args, ValueEnum};
+use instruments::cpus::{self, CpuSet};
+use instruments::environment::{Activity, Environment};
+use instruments::warning::{self, Warning};
+use std::io::IsTerminal;
+use std::path::PathBuf;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// Flags that every experiment has.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Everywhere")]
+pub struct SharedFlags {
+    /// Time budget of the whole run, in seconds (2, 0.5) or with a unit (90s, 2min)
+    #[arg(long, global = true, value_name = "TIME", value_parser = quantities::budget, allow_hyphen_values = true)]
+    pub seconds: Option<Duration>,
+
+    /// Seed of every random choice; the same seed gives the same order of cells [default: from the time]
+    #[arg(long, global = true, value_name = "N")]
+    pub seed: Option<u64>,
+
+    /// CPUs to use, such as 0 or 0,2-3 [default: all that this process may run on]
+    #[arg(long, global = true, value_name = "LIST")]
+    pub cpus: Option<CpuSet>,
+
+    /// What to print: tables and pictures for people, one JSON object, or rows
+    #[arg(long, global = true, value_name = "FORMAT", default_value = "text")]
+    pub format: Format,
+
+    /// Write to this file instead of printing
+    #[arg(long, global = true, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+
+    /// No progress and no warnings on stderr (they stay in the record)
+    #[arg(long, global = true)]
+    pub quiet: bool,
+}
+
+/// How a record is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// Tables and pictures for a terminal
+    Text,
+    /// One JSON object
+    Json,
+    /// A line for each result, with a header
+    Csv,
+}
+
+/// A run of one experiment.
+pub struct Session {
+    pub seconds: Option<Duration>,
+    pub seed: u64,
+    /// The CPUs to measure on: never empty, all allowed.
+    pub cpus: CpuSet,
+    pub interruption: Interruption,
+    pub environment: Environment,
+    started: SystemTime,
+    /// What the CPUs had done by then.
+    activity: Option<Activity>,
+    show_progress: bool,
+}
+
+impl Session {
+    /// Checks the flags against the machine.
+    ///
+    /// # Errors
+    /// CPUs that do not exist or are not allowed; a system that does not say which are.
+    pub fn open(flags: &SharedFlags) -> anyhow::Result<Self> {
+        let allowed = cpus::allowed()?;
+        let cpus = match &flags.cpus {
+            Some(request) => {
+                cpus::resolve(request, &allowed).map_err(|error| crate::cli::Misuse(format!("--cpus: {error}")))?
+            }
+            None => allowed,
+        };
+        let started = SystemTime::now();
+        let from_time = started.duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos() as u64;
+        Ok(Self {
+            seconds: flags.seconds,
+            // 53 bits: JSON readers that keep numbers as doubles keep it whole.
+            seed: flags.seed.unwrap_or(from_time & ((1 << 53) - 1)),
+            cpus,
+            interruption: Interruption::catch()?,
+            environment: Environment::probe(),
+            started,
+            activity: Activity::now().ok(),
+            show_progress: !flags.quiet && std::io::stderr().is_terminal(),
+        })
+    }
+
+    /// A progress bar over `budget`, visible only to a person at a terminal.
+    pub fn progress(&self, budget: Duration) -> Progress {
+        Progress::over(budget, self.show_progress)
+    }
+
+    /// A record of what this session measured in a planned time. To the measurement's own warnings it adds those that
+    /// the environment gives and those of what else happened on the CPUs meanwhile.
+    pub fn record<P, R>(
+        &self,
+        experiment: &str,
+        planned: Duration,
+        parameters: P,
+        results: Vec<R>,
+        seen: Vec<Warning>,
+    ) -> Record<P, R> {
+        let interrupted = self.interruption.asked();
+        let mut warnings = warning::standing(&self.environment, &self.cpus);
+        let now = Activity::now().ok();
+        let meanwhile = self.activity.as_ref().zip(now).and_then(|(before, now)| now.since(before, &self.cpus));
+        warnings.extend(meanwhile.iter().flat_map(warning::disturbances));
+        warnings.extend(seen);
+        if interrupted {
+            let measured_s = self.started.elapsed().unwrap_or_default().as_secs_f64();
+            warnings.push(Warning::Interrupted { measured_s, planned_s: planned.as_secs_f64() });
+        }
+        Record {
+            schema: SCHEMA.to_owned(),
+            experiment: experiment.to_owned(),
+            environment: Setting {
+                contend: env!("CARGO_PKG_VERSION").to_owned(),
+                command_line: std::env::args().skip(1).collect(),
+                seed: self.seed,
+                started_unix_s: self.started.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs(),
+                interrupted,
+                machine: self.environment.clone(),
+            },
+            parameters,
+            results,
+            warnings,
+        }
+    }
+}

@@ -1,0 +1,13 @@
+//! Drawing on a terminal: pages, tables, pictures in letters.
+
+mod figures;
+mod histogram;
+mod page;
+mod scatter;
+mod table;
+
+pub use figures::{count, megahertz, nanoseconds, percent, ratio};
+pub use histogram::{Bar, Histogram};
+pub use page::Page;
+pub use scatter::{Point, Scatter};
+pub use table::{table, table_of_words};

@@ -1,0 +1,33 @@
+//! How wide a page is, and whether it has colours.
+
+use std::io::IsTerminal;
+
+/// What a picture must fit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Page {
+    /// Columns.
+    pub width: usize,
+    /// Whether letters may be coloured.
+    pub colour: bool,
+}
+
+const PLAIN_WIDTH: usize = 80;
+/// A wider picture is not easier to read.
+const WIDEST: usize = 160;
+
+impl Page {
+    /// 80 columns without colour: a file, a pipe, a test.
+    pub const fn plain() -> Self {
+        Self { width: PLAIN_WIDTH, colour: false }
+    }
+
+    /// The terminal that stdout is; a plain page if it is none.
+    pub fn of_stdout() -> Self {
+        if !std::io::stdout().is_terminal() {
+            return Self::plain();
+        }
+        let columns = rustix::termios::tcgetwinsize(std::io::stdout()).map_or(0, |size| usize::from(size.ws_col));
+        let width = if columns == 0 { PLAIN_WIDTH } else { columns.clamp(40, WIDEST) };
+        Self { width, colour: std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()) }
+    }
+}

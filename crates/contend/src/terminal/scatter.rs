@@ -1,0 +1,116 @@
+//! Points over an exponential horizontal axis of time.
+
+use super::Page;
+use super::figures;
+
+/// A point and the character it is drawn with.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Point {
+    /// Along the exponential axis, in nanoseconds; more than 0.
+    pub x_ns: f64,
+    /// Along the linear axis.
+    pub y: f64,
+    /// Drawn here; a later point covers an earlier one.
+    pub mark: char,
+}
+
+/// What is drawn.
+pub struct Scatter<'a> {
+    /// The line above the picture.
+    pub title: &'a str,
+    /// The points.
+    pub points: &'a [Point],
+}
+
+const ROWS: usize = 16;
+const LABEL_WIDTH: usize = 8;
+
+/// A span of values and the cells it is spread over.
+#[derive(Clone, Copy)]
+struct Scale {
+    low: f64,
+    high: f64,
+    cells: usize,
+}
+
+impl Scale {
+    fn over(values: impl Iterator<Item = f64> + Clone, cells: usize) -> Self {
+        let low = values.clone().fold(f64::INFINITY, f64::min);
+        let high = values.fold(f64::NEG_INFINITY, f64::max);
+        Self { low, high: if high > low { high } else { low + 1.0 }, cells }
+    }
+
+    fn cell(self, value: f64) -> usize {
+        ((value - self.low) / (self.high - self.low) * (self.cells - 1) as f64).round() as usize
+    }
+
+    fn value(self, cell: usize) -> f64 {
+        self.low + (self.high - self.low) * cell as f64 / (self.cells - 1) as f64
+    }
+}
+
+impl Scatter<'_> {
+    /// The picture; a line that says so where there is nothing to draw.
+    pub fn draw(&self, page: &Page) -> String {
+        if self.points.is_empty() {
+            return format!("{}\n  (no points)\n", self.title);
+        }
+        let columns = page.width.saturating_sub(LABEL_WIDTH + 2).max(20);
+        let across = Scale::over(self.points.iter().map(|point| point.x_ns.log10()), columns);
+        let upwards = Scale::over(self.points.iter().map(|point| point.y), ROWS);
+        let mut grid = vec![vec![' '; columns]; ROWS];
+        for point in self.points {
+            grid[upwards.cell(point.y)][across.cell(point.x_ns.log10())] = point.mark;
+        }
+        let mut picture = format!("{}\n", self.title);
+        for (row, line) in grid.iter().enumerate().rev() {
+            let label = if row.is_multiple_of(3) { format!("{:.1}", upwards.value(row)) } else { String::new() };
+            let drawn: String = line.iter().collect();
+            picture.push_str(format!("{label:>LABEL_WIDTH$}|{drawn}").trim_end());
+            picture.push('\n');
+        }
+        picture + &foot(across)
+    }
+}
+
+/// A mark and a label at each power of ten.
+fn foot(across: Scale) -> String {
+    let mut marks = vec!['-'; across.cells];
+    let mut labels = String::new();
+    for decade in across.low.ceil() as i32..=across.high.floor() as i32 {
+        let cell = across.cell(f64::from(decade));
+        marks[cell] = '+';
+        let label = figures::nanoseconds(10_f64.powi(decade)).replace(".00", "").replace(".0", "").replace(' ', "");
+        let written = labels.chars().count();
+        if cell >= written && cell + label.chars().count() <= across.cells {
+            labels.push_str(&" ".repeat(cell - written));
+            labels.push_str(&label);
+            labels.push(' ');
+        }
+    }
+    let marks: String = marks.into_iter().collect();
+    format!("{:>LABEL_WIDTH$}+{marks}\n{:>LABEL_WIDTH$} {}\n", "", "", labels.trim_end())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn points_lie_where_they_belong() {
+        let points = [(10_000.0, 200.0), (1e6, 199.0), (1e9, 195.0)].map(|(x_ns, y)| Point { x_ns, y, mark: '#' });
+        let picture = Scatter { title: "MHz", points: &points }.draw(&Page::plain());
+        let lines: Vec<&str> = picture.lines().collect();
+        assert!(lines[1].contains("200.0|#"), "{picture}");
+        assert!(lines[ROWS].ends_with('#') && lines[ROWS].contains("195.0"), "{picture}");
+        assert!(picture.contains("10µs") && picture.contains("1ms") && picture.contains("100ms"), "{picture}");
+        assert!(picture.lines().all(|line| line.chars().count() <= 80), "{picture}");
+    }
+
+    #[test]
+    fn one_point_is_drawn_and_none_is_said() {
+        let one = [Point { x_ns: 100.0, y: 5.0, mark: 'x' }];
+        assert!(Scatter { title: "one", points: &one }.draw(&Page::plain()).contains('x'));
+        assert!(Scatter { title: "none", points: &[] }.draw(&Page::plain()).contains("no points"));
+    }
+}

@@ -1,0 +1,28 @@
+//! Tables: the library draws them, this sets how.
+
+use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
+
+/// A table without frames: the first column left, all others right.
+pub fn table(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> String {
+    aligned(header, rows, |column| column == 0)
+}
+
+/// A table of words: all columns left.
+pub fn table_of_words(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> String {
+    aligned(header, rows, |_| true)
+}
+
+fn aligned(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>, left: impl Fn(usize) -> bool) -> String {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
+    table.set_header(header);
+    rows.into_iter().for_each(|row| {
+        table.add_row(row);
+    });
+    for (place, column) in table.column_iter_mut().enumerate() {
+        column.set_cell_alignment(if left(place) { CellAlignment::Left } else { CellAlignment::Right });
+        column.set_padding((u16::from(place > 0), 0));
+    }
+    let lines: Vec<String> = table.lines().map(|line| line.trim_end().to_owned()).collect();
+    lines.join("\n") + "\n"
+}

@@ -1,0 +1,141 @@
+//! Flags that are wrong, and systems that refuse: one clear message each, and the right exit status.
+
+mod command;
+
+use command::contend;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Output};
+
+/// The exit status and what stderr says; stdout must stay empty.
+fn refused(arguments: &[&str]) -> (i32, String) {
+    let output = contend(arguments);
+    assert!(output.stdout.is_empty(), "{arguments:?} printed something");
+    (output.status.code().expect("it ends by itself"), String::from_utf8(output.stderr).unwrap())
+}
+
+/// Each message names the flag, the value, and what is allowed.
+#[test]
+fn wrong_flags_exit_with_2_and_name_flag_value_and_remedy() {
+    let cases: &[(&[&str], &[&str])] = &[
+        (&["latency", "--hold", "-1"], &["--hold", "-1", "unit"]),
+        (&["latency", "--hold", "-1us"], &["--hold", "-1us", "negative"]),
+        (&["latency", "--hold", "5parsecs"], &["--hold", "5parsecs", "use ns, us, ms, s or min"]),
+        (&["latency", "--threads", "0"], &["--threads", "0", "1.."]),
+        (&["latency", "--threads", "many"], &["--threads", "many"]),
+        (&["latency", "--lock", "foo"], &["--lock", "foo", "sysv", "benaphore", "parking_lot"]),
+        (&["latency", "--competitors", "-1"], &["-1"]),
+        (&["latency", "--precision", "5"], &["--precision", "5", "between 0 and 1"]),
+        (&["latency", "--placement", "everywhere"], &["--placement", "everywhere", "one-cpu", "spread"]),
+        (&["latency", "--placement", "99999"], &["99999"]),
+        (&["latency", "--placement", "4095"], &["--placement", "4095"]),
+        (&["latency", "--seconds", "0"], &["--seconds", "0", "more than 0"]),
+        (&["latency", "--seconds", "-3"], &["--seconds", "-3", "negative"]),
+        (&["clock", "--seconds", "2h"], &["--seconds", "2h", "not a unit"]),
+        (&["clock", "--longest", "1"], &["--longest", "unit"]),
+        (&["--cpus", "4095"], &["--cpus", "4095"]),
+        (&["--cpus", "one"], &["--cpus", "one"]),
+        (&["--cpus", ""], &["--cpus"]),
+        (&["--format", "yaml"], &["--format", "yaml", "json"]),
+        (&["--seed", "x"], &["--seed", "x"]),
+        (&["nonsense"], &["nonsense"]),
+    ];
+    for (arguments, words) in cases {
+        let (status, stderr) = refused(arguments);
+        assert_eq!(status, 2, "{arguments:?}: {stderr}");
+        words.iter().for_each(|word| assert!(stderr.contains(word), "{arguments:?} should say {word:?}:\n{stderr}"));
+        assert!(!stderr.contains("panicked"), "{stderr}");
+    }
+}
+
+#[test]
+fn a_cpu_outside_the_affinity_mask_is_refused() {
+    let here = instruments::cpus::allowed().unwrap();
+    let Some(other) = here.iter().nth(1) else { return eprintln!("skipped: needs two CPUs") };
+    let first = here.first().unwrap();
+    // The mask is inherited by the command.
+    instruments::cpus::pin_current_thread(first).unwrap();
+    let (status, stderr) = refused(&["latency", "--cpus", &other.to_string()]);
+    assert_eq!(status, 2, "{stderr}");
+    assert!(stderr.contains(&format!("{other}")) && stderr.contains("affinity"), "{stderr}");
+}
+
+#[test]
+fn more_threads_than_the_system_allows_fail_with_1() {
+    let Some(output) = as_nobody_with_40_threads(&["latency", "--threads", "400", "--seconds", "0.1", "--quiet"])
+    else {
+        return eprintln!("skipped: needs root, to become a user that has a limit");
+    };
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{stderr}");
+    assert!(stderr.contains("threads") && stderr.contains("ulimit -u"), "{stderr}");
+}
+
+/// Root has no limit on threads, so the limit is tried as nobody.
+fn as_nobody_with_40_threads(arguments: &[&str]) -> Option<Output> {
+    const NOBODY: u32 = 65_534;
+    let limit = || {
+        let limit = rustix::process::Rlimit { current: Some(40), maximum: Some(40) };
+        Ok(rustix::process::setrlimit(rustix::process::Resource::Nproc, limit)?)
+    };
+    let mut command = Command::new(env!("CARGO_BIN_EXE_contend"));
+    command.args(arguments).uid(NOBODY);
+    // SAFETY: between fork and exec the closure makes one system call and allocates nothing.
+    unsafe { command.pre_exec(limit) };
+    command.output().ok()
+}
+
+#[test]
+fn an_output_that_cannot_be_written_is_told_before_measuring() {
+    let folder = tempfile::tempdir().unwrap();
+    let missing = folder.path().join("no/such/folder/record.json");
+    for place in [missing.to_str().unwrap(), folder.path().to_str().unwrap()] {
+        let began = std::time::Instant::now();
+        let (status, stderr) = refused(&["latency", "--seconds", "600", "--output", place]);
+        assert_eq!(status, 1, "{stderr}");
+        assert!(stderr.contains("--output") && stderr.contains(place), "{stderr}");
+        assert!(began.elapsed().as_secs() < 300, "it measured first");
+    }
+}
+
+/// A full disk: the record is printed instead, and nothing is left of it.
+#[test]
+fn a_full_disk_loses_nothing() {
+    let output = contend(&[
+        "latency",
+        "--lock",
+        "std",
+        "--seconds",
+        "0.1",
+        "--quiet",
+        "--format",
+        "json",
+        "--output",
+        "/dev/full",
+    ]);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{stderr}");
+    assert!(stderr.contains("/dev/full") && stderr.contains("printed instead"), "{stderr}");
+    assert!(serde_json::from_slice::<serde_json::Value>(&output.stdout).is_ok());
+}
+
+#[test]
+fn a_file_is_replaced_whole_and_no_draft_is_left() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("record.json");
+    std::fs::write(&file, "old").unwrap();
+    let output = contend(&[
+        "latency",
+        "--lock",
+        "std",
+        "--seconds",
+        "0.1",
+        "--format",
+        "json",
+        "--output",
+        file.to_str().unwrap(),
+    ]);
+    assert!(output.status.success() && output.stdout.is_empty());
+    let text = std::fs::read_to_string(&file).unwrap();
+    assert!(serde_json::from_str::<serde_json::Value>(&text).is_ok());
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+}

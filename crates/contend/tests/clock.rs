@@ -1,0 +1,45 @@
+//! `contend clock` through its binary.
+
+mod command;
+
+use command::{contend, record, results};
+use serde_json::Value;
+
+fn rows<'a>(record: &'a Value, measurement: &'a str) -> impl Iterator<Item = &'a Value> {
+    results(record).iter().filter(move |row| row["measurement"] == measurement)
+}
+
+#[test]
+fn the_clock_keeps_time_and_does_not_go_back() {
+    let record = record(&["clock", "--seconds", "2"]);
+    let clock = rows(&record, "clock").next().unwrap();
+    assert_eq!(clock["backward_steps"], 0);
+    assert!(clock["resolution_ns"].as_f64().unwrap() > 0.0);
+    assert!(clock["read_cost_ns"].as_f64().unwrap() > 0.0);
+    // Its calibration claims a few ppm; a thousand would be a broken conversion.
+    assert!(clock["conversion_error_ppm"].as_f64().unwrap().abs() < 1_000.0, "{clock}");
+    for agreement in rows(&record, "agreement") {
+        assert!(agreement["offset_low_ns"].as_f64().unwrap() <= agreement["offset_high_ns"].as_f64().unwrap());
+    }
+}
+
+#[test]
+fn the_curve_reaches_from_ten_us_to_the_longest_slice() {
+    let record = record(&["clock", "--seconds", "1.5", "--longest", "20ms"]);
+    let lengths: Vec<f64> = rows(&record, "slice").map(|row| row["slice_us"].as_f64().unwrap()).collect();
+    assert!((lengths[0] - 10.0).abs() < 1e-6 && (lengths.last().unwrap() - 20_000.0).abs() < 1.0, "{lengths:?}");
+    for slice in rows(&record, "slice") {
+        assert!(slice["best_mhz"].as_f64() >= slice["median_mhz"].as_f64(), "{slice}");
+    }
+    assert_eq!(rows(&record, "grind").count(), 1);
+    assert_eq!(rows(&record, "grind_check").count(), 5);
+    assert_eq!(rows(&record, "losses").count(), 1);
+}
+
+#[test]
+fn it_is_readable_in_eighty_columns() {
+    let output = contend(&["clock", "--seconds", "1", "--quiet"]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.contains("The clock:") && text.contains("The grind:") && text.contains("Losses of CPU"), "{text}");
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+}

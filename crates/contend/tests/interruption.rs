@@ -1,0 +1,68 @@
+//! Ctrl-C and SIGTERM at any moment.
+
+use serde_json::Value;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::Duration;
+
+fn start(arguments: &[&str]) -> Child {
+    Command::new(env!("CARGO_BIN_EXE_contend"))
+        .args(arguments)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the binary starts")
+}
+
+fn interrupt(child: Child, after: Duration, signal: rustix::process::Signal) -> Output {
+    std::thread::sleep(after);
+    let process = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(process, signal).expect("the child still runs");
+    child.wait_with_output().expect("the child ends")
+}
+
+/// The system's semaphore sets, a line each.
+fn semaphores() -> Vec<String> {
+    let table = std::fs::read_to_string("/proc/sysvipc/sem").unwrap_or_default();
+    table.lines().skip(1).map(|line| line.split_whitespace().take(2).collect::<Vec<_>>().join(" ")).collect()
+}
+
+/// Sets that were not there before. Those of other programs that still run go away within seconds.
+fn left_behind(before: &[String]) -> Vec<String> {
+    let left = || semaphores().into_iter().filter(|set| !before.contains(set)).collect::<Vec<_>>();
+    for _ in 0..100 {
+        if left().is_empty() {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    left()
+}
+
+#[test]
+fn what_was_measured_is_printed_and_nothing_is_left_behind() {
+    let before = semaphores();
+    for (after_ms, signal) in [(400, rustix::process::Signal::INT), (2_500, rustix::process::Signal::TERM)] {
+        let child =
+            start(&["latency", "--lock", "sysv,benaphore", "--threads", "2", "--seconds", "60", "--format", "json"]);
+        let output = interrupt(child, Duration::from_millis(after_ms), signal);
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(130), "{stderr}");
+        if output.stdout.is_empty() {
+            assert!(stderr.contains("before anything was measured"), "{stderr}");
+        } else {
+            let record: Value = serde_json::from_slice(&output.stdout).unwrap();
+            assert_eq!(record["environment"]["interrupted"], true);
+            assert!(record["warnings"].as_array().unwrap().iter().any(|warning| warning["code"] == "interrupted"));
+        }
+    }
+    assert_eq!(left_behind(&before), Vec::<String>::new());
+}
+
+#[test]
+fn the_clock_is_interrupted_too() {
+    let child = start(&["clock", "--seconds", "60", "--format", "json"]);
+    let output = interrupt(child, Duration::from_millis(3_000), rustix::process::Signal::INT);
+    assert_eq!(output.status.code(), Some(130));
+    let record: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(record["environment"]["interrupted"], true);
+}

@@ -1,0 +1,161 @@
+//! `contend latency` through its binary.
+
+mod command;
+
+use command::{contend, record, results};
+use serde_json::Value;
+
+const FIELDS: &[&str] = &[
+    "lock",
+    "threads",
+    "competitors",
+    "placement",
+    "thread",
+    "operation",
+    "count",
+    "min_ns",
+    "p50_ns",
+    "p90_ns",
+    "p99_ns",
+    "p999_ns",
+    "max_ns",
+    "mean_ns",
+    "p50_ci_ns",
+    "p90_ci_ns",
+    "p99_ci_ns",
+    "p999_ci_ns",
+    "spikes",
+];
+const SPIKE_FIELDS: &[&str] =
+    &["label", "share", "mean_ns", "median_ns", "from_ns", "to_ns", "echo_of", "delay_ns", "cause"];
+
+fn row<'a>(record: &'a Value, lock: &str, operation: &str) -> &'a Value {
+    let found = results(record).iter().find(|row| row["lock"] == lock && row["operation"] == operation);
+    found.unwrap_or_else(|| panic!("no {operation} of {lock}"))
+}
+
+fn number(row: &Value, field: &str) -> f64 {
+    row[field].as_f64().unwrap_or_else(|| panic!("{field} is no number in {row}"))
+}
+
+#[test]
+fn the_record_has_the_envelope_and_every_field() {
+    let record = record(&["latency", "--lock", "std", "--threads", "1,2", "--seconds", "0.3", "--seed", "7"]);
+    assert_eq!(record["schema"], "contend/1");
+    assert_eq!(record["experiment"], "latency");
+    assert_eq!(record["environment"]["seed"], 7);
+    assert!(record["environment"]["kernel"]["release"].is_string());
+    assert_eq!(record["parameters"]["hold_us"], 6.1);
+    assert!(
+        record["warnings"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .all(|warning| warning["code"].is_string() && warning["remedy"].is_string())
+    );
+    // One thread and two, three operations each.
+    assert_eq!(results(&record).len(), 9);
+    for row in results(&record) {
+        FIELDS.iter().for_each(|field| assert!(row.get(field).is_some(), "{field} is missing"));
+        for spike in row["spikes"].as_array().unwrap() {
+            SPIKE_FIELDS.iter().for_each(|field| assert!(spike.get(field).is_some(), "{field} is missing"));
+        }
+    }
+}
+
+#[test]
+fn quantiles_rise_intervals_enclose_and_histograms_are_complete() {
+    let record = record(&["latency", "--lock", "posix,pthread", "--hold", "1us", "--seconds", "0.4"]);
+    for row in results(&record) {
+        let quantiles: Vec<f64> = ["min_ns", "p50_ns", "p90_ns", "p99_ns", "p999_ns", "max_ns"]
+            .iter()
+            .map(|field| number(row, field))
+            .collect();
+        assert!(quantiles.windows(2).all(|pair| pair[0] <= pair[1]), "{quantiles:?}");
+        let interval = row["p50_ci_ns"].as_array().unwrap();
+        assert!(interval[0].as_f64().unwrap() <= quantiles[1] && quantiles[1] <= interval[1].as_f64().unwrap());
+        let hits: u64 = row["histogram"].as_array().unwrap().iter().map(|bin| bin["count"].as_u64().unwrap()).sum();
+        assert_eq!(hits, row["count"].as_u64().unwrap());
+    }
+}
+
+#[test]
+fn the_spikes_hold_nearly_all_rounds() {
+    let record = record(&["latency", "--lock", "sysv,benaphore", "--seconds", "1"]);
+    for row in results(&record).iter().filter(|row| row["operation"] != "round_trip") {
+        let shares: f64 = row["spikes"].as_array().unwrap().iter().map(|spike| number(spike, "share")).sum();
+        assert!((0.99..=1.000_001).contains(&shares), "{shares} in {}", row["operation"]);
+    }
+}
+
+/// A system call against an atomic addition: a factor of ten and more.
+#[test]
+fn a_benaphore_is_faster_than_the_semaphore_under_it() {
+    let record = record(&["latency", "--lock", "sysv,benaphore", "--seconds", "0.5"]);
+    let median = |lock| number(row(&record, lock, "lock"), "p50_ns");
+    assert!(3.0 * median("benaphore") < median("sysv"));
+}
+
+/// No lock takes no time, so what is left of it is what the subtraction of the recording's cost leaves.
+#[test]
+fn no_lock_costs_nothing_that_the_clock_can_show() {
+    let record = record(&["latency", "--lock", "none", "--seconds", "0.5"]);
+    let lock = row(&record, "none", "lock");
+    assert!(number(lock, "p50_ns") <= 2.0 * number(lock, "resolution_ns"), "{lock}");
+}
+
+#[test]
+fn the_same_seed_and_flags_measure_the_same_cells() {
+    let cells = |seed| {
+        let record =
+            record(&["latency", "--lock", "std,none", "--competitors", "0,1", "--seconds", "0.2", "--seed", seed]);
+        results(&record).iter().map(|row| format!("{} {}", row["lock"], row["competitors"])).collect::<Vec<_>>()
+    };
+    assert_eq!(cells("3"), cells("3"));
+    assert_eq!(cells("3").len(), 12);
+}
+
+#[test]
+fn the_list_names_every_lock_with_a_line() {
+    let output = contend(&["latency", "--lock", "list"]);
+    let list = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success());
+    for name in ["sysv", "posix", "benaphore", "benaphore-posix", "pthread", "pthread-adaptive", "std", "parking_lot"] {
+        assert!(list.lines().any(|line| line.split_whitespace().next() == Some(name)), "{name} is missing in\n{list}");
+    }
+}
+
+#[test]
+fn all_measures_every_lock() {
+    let record = record(&["latency", "--lock", "all", "--hold", "500ns", "--seconds", "0.5"]);
+    for name in ["sysv", "posix", "benaphore", "benaphore-posix", "pthread", "pthread-adaptive", "std", "parking_lot"] {
+        assert!(number(row(&record, name, "lock"), "count") > 0.0);
+    }
+}
+
+#[test]
+fn the_picture_fits_eighty_columns_and_names_its_spikes() {
+    let output = contend(&["latency", "--lock", "sysv", "--threads", "2", "--seconds", "0.5", "--quiet"]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(output.stderr.is_empty(), "--quiet leaves stderr empty");
+    assert!(text.contains("sysv, 2 threads, locking") && text.contains("(A)"), "{text}");
+    assert!(!text.contains('\x1b'), "no colour in a pipe");
+    let pictured = text.lines().filter(|line| line.contains('|') || line.contains('+'));
+    assert!(pictured.clone().count() > 10 && pictured.clone().all(|line| line.chars().count() <= 80), "{text}");
+}
+
+#[test]
+fn csv_has_a_line_for_each_result() {
+    let output = contend(&["latency", "--lock", "std", "--seconds", "0.2", "--format", "csv"]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    let header = text.lines().next().unwrap();
+    assert!(header.starts_with("lock,threads,competitors,") && header.contains("p50_ci_ns_low"), "{header}");
+    assert_eq!(text.lines().count(), 1 + 3);
+}
+
+#[test]
+fn a_list_of_cpus_deals_them_in_turn() {
+    let record = record(&["latency", "--lock", "std", "--threads", "3", "--placement", "0", "--seconds", "0.2"]);
+    assert_eq!(record["parameters"]["placement"], "0");
+    assert!(results(&record).iter().all(|row| row["cpu"] == 0));
+}

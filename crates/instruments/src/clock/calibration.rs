@@ -1,0 +1,105 @@
+//! The counter's rate, from two readings of `CLOCK_MONOTONIC_RAW` a known span apart.
+
+use super::counter::monotonic_raw_ns;
+use super::{Clock, Source};
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+
+/// One moment on both clocks.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Anchor {
+    /// The counter, in ticks.
+    pub ticks: u64,
+    /// `CLOCK_MONOTONIC_RAW`, in nanoseconds.
+    pub raw_ns: u64,
+    /// The counter ticks between which the raw clock was read: the moment is known to half of it.
+    pub width_ticks: u64,
+}
+
+impl Anchor {
+    /// The narrowest of some hundred readings: a read that was interrupted is wide and loses.
+    pub fn take(source: Source) -> Self {
+        (0..400).map(|_| Self::once(source)).min_by_key(|anchor| anchor.width_ticks).expect("400 readings")
+    }
+
+    fn once(source: Source) -> Self {
+        let before = source.read_ordered();
+        let raw_ns = monotonic_raw_ns();
+        let width_ticks = source.read_ordered() - before;
+        Self { ticks: before + width_ticks / 2, raw_ns, width_ticks }
+    }
+}
+
+/// A calibrated clock and how far to trust its rate.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Calibration {
+    /// The clock, ready for use.
+    pub clock: Clock,
+    /// Why the CPU's counter was not used, if it was not.
+    pub fallback: Option<String>,
+    /// By how much a third anchor, half-way, misses the line through the first and the last, in nanoseconds.
+    pub residual_ns: f64,
+    /// The rate's uncertainty from the width of the two anchors, in parts per million.
+    pub uncertainty_ppm: f64,
+    first: Anchor,
+}
+
+/// A calibrated clock against `CLOCK_MONOTONIC_RAW` over a longer span than it was calibrated with.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ConversionError {
+    /// The span of the comparison in seconds.
+    pub span_s: f64,
+    /// (clock − raw) / raw, in parts per million.
+    pub error_ppm: f64,
+}
+
+impl Calibration {
+    pub(crate) fn of(source: Source, fallback: Option<String>, span: Duration) -> Self {
+        let first = Anchor::take(source);
+        std::thread::sleep(span / 2);
+        let middle = Anchor::take(source);
+        std::thread::sleep(span / 2);
+        let last = Anchor::take(source);
+        let raw_ns = (last.raw_ns - first.raw_ns) as f64;
+        let clock = Clock::new(source, raw_ns / (last.ticks - first.ticks) as f64);
+        let predicted_ns = clock.to_ns(middle.ticks - first.ticks);
+        let doubt_ns = clock.to_ns(first.width_ticks + last.width_ticks) / 2.0;
+        Self {
+            clock,
+            fallback,
+            residual_ns: predicted_ns - (middle.raw_ns - first.raw_ns) as f64,
+            uncertainty_ppm: doubt_ns / raw_ns * 1e6,
+            first,
+        }
+    }
+
+    /// Compares the clock with `CLOCK_MONOTONIC_RAW` over all the time since its calibration began.
+    pub fn error_since(&self) -> ConversionError {
+        let now = Anchor::take(self.clock.source());
+        let raw_ns = (now.raw_ns - self.first.raw_ns) as f64;
+        let clock_ns = self.clock.to_ns(now.ticks - self.first.ticks);
+        ConversionError { span_s: raw_ns / 1e9, error_ppm: (clock_ns - raw_ns) / raw_ns * 1e6 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_calibrated_clock_keeps_time() {
+        let calibration = Clock::calibrate(Duration::from_millis(50));
+        std::thread::sleep(Duration::from_millis(200));
+        let error = calibration.error_since();
+        assert!(error.span_s >= 0.25, "{error:?}");
+        // The stated uncertainty of 50 ms is a few ppm; ten thousand means that the conversion is wrong.
+        assert!(error.error_ppm.abs() < 10_000.0, "{error:?}");
+    }
+
+    #[test]
+    fn the_fallback_counts_nanoseconds() {
+        let calibration = Calibration::of(Source::ClockGettime, Some("asked".into()), Duration::from_millis(20));
+        assert!((calibration.clock.ns_per_tick() - 1.0).abs() < 1e-3, "{calibration:?}");
+        assert_eq!(calibration.fallback.as_deref(), Some("asked"));
+    }
+}

@@ -1,0 +1,137 @@
+//! What reading the clock costs and how finely it divides time.
+
+use super::Clock;
+use crate::tally::Tally;
+
+/// What one kind of read costs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Cost {
+    /// The mean of 1,000 calls in a row, in nanoseconds: the median of many such thousands.
+    pub mean_of_1000_ns: f64,
+    /// The least mean of 1,000 calls, in nanoseconds: no interruption is in it.
+    pub least_ns: f64,
+    /// The differences between neighbouring reads, in ticks.
+    pub differences: Tally,
+}
+
+/// What is to be known about a clock before its figures are quoted.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Quality {
+    /// The cost of [`Clock::now`].
+    pub now: Cost,
+    /// The cost of [`Clock::stamp`].
+    pub stamp: Cost,
+    /// The step in which the counter advances, in ticks. It can be many ticks: a 2.6 GHz counter that is driven by a
+    /// 100 MHz crystal advances by 26.
+    pub resolution_ticks: u64,
+    /// The same step in nanoseconds.
+    pub resolution_ns: f64,
+    /// Neighbouring reads on one CPU in which the later value was the smaller one. Anything but 0 is a broken clock.
+    pub backward_steps: u64,
+}
+
+const CALLS: usize = 1_000;
+const THOUSANDS: usize = 200;
+
+/// Measures the calling thread's clock for about 10 ms; pin the thread first.
+pub fn quality(clock: Clock) -> Quality {
+    let (now, back_now) = cost(clock, Clock::now);
+    let (stamp, back_stamp) = cost(clock, Clock::stamp);
+    let resolution_ticks = step(&now.differences);
+    Quality {
+        resolution_ticks,
+        resolution_ns: clock.to_ns(resolution_ticks),
+        backward_steps: back_now + back_stamp,
+        now,
+        stamp,
+    }
+}
+
+fn cost(clock: Clock, read: impl Fn(&Clock) -> u64) -> (Cost, u64) {
+    let mut differences = Vec::with_capacity(CALLS * THOUSANDS);
+    let mut means = Vec::with_capacity(THOUSANDS);
+    let mut backward_steps = 0;
+    let mut reads = vec![0; CALLS + 1];
+    for _ in 0..THOUSANDS {
+        reads.iter_mut().for_each(|slot| *slot = read(&clock));
+        means.push(clock.to_ns(reads[CALLS].saturating_sub(reads[0])) / CALLS as f64);
+        backward_steps += reads.windows(2).filter(|pair| pair[1] < pair[0]).count() as u64;
+        differences.extend(reads.windows(2).map(|pair| pair[1].saturating_sub(pair[0])));
+    }
+    means.sort_by(f64::total_cmp);
+    let cost = Cost {
+        mean_of_1000_ns: means[THOUSANDS / 2],
+        least_ns: means[0],
+        differences: differences.into_iter().collect(),
+    };
+    (cost, backward_steps)
+}
+
+/// The distance between neighbouring clusters of differences.
+///
+/// A hypervisor may scale the counter, so that a step of 26 ticks is sometimes 25: the differences then cluster around
+/// the multiples of the step, and their greatest common divisor would be 1. Rare differences may be interruptions.
+fn step(differences: &Tally) -> u64 {
+    let often = differences.count() / 1000;
+    let common = differences.iter().filter(|&(_, count)| count > often);
+    let mut clusters: Vec<Cluster> = Vec::new();
+    for (difference, count) in common {
+        match clusters.last_mut() {
+            Some(cluster) if difference - cluster.to <= CLUSTERED_TICKS => cluster.add(difference, count),
+            _ => clusters.push(Cluster { to: difference, sum: difference * count, count }),
+        }
+    }
+    let distances = clusters.windows(2).map(|pair| pair[1].centre() - pair[0].centre());
+    // One cluster only: the counter moves in single ticks as far as its reads can tell.
+    distances.min_by(f64::total_cmp).map_or(1, |distance| distance.round() as u64).max(1)
+}
+
+/// Differences this near to each other are one step, unevenly scaled. Finer steps than that are never the limit: a read
+/// itself takes longer.
+const CLUSTERED_TICKS: u64 = 3;
+
+/// Neighbouring differences and how often they occur.
+struct Cluster {
+    to: u64,
+    sum: u64,
+    count: u64,
+}
+
+impl Cluster {
+    fn add(&mut self, difference: u64, count: u64) {
+        self.to = difference;
+        self.sum += difference * count;
+        self.count += count;
+    }
+
+    fn centre(&self) -> f64 {
+        self.sum as f64 / self.count as f64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_step_is_found_among_multiples() {
+        let mut seen = vec![26; 7000];
+        seen.extend([52; 3000]);
+        seen.push(7919);
+        assert_eq!(step(&seen.into_iter().collect()), 26);
+        assert_eq!(step(&[0, 20, 21, 22, 23].into_iter().skip(1).collect()), 1);
+        let scaled = Tally::from_counts([(25, 300), (26, 6_000), (51, 200), (52, 3_000), (78, 40)]);
+        assert_eq!(step(&scaled), 26);
+        assert_eq!(step(&Tally::new()), 1);
+    }
+
+    #[test]
+    fn an_ordered_read_costs_something_and_never_goes_back() {
+        let clock = Clock::calibrate(std::time::Duration::from_millis(20)).clock;
+        let quality = quality(clock);
+        assert_eq!(quality.backward_steps, 0);
+        assert!(quality.stamp.least_ns > 0.0 && quality.now.least_ns > 0.0);
+        assert!(quality.resolution_ns > 0.0);
+        assert_eq!(quality.now.differences.count(), 200_000);
+    }
+}

@@ -1,0 +1,139 @@
+//! Reading the counter, and deciding whether to trust it.
+
+use serde::{Deserialize, Serialize};
+
+/// Where ticks come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Source {
+    /// x86-64's time stamp counter (`rdtsc`).
+    Tsc,
+    /// aarch64's virtual counter (`cntvct_el0`).
+    Cntvct,
+    /// `clock_gettime(CLOCK_MONOTONIC_RAW)`, in nanoseconds.
+    ClockGettime,
+}
+
+impl Source {
+    /// The CPU's counter where it can be trusted; else `clock_gettime` and the reason.
+    pub fn choose() -> (Self, Option<String>) {
+        match counter() {
+            Ok(source) => (source, None),
+            Err(reason) => (Self::ClockGettime, Some(reason)),
+        }
+    }
+
+    /// Its name as the field writes it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Tsc => "TSC",
+            Self::Cntvct => "CNTVCT",
+            Self::ClockGettime => "clock_gettime(CLOCK_MONOTONIC_RAW)",
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn read(self) -> u64 {
+        match self {
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: rdtsc reads a register and touches no memory; every x86-64 CPU has it.
+            Self::Tsc => unsafe { core::arch::x86_64::_rdtsc() },
+            #[cfg(target_arch = "aarch64")]
+            Self::Cntvct => cntvct(),
+            _ => monotonic_raw_ns(),
+        }
+    }
+
+    /// The leading fence makes earlier loads and locked instructions complete before the counter is read, the trailing
+    /// one keeps later instructions from starting under the read. Linux sets the MSR bit that makes `lfence` wait for
+    /// dispatch on AMD as it does on Intel.
+    #[inline(always)]
+    pub(crate) fn read_ordered(self) -> u64 {
+        match self {
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: lfence and rdtsc touch no memory; SSE2 is part of x86-64.
+            Self::Tsc => unsafe {
+                core::arch::x86_64::_mm_lfence();
+                let ticks = core::arch::x86_64::_rdtsc();
+                core::arch::x86_64::_mm_lfence();
+                ticks
+            },
+            #[cfg(target_arch = "aarch64")]
+            Self::Cntvct => {
+                instruction_barrier();
+                let ticks = cntvct();
+                instruction_barrier();
+                ticks
+            }
+            _ => monotonic_raw_ns(),
+        }
+    }
+}
+
+#[cfg(target_arch = "aarch64")]
+#[inline(always)]
+fn cntvct() -> u64 {
+    let ticks: u64;
+    // SAFETY: Linux lets user space read cntvct_el0; the read touches no memory.
+    unsafe { core::arch::asm!("mrs {}, cntvct_el0", out(reg) ticks, options(nomem, nostack)) };
+    ticks
+}
+
+#[cfg(target_arch = "aarch64")]
+#[inline(always)]
+fn instruction_barrier() {
+    // SAFETY: isb orders instructions and touches no memory.
+    unsafe { core::arch::asm!("isb", options(nostack)) };
+}
+
+/// `CLOCK_MONOTONIC_RAW`: the hardware's rate, which NTP does not bend.
+pub(crate) fn monotonic_raw_ns() -> u64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::MonotonicRaw);
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}
+
+#[cfg(target_arch = "x86_64")]
+fn counter() -> Result<Source, String> {
+    const POWER_MANAGEMENT: u32 = 0x8000_0007;
+    const INVARIANT_TSC: u32 = 1 << 8;
+    let leaf = core::arch::x86_64::__cpuid;
+    let invariant = leaf(0x8000_0000).eax >= POWER_MANAGEMENT && leaf(POWER_MANAGEMENT).edx & INVARIANT_TSC != 0;
+    let available = std::fs::read_to_string("/sys/devices/system/clocksource/clocksource0/available_clocksource").ok();
+    trust(invariant, available.as_deref())
+}
+
+/// The kernel watches the TSC against another clock and takes it off the list when they part.
+#[cfg(target_arch = "x86_64")]
+fn trust(invariant: bool, available: Option<&str>) -> Result<Source, String> {
+    match available {
+        _ if !invariant => Err("the CPU does not promise a constant TSC rate (no invariant-TSC flag)".into()),
+        Some(list) if !list.split_whitespace().any(|name| name == "tsc") => {
+            Err(format!("the kernel does not trust the TSC (available clock sources: {})", list.trim()))
+        }
+        _ => Ok(Source::Tsc),
+    }
+}
+
+/// The architecture promises a constant rate and one value for all CPUs.
+#[cfg(target_arch = "aarch64")]
+fn counter() -> Result<Source, String> {
+    Ok(Source::Cntvct)
+}
+
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+fn counter() -> Result<Source, String> {
+    Err(format!("no counter is known for {}", std::env::consts::ARCH))
+}
+
+#[cfg(all(test, target_arch = "x86_64"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_tsc_is_trusted_only_with_flag_and_kernel() {
+        assert_eq!(trust(true, Some("kvm-clock tsc acpi_pm\n")), Ok(Source::Tsc));
+        assert_eq!(trust(true, None), Ok(Source::Tsc));
+        assert!(trust(false, Some("tsc")).unwrap_err().contains("invariant"));
+        assert!(trust(true, Some("hpet acpi_pm\n")).unwrap_err().contains("hpet acpi_pm"));
+    }
+}

@@ -1,0 +1,181 @@
+//! How much CPU time the control groups grant, in either version of the hierarchy.
+//!
+//! A limit on any group binds all groups below it, so the hierarchy is walked from our own group up to where it is
+//! mounted and the smallest limit counts. Above the mount point (outside a container) nothing can be seen: a limit set
+//! there is missed.
+
+use std::path::{Component, Path, PathBuf};
+
+use super::files;
+
+/// The CPUs' worth of time that the control groups grant this process (2.5 is two and a half CPUs), or `None` if they
+/// set no limit or cannot be read.
+///
+/// From `cpu.max` (version 2) or `cpu.cfs_quota_us` and `cpu.cfs_period_us` (version 1). A process that uses more is
+/// stopped until its period, usually 100 ms, is over, however many CPUs it has.
+///
+/// ```
+/// if let Some(cpus) = instruments::cpus::cpu_quota() {
+///     assert!(cpus > 0.0);
+/// }
+/// ```
+pub fn cpu_quota() -> Option<f64> {
+    CpuGroup::find(Path::new("/"))?.quota_cpus()
+}
+
+/// The control group that governs this process's CPU time.
+#[derive(Debug, PartialEq)]
+pub(crate) struct CpuGroup {
+    /// 1 or 2.
+    pub version: u8,
+    /// Where the hierarchy is mounted.
+    mount: PathBuf,
+    /// Our own group: `mount` or below it.
+    own: PathBuf,
+}
+
+impl CpuGroup {
+    /// Finds it from `/proc/self/cgroup` and `/proc/self/mountinfo` below `root`.
+    pub fn find(root: &Path) -> Option<Self> {
+        let groups = files::text(root, "proc/self/cgroup")?;
+        let mounts = files::text(root, "proc/self/mountinfo")?;
+        let (version, group) = group_path(&groups, &mounts)?;
+        let (inside, at) = mount_of(&mounts, version)?;
+        let mount = root.join(at.trim_start_matches('/'));
+        Some(Self { version, own: mount.join(below_mount(group, &inside)), mount })
+    }
+
+    /// The smallest quota from our own group up to the mount point, in CPUs.
+    pub fn quota_cpus(&self) -> Option<f64> {
+        let groups = self.own.ancestors().take_while(|group| group.starts_with(&self.mount));
+        groups.filter_map(|group| self.quota_of(group)).min_by(f64::total_cmp)
+    }
+
+    fn quota_of(&self, group: &Path) -> Option<f64> {
+        match self.version {
+            2 => parse_cpu_max(&files::text(group, "cpu.max")?),
+            _ => quota_from(files::number(group, "cpu.cfs_quota_us")?, files::number(group, "cpu.cfs_period_us")?),
+        }
+    }
+
+    /// Our own group's share against its neighbours: version 2's `cpu.weight` (1 to 10,000, 100 by default).
+    pub fn weight(&self) -> Option<u64> {
+        files::number(&self.own, "cpu.weight")
+    }
+
+    /// Our own group's share against its neighbours: version 1's `cpu.shares` (1,024 by default).
+    pub fn shares(&self) -> Option<u64> {
+        files::number(&self.own, "cpu.shares")
+    }
+
+    /// Version 1's `cpu.rt_runtime_us`: how long real-time threads of the group may run in each period, in µs. 0 means
+    /// that the group may have none.
+    pub fn rt_runtime_us(&self) -> Option<i64> {
+        files::number(&self.own, "cpu.rt_runtime_us")
+    }
+}
+
+/// The version and path of our group: version 1's `cpu` controller where that is mounted, else version 2's.
+///
+/// A line is `hierarchy:controllers:path`; version 2's has no controllers.
+fn group_path<'a>(groups: &'a str, mounts: &str) -> Option<(u8, &'a str)> {
+    let path_where = |wanted: &dyn Fn(&str) -> bool| {
+        let lines = groups.lines().map(|line| line.splitn(3, ':').skip(1));
+        let mut pairs = lines.filter_map(|mut fields| Some((fields.next()?, fields.next()?)));
+        pairs.find(|(controllers, _)| wanted(controllers)).map(|(_, path)| path)
+    };
+    let version_1 = path_where(&|controllers| controllers.split(',').any(|name| name == "cpu"));
+    match version_1 {
+        Some(path) if mount_of(mounts, 1).is_some() => Some((1, path)),
+        _ => path_where(&str::is_empty).map(|path| (2, path)),
+    }
+}
+
+/// The group that is mounted, and where, of the hierarchy that has the CPU controller.
+///
+/// A line is `id parent device root mount-point options [tags] - type source super-options`.
+fn mount_of(mounts: &str, version: u8) -> Option<(String, String)> {
+    mounts.lines().find_map(|line| {
+        let (place, kind) = line.split_once(" - ")?;
+        let mut kind = kind.split(' ');
+        let (fs, options) = (kind.next()?, kind.nth(1)?);
+        let matches = match version {
+            2 => fs == "cgroup2",
+            _ => fs == "cgroup" && options.split(',').any(|option| option == "cpu"),
+        };
+        let mut place = place.split(' ').skip(3);
+        let (inside, at) = (place.next()?, place.next()?);
+        matches.then(|| (unescape(inside), unescape(at)))
+    })
+}
+
+/// The kernel writes a space in a path as `\040`; the other escapes do not occur in places where people mount groups.
+fn unescape(path: &str) -> String {
+    path.replace("\\040", " ")
+}
+
+/// Our group as a path below the mount point.
+///
+/// A container often mounts its own group as the root of what it sees, while `/proc/self/cgroup` shows the path from
+/// the machine's root: then the part in front has to go. A group outside what is mounted is seen as the mount point.
+fn below_mount(group: &str, inside: &str) -> PathBuf {
+    let below = Path::new(group).strip_prefix(inside).unwrap_or(Path::new(""));
+    let downwards_only = below.components().all(|part| matches!(part, Component::Normal(_)));
+    if downwards_only { below.to_owned() } else { PathBuf::new() }
+}
+
+/// `max 100000` or `150000 100000`: µs of CPU time in each period of so many µs.
+fn parse_cpu_max(text: &str) -> Option<f64> {
+    let (quota, period) = text.trim().split_once(' ')?;
+    quota_from(quota.parse().ok()?, period.parse().ok()?)
+}
+
+/// A quota below 0 is version 1's "no limit".
+fn quota_from(quota_us: i64, period_us: i64) -> Option<f64> {
+    (quota_us > 0 && period_us > 0).then(|| quota_us as f64 / period_us as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const V2_MOUNTS: &str = "24 30 0:22 / /sys rw - sysfs sysfs rw\n\
+        31 24 0:27 / /sys/fs/cgroup rw,nosuid shared:9 - cgroup2 cgroup2 rw,nsdelegate";
+    const V1_MOUNTS: &str = "31 23 0:28 / /sys/fs/cgroup rw - tmpfs tmpfs rw,mode=755\n\
+        32 31 0:29 /docker/abc /sys/fs/cgroup/cpu,cpuacct ro master:11 - cgroup cgroup rw,cpu,cpuacct\n\
+        41 31 0:38 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw";
+
+    #[test]
+    fn version_2_is_found_where_it_is_alone() {
+        let groups = "0::/user.slice/user-1000.slice/session.scope";
+        assert_eq!(group_path(groups, V2_MOUNTS), Some((2, "/user.slice/user-1000.slice/session.scope")));
+        assert_eq!(mount_of(V2_MOUNTS, 2), Some(("/".to_owned(), "/sys/fs/cgroup".to_owned())));
+    }
+
+    #[test]
+    fn version_1_comes_first_on_a_hybrid() {
+        let groups = "9:name=systemd:/x\n3:cpuset:/x\n2:cpu,cpuacct:/docker/abc/child\n0::/x";
+        assert_eq!(group_path(groups, V1_MOUNTS), Some((1, "/docker/abc/child")));
+        let mount = ("/docker/abc".to_owned(), "/sys/fs/cgroup/cpu,cpuacct".to_owned());
+        assert_eq!(mount_of(V1_MOUNTS, 1), Some(mount));
+    }
+
+    #[test]
+    fn a_group_is_placed_below_its_mount() {
+        assert_eq!(below_mount("/docker/abc/child", "/docker/abc"), Path::new("child"));
+        assert_eq!(below_mount("/docker/abc", "/"), Path::new("docker/abc"));
+        assert_eq!(below_mount("/elsewhere", "/docker/abc"), Path::new(""));
+        // From inside a cgroup namespace, a group outside it.
+        assert_eq!(below_mount("/../other", "/"), Path::new(""));
+    }
+
+    #[test]
+    fn quotas_of_both_versions() {
+        assert_eq!(parse_cpu_max("max 100000\n"), None);
+        assert_eq!(parse_cpu_max("150000 100000\n"), Some(1.5));
+        assert_eq!(parse_cpu_max("garbage"), None);
+        assert_eq!(quota_from(-1, 100_000), None);
+        assert_eq!(quota_from(50_000, 100_000), Some(0.5));
+        assert_eq!(quota_from(50_000, 0), None);
+    }
+}

@@ -1,0 +1,88 @@
+//! The CPUs that a user asked for, checked against those there are.
+
+use super::affinity;
+use super::set::CpuSet;
+
+/// Why CPUs that were asked for cannot be used. Each says which CPU, and what is allowed instead.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum UnusableCpus {
+    /// The request is empty.
+    #[error("no CPU is named; allowed: {allowed}")]
+    NoneNamed {
+        /// What this thread may use.
+        allowed: CpuSet,
+    },
+    /// The machine has no such CPU switched on.
+    #[error("CPU {cpu} does not exist or is offline (online: {online}); allowed: {allowed}")]
+    NoSuchCpu {
+        /// The CPU that was asked for.
+        cpu: usize,
+        /// The machine's CPUs that are switched on.
+        online: CpuSet,
+        /// What this thread may use.
+        allowed: CpuSet,
+    },
+    /// The CPU exists, but `taskset`, a cpuset or a container keeps this process off it.
+    #[error("CPU {cpu} is outside the affinity mask of this process; allowed: {allowed}")]
+    OutsideMask {
+        /// The CPU that was asked for.
+        cpu: usize,
+        /// What this thread may use.
+        allowed: CpuSet,
+    },
+}
+
+/// The request itself, if every CPU in it may be used by a thread whose affinity mask is `allowed`.
+///
+/// # Errors
+/// [`UnusableCpus`] with the lowest CPU that does not exist or is outside the mask, or if the request is empty.
+///
+/// ```
+/// use instruments::cpus::{self, CpuSet};
+///
+/// let allowed = cpus::allowed()?;
+/// assert_eq!(cpus::resolve(&allowed, &allowed).as_ref(), Ok(&allowed));
+/// let error = cpus::resolve(&CpuSet::single(8000), &allowed).unwrap_err();
+/// assert!(error.to_string().contains("CPU 8000"));
+/// # Ok::<(), std::io::Error>(())
+/// ```
+pub fn resolve(request: &CpuSet, allowed: &CpuSet) -> Result<CpuSet, UnusableCpus> {
+    // Without /sys nobody can tell "does not exist" from "outside the mask": then every CPU counts as existing.
+    let online = affinity::online().unwrap_or_else(|_| request.clone());
+    resolve_among(request, allowed, &online)
+}
+
+fn resolve_among(request: &CpuSet, allowed: &CpuSet, online: &CpuSet) -> Result<CpuSet, UnusableCpus> {
+    if request.is_empty() {
+        return Err(UnusableCpus::NoneNamed { allowed: allowed.clone() });
+    }
+    match request.iter().find(|&cpu| !allowed.contains(cpu)) {
+        None => Ok(request.clone()),
+        Some(cpu) if online.contains(cpu) => Err(UnusableCpus::OutsideMask { cpu, allowed: allowed.clone() }),
+        Some(cpu) => Err(UnusableCpus::NoSuchCpu { cpu, online: online.clone(), allowed: allowed.clone() }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn set(list: &str) -> CpuSet {
+        list.parse().unwrap()
+    }
+
+    #[test]
+    fn what_is_allowed_is_granted() {
+        assert_eq!(resolve_among(&set("1,3"), &set("0-3"), &set("0-7")), Ok(set("1,3")));
+    }
+
+    #[test]
+    fn the_error_names_the_cpu_and_what_is_allowed() {
+        let error = resolve_among(&set("1,9"), &set("0-3"), &set("0-7")).unwrap_err().to_string();
+        assert_eq!(error, "CPU 9 does not exist or is offline (online: 0-7); allowed: 0-3");
+        let error = resolve_among(&set("5"), &set("0-3"), &set("0-7")).unwrap_err().to_string();
+        assert_eq!(error, "CPU 5 is outside the affinity mask of this process; allowed: 0-3");
+        let error = resolve_among(&set(""), &set("0-3"), &set("0-7")).unwrap_err().to_string();
+        assert_eq!(error, "no CPU is named; allowed: 0-3");
+    }
+}

@@ -1,0 +1,186 @@
+//! A set of CPU numbers, written as the kernel writes it.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
+/// The highest CPU number that a list may name.
+///
+/// No architecture lets Linux be built for more than 8,192 CPUs, so a larger number is a slip of the hand; refusing it
+/// also keeps `0-4294967295` from filling the memory.
+pub const MAX_CPU: usize = 8191;
+
+/// A set of CPU numbers in ascending order, without repeats.
+///
+/// It is read and written in the kernel's list syntax: numbers and ranges, separated by commas. An empty text is the
+/// empty set, as in `/sys/devices/system/cpu/isolated` on a machine that isolates none. In a record it is that text.
+///
+/// ```
+/// use instruments::cpus::CpuSet;
+///
+/// let cpus: CpuSet = "8,0-2,3".parse()?;
+/// assert_eq!(cpus.to_string(), "0-3,8");
+/// assert_eq!(cpus.iter().collect::<Vec<_>>(), [0, 1, 2, 3, 8]);
+/// assert!("0-x".parse::<CpuSet>().unwrap_err().to_string().contains("`0-x`"));
+/// # Ok::<(), instruments::cpus::ParseCpuSetError>(())
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct CpuSet {
+    /// Ascending, no repeats.
+    cpus: Vec<usize>,
+}
+
+impl CpuSet {
+    /// The set of one CPU.
+    pub fn single(cpu: usize) -> Self {
+        Self { cpus: vec![cpu] }
+    }
+
+    /// How many CPUs it has.
+    pub fn len(&self) -> usize {
+        self.cpus.len()
+    }
+
+    /// Whether it has none.
+    pub fn is_empty(&self) -> bool {
+        self.cpus.is_empty()
+    }
+
+    /// Whether `cpu` is one of them.
+    pub fn contains(&self, cpu: usize) -> bool {
+        self.cpus.binary_search(&cpu).is_ok()
+    }
+
+    /// The lowest number, if there is one.
+    pub fn first(&self) -> Option<usize> {
+        self.cpus.first().copied()
+    }
+
+    /// The highest number, if there is one.
+    pub fn last(&self) -> Option<usize> {
+        self.cpus.last().copied()
+    }
+
+    /// The numbers, ascending.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = usize> + '_ {
+        self.cpus.iter().copied()
+    }
+
+    /// The numbers as a slice, ascending.
+    pub fn as_slice(&self) -> &[usize] {
+        &self.cpus
+    }
+
+    /// The CPUs that are in both sets.
+    pub fn intersection(&self, other: &Self) -> Self {
+        self.iter().filter(|&cpu| other.contains(cpu)).collect()
+    }
+}
+
+impl FromIterator<usize> for CpuSet {
+    fn from_iter<I: IntoIterator<Item = usize>>(cpus: I) -> Self {
+        let mut cpus: Vec<usize> = cpus.into_iter().collect();
+        cpus.sort_unstable();
+        cpus.dedup();
+        Self { cpus }
+    }
+}
+
+impl fmt::Display for CpuSet {
+    /// Writes runs of three and more as ranges, and of two as well, as the kernel does: `0-1,4`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let runs = self.cpus.chunk_by(|left, right| left + 1 == *right);
+        for (index, run) in runs.enumerate() {
+            let comma = if index == 0 { "" } else { "," };
+            match run {
+                [only] => write!(f, "{comma}{only}")?,
+                [first, .., last] => write!(f, "{comma}{first}-{last}")?,
+                [] => unreachable!("chunk_by yields no empty run"),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Why a text is not a list of CPUs. Each names the piece that is wrong.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ParseCpuSetError {
+    /// A piece between commas is empty, as in `0,,1`.
+    #[error("`{list}` has an empty piece between its commas; a CPU list looks like 0, 0,1 or 0-3,8")]
+    EmptyPiece {
+        /// The whole text.
+        list: String,
+    },
+    /// A piece is neither a number nor a range of numbers.
+    #[error("`{piece}` is neither a CPU number nor a range; a CPU list looks like 0, 0,1 or 0-3,8")]
+    NotANumber {
+        /// The piece.
+        piece: String,
+    },
+    /// A range ends before it starts.
+    #[error("`{piece}` is a range that ends before it starts")]
+    Backwards {
+        /// The piece.
+        piece: String,
+    },
+    /// A number is above [`MAX_CPU`].
+    #[error("`{piece}` names a CPU above {MAX_CPU}, more than Linux supports")]
+    TooLarge {
+        /// The piece.
+        piece: String,
+    },
+}
+
+impl FromStr for CpuSet {
+    type Err = ParseCpuSetError;
+
+    fn from_str(list: &str) -> Result<Self, Self::Err> {
+        if list.trim().is_empty() {
+            return Ok(Self::default());
+        }
+        let mut cpus = Vec::new();
+        for piece in list.split(',').map(str::trim) {
+            if piece.is_empty() {
+                return Err(ParseCpuSetError::EmptyPiece { list: list.to_owned() });
+            }
+            let (first, last) = parse_range(piece)?;
+            cpus.extend(first..=last);
+        }
+        Ok(cpus.into_iter().collect())
+    }
+}
+
+/// `7` or `0-3`, as first and last.
+fn parse_range(piece: &str) -> Result<(usize, usize), ParseCpuSetError> {
+    let (first, last) = piece.split_once('-').unwrap_or((piece, piece));
+    let (first, last) = (parse_cpu(first, piece)?, parse_cpu(last, piece)?);
+    if last < first {
+        return Err(ParseCpuSetError::Backwards { piece: piece.to_owned() });
+    }
+    Ok((first, last))
+}
+
+/// One number of `piece`; digits only, since the standard parser would also take `+1`.
+fn parse_cpu(digits: &str, piece: &str) -> Result<usize, ParseCpuSetError> {
+    if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Err(ParseCpuSetError::NotANumber { piece: piece.to_owned() });
+    }
+    match digits.parse() {
+        Ok(cpu) if cpu <= MAX_CPU => Ok(cpu),
+        // Digits only, so the one way to fail is to be too large.
+        _ => Err(ParseCpuSetError::TooLarge { piece: piece.to_owned() }),
+    }
+}
+
+impl Serialize for CpuSet {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for CpuSet {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(de::Error::custom)
+    }
+}

@@ -1,0 +1,216 @@
+//! Who used the CPUs between two moments: this process, others, the hypervisor, nobody.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::time::{Duration, Instant};
+
+use rustix::time::{ClockId, clock_gettime};
+
+use crate::cpus::CpuSet;
+
+/// The kernel's account of CPU time at one moment. Two of them make an [`ActivityShare`].
+///
+/// Most figures in `/proc/stat` are counted in ticks: whoever runs at the tick is charged for all of it. Work that
+/// fits between ticks is missed, work in step with them is overcharged, and the figures do not even sum to the time
+/// that passed. Idle time is the exception (a CPU that stops its tick measures it), and so is a process's own CPU
+/// time. The shares are therefore built from those two: see [`ActivityShare::other_share`].
+#[derive(Clone, Debug)]
+pub struct Activity {
+    at: Instant,
+    /// CPU time of this process, all threads; of its children only after their end, and then not here.
+    own: Duration,
+    /// By CPU number, in jiffies of [`Activity::jiffies_per_s`].
+    cpus: BTreeMap<usize, Jiffies>,
+    jiffies_per_s: f64,
+}
+
+/// What is used of one CPU's line of `/proc/stat`, cumulative.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Jiffies {
+    /// Idle, and idle while a disk works.
+    idle: u64,
+    /// Interrupts and soft interrupts.
+    interrupt: u64,
+    steal: u64,
+}
+
+/// What became of the CPUs' time between two moments. All shares are of the wall time of all CPUs asked for: 1 is all
+/// of them, all of the time.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ActivityShare {
+    /// Wall time between the two, in s.
+    pub wall_s: f64,
+    /// CPU time of this process, exact.
+    pub own_share: f64,
+    /// Time the hypervisor took, as far as the kernel was told. A lower bound: what is not told is in `other_share`.
+    pub steal_share: f64,
+    /// Neither idle, nor stolen, nor ours: other processes, and interrupts that hit no thread of ours. Where the kernel
+    /// charges stolen time to the thread it was stolen from, this is too small by as much.
+    pub other_share: f64,
+    /// Nobody wanted the CPU.
+    pub idle_share: f64,
+    /// Interrupts and soft interrupts as the tick counts them. They are also part of whatever they interrupted, so this
+    /// is not one of the parts that sum to 1.
+    pub interrupt_share: f64,
+    /// One jiffy on one CPU, as a share: what is below it cannot be seen. Two figures of the same run differ by as much
+    /// without cause.
+    pub resolution_share: f64,
+}
+
+impl Activity {
+    /// The account now, of every online CPU.
+    ///
+    /// Costs a read of `/proc/stat`: tens of microseconds and more on large machines. Take it outside what is timed.
+    ///
+    /// # Errors
+    /// If `/proc/stat` cannot be read, or has no line for a CPU.
+    ///
+    /// ```
+    /// use instruments::cpus;
+    /// use instruments::environment::Activity;
+    ///
+    /// let before = Activity::now()?;
+    /// // … what is measured …
+    /// let after = Activity::now()?;
+    /// if let Some(share) = after.since(&before, &cpus::allowed()?) {
+    ///     println!("others had {:.1} % of the CPUs", share.other_share * 100.0);
+    /// }
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn now() -> io::Result<Self> {
+        let stat = std::fs::read_to_string("/proc/stat")?;
+        let own = clock_gettime(ClockId::ProcessCPUTime);
+        let activity = Self {
+            at: Instant::now(),
+            own: Duration::new(own.tv_sec as u64, own.tv_nsec as u32),
+            cpus: parse_stat(&stat),
+            jiffies_per_s: rustix::param::clock_ticks_per_second() as f64,
+        };
+        if activity.cpus.is_empty() {
+            return Err(io::Error::other("/proc/stat has no line for a CPU"));
+        }
+        Ok(activity)
+    }
+
+    /// What became of the time of `cpus` between `earlier` and this moment, or `None` if no time passed or none of the
+    /// CPUs was online at both.
+    ///
+    /// Give the CPUs that this process runs on: its CPU time is known only as a whole, so time it spends elsewhere would
+    /// be subtracted from the wrong CPUs.
+    pub fn since(&self, earlier: &Self, cpus: &CpuSet) -> Option<ActivityShare> {
+        let spent: Vec<Jiffies> =
+            cpus.iter().filter_map(|cpu| Some(self.cpus.get(&cpu)?.since(earlier.cpus.get(&cpu)?))).collect();
+        let wall_s = self.at.checked_duration_since(earlier.at)?.as_secs_f64();
+        let all_s = wall_s * spent.len() as f64;
+        if all_s <= 0.0 {
+            return None;
+        }
+        let share = |part: fn(&Jiffies) -> u64| {
+            let jiffies: u64 = spent.iter().map(part).sum();
+            (jiffies as f64 / self.jiffies_per_s / all_s).min(1.0)
+        };
+        let own_share = (self.own.saturating_sub(earlier.own).as_secs_f64() / all_s).min(1.0);
+        let (steal_share, idle_share) = (share(|cpu| cpu.steal), share(|cpu| cpu.idle));
+        Some(ActivityShare {
+            wall_s,
+            own_share,
+            steal_share,
+            other_share: (1.0 - idle_share - steal_share - own_share).max(0.0),
+            idle_share,
+            interrupt_share: share(|cpu| cpu.interrupt),
+            resolution_share: 1.0 / self.jiffies_per_s / all_s,
+        })
+    }
+}
+
+impl Jiffies {
+    /// Saturating: idle time is known to run backwards by a jiffy when a CPU wakes while it is read.
+    fn since(&self, earlier: &Self) -> Self {
+        Self {
+            idle: self.idle.saturating_sub(earlier.idle),
+            interrupt: self.interrupt.saturating_sub(earlier.interrupt),
+            steal: self.steal.saturating_sub(earlier.steal),
+        }
+    }
+}
+
+/// The lines `cpu0 user nice system idle iowait irq softirq steal guest guest_nice`.
+fn parse_stat(stat: &str) -> BTreeMap<usize, Jiffies> {
+    let lines = stat.lines().filter_map(|line| line.strip_prefix("cpu")?.split_once(' '));
+    lines.filter_map(|(cpu, fields)| Some((cpu.parse().ok()?, parse_jiffies(fields)?))).collect()
+}
+
+fn parse_jiffies(fields: &str) -> Option<Jiffies> {
+    let fields: Vec<u64> = fields.split_whitespace().map_while(|field| field.parse().ok()).collect();
+    // Kernels before 2.6.11 end before steal; nothing older than iowait, irq and softirq is met any more.
+    let [_user, _nice, _system, idle, iowait, irq, softirq, rest @ ..] = fields.as_slice() else { return None };
+    Some(Jiffies { idle: idle + iowait, interrupt: irq + softirq, steal: rest.first().copied().unwrap_or(0) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const STAT: &str = "cpu  3461 0 2139 289532 325 0 34 14 0 0\ncpu0 1471 5 885 145249 17 2 7 3 0 0\n\
+        cpu1 1990 0 1254 144283 308 0 27 11 0 0\nintr 12345 0\nctxt 98765\n";
+
+    /// A second of two CPUs that is seen at 100 jiffies a second.
+    fn activity(start: Instant, after_s: u64, own_ms: u64, idle: [u64; 2], steal: u64) -> Activity {
+        let line = |idle, steal| Jiffies { idle, steal, ..Jiffies::default() };
+        Activity {
+            at: start + Duration::from_secs(after_s),
+            own: Duration::from_millis(own_ms),
+            cpus: BTreeMap::from([(0, line(idle[0], steal)), (1, line(idle[1], 0))]),
+            jiffies_per_s: 100.0,
+        }
+    }
+
+    fn cpus(list: &str) -> CpuSet {
+        list.parse().unwrap()
+    }
+
+    #[test]
+    fn lines_of_single_cpus_are_read_and_the_sum_is_not() {
+        let cpus = parse_stat(STAT);
+        assert_eq!(cpus.len(), 2);
+        assert_eq!(cpus[&0], Jiffies { idle: 145_266, interrupt: 9, steal: 3 });
+    }
+
+    #[test]
+    fn the_parts_sum_to_all_of_the_time() {
+        let start = Instant::now();
+        let before = activity(start, 0, 0, [0, 0], 0);
+        let after = activity(start, 1, 500, [100, 20], 10);
+        let share = after.since(&before, &cpus("0-1")).unwrap();
+        assert!((share.own_share - 0.25).abs() < 1e-9, "{share:?}");
+        assert!((share.steal_share - 0.05).abs() < 1e-9, "{share:?}");
+        assert!((share.idle_share - 0.60).abs() < 1e-9, "{share:?}");
+        assert!((share.other_share - 0.10).abs() < 1e-9, "{share:?}");
+        assert!((share.resolution_share - 0.005).abs() < 1e-9, "{share:?}");
+    }
+
+    #[test]
+    fn only_the_cpus_asked_for_count() {
+        let start = Instant::now();
+        let before = activity(start, 0, 0, [0, 0], 0);
+        let share = activity(start, 1, 800, [100, 20], 0).since(&before, &cpus("1,7")).unwrap();
+        assert!((share.own_share - 0.8).abs() < 1e-9 && (share.idle_share - 0.2).abs() < 1e-9, "{share:?}");
+        assert!(share.other_share < 1e-9, "{share:?}");
+    }
+
+    #[test]
+    fn nothing_is_said_of_no_time_or_no_cpu() {
+        let start = Instant::now();
+        let (before, after) = (activity(start, 0, 0, [0, 0], 0), activity(start, 1, 0, [9, 9], 0));
+        assert_eq!(before.since(&before, &cpus("0")), None);
+        assert_eq!(after.since(&before, &cpus("5")), None);
+        assert_eq!(before.since(&after, &cpus("0")), None);
+    }
+
+    #[test]
+    fn a_figure_that_runs_backwards_is_no_time() {
+        let start = Instant::now();
+        let share = activity(start, 1, 0, [4, 0], 0).since(&activity(start, 0, 0, [5, 0], 0), &cpus("0")).unwrap();
+        assert_eq!(share.idle_share, 0.0);
+    }
+}

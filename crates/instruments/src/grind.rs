@@ -1,0 +1,293 @@
+//! Work that takes a known time and does nothing.
+//!
+//! A chain of dependent loads: each load's address is what the last one brought, so they cannot overlap, and each
+//! takes the L1 cache's load-to-use latency. 32 stand in a row in a pass, which hides the loop in their shadow. The
+//! loads are volatile, so the compiler can neither drop nor join them. The shape and the calibration are those of
+//! `cpuload` (Rico Tudor, Be Newsletter, October 1998): a power-of-1.1 search for the length that takes 800 µs, short
+//! enough to fit between two 1 ms ticks, with the best of 100 runs for each candidate.
+//!
+//! 1998 assumed 3 cycles a load to turn time into MHz. Here a second chain, of dependent register additions of one
+//! cycle each, measures the cycle, and the latency in cycles follows from it.
+//!
+//! ```
+//! use instruments::{clock::Clock, grind::Grind};
+//! use std::time::Duration;
+//!
+//! let clock = Clock::calibrate(Duration::from_millis(10)).clock;
+//! let grind = Grind::calibrate(clock, || false);
+//! let start = clock.stamp();
+//! grind.work(6_100.0).run();
+//! assert!(clock.to_ns(clock.stamp() - start) > 3_000.0);
+//! ```
+
+use crate::clock::Clock;
+use serde::{Deserialize, Serialize};
+
+/// Dependent loads in one pass of the inner loop.
+pub const LOADS_A_PASS: u64 = 32;
+
+struct Link {
+    next: *const Link,
+}
+
+// SAFETY: the static is never written after its initialisation; the pointer in it is only read.
+unsafe impl Sync for Link {}
+
+/// A list of one link, made circular by pointing at itself.
+static FUTILE: Link = Link { next: &raw const FUTILE };
+
+#[inline(always)]
+fn follow(link: *const Link) -> *const Link {
+    // SAFETY: `link` is &FUTILE, as every `next` that is reachable from it is; FUTILE lives as long as the program.
+    unsafe { core::ptr::read_volatile(&raw const (*link).next) }
+}
+
+/// A fixed number of dependent loads: whole passes, then single loads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Work {
+    passes: u64,
+    rest: u64,
+}
+
+impl Work {
+    /// `loads` dependent loads.
+    pub const fn of_loads(loads: u64) -> Self {
+        Self { passes: loads / LOADS_A_PASS, rest: loads % LOADS_A_PASS }
+    }
+
+    /// How many loads it makes.
+    pub const fn loads(self) -> u64 {
+        self.passes * LOADS_A_PASS + self.rest
+    }
+
+    /// Does it.
+    ///
+    /// Never inlined, so that its cost is the same at each place that calls it.
+    #[inline(never)]
+    pub fn run(self) {
+        let mut link: *const Link = &FUTILE;
+        for _ in 0..self.passes {
+            link = follow_eight(follow_eight(follow_eight(follow_eight(link))));
+        }
+        for _ in 0..self.rest {
+            link = follow(link);
+        }
+        std::hint::black_box(link);
+    }
+}
+
+#[inline(always)]
+fn follow_eight(link: *const Link) -> *const Link {
+    follow(follow(follow(follow(follow(follow(follow(follow(link))))))))
+}
+
+/// One candidate of the calibration's search.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Candidate {
+    /// Dependent loads a run.
+    pub loads: u64,
+    /// The best of 100 runs, in nanoseconds, the clock's cost taken off.
+    pub best_ns: f64,
+}
+
+/// A calibrated grind: how long a load takes here, and what a run costs beside its loads.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Grind {
+    /// Nanoseconds a load.
+    pub ns_per_load: f64,
+    /// Nanoseconds a run costs beside its loads: call, loop entry and exit.
+    pub overhead_ns: f64,
+    /// Nanoseconds a cycle, by the chain of additions; `None` where no such chain is known for the architecture.
+    pub ns_per_cycle: Option<f64>,
+    /// The search, from the shortest to the longest.
+    pub search: Vec<Candidate>,
+}
+
+/// What a grind of a given length took when it was checked.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Check {
+    /// The length asked for, in nanoseconds.
+    pub asked_ns: f64,
+    /// The best of 100 runs, in nanoseconds: up to one step of the clock below the truth.
+    pub best_ns: f64,
+    /// The median of those runs, in nanoseconds.
+    pub median_ns: f64,
+}
+
+impl Check {
+    /// Whether the best run was within 1 % or 20 ns of what was asked, whichever is larger.
+    pub fn holds(&self) -> bool {
+        (self.best_ns - self.asked_ns).abs() <= (self.asked_ns * 0.01).max(20.0)
+    }
+}
+
+const RUNS: usize = 100;
+const SEARCH_UNTIL_NS: f64 = 800_000.0;
+const FIRST_PASSES: f64 = 10.0;
+const SEARCH_FACTOR: f64 = 1.1;
+
+impl Grind {
+    /// Searches for about a second on the calling thread, pinned first; ends early when `stop` says so, with what it
+    /// has by then.
+    pub fn calibrate(clock: Clock, stop: impl Fn() -> bool) -> Self {
+        let clock_cost_ns = clock_cost_ns(clock);
+        let mut search = Vec::new();
+        let mut passes = FIRST_PASSES;
+        loop {
+            let work = Work::of_loads(passes as u64 * LOADS_A_PASS);
+            let best_ns = runs(clock, RUNS, || work.run())[0] - clock_cost_ns;
+            search.push(Candidate { loads: work.loads(), best_ns });
+            if best_ns > SEARCH_UNTIL_NS || stop() {
+                break;
+            }
+            passes = (passes * SEARCH_FACTOR).max(passes + 1.0);
+        }
+        let last = search[search.len() - 1];
+        let ns_per_load = last.best_ns / last.loads as f64;
+        let overhead_ns = (usual_ns(clock, SHORT) - clock_cost_ns - SHORT.loads() as f64 * ns_per_load).max(0.0);
+        Self { ns_per_load, overhead_ns, ns_per_cycle: cycle_ns(clock, clock_cost_ns), search }
+    }
+
+    /// The work that takes `ns` nanoseconds on a CPU that nothing interrupts; none for 0 or less.
+    pub fn work(&self, ns: f64) -> Work {
+        Work::of_loads(((ns - self.overhead_ns) / self.ns_per_load).round() as u64)
+    }
+
+    /// Runs a grind of `ns` nanoseconds 100 times and compares.
+    pub fn check(&self, clock: Clock, ns: f64) -> Check {
+        let clock_cost_ns = clock_cost_ns(clock);
+        let work = self.work(ns);
+        let took = runs(clock, RUNS, || work.run());
+        Check { asked_ns: ns, best_ns: took[0] - clock_cost_ns, median_ns: took[RUNS / 2] - clock_cost_ns }
+    }
+
+    /// The core's clock rate in MHz, by the chain of additions.
+    pub fn mhz(&self) -> Option<f64> {
+        self.ns_per_cycle.map(|ns| 1e3 / ns)
+    }
+
+    /// The L1 cache's load-to-use latency in cycles.
+    pub fn cycles_per_load(&self) -> Option<f64> {
+        self.ns_per_cycle.map(|ns| self.ns_per_load / ns)
+    }
+}
+
+/// So short that what a run costs beside its loads shows, and an error of a per cent in the cost of a load does not.
+const SHORT: Work = Work::of_loads(2 * LOADS_A_PASS);
+
+/// Times `job` in nanoseconds, sorted, the clock's own cost included.
+fn runs(clock: Clock, count: usize, mut job: impl FnMut()) -> Vec<f64> {
+    let mut took: Vec<f64> = (0..count)
+        .map(|_| {
+            let start = clock.stamp();
+            job();
+            clock.to_ns(clock.stamp() - start)
+        })
+        .collect();
+    took.sort_by(f64::total_cmp);
+    took
+}
+
+fn clock_cost_ns(clock: Clock) -> f64 {
+    trimmed_mean(&runs(clock, 1_000, || ()))
+}
+
+/// What a run of `work` takes, the clock's cost included.
+fn usual_ns(clock: Clock, work: Work) -> f64 {
+    trimmed_mean(&runs(clock, 1_000, || work.run()))
+}
+
+/// Without the slowest tenth, which may have been interrupted. A counter that advances in steps hides nothing from a
+/// mean, but up to a step from a minimum.
+fn trimmed_mean(sorted: &[f64]) -> f64 {
+    let kept = &sorted[..sorted.len() * 9 / 10];
+    kept.iter().sum::<f64>() / kept.len() as f64
+}
+
+const ADDITIONS_A_PASS: u64 = 32;
+
+/// The best of 100 chains of some 30 µs each.
+fn cycle_ns(clock: Clock, clock_cost_ns: f64) -> Option<f64> {
+    const PASSES: u64 = 4_000;
+    add_in_a_row(1)?;
+    let best = runs(clock, RUNS, || {
+        add_in_a_row(PASSES);
+    })[0];
+    Some((best - clock_cost_ns) / (PASSES * ADDITIONS_A_PASS) as f64)
+}
+
+/// Dependent additions of one register to another: one cycle each on every core of the last twenty years. Immediates
+/// would not do: some cores fold those while they rename registers.
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+#[inline(never)]
+fn add_in_a_row(passes: u64) -> Option<u64> {
+    macro_rules! eight {
+        ($add:literal) => {
+            concat!($add, "\n", $add, "\n", $add, "\n", $add, "\n", $add, "\n", $add, "\n", $add, "\n", $add)
+        };
+    }
+    let step = std::hint::black_box(3_u64);
+    let mut sum = 0_u64;
+    for _ in 0..passes {
+        // SAFETY: the instructions change only `sum` and the flags.
+        unsafe {
+            #[cfg(target_arch = "x86_64")]
+            core::arch::asm!(
+                eight!("add {sum}, {step}"), eight!("add {sum}, {step}"),
+                eight!("add {sum}, {step}"), eight!("add {sum}, {step}"),
+                sum = inout(reg) sum, step = in(reg) step, options(nomem, nostack)
+            );
+            #[cfg(target_arch = "aarch64")]
+            core::arch::asm!(
+                eight!("add {sum}, {sum}, {step}"), eight!("add {sum}, {sum}, {step}"),
+                eight!("add {sum}, {sum}, {step}"), eight!("add {sum}, {sum}, {step}"),
+                sum = inout(reg) sum, step = in(reg) step, options(nomem, nostack)
+            );
+        }
+    }
+    Some(std::hint::black_box(sum))
+}
+
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+fn add_in_a_row(_passes: u64) -> Option<u64> {
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[test]
+    fn work_is_split_into_passes_and_single_loads() {
+        assert_eq!(Work::of_loads(100), Work { passes: 3, rest: 4 });
+        assert_eq!(Work::of_loads(100).loads(), 100);
+        Work::of_loads(0).run();
+    }
+
+    #[test]
+    fn longer_grinds_take_longer() {
+        let clock = Clock::calibrate(Duration::from_millis(20)).clock;
+        let grind = Grind::calibrate(clock, || false);
+        let best = |ns| grind.check(clock, ns).best_ns;
+        assert!(best(1_000.0) < best(10_000.0) && best(10_000.0) < best(100_000.0), "{grind:?}");
+        assert!(grind.search.windows(2).all(|pair| pair[0].loads < pair[1].loads));
+    }
+
+    #[test]
+    fn a_negative_or_tiny_length_is_no_work() {
+        let grind = Grind { ns_per_load: 1.0, overhead_ns: 5.0, ns_per_cycle: Some(0.25), search: Vec::new() };
+        assert_eq!(grind.work(-1.0).loads(), 0);
+        assert_eq!(grind.work(0.0).loads(), 0);
+        assert_eq!(grind.work(105.0).loads(), 100);
+        assert_eq!(grind.mhz(), Some(4_000.0));
+        assert_eq!(grind.cycles_per_load(), Some(4.0));
+    }
+
+    #[test]
+    fn a_check_holds_within_one_percent_or_twenty_ns() {
+        let check = |asked_ns, best_ns| Check { asked_ns, best_ns, median_ns: best_ns }.holds();
+        assert!(check(100.0, 119.0) && !check(100.0, 121.0));
+        assert!(check(10_000.0, 9_901.0) && !check(10_000.0, 9_899.0));
+    }
+}

@@ -1,0 +1,26 @@
+//! What `contend` measures with.
+//!
+//! Nothing here knows an experiment, prints, or decides what is measured.
+//!
+//! | to | use |
+//! |---|---|
+//! | read the time in nanoseconds and know what a read costs | [`clock`] |
+//! | spend a known time doing nothing | [`grind`] |
+//! | run threads that start and end together, each on its CPU | [`crew`], [`cpus`] |
+//! | see when a thread did not run | [`gaps`] |
+//! | count values without losing one | [`tally`] |
+//! | say how sure a figure is, and when enough was measured | [`statistics`] |
+//! | find the clusters in latencies, and what recurs in time | [`spikes`], [`period`] |
+//! | know the machine, and what a reader must be told | [`environment`], [`warning`] |
+
+pub mod clock;
+pub mod cpus;
+pub mod crew;
+pub mod environment;
+pub mod gaps;
+pub mod grind;
+pub mod period;
+pub mod spikes;
+pub mod statistics;
+pub mod tally;
+pub mod warning;

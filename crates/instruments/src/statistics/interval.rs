@@ -1,0 +1,64 @@
+//! A range of plausible values.
+use serde::{Deserialize, Serialize};
+
+/// The values from `low` to `high`, both included. Written as `[low, high]` in records.
+///
+/// ```
+/// use instruments::statistics::Interval;
+///
+/// let interval = Interval::new(95.0, 105.0);
+/// assert!(interval.contains(105.0));
+/// assert_eq!(interval.width(), 10.0);
+/// assert_eq!(interval.relative_width(100.0), 0.1);
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(from = "[f64; 2]", into = "[f64; 2]")]
+pub struct Interval {
+    /// The lower end.
+    pub low: f64,
+    /// The upper end.
+    pub high: f64,
+}
+
+impl Interval {
+    /// The interval from `low` to `high`.
+    pub fn new(low: f64, high: f64) -> Self {
+        Self { low, high }
+    }
+
+    /// Whether `value` lies inside or on an end.
+    pub fn contains(&self, value: f64) -> bool {
+        (self.low..=self.high).contains(&value)
+    }
+
+    /// The distance between the ends.
+    pub fn width(&self) -> f64 {
+        self.high - self.low
+    }
+
+    /// The width as a share of the size of `estimate`.
+    ///
+    /// Infinite about an estimate of zero, unless the interval is a single point: its width is then 0 about anything.
+    pub fn relative_width(&self, estimate: f64) -> f64 {
+        let width = self.width();
+        if width == 0.0 { 0.0 } else { width / estimate.abs() }
+    }
+
+    /// Both ends multiplied by `factor`, to change the unit; a negative factor swaps them.
+    pub fn scaled(&self, factor: f64) -> Self {
+        let (a, b) = (self.low * factor, self.high * factor);
+        Self::new(a.min(b), a.max(b))
+    }
+}
+
+impl From<[f64; 2]> for Interval {
+    fn from([low, high]: [f64; 2]) -> Self {
+        Self { low, high }
+    }
+}
+
+impl From<Interval> for [f64; 2] {
+    fn from(interval: Interval) -> Self {
+        [interval.low, interval.high]
+    }
+}

@@ -1,0 +1,3 @@
+//! The atomics that the locks are made of.
+
+pub(crate) use std::sync::atomic::{AtomicU32, Ordering};
