@@ -1,8 +1,9 @@
 //! The command line: which experiment, and what its outcome means to the shell.
 
-use crate::experiments::{clock, latency, survey};
+use crate::experiments::{clock, latency, survey, throughput};
+use crate::locks;
 use crate::output;
-use crate::session::{Session, SharedFlags};
+use crate::session::{Format, Session, SharedFlags};
 use clap::{CommandFactory, Parser, Subcommand};
 use std::fmt;
 use std::process::ExitCode;
@@ -29,6 +30,17 @@ enum Experiment {
     Survey(survey::Flags),
     Clock(clock::Flags),
     Latency(latency::Flags),
+    Throughput(throughput::Flags),
+}
+
+impl Experiment {
+    fn asks_for_lock_list(&self) -> bool {
+        match self {
+            Self::Latency(flags) => flags.asks_for_list(),
+            Self::Throughput(flags) => flags.asks_for_list(),
+            Self::Survey(_) | Self::Clock(_) => false,
+        }
+    }
 }
 
 /// Flags that make no sense on this machine or together: exit status 2.
@@ -72,11 +84,12 @@ pub enum Outcome {
 fn perform(cli: Cli) -> anyhow::Result<Outcome> {
     let shared = &cli.shared;
     let experiment = cli.experiment.unwrap_or(Experiment::Survey(survey::Flags {}));
-    if let Experiment::Latency(flags) = &experiment
-        && flags.asks_for_list()
-    {
-        output::print(&latency::lock_list())?;
+    if experiment.asks_for_lock_list() {
+        output::print(&locks::list())?;
         return Ok(Outcome::Done);
+    }
+    if shared.format == Format::Ulockflex && !matches!(experiment, Experiment::Throughput(_)) {
+        return Err(Misuse("--format ulockflex: only `contend throughput` has that layout".into()).into());
     }
     let session = Session::open(shared)?;
     let destination = output::Destination::open(shared)?;
@@ -84,6 +97,7 @@ fn perform(cli: Cli) -> anyhow::Result<Outcome> {
         Experiment::Survey(_) => destination.deliver(&survey::run(&session)?),
         Experiment::Clock(flags) => destination.deliver(&clock::run(&flags, &session)?),
         Experiment::Latency(flags) => destination.deliver(&latency::run(&flags, &session)?),
+        Experiment::Throughput(flags) => destination.deliver(&throughput::run(&flags, &session)?),
     }
 }
 

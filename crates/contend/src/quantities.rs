@@ -39,6 +39,17 @@ pub fn budget(text: &str) -> Result<Duration, String> {
     if ns == 0.0 { Err("it must be more than 0".into()) } else { bounded(ns, 1e6) }
 }
 
+/// A share strictly between 0 and 1.
+///
+/// # Errors
+/// What would be right.
+pub fn share(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(share) if share > 0.0 && share < 1.0 => Ok(share),
+        _ => Err("it must be a share between 0 and 1, such as 0.05".into()),
+    }
+}
+
 fn bounded(ns: f64, least_ns: f64) -> Result<Duration, String> {
     if !ns.is_finite() || ns < 0.0 {
         Err("it must not be negative".into())

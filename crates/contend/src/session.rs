@@ -50,6 +50,8 @@ pub enum Format {
     Json,
     /// A line for each result, with a header
     Csv,
+    /// The table of 2002, column by column (throughput)
+    Ulockflex,
 }
 
 /// A run of one experiment.
@@ -79,6 +81,9 @@ impl Session {
             }
             None => allowed,
         };
+        let environment = Environment::probe();
+        // Threads and processes that are not pinned inherit this.
+        cpus::restrict_current_thread(&cpus)?;
         let started = SystemTime::now();
         let from_time = started.duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos() as u64;
         Ok(Self {
@@ -87,7 +92,7 @@ impl Session {
             seed: flags.seed.unwrap_or(from_time & ((1 << 53) - 1)),
             cpus,
             interruption: Interruption::catch()?,
-            environment: Environment::probe(),
+            environment,
             started,
             activity: Activity::now().ok(),
             show_progress: !flags.quiet && std::io::stderr().is_terminal(),

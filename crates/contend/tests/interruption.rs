@@ -58,6 +58,44 @@ fn what_was_measured_is_printed_and_nothing_is_left_behind() {
     assert_eq!(left_behind(&before), Vec::<String>::new());
 }
 
+/// Children die with their parent, even if that is killed.
+#[test]
+fn a_killed_parent_leaves_no_child() {
+    let arguments =
+        ["throughput", "--processes", "--children", "8", "--lock", "calock,usema", "--run", "500ms", "--seconds", "60"];
+    let mut child = start(&arguments);
+    std::thread::sleep(Duration::from_millis(2_500));
+    let group = children_of(child.id());
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(!group.is_empty(), "it had children to leave");
+    for _ in 0..100 {
+        if group.iter().all(|&pid| !lives(pid)) {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    panic!("{group:?} still live");
+}
+
+fn children_of(parent: u32) -> Vec<u32> {
+    let table = std::fs::read_to_string(format!("/proc/{parent}/task/{parent}/children")).unwrap_or_default();
+    table.split_whitespace().filter_map(|pid| pid.parse().ok()).collect()
+}
+
+/// A zombie does not live; whoever inherits it will wait for it.
+fn lives(pid: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit(')').next().is_some_and(|rest| !rest.is_empty() && !rest.trim_start().starts_with('Z'))
+}
+
+#[test]
+fn processes_are_interrupted_too() {
+    let child = start(&["throughput", "--processes", "--children", "4", "--seconds", "60", "--format", "json"]);
+    let output = interrupt(child, Duration::from_millis(3_000), rustix::process::Signal::TERM);
+    assert_eq!(output.status.code(), Some(130), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
 #[test]
 fn the_clock_is_interrupted_too() {
     let child = start(&["clock", "--seconds", "60", "--format", "json"]);

@@ -8,6 +8,7 @@
 //! | spend a known time doing nothing | [`grind`] |
 //! | run threads that start and end together, each on its CPU | [`crew`], [`cpus`] |
 //! | see when a thread did not run | [`gaps`] |
+//! | share memory with forked processes | [`shared_memory`] |
 //! | count values without losing one | [`tally`] |
 //! | say how sure a figure is, and when enough was measured | [`statistics`] |
 //! | find the clusters in latencies, and what recurs in time | [`spikes`], [`period`] |
@@ -20,6 +21,7 @@ pub mod environment;
 pub mod gaps;
 pub mod grind;
 pub mod period;
+pub mod shared_memory;
 pub mod spikes;
 pub mod statistics;
 pub mod tally;

@@ -120,6 +120,13 @@ pub enum Warning {
         /// The recorder.
         what: String,
     },
+    /// Something that was asked for was not measured.
+    LeftOut {
+        /// What.
+        what: String,
+        /// Why not.
+        reason: String,
+    },
     /// Spinning threads take turns on too few CPUs.
     ThreadsExceedCpus {
         /// Threads that want to run at the same time.
@@ -149,6 +156,7 @@ impl Warning {
             Self::MemoryNotLocked { .. } => "memory_not_locked",
             Self::FrequencyChanging { .. } => "frequency_changing",
             Self::BufferFull { .. } => "buffer_full",
+            Self::LeftOut { .. } => "left_out",
             Self::ThreadsExceedCpus { .. } => "threads_exceed_cpus",
         }
     }
@@ -187,6 +195,7 @@ impl Warning {
             Self::BufferFull { what } => {
                 format!("the buffer of {what} was full: what came later is not in its figures")
             }
+            Self::LeftOut { what, reason } => format!("{what} was not measured: {reason}"),
             Self::ThreadsExceedCpus { threads, cpus } => {
                 format!("{threads} threads take turns on {cpus} CPUs: waiting for a CPU is part of the figures")
             }
@@ -211,9 +220,7 @@ impl Warning {
                  hang its CPU"
             }
             Self::Autogroup => "`sudo sysctl kernel.sched_autogroup_enabled=0`",
-            Self::ClockCost { .. } => {
-                "subtract nothing: read the figure with the clock's cost beside it, or measure longer operations"
-            }
+            Self::ClockCost { .. } => "read the figure with the clock's cost beside it, or measure longer operations",
             Self::ClockFallback { .. } => {
                 "use a machine whose counter is constant and agrees between CPUs (clock source tsc in \
                  /sys/devices/system/clocksource/clocksource0/current_clocksource); figures below 100 ns are coarser here"
@@ -232,6 +239,7 @@ impl Warning {
             }
             Self::FrequencyChanging { .. } => "`sudo cpupower frequency-set --governor performance`",
             Self::BufferFull { .. } => "measure for less time with --seconds",
+            Self::LeftOut { .. } => "its figures are missing, neither good nor bad",
             Self::ThreadsExceedCpus { .. } => "use fewer --threads or --competitors, or more --cpus; or mean it",
         };
         fixed.to_owned()

@@ -25,6 +25,10 @@ fn samples() -> Vec<(Warning, &'static str)> {
         (Warning::MemoryNotLocked { reason: "Cannot allocate memory".to_owned() }, "Cannot allocate memory"),
         (Warning::FrequencyChanging { governor: "powersave".to_owned() }, "powersave"),
         (Warning::BufferFull { what: what() }, "p99"),
+        (
+            Warning::LeftOut { what: "ticket".into(), reason: "it only spins".into() },
+            "ticket was not measured: it only spins",
+        ),
         (Warning::ThreadsExceedCpus { threads: 5, cpus: 2 }, "5 threads take turns on 2 CPUs"),
     ]
 }

@@ -60,6 +60,7 @@ fn warning() -> impl Strategy<Value = Warning> {
         ".*".prop_map(|reason| Warning::MemoryNotLocked { reason }),
         ".*".prop_map(|governor| Warning::FrequencyChanging { governor }),
         ".*".prop_map(|what| Warning::BufferFull { what }),
+        (".*", ".*").prop_map(|(what, reason)| Warning::LeftOut { what, reason }),
         (number(), number()).prop_map(|(threads, cpus)| Warning::ThreadsExceedCpus { threads, cpus }),
     ]
 }

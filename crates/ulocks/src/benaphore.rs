@@ -31,7 +31,7 @@
 use crate::{
     Semaphore,
     atomic::{AtomicU32, Ordering::*},
-    count::{Count, NoCount},
+    count::{Count, Counted, NoCount},
 };
 
 /// A lock made of an atomic counter and a [`Semaphore`].
@@ -55,9 +55,22 @@ pub struct Benaphore<S: Semaphore, C: Count = NoCount> {
     semaphore: S,
 }
 
-impl<S: Semaphore, C: Count> Benaphore<S, C> {
+impl<S: Semaphore> Benaphore<S> {
     /// A free lock around `semaphore`, which must hold nothing (a count of 0).
     pub fn new(semaphore: S) -> Self {
+        Self::around(semaphore)
+    }
+}
+
+impl<S: Semaphore> Benaphore<S, Counted> {
+    /// As [`new`](Benaphore::new), with statistics.
+    pub fn counting(semaphore: S) -> Self {
+        Self::around(semaphore)
+    }
+}
+
+impl<S: Semaphore, C: Count> Benaphore<S, C> {
+    fn around(semaphore: S) -> Self {
         Benaphore { count: AtomicU32::new(0), counts: C::ZERO, semaphore }
     }
 
@@ -91,5 +104,10 @@ impl<S: Semaphore, C: Count> Benaphore<S, C> {
     /// The semaphore inside.
     pub fn semaphore(&self) -> &S {
         &self.semaphore
+    }
+
+    /// The semaphore inside, for one that must be set up where it will stay.
+    pub fn semaphore_mut(&mut self) -> &mut S {
+        &mut self.semaphore
     }
 }

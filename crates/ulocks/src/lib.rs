@@ -1,13 +1,103 @@
-//! User-space locks in plain words.
+//! User-space locks in plain words: in one process or in shared memory, from Rust and from C.
+//!
+//! In 2002 Hubertus Franke wrote locks that enter the kernel only when contended, and a benchmark that compared them:
+//! the road to the futex. These are those locks, on today's futexes, and one to take when you don't want to choose:
+//!
+//! ```
+//! use ulocks::{Adaptive, lock_api::Mutex};
+//!
+//! static HITS: Mutex<Adaptive, u64> = Mutex::new(0);
+//!
+//! *HITS.lock() += 1;
+//! ```
+//!
+//! # Which one
+//! | lock | bytes | fair | timeouts | between processes | for |
+//! |---|---|---|---|---|---|
+//! | [`Adaptive`] | 8 | bounded | yes | yes | when you don't want to choose |
+//! | [`Calock`], [`CalockSpin`] | 4 | no | yes | yes | convoys; the smallest |
+//! | [`Usema`], [`UsemaSpin`] | 8 | strictly | no | yes | first come, first served |
+//! | [`Pi`] | 4 | by priority | yes | yes | real-time threads |
+//! | [`Robust`] | 8 | no | yes | yes | owners that may die |
+//! | [`RwLock`] | 12 | readers first | yes | yes | readers that may come twice |
+//! | [`RwLockFair`] | 16 | in turns | no | yes | writers that must get in |
+//! | [`Ticket`], [`Mcs`] | 8 | strictly | no | `Ticket` | contrast: they only spin |
+//! | [`Benaphore`] | + 4 | as its semaphore | no | as its semaphore | contrast: a counter before a [`Semaphore`] |
+//! | [`SysvSem`] | | yes | no | yes | contrast: the kernel each time |
+//!
+//! Beside them [`FutexSem`], [`Condvar`] and [`Once`]. The file of each lock begins with the table of its states, why
+//! its memory orderings suffice, whom it prefers, and what a stopped or dead holder does to the others.
+//!
+//! # Type parameters
+//! - [`Private`] or [`Shared`]: threads of one process, or several processes. A lock's state is plain words without
+//!   pointers, so each process may map it at another address, and all-zero bytes are the free lock. [`shared`] puts
+//!   locks and data into a file.
+//! - [`NoCount`] or [`Counted`]: whether the lock counts what happens to it.
+//! - A [`Patience`]: how long a lock spins before it sleeps, where that is for you to choose.
+//!
+//! All are `lock_api` raw locks, and [`lock_api`] is re-exported: `ulocks::lock_api::Mutex<ulocks::Usema, T>`.
+//!
+//! The crate is for Linux. Fork: a child can go on using shared locks, and private ones that no other thread of its
+//! parent held.
 
+#[macro_use]
+mod raw;
+
+mod adaptive;
+mod asymmetric_fence;
 mod atomic;
 mod benaphore;
+mod calock;
+mod condvar;
 mod count;
+#[cfg(not(loom))]
+mod futex;
+#[cfg(loom)]
+#[doc(hidden)]
+pub mod futex;
+mod futex_sem;
+mod here;
+mod mcs;
+mod once;
+mod patience;
+#[cfg(not(loom))]
+mod pi;
+#[cfg(not(loom))]
+mod robust;
+mod rwlock;
+mod rwlock_fair;
 mod semaphore;
+#[cfg(not(loom))]
+pub mod shared;
 mod sysv;
+#[cfg(not(loom))]
+mod thread_id;
+mod ticket;
+mod usema;
 
+pub use adaptive::Adaptive;
 pub use benaphore::Benaphore;
+pub use calock::{Calock, CalockSpin};
+pub use condvar::Condvar;
 pub use count::{Count, Counted, Counts, NoCount};
+pub use futex::{Private, Scope, Shared};
+pub use futex_sem::FutexSem;
 pub use lock_api;
+pub use mcs::Mcs;
+pub use once::Once;
+pub use patience::{Micros, Patience};
+#[cfg(not(loom))]
+pub use pi::Pi;
+#[cfg(not(loom))]
+pub use robust::{Inherited, Robust};
+pub use rwlock::RwLock;
+pub use rwlock_fair::RwLockFair;
 pub use semaphore::Semaphore;
 pub use sysv::SysvSem;
+pub use ticket::Ticket;
+pub use usema::{Usema, UsemaSpin};
+
+/// The README's example is tested with the others.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

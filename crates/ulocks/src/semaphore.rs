@@ -2,6 +2,9 @@
 
 /// A counter that never falls below zero: taking from an empty one waits.
 ///
+/// Two kinds live in this crate: [`SysvSem`](crate::SysvSem), which is the kernel's, and
+/// [`FutexSem`](crate::FutexSem), which enters the kernel only to sleep and to wake a sleeper.
+///
 /// A semaphore has no owner. Any thread may [`release`](Semaphore::release) it, also one that never acquired it.
 pub trait Semaphore {
     /// Takes one, waiting for it if there is none.

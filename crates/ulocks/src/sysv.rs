@@ -18,7 +18,7 @@
 //! # A stopped or dead holder
 //! A stopped holder holds. So does a dead one: `SEM_UNDO` would give the count back, but without telling the next
 //! owner that the data may be half written, and it would undo the releases of a process that only releases, so it is
-//! not used.
+//! not used. [`Robust`](crate::Robust) is the lock for that.
 //!
 //! # Source
 //! semop(2). Lock type `k` of Hubertus Franke's table, "Lightweight userspace semaphores", linux-kernel, February 2002.

@@ -4,3 +4,4 @@
 pub mod clock;
 pub mod latency;
 pub mod survey;
+pub mod throughput;

@@ -3,17 +3,22 @@
 use super::Lock;
 use super::posix::Posix;
 use std::io;
-use ulocks::{Benaphore, Semaphore, SysvSem};
+use ulocks::{Benaphore, Count, Counted, Counts, Semaphore, SysvSem};
 
 pub type OverSysv = Over<SysvSem>;
-pub type OverPosix = Over<Posix>;
+pub type OverPosix<const SHARED: bool> = Over<Posix<SHARED>>;
 
 /// A benaphore over the semaphore `S`.
-pub struct Over<S: Semaphore>(Benaphore<S>);
+pub struct Over<S: Semaphore>(Benaphore<S, Counted>);
 
 /// A semaphore that can be made empty, as a benaphore wants it.
 pub trait Empty: Semaphore + Sized {
     fn empty() -> io::Result<Self>;
+
+    /// Where it will stay.
+    fn settle(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 impl Empty for SysvSem {
@@ -22,25 +27,37 @@ impl Empty for SysvSem {
     }
 }
 
-impl Empty for Posix {
+impl<const SHARED: bool> Empty for Posix<SHARED> {
     fn empty() -> io::Result<Self> {
-        Self::with_count(0)
+        Ok(Self::unset())
+    }
+
+    fn settle(&mut self) -> io::Result<()> {
+        self.set(0)
     }
 }
 
-pub struct Guard<'a, S: Semaphore>(&'a Benaphore<S>);
+pub struct Guard<'a, S: Semaphore>(&'a Benaphore<S, Counted>);
 
 impl<S: Empty + Sync + Send + 'static> Lock for Over<S> {
     type Guard<'a> = Guard<'a, S>;
 
     fn create() -> io::Result<Self> {
-        Ok(Self(Benaphore::new(S::empty()?)))
+        Ok(Self(Benaphore::counting(S::empty()?)))
+    }
+
+    fn settle(&mut self) -> io::Result<()> {
+        self.0.semaphore_mut().settle()
     }
 
     #[inline(always)]
     fn lock(&self) -> Self::Guard<'_> {
         self.0.lock();
         Guard(&self.0)
+    }
+
+    fn counts(&self) -> Option<Counts> {
+        Some(self.0.counts().snapshot())
     }
 }
 

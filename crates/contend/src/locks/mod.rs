@@ -5,27 +5,56 @@
 
 mod benaphore;
 mod none;
+mod ours;
 mod parking_lot;
+#[cfg(feature = "c-peers")]
+mod peers;
 mod posix;
 mod pthread;
 mod standard;
 mod sysv;
 
 use std::io;
+use ulocks::Counts;
+
+pub use none::NoLock;
+pub use ours::set_patience;
 
 /// A lock that an experiment can take and, by dropping the guard, release.
 pub trait Lock: Sync + Send + Sized + 'static {
     /// Holds the lock until it is dropped.
     type Guard<'a>;
 
-    /// A free lock.
+    /// A free lock, which may still be moved.
     ///
     /// # Errors
     /// What the system refuses: locks made of kernel objects can run out.
     fn create() -> io::Result<Self>;
 
+    /// Called once, where the lock will stay until it is dropped, before it is used.
+    ///
+    /// # Errors
+    /// What the system refuses.
+    fn settle(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
     /// Waits for the lock and takes it.
     fn lock(&self) -> Self::Guard<'_>;
+
+    /// What the lock itself has counted, if it counts.
+    fn counts(&self) -> Option<Counts> {
+        None
+    }
+}
+
+/// A lock that readers share.
+pub trait SharedLock: Lock {
+    /// Holds the lock together with other readers until it is dropped.
+    type ReadGuard<'a>;
+
+    /// Waits for the lock and takes it with other readers.
+    fn read(&self) -> Self::ReadGuard<'_>;
 }
 
 /// What is done with a lock once its type is known.
@@ -34,7 +63,31 @@ pub trait Builder {
     type Output;
 
     /// Called with the type that the name stands for.
+    ///
+    /// # Errors
+    /// The lock could not be made.
     fn build<L: Lock>(self) -> io::Result<Self::Output>;
+}
+
+/// What is done with a lock that readers share.
+pub trait SharedBuilder {
+    /// What comes of it.
+    type Output;
+
+    /// Called with the type that the name stands for.
+    ///
+    /// # Errors
+    /// The lock could not be made.
+    fn build_shared<L: SharedLock>(self) -> io::Result<Self::Output>;
+}
+
+/// Who uses a lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reach {
+    /// The threads of one process.
+    Threads,
+    /// Several processes, with the lock in memory that they share.
+    Processes,
 }
 
 /// A lock's name and what it is, for lists and help.
@@ -44,17 +97,59 @@ pub struct Entry {
     pub name: &'static str,
     /// One line.
     pub about: &'static str,
+    /// Whether processes can share it.
+    pub between_processes: bool,
+    /// Whether it has readers.
+    pub readers: bool,
 }
 
+/// `name => type, processes: the type for several processes or none, about;`, below a condition if not every build has it
 macro_rules! registry {
-    ($($name:literal => $lock:ty, $about:literal;)*) => {
+    (@processes none) => { false };
+    (@processes $lock:ty) => { true };
+    (@build $builder:ident none) => { None };
+    (@build $builder:ident $lock:ty) => { Some($builder.build::<$lock>()) };
+    (@shared $builder:ident none) => { None };
+    (@shared $builder:ident $lock:ty) => { Some($builder.build_shared::<$lock>()) };
+    (
+        exclusive { $($(#[$condition:meta])* $name:literal => [$($threads:tt)*], [$($processes:tt)*], $about:literal;)* }
+        shared { $($rw_name:literal => [$($rw_threads:tt)*], [$($rw_processes:tt)*], $rw_about:literal;)* }
+    ) => {
         /// Every lock, in the order in which `all` runs them.
-        pub const ENTRIES: &[Entry] = &[$(Entry { name: $name, about: $about }),*];
+        pub const ENTRIES: &[Entry] = &[
+            $($(#[$condition])* Entry {
+                name: $name,
+                about: $about,
+                between_processes: registry!(@processes $($processes)*),
+                readers: false,
+            },)*
+            $(Entry {
+                name: $rw_name,
+                about: $rw_about,
+                between_processes: registry!(@processes $($rw_processes)*),
+                readers: true,
+            },)*
+        ];
 
-        /// Hands the lock of that name to `builder`; `None` for a name that is not in the registry.
-        pub fn build<B: Builder>(name: &str, builder: B) -> Option<io::Result<B::Output>> {
-            match name {
-                $($name => Some(builder.build::<$lock>()),)*
+        /// Hands the lock of that name to `builder`; `None` for a name that is not in the registry or a lock that
+        /// processes cannot share.
+        pub fn build<B: Builder>(name: &str, reach: Reach, builder: B) -> Option<io::Result<B::Output>> {
+            match (name, reach) {
+                $($(#[$condition])*
+                ($name, Reach::Threads) => registry!(@build builder $($threads)*),
+                $(#[$condition])*
+                ($name, Reach::Processes) => registry!(@build builder $($processes)*),)*
+                $(($rw_name, Reach::Threads) => registry!(@build builder $($rw_threads)*),
+                ($rw_name, Reach::Processes) => registry!(@build builder $($rw_processes)*),)*
+                _ => None,
+            }
+        }
+
+        /// The same for a lock that readers share; `None` for one that they do not.
+        pub fn build_shared<B: SharedBuilder>(name: &str, reach: Reach, builder: B) -> Option<io::Result<B::Output>> {
+            match (name, reach) {
+                $(($rw_name, Reach::Threads) => registry!(@shared builder $($rw_threads)*),
+                ($rw_name, Reach::Processes) => registry!(@shared builder $($rw_processes)*),)*
                 _ => None,
             }
         }
@@ -62,21 +157,133 @@ macro_rules! registry {
 }
 
 registry! {
-    "sysv" => sysv::Sysv, "System V semaphore: a system call for every operation (ulocks)";
-    "posix" => posix::Posix, "POSIX semaphore (sem_wait, sem_post) of the C library";
-    "benaphore" => benaphore::OverSysv, "atomic counter over a System V semaphore, as in 1998 (ulocks)";
-    "benaphore-posix" => benaphore::OverPosix, "atomic counter over a POSIX semaphore (ulocks)";
-    "pthread" => pthread::Default, "pthread mutex, default type";
-    "pthread-adaptive" => pthread::Adaptive, "pthread mutex, PTHREAD_MUTEX_ADAPTIVE_NP: spins a little first";
-    "std" => standard::Standard, "std::sync::Mutex of Rust's standard library: a futex";
-    "parking_lot" => parking_lot::ParkingLot, "parking_lot::Mutex: spins, then parks in a table of its own";
-    "none" => none::NoLock, "no lock at all: what the measurement itself costs";
+    exclusive {
+        "sysv" => [sysv::Sysv], [sysv::Sysv],
+            "System V semaphore: a system call for every operation (ulocks)";
+        "benaphore" => [benaphore::OverSysv], [benaphore::OverSysv],
+            "atomic counter over a System V semaphore, as in 1998 (ulocks)";
+        "benaphore-posix" => [benaphore::OverPosix<false>], [benaphore::OverPosix<true>],
+            "atomic counter over a POSIX semaphore (ulocks)";
+        "usema" => [ours::Usema<ours::Private>], [ours::Usema<ours::Shared>],
+            "first come, first served; the kernel only when contended, as in 2002 (ulocks)";
+        "usema-spin" => [ours::UsemaSpin<ours::Private>], [ours::UsemaSpin<ours::Shared>],
+            "the same, spinning for its patience first (ulocks)";
+        "calock" => [ours::Calock<ours::Private>], [ours::Calock<ours::Shared>],
+            "convoy avoidance: unlocking frees the lock even when it wakes someone (ulocks)";
+        "calock-spin" => [ours::CalockSpin<ours::Private>], [ours::CalockSpin<ours::Shared>],
+            "the same, spinning for its patience first (ulocks)";
+        "adaptive" => [ours::Adaptive<ours::Private>], [ours::Adaptive<ours::Shared>],
+            "one atomic when uncontended; spins while it pays, sleeps otherwise, starves nobody (ulocks)";
+        "pi" => [ours::Pi<ours::Private>], [ours::Pi<ours::Shared>],
+            "priority inheritance by the kernel, FUTEX_LOCK_PI (ulocks)";
+        "robust" => [ours::Robust<ours::Private>], [ours::Robust<ours::Shared>],
+            "tells the next owner that the last one died (ulocks)";
+        "ticket" => [ours::Ticket], [ours::Ticket],
+            "spins in the order of arrival (ulocks)";
+        "mcs" => [ours::Mcs], [none],
+            "spins in the order of arrival, each waiter on its own word (ulocks)";
+        "posix" => [posix::Posix<false>], [posix::Posix<true>],
+            "POSIX semaphore (sem_wait, sem_post) of the C library";
+        "pthread" => [pthread::Default], [none],
+            "pthread mutex, default type";
+        "pthread-adaptive" => [pthread::Adaptive], [none],
+            "pthread mutex, PTHREAD_MUTEX_ADAPTIVE_NP: spins a little first";
+        "pthread-pi" => [pthread::Pi<false>], [pthread::Pi<true>],
+            "pthread mutex, priority inheritance";
+        "pthread-robust" => [pthread::Robust<false>], [pthread::Robust<true>],
+            "pthread mutex, robust: tells the next owner that the last one died";
+        "pthread-shared" => [pthread::Shared], [pthread::Shared],
+            "pthread mutex, shared between processes";
+        "std" => [standard::Standard], [none],
+            "std::sync::Mutex of Rust's standard library: a futex";
+        "parking_lot" => [parking_lot::ParkingLot], [none],
+            "parking_lot::Mutex: spins, then parks in a table of its own";
+        "parking_lot-fair" => [parking_lot::Fair], [none],
+            "parking_lot::Mutex, every unlock handing over (unlock_fair)";
+        #[cfg(feature = "c-peers")]
+        "ck-fas" => [peers::CkFas], [peers::CkFas],
+            "spins on one word (Concurrency Kit)";
+        #[cfg(feature = "c-peers")]
+        "ck-ticket" => [peers::CkTicket], [peers::CkTicket],
+            "spins in the order of arrival (Concurrency Kit)";
+        #[cfg(feature = "c-peers")]
+        "ck-mcs" => [peers::CkMcs], [none],
+            "spins in the order of arrival, each waiter on its own word (Concurrency Kit)";
+        #[cfg(feature = "c-peers")]
+        "nsync" => [peers::Nsync], [none],
+            "nsync_mu: spins a little, then sleeps in a queue of its own";
+        #[cfg(feature = "c-peers")]
+        "abseil" => [peers::Abseil], [none],
+            "absl::Mutex: spins a little, then sleeps in a queue of its own";
+        "none" => [none::NoLock], [none::NoLock],
+            "no lock at all: what the measurement itself costs";
+    }
+    shared {
+        "rwlock" => [ours::RwLock<ours::Private>], [ours::RwLock<ours::Shared>],
+            "readers and writers in two queues, readers woken first, as in 2002 (ulocks)";
+        "rwlock-fair" => [ours::RwLockFair<ours::Private>], [ours::RwLockFair<ours::Shared>],
+            "readers and writers in the order of arrival (ulocks)";
+    }
 }
 
-/// The name of the lock that excludes nobody; `all` leaves it out.
+/// The name of the lock that excludes nobody.
 pub const NONE: &str = "none";
+/// Asks for every lock.
+const ALL: &str = "all";
+/// Asks for the list instead of a measurement.
+const LIST: &str = "list";
 
-pub use none::NoLock;
+impl Entry {
+    /// Whether its waiters never sleep.
+    pub fn only_spins(&self) -> bool {
+        ["ticket", "mcs", "ck-fas", "ck-ticket", "ck-mcs"].contains(&self.name)
+    }
+}
+
+/// A name on the command line.
+///
+/// # Errors
+/// The names that there are.
+pub fn parse_name(name: &str) -> Result<String, String> {
+    if name == LIST || name == ALL || entry(name).is_some() {
+        return Ok(name.to_owned());
+    }
+    let names: Vec<&str> = ENTRIES.iter().map(|entry| entry.name).collect();
+    Err(format!("no such lock; there are {} (or all, list)", names.join(", ")))
+}
+
+/// Whether the list is all that is wanted.
+pub fn asks_for_list(names: &[String]) -> bool {
+    names.iter().any(|name| name == LIST)
+}
+
+/// The locks of these names, each once; `all` is every lock that excludes, and the one that does not only `with_none`.
+pub fn chosen(names: &[String], with_none: bool) -> Vec<&'static Entry> {
+    let mut chosen: Vec<&Entry> = Vec::new();
+    for name in names {
+        let wanted = |entry: &&Entry| entry.name == name || (name == ALL && (with_none || entry.name != NONE));
+        for entry in ENTRIES.iter().filter(wanted) {
+            if !chosen.contains(&entry) {
+                chosen.push(entry);
+            }
+        }
+    }
+    chosen
+}
+
+/// The locks with one line each.
+pub fn list() -> String {
+    let who = |entry: &Entry| if entry.between_processes { "threads, processes" } else { "threads" };
+    crate::terminal::table_of_words(
+        &["lock", "shared by", "what it is"],
+        ENTRIES.iter().map(|entry| vec![entry.name.to_owned(), who(entry).to_owned(), entry.about.to_owned()]),
+    )
+}
+
+/// The entry of that name.
+pub fn entry(name: &str) -> Option<&'static Entry> {
+    ENTRIES.iter().find(|entry| entry.name == name)
+}
 
 #[cfg(test)]
 mod tests {
@@ -94,7 +301,8 @@ mod tests {
         type Output = u64;
 
         fn build<L: Lock>(self) -> io::Result<u64> {
-            let lock = L::create()?;
+            let mut lock = L::create()?;
+            lock.settle()?;
             let counter = Counter(UnsafeCell::new(0));
             let counter = &counter;
             std::thread::scope(|scope| {
@@ -117,12 +325,29 @@ mod tests {
     #[test]
     fn every_lock_but_none_excludes() {
         for entry in ENTRIES.iter().filter(|entry| entry.name != NONE) {
-            assert_eq!(build(entry.name, Exclusion).unwrap().unwrap(), 8_000, "{}", entry.name);
+            assert_eq!(build(entry.name, Reach::Threads, Exclusion).unwrap().unwrap(), 8_000, "{}", entry.name);
+            let shared = build(entry.name, Reach::Processes, Exclusion);
+            assert_eq!(shared.is_some(), entry.between_processes, "{}", entry.name);
+            shared.into_iter().for_each(|count| assert_eq!(count.unwrap(), 8_000, "{}", entry.name));
         }
     }
 
     #[test]
+    fn all_leaves_out_what_excludes_nobody_unless_it_is_wanted() {
+        let all = chosen(&["std".into(), "all".into()], false);
+        assert_eq!((all[0].name, all.len()), ("std", ENTRIES.len() - 1));
+        assert_eq!(chosen(&["all".into()], true).len(), ENTRIES.len());
+        assert_eq!(chosen(&["none".into()], false)[0].name, NONE);
+    }
+
+    #[test]
+    fn an_unknown_lock_is_told_the_known_ones() {
+        let error = parse_name("foo").unwrap_err();
+        assert!(error.contains("benaphore") && error.contains("parking_lot"), "{error}");
+    }
+
+    #[test]
     fn a_name_that_is_not_there_builds_nothing() {
-        assert!(build("foo", Exclusion).is_none());
+        assert!(build("foo", Reach::Threads, Exclusion).is_none());
     }
 }

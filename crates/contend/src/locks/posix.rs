@@ -5,42 +5,46 @@ use std::cell::UnsafeCell;
 use std::io;
 use ulocks::Semaphore;
 
-/// A semaphore of this process. Boxed, because it must not move once it is initialised.
-pub struct Posix(Box<UnsafeCell<libc::sem_t>>);
+/// A semaphore of this process, or of all that map its memory.
+pub struct Posix<const SHARED: bool>(UnsafeCell<libc::sem_t>);
 
-// SAFETY: a POSIX semaphore is made to be used by all threads of a process.
-unsafe impl Sync for Posix {}
-// SAFETY: the box is its only owner, and the semaphore has no tie to the thread that made it.
-unsafe impl Send for Posix {}
+// SAFETY: a POSIX semaphore is made to be used by all threads of a process, and with SHARED by other processes.
+unsafe impl<const SHARED: bool> Sync for Posix<SHARED> {}
+// SAFETY: the semaphore has no tie to the thread that made it.
+unsafe impl<const SHARED: bool> Send for Posix<SHARED> {}
 
-impl Posix {
-    /// A semaphore that lets `count` through before it blocks.
-    pub fn with_count(count: u32) -> io::Result<Self> {
-        let semaphore = Box::new(UnsafeCell::new(ZEROED));
-        // SAFETY: the semaphore is at its final address and nobody uses it yet.
-        if unsafe { libc::sem_init(semaphore.get(), 0, count) } == 0 {
-            Ok(Self(semaphore))
+// SAFETY: sem_t is a union of bytes and an integer; all zeros is a valid value of it.
+const ZEROED: libc::sem_t = unsafe { std::mem::zeroed() };
+
+impl<const SHARED: bool> Posix<SHARED> {
+    /// A semaphore that must be set before it is used.
+    pub const fn unset() -> Self {
+        Self(UnsafeCell::new(ZEROED))
+    }
+
+    /// Lets `count` through before it blocks; where it will stay.
+    pub fn set(&mut self, count: u32) -> io::Result<()> {
+        // SAFETY: `self` is borrowed exclusively, so nobody uses the semaphore.
+        if unsafe { libc::sem_init(self.0.get(), i32::from(SHARED), count) } == 0 {
+            Ok(())
         } else {
             Err(io::Error::last_os_error())
         }
     }
 }
 
-// SAFETY: sem_t is a union of bytes and an integer; all zeros is a valid value of it.
-const ZEROED: libc::sem_t = unsafe { std::mem::zeroed() };
-
-impl Drop for Posix {
+impl<const SHARED: bool> Drop for Posix<SHARED> {
     fn drop(&mut self) {
         // SAFETY: nobody can wait on it any more, since a waiter borrows `self`.
         unsafe { libc::sem_destroy(self.0.get()) };
     }
 }
 
-impl Semaphore for Posix {
+impl<const SHARED: bool> Semaphore for Posix<SHARED> {
     #[inline(always)]
     fn acquire(&self) {
         // A signal may interrupt the wait; it is then made again.
-        // SAFETY: the semaphore was initialised by `with_count` and lives as long as `self`.
+        // SAFETY: the semaphore was initialised by `set` and lives as long as `self`.
         while unsafe { libc::sem_wait(self.0.get()) } != 0 {}
     }
 
@@ -57,13 +61,17 @@ impl Semaphore for Posix {
     }
 }
 
-pub struct Guard<'a>(&'a Posix);
+pub struct Guard<'a, const SHARED: bool>(&'a Posix<SHARED>);
 
-impl Lock for Posix {
-    type Guard<'a> = Guard<'a>;
+impl<const SHARED: bool> Lock for Posix<SHARED> {
+    type Guard<'a> = Guard<'a, SHARED>;
 
     fn create() -> io::Result<Self> {
-        Self::with_count(1)
+        Ok(Self::unset())
+    }
+
+    fn settle(&mut self) -> io::Result<()> {
+        self.set(1)
     }
 
     #[inline(always)]
@@ -73,7 +81,7 @@ impl Lock for Posix {
     }
 }
 
-impl Drop for Guard<'_> {
+impl<const SHARED: bool> Drop for Guard<'_, SHARED> {
     #[inline(always)]
     fn drop(&mut self) {
         self.0.release();

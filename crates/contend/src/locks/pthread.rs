@@ -1,59 +1,74 @@
-//! The C library's mutex, in its default and its adaptive type.
+//! The C library's mutex: default, adaptive, priority-inheriting, robust, shared between processes.
 
 use super::Lock;
 use std::cell::UnsafeCell;
 use std::io;
 use std::mem::MaybeUninit;
 
-/// A mutex of type `KIND`. Boxed, because a pthread mutex must not move once it is initialised.
-pub struct Pthread<const KIND: i32>(Box<UnsafeCell<libc::pthread_mutex_t>>);
+/// A mutex of a type (`KIND`) and a protocol, robust or not, for one process or several.
+pub struct Pthread<const KIND: i32, const INHERIT: bool, const ROBUST: bool, const SHARED: bool>(
+    UnsafeCell<libc::pthread_mutex_t>,
+);
 
-pub type Default = Pthread<{ libc::PTHREAD_MUTEX_DEFAULT }>;
-pub type Adaptive = Pthread<{ libc::PTHREAD_MUTEX_ADAPTIVE_NP }>;
+const PLAIN: i32 = libc::PTHREAD_MUTEX_DEFAULT;
 
-// SAFETY: a pthread mutex is made to be used by all threads of a process.
-unsafe impl<const KIND: i32> Sync for Pthread<KIND> {}
-// SAFETY: the box is its only owner, and a free mutex has no tie to the thread that made it.
-unsafe impl<const KIND: i32> Send for Pthread<KIND> {}
+pub type Default = Pthread<PLAIN, false, false, false>;
+pub type Adaptive = Pthread<{ libc::PTHREAD_MUTEX_ADAPTIVE_NP }, false, false, false>;
+pub type Pi<const SHARED: bool> = Pthread<PLAIN, true, false, SHARED>;
+pub type Robust<const SHARED: bool> = Pthread<PLAIN, false, true, SHARED>;
+pub type Shared = Pthread<PLAIN, false, false, true>;
 
-pub struct Guard<'a, const KIND: i32>(&'a Pthread<KIND>);
+// SAFETY: a pthread mutex is made to be used by all threads of a process, and with SHARED by other processes.
+unsafe impl<const K: i32, const I: bool, const R: bool, const S: bool> Sync for Pthread<K, I, R, S> {}
+// SAFETY: a free mutex has no tie to the thread that made it.
+unsafe impl<const K: i32, const I: bool, const R: bool, const S: bool> Send for Pthread<K, I, R, S> {}
 
-impl<const KIND: i32> Lock for Pthread<KIND> {
-    type Guard<'a> = Guard<'a, KIND>;
+pub struct Guard<'a>(&'a UnsafeCell<libc::pthread_mutex_t>);
+
+impl<const KIND: i32, const INHERIT: bool, const ROBUST: bool, const SHARED: bool> Lock
+    for Pthread<KIND, INHERIT, ROBUST, SHARED>
+{
+    type Guard<'a> = Guard<'a>;
 
     fn create() -> io::Result<Self> {
-        let mutex = Box::new(UnsafeCell::new(libc::PTHREAD_MUTEX_INITIALIZER));
+        Ok(Self(UnsafeCell::new(libc::PTHREAD_MUTEX_INITIALIZER)))
+    }
+
+    fn settle(&mut self) -> io::Result<()> {
         let mut attributes = MaybeUninit::uninit();
-        // SAFETY: the attributes are initialised before they are used and destroyed after; the mutex is at its final
-        // address and nobody uses it yet.
+        let attributes = attributes.as_mut_ptr();
+        // SAFETY: the attributes are initialised before they are used and destroyed after; the mutex is where it will
+        // stay, and nobody uses it yet, since `self` is borrowed exclusively.
         unsafe {
-            check(libc::pthread_mutexattr_init(attributes.as_mut_ptr()))?;
-            let made = check(libc::pthread_mutexattr_settype(attributes.as_mut_ptr(), KIND))
-                .and_then(|()| check(libc::pthread_mutex_init(mutex.get(), attributes.as_ptr())));
-            libc::pthread_mutexattr_destroy(attributes.as_mut_ptr());
-            made?;
+            check(libc::pthread_mutexattr_init(attributes))?;
+            let made = check(libc::pthread_mutexattr_settype(attributes, KIND))
+                .and_then(|()| check(libc::pthread_mutexattr_setpshared(attributes, i32::from(SHARED))))
+                .and_then(|()| check(libc::pthread_mutexattr_setprotocol(attributes, i32::from(INHERIT))))
+                .and_then(|()| check(libc::pthread_mutexattr_setrobust(attributes, i32::from(ROBUST))))
+                .and_then(|()| check(libc::pthread_mutex_init(self.0.get(), attributes)));
+            libc::pthread_mutexattr_destroy(attributes);
+            made
         }
-        Ok(Self(mutex))
     }
 
     #[inline(always)]
     fn lock(&self) -> Self::Guard<'_> {
-        // SAFETY: the mutex was initialised by `create` and lives as long as `self`.
+        // SAFETY: the mutex is initialised, by its initialiser or by `settle`, and lives as long as `self`.
         let outcome = unsafe { libc::pthread_mutex_lock(self.0.get()) };
         debug_assert_eq!(outcome, 0);
-        Guard(self)
+        Guard(&self.0)
     }
 }
 
-impl<const KIND: i32> Drop for Guard<'_, KIND> {
+impl Drop for Guard<'_> {
     #[inline(always)]
     fn drop(&mut self) {
         // SAFETY: the guard's thread holds the mutex.
-        unsafe { libc::pthread_mutex_unlock(self.0.0.get()) };
+        unsafe { libc::pthread_mutex_unlock(self.0.get()) };
     }
 }
 
-impl<const KIND: i32> Drop for Pthread<KIND> {
+impl<const K: i32, const I: bool, const R: bool, const S: bool> Drop for Pthread<K, I, R, S> {
     fn drop(&mut self) {
         // SAFETY: no guard is left, since each borrows `self`.
         unsafe { libc::pthread_mutex_destroy(self.0.get()) };

@@ -71,6 +71,7 @@ impl Destination {
             Format::Text => record.show(&page),
             Format::Json => serde_json::to_string(record)? + "\n",
             Format::Csv => csv::rows(&record.results)?,
+            Format::Ulockflex => record.ulockflex().context("this experiment has no ulockflex layout")?,
         };
         let quiet = self.quiet;
         self.write(&content)?;

@@ -12,6 +12,11 @@ use std::io::{self, Write};
 pub trait Show {
     /// Tables and pictures that fit the page.
     fn show(&self, page: &Page) -> String;
+
+    /// The layout of ulockflex, for the experiment that has it.
+    fn ulockflex(&self) -> Option<String> {
+        None
+    }
 }
 
 /// Prints to stdout. A reader that has gone away (`contend … | head`) is not an error.

@@ -4,7 +4,6 @@ use crate::cli::Misuse;
 use crate::locks;
 use crate::quantities;
 use crate::session::Session;
-use crate::terminal;
 use clap::Args;
 use instruments::cpus::CpuSet;
 use serde::{Deserialize, Serialize};
@@ -21,7 +20,7 @@ use std::time::Duration;
 pub struct Flags {
     /// Locks to measure, separated by commas; `all`; or `list` to print them
     #[arg(long, value_name = "NAMES", value_delimiter = ',', default_value = "sysv,benaphore,std,parking_lot",
-          value_parser = lock_name)]
+          value_parser = locks::parse_name)]
     lock: Vec<String>,
 
     /// Threads that want the lock; several numbers make several cells
@@ -41,40 +40,14 @@ pub struct Flags {
     placement: Placement,
 
     /// Stop a cell early once the intervals of its medians and 99.9 % quantiles are this narrow (0.05 is 5 %)
-    #[arg(long, value_name = "SHARE", default_value_t = 0.05, value_parser = precision)]
+    #[arg(long, value_name = "SHARE", default_value_t = 0.05, value_parser = quantities::share)]
     precision: f64,
 }
 
 impl Flags {
     /// Whether the names of the locks are all that is wanted.
     pub fn asks_for_list(&self) -> bool {
-        self.lock.iter().any(|name| name == LIST)
-    }
-}
-
-const LIST: &str = "list";
-const ALL: &str = "all";
-
-/// The locks with one line each.
-pub fn lock_list() -> String {
-    terminal::table_of_words(
-        &["lock", "what it is"],
-        locks::ENTRIES.iter().map(|entry| vec![entry.name.to_owned(), entry.about.to_owned()]),
-    )
-}
-
-fn lock_name(name: &str) -> Result<String, String> {
-    if name == LIST || name == ALL || locks::ENTRIES.iter().any(|entry| entry.name == name) {
-        return Ok(name.to_owned());
-    }
-    let names: Vec<&str> = locks::ENTRIES.iter().map(|entry| entry.name).collect();
-    Err(format!("no such lock; there are {} (or all, list)", names.join(", ")))
-}
-
-fn precision(text: &str) -> Result<f64, String> {
-    match text.parse::<f64>() {
-        Ok(share) if share > 0.0 && share < 1.0 => Ok(share),
-        _ => Err("it must be a share between 0 and 1, such as 0.05".into()),
+        locks::asks_for_list(&self.lock)
     }
 }
 
@@ -184,11 +157,11 @@ impl Plan {
     /// A CPU in the placement that does not exist or is not allowed.
     pub fn of(flags: &Flags, session: &Session) -> Result<Self, Misuse> {
         let mut cells = Vec::new();
-        for lock in chosen_locks(&flags.lock) {
+        for lock in locks::chosen(&flags.lock, false).into_iter().map(|entry| entry.name) {
             for &threads in &flags.threads {
                 for &competitors in &flags.competitors {
                     let cell =
-                        CellPlan { lock: lock.clone(), threads: threads.into(), competitors: competitors.into() };
+                        CellPlan { lock: lock.to_owned(), threads: threads.into(), competitors: competitors.into() };
                     if !cells.contains(&cell) {
                         cells.push(cell);
                     }
@@ -220,15 +193,6 @@ impl Plan {
     }
 }
 
-/// `all` is every lock that excludes.
-fn chosen_locks(names: &[String]) -> Vec<String> {
-    let all = || locks::ENTRIES.iter().map(|entry| entry.name).filter(|name| *name != locks::NONE);
-    distinct(names.iter().flat_map(|name| match name.as_str() {
-        ALL => all().map(str::to_owned).collect(),
-        _ => vec![name.clone()],
-    }))
-}
-
 fn distinct<T: PartialEq>(items: impl Iterator<Item = T>) -> Vec<T> {
     items.fold(Vec::new(), |mut seen, item| {
         if !seen.contains(&item) {
@@ -254,23 +218,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_leaves_out_what_excludes_nobody() {
-        let all = chosen_locks(&["std".into(), "all".into(), "none".into()]);
-        assert_eq!(all[0], "std");
-        assert_eq!(all.len(), locks::ENTRIES.len());
-        assert_eq!(all.last().unwrap(), "none");
-    }
-
-    #[test]
     fn placements_are_words_or_lists() {
         assert_eq!("spread".parse(), Ok(Placement::Spread));
         assert_eq!("0,2-3".parse::<Placement>().unwrap().to_string(), "0,2-3");
         assert!("everywhere".parse::<Placement>().unwrap_err().contains("one-cpu"));
-    }
-
-    #[test]
-    fn an_unknown_lock_is_told_the_known_ones() {
-        let error = lock_name("foo").unwrap_err();
-        assert!(error.contains("benaphore") && error.contains("parking_lot"), "{error}");
     }
 }

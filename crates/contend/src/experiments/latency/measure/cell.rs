@@ -3,7 +3,7 @@
 use super::rounds::{self, Trace};
 use super::series::{Baseline, Series};
 use crate::experiments::latency::flags::{CellPlan, Plan};
-use crate::locks::{self, Builder, Lock, NoLock};
+use crate::locks::{self, Builder, Lock, NoLock, Reach};
 use anyhow::Context;
 use instruments::clock::Clock;
 use instruments::crew::{CrewError, Member, Muster, work_together};
@@ -65,7 +65,9 @@ impl Builder for MakeSubject {
     type Output = Box<dyn Subject>;
 
     fn build<L: Lock>(self) -> io::Result<Self::Output> {
-        Ok(Box::new(Apart(L::create()?)))
+        let mut lock = Box::new(Apart(L::create()?));
+        lock.0.settle()?;
+        Ok(lock)
     }
 }
 
@@ -88,7 +90,7 @@ impl Cell {
     /// # Errors
     /// What the system refuses.
     pub fn new(plan: &CellPlan, all: &Plan, resolution: u64, hold: u64) -> anyhow::Result<Self> {
-        let subject = locks::build(&plan.lock, MakeSubject)
+        let subject = locks::build(&plan.lock, Reach::Threads, MakeSubject)
             .expect("the flags let only known names through")
             .with_context(|| format!("the lock `{}` could not be made", plan.lock))?;
         Ok(Self {

@@ -165,6 +165,7 @@ impl Laboratory {
             warnings.push(Warning::BufferFull { what: cell.plan.to_string() });
         }
         warnings.extend(self.not_converged(plan, rows, ended));
+        warnings.extend(clock_cost(rows));
         let below = rows.iter().filter(|row| row.operation != Operation::RoundTrip && row.p50_ns < row.resolution_ns);
         if let Some(row) = below.min_by(|a, b| a.p50_ns.total_cmp(&b.p50_ns)) {
             let what = format!("the median of {} of {}", row.operation.noun(), row.lock);
@@ -172,6 +173,18 @@ impl Laboratory {
         }
         warnings
     }
+}
+
+/// A timestamp is to cost at most this share of what it times.
+const CLOCK_COST_SHARE: f64 = 0.05;
+
+/// The fastest operation beside the cost of a timestamp, if that is considerable.
+fn clock_cost(rows: &[Row]) -> Option<Warning> {
+    let share = |row: &Row| row.clock_cost_ns / row.p50_ns.max(row.resolution_ns);
+    let timed = rows.iter().filter(|row| row.operation != Operation::RoundTrip);
+    let fastest = timed.max_by(|a, b| share(a).total_cmp(&share(b)))?;
+    let what = format!("{} {}", fastest.operation.noun(), fastest.lock);
+    (share(fastest) > CLOCK_COST_SHARE).then(|| Warning::ClockCost { share: share(fastest), what })
 }
 
 fn operations(series: &Series) -> [(Operation, &Raised); 3] {

@@ -1,8 +1,12 @@
-//! Threads that start together, work for a while, and end together.
+//! Threads, or processes, that start together, work for a while, and end together.
 //!
 //! Each member is pinned, prepares itself, and calls [`Muster::ready`]. When the last one is ready, a start a little in
 //! the future is announced, and all of them wait for that instant: a barrier would let them out one after the other,
 //! and the first would run uncontended. A member that fails cancels the muster, so nobody waits for it.
+
+mod processes;
+
+pub use processes::work_together_as_processes;
 
 use crate::clock::Clock;
 use crate::cpus::pin_current_thread;
@@ -11,7 +15,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 use thiserror::Error;
 
-/// One thread of a crew.
+/// One thread or process of a crew.
 pub struct Member<'a> {
     /// The CPU that it is pinned to; `None` leaves it where the scheduler wants it.
     pub cpu: Option<usize>,
@@ -39,6 +43,20 @@ pub enum CrewError {
         cpu: usize,
         /// What the system said.
         source: io::Error,
+    },
+    /// A process of the crew did not end by itself.
+    #[error("process {member} of the crew {how}; the others were ended")]
+    Died {
+        /// Which of the members, from 0.
+        member: usize,
+        /// What became of it.
+        how: String,
+    },
+    /// Processes of the crew did not end long after they should have.
+    #[error("{members} processes of the crew did not end a minute after their time; they were killed")]
+    Stuck {
+        /// How many.
+        members: usize,
     },
 }
 
@@ -87,7 +105,8 @@ impl Muster {
             if self.cancelled.load(Ordering::Relaxed) {
                 return None;
             }
-            std::thread::sleep(Duration::from_micros(50));
+            // Many that wait look less often, or their looking would keep the others from preparing.
+            std::thread::sleep(Duration::from_micros(50 + 5 * self.members as u64));
         }
         let start = self.start.load(Ordering::Relaxed);
         while self.clock.now() < start {

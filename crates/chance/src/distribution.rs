@@ -1,0 +1,336 @@
+//! Every outcome with its probability.
+use std::borrow::Cow;
+
+use crate::experiment::step_from;
+use crate::tally::Tally;
+use crate::weight::arithmetic::Arithmetic;
+use crate::{Chance, Continuous, Error, Exact, Experiment, Limits, Plot, Sink, Source, Table, Weight, Whole};
+
+/// A finite distribution: distinct outcomes in ascending order, each with a positive weight.
+///
+/// Two are equal if they give the same outcomes the same probabilities, however they came to them.
+///
+/// ```
+/// use chance::{Chance, Distribution};
+///
+/// let dice = Distribution::exact(&|chance: &mut Chance| chance.die(6) + chance.die(6))?;
+/// assert_eq!(dice.len(), 11);
+/// assert_eq!(dice.mean().to_string(), "7");
+/// assert_eq!(dice.variance().to_string(), "35/6");
+/// assert_eq!(dice.at_most(&4).to_string(), "1/6");
+/// assert_eq!(dice.quantile(0.5), &7);
+/// let even = dice.given(|total| total % 2 == 0)?;
+/// assert_eq!(even.probability(&6).to_string(), "5/18");
+/// # Ok::<(), chance::Error>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Distribution<T, W> {
+    rows: Vec<(T, W)>,
+    /// The rows' sum.
+    kept: W,
+    /// `kept` and what conditions rejected.
+    considered: W,
+}
+
+impl<T: Clone + Ord> Distribution<T, Exact> {
+    /// Enumerates `experiment` in exact rationals, within the default [`Limits`].
+    ///
+    /// # Errors
+    /// See [`within`](Self::within).
+    pub fn exact(experiment: &impl Experiment<Outcome = T>) -> Result<Self, Error> {
+        Self::of(experiment)
+    }
+
+    /// The same distribution in `f64`. Probabilities below about 1e-308 drop out.
+    pub fn to_floating(&self) -> Distribution<T, f64> {
+        let evidence = Exact::to_f64(&self.evidence());
+        let in_f64 = |weight: &Exact| weight.share(&self.kept);
+        let rows = self.rows.iter().map(|(outcome, weight)| (outcome.clone(), in_f64(weight)));
+        Distribution::from_rows(rows.filter(|row| row.1 > 0.0).collect(), 1.0 / evidence)
+            .expect("some outcome is likely enough")
+    }
+}
+
+impl<T: Clone + Ord> Distribution<T, f64> {
+    /// Enumerates `experiment` in `f64`, within the default [`Limits`].
+    ///
+    /// # Errors
+    /// See [`within`](Self::within).
+    pub fn floating(experiment: &impl Experiment<Outcome = T>) -> Result<Self, Error> {
+        Self::of(experiment)
+    }
+}
+
+impl Distribution<u64, f64> {
+    /// A continuous distribution cut into `cells` of `width` from zero up; the first and last take what lies beyond.
+    ///
+    /// ```
+    /// use chance::{Distribution, Exponential};
+    /// let wait = Distribution::binned(&Exponential::with_mean(1.0)?, 0.5, 20)?;
+    /// assert!((wait.at_most(&1) - (1.0 - (-1.0_f64).exp())).abs() < 1e-12);
+    /// # Ok::<(), chance::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::BadParameter`] if `width` is not a positive number, [`Error::NoOutcomes`] if `cells` is 0.
+    pub fn binned(source: &impl Continuous, width: f64, cells: u64) -> Result<Self, Error> {
+        if !(width > 0.0 && width.is_finite()) {
+            return Err(Error::BadParameter { name: "width", value: width, allowed: "a positive number" });
+        }
+        let upper = |cell: u64| if cell + 1 == cells { 1.0 } else { source.cdf(width * (cell + 1) as f64) };
+        let lower = |cell: u64| if cell == 0 { 0.0 } else { source.cdf(width * cell as f64) };
+        let rows = (0..cells).map(|cell| (cell, upper(cell) - lower(cell))).filter(|row| row.1 > 0.0).collect();
+        Self::from_rows(rows, 1.0).map_err(|_| Error::NoOutcomes)
+    }
+}
+
+impl<T: Clone + Ord, W: Weight> Distribution<T, W> {
+    /// Enumerates `experiment` within the default [`Limits`], in the arithmetic that `W` names.
+    ///
+    /// # Errors
+    /// See [`within`](Self::within).
+    pub fn of(experiment: &impl Experiment<Outcome = T>) -> Result<Self, Error> {
+        Self::within(experiment, &Limits::default())
+    }
+
+    /// Enumerates `experiment` within `limits`.
+    ///
+    /// # Errors
+    /// When a limit is passed, a condition never holds, or the experiment draws a continuous value.
+    pub fn within(experiment: &impl Experiment<Outcome = T>, limits: &Limits) -> Result<Self, Error> {
+        let mut tally = Tally::new(limits);
+        experiment.visit(limits, &mut tally)?;
+        tally.finish()
+    }
+
+    /// Goes on with `step` from every outcome; equal results merge.
+    ///
+    /// # Errors
+    /// See [`within`](Self::within).
+    pub fn then<U: Clone + Ord>(&self, step: impl Fn(&mut Chance, T) -> U) -> Result<Distribution<U, W>, Error> {
+        let limits = Limits::default();
+        let mut tally = Tally::new(&limits);
+        step_from(self, step, &limits, &mut tally)?;
+        tally.finish()
+    }
+
+    /// The distribution of a function of the outcome.
+    ///
+    /// ```
+    /// use chance::{Chance, Distribution};
+    /// let parity = Distribution::exact(&|chance: &mut Chance| chance.die(5))?.map(|face| face % 2);
+    /// assert_eq!(parity.probability(&1).to_string(), "3/5");
+    /// # Ok::<(), chance::Error>(())
+    /// ```
+    pub fn map<U: Clone + Ord>(&self, function: impl Fn(&T) -> U) -> Distribution<U, W> {
+        let mut tally = Tally::new(&Limits { bytes: u64::MAX, ..Limits::default() });
+        tally.scale(&self.considered);
+        for (outcome, weight) in &self.rows {
+            tally.outcome(function(outcome), Cow::Borrowed(weight), &W::one()).expect("a table of any size is allowed");
+        }
+        tally.finish().expect("no outcome is lost")
+    }
+
+    /// The distribution given that `condition` holds.
+    ///
+    /// # Errors
+    /// [`Error::Impossible`] if it never does.
+    pub fn given(&self, condition: impl Fn(&T) -> bool) -> Result<Self, Error> {
+        let rows = self.rows.iter().filter(|(outcome, _)| condition(outcome)).cloned().collect();
+        Self::from_rows(rows, self.considered.clone())
+    }
+
+    /// The sum of an outcome of this distribution and an independent one of `other`.
+    ///
+    /// ```
+    /// use chance::{Chance, Distribution};
+    /// let die = Distribution::exact(&|chance: &mut Chance| chance.die(6))?;
+    /// let coin = Distribution::exact(&|chance: &mut Chance| chance.odds(1, 2) as u32)?;
+    /// assert_eq!(die.plus(&coin)?.probability(&7).to_string(), "1/12");
+    /// # Ok::<(), chance::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Overflow`] if a sum does not fit `T`, [`Error::TooLarge`] past the default limits.
+    pub fn plus(&self, other: &Self) -> Result<Self, Error>
+    where
+        T: Whole,
+    {
+        self.plus_within(other, &Limits::default())
+    }
+
+    pub(crate) fn plus_within(&self, other: &Self, limits: &Limits) -> Result<Self, Error>
+    where
+        T: Whole,
+    {
+        let mut tally = Tally::new(limits);
+        tally.scale(&self.considered);
+        tally.scale(&other.considered);
+        for (a, weight_a) in &self.rows {
+            for (b, weight_b) in &other.rows {
+                tally.outcome(T::fit(a.widen() + b.widen())?, Cow::Owned(weight_a.times(weight_b)), &W::one())?;
+            }
+        }
+        tally.finish()
+    }
+
+    /// The probability of `outcome`; zero if it is none of the table's.
+    pub fn probability(&self, outcome: &T) -> W::Probability {
+        match self.rows.binary_search_by(|row| row.0.cmp(outcome)) {
+            Ok(index) => self.rows[index].1.ratio(&self.kept),
+            Err(_) => W::zero().ratio(&self.kept),
+        }
+    }
+
+    /// The probability of `outcome` or less.
+    pub fn at_most(&self, outcome: &T) -> W::Probability {
+        sum(self.rows.iter().take_while(|row| row.0 <= *outcome).map(|row| &row.1)).ratio(&self.kept)
+    }
+
+    /// The probability of more than `outcome`, summed from the far end: small tails keep their digits.
+    pub fn more_than(&self, outcome: &T) -> W::Probability {
+        sum(self.rows.iter().rev().take_while(|row| row.0 > *outcome).map(|row| &row.1)).ratio(&self.kept)
+    }
+
+    /// The least outcome that is reached with probability `p`; `p` and the probabilities are compared as `f64`.
+    ///
+    /// ```
+    /// use chance::{Chance, Distribution};
+    /// let ten = Distribution::exact(&|chance: &mut Chance| chance.die(10))?;
+    /// assert_eq!((ten.quantile(0.0), ten.quantile(0.9), ten.quantile(0.91)), (&1, &9, &10));
+    /// # Ok::<(), chance::Error>(())
+    /// ```
+    ///
+    /// # Panics
+    /// If `p` is not between 0 and 1.
+    pub fn quantile(&self, p: f64) -> &T {
+        assert!((0.0..=1.0).contains(&p), "quantile {p}: it must lie between 0 and 1");
+        let mut reached = W::zero();
+        let found = self.rows.iter().find(|(_, weight)| {
+            reached.plus(weight);
+            reached.share(&self.kept) >= p
+        });
+        &found.or(self.rows.last()).expect("a distribution has an outcome").0
+    }
+
+    /// The mean outcome.
+    pub fn mean(&self) -> W::Probability
+    where
+        T: Whole,
+    {
+        self.mean_of(|outcome| W::whole(outcome.widen()))
+    }
+
+    /// The mean square distance from the mean.
+    pub fn variance(&self) -> W::Probability
+    where
+        T: Whole,
+    {
+        let mean = self.mean();
+        self.mean_of(|outcome| {
+            let distance = W::whole(outcome.widen()) - mean.clone();
+            distance.clone() * distance
+        })
+    }
+
+    /// The mean of a function of the outcome.
+    ///
+    /// ```
+    /// use chance::{Chance, Distribution};
+    /// let die = Distribution::floating(&|chance: &mut Chance| chance.die(6))?;
+    /// assert!((die.mean_of(|face| f64::from(*face).sqrt()) - 1.805).abs() < 1e-3);
+    /// # Ok::<(), chance::Error>(())
+    /// ```
+    pub fn mean_of(&self, function: impl Fn(&T) -> W::Probability) -> W::Probability {
+        use num_traits::Zero;
+        let mut total = W::Probability::zero();
+        self.rows.iter().for_each(|(outcome, weight)| W::add(&mut total, weight.of(function(outcome))));
+        total / self.kept.of(W::whole(1))
+    }
+
+    /// The probability that every condition held on the way here; 1 where there was none.
+    pub fn evidence(&self) -> W::Probability {
+        self.kept.ratio(&self.considered)
+    }
+
+    /// The outcomes with their probabilities, ascending.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = (&T, W::Probability)> {
+        self.rows.iter().map(|(outcome, weight)| (outcome, weight.ratio(&self.kept)))
+    }
+
+    /// The outcomes, ascending.
+    pub fn outcomes(&self) -> impl DoubleEndedIterator<Item = &T> {
+        self.rows.iter().map(|row| &row.0)
+    }
+
+    /// The number of distinct outcomes.
+    #[expect(clippy::len_without_is_empty, reason = "a distribution has at least one outcome")]
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// The distribution as something to draw from, with probabilities rounded to parts of 2^60.
+    ///
+    /// ```
+    /// use chance::{Chance, Distribution, Simulation};
+    /// let source = Distribution::exact(&|chance: &mut Chance| chance.die(6) + chance.die(6))?.source();
+    /// let drawn = Simulation::seeded(3).run(&|chance: &mut Chance| *chance.draw(&source))?;
+    /// assert!((2..=12).contains(&drawn));
+    /// # Ok::<(), chance::Error>(())
+    /// ```
+    pub fn source(&self) -> Source<T> {
+        let parts = self.rows.iter().map(|(outcome, weight)| (outcome.clone(), weight.parts(&self.kept)));
+        Source::weighted(parts).expect("the likeliest outcome has a positive part")
+    }
+
+    /// The distribution as a table of text: see [`Table`].
+    pub fn table(&self) -> Table<'_, T, W> {
+        Table::new(self)
+    }
+
+    /// The distribution as bars of text: see [`Plot`].
+    pub fn plot(&self) -> Plot<'_, T, W> {
+        Plot::new(self)
+    }
+}
+
+impl<T, W: Weight> Distribution<T, W> {
+    /// From ascending distinct outcomes of positive weight. Floating weights are brought to a sum of one.
+    pub(crate) fn from_rows(mut rows: Vec<(T, W)>, mut considered: W) -> Result<Self, Error> {
+        if rows.is_empty() {
+            return Err(Error::Impossible);
+        }
+        let sum = sum(rows.iter().map(|row| &row.1));
+        let mut kept = sum.clone();
+        kept.normalise(&sum);
+        considered.normalise(&sum);
+        rows.iter_mut().for_each(|row| row.1.normalise(&sum));
+        Ok(Self { rows, kept, considered })
+    }
+
+    pub(crate) fn weighted(&self) -> &[(T, W)] {
+        &self.rows
+    }
+
+    pub(crate) fn kept(&self) -> &W {
+        &self.kept
+    }
+
+    pub(crate) fn considered(&self) -> &W {
+        &self.considered
+    }
+}
+
+impl<T: PartialEq, W: Weight> PartialEq for Distribution<T, W> {
+    fn eq(&self, other: &Self) -> bool {
+        let same = |(a, b): (&(T, W), &(T, W))| a.0 == b.0 && a.1.times(&other.kept) == b.1.times(&self.kept);
+        self.rows.len() == other.rows.len() && self.rows.iter().zip(&other.rows).all(same)
+    }
+}
+
+fn sum<'a, W: Weight + 'a>(weights: impl Iterator<Item = &'a W>) -> W {
+    weights.fold(W::zero(), |mut sum, weight| {
+        sum.plus(weight);
+        sum
+    })
+}

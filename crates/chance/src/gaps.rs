@@ -1,0 +1,197 @@
+//! Recorded interruptions as a random source: how long does a piece of work take that starts at a random moment?
+//!
+//! The recording is taken to repeat for ever, and the work to start at any instant of it alike. That is the whole model:
+//! it keeps every gap and every interval between gaps as recorded, and knows nothing rarer than the recording holds.
+use crate::Delay;
+
+/// An interval in which nothing ran.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Gap {
+    /// When it began, from the recording's start.
+    pub start_ns: u64,
+    /// How long it lasted.
+    pub duration_ns: u64,
+}
+
+/// Why gaps make no recording. Positions count from 0 in the order given.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum GapsError {
+    /// No gaps.
+    #[error("there are no gaps")]
+    Empty,
+    /// A gap of no length.
+    #[error("a gap of zero length")]
+    Zero {
+        /// Which.
+        position: usize,
+    },
+    /// A gap that begins before the one before it has ended.
+    #[error("the gap overlaps the one before, which ends at {ends_ns} ns")]
+    Overlap {
+        /// Which.
+        position: usize,
+        /// The end of the one before.
+        ends_ns: u64,
+    },
+    /// A gap that ends after the recording.
+    #[error("the gap ends after the recording, which lasts {span_ns} ns")]
+    Beyond {
+        /// Which.
+        position: usize,
+        /// The recording's length.
+        span_ns: u64,
+    },
+    /// Gaps that leave no time to run.
+    #[error("the gaps fill the whole recording: nothing ever ran")]
+    NeverRuns,
+    /// Work of no length, or so long that its delay does not fit 64 bits.
+    #[error("work of {work_ns} ns: it must last at least 1 ns, and its delay fit 64 bits")]
+    Work {
+        /// Its length.
+        work_ns: u64,
+    },
+}
+
+impl GapsError {
+    pub(crate) fn position(&self) -> Option<usize> {
+        match self {
+            Self::Zero { position } | Self::Overlap { position, .. } | Self::Beyond { position, .. } => Some(*position),
+            Self::Empty | Self::NeverRuns | Self::Work { .. } => None,
+        }
+    }
+}
+
+/// A recording of interruptions.
+///
+/// ```
+/// use chance::{Gap, Gaps};
+/// let gaps = Gaps::new([Gap { start_ns: 0, duration_ns: 1_000_000 }], 1_000_000_000)?;
+/// let delay = gaps.delay(1_000_000)?;
+/// assert!((delay.mean_ns() - 1_500.0).abs() < 1e-9);
+/// # Ok::<(), chance::GapsError>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Gaps {
+    /// By the running time before it: where each gap sits if the gaps are cut out, and its length. Strictly ascending.
+    cuts: Vec<(u64, u64)>,
+    running_ns: u64,
+    lost_ns: u64,
+}
+
+impl Gaps {
+    /// Gaps in order of time, in a recording of `span_ns`.
+    ///
+    /// # Errors
+    /// The first thing wrong with them; see [`GapsError`].
+    pub fn new(gaps: impl IntoIterator<Item = Gap>, span_ns: u64) -> Result<Self, GapsError> {
+        let mut cuts: Vec<(u64, u64)> = Vec::new();
+        let (mut ends_ns, mut lost_ns) = (0, 0);
+        for (position, gap) in gaps.into_iter().enumerate() {
+            if gap.duration_ns == 0 {
+                return Err(GapsError::Zero { position });
+            }
+            if gap.start_ns < ends_ns {
+                return Err(GapsError::Overlap { position, ends_ns });
+            }
+            let end = gap.start_ns.checked_add(gap.duration_ns).filter(|end| *end <= span_ns);
+            ends_ns = end.ok_or(GapsError::Beyond { position, span_ns })?;
+            let at = gap.start_ns - lost_ns;
+            match cuts.last_mut() {
+                Some(touching) if touching.0 == at => touching.1 += gap.duration_ns,
+                _ => cuts.push((at, gap.duration_ns)),
+            }
+            lost_ns += gap.duration_ns;
+        }
+        let running_ns = span_ns - lost_ns;
+        match (cuts.len(), running_ns) {
+            (0, _) => return Err(GapsError::Empty),
+            (_, 0) => return Err(GapsError::NeverRuns),
+            _ => {}
+        }
+        // The recording repeats: a gap at its very end touches one at its very beginning.
+        if cuts.len() > 1 && cuts[0].0 == 0 && cuts[cuts.len() - 1].0 == running_ns {
+            cuts[0].1 += cuts.pop().map_or(0, |last| last.1);
+        }
+        Ok(Self { cuts, running_ns, lost_ns })
+    }
+
+    /// The length of the recording.
+    pub fn span_ns(&self) -> u64 {
+        self.running_ns + self.lost_ns
+    }
+
+    /// The time lost in all gaps.
+    pub fn lost_ns(&self) -> u64 {
+        self.lost_ns
+    }
+
+    /// The longest gap, touching ones taken together.
+    pub fn longest_ns(&self) -> u64 {
+        self.cuts.iter().map(|cut| cut.1).max().unwrap_or(0)
+    }
+
+    /// The delay of `work_ns` of work that starts at a random moment: exact, for the recording repeated for ever.
+    ///
+    /// Cut the gaps out, and the work covers an interval of running time. If it starts while running, it is delayed by
+    /// the gaps that lie inside: a constant between one gap's entering the interval and the next one's leaving. If it
+    /// starts in a gap, it is delayed by what is left of that, evenly distributed, and by the gaps that follow.
+    ///
+    /// # Errors
+    /// [`GapsError::Work`] if the work has no length or its delay does not fit.
+    pub fn delay(&self, work_ns: u64) -> Result<Delay, GapsError> {
+        let laps = u128::from(work_ns / self.running_ns) + 2;
+        if work_ns == 0 || laps * u128::from(self.span_ns()) > u128::from(u64::MAX) {
+            return Err(GapsError::Work { work_ns });
+        }
+        let sums = Sums::new(self);
+        let evenly = self.cuts.iter().map(|&(at, length)| {
+            let after = sums.before(at + work_ns) - sums.through(at);
+            (after, after + length, length)
+        });
+        let mut turns: Vec<u64> = self.cuts.iter().map(|cut| cut.0 % self.running_ns).collect();
+        let back = self.running_ns - work_ns % self.running_ns;
+        turns.extend(self.cuts.iter().map(|cut| (cut.0 + back) % self.running_ns));
+        turns.sort_unstable();
+        turns.dedup();
+        let ends = turns.iter().skip(1).copied().chain([turns[0] + self.running_ns]);
+        let constant = turns.iter().zip(ends).map(|(&from, to)| {
+            let inside = sums.through(from + work_ns) - sums.through(from);
+            (inside, inside, to - from)
+        });
+        Ok(Delay::new(evenly.chain(constant), work_ns))
+    }
+}
+
+/// The gaps' lengths summed along the running time, over as many repetitions as asked.
+struct Sums<'a> {
+    gaps: &'a Gaps,
+    /// `upto[i]` is the length of the first `i` gaps.
+    upto: Vec<u64>,
+}
+
+impl<'a> Sums<'a> {
+    fn new(gaps: &'a Gaps) -> Self {
+        let mut upto = vec![0];
+        upto.extend(gaps.cuts.iter().scan(0, |sum, cut| {
+            *sum += cut.1;
+            Some(*sum)
+        }));
+        Self { gaps, upto }
+    }
+
+    /// Of the gaps before `at`.
+    fn before(&self, at: u64) -> u64 {
+        self.sum(at, |cut, rest| cut < rest)
+    }
+
+    /// Of the gaps before and at `at`.
+    fn through(&self, at: u64) -> u64 {
+        self.sum(at, |cut, rest| cut <= rest)
+    }
+
+    fn sum(&self, at: u64, counts: impl Fn(u64, u64) -> bool) -> u64 {
+        let (laps, rest) = (at / self.gaps.running_ns, at % self.gaps.running_ns);
+        laps * self.gaps.lost_ns + self.upto[self.gaps.cuts.partition_point(|cut| counts(cut.0, rest))]
+    }
+}

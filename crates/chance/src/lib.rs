@@ -1,0 +1,84 @@
+//! Random experiments, described once and asked in three ways.
+//!
+//! An experiment is an ordinary function: it asks a [`Chance`] for dice, coins and draws, branches and loops on what it
+//! gets, and returns an outcome. That one function can then be
+//!
+//! - **simulated**: [`Simulation`] performs it with seeded random numbers;
+//! - **enumerated**: [`Distribution`] finds every outcome with its probability, in exact rationals ([`Exact`]) or `f64`;
+//! - **asked**: [`Expectation`] gives the probability of one event, or one mean, and keeps no table of the rest.
+//!
+//! ```
+//! use chance::{Chance, Distribution, Expectation, Simulation};
+//!
+//! fn roll_3d6(chance: &mut Chance) -> u32 {
+//!     chance.die(6) + chance.die(6) + chance.die(6)
+//! }
+//!
+//! let total = Simulation::seeded(1).run(&roll_3d6)?;
+//! assert!((3..=18).contains(&total));
+//!
+//! let all = Distribution::exact(&roll_3d6)?;
+//! assert_eq!(all.probability(&10).to_string(), "1/8");
+//!
+//! let one = Expectation::exact(&roll_3d6).probability(|total| *total >= 17)?;
+//! assert_eq!(one.to_string(), "1/54");
+//! # Ok::<(), chance::Error>(())
+//! ```
+//!
+//! # What it costs
+//!
+//! Enumeration runs the function again along every path through its draws. A single function of three dice has 216
+//! paths; one of a thousand dice has more than the universe has atoms. So long experiments are written in steps, with
+//! [`then`](Experiment::then) and [`repeat`](Experiment::repeat): after each step equal outcomes merge, and the cost
+//! grows with distinct states. Independent copies have closed forms, [`sum_of`](Experiment::sum_of),
+//! [`max_of`](Experiment::max_of) and [`min_of`](Experiment::min_of), which are cheaper still. What outgrows its
+//! [`Limits`] stops with an [`Error`] that tells the size it had reached.
+//!
+//! # Where it comes from
+//!
+//! "Warm fuzzy things for random simulations" (2008), on the weblog eigenclass.org, wrote experiments in Ruby against an
+//! abstract monad and interpreted them as Simulation, Distribution and Expectation; the names are kept. There a
+//! continuation is passed to each draw. Here the continuation is the rest of the function, which is run again for each value of the draw.
+mod alias;
+mod chance;
+mod continuous;
+mod copies;
+mod delay;
+mod distribution;
+mod error;
+mod expectation;
+mod experiment;
+mod gaps;
+mod limits;
+mod path;
+mod power;
+mod show;
+mod simulation;
+mod source;
+mod tally;
+mod trace;
+mod weight;
+mod whole;
+
+pub use chance::Chance;
+pub use continuous::{Continuous, Exponential, Pareto, Uniform};
+pub use copies::{MaxOf, MinOf, SumOf};
+pub use delay::Delay;
+pub use distribution::Distribution;
+pub use error::Error;
+pub use expectation::Expectation;
+pub use experiment::{Experiment, Repeat, Sink, Sure, Then, sure};
+pub use gaps::{Gap, Gaps, GapsError};
+pub use limits::Limits;
+pub use num_bigint::BigUint;
+pub use num_rational::BigRational;
+pub use show::{Plot, Table};
+pub use simulation::{Estimate, Simulation};
+pub use source::Source;
+pub use trace::{Problem, TraceError};
+pub use weight::{Exact, Weight};
+pub use whole::Whole;
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

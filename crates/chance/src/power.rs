@@ -1,0 +1,84 @@
+//! Powers: of a polynomial, whose coefficients are the weights of a sum of independent copies, and of a cumulative
+//! distribution, which is that of the greatest.
+use num_bigint::BigUint;
+use num_traits::Zero;
+
+/// Coefficients of a polynomial's `copies`-th power, each from the few before it.
+///
+/// With Q = P^n, the identity P·Q' = n·P'·Q gives, coefficient by coefficient,
+/// k·p0·q_k = Σ_{i=1..d} ((n+1)·i − k)·p_i·q_{k−i}
+/// (Euler; Knuth, *The Art of Computer Programming*, vol. 2, 4.7). That is n·d² products of a long integer by a short
+/// one, where squaring needs (n·d)² products of two long ones. It needs p0 ≠ 0, and exact division: hence not for `f64`.
+pub(crate) fn by_recurrence(weights: &[BigUint], copies: u64) -> Vec<BigUint> {
+    let degree = weights.len() - 1;
+    let mut power = Vec::with_capacity(degree * copies as usize + 1);
+    power.push(num_traits::Pow::pow(&weights[0], copies));
+    for k in 1..=degree * copies as usize {
+        let (mut added, mut taken) = (BigUint::zero(), BigUint::zero());
+        for i in 1..=k.min(degree) {
+            let factor = (i128::from(copies) + 1) * i as i128 - k as i128;
+            let term = &weights[i] * factor.unsigned_abs() * &power[k - i];
+            if factor > 0 { added += term } else { taken += term }
+        }
+        power.push((added - taken) / (&weights[0] * k));
+    }
+    power
+}
+
+/// Coefficients of a polynomial's `copies`-th power, by repeated squaring; `copies` is at least 1.
+pub(crate) fn by_squaring(weights: &[f64], copies: u64) -> Vec<f64> {
+    let mut power = vec![1.0];
+    for bit in (0..=copies.ilog2()).rev() {
+        power = convolve(&power, &power);
+        if copies >> bit & 1 == 1 {
+            power = convolve(&power, weights);
+        }
+    }
+    power
+}
+
+fn convolve(a: &[f64], b: &[f64]) -> Vec<f64> {
+    let mut product = vec![0.0; a.len() + b.len() - 1];
+    for (i, x) in a.iter().enumerate() {
+        for (sum, y) in product[i..].iter_mut().zip(b) {
+            *sum += x * y;
+        }
+    }
+    product
+}
+
+/// Weights of the greatest of `copies`: the steps of the cumulative weight's power.
+pub(crate) fn greatest_exact(weights: &[&BigUint], copies: u64) -> Vec<BigUint> {
+    let (mut reached, mut before) = (BigUint::zero(), BigUint::zero());
+    let step = |weight: &&BigUint| {
+        reached += *weight;
+        let power = num_traits::Pow::pow(&reached, copies);
+        let step = &power - &before;
+        before = power;
+        step
+    };
+    weights.iter().map(step).collect()
+}
+
+/// Weights of the greatest of `copies`, from whichever of the lower and the upper tail is small: neither loses digits.
+pub(crate) fn greatest_f64(weights: &[&f64], total: f64, copies: u64) -> Vec<f64> {
+    let n = copies as f64;
+    let mut above = vec![0.0; weights.len() + 1];
+    for (i, weight) in weights.iter().enumerate().rev() {
+        above[i] = above[i + 1] + **weight;
+    }
+    let mut reached = 0.0;
+    let step = |(i, weight): (usize, &&f64)| {
+        let before = reached / total;
+        reached += **weight;
+        // The chance that the greatest lies above this outcome, and above the one before.
+        let exceeds = |tail: f64| -(n * (-(tail / total).min(1.0)).ln_1p()).exp_m1();
+        let (tail, tail_before) = (exceeds(above[i + 1]), exceeds(above[i]));
+        if tail_before < 0.5 {
+            tail_before - tail
+        } else {
+            (reached / total).min(1.0).powf(n) - before.min(1.0).powf(n)
+        }
+    };
+    weights.iter().enumerate().map(step).collect()
+}

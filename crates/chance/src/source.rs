@@ -1,0 +1,121 @@
+//! Finite sources to draw from: weighted lists and recorded samples.
+use crate::alias::Alias;
+use crate::weight::{Exact, PARTS};
+use crate::{Distribution, Error};
+
+/// Outcomes with whole-number weights, ready for [`Chance::draw`](crate::Chance::draw).
+///
+/// A simulated draw takes constant time however many outcomes there are; an enumeration takes each in turn, with its
+/// exact weight.
+///
+/// ```
+/// use chance::{Chance, Distribution, Source};
+///
+/// let loaded = Source::weighted([("heads", 2), ("tails", 1)])?;
+/// let twice = |chance: &mut Chance| (*chance.draw(&loaded), *chance.draw(&loaded));
+/// assert_eq!(Distribution::exact(&twice)?.probability(&("heads", "heads")).to_string(), "4/9");
+/// # Ok::<(), chance::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct Source<T> {
+    outcomes: Vec<T>,
+    weights: Vec<u64>,
+    total: u64,
+    alias: Alias,
+}
+
+impl<T> Source<T> {
+    /// Outcomes and their weights; weights of zero are left out.
+    ///
+    /// # Errors
+    /// [`Error::NoOutcomes`] if nothing is left, [`Error::WeightsTooLarge`] if the sum exceeds a `u64`.
+    pub fn weighted(pairs: impl IntoIterator<Item = (T, u64)>) -> Result<Self, Error> {
+        let (outcomes, weights): (Vec<T>, Vec<u64>) = pairs.into_iter().filter(|pair| pair.1 > 0).unzip();
+        if outcomes.is_empty() {
+            return Err(Error::NoOutcomes);
+        }
+        let sum = weights.iter().try_fold(0_u64, |sum, weight| sum.checked_add(*weight));
+        let total = sum.ok_or(Error::WeightsTooLarge)?;
+        Ok(Self { alias: Alias::new(&weights, total), outcomes, weights, total })
+    }
+
+    /// Outcomes and their probabilities, rounded to parts of 2^60: for exact fractions use [`weighted`](Self::weighted).
+    ///
+    /// ```
+    /// use chance::{Error, Source};
+    /// assert_eq!(Source::with_probabilities([('a', 0.5), ('b', 0.4)]), Err(Error::NotOne { sum: 0.9 }));
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::BadProbability`] if one is not between 0 and 1, [`Error::NotOne`] if they miss one by more than 1e-9.
+    pub fn with_probabilities(pairs: impl IntoIterator<Item = (T, f64)>) -> Result<Self, Error> {
+        let pairs: Vec<(T, f64)> = pairs.into_iter().collect();
+        if let Some(bad) = pairs.iter().position(|pair| !(0.0..=1.0).contains(&pair.1)) {
+            return Err(Error::BadProbability { position: bad + 1, value: pairs[bad].1 });
+        }
+        let sum: f64 = pairs.iter().map(|pair| pair.1).sum();
+        if (sum - 1.0).abs() > 1e-9 {
+            return Err(Error::NotOne { sum });
+        }
+        Self::weighted(pairs.into_iter().map(|(outcome, p)| (outcome, (p * PARTS as f64).round() as u64)))
+    }
+
+    /// Recorded outcomes, each as likely as it was frequent.
+    ///
+    /// ```
+    /// use chance::{Chance, Distribution, Source};
+    /// let recorded_us = Source::empirical([12, 15, 12, 90])?;
+    /// let worse_of_two = |chance: &mut Chance| *chance.draw(&recorded_us).max(chance.draw(&recorded_us));
+    /// assert_eq!(Distribution::exact(&worse_of_two)?.probability(&90).to_string(), "7/16");
+    /// # Ok::<(), chance::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::NoOutcomes`] if there are none.
+    pub fn empirical(samples: impl IntoIterator<Item = T>) -> Result<Self, Error>
+    where
+        T: Ord,
+    {
+        let mut counts: Vec<(T, u64)> = samples.into_iter().map(|sample| (sample, 1)).collect();
+        counts.sort_unstable_by(|a, b| a.0.cmp(&b.0));
+        counts.dedup_by(|later, kept| {
+            let equal = later.0 == kept.0;
+            kept.1 += if equal { later.1 } else { 0 };
+            equal
+        });
+        Self::weighted(counts)
+    }
+
+    /// The source as an exact distribution.
+    pub fn distribution(&self) -> Distribution<T, Exact>
+    where
+        T: Clone + Ord,
+    {
+        Distribution::exact(&|chance: &mut crate::Chance| chance.draw(self).clone())
+            .expect("a source has an outcome, and its outcomes fit in memory once more")
+    }
+
+    /// The number of outcomes listed.
+    #[expect(clippy::len_without_is_empty, reason = "a source has at least one outcome")]
+    pub fn len(&self) -> usize {
+        self.outcomes.len()
+    }
+
+    /// The sum of the weights.
+    pub fn total(&self) -> u64 {
+        self.total
+    }
+
+    pub(crate) fn weight(&self, index: usize) -> u64 {
+        self.weights[index]
+    }
+
+    pub(crate) fn outcome(&self, index: usize) -> &T {
+        &self.outcomes[index]
+    }
+
+    #[inline]
+    pub(crate) fn sample(&self, rng: &mut fastrand::Rng) -> &T {
+        &self.outcomes[self.alias.draw(rng)]
+    }
+}

@@ -1,0 +1,100 @@
+//! Recorded interruptions: the delay against a walk through every starting moment, and traces that cannot be read.
+use chance::{Chance, Continuous, Gap, Gaps, Simulation};
+use proptest::prelude::*;
+
+/// Gaps as lengths of running and not running in turn.
+fn recordings() -> impl Strategy<Value = (Vec<Gap>, u64)> {
+    (prop::collection::vec((0_u64..8, 1_u64..6), 1..6), 1_u64..8).prop_map(|(turns, rest)| {
+        let mut now = 0;
+        let gap = |(running, duration_ns)| {
+            let start_ns = now + running;
+            now = start_ns + duration_ns;
+            Gap { start_ns, duration_ns }
+        };
+        let gaps = turns.into_iter().map(gap).collect();
+        (gaps, now + rest)
+    })
+}
+
+/// The delay of work that starts in the middle of nanosecond `start`, found half by half nanosecond.
+fn walked(gaps: &[Gap], span_ns: u64, work_ns: u64, start: u64) -> f64 {
+    let stopped = |ns: u64| gaps.iter().any(|gap| (gap.start_ns..gap.start_ns + gap.duration_ns).contains(&ns));
+    let (mut half, mut left, mut late) = (2 * start + 1, 2 * work_ns, 0);
+    while left > 0 {
+        if stopped(half / 2 % span_ns) {
+            late += 1
+        } else {
+            left -= 1
+        }
+        half += 1;
+    }
+    late as f64 / 2.0
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn the_delay_is_that_of_every_starting_moment((gaps, span_ns) in recordings(), work_ns in 1_u64..60) {
+        let delay = Gaps::new(gaps.clone(), span_ns).unwrap().delay(work_ns).unwrap();
+        let walks: Vec<f64> = (0..span_ns).map(|start| walked(&gaps, span_ns, work_ns, start)).collect();
+        let mean = walks.iter().sum::<f64>() / span_ns as f64;
+        prop_assert!((delay.mean_ns() - mean).abs() < 1e-9, "{} {mean}", delay.mean_ns());
+        let longest = walks.iter().copied().fold(0.0, f64::max) as u64 + 1;
+        for limit in 0..=longest {
+            // A start within a gap stands for delays half a nanosecond to either side.
+            let share = walks.iter().filter(|late| late.ceil() <= limit as f64).count() as f64 / span_ns as f64;
+            prop_assert!((delay.cdf(limit as f64) - share).abs() < 1e-12, "at {limit}: {} {share}", delay.cdf(limit as f64));
+        }
+    }
+
+    #[test]
+    fn the_slowest_of_many_has_the_mean_of_its_quantiles((gaps, span_ns) in recordings(), workers in 1_u64..2_000) {
+        let delay = Gaps::new(gaps, span_ns).unwrap().delay(7).unwrap();
+        let points = 2_000;
+        let quantile = |i: i32| delay.slowest_quantile_ns(workers, (f64::from(i) + 0.5) / f64::from(points));
+        let mean = (0..points).map(quantile).sum::<f64>() / f64::from(points);
+        prop_assert!((delay.slowest_mean_ns(workers) - mean).abs() < 0.05, "{} {mean}", delay.slowest_mean_ns(workers));
+    }
+}
+
+#[test]
+fn a_simulated_delay_has_the_exact_mean() {
+    let gaps = Gaps::parse("100,50\n400,10\n700,200\n", 1_000).unwrap();
+    let delay = gaps.delay(250).unwrap();
+    let slowest = |chance: &mut Chance| (0..8).map(|_| chance.sample(&delay) as u64).max().unwrap();
+    let seen = Simulation::seeded(9).sample(&slowest, 20_000).unwrap();
+    let mean = <chance::Exact as chance::Weight>::to_f64(&seen.mean());
+    // Whole nanoseconds are cut off: half of one on average where delays are spread evenly.
+    assert!((mean - delay.slowest_mean_ns(8)).abs() < 2.0, "{mean} {}", delay.slowest_mean_ns(8));
+    assert!((delay.binned(1).unwrap().mean() - delay.mean_ns()).abs() < 1.0);
+}
+
+#[test]
+fn a_recording_supports_what_it_is_long_enough_for() {
+    let delay = Gaps::parse("500,100", 1_000_000).unwrap().delay(1_000).unwrap();
+    assert!(delay.supports(1, 0.99) && delay.supports(600, 0.5));
+    assert!(!delay.supports(1, 0.9999) && !delay.supports(1_000, 0.5));
+}
+
+#[test]
+fn traces_that_cannot_be_read_name_line_and_column() {
+    let message = |text: &str| Gaps::parse(text, 1_000).unwrap_err().to_string();
+    assert_eq!(message(""), "line 1, column 1: the trace has no gaps");
+    assert_eq!(message("start_ns,duration_ns\n# none\n"), "line 2, column 1: the trace has no gaps");
+    assert_eq!(message("1,2\n30"), "line 2, column 3: two numbers are needed, start_ns,duration_ns");
+    assert_eq!(message("1,2,3"), "line 1, column 4: only two numbers are allowed, start_ns,duration_ns");
+    assert_eq!(message("1, -2"), "line 1, column 4: -2 is negative");
+    assert_eq!(message("1,2\n x1,2"), "line 2, column 2: \"x1\" is not a whole number of nanoseconds");
+    assert_eq!(message("1.5,2"), "line 1, column 1: \"1.5\" is not a whole number of nanoseconds");
+    assert_eq!(message("10,20\n\n25,5"), "line 3, column 1: the gap overlaps the one before, which ends at 30 ns");
+    assert_eq!(message("990,20"), "line 1, column 1: the gap ends after the recording, which lasts 1000 ns");
+    assert_eq!(message("10,0"), "line 1, column 1: a gap of zero length");
+    assert_eq!(message("0,1000"), "line 1, column 1: the gaps fill the whole recording: nothing ever ran");
+}
+
+#[test]
+fn work_of_no_length_is_refused() {
+    let gaps = Gaps::parse("10,20", 1_000).unwrap();
+    assert!(gaps.delay(0).is_err() && gaps.delay(u64::MAX).is_err());
+}

@@ -1,0 +1,292 @@
+//! One cell: its locks, its runs, and the row they add up to.
+
+use super::child::{Exclusive, Guarded, Labour, Subject, WithReaders};
+use super::stage::{Slot, Stage};
+use super::throughput_interval;
+use crate::apparatus::Apparatus;
+use crate::experiments::throughput::flags::{CellPlan, Plan, TIMED_EVERY};
+use crate::experiments::throughput::record::{Row, coefficient_of_variation, ideal_per_s};
+use crate::experiments::throughput::then;
+use crate::locks::{self, Builder, Lock, Reach, SharedBuilder, SharedLock};
+use crate::session::Session;
+use anyhow::{Context, bail};
+use instruments::clock::Clock;
+use instruments::crew::{Member, Muster, work_together, work_together_as_processes};
+use instruments::shared_memory::SharedArray;
+use instruments::statistics::order::median;
+use instruments::statistics::stopping::EndedBy;
+use instruments::tally::Tally;
+use std::io;
+use std::time::Duration;
+use ulocks::Counts;
+
+/// A cell and what has been measured of it.
+pub struct Cell {
+    pub plan: CellPlan,
+    /// Loops of all children a second, one for each counted run.
+    pub throughputs: Vec<f64>,
+    /// Counted loops of each child, all runs together.
+    loops: Vec<u64>,
+    totals: Totals,
+    waits: Tally,
+    longest_wait_ticks: u64,
+    longest_run: u64,
+    visits: u64,
+    subject: Option<Box<dyn Subject>>,
+}
+
+/// Sums over all counted runs.
+#[derive(Default)]
+struct Totals {
+    all_rounds: u64,
+    reads: u64,
+    cpu_ns: f64,
+    wall_ns: f64,
+    voluntary_switches: u64,
+    involuntary_switches: u64,
+    counts: Option<Counts>,
+}
+
+/// What a run that has ended leaves.
+struct Outcome {
+    slots: SharedArray<Slot>,
+    counted_ns: f64,
+    counts: Option<Counts>,
+}
+
+impl Cell {
+    pub fn new(plan: CellPlan) -> Self {
+        Self {
+            throughputs: Vec::new(),
+            loops: vec![0; plan.children],
+            totals: Totals::default(),
+            waits: Tally::new(),
+            longest_wait_ticks: 0,
+            longest_run: 0,
+            visits: 0,
+            subject: None,
+            plan,
+        }
+    }
+
+    /// One counted run, and now and then one with timestamps; the first visit warms up before.
+    ///
+    /// # Errors
+    /// A lock, a thread or a process that the system refuses; a lock that does not exclude.
+    pub fn visit(&mut self, plan: &Plan, session: &Session, apparatus: &Apparatus) -> anyhow::Result<()> {
+        if self.visits == 0 {
+            self.run(plan, session, apparatus, false)?;
+        }
+        let counted = self.run(plan, session, apparatus, false)?;
+        self.add(&counted, apparatus.clock());
+        if self.visits.is_multiple_of(TIMED_EVERY) {
+            let timed = self.run(plan, session, apparatus, true)?;
+            self.add_waits(&timed);
+        }
+        self.visits += 1;
+        Ok(())
+    }
+
+    /// Gives the lock back; a thousand cells would hold a thousand semaphores.
+    pub fn retire(&mut self) {
+        self.subject = None;
+    }
+
+    fn run(&mut self, plan: &Plan, session: &Session, apparatus: &Apparatus, timed: bool) -> anyhow::Result<Outcome> {
+        if self.subject.is_none() {
+            self.subject = Some(make_subject(&self.plan, plan.reach)?);
+        }
+        let subject = self.subject.as_deref().expect("made above");
+        let labour = self.labour(session, apparatus, timed);
+        let stage = SharedArray::from_fn(1, |_| Ok(Stage::new()))?;
+        let mut slots = SharedArray::from_fn(self.plan.children, |_| Ok(Slot::default()))?;
+        let (counts_before, protected_before) = (subject.counts(), subject.protected_rounds());
+        perform(plan, apparatus.clock(), subject, &labour, &stage[0], &mut slots)
+            .with_context(|| format!("{} could not be measured", self.plan))?;
+        let protected: u64 = slots.iter().map(|slot| slot.protected_rounds).sum();
+        if self.plan.lock != locks::NONE && subject.protected_rounds() - protected_before != protected {
+            bail!("{} does not exclude: of {protected} updates under the lock some were lost", self.plan.lock);
+        }
+        let counts = subject.counts().zip(counts_before).map(|(after, before)| difference(after, before));
+        Ok(Outcome { slots, counted_ns: apparatus.clock().to_ns(stage[0].counted_ticks()), counts })
+    }
+
+    fn labour(&self, session: &Session, apparatus: &Apparatus, timed: bool) -> Labour {
+        let loads = |ns: f64| (ns / apparatus.grind.ns_per_load).round() as u64;
+        Labour {
+            clock: apparatus.clock(),
+            nonhold_loads: loads(self.plan.nonhold_ns),
+            hold_loads: loads(self.plan.hold_ns),
+            share: self.plan.share,
+            timed,
+            seed: session.seed.wrapping_add(self.visits),
+        }
+    }
+
+    fn add(&mut self, outcome: &Outcome, clock: Clock) {
+        let rounds: u64 = outcome.slots.iter().map(|slot| slot.rounds).sum();
+        self.throughputs.push(rounds as f64 / outcome.counted_ns * 1e9);
+        for (loops, slot) in self.loops.iter_mut().zip(outcome.slots.iter()) {
+            *loops += slot.rounds;
+        }
+        let totals = &mut self.totals;
+        for slot in outcome.slots.iter() {
+            totals.all_rounds += slot.all_rounds;
+            totals.reads += slot.reads;
+            totals.cpu_ns += slot.cpu_ns as f64;
+            totals.voluntary_switches += slot.voluntary_switches;
+            totals.involuntary_switches += slot.involuntary_switches;
+        }
+        totals.wall_ns += clock.to_ns(outcome.slots.iter().map(|slot| slot.wall_ticks).max().unwrap_or(0));
+        totals.counts = match (totals.counts, outcome.counts) {
+            (Some(sum), Some(more)) => Some(together(sum, more)),
+            (None, more) => more,
+            (sum, None) => sum,
+        };
+    }
+
+    fn add_waits(&mut self, outcome: &Outcome) {
+        for slot in outcome.slots.iter() {
+            self.waits.merge(&slot.waits.tally());
+            self.longest_wait_ticks = self.longest_wait_ticks.max(slot.waits.longest());
+            self.longest_run = self.longest_run.max(slot.longest_run);
+        }
+    }
+
+    /// The row of the cell; `None` when no run was counted.
+    pub fn row(&self, plan: &Plan, apparatus: &Apparatus, ended_by: EndedBy) -> Option<Row> {
+        let throughput_per_s = median(&self.throughputs)?;
+        let ideal_per_s = ideal_per_s(&self.plan, plan.cpus);
+        let spins_first = self.plan.lock.ends_with("-spin");
+        let patience_us = if spins_first { plan.patience.as_nanos() as f64 / 1e3 } else { 0.0 };
+        let rounds = self.totals.all_rounds.max(1) as f64;
+        let reads = self.totals.reads;
+        let counts = self.totals.counts;
+        let of = |part: u64, whole: f64| if whole > 0.0 { part as f64 / whole } else { 0.0 };
+        let wait = |ticks: u64| (apparatus.clock().to_ns(ticks) - apparatus.quality.stamp.mean_of_1000_ns).max(0.0);
+        Some(Row {
+            lock: self.plan.lock.clone(),
+            children: self.plan.children,
+            processes: plan.reach == Reach::Processes,
+            locks: self.plan.locks,
+            nonhold_us: self.plan.nonhold_ns / 1e3,
+            hold_us: self.plan.hold_ns / 1e3,
+            share: self.plan.share,
+            patience_us,
+            run_s: plan.run.as_secs_f64(),
+            iterations: self.throughputs.len(),
+            converged: ended_by == EndedBy::Converged,
+            ended_by,
+            write_contended_share: counts.map(|counts| of(counts.write_contended, rounds - reads as f64)),
+            read_contended_share: counts.map(|counts| of(counts.read_contended, reads as f64)),
+            retry: counts.map(|counts| retry(&self.plan.lock, &counts)),
+            cov: coefficient_of_variation(&self.loops),
+            throughput_per_s,
+            throughput_ci: throughput_interval(&self.throughputs),
+            ideal_per_s,
+            ideal_share: ideal_per_s.map(|ideal| throughput_per_s / ideal),
+            waits_count: self.waits.count(),
+            wait_p50_ns: self.waits.quantile(0.5).map(wait),
+            wait_p99_ns: self.waits.quantile(0.99).map(wait),
+            wait_max_ns: (!self.waits.is_empty()).then(|| wait(self.longest_wait_ticks)),
+            longest_run: (self.longest_run > 0).then_some(self.longest_run),
+            syscalls_per_op: syscalls_per_op(&self.plan.lock, counts.as_ref(), rounds),
+            voluntary_switches_per_op: self.totals.voluntary_switches as f64 / rounds,
+            involuntary_switches_per_op: self.totals.involuntary_switches as f64 / rounds,
+            cpus_used: self.totals.cpu_ns / self.totals.wall_ns.max(1.0),
+            then: then::figures(&self.plan, patience_us),
+        })
+    }
+}
+
+/// 2002's column R, which means one thing for a lock that hands over and another for one that does not.
+fn retry(lock: &str, counts: &Counts) -> f64 {
+    if lock.starts_with("calock") { counts.sleeps_per_contention() } else { counts.spun_share() * 100.0 }
+}
+
+/// Every operation of a System V semaphore is a call. For the other locks that count, a sleep is a call and so is the
+/// wake-up that ends it. Nobody counts for the rest.
+fn syscalls_per_op(lock: &str, counts: Option<&Counts>, rounds: f64) -> Option<f64> {
+    if lock == "sysv" { Some(2.0) } else { counts.map(|counts| 2.0 * counts.slept as f64 / rounds) }
+}
+
+fn difference(after: Counts, before: Counts) -> Counts {
+    Counts {
+        write_contended: after.write_contended - before.write_contended,
+        read_contended: after.read_contended - before.read_contended,
+        spun: after.spun - before.spun,
+        slept: after.slept - before.slept,
+    }
+}
+
+fn together(a: Counts, b: Counts) -> Counts {
+    Counts {
+        write_contended: a.write_contended + b.write_contended,
+        read_contended: a.read_contended + b.read_contended,
+        spun: a.spun + b.spun,
+        slept: a.slept + b.slept,
+    }
+}
+
+/// One run of all children, with a conductor beside them.
+fn perform(
+    plan: &Plan,
+    clock: Clock,
+    subject: &dyn Subject,
+    labour: &Labour,
+    stage: &Stage,
+    slots: &mut [Slot],
+) -> anyhow::Result<()> {
+    let ramp_up = (plan.run / 10).max(Duration::from_millis(1));
+    let children = slots.iter_mut().enumerate().map(|(child, slot)| Member {
+        cpu: None,
+        job: Box::new(move |muster: &Muster| subject.work(child, labour, stage, slot, muster)),
+    });
+    let conductor =
+        Member { cpu: None, job: Box::new(move |muster: &Muster| stage.conduct(clock, ramp_up, plan.run, muster)) };
+    let members = children.chain(std::iter::once(conductor)).collect();
+    let length = ramp_up + plan.run;
+    match plan.reach {
+        Reach::Threads => work_together(clock, length, members)?,
+        Reach::Processes => work_together_as_processes(clock, length, members)?,
+    }
+    Ok(())
+}
+
+struct MakeSubject {
+    locks: usize,
+}
+
+impl Builder for MakeSubject {
+    type Output = Box<dyn Subject>;
+
+    fn build<L: Lock>(self) -> io::Result<Self::Output> {
+        Ok(Box::new(Exclusive(settled::<L>(self.locks)?)))
+    }
+}
+
+impl SharedBuilder for MakeSubject {
+    type Output = Box<dyn Subject>;
+
+    fn build_shared<L: SharedLock>(self) -> io::Result<Self::Output> {
+        Ok(Box::new(WithReaders(settled::<L>(self.locks)?)))
+    }
+}
+
+/// Locks in memory that forked children share.
+fn settled<L: Lock>(locks: usize) -> io::Result<SharedArray<Guarded<L>>> {
+    let mut array = SharedArray::from_fn(locks, |_| Guarded::<L>::new())?;
+    array.iter_mut().try_for_each(Guarded::settle)?;
+    Ok(array)
+}
+
+fn make_subject(plan: &CellPlan, reach: Reach) -> anyhow::Result<Box<dyn Subject>> {
+    let make = MakeSubject { locks: plan.locks };
+    let made = if plan.share > 0 {
+        locks::build_shared(&plan.lock, reach, make)
+    } else {
+        locks::build(&plan.lock, reach, make)
+    };
+    made.expect("the plan has only locks that fit")
+        .with_context(|| format!("the lock `{}` could not be made", plan.lock))
+}

@@ -1,0 +1,269 @@
+//! What a child does: ulockflex's loop.
+//!
+//!     loop { work without the lock; lock; work with it; unlock }
+//!
+//! Both works last a uniformly random time of 0.5 to 1.5 times their mean, by a calibrated chain of loads.
+
+use super::stage::{COUNTING, OVER, Slot, Stage, Usage};
+use crate::locks::{Lock, SharedLock};
+use instruments::clock::Clock;
+use instruments::crew::Muster;
+use instruments::grind::Work;
+use std::sync::atomic::{AtomicU64, Ordering};
+use ulocks::Counts;
+
+/// The work of a child.
+#[derive(Clone, Copy, Debug)]
+pub struct Labour {
+    pub clock: Clock,
+    /// Dependent loads that last the mean time without and with the lock.
+    pub nonhold_loads: u64,
+    pub hold_loads: u64,
+    /// Reads among acquisitions, of 100.
+    pub share: u32,
+    /// Whether this run takes timestamps.
+    pub timed: bool,
+    pub seed: u64,
+}
+
+/// A lock on lines of its own, and beside it what it protects.
+pub struct Guarded<L> {
+    lock: Apart<L>,
+    protected: Apart<Protected>,
+}
+
+#[repr(align(128))]
+struct Apart<T>(T);
+
+/// Touched only under the lock, with loads and stores that nothing but the lock orders: lost updates show a lock that does
+/// not exclude.
+#[derive(Default)]
+struct Protected {
+    rounds: AtomicU64,
+    last_child: AtomicU64,
+    run: AtomicU64,
+}
+
+impl Protected {
+    /// Counts a round and says how many the child has had in a row.
+    fn enter(&self, child: u64) -> u64 {
+        let rounds = self.rounds.load(Ordering::Relaxed);
+        let run =
+            if self.last_child.load(Ordering::Relaxed) == child { self.run.load(Ordering::Relaxed) + 1 } else { 1 };
+        self.last_child.store(child, Ordering::Relaxed);
+        self.run.store(run, Ordering::Relaxed);
+        self.rounds.store(rounds + 1, Ordering::Relaxed);
+        run
+    }
+}
+
+/// A lock whose type is no longer known.
+pub trait Subject: Send + Sync {
+    /// A whole run of one child.
+    fn work(&self, child: usize, labour: &Labour, stage: &Stage, slot: &mut Slot, muster: &Muster);
+    /// What the lock has counted since it was made.
+    fn counts(&self) -> Option<Counts>;
+    /// Rounds that the protected counter has seen since it was made.
+    fn protected_rounds(&self) -> u64;
+}
+
+impl<L: Lock> Guarded<L> {
+    pub fn new() -> std::io::Result<Self> {
+        Ok(Self { lock: Apart(L::create()?), protected: Apart(Protected::default()) })
+    }
+
+    pub fn settle(&mut self) -> std::io::Result<()> {
+        self.lock.0.settle()
+    }
+
+    fn protected_rounds(&self) -> u64 {
+        self.protected.0.rounds.load(Ordering::Relaxed)
+    }
+}
+
+/// Exclusive locks, dealt to the children in turn.
+pub struct Exclusive<A>(pub A);
+/// Locks with readers, dealt to the children in turn.
+pub struct WithReaders<A>(pub A);
+
+impl<L: Lock, A: std::ops::Deref<Target = [Guarded<L>]> + Send + Sync> Subject for Exclusive<A> {
+    fn work(&self, child: usize, labour: &Labour, stage: &Stage, slot: &mut Slot, muster: &Muster) {
+        let guarded = &self.0[child % self.0.len()];
+        run(child, labour, stage, slot, muster, |labour, random, slot| {
+            write_round(guarded, child, labour, random, slot)
+        });
+    }
+
+    fn counts(&self) -> Option<Counts> {
+        sum(self.0.iter().map(|guarded| guarded.lock.0.counts()))
+    }
+
+    fn protected_rounds(&self) -> u64 {
+        self.0.iter().map(Guarded::protected_rounds).sum()
+    }
+}
+
+impl<L: SharedLock, A: std::ops::Deref<Target = [Guarded<L>]> + Send + Sync> Subject for WithReaders<A> {
+    fn work(&self, child: usize, labour: &Labour, stage: &Stage, slot: &mut Slot, muster: &Muster) {
+        let guarded = &self.0[child % self.0.len()];
+        run(child, labour, stage, slot, muster, |labour, random, slot| {
+            if random.per_cent() < labour.share {
+                read_round(guarded, labour, random, slot);
+            } else {
+                write_round(guarded, child, labour, random, slot);
+            }
+        });
+    }
+
+    fn counts(&self) -> Option<Counts> {
+        sum(self.0.iter().map(|guarded| guarded.lock.0.counts()))
+    }
+
+    fn protected_rounds(&self) -> u64 {
+        self.0.iter().map(Guarded::protected_rounds).sum()
+    }
+}
+
+fn sum(counts: impl Iterator<Item = Option<Counts>>) -> Option<Counts> {
+    counts.sum::<Option<CountsSum>>().map(|sum| sum.0)
+}
+
+#[derive(Default)]
+struct CountsSum(Counts);
+
+impl std::iter::Sum<Counts> for CountsSum {
+    fn sum<I: Iterator<Item = Counts>>(counts: I) -> Self {
+        Self(counts.fold(Counts::default(), |sum, next| Counts {
+            write_contended: sum.write_contended + next.write_contended,
+            read_contended: sum.read_contended + next.read_contended,
+            spun: sum.spun + next.spun,
+            slept: sum.slept + next.slept,
+        }))
+    }
+}
+
+/// Draws for the lengths of work; Marsaglia's xorshift64*, a nanosecond a draw, of each child its own.
+struct Random(u64);
+
+impl Random {
+    fn new(seed: u64, child: usize) -> Self {
+        // Distinct, never 0, and spread over all bits.
+        Self((seed ^ (child as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15)) | 1)
+    }
+
+    #[inline(always)]
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        self.0.wrapping_mul(0x2545_F491_4F6C_DD1D)
+    }
+
+    /// Uniform between half of the mean and one and a half.
+    #[inline(always)]
+    fn around(&mut self, mean: u64) -> u64 {
+        let fraction = self.next() >> 32;
+        mean / 2 + ((mean * fraction) >> 32)
+    }
+
+    #[inline(always)]
+    fn per_cent(&mut self) -> u32 {
+        (((self.next() >> 32) * 100) >> 32) as u32
+    }
+
+    #[inline(always)]
+    fn labour(&mut self, mean_loads: u64) {
+        if mean_loads > 0 {
+            Work::of_loads(self.around(mean_loads)).run();
+        }
+    }
+}
+
+#[inline(always)]
+fn run(
+    child: usize,
+    labour: &Labour,
+    stage: &Stage,
+    slot: &mut Slot,
+    muster: &Muster,
+    mut round: impl FnMut(&Labour, &mut Random, &mut Slot),
+) {
+    let mut random = Random::new(labour.seed, child);
+    if muster.ready().is_none() {
+        return;
+    }
+    let began = labour.clock.now();
+    let before = Usage::of_this_thread();
+    loop {
+        let phase = stage.phase();
+        if phase == OVER {
+            break;
+        }
+        random.labour(labour.nonhold_loads);
+        round(labour, &mut random, slot);
+        slot.all_rounds += 1;
+        slot.rounds += u64::from(phase == COUNTING);
+    }
+    slot.wall_ticks += labour.clock.now() - began;
+    if let (Ok(before), Ok(after)) = (before, Usage::of_this_thread()) {
+        slot.cpu_ns += after.cpu_ns - before.cpu_ns;
+        slot.voluntary_switches += after.voluntary_switches - before.voluntary_switches;
+        slot.involuntary_switches += after.involuntary_switches - before.involuntary_switches;
+    }
+}
+
+#[inline(always)]
+fn write_round<L: Lock>(guarded: &Guarded<L>, child: usize, labour: &Labour, random: &mut Random, slot: &mut Slot) {
+    if !labour.timed {
+        let guard = guarded.lock.0.lock();
+        random.labour(labour.hold_loads);
+        drop(guard);
+        return;
+    }
+    let asked = labour.clock.stamp();
+    let guard = guarded.lock.0.lock();
+    let got = labour.clock.stamp();
+    let run = guarded.protected.0.enter(child as u64);
+    random.labour(labour.hold_loads);
+    drop(guard);
+    slot.protected_rounds += 1;
+    slot.longest_run = slot.longest_run.max(run);
+    slot.waits.add(got - asked);
+}
+
+#[inline(always)]
+fn read_round<L: SharedLock>(guarded: &Guarded<L>, labour: &Labour, random: &mut Random, slot: &mut Slot) {
+    let asked = labour.timed.then(|| labour.clock.stamp());
+    let guard = guarded.lock.0.read();
+    let got = labour.clock.stamp();
+    random.labour(labour.hold_loads);
+    drop(guard);
+    slot.reads += 1;
+    if let Some(asked) = asked {
+        slot.waits.add(got - asked);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lengths_are_uniform_around_their_mean() {
+        let mut random = Random::new(42, 3);
+        let draws: Vec<u64> = (0..100_000).map(|_| random.around(10_000)).collect();
+        assert!(draws.iter().all(|&loads| (5_000..15_000).contains(&loads)));
+        let mean = draws.iter().sum::<u64>() as f64 / draws.len() as f64;
+        // Its standard error is 9.
+        assert!((mean - 10_000.0).abs() < 60.0, "{mean}");
+        let low = draws.iter().filter(|&&loads| loads < 7_500).count();
+        assert!((24_000..26_000).contains(&low), "{low}");
+    }
+
+    #[test]
+    fn per_cents_are_below_one_hundred_and_even() {
+        let mut random = Random::new(7, 0);
+        let below_20 = (0..100_000).filter(|_| random.per_cent() < 20).count();
+        assert!((19_000..21_000).contains(&below_20), "{below_20}");
+    }
+}

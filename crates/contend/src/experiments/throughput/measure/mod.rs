@@ -1,0 +1,91 @@
+//! The measurement: runs of all cells in turn, until their throughput is known or they have had their share of runs.
+
+mod cell;
+mod child;
+mod stage;
+
+use super::flags::{LEAST_RUNS, MOST_RUNS, Plan};
+use super::record::Row;
+use crate::apparatus::Apparatus;
+use crate::locks;
+use crate::session::Session;
+use cell::Cell;
+use instruments::statistics::order::{median, sample_quantile_interval};
+use instruments::statistics::stopping::{EndedBy, Progress, StoppingRule};
+use instruments::statistics::summary::CONFIDENCE;
+use instruments::statistics::{Interleaving, Interval};
+use instruments::warning::Warning;
+use std::time::Instant;
+
+/// What the experiment brought.
+pub struct Measured {
+    pub rows: Vec<Row>,
+    pub warnings: Vec<Warning>,
+}
+
+/// Measures every cell of the plan, and tells `note` what it is at.
+///
+/// # Errors
+/// A lock, a thread or a process that the system refuses; a lock that does not exclude.
+pub fn run_plan(plan: &Plan, session: &Session, note: impl Fn(&str)) -> anyhow::Result<Measured> {
+    let apparatus = Apparatus::calibrate(session)?;
+    locks::set_patience(plan.patience);
+    let mut cells: Vec<Cell> = plan.cells.iter().cloned().map(Cell::new).collect();
+    let ended = take_turns(&mut cells, plan, session, &apparatus, note)?;
+    let rows: Vec<Row> =
+        cells.iter().zip(&ended).filter_map(|(cell, &ended_by)| cell.row(plan, &apparatus, ended_by)).collect();
+    let warnings = apparatus.warnings().into_iter().chain(plan.left_out.clone()).chain(not_converged(&rows, plan));
+    Ok(Measured { warnings: warnings.collect(), rows })
+}
+
+fn take_turns(
+    cells: &mut [Cell],
+    plan: &Plan,
+    session: &Session,
+    apparatus: &Apparatus,
+    note: impl Fn(&str),
+) -> anyhow::Result<Vec<EndedBy>> {
+    let began = Instant::now();
+    let mut ended = vec![EndedBy::Interrupted; cells.len()];
+    let mut turns = Interleaving::new(cells.len(), session.seed);
+    while let Some(turn) = turns.next() {
+        for place in turn {
+            if session.interruption.asked() {
+                return Ok(ended);
+            }
+            let cell = &mut cells[place];
+            note(&cell.plan.to_string());
+            cell.visit(plan, session, apparatus)?;
+            let spent = plan.budget.is_some_and(|budget| began.elapsed() > budget);
+            if let Some(ended_by) = verdict(cell, plan, spent) {
+                ended[place] = ended_by;
+                cell.retire();
+                turns.close(place);
+            }
+        }
+    }
+    Ok(ended)
+}
+
+/// Whether the cell has ended, and why.
+fn verdict(cell: &Cell, plan: &Plan, spent: bool) -> Option<EndedBy> {
+    let rule = StoppingRule { target_relative_width: plan.precision, at_least: LEAST_RUNS, at_most: MOST_RUNS };
+    let estimate = median(&cell.throughputs)?;
+    let interval = throughput_interval(&cell.throughputs);
+    let repeats = cell.throughputs.len() as u64;
+    rule.verdict(&Progress { repeats, estimate, interval, budget_spent: spent }).ended_by()
+}
+
+fn throughput_interval(throughputs: &[f64]) -> Option<Interval> {
+    sample_quantile_interval(throughputs, 0.5, CONFIDENCE)
+}
+
+/// One warning for all cells that had their runs first: it names the widest.
+fn not_converged(rows: &[Row], plan: &Plan) -> Option<Warning> {
+    let width = |row: &Row| row.throughput_ci.map_or(1.0, |interval| interval.relative_width(row.throughput_per_s));
+    let open = rows.iter().filter(|row| row.ended_by == EndedBy::Budget);
+    let count = open.clone().count();
+    let widest = open.max_by(|a, b| width(a).total_cmp(&width(b)))?;
+    let what = format!("the throughput of {} (the widest of {count} such cells)", widest.cell());
+    Some(Warning::NotConverged { what, relative_width: width(widest), target: plan.precision })
+}

@@ -1,0 +1,69 @@
+//! Crews of processes. One test: they are forked, and a process that forks should have one thread.
+
+use instruments::clock::Clock;
+use instruments::crew::{CrewError, Member, Muster, work_together_as_processes};
+use instruments::shared_memory::SharedArray;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+fn main() {
+    let clock = Clock::calibrate(Duration::from_millis(20)).clock;
+    all_work_between_start_and_stop(clock);
+    a_child_that_is_killed_is_reported_and_the_others_are_ended(clock);
+    a_child_that_panics_is_reported(clock);
+    println!("3 passed, 0 failed");
+}
+
+fn no_child_is_left() -> bool {
+    rustix::process::waitpid(None, rustix::process::WaitOptions::NOHANG).is_err()
+}
+
+fn all_work_between_start_and_stop(clock: Clock) {
+    let rounds = SharedArray::from_fn(4, |_| Ok(AtomicU64::new(0))).unwrap();
+    let member = |place: usize| {
+        let rounds = &rounds;
+        Member {
+            cpu: None,
+            job: Box::new(move |muster: &Muster| {
+                let start = muster.ready().expect("nobody cancels");
+                assert!(clock.now() >= start);
+                while clock.now() < muster.stop() {
+                    rounds[place].fetch_add(1, Ordering::Relaxed);
+                }
+            }),
+        }
+    };
+    work_together_as_processes(clock, Duration::from_millis(30), (0..4).map(member).collect()).unwrap();
+    assert!(rounds.iter().all(|count| count.load(Ordering::Relaxed) > 0));
+    assert!(no_child_is_left());
+}
+
+fn a_child_that_is_killed_is_reported_and_the_others_are_ended(clock: Clock) {
+    let waiting = || Member {
+        cpu: None,
+        job: Box::new(|muster: &Muster| {
+            muster.ready();
+            std::thread::sleep(Duration::from_secs(600));
+        }),
+    };
+    let dying = Member {
+        cpu: None,
+        job: Box::new(|muster: &Muster| {
+            muster.ready();
+            let me = rustix::process::getpid();
+            rustix::process::kill_process(me, rustix::process::Signal::KILL).unwrap();
+        }),
+    };
+    let error =
+        work_together_as_processes(clock, Duration::from_secs(1), vec![waiting(), dying, waiting()]).unwrap_err();
+    assert!(matches!(error, CrewError::Died { member: 1, .. }), "{error}");
+    assert!(no_child_is_left());
+}
+
+fn a_child_that_panics_is_reported(clock: Clock) {
+    let panicking = Member { cpu: None, job: Box::new(|_: &Muster| panic!("on purpose")) };
+    let waiting = Member { cpu: None, job: Box::new(|muster: &Muster| assert!(muster.ready().is_none())) };
+    let error = work_together_as_processes(clock, Duration::from_secs(1), vec![waiting, panicking]).unwrap_err();
+    assert!(matches!(error, CrewError::Died { .. }), "{error}");
+    assert!(no_child_is_left());
+}

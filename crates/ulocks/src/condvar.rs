@@ -1,0 +1,134 @@
+//! A condition variable for any lock of this crate.
+//!
+//! # State
+//! | word | meaning |
+//! |---|---|
+//! | `notes` | how often somebody has notified |
+//! | `waiting` | how many threads wait |
+//!
+//! # Ordering
+//! A waiter announces itself and reads `notes` while it still holds the lock. A notifier whose change made the
+//! condition true made it under the lock, later, and so sees both: it finds the waiter announced, and it changes the
+//! `notes` that the waiter compares when it falls asleep. The lock orders them, and everything here can be relaxed.
+//! A notifier that never took the lock may notify too early, as with every condition variable.
+//!
+//! `notes` wraps around: a waiter that is stopped between unlocking and sleeping for exactly 4,294,967,296 notifications
+//! misses them.
+//!
+//! # Fairness
+//! Waiters are woken first in, first out; they then compete for the lock by its rules. A wait may return for no reason:
+//! wait in a loop.
+//!
+//! # A stopped or dead waiter
+//! May take a notification with it. Processes that can be killed should use `notify_all`.
+//!
+//! # Source
+//! The sequence counter of musl's and Rust's futex condition variables; the count of waiters spares a system call
+//! when there are none. (glibc's, up to 2.40, can lose a wake-up: its bug 25847.)
+
+use crate::{
+    atomic::{AtomicU32, Ordering::Relaxed},
+    futex::{self, Deadline, Private, Scope, Wait},
+};
+use std::{marker::PhantomData, time::Duration};
+
+/// A condition variable. 8 bytes.
+///
+/// It is used through a `lock_api` guard, with whatever lock the guard is of:
+///
+/// ```
+/// use std::thread;
+/// use ulocks::{Adaptive, Condvar, lock_api::Mutex};
+///
+/// static READY: Mutex<Adaptive, bool> = Mutex::new(false);
+/// static CHANGED: Condvar = Condvar::new();
+///
+/// let waiter = thread::spawn(|| {
+///     let mut ready = READY.lock();
+///     while !*ready {
+///         CHANGED.wait(&mut ready);
+///     }
+/// });
+/// *READY.lock() = true;
+/// CHANGED.notify_one();
+/// waiter.join().unwrap();
+/// ```
+#[derive(Debug)]
+#[repr(C)]
+pub struct Condvar<S: Scope = Private> {
+    notes: AtomicU32,
+    waiting: AtomicU32,
+    scope: PhantomData<S>,
+}
+
+const _: () = assert!(cfg!(loom) || size_of::<Condvar>() == 8);
+
+impl<S: Scope> Condvar<S> {
+    const_unless_loom! {
+        /// A condition variable that nobody waits for.
+        pub fn new() -> Self {
+            Self::starting_at(0)
+        }
+    }
+
+    const_unless_loom! {
+        /// One that has been notified `notes` times: for tests of the wrap-around.
+        #[doc(hidden)]
+        pub fn starting_at(notes: u32) -> Self {
+            Condvar { notes: AtomicU32::new(notes), waiting: AtomicU32::new(0), scope: PhantomData }
+        }
+    }
+
+    /// Frees the lock, waits for a notification, and takes the lock again.
+    pub fn wait<R: lock_api::RawMutex, T: ?Sized>(&self, guard: &mut lock_api::MutexGuard<'_, R, T>) {
+        self.wait_unlocked(None, |sleep| lock_api::MutexGuard::unlocked(guard, sleep));
+    }
+
+    /// As [`wait`](Self::wait), for `timeout` at most; says whether it ended before.
+    pub fn wait_for<R: lock_api::RawMutex, T: ?Sized>(
+        &self,
+        guard: &mut lock_api::MutexGuard<'_, R, T>,
+        timeout: Duration,
+    ) -> bool {
+        self.wait_unlocked(Deadline::after(timeout), |sleep| lock_api::MutexGuard::unlocked(guard, sleep))
+    }
+
+    /// For a lock without a guard: `unlocked` must free the lock, call its argument, and take the lock again. Says
+    /// whether the wait ended before `timeout`.
+    pub fn wait_with(&self, timeout: Option<Duration>, unlocked: impl FnOnce(&mut dyn FnMut())) -> bool {
+        self.wait_unlocked(timeout.and_then(Deadline::after), |mut sleep| unlocked(&mut sleep))
+    }
+
+    fn wait_unlocked(&self, deadline: Option<Deadline>, unlocked: impl FnOnce(&mut dyn FnMut())) -> bool {
+        self.waiting.fetch_add(1, Relaxed);
+        let notes = self.notes.load(Relaxed);
+        let mut ended = Wait::Woken;
+        unlocked(&mut || ended = futex::wait::<S>(&self.notes, notes, futex::ALL, deadline));
+        self.waiting.fetch_sub(1, Relaxed);
+        ended != Wait::TimedOut
+    }
+
+    /// Wakes the thread that has waited longest, if any waits.
+    pub fn notify_one(&self) {
+        self.notify(1);
+    }
+
+    /// Wakes all threads that wait.
+    pub fn notify_all(&self) {
+        self.notify(u32::MAX);
+    }
+
+    fn notify(&self, count: u32) {
+        if self.waiting.load(Relaxed) > 0 {
+            self.notes.fetch_add(1, Relaxed);
+            futex::wake::<S>(&self.notes, count, futex::ALL);
+        }
+    }
+}
+
+#[cfg(not(loom))]
+impl<S: Scope> Default for Condvar<S> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
