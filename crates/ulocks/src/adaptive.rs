@@ -61,13 +61,15 @@
 //! Bounded in time. A free lock may be taken by whoever finds it, so it is never idle while a woken thread finds its
 //! CPU. But a waiter that has spun for a patience while others took the lock sets `RESERVED`, and the next free is its
 //! own; so does a sleeper as soon as it has been woken. While somebody spins, sleepers are woken one at a time, the
-//! longest first, once a *slice* of 0.3 to 2 ms, the shorter the more of them sleep. That is what limits the price:
+//! longest first, once a *slice* of 0.3 to 2.5 ms, the shorter the more of them sleep. That is what limits the price:
 //! between two handovers to a sleeper the lock stays among threads that run. A reservation whose owner is not running
 //! is void once the lock has been seen free for a patience.
 //!
 //! # When it spins
 //! For about as long as a wake costs (some 20 µs), not at all if the holder was last seen on this CPU, since then it is
-//! not running: then it yields a few times, and sleeps. A spinner that has seen no change for its patience sleeps too:
+//! not running: then it yields a few times, and sleeps. No more threads spin than there are CPUs, and of a crowd only
+//! one; the rest sleep at once. That keeps the run queue short: where 100 threads are runnable on two CPUs, one that is
+//! switched out while it waits comes back after a tenth of a second, whatever the lock does. A spinner that has seen no change for its patience sleeps too:
 //! the holder holds long, or does not run.
 //!
 //! # A stopped or dead holder
@@ -93,7 +95,7 @@ use crate::{
     },
     count::{Count, NoCount},
     futex::{self, Deadline, Private, Scope, Wait},
-    here::{cpu_hint, late},
+    here::{MOST_CPUS, cpu_hint, cpus, late},
 };
 use std::{marker::PhantomData, time::Duration};
 
@@ -109,8 +111,10 @@ const ONE_PARKED: u32 = 1;
 const PARKED: u32 = (1 << 20) - 1;
 const ONE_SPINNER: u32 = 1 << 20;
 const SPINNERS: u32 = 0x7ff << 20;
-/// More do not spin: the count has room for twice as many.
-const MANY_SPINNERS: u32 = 1000 * ONE_SPINNER;
+/// The count has room for more spinners than are ever let in.
+const _: () = assert!(MOST_CPUS * ONE_SPINNER < SPINNERS);
+/// When more than this many sleep, only one spins.
+const CROWD: u32 = 16;
 const WAKING: u32 = 1 << 31;
 
 /// How long to sleep where nothing can promise a wake.
@@ -287,7 +291,7 @@ impl<S: Scope, C: Count> Adaptive<S, C> {
     #[cold]
     fn lock_by(&self, deadline: Option<Deadline>) -> bool {
         self.counts.write_contended();
-        if self.waiters.load(Relaxed) & SPINNERS < MANY_SPINNERS {
+        if may_spin(self.waiters.load(Relaxed)) {
             self.waiters.fetch_add(ONE_SPINNER, SeqCst);
             let spun = self.spin(false);
             if let Spin::Taken = spun {
@@ -376,10 +380,20 @@ impl<S: Scope, C: Count> Adaptive<S, C> {
     }
 }
 
+/// Whether one more may spin: as many as there are CPUs, of a crowd only one.
+///
+/// A spinner that the scheduler has switched out still counts. So where threads outnumber CPUs the next ones that find
+/// the lock held go to sleep, fewer compete for the CPU, and one that was switched out is back sooner: a switched-out
+/// waiter waits for all that are runnable, a sleeping one only for its turn.
+fn may_spin(waiters: u32) -> bool {
+    let most = if waiters & PARKED > CROWD { 1 } else { cpus() };
+    waiters & SPINNERS < most * ONE_SPINNER
+}
+
 /// How long sleepers wait while others circulate, in units of about 10 µs: short enough for everybody's turn to come
-/// within some 50 ms, long enough that handing over costs a few per cent.
+/// within some 40 ms, long enough that handing over costs a few per cent.
 fn slice(parked: u32) -> u32 {
-    (6000 / parked).clamp(32, 200)
+    (3000 / parked).clamp(24, 200)
 }
 
 /// When and how long to spin.
@@ -391,6 +405,9 @@ mod spinning {
     /// How long a spin without success lasts, and how long one with a reservation does: in units of about 10 µs.
     const PATIENCE: u32 = 3;
     const PATIENCE_RESERVED: u32 = 20;
+    /// Rounds of a spin, of some 120 ns each, after which it gives the CPU to whoever else can run, as long as nobody
+    /// sleeps: nobody sleeping does not mean that nobody is kept waiting by the scheduler.
+    const ROUNDS: u32 = 12;
     /// How often to yield to a holder that was last seen on this CPU, before sleeping; and how often after having slept,
     /// since sleeping again means the end of the line.
     const YIELDS: u32 = 8;
@@ -407,6 +424,7 @@ mod spinning {
             let mut until = if woken { PATIENCE_RESERVED } else { PATIENCE + 1 };
             let most_yields = if woken { YIELDS_WOKEN } else { YIELDS };
             let mut free_since = None;
+            let mut rounds = 0;
             loop {
                 let word = self.word.load(Relaxed);
                 let age = late().wrapping_sub(start);
@@ -433,7 +451,12 @@ mod spinning {
                 } else if age >= until {
                     return self.stop(reserved);
                 }
-                (0..4).for_each(|_| pause());
+                rounds += 1;
+                if rounds > ROUNDS && self.waiters.load(Relaxed) & PARKED == 0 {
+                    give_way();
+                } else {
+                    (0..4).for_each(|_| pause());
+                }
             }
         }
     }

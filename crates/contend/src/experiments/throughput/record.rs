@@ -39,7 +39,8 @@ pub struct Row {
     /// 2002's R: for a lock that hands over, the per cent of contended acquisitions that spinning resolved; for one that
     /// does not (calock), how often a contended acquisition slept.
     pub retry: Option<f64>,
-    /// Coefficient of variation of the children's loops, all counted runs together; 0 is fair.
+    /// Coefficient of variation of the children's loops in a run: the median of the runs; 0 is fair. It falls with the
+    /// length of the run.
     pub cov: f64,
     /// Loops of all children together: the median of the runs.
     pub throughput_per_s: f64,

@@ -25,8 +25,8 @@ pub struct Cell {
     pub plan: CellPlan,
     /// Loops of all children a second, one for each counted run.
     pub throughputs: Vec<f64>,
-    /// Counted loops of each child, all runs together.
-    loops: Vec<u64>,
+    /// How unevenly the children looped, one for each counted run.
+    unevenness: Vec<f64>,
     totals: Totals,
     waits: Tally,
     longest_wait_ticks: u64,
@@ -58,7 +58,7 @@ impl Cell {
     pub fn new(plan: CellPlan) -> Self {
         Self {
             throughputs: Vec::new(),
-            loops: vec![0; plan.children],
+            unevenness: Vec::new(),
             totals: Totals::default(),
             waits: Tally::new(),
             longest_wait_ticks: 0,
@@ -126,9 +126,8 @@ impl Cell {
     fn add(&mut self, outcome: &Outcome, clock: Clock) {
         let rounds: u64 = outcome.slots.iter().map(|slot| slot.rounds).sum();
         self.throughputs.push(rounds as f64 / outcome.counted_ns * 1e9);
-        for (loops, slot) in self.loops.iter_mut().zip(outcome.slots.iter()) {
-            *loops += slot.rounds;
-        }
+        let loops: Vec<u64> = outcome.slots.iter().map(|slot| slot.rounds).collect();
+        self.unevenness.push(coefficient_of_variation(&loops));
         let totals = &mut self.totals;
         for slot in outcome.slots.iter() {
             totals.all_rounds += slot.all_rounds;
@@ -180,7 +179,7 @@ impl Cell {
             write_contended_share: counts.map(|counts| of(counts.write_contended, rounds - reads as f64)),
             read_contended_share: counts.map(|counts| of(counts.read_contended, reads as f64)),
             retry: counts.map(|counts| retry(&self.plan.lock, &counts)),
-            cov: coefficient_of_variation(&self.loops),
+            cov: median(&self.unevenness)?,
             throughput_per_s,
             throughput_ci: throughput_interval(&self.throughputs),
             ideal_per_s,
