@@ -2,7 +2,7 @@
 
 use crate::session::Session;
 use instruments::clock::{Calibration, Clock, Quality, quality};
-use instruments::cpus::pin_current_thread;
+use instruments::crew::on_cpu;
 use instruments::grind::Grind;
 use instruments::warning::Warning;
 use std::io;
@@ -28,14 +28,12 @@ impl Apparatus {
     pub fn calibrate(session: &Session) -> io::Result<Self> {
         let cpu = session.cpus.first().ok_or_else(|| io::Error::other("no CPU to measure on"))?;
         let interruption = &session.interruption;
-        let work = move || {
-            pin_current_thread(cpu)?;
+        on_cpu(cpu, move || {
             let calibration = Clock::calibrate(CLOCK_SPAN);
             let quality = quality(calibration.clock);
             let grind = Grind::calibrate(calibration.clock, || interruption.asked());
-            Ok(Self { calibration, quality, grind, cpu })
-        };
-        std::thread::scope(|scope| scope.spawn(work).join()).unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+            Self { calibration, quality, grind, cpu }
+        })
     }
 
     pub fn clock(&self) -> Clock {

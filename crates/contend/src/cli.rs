@@ -67,7 +67,7 @@ pub fn run() -> ExitCode {
             // clap's own form, so that all misuse reads alike; it exits with 2.
             Ok(misuse) => Cli::command().error(clap::error::ErrorKind::ValueValidation, misuse).exit(),
             Err(error) => {
-                eprintln!("error: {error:#}");
+                output::complain(&format!("error: {error:#}"));
                 ExitCode::FAILURE
             }
         },

@@ -39,6 +39,15 @@ pub fn budget(text: &str) -> Result<Duration, String> {
     if ns == 0.0 { Err("it must be more than 0".into()) } else { bounded(ns, 1e6) }
 }
 
+/// A hold time: at most 10 ms, so that a slice has room for several rounds.
+///
+/// # Errors
+/// What is wrong with it and what would be right.
+pub fn hold(text: &str) -> Result<Duration, String> {
+    let hold = span(text)?;
+    if hold > Duration::from_millis(10) { Err("it must be at most 10ms".into()) } else { Ok(hold) }
+}
+
 /// A share strictly between 0 and 1.
 ///
 /// # Errors

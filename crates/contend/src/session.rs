@@ -16,11 +16,11 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Everywhere")]
 pub struct SharedFlags {
-    /// Time budget of the whole run, in seconds (2, 0.5) or with a unit (90s, 2min)
+    /// Time budget of the whole run, in seconds (2, 0.5) or with a unit (90s, 2min); every cell has one turn at least
     #[arg(long, global = true, value_name = "TIME", value_parser = quantities::budget, allow_hyphen_values = true)]
     pub seconds: Option<Duration>,
 
-    /// Seed of every random choice; the same seed gives the same order of cells [default: from the time]
+    /// Seed of every random choice [default: from the time; the record has it]
     #[arg(long, global = true, value_name = "N")]
     pub seed: Option<u64>,
 
@@ -104,20 +104,21 @@ impl Session {
         Progress::over(budget, self.show_progress)
     }
 
-    /// A record of what this session measured in a planned time. To the measurement's own warnings it adds those that
+    /// A record of what this session measured on the CPUs it `used`, in a planned time. To the measurement's own warnings it adds those that
     /// the environment gives and those of what else happened on the CPUs meanwhile.
     pub fn record<P, R>(
         &self,
         experiment: &str,
+        used: &CpuSet,
         planned: Duration,
         parameters: P,
         results: Vec<R>,
         seen: Vec<Warning>,
     ) -> Record<P, R> {
         let interrupted = self.interruption.asked();
-        let mut warnings = warning::standing(&self.environment, &self.cpus);
+        let mut warnings = warning::standing(&self.environment, used);
         let now = Activity::now().ok();
-        let meanwhile = self.activity.as_ref().zip(now).and_then(|(before, now)| now.since(before, &self.cpus));
+        let meanwhile = self.activity.as_ref().zip(now).and_then(|(before, now)| now.since(before, used));
         warnings.extend(meanwhile.iter().flat_map(warning::disturbances));
         warnings.extend(seen);
         if interrupted {

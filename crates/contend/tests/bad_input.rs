@@ -20,6 +20,8 @@ fn wrong_flags_exit_with_2_and_name_flag_value_and_remedy() {
         (&["latency", "--hold", "-1"], &["--hold", "-1", "unit"]),
         (&["latency", "--hold", "-1us"], &["--hold", "-1us", "negative"]),
         (&["latency", "--hold", "5parsecs"], &["--hold", "5parsecs", "use ns, us, ms, s or min"]),
+        (&["latency", "--hold", "1s"], &["--hold", "1s", "at most 10ms"]),
+        (&["throughput", "--hold", "1s"], &["too long for runs", "--run"]),
         (&["latency", "--threads", "0"], &["--threads", "0", "1.."]),
         (&["latency", "--threads", "many"], &["--threads", "many"]),
         (&["latency", "--lock", "foo"], &["--lock", "foo", "sysv", "benaphore", "parking_lot"]),
@@ -145,4 +147,33 @@ fn a_file_is_replaced_whole_and_no_draft_is_left() {
     let text = std::fs::read_to_string(&file).unwrap();
     assert!(serde_json::from_str::<serde_json::Value>(&text).is_ok());
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+}
+
+/// A link is followed: replacing `/dev/stdout` would take it from everybody.
+#[test]
+fn an_output_that_is_a_link_stays_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let (file, link) = (folder.path().join("record.json"), folder.path().join("link"));
+    std::fs::write(&file, "old").unwrap();
+    std::os::unix::fs::symlink(&file, &link).unwrap();
+    let output = contend(&[
+        "latency",
+        "--lock",
+        "std",
+        "--seconds",
+        "0.1",
+        "--format",
+        "json",
+        "--output",
+        link.to_str().unwrap(),
+    ]);
+    assert!(output.status.success());
+    assert!(link.is_symlink() && std::fs::read_to_string(&file).unwrap().starts_with('{'));
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_error() {
+    let script = format!("{} latency --lock list 2>&1 | true; exit ${{PIPESTATUS[0]}}", env!("CARGO_BIN_EXE_contend"));
+    let output = Command::new("bash").args(["-c", &script]).output().unwrap();
+    assert!(output.status.success(), "{:?}", output.status);
 }

@@ -13,7 +13,29 @@ fn start(arguments: &[&str]) -> Child {
         .expect("the binary starts")
 }
 
+/// Signals before it catches them end it as they end any program.
+fn wait_until_it_catches(child: &Child, signal: rustix::process::Signal) {
+    let bit = 1_u64 << (signal.as_raw() - 1);
+    let catches = || {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap_or_default();
+        let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+        caught.is_some_and(|mask| u64::from_str_radix(mask.trim(), 16).unwrap_or(0) & bit != 0)
+    };
+    until(catches, "it catches the signal");
+}
+
+fn until(mut done: impl FnMut() -> bool, what: &str) {
+    for _ in 0..600 {
+        if done() {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    panic!("never: {what}");
+}
+
 fn interrupt(child: Child, after: Duration, signal: rustix::process::Signal) -> Output {
+    wait_until_it_catches(&child, signal);
     std::thread::sleep(after);
     let process = rustix::process::Pid::from_child(&child);
     rustix::process::kill_process(process, signal).expect("the child still runs");
@@ -64,23 +86,29 @@ fn a_killed_parent_leaves_no_child() {
     let arguments =
         ["throughput", "--processes", "--children", "8", "--lock", "calock,usema", "--run", "500ms", "--seconds", "60"];
     let mut child = start(&arguments);
-    std::thread::sleep(Duration::from_millis(2_500));
-    let group = children_of(child.id());
+    let mut group = Vec::new();
+    until(
+        || {
+            group = children_of(child.id());
+            !group.is_empty()
+        },
+        "it has children to leave",
+    );
     child.kill().unwrap();
     child.wait().unwrap();
-    assert!(!group.is_empty(), "it had children to leave");
-    for _ in 0..100 {
-        if group.iter().all(|&pid| !lives(pid)) {
-            return;
-        }
-        std::thread::sleep(Duration::from_millis(50));
-    }
-    panic!("{group:?} still live");
+    until(|| group.iter().all(|&pid| !lives(pid)), "its children have ended");
 }
 
+/// From every process's own word about its parent: the list of children is an option of the kernel.
 fn children_of(parent: u32) -> Vec<u32> {
-    let table = std::fs::read_to_string(format!("/proc/{parent}/task/{parent}/children")).unwrap_or_default();
-    table.split_whitespace().filter_map(|pid| pid.parse().ok()).collect()
+    let processes = std::fs::read_dir("/proc").unwrap().flatten();
+    let pids = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    pids.filter(|pid| {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        let fields = stat.rsplit(')').next().unwrap_or_default();
+        fields.split_whitespace().nth(1).and_then(|field| field.parse().ok()) == Some(parent)
+    })
+    .collect()
 }
 
 /// A zombie does not live; whoever inherits it will wait for it.

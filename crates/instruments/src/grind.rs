@@ -189,18 +189,20 @@ fn runs(clock: Clock, count: usize, mut job: impl FnMut()) -> Vec<f64> {
 }
 
 fn clock_cost_ns(clock: Clock) -> f64 {
-    trimmed_mean(&runs(clock, 1_000, || ()))
+    undisturbed_mean(&runs(clock, 1_000, || ()))
 }
 
 /// What a run of `work` takes, the clock's cost included.
 fn usual_ns(clock: Clock, work: Work) -> f64 {
-    trimmed_mean(&runs(clock, 1_000, || work.run()))
+    undisturbed_mean(&runs(clock, 1_000, || work.run()))
 }
 
-/// Without the slowest tenth, which may have been interrupted. A counter that advances in steps hides nothing from a
-/// mean, but up to a step from a minimum.
-fn trimmed_mean(sorted: &[f64]) -> f64 {
-    let kept = &sorted[..sorted.len() * 9 / 10];
+/// Of the runs that nothing interrupted, which are those within a few dozen ns of the median. A counter that advances in
+/// steps hides nothing from a mean, but up to a step from a minimum; leaving out a fixed share would cut into the upper
+/// of two neighbouring steps.
+fn undisturbed_mean(sorted: &[f64]) -> f64 {
+    let limit = sorted[sorted.len() / 2] * 1.1 + 30.0;
+    let kept = &sorted[..sorted.partition_point(|&ns| ns <= limit)];
     kept.iter().sum::<f64>() / kept.len() as f64
 }
 

@@ -1,6 +1,6 @@
 //! The place that `--output` names, checked before the measurement, written after it.
 
-use super::{Show, csv, print};
+use super::{Show, complain, csv, print};
 use crate::cli::Outcome;
 use crate::record::Record;
 use crate::session::{Format, SharedFlags};
@@ -60,7 +60,7 @@ impl Destination {
         let interrupted = record.environment.interrupted;
         match (record.results.is_empty(), interrupted) {
             (true, true) => {
-                eprintln!("interrupted before anything was measured");
+                complain("interrupted before anything was measured");
                 return Ok(Outcome::Interrupted);
             }
             (true, false) => bail!("nothing was measured; a longer --seconds may help"),
@@ -96,7 +96,8 @@ impl Destination {
                 (path, written)
             }
             Place::Stream { path, mut file } => {
-                let written = file.write_all(content.as_bytes());
+                // A device cannot be cut short, and need not be.
+                let written = file.set_len(0).or(Ok(())).and_then(|()| file.write_all(content.as_bytes()));
                 (path, written)
             }
         };
@@ -109,22 +110,27 @@ impl Destination {
 }
 
 fn say(warning: &Warning) {
-    eprintln!("warning: {} [{}]\n         {}", warning.message(), warning.code(), warning.remedy());
+    complain(&format!("warning: {} [{}]\n         {}", warning.message(), warning.code(), warning.remedy()));
 }
 
 fn open(path: &Path) -> std::io::Result<Place> {
+    // A link is followed: `/dev/stdout` is one, and replacing it would take it from everybody.
+    let resolved = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let path = resolved.as_path();
     match path.metadata() {
         Ok(found) if found.is_dir() => Err(std::io::Error::other("it is a folder")),
-        Ok(found) if !found.is_file() => {
-            Ok(Place::Stream { path: path.to_owned(), file: OpenOptions::new().write(true).open(path)? })
-        }
+        Ok(found) if !found.is_file() => in_place(path),
         Ok(_) => {
-            // Its folder may allow a new file while the file itself is write-protected.
+            // Its folder may allow a new file while the file itself is write-protected, or the other way round.
             OpenOptions::new().append(true).open(path)?;
-            draft_beside(path)
+            draft_beside(path).or_else(|_| in_place(path))
         }
         Err(_) => draft_beside(path),
     }
+}
+
+fn in_place(path: &Path) -> std::io::Result<Place> {
+    Ok(Place::Stream { path: path.to_owned(), file: OpenOptions::new().write(true).open(path)? })
 }
 
 fn draft_beside(path: &Path) -> std::io::Result<Place> {

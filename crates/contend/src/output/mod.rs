@@ -19,6 +19,11 @@ pub trait Show {
     }
 }
 
+/// Says something on stderr. That nobody can read it is no reason to fail.
+pub fn complain(text: &str) {
+    let _ = writeln!(io::stderr(), "{text}");
+}
+
 /// Prints to stdout. A reader that has gone away (`contend … | head`) is not an error.
 ///
 /// # Errors

@@ -213,11 +213,14 @@ fn foot(axis: Axis, cells: &[Cell]) -> String {
         let round = round_value_in(axis, *column);
         // After an elision the reader needs to know where the axis goes on.
         let value = round.or(elided.then(|| axis.ns(*column)));
-        let label = value.map(axis_label).filter(|_| place >= written);
-        match label {
+        let label = value.map(axis_label);
+        // A label at the right edge is moved left, or it would stand outside.
+        let fits = |label: &String| place.min(cells.len().saturating_sub(label.chars().count()));
+        match label.filter(|label| fits(label) >= written) {
             Some(label) => {
-                let _ = write!(labels, "{:width$}{label}", "", width = place - labels.chars().count());
-                written = place + label.chars().count() + 1;
+                let start = fits(&label);
+                let _ = write!(labels, "{:width$}{label}", "", width = start - labels.chars().count());
+                written = start + label.chars().count() + 1;
                 marks.push('!');
                 elided = false;
             }

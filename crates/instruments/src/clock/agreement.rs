@@ -48,8 +48,9 @@ struct Line(AtomicU64);
 /// A CPU that the calling thread may not run on.
 pub fn agreement(clock: Clock, reference_cpu: usize, cpu: usize) -> io::Result<Agreement> {
     let (ask, answer) = (Line(AtomicU64::new(0)), Line(AtomicU64::new(UNANSWERED)));
-    let bounds = std::thread::scope(|scope| {
-        let answering = scope.spawn(|| {
+    let before = crate::cpus::allowed()?;
+    let bounds = std::thread::scope(|scope| -> io::Result<Bounds> {
+        let answering = std::thread::Builder::new().spawn_scoped(scope, || {
             let pinned = pin_current_thread(cpu);
             // Answered even when the pin failed, so that the asker never waits for nobody.
             (1..=EXCHANGES).for_each(|exchange| {
@@ -57,14 +58,14 @@ pub fn agreement(clock: Clock, reference_cpu: usize, cpu: usize) -> io::Result<A
                 answer.0.store(clock.stamp(), Ordering::Release);
             });
             pinned
-        });
-        let asking = scope.spawn(|| {
-            let pinned = pin_current_thread(reference_cpu);
-            let bounds = exchange_all(clock, &ask.0, &answer.0);
-            pinned.map(|()| bounds)
-        });
+        })?;
+        // The caller's own thread asks, pinned for as long as that takes: a second thread that could not be started
+        // would leave the first one waiting.
+        let pinned = pin_current_thread(reference_cpu);
+        let bounds = exchange_all(clock, &ask.0, &answer.0);
+        crate::cpus::restrict_current_thread(&before)?;
         answering.join().expect("the answering thread does not panic")?;
-        asking.join().expect("the asking thread does not panic")
+        pinned.map(|()| bounds)
     })?;
     Ok(Agreement {
         cpu,

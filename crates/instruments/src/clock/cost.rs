@@ -82,8 +82,13 @@ fn step(differences: &Tally) -> u64 {
         }
     }
     let distances = clusters.windows(2).map(|pair| pair[1].centre() - pair[0].centre());
-    // One cluster only: the counter moves in single ticks as far as its reads can tell.
-    distances.min_by(f64::total_cmp).map_or(1, |distance| distance.round() as u64).max(1)
+    // One cluster, or clusters at no common distance: the counter moves in single ticks as far as its reads can tell.
+    let Some(step) = distances.min_by(f64::total_cmp) else { return 1 };
+    let is_multiple = |cluster: &Cluster| {
+        let steps = cluster.centre() / step;
+        (steps - steps.round()).abs() < 0.15
+    };
+    if clusters.iter().all(is_multiple) { step.round() as u64 } else { 1 }
 }
 
 /// Differences this near to each other are one step, unevenly scaled. Finer steps than that are never the limit: a read
@@ -122,6 +127,8 @@ mod tests {
         assert_eq!(step(&[0, 20, 21, 22, 23].into_iter().skip(1).collect()), 1);
         let scaled = Tally::from_counts([(25, 300), (26, 6_000), (51, 200), (52, 3_000), (78, 40)]);
         assert_eq!(step(&scaled), 26);
+        // A read that costs 19 or 27 ticks says nothing about the counter's step.
+        assert_eq!(step(&Tally::from_counts([(18, 500), (19, 4_000), (27, 3_000)])), 1);
         assert_eq!(step(&Tally::new()), 1);
     }
 

@@ -76,7 +76,7 @@ pub struct Muster {
 #[repr(align(128))]
 struct Line(AtomicU64);
 
-/// How far ahead the start is announced: long enough for a sleeping member to wake.
+/// How far ahead the start is announced, beside the time in which every sleeping member looks: long enough to wake.
 const HEAD_START: Duration = Duration::from_micros(300);
 
 impl Muster {
@@ -96,7 +96,7 @@ impl Muster {
     /// crew does not work after all.
     pub fn ready(&self) -> Option<u64> {
         if self.ready.fetch_add(1, Ordering::AcqRel) + 1 == self.members {
-            let start = self.clock.now() + self.clock.ticks_in(HEAD_START);
+            let start = self.clock.now() + self.clock.ticks_in(HEAD_START + 2 * self.look_every());
             self.stop.0.store(start + self.length_ticks, Ordering::Relaxed);
             self.start.store(start, Ordering::Release);
         }
@@ -105,14 +105,18 @@ impl Muster {
             if self.cancelled.load(Ordering::Relaxed) {
                 return None;
             }
-            // Many that wait look less often, or their looking would keep the others from preparing.
-            std::thread::sleep(Duration::from_micros(50 + 5 * self.members as u64));
+            std::thread::sleep(self.look_every());
         }
         let start = self.start.load(Ordering::Relaxed);
         while self.clock.now() < start {
             std::thread::yield_now();
         }
         Some(start)
+    }
+
+    /// Many that wait look less often, or their looking would keep the others from preparing.
+    fn look_every(&self) -> Duration {
+        Duration::from_micros(50 + 5 * self.members as u64)
     }
 
     /// When to stop, in ticks. Cheap enough to ask in every round.
@@ -129,6 +133,21 @@ impl Muster {
     fn cancel(&self) {
         self.cancelled.store(true, Ordering::Relaxed);
     }
+}
+
+/// Runs `work` on a thread of its own that is pinned to `cpu`, so that the caller's affinity stays as it is.
+///
+/// # Errors
+/// The system refuses the thread, or it may not run on that CPU.
+///
+/// # Panics
+/// When `work` does.
+pub fn on_cpu<T: Send>(cpu: usize, work: impl FnOnce() -> T + Send) -> io::Result<T> {
+    std::thread::scope(|scope| {
+        let pinned = move || pin_current_thread(cpu).map(|()| work());
+        let thread = std::thread::Builder::new().spawn_scoped(scope, pinned)?;
+        thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
 }
 
 /// Cancels the muster when a member panics, so that the others do not wait for it.

@@ -79,10 +79,9 @@ impl Activity {
     /// ```
     pub fn now() -> io::Result<Self> {
         let stat = std::fs::read_to_string("/proc/stat")?;
-        let own = clock_gettime(ClockId::ProcessCPUTime);
         let activity = Self {
             at: Instant::now(),
-            own: Duration::new(own.tv_sec as u64, own.tv_nsec as u32),
+            own: own_time(),
             cpus: parse_stat(&stat),
             jiffies_per_s: rustix::param::clock_ticks_per_second() as f64,
         };
@@ -121,6 +120,19 @@ impl Activity {
             resolution_share: 1.0 / self.jiffies_per_s / all_s,
         })
     }
+}
+
+/// CPU time of this process and of the children that it has waited for.
+fn own_time() -> Duration {
+    let own = clock_gettime(ClockId::ProcessCPUTime);
+    let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
+    // SAFETY: the pointer is to memory of the right size; all zeros is a valid value, should the call fail.
+    let usage = unsafe {
+        libc::getrusage(libc::RUSAGE_CHILDREN, usage.as_mut_ptr());
+        usage.assume_init()
+    };
+    let span = |time: libc::timeval| Duration::new(time.tv_sec as u64, time.tv_usec as u32 * 1_000);
+    Duration::new(own.tv_sec as u64, own.tv_nsec as u32) + span(usage.ru_utime) + span(usage.ru_stime)
 }
 
 impl Jiffies {

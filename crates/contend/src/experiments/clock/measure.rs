@@ -5,7 +5,7 @@ use super::record::{AgreementRow, CheckRow, ClockRow, GrindRow, LossesRow, Perio
 use crate::apparatus::Apparatus;
 use crate::session::Session;
 use instruments::clock::{Clock, Cost, agreement};
-use instruments::cpus::pin_current_thread;
+use instruments::crew::on_cpu;
 use instruments::gaps::{Watch, watch};
 use instruments::grind::Work;
 use instruments::period::{self, Gap};
@@ -25,23 +25,23 @@ pub fn run_plan(
     apparatus: &Apparatus,
     note: impl Fn(&str) + Sync,
 ) -> io::Result<Vec<Row>> {
+    if session.interruption.asked() {
+        // The calibration was cut short: what it gave is no result.
+        return Ok(Vec::new());
+    }
     let began = Instant::now();
     note("comparing the counters of the CPUs");
     let mut rows = Vec::new();
-    for &cpu in &plan.cpus[1..] {
+    for &cpu in plan.cpus[1..].iter().take_while(|_| !session.interruption.asked()) {
         rows.push(agreement_row(apparatus, cpu)?);
     }
-    // Pinned on a thread of its own, so that the caller's affinity stays as it is.
-    let pinned = || -> io::Result<Vec<Row>> {
-        pin_current_thread(apparatus.cpu)?;
+    rows.extend(on_cpu(apparatus.cpu, || {
         let mut rows = grind_rows(apparatus);
         note("watching for periodic losses");
         rows.extend(loss_rows(plan, session, apparatus));
         rows.extend(curve(plan, session, apparatus, began, &note));
-        Ok(rows)
-    };
-    let measured = std::thread::scope(|scope| scope.spawn(pinned).join());
-    rows.extend(measured.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?);
+        rows
+    })?);
     // Last, so that the conversion is compared over as long a span as there was.
     rows.insert(0, clock_row(apparatus));
     Ok(rows)

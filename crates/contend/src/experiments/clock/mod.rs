@@ -23,5 +23,5 @@ pub fn run(flags: &Flags, session: &Session) -> anyhow::Result<ClockRecord> {
     progress.note("calibrating");
     let apparatus = Apparatus::calibrate(session)?;
     let rows = run_plan(&plan, session, &apparatus, |what| progress.note(what))?;
-    Ok(session.record("clock", plan.budget, plan.parameters(), rows, apparatus.warnings()))
+    Ok(session.record("clock", &session.cpus, plan.budget, plan.parameters(), rows, apparatus.warnings()))
 }

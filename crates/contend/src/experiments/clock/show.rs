@@ -131,7 +131,7 @@ fn lost(rows: &[Row]) -> String {
     );
     for found in periodic_losses(rows) {
         text.push_str(&format!(
-            "  every {} ({:.1} Hz): {} gaps of {}, seen at {} of its beats{}\n",
+            "  every {} ({:.1} Hz): {} gaps of {} at {} of its beats{}\n",
             nanoseconds(found.period_us * 1e3),
             found.frequency_hz,
             terminal::count(found.gaps as u64),
@@ -148,8 +148,8 @@ fn lost(rows: &[Row]) -> String {
 
 fn tick(is_kernel_tick: bool, kernel_hz: Option<u32>) -> String {
     match kernel_hz {
-        Some(hz) if is_kernel_tick => format!(": the kernel's tick, HZ={hz}"),
-        Some(hz) => format!(": not the kernel's tick (HZ={hz})"),
+        Some(hz) if is_kernel_tick => format!("; HZ={hz}"),
+        Some(_) => "; not HZ".to_owned(),
         None => String::new(),
     }
 }
@@ -181,8 +181,8 @@ mod tests {
             })
         };
         let text = sections(&[Row::Losses(losses), comb(250.0, true), comb(100.0, false)], &Page::plain());
-        assert!(text.contains("every 4.00 ms (250.0 Hz)") && text.contains("the kernel's tick, HZ=250"), "{text}");
-        assert!(text.contains("every 10.0 ms (100.0 Hz)") && text.contains("not the kernel's tick"), "{text}");
+        assert!(text.contains("every 4.00 ms (250.0 Hz)") && text.contains("; HZ=250"), "{text}");
+        assert!(text.contains("every 10.0 ms (100.0 Hz)") && text.contains("; not HZ"), "{text}");
     }
 
     #[test]

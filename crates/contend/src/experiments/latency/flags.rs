@@ -28,7 +28,7 @@ pub struct Flags {
     threads: Vec<u16>,
 
     /// How long the lock is held each time, such as 250ns or 6.1us
-    #[arg(long, value_name = "TIME", default_value = "6.1us", value_parser = quantities::span, allow_hyphen_values = true)]
+    #[arg(long, value_name = "TIME", default_value = "6.1us", value_parser = quantities::hold, allow_hyphen_values = true)]
     hold: Duration,
 
     /// Threads that spin and want the CPU, not the lock; several numbers make several cells
@@ -145,6 +145,9 @@ pub struct Parameters {
     pub budget_s: f64,
     /// The relative width at which an interval is narrow enough.
     pub precision_share: f64,
+    /// The order in which the cells had their turns, round by round; cells are numbered lock by lock, then by threads,
+    /// then by competitors.
+    pub order: Vec<Vec<usize>>,
 }
 
 /// 1998 ran each test for about two seconds.
@@ -178,8 +181,13 @@ impl Plan {
         })
     }
 
+    /// The CPUs that are used.
+    pub fn cpu_set(&self) -> CpuSet {
+        self.cpus.iter().copied().collect()
+    }
+
     /// What the record says of the plan.
-    pub fn parameters(&self) -> Parameters {
+    pub fn parameters(&self, order: Vec<Vec<usize>>) -> Parameters {
         Parameters {
             locks: distinct(self.cells.iter().map(|cell| cell.lock.clone())),
             threads: distinct(self.cells.iter().map(|cell| cell.threads)),
@@ -189,6 +197,7 @@ impl Plan {
             cpus: self.cpus.clone(),
             budget_s: self.budget.as_secs_f64(),
             precision_share: self.precision,
+            order,
         }
     }
 }

@@ -28,5 +28,12 @@ pub fn run(flags: &Flags, session: &Session) -> anyhow::Result<LatencyRecord> {
     let apparatus = Apparatus::calibrate(session)?;
     let measured = run_plan(&plan, session, &apparatus, |what| progress.note(what))?;
     let warnings = apparatus.warnings().into_iter().chain(measured.warnings).collect();
-    Ok(session.record("latency", plan.budget, plan.parameters(), measured.rows, warnings))
+    Ok(session.record(
+        "latency",
+        &plan.cpu_set(),
+        plan.budget,
+        plan.parameters(measured.order),
+        measured.rows,
+        warnings,
+    ))
 }

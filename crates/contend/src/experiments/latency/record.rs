@@ -64,7 +64,7 @@ pub struct Row {
     pub p999_ns: f64,
     pub max_ns: f64,
     pub mean_ns: f64,
-    /// 95 % intervals by order statistics; `null` where there are too few rounds for one.
+    /// 95 % intervals by order statistics, the median's widened to that of the slices' medians; `null` where there are too few rounds for one.
     pub p50_ci_ns: Option<Interval>,
     pub p90_ci_ns: Option<Interval>,
     pub p99_ci_ns: Option<Interval>,
@@ -181,12 +181,12 @@ impl Row {
             p999_ns: lower.value(summary.p999),
             max_ns: lower.value(summary.max),
             mean_ns: lower.value(summary.mean),
-            p50_ci_ns: lower.interval(summary.p50_ci),
+            p50_ci_ns: lower.interval(latencies.median_interval()),
             p90_ci_ns: lower.interval(summary.p90_ci),
             p99_ci_ns: lower.interval(summary.p99_ci),
             p999_ci_ns: lower.interval(summary.p999_ci),
             leftover_share: found.leftover_share,
-            spikes: lower.spikes(&found),
+            spikes: spike_rows(&found, conditions.ns_per_tick),
             histogram: lower.histogram(&latencies.tally, latencies.resolution),
             ended_by: conditions.ended_by,
             slices: conditions.slices,
@@ -203,25 +203,41 @@ impl Row {
         CellPlan { lock: self.lock.clone(), threads: self.threads, competitors: self.competitors }
     }
 
-    /// The letter of the spike that a latency belongs to.
-    pub fn letter_at(&self, ns: f64) -> Option<char> {
-        self.spikes
-            .iter()
-            .find(|spike| spike.from_ns <= ns && ns <= spike.to_ns)
-            .and_then(|spike| spike.label.chars().next())
+    /// The first letter of the spike that a bin belongs to: of those that overlap it, the one with most rounds.
+    pub fn letter_of(&self, bin: &Bin) -> Option<char> {
+        let overlaps = |spike: &&SpikeRow| spike.from_ns < bin.to_ns && bin.from_ns <= spike.to_ns;
+        self.spikes.iter().filter(overlaps).max_by_key(|spike| spike.count).and_then(|spike| spike.label.chars().next())
     }
 }
 
 /// Finds the spikes; whatever came out below zero counts as zero, or the scatter of the hold time would have spikes of
 /// its own. The means still take every value as it is: their errors cancel.
 fn find_spikes(latencies: &Raised) -> Spikes {
-    let zero = latencies.raised_by;
-    let mut found = spikes::find(&latencies.tally.map_values(|ticks| ticks.max(zero)), latencies.resolution as f64);
-    for spike in found.spikes.iter_mut().filter(|spike| spike.from <= zero as f64) {
-        let as_measured = latencies.tally.between(0..=spike.to as u64).mean();
-        spike.mean = as_measured.unwrap_or(spike.mean);
+    let raised_by = latencies.raised_by;
+    let net = latencies.tally.map_values(|ticks| ticks.saturating_sub(raised_by));
+    let mut found = spikes::find(&net, latencies.resolution as f64);
+    for spike in found.spikes.iter_mut().filter(|spike| spike.from == 0.0) {
+        let as_measured = latencies.tally.between(0..=spike.to as u64 + raised_by).mean();
+        spike.mean = as_measured.map_or(spike.mean, |mean| mean - raised_by as f64);
     }
     found
+}
+
+fn spike_rows(found: &Spikes, ns_per_tick: f64) -> Vec<SpikeRow> {
+    let row = |spike: &spikes::Spike| SpikeRow {
+        label: spike.label.clone(),
+        share: spike.share,
+        count: spike.count,
+        mean_ns: spike.mean.max(0.0),
+        median_ns: spike.median,
+        median_ci_ns: spike.median_ci,
+        from_ns: spike.from,
+        to_ns: spike.to,
+        echo_of: spike.echo_of.clone(),
+        delay_ns: spike.delay,
+        cause: UNEXPLAINED.to_owned(),
+    };
+    found.scaled(ns_per_tick).spikes.iter().map(row).collect()
 }
 
 /// From raised ticks to nanoseconds.
@@ -238,23 +254,6 @@ impl Lowering {
 
     fn interval(&self, raised: Option<Interval>) -> Option<Interval> {
         raised.map(|interval| Interval::new(self.value(interval.low), self.value(interval.high)))
-    }
-
-    fn spikes(&self, found: &Spikes) -> Vec<SpikeRow> {
-        let row = |spike: &spikes::Spike| SpikeRow {
-            label: spike.label.clone(),
-            share: spike.share,
-            count: spike.count,
-            mean_ns: self.value(spike.mean),
-            median_ns: self.value(spike.median),
-            median_ci_ns: self.interval(spike.median_ci),
-            from_ns: self.value(spike.from),
-            to_ns: self.value(spike.to),
-            echo_of: spike.echo_of.clone(),
-            delay_ns: spike.delay.map(|ticks| ticks * self.ns_per_tick),
-            cause: UNEXPLAINED.to_owned(),
-        };
-        found.spikes.iter().map(row).collect()
     }
 
     /// Steps of the clock as long as they are the coarser, then 16 bins an octave.
@@ -308,7 +307,8 @@ mod tests {
 
     fn row(values: impl Iterator<Item = (u64, u64)>) -> Option<Row> {
         let cell = CellPlan { lock: "std".into(), threads: 1, competitors: 0 };
-        let latencies = Raised { tally: Tally::from_counts(values), raised_by: 40, resolution: 20 };
+        let latencies =
+            Raised { tally: Tally::from_counts(values), raised_by: 40, resolution: 20, slice_medians: Vec::new() };
         Row::of(&cell, 0, 0, Operation::Lock, &latencies, &conditions())
     }
 
@@ -339,6 +339,6 @@ mod tests {
     fn a_spike_without_evidence_is_unexplained() {
         let row = row([(60, 1_000)].into_iter()).unwrap();
         assert!(row.spikes.iter().all(|spike| spike.cause == "unexplained"));
-        assert_eq!(row.letter_at(10.0), Some('A'));
+        assert_eq!(row.histogram.iter().map(|bin| row.letter_of(bin)).collect::<Vec<_>>(), [Some('A')]);
     }
 }

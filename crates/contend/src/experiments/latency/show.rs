@@ -3,6 +3,7 @@
 use super::record::{LatencyRecord, Operation, Row, SpikeRow};
 use crate::output::Show;
 use crate::terminal::{self, Bar, Histogram, Page, nanoseconds, percent};
+use instruments::statistics::Interval;
 
 impl Show for LatencyRecord {
     fn show(&self, page: &Page) -> String {
@@ -45,16 +46,15 @@ fn of_cell(cell: &[&Row], page: &Page, drawn: impl Fn(&Row) -> bool) -> String {
             text.push('\n');
         }
         text.push_str(&spike_table(row));
+        text.push_str(&known(row));
     }
     text + &agreement(cell)
 }
 
 fn picture(row: &Row, page: &Page) -> String {
     let bar = |bin: &super::record::Bin| {
-        let at_ns = (bin.from_ns + bin.to_ns) / 2.0;
-        // A bin at the edge of a spike has its middle outside.
-        let letter = [at_ns, bin.from_ns, bin.to_ns].into_iter().find_map(|ns| row.letter_at(ns)).unwrap_or('#');
-        Bar { at_ns: if bin.from_ns == 0.0 { 0.0 } else { at_ns }, count: bin.count, letter }
+        let at_ns = if bin.from_ns == 0.0 { 0.0 } else { (bin.from_ns + bin.to_ns) / 2.0 };
+        Bar { at_ns, count: bin.count, letter: row.letter_of(bin).unwrap_or('#') }
     };
     let bars: Vec<Bar> = row.histogram.iter().map(bar).collect();
     Histogram { title: &title(row), bars: &bars, resolution_ns: row.resolution_ns }.draw(page)
@@ -81,6 +81,19 @@ fn spike_table(row: &Row) -> String {
         text.push_str(&format!("  (#) {:>8}  scattered, in no spike\n", percent(row.leftover_share)));
     }
     text
+}
+
+/// How many rounds there were, and how well the median and the tail are known.
+fn known(row: &Row) -> String {
+    let interval = |ci: Option<Interval>| {
+        ci.map_or_else(|| "?".to_owned(), |ci| format!("{}–{}", nanoseconds(ci.low), nanoseconds(ci.high)))
+    };
+    format!(
+        "  {} rounds; 95 %: median {}, p99.9 {}\n",
+        terminal::count(row.count),
+        interval(row.p50_ci_ns),
+        interval(row.p999_ci_ns)
+    )
 }
 
 /// A single latency is known no better than the clock's step.
@@ -156,7 +169,8 @@ fn recording(rows: &[Row]) -> String {
             "Median, p99.9 and max: locking, by the first thread; unlock: median; pair: lock\n\
              and unlock in a bare loop; trip: median of a whole round with a hold of {}.\n\
              Recording a round costs {} (timestamps: 2 x {}) and is taken off.\n\
-             The clock advances in steps of {}: medians below that are shown as <.\n",
+             The clock advances in steps of {}; < stands for what is below that, or\n\
+             for unlocking below what the hold time scatters by itself.\n",
             nanoseconds(row.hold_us * 1e3),
             nanoseconds(row.recording_ns),
             nanoseconds(row.clock_cost_ns),

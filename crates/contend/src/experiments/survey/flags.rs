@@ -56,11 +56,11 @@ impl Plan {
     }
 
     /// What the record says of the plan.
-    pub fn parameters(&self) -> Parameters {
+    pub fn parameters(&self, order: Vec<Vec<usize>>) -> Parameters {
         Parameters {
             budget_s: self.budget.as_secs_f64(),
             clock: self.clock.parameters(),
-            latency: self.latency.parameters(),
+            latency: self.latency.parameters(order),
         }
     }
 }

@@ -10,6 +10,8 @@ use instruments::warning::Warning;
 /// What the survey brought.
 pub struct Measured {
     pub rows: Vec<Row>,
+    /// The order in which the cells of the latency laboratory had their turns.
+    pub order: Vec<Vec<usize>>,
     pub warnings: Vec<Warning>,
 }
 
@@ -27,5 +29,5 @@ pub fn run_plan(plan: &Plan, session: &Session, note: impl Fn(&str) + Sync) -> a
     let rows =
         rows.chain(latency.rows.into_iter().map(Row::Latency)).chain(comparison.into_iter().map(Row::ThenAndNow));
     let warnings = apparatus.warnings().into_iter().chain(latency.warnings).collect();
-    Ok(Measured { rows: rows.collect(), warnings })
+    Ok(Measured { rows: rows.collect(), order: latency.order, warnings })
 }

@@ -18,5 +18,12 @@ pub fn run(session: &Session) -> anyhow::Result<SurveyRecord> {
     let plan = flags::Plan::of(session);
     let progress = session.progress(plan.budget);
     let measured = measure::run_plan(&plan, session, |what| progress.note(what))?;
-    Ok(session.record("survey", plan.budget, plan.parameters(), measured.rows, measured.warnings))
+    Ok(session.record(
+        "survey",
+        &plan.latency.cpu_set(),
+        plan.budget,
+        plan.parameters(measured.order),
+        measured.rows,
+        measured.warnings,
+    ))
 }

@@ -28,7 +28,7 @@ fn then_and_now(figures: &[ThenAndNow]) -> String {
         vec![
             figure.figure.clone(),
             value(figure.then, figure.unit),
-            figure.today.map_or_else(|| "not seen".to_owned(), |today| value(today, figure.unit)),
+            figure.today.map_or_else(|| figure.note.clone().unwrap_or_default(), |today| value(today, figure.unit)),
             figure.ratio.map_or_else(String::new, ratio),
         ]
     });

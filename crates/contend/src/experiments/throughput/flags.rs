@@ -4,6 +4,7 @@ use crate::cli::Misuse;
 use crate::locks::{self, Reach};
 use crate::quantities;
 use crate::session::Session;
+use crate::terminal;
 use clap::Args;
 use instruments::warning::Warning;
 use serde::{Deserialize, Serialize};
@@ -121,6 +122,8 @@ pub struct Parameters {
     pub precision_share: f64,
     pub cpus: usize,
     pub cells: usize,
+    /// The order in which the cells had their turns, round by round, by their numbers in the order of the flags.
+    pub order: Vec<Vec<usize>>,
 }
 
 /// 2002's mixes of work without and with the lock, in microseconds.
@@ -156,6 +159,7 @@ impl Plan {
             return Err(Misuse("--lock: none of the locks asked for can be measured this way".into()));
         }
         let run = session.seconds.map_or(flags.run, |budget| run_within(budget, cells.len()));
+        check_run(run, &cells)?;
         let (patience, precision) = (flags.patience, flags.precision);
         Ok(Self { cells, reach, patience, run, budget: session.seconds, precision, cpus, left_out })
     }
@@ -166,7 +170,7 @@ impl Plan {
     }
 
     /// What the record says of the plan.
-    pub fn parameters(&self) -> Parameters {
+    pub fn parameters(&self, order: Vec<Vec<usize>>) -> Parameters {
         Parameters {
             processes: self.reach == Reach::Processes,
             patience_us: self.patience.as_nanos() as f64 / 1e3,
@@ -174,6 +178,7 @@ impl Plan {
             precision_share: self.precision,
             cpus: self.cpus,
             cells: self.cells.len(),
+            order,
         }
     }
 }
@@ -209,6 +214,20 @@ fn chosen_locks(flags: &Flags) -> Vec<&'static locks::Entry> {
     let defaults = if readers { DEFAULT_LOCKS_WITH_READERS } else { DEFAULT_LOCKS };
     let suits = |entry: &&locks::Entry| !flags.processes || entry.between_processes;
     defaults.iter().filter_map(|name| locks::entry(name)).filter(suits).collect()
+}
+
+/// Loops of a child that a run must have room for.
+const LEAST_LOOPS: f64 = 10.0;
+
+fn check_run(run: Duration, cells: &[CellPlan]) -> Result<(), Misuse> {
+    let longest_ns = cells.iter().map(|cell| cell.nonhold_ns + cell.hold_ns).fold(0.0, f64::max);
+    if longest_ns * LEAST_LOOPS > run.as_nanos() as f64 {
+        let needed = terminal::nanoseconds(longest_ns * LEAST_LOOPS);
+        return Err(Misuse(format!(
+            "--hold and --nonhold are too long for runs of {run:?}: ask for --run {needed} or more"
+        )));
+    }
+    Ok(())
 }
 
 fn check_locks_and_children(flags: &Flags) -> Result<(), Misuse> {

@@ -21,5 +21,12 @@ pub fn run(flags: &Flags, session: &Session) -> anyhow::Result<ThroughputRecord>
     let progress = session.progress(budget);
     progress.note("calibrating");
     let measured = measure::run_plan(&plan, session, |what| progress.note(what))?;
-    Ok(session.record("throughput", budget, plan.parameters(), measured.rows, measured.warnings))
+    Ok(session.record(
+        "throughput",
+        &session.cpus,
+        budget,
+        plan.parameters(measured.order),
+        measured.rows,
+        measured.warnings,
+    ))
 }

@@ -33,8 +33,9 @@ impl Slice {
 pub struct Bench {
     pub clock: Clock,
     pub hold: Work,
-    /// The hold time in ticks.
-    pub hold_ticks: f64,
+    /// What recording a round costs, in ticks, and the clock's step.
+    pub recording_ticks: f64,
+    pub resolution: u64,
     /// Rounds without a lock before each slice.
     pub baseline_rounds: usize,
 }
@@ -147,7 +148,7 @@ impl Cell {
         let closes = cut.unwrap_or(u64::MAX).min(opens + bench.clock.ticks_in(slice.window));
         for (series, seat) in self.series.iter_mut().zip(seats) {
             if let Some(baseline) = seat.baseline {
-                series.add(seat.trace, opens..closes, baseline, bench.hold_ticks);
+                series.add(seat.trace, opens..closes, baseline, bench.recording_ticks);
             }
         }
         self.cut_short |= cut.is_some_and(|ended| ended < opens + bench.clock.ticks_in(slice.window));
@@ -175,7 +176,7 @@ impl<'a> Seat<'a> {
             left.set(left.get() - 1);
             left.get() > 0
         });
-        self.baseline = Baseline::of(self.trace);
+        self.baseline = Baseline::of(self.trace, bench.resolution);
         self.start = muster.ready();
         if self.start.is_some() {
             subject.rounds(bench, self.trace, muster);

@@ -13,7 +13,7 @@ use crate::apparatus::Apparatus;
 use crate::locks::NoLock;
 use crate::session::Session;
 use cell::{Bench, Slice};
-use instruments::cpus::pin_current_thread;
+use instruments::crew::on_cpu;
 use instruments::grind::Work;
 use instruments::statistics::stopping::{EndedBy, Progress, StoppingRule, Verdict};
 use instruments::statistics::{Interleaving, Interval, Summary};
@@ -25,6 +25,8 @@ use std::time::{Duration, Instant};
 /// What the experiment brought.
 pub struct Measured {
     pub rows: Vec<Row>,
+    /// The order in which the cells, by number, had their turns.
+    pub order: Vec<Vec<usize>>,
     pub warnings: Vec<Warning>,
 }
 
@@ -48,10 +50,10 @@ pub fn run_plan(
     note: impl Fn(&str),
 ) -> anyhow::Result<Measured> {
     let mut laboratory = Laboratory::furnish(plan, apparatus)?;
-    let ended = laboratory.run(plan, session, note)?;
+    let (ended, order) = laboratory.run(plan, session, note)?;
     let rows = laboratory.rows(plan, apparatus, &ended);
     let warnings = laboratory.warnings(plan, &rows, &ended);
-    Ok(Measured { rows, warnings })
+    Ok(Measured { rows, order, warnings })
 }
 
 /// The cells, the memory for their traces, and what they are run with.
@@ -76,13 +78,19 @@ impl Laboratory {
         let recording_ns = recording_cost(apparatus)?;
         let (traces, not_locked) = traces(plan, slice, recording_ns);
         // About 1.5 ms of rounds without a lock.
-        let baseline_rounds = (1.5e6 / (plan.hold_ns + recording_ns)).clamp(50.0, 2_000.0) as usize;
-        let bench = Bench { clock, hold, hold_ticks, baseline_rounds };
+        let baseline_rounds = (1.5e6 / (plan.hold_ns + recording_ns)).clamp(5.0, 2_000.0) as usize;
+        let recording_ticks = recording_ns / clock.ns_per_tick();
+        let bench = Bench { clock, hold, recording_ticks, resolution: resolution_ticks, baseline_rounds };
         Ok(Self { cells: cells?, traces, bench, slice, recording_ns, not_locked })
     }
 
     /// Rounds of slices, each round every open cell once; says for each cell why it ended.
-    fn run(&mut self, plan: &Plan, session: &Session, note: impl Fn(&str)) -> anyhow::Result<Vec<EndedBy>> {
+    fn run(
+        &mut self,
+        plan: &Plan,
+        session: &Session,
+        note: impl Fn(&str),
+    ) -> anyhow::Result<(Vec<EndedBy>, Vec<Vec<usize>>)> {
         let began = Instant::now();
         let mut ended = vec![EndedBy::Budget; self.cells.len()];
         let mut turns = Interleaving::new(self.cells.len(), session.seed);
@@ -95,7 +103,7 @@ impl Laboratory {
             for &place in &turn {
                 if session.interruption.asked() {
                     turns.open().iter().for_each(|&cell| ended[cell] = EndedBy::Interrupted);
-                    return Ok(ended);
+                    return Ok((ended, turns.order().to_vec()));
                 }
                 let cell = &mut self.cells[place];
                 note(&cell.plan.to_string());
@@ -107,7 +115,7 @@ impl Laboratory {
             }
             last_round = round_began.elapsed();
         }
-        Ok(ended)
+        Ok((ended, turns.order().to_vec()))
     }
 
     /// Whether the median and the 99.9 % quantile of every thread's locks and unlocks are known well enough; no
@@ -126,7 +134,8 @@ impl Laboratory {
         cell.slices >= LEAST_SLICES
             && cell.series.iter().flat_map(|series| [&series.lock, &series.unlock]).all(|latencies| {
                 Summary::of(&latencies.tally).is_some_and(|summary| {
-                    narrow(latencies, summary.p50, summary.p50_ci) && narrow(latencies, summary.p999, summary.p999_ci)
+                    narrow(latencies, summary.p50, latencies.median_interval())
+                        && narrow(latencies, summary.p999, summary.p999_ci)
                 })
             })
     }
@@ -211,9 +220,15 @@ fn worst_width(rows: &[Row], plan: &super::flags::CellPlan) -> f64 {
 fn slice_for(plan: &Plan) -> Slice {
     let share = plan.budget / (plan.cells.len() as u32 * SLICES_A_CELL);
     let window = share.clamp(SHORTEST_WINDOW, LONGEST_WINDOW);
-    // As long as a time slice of the scheduler, or a waiter's last wait would be cut.
-    Slice { ramp_up: window / 20, window, ramp_down: (window / 8).min(Duration::from_millis(12)) }
+    let most = plan.cells.iter().map(|cell| cell.threads + cell.competitors).max().unwrap_or(1);
+    // As long as a time slice for each that may run before a waiter does, or its wait would be cut.
+    let waits = most.div_ceil(plan.cpus.len()).saturating_sub(1) as u32;
+    Slice { ramp_up: window / 20, window, ramp_down: (TIME_SLICE * waits).clamp(TIME_SLICE, LONGEST_RAMP_DOWN) }
 }
+
+/// About the scheduler's time slice.
+const TIME_SLICE: Duration = Duration::from_millis(4);
+const LONGEST_RAMP_DOWN: Duration = Duration::from_millis(80);
 
 /// A trace for each thread of the largest cell, with room for the fastest lock there could be.
 fn traces(plan: &Plan, slice: Slice, recording_ns: f64) -> (Vec<Trace>, Option<String>) {
@@ -234,12 +249,10 @@ fn traces(plan: &Plan, slice: Slice, recording_ns: f64) -> (Vec<Trace>, Option<S
 fn recording_cost(apparatus: &Apparatus) -> std::io::Result<f64> {
     const ROUNDS: usize = 20_000;
     let (clock, cpu) = (apparatus.clock(), apparatus.cpu);
-    let measure = move || {
-        pin_current_thread(cpu)?;
+    on_cpu(cpu, move || {
         let (mut trace, _) = Trace::with_capacity(ROUNDS);
         rounds::run(&NoLock, clock, Work::of_loads(0), &mut trace, |_| true);
-        let baseline = Baseline::of(&trace).expect("the trace has rounds");
-        Ok((baseline.lock + baseline.unlock) * clock.ns_per_tick())
-    };
-    std::thread::spawn(measure).join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        let baseline = Baseline::of(&trace, apparatus.quality.resolution_ticks).expect("the trace has rounds");
+        (baseline.lock + baseline.unlock) * clock.ns_per_tick()
+    })
 }

@@ -6,6 +6,9 @@
 //! raised by a constant, which its reader takes off again.
 
 use super::rounds::{Lap, Trace};
+use instruments::statistics::Interval;
+use instruments::statistics::order::{quantile_interval, sample_quantile_interval};
+use instruments::statistics::summary::CONFIDENCE;
 use instruments::tally::Tally;
 use std::ops::Range;
 
@@ -16,7 +19,7 @@ pub struct Baseline {
     pub lock: f64,
     /// From the lock taken to its release: the hold time and one timestamp.
     pub unlock: f64,
-    /// How far the second one scatters by itself (from the 5 % to the 95 % quantile). An unlock is what is left when it
+    /// How far the second one scatters by itself (from the 10 % to the 90 % quantile). An unlock is what is left when it
     /// is subtracted, so no unlock is known better than that.
     pub scatter: u64,
 }
@@ -24,13 +27,14 @@ pub struct Baseline {
 impl Baseline {
     /// Of rounds that took no lock.
     ///
-    /// Means, because it sees below the steps of the clock; of all but the slowest tenth, because an interruption is
+    /// Means, because it sees below the steps of the clock; of those that are near the median, because an interruption is
     /// no part of what the recording costs. `None` without rounds.
-    pub fn of(empty: &Trace) -> Option<Self> {
+    pub fn of(empty: &Trace, resolution: u64) -> Option<Self> {
         let locks = sorted(empty.laps().map(|lap| lap.locked - lap.began));
         let unlocks = sorted(empty.laps().map(|lap| lap.ended - lap.locked));
-        let scatter = unlocks.get(unlocks.len() * 95 / 100)? - unlocks.get(unlocks.len() * 5 / 100)?;
-        Some(Self { lock: trimmed_mean(&locks)?, unlock: trimmed_mean(&unlocks)?, scatter })
+        let scatter = unlocks.get(unlocks.len() * 9 / 10)? - unlocks.get(unlocks.len() / 10)?;
+        let lock = undisturbed_mean(&locks, resolution)?;
+        Some(Self { lock, unlock: undisturbed_mean(&unlocks, resolution)?, scatter })
     }
 }
 
@@ -40,9 +44,13 @@ fn sorted(ticks: impl Iterator<Item = u64>) -> Vec<u64> {
     sorted
 }
 
-fn trimmed_mean(sorted: &[u64]) -> Option<f64> {
-    let kept = sorted.len() - sorted.len() / 10;
-    (kept > 0).then(|| sorted[..kept].iter().sum::<u64>() as f64 / kept as f64)
+/// The mean of what is at most a tenth and some steps of the clock above the median. Leaving out a fixed share instead
+/// would cut into the upper of two neighbouring steps, and so lower the mean of the rest.
+fn undisturbed_mean(sorted: &[u64], resolution: u64) -> Option<f64> {
+    let median = sorted.get(sorted.len() / 2)?;
+    let limit = median + median / 10 + 3 * resolution;
+    let kept = sorted.partition_point(|&ticks| ticks <= limit);
+    Some(sorted[..kept].iter().sum::<u64>() as f64 / kept as f64)
 }
 
 /// Latencies of one operation, each raised by `raised_by`.
@@ -53,9 +61,21 @@ pub struct Raised {
     pub raised_by: u64,
     /// Differences smaller than this mean nothing, in ticks.
     pub resolution: u64,
+    /// The median of each slice, raised too: how far slices differ is part of how well the median is known.
+    pub slice_medians: Vec<f64>,
 }
 
 impl Raised {
+    /// The 95 % interval of the median: that of all rounds together, widened to that of the slices' medians.
+    ///
+    /// Millions of rounds give an interval of no width, as if they were independent. What differs from slice to slice,
+    /// the core's frequency for instance, shows only between slices.
+    pub fn median_interval(&self) -> Option<Interval> {
+        let pooled = quantile_interval(&self.tally, 0.5, CONFIDENCE)?;
+        let slices = sample_quantile_interval(&self.slice_medians, 0.5, CONFIDENCE);
+        Some(slices.map_or(pooled, |slices| Interval::new(pooled.low.min(slices.low), pooled.high.max(slices.high))))
+    }
+
     fn add(&mut self, scratch: &mut Vec<u32>, ticks: impl Iterator<Item = u64>, baseline: f64) {
         let shift = self.raised_by as f64 - baseline;
         scratch.clear();
@@ -67,6 +87,10 @@ impl Raised {
             } else {
                 long.merge(&std::iter::once(value as u64).collect());
             }
+        }
+        if !scratch.is_empty() {
+            let middle = scratch.len() / 2;
+            self.slice_medians.push(f64::from(*scratch.select_nth_unstable(middle).1));
         }
         self.tally.add_values(scratch);
         self.tally.merge(&long);
@@ -86,7 +110,7 @@ pub struct Series {
 impl Series {
     /// Empty. `resolution` and `hold` in ticks decide how far below zero a latency may come out.
     pub fn new(resolution: u64, hold: u64) -> Self {
-        let raised_by = |raised_by| Raised { tally: Tally::new(), raised_by, resolution };
+        let raised_by = |raised_by| Raised { tally: Tally::new(), raised_by, resolution, slice_medians: Vec::new() };
         let (short, long) = (2 * resolution, 2 * resolution + hold / 100);
         Self {
             lock: raised_by(short),
@@ -104,15 +128,13 @@ impl Series {
         *self.scatters.select_nth_unstable(middle).1
     }
 
-    /// Adds the rounds that began within `window`.
-    ///
-    /// The round trip keeps the hold time, of which `hold` ticks are known to belong to it.
-    pub fn add(&mut self, trace: &Trace, window: Range<u64>, baseline: Baseline, hold: f64) {
+    /// Adds the rounds that began within `window`. From a round trip only the cost of `recording`, in ticks, is taken off:
+    /// the hold time belongs to it, however long it was.
+    pub fn add(&mut self, trace: &Trace, window: Range<u64>, baseline: Baseline, recording: f64) {
         let laps = || trace.laps().filter(|lap: &Lap| window.contains(&lap.began));
         self.lock.add(&mut self.scratch, laps().map(|lap| lap.locked - lap.began), baseline.lock);
         self.unlock.add(&mut self.scratch, laps().map(|lap| lap.ended - lap.locked), baseline.unlock);
         self.unlock.resolution = self.lock.resolution.max(self.scatter(baseline));
-        let recording = (baseline.lock + baseline.unlock - hold).max(0.0);
         self.round_trip.add(&mut self.scratch, laps().map(|lap| lap.ended - lap.began), recording);
     }
 }
@@ -122,15 +144,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_baseline_leaves_out_the_slowest_tenth() {
-        let ticks = [[48; 9].as_slice(), &[100_000]].concat();
-        assert_eq!(trimmed_mean(&ticks), Some(48.0));
-        assert_eq!(trimmed_mean(&[]), None);
+    fn a_baseline_leaves_out_interruptions_and_keeps_both_steps() {
+        let ticks = [[26; 89].as_slice(), &[52; 10], &[100_000]].concat();
+        let mean = undisturbed_mean(&ticks, 26).unwrap();
+        assert!((mean - (26.0 * 89.0 + 52.0 * 10.0) / 99.0).abs() < 1e-9, "{mean}");
+        assert_eq!(undisturbed_mean(&[], 26), None);
     }
 
     #[test]
     fn latencies_are_raised_and_never_lost() {
-        let mut raised = Raised { tally: Tally::new(), raised_by: 52, resolution: 26 };
+        let mut raised = Raised { tally: Tally::new(), raised_by: 52, resolution: 26, slice_medians: Vec::new() };
         raised.add(&mut Vec::new(), [26, 52, 1_000, 10_000_000_000].into_iter(), 48.0);
         let values: Vec<_> = raised.tally.iter().collect();
         assert_eq!(values, [(30, 1), (56, 1), (1_004, 1), (10_000_000_004, 1)]);

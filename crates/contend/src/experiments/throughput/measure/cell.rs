@@ -1,6 +1,6 @@
 //! One cell: its locks, its runs, and the row they add up to.
 
-use super::child::{Exclusive, Guarded, Labour, Subject, WithReaders};
+use super::child::{Exclusive, Guarded, Labour, Subject, WithReaders, together};
 use super::stage::{Slot, Stage};
 use super::throughput_interval;
 use crate::apparatus::Apparatus;
@@ -32,6 +32,7 @@ pub struct Cell {
     longest_wait_ticks: u64,
     longest_run: u64,
     visits: u64,
+    loops_counted: u64,
     subject: Option<Box<dyn Subject>>,
 }
 
@@ -64,6 +65,7 @@ impl Cell {
             longest_wait_ticks: 0,
             longest_run: 0,
             visits: 0,
+            loops_counted: 0,
             subject: None,
             plan,
         }
@@ -100,6 +102,7 @@ impl Cell {
         let labour = self.labour(session, apparatus, timed);
         let stage = SharedArray::from_fn(1, |_| Ok(Stage::new()))?;
         let mut slots = SharedArray::from_fn(self.plan.children, |_| Ok(Slot::default()))?;
+        subject.forget_rows();
         let (counts_before, protected_before) = (subject.counts(), subject.protected_rounds());
         perform(plan, apparatus.clock(), subject, &labour, &stage[0], &mut slots)
             .with_context(|| format!("{} could not be measured", self.plan))?;
@@ -125,6 +128,7 @@ impl Cell {
 
     fn add(&mut self, outcome: &Outcome, clock: Clock) {
         let rounds: u64 = outcome.slots.iter().map(|slot| slot.rounds).sum();
+        self.loops_counted += rounds;
         self.throughputs.push(rounds as f64 / outcome.counted_ns * 1e9);
         let loops: Vec<u64> = outcome.slots.iter().map(|slot| slot.rounds).collect();
         self.unevenness.push(coefficient_of_variation(&loops));
@@ -152,8 +156,11 @@ impl Cell {
         }
     }
 
-    /// The row of the cell; `None` when no run was counted.
+    /// The row of the cell; `None` when no loop was counted.
     pub fn row(&self, plan: &Plan, apparatus: &Apparatus, ended_by: EndedBy) -> Option<Row> {
+        if self.loops_counted == 0 {
+            return None;
+        }
         let throughput_per_s = median(&self.throughputs)?;
         let ideal_per_s = ideal_per_s(&self.plan, plan.cpus);
         let spins_first = self.plan.lock.ends_with("-spin");
@@ -215,15 +222,6 @@ fn difference(after: Counts, before: Counts) -> Counts {
         read_contended: after.read_contended - before.read_contended,
         spun: after.spun - before.spun,
         slept: after.slept - before.slept,
-    }
-}
-
-fn together(a: Counts, b: Counts) -> Counts {
-    Counts {
-        write_contended: a.write_contended + b.write_contended,
-        read_contended: a.read_contended + b.read_contended,
-        spun: a.spun + b.spun,
-        slept: a.slept + b.slept,
     }
 }
 

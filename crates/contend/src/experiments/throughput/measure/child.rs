@@ -65,6 +65,8 @@ pub trait Subject: Send + Sync {
     fn counts(&self) -> Option<Counts>;
     /// Rounds that the protected counter has seen since it was made.
     fn protected_rounds(&self) -> u64;
+    /// Forgets who had the lock last; between runs.
+    fn forget_rows(&self);
 }
 
 impl<L: Lock> Guarded<L> {
@@ -79,6 +81,10 @@ impl<L: Lock> Guarded<L> {
     fn protected_rounds(&self) -> u64 {
         self.protected.0.rounds.load(Ordering::Relaxed)
     }
+
+    fn forget_row(&self) {
+        self.protected.0.run.store(0, Ordering::Relaxed);
+    }
 }
 
 /// Exclusive locks, dealt to the children in turn.
@@ -89,8 +95,8 @@ pub struct WithReaders<A>(pub A);
 impl<L: Lock, A: std::ops::Deref<Target = [Guarded<L>]> + Send + Sync> Subject for Exclusive<A> {
     fn work(&self, child: usize, labour: &Labour, stage: &Stage, slot: &mut Slot, muster: &Muster) {
         let guarded = &self.0[child % self.0.len()];
-        run(child, labour, stage, slot, muster, |labour, random, slot| {
-            write_round(guarded, child, labour, random, slot)
+        run(child, labour, stage, slot, muster, |labour, random, slot, counting| {
+            write_round(guarded, child, labour, random, slot, counting);
         });
     }
 
@@ -101,16 +107,20 @@ impl<L: Lock, A: std::ops::Deref<Target = [Guarded<L>]> + Send + Sync> Subject f
     fn protected_rounds(&self) -> u64 {
         self.0.iter().map(Guarded::protected_rounds).sum()
     }
+
+    fn forget_rows(&self) {
+        self.0.iter().for_each(Guarded::forget_row);
+    }
 }
 
 impl<L: SharedLock, A: std::ops::Deref<Target = [Guarded<L>]> + Send + Sync> Subject for WithReaders<A> {
     fn work(&self, child: usize, labour: &Labour, stage: &Stage, slot: &mut Slot, muster: &Muster) {
         let guarded = &self.0[child % self.0.len()];
-        run(child, labour, stage, slot, muster, |labour, random, slot| {
+        run(child, labour, stage, slot, muster, |labour, random, slot, counting| {
             if random.per_cent() < labour.share {
-                read_round(guarded, labour, random, slot);
+                read_round(guarded, labour, random, slot, counting);
             } else {
-                write_round(guarded, child, labour, random, slot);
+                write_round(guarded, child, labour, random, slot, counting);
             }
         });
     }
@@ -122,23 +132,24 @@ impl<L: SharedLock, A: std::ops::Deref<Target = [Guarded<L>]> + Send + Sync> Sub
     fn protected_rounds(&self) -> u64 {
         self.0.iter().map(Guarded::protected_rounds).sum()
     }
+
+    fn forget_rows(&self) {
+        self.0.iter().for_each(Guarded::forget_row);
+    }
 }
 
+/// `None` when the locks do not count.
 fn sum(counts: impl Iterator<Item = Option<Counts>>) -> Option<Counts> {
-    counts.sum::<Option<CountsSum>>().map(|sum| sum.0)
+    counts.reduce(|a, b| Some(together(a?, b?))).flatten()
 }
 
-#[derive(Default)]
-struct CountsSum(Counts);
-
-impl std::iter::Sum<Counts> for CountsSum {
-    fn sum<I: Iterator<Item = Counts>>(counts: I) -> Self {
-        Self(counts.fold(Counts::default(), |sum, next| Counts {
-            write_contended: sum.write_contended + next.write_contended,
-            read_contended: sum.read_contended + next.read_contended,
-            spun: sum.spun + next.spun,
-            slept: sum.slept + next.slept,
-        }))
+/// What two locks, or one lock in two runs, have counted.
+pub fn together(a: Counts, b: Counts) -> Counts {
+    Counts {
+        write_contended: a.write_contended + b.write_contended,
+        read_contended: a.read_contended + b.read_contended,
+        spun: a.spun + b.spun,
+        slept: a.slept + b.slept,
     }
 }
 
@@ -163,7 +174,8 @@ impl Random {
     #[inline(always)]
     fn around(&mut self, mean: u64) -> u64 {
         let fraction = self.next() >> 32;
-        mean / 2 + ((mean * fraction) >> 32)
+        // In 128 bits: a mean of seconds is billions of loads.
+        mean / 2 + ((u128::from(mean) * u128::from(fraction)) >> 32) as u64
     }
 
     #[inline(always)]
@@ -186,7 +198,7 @@ fn run(
     stage: &Stage,
     slot: &mut Slot,
     muster: &Muster,
-    mut round: impl FnMut(&Labour, &mut Random, &mut Slot),
+    mut round: impl FnMut(&Labour, &mut Random, &mut Slot, bool),
 ) {
     let mut random = Random::new(labour.seed, child);
     if muster.ready().is_none() {
@@ -200,9 +212,10 @@ fn run(
             break;
         }
         random.labour(labour.nonhold_loads);
-        round(labour, &mut random, slot);
+        let counting = phase == COUNTING;
+        round(labour, &mut random, slot, counting);
         slot.all_rounds += 1;
-        slot.rounds += u64::from(phase == COUNTING);
+        slot.rounds += u64::from(counting);
     }
     slot.wall_ticks += labour.clock.now() - began;
     if let (Ok(before), Ok(after)) = (before, Usage::of_this_thread()) {
@@ -213,7 +226,14 @@ fn run(
 }
 
 #[inline(always)]
-fn write_round<L: Lock>(guarded: &Guarded<L>, child: usize, labour: &Labour, random: &mut Random, slot: &mut Slot) {
+fn write_round<L: Lock>(
+    guarded: &Guarded<L>,
+    child: usize,
+    labour: &Labour,
+    random: &mut Random,
+    slot: &mut Slot,
+    counting: bool,
+) {
     if !labour.timed {
         let guard = guarded.lock.0.lock();
         random.labour(labour.hold_loads);
@@ -227,19 +247,33 @@ fn write_round<L: Lock>(guarded: &Guarded<L>, child: usize, labour: &Labour, ran
     random.labour(labour.hold_loads);
     drop(guard);
     slot.protected_rounds += 1;
-    slot.longest_run = slot.longest_run.max(run);
-    slot.waits.add(got - asked);
+    if counting {
+        slot.longest_run = slot.longest_run.max(run);
+        slot.waits.add(got - asked);
+    }
 }
 
 #[inline(always)]
-fn read_round<L: SharedLock>(guarded: &Guarded<L>, labour: &Labour, random: &mut Random, slot: &mut Slot) {
-    let asked = labour.timed.then(|| labour.clock.stamp());
+fn read_round<L: SharedLock>(
+    guarded: &Guarded<L>,
+    labour: &Labour,
+    random: &mut Random,
+    slot: &mut Slot,
+    counting: bool,
+) {
+    slot.reads += 1;
+    if !labour.timed {
+        let guard = guarded.lock.0.read();
+        random.labour(labour.hold_loads);
+        drop(guard);
+        return;
+    }
+    let asked = labour.clock.stamp();
     let guard = guarded.lock.0.read();
     let got = labour.clock.stamp();
     random.labour(labour.hold_loads);
     drop(guard);
-    slot.reads += 1;
-    if let Some(asked) = asked {
+    if counting {
         slot.waits.add(got - asked);
     }
 }

@@ -20,6 +20,8 @@ use std::time::Instant;
 /// What the experiment brought.
 pub struct Measured {
     pub rows: Vec<Row>,
+    /// The order in which the cells, by number, had their turns.
+    pub order: Vec<Vec<usize>>,
     pub warnings: Vec<Warning>,
 }
 
@@ -31,11 +33,11 @@ pub fn run_plan(plan: &Plan, session: &Session, note: impl Fn(&str)) -> anyhow::
     let apparatus = Apparatus::calibrate(session)?;
     locks::set_patience(plan.patience);
     let mut cells: Vec<Cell> = plan.cells.iter().cloned().map(Cell::new).collect();
-    let ended = take_turns(&mut cells, plan, session, &apparatus, note)?;
+    let (ended, order) = take_turns(&mut cells, plan, session, &apparatus, note)?;
     let rows: Vec<Row> =
         cells.iter().zip(&ended).filter_map(|(cell, &ended_by)| cell.row(plan, &apparatus, ended_by)).collect();
     let warnings = apparatus.warnings().into_iter().chain(plan.left_out.clone()).chain(not_converged(&rows, plan));
-    Ok(Measured { warnings: warnings.collect(), rows })
+    Ok(Measured { warnings: warnings.collect(), rows, order })
 }
 
 fn take_turns(
@@ -44,14 +46,14 @@ fn take_turns(
     session: &Session,
     apparatus: &Apparatus,
     note: impl Fn(&str),
-) -> anyhow::Result<Vec<EndedBy>> {
+) -> anyhow::Result<(Vec<EndedBy>, Vec<Vec<usize>>)> {
     let began = Instant::now();
     let mut ended = vec![EndedBy::Interrupted; cells.len()];
     let mut turns = Interleaving::new(cells.len(), session.seed);
     while let Some(turn) = turns.next() {
         for place in turn {
             if session.interruption.asked() {
-                return Ok(ended);
+                return Ok((ended, turns.order().to_vec()));
             }
             let cell = &mut cells[place];
             note(&cell.plan.to_string());
@@ -64,7 +66,7 @@ fn take_turns(
             }
         }
     }
-    Ok(ended)
+    Ok((ended, turns.order().to_vec()))
 }
 
 /// Whether the cell has ended, and why.
