@@ -83,7 +83,7 @@ pub enum Warning {
     BelowResolution {
         /// The figure.
         what: String,
-        /// The smallest step of the clock, in ns.
+        /// What can be told apart, in ns: the smallest step of the clock, or the scatter of what is subtracted.
         resolution_ns: f64,
     },
     /// The control group grants less CPU time than the measurement can use.
@@ -181,7 +181,7 @@ impl Warning {
             Self::ClockCost { share, what } => format!("reading the clock costs {} of {what}", percent(*share)),
             Self::ClockFallback { reason } => format!("the CPU's counter is not used: {reason}"),
             Self::BelowResolution { what, resolution_ns } => {
-                format!("{what} is below the clock's step of {resolution_ns:.2} ns")
+                format!("{what} is below its resolution of {resolution_ns:.2} ns")
             }
             Self::CpuQuota { cpus } => format!("the control group grants the time of {cpus} CPUs and stops us beyond"),
             Self::Interrupted { measured_s, planned_s } => {

@@ -18,7 +18,7 @@ fn samples() -> Vec<(Warning, &'static str)> {
         (Warning::Autogroup, "session"),
         (Warning::ClockCost { share: 0.125, what: what() }, "12.50 % of p99"),
         (Warning::ClockFallback { reason: "it ran backwards".to_owned() }, "it ran backwards"),
-        (Warning::BelowResolution { what: what(), resolution_ns: 10.5 }, "10.5 ns"),
+        (Warning::BelowResolution { what: what(), resolution_ns: 10.5 }, "10.50 ns"),
         (Warning::CpuQuota { cpus: 0.5 }, "0.5 CPUs"),
         (Warning::Interrupted { measured_s: 1.25, planned_s: 5.0 }, "of 5.0 s"),
         (Warning::FewSamples { what: what(), count: 17 }, "17 samples of p99"),
