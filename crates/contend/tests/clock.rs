@@ -24,10 +24,13 @@ fn the_clock_keeps_time_and_does_not_go_back() {
 }
 
 #[test]
-fn the_curve_reaches_from_ten_us_to_the_longest_slice() {
+fn the_curve_starts_at_ten_us_and_ends_at_the_longest_slice_that_there_was_time_for() {
     let record = record(&["clock", "--seconds", "1.5", "--longest", "20ms"]);
     let lengths: Vec<f64> = rows(&record, "slice").map(|row| row["slice_us"].as_f64().unwrap()).collect();
-    assert!((lengths[0] - 10.0).abs() < 1e-6 && (lengths.last().unwrap() - 20_000.0).abs() < 1.0, "{lengths:?}");
+    assert!((lengths[0] - 10.0).abs() < 1e-6, "{lengths:?}");
+    // Slices below 3 ms are measured however little time there is.
+    assert!((2_500.0..20_001.0).contains(lengths.last().unwrap()), "{lengths:?}");
+    assert!(lengths.windows(2).all(|pair| pair[0] < pair[1]), "{lengths:?}");
     for slice in rows(&record, "slice") {
         assert!(slice["best_mhz"].as_f64() >= slice["median_mhz"].as_f64(), "{slice}");
     }
