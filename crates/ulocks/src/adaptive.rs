@@ -87,13 +87,14 @@
 //!
 //! - Uncontended lock and unlock take 5.3 to 6.3 ns, from C 6.1; the fastest of the others takes 10.2 to 11.0.
 //! - With 2, 4, 8 and 100 children and 0+1, 0+10, 7+3 and 9+1 µs without and with the lock, it has 0.96 to 1.19 of the
-//!   throughput of the best other lock of each cell. The coefficient of variation over 2 s is 0.25 at most.
+//!   throughput of the best other lock of each cell. The coefficient of variation over 2 s was measured for 100 children
+//!   and for 8 at 0+1 and 0+10: 0.25 at most. The other cells were below that in runs of 0.2 s already.
 //! - The longest wait is below 40 ms, except with 100 children that mostly work without the lock: 100 to 240 ms. There
 //!   nearly all threads are runnable, the lock is mostly free, and a thread that the scheduler switches out while it
 //!   waits for the lock comes back after a whole round of the run queue.
 //!
-//! That is why the asymmetric unlock was kept: nothing that was tried pays for it when contended. `contend throughput`
-//! repeats the comparison.
+//! The asymmetric unlock was kept because it halves the uncontended pair and the whole lock keeps up when contended. What it
+//! costs there by itself, against this lock with two atomics, was not measured. `contend throughput` repeats the comparison.
 //!
 //! # Source
 //! The asymmetric fence: Dice, Huang and Yang, "Asymmetric Dekker Synchronization", Sun Labs, 2001, and membarrier(2). The
