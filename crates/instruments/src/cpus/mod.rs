@@ -8,12 +8,14 @@
 //! | which CPUs share a core with it? | [`siblings`] |
 //! | how much CPU time does the cgroup grant? | [`cpu_quota`] |
 //! | may a thread of ours run at real-time priority? | [`priority::may_use_realtime`] |
+//! | have this thread scheduled in another way | [`schedule::reschedule_current_thread`] |
 
 mod affinity;
 pub(crate) mod cgroup;
 mod choice;
 pub(crate) mod files;
 pub mod priority;
+pub mod schedule;
 mod set;
 mod topology;
 

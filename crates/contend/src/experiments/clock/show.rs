@@ -44,7 +44,7 @@ fn clock(rows: &[Row]) -> String {
     ));
     for found in agreements(rows) {
         text.push_str(&format!(
-            "  CPU {} against CPU {}: {:+.0} to {:+.0} ns apart; out of order in {} exchanges: {}\n",
+            "  CPU {} against CPU {}: {:+.0} to {:+.0} ns apart\n    out of order in {} exchanges: {}\n",
             found.cpu,
             found.reference_cpu,
             found.offset_low_ns,

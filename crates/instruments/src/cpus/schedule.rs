@@ -1,0 +1,110 @@
+//! Asking the scheduler to rank the calling thread in another way: `sched_setattr(2)`.
+
+use std::io;
+use std::time::Duration;
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+/// A way to be scheduled. Nice values go from -20 (largest share) to 19 (smallest), real-time priorities from 1 to 99.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Schedule {
+    /// `SCHED_OTHER`, with the length of its turns if one is asked for: 100 µs to 100 ms, since Linux 6.12; before it,
+    /// and for `None`, the kernel's own choice.
+    Fair {
+        /// The nice value.
+        nice: i32,
+        /// The length of a turn.
+        slice: Option<Duration>,
+    },
+    /// `SCHED_BATCH`: waking up preempts nobody.
+    Batch {
+        /// The nice value.
+        nice: i32,
+    },
+    /// `SCHED_IDLE`: when nobody else wants to run.
+    Idle,
+    /// `SCHED_FIFO`: runs until it sleeps, so it must; see [`bound_realtime`].
+    Fifo {
+        /// The real-time priority.
+        priority: u32,
+    },
+    /// `SCHED_RR`: takes turns with its equals, and must sleep as well.
+    RoundRobin {
+        /// The real-time priority.
+        priority: u32,
+    },
+}
+
+/// `struct sched_attr` in its first published size, which every kernel since 3.14 takes.
+#[repr(C)]
+struct Attributes {
+    size: u32,
+    policy: u32,
+    flags: u64,
+    nice: i32,
+    priority: u32,
+    runtime_ns: u64,
+    deadline_ns: u64,
+    period_ns: u64,
+}
+
+impl Schedule {
+    fn attributes(self) -> Attributes {
+        let (policy, nice, priority, slice) = match self {
+            Self::Fair { nice, slice } => (libc::SCHED_OTHER, nice, 0, slice),
+            Self::Batch { nice } => (libc::SCHED_BATCH, nice, 0, None),
+            Self::Idle => (libc::SCHED_IDLE, 0, 0, None),
+            Self::Fifo { priority } => (libc::SCHED_FIFO, 0, priority, None),
+            Self::RoundRobin { priority } => (libc::SCHED_RR, 0, priority, None),
+        };
+        Attributes {
+            size: size_of::<Attributes>() as u32,
+            policy: policy as u32,
+            flags: 0,
+            nice,
+            priority,
+            runtime_ns: slice.map_or(0, |slice| slice.as_nanos() as u64),
+            deadline_ns: 0,
+            period_ns: 0,
+        }
+    }
+}
+
+/// Schedules the calling thread in this way from now on.
+///
+/// # Errors
+/// `EPERM` without `CAP_SYS_NICE` (for a nice value below the present one, or real-time priority without
+/// `RLIMIT_RTPRIO`; [`may_use_realtime`](super::priority::may_use_realtime) says what is missing); `EINVAL` for values
+/// out of range.
+///
+/// ```
+/// use instruments::cpus::priority::{Policy, current};
+/// use instruments::cpus::schedule::{Schedule, reschedule_current_thread};
+///
+/// std::thread::spawn(|| {
+///     reschedule_current_thread(Schedule::Idle).unwrap();
+///     assert_eq!(current().unwrap().policy, Policy::Idle);
+/// })
+/// .join()
+/// .unwrap();
+/// ```
+pub fn reschedule_current_thread(schedule: Schedule) -> io::Result<()> {
+    let attributes = schedule.attributes();
+    // SAFETY: the kernel reads `size` bytes behind the pointer, which is the size of the structure, and the structure
+    // outlives the call. Thread 0 is the calling thread; there are no flags.
+    let result = unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const attributes, 0) };
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// Has the kernel end this process when one of its real-time threads runs for longer than `longest` without sleeping:
+/// the last resort against a thread of ours that hangs its CPU.
+///
+/// # Errors
+/// None is known; a limit that is lower already stays.
+pub fn bound_realtime(longest: Duration) -> io::Result<()> {
+    let limit = longest.as_micros() as u64;
+    let present = getrlimit(Resource::Rttime);
+    let lower = |present: Option<u64>| Some(present.map_or(limit, |present| present.min(limit)));
+    setrlimit(Resource::Rttime, Rlimit { current: lower(present.current), maximum: present.maximum })?;
+    Ok(())
+}

@@ -1,0 +1,48 @@
+//! Threads scheduled in another way, as the kernel reports them.
+
+use instruments::cpus::priority::{Policy, current};
+use instruments::cpus::schedule::{Schedule, reschedule_current_thread};
+use std::thread;
+use std::time::Duration;
+
+/// What the kernel says of a thread after it asked for `schedule`; `None` if it may not.
+fn as_granted(schedule: Schedule) -> Option<(Policy, i32)> {
+    let asked =
+        thread::spawn(move || reschedule_current_thread(schedule).map(|()| current().expect("one's own thread")));
+    match asked.join().expect("no panic") {
+        Ok(now) => Some((now.policy, now.nice)),
+        Err(error) if error.raw_os_error() == Some(libc::EPERM) => {
+            println!("skipped: needs CAP_SYS_NICE for {schedule:?}");
+            None
+        }
+        Err(error) => panic!("{schedule:?}: {error}"),
+    }
+}
+
+#[test]
+fn every_thread_may_become_less_important() {
+    assert_eq!(as_granted(Schedule::Idle).map(|(policy, _)| policy), Some(Policy::Idle));
+    assert_eq!(as_granted(Schedule::Batch { nice: 5 }), Some((Policy::Batch, 5)));
+    let slice = Some(Duration::from_micros(100));
+    assert_eq!(as_granted(Schedule::Fair { nice: 19, slice }), Some((Policy::Other, 19)));
+}
+
+#[test]
+fn with_the_capability_it_may_become_more_important() {
+    if let Some(granted) = as_granted(Schedule::Fair { nice: -12, slice: None }) {
+        assert_eq!(granted, (Policy::Other, -12));
+    }
+    for (schedule, policy) in
+        [(Schedule::Fifo { priority: 1 }, Policy::Fifo), (Schedule::RoundRobin { priority: 2 }, Policy::RoundRobin)]
+    {
+        if let Some(granted) = as_granted(schedule) {
+            assert_eq!(granted.0, policy);
+        }
+    }
+}
+
+#[test]
+fn what_is_out_of_range_is_refused() {
+    let refused = thread::spawn(|| reschedule_current_thread(Schedule::Fifo { priority: 100 })).join().unwrap();
+    assert_eq!(refused.unwrap_err().raw_os_error(), Some(libc::EINVAL));
+}
