@@ -3,6 +3,9 @@
 //! Between two neighbouring reads nothing of the thread's own happens, so a difference much larger than the usual one
 //! is time in which it did not run. Such a gap is stored before the clock is read again, and the next difference is
 //! taken from the value that ended the gap: the time spent on storing is itself watched.
+//!
+//! What counts as a gap is calibrated by each reader on its own CPU. Differences fall in two crowds: the usual pass with
+//! its jitter, and everything that something else caused. The threshold is laid where between them the fewest fall.
 
 use crate::clock::Clock;
 use std::time::Duration;
@@ -14,6 +17,13 @@ pub struct Gap {
     pub start: u64,
     /// How long it lasted, in ticks.
     pub length: u64,
+}
+
+impl Gap {
+    /// When it ended, in ticks.
+    pub fn end(&self) -> u64 {
+        self.start + self.length
+    }
 }
 
 /// What a watch saw.
@@ -38,55 +48,199 @@ impl Watch {
     pub fn lost_share(&self) -> f64 {
         self.gaps.iter().map(|gap| gap.length).sum::<u64>() as f64 / self.span.max(1) as f64
     }
+
+    /// The mean time of a pass that was not interrupted, in ticks.
+    pub fn pass_ticks(&self) -> f64 {
+        let lost: u64 = self.gaps.iter().map(|gap| gap.length).sum();
+        (self.span - lost) as f64 / (self.passes - self.gaps.len() as u64).max(1) as f64
+    }
 }
 
+/// When a watch ends: after so much time or so many passes, whatever is first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limit {
+    /// Time.
+    pub length: Duration,
+    /// Passes of the loop.
+    pub passes: u64,
+}
+
+/// What the loop of a [`Reader`] costs beside a loop that only reads the clock: the medians of short turns, in ticks.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Cost {
+    /// A pass of the reader's loop.
+    pub pass: f64,
+    /// A pass of the bare loop.
+    pub bare_pass: f64,
+}
+
+/// A thread's eye on its CPU: the calibrated threshold and memory for the gaps.
+#[derive(Debug)]
+pub struct Reader {
+    clock: Clock,
+    threshold: u64,
+    gaps: Vec<Gap>,
+}
+
+/// Gaps that [`watch`] has room for.
 const CAPACITY: usize = 1 << 20;
-/// What stands above the usual pass, in nanoseconds, is a gap: well above the jitter of one read, well below the
-/// shortest interrupt.
-const MARGIN_NS: f64 = 150.0;
+
+impl Reader {
+    /// Calibrates on the calling thread's CPU, in some 30 ms, and makes room for `capacity` gaps. Pin the thread first.
+    ///
+    /// # Panics
+    /// When `capacity` is 0.
+    pub fn new(clock: Clock, capacity: usize) -> Self {
+        assert!(capacity > 0, "a reader needs room for a gap");
+        // Touched now, so that no page fault shows up as a gap.
+        Self { clock, threshold: threshold(clock), gaps: vec![Gap { start: 1, length: 1 }; capacity] }
+    }
+
+    /// A difference above this many ticks counts as a gap.
+    pub fn threshold(&self) -> u64 {
+        self.threshold
+    }
+
+    /// Reads the clock until a limit is met or the memory is full. After each gap is stored, `on_gap` is called with
+    /// its number, counted from 0; a gap that hits this very call is found by the next pass.
+    pub fn read(&mut self, limit: Limit, mut on_gap: impl FnMut(usize)) -> Watch {
+        let Self { clock, threshold, ref mut gaps } = *self;
+        let mut found = 0;
+        let mut passes = 0;
+        let start = clock.now();
+        let end = start + clock.ticks_in(limit.length);
+        let mut last = start;
+        while last < end && passes < limit.passes {
+            let now = clock.now();
+            if now.wrapping_sub(last) > threshold {
+                gaps[found] = Gap { start: last, length: now - last };
+                on_gap(found);
+                found += 1;
+                if found == gaps.len() {
+                    last = now;
+                    passes += 1;
+                    break;
+                }
+            }
+            last = now;
+            passes += 1;
+        }
+        let full = found == gaps.len();
+        Watch { gaps: gaps[..found].to_vec(), span: last - start, start, passes, threshold, full }
+    }
+
+    /// Compares the loop with a bare one, in alternating turns of some 10 µs each: too short to be interrupted often.
+    pub fn cost(&mut self) -> Cost {
+        const TURNS: usize = 301;
+        const PASSES: u64 = 1_000;
+        let limit = Limit { length: Duration::from_secs(1), passes: PASSES };
+        let (mut with, mut without) = (Vec::with_capacity(TURNS), Vec::with_capacity(TURNS));
+        for _ in 0..TURNS {
+            with.push(self.read(limit, |_| ()).span);
+            without.push(bare(self.clock, PASSES));
+        }
+        let median = |spans: &mut Vec<u64>| *spans.select_nth_unstable(TURNS / 2).1 as f64 / PASSES as f64;
+        Cost { pass: median(&mut with), bare_pass: median(&mut without) }
+    }
+}
+
+/// How long `passes` reads of the clock take in a loop that does nothing else.
+fn bare(clock: Clock, passes: u64) -> u64 {
+    let start = clock.now();
+    let mut last = start;
+    for _ in 0..passes {
+        // Kept, or the compiler would drop all reads but the last.
+        last = std::hint::black_box(clock.now());
+    }
+    last - start
+}
 
 /// Watches the calling thread's CPU for `length`; pin the thread first.
 pub fn watch(clock: Clock, length: Duration) -> Watch {
-    let threshold = usual_pass(clock) + clock.to_ticks(MARGIN_NS);
-    // Touched now, so that no page fault shows up as a gap.
-    let mut gaps = vec![Gap { start: 1, length: 1 }; CAPACITY];
-    let mut found = 0;
-    let mut passes = 0;
-    let start = clock.now();
-    let end = start + clock.ticks_in(length);
-    let mut last = start;
-    while last < end && found < CAPACITY {
-        let now = clock.now();
-        if now.wrapping_sub(last) > threshold {
-            gaps[found] = Gap { start: last, length: now - last };
-            found += 1;
-        }
-        last = now;
-        passes += 1;
-    }
-    gaps.truncate(found);
-    Watch { gaps, span: last - start, start, passes, threshold, full: found == CAPACITY }
+    Reader::new(clock, CAPACITY).read(Limit { length, passes: u64::MAX }, |_| ())
 }
 
-/// The median difference between neighbouring reads.
-fn usual_pass(clock: Clock) -> u64 {
-    let mut reads = vec![0; 20_001];
+/// Reads that the calibration looks at.
+const READS: usize = 1 << 20;
+/// The threshold lies so much above the usual pass: beyond the jitter of one read, below the shortest interrupt.
+const MARGIN_NS: std::ops::RangeInclusive<u32> = 50..=140;
+/// Differences are told apart in bins of this width.
+const BIN_NS: u32 = 10;
+
+/// In ticks: the usual pass plus the margin around which the fewest differences fall.
+fn threshold(clock: Clock) -> u64 {
+    let mut reads = vec![0; READS];
     reads.iter_mut().for_each(|slot| *slot = clock.now());
     let mut differences: Vec<u64> = reads.windows(2).map(|pair| pair[1].wrapping_sub(pair[0])).collect();
-    *differences.select_nth_unstable(10_000).1
+    let usual = clock.to_ns(*differences.select_nth_unstable(READS / 2).1);
+    let near = |margin_ns: u32| {
+        let (low, high) = (f64::from(margin_ns - BIN_NS), f64::from(margin_ns + BIN_NS));
+        differences.iter().filter(|&&ticks| (usual + low..usual + high).contains(&clock.to_ns(ticks))).count()
+    };
+    // Of equals the highest.
+    let margins = MARGIN_NS.rev().step_by(BIN_NS as usize);
+    let emptiest = margins.min_by_key(|&margin| near(margin)).expect("the range is not empty");
+    clock.to_ticks(usual + f64::from(emptiest))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn clock() -> Clock {
+        Clock::calibrate(Duration::from_millis(20)).clock
+    }
+
     #[test]
     fn a_watch_lasts_as_long_as_asked_and_its_gaps_lie_in_it() {
-        let clock = Clock::calibrate(Duration::from_millis(20)).clock;
+        let clock = clock();
         let watch = watch(clock, Duration::from_millis(50));
         assert!(clock.to_ns(watch.span) >= 50e6 * 0.99 && watch.passes > 0 && !watch.full);
         assert!(watch.gaps.iter().all(|gap| gap.length > watch.threshold && gap.start >= watch.start));
-        assert!(watch.gaps.windows(2).all(|pair| pair[0].start + pair[0].length <= pair[1].start));
+        assert!(watch.gaps.windows(2).all(|pair| pair[0].end() <= pair[1].start));
         assert!((0.0..=1.0).contains(&watch.lost_share()));
+    }
+
+    #[test]
+    fn a_watch_ends_after_its_passes() {
+        let watch = Reader::new(clock(), 8).read(Limit { length: Duration::from_secs(60), passes: 100 }, |_| ());
+        assert!(watch.passes == 100 || watch.full);
+    }
+
+    #[test]
+    fn full_memory_ends_the_watch_and_is_said() {
+        let clock = clock();
+        let mut told = Vec::new();
+        let mut reader = Reader::new(clock, 3);
+        // Whoever sleeps does not run: the next pass finds a gap.
+        let watch = reader.read(Limit { length: Duration::from_secs(60), passes: u64::MAX }, |number| {
+            told.push(number);
+            std::thread::sleep(Duration::from_micros(100));
+        });
+        assert!(watch.full && watch.gaps.len() == 3);
+        assert_eq!(told, [0, 1, 2]);
+    }
+
+    #[test]
+    fn time_spent_on_a_gap_is_watched_too() {
+        let clock = clock();
+        let mut reader = Reader::new(clock, 1_000);
+        let pause = clock.ticks_in(Duration::from_millis(2));
+        let watch = reader.read(Limit { length: Duration::from_millis(200), passes: u64::MAX }, |number| {
+            if number == 0 {
+                std::thread::sleep(Duration::from_millis(2));
+            }
+        });
+        let Some(second) = watch.gaps.get(1) else { panic!("the pause is not there: {watch:?}") };
+        assert!(second.start == watch.gaps[0].end() && second.length >= pause);
+    }
+
+    #[test]
+    fn the_threshold_lies_above_the_usual_pass() {
+        let clock = clock();
+        let mut reader = Reader::new(clock, 1_000);
+        let cost = reader.cost();
+        assert!(cost.pass > 0.0 && cost.bare_pass > 0.0);
+        assert!(reader.threshold() as f64 > cost.pass);
     }
 }
