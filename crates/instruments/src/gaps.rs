@@ -8,6 +8,7 @@
 //! its jitter, and everything that something else caused. The threshold is laid where between them the fewest fall.
 
 use crate::clock::Clock;
+use std::ops::ControlFlow;
 use std::time::Duration;
 
 /// One interruption.
@@ -101,9 +102,9 @@ impl Reader {
         self.threshold
     }
 
-    /// Reads the clock until a limit is met or the memory is full. After each gap is stored, `on_gap` is called with
-    /// its number, counted from 0; a gap that hits this very call is found by the next pass.
-    pub fn read(&mut self, limit: Limit, mut on_gap: impl FnMut(usize)) -> Watch {
+    /// Reads the clock until a limit is met, the memory is full, or `on_gap` breaks. That is called after each gap is
+    /// stored, with its number, counted from 0; a gap that hits this very call is found by the next pass.
+    pub fn read(&mut self, limit: Limit, mut on_gap: impl FnMut(usize) -> ControlFlow<()>) -> Watch {
         let Self { clock, threshold, ref mut gaps } = *self;
         let mut found = 0;
         let mut passes = 0;
@@ -114,9 +115,9 @@ impl Reader {
             let now = clock.now();
             if now.wrapping_sub(last) > threshold {
                 gaps[found] = Gap { start: last, length: now - last };
-                on_gap(found);
+                let goes_on = on_gap(found).is_continue();
                 found += 1;
-                if found == gaps.len() {
+                if found == gaps.len() || !goes_on {
                     last = now;
                     passes += 1;
                     break;
@@ -136,7 +137,7 @@ impl Reader {
         let limit = Limit { length: Duration::from_secs(1), passes: PASSES };
         let (mut with, mut without) = (Vec::with_capacity(TURNS), Vec::with_capacity(TURNS));
         for _ in 0..TURNS {
-            with.push(self.read(limit, |_| ()).span);
+            with.push(self.read(limit, |_| ControlFlow::Continue(())).span);
             without.push(bare(self.clock, PASSES));
         }
         let median = |spans: &mut Vec<u64>| *spans.select_nth_unstable(TURNS / 2).1 as f64 / PASSES as f64;
@@ -157,7 +158,7 @@ fn bare(clock: Clock, passes: u64) -> u64 {
 
 /// Watches the calling thread's CPU for `length`; pin the thread first.
 pub fn watch(clock: Clock, length: Duration) -> Watch {
-    Reader::new(clock, CAPACITY).read(Limit { length, passes: u64::MAX }, |_| ())
+    Reader::new(clock, CAPACITY).read(Limit { length, passes: u64::MAX }, |_| ControlFlow::Continue(()))
 }
 
 /// Reads that the calibration looks at.
@@ -203,7 +204,8 @@ mod tests {
 
     #[test]
     fn a_watch_ends_after_its_passes() {
-        let watch = Reader::new(clock(), 8).read(Limit { length: Duration::from_secs(60), passes: 100 }, |_| ());
+        let watch = Reader::new(clock(), 8)
+            .read(Limit { length: Duration::from_secs(60), passes: 100 }, |_| ControlFlow::Continue(()));
         assert!(watch.passes == 100 || watch.full);
     }
 
@@ -216,9 +218,17 @@ mod tests {
         let watch = reader.read(Limit { length: Duration::from_secs(60), passes: u64::MAX }, |number| {
             told.push(number);
             std::thread::sleep(Duration::from_micros(100));
+            ControlFlow::Continue(())
         });
         assert!(watch.full && watch.gaps.len() == 3);
         assert_eq!(told, [0, 1, 2]);
+    }
+
+    #[test]
+    fn who_is_told_of_a_gap_may_end_the_watch() {
+        let watch = Reader::new(clock(), 8)
+            .read(Limit { length: Duration::from_secs(60), passes: u64::MAX }, |_| ControlFlow::Break(()));
+        assert!(watch.gaps.len() == 1 && !watch.full);
     }
 
     #[test]
@@ -230,6 +240,7 @@ mod tests {
             if number == 0 {
                 std::thread::sleep(Duration::from_millis(2));
             }
+            ControlFlow::Continue(())
         });
         let Some(second) = watch.gaps.get(1) else { panic!("the pause is not there: {watch:?}") };
         assert!(second.start == watch.gaps[0].end() && second.length >= pause);

@@ -1,7 +1,7 @@
 //! Threads scheduled in another way, as the kernel reports them.
 
 use instruments::cpus::priority::{Policy, current};
-use instruments::cpus::schedule::{Schedule, reschedule_current_thread};
+use instruments::cpus::schedule::{Schedule, current_slice, reschedule_current_thread, weight};
 use std::thread;
 use std::time::Duration;
 
@@ -45,4 +45,26 @@ fn with_the_capability_it_may_become_more_important() {
 fn what_is_out_of_range_is_refused() {
     let refused = thread::spawn(|| reschedule_current_thread(Schedule::Fifo { priority: 100 })).join().unwrap();
     assert_eq!(refused.unwrap_err().raw_os_error(), Some(libc::EINVAL));
+}
+
+#[test]
+fn a_turn_of_ones_own_length_is_kept_where_the_kernel_can() {
+    let slice = Some(Duration::from_micros(300));
+    let kept = thread::spawn(move || {
+        reschedule_current_thread(Schedule::Fair { nice: 0, slice }).expect("nice 0 is granted");
+        current_slice()
+    });
+    match kept.join().expect("no panic") {
+        None => println!("skipped: needs Linux 6.12"),
+        kept => assert_eq!(kept, slice),
+    }
+}
+
+#[test]
+fn ten_nice_values_are_a_factor_of_about_nine() {
+    assert_eq!((weight(-20), weight(0), weight(19)), (88_761, 1_024, 15));
+    for nice in -20..=9 {
+        let factor = f64::from(weight(nice)) / f64::from(weight(nice + 10));
+        assert!((8.5..10.5).contains(&factor), "{nice}: {factor}");
+    }
 }

@@ -96,6 +96,32 @@ pub fn reschedule_current_thread(schedule: Schedule) -> io::Result<()> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
+/// The length of the calling thread's turns that the kernel keeps for it; `None` where it keeps none, before Linux 6.12.
+pub fn current_slice() -> Option<Duration> {
+    let mut attributes = Schedule::Idle.attributes();
+    // SAFETY: the kernel writes at most the given size behind the pointer, which is the size of the structure; thread 0
+    // is the calling thread; there are no flags.
+    let result = unsafe {
+        libc::syscall(libc::SYS_sched_getattr, 0, &raw mut attributes, size_of::<Attributes>() as libc::c_uint, 0)
+    };
+    (result == 0 && attributes.runtime_ns > 0).then(|| Duration::from_nanos(attributes.runtime_ns))
+}
+
+/// What the kernel makes of nice -20, -19, …, 19: the weights by which it divides a CPU between time-sharing threads.
+/// Each step is a factor of about 1.25 (`sched_prio_to_weight` in `kernel/sched/core.c`).
+const WEIGHTS: [u32; 40] = [
+    88761, 71755, 56483, 46273, 36291, 29154, 23254, 18705, 14949, 11916, 9548, 7620, 6100, 4904, 3906, 3121, 2501,
+    1991, 1586, 1277, 1024, 820, 655, 526, 423, 335, 272, 215, 172, 137, 110, 87, 70, 56, 45, 36, 29, 23, 18, 15,
+];
+
+/// The weight of a nice value, from 15 at 19 over 1,024 at 0 to 88,761 at -20.
+///
+/// # Panics
+/// When `nice` is not in -20..=19.
+pub fn weight(nice: i32) -> u32 {
+    WEIGHTS[usize::try_from(nice + 20).expect("nice is at least -20")]
+}
+
 /// Has the kernel end this process when one of its real-time threads runs for longer than `longest` without sleeping:
 /// the last resort against a thread of ours that hangs its CPU.
 ///
