@@ -45,7 +45,10 @@ pub struct Row {
     /// Loops of all children together: the median of the runs.
     pub throughput_per_s: f64,
     pub throughput_ci: Option<Interval>,
-    /// The most that this work allows: min(locks / hold, min(children, CPUs) / (hold + non-hold)); `null` for no work.
+    /// The median of how long the lock was held, in runs with timestamps; their cost is taken off.
+    pub hold_seen_us: Option<f64>,
+    /// The most that this work allows: min(locks / hold, min(children, CPUs) / (hold + non-hold)), for the hold time
+    /// that was seen; `null` for no work.
     pub ideal_per_s: Option<f64>,
     pub ideal_share: Option<f64>,
     /// Waits for the lock, from runs with timestamps of their own; their cost is taken off.

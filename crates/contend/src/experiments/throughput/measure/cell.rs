@@ -1,6 +1,6 @@
 //! One cell: its locks, its runs, and the row they add up to.
 
-use super::child::{Exclusive, Guarded, Labour, Subject, WithReaders, together};
+use super::child::{Dealt, Exclusive, Guarded, Labour, Subject, WithReaders, together};
 use super::stage::{Slot, Stage};
 use super::throughput_interval;
 use crate::apparatus::Apparatus;
@@ -29,6 +29,7 @@ pub struct Cell {
     unevenness: Vec<f64>,
     totals: Totals,
     waits: Tally,
+    holds: Tally,
     longest_wait_ticks: u64,
     longest_run: u64,
     visits: u64,
@@ -62,6 +63,7 @@ impl Cell {
             unevenness: Vec::new(),
             totals: Totals::default(),
             waits: Tally::new(),
+            holds: Tally::new(),
             longest_wait_ticks: 0,
             longest_run: 0,
             visits: 0,
@@ -151,6 +153,7 @@ impl Cell {
     fn add_waits(&mut self, outcome: &Outcome) {
         for slot in outcome.slots.iter() {
             self.waits.merge(&slot.waits.tally());
+            self.holds.merge(&slot.holds.tally());
             self.longest_wait_ticks = self.longest_wait_ticks.max(slot.waits.longest());
             self.longest_run = self.longest_run.max(slot.longest_run);
         }
@@ -162,14 +165,18 @@ impl Cell {
             return None;
         }
         let throughput_per_s = median(&self.throughputs)?;
-        let ideal_per_s = ideal_per_s(&self.plan, plan.cpus);
         let spins_first = self.plan.lock.ends_with("-spin");
         let patience_us = if spins_first { plan.patience.as_nanos() as f64 / 1e3 } else { 0.0 };
         let rounds = self.totals.all_rounds.max(1) as f64;
         let reads = self.totals.reads;
         let counts = self.totals.counts;
         let of = |part: u64, whole: f64| if whole > 0.0 { part as f64 / whole } else { 0.0 };
-        let wait = |ticks: u64| (apparatus.clock().to_ns(ticks) - apparatus.quality.stamp.mean_of_1000_ns).max(0.0);
+        let beside_clock =
+            |ticks: u64| (apparatus.clock().to_ns(ticks) - apparatus.quality.stamp.mean_of_1000_ns).max(0.0);
+        let hold_seen_ns = self.holds.quantile(0.5).map(beside_clock).filter(|_| self.plan.hold_ns > 0.0);
+        // Work is a number of loads: when the CPU changes its speed, all of it does.
+        let slowness = hold_seen_ns.map_or(1.0, |seen| seen / self.plan.hold_ns);
+        let ideal_per_s = ideal_per_s(&self.plan, plan.cpus).map(|ideal| ideal / slowness);
         Some(Row {
             lock: self.plan.lock.clone(),
             children: self.plan.children,
@@ -189,12 +196,13 @@ impl Cell {
             cov: median(&self.unevenness)?,
             throughput_per_s,
             throughput_ci: throughput_interval(&self.throughputs),
+            hold_seen_us: hold_seen_ns.map(|ns| ns / 1e3),
             ideal_per_s,
             ideal_share: ideal_per_s.map(|ideal| throughput_per_s / ideal),
             waits_count: self.waits.count(),
-            wait_p50_ns: self.waits.quantile(0.5).map(wait),
-            wait_p99_ns: self.waits.quantile(0.99).map(wait),
-            wait_max_ns: (!self.waits.is_empty()).then(|| wait(self.longest_wait_ticks)),
+            wait_p50_ns: self.waits.quantile(0.5).map(beside_clock),
+            wait_p99_ns: self.waits.quantile(0.99).map(beside_clock),
+            wait_max_ns: (!self.waits.is_empty()).then(|| beside_clock(self.longest_wait_ticks)),
             longest_run: (self.longest_run > 0).then_some(self.longest_run),
             syscalls_per_op: syscalls_per_op(&self.plan.lock, counts.as_ref(), rounds),
             voluntary_switches_per_op: self.totals.voluntary_switches as f64 / rounds,
@@ -258,7 +266,7 @@ impl Builder for MakeSubject {
     type Output = Box<dyn Subject>;
 
     fn build<L: Lock>(self) -> io::Result<Self::Output> {
-        Ok(Box::new(Exclusive(settled::<L>(self.locks)?)))
+        Ok(Box::new(Dealt::new(settled::<L>(self.locks)?, Exclusive)))
     }
 }
 
@@ -266,7 +274,7 @@ impl SharedBuilder for MakeSubject {
     type Output = Box<dyn Subject>;
 
     fn build_shared<L: SharedLock>(self) -> io::Result<Self::Output> {
-        Ok(Box::new(WithReaders(settled::<L>(self.locks)?)))
+        Ok(Box::new(Dealt::new(settled::<L>(self.locks)?, WithReaders)))
     }
 }
 

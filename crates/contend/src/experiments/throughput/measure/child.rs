@@ -9,6 +9,7 @@ use crate::locks::{Lock, SharedLock};
 use instruments::clock::Clock;
 use instruments::crew::Muster;
 use instruments::grind::Work;
+use instruments::shared_memory::SharedArray;
 use std::sync::atomic::{AtomicU64, Ordering};
 use ulocks::Counts;
 
@@ -87,54 +88,88 @@ impl<L: Lock> Guarded<L> {
     }
 }
 
-/// Exclusive locks, dealt to the children in turn.
-pub struct Exclusive<A>(pub A);
-/// Locks with readers, dealt to the children in turn.
-pub struct WithReaders<A>(pub A);
+/// Which rounds a child makes: with an exclusive lock, or with one that has readers.
+pub trait Rounds<L>: Send + Sync {
+    fn round(
+        &self,
+        guarded: &Guarded<L>,
+        child: usize,
+        labour: &Labour,
+        random: &mut Random,
+        slot: &mut Slot,
+        counting: bool,
+    );
+}
 
-impl<L: Lock, A: std::ops::Deref<Target = [Guarded<L>]> + Send + Sync> Subject for Exclusive<A> {
-    fn work(&self, child: usize, labour: &Labour, stage: &Stage, slot: &mut Slot, muster: &Muster) {
-        let guarded = &self.0[child % self.0.len()];
-        run(child, labour, stage, slot, muster, |labour, random, slot, counting| {
-            write_round(guarded, child, labour, random, slot, counting);
-        });
-    }
+/// Every round is exclusive.
+pub struct Exclusive;
+/// A share of the rounds reads.
+pub struct WithReaders;
 
-    fn counts(&self) -> Option<Counts> {
-        sum(self.0.iter().map(|guarded| guarded.lock.0.counts()))
-    }
-
-    fn protected_rounds(&self) -> u64 {
-        self.0.iter().map(Guarded::protected_rounds).sum()
-    }
-
-    fn forget_rows(&self) {
-        self.0.iter().for_each(Guarded::forget_row);
+impl<L: Lock> Rounds<L> for Exclusive {
+    #[inline(always)]
+    fn round(
+        &self,
+        guarded: &Guarded<L>,
+        child: usize,
+        labour: &Labour,
+        random: &mut Random,
+        slot: &mut Slot,
+        counting: bool,
+    ) {
+        write_round(guarded, child, labour, random, slot, counting);
     }
 }
 
-impl<L: SharedLock, A: std::ops::Deref<Target = [Guarded<L>]> + Send + Sync> Subject for WithReaders<A> {
+impl<L: SharedLock> Rounds<L> for WithReaders {
+    #[inline(always)]
+    fn round(
+        &self,
+        guarded: &Guarded<L>,
+        child: usize,
+        labour: &Labour,
+        random: &mut Random,
+        slot: &mut Slot,
+        counting: bool,
+    ) {
+        if random.per_cent() < labour.share {
+            read_round(guarded, labour, random, slot, counting);
+        } else {
+            write_round(guarded, child, labour, random, slot, counting);
+        }
+    }
+}
+
+/// Locks, dealt to the children in turn.
+pub struct Dealt<L, R> {
+    locks: SharedArray<Guarded<L>>,
+    rounds: R,
+}
+
+impl<L, R> Dealt<L, R> {
+    pub fn new(locks: SharedArray<Guarded<L>>, rounds: R) -> Self {
+        Self { locks, rounds }
+    }
+}
+
+impl<L: Lock, R: Rounds<L>> Subject for Dealt<L, R> {
     fn work(&self, child: usize, labour: &Labour, stage: &Stage, slot: &mut Slot, muster: &Muster) {
-        let guarded = &self.0[child % self.0.len()];
+        let guarded = &self.locks[child % self.locks.len()];
         run(child, labour, stage, slot, muster, |labour, random, slot, counting| {
-            if random.per_cent() < labour.share {
-                read_round(guarded, labour, random, slot, counting);
-            } else {
-                write_round(guarded, child, labour, random, slot, counting);
-            }
+            self.rounds.round(guarded, child, labour, random, slot, counting);
         });
     }
 
     fn counts(&self) -> Option<Counts> {
-        sum(self.0.iter().map(|guarded| guarded.lock.0.counts()))
+        sum(self.locks.iter().map(|guarded| guarded.lock.0.counts()))
     }
 
     fn protected_rounds(&self) -> u64 {
-        self.0.iter().map(Guarded::protected_rounds).sum()
+        self.locks.iter().map(Guarded::protected_rounds).sum()
     }
 
     fn forget_rows(&self) {
-        self.0.iter().for_each(Guarded::forget_row);
+        self.locks.iter().for_each(Guarded::forget_row);
     }
 }
 
@@ -154,7 +189,7 @@ pub fn together(a: Counts, b: Counts) -> Counts {
 }
 
 /// Draws for the lengths of work; Marsaglia's xorshift64*, a nanosecond a draw, of each child its own.
-struct Random(u64);
+pub struct Random(u64);
 
 impl Random {
     fn new(seed: u64, child: usize) -> Self {
@@ -245,11 +280,13 @@ fn write_round<L: Lock>(
     let got = labour.clock.stamp();
     let run = guarded.protected.0.enter(child as u64);
     random.labour(labour.hold_loads);
+    let worked = labour.clock.stamp();
     drop(guard);
     slot.protected_rounds += 1;
     if counting {
         slot.longest_run = slot.longest_run.max(run);
         slot.waits.add(got - asked);
+        slot.holds.add(worked - got);
     }
 }
 
@@ -272,9 +309,11 @@ fn read_round<L: SharedLock>(
     let guard = guarded.lock.0.read();
     let got = labour.clock.stamp();
     random.labour(labour.hold_loads);
+    let worked = labour.clock.stamp();
     drop(guard);
     if counting {
         slot.waits.add(got - asked);
+        slot.holds.add(worked - got);
     }
 }
 

@@ -70,27 +70,29 @@ pub struct Slot {
     pub voluntary_switches: u64,
     pub involuntary_switches: u64,
     pub longest_run: u64,
-    pub waits: Waits,
+    pub waits: Durations,
+    /// How long the lock was held, in the same rounds.
+    pub holds: Durations,
 }
 
 const BUCKETS_AN_OCTAVE: u64 = 32;
 const OCTAVES: usize = 40;
 const BUCKETS: usize = BUCKETS_AN_OCTAVE as usize * OCTAVES;
 
-/// Waits in ticks, in buckets of an exact width up to 64 ticks and then 32 an octave (3 %): a histogram of fixed size that
+/// Durations in ticks, in buckets of an exact width up to 64 ticks and then 32 an octave (3 %): a histogram of fixed size that
 /// needs no heap, which a forked child could not share.
-pub struct Waits {
+pub struct Durations {
     buckets: [u32; BUCKETS],
     longest: u64,
 }
 
-impl Default for Waits {
+impl Default for Durations {
     fn default() -> Self {
         Self { buckets: [0; BUCKETS], longest: 0 }
     }
 }
 
-impl Waits {
+impl Durations {
     #[inline(always)]
     pub fn add(&mut self, ticks: u64) {
         let bucket = bucket_of(ticks).min(BUCKETS - 1);
@@ -98,7 +100,7 @@ impl Waits {
         self.longest = self.longest.max(ticks);
     }
 
-    /// The longest wait in ticks, exactly; 0 without waits.
+    /// The longest in ticks, exactly; 0 without any.
     pub fn longest(&self) -> u64 {
         self.longest
     }
@@ -163,7 +165,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_wait_is_kept_within_three_per_cent() {
+    fn a_duration_is_kept_within_three_per_cent() {
         for ticks in (0..40).map(|power| (1_u64 << power) + (1 << power) / 3) {
             let middle = middle_of(bucket_of(ticks)) as f64;
             assert!((middle - ticks as f64).abs() <= 0.017 * ticks as f64 + 0.5, "{ticks}: {middle}");
@@ -178,11 +180,11 @@ mod tests {
     }
 
     #[test]
-    fn the_longest_wait_is_exact() {
-        let mut waits = Waits::default();
-        [5, 1_000_003, 70].iter().for_each(|&ticks| waits.add(ticks));
-        assert_eq!((waits.longest(), waits.tally().count()), (1_000_003, 3));
-        waits.add(u64::MAX);
-        assert_eq!(waits.longest(), u64::MAX);
+    fn the_longest_is_exact() {
+        let mut durations = Durations::default();
+        [5, 1_000_003, 70].iter().for_each(|&ticks| durations.add(ticks));
+        assert_eq!((durations.longest(), durations.tally().count()), (1_000_003, 3));
+        durations.add(u64::MAX);
+        assert_eq!(durations.longest(), u64::MAX);
     }
 }
