@@ -94,6 +94,24 @@ fn measure(clock: Clock, recorder: &mut Recorder, scenario: &str) -> std::io::Re
             cause.cause.pid
         );
     }
+    if std::env::var_os("DEBUG_HIST").is_some() {
+        let mut h = std::collections::BTreeMap::new();
+        for g in 0..all.gaps() {
+            let u = all.unexplained(g);
+            let parts = all.of_gap(g).len();
+            if u > 0 {
+                let e = h.entry(((clock.to_ns(u)).log2() as i32, parts > 1)).or_insert((0, 0.0));
+                e.0 += 1;
+                e.1 += clock.to_ns(u) / 1e3;
+            }
+        }
+        for (k, v) in h {
+            println!("      2^{} ns mixed {}: {} {:.0} us", k.0, k.1, v.0, v.1);
+        }
+        for cause in all.causes() {
+            println!("    {:?}", cause);
+        }
+    }
     let ledger = ledger.expect("at least one slice");
     println!("    missing {:?} ns {ledger:?}", ledger.account.missing_ns());
     Ok(())

@@ -59,12 +59,17 @@ pub(super) struct Bookkeeper {
     interrupts_apart: bool,
 }
 
-/// The accounts at one moment.
+/// The thread's accounts at one moment.
 #[derive(Debug)]
-pub(super) struct Reading {
+pub(super) struct ThreadReading {
     wall_ns: u64,
     cpu_ns: Option<u64>,
     run_delay_ns: Option<u64>,
+}
+
+/// What others keep, which takes longer to read.
+#[derive(Debug)]
+pub(super) struct SystemReading {
     throttled_ns: Option<u64>,
     activity: Option<Activity>,
 }
@@ -80,43 +85,42 @@ impl Bookkeeper {
         run_delay_ns(self.thread).is_some()
     }
 
-    /// The accounts now. What is nearest to the measurement is read nearest to it: `closing` turns the order round.
-    pub fn read(&self, closing: bool) -> Reading {
-        let mut reading = Reading { wall_ns: 0, cpu_ns: None, run_delay_ns: None, throttled_ns: None, activity: None };
-        if closing {
-            self.read_thread(&mut reading);
-        }
-        reading.throttled_ns = self.group.as_ref().and_then(CpuGroup::throttled_ns);
-        reading.activity = Activity::now().ok();
-        if !closing {
-            self.read_thread(&mut reading);
-        }
-        reading
+    /// The thread's accounts now.
+    pub fn thread(&self) -> ThreadReading {
+        let run_delay_ns = run_delay_ns(self.thread);
+        let now = clock_gettime(ClockId::MonotonicRaw);
+        let wall_ns = now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64;
+        ThreadReading { wall_ns, cpu_ns: thread_cpu_ns(self.thread).ok(), run_delay_ns }
     }
 
-    /// Run delay first at the end and last at the start costs nothing: a thread that runs gathers none.
-    fn read_thread(&self, reading: &mut Reading) {
-        reading.run_delay_ns = run_delay_ns(self.thread);
-        let now = clock_gettime(ClockId::MonotonicRaw);
-        reading.wall_ns = now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64;
-        reading.cpu_ns = thread_cpu_ns(self.thread).ok();
+    /// The others' accounts now.
+    pub fn system(&self) -> SystemReading {
+        let throttled_ns = self.group.as_ref().and_then(CpuGroup::throttled_ns);
+        SystemReading { throttled_ns, activity: Activity::now().ok() }
     }
 
     /// What came to pass between two readings.
-    pub fn between(&self, first: &Reading, last: &Reading) -> Account {
+    pub fn between(
+        &self,
+        thread: (&ThreadReading, &ThreadReading),
+        system: (&SystemReading, &SystemReading),
+    ) -> Account {
+        let delta = |first: Option<u64>, last: Option<u64>| Some(last?.saturating_sub(first?));
+        let (first, last) = thread;
         let wall_ns = last.wall_ns.saturating_sub(first.wall_ns);
-        let delta = |a: Option<u64>, b: Option<u64>| Some(b?.saturating_sub(a?));
-        let share = last.activity.as_ref().zip(first.activity.as_ref());
-        let share = share.and_then(|(last, first)| last.since(first, &self.cpus));
-        let steal = share.map(|share| (share.steal_share * share.wall_s * self.cpus.len() as f64 * 1e9) as u64);
         Account {
             wall_ns,
             cpu_ns: delta(first.cpu_ns, last.cpu_ns).unwrap_or(wall_ns),
             run_delay_ns: delta(first.run_delay_ns, last.run_delay_ns),
-            throttled_ns: delta(first.throttled_ns, last.throttled_ns),
-            proc_steal_ns: steal,
+            throttled_ns: delta(system.0.throttled_ns, system.1.throttled_ns),
+            proc_steal_ns: self.steal_ns(system.0, system.1),
             interrupts_apart: self.interrupts_apart,
         }
+    }
+
+    fn steal_ns(&self, first: &SystemReading, last: &SystemReading) -> Option<u64> {
+        let share = last.activity.as_ref()?.since(first.activity.as_ref()?, &self.cpus)?;
+        Some((share.steal_share * share.wall_s * self.cpus.len() as f64 * 1e9).round() as u64)
     }
 }
 

@@ -9,6 +9,9 @@ pub struct Event {
     pub what: Happening,
 }
 
+/// The number of a task that is ending and has given up its own: whoever has the CPU.
+pub(super) const ENDING: u32 = u32::MAX;
+
 /// What can happen on a CPU. Tasks are thread ids, 0 for the idle task; handlers are numbers from
 /// [`Names::handler`](super::Names::handler).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -46,6 +46,7 @@ mod names;
 mod perf;
 pub mod preemption;
 mod recorder;
+mod shares;
 mod story;
 mod surroundings;
 mod timeline;

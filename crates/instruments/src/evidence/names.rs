@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::cause::{Cause, Kind};
+use super::event::ENDING;
 
 /// A thread as the kernel knows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,7 +60,7 @@ impl Names {
 
     /// Records that a task exists, whatever its name.
     pub(super) fn meet(&mut self, thread: u32, pid: u32) {
-        if thread == 0 {
+        if thread == 0 || thread == ENDING {
             return;
         }
         let task = self.tasks.entry(thread).or_insert(Task { pid, name: None });

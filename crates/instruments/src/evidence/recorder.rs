@@ -2,7 +2,7 @@
 
 use std::io;
 
-use super::account::{Bookkeeper, Reading};
+use super::account::{Bookkeeper, SystemReading, ThreadReading};
 use super::alignment::Alignment;
 use super::event::{Event, Happening};
 use super::ledger::Ledger;
@@ -29,7 +29,8 @@ pub struct Recorder {
 
 /// A stretch that has not ended.
 struct Begun {
-    reading: Reading,
+    system: SystemReading,
+    thread: ThreadReading,
     outer: Anchor,
     inner: Anchor,
 }
@@ -117,13 +118,14 @@ impl Recorder {
     /// # Errors
     /// The kernel does not turn its record on.
     pub fn start(&mut self) -> io::Result<()> {
-        let reading = self.bookkeeper.read(false);
+        let system = self.bookkeeper.system();
         let outer = Anchor::take(self.clock.source());
         if let Some(rings) = &mut self.rings {
             rings.enable()?;
         }
         let inner = Anchor::take(self.clock.source());
-        self.begun = Some(Begun { reading, outer, inner });
+        // The thread's account comes last here and first in `stop`: nearest to what is measured.
+        self.begun = Some(Begun { system, thread: self.bookkeeper.thread(), outer, inner });
         Ok(())
     }
 
@@ -133,13 +135,13 @@ impl Recorder {
     /// No stretch was begun, or the kernel does not turn its record off.
     pub fn stop(&mut self) -> io::Result<Timeline> {
         let begun = self.begun.take().ok_or_else(|| io::Error::other("the recorder was not started"))?;
+        let thread = self.bookkeeper.thread();
         let inner = Anchor::take(self.clock.source());
         if let Some(rings) = &mut self.rings {
             rings.disable()?;
         }
         let outer = Anchor::take(self.clock.source());
-        let reading = self.bookkeeper.read(true);
-        let account = self.bookkeeper.between(&begun.reading, &reading);
+        let account = self.bookkeeper.between((&begun.thread, &thread), (&begun.system, &self.bookkeeper.system()));
         let line = Alignment::through(self.clock, [begun.outer, begun.inner, inner, outer]);
         let drained = self.rings.as_mut().map(|rings| rings.drain(&mut self.names)).unwrap_or_default();
         self.names.ask_proc();

@@ -1,6 +1,6 @@
 //! From reports to an unbroken account of one CPU: at each moment one task, and at most one handler inside it.
 
-use super::event::{Event, Happening};
+use super::event::{ENDING, Event, Happening};
 
 /// A part of a track in which nothing changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,6 +58,7 @@ impl Who {
     fn of(task: Option<u32>) -> Self {
         match task {
             Some(0) => Self::Idle,
+            Some(ENDING) => Self::Other,
             Some(task) => Self::Task(task),
             None => Self::Other,
         }
@@ -111,7 +112,7 @@ impl Writer {
     fn take(&mut self, event: Event) {
         match event.what {
             Happening::Left { task, next, preempted } => {
-                self.correct(event.at, Who::of(Some(task)));
+                self.correct(event.at, task);
                 self.leave_handlers(event.at, 0);
                 let leaves = if preempted { Leaving::Preempted } else { Leaving::Blocked };
                 self.advance(event.at, Some(leaves));
@@ -126,13 +127,13 @@ impl Writer {
                 self.who = Who::of(Some(task));
             }
             Happening::Entered { task, handler } => {
-                self.correct(event.at, Who::of(Some(task)));
+                self.correct(event.at, task);
                 self.advance(event.at, None);
                 self.stack.push(handler);
                 self.begins = true;
             }
             Happening::Exited { task, handler } => {
-                self.correct(event.at, Who::of(Some(task)));
+                self.correct(event.at, task);
                 self.exit(event.at, handler);
             }
             Happening::Lost { reports } => self.lose(event.at, reports),
@@ -140,7 +141,11 @@ impl Writer {
     }
 
     /// A report names the task it came in: if that is not the one thought of, the change between went unreported.
-    fn correct(&mut self, at: u64, who: Who) {
+    fn correct(&mut self, at: u64, task: u32) {
+        let who = Who::of(Some(task));
+        if task == ENDING {
+            return;
+        }
         if self.who == Who::Unknown {
             // Since the reports came back.
             self.who = who;

@@ -105,3 +105,69 @@ pub(super) fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
 fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
     Some(u64::from_ne_bytes(bytes.get(at..)?.first_chunk().copied()?))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// The fields of a record behind its header.
+    fn body(words: &[u32]) -> Vec<u8> {
+        words.iter().flat_map(|word| word.to_ne_bytes()).collect()
+    }
+
+    /// pid 7, tid 8, at 2^32 + 9 ns (on a little-endian machine).
+    const TRAILING: [u32; 4] = [7, 8, 9, 1];
+
+    fn record(what: Content<'_>) -> Option<Record<'_>> {
+        Some(Record { pid: 7, tid: 8, time_ns: u64::from_ne_bytes(*body(&[9, 1]).first_chunk().unwrap()), what })
+    }
+
+    #[test]
+    fn switches_tell_both_sides_and_whether_the_task_wanted_to_go_on() {
+        let bytes = body(&[&[3, 4], &TRAILING[..]].concat());
+        let peer = Some(Peer { pid: 3, tid: 4 });
+        let out = |preempted| record(Content::Out { next: peer, preempted });
+        assert_eq!(parse(SWITCH_CPU_WIDE, SWITCH_OUT, &bytes), out(false));
+        assert_eq!(parse(SWITCH_CPU_WIDE, SWITCH_OUT | SWITCH_OUT_PREEMPT, &bytes), out(true));
+        assert_eq!(parse(SWITCH_CPU_WIDE, 0, &bytes), record(Content::In { previous: peer }));
+        assert_eq!(parse(SWITCH, 0, &body(&TRAILING)), record(Content::In { previous: None }));
+    }
+
+    #[test]
+    fn names_families_losses_and_samples() {
+        let named = [&[3, 4, u32::from_ne_bytes(*b"spin"), 0], &TRAILING[..]].concat();
+        let task = Peer { pid: 3, tid: 4 };
+        assert_eq!(parse(COMM, 0, &body(&named)), record(Content::Named { task, name: "spin" }));
+        let fork = [&[3, 5, 4, 6, 0, 0], &TRAILING[..]].concat();
+        assert_eq!(parse(FORK, 0, &body(&fork)), record(Content::Family { task, parent: 6 }));
+        let mut lost = 99_u64.to_ne_bytes().to_vec();
+        lost.extend(5_u64.to_ne_bytes());
+        lost.extend(body(&TRAILING));
+        assert_eq!(parse(LOST, 0, &lost), record(Content::Lost { records: 5 }));
+        let mut sample = body(&TRAILING);
+        sample.extend(body(&[4, 17]));
+        assert_eq!(parse(SAMPLE, 0, &sample), record(Content::Sample { raw: &17_u32.to_ne_bytes() }));
+    }
+
+    #[test]
+    fn a_name_without_an_end_is_refused() {
+        assert_eq!(parse(COMM, 0, &body(&[3, 4, u32::MAX, u32::MAX, 7, 8, 9, 1])), None);
+    }
+
+    proptest! {
+        #[test]
+        fn foreign_and_truncated_bytes_are_refused_or_understood_but_never_crash(
+            kind in 0_u32..25, misc: u16, bytes in prop::collection::vec(any::<u8>(), 0..80)
+        ) {
+            // Cut short at any place, a record that is still understood keeps within its bytes.
+            for length in 0..bytes.len() {
+                let parsed = parse(kind, misc, &bytes[..length]);
+                prop_assert!(parsed.is_none() || length >= TRAILER);
+                if let Some(Record { what: Content::Sample { raw }, .. }) = parsed {
+                    prop_assert!(raw.len() + TRAILER + 4 <= length);
+                }
+            }
+        }
+    }
+}

@@ -152,3 +152,64 @@ fn located_text(raw: &[u8], at: usize) -> Option<&str> {
     let bytes = raw.get((place & 0xffff) as usize..)?;
     std::ffi::CStr::from_bytes_until_nul(bytes).ok()?.to_str().ok().filter(|name| !name.is_empty())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::evidence::names::Handler;
+
+    const DEVICE: &str = "name: irq_handler_entry\nID: 150\nformat:\n\
+        \tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\
+        \tfield:int irq;\toffset:8;\tsize:4;\tsigned:1;\n\
+        \tfield:__data_loc char[] name;\toffset:12;\tsize:4;\tsigned:0;\n\nprint fmt: \"irq=%d\", REC->irq\n";
+
+    fn point(name: &str, id: u16, format: &str) -> Tracepoint {
+        let edge = if name.ends_with("_exit") { Edge::Exit } else { Edge::Entry };
+        Tracepoint { name: name.into(), id, edge, subject: subject(name, format).unwrap() }
+    }
+
+    fn data(id: u16, words: &[u32], text: &[u8]) -> Vec<u8> {
+        let mut bytes = id.to_ne_bytes().to_vec();
+        bytes.extend([0; 6]);
+        bytes.extend(words.iter().flat_map(|word| word.to_ne_bytes()));
+        bytes.extend(text);
+        bytes
+    }
+
+    #[test]
+    fn a_device_interrupt_has_its_name_at_its_exit_too() {
+        let mut names = Names::default();
+        let exit = "\tfield:int irq;\toffset:8;\tsize:4;\tsigned:1;\n";
+        let mut decoder =
+            Decoder::new(&[point("irq/irq_handler_entry", 150, DEVICE), point("irq/irq_handler_exit", 149, exit)]);
+        let entry = data(150, &[36, 4 << 16 | 16], b"eth\0");
+        let entered = decoder.decode(&entry, &mut names).unwrap();
+        let exited = decoder.decode(&data(149, &[36, 1], b""), &mut names).unwrap();
+        assert_eq!((entered.handler, entered.entry, entered.lone), (exited.handler, true, false));
+        assert!(!exited.entry);
+        let device = Handler { kind: HandlerKind::Interrupt, name: "eth".into() };
+        assert_eq!(names.handler_of(entered.handler), Some(&device));
+        for length in 0..entry.len() {
+            // Cut short it may lose its name, but is never taken for another.
+            let report = Decoder::new(&[]).decode(&entry[..length], &mut names);
+            assert_eq!(report, None);
+            let report = decoder.decode(&entry[..length], &mut names);
+            assert!(report.is_none() || report == Some(entered));
+        }
+    }
+
+    #[test]
+    fn a_softirq_goes_by_its_number_and_a_vector_by_its_tracepoint() {
+        let mut names = Names::default();
+        let softirq = "\tfield:unsigned int vec;\toffset:8;\tsize:4;\tsigned:0;\n";
+        let points = [point("irq/softirq_entry", 1, softirq), point("irq_vectors/irq_work_entry", 2, "")];
+        let mut decoder = Decoder::new(&points);
+        let report = decoder.decode(&data(1, &[7], b""), &mut names).unwrap();
+        assert_eq!(names.handler_of(report.handler).unwrap().name, "sched");
+        let report = decoder.decode(&data(1, &[77], b""), &mut names).unwrap();
+        assert_eq!(names.handler_of(report.handler).unwrap().name, "unknown");
+        // Nobody reports its end.
+        let report = decoder.decode(&data(2, &[], b""), &mut names).unwrap();
+        assert_eq!((names.handler_of(report.handler).unwrap().name.as_str(), report.lone), ("irq_work", true));
+    }
+}
