@@ -8,6 +8,7 @@
 //! | spend a known time doing nothing | [`grind`] |
 //! | run threads that start and end together, each on its CPU | [`crew`], [`cpus`] |
 //! | see when a thread did not run | [`gaps`] |
+//! | know from the kernel who ran instead | [`evidence`] |
 //! | share memory with forked processes | [`shared_memory`] |
 //! | count values without losing one | [`tally`] |
 //! | say how sure a figure is, and when enough was measured | [`statistics`] |
@@ -18,6 +19,7 @@ pub mod clock;
 pub mod cpus;
 pub mod crew;
 pub mod environment;
+pub mod evidence;
 pub mod gaps;
 pub mod grind;
 pub mod period;

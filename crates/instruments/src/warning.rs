@@ -17,6 +17,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::cpus::CpuSet;
 use crate::cpus::priority::Missing;
 use crate::environment::{ActivityShare, Environment};
+use crate::evidence::Source;
 
 /// Something that may have bent a figure, or that the figure cannot tell.
 ///
@@ -134,6 +135,25 @@ pub enum Warning {
         /// CPUs that they may run on.
         cpus: usize,
     },
+    /// The kernel's record of the CPUs is not to be had: a weaker source tells less of who took the CPU.
+    WeakerEvidence {
+        /// The source that is used instead.
+        source: Source,
+        /// Why not the best: the system's words.
+        reason: String,
+    },
+    /// Switches are recorded, interrupts are not, or not all.
+    NoInterruptEvidence {
+        /// The system's words.
+        reason: String,
+    },
+    /// The kernel had no room for some of its reports.
+    EvidenceLost {
+        /// How many.
+        reports: u64,
+        /// The share of the time of which nothing is known for it.
+        blind_share: f64,
+    },
 }
 
 impl Warning {
@@ -158,6 +178,9 @@ impl Warning {
             Self::BufferFull { .. } => "buffer_full",
             Self::LeftOut { .. } => "left_out",
             Self::ThreadsExceedCpus { .. } => "threads_exceed_cpus",
+            Self::WeakerEvidence { .. } => "weaker_evidence",
+            Self::NoInterruptEvidence { .. } => "no_interrupt_evidence",
+            Self::EvidenceLost { .. } => "evidence_lost",
         }
     }
 
@@ -198,6 +221,13 @@ impl Warning {
             Self::LeftOut { what, reason } => format!("{what} was not measured: {reason}"),
             Self::ThreadsExceedCpus { threads, cpus } => {
                 format!("{threads} threads take turns on {cpus} CPUs: waiting for a CPU is part of the figures")
+            }
+            Self::WeakerEvidence { source, reason } => {
+                format!("the kernel's record of the CPUs cannot be read ({reason}): {}", source.tells())
+            }
+            Self::NoInterruptEvidence { reason } => format!("interrupts are not recorded, or not all: {reason}"),
+            Self::EvidenceLost { reports, blind_share } => {
+                format!("the kernel lost {reports} reports: nothing is known of {} of the time", percent(*blind_share))
             }
         }
     }
@@ -241,6 +271,18 @@ impl Warning {
             Self::BufferFull { .. } => "measure for less time with --seconds",
             Self::LeftOut { .. } => "its figures are missing, neither good nor bad",
             Self::ThreadsExceedCpus { .. } => "use fewer --threads or --competitors, or more --cpus; or mean it",
+            Self::WeakerEvidence { .. } => {
+                "run it as root, or `sudo setcap cap_perfmon+ep $(command -v contend)`; in a container start it with \
+                 --cap-add PERFMON and a seccomp profile that allows perf_event_open"
+            }
+            Self::NoInterruptEvidence { .. } => {
+                "run it as root, or let your group read tracefs: `sudo mount -t tracefs -o gid=$(id -g),mode=750 tracefs \
+                 /sys/kernel/tracing` (with -o remount,… where it is mounted)"
+            }
+            Self::EvidenceLost { .. } => {
+                "read the explained share as a lower bound; root, or a higher kernel.perf_event_mlock_kb, allows larger \
+                 buffers"
+            }
         };
         fixed.to_owned()
     }

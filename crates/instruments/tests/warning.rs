@@ -3,6 +3,7 @@
 use instruments::cpus::CpuSet;
 use instruments::cpus::priority::Missing;
 use instruments::environment::{ActivityShare, Environment};
+use instruments::evidence::Source;
 use instruments::warning::{Warning, disturbances, realtime_throttling, standing};
 
 /// One of each kind, with what its message must say.
@@ -30,6 +31,12 @@ fn samples() -> Vec<(Warning, &'static str)> {
             "ticket was not measured: it only spins",
         ),
         (Warning::ThreadsExceedCpus { threads: 5, cpus: 2 }, "5 threads take turns on 2 CPUs"),
+        (
+            Warning::WeakerEvidence { source: Source::ThreadRecord, reason: "Permission denied".into() },
+            "(Permission denied): switches are seen, but not to whom",
+        ),
+        (Warning::NoInterruptEvidence { reason: "no tracefs".into() }, "no tracefs"),
+        (Warning::EvidenceLost { reports: 71, blind_share: 0.25 }, "lost 71 reports: nothing is known of 25.00 %"),
     ]
 }
 

@@ -1,6 +1,7 @@
 //! A warning in a record carries its code, its texts and its fields, and can be read back.
 
 use instruments::cpus::priority::Missing;
+use instruments::evidence::Source;
 use instruments::warning::Warning;
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -36,6 +37,11 @@ fn missing() -> impl Strategy<Value = Missing> {
     ]
 }
 
+fn source() -> impl Strategy<Value = Source> {
+    use Source::{Account, CpuRecord, None, PreemptionFlag, ThreadRecord};
+    prop::sample::select(vec![CpuRecord, ThreadRecord, PreemptionFlag, Account, None])
+}
+
 /// Warnings of every kind.
 fn warning() -> impl Strategy<Value = Warning> {
     let number = || 0..100_000_usize;
@@ -62,6 +68,9 @@ fn warning() -> impl Strategy<Value = Warning> {
         ".*".prop_map(|what| Warning::BufferFull { what }),
         (".*", ".*").prop_map(|(what, reason)| Warning::LeftOut { what, reason }),
         (number(), number()).prop_map(|(threads, cpus)| Warning::ThreadsExceedCpus { threads, cpus }),
+        (source(), ".*").prop_map(|(source, reason)| Warning::WeakerEvidence { source, reason }),
+        ".*".prop_map(|reason| Warning::NoInterruptEvidence { reason }),
+        (any::<u64>(), figure()).prop_map(|(reports, blind_share)| Warning::EvidenceLost { reports, blind_share }),
     ]
 }
 

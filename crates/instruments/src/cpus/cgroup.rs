@@ -68,6 +68,12 @@ impl CpuGroup {
         files::number(&self.own, "cpu.shares")
     }
 
+    /// How long our own group and those above it were stopped for using up their quotas, in ns: `cpu.stat`.
+    pub fn throttled_ns(&self) -> Option<u64> {
+        let groups = self.own.ancestors().take_while(|group| group.starts_with(&self.mount));
+        groups.filter_map(|group| parse_throttled(&files::text(group, "cpu.stat")?)).reduce(|a, b| a + b)
+    }
+
     /// Version 1's `cpu.rt_runtime_us`: how long real-time threads of the group may run in each period, in µs. 0 means
     /// that the group may have none.
     pub fn rt_runtime_us(&self) -> Option<i64> {
@@ -130,6 +136,12 @@ fn parse_cpu_max(text: &str) -> Option<f64> {
     quota_from(quota.parse().ok()?, period.parse().ok()?)
 }
 
+/// `throttled_usec 12` (version 2) or `throttled_time 12000` (version 1, in ns). Groups without a quota may have neither.
+fn parse_throttled(text: &str) -> Option<u64> {
+    let value = |key: &str| text.lines().find_map(|line| line.strip_prefix(key)?.trim().parse::<u64>().ok());
+    value("throttled_usec ").map(|us| us * 1_000).or_else(|| value("throttled_time "))
+}
+
 /// A quota below 0 is version 1's "no limit".
 fn quota_from(quota_us: i64, period_us: i64) -> Option<f64> {
     (quota_us > 0 && period_us > 0).then(|| quota_us as f64 / period_us as f64)
@@ -177,5 +189,12 @@ mod tests {
         assert_eq!(quota_from(-1, 100_000), None);
         assert_eq!(quota_from(50_000, 100_000), Some(0.5));
         assert_eq!(quota_from(50_000, 0), None);
+    }
+
+    #[test]
+    fn throttled_time_of_both_versions() {
+        assert_eq!(parse_throttled("usage_usec 7\nnr_throttled 2\nthrottled_usec 1500\n"), Some(1_500_000));
+        assert_eq!(parse_throttled("nr_periods 9\nnr_throttled 2\nthrottled_time 1500\n"), Some(1_500));
+        assert_eq!(parse_throttled("usage_usec 7\n"), None);
     }
 }

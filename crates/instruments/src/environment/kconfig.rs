@@ -38,6 +38,11 @@ impl KernelConfig {
         self.value("HZ")?.parse().ok()
     }
 
+    /// Whether interrupts are timed by the clock instead of by the tick, and charged to no thread.
+    pub fn interrupt_time(&self) -> Option<bool> {
+        self.text.is_some().then(|| self.has("IRQ_TIME_ACCOUNTING"))
+    }
+
     /// When the tick stops: `periodic` (never), `idle` (on an idle CPU), `full` (also where one thread runs alone, on the
     /// CPUs that `nohz_full=` names).
     pub fn tickless(&self) -> Option<&'static str> {
@@ -93,11 +98,13 @@ mod tests {
         assert_eq!(config.hz(), Some(1000));
         assert_eq!(config.tickless(), Some("full"));
         assert_eq!(config.preemption(), Some("rt"));
+        assert_eq!(config.interrupt_time(), Some(false));
     }
 
     #[test]
     fn no_configuration_says_nothing() {
         let config = KernelConfig::default();
         assert_eq!((config.hz(), config.tickless(), config.preemption()), (None, None, None));
+        assert_eq!(config.interrupt_time(), None);
     }
 }

@@ -71,3 +71,11 @@ impl Environment {
         }
     }
 }
+
+/// Whether the kernel times interrupts by the clock and charges them to no thread; `None` where its configuration cannot
+/// be read. Costs what reading the configuration costs, see [`Environment::probe`].
+pub(crate) fn interrupt_time() -> Option<bool> {
+    let root = Path::new("/");
+    let release = crate::cpus::files::word(root, "proc/sys/kernel/osrelease");
+    kconfig::KernelConfig::read(root, release.as_deref()).interrupt_time()
+}

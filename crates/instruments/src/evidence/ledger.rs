@@ -1,0 +1,56 @@
+//! What the evidence may lack.
+
+use serde::{Deserialize, Serialize};
+
+use super::account::Account;
+use super::timeline::Source;
+use crate::warning::Warning;
+
+/// The state of the evidence over a stretch, or over several added up. It goes with every figure made from it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Ledger {
+    /// Where it comes from.
+    pub source: Source,
+    /// Time between start and stop.
+    pub span_ns: f64,
+    /// Reports read.
+    pub events: u64,
+    /// Reports that the kernel had no room for.
+    pub lost_events: u64,
+    /// Reports that were not understood.
+    pub skipped_events: u64,
+    /// Time in which reports were lost, summed over the CPUs.
+    pub blind_ns: f64,
+    /// By how much the kernel's clock missed the line to ours inside a stretch, at most.
+    pub clock_residual_ns: f64,
+    /// What the anchors of that line leave open, at most.
+    pub clock_uncertainty_ns: f64,
+    /// The recorder's own time to start and stop, and to read the reports, outside the stretches.
+    pub recorder_ns: f64,
+    /// Room for reports on each CPU.
+    pub ring_kib: u64,
+    /// The thread's account.
+    pub account: Account,
+}
+
+impl Ledger {
+    /// Adds a further stretch of the same recorder.
+    pub fn absorb(&mut self, other: &Self) {
+        self.span_ns += other.span_ns;
+        self.events += other.events;
+        self.lost_events += other.lost_events;
+        self.skipped_events += other.skipped_events;
+        self.blind_ns += other.blind_ns;
+        self.clock_residual_ns = self.clock_residual_ns.max(other.clock_residual_ns);
+        self.clock_uncertainty_ns = self.clock_uncertainty_ns.max(other.clock_uncertainty_ns);
+        self.recorder_ns += other.recorder_ns;
+        self.account.absorb(&other.account);
+    }
+
+    /// What a reader must be told of it.
+    pub fn warnings(&self) -> Vec<Warning> {
+        let lost = self.lost_events > 0 || self.blind_ns > 0.0;
+        let share = if self.span_ns > 0.0 { self.blind_ns / self.span_ns } else { 0.0 };
+        lost.then(|| Warning::EvidenceLost { reports: self.lost_events, blind_share: share }).into_iter().collect()
+    }
+}

@@ -1,0 +1,64 @@
+//! Evidence from the kernel: who ran, and which interrupts were served, while a thread did not run.
+//!
+//! A [`Recorder`] is opened once, and started and stopped around each stretch of a measurement. What it gives is a
+//! [`Timeline`] in the ticks of the measurement's own [`Clock`](crate::clock::Clock), and a [`Ledger`] of what the
+//! evidence may lack. [`attribute`] then divides the time of each gap between its causes.
+//!
+//! It takes the best [`Source`] that this process may use and says what the better ones would need:
+//!
+//! | source | needs | tells |
+//! |---|---|---|
+//! | [`Source::CpuRecord`] | CAP_PERFMON (tracefs for interrupts) | every switch with names, every interrupt and softirq |
+//! | [`Source::ThreadRecord`] | `perf_event_paranoid` of 2 or less | when the thread was switched out, not to whom |
+//! | [`Source::PreemptionFlag`] | a C library that registers rseq | which gap was a preemption, not how much of it |
+//! | [`Source::Account`] | `/proc` | how much time went in the whole stretch |
+//!
+//! ```
+//! use std::time::Duration;
+//! use instruments::clock::Clock;
+//! use instruments::cpus::{CpuSet, current_cpu};
+//! use instruments::evidence::{Recorder, Stretch, Surroundings, attribute};
+//! use instruments::gaps;
+//!
+//! let clock = Clock::calibrate(Duration::from_millis(20)).clock;
+//! let mut recorder = Recorder::open(clock, &CpuSet::single(current_cpu()?));
+//! recorder.start()?;
+//! let watch = gaps::watch(clock, Duration::from_millis(20));
+//! let timeline = recorder.stop()?;
+//! let stretch = Stretch::of_watch(&timeline, &watch);
+//! let mut surroundings = Surroundings::default();
+//! surroundings.learn(&stretch);
+//! for cause in attribute(&stretch, &surroundings).causes() {
+//!     println!("{:?} {:?}: {} times, {} ns", cause.cause.kind, cause.cause.name, cause.count, clock.to_ns(cause.ticks));
+//! }
+//! # Ok::<(), std::io::Error>(())
+//! ```
+//!
+//! Nothing outlives the process: perf events and the mount of tracefs are file descriptors.
+
+mod account;
+mod alignment;
+mod attribution;
+mod cause;
+mod event;
+mod ledger;
+mod names;
+mod perf;
+pub mod preemption;
+mod recorder;
+mod shares;
+mod story;
+mod surroundings;
+mod timeline;
+mod track;
+
+pub use account::Account;
+pub use attribution::{Attribution, Recall, Stretch, attribute};
+pub use cause::{Cause, CauseTime, Kind};
+pub use event::{Event, Happening};
+pub use ledger::Ledger;
+pub use names::{Handler, HandlerKind, Names, Task};
+pub use recorder::Recorder;
+pub use surroundings::Surroundings;
+pub use timeline::{Source, Timeline};
+pub use track::{Leaving, Segment, Track, Who};

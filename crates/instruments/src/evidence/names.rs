@@ -1,0 +1,129 @@
+//! Who is who: tasks by thread id, handlers by number.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::cause::{Cause, Kind};
+use super::event::ENDING;
+
+/// A thread as the kernel knows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Task {
+    /// Its process.
+    pub pid: u32,
+    /// Its name, at most 15 bytes; `None` if it was gone before anyone asked.
+    pub name: Option<String>,
+}
+
+/// Something that interrupts tasks.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Handler {
+    /// What sort.
+    pub kind: HandlerKind,
+    /// As the kernel calls it: `local_timer`, `virtio1-req.0`, `net_rx`.
+    pub name: String,
+}
+
+/// The sorts of handlers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum HandlerKind {
+    /// Of an interrupt.
+    Interrupt,
+    /// Of work that interrupts left for later.
+    Softirq,
+}
+
+/// The names of all that was recorded so far.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Names {
+    tasks: BTreeMap<u32, Task>,
+    handlers: Vec<Handler>,
+    parents: BTreeMap<u32, u32>,
+    /// Threads met since their names were asked for.
+    met: BTreeSet<u32>,
+}
+
+impl Names {
+    /// The number of a handler, a new one if it was not known.
+    pub fn handler(&mut self, kind: HandlerKind, name: &str) -> u32 {
+        let known = self.handlers.iter().position(|handler| handler.kind == kind && handler.name == name);
+        let number = known.unwrap_or_else(|| {
+            self.handlers.push(Handler { kind, name: name.to_owned() });
+            self.handlers.len() - 1
+        });
+        number as u32
+    }
+
+    /// Records a task's name.
+    pub fn name_task(&mut self, thread: u32, pid: u32, name: &str) {
+        self.tasks.insert(thread, Task { pid, name: Some(name.to_owned()) });
+    }
+
+    /// Records that a task exists, whatever its name.
+    pub(super) fn meet(&mut self, thread: u32, pid: u32) {
+        if thread == 0 || thread == ENDING {
+            return;
+        }
+        let task = self.tasks.entry(thread).or_insert(Task { pid, name: None });
+        if task.pid != pid {
+            // The number was given to a new thread.
+            *task = Task { pid, name: None };
+        }
+        self.met.insert(thread);
+    }
+
+    /// A new thread has its parent's name until it gets its own.
+    pub(super) fn descend(&mut self, thread: u32, pid: u32, parent: u32) {
+        self.meet(thread, pid);
+        self.parents.insert(thread, parent);
+    }
+
+    /// Asks `/proc` for the names of those met since it was last asked: a thread may have been renamed on a CPU that is
+    /// not watched. One that is gone keeps the name it had, or its process's, or its parent's.
+    pub(super) fn ask_proc(&mut self) {
+        for thread in std::mem::take(&mut self.met) {
+            let Some(Task { pid, name }) = self.tasks.get(&thread).cloned() else { continue };
+            let parent = self.parents.get(&thread);
+            let inherited = || {
+                let known = parent.and_then(|parent| self.tasks.get(parent)?.name.clone());
+                known.or_else(|| read_name(&format!("/proc/{}/comm", parent?)))
+            };
+            let name = read_name(&format!("/proc/{pid}/task/{thread}/comm"))
+                .or(name)
+                .or_else(|| read_name(&format!("/proc/{pid}/comm")))
+                .or_else(inherited);
+            self.tasks.insert(thread, Task { pid, name });
+        }
+    }
+
+    /// What is known of a thread.
+    pub fn task(&self, thread: u32) -> Option<&Task> {
+        self.tasks.get(&thread)
+    }
+
+    /// The handler of this number.
+    pub fn handler_of(&self, number: u32) -> Option<&Handler> {
+        self.handlers.get(number as usize)
+    }
+
+    pub(super) fn task_cause(&self, thread: u32) -> Cause {
+        let task = self.tasks.get(&thread);
+        Cause { kind: Kind::Task, name: task.and_then(|task| task.name.clone()), pid: task.map(|task| task.pid) }
+    }
+
+    pub(super) fn handler_cause(&self, number: u32) -> Cause {
+        match self.handler_of(number) {
+            Some(Handler { kind: HandlerKind::Interrupt, name }) => {
+                Cause { kind: Kind::Interrupt, name: Some(name.clone()), pid: None }
+            }
+            Some(Handler { kind: HandlerKind::Softirq, name }) => {
+                Cause { kind: Kind::Softirq, name: Some(name.clone()), pid: None }
+            }
+            None => Cause::unnamed(Kind::Interrupt),
+        }
+    }
+}
+
+fn read_name(path: &str) -> Option<String> {
+    let name = std::fs::read_to_string(path).ok()?;
+    Some(name.trim_end_matches('\n').to_owned())
+}

@@ -1,0 +1,24 @@
+//! The kernel's record through perf events: one ring a CPU, or one for the thread.
+
+mod record;
+mod ring;
+mod tracefs;
+mod tracepoints;
+
+pub(super) use ring::{Drained, Rings};
+
+/// Adds the reports of interrupts and softirqs to the rings.
+///
+/// # Errors
+/// The tracepoints cannot be found, or the kernel refuses some. Those that it does not refuse are added.
+pub(super) fn follow_interrupts(rings: &mut Rings) -> std::io::Result<()> {
+    let tracepoints = tracepoints::list()?;
+    let mut refused = rings.follow(&tracepoints);
+    // The kernel allows nobody to sample the exit of `irq_work`, and it may be others' turn tomorrow: without its exit a
+    // handler is a moment, and its time is in its surroundings.
+    refused.retain(|name| name.ends_with("_entry"));
+    if refused.is_empty() {
+        return Ok(());
+    }
+    Err(std::io::Error::other(format!("the kernel refuses {}", refused.join(", "))))
+}

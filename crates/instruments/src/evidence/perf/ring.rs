@@ -1,0 +1,212 @@
+//! Opening perf events and reading their rings.
+//!
+//! For each CPU a group: a dummy event leads it, carries the ring and the switch records; the tracepoints follow it and
+//! write into the same ring. The whole group is switched on and off by one call. Nothing wakes anybody: the rings are
+//! read when the group is off.
+
+use std::io;
+use std::os::fd::AsRawFd;
+
+use perf_event::events::{Software, Tracepoint as TracepointEvent};
+use perf_event::{Builder, Clock, Counter, ReadFormat, SampleFlag, Sampler};
+
+use super::record::{Content, Record, parse};
+use super::tracepoints::{Decoder, Tracepoint};
+use crate::cpus::CpuSet;
+use crate::evidence::event::{Event, Happening};
+use crate::evidence::names::Names;
+
+/// Room for a second of a hundred thousand records.
+const LARGEST: usize = 8 << 20;
+/// Less is filled by a few competitors in a second.
+const SMALLEST: usize = 64 << 10;
+/// A ring with less room than this at the end may have refused a record that nobody reports any more.
+const FULL: usize = 512;
+
+/// All rings of a recorder.
+pub(in crate::evidence) struct Rings {
+    rings: Vec<Ring>,
+    decoder: Decoder,
+}
+
+struct Ring {
+    cpu: Option<usize>,
+    leader: Sampler,
+    /// Kept open: what they write goes to the leader's ring.
+    followers: Vec<Counter>,
+    bytes: usize,
+    /// Read so far since the ring was last empty.
+    used: usize,
+}
+
+/// The records of one ring, timed in nanoseconds of `CLOCK_MONOTONIC_RAW`.
+#[derive(Debug, Default)]
+pub(in crate::evidence) struct Drained {
+    pub cpu: Option<usize>,
+    pub events: Vec<Event>,
+    pub skipped: u64,
+    /// The ring was full at the end: from this time on nothing is known.
+    pub full_since: Option<u64>,
+}
+
+impl Rings {
+    /// A ring for each CPU with all switches on it.
+    ///
+    /// # Errors
+    /// Those of `perf_event_open(2)`: `EACCES` or `EPERM` without CAP_PERFMON.
+    pub fn of_cpus(cpus: &CpuSet) -> io::Result<Self> {
+        let rings = cpus.iter().map(|cpu| {
+            Ring::open(Some(cpu), |builder| {
+                builder.any_pid().one_cpu(cpu).include_kernel().comm(true).task(true);
+            })
+        });
+        Ok(Self { rings: rings.collect::<io::Result<_>>()?, decoder: Decoder::default() })
+    }
+
+    /// One ring with the switches of one thread of this process.
+    ///
+    /// # Errors
+    /// Those of `perf_event_open(2)`: `EACCES` or `EPERM` where `perf_event_paranoid` is above 2 or a filter forbids it.
+    pub fn of_thread(thread: u32) -> io::Result<Self> {
+        let ring = Ring::open(None, |builder| {
+            builder.observe_pid(thread as i32).any_cpu().exclude_kernel(true);
+        })?;
+        Ok(Self { rings: vec![ring], decoder: Decoder::default() })
+    }
+
+    /// Adds tracepoints to every ring. Gives the names of those that the kernel refused.
+    pub(super) fn follow(&mut self, tracepoints: &[Tracepoint]) -> Vec<String> {
+        let (mut opened, mut refused) = (Vec::new(), Vec::new());
+        for tracepoint in tracepoints {
+            match self.rings.iter_mut().try_for_each(|ring| ring.follow(tracepoint)) {
+                Ok(()) => opened.push(tracepoint.clone()),
+                Err(_) => refused.push(tracepoint.name.clone()),
+            }
+        }
+        self.decoder = Decoder::new(&opened);
+        refused
+    }
+
+    /// Room for records on each CPU.
+    pub fn kib(&self) -> u64 {
+        self.rings.iter().map(|ring| ring.bytes as u64 / 1024).min().unwrap_or(0)
+    }
+
+    pub fn enable(&mut self) -> io::Result<()> {
+        self.rings.iter_mut().try_for_each(|ring| ring.leader.enable_group())
+    }
+
+    pub fn disable(&mut self) -> io::Result<()> {
+        self.rings.iter_mut().try_for_each(|ring| ring.leader.disable_group())
+    }
+
+    /// Reads and empties all rings.
+    pub fn drain(&mut self, names: &mut Names) -> Vec<Drained> {
+        let Self { rings, decoder } = self;
+        rings.iter_mut().map(|ring| ring.drain(decoder, names)).collect()
+    }
+}
+
+/// The part that all our events have in common.
+fn builder(event: impl perf_event::events::Event) -> Builder<'static> {
+    let mut builder = Builder::new(event);
+    builder.sample(SampleFlag::TID | SampleFlag::TIME).sample_id_all(true).clockid(Clock::MONOTONIC_RAW);
+    // Wakes nobody: a wakeup would be an interrupt of our own making.
+    builder.read_format(ReadFormat::empty()).wakeup_watermark(u32::MAX as usize);
+    builder
+}
+
+impl Ring {
+    fn open(cpu: Option<usize>, target: impl Fn(&mut Builder<'static>)) -> io::Result<Self> {
+        let mut bytes = LARGEST;
+        loop {
+            let mut leader = builder(Software::DUMMY);
+            leader.context_switch(true);
+            target(&mut leader);
+            // Without the right to lock more memory a smaller ring may still be had.
+            match leader.build()?.sampled(bytes) {
+                Ok(leader) => return Ok(Self { cpu, leader, followers: Vec::new(), bytes, used: 0 }),
+                Err(error) if bytes <= SMALLEST => return Err(error),
+                Err(_) => bytes /= 2,
+            }
+        }
+    }
+
+    fn follow(&mut self, tracepoint: &Tracepoint) -> io::Result<()> {
+        let mut follower = builder(TracepointEvent::with_id(tracepoint.id.into()));
+        follower.sample(SampleFlag::TID | SampleFlag::TIME | SampleFlag::RAW).sample_period(1).enabled(true);
+        follower.any_pid().include_kernel();
+        if let Some(cpu) = self.cpu {
+            follower.one_cpu(cpu);
+        }
+        let follower = follower.build_with_group(&mut self.leader)?;
+        // SAFETY: both are open perf events, and the call takes no pointer.
+        let redirected =
+            unsafe { libc::ioctl(follower.as_raw_fd(), PERF_EVENT_IOC_SET_OUTPUT, self.leader.as_raw_fd()) };
+        if redirected != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        self.followers.push(follower);
+        Ok(())
+    }
+
+    fn drain(&mut self, decoder: &mut Decoder, names: &mut Names) -> Drained {
+        let mut drained = Drained { cpu: self.cpu, ..Drained::default() };
+        self.used = 0;
+        while let Some(bytes) = self.leader.next_record() {
+            self.used += HEADER + bytes.len();
+            let body = bytes.to_contiguous();
+            match parse(bytes.ty(), bytes.misc(), &body) {
+                Some(record) => drained.take(&record, decoder, names),
+                None => drained.skipped += 1,
+            }
+        }
+        if self.used + FULL > self.bytes {
+            drained.full_since = drained.events.last().map(|event| event.at);
+        }
+        drained
+    }
+}
+
+/// `_IO('$', 5)`, the same on all processors that number their calls in the common way.
+const PERF_EVENT_IOC_SET_OUTPUT: libc::Ioctl = 0x2405;
+
+/// Of a record.
+const HEADER: usize = 8;
+
+impl Drained {
+    fn take(&mut self, record: &Record, decoder: &mut Decoder, names: &mut Names) {
+        let task = record.tid;
+        let mut push = |what| self.events.push(Event { at: record.time_ns, what });
+        match record.what {
+            Content::Out { next, preempted } => {
+                names.meet(task, record.pid);
+                if let Some(next) = next {
+                    names.meet(next.tid, next.pid);
+                }
+                push(Happening::Left { task, next: next.map(|next| next.tid), preempted });
+            }
+            Content::In { previous } => {
+                names.meet(task, record.pid);
+                push(Happening::Took { task, previous: previous.map(|previous| previous.tid) });
+            }
+            Content::Named { task, name } => names.name_task(task.tid, task.pid, name),
+            Content::Family { task, parent } => names.descend(task.tid, task.pid, parent),
+            Content::Lost { records } => push(Happening::Lost { reports: records }),
+            Content::Sample { raw } => match decoder.decode(raw, names) {
+                Some(report) => {
+                    let handler = report.handler;
+                    push(if report.entry {
+                        Happening::Entered { task, handler }
+                    } else {
+                        Happening::Exited { task, handler }
+                    });
+                    if report.lone {
+                        push(Happening::Exited { task, handler });
+                    }
+                }
+                None => self.skipped += 1,
+            },
+        }
+    }
+}

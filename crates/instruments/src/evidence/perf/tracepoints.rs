@@ -1,0 +1,215 @@
+//! The tracepoints of interrupts and softirqs: which there are, and what their data says.
+
+use std::collections::BTreeMap;
+use std::io;
+
+use super::record::{u16_at, u32_at};
+use super::tracefs::Tracefs;
+use crate::evidence::names::{HandlerKind, Names};
+
+/// What a tracepoint's data says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Tracepoint {
+    /// As in `irq_vectors/local_timer_entry`.
+    pub name: String,
+    /// Under which number it is opened, and stands in its data.
+    pub id: u16,
+    edge: Edge,
+    subject: Subject,
+}
+
+/// Which end of a handler it reports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Edge {
+    Entry,
+    /// Of a handler whose end is not reported.
+    LoneEntry,
+    Exit,
+}
+
+/// Which handler it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Subject {
+    /// Always this one.
+    Vector(String),
+    /// The device interrupt whose number stands here; its name stands there, in the entry's data only.
+    Device { number_at: usize, name_at: Option<usize> },
+    /// The softirq whose number stands here.
+    Softirq { number_at: usize },
+}
+
+/// One end of a handler.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Report {
+    pub handler: u32,
+    pub entry: bool,
+    /// No exit will be reported.
+    pub lone: bool,
+}
+
+/// In the order of the kernel's numbers.
+const SOFTIRQS: [&str; 10] =
+    ["hi", "timer", "net_tx", "net_rx", "block", "irq_poll", "tasklet", "sched", "hrtimer", "rcu"];
+
+/// All that this kernel has.
+///
+/// # Errors
+/// If `tracefs` cannot be read.
+pub(super) fn list() -> io::Result<Vec<Tracepoint>> {
+    let tracefs = Tracefs::open()?;
+    let irq = ["irq/irq_handler_entry", "irq/irq_handler_exit", "irq/softirq_entry", "irq/softirq_exit"];
+    // Only x86 has these.
+    let vectors = tracefs.names("events/irq_vectors").unwrap_or_default();
+    let vectors = vectors.iter().filter(|name| name.ends_with("_entry") || name.ends_with("_exit"));
+    let names = irq.iter().map(|&name| name.to_owned()).chain(vectors.map(|name| format!("irq_vectors/{name}")));
+    names.map(|name| read(&tracefs, name)).collect()
+}
+
+fn read(tracefs: &Tracefs, name: String) -> io::Result<Tracepoint> {
+    let unreadable = |what: &str| io::Error::other(format!("tracefs: events/{name}/{what} is not understood"));
+    let id = tracefs.text(&format!("events/{name}/id"))?.trim().parse().map_err(|_| unreadable("id"))?;
+    let format = tracefs.text(&format!("events/{name}/format"))?;
+    let edge = if name.ends_with("_exit") { Edge::Exit } else { Edge::Entry };
+    let subject = subject(&name, &format).ok_or_else(|| unreadable("format"))?;
+    Ok(Tracepoint { id, edge, subject, name })
+}
+
+fn subject(name: &str, format: &str) -> Option<Subject> {
+    let (group, point) = name.split_once('/')?;
+    match (group, point) {
+        ("irq", "softirq_entry" | "softirq_exit") => Some(Subject::Softirq { number_at: offset_of(format, "vec")? }),
+        ("irq", _) => {
+            Some(Subject::Device { number_at: offset_of(format, "irq")?, name_at: offset_of(format, "name") })
+        }
+        _ => Some(Subject::Vector(vector(point).to_owned())),
+    }
+}
+
+fn vector(point: &str) -> &str {
+    point.trim_end_matches("_entry").trim_end_matches("_exit")
+}
+
+/// Where a field lies: `	field:int irq;	offset:8;	size:4;	signed:1;`.
+fn offset_of(format: &str, field: &str) -> Option<usize> {
+    format.lines().find_map(|line| {
+        let mut parts = line.trim().strip_prefix("field:")?.split(';').map(str::trim);
+        let name = parts.next()?.split_whitespace().last()?;
+        let offset = parts.next()?.strip_prefix("offset:")?;
+        if name == field { offset.parse().ok() } else { None }
+    })
+}
+
+/// Understands the data of the tracepoints that could be opened.
+#[derive(Debug, Default)]
+pub(super) struct Decoder {
+    points: BTreeMap<u16, Tracepoint>,
+    /// The handlers of device interrupts, by the interrupt's number: only the entry tells the name.
+    devices: BTreeMap<u32, u32>,
+}
+
+impl Decoder {
+    pub fn new(opened: &[Tracepoint]) -> Self {
+        let exits = |entry: &Tracepoint| {
+            opened.iter().any(|exit| exit.edge == Edge::Exit && stem(&exit.name) == stem(&entry.name))
+        };
+        let points = opened.iter().map(|point| {
+            let lone = point.edge == Edge::Entry && !exits(point);
+            let edge = if lone { Edge::LoneEntry } else { point.edge };
+            (point.id, Tracepoint { edge, ..point.clone() })
+        });
+        Self { points: points.collect(), devices: BTreeMap::new() }
+    }
+
+    /// What one sample says; `None` if it is not one of ours, or cut short.
+    pub fn decode(&mut self, raw: &[u8], names: &mut Names) -> Option<Report> {
+        let point = self.points.get(&u16_at(raw, 0)?)?;
+        let handler = match &point.subject {
+            Subject::Vector(name) => names.handler(HandlerKind::Interrupt, name),
+            Subject::Softirq { number_at } => {
+                let number = u32_at(raw, *number_at)? as usize;
+                names.handler(HandlerKind::Softirq, SOFTIRQS.get(number).copied().unwrap_or("unknown"))
+            }
+            Subject::Device { number_at, name_at } => {
+                let number = u32_at(raw, *number_at)?;
+                let name = name_at.and_then(|at| located_text(raw, at));
+                *self.devices.entry(number).or_insert_with(|| {
+                    let name = name.map_or_else(|| format!("irq {number}"), str::to_owned);
+                    names.handler(HandlerKind::Interrupt, &name)
+                })
+            }
+        };
+        Some(Report { handler, entry: point.edge != Edge::Exit, lone: point.edge == Edge::LoneEntry })
+    }
+}
+
+fn stem(name: &str) -> &str {
+    name.trim_end_matches("_entry").trim_end_matches("_exit")
+}
+
+/// A text elsewhere in the data: at `at` stand its offset (low half) and its length.
+fn located_text(raw: &[u8], at: usize) -> Option<&str> {
+    let place = u32_at(raw, at)?;
+    let bytes = raw.get((place & 0xffff) as usize..)?;
+    std::ffi::CStr::from_bytes_until_nul(bytes).ok()?.to_str().ok().filter(|name| !name.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::evidence::names::Handler;
+
+    const DEVICE: &str = "name: irq_handler_entry\nID: 150\nformat:\n\
+        \tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\
+        \tfield:int irq;\toffset:8;\tsize:4;\tsigned:1;\n\
+        \tfield:__data_loc char[] name;\toffset:12;\tsize:4;\tsigned:0;\n\nprint fmt: \"irq=%d\", REC->irq\n";
+
+    fn point(name: &str, id: u16, format: &str) -> Tracepoint {
+        let edge = if name.ends_with("_exit") { Edge::Exit } else { Edge::Entry };
+        Tracepoint { name: name.into(), id, edge, subject: subject(name, format).unwrap() }
+    }
+
+    fn data(id: u16, words: &[u32], text: &[u8]) -> Vec<u8> {
+        let mut bytes = id.to_ne_bytes().to_vec();
+        bytes.extend([0; 6]);
+        bytes.extend(words.iter().flat_map(|word| word.to_ne_bytes()));
+        bytes.extend(text);
+        bytes
+    }
+
+    #[test]
+    fn a_device_interrupt_has_its_name_at_its_exit_too() {
+        let mut names = Names::default();
+        let exit = "\tfield:int irq;\toffset:8;\tsize:4;\tsigned:1;\n";
+        let mut decoder =
+            Decoder::new(&[point("irq/irq_handler_entry", 150, DEVICE), point("irq/irq_handler_exit", 149, exit)]);
+        let entry = data(150, &[36, 4 << 16 | 16], b"eth\0");
+        let entered = decoder.decode(&entry, &mut names).unwrap();
+        let exited = decoder.decode(&data(149, &[36, 1], b""), &mut names).unwrap();
+        assert_eq!((entered.handler, entered.entry, entered.lone), (exited.handler, true, false));
+        assert!(!exited.entry);
+        let device = Handler { kind: HandlerKind::Interrupt, name: "eth".into() };
+        assert_eq!(names.handler_of(entered.handler), Some(&device));
+        for length in 0..entry.len() {
+            // Cut short it may lose its name, but is never taken for another.
+            let report = Decoder::new(&[]).decode(&entry[..length], &mut names);
+            assert_eq!(report, None);
+            let report = decoder.decode(&entry[..length], &mut names);
+            assert!(report.is_none() || report == Some(entered));
+        }
+    }
+
+    #[test]
+    fn a_softirq_goes_by_its_number_and_a_vector_by_its_tracepoint() {
+        let mut names = Names::default();
+        let softirq = "\tfield:unsigned int vec;\toffset:8;\tsize:4;\tsigned:0;\n";
+        let points = [point("irq/softirq_entry", 1, softirq), point("irq_vectors/irq_work_entry", 2, "")];
+        let mut decoder = Decoder::new(&points);
+        let report = decoder.decode(&data(1, &[7], b""), &mut names).unwrap();
+        assert_eq!(names.handler_of(report.handler).unwrap().name, "sched");
+        let report = decoder.decode(&data(1, &[77], b""), &mut names).unwrap();
+        assert_eq!(names.handler_of(report.handler).unwrap().name, "unknown");
+        // Nobody reports its end.
+        let report = decoder.decode(&data(2, &[], b""), &mut names).unwrap();
+        assert_eq!((names.handler_of(report.handler).unwrap().name.as_str(), report.lone), ("irq_work", true));
+    }
+}

@@ -1,0 +1,211 @@
+//! Opening the best source, and turning it on and off around stretches.
+
+use std::io;
+
+use super::account::{Bookkeeper, SystemReading, ThreadReading};
+use super::alignment::Alignment;
+use super::event::{Event, Happening};
+use super::ledger::Ledger;
+use super::names::Names;
+use super::perf::{Drained, Rings, follow_interrupts};
+use super::preemption::PreemptionFlag;
+use super::timeline::{Source, Timeline};
+use super::track::{Track, Who};
+use crate::clock::{Anchor, Clock};
+use crate::cpus::CpuSet;
+use crate::warning::Warning;
+
+/// Records what the kernel tells of some CPUs and of the thread that opened it.
+pub struct Recorder {
+    clock: Clock,
+    thread: u32,
+    source: Source,
+    warnings: Vec<Warning>,
+    rings: Option<Rings>,
+    names: Names,
+    bookkeeper: Bookkeeper,
+    begun: Option<Begun>,
+}
+
+/// A stretch that has not ended.
+struct Begun {
+    system: SystemReading,
+    thread: ThreadReading,
+    outer: Anchor,
+    inner: Anchor,
+}
+
+impl Recorder {
+    /// Opens the best source that this process may use, for these CPUs and the calling thread. It never fails: at worst
+    /// the source is [`Source::None`]. What is missing, and how to get it, is in [`Recorder::warnings`].
+    ///
+    /// Takes some milliseconds; the memory for the records is taken and locked here.
+    pub fn open(clock: Clock, cpus: &CpuSet) -> Self {
+        let best = [Source::CpuRecord, Source::ThreadRecord, Source::PreemptionFlag, Source::Account];
+        let mut refused = None;
+        for source in best {
+            match Self::open_with(clock, cpus, source) {
+                Ok(mut recorder) => {
+                    recorder.warnings.extend(refused.map(|reason| Warning::WeakerEvidence { source, reason }));
+                    return recorder;
+                }
+                // The first reason is that of the best source.
+                Err(error) => refused = refused.or(Some(error.to_string())),
+            }
+        }
+        let mut recorder = Self::without_rings(clock, cpus, Source::None);
+        recorder.warnings.extend(refused.map(|reason| Warning::WeakerEvidence { source: Source::None, reason }));
+        recorder
+    }
+
+    /// Opens this source, for these CPUs and the calling thread.
+    ///
+    /// # Errors
+    /// The system does not grant it, or does not have it.
+    pub fn open_with(clock: Clock, cpus: &CpuSet, source: Source) -> io::Result<Self> {
+        let mut recorder = Self::without_rings(clock, cpus, source);
+        match source {
+            Source::CpuRecord => {
+                let mut rings = Rings::of_cpus(cpus)?;
+                if let Err(error) = follow_interrupts(&mut rings) {
+                    recorder.warnings.push(Warning::NoInterruptEvidence { reason: error.to_string() });
+                }
+                recorder.rings = Some(rings);
+            }
+            Source::ThreadRecord => recorder.rings = Some(Rings::of_thread(recorder.thread)?),
+            Source::PreemptionFlag => {
+                PreemptionFlag::of_current_thread().ok_or_else(|| unsupported("the C library registers no rseq"))?;
+            }
+            Source::Account if !recorder.bookkeeper.knows_delay() => {
+                return Err(unsupported("the kernel keeps no schedstat"));
+            }
+            Source::Account | Source::None => {}
+        }
+        Ok(recorder)
+    }
+
+    fn without_rings(clock: Clock, cpus: &CpuSet, source: Source) -> Self {
+        let thread = rustix::thread::gettid().as_raw_nonzero().get() as u32;
+        Self {
+            clock,
+            thread,
+            source,
+            warnings: Vec::new(),
+            rings: None,
+            names: Names::default(),
+            bookkeeper: Bookkeeper::new(thread, cpus.clone()),
+            begun: None,
+        }
+    }
+
+    /// Where the evidence comes from.
+    pub fn source(&self) -> Source {
+        self.source
+    }
+
+    /// The thread that opened it.
+    pub fn thread(&self) -> u32 {
+        self.thread
+    }
+
+    /// What is missing, and how to get it.
+    pub fn warnings(&self) -> &[Warning] {
+        &self.warnings
+    }
+
+    /// Begins a stretch. One that was begun and not ended is forgotten.
+    ///
+    /// # Errors
+    /// The kernel does not turn its record on.
+    pub fn start(&mut self) -> io::Result<()> {
+        let system = self.bookkeeper.system();
+        let outer = Anchor::take(self.clock.source());
+        if let Some(rings) = &mut self.rings {
+            rings.enable()?;
+        }
+        let inner = Anchor::take(self.clock.source());
+        // The thread's account comes last here and first in `stop`: nearest to what is measured.
+        self.begun = Some(Begun { system, thread: self.bookkeeper.thread(), outer, inner });
+        Ok(())
+    }
+
+    /// Ends the stretch and gives what was recorded.
+    ///
+    /// # Errors
+    /// No stretch was begun, or the kernel does not turn its record off.
+    pub fn stop(&mut self) -> io::Result<Timeline> {
+        let begun = self.begun.take().ok_or_else(|| io::Error::other("the recorder was not started"))?;
+        let thread = self.bookkeeper.thread();
+        let inner = Anchor::take(self.clock.source());
+        if let Some(rings) = &mut self.rings {
+            rings.disable()?;
+        }
+        let outer = Anchor::take(self.clock.source());
+        let account = self.bookkeeper.between((&begun.thread, &thread), (&begun.system, &self.bookkeeper.system()));
+        let line = Alignment::through(self.clock, [begun.outer, begun.inner, inner, outer]);
+        let drained = self.rings.as_mut().map(|rings| rings.drain(&mut self.names)).unwrap_or_default();
+        self.names.ask_proc();
+        let (start, end) = (begun.inner.ticks, inner.ticks);
+        let mut timeline = Timeline {
+            clock: self.clock,
+            start,
+            end,
+            thread: self.thread,
+            realtime: is_realtime(self.thread),
+            tracks: drained.iter().map(|drained| track(drained, &line, start, end)).collect(),
+            names: self.names.clone(),
+            ledger: Ledger {
+                source: self.source,
+                span_ns: self.clock.to_ns(end - start),
+                events: drained.iter().map(|drained| drained.events.len() as u64).sum(),
+                lost_events: 0,
+                skipped_events: drained.iter().map(|drained| drained.skipped).sum(),
+                blind_ns: 0.0,
+                clock_residual_ns: line.residual_ns(),
+                clock_uncertainty_ns: line.uncertainty_ns(),
+                recorder_ns: 0.0,
+                ring_kib: self.rings.as_ref().map_or(0, Rings::kib),
+                account,
+            },
+        };
+        timeline.ledger.lost_events = timeline.tracks.iter().map(|track| track.lost).sum();
+        timeline.ledger.blind_ns = self.clock.to_ns(timeline.tracks.iter().map(|track| track.blind).sum());
+        let spent = self.clock.now().saturating_sub(end) + (begun.inner.ticks - begun.outer.ticks);
+        timeline.ledger.recorder_ns = self.clock.to_ns(spent);
+        Ok(timeline)
+    }
+}
+
+fn unsupported(reason: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::Unsupported, reason)
+}
+
+/// The records of one ring on our clock.
+fn track(drained: &Drained, line: &Alignment, start: u64, end: u64) -> Track {
+    let mut events: Vec<Event> =
+        drained.events.iter().map(|event| Event { at: line.ticks(event.at), ..*event }).collect();
+    if drained.full_since.is_some() {
+        // How many were lost the kernel says with the next record, if there ever is one.
+        events.push(Event { at: end, what: Happening::Lost { reports: 0 } });
+    }
+    let mut track = Track::of(drained.cpu, start, end, &events);
+    if !sees_all_tasks() {
+        let nobody = track.segments.iter_mut().filter(|segment| segment.who == Who::Idle);
+        nobody.for_each(|segment| segment.who = Who::Other);
+    }
+    track
+}
+
+/// Inside a process-id namespace of its own (a container) the tasks outside have the same number as the idle task.
+fn sees_all_tasks() -> bool {
+    /// The kernel's fixed number of the first namespace.
+    const FIRST: &str = "pid:[4026531836]";
+    std::fs::read_link("/proc/self/ns/pid").is_ok_and(|link| link.as_os_str() == FIRST)
+}
+
+fn is_realtime(thread: u32) -> bool {
+    // SAFETY: the call takes a thread id and no pointer. The bare system call, because musl's wrapper only says ENOSYS.
+    let policy = unsafe { libc::syscall(libc::SYS_sched_getscheduler, thread) };
+    let policy = policy as libc::c_int & !libc::SCHED_RESET_ON_FORK;
+    matches!(policy, libc::SCHED_FIFO | libc::SCHED_RR)
+}

@@ -1,0 +1,107 @@
+//! One gap's time, shared out.
+
+use super::cause::Kind;
+use super::story::{Piece, Story, What};
+use super::surroundings::{Limits, scale};
+use super::timeline::{Source, Timeline};
+use crate::gaps::Gap;
+
+/// One gap's time by what took it.
+#[derive(Debug, Default)]
+pub(super) struct Shares {
+    pub taken: Vec<(What, u64)>,
+    /// The thread's usual work.
+    pub own: u64,
+    pub unexplained: u64,
+}
+
+impl Shares {
+    pub fn of(gap: &Gap, story: &Story, limits: &Limits, usual: u64, flagged: bool) -> Self {
+        let (start, end) = (gap.start, gap.start + gap.length);
+        let pieces = story.between(start, end);
+        if flagged && !pieces.iter().any(|piece| piece.what.takes()) {
+            let own = usual.min(gap.length);
+            let taken = vec![(What::Unnamed(Kind::SwitchedOut), gap.length - own)];
+            return Self { taken, own, unexplained: 0 };
+        }
+        let mut shares = Self::default();
+        let mut bare = Vec::new();
+        let mut known = 0;
+        for (place, piece) in pieces.iter().enumerate() {
+            let ticks = piece.end.min(end).saturating_sub(piece.start.max(start));
+            known += ticks;
+            match piece.what {
+                What::Own => bare.push((place, ticks)),
+                What::Unknown => shares.unexplained += ticks,
+                taker => shares.take(taker, ticks),
+            }
+        }
+        // Outside of the timeline, if the gap reaches out of it; all of the gap, if there is none.
+        let outside = gap.length - known;
+        let total = outside + bare.iter().map(|(_, ticks)| ticks).sum::<u64>();
+        let excess = total.saturating_sub(usual);
+        shares.own = total - excess;
+        let mut left = excess;
+        for (place, ticks) in bare {
+            let ticks = scale(ticks, excess, total);
+            left -= ticks;
+            shares.share_out(pieces, place, ticks, limits);
+        }
+        shares.unexplained += left;
+        shares
+    }
+
+    fn take(&mut self, what: What, ticks: u64) {
+        match self.taken.iter_mut().find(|(taker, _)| *taker == what) {
+            Some((_, sum)) => *sum += ticks,
+            None => self.taken.push((what, ticks)),
+        }
+    }
+
+    /// Gives the thread's own time at `place` to what took the CPU before and after it, as far as that may go.
+    fn share_out(&mut self, pieces: &[Piece], place: usize, ticks: u64, limits: &Limits) {
+        let before = place.checked_sub(1).map_or(What::Unknown, |place| pieces[place].what);
+        let after = pieces.get(place + 1).map_or(What::Unknown, |piece| piece.what);
+        let (mut first, mut second) = (limits.after(before), limits.before(after));
+        if first + second > ticks {
+            first = scale(ticks, first, first + second);
+            second = ticks - first;
+        }
+        for (what, ticks) in [(before, first), (after, second)] {
+            if ticks > 0 && what.takes() {
+                self.take(what, ticks);
+            }
+        }
+        self.unexplained += ticks - first - second;
+    }
+}
+
+/// Explains by the accounts of the whole stretch what the reports left open.
+pub(super) fn match_accounts(timeline: &Timeline, story: &Story, shares: &mut [Shares]) {
+    let account = &timeline.ledger.account;
+    let ticks = |ns: u64| timeline.clock.to_ticks(ns as f64);
+    if timeline.ledger.source == Source::Account {
+        let delay = ticks(account.run_delay_ns.unwrap_or(0));
+        explain_longest(shares, What::Unnamed(Kind::SwitchedOut), delay);
+    }
+    let handled = |piece: &&Piece| matches!(piece.what, What::Handler(_));
+    let handled: u64 = story.pieces.iter().filter(handled).map(|piece| piece.end - piece.start).sum();
+    let apart = if account.interrupts_apart { handled } else { 0 };
+    let stolen = ticks(account.missing_ns().unwrap_or(0)).saturating_sub(apart);
+    explain_longest(shares, What::Unnamed(Kind::Steal), stolen);
+}
+
+/// Gives `ticks` to `what`, from the longest unexplained times down.
+fn explain_longest(shares: &mut [Shares], what: What, mut ticks: u64) {
+    let mut order: Vec<usize> = (0..shares.len()).filter(|&gap| shares[gap].unexplained > 0).collect();
+    order.sort_by_key(|&gap| std::cmp::Reverse(shares[gap].unexplained));
+    for gap in order {
+        let part = ticks.min(shares[gap].unexplained);
+        if part == 0 {
+            break;
+        }
+        shares[gap].unexplained -= part;
+        shares[gap].take(what, part);
+        ticks -= part;
+    }
+}

@@ -1,0 +1,130 @@
+//! A stretch as one thread lived it: what had the CPU that it ran on, or waited for.
+
+use super::cause::{Cause, Kind};
+use super::timeline::Timeline;
+use super::track::{Leaving, Segment, Track, Who};
+
+/// A part of a story in which nothing changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Piece {
+    pub start: u64,
+    pub end: u64,
+    pub what: What,
+}
+
+/// What had the CPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum What {
+    /// The thread itself.
+    Own,
+    /// A handler, by number.
+    Handler(u32),
+    /// Another thread.
+    Task(u32),
+    /// A cause without a name.
+    Unnamed(Kind),
+    /// Nobody knows.
+    Unknown,
+}
+
+impl What {
+    /// Whether it took the CPU from the thread.
+    pub fn takes(self) -> bool {
+        !matches!(self, Self::Own | Self::Unknown)
+    }
+
+    pub fn cause(self, timeline: &Timeline) -> Cause {
+        match self {
+            Self::Own | Self::Unknown => Cause::unnamed(Kind::Unexplained),
+            Self::Handler(handler) => timeline.names.handler_cause(handler),
+            Self::Task(task) => timeline.names.task_cause(task),
+            Self::Unnamed(kind) => Cause::unnamed(kind),
+        }
+    }
+}
+
+/// The story of one thread.
+#[derive(Debug, Default)]
+pub(super) struct Story {
+    /// In order, without holes.
+    pub pieces: Vec<Piece>,
+    /// When something took the CPU from the thread while it ran: a handler's begin, a switch.
+    pub takings: Vec<u64>,
+}
+
+impl Story {
+    pub fn of(timeline: &Timeline, task: u32) -> Self {
+        let mut story = Self::default();
+        for chapter in chapters(timeline, task) {
+            story.tell(timeline, task, &chapter);
+        }
+        story
+    }
+
+    /// The pieces that reach into `start..end`.
+    pub fn between(&self, start: u64, end: u64) -> &[Piece] {
+        let first = self.pieces.partition_point(|piece| piece.end <= start && piece.start < start);
+        let last = self.pieces.partition_point(|piece| piece.start < end);
+        &self.pieces[first..last.max(first)]
+    }
+
+    fn tell(&mut self, timeline: &Timeline, task: u32, chapter: &Chapter) {
+        let segments = &chapter.track.segments;
+        let first = segments.partition_point(|segment| segment.end <= chapter.start && segment.start < chapter.start);
+        let mut off = None;
+        for segment in segments[first..].iter().take_while(|segment| segment.start < chapter.end) {
+            let (start, end) = (segment.start.max(chapter.start), segment.end.min(chapter.end));
+            let here = segment.who == Who::Task(task);
+            if here && segment.begins {
+                self.takings.push(start);
+            }
+            if here && segment.leaves.is_some() {
+                self.takings.push(end);
+            }
+            off = if here { segment.leaves } else { off };
+            let what = what(timeline, segment, here, off);
+            if end > start || segment.begins {
+                self.pieces.push(Piece { start, end, what });
+            }
+        }
+    }
+}
+
+/// What a segment means to a thread that is `here`, or went `off` in this way.
+fn what(timeline: &Timeline, segment: &Segment, here: bool, off: Option<Leaving>) -> What {
+    match (segment.who, segment.handler) {
+        (Who::Unknown, _) => What::Unknown,
+        (_, Some(handler)) if here => What::Handler(handler),
+        _ if here => What::Own,
+        _ if off == Some(Leaving::Blocked) => What::Unnamed(Kind::Blocked),
+        (_, Some(handler)) => What::Handler(handler),
+        (Who::Task(other), None) => What::Task(other),
+        (Who::Other, None) => What::Unnamed(Kind::SwitchedOut),
+        // The thread wants to run, and the CPU has nothing to do: it is not allowed to.
+        (Who::Idle, None) if timeline.realtime => What::Unnamed(Kind::RealtimeThrottling),
+        (Who::Idle, None) if timeline.ledger.account.throttled_ns > Some(0) => What::Unnamed(Kind::CgroupThrottling),
+        (Who::Idle, None) => What::Unknown,
+    }
+}
+
+/// A time in which one track tells the story.
+struct Chapter<'a> {
+    start: u64,
+    end: u64,
+    track: &'a Track,
+}
+
+/// The thread belongs to the CPU it runs on, and while it does not run, to the one it ran on last.
+fn chapters(timeline: &Timeline, task: u32) -> Vec<Chapter<'_>> {
+    let mut seen: Vec<(u64, &Track)> = Vec::new();
+    for track in &timeline.tracks {
+        let own = track.segments.iter().filter(|segment| segment.who == Who::Task(task));
+        seen.extend(own.map(|segment| (segment.start, track)));
+    }
+    seen.sort_by_key(|&(start, _)| start);
+    seen.dedup_by(|later, earlier| std::ptr::eq(later.1, earlier.1));
+    let starts = seen.iter().enumerate().map(|(place, &(start, _))| if place == 0 { timeline.start } else { start });
+    let ends = seen.iter().skip(1).map(|&(start, _)| start).chain([timeline.end]);
+    let times = starts.zip(ends);
+    times.zip(&seen).map(|((start, end), &(_, track))| Chapter { start, end, track }).collect()
+}

@@ -1,0 +1,103 @@
+//! Who had each CPU during a stretch.
+
+use serde::{Deserialize, Serialize};
+
+use super::event::Event;
+use super::ledger::Ledger;
+use super::names::Names;
+use super::track::{Segment, Track};
+use crate::clock::Clock;
+
+/// Where evidence comes from, the best first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Source {
+    /// The kernel's record of all that happens on the CPUs: perf rings.
+    CpuRecord,
+    /// The kernel's record of the thread's own switches: a perf ring, open to everyone.
+    ThreadRecord,
+    /// The word that the kernel clears when it preempts the thread: rseq.
+    PreemptionFlag,
+    /// The thread's own account in `/proc`.
+    Account,
+    /// Nothing.
+    None,
+}
+
+impl Source {
+    /// What it tells, for a sentence.
+    pub fn tells(self) -> &'static str {
+        match self {
+            Self::CpuRecord => "every switch and every interrupt has its name",
+            Self::ThreadRecord => "switches are seen, but not to whom, and interrupts are not",
+            Self::PreemptionFlag => "it is seen which gap was a switch, but not to whom, and interrupts are not",
+            Self::Account => "it is known how much time switches took in all, but not when",
+            Self::None => "no gap has a cause",
+        }
+    }
+}
+
+/// All that is known of a stretch.
+#[derive(Clone, Debug)]
+pub struct Timeline {
+    /// Converts its ticks.
+    pub clock: Clock,
+    /// When it began, in ticks.
+    pub start: u64,
+    /// When it ended, in ticks.
+    pub end: u64,
+    /// The thread that opened the recorder.
+    pub thread: u32,
+    /// It had real-time priority at the end.
+    pub realtime: bool,
+    /// One for each CPU; one without a CPU for [`Source::ThreadRecord`]; none for the sources that see no events.
+    pub tracks: Vec<Track>,
+    /// Who is who.
+    pub names: Names,
+    /// What the evidence may lack.
+    pub ledger: Ledger,
+}
+
+impl Timeline {
+    /// A timeline from events whose times are in ticks already. They may be in any order, and on several CPUs.
+    pub fn of_events(
+        clock: Clock,
+        source: Source,
+        span: std::ops::Range<u64>,
+        thread: u32,
+        names: Names,
+        events: &[(Option<usize>, Vec<Event>)],
+    ) -> Self {
+        let tracks: Vec<Track> =
+            events.iter().map(|(cpu, events)| Track::of(*cpu, span.start, span.end, events)).collect();
+        let ledger = Ledger {
+            source,
+            span_ns: clock.to_ns(span.end.saturating_sub(span.start)),
+            events: events.iter().map(|(_, events)| events.len() as u64).sum(),
+            lost_events: tracks.iter().map(|track| track.lost).sum(),
+            skipped_events: 0,
+            blind_ns: clock.to_ns(tracks.iter().map(|track| track.blind).sum()),
+            clock_residual_ns: 0.0,
+            clock_uncertainty_ns: 0.0,
+            recorder_ns: 0.0,
+            ring_kib: 0,
+            account: super::Account::default(),
+        };
+        Self { clock, start: span.start, end: span.end, thread, realtime: false, tracks, names, ledger }
+    }
+
+    /// What happened on a CPU between two moments: its segments, the first and the last as far as they reach outside.
+    pub fn between(&self, cpu: usize, start: u64, end: u64) -> &[Segment] {
+        let track = self.tracks.iter().find(|track| track.cpu == Some(cpu) || track.cpu.is_none());
+        let segments = track.map_or(&[][..], |track| &track.segments);
+        let first =
+            segments.partition_point(|segment| segment.end < start || (segment.end == start && segment.start < start));
+        let last = segments.partition_point(|segment| segment.start < end);
+        &segments[first..last.max(first)]
+    }
+
+    /// How far a time of an event may be off, in ticks.
+    pub fn slack(&self) -> u64 {
+        self.clock.to_ticks(self.ledger.clock_residual_ns + self.ledger.clock_uncertainty_ns) + 1
+    }
+}
