@@ -33,6 +33,13 @@ pub enum Warning {
         /// What is missing.
         missing: Missing,
     },
+    /// A nice value below the present one was wanted and is not to be had.
+    NiceRefused {
+        /// The value.
+        wanted: i32,
+        /// What was granted instead.
+        granted: i32,
+    },
     /// The time was up before the interval was as narrow as wanted.
     NotConverged {
         /// The figure.
@@ -161,6 +168,7 @@ impl Warning {
     pub fn code(&self) -> &'static str {
         match self {
             Self::NoRealtimePriority { .. } => "no_realtime_priority",
+            Self::NiceRefused { .. } => "nice_refused",
             Self::NotConverged { .. } => "not_converged",
             Self::Steal { .. } => "steal",
             Self::OtherLoad { .. } => "other_load",
@@ -188,6 +196,9 @@ impl Warning {
     pub fn message(&self) -> String {
         match self {
             Self::NoRealtimePriority { missing } => format!("no real-time priority: {missing}"),
+            Self::NiceRefused { wanted, granted } => {
+                format!("a thread may not have the nice value {wanted}: it has {granted}")
+            }
             Self::NotConverged { what, relative_width, target } => {
                 let (width, target) = (percent(*relative_width), percent(*target));
                 format!("the 95 % interval of {what} is still {width} wide; wanted: {target}")
@@ -236,6 +247,10 @@ impl Warning {
     pub fn remedy(&self) -> String {
         let fixed = match self {
             Self::NoRealtimePriority { missing } => missing.remedy(),
+            Self::NiceRefused { .. } => {
+                "run `sudo setcap cap_sys_nice+ep $(command -v contend)`, or add the line `YOUR_USER - nice -20` to a file \
+                 in /etc/security/limits.d and log in again; in a container start it with --cap-add SYS_NICE"
+            }
             Self::NotConverged { .. } => "measure longer with --seconds, or on a quieter machine",
             Self::Steal { .. } => {
                 "use a virtual machine with CPUs of its own, or bare metal; or measure when its host is idle"

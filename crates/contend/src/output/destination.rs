@@ -1,5 +1,6 @@
 //! The place that `--output` names, checked before the measurement, written after it.
 
+use super::file::OutputFile;
 use super::{Show, complain, csv, print};
 use crate::cli::Outcome;
 use crate::record::Record;
@@ -8,10 +9,6 @@ use crate::terminal::Page;
 use anyhow::{Context, bail};
 use instruments::warning::Warning;
 use serde::Serialize;
-use std::fs::{File, OpenOptions};
-use std::io::Write;
-use std::path::{Path, PathBuf};
-use tempfile::NamedTempFile;
 
 /// Where a record is delivered.
 pub struct Destination {
@@ -22,16 +19,7 @@ pub struct Destination {
 
 enum Place {
     Stdout,
-    /// Written beside the file and moved over it, so that a reader never sees half a record.
-    Regular {
-        path: PathBuf,
-        draft: NamedTempFile,
-    },
-    /// A pipe or a device, which cannot be replaced.
-    Stream {
-        path: PathBuf,
-        file: File,
-    },
+    File(OutputFile),
 }
 
 impl Destination {
@@ -43,7 +31,7 @@ impl Destination {
         let place = match &flags.output {
             None => Place::Stdout,
             Some(path) if path.as_os_str() == "-" => Place::Stdout,
-            Some(path) => open(path).with_context(|| format!("--output {} cannot be written", path.display()))?,
+            Some(path) => Place::File(OutputFile::open("--output", path)?),
         };
         Ok(Self { format: flags.format, quiet: flags.quiet, place })
     }
@@ -57,14 +45,9 @@ impl Destination {
     where
         Record<P, R>: Show,
     {
-        let interrupted = record.environment.interrupted;
-        match (record.results.is_empty(), interrupted) {
-            (true, true) => {
-                complain("interrupted before anything was measured");
-                return Ok(Outcome::Interrupted);
-            }
-            (true, false) => bail!("nothing was measured; a longer --seconds may help"),
-            (false, _) => {}
+        let outcome = outcome(record)?;
+        if record.results.is_empty() {
+            return Ok(outcome);
         }
         let page = self.page();
         let content = match self.format {
@@ -78,7 +61,19 @@ impl Destination {
         if !quiet {
             record.warnings.iter().for_each(say);
         }
-        Ok(if interrupted { Outcome::Interrupted } else { Outcome::Done })
+        Ok(outcome)
+    }
+
+    /// Says the warnings of a record whose results were printed as they came.
+    ///
+    /// # Errors
+    /// A record without results.
+    pub fn conclude<P, R>(self, record: &Record<P, R>) -> anyhow::Result<Outcome> {
+        let outcome = outcome(record)?;
+        if !self.quiet && !record.results.is_empty() {
+            record.warnings.iter().for_each(say);
+        }
+        Ok(outcome)
     }
 
     fn page(&self) -> Page {
@@ -86,57 +81,29 @@ impl Destination {
     }
 
     fn write(self, content: &str) -> anyhow::Result<()> {
-        let (path, written) = match self.place {
-            Place::Stdout => return Ok(print(content)?),
-            Place::Regular { path, mut draft } => {
-                let written = draft
-                    .write_all(content.as_bytes())
-                    .and_then(|()| draft.as_file().sync_all())
-                    .and_then(|()| draft.persist(&path).map(drop).map_err(Into::into));
-                (path, written)
-            }
-            Place::Stream { path, mut file } => {
-                // A device cannot be cut short, and need not be.
-                let written = file.set_len(0).or(Ok(())).and_then(|()| file.write_all(content.as_bytes()));
-                (path, written)
-            }
-        };
-        written.or_else(|error| {
-            print(content)?;
-            Err(error)
-                .with_context(|| format!("{} could not be written; the record was printed instead", path.display()))
-        })
+        match self.place {
+            Place::Stdout => Ok(print(content)?),
+            Place::File(file) => file.write(content.as_bytes()).or_else(|error| {
+                print(content)?;
+                Err(error.context("the record was printed instead"))
+            }),
+        }
+    }
+}
+
+/// How a measurement with this record ended.
+fn outcome<P, R>(record: &Record<P, R>) -> anyhow::Result<Outcome> {
+    match (record.results.is_empty(), record.environment.interrupted) {
+        (true, false) => bail!("nothing was measured; a longer --seconds may help"),
+        (true, true) => {
+            complain("interrupted before anything was measured");
+            Ok(Outcome::Interrupted)
+        }
+        (false, true) => Ok(Outcome::Interrupted),
+        (false, false) => Ok(Outcome::Done),
     }
 }
 
 fn say(warning: &Warning) {
     complain(&format!("warning: {} [{}]\n         {}", warning.message(), warning.code(), warning.remedy()));
-}
-
-fn open(path: &Path) -> std::io::Result<Place> {
-    // A link is followed: `/dev/stdout` is one, and replacing it would take it from everybody.
-    let resolved = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    let path = resolved.as_path();
-    match path.metadata() {
-        Ok(found) if found.is_dir() => Err(std::io::Error::other("it is a folder")),
-        Ok(found) if !found.is_file() => in_place(path),
-        Ok(_) => {
-            // Its folder may allow a new file while the file itself is write-protected, or the other way round.
-            OpenOptions::new().append(true).open(path)?;
-            draft_beside(path).or_else(|_| in_place(path))
-        }
-        Err(_) => draft_beside(path),
-    }
-}
-
-fn in_place(path: &Path) -> std::io::Result<Place> {
-    Ok(Place::Stream { path: path.to_owned(), file: OpenOptions::new().write(true).open(path)? })
-}
-
-fn draft_beside(path: &Path) -> std::io::Result<Place> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    // As a shell's redirection would make it; a temporary file is private otherwise.
-    let permissions = std::os::unix::fs::PermissionsExt::from_mode(0o666);
-    let draft = tempfile::Builder::new().prefix(".contend-").permissions(permissions).tempfile_in(folder)?;
-    Ok(Place::Regular { path: path.to_owned(), draft })
 }

@@ -2,8 +2,10 @@
 
 mod csv;
 mod destination;
+mod file;
 
 pub use destination::Destination;
+pub use file::OutputFile;
 
 use crate::terminal::Page;
 use std::io::{self, Write};

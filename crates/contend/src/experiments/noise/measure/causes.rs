@@ -1,0 +1,158 @@
+//! What took a cell's gaps, from the kernel's record; and of the rest, what recurs.
+
+use crate::experiments::noise::record::CauseRow;
+use instruments::clock::Clock;
+use instruments::evidence::{Cause, Kind, Recall, Stretch, Surroundings, Timeline, attribute};
+use instruments::gaps::Watch;
+use instruments::period;
+use std::collections::BTreeMap;
+
+/// The time and the number of the gaps that each cause had a part in.
+#[derive(Clone, Debug, Default)]
+pub struct Causes {
+    sums: BTreeMap<Cause, Part>,
+    pub recall: Recall,
+    surroundings: Surroundings,
+    /// Of the present turn, the parts of gaps that nobody is known to have taken, nor when: since its start.
+    open: Vec<period::Gap>,
+    combs: Vec<Comb>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Part {
+    count: u64,
+    ticks: u64,
+}
+
+/// Gaps that recur, added up over the turns.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Comb {
+    period_ns: f64,
+    gaps: u64,
+    total_ns: f64,
+}
+
+/// Periods that differ by less, relatively, are one.
+const SAME_PERIOD: f64 = 0.005;
+/// With more open gaps than this no rhythm is looked for: it would take longer than the turn.
+const MOST_OPEN: usize = 20_000;
+
+impl Causes {
+    /// Adds a piece of a turn that began at `turn_start`.
+    pub fn add(&mut self, timeline: &Timeline, watch: &Watch, preempted: &[bool], turn_start: Option<u64>) {
+        let stretch = Stretch { preempted, ..Stretch::of_watch(timeline, watch) };
+        self.surroundings.learn(&stretch);
+        let attribution = attribute(&stretch, &self.surroundings);
+        for found in attribution.causes() {
+            let part = self.sums.entry(found.cause).or_default();
+            part.count += found.count;
+            part.ticks += found.ticks;
+        }
+        self.recall.reported += attribution.recall.reported;
+        self.recall.missed += attribution.recall.missed;
+        let start = turn_start.unwrap_or(watch.start);
+        for (number, gap) in watch.gaps.iter().enumerate() {
+            let parts = attribution.of_gap(number);
+            let open: u64 = parts.iter().filter(|(cause, _)| is_open(cause.kind)).map(|(_, ticks)| ticks).sum();
+            // A gap that is mostly something else's lies where that put it.
+            if 2 * open > gap.length {
+                let (start_ns, duration_ns) = (timeline.clock.to_ns(gap.start - start), timeline.clock.to_ns(open));
+                self.open.push(period::Gap { start_ns, duration_ns });
+            }
+        }
+    }
+
+    /// Looks for rhythms in the turn that ends now, which reached so far.
+    pub fn end_turn(&mut self, reach_ns: f64) {
+        let open = std::mem::take(&mut self.open);
+        if open.len() > MOST_OPEN {
+            return;
+        }
+        for found in period::find(&open, reach_ns) {
+            let same = |comb: &&mut Comb| (comb.period_ns / found.period_ns - 1.0).abs() < SAME_PERIOD;
+            match self.combs.iter_mut().find(same) {
+                Some(comb) => {
+                    comb.gaps += found.gaps as u64;
+                    comb.total_ns += found.total_ns;
+                }
+                None => self.combs.push(Comb {
+                    period_ns: found.period_ns,
+                    gaps: found.gaps as u64,
+                    total_ns: found.total_ns,
+                }),
+            }
+        }
+    }
+
+    /// What was added since an earlier state.
+    pub fn since(&self, earlier: &Self) -> Self {
+        let mut since = Self { surroundings: Surroundings::default(), combs: Vec::new(), ..self.clone() };
+        since.sums.retain(|cause, part| {
+            let before = earlier.sums.get(cause).copied().unwrap_or_default();
+            *part = Part { count: part.count - before.count, ticks: part.ticks - before.ticks };
+            part.count > 0
+        });
+        since
+    }
+
+    /// The share of the gaps' time that the kernel's record explains; `None` without gaps.
+    pub fn explained_share(&self) -> Option<f64> {
+        let total: u64 = self.sums.values().map(|part| part.ticks).sum();
+        let open = self.ticks_of(Kind::Unexplained);
+        (total > 0).then(|| 1.0 - open as f64 / total as f64)
+    }
+
+    /// The same, counting unexplained time that recurs.
+    pub fn explained_or_periodic_share(&self, clock: Clock) -> Option<f64> {
+        let total: u64 = self.sums.values().map(|part| part.ticks).sum();
+        let rows = self.rows(clock, total);
+        let open = rows.iter().filter(|row| row.kind == Kind::Unexplained && row.period_us.is_none());
+        (total > 0).then(|| 1.0 - open.map(|row| row.share).sum::<f64>())
+    }
+
+    fn ticks_of(&self, kind: Kind) -> u64 {
+        self.sums.iter().filter(|(cause, _)| cause.kind == kind).map(|(_, part)| part.ticks).sum()
+    }
+
+    /// A row for each cause, the greatest first; `total` is the time of all gaps, in ticks.
+    pub fn rows(&self, clock: Clock, total: u64) -> Vec<CauseRow> {
+        let total_us = clock.to_ns(total) / 1e3;
+        let row = |cause: &Cause, part: &Part| CauseRow {
+            kind: cause.kind,
+            name: cause.name.clone(),
+            pid: cause.pid,
+            period_us: None,
+            count: part.count,
+            total_us: clock.to_ns(part.ticks) / 1e3,
+            share: 0.0,
+        };
+        let mut rows: Vec<CauseRow> = self.sums.iter().map(|(cause, part)| row(cause, part)).collect();
+        self.split_off_combs(&mut rows);
+        rows.iter_mut().for_each(|row| row.share = row.total_us / total_us.max(f64::MIN_POSITIVE));
+        rows.sort_by(|a, b| b.total_us.total_cmp(&a.total_us));
+        rows
+    }
+
+    /// Parts what recurs from the rest of its kind. A comb's gaps may be stolen time and unexplained time both: they
+    /// are divided as these two are.
+    fn split_off_combs(&self, rows: &mut Vec<CauseRow>) {
+        let open_us: f64 = rows.iter().filter(|row| is_open(row.kind)).map(|row| row.total_us).sum();
+        let mut combs = Vec::new();
+        for rest in rows.iter_mut().filter(|row| is_open(row.kind)) {
+            let part = rest.total_us / open_us;
+            for comb in &self.combs {
+                let total_us = (comb.total_ns / 1e3 * part).min(rest.total_us);
+                let count = ((comb.gaps as f64 * part).round() as u64).min(rest.count);
+                rest.total_us -= total_us;
+                rest.count -= count;
+                combs.push(CauseRow { period_us: Some(comb.period_ns / 1e3), count, total_us, ..rest.clone() });
+            }
+        }
+        rows.extend(combs);
+    }
+}
+
+/// Whether nothing is known of when this kind took the time.
+fn is_open(kind: Kind) -> bool {
+    matches!(kind, Kind::Unexplained | Kind::Steal)
+}

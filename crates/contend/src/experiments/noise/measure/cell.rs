@@ -1,0 +1,286 @@
+//! A cell, and what its turns add up to.
+
+use super::causes::Causes;
+use super::turn::{self, Bench, Outcome, Piece, Used};
+use crate::experiments::noise::cells::CellPlan;
+use crate::experiments::noise::flags::Plan;
+use crate::experiments::noise::record::{Line, Row, Turn};
+use crate::experiments::noise::then;
+use instruments::clock::Clock;
+use instruments::evidence::{Ledger, Source};
+use instruments::gaps::{Cost, Watch};
+use instruments::statistics::order::{median, sample_quantile_interval};
+use instruments::statistics::summary::CONFIDENCE;
+use instruments::tally::Tally;
+use instruments::warning::Warning;
+use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
+
+/// A gap that is longer than this counts, as in 1999.
+const LONG_NS: f64 = 256_000.0;
+
+/// A gap in nanoseconds since the cell's first reading.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct KeptGap {
+    pub start_ns: f64,
+    pub duration_ns: f64,
+}
+
+/// A cell and what has been measured of it.
+pub struct Cell {
+    pub plan: CellPlan,
+    clock: Clock,
+    turns: Vec<Sum>,
+    longest_turn: Duration,
+    lengths: Tally,
+    causes: Causes,
+    ledger: Option<Ledger>,
+    source: Source,
+    costs: Vec<Cost>,
+    threshold: u64,
+    preempted: Option<u64>,
+    competitors: Used,
+    rescheduler: Used,
+    warnings: Vec<Warning>,
+    /// `None` unless gaps are kept.
+    kept: Option<Kept>,
+}
+
+/// Every gap of a cell.
+#[derive(Default)]
+pub struct Kept {
+    first_reading: Option<u64>,
+    pub gaps: Vec<KeptGap>,
+    /// From the first reading to the last.
+    pub span_ns: f64,
+}
+
+impl Cell {
+    pub fn new(plan: CellPlan, clock: Clock, keeps_gaps: bool) -> Self {
+        Self {
+            plan,
+            clock,
+            turns: Vec::new(),
+            longest_turn: Duration::ZERO,
+            lengths: Tally::new(),
+            causes: Causes::default(),
+            ledger: None,
+            source: Source::None,
+            costs: Vec::new(),
+            threshold: 0,
+            preempted: None,
+            competitors: Used::default(),
+            rescheduler: Used::default(),
+            warnings: Vec::new(),
+            kept: keeps_gaps.then(Kept::default),
+        }
+    }
+
+    /// How many turns it has had.
+    pub fn turns(&self) -> u64 {
+        self.turns.len() as u64
+    }
+
+    pub fn longest_turn(&self) -> Duration {
+        self.longest_turn
+    }
+
+    /// One turn; `on_line` gets each piece of it, its time left open, and may end it.
+    ///
+    /// # Errors
+    /// A thread that the system refuses, or a way to schedule it.
+    pub fn run(
+        &mut self,
+        bench: &Bench<'_>,
+        mut on_line: impl FnMut(Line) -> ControlFlow<()> + Send,
+    ) -> anyhow::Result<()> {
+        let began = Instant::now();
+        let plan = self.plan.clone();
+        let live = bench.plan.interval.is_some();
+        let mut turn = Sum::default();
+        let outcome = turn::run(bench, &plan, |piece| {
+            let line = self.add(&piece, &mut turn, live);
+            line.map_or(ControlFlow::Continue(()), &mut on_line)
+        })?;
+        self.causes.end_turn(self.clock.to_ns(turn.reach));
+        self.turns.push(turn);
+        self.add_outcome(outcome);
+        self.longest_turn = self.longest_turn.max(began.elapsed());
+        Ok(())
+    }
+
+    /// Adds a piece to the cell and to its turn; live, the line for it.
+    fn add(&mut self, piece: &Piece, turn: &mut Sum, live: bool) -> Option<Line> {
+        let watch = &piece.watch;
+        let mut alone = Sum::default();
+        alone.add(watch, self.clock);
+        turn.add(watch, self.clock);
+        self.lengths.merge(&watch.gaps.iter().map(|gap| gap.length).collect());
+        self.threshold = self.threshold.max(watch.threshold);
+        if watch.full {
+            self.warnings.push(Warning::BufferFull { what: format!("the gaps of `{}`", self.plan.name) });
+        }
+        if !piece.preempted.is_empty() {
+            let seen = piece.preempted.iter().filter(|&&preempted| preempted).count() as u64;
+            self.preempted = Some(self.preempted.unwrap_or(0) + seen);
+        }
+        let before = live.then(|| self.causes.clone());
+        if let Some(timeline) = &piece.timeline {
+            self.causes.add(timeline, watch, &piece.preempted, turn.start);
+            match &mut self.ledger {
+                Some(ledger) => ledger.absorb(&timeline.ledger),
+                none => *none = Some(timeline.ledger.clone()),
+            }
+        }
+        self.keep(watch);
+        let causes = before.map(|before| self.causes.since(&before).rows(self.clock, alone.lost))?;
+        let figures = alone.figures(self.clock);
+        Some(Line {
+            time_s: 0.0,
+            scenario: self.plan.name.clone(),
+            span_s: figures.span_s,
+            samples: figures.samples,
+            gaps: figures.gaps,
+            over_256us: figures.over_256us,
+            longest_us: figures.longest_us,
+            lost_share: figures.lost_share,
+            causes,
+        })
+    }
+
+    fn keep(&mut self, watch: &Watch) {
+        let Some(kept) = &mut self.kept else { return };
+        let first = *kept.first_reading.get_or_insert(watch.start);
+        let clock = self.clock;
+        kept.span_ns = clock.to_ns(watch.start + watch.span - first);
+        kept.gaps.extend(
+            watch
+                .gaps
+                .iter()
+                .map(|gap| KeptGap { start_ns: clock.to_ns(gap.start - first), duration_ns: clock.to_ns(gap.length) }),
+        );
+    }
+
+    fn add_outcome(&mut self, outcome: Outcome) {
+        self.source = outcome.reader.source;
+        self.costs.push(outcome.reader.cost);
+        self.warnings.extend(outcome.reader.warnings);
+        outcome.competitors.into_iter().for_each(|used| self.competitors.add(used));
+        outcome.rescheduler.into_iter().for_each(|used| self.rescheduler.add(used));
+    }
+
+    /// What a reader of the record must know.
+    pub fn warnings(&mut self) -> Vec<Warning> {
+        let lost = self.ledger.iter().flat_map(Ledger::warnings);
+        std::mem::take(&mut self.warnings).into_iter().chain(lost).collect()
+    }
+
+    pub fn take_kept(&mut self) -> Kept {
+        self.kept.take().unwrap_or_default()
+    }
+
+    /// The row of the cell; `None` when nothing was read.
+    pub fn row(&self, plan: &Plan) -> Option<Row> {
+        let clock = self.clock;
+        let mut all = Sum::default();
+        self.turns.iter().for_each(|turn| all.absorb(turn));
+        let figures = (all.passes > 0).then(|| all.figures(clock))?;
+        let turns: Vec<Turn> = self.turns.iter().map(|turn| turn.figures(clock)).collect();
+        let longest: Vec<f64> = turns.iter().map(|turn| turn.longest_us).collect();
+        let cost = |of: fn(&Cost) -> f64| median(&self.costs.iter().map(of).collect::<Vec<_>>()).unwrap_or(0.0);
+        let length_us = |q| self.lengths.quantile(q).map(|ticks| clock.to_ns(ticks) / 1e3);
+        let causes = self.causes.rows(clock, all.lost);
+        let share = |used: &Used| used.cpu_ns / used.wall_ns.max(1.0);
+        let competitors = if self.plan.competitor.is_some() { plan.contest.competitors } else { 0 };
+        let known = self.source != Source::None;
+        Some(Row {
+            scenario: self.plan.name.clone(),
+            cpu: self.plan.reader_cpu,
+            samples: figures.samples,
+            span_s: figures.span_s,
+            loop_ns: (figures.span_s * 1e9 - clock.to_ns(all.lost)) / (all.passes - all.gaps).max(1) as f64,
+            loop_check_ns: cost(|cost| cost.pass) * clock.ns_per_tick(),
+            bare_loop_ns: cost(|cost| cost.bare_pass) * clock.ns_per_tick(),
+            threshold_ns: clock.to_ns(self.threshold),
+            gaps: figures.gaps,
+            gaps_per_s: figures.gaps as f64 / figures.span_s,
+            over_256us: figures.over_256us,
+            longest_us: figures.longest_us,
+            longest_p50_us: median(&longest)?,
+            longest_ci_us: sample_quantile_interval(&longest, 0.5, CONFIDENCE),
+            median_gap_us: length_us(0.5),
+            p99_gap_us: length_us(0.99),
+            lost_share: figures.lost_share,
+            turns,
+            explained_share: known.then(|| self.causes.explained_share()).flatten(),
+            explained_or_periodic_share: known.then(|| self.causes.explained_or_periodic_share(clock)).flatten(),
+            causes,
+            evidence: self.source,
+            ledger: self.ledger.clone(),
+            events_in_gaps: self.causes.recall.reported - self.causes.recall.missed,
+            events_outside_gaps: self.causes.recall.missed,
+            preempted_gaps: self.preempted,
+            // Their walls overlap: each saw the whole turn.
+            competitors_cpu_share: (competitors > 0).then(|| share(&self.competitors) * competitors as f64),
+            rescheduler_cpu_share: self.plan.rescheduler.map(|_| share(&self.rescheduler)),
+            rescheduler_wakes_per_s: self
+                .plan
+                .rescheduler
+                .map(|_| self.rescheduler.rounds as f64 / self.rescheduler.wall_ns.max(1.0) * 1e9),
+            then: self.plan.scenario.and_then(then::figures),
+        })
+    }
+}
+
+/// What some pieces add up to, in ticks.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sum {
+    /// The first reading.
+    start: Option<u64>,
+    /// From the first reading to the last, pauses between pieces included.
+    reach: u64,
+    span: u64,
+    passes: u64,
+    gaps: u64,
+    over_256us: u64,
+    longest: u64,
+    lost: u64,
+}
+
+impl Sum {
+    fn add(&mut self, watch: &Watch, clock: Clock) {
+        let start = *self.start.get_or_insert(watch.start);
+        self.reach = watch.start + watch.span - start;
+        let long = clock.to_ticks(LONG_NS);
+        let lengths = watch.gaps.iter().map(|gap| gap.length);
+        self.absorb(&Self {
+            span: watch.span,
+            passes: watch.passes,
+            gaps: watch.gaps.len() as u64,
+            over_256us: lengths.clone().filter(|&length| length > long).count() as u64,
+            longest: lengths.clone().max().unwrap_or(0),
+            lost: lengths.sum(),
+            ..Self::default()
+        });
+    }
+
+    fn absorb(&mut self, other: &Self) {
+        self.span += other.span;
+        self.passes += other.passes;
+        self.gaps += other.gaps;
+        self.over_256us += other.over_256us;
+        self.longest = self.longest.max(other.longest);
+        self.lost += other.lost;
+    }
+
+    fn figures(&self, clock: Clock) -> Turn {
+        Turn {
+            span_s: clock.to_ns(self.span) / 1e9,
+            samples: self.passes,
+            gaps: self.gaps,
+            over_256us: self.over_256us,
+            longest_us: clock.to_ns(self.longest) / 1e3,
+            lost_share: self.lost as f64 / self.span.max(1) as f64,
+        }
+    }
+}

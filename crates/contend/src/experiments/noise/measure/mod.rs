@@ -1,0 +1,92 @@
+//! The measurement: turns of all cells, in random order, until the time is spent or each has had its turns.
+
+mod causes;
+mod cell;
+mod turn;
+
+use super::flags::Plan;
+use super::record::{Line, Row};
+use crate::session::Session;
+use cell::Cell;
+use instruments::clock::Clock;
+use instruments::cpus::schedule::bound_realtime;
+use instruments::statistics::Interleaving;
+use instruments::warning::Warning;
+use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
+use turn::Bench;
+
+pub use cell::Kept;
+#[cfg(test)]
+pub use cell::KeptGap;
+
+/// What the experiment brought.
+pub struct Measured {
+    pub rows: Vec<Row>,
+    /// The order in which the cells, by number, had their turns.
+    pub order: Vec<Vec<usize>>,
+    /// Every gap of the first cell, if the plan keeps them.
+    pub kept: Kept,
+    pub warnings: Vec<Warning>,
+}
+
+/// A real-time thread of ours that runs for so long without sleeping is ended by the kernel, with the process.
+const LONGEST_REALTIME: Duration = Duration::from_millis(500);
+
+/// Measures every cell of the plan; tells `note` what it is at, and `on_line`, which may end it all, each
+/// piece that has been read.
+///
+/// # Errors
+/// A thread that the system refuses, or a way to schedule it.
+pub fn run_plan(
+    plan: &Plan,
+    session: &Session,
+    clock: Clock,
+    note: impl Fn(&str),
+    mut on_line: impl FnMut(&Line) -> ControlFlow<()> + Send,
+) -> anyhow::Result<Measured> {
+    bound_realtime(LONGEST_REALTIME)?;
+    let bench = Bench { clock, plan, interruption: &session.interruption };
+    let mut cells: Vec<Cell> = plan.cells.iter().map(|cell| Cell::new(cell.clone(), clock, plan.keeps_gaps)).collect();
+    let began = Instant::now();
+    let mut over = false;
+    let mut turns = Interleaving::new(cells.len(), session.seed);
+    while let Some(turn) = turns.next() {
+        for place in turn {
+            let cell = &mut cells[place];
+            let is_first = cell.turns() == 0;
+            if over || session.interruption.asked() || (!is_first && spent(plan, began, cell)) {
+                turns.close(place);
+                continue;
+            }
+            note(&cell.plan.name);
+            cell.run(&bench, |line| {
+                let ends = on_line(&Line { time_s: began.elapsed().as_secs_f64(), ..line });
+                over = ends.is_break();
+                ends
+            })?;
+            if cell.turns() >= plan.turns {
+                turns.close(place);
+            }
+        }
+    }
+    let warnings = cells.iter_mut().flat_map(Cell::warnings).collect();
+    let kept = cells.first_mut().map(Cell::take_kept).unwrap_or_default();
+    let rows = cells.iter().filter_map(|cell| cell.row(plan)).collect();
+    Ok(Measured { rows, order: turns.order().to_vec(), kept, warnings: without_repeats(warnings) })
+}
+
+/// Whether another turn of the cell, as long as its longest, would not end in time.
+fn spent(plan: &Plan, began: Instant, cell: &Cell) -> bool {
+    plan.budget.is_some_and(|budget| began.elapsed() + cell.longest_turn() > budget)
+}
+
+/// Several cells say the same of the machine.
+fn without_repeats(warnings: Vec<Warning>) -> Vec<Warning> {
+    warnings.into_iter().fold(Vec::new(), |mut kept, warning| {
+        if !kept.contains(&warning) {
+            kept.push(warning);
+        }
+        kept
+    })
+}

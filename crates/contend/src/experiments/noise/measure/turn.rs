@@ -1,0 +1,265 @@
+//! One turn of a cell: a reader, the competitors and the rescheduler, from a common start to a common end.
+
+use crate::experiments::noise::cells::CellPlan;
+use crate::experiments::noise::flags::{EvidenceChoice, Plan};
+use crate::interruption::Interruption;
+use anyhow::Context;
+use instruments::clock::Clock;
+use instruments::cpus::CpuSet;
+use instruments::cpus::schedule::{Schedule, reschedule_current_thread};
+use instruments::crew::{Member, Muster, work_together};
+use instruments::evidence::preemption::PreemptionFlag;
+use instruments::evidence::{Recorder, Source, Timeline};
+use instruments::gaps::{Cost, Limit, Reader, Watch};
+use instruments::grind::Work;
+use instruments::warning::Warning;
+use rustix::thread::{Timespec, nanosleep, set_name};
+use rustix::time::{ClockId, clock_gettime};
+use std::ffi::CStr;
+use std::io;
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// What every turn needs.
+pub struct Bench<'a> {
+    pub clock: Clock,
+    pub plan: &'a Plan,
+    pub interruption: &'a Interruption,
+}
+
+/// What the reader saw in one piece of a turn, and the kernel's record of it.
+pub struct Piece {
+    pub watch: Watch,
+    /// For each gap whether the kernel says that it preempted the reader; empty where it does not say.
+    pub preempted: Vec<bool>,
+    pub timeline: Option<Timeline>,
+}
+
+/// What the reader found out about itself.
+pub struct ReaderNotes {
+    pub cost: Cost,
+    pub source: Source,
+    pub warnings: Vec<Warning>,
+}
+
+/// What a competitor or the rescheduler used of the CPU between start and end.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Used {
+    pub cpu_ns: f64,
+    pub wall_ns: f64,
+    /// Rounds of work, or wake-ups.
+    pub rounds: u64,
+}
+
+impl Used {
+    pub fn add(&mut self, other: Self) {
+        self.cpu_ns += other.cpu_ns;
+        self.wall_ns += other.wall_ns;
+        self.rounds += other.rounds;
+    }
+}
+
+/// What a turn leaves beside its pieces.
+pub struct Outcome {
+    pub reader: ReaderNotes,
+    pub competitors: Vec<Used>,
+    pub rescheduler: Option<Used>,
+}
+
+/// Gaps that a piece has room for.
+const CAPACITY: usize = 1 << 20;
+/// A real-time reader reads for so long, …
+const BURST: Duration = Duration::from_millis(90);
+/// … and then sleeps, so that it can hang nobody.
+const REST: Duration = Duration::from_millis(10);
+/// The recorder has room for so much, even with a rescheduler.
+const PIECE: Duration = Duration::from_secs(4);
+
+/// Runs one turn; `on_piece` gets each piece on the reader's thread as soon as it ends, and may end the turn.
+///
+/// # Errors
+/// A thread that the system refuses, or a way to schedule one; a record of the kernel's that cannot be read.
+pub fn run(
+    bench: &Bench<'_>,
+    cell: &CellPlan,
+    mut on_piece: impl FnMut(Piece) -> ControlFlow<()> + Send,
+) -> anyhow::Result<Outcome> {
+    let contended = bench.plan.contest.cpu;
+    let nobody = || Ok(Used::default());
+    let mut reader = Err(io::Error::other("the reader did not begin"));
+    let mut competitors: Vec<io::Result<Used>> =
+        cell.competitor.map_or_else(Vec::new, |_| (0..bench.plan.contest.competitors).map(|_| nobody()).collect());
+    let mut rescheduler = cell.rescheduler.map(|_| nobody());
+
+    let over = &AtomicBool::new(false);
+    // Outside of the job, which is dropped unrun where the reader cannot begin.
+    let (ends, seat, on_piece) = (SetOnDrop(over), &mut reader, &mut on_piece);
+    let mut members = vec![Member {
+        cpu: Some(cell.reader_cpu),
+        job: Box::new(move |muster: &Muster| {
+            let _ends = ends;
+            *seat = read(bench, cell, muster, on_piece);
+        }),
+    }];
+    members.extend(competitors.iter_mut().zip(cell.competitor.into_iter().cycle()).map(|(used, schedule)| Member {
+        cpu: Some(contended),
+        job: Box::new(move |muster: &Muster| {
+            let _stays = StayUntil(over);
+            *used = intrude(bench.clock, muster, c"competitor", schedule, || Work::of_loads(64).run());
+        }),
+    }));
+    members.extend(rescheduler.iter_mut().zip(cell.rescheduler).map(|(used, period)| Member {
+        cpu: Some(contended),
+        job: Box::new(move |muster: &Muster| {
+            let _stays = StayUntil(over);
+            *used = intrude(bench.clock, muster, c"rescheduler", RESCHEDULER, || sleep(period));
+        }),
+    }));
+    work_together(bench.clock, bench.plan.turn, members)?;
+    Ok(Outcome {
+        reader: reader.context("the reader")?,
+        competitors: competitors.into_iter().collect::<io::Result<_>>().context("a competitor")?,
+        rescheduler: rescheduler.transpose().context("the rescheduler")?,
+    })
+}
+
+/// Says that the reader has read the kernel's record, however its turn ended.
+struct SetOnDrop<'a>(&'a AtomicBool);
+
+impl Drop for SetOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Release);
+    }
+}
+
+/// Keeps an intruder asleep but alive until then: whoever is gone cannot be asked for its name.
+struct StayUntil<'a>(&'a AtomicBool);
+
+impl Drop for StayUntil<'_> {
+    fn drop(&mut self) {
+        while !self.0.load(Ordering::Acquire) {
+            sleep(Duration::from_millis(1));
+        }
+    }
+}
+
+const RESCHEDULER: Schedule = Schedule::Fifo { priority: 1 };
+
+/// Names the calling thread, for the kernel's record, and schedules it as planned.
+fn take_rank(name: &CStr, schedule: Schedule) -> io::Result<()> {
+    set_name(name)?;
+    reschedule_current_thread(schedule)
+}
+
+/// The reader's turn.
+fn read(
+    bench: &Bench<'_>,
+    cell: &CellPlan,
+    muster: &Muster,
+    on_piece: &mut impl FnMut(Piece) -> ControlFlow<()>,
+) -> io::Result<ReaderNotes> {
+    let clock = bench.clock;
+    // Calibrated before the others begin, and before the thread becomes a real-time one.
+    let mut eye = Eye::open(bench, cell);
+    let notes = eye.notes();
+    let ranked = take_rank(c"reader", cell.reader);
+    let begins = muster.ready().is_some();
+    ranked.inspect_err(|_| muster.stop_at(clock.now()))?;
+    let mut left = bench.plan.samples;
+    let length = if cell.reader_rests() { BURST } else { bench.plan.interval.unwrap_or(PIECE) };
+    while begins {
+        let until_stop = Duration::from_nanos(clock.to_ns(muster.stop().saturating_sub(clock.now())) as u64);
+        if until_stop.is_zero() || left == 0 || bench.interruption.asked() {
+            break;
+        }
+        let piece = eye.read(Limit { length: length.min(until_stop), passes: left }, bench.interruption);
+        let piece = piece.inspect_err(|_| muster.stop_at(clock.now()))?;
+        left -= piece.watch.passes.min(left);
+        if on_piece(piece).is_break() {
+            break;
+        }
+        if cell.reader_rests() {
+            sleep(REST);
+        }
+    }
+    muster.stop_at(clock.now());
+    Ok(notes)
+}
+
+/// The reader with the evidence beside it.
+struct Eye {
+    reader: Reader,
+    recorder: Option<Recorder>,
+    flag: Option<PreemptionFlag>,
+    preempted: Vec<bool>,
+}
+
+impl Eye {
+    fn open(bench: &Bench<'_>, cell: &CellPlan) -> Self {
+        let wanted = bench.plan.evidence == EvidenceChoice::Best;
+        let cpus = CpuSet::single(cell.reader_cpu);
+        Self {
+            reader: Reader::new(bench.clock, CAPACITY),
+            recorder: wanted.then(|| Recorder::open(bench.clock, &cpus)),
+            flag: wanted.then(PreemptionFlag::of_current_thread).flatten(),
+            // Not false, which would be memory that nobody has touched.
+            preempted: vec![true; CAPACITY],
+        }
+    }
+
+    fn notes(&mut self) -> ReaderNotes {
+        ReaderNotes {
+            cost: self.reader.cost(),
+            source: self.recorder.as_ref().map_or(Source::None, Recorder::source),
+            warnings: self.recorder.as_ref().map_or_else(Vec::new, |recorder| recorder.warnings().to_vec()),
+        }
+    }
+
+    fn read(&mut self, limit: Limit, interruption: &Interruption) -> io::Result<Piece> {
+        let Self { reader, recorder, flag, preempted } = self;
+        if let Some(recorder) = recorder {
+            recorder.start()?;
+        }
+        if let Some(flag) = flag {
+            flag.set();
+        }
+        let watch = reader.read(limit, |number| {
+            if let Some(flag) = flag {
+                preempted[number] = flag.was_cleared();
+                flag.set();
+            }
+            if interruption.asked() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
+        let timeline = recorder.as_mut().map(Recorder::stop).transpose()?;
+        let seen = if flag.is_some() { watch.gaps.len() } else { 0 };
+        Ok(Piece { watch, preempted: preempted[..seen].to_vec(), timeline })
+    }
+}
+
+/// Repeats `round` from the start to the end at the given rank.
+fn intrude(clock: Clock, muster: &Muster, name: &CStr, schedule: Schedule, round: impl Fn()) -> io::Result<Used> {
+    let ranked = take_rank(name, schedule);
+    let start = muster.ready();
+    ranked.inspect_err(|_| muster.stop_at(clock.now()))?;
+    let Some(start) = start else { return Ok(Used::default()) };
+    let before = cpu_ns();
+    let mut rounds = 0;
+    while clock.now() < muster.stop() {
+        round();
+        rounds += 1;
+    }
+    Ok(Used { cpu_ns: cpu_ns() - before, wall_ns: clock.to_ns(clock.now() - start), rounds })
+}
+
+/// CPU time of the calling thread.
+fn cpu_ns() -> f64 {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    time.tv_sec as f64 * 1e9 + time.tv_nsec as f64
+}
+
+/// One system call, and no more of it when a signal cuts it short.
+fn sleep(length: Duration) {
+    let wanted = Timespec { tv_sec: length.as_secs() as i64, tv_nsec: i64::from(length.subsec_nanos()) };
+    let _ = nanosleep(&wanted);
+}

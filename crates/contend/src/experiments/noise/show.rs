@@ -1,0 +1,231 @@
+//! The record on a terminal: the scenarios beside 1999's, the causes, the remedies, and lines while it measures.
+
+use super::cells::{ALONE, EQUAL};
+use super::flags::{Parameters, SAMPLES_1999};
+use super::record::{CauseRow, Line, NoiseRecord, Row};
+use crate::output::Show;
+use crate::terminal::{self, Page, nanoseconds, percent};
+use instruments::evidence::Source;
+
+impl Show for NoiseRecord {
+    fn show(&self, _: &Page) -> String {
+        let rows = &self.results;
+        let parts = match self.parameters.remedies {
+            true => vec![setting(&self.parameters, rows), remedies(rows), rules_of_1999(rows)],
+            false => vec![setting(&self.parameters, rows), scenarios(rows), beside_1999(rows), causes(rows)],
+        };
+        parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n")
+    }
+}
+
+fn microseconds(us: f64) -> String {
+    nanoseconds(us * 1e3)
+}
+
+fn setting(parameters: &Parameters, rows: &[Row]) -> String {
+    let Some(first) = rows.first() else { return String::new() };
+    let plural = if parameters.competitors == 1 { "" } else { "s" };
+    format!(
+        "The reader on CPU {} at nice {}, {} competitor{plural} at nice {}: weights {:.4}:1\n\
+         a pass costs {}, a bare reading {} ({:.2}×); a gap is a pass of over {}\n",
+        parameters.cpu,
+        parameters.reader_nice,
+        parameters.competitors,
+        parameters.competitor_nice,
+        parameters.weight_ratio,
+        nanoseconds(first.loop_check_ns),
+        nanoseconds(first.bare_loop_ns),
+        first.loop_check_ns / first.bare_loop_ns,
+        nanoseconds(first.threshold_ns),
+    )
+}
+
+fn scenarios(rows: &[Row]) -> String {
+    let header = ["", "CPU lost", "gaps/s", "median gap", "p99", "over 256 µs", "longest"];
+    let lines = rows.iter().map(|row| {
+        vec![
+            row.scenario.clone(),
+            percent(row.lost_share),
+            format!("{:.0}", row.gaps_per_s),
+            row.median_gap_us.map_or_else(String::new, microseconds),
+            row.p99_gap_us.map_or_else(String::new, microseconds),
+            terminal::count(row.over_256us),
+            microseconds(row.longest_us),
+        ]
+    });
+    let costs: String = rows.iter().filter_map(rescheduler_cost).collect();
+    terminal::table(&header, lines) + &costs
+}
+
+fn rescheduler_cost(row: &Row) -> Option<String> {
+    let (share, wakes) = (row.rescheduler_cpu_share?, row.rescheduler_wakes_per_s?);
+    let name = &row.scenario;
+    Some(format!("  {name}: {wakes:.0} wake-ups/s, which ran for {} of the time\n", percent(share)))
+}
+
+/// Counts as for 1999's number of readings, the longest as the median of the turns, each of which is such a run.
+fn beside_1999(rows: &[Row]) -> String {
+    let header = ["", "today", "longest", "1999, bare", "longest", "normal", "longest"];
+    let lines: Vec<_> = rows
+        .iter()
+        .filter_map(|row| {
+            let then = row.then?;
+            let over = row.over_256us as f64 * SAMPLES_1999 as f64 / row.samples as f64;
+            Some(vec![
+                row.scenario.clone(),
+                if over < 10.0 { format!("{over:.1}") } else { terminal::count(over.round() as u64) },
+                microseconds(row.longest_p50_us),
+                terminal::count(then.bare_over_256us),
+                microseconds(then.bare_longest_us),
+                terminal::count(then.normal_over_256us),
+                microseconds(then.normal_longest_us),
+            ])
+        })
+        .collect();
+    if lines.is_empty() {
+        return String::new();
+    }
+    let turns = rows.iter().map(|row| row.turns.len()).max().unwrap_or(0);
+    let title = format!(
+        "Interrupted for over 256 µs in 256 million readings, and the longest (the median\nof {turns} turns), beside 1999\n"
+    );
+    title + &terminal::table(&header, lines)
+}
+
+/// More causes than these are added up.
+const CAUSES: usize = 8;
+
+fn causes(rows: &[Row]) -> String {
+    rows.iter().map(causes_of).collect::<Vec<_>>().join("\n")
+}
+
+fn causes_of(row: &Row) -> String {
+    let title = format!("Who took the CPU: {}\n", row.scenario);
+    if row.evidence == Source::None {
+        return title + "  no evidence was recorded\n";
+    }
+    let line = |cause: &CauseRow| {
+        vec![
+            format!("  {}", cause.words()),
+            percent(cause.share),
+            terminal::count(cause.count),
+            microseconds(cause.total_us),
+        ]
+    };
+    let (most, rest) = row.causes.split_at(row.causes.len().min(CAUSES));
+    let others = (!rest.is_empty()).then(|| {
+        vec![
+            format!("  {} others", rest.len()),
+            percent(rest.iter().map(|cause| cause.share).sum()),
+            terminal::count(rest.iter().map(|cause| cause.count).sum()),
+            microseconds(rest.iter().map(|cause| cause.total_us).sum()),
+        ]
+    });
+    let table = terminal::table(&["", "share", "gaps", "time"], most.iter().map(line).chain(others));
+    title + &table + &ledger(row)
+}
+
+fn ledger(row: &Row) -> String {
+    let source = match row.evidence {
+        Source::CpuRecord => "the kernel's record of the CPU",
+        Source::ThreadRecord => "the kernel's record of the reader's own switches",
+        Source::PreemptionFlag => "the kernel's preemption flag (rseq)",
+        Source::Account => "the reader's own account in /proc",
+        Source::None => "nothing",
+    };
+    let share = |share: Option<f64>| share.map_or_else(|| "nothing".to_owned(), percent);
+    let mut text = format!(
+        "  explained: {}, with what recurs {}; by {source}\n",
+        share(row.explained_share),
+        share(row.explained_or_periodic_share)
+    );
+    if let Some(ledger) = &row.ledger {
+        text.push_str(&format!(
+            "  ledger: {} reports, {} lost, {} not understood, blind for {}; of the\n  switches and interrupts {} in a gap, {} in none; clocks agree to {}\n",
+            terminal::count(ledger.events),
+            terminal::count(ledger.lost_events),
+            terminal::count(ledger.skipped_events),
+            nanoseconds(ledger.blind_ns),
+            terminal::count(row.events_in_gaps),
+            terminal::count(row.events_outside_gaps),
+            nanoseconds(ledger.clock_residual_ns + ledger.clock_uncertainty_ns),
+        ));
+    }
+    text
+}
+
+fn remedies(rows: &[Row]) -> String {
+    let header = ["", "longest", "max", "over 256 µs/s", "CPU lost", "competitors' CPU"];
+    let lines = rows.iter().map(|row| {
+        vec![
+            row.scenario.clone(),
+            microseconds(row.longest_p50_us),
+            microseconds(row.longest_us),
+            format!("{:.2}", row.over_256us as f64 / row.span_s),
+            percent(row.lost_share),
+            row.competitors_cpu_share.map_or_else(String::new, percent),
+        ]
+    });
+    let legend =
+        "longest: the median of the turns; max: of all turns; competitors' CPU: what\nthe remedy leaves them\n";
+    terminal::table(&header, lines) + legend
+}
+
+/// 1999's advice, and what the figures say of it.
+fn rules_of_1999(rows: &[Row]) -> String {
+    let find = |name: &str| rows.iter().find(|row| row.scenario == name);
+    let competitors = |row: &Row| row.competitors_cpu_share.map_or_else(|| "?".to_owned(), percent);
+    let mut text = String::from("What 1999 advised, and what was measured here\n");
+    let Some(alone) = find(ALONE) else { return String::new() };
+    if let Some(equal) = find(EQUAL) {
+        text.push_str(&format!(
+            "- A higher priority does not make a busy thread much faster, but others much\n  slower. From equal nice values to these the reader's CPU went from {} to\n  {}, the competitors' from {} to {}.\n",
+            percent(1.0 - equal.lost_share),
+            percent(1.0 - alone.lost_share),
+            competitors(equal),
+            competitors(alone),
+        ));
+    }
+    if let Some(fifo) = find("reader SCHED_FIFO") {
+        text.push_str(&format!(
+            "- Real-time priority is for threads that use little CPU. A reader that used\n  it all, but for a rest of 10 ms in 100: longest gap {} instead of {},\n  {} of the CPU left to the competitors.\n",
+            microseconds(fifo.longest_p50_us),
+            microseconds(alone.longest_p50_us),
+            competitors(fifo),
+        ));
+    }
+    if let Some(rescheduler) = rows.iter().find(|row| row.scenario == "rescheduler 125 µs") {
+        text.push_str(&format!(
+            "- A rescheduler spreads the load more evenly, at a cost. At 125 µs: longest\n  gap {} instead of {}; CPU lost {} instead of {}.\n",
+            microseconds(rescheduler.longest_p50_us),
+            microseconds(alone.longest_p50_us),
+            percent(rescheduler.lost_share),
+            percent(alone.lost_share),
+        ));
+    }
+    text
+}
+
+/// What stands above the lines of a live run.
+pub fn line_heading() -> String {
+    format!(
+        "{:>8}  {:<12} {:>8} {:>7} {:>7} {:>8}  {}",
+        "time", "scenario", "lost", "gaps", ">256 µs", "longest", "most"
+    )
+}
+
+/// A line of a live run, without its end.
+pub fn line(line: &Line) -> String {
+    let most =
+        line.causes.first().map_or_else(String::new, |cause| format!("{} {}", percent(cause.share), cause.words()));
+    let scenario: String = line.scenario.chars().take(12).collect();
+    let text = format!(
+        "{:>7.1}s  {scenario:<12} {:>8} {:>7} {:>7} {:>8}  {most}",
+        line.time_s,
+        percent(line.lost_share),
+        line.gaps,
+        line.over_256us,
+        microseconds(line.longest_us)
+    );
+    text.chars().take(80).collect::<String>().trim_end().to_owned()
+}

@@ -1,0 +1,79 @@
+//! A file that the user named: checked before the measurement, written after it, whole or not at all.
+
+use anyhow::Context;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use tempfile::NamedTempFile;
+
+/// Where something will be written.
+pub struct OutputFile {
+    path: PathBuf,
+    way: Way,
+}
+
+enum Way {
+    /// Written beside the file and moved over it, so that a reader never sees half of it.
+    Beside(NamedTempFile),
+    /// A pipe or a device, which cannot be replaced.
+    Into(File),
+}
+
+impl OutputFile {
+    /// Opens the place, so that one that cannot be written costs no measurement. `flag` is who named it.
+    ///
+    /// # Errors
+    /// The file or its folder cannot be written.
+    pub fn open(flag: &str, path: &Path) -> anyhow::Result<Self> {
+        let way = open(path).with_context(|| format!("{flag} {} cannot be written", path.display()))?;
+        Ok(Self { path: resolved(path), way })
+    }
+
+    /// Writes all of it.
+    ///
+    /// # Errors
+    /// The file cannot be written after all.
+    pub fn write(self, content: &[u8]) -> anyhow::Result<()> {
+        let Self { path, way } = self;
+        let written = match way {
+            Way::Beside(mut draft) => draft
+                .write_all(content)
+                .and_then(|()| draft.as_file().sync_all())
+                .and_then(|()| draft.persist(&path).map(drop).map_err(Into::into)),
+            // A device cannot be cut short, and need not be.
+            Way::Into(mut file) => file.set_len(0).or(Ok(())).and_then(|()| file.write_all(content)),
+        };
+        written.with_context(|| format!("{} could not be written", path.display()))
+    }
+}
+
+/// A link is followed: `/dev/stdout` is one, and replacing it would take it from everybody.
+fn resolved(path: &Path) -> PathBuf {
+    path.canonicalize().unwrap_or_else(|_| path.to_owned())
+}
+
+fn open(path: &Path) -> io::Result<Way> {
+    let path = resolved(path);
+    match path.metadata() {
+        Ok(found) if found.is_dir() => Err(io::Error::other("it is a folder")),
+        Ok(found) if !found.is_file() => in_place(&path),
+        Ok(_) => {
+            // Its folder may allow a new file while the file itself is write-protected, or the other way round.
+            OpenOptions::new().append(true).open(&path)?;
+            draft_beside(&path).or_else(|_| in_place(&path))
+        }
+        Err(_) => draft_beside(&path),
+    }
+}
+
+fn in_place(path: &Path) -> io::Result<Way> {
+    Ok(Way::Into(OpenOptions::new().write(true).open(path)?))
+}
+
+fn draft_beside(path: &Path) -> io::Result<Way> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    // As a shell's redirection would make it; a temporary file is private otherwise.
+    let permissions = std::os::unix::fs::PermissionsExt::from_mode(0o666);
+    let draft = tempfile::Builder::new().prefix(".contend-").permissions(permissions).tempfile_in(folder)?;
+    Ok(Way::Beside(draft))
+}
