@@ -29,14 +29,13 @@ async def pass_on(number, own, following, last):
 async def main(threads, hops):
     mailboxes = [Mailbox() for _ in range(threads)]
     last = asyncio.get_running_loop().create_future()
+    # Named, because the event loop holds its tasks only weakly.
     tasks = [
         asyncio.create_task(pass_on(i + 1, mailboxes[i], mailboxes[(i + 1) % threads], last))
         for i in range(threads)
     ]
     mailboxes[0].put(hops)
     print(await last)
-    for task in tasks:
-        task.cancel()
 
 
 asyncio.run(main(*arguments.read()))
