@@ -2,6 +2,7 @@
 
 mod apparatus;
 mod cli;
+mod evidence;
 mod experiments;
 mod interruption;
 mod locks;

@@ -172,7 +172,10 @@ pub fn attribute(stretch: &Stretch, surroundings: &Surroundings) -> Attribution 
         let flagged = stretch.preempted.get(number).copied().unwrap_or(false);
         shares.push(Shares::of(gap, &story, &limits, stretch.usual, flagged));
     }
-    match_accounts(timeline, &story, &mut shares);
+    // The account is that of the thread which opened the recorder; another one may have slept all the while.
+    if stretch.task == timeline.thread {
+        match_accounts(timeline, &story, &mut shares);
+    }
     let mut attribution = gather(timeline, &shares);
     attribution.recall = recall(stretch, &story);
     attribution

@@ -1,6 +1,7 @@
 //! What the user may set, and the plan of cells that comes of it.
 
 use crate::cli::Misuse;
+use crate::evidence::EvidenceChoice;
 use crate::locks;
 use crate::quantities;
 use crate::session::Session;
@@ -42,6 +43,11 @@ pub struct Flags {
     /// Stop a cell early once the intervals of its medians and 99.9 % quantiles are this narrow (0.05 is 5 %)
     #[arg(long, value_name = "SHARE", default_value_t = 0.05, value_parser = quantities::share)]
     precision: f64,
+
+    /// The kernel's record of who ran, for the spikes' causes: the best that may be read, or none. A quarter of the slices
+    /// has it; their latencies are in no other figure
+    #[arg(long, value_enum, value_name = "WHICH", default_value = "best")]
+    evidence: EvidenceChoice,
 }
 
 impl Flags {
@@ -124,6 +130,8 @@ pub struct Plan {
     pub budget: Duration,
     /// The relative width at which an interval is narrow enough.
     pub precision: f64,
+    /// Whether causes are looked for.
+    pub evidence: EvidenceChoice,
 }
 
 /// The parameters of a record, defaults filled in.
@@ -145,6 +153,7 @@ pub struct Parameters {
     pub budget_s: f64,
     /// The relative width at which an interval is narrow enough.
     pub precision_share: f64,
+    pub evidence: EvidenceChoice,
     /// The order in which the cells had their turns, round by round; cells are numbered lock by lock, then by threads,
     /// then by competitors.
     pub order: Vec<Vec<usize>>,
@@ -177,6 +186,7 @@ impl Plan {
             cpus: dealt_cpus(&flags.placement, &session.cpus)?,
             budget: session.seconds.unwrap_or(DEFAULT_CELL * cells.len() as u32),
             precision: flags.precision,
+            evidence: flags.evidence,
             cells,
         })
     }
@@ -197,6 +207,7 @@ impl Plan {
             cpus: self.cpus.clone(),
             budget_s: self.budget.as_secs_f64(),
             precision_share: self.precision,
+            evidence: self.evidence,
             order,
         }
     }

@@ -1,9 +1,10 @@
 //! What came out: a row for each thread and operation of a cell.
 
 use super::flags::{CellPlan, Parameters, Plan};
-use super::measure::{Cell, Raised};
+use super::measure::{Cell, Raised, Testimony, UNEXPLAINED};
 use crate::apparatus::Apparatus;
 use crate::record::Record;
+use instruments::evidence::Source;
 use instruments::spikes::{self, Spikes};
 use instruments::statistics::order::{median, sample_quantile_interval};
 use instruments::statistics::stopping::EndedBy;
@@ -77,6 +78,10 @@ pub struct Row {
     pub ended_by: EndedBy,
     /// In how many slices it was measured, taking turns with the other cells.
     pub slices: u64,
+    /// Further slices, which have evidence and are in none of the figures above.
+    pub witnessed_slices: u64,
+    /// Where the evidence comes from.
+    pub evidence: Source,
     /// A single latency is known no better: the clock's step or, for unlocking, the scatter of the hold time if that is
     /// more.
     pub resolution_ns: f64,
@@ -106,8 +111,15 @@ pub struct SpikeRow {
     /// The spike that this one repeats after a constant delay.
     pub echo_of: Option<String>,
     pub delay_ns: Option<f64>,
-    /// What the kernel's own record says it is; without such evidence it is unexplained.
+    /// What most of its excess time was, by the threads' own timestamps and the kernel's record: uncontended, waited for the
+    /// holder, switched out to a task, an interrupt, …; without evidence it is unexplained.
     pub cause: String,
+    /// Of its excess time; `null` where there is none, or no evidence.
+    pub cause_share: Option<f64>,
+    /// Of its rounds in slices with evidence: those with evidence for this cause; `null` without such rounds.
+    pub evidence_share: Option<f64>,
+    /// The median of those rounds: what recording the evidence does to the latency.
+    pub median_with_evidence_ns: Option<f64>,
 }
 
 /// A bin of the histogram that has hits.
@@ -118,14 +130,13 @@ pub struct Bin {
     pub count: u64,
 }
 
-/// Nobody has looked at the kernel's record.
-const UNEXPLAINED: &str = "unexplained";
-
 /// What all rows of a cell share.
 pub struct Conditions {
     pub placement: String,
     pub hold_ns: f64,
     pub slices: u64,
+    pub witnessed_slices: u64,
+    pub evidence: Source,
     pub ended_by: EndedBy,
     pub ns_per_tick: f64,
     pub bare_pair_ns: Option<f64>,
@@ -135,12 +146,21 @@ pub struct Conditions {
 }
 
 impl Conditions {
-    pub fn of(plan: &Plan, cell: &Cell, ended_by: EndedBy, apparatus: &Apparatus, recording_ns: f64) -> Self {
+    pub fn of(
+        plan: &Plan,
+        cell: &Cell,
+        ended_by: EndedBy,
+        apparatus: &Apparatus,
+        recording_ns: f64,
+        evidence: Source,
+    ) -> Self {
         let bare: Vec<f64> = cell.bare_pairs.iter().map(|ticks| ticks * apparatus.clock().ns_per_tick()).collect();
         Self {
             placement: plan.placement.to_string(),
             hold_ns: plan.hold_ns,
             slices: cell.slices,
+            witnessed_slices: cell.witnessed,
+            evidence,
             ended_by,
             bare_pair_ns: median(&bare),
             bare_pair_ci_ns: sample_quantile_interval(&bare, 0.5, CONFIDENCE),
@@ -186,10 +206,12 @@ impl Row {
             p99_ci_ns: lower.interval(summary.p99_ci),
             p999_ci_ns: lower.interval(summary.p999_ci),
             leftover_share: found.leftover_share,
-            spikes: spike_rows(&found, conditions.ns_per_tick),
+            spikes: spike_rows(&found, latencies, conditions.ns_per_tick),
             histogram: lower.histogram(&latencies.tally, latencies.resolution),
             ended_by: conditions.ended_by,
             slices: conditions.slices,
+            witnessed_slices: conditions.witnessed_slices,
+            evidence: conditions.evidence,
             bare_pair_ns: conditions.bare_pair_ns,
             bare_pair_ci_ns: conditions.bare_pair_ci_ns,
             resolution_ns: latencies.resolution as f64 * conditions.ns_per_tick,
@@ -223,8 +245,11 @@ fn find_spikes(latencies: &Raised) -> Spikes {
     found
 }
 
-fn spike_rows(found: &Spikes, ns_per_tick: f64) -> Vec<SpikeRow> {
-    let row = |spike: &spikes::Spike| SpikeRow {
+fn spike_rows(found: &Spikes, latencies: &Raised, ns_per_tick: f64) -> Vec<SpikeRow> {
+    let findings = &latencies.findings;
+    let fast = findings.fast_limit(latencies.resolution);
+    let testimonies = found.spikes.iter().map(|spike| findings.cause_of(spike.from as u64..=spike.to as u64, fast));
+    let row = |(spike, testimony): (&spikes::Spike, Option<Testimony>)| SpikeRow {
         label: spike.label.clone(),
         share: spike.share,
         count: spike.count,
@@ -235,9 +260,12 @@ fn spike_rows(found: &Spikes, ns_per_tick: f64) -> Vec<SpikeRow> {
         to_ns: spike.to,
         echo_of: spike.echo_of.clone(),
         delay_ns: spike.delay,
-        cause: UNEXPLAINED.to_owned(),
+        cause_share: testimony.as_ref().and_then(|testimony| testimony.cause_share),
+        evidence_share: testimony.as_ref().map(|testimony| testimony.evidence_share),
+        median_with_evidence_ns: testimony.as_ref().map(|testimony| testimony.median as f64 * ns_per_tick),
+        cause: testimony.map_or_else(|| UNEXPLAINED.to_owned(), |testimony| testimony.cause),
     };
-    found.scaled(ns_per_tick).spikes.iter().map(row).collect()
+    found.scaled(ns_per_tick).spikes.iter().zip(testimonies).map(row).collect()
 }
 
 /// From raised ticks to nanoseconds.
@@ -296,6 +324,8 @@ mod tests {
             placement: "one-cpu".into(),
             hold_ns: 6_100.0,
             slices: 1,
+            witnessed_slices: 0,
+            evidence: Source::None,
             ended_by: EndedBy::Budget,
             ns_per_tick: 0.5,
             bare_pair_ns: None,
@@ -307,8 +337,8 @@ mod tests {
 
     fn row(values: impl Iterator<Item = (u64, u64)>) -> Option<Row> {
         let cell = CellPlan { lock: "std".into(), threads: 1, competitors: 0 };
-        let latencies =
-            Raised { tally: Tally::from_counts(values), raised_by: 40, resolution: 20, slice_medians: Vec::new() };
+        let tally = Tally::from_counts(values);
+        let latencies = Raised { tally, raised_by: 40, resolution: 20, ..Raised::default() };
         Row::of(&cell, 0, 0, Operation::Lock, &latencies, &conditions())
     }
 

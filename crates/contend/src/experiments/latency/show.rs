@@ -1,5 +1,6 @@
 //! The record on a terminal: for each cell the picture of locking, a table of spikes, and how far its threads agree.
 
+use super::measure::UNEXPLAINED;
 use super::record::{LatencyRecord, Operation, Row, SpikeRow};
 use crate::output::Show;
 use crate::terminal::{self, Bar, Histogram, Page, nanoseconds, percent};
@@ -80,7 +81,28 @@ fn spike_table(row: &Row) -> String {
     if row.leftover_share > 0.0 {
         text.push_str(&format!("  (#) {:>8}  scattered, in no spike\n", percent(row.leftover_share)));
     }
-    text
+    text + &causes(row)
+}
+
+/// A line for each spike; nothing where no evidence was recorded.
+fn causes(row: &Row) -> String {
+    row.spikes.iter().filter_map(|spike| Some(cause(spike, spike.evidence_share?))).collect()
+}
+
+fn cause(spike: &SpikeRow, evidence_share: f64) -> String {
+    let text = match spike.cause_share {
+        _ if spike.cause == UNEXPLAINED => format!("  ({}) {UNEXPLAINED}", spike.label),
+        None => format!("  ({}) {}: {} of its rounds", spike.label, spike.cause, percent(evidence_share)),
+        Some(share) => format!(
+            "  ({}) {}: {} of its excess, {} of its rounds",
+            spike.label,
+            spike.cause,
+            percent(share),
+            percent(evidence_share)
+        ),
+    };
+    // A task may have any name of 15 bytes.
+    text.chars().take(80).collect::<String>() + "\n"
 }
 
 /// How many rounds there were, and how well the median and the tail are known.

@@ -2,6 +2,7 @@
 
 use super::cells::{self, CellPlan, Contest};
 use crate::cli::Misuse;
+use crate::evidence::EvidenceChoice;
 use crate::quantities;
 use crate::session::{Format, Session, SharedFlags};
 use clap::{Args, ValueEnum};
@@ -114,16 +115,6 @@ pub enum Scenario {
     Both,
     /// A rescheduler
     Rescheduler,
-}
-
-/// Whether the kernel's record is read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum EvidenceChoice {
-    /// The best source that this process may use
-    Best,
-    /// None: what the reading costs without it
-    None,
 }
 
 /// Nice values of both sides.

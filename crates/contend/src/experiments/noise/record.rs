@@ -2,8 +2,9 @@
 
 use super::flags::Parameters;
 use super::then;
+use crate::evidence;
 use crate::record::Record;
-use instruments::evidence::{Kind, Ledger, Source};
+use instruments::evidence::{Cause, Kind, Ledger, Source};
 use instruments::statistics::Interval;
 use serde::{Deserialize, Serialize};
 
@@ -99,21 +100,9 @@ pub struct CauseRow {
 impl CauseRow {
     /// In words: `task competitor`, `interrupt local_timer`.
     pub fn words(&self) -> String {
-        let kind = match self.kind {
-            Kind::Task => "task",
-            Kind::Interrupt => "interrupt",
-            Kind::Softirq => "softirq",
-            Kind::SwitchedOut => "switched out",
-            Kind::Blocked => "the reader slept",
-            Kind::Steal => "hypervisor",
-            Kind::RealtimeThrottling => "real-time throttling",
-            Kind::CgroupThrottling => "cgroup throttling",
-            Kind::Own => "the reader itself",
-            Kind::Unexplained => "unexplained",
-        };
-        let name = self.name.iter().map(|name| format!(" {name}"));
+        let cause = Cause { kind: self.kind, name: self.name.clone(), pid: self.pid };
         let period = self.period_us.iter().map(|us| format!(", every {}", crate::terminal::nanoseconds(us * 1e3)));
-        std::iter::once(kind.to_owned()).chain(name).chain(period).collect()
+        std::iter::once(evidence::words(&cause)).chain(period).collect()
     }
 }
 

@@ -1,5 +1,6 @@
 //! What the user may set, and the plans of the experiments that the survey is made of.
 
+use crate::evidence::EvidenceChoice;
 use crate::experiments::{clock, latency};
 use crate::session::Session;
 use clap::Args;
@@ -51,6 +52,7 @@ impl Plan {
                 cpus: session.cpus.first().into_iter().collect(),
                 budget: budget - clock_budget,
                 precision: 0.05,
+                evidence: EvidenceChoice::Best,
             },
         }
     }

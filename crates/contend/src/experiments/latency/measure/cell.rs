@@ -1,14 +1,19 @@
 //! One cell: a lock, the threads that want it, and the competitors that want their CPU.
 
+use super::findings::{Others, Witness};
 use super::rounds::{self, Trace};
 use super::series::{Baseline, Series};
 use crate::experiments::latency::flags::{CellPlan, Plan};
 use crate::locks::{self, Builder, Lock, NoLock, Reach};
 use anyhow::Context;
 use instruments::clock::Clock;
-use instruments::crew::{CrewError, Member, Muster, work_together};
+use instruments::cpus::{self, CpuSet};
+use instruments::crew::{Member, Muster, work_together};
+use instruments::evidence::{Recorder, Source, Timeline};
 use instruments::grind::Work;
+use instruments::warning::Warning;
 use std::io;
+use std::ops::Range;
 use std::time::Duration;
 
 /// What one slice is made of.
@@ -25,6 +30,41 @@ pub struct Slice {
 impl Slice {
     fn whole(&self) -> Duration {
         self.ramp_up + self.window + self.ramp_down
+    }
+}
+
+/// Keeps the kernel's record of the slices with evidence.
+pub struct Clerk {
+    recorder: Recorder,
+}
+
+impl Clerk {
+    /// Opens the best record of these CPUs.
+    pub fn open(clock: Clock, cpus: &CpuSet) -> Self {
+        Self { recorder: Recorder::open(clock, cpus) }
+    }
+
+    /// What is missing, and how to get it.
+    pub fn warnings(&self) -> &[Warning] {
+        self.recorder.warnings()
+    }
+
+    pub fn source(&self) -> Source {
+        self.recorder.source()
+    }
+
+    /// Whether each thread must record its own switches.
+    fn is_per_thread(&self) -> bool {
+        self.source() == Source::ThreadRecord
+    }
+
+    fn begin(&mut self) -> io::Result<()> {
+        if self.source() == Source::CpuRecord { self.recorder.start() } else { Ok(()) }
+    }
+
+    /// The timeline of all CPUs, where that is what is recorded.
+    fn end(&mut self) -> io::Result<Option<Timeline>> {
+        (self.source() == Source::CpuRecord).then(|| self.recorder.stop()).transpose()
     }
 }
 
@@ -79,6 +119,8 @@ pub struct Cell {
     /// Lock and unlock in a bare, uncontended loop, in ticks, once before each slice.
     pub bare_pairs: Vec<f64>,
     pub slices: u64,
+    /// Slices with evidence.
+    pub witnessed: u64,
     /// A slice ended early because a trace was full.
     pub cut_short: bool,
     subject: Box<dyn Subject>,
@@ -99,6 +141,7 @@ impl Cell {
             series: (0..plan.threads).map(|_| Series::new(resolution, hold)).collect(),
             bare_pairs: Vec::new(),
             slices: 0,
+            witnessed: 0,
             cut_short: false,
             subject,
             cpus: all.cpus.clone(),
@@ -110,15 +153,37 @@ impl Cell {
         self.cpus[thread % self.cpus.len()]
     }
 
-    /// Runs one slice and adds it up.
+    /// Whether the next slice is one with evidence: the second, and then every fourth. Recording a switch takes time of
+    /// the very waits that it explains, so such a slice tells causes and no latencies.
+    pub fn is_witnessed_next(&self) -> bool {
+        (self.slices + self.witnessed) % 4 == 1
+    }
+
+    /// Runs one slice and adds it up; with a clerk it is one with evidence.
     ///
     /// # Errors
-    /// A thread that the system refuses.
-    pub fn run(&mut self, bench: &Bench, slice: Slice, traces: &mut [Trace]) -> Result<(), CrewError> {
-        let mut seats: Vec<Seat> = traces[..self.plan.threads].iter_mut().map(Seat::new).collect();
+    /// A thread that the system refuses; a record of the kernel's that cannot be read.
+    pub fn run(
+        &mut self,
+        bench: &Bench,
+        slice: Slice,
+        traces: &mut [Trace],
+        clerk: Option<&mut Clerk>,
+    ) -> anyhow::Result<()> {
+        let own_record = clerk.as_ref().is_some_and(|clerk| clerk.is_per_thread());
+        let mut seats: Vec<Seat> =
+            traces[..self.plan.threads].iter_mut().map(|trace| Seat::new(trace, own_record)).collect();
         let members = self.members(bench, &mut seats);
+        let Some(clerk) = clerk else {
+            work_together(bench.clock, slice.whole(), members)?;
+            self.add_up(bench, slice, &seats);
+            return Ok(());
+        };
+        clerk.begin()?;
         work_together(bench.clock, slice.whole(), members)?;
-        self.add_up(bench, slice, &seats);
+        let timeline = clerk.end()?;
+        self.add_testimony(bench, slice, &seats, timeline.as_ref());
+        self.witnessed += 1;
         Ok(())
     }
 
@@ -140,55 +205,105 @@ impl Cell {
     }
 
     fn add_up(&mut self, bench: &Bench, slice: Slice, seats: &[Seat<'_>]) {
-        let Some(start) = seats.iter().find_map(|seat| seat.start) else { return };
-        let opens = start + bench.clock.ticks_in(slice.ramp_up);
-        // A full trace ends the window for all where it ended its own.
-        let full = seats.iter().filter(|seat| seat.trace.is_full()).filter_map(|seat| seat.trace.laps().last());
-        let cut = full.map(|lap| lap.ended).min();
-        let closes = cut.unwrap_or(u64::MAX).min(opens + bench.clock.ticks_in(slice.window));
+        let Some(window) = window(bench, slice, seats) else { return };
         for (series, seat) in self.series.iter_mut().zip(seats) {
             if let Some(baseline) = seat.baseline {
-                series.add(seat.trace, opens..closes, baseline, bench.recording_ticks);
+                series.add(seat.trace, window.clone(), baseline, bench.recording_ticks);
             }
         }
-        self.cut_short |= cut.is_some_and(|ended| ended < opens + bench.clock.ticks_in(slice.window));
+        self.cut_short |= window.end < window.start + bench.clock.ticks_in(slice.window);
         self.bare_pairs.extend(seats.iter().filter_map(|seat| seat.bare_pair));
         self.slices += 1;
     }
 }
 
+impl Cell {
+    /// Adds a slice with evidence; `timeline` is that of all CPUs, where there is one.
+    fn add_testimony(&mut self, bench: &Bench, slice: Slice, seats: &[Seat<'_>], timeline: Option<&Timeline>) {
+        let Some(window) = window(bench, slice, seats) else { return };
+        for (place, (series, seat)) in self.series.iter_mut().zip(seats).enumerate() {
+            // Who takes no lock waits for nobody.
+            let others = if self.plan.lock == locks::NONE {
+                Others::default()
+            } else {
+                Others::of(seats.iter().map(|seat| &*seat.trace), place)
+            };
+            let (Some(timeline), Some(baseline)) = (timeline.or(seat.timeline.as_ref()), seat.baseline) else {
+                continue;
+            };
+            let witness = Witness {
+                timeline,
+                task: seat.task,
+                trace: seat.trace,
+                window: window.clone(),
+                resolution: bench.resolution,
+                others: &others,
+            };
+            series.testify(&witness, baseline, bench.recording_ticks);
+        }
+    }
+}
+
+/// When rounds count. A full trace ends that for all where it ended its own.
+fn window(bench: &Bench, slice: Slice, seats: &[Seat<'_>]) -> Option<Range<u64>> {
+    let opens = seats.iter().find_map(|seat| seat.start)? + bench.clock.ticks_in(slice.ramp_up);
+    let full = seats.iter().filter(|seat| seat.trace.is_full()).filter_map(|seat| seat.trace.laps().last());
+    let cut = full.map(|lap| lap.ended).min();
+    Some(opens..cut.unwrap_or(u64::MAX).min(opens + bench.clock.ticks_in(slice.window)))
+}
+
 /// A thread's place in a slice.
 struct Seat<'a> {
     trace: &'a mut Trace,
+    /// The thread records its own switches, because it may not see the whole CPU.
+    own_record: bool,
+    timeline: Option<Timeline>,
+    task: u32,
     start: Option<u64>,
     baseline: Option<Baseline>,
     bare_pair: Option<f64>,
 }
 
 impl<'a> Seat<'a> {
-    fn new(trace: &'a mut Trace) -> Self {
-        Self { trace, start: None, baseline: None, bare_pair: None }
+    fn new(trace: &'a mut Trace, own_record: bool) -> Self {
+        Self { trace, own_record, timeline: None, task: 0, start: None, baseline: None, bare_pair: None }
     }
 
     fn work(&mut self, subject: &dyn Subject, bench: &Bench, muster: &Muster) {
+        // For the kernel's record; a thread without a name of its own works as well.
+        let _ = rustix::thread::set_name(c"locker");
         let left = std::cell::Cell::new(bench.baseline_rounds);
         rounds::run(&NoLock, bench.clock, bench.hold, self.trace, |_| {
             left.set(left.get() - 1);
             left.get() > 0
         });
         self.baseline = Baseline::of(self.trace, bench.resolution);
+        let mut recorder = self.own_record.then(|| own_recorder(bench.clock)).flatten();
+        self.task = rustix::thread::gettid().as_raw_nonzero().get() as u32;
         self.start = muster.ready();
         if self.start.is_some() {
             subject.rounds(bench, self.trace, muster);
             if self.trace.is_full() {
                 muster.stop_at(bench.clock.now());
             }
+            self.timeline = recorder.as_mut().and_then(|recorder| recorder.stop().ok());
         }
     }
 }
 
+/// A recorder of the calling thread's own switches, started; `None` where that is not granted either: then nothing is
+/// known of this thread.
+fn own_recorder(clock: Clock) -> Option<Recorder> {
+    let cpus = cpus::allowed().ok()?;
+    let mut recorder = Recorder::open_with(clock, &cpus, Source::ThreadRecord).ok()?;
+    recorder.start().ok()?;
+    Some(recorder)
+}
+
 /// Wants the CPU and nothing else.
 fn compete(clock: Clock, muster: &Muster) {
+    // For the kernel's record; a thread without a name of its own competes as well.
+    let _ = rustix::thread::set_name(c"competitor");
     if muster.ready().is_some() {
         while clock.now() < muster.stop() {
             Work::of_loads(64).run();

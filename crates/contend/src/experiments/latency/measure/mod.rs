@@ -1,19 +1,23 @@
 //! The measurement: slices of all cells in turn, until their intervals are narrow or the time is spent.
 
 mod cell;
+mod findings;
 mod rounds;
 mod series;
 
 pub use cell::Cell;
+pub use findings::{Testimony, UNEXPLAINED};
 pub use series::Raised;
 
 use super::flags::Plan;
 use super::record::{Conditions, Operation, Row};
 use crate::apparatus::Apparatus;
+use crate::evidence::EvidenceChoice;
 use crate::locks::NoLock;
 use crate::session::Session;
-use cell::{Bench, Slice};
+use cell::{Bench, Clerk, Slice};
 use instruments::crew::on_cpu;
+use instruments::evidence::Source;
 use instruments::grind::Work;
 use instruments::statistics::stopping::{EndedBy, Progress, StoppingRule, Verdict};
 use instruments::statistics::{Interleaving, Interval, Summary};
@@ -64,6 +68,7 @@ struct Laboratory {
     slice: Slice,
     recording_ns: f64,
     not_locked: Option<String>,
+    clerk: Option<Clerk>,
 }
 
 impl Laboratory {
@@ -81,7 +86,8 @@ impl Laboratory {
         let baseline_rounds = (1.5e6 / (plan.hold_ns + recording_ns)).clamp(5.0, 2_000.0) as usize;
         let recording_ticks = recording_ns / clock.ns_per_tick();
         let bench = Bench { clock, hold, recording_ticks, resolution: resolution_ticks, baseline_rounds };
-        Ok(Self { cells: cells?, traces, bench, slice, recording_ns, not_locked })
+        let clerk = (plan.evidence == EvidenceChoice::Best).then(|| Clerk::open(clock, &plan.cpu_set()));
+        Ok(Self { cells: cells?, traces, bench, slice, recording_ns, not_locked, clerk })
     }
 
     /// Rounds of slices, each round every open cell once; says for each cell why it ended.
@@ -107,7 +113,8 @@ impl Laboratory {
                 }
                 let cell = &mut self.cells[place];
                 note(&cell.plan.to_string());
-                cell.run(&self.bench, self.slice, &mut self.traces)?;
+                let clerk = self.clerk.as_mut().filter(|_| cell.is_witnessed_next());
+                cell.run(&self.bench, self.slice, &mut self.traces, clerk)?;
                 if self.has_converged(place, plan.precision) {
                     ended[place] = EndedBy::Converged;
                     turns.close(place);
@@ -142,8 +149,9 @@ impl Laboratory {
 
     fn rows(&self, plan: &Plan, apparatus: &Apparatus, ended: &[EndedBy]) -> Vec<Row> {
         let mut rows = Vec::new();
+        let evidence = self.clerk.as_ref().map_or(Source::None, Clerk::source);
         for (cell, &ended_by) in self.cells.iter().zip(ended) {
-            let conditions = Conditions::of(plan, cell, ended_by, apparatus, self.recording_ns);
+            let conditions = Conditions::of(plan, cell, ended_by, apparatus, self.recording_ns, evidence);
             for (thread, series) in cell.series.iter().enumerate() {
                 for (operation, latencies) in operations(series) {
                     rows.extend(Row::of(&cell.plan, thread, cell.cpu_of(thread), operation, latencies, &conditions));
@@ -170,6 +178,7 @@ impl Laboratory {
         if let Some(reason) = &self.not_locked {
             warnings.push(Warning::MemoryNotLocked { reason: reason.clone() });
         }
+        warnings.extend(self.clerk.iter().flat_map(Clerk::warnings).cloned());
         for cell in self.cells.iter().filter(|cell| cell.cut_short) {
             warnings.push(Warning::BufferFull { what: cell.plan.to_string() });
         }

@@ -5,6 +5,7 @@
 //! one slice it is steady. A latency below the clock's resolution can come out a little below zero, so every tally is
 //! raised by a constant, which its reader takes off again.
 
+use super::findings::{Findings, Part, Witness};
 use super::rounds::{Lap, Trace};
 use instruments::statistics::Interval;
 use instruments::statistics::order::{quantile_interval, sample_quantile_interval};
@@ -54,7 +55,7 @@ fn undisturbed_mean(sorted: &[u64], resolution: u64) -> Option<f64> {
 }
 
 /// Latencies of one operation, each raised by `raised_by`.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default)]
 pub struct Raised {
     pub tally: Tally,
     /// What every value is too high by, in ticks.
@@ -63,6 +64,8 @@ pub struct Raised {
     pub resolution: u64,
     /// The median of each slice, raised too: how far slices differ is part of how well the median is known.
     pub slice_medians: Vec<f64>,
+    /// What slices with evidence know of the causes; their latencies are in no figure.
+    pub findings: Findings,
 }
 
 impl Raised {
@@ -110,7 +113,7 @@ pub struct Series {
 impl Series {
     /// Empty. `resolution` and `hold` in ticks decide how far below zero a latency may come out.
     pub fn new(resolution: u64, hold: u64) -> Self {
-        let raised_by = |raised_by| Raised { tally: Tally::new(), raised_by, resolution, slice_medians: Vec::new() };
+        let raised_by = |raised_by| Raised { raised_by, resolution, ..Raised::default() };
         let (short, long) = (2 * resolution, 2 * resolution + hold / 100);
         Self {
             lock: raised_by(short),
@@ -137,6 +140,15 @@ impl Series {
         self.unlock.resolution = self.lock.resolution.max(self.scatter(baseline));
         self.round_trip.add(&mut self.scratch, laps().map(|lap| lap.ended - lap.began), recording);
     }
+
+    /// Adds what a slice with evidence knows of its rounds; their latencies count nowhere else.
+    pub fn testify(&mut self, witness: &Witness<'_>, baseline: Baseline, recording: f64) {
+        let net = |cost: f64| move |ticks: u64| (ticks as f64 - cost).round().max(0.0) as u64;
+        let (lock, unlock) = (baseline.lock, baseline.unlock);
+        self.lock.findings.add(Part::Lock, witness, lock as u64, net(lock));
+        self.unlock.findings.add(Part::Unlock, witness, unlock as u64, net(unlock));
+        self.round_trip.findings.add(Part::RoundTrip, witness, (lock + unlock) as u64, net(recording));
+    }
 }
 
 #[cfg(test)]
@@ -153,7 +165,7 @@ mod tests {
 
     #[test]
     fn latencies_are_raised_and_never_lost() {
-        let mut raised = Raised { tally: Tally::new(), raised_by: 52, resolution: 26, slice_medians: Vec::new() };
+        let mut raised = Raised { raised_by: 52, resolution: 26, ..Raised::default() };
         raised.add(&mut Vec::new(), [26, 52, 1_000, 10_000_000_000].into_iter(), 48.0);
         let values: Vec<_> = raised.tally.iter().collect();
         assert_eq!(values, [(30, 1), (56, 1), (1_004, 1), (10_000_000_004, 1)]);

@@ -1,7 +1,8 @@
 //! One turn of a cell: a reader, the competitors and the rescheduler, from a common start to a common end.
 
+use crate::evidence::EvidenceChoice;
 use crate::experiments::noise::cells::CellPlan;
-use crate::experiments::noise::flags::{EvidenceChoice, Plan};
+use crate::experiments::noise::flags::Plan;
 use crate::interruption::Interruption;
 use anyhow::Context;
 use instruments::clock::Clock;

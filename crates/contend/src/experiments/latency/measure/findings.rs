@@ -1,0 +1,347 @@
+//! Why rounds took as long as they did: from the other threads' own timestamps, and from the kernel's record.
+//!
+//! A round is *free* if nobody else had the lock when it was asked for. What a round took beyond what it takes without a
+//! lock is its excess, and is divided: while another thread had the lock, or this one slept for it, it waited for the
+//! holder; the kernel's record says which task or interrupt had the CPU; the rest is unexplained. In less than
+//! [`MARGIN_NS`] the kernel can have had no part: its shortest visit takes longer.
+
+use super::rounds::{Lap, Trace};
+use crate::evidence::words;
+use instruments::evidence::{Cause, Kind, Stretch, Surroundings, Timeline, attribute};
+use instruments::gaps::Gap;
+use std::collections::{BTreeMap, HashMap};
+use std::ops::{Range, RangeInclusive};
+
+/// An excess below this is too short for anything of the kernel's.
+pub const MARGIN_NS: f64 = 1_000.0;
+/// Waking a waiter is a system call, and takes no longer than this.
+const WAKING_NS: f64 = 20_000.0;
+
+/// What took the excess of a round.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Why {
+    /// Another thread had the lock.
+    Holder,
+    /// Another thread waited for it, and had to be woken.
+    Waiter,
+    /// Something of the kernel's.
+    Kernel(Cause),
+    /// Nothing known.
+    Unexplained,
+}
+
+impl Why {
+    /// As the record has it.
+    pub fn words(&self) -> String {
+        match self {
+            Self::Holder => "waited for the holder".into(),
+            Self::Waiter => "woke a waiter".into(),
+            Self::Kernel(Cause { kind: Kind::Task, name: Some(name), .. }) => format!("switched out to {name}"),
+            Self::Kernel(cause) => words(cause),
+            Self::Unexplained => UNEXPLAINED.into(),
+        }
+    }
+}
+
+/// The cause of what has no evidence.
+pub const UNEXPLAINED: &str = "unexplained";
+/// The cause of the fast path.
+pub const UNCONTENDED: &str = "uncontended";
+
+/// What is known of the rounds of one operation, by their net latency in ticks.
+#[derive(Clone, Debug, Default)]
+pub struct Findings {
+    values: HashMap<u64, Value>,
+    surroundings: Surroundings,
+}
+
+/// Rounds of one latency.
+#[derive(Clone, Debug, Default)]
+struct Value {
+    rounds: u64,
+    /// Nobody else had, or wanted, the lock, and nothing of the kernel's came between.
+    free: u64,
+    /// Rounds that this took most of the excess of, and the excess that it took, in ticks.
+    whys: BTreeMap<Why, (u64, u64)>,
+}
+
+/// Which part of a round is looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    Lock,
+    Unlock,
+    RoundTrip,
+}
+
+impl Part {
+    fn of(self, lap: &Lap) -> (u64, u64) {
+        match self {
+            Self::Lock => (lap.began, lap.locked),
+            Self::Unlock => (lap.locked, lap.ended),
+            Self::RoundTrip => (lap.began, lap.ended),
+        }
+    }
+}
+
+/// What one slice knows of one thread.
+pub struct Witness<'a> {
+    pub timeline: &'a Timeline,
+    /// The thread's id.
+    pub task: u32,
+    pub trace: &'a Trace,
+    /// Rounds that began in it count.
+    pub window: Range<u64>,
+    /// The clock's step, in ticks.
+    pub resolution: u64,
+    /// The rounds of the threads that it shares the lock with.
+    pub others: &'a Others,
+}
+
+/// When other threads had the lock, and when they waited for it: each in order of time.
+#[derive(Default)]
+pub struct Others {
+    holds: Vec<(u64, u64)>,
+    waits: Vec<(u64, u64)>,
+}
+
+impl Others {
+    /// What thread number `place` shares the lock with.
+    ///
+    /// A holder can be switched out between its release and the timestamp behind it. The lock was free by then, since
+    /// somebody else could take it: a hold ends when the next one begins.
+    pub fn of<'a>(traces: impl Iterator<Item = &'a Trace>, place: usize) -> Self {
+        let laps = traces.enumerate().flat_map(|(thread, trace)| trace.laps().map(move |lap| (thread, lap)));
+        let mut laps: Vec<(usize, Lap)> = laps.collect();
+        laps.sort_unstable_by_key(|(_, lap)| lap.locked);
+        let next = laps.iter().skip(1).map(|(_, lap)| lap.locked).chain([u64::MAX]);
+        let others = laps.iter().zip(next).filter(|((thread, _), _)| *thread != place);
+        let (holds, mut waits): (Vec<_>, Vec<_>) =
+            others.map(|((_, lap), next)| ((lap.locked, lap.ended.min(next)), (lap.began, lap.locked))).unzip();
+        waits.sort_unstable();
+        Self { holds, waits }
+    }
+}
+
+/// For how long some of `intervals`, which are in order, overlap a time; times come in order too.
+struct Sweep<'a> {
+    intervals: &'a [(u64, u64)],
+    first: usize,
+}
+
+impl Sweep<'_> {
+    fn overlap(&mut self, start: u64, end: u64) -> u64 {
+        while self.intervals.get(self.first).is_some_and(|interval| interval.1 <= start) {
+            self.first += 1;
+        }
+        let reaching = self.intervals[self.first..].iter().take_while(|interval| interval.0 < end);
+        reaching.map(|interval| interval.1.min(end).saturating_sub(interval.0.max(start))).sum()
+    }
+}
+
+/// A round that took long enough for the kernel to have had a part.
+struct Long {
+    net: u64,
+    gap: Gap,
+    /// Ticks that may be due to the other threads.
+    others: u64,
+}
+
+impl Findings {
+    /// Adds a slice. `usual` is what this part takes without a lock, in ticks, and `net` gives the net latency of a
+    /// difference of timestamps.
+    pub fn add(&mut self, part: Part, witness: &Witness<'_>, usual: u64, net: impl Fn(u64) -> u64) {
+        let clock = witness.timeline.clock;
+        let laps: Vec<Lap> = witness.trace.laps().filter(|lap| witness.window.contains(&lap.began)).collect();
+        let (margin, waking) = (clock.to_ticks(MARGIN_NS), clock.to_ticks(WAKING_NS));
+        let mut holds = Sweep { intervals: &witness.others.holds, first: 0 };
+        let mut waits = Sweep { intervals: &witness.others.waits, first: 0 };
+        let why = if part == Part::Unlock { Why::Waiter } else { Why::Holder };
+        let mut long = Vec::new();
+        for lap in &laps {
+            let (start, end) = part.of(lap);
+            let held = holds.overlap(lap.began, lap.locked);
+            let others = match part {
+                Part::Unlock if waits.overlap(lap.ended - 1, lap.ended) > 0 => waking,
+                Part::Unlock => 0,
+                // A release is timed a little after it.
+                Part::Lock | Part::RoundTrip => held.saturating_sub(4 * witness.resolution),
+            };
+            let excess = (end - start).saturating_sub(usual);
+            let net = net(end - start);
+            if excess >= margin {
+                long.push(Long { net, gap: Gap { start, length: end - start }, others });
+                continue;
+            }
+            let value = self.values.entry(net).or_default();
+            value.rounds += 1;
+            value.free += u64::from(others == 0);
+            value.blame(if others == 0 { Why::Unexplained } else { why.clone() }, excess);
+        }
+        self.explain(&long, witness, usual, &why);
+    }
+
+    /// Divides the excess of the long rounds between the other threads and what the kernel's record says.
+    fn explain(&mut self, long: &[Long], witness: &Witness<'_>, usual: u64, why: &Why) {
+        let gaps: Vec<Gap> = long.iter().map(|long| long.gap).collect();
+        let stretch = Stretch {
+            timeline: witness.timeline,
+            task: witness.task,
+            start: witness.window.start,
+            end: witness.window.end,
+            gaps: &gaps,
+            usual,
+            preempted: &[],
+        };
+        self.surroundings.learn(&stretch);
+        let attribution = attribute(&stretch, &self.surroundings);
+        for (number, long) in long.iter().enumerate() {
+            let mut shares: BTreeMap<Why, u64> = BTreeMap::new();
+            for (cause, ticks) in attribution.of_gap(number) {
+                match cause.kind {
+                    Kind::Own => {}
+                    // Who sleeps while it takes a lock sleeps for the lock.
+                    Kind::Blocked => *shares.entry(why.clone()).or_default() += ticks,
+                    Kind::Unexplained => {
+                        let due = ticks.min(long.others);
+                        *shares.entry(why.clone()).or_default() += due;
+                        *shares.entry(Why::Unexplained).or_default() += ticks - due;
+                    }
+                    // Of several processes of one name the record needs only the name.
+                    _ => *shares.entry(Why::Kernel(Cause { pid: None, ..cause.clone() })).or_default() += ticks,
+                }
+            }
+            let value = self.values.entry(long.net).or_default();
+            value.rounds += 1;
+            let most = shares.iter().max_by_key(|(_, ticks)| **ticks).map(|(why, _)| why.clone());
+            for (why, ticks) in shares {
+                let part = value.whys.entry(why.clone()).or_default();
+                part.0 += u64::from(Some(&why) == most.as_ref());
+                part.1 += ticks;
+            }
+        }
+    }
+
+    /// The cause of the rounds with these net latencies, the usual latency of which is `fast` at most; `None` if no slice
+    /// with evidence had such rounds.
+    pub fn cause_of(&self, latencies: RangeInclusive<u64>, fast: u64) -> Option<Testimony> {
+        let values = self.values.iter().filter(|(net, _)| latencies.contains(net));
+        let mut all = Value::default();
+        let mut nets = Vec::new();
+        for (&net, value) in values {
+            all.absorb(value);
+            nets.push((net, value.rounds));
+        }
+        let median = weighted_median(&mut nets)?;
+        let share = |part: u64, whole: u64| if whole > 0 { part as f64 / whole as f64 } else { 0.0 };
+        if median <= fast && 2 * all.free >= all.rounds {
+            let free = share(all.free, all.rounds);
+            return Some(Testimony { cause: UNCONTENDED.into(), cause_share: None, evidence_share: free, median });
+        }
+        let excess: u64 = all.whys.values().map(|(_, ticks)| ticks).sum();
+        let (why, (rounds, ticks)) = all.whys.iter().max_by_key(|(_, (_, ticks))| *ticks)?;
+        let known = if *why == Why::Unexplained { 0 } else { *rounds };
+        Some(Testimony {
+            cause: why.words(),
+            cause_share: Some(share(*ticks, excess)),
+            evidence_share: share(known, all.rounds),
+            median,
+        })
+    }
+
+    /// What a free round takes, in net ticks, with a fifth and some steps of the clock to spare.
+    pub fn fast_limit(&self, resolution: u64) -> u64 {
+        let mut free: Vec<(u64, u64)> = self.values.iter().map(|(&net, value)| (net, value.free)).collect();
+        let median = weighted_median(&mut free).unwrap_or(0);
+        median + median / 5 + 3 * resolution
+    }
+}
+
+/// Why a spike is where it is.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Testimony {
+    pub cause: String,
+    /// Of the excess of the spike's rounds; `None` for what has none.
+    pub cause_share: Option<f64>,
+    /// Of the rounds: those with evidence for this cause.
+    pub evidence_share: f64,
+    /// The median of these rounds in the slices with evidence, in net ticks.
+    pub median: u64,
+}
+
+impl Value {
+    fn blame(&mut self, why: Why, ticks: u64) {
+        let part = self.whys.entry(why).or_default();
+        part.0 += 1;
+        part.1 += ticks;
+    }
+
+    fn absorb(&mut self, other: &Self) {
+        self.rounds += other.rounds;
+        self.free += other.free;
+        for (why, (rounds, ticks)) in &other.whys {
+            let part = self.whys.entry(why.clone()).or_default();
+            part.0 += rounds;
+            part.1 += ticks;
+        }
+    }
+}
+
+/// Of values that occurred so often each.
+fn weighted_median(values: &mut [(u64, u64)]) -> Option<u64> {
+    values.sort_unstable();
+    let half = values.iter().map(|(_, count)| count).sum::<u64>().div_ceil(2);
+    let mut seen = 0;
+    values.iter().filter(|(_, count)| *count > 0).find_map(|&(value, count)| {
+        seen += count;
+        (seen >= half).then_some(value)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sweep_adds_up_what_overlaps() {
+        let intervals = [(0, 10), (20, 30), (25, 40)];
+        let mut sweep = Sweep { intervals: &intervals, first: 0 };
+        assert_eq!(sweep.overlap(5, 8), 3);
+        assert_eq!(sweep.overlap(9, 22), 1 + 2);
+        assert_eq!(sweep.overlap(26, 100), 4 + 14);
+        assert_eq!(sweep.overlap(100, 200), 0);
+    }
+
+    fn value(rounds: u64, free: u64, whys: &[(Why, u64, u64)]) -> Value {
+        let whys = whys.iter().map(|(why, count, ticks)| (why.clone(), (*count, *ticks))).collect();
+        Value { rounds, free, whys }
+    }
+
+    fn findings(values: Vec<(u64, Value)>) -> Findings {
+        Findings { values: values.into_iter().collect(), ..Findings::default() }
+    }
+
+    #[test]
+    fn the_fast_path_is_uncontended_and_the_rest_is_what_took_most() {
+        let cron = || Why::Kernel(Cause { kind: Kind::Task, name: Some("cron".into()), pid: None });
+        let found = findings(vec![
+            (100, value(90, 85, &[(Why::Unexplained, 5, 50)])),
+            (50_000, value(10, 0, &[(Why::Holder, 7, 300_000), (cron(), 3, 100_000)])),
+            (9_000_000, value(4, 0, &[(Why::Holder, 1, 9_000), (cron(), 3, 30_000_000)])),
+        ]);
+        let fast = found.fast_limit(10);
+        let cause = |range| found.cause_of(range, fast).map(|found| found.cause);
+        assert_eq!(cause(0..=1_000).as_deref(), Some(UNCONTENDED));
+        assert_eq!(cause(40_000..=60_000).as_deref(), Some("waited for the holder"));
+        assert_eq!(cause(1_000_000..=u64::MAX).as_deref(), Some("switched out to cron"));
+        assert_eq!(cause(2_000..=3_000), None);
+        let contended = found.cause_of(40_000..=60_000, fast).unwrap();
+        assert_eq!((contended.cause_share, contended.evidence_share, contended.median), (Some(0.75), 0.7, 50_000));
+    }
+
+    #[test]
+    fn a_free_round_that_took_longer_is_unexplained() {
+        let found = findings(vec![(100, value(90, 90, &[])), (400, value(10, 10, &[(Why::Unexplained, 10, 3_000)]))]);
+        let slow = found.cause_of(300..=500, found.fast_limit(10)).unwrap();
+        assert_eq!((slow.cause.as_str(), slow.evidence_share), (UNEXPLAINED, 0.0));
+    }
+}
