@@ -12,8 +12,10 @@ use instruments::cpus::{self, CpuSet};
 use instruments::evidence::{Attribution, Ledger, Recorder, Source, Stretch, Surroundings, attribute};
 use instruments::gaps;
 
-const SLICE: Duration = Duration::from_millis(250);
-const PAIRS: usize = 6;
+const SLICE: Duration = Duration::from_millis(100);
+const PAIRS: usize = 8;
+/// Turns of two threads that yield to each other.
+const TURNS: u32 = 20_000;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let clock = Clock::calibrate(Duration::from_millis(100)).clock;
@@ -41,8 +43,46 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         done.store(true, Ordering::Relaxed);
         let _ = competitor.join();
         measured?;
+        cost_of_an_event(clock, cpu, &mut recorder)?;
     }
     Ok(())
+}
+
+/// Two threads yield to each other, with and without evidence: the difference is its cost.
+fn cost_of_an_event(clock: Clock, cpu: usize, recorder: &mut Recorder) -> std::io::Result<()> {
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let _ = cpus::pin_current_thread(cpu);
+            while !done.load(Ordering::Relaxed) {
+                std::thread::yield_now();
+            }
+        });
+        let (mut costs, mut events) = ([Vec::new(), Vec::new()], 0);
+        for _ in 0..5 {
+            recorder.start()?;
+            costs[0].push(yields(clock));
+            events = recorder.stop()?.ledger.events;
+            costs[1].push(yields(clock));
+        }
+        done.store(true, Ordering::Relaxed);
+        let [with, without] = costs.map(middle);
+        let per_turn = events as f64 / f64::from(TURNS);
+        println!("  a turn of two that yield: {with:.0} ns with evidence, {without:.0} ns without");
+        println!("    {:.0} ns an event ({per_turn:.2} a turn)", (with - without) / per_turn);
+        Ok(())
+    })
+}
+
+fn yields(clock: Clock) -> f64 {
+    let start = clock.stamp();
+    (0..TURNS).for_each(|_| std::thread::yield_now());
+    clock.to_ns(clock.stamp() - start) / f64::from(TURNS)
+}
+
+fn middle(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
 }
 
 /// Slices with and without evidence take turns.
@@ -68,10 +108,7 @@ fn measure(clock: Clock, recorder: &mut Recorder, scenario: &str) -> std::io::Re
             None => ledger = Some(timeline.ledger),
         }
     }
-    let [with, without] = passes.map(|mut passes| {
-        passes.sort_by(f64::total_cmp);
-        passes[passes.len() / 2]
-    });
+    let [with, without] = passes.map(middle);
     println!("  {scenario}: {} gaps, {:.3} ms", all.gaps(), clock.to_ns(all.total()) / 1e6);
     println!(
         "    explained {:.3} %, recall {:?} {:?}",
@@ -94,25 +131,17 @@ fn measure(clock: Clock, recorder: &mut Recorder, scenario: &str) -> std::io::Re
             cause.cause.pid
         );
     }
-    if std::env::var_os("DEBUG_HIST").is_some() {
-        let mut h = std::collections::BTreeMap::new();
-        for g in 0..all.gaps() {
-            let u = all.unexplained(g);
-            let parts = all.of_gap(g).len();
-            if u > 0 {
-                let e = h.entry(((clock.to_ns(u)).log2() as i32, parts > 1)).or_insert((0, 0.0));
-                e.0 += 1;
-                e.1 += clock.to_ns(u) / 1e3;
-            }
-        }
-        for (k, v) in h {
-            println!("      2^{} ns mixed {}: {} {:.0} us", k.0, k.1, v.0, v.1);
-        }
-        for cause in all.causes() {
-            println!("    {:?}", cause);
-        }
-    }
     let ledger = ledger.expect("at least one slice");
-    println!("    missing {:?} ns {ledger:?}", ledger.account.missing_ns());
+    let account = &ledger.account;
+    println!(
+        "    {} events, {} lost, {:.0} ns blind; clock residual {:.2} ns, uncertainty {:.2} ns; recorder {:.2} ms",
+        ledger.events,
+        ledger.lost_events,
+        ledger.blind_ns,
+        ledger.clock_residual_ns,
+        ledger.clock_uncertainty_ns,
+        ledger.recorder_ns / 1e6
+    );
+    println!("    {} ns of wall time in no account, {account:?}", account.missing_ns().unwrap_or(0));
     Ok(())
 }

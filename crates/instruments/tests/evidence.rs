@@ -149,6 +149,15 @@ fn an_idle_cpu_under_a_willing_thread_is_throttling() {
 }
 
 #[test]
+fn a_real_time_thread_does_not_wait_for_ordinary_ones() {
+    let scene = scene();
+    let mut timeline = scene.timeline(&turn(1_000, 9_000, true));
+    timeline.realtime = true;
+    let attribution = attributed(&timeline, &[gap(1_000, 9_000)]);
+    assert_eq!(taken(&attribution, Kind::RealtimeThrottling, None), 8_000);
+}
+
+#[test]
 fn a_thread_that_lets_go_of_the_cpu_has_itself_to_blame() {
     let scene = scene();
     let timeline = scene.timeline(&turn(1_000, 9_000, false));

@@ -62,13 +62,9 @@ impl Shares {
     fn share_out(&mut self, pieces: &[Piece], place: usize, ticks: u64, limits: &Limits) {
         let before = place.checked_sub(1).map_or(What::Unknown, |place| pieces[place].what);
         let after = pieces.get(place + 1).map_or(What::Unknown, |piece| piece.what);
-        let (mut first, mut second) = (limits.after(before), limits.before(after));
-        if first + second > ticks {
-            first = scale(ticks, first, first + second);
-            second = ticks - first;
-        }
+        let (first, second) = limits.split(ticks, before, after);
         for (what, ticks) in [(before, first), (after, second)] {
-            if ticks > 0 && what.takes() {
+            if ticks > 0 {
                 self.take(what, ticks);
             }
         }
