@@ -204,6 +204,21 @@ fn what_the_account_misses_goes_to_the_longest_unexplained_times() {
 }
 
 #[test]
+fn time_slept_was_not_stolen() {
+    let scene = scene();
+    let mut timeline = scene.timeline(&turn(1_000, 9_000, false));
+    timeline.ledger.account.wall_ns = timeline.clock.to_ns(8_000) as u64;
+    timeline.ledger.account.run_delay_ns = Some(0);
+    let attribution = attributed(&timeline, &[gap(1_000, 9_000), gap(20_000, 28_000)]);
+    assert_eq!(taken(&attribution, Kind::Steal, None), 0);
+    // Without a record of its switches a thread that slept cannot tell.
+    timeline.tracks.clear();
+    timeline.ledger.source = Source::PreemptionFlag;
+    timeline.ledger.account.sleeps = Some(1);
+    assert_eq!(attributed(&timeline, &[gap(20_000, 28_000)]).explained_share(), Some(0.0));
+}
+
+#[test]
 fn usual_work_is_nobodys_fault() {
     let scene = scene();
     let timeline = scene.timeline(&handler(2_000, 2_500, scene.timer));

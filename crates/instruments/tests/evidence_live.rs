@@ -121,12 +121,15 @@ fn the_account_tells_what_a_competitor_took() {
     }
 }
 
-/// Preemptions of the calling thread so far.
-fn involuntary_switches() -> u64 {
+/// Switches away from the calling thread so far: all, or those that it did not ask for.
+fn switches(of: &[&str]) -> u64 {
     let status = std::fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("nonvoluntary_ctxt_switches:"));
-    line.and_then(|count| count.trim().parse().ok()).unwrap_or(0)
+    let count = |key: &str| status.lines().find_map(|line| line.strip_prefix(key)?.trim().parse::<u64>().ok());
+    of.iter().filter_map(|key| count(key)).sum()
 }
+
+const VOLUNTARY: &str = "voluntary_ctxt_switches:";
+const INVOLUNTARY: &str = "nonvoluntary_ctxt_switches:";
 
 #[test]
 fn the_flag_is_cleared_by_preemptions() {
@@ -137,7 +140,7 @@ fn the_flag_is_cleared_by_preemptions() {
             return;
         };
         let clock = clock();
-        let before = involuntary_switches();
+        let before = switches(&[INVOLUNTARY]);
         let mut seen = 0;
         flag.set();
         let start = clock.now();
@@ -147,7 +150,7 @@ fn the_flag_is_cleared_by_preemptions() {
                 flag.set();
             }
         }
-        let switches = involuntary_switches() - before;
+        let switches = switches(&[INVOLUNTARY]) - before;
         assert!(switches > 0, "the rival never ran in 400 ms");
         // Two may come at the edges, and two so close that they count as one.
         assert!(seen + 4 >= switches / 10 * 9, "{seen} of {switches}");
@@ -263,4 +266,47 @@ fn every_timer_interrupt_is_reported_in_every_slice() {
         // The idle task's interrupts are not reported, but the CPU is never idle here.
         assert!(reported >= counted, "{reported} of {counted}");
     }
+}
+
+#[test]
+fn a_ring_that_overflows_says_so() {
+    let _alone = alone();
+    let cpu = cpus::allowed().unwrap().first().unwrap();
+    cpus::pin_current_thread(cpu).unwrap();
+    let Ok(mut recorder) = Recorder::open_with(clock(), &CpuSet::single(cpu), Source::CpuRecord) else {
+        println!("skipped: needs CAP_PERFMON");
+        return;
+    };
+    let done = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            cpus::pin_current_thread(cpu).unwrap();
+            while !done.load(Ordering::Relaxed) {
+                thread::yield_now();
+            }
+        });
+        // Leaving the CPU and coming back are two records of 32 bytes.
+        recorder.start().unwrap();
+        let enough = recorder.stop().unwrap().ledger.ring_kib * 1024 / 64;
+        recorder.start().unwrap();
+        let latest = Instant::now() + Duration::from_secs(8);
+        let before = switches(&[VOLUNTARY, INVOLUNTARY]);
+        let mut away = 0;
+        while away < enough && Instant::now() < latest {
+            (0..10_000).for_each(|_| thread::yield_now());
+            away = switches(&[VOLUNTARY, INVOLUNTARY]) - before;
+        }
+        let overflowed = recorder.stop().unwrap().ledger;
+        recorder.start().unwrap();
+        (0..100).for_each(|_| thread::yield_now());
+        let next = recorder.stop().unwrap().ledger;
+        done.store(true, Ordering::Relaxed);
+        if away < enough {
+            println!("skipped: needs a machine that switches faster");
+            return;
+        }
+        assert!(overflowed.blind_ns > 0.0 && overflowed.warnings().len() == 1, "{overflowed:?}");
+        // How many were lost the kernel says with the next report.
+        assert!(next.lost_events > 0 && next.blind_ns < next.span_ns, "{next:?}");
+    });
 }

@@ -21,7 +21,7 @@
 //! use instruments::gaps;
 //!
 //! let clock = Clock::calibrate(Duration::from_millis(20)).clock;
-//! let mut recorder = Recorder::open(clock, &CpuSet::single(current_cpu()?));
+//! let mut recorder = Recorder::open(clock, &CpuSet::single(current_cpu()));
 //! recorder.start()?;
 //! let watch = gaps::watch(clock, Duration::from_millis(20));
 //! let timeline = recorder.stop()?;

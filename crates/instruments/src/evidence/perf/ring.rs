@@ -53,8 +53,11 @@ impl Rings {
     /// A ring for each CPU with all switches on it.
     ///
     /// # Errors
-    /// Those of `perf_event_open(2)`: `EACCES` or `EPERM` without CAP_PERFMON.
+    /// Those of `perf_event_open(2)`: `EACCES` or `EPERM` without CAP_PERFMON, `ENODEV` for a CPU that is switched off.
     pub fn of_cpus(cpus: &CpuSet) -> io::Result<Self> {
+        if cpus.is_empty() {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "no CPU is to be watched"));
+        }
         let rings = cpus.iter().map(|cpu| {
             Ring::open(Some(cpu), |builder| {
                 builder.any_pid().one_cpu(cpu).include_kernel().comm(true).task(true);
@@ -74,13 +77,13 @@ impl Rings {
         Ok(Self { rings: vec![ring], decoder: Decoder::default() })
     }
 
-    /// Adds tracepoints to every ring. Gives the names of those that the kernel refused.
-    pub(super) fn follow(&mut self, tracepoints: &[Tracepoint]) -> Vec<String> {
+    /// Adds tracepoints to every ring. Gives the names of those that the kernel refused, and why.
+    pub(super) fn follow(&mut self, tracepoints: &[Tracepoint]) -> Vec<(String, io::Error)> {
         let (mut opened, mut refused) = (Vec::new(), Vec::new());
         for tracepoint in tracepoints {
             match self.rings.iter_mut().try_for_each(|ring| ring.follow(tracepoint)) {
                 Ok(()) => opened.push(tracepoint.clone()),
-                Err(_) => refused.push(tracepoint.name.clone()),
+                Err(error) => refused.push((tracepoint.name.clone(), error)),
             }
         }
         self.decoder = Decoder::new(&opened);
