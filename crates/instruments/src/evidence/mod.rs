@@ -34,6 +34,10 @@
 //! # Ok::<(), std::io::Error>(())
 //! ```
 //!
+//! With [`Source::PreemptionFlag`] the thread itself has to ask its
+//! [`PreemptionFlag`](preemption::PreemptionFlag) at each gap and give the answers as [`Stretch::preempted`]; they help
+//! wherever the other sources saw nothing.
+//!
 //! Nothing outlives the process: perf events and the mount of tracefs are file descriptors.
 
 mod account;

@@ -74,7 +74,9 @@ impl Recorder {
             }
             Source::ThreadRecord => recorder.rings = Some(Rings::of_thread(recorder.thread)?),
             Source::PreemptionFlag => {
-                PreemptionFlag::of_current_thread().ok_or_else(|| unsupported("the C library registers no rseq"))?;
+                let flag = PreemptionFlag::of_current_thread();
+                // Dropping it would clear one that the caller has set already.
+                flag.map(std::mem::forget).ok_or_else(|| unsupported("the C library registers no rseq"))?;
             }
             Source::Account if !recorder.bookkeeper.knows_delay() => {
                 return Err(unsupported("the kernel keeps no schedstat"));
