@@ -12,8 +12,10 @@ use instruments::cpus::{self, CpuSet};
 use instruments::evidence::{Attribution, Ledger, Recorder, Source, Stretch, Surroundings, attribute};
 use instruments::gaps;
 
-const SLICE: Duration = Duration::from_millis(250);
-const PAIRS: usize = 6;
+const SLICE: Duration = Duration::from_millis(25);
+const PAIRS: usize = 20;
+/// Turns of two threads that yield to each other.
+const TURNS: u32 = 20_000;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let clock = Clock::calibrate(Duration::from_millis(100)).clock;
@@ -41,13 +43,59 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         done.store(true, Ordering::Relaxed);
         let _ = competitor.join();
         measured?;
+        if source != Source::Account {
+            cost_of_an_event(clock, cpu, &mut recorder)?;
+        }
     }
     Ok(())
 }
 
+/// Two threads yield to each other, with and without evidence: the difference is its cost.
+fn cost_of_an_event(clock: Clock, cpu: usize, recorder: &mut Recorder) -> std::io::Result<()> {
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let _ = cpus::pin_current_thread(cpu);
+            while !done.load(Ordering::Relaxed) {
+                std::thread::yield_now();
+            }
+        });
+        let (mut costs, mut events) = ([Vec::new(), Vec::new()], 0);
+        for _ in 0..5 {
+            recorder.start()?;
+            costs[0].push(yields(clock));
+            events = recorder.stop()?.ledger.events;
+            costs[1].push(yields(clock));
+        }
+        done.store(true, Ordering::Relaxed);
+        let [with, without] = costs.map(middle);
+        let per_turn = events as f64 / f64::from(TURNS);
+        println!("  a turn of two that yield: {with:.0} ns with evidence, {without:.0} ns without");
+        println!("    {:.0} ns an event ({per_turn:.2} a turn)", (with - without) / per_turn);
+        Ok(())
+    })
+}
+
+fn yields(clock: Clock) -> f64 {
+    let start = clock.stamp();
+    (0..TURNS).for_each(|_| std::thread::yield_now());
+    clock.to_ns(clock.stamp() - start) / f64::from(TURNS)
+}
+
+/// Of the time in which the thread ran.
+fn passes_per_tick(watch: &gaps::Watch) -> f64 {
+    let lost: u64 = watch.gaps.iter().map(|gap| gap.length).sum();
+    watch.passes as f64 / (watch.span - lost) as f64
+}
+
+fn middle(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
 /// Slices with and without evidence take turns.
 fn measure(clock: Clock, recorder: &mut Recorder, scenario: &str) -> std::io::Result<()> {
-    let mut passes = [Vec::new(), Vec::new()];
+    let mut ratios = Vec::new();
     let mut surroundings = Surroundings::default();
     let mut all = Attribution::default();
     let mut ledger: Option<Ledger> = None;
@@ -56,10 +104,7 @@ fn measure(clock: Clock, recorder: &mut Recorder, scenario: &str) -> std::io::Re
         let watch = gaps::watch(clock, SLICE);
         let timeline = recorder.stop()?;
         let plain = gaps::watch(clock, SLICE);
-        for (passes, watch) in passes.iter_mut().zip([&watch, &plain]) {
-            let running = watch.span - watch.gaps.iter().map(|gap| gap.length).sum::<u64>();
-            passes.push(watch.passes as f64 / clock.to_ns(running) * 1e3);
-        }
+        ratios.push(passes_per_tick(&watch) / passes_per_tick(&plain));
         let stretch = Stretch::of_watch(&timeline, &watch);
         surroundings.learn(&stretch);
         all.absorb(&attribute(&stretch, &surroundings));
@@ -68,10 +113,7 @@ fn measure(clock: Clock, recorder: &mut Recorder, scenario: &str) -> std::io::Re
             None => ledger = Some(timeline.ledger),
         }
     }
-    let [with, without] = passes.map(|mut passes| {
-        passes.sort_by(f64::total_cmp);
-        passes[passes.len() / 2]
-    });
+    let effect = (middle(ratios) - 1.0) * 100.0;
     println!("  {scenario}: {} gaps, {:.3} ms", all.gaps(), clock.to_ns(all.total()) / 1e6);
     println!(
         "    explained {:.3} %, recall {:?} {:?}",
@@ -79,10 +121,7 @@ fn measure(clock: Clock, recorder: &mut Recorder, scenario: &str) -> std::io::Re
         all.recall.share(),
         all.recall
     );
-    println!(
-        "    passes per µs of running: {with:.3} with evidence, {without:.3} without ({:+.3} %)",
-        (with / without - 1.0) * 100.0
-    );
+    println!("    passes in the same time with evidence: {effect:+.3} % (median of {PAIRS} pairs)");
     for cause in all.causes().iter().take(12) {
         let share = cause.ticks as f64 / all.total() as f64 * 100.0;
         let ms = clock.to_ns(cause.ticks) / 1e6;
@@ -94,25 +133,17 @@ fn measure(clock: Clock, recorder: &mut Recorder, scenario: &str) -> std::io::Re
             cause.cause.pid
         );
     }
-    if std::env::var_os("DEBUG_HIST").is_some() {
-        let mut h = std::collections::BTreeMap::new();
-        for g in 0..all.gaps() {
-            let u = all.unexplained(g);
-            let parts = all.of_gap(g).len();
-            if u > 0 {
-                let e = h.entry(((clock.to_ns(u)).log2() as i32, parts > 1)).or_insert((0, 0.0));
-                e.0 += 1;
-                e.1 += clock.to_ns(u) / 1e3;
-            }
-        }
-        for (k, v) in h {
-            println!("      2^{} ns mixed {}: {} {:.0} us", k.0, k.1, v.0, v.1);
-        }
-        for cause in all.causes() {
-            println!("    {:?}", cause);
-        }
-    }
     let ledger = ledger.expect("at least one slice");
-    println!("    missing {:?} ns {ledger:?}", ledger.account.missing_ns());
+    let account = &ledger.account;
+    println!(
+        "    {} events, {} lost, {:.0} ns blind; clock residual {:.2} ns, uncertainty {:.2} ns; recorder {:.2} ms",
+        ledger.events,
+        ledger.lost_events,
+        ledger.blind_ns,
+        ledger.clock_residual_ns,
+        ledger.clock_uncertainty_ns,
+        ledger.recorder_ns / 1e6
+    );
+    println!("    {} ns of wall time in no account, {account:?}", account.missing_ns().unwrap_or(0));
     Ok(())
 }

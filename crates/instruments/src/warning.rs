@@ -288,7 +288,8 @@ impl Warning {
             Self::ThreadsExceedCpus { .. } => "use fewer --threads or --competitors, or more --cpus; or mean it",
             Self::WeakerEvidence { .. } => {
                 "run it as root, or `sudo setcap cap_perfmon+ep $(command -v contend)`; in a container start it with \
-                 --cap-add PERFMON and a seccomp profile that allows perf_event_open"
+                 --cap-add PERFMON and a seccomp profile that allows perf_event_open; if memory is what is refused, raise \
+                 `ulimit -l`"
             }
             Self::NoInterruptEvidence { .. } => {
                 "run it as root, or let your group read tracefs: `sudo mount -t tracefs -o gid=$(id -g),mode=750 tracefs \

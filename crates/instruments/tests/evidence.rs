@@ -149,6 +149,15 @@ fn an_idle_cpu_under_a_willing_thread_is_throttling() {
 }
 
 #[test]
+fn a_real_time_thread_does_not_wait_for_ordinary_ones() {
+    let scene = scene();
+    let mut timeline = scene.timeline(&turn(1_000, 9_000, true));
+    timeline.realtime = true;
+    let attribution = attributed(&timeline, &[gap(1_000, 9_000)]);
+    assert_eq!(taken(&attribution, Kind::RealtimeThrottling, None), 8_000);
+}
+
+#[test]
 fn a_thread_that_lets_go_of_the_cpu_has_itself_to_blame() {
     let scene = scene();
     let timeline = scene.timeline(&turn(1_000, 9_000, false));
@@ -192,6 +201,21 @@ fn what_the_account_misses_goes_to_the_longest_unexplained_times() {
     let stolen = taken(&attribution, Kind::Steal, None);
     assert!(stolen.abs_diff(40_000) <= 10, "{stolen}");
     assert_eq!(attribution.unexplained(1), 50_000 - stolen);
+}
+
+#[test]
+fn time_slept_was_not_stolen() {
+    let scene = scene();
+    let mut timeline = scene.timeline(&turn(1_000, 9_000, false));
+    timeline.ledger.account.wall_ns = timeline.clock.to_ns(8_000) as u64;
+    timeline.ledger.account.run_delay_ns = Some(0);
+    let attribution = attributed(&timeline, &[gap(1_000, 9_000), gap(20_000, 28_000)]);
+    assert_eq!(taken(&attribution, Kind::Steal, None), 0);
+    // Without a record of its switches a thread that slept cannot tell.
+    timeline.tracks.clear();
+    timeline.ledger.source = Source::PreemptionFlag;
+    timeline.ledger.account.sleeps = Some(1);
+    assert_eq!(attributed(&timeline, &[gap(20_000, 28_000)]).explained_share(), Some(0.0));
 }
 
 #[test]

@@ -21,6 +21,8 @@ pub struct Account {
     pub cpu_ns: u64,
     /// Time it was ready and did not run, from `schedstat`; `None` where the kernel does not keep it.
     pub run_delay_ns: Option<u64>,
+    /// How often it slept or waited for something else than a CPU; `None` where the kernel does not say.
+    pub sleeps: Option<u64>,
     /// Time its control groups were stopped for exceeding their quota; `None` if they have none.
     pub throttled_ns: Option<u64>,
     /// The steal of `/proc/stat` on the CPUs watched, in steps of a jiffy.
@@ -30,7 +32,7 @@ pub struct Account {
 }
 
 impl Account {
-    /// Wall time in which the thread neither ran nor waited for a CPU, if it never slept: steal. Exact where
+    /// Wall time in which the thread neither ran nor waited for a CPU: it slept, or the time was stolen. Exact where
     /// `/proc/stat` counts in jiffies, if it sees steal at all.
     pub fn missing_ns(&self) -> Option<u64> {
         Some(self.wall_ns.saturating_sub(self.cpu_ns).saturating_sub(self.run_delay_ns?))
@@ -43,6 +45,7 @@ impl Account {
             wall_ns: self.wall_ns + other.wall_ns,
             cpu_ns: self.cpu_ns + other.cpu_ns,
             run_delay_ns: add(self.run_delay_ns, other.run_delay_ns),
+            sleeps: add(self.sleeps, other.sleeps),
             throttled_ns: add(self.throttled_ns, other.throttled_ns),
             proc_steal_ns: add(self.proc_steal_ns, other.proc_steal_ns),
             interrupts_apart: self.interrupts_apart || other.interrupts_apart,
@@ -65,6 +68,7 @@ pub(super) struct ThreadReading {
     wall_ns: u64,
     cpu_ns: Option<u64>,
     run_delay_ns: Option<u64>,
+    sleeps: Option<u64>,
 }
 
 /// What others keep, which takes longer to read.
@@ -87,10 +91,10 @@ impl Bookkeeper {
 
     /// The thread's accounts now.
     pub fn thread(&self) -> ThreadReading {
-        let run_delay_ns = run_delay_ns(self.thread);
+        let (run_delay_ns, sleeps) = (run_delay_ns(self.thread), sleeps(self.thread));
         let now = clock_gettime(ClockId::MonotonicRaw);
         let wall_ns = now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64;
-        ThreadReading { wall_ns, cpu_ns: thread_cpu_ns(self.thread).ok(), run_delay_ns }
+        ThreadReading { wall_ns, cpu_ns: thread_cpu_ns(self.thread).ok(), run_delay_ns, sleeps }
     }
 
     /// The others' accounts now.
@@ -112,6 +116,7 @@ impl Bookkeeper {
             wall_ns,
             cpu_ns: delta(first.cpu_ns, last.cpu_ns).unwrap_or(wall_ns),
             run_delay_ns: delta(first.run_delay_ns, last.run_delay_ns),
+            sleeps: delta(first.sleeps, last.sleeps),
             throttled_ns: delta(system.0.throttled_ns, system.1.throttled_ns),
             proc_steal_ns: self.steal_ns(system.0, system.1),
             interrupts_apart: self.interrupts_apart,
@@ -128,6 +133,12 @@ impl Bookkeeper {
 fn run_delay_ns(thread: u32) -> Option<u64> {
     let text = std::fs::read_to_string(format!("/proc/self/task/{thread}/schedstat")).ok()?;
     text.split_ascii_whitespace().nth(1)?.parse().ok()
+}
+
+/// How often a thread of this process let go of its CPU.
+fn sleeps(thread: u32) -> Option<u64> {
+    let text = std::fs::read_to_string(format!("/proc/self/task/{thread}/status")).ok()?;
+    text.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:")?.trim().parse().ok())
 }
 
 /// The CPU time of any thread of this process.

@@ -51,6 +51,6 @@ impl Ledger {
     pub fn warnings(&self) -> Vec<Warning> {
         let lost = self.lost_events > 0 || self.blind_ns > 0.0;
         let share = if self.span_ns > 0.0 { self.blind_ns / self.span_ns } else { 0.0 };
-        lost.then(|| Warning::EvidenceLost { reports: self.lost_events, blind_share: share }).into_iter().collect()
+        lost.then_some(Warning::EvidenceLost { reports: self.lost_events, blind_share: share }).into_iter().collect()
     }
 }

@@ -21,7 +21,7 @@
 //! use instruments::gaps;
 //!
 //! let clock = Clock::calibrate(Duration::from_millis(20)).clock;
-//! let mut recorder = Recorder::open(clock, &CpuSet::single(current_cpu()?));
+//! let mut recorder = Recorder::open(clock, &CpuSet::single(current_cpu()));
 //! recorder.start()?;
 //! let watch = gaps::watch(clock, Duration::from_millis(20));
 //! let timeline = recorder.stop()?;
@@ -33,6 +33,10 @@
 //! }
 //! # Ok::<(), std::io::Error>(())
 //! ```
+//!
+//! With [`Source::PreemptionFlag`] the thread itself has to ask its
+//! [`PreemptionFlag`](preemption::PreemptionFlag) at each gap and give the answers as [`Stretch::preempted`]; they help
+//! wherever the other sources saw nothing.
 //!
 //! Nothing outlives the process: perf events and the mount of tracefs are file descriptors.
 

@@ -12,6 +12,8 @@ pub struct Task {
     pub pid: u32,
     /// Its name, at most 15 bytes; `None` if it was gone before anyone asked.
     pub name: Option<String>,
+    /// It has real-time priority, as far as is known.
+    pub realtime: bool,
 }
 
 /// Something that interrupts tasks.
@@ -55,7 +57,7 @@ impl Names {
 
     /// Records a task's name.
     pub fn name_task(&mut self, thread: u32, pid: u32, name: &str) {
-        self.tasks.insert(thread, Task { pid, name: Some(name.to_owned()) });
+        self.tasks.insert(thread, Task { pid, name: Some(name.to_owned()), realtime: false });
     }
 
     /// Records that a task exists, whatever its name.
@@ -63,10 +65,10 @@ impl Names {
         if thread == 0 || thread == ENDING {
             return;
         }
-        let task = self.tasks.entry(thread).or_insert(Task { pid, name: None });
+        let task = self.tasks.entry(thread).or_insert(Task { pid, name: None, realtime: false });
         if task.pid != pid {
             // The number was given to a new thread.
-            *task = Task { pid, name: None };
+            *task = Task { pid, name: None, realtime: false };
         }
         self.met.insert(thread);
     }
@@ -81,7 +83,7 @@ impl Names {
     /// not watched. One that is gone keeps the name it had, or its process's, or its parent's.
     pub(super) fn ask_proc(&mut self) {
         for thread in std::mem::take(&mut self.met) {
-            let Some(Task { pid, name }) = self.tasks.get(&thread).cloned() else { continue };
+            let Some(Task { pid, name, realtime }) = self.tasks.get(&thread).cloned() else { continue };
             let parent = self.parents.get(&thread);
             let inherited = || {
                 let known = parent.and_then(|parent| self.tasks.get(parent)?.name.clone());
@@ -91,7 +93,8 @@ impl Names {
                 .or(name)
                 .or_else(|| read_name(&format!("/proc/{pid}/comm")))
                 .or_else(inherited);
-            self.tasks.insert(thread, Task { pid, name });
+            let realtime = is_realtime(thread).unwrap_or(realtime);
+            self.tasks.insert(thread, Task { pid, name, realtime });
         }
     }
 
@@ -103,6 +106,10 @@ impl Names {
     /// The handler of this number.
     pub fn handler_of(&self, number: u32) -> Option<&Handler> {
         self.handlers.get(number as usize)
+    }
+
+    pub(super) fn is_realtime(&self, thread: u32) -> bool {
+        self.tasks.get(&thread).is_some_and(|task| task.realtime)
     }
 
     pub(super) fn task_cause(&self, thread: u32) -> Cause {
@@ -126,4 +133,12 @@ impl Names {
 fn read_name(path: &str) -> Option<String> {
     let name = std::fs::read_to_string(path).ok()?;
     Some(name.trim_end_matches('\n').to_owned())
+}
+
+/// Whether a thread has real-time priority; `None` if it is gone.
+pub(super) fn is_realtime(thread: u32) -> Option<bool> {
+    // SAFETY: the call takes a thread id and no pointer. The bare system call, because musl's wrapper only says ENOSYS.
+    let policy = unsafe { libc::syscall(libc::SYS_sched_getscheduler, thread) };
+    let policy = policy as libc::c_int & !libc::SCHED_RESET_ON_FORK;
+    (policy >= 0).then_some(matches!(policy, libc::SCHED_FIFO | libc::SCHED_RR | libc::SCHED_DEADLINE))
 }

@@ -6,7 +6,7 @@ use super::account::{Bookkeeper, SystemReading, ThreadReading};
 use super::alignment::Alignment;
 use super::event::{Event, Happening};
 use super::ledger::Ledger;
-use super::names::Names;
+use super::names::{Names, is_realtime};
 use super::perf::{Drained, Rings, follow_interrupts};
 use super::preemption::PreemptionFlag;
 use super::timeline::{Source, Timeline};
@@ -74,7 +74,9 @@ impl Recorder {
             }
             Source::ThreadRecord => recorder.rings = Some(Rings::of_thread(recorder.thread)?),
             Source::PreemptionFlag => {
-                PreemptionFlag::of_current_thread().ok_or_else(|| unsupported("the C library registers no rseq"))?;
+                let flag = PreemptionFlag::of_current_thread();
+                // Dropping it would clear one that the caller has set already.
+                flag.map(std::mem::forget).ok_or_else(|| unsupported("the C library registers no rseq"))?;
             }
             Source::Account if !recorder.bookkeeper.knows_delay() => {
                 return Err(unsupported("the kernel keeps no schedstat"));
@@ -151,7 +153,7 @@ impl Recorder {
             start,
             end,
             thread: self.thread,
-            realtime: is_realtime(self.thread),
+            realtime: is_realtime(self.thread).unwrap_or(false),
             tracks: drained.iter().map(|drained| track(drained, &line, start, end)).collect(),
             names: self.names.clone(),
             ledger: Ledger {
@@ -201,11 +203,4 @@ fn sees_all_tasks() -> bool {
     /// The kernel's fixed number of the first namespace.
     const FIRST: &str = "pid:[4026531836]";
     std::fs::read_link("/proc/self/ns/pid").is_ok_and(|link| link.as_os_str() == FIRST)
-}
-
-fn is_realtime(thread: u32) -> bool {
-    // SAFETY: the call takes a thread id and no pointer. The bare system call, because musl's wrapper only says ENOSYS.
-    let policy = unsafe { libc::syscall(libc::SYS_sched_getscheduler, thread) };
-    let policy = policy as libc::c_int & !libc::SCHED_RESET_ON_FORK;
-    matches!(policy, libc::SCHED_FIFO | libc::SCHED_RR)
 }

@@ -62,13 +62,9 @@ impl Shares {
     fn share_out(&mut self, pieces: &[Piece], place: usize, ticks: u64, limits: &Limits) {
         let before = place.checked_sub(1).map_or(What::Unknown, |place| pieces[place].what);
         let after = pieces.get(place + 1).map_or(What::Unknown, |piece| piece.what);
-        let (mut first, mut second) = (limits.after(before), limits.before(after));
-        if first + second > ticks {
-            first = scale(ticks, first, first + second);
-            second = ticks - first;
-        }
+        let (first, second) = limits.split(ticks, before, after);
         for (what, ticks) in [(before, first), (after, second)] {
-            if ticks > 0 && what.takes() {
+            if ticks > 0 {
                 self.take(what, ticks);
             }
         }
@@ -84,11 +80,23 @@ pub(super) fn match_accounts(timeline: &Timeline, story: &Story, shares: &mut [S
         let delay = ticks(account.run_delay_ns.unwrap_or(0));
         explain_longest(shares, What::Unnamed(Kind::SwitchedOut), delay);
     }
-    let handled = |piece: &&Piece| matches!(piece.what, What::Handler(_));
-    let handled: u64 = story.pieces.iter().filter(handled).map(|piece| piece.end - piece.start).sum();
-    let apart = if account.interrupts_apart { handled } else { 0 };
-    let stolen = ticks(account.missing_ns().unwrap_or(0)).saturating_sub(apart);
-    explain_longest(shares, What::Unnamed(Kind::Steal), stolen);
+    explain_longest(shares, What::Unnamed(Kind::Steal), ticks(stolen_ns(timeline, story)));
+}
+
+/// What the account lacks, but for what is known to be lacking.
+fn stolen_ns(timeline: &Timeline, story: &Story) -> u64 {
+    let account = &timeline.ledger.account;
+    let sees_switches = matches!(timeline.ledger.source, Source::CpuRecord | Source::ThreadRecord);
+    if !sees_switches && account.sleeps != Some(0) {
+        return 0;
+    }
+    let is_known = |piece: &&Piece| match piece.what {
+        What::Unnamed(Kind::Blocked) => true,
+        What::Handler(_) => account.interrupts_apart,
+        _ => false,
+    };
+    let known = story.pieces.iter().filter(is_known).map(|piece| piece.end - piece.start).sum();
+    account.missing_ns().unwrap_or(0).saturating_sub(timeline.clock.to_ns(known) as u64)
 }
 
 /// Gives `ticks` to `what`, from the longest unexplained times down.

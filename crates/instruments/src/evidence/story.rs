@@ -98,9 +98,14 @@ fn what(timeline: &Timeline, segment: &Segment, here: bool, off: Option<Leaving>
         _ if here => What::Own,
         _ if off == Some(Leaving::Blocked) => What::Unnamed(Kind::Blocked),
         (_, Some(handler)) => What::Handler(handler),
+        // A real-time thread that wants to run goes before all others, unless it is not allowed to.
+        (Who::Task(other), None) if timeline.realtime && !timeline.names.is_realtime(other) => {
+            What::Unnamed(Kind::RealtimeThrottling)
+        }
         (Who::Task(other), None) => What::Task(other),
         (Who::Other, None) => What::Unnamed(Kind::SwitchedOut),
-        // The thread wants to run, and the CPU has nothing to do: it is not allowed to.
+        // The thread wants to run, and the CPU has nothing to do. Where a quota is used up and others run meanwhile,
+        // they are named: when the quota was refilled nobody reports.
         (Who::Idle, None) if timeline.realtime => What::Unnamed(Kind::RealtimeThrottling),
         (Who::Idle, None) if timeline.ledger.account.throttled_ns > Some(0) => What::Unnamed(Kind::CgroupThrottling),
         (Who::Idle, None) => What::Unknown,

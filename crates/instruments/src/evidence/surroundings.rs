@@ -3,7 +3,7 @@
 //! A handler's begin and end are reported from inside it. Getting there and back costs time too: the entry into the
 //! kernel, a virtual machine's exits, a cold cache. That time belongs to the handler, but not without limit: a handler
 //! may have been late because the hypervisor had the CPU. The limit is learnt from the gaps themselves: a few times the
-//! median of the time before the first report in a gap, and after the last.
+//! median of the time before the first report in a gap, after the last, and between two.
 
 use std::collections::BTreeMap;
 
@@ -27,6 +27,8 @@ pub struct Surroundings {
     /// By handler; `None` for switches.
     before: BTreeMap<Option<Handler>, Vec<u64>>,
     after: BTreeMap<Option<Handler>, Vec<u64>>,
+    /// By what came before.
+    between: BTreeMap<Option<Handler>, Vec<u64>>,
 }
 
 impl Surroundings {
@@ -50,6 +52,10 @@ impl Surroundings {
             let after = scaled(end.saturating_sub(last.end));
             note(&mut self.before, first.what, names, before);
             note(&mut self.after, last.what, names, after);
+            for inner in pieces.windows(3).filter(|inner| is_between(inner)) {
+                let ticks = scaled(inner[1].end - inner[1].start);
+                note(&mut self.between, inner[0].what, names, ticks);
+            }
         }
     }
 
@@ -63,13 +69,18 @@ impl Surroundings {
             let handlers = handlers.map(|handler| one(&Some(handler.clone()))).collect();
             Side { handlers, switch: one(&None) }
         };
-        Limits { before: of(&self.before), after: of(&self.after) }
+        Limits { before: of(&self.before), after: of(&self.after), between: of(&self.between) }
     }
 }
 
 /// The first piece that took the CPU, unless something unknown comes before it.
 fn edge<'a>(mut pieces: impl Iterator<Item = &'a Piece>) -> Option<&'a Piece> {
     pieces.find(|piece| piece.what != What::Own).filter(|piece| piece.what.takes())
+}
+
+/// The thread's own time between two that took the CPU.
+fn is_between(pieces: &[Piece]) -> bool {
+    pieces[0].what.takes() && pieces[1].what == What::Own && pieces[2].what.takes()
 }
 
 fn note(side: &mut BTreeMap<Option<Handler>, Vec<u64>>, what: What, names: &Names, ticks: u64) {
@@ -102,6 +113,7 @@ pub(super) fn scale(ticks: u64, part: u64, whole: u64) -> u64 {
 pub(super) struct Limits {
     before: Side,
     after: Side,
+    between: Side,
 }
 
 #[derive(Debug)]
@@ -111,12 +123,17 @@ struct Side {
 }
 
 impl Limits {
-    pub fn before(&self, what: What) -> u64 {
-        self.before.of(what)
-    }
-
-    pub fn after(&self, what: What) -> u64 {
-        self.after.of(what)
+    /// Of `ticks` of the thread's own time between these two, what belongs to the one and the other.
+    pub fn split(&self, ticks: u64, before: What, after: What) -> (u64, u64) {
+        match (before.takes(), after.takes()) {
+            (true, true) => {
+                let known = ticks.min(self.between.of(before));
+                (known / 2, known - known / 2)
+            }
+            (true, false) => (ticks.min(self.after.of(before)), 0),
+            (false, true) => (0, ticks.min(self.before.of(after))),
+            (false, false) => (0, 0),
+        }
     }
 }
 

@@ -16,9 +16,12 @@ pub(super) fn follow_interrupts(rings: &mut Rings) -> std::io::Result<()> {
     let mut refused = rings.follow(&tracepoints);
     // The kernel allows nobody to sample the exit of `irq_work`, and it may be others' turn tomorrow: without its exit a
     // handler is a moment, and its time is in its surroundings.
-    refused.retain(|name| name.ends_with("_entry"));
-    if refused.is_empty() {
-        return Ok(());
+    refused.retain(|(name, _)| name.ends_with("_entry"));
+    match &refused[..] {
+        [] => Ok(()),
+        [(name, error)] => Err(std::io::Error::other(format!("the kernel refuses {name} ({error})"))),
+        [(name, error), more @ ..] => {
+            Err(std::io::Error::other(format!("the kernel refuses {name} ({error}) and {} more", more.len())))
+        }
     }
-    Err(std::io::Error::other(format!("the kernel refuses {}", refused.join(", "))))
 }

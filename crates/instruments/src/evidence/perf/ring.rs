@@ -1,7 +1,7 @@
 //! Opening perf events and reading their rings.
 //!
 //! For each CPU a group: a dummy event leads it, carries the ring and the switch records; the tracepoints follow it and
-//! write into the same ring. The whole group is switched on and off by one call. Nothing wakes anybody: the rings are
+//! write into the same ring. The whole group goes on and off with its leader. Nothing wakes anybody: the rings are
 //! read when the group is off.
 
 use std::io;
@@ -18,8 +18,8 @@ use crate::evidence::names::Names;
 
 /// Room for a second of a hundred thousand records.
 const LARGEST: usize = 8 << 20;
-/// Less is filled by a few competitors in a second.
-const SMALLEST: usize = 64 << 10;
+/// Room for a few hundred switches: enough for one competitor and a second.
+const SMALLEST: usize = 16 << 10;
 /// A ring with less room than this at the end may have refused a record that nobody reports any more.
 const FULL: usize = 512;
 
@@ -53,8 +53,11 @@ impl Rings {
     /// A ring for each CPU with all switches on it.
     ///
     /// # Errors
-    /// Those of `perf_event_open(2)`: `EACCES` or `EPERM` without CAP_PERFMON.
+    /// Those of `perf_event_open(2)`: `EACCES` or `EPERM` without CAP_PERFMON, `ENODEV` for a CPU that is switched off.
     pub fn of_cpus(cpus: &CpuSet) -> io::Result<Self> {
+        if cpus.is_empty() {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "no CPU is to be watched"));
+        }
         let rings = cpus.iter().map(|cpu| {
             Ring::open(Some(cpu), |builder| {
                 builder.any_pid().one_cpu(cpu).include_kernel().comm(true).task(true);
@@ -74,13 +77,13 @@ impl Rings {
         Ok(Self { rings: vec![ring], decoder: Decoder::default() })
     }
 
-    /// Adds tracepoints to every ring. Gives the names of those that the kernel refused.
-    pub(super) fn follow(&mut self, tracepoints: &[Tracepoint]) -> Vec<String> {
+    /// Adds tracepoints to every ring. Gives the names of those that the kernel refused, and why.
+    pub(super) fn follow(&mut self, tracepoints: &[Tracepoint]) -> Vec<(String, io::Error)> {
         let (mut opened, mut refused) = (Vec::new(), Vec::new());
         for tracepoint in tracepoints {
             match self.rings.iter_mut().try_for_each(|ring| ring.follow(tracepoint)) {
                 Ok(()) => opened.push(tracepoint.clone()),
-                Err(_) => refused.push(tracepoint.name.clone()),
+                Err(error) => refused.push((tracepoint.name.clone(), error)),
             }
         }
         self.decoder = Decoder::new(&opened);
@@ -92,12 +95,13 @@ impl Rings {
         self.rings.iter().map(|ring| ring.bytes as u64 / 1024).min().unwrap_or(0)
     }
 
+    /// Only the leader is told: followers that were told too were silent from the second time on.
     pub fn enable(&mut self) -> io::Result<()> {
-        self.rings.iter_mut().try_for_each(|ring| ring.leader.enable_group())
+        self.rings.iter_mut().try_for_each(|ring| ring.leader.enable())
     }
 
     pub fn disable(&mut self) -> io::Result<()> {
-        self.rings.iter_mut().try_for_each(|ring| ring.leader.disable_group())
+        self.rings.iter_mut().try_for_each(|ring| ring.leader.disable())
     }
 
     /// Reads and empties all rings.
@@ -126,7 +130,9 @@ impl Ring {
             // Without the right to lock more memory a smaller ring may still be had.
             match leader.build()?.sampled(bytes) {
                 Ok(leader) => return Ok(Self { cpu, leader, followers: Vec::new(), bytes, used: 0 }),
-                Err(error) if bytes <= SMALLEST => return Err(error),
+                Err(error) if bytes <= SMALLEST => {
+                    return Err(io::Error::new(error.kind(), format!("no memory may be locked for records: {error}")));
+                }
                 Err(_) => bytes /= 2,
             }
         }

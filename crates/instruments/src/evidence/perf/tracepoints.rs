@@ -89,7 +89,7 @@ fn vector(point: &str) -> &str {
     point.trim_end_matches("_entry").trim_end_matches("_exit")
 }
 
-/// Where a field lies: `	field:int irq;	offset:8;	size:4;	signed:1;`.
+/// Where a field lies, from a line such as `field:int irq; offset:8; size:4; signed:1;` with tabs between.
 fn offset_of(format: &str, field: &str) -> Option<usize> {
     format.lines().find_map(|line| {
         let mut parts = line.trim().strip_prefix("field:")?.split(';').map(str::trim);

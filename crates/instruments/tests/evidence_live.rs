@@ -1,0 +1,312 @@
+//! What the running kernel tells agrees with what was done to it.
+
+use std::hint::spin_loop;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use instruments::clock::Clock;
+use instruments::cpus::{self, CpuSet};
+use instruments::evidence::preemption::PreemptionFlag;
+use instruments::evidence::{Attribution, Kind, Recorder, Source, Stretch, Surroundings, Timeline, attribute};
+use instruments::gaps::{self, Watch};
+use instruments::warning::Warning;
+use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities};
+
+const RIVAL: &str = "rival";
+
+/// One test at a time: they share a CPU, and the memory that their user may lock.
+fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn clock() -> Clock {
+    Clock::calibrate(Duration::from_millis(20)).clock
+}
+
+/// Runs `measure` on a CPU beside a thread that never sleeps. It gets the CPU and the rival's thread id.
+fn beside_a_rival<T>(measure: impl FnOnce(usize, u32) -> T) -> T {
+    let cpu = cpus::allowed().unwrap().first().unwrap();
+    let (stop, rival) = (AtomicBool::new(false), AtomicU32::new(0));
+    thread::scope(|scope| {
+        let spin = || {
+            cpus::pin_current_thread(cpu).unwrap();
+            rival.store(rustix::thread::gettid().as_raw_nonzero().get() as u32, Ordering::Release);
+            let latest = Instant::now() + Duration::from_secs(20);
+            while !stop.load(Ordering::Relaxed) && Instant::now() < latest {
+                spin_loop();
+            }
+        };
+        thread::Builder::new().name(RIVAL.into()).spawn_scoped(scope, spin).unwrap();
+        cpus::pin_current_thread(cpu).unwrap();
+        while rival.load(Ordering::Acquire) == 0 {
+            thread::yield_now();
+        }
+        let result = measure(cpu, rival.load(Ordering::Acquire));
+        stop.store(true, Ordering::Relaxed);
+        result
+    })
+}
+
+/// CPU time of a thread of this process, which the kernel accounts for exactly.
+fn cpu_time_ns(thread: u32) -> f64 {
+    let text = std::fs::read_to_string(format!("/proc/self/task/{thread}/schedstat")).unwrap_or_default();
+    text.split(' ').next().and_then(|field| field.parse().ok()).unwrap_or(0.0)
+}
+
+fn attributed(timeline: &Timeline, watch: &Watch) -> Attribution {
+    let stretch = Stretch::of_watch(timeline, watch);
+    let mut surroundings = Surroundings::default();
+    surroundings.learn(&stretch);
+    attribute(&stretch, &surroundings)
+}
+
+/// Watches beside the rival with evidence from `source`. Gives the time that the causes which `is_rival` picks took, and
+/// the rival's CPU time meanwhile, both in ns; `None` without the privilege.
+fn taken_by_the_rival(source: Source, is_rival: impl Fn(Kind, Option<&str>) -> bool) -> Option<(f64, f64)> {
+    beside_a_rival(|cpu, rival| {
+        let clock = clock();
+        let mut recorder = match Recorder::open_with(clock, &CpuSet::single(cpu), source) {
+            Ok(recorder) => recorder,
+            Err(error) => {
+                println!("skipped: needs {source:?}: {error}");
+                return None;
+            }
+        };
+        recorder.start().unwrap();
+        // The rival has no CPU time between the readings and the watch: it would have to run, and the watch would begin
+        // or end late; the kernel's record begins and ends outside of both.
+        let before = cpu_time_ns(rival);
+        let watch = gaps::watch(clock, Duration::from_millis(300));
+        let ran = cpu_time_ns(rival) - before;
+        let timeline = recorder.stop().unwrap();
+        assert_eq!(timeline.ledger.source, source);
+        let attribution = attributed(&timeline, &watch);
+        assert!(attribution.recall.share().is_none_or(|share| share > 0.99), "{:?}", attribution.recall);
+        let causes = attribution.causes();
+        let of_rival = causes.iter().filter(|cause| is_rival(cause.cause.kind, cause.cause.name.as_deref()));
+        Some((clock.to_ns(of_rival.map(|cause| cause.ticks).sum()), ran))
+    })
+}
+
+#[test]
+fn a_competitor_is_named_for_the_time_it_took() {
+    let _alone = alone();
+    let is_rival = |kind, name: Option<&str>| kind == Kind::Task && name == Some(RIVAL);
+    if let Some((taken, ran)) = taken_by_the_rival(Source::CpuRecord, is_rival) {
+        // Interrupts inside its turns are theirs, though the kernel charges them to it. A turn of it may fall between
+        // reading its account and watching.
+        assert!(taken > ran * 0.9 - 10e6, "{taken} of {ran}");
+        assert!(taken > 0.0, "the rival took nothing in 300 ms");
+    }
+}
+
+#[test]
+fn ones_own_record_tells_what_an_unnamed_competitor_took() {
+    let _alone = alone();
+    let is_rival = |kind, _: Option<&str>| kind == Kind::SwitchedOut;
+    if let Some((taken, ran)) = taken_by_the_rival(Source::ThreadRecord, is_rival) {
+        assert!(taken > ran * 0.9 - 10e6 && taken > 0.0, "{taken} of {ran}");
+    }
+}
+
+#[test]
+fn the_account_tells_what_a_competitor_took() {
+    let _alone = alone();
+    let is_rival = |kind, _: Option<&str>| kind == Kind::SwitchedOut;
+    if let Some((taken, ran)) = taken_by_the_rival(Source::Account, is_rival) {
+        assert!(taken > ran * 0.9 - 10e6 && taken > 0.0, "{taken} of {ran}");
+    }
+}
+
+/// Switches away from the calling thread so far: all, or those that it did not ask for.
+fn switches(of: &[&str]) -> u64 {
+    let status = std::fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
+    let count = |key: &str| status.lines().find_map(|line| line.strip_prefix(key)?.trim().parse::<u64>().ok());
+    of.iter().filter_map(|key| count(key)).sum()
+}
+
+const VOLUNTARY: &str = "voluntary_ctxt_switches:";
+const INVOLUNTARY: &str = "nonvoluntary_ctxt_switches:";
+
+#[test]
+fn the_flag_is_cleared_by_preemptions() {
+    let _alone = alone();
+    beside_a_rival(|_, _| {
+        let Some(flag) = PreemptionFlag::of_current_thread() else {
+            println!("skipped: needs a C library that registers rseq");
+            return;
+        };
+        let clock = clock();
+        let before = switches(&[INVOLUNTARY]);
+        let mut seen = 0;
+        flag.set();
+        let start = clock.now();
+        while clock.now() - start < clock.ticks_in(Duration::from_millis(400)) {
+            if flag.was_cleared() {
+                seen += 1;
+                flag.set();
+            }
+        }
+        let switches = switches(&[INVOLUNTARY]) - before;
+        assert!(switches > 0, "the rival never ran in 400 ms");
+        // Two may come at the edges, and two so close that they count as one.
+        assert!(seen + 4 >= switches / 10 * 9, "{seen} of {switches}");
+    });
+}
+
+#[test]
+fn a_flag_that_nobody_set_says_so_and_dropping_it_clears_it() {
+    let _alone = alone();
+    if let Some(flag) = PreemptionFlag::of_current_thread() {
+        flag.set();
+        drop(flag);
+        let again = PreemptionFlag::of_current_thread().unwrap();
+        assert!(again.was_cleared());
+    }
+}
+
+/// What a thread with only these capabilities gets.
+fn open_with_capabilities(capabilities: CapabilitySet) -> (Source, Vec<Warning>) {
+    let only = CapabilitySets { effective: capabilities, permitted: capabilities, inheritable: CapabilitySet::empty() };
+    thread::spawn(move || {
+        set_capabilities(None, only).unwrap();
+        let cpu = cpus::allowed().unwrap().first().unwrap();
+        cpus::pin_current_thread(cpu).unwrap();
+        let clock = clock();
+        let mut recorder = Recorder::open(clock, &CpuSet::single(cpu));
+        recorder.start().unwrap();
+        let watch = gaps::watch(clock, Duration::from_millis(20));
+        let timeline = recorder.stop().unwrap();
+        assert!(attributed(&timeline, &watch).total() <= watch.span);
+        (recorder.source(), recorder.warnings().to_vec())
+    })
+    .join()
+    .unwrap()
+}
+
+fn is_root() -> bool {
+    rustix::thread::capabilities(None).is_ok_and(|sets| sets.effective.contains(CapabilitySet::SYS_ADMIN))
+}
+
+#[test]
+fn without_privilege_a_weaker_source_is_used_and_the_warning_says_how_to_get_the_best() {
+    let _alone = alone();
+    let (source, warnings) = open_with_capabilities(CapabilitySet::empty());
+    if source == Source::CpuRecord {
+        println!("skipped: needs a kernel.perf_event_paranoid above 0");
+        return;
+    }
+    let [warning] = &warnings[..] else { panic!("{warnings:?}") };
+    assert!(matches!(warning, Warning::WeakerEvidence { source: used, .. } if *used == source), "{warning:?}");
+    assert!(warning.remedy().contains("cap_perfmon"));
+}
+
+#[test]
+fn cap_perfmon_is_enough_for_switches() {
+    let _alone = alone();
+    if !is_root() || !Recorder::open(clock(), &CpuSet::single(0)).warnings().is_empty() {
+        println!("skipped: needs root and perf events");
+        return;
+    }
+    let (source, warnings) = open_with_capabilities(CapabilitySet::PERFMON);
+    assert_eq!(source, Source::CpuRecord);
+    // Where tracefs is mounted, root may read it without any capability.
+    assert!(warnings.iter().all(|warning| matches!(warning, Warning::NoInterruptEvidence { .. })), "{warnings:?}");
+}
+
+#[test]
+fn a_stretch_that_was_not_begun_cannot_end_and_slices_repeat() {
+    let _alone = alone();
+    let clock = clock();
+    let mut recorder = Recorder::open(clock, &CpuSet::single(cpus::allowed().unwrap().first().unwrap()));
+    assert!(recorder.stop().unwrap_err().to_string().contains("not started"));
+    for _ in 0..3 {
+        recorder.start().unwrap();
+        let timeline = recorder.stop().unwrap();
+        assert!(timeline.start <= timeline.end);
+        // Nothing of an earlier slice is in a later one.
+        let segments = timeline.tracks.iter().flat_map(|track| &track.segments);
+        assert!(segments.clone().all(|segment| segment.start >= timeline.start && segment.end <= timeline.end));
+    }
+}
+
+/// Timer interrupts on a CPU so far, as `/proc/interrupts` counts them; `None` where it has no such line.
+fn timer_interrupts(cpu: usize) -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/interrupts").ok()?;
+    let column = text.lines().next()?.split_whitespace().position(|name| name == format!("CPU{cpu}"))?;
+    let line = text.lines().find_map(|line| line.trim_start().strip_prefix("LOC:"))?;
+    line.split_whitespace().nth(column)?.parse().ok()
+}
+
+#[test]
+fn every_timer_interrupt_is_reported_in_every_slice() {
+    let _alone = alone();
+    let cpu = cpus::allowed().unwrap().first().unwrap();
+    cpus::pin_current_thread(cpu).unwrap();
+    let clock = clock();
+    let Some(mut recorder) = Recorder::open_with(clock, &CpuSet::single(cpu), Source::CpuRecord)
+        .ok()
+        .filter(|recorder| recorder.warnings().is_empty() && timer_interrupts(cpu).is_some())
+    else {
+        println!("skipped: needs CAP_PERFMON, tracefs and x86's LOC line in /proc/interrupts");
+        return;
+    };
+    for _ in 0..4 {
+        recorder.start().unwrap();
+        let before = timer_interrupts(cpu).unwrap();
+        let _ = gaps::watch(clock, Duration::from_millis(50));
+        let counted = timer_interrupts(cpu).unwrap() - before;
+        let timeline = recorder.stop().unwrap();
+        let is_timer = |handler: u32| timeline.names.handler_of(handler).is_some_and(|it| it.name == "local_timer");
+        let begun = timeline.tracks[0].segments.iter().filter(|segment| segment.begins);
+        let reported = begun.filter_map(|segment| segment.handler).filter(|&handler| is_timer(handler)).count() as u64;
+        // Not all of the idle task's interrupts are reported, but the CPU is never idle here.
+        assert!(reported >= counted, "{reported} of {counted}");
+    }
+}
+
+#[test]
+fn a_ring_that_overflows_says_so() {
+    let _alone = alone();
+    let cpu = cpus::allowed().unwrap().first().unwrap();
+    cpus::pin_current_thread(cpu).unwrap();
+    let Ok(mut recorder) = Recorder::open_with(clock(), &CpuSet::single(cpu), Source::CpuRecord) else {
+        println!("skipped: needs CAP_PERFMON");
+        return;
+    };
+    let done = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            cpus::pin_current_thread(cpu).unwrap();
+            while !done.load(Ordering::Relaxed) {
+                thread::yield_now();
+            }
+        });
+        // Leaving the CPU and coming back are two records of 32 bytes.
+        recorder.start().unwrap();
+        let enough = recorder.stop().unwrap().ledger.ring_kib * 1024 / 64;
+        recorder.start().unwrap();
+        let latest = Instant::now() + Duration::from_secs(8);
+        let before = switches(&[VOLUNTARY, INVOLUNTARY]);
+        let mut away = 0;
+        while away < enough && Instant::now() < latest {
+            (0..10_000).for_each(|_| thread::yield_now());
+            away = switches(&[VOLUNTARY, INVOLUNTARY]) - before;
+        }
+        let overflowed = recorder.stop().unwrap().ledger;
+        recorder.start().unwrap();
+        (0..100).for_each(|_| thread::yield_now());
+        let next = recorder.stop().unwrap().ledger;
+        done.store(true, Ordering::Relaxed);
+        if away < enough {
+            println!("skipped: needs a machine that switches faster");
+            return;
+        }
+        assert!(overflowed.blind_ns > 0.0 && overflowed.warnings().len() == 1, "{overflowed:?}");
+        // How many were lost the kernel says with the next report.
+        assert!(next.lost_events > 0 && next.blind_ns < next.span_ns, "{next:?}");
+    });
+}
