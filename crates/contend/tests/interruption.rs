@@ -125,6 +125,32 @@ fn processes_are_interrupted_too() {
 }
 
 #[test]
+fn noise_is_interrupted_in_the_middle_of_a_turn() {
+    let child = start(&["noise", "--scenario", "competitor", "--samples", "100G", "--format", "json"]);
+    let output = interrupt(child, Duration::from_millis(1_500), rustix::process::Signal::INT);
+    assert_eq!(output.status.code(), Some(130), "{}", String::from_utf8_lossy(&output.stderr));
+    let record: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(record["environment"]["interrupted"], true);
+}
+
+/// Its threads, the real-time one included, are the process's own, and so is all that it opened to see the kernel's record.
+#[test]
+fn noise_that_is_killed_leaves_nothing() {
+    let tracing = || std::fs::read_to_string("/proc/mounts").unwrap().matches("tracefs").count();
+    let before = tracing();
+    for after_ms in [150, 400, 900] {
+        let mut child = start(&["noise", "--seconds", "60"]);
+        std::thread::sleep(Duration::from_millis(after_ms));
+        let pid = child.id();
+        child.kill().unwrap();
+        child.wait().unwrap();
+        until(|| !lives(pid), "the process and all its threads have ended");
+        assert!(!std::path::Path::new(&format!("/proc/{pid}/task")).exists());
+    }
+    assert_eq!(tracing(), before);
+}
+
+#[test]
 fn the_clock_is_interrupted_too() {
     let child = start(&["clock", "--seconds", "60", "--format", "json"]);
     let output = interrupt(child, Duration::from_millis(3_000), rustix::process::Signal::INT);

@@ -26,8 +26,19 @@ const FIELDS: &[&str] = &[
     "p999_ci_ns",
     "spikes",
 ];
-const SPIKE_FIELDS: &[&str] =
-    &["label", "share", "mean_ns", "median_ns", "from_ns", "to_ns", "echo_of", "delay_ns", "cause"];
+const SPIKE_FIELDS: &[&str] = &[
+    "label",
+    "share",
+    "mean_ns",
+    "median_ns",
+    "from_ns",
+    "to_ns",
+    "echo_of",
+    "delay_ns",
+    "cause",
+    "cause_share",
+    "evidence_share",
+];
 
 fn row<'a>(record: &'a Value, lock: &str, operation: &str) -> &'a Value {
     let found = results(record).iter().find(|row| row["lock"] == lock && row["operation"] == operation);
@@ -176,5 +187,48 @@ fn a_list_of_cpus_deals_them_in_turn() {
     for row in results(&record) {
         let thread = row["thread"].as_u64().unwrap() as usize;
         assert_eq!(row["cpu"], cpus[thread % cpus.len()], "{row}");
+    }
+}
+
+/// One thread has its lock for itself: most rounds are the fast path, and it is known to be that.
+#[test]
+fn the_fast_path_of_a_lone_thread_is_uncontended() {
+    let record = record(&["latency", "--lock", "std", "--seconds", "1"]);
+    let row = row(&record, "std", "lock");
+    if row["evidence"] != "cpu_record" && row["evidence"] != "thread_record" {
+        println!("skipped: needs perf events");
+        return;
+    }
+    let largest = &row["spikes"][0];
+    assert_eq!(largest["cause"], "uncontended", "{largest}");
+    assert!(number(largest, "evidence_share") > 0.5, "{largest}");
+    assert!(number(row, "witnessed_slices") >= 1.0);
+}
+
+/// Two threads on one CPU: who does not get the lock sleeps for it.
+#[test]
+fn ping_pong_is_waiting_for_the_holder() {
+    let record = record(&["latency", "--lock", "sysv", "--threads", "2", "--seconds", "3"]);
+    let locking = results(&record).iter().filter(|row| row["operation"] == "lock" && row["evidence"] == "cpu_record");
+    let spikes: Vec<&Value> = locking.flat_map(|row| row["spikes"].as_array().unwrap()).collect();
+    let causes: Vec<&str> = spikes.iter().filter_map(|spike| spike["cause"].as_str()).collect();
+    if spikes.is_empty() {
+        println!("skipped: needs CAP_PERFMON");
+    } else if spikes.iter().all(|spike| number(spike, "median_ns") < 2_000.0) {
+        println!("skipped: needs a CPU on which two threads met");
+    } else {
+        assert!(causes.contains(&"waited for the holder"), "{causes:?}");
+    }
+}
+
+#[test]
+fn without_evidence_every_cause_is_unexplained() {
+    let record = record(&["latency", "--lock", "std", "--seconds", "0.3", "--evidence", "none"]);
+    for row in results(&record) {
+        assert_eq!(row["witnessed_slices"], 0);
+        for spike in row["spikes"].as_array().unwrap() {
+            assert_eq!(spike["cause"], "unexplained");
+            assert!(spike["evidence_share"].is_null());
+        }
     }
 }

@@ -26,8 +26,8 @@ fn setting(parameters: &Parameters, rows: &[Row]) -> String {
     let Some(first) = rows.first() else { return String::new() };
     let plural = if parameters.competitors == 1 { "" } else { "s" };
     format!(
-        "The reader on CPU {} at nice {}, {} competitor{plural} at nice {}: weights {:.4}:1\n\
-         a pass costs {}, a bare reading {} ({:.2}×); a gap is a pass of over {}\n",
+        "The reader on CPU {} at nice {}, {} competitor{plural} at nice {}: weights {:.1}:1\n\
+         A pass costs {}, a bare reading {}: {:.2}×. A gap is over {}.\n",
         parameters.cpu,
         parameters.reader_nice,
         parameters.competitors,
@@ -41,7 +41,7 @@ fn setting(parameters: &Parameters, rows: &[Row]) -> String {
 }
 
 fn scenarios(rows: &[Row]) -> String {
-    let header = ["", "CPU lost", "gaps/s", "median gap", "p99", "over 256 µs", "longest"];
+    let header = ["", "lost", "gaps/s", "median", "p99", ">256 µs", "longest"];
     let lines = rows.iter().map(|row| {
         vec![
             row.scenario.clone(),
@@ -65,7 +65,7 @@ fn rescheduler_cost(row: &Row) -> Option<String> {
 
 /// Counts as for 1999's number of readings, the longest as the median of the turns, each of which is such a run.
 fn beside_1999(rows: &[Row]) -> String {
-    let header = ["", "today", "longest", "1999, bare", "longest", "normal", "longest"];
+    let header = ["", "today", "longest", "1999 bare", "longest", "normal", "longest"];
     let lines: Vec<_> = rows
         .iter()
         .filter_map(|row| {
@@ -87,7 +87,7 @@ fn beside_1999(rows: &[Row]) -> String {
     }
     let turns = rows.iter().map(|row| row.turns.len()).max().unwrap_or(0);
     let title = format!(
-        "Interrupted for over 256 µs in 256 million readings, and the longest (the median\nof {turns} turns), beside 1999\n"
+        "Interrupted for over 256 µs in 256 million readings, and the longest (the\nmedian of {turns} turns), beside 1999\n"
     );
     title + &terminal::table(&header, lines)
 }
@@ -155,7 +155,7 @@ fn ledger(row: &Row) -> String {
 }
 
 fn remedies(rows: &[Row]) -> String {
-    let header = ["", "longest", "max", "over 256 µs/s", "CPU lost", "competitors' CPU"];
+    let header = ["", "longest", "max", ">256 µs/s", "lost", "competitors"];
     let lines = rows.iter().map(|row| {
         vec![
             row.scenario.clone(),
@@ -166,8 +166,7 @@ fn remedies(rows: &[Row]) -> String {
             row.competitors_cpu_share.map_or_else(String::new, percent),
         ]
     });
-    let legend =
-        "longest: the median of the turns; max: of all turns; competitors' CPU: what\nthe remedy leaves them\n";
+    let legend = "longest: the median of the turns; max: of all turns; lost: the reader's CPU;\ncompetitors: the CPU that the remedy leaves them\n";
     terminal::table(&header, lines) + legend
 }
 
@@ -188,7 +187,7 @@ fn rules_of_1999(rows: &[Row]) -> String {
     }
     if let Some(fifo) = find("reader SCHED_FIFO") {
         text.push_str(&format!(
-            "- Real-time priority is for threads that use little CPU. A reader that used\n  it all, but for a rest of 10 ms in 100: longest gap {} instead of {},\n  {} of the CPU left to the competitors.\n",
+            "- Real-time priority is for threads that use little CPU. A reader that used it\n  all, but for a rest of 10 ms in 100: longest gap {} instead of\n  {}; {} of the CPU left to the competitors.\n",
             microseconds(fifo.longest_p50_us),
             microseconds(alone.longest_p50_us),
             competitors(fifo),
