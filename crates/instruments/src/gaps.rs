@@ -164,7 +164,7 @@ pub fn watch(clock: Clock, length: Duration) -> Watch {
 /// Reads that the calibration looks at.
 const READS: usize = 1 << 20;
 /// The threshold lies so much above the usual pass: beyond the jitter of one read, below the shortest interrupt.
-const MARGIN_NS: std::ops::RangeInclusive<u32> = 50..=140;
+const MARGIN_NS: std::ops::RangeInclusive<u32> = 90..=140;
 /// Differences are told apart in bins of this width.
 const BIN_NS: u32 = 10;
 

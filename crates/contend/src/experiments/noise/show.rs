@@ -150,6 +150,10 @@ fn ledger(row: &Row) -> String {
             terminal::count(row.events_outside_gaps),
             nanoseconds(ledger.clock_residual_ns + ledger.clock_uncertainty_ns),
         ));
+        if let Some(throttled_ns) = ledger.account.throttled_ns.filter(|&throttled| throttled > 0) {
+            let throttled = nanoseconds(throttled_ns as f64);
+            text.push_str(&format!("  the control group's quota stopped its threads for {throttled} in all\n"));
+        }
     }
     text
 }

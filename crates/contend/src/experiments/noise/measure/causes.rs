@@ -13,6 +13,8 @@ pub struct Causes {
     sums: BTreeMap<Cause, Part>,
     pub recall: Recall,
     surroundings: Surroundings,
+    /// The unexplained gaps that are too short for the kernel, which stay unexplained.
+    short: Part,
     /// Of the present turn, the parts of gaps that nobody is known to have taken, nor when: since its start.
     open: Vec<period::Gap>,
     combs: Vec<Comb>,
@@ -24,6 +26,17 @@ struct Part {
     ticks: u64,
 }
 
+impl Part {
+    fn add(&mut self, count: u64, ticks: u64) {
+        self.count += count;
+        self.ticks += ticks;
+    }
+
+    fn less(self, other: Self) -> Self {
+        Self { count: self.count - other.count, ticks: self.ticks - other.ticks }
+    }
+}
+
 /// Gaps that recur, added up over the turns.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Comb {
@@ -32,6 +45,8 @@ struct Comb {
     total_ns: f64,
 }
 
+/// The kernel has no visit that is shorter: what else it is, the core or the host, nobody tells.
+const SHORT_NS: f64 = 1_000.0;
 /// Periods that differ by less, relatively, are one.
 const SAME_PERIOD: f64 = 0.005;
 /// With more open gaps than this no rhythm is looked for: it would take longer than the turn.
@@ -44,18 +59,20 @@ impl Causes {
         self.surroundings.learn(&stretch);
         let attribution = attribute(&stretch, &self.surroundings);
         for found in attribution.causes() {
-            let part = self.sums.entry(found.cause).or_default();
-            part.count += found.count;
-            part.ticks += found.ticks;
+            self.sums.entry(found.cause).or_default().add(found.count, found.ticks);
         }
         self.recall.reported += attribution.recall.reported;
         self.recall.missed += attribution.recall.missed;
         let start = turn_start.unwrap_or(watch.start);
+        let short = timeline.clock.to_ticks(SHORT_NS);
         for (number, gap) in watch.gaps.iter().enumerate() {
             let parts = attribution.of_gap(number);
             let open: u64 = parts.iter().filter(|(cause, _)| is_open(cause.kind)).map(|(_, ticks)| ticks).sum();
-            // A gap that is mostly something else's lies where that put it.
-            if 2 * open > gap.length {
+            if gap.length < short {
+                let unexplained = attribution.unexplained(number);
+                self.short.add(u64::from(unexplained > 0), unexplained);
+            } else if 2 * open > gap.length {
+                // A gap that is mostly something else's lies where that put it.
                 let (start_ns, duration_ns) = (timeline.clock.to_ns(gap.start - start), timeline.clock.to_ns(open));
                 self.open.push(period::Gap { start_ns, duration_ns });
             }
@@ -89,9 +106,10 @@ impl Causes {
         let mut since = Self { surroundings: Surroundings::default(), combs: Vec::new(), ..self.clone() };
         since.sums.retain(|cause, part| {
             let before = earlier.sums.get(cause).copied().unwrap_or_default();
-            *part = Part { count: part.count - before.count, ticks: part.ticks - before.ticks };
+            *part = part.less(before);
             part.count > 0
         });
+        since.short = self.short.less(earlier.short);
         since
     }
 
@@ -127,18 +145,36 @@ impl Causes {
             share: 0.0,
         };
         let mut rows: Vec<CauseRow> = self.sums.iter().map(|(cause, part)| row(cause, part)).collect();
+        self.split_off_short(clock, &mut rows);
         self.split_off_combs(&mut rows);
         rows.iter_mut().for_each(|row| row.share = row.total_us / total_us.max(f64::MIN_POSITIVE));
         rows.sort_by(|a, b| b.total_us.total_cmp(&a.total_us));
         rows
     }
 
+    /// Parts what is too short for the kernel from what it could have seen.
+    fn split_off_short(&self, clock: Clock, rows: &mut Vec<CauseRow>) {
+        let Some(rest) = rows.iter_mut().find(|row| row.kind == Kind::Unexplained) else { return };
+        let short = CauseRow {
+            name: Some("under 1 µs".into()),
+            count: self.short.count,
+            total_us: clock.to_ns(self.short.ticks) / 1e3,
+            ..rest.clone()
+        };
+        rest.total_us -= short.total_us;
+        rest.count -= short.count;
+        let nothing_else = rest.count == 0;
+        rows.retain(|row| row.kind != Kind::Unexplained || !nothing_else);
+        rows.extend((short.count > 0).then_some(short));
+    }
+
     /// Parts what recurs from the rest of its kind. A comb's gaps may be stolen time and unexplained time both: they
     /// are divided as these two are.
     fn split_off_combs(&self, rows: &mut Vec<CauseRow>) {
-        let open_us: f64 = rows.iter().filter(|row| is_open(row.kind)).map(|row| row.total_us).sum();
+        let is_open = |row: &CauseRow| is_open(row.kind) && row.name.is_none();
+        let open_us: f64 = rows.iter().filter(|row| is_open(row)).map(|row| row.total_us).sum();
         let mut combs = Vec::new();
-        for rest in rows.iter_mut().filter(|row| is_open(row.kind)) {
+        for rest in rows.iter_mut().filter(|row| is_open(row)) {
             let part = rest.total_us / open_us;
             for comb in &self.combs {
                 let total_us = (comb.total_ns / 1e3 * part).min(rest.total_us);
@@ -155,4 +191,65 @@ impl Causes {
 /// Whether nothing is known of when this kind took the time.
 fn is_open(kind: Kind) -> bool {
     matches!(kind, Kind::Unexplained | Kind::Steal)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    /// Times in ns.
+    fn causes(clock: Clock, parts: &[(Kind, u64, f64)], short: (u64, f64), combs: &[Comb]) -> Causes {
+        let part = |count, ns| Part { count, ticks: clock.to_ticks(ns) };
+        let sums = parts.iter().map(|&(kind, count, ns)| (Cause::unnamed(kind), part(count, ns))).collect();
+        Causes { sums, short: part(short.0, short.1), combs: combs.to_vec(), ..Causes::default() }
+    }
+
+    fn clock() -> Clock {
+        Clock::calibrate(Duration::from_millis(5)).clock
+    }
+
+    #[test]
+    fn the_rest_is_parted_into_short_periodic_and_unknown() {
+        let comb = Comb { period_ns: 1e7, gaps: 10, total_ns: 100_000.0 };
+        let clock = clock();
+        let parts = [(Kind::Interrupt, 50, 6e5), (Kind::Unexplained, 130, 4e5)];
+        let found = causes(clock, &parts, (100, 5e4), &[comb]);
+        let rows = found.rows(clock, clock.to_ticks(1e6));
+        let line = |row: &CauseRow| (row.words(), row.count, (row.share * 100.0).round());
+        assert_eq!(
+            rows.iter().map(line).collect::<Vec<_>>(),
+            [
+                ("interrupt".to_owned(), 50, 60.0),
+                ("unexplained".to_owned(), 20, 25.0),
+                ("unexplained, every 10.0 ms".to_owned(), 10, 10.0),
+                ("unexplained under 1 µs".to_owned(), 100, 5.0),
+            ]
+        );
+        assert!((found.explained_share().unwrap() - 0.6).abs() < 1e-4);
+        assert!((found.explained_or_periodic_share(clock).unwrap() - 0.7).abs() < 1e-4);
+    }
+
+    #[test]
+    fn a_comb_of_stolen_and_unexplained_time_is_divided_as_they_are() {
+        let comb = Comb { period_ns: 1e7, gaps: 8, total_ns: 80_000.0 };
+        let clock = clock();
+        let found = causes(clock, &[(Kind::Steal, 6, 7.5e4), (Kind::Unexplained, 2, 2.5e4)], (0, 0.0), &[comb]);
+        let rows = found.rows(clock, clock.to_ticks(1e5));
+        let of = |kind: Kind| {
+            let row = rows.iter().find(|row| row.kind == kind && row.period_us.is_some());
+            row.map(|row| (row.count, row.total_us.round())).unwrap()
+        };
+        assert_eq!(of(Kind::Steal), (6, 60.0));
+        assert_eq!(of(Kind::Unexplained), (2, 20.0));
+        assert!((rows.iter().map(|row| row.share).sum::<f64>() - 1.0).abs() < 1e-4);
+    }
+
+    #[test]
+    fn no_gaps_have_no_share() {
+        let none = Causes::default();
+        let clock = clock();
+        assert_eq!((none.explained_share(), none.explained_or_periodic_share(clock)), (None, None));
+        assert!(none.rows(clock, 0).is_empty());
+    }
 }
