@@ -126,6 +126,26 @@ impl Gaps {
         self.lost_ns
     }
 
+    /// The gaps, touching ones taken together, in order of time.
+    ///
+    /// A gap at the recording's end that touches one at its beginning is one with it and comes first: time then counts
+    /// from where that gap begins.
+    ///
+    /// ```
+    /// use chance::{Gap, Gaps};
+    /// let gaps = Gaps::parse("0 5\n20 10\n30 5\n90 10", Some(100)).unwrap().gaps;
+    /// let joined: Vec<(u64, u64)> = gaps.iter().map(|gap| (gap.start_ns, gap.duration_ns)).collect();
+    /// assert_eq!(joined, [(0, 15), (30, 15)]);
+    /// ```
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = Gap> {
+        let mut lost_ns = 0;
+        self.cuts.iter().map(move |&(at, duration_ns)| {
+            let start_ns = at + lost_ns;
+            lost_ns += duration_ns;
+            Gap { start_ns, duration_ns }
+        })
+    }
+
     /// The longest gap, touching ones taken together.
     pub fn longest_ns(&self) -> u64 {
         self.cuts.iter().map(|cut| cut.1).max().unwrap_or(0)
