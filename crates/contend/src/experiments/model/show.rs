@@ -1,12 +1,13 @@
 //! What both models print alike.
 
-use crate::terminal::Page;
+use super::trace::Description;
+use crate::terminal::{self, Page};
 
 /// A time in the unit that a person would use: `3.42 s`, `10.6 min`, `2.5 h`, `31 days`, `1.2e4 years`.
 pub fn seconds(s: f64) -> String {
     const YEAR: f64 = 365.25 * 86_400.0;
     match s {
-        s if s < 1.0 => crate::terminal::nanoseconds(s * 1e9),
+        s if s < 1.0 => terminal::nanoseconds(s * 1e9),
         s if s < 120.0 => format!("{s:.2} s"),
         s if s < 7_200.0 => format!("{:.1} min", s / 60.0),
         s if s < 172_800.0 => format!("{:.1} h", s / 3_600.0),
@@ -30,6 +31,14 @@ pub fn tiny(probability: f64) -> String {
 /// A figure of the old page in per cent, with the digits that it was printed with.
 pub fn printed(probability: f64) -> String {
     format!("{} %", (probability * 1e8).round() / 1e6)
+}
+
+/// A trace in a line.
+pub fn trace(trace: &Description) -> String {
+    let gaps = terminal::count(trace.gaps as u64);
+    let gaps = if trace.gaps == 1 { "1 gap".to_owned() } else { format!("{gaps} gaps") };
+    let (lost, longest) = (terminal::percent(trace.lost_share), terminal::nanoseconds(trace.longest_gap_us * 1e3));
+    format!("{}: {:.1} s, {gaps}, {lost} lost, the longest {longest}", trace.file, trace.span_s)
 }
 
 /// The assumptions behind a record, folded to the page.

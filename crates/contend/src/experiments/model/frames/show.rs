@@ -3,13 +3,16 @@
 use super::flags::{Parameters, Policy};
 use super::record::{AnimationRow, AnyRow, FramesRecord, LostRow, MoreThanRow, Row};
 use super::then;
-use crate::experiments::model::show::{assumptions, printed, seconds, tiny};
+use crate::experiments::model::show::{assumptions, printed, seconds, tiny, trace};
 use crate::output::Show;
 use crate::terminal::{self, Page, nanoseconds, percent};
 
 /// Rows of a table; further outcomes are in the other formats.
 const MOST_LINES: usize = 12;
 const THEN: &str = "1999";
+
+/// A column that only some records have.
+type Column = (&'static str, fn(&LostRow) -> Option<f64>);
 
 impl Show for FramesRecord {
     fn show(&self, page: &Page) -> String {
@@ -41,14 +44,8 @@ fn heading(parameters: &Parameters) -> String {
         percent(parameters.others_share),
         if known { "; 1999: 1/1025" } else { "" },
     );
-    if let Some(trace) = &parameters.beside {
-        text.push_str(&format!(
-            "  beside: {}, {:.1} s, {} gaps, {} lost\n",
-            trace.file,
-            trace.span_s,
-            terminal::count(trace.gaps as u64),
-            percent(trace.lost_share)
-        ));
+    if let Some(beside) = &parameters.beside {
+        text.push_str(&format!("  beside {}\n", trace(beside)));
     }
     text
 }
@@ -71,7 +68,7 @@ fn quantum(block: &[Row], parameters: &Parameters) -> String {
 fn table(rows: &[&LostRow]) -> String {
     let Some(first) = rows.first() else { return String::new() };
     let mut header = vec!["  lost", "of the frame", "probability", "simulated"];
-    let columns: [(&str, fn(&LostRow) -> Option<f64>); 3] = [
+    let columns: [Column; 3] = [
         ("by lot", |row| row.drawn_probability),
         ("trace", |row| row.measured_probability),
         (THEN, |row| row.then_probability),
@@ -111,13 +108,16 @@ fn any(row: &AnyRow) -> String {
     let (Some(frames), Some(every_s)) = (row.every_frames, row.every_s) else {
         return "  no frame loses a quantum\n".to_owned();
     };
-    let then = row.then_every_frames.map_or_else(String::new, |frames| format!("; 1999: {frames} frames, 3 or 4 s"));
-    format!("  a frame loses any once in {frames:.1} frames, every {}{then}\n", seconds(every_s))
+    let then = row
+        .then_every_frames
+        .map_or_else(String::new, |frames| format!("    1999: once in {frames} frames, every 3 or 4 s\n"));
+    format!("  a frame loses any once in {frames:.1} frames, every {}\n{then}", seconds(every_s))
 }
 
 fn more_than(row: &MoreThanRow) -> String {
     let every = row.every_s.map_or_else(|| "never".to_owned(), |every_s| format!("every {}", seconds(every_s)));
-    let then = row.then_probability.map_or_else(String::new, |then| format!("; 1999: under {}", printed(then)));
+    let then =
+        row.then_probability.map_or_else(String::new, |then| format!("    1999: in less than {}\n", printed(then)));
     let counted = |what: &str, p: f64, low: f64, high: f64, frames: u64| {
         format!(
             "    {what} {}, 95 %: {} to {}, of {} frames\n",
@@ -128,7 +128,7 @@ fn more_than(row: &MoreThanRow) -> String {
         )
     };
     let mut text = format!(
-        "  more than {} is lost in {} of frames, {every}{then}\n",
+        "  more than {} is lost in {} of frames, {every}\n{then}",
         percent(row.more_than_share),
         tiny(row.probability)
     );
@@ -143,11 +143,11 @@ fn more_than(row: &MoreThanRow) -> String {
 fn animation(row: &AnimationRow, parameters: &Parameters) -> String {
     let every = row.every_s.map_or_else(|| "never".to_owned(), |every_s| format!("every {}", seconds(every_s)));
     let glitch = row.first_glitch_s.map_or_else(|| "never".to_owned(), |s| format!("after {} on average", seconds(s)));
-    let then = row.then_every_s.map_or_else(String::new, |_| "; 1999: less than every 10 min".to_owned());
+    let then = row.then_every_s.map_or_else(String::new, |_| "    1999: less than once in 10 min\n".to_owned());
     let plural = if row.lost_quanta == 1 { "loss" } else { "losses" };
     format!(
         "  an animation that needs {} and computes {:.2} frames ahead resists {} at once\n    {} {plural} in {} frames: \
-         {every}{then}\n    its first late picture: {glitch}\n",
+         {every}\n{then}    its first late picture: {glitch}\n",
         percent(parameters.animation_needs_share),
         parameters.animation_ahead_frames,
         terminal::count(row.resisted_quanta),

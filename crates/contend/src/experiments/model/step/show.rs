@@ -1,22 +1,13 @@
 //! The record on a terminal.
 
 use super::record::{Method, Row, StepRecord};
-use crate::experiments::model::show::assumptions;
+use crate::experiments::model::show::{assumptions, trace};
 use crate::output::Show;
-use crate::terminal::{self, Page, Point, Scatter, nanoseconds, percent};
+use crate::terminal::{self, Page, Point, Scatter, nanoseconds};
 
 impl Show for StepRecord {
     fn show(&self, page: &Page) -> String {
-        let trace = &self.parameters.trace;
-        let mut text = format!(
-            "Nodes in lock-step, each with the noise of {}\n  {:.1} s, {} gap{}, {} lost, the longest {}\n",
-            trace.file,
-            trace.span_s,
-            terminal::count(trace.gaps as u64),
-            if trace.gaps == 1 { "" } else { "s" },
-            percent(trace.lost_share),
-            nanoseconds(trace.longest_gap_us * 1e3)
-        );
+        let mut text = format!("Nodes in lock-step, each with the noise of\n  {}\n", trace(&self.parameters.trace));
         for block in self.results.chunk_by(|a, b| a.step_us == b.step_us) {
             text.push('\n');
             text.push_str(&step(block, page));
