@@ -26,7 +26,7 @@ impl Show for FramesRecord {
 }
 
 fn heading(parameters: &Parameters) -> String {
-    let names: Vec<String> = match (parameters.priorities.as_slice(), parameters.shares.as_slice()) {
+    let mut names: Vec<String> = match (parameters.priorities.as_slice(), parameters.shares.as_slice()) {
         ([], shares) => shares.iter().map(f64::to_string).collect(),
         (priorities, _) => priorities.iter().map(i32::to_string).collect(),
     };
@@ -37,10 +37,12 @@ fn heading(parameters: &Parameters) -> String {
     };
     let fraction = parameters.others_fraction.as_ref().map_or_else(String::new, |fraction| format!(" ({fraction})"));
     let known = parameters.others_fraction.as_deref() == Some(then::FRACTION);
+    let single = names.len() == 2;
     let mut text = format!(
-        "{kind} {}; frames of {}\n  the other takes {} of the CPU{fraction}{}\n",
-        names.join(" and "),
+        "{kind} {}; frames of {}\n  {} {} of the CPU{fraction}{}\n",
+        names.remove(0) + " against " + &names.join(", "),
         nanoseconds(parameters.frame_us * 1e3),
+        if single { "the other takes" } else { "the others take" },
         percent(parameters.others_share),
         if known { "; 1999: 1/1025" } else { "" },
     );
@@ -76,9 +78,13 @@ fn table(rows: &[&LostRow]) -> String {
     let present: Vec<_> =
         columns.into_iter().filter(|(_, value)| rows.iter().any(|row| value(row).is_some())).collect();
     header.extend(present.iter().map(|(name, _)| *name));
-    // The likeliest, in their order, where there are too many for a page.
-    let mut likely: Vec<&&LostRow> = rows.iter().collect();
-    likely.sort_by(|a, b| b.probability.total_cmp(&a.probability));
+    // The likeliest by any account, in their order, where there are too many for a page.
+    let weight = |row: &LostRow| {
+        let others = [row.drawn_probability, row.measured_probability];
+        others.into_iter().flatten().fold(row.probability.max(row.simulated_probability), f64::max)
+    };
+    let mut likely: Vec<&&LostRow> = rows.iter().filter(|row| weight(row) > 0.0).collect();
+    likely.sort_by(|a, b| weight(b).total_cmp(&weight(a)));
     likely.truncate(MOST_LINES);
     likely.sort_by_key(|row| row.lost_quanta);
     let shown = likely.len();
@@ -111,7 +117,8 @@ fn any(row: &AnyRow) -> String {
     let then = row
         .then_every_frames
         .map_or_else(String::new, |frames| format!("    1999: once in {frames} frames, every 3 or 4 s\n"));
-    format!("  a frame loses any once in {frames:.1} frames, every {}\n{then}", seconds(every_s))
+    let frames = if frames < 1e6 { format!("{frames:.1}") } else { format!("{frames:.1e}") };
+    format!("  a frame loses any once in {frames} frames, every {}\n{then}", seconds(every_s))
 }
 
 fn more_than(row: &MoreThanRow) -> String {
@@ -145,13 +152,12 @@ fn animation(row: &AnimationRow, parameters: &Parameters) -> String {
     let glitch = row.first_glitch_s.map_or_else(|| "never".to_owned(), |s| format!("after {} on average", seconds(s)));
     let then = row.then_every_s.map_or_else(String::new, |_| "    1999: less than once in 10 min\n".to_owned());
     let plural = if row.lost_quanta == 1 { "loss" } else { "losses" };
-    format!(
-        "  an animation that needs {} and computes {:.2} frames ahead resists {} at once\n    {} {plural} in {} frames: \
-         {every}\n{then}    its first late picture: {glitch}\n",
+    let head = format!(
+        "  an animation that needs {} and computes {:.2} frames ahead\n",
         percent(parameters.animation_needs_share),
         parameters.animation_ahead_frames,
-        terminal::count(row.resisted_quanta),
-        terminal::count(row.lost_quanta),
-        row.window_frames,
-    )
+    );
+    let resisted = terminal::count(row.resisted_quanta);
+    let lost = format!("{} {plural} in {} frames", terminal::count(row.lost_quanta), row.window_frames);
+    head + &format!("    resists {resisted} at once; {lost}: {every}\n{then}    its first late picture: {glitch}\n")
 }

@@ -36,5 +36,6 @@ pub fn more_than(plan: &Plan, quantum_ns: u64, threshold: f64) -> Option<f64> {
 
 /// Two losses in two frames happen less than once in ten minutes.
 pub fn animation_s(plan: &Plan, quantum_ns: u64) -> Option<f64> {
-    (is_planned(plan) && quantum_ns == SLOW_NS && plan.animation.needs_share == 0.9).then_some(600.0)
+    let same = plan.animation.needs_share == 0.9 && (0.333..=0.334).contains(&plan.animation.ahead_frames);
+    (is_planned(plan) && quantum_ns == SLOW_NS && same).then_some(600.0)
 }

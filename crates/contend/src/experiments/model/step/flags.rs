@@ -50,7 +50,7 @@ pub struct Flags {
     #[arg(long, value_name = "TIME", default_value = "1us", value_parser = quantities::span, allow_hyphen_values = true)]
     latency: Duration,
 
-    /// Simulated steps in each of 20 runs [default: 20 to 5,000, fewer for more processes]
+    /// Simulated steps in each of 10 runs [default: 20 to 5,000, fewer for more processes]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     steps: Option<u64>,
 
@@ -60,7 +60,12 @@ pub struct Flags {
 }
 
 const MOST_NODES: u64 = 10_000_000;
-const MOST_PROCESSES: u64 = 1 << 22;
+const MOST_PROCESSES: u64 = 1 << 20;
+const MOST_ROUNDS: f64 = 20.0;
+/// Steps of a run, if the user does not say.
+pub const MOST_STEPS: u64 = 5_000;
+/// With fewer gaps their rate is known to a tenth at best.
+const FEW_GAPS: usize = 100;
 const DEFAULT_PROCESSES: [u64; 9] = [1, 4, 16, 64, 256, 1_024, 4_096, 16_384, 65_536];
 
 /// A trace supports a figure if it is long enough for the median.
@@ -72,6 +77,8 @@ pub struct StepPlan {
     pub step_ns: u64,
     /// How late one node is.
     pub delay: Delay,
+    /// How late it is if its step never begins in a gap.
+    pub delay_while_running: Delay,
     /// The most nodes whose median the trace can tell.
     pub supported_nodes: u64,
     pub nodes: Vec<u64>,
@@ -121,6 +128,10 @@ impl Plan {
         };
         let trace = trace::read("--trace", path, flags.span)?;
         let mut warnings = Vec::new();
+        if trace.description.gaps < FEW_GAPS {
+            let count = trace.description.gaps as u64;
+            warnings.push(Warning::FewSamples { what: "gaps, on which every figure rests".into(), count });
+        }
         let mut steps = Vec::new();
         for step in &flags.step {
             steps.push(StepPlan::of(*step, flags, &trace, &mut warnings)?);
@@ -162,12 +173,14 @@ impl StepPlan {
     fn of(step: Duration, flags: &Flags, trace: &Trace, warnings: &mut Vec<Warning>) -> anyhow::Result<Self> {
         let step_ns = step.as_nanos() as u64;
         let delay = trace.gaps.delay(step_ns).map_err(|error| Misuse(format!("--step {step:?}: {error}")))?;
+        let delay_while_running = trace.gaps.delay_while_running(step_ns)?;
         let supported_nodes = delay.supported_workers(MEDIAN);
         let support = Support { step, nodes: supported_nodes, extrapolate: flags.extrapolate, trace };
         if supported_nodes == 0 && !flags.extrapolate {
             return Err(support.refusal(&format!("--step {step:?}"), 1).into());
         }
         let defaults = (0..=6).flat_map(|power| [1, 2, 5].map(|digit| digit * 10_u64.pow(power))).chain([MOST_NODES]);
+        fits(step, flags, trace, &delay)?;
         let nodes = support.admit("--nodes", &flags.nodes, defaults, warnings)?;
         let processes = support.admit("--processes", &flags.processes, DEFAULT_PROCESSES.into_iter(), warnings)?;
         if trace.gaps.longest_ns() > step_ns {
@@ -176,8 +189,22 @@ impl StepPlan {
                 longest_gap_us: trace.description.longest_gap_us,
             });
         }
-        Ok(Self { step_ns, delay, supported_nodes, nodes, processes })
+        Ok(Self { step_ns, delay, delay_while_running, supported_nodes, nodes, processes })
     }
+}
+
+/// Whether the simulated time fits 64 bits, should every step be as late as any.
+fn fits(step: Duration, flags: &Flags, trace: &Trace, delay: &Delay) -> Result<(), Misuse> {
+    let message = flags.overhead.as_nanos() as f64 + flags.latency.as_nanos() as f64 + trace.gaps.longest_ns() as f64;
+    let longest_ns = step.as_nanos() as f64 + delay.slowest_quantile_ns(1, 1.0) + MOST_ROUNDS * message;
+    let steps = flags.steps.unwrap_or(MOST_STEPS) as f64;
+    let all_ns = steps * longest_ns + 4.0 * trace.gaps.span_ns() as f64;
+    if all_ns < u64::MAX as f64 / 2.0 {
+        return Ok(());
+    }
+    Err(Misuse(format!(
+        "--step {step:?}: so many steps last longer than 64 bits of ns; take fewer --steps or shorter ones"
+    )))
 }
 
 /// How far a trace reaches with steps of one length.
@@ -199,7 +226,8 @@ impl Support<'_> {
     ) -> Result<Vec<u64>, Misuse> {
         let all: Vec<u64> = if asked.is_empty() { defaults.collect() } else { asked.to_vec() };
         let Some(&beyond) = all.iter().find(|number| **number > self.nodes) else { return Ok(all) };
-        let what = format!("{flag} {beyond} and more with steps of {:?}", self.step);
+        let (name, first) = (flag.trim_start_matches('-'), terminal::count(beyond));
+        let what = format!("a number of {name} from {first} on, with steps of {:?},", self.step);
         let supported = terminal::count(self.nodes);
         if self.extrapolate {
             warnings.push(Warning::Extrapolated { what, supported });

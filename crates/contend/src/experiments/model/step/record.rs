@@ -34,6 +34,8 @@ pub struct Row {
     pub p99_us: Option<f64>,
     /// Mean over quiet.
     pub slowdown: f64,
+    /// The same if no step began in a gap; `null` for a simulation, which knows where its steps begin.
+    pub running_slowdown: Option<f64>,
     /// 95 %, from the runs of the simulation.
     pub slowdown_ci: Option<Interval>,
     /// The control: all nodes interrupted at once.

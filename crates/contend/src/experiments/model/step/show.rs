@@ -51,9 +51,17 @@ fn nodes(row: &Row) -> String {
 
 fn exact_table(rows: &[&Row]) -> String {
     let lines = rows.iter().map(|row| {
-        vec![nodes(row), time(row.mean_us), time(row.p50_us), told(row.p90_us), told(row.p99_us), factor(row.slowdown)]
+        vec![
+            nodes(row),
+            time(row.mean_us),
+            time(row.p50_us),
+            told(row.p90_us),
+            told(row.p99_us),
+            factor(row.slowdown),
+            row.running_slowdown.map_or_else(String::new, factor),
+        ]
     });
-    terminal::table(&["  nodes", "mean", "p50", "p90", "p99", "slowdown"], lines)
+    terminal::table(&["  nodes", "mean", "p50", "p90", "p99", "slowdown", "running"], lines)
 }
 
 fn barrier_table(rows: &[&Row]) -> String {
@@ -84,7 +92,11 @@ fn summary(row: &Row, extrapolated: bool) -> String {
     } else {
         "  -: the trace is too short for this quantile\n".to_owned()
     };
-    format!("{star}  all nodes interrupted at once: {}, however many\n  {half}\n", factor(row.together_slowdown))
+    let running = "  running: the slowdown if no step began in a gap\n";
+    format!(
+        "{star}{running}  all nodes interrupted at once: {}, however many\n  {half}\n",
+        factor(row.together_slowdown)
+    )
 }
 
 fn plot(block: &[Row], page: &Page) -> String {

@@ -12,8 +12,8 @@ use anyhow::bail;
 /// The window in which 1999 counts losses.
 const WINDOW_FRAMES: u64 = 2;
 
-/// Frames after which a risk that still changes is given up.
-const MOST_FRAMES: usize = 10_000;
+/// Outcomes of states, some seconds' worth, after which a risk that still changes is given up.
+const MOST_OUTCOMES: usize = 16_000_000;
 
 /// The animation's row, from the quanta that one frame loses.
 ///
@@ -73,7 +73,9 @@ fn frames_to_first_glitch(store: &Store, lost: &Distribution<u64, f64>) -> anyho
     let mut states = Distribution::floating(&chance::sure(store.size_ns))?;
     let (mut survival, mut frames) = (1.0, 0.0);
     let mut last = (0, f64::NAN);
-    for _ in 0..MOST_FRAMES {
+    let mut outcomes = 0;
+    while outcomes < MOST_OUTCOMES {
+        outcomes += states.len() * source.len();
         let risk = states.mean_of(|level_ns| lost.more_than(&store.bears(*level_ns)));
         // A store that was full once may stay full: states only ever join.
         let settled = states.len() == last.0 && (risk - last.1).abs() <= 1e-9 * risk;
@@ -93,5 +95,5 @@ fn frames_to_first_glitch(store: &Store, lost: &Distribution<u64, f64>) -> anyho
         })?;
         states = next;
     }
-    bail!("its risk does not settle in {MOST_FRAMES} frames: the store takes too long to fill")
+    bail!("its risk does not settle: its store takes too many frames to fill")
 }

@@ -3,7 +3,7 @@
 mod barrier;
 mod noise;
 
-use super::flags::{Plan, StepPlan};
+use super::flags::{MOST_STEPS, Plan, StepPlan};
 use super::record::{Method, Row};
 use crate::session::Session;
 use barrier::{Barrier, Simulated};
@@ -21,11 +21,10 @@ pub struct Computed {
 /// Slowdown at which half the time is lost.
 const HALF: f64 = 2.0;
 /// Runs of a simulation, each from new random moments.
-const RUNS: u64 = 20;
-/// Steps of processes in a run, and its steps at the least and at the most.
-const PROCESS_STEPS: u64 = 1 << 21;
+const RUNS: u64 = 10;
+/// Steps of processes in a run, and its steps at the least.
+const PROCESS_STEPS: u64 = 1 << 20;
 const FEWEST_STEPS: u64 = 20;
-const MOST_STEPS: u64 = 5_000;
 
 const CONFIDENCE: f64 = 0.95;
 
@@ -74,6 +73,7 @@ fn exact(plan: &Plan, step: &StepPlan, nodes: u64, half_lost_nodes: Option<u64>)
         p90_us: told(0.9),
         p99_us: told(0.99),
         slowdown,
+        running_slowdown: Some(step.delay_while_running.slowdown(nodes)),
         slowdown_ci: None,
         together_slowdown: step.delay.slowdown_together(),
         simulated_steps: None,
@@ -108,6 +108,7 @@ fn simulated(
         p90_us: told(0.9),
         p99_us: told(0.99),
         slowdown: mean_ns / quiet_ns,
+        running_slowdown: None,
         slowdown_ci: ratio.map(|ratio| ratio.interval),
         together_slowdown: mean(&together.run_means_ns) / quiet_ns,
         simulated_steps: Some(apart.steps_ns.len() as u64),
