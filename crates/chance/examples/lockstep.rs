@@ -1,6 +1,6 @@
 //! Many machines compute in lock-step: each step ends when the slowest machine is done. What do interruptions cost?
 //!
-//! `lockstep STEP_US SPAN_S TRACE` reads a trace of one machine's interruptions, a `start_ns,duration_ns` per line, and
+//! `lockstep STEP_US SPAN_S TRACE` reads a trace of one machine's interruptions, a `start_ns duration_ns` per line, and
 //! prints the slowdown for 1 to 10 million machines that are each interrupted like this one, independently. Without
 //! arguments it takes a gap of 1 ms once a second and steps of 1 ms.
 use chance::{Delay, Gap, Gaps, GapsError};
@@ -11,7 +11,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         [] => synthetic()?,
         [step_us, span_s, trace] => {
             let span_ns = (span_s.parse::<f64>()? * 1e9) as u64;
-            Gaps::parse(&std::fs::read_to_string(trace)?, span_ns)?.delay(step_us.parse::<u64>()? * 1_000)?
+            Gaps::parse(&std::fs::read_to_string(trace)?, Some(span_ns))?.gaps.delay(step_us.parse::<u64>()? * 1_000)?
         }
         _ => return Err("usage: lockstep [STEP_US SPAN_S TRACE]".into()),
     };

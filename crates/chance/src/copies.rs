@@ -7,8 +7,8 @@ impl<T: Clone + Ord, W: Weight> Distribution<T, W> {
     /// The sum of `copies` independent outcomes.
     ///
     /// Outcomes on an even grid become the coefficients of a polynomial, and the sum its power. With d grid points that
-    /// costs n·d² products by a short integer in [`Exact`](crate::Exact), and about (n·d)²/2 multiplications in `f64`.
-    /// Scattered outcomes are convolved pair by pair.
+    /// costs n·d² products by a short integer in [`Exact`](crate::Exact), and about (n·d)²/2 multiplications in `f64`,
+    /// where two outcomes cost only n. Scattered outcomes are convolved pair by pair.
     ///
     /// ```
     /// use chance::{Chance, Distribution};

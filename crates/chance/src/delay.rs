@@ -144,6 +144,25 @@ impl Delay {
         one_workers_tail(workers, p) * self.span_ns as f64 >= self.work_ns as f64
     }
 
+    /// The most workers of which the recording can tell the `p`-quantile of the slowest, by the measure of
+    /// [`supports`](Self::supports).
+    ///
+    /// ```
+    /// use chance::{Gap, Gaps};
+    /// let step = Gaps::new([Gap { start_ns: 0, duration_ns: 1_000_000 }], 1_000_000_000)?.delay(1_000_000)?;
+    /// assert_eq!((step.supported_workers(0.5), step.supported_workers(0.99)), (692, 10));
+    /// assert!(step.supports(692, 0.5) && !step.supports(693, 0.5));
+    /// # Ok::<(), chance::GapsError>(())
+    /// ```
+    ///
+    /// # Panics
+    /// If `p` is not between 0 and 1.
+    pub fn supported_workers(&self, p: f64) -> u64 {
+        assert!((0.0..=1.0).contains(&p), "quantile {p}: it must lie between 0 and 1");
+        let share = self.work_ns as f64 / self.span_ns as f64;
+        if share >= 1.0 { 0 } else { (p.ln() / (-share).ln_1p()) as u64 }
+    }
+
     /// The delays in cells of `cell_ns`, as a distribution over the cells' numbers.
     ///
     /// # Errors

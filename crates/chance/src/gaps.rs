@@ -126,6 +126,26 @@ impl Gaps {
         self.lost_ns
     }
 
+    /// The gaps, touching ones taken together, in order of time.
+    ///
+    /// A gap at the recording's end that touches one at its beginning is one with it and comes first: time then counts
+    /// from where that gap begins.
+    ///
+    /// ```
+    /// use chance::{Gap, Gaps};
+    /// let gaps = Gaps::parse("0 5\n20 10\n30 5\n90 10", Some(100)).unwrap().gaps;
+    /// let joined: Vec<(u64, u64)> = gaps.iter().map(|gap| (gap.start_ns, gap.duration_ns)).collect();
+    /// assert_eq!(joined, [(0, 15), (30, 15)]);
+    /// ```
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = Gap> {
+        let mut lost_ns = 0;
+        self.cuts.iter().map(move |&(at, duration_ns)| {
+            let start_ns = at + lost_ns;
+            lost_ns += duration_ns;
+            Gap { start_ns, duration_ns }
+        })
+    }
+
     /// The longest gap, touching ones taken together.
     pub fn longest_ns(&self) -> u64 {
         self.cuts.iter().map(|cut| cut.1).max().unwrap_or(0)
@@ -140,26 +160,59 @@ impl Gaps {
     /// # Errors
     /// [`GapsError::Work`] if the work has no length or its delay does not fit.
     pub fn delay(&self, work_ns: u64) -> Result<Delay, GapsError> {
-        let laps = u128::from(work_ns / self.running_ns) + 2;
-        if work_ns == 0 || laps * u128::from(self.span_ns()) > u128::from(u64::MAX) {
-            return Err(GapsError::Work { work_ns });
-        }
+        self.check(work_ns)?;
         let sums = Sums::new(self);
         let evenly = self.cuts.iter().map(|&(at, length)| {
             let after = sums.before(at + work_ns) - sums.through(at);
             (after, after + length, length)
         });
+        let constant = self.while_running(&sums, work_ns);
+        Ok(Delay::new(evenly.chain(constant), work_ns))
+    }
+
+    /// The same for work that starts at a random moment at which nothing is interrupted: after other work, say.
+    ///
+    /// ```
+    /// use chance::{Gap, Gaps};
+    /// let gaps = Gaps::new([Gap { start_ns: 0, duration_ns: 1_000_000 }], 1_000_000_000)?;
+    /// // One start in 999 meets the gap, and waits for all of it.
+    /// let delay = gaps.delay_while_running(1_000_000)?;
+    /// assert!((delay.slowdown(1_000) - (2.0 - (998.0_f64 / 999.0).powi(1_000))).abs() < 1e-9);
+    /// # Ok::<(), chance::GapsError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`delay`](Self::delay).
+    pub fn delay_while_running(&self, work_ns: u64) -> Result<Delay, GapsError> {
+        self.check(work_ns)?;
+        let sums = Sums::new(self);
+        let constant = self.while_running(&sums, work_ns);
+        Ok(Delay::new(constant, work_ns))
+    }
+
+    fn check(&self, work_ns: u64) -> Result<(), GapsError> {
+        let laps = u128::from(work_ns / self.running_ns) + 2;
+        let fits = work_ns > 0 && laps * u128::from(self.span_ns()) <= u128::from(u64::MAX);
+        if fits { Ok(()) } else { Err(GapsError::Work { work_ns }) }
+    }
+
+    /// Delays of starts in running time, and how much of it has each.
+    fn while_running(&self, sums: &Sums<'_>, work_ns: u64) -> impl Iterator<Item = (u64, u64, u64)> {
         let mut turns: Vec<u64> = self.cuts.iter().map(|cut| cut.0 % self.running_ns).collect();
         let back = self.running_ns - work_ns % self.running_ns;
         turns.extend(self.cuts.iter().map(|cut| (cut.0 + back) % self.running_ns));
         turns.sort_unstable();
         turns.dedup();
         let ends = turns.iter().skip(1).copied().chain([turns[0] + self.running_ns]);
-        let constant = turns.iter().zip(ends).map(|(&from, to)| {
-            let inside = sums.through(from + work_ns) - sums.through(from);
-            (inside, inside, to - from)
-        });
-        Ok(Delay::new(evenly.chain(constant), work_ns))
+        turns
+            .iter()
+            .zip(ends)
+            .map(|(&from, to)| {
+                let inside = sums.through(from + work_ns) - sums.through(from);
+                (inside, inside, to - from)
+            })
+            .collect::<Vec<_>>()
+            .into_iter()
     }
 }
 

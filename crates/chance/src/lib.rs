@@ -75,7 +75,7 @@ pub use num_rational::BigRational;
 pub use show::{Plot, Table};
 pub use simulation::{Estimate, Simulation};
 pub use source::Source;
-pub use trace::{Problem, TraceError};
+pub use trace::{Problem, Recording, SpanFrom, TraceError};
 pub use weight::{Exact, Weight};
 pub use whole::Whole;
 

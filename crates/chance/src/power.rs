@@ -25,6 +25,23 @@ pub(crate) fn by_recurrence(weights: &[BigUint], copies: u64) -> Vec<BigUint> {
     power
 }
 
+/// Coefficients of (a + b·x)^`copies`, each from its neighbour: n operations, where squaring needs n².
+///
+/// From the greatest one outwards, so that none but the negligible ends underflows; up to a common factor.
+pub(crate) fn by_ratios(a: f64, b: f64, copies: u64) -> Vec<f64> {
+    let mode = (((copies + 1) as f64 * b / (a + b)) as u64).min(copies) as usize;
+    let mut power = vec![0.0; copies as usize + 1];
+    power[mode] = 1.0;
+    let ratio = |k: usize| (copies + 1 - k as u64) as f64 / k as f64 * (b / a);
+    for k in mode + 1..power.len() {
+        power[k] = power[k - 1] * ratio(k);
+    }
+    for k in (0..mode).rev() {
+        power[k] = power[k + 1] / ratio(k + 1);
+    }
+    power
+}
+
 /// Coefficients of a polynomial's `copies`-th power, by repeated squaring; `copies` is at least 1.
 pub(crate) fn by_squaring(weights: &[f64], copies: u64) -> Vec<f64> {
     let mut power = vec![1.0];

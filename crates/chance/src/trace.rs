@@ -1,4 +1,4 @@
-//! Reading recorded interruptions from text: one `start_ns,duration_ns` per line.
+//! Reading recorded interruptions from text: one `start_ns duration_ns` a line, with blanks or a comma between.
 use crate::{Gap, Gaps, GapsError};
 
 /// A trace that cannot be read, and where.
@@ -20,11 +20,11 @@ pub enum Problem {
     /// No gap in the whole text.
     #[error("the trace has no gaps")]
     Empty,
-    /// A line without its comma.
-    #[error("two numbers are needed, start_ns,duration_ns")]
+    /// A line with one number.
+    #[error("two numbers are needed, start_ns duration_ns")]
     MissingField,
     /// More than two fields.
-    #[error("only two numbers are allowed, start_ns,duration_ns")]
+    #[error("only two numbers are allowed, start_ns duration_ns")]
     ExtraField,
     /// A number below zero.
     #[error("{0} is negative")]
@@ -32,60 +32,129 @@ pub enum Problem {
     /// Not a whole number of nanoseconds.
     #[error("{0:?} is not a whole number of nanoseconds")]
     NotANumber(String),
+    /// A gap whose end no 64 bits can hold.
+    #[error("the gap ends beyond 2^64 ns")]
+    TooLate,
     /// A number read well that makes no sense where it is.
     #[error(transparent)]
     Gap(#[from] GapsError),
 }
 
+/// How the length of a recording is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SpanFrom {
+    /// The caller gave it.
+    Caller,
+    /// A line `# span_ns N` gave it.
+    Header,
+    /// Nothing gave it: the recording is taken to end with its last gap.
+    LastGap,
+}
+
+/// A trace that was read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Recording {
+    /// Its gaps.
+    pub gaps: Gaps,
+    /// How its length is known.
+    pub span_from: SpanFrom,
+}
+
 impl Gaps {
-    /// Reads a trace of `span_ns` from text.
+    /// Reads a trace from text; its length is `span_ns`, else that of a line `# span_ns N`, else the end of the last gap.
     ///
-    /// Blank lines, lines that start with `#` and a first line `start_ns,duration_ns` are passed over.
+    /// Blank lines, other lines that start with `#`, and column names on the first line are passed over.
     ///
     /// ```
-    /// use chance::Gaps;
-    /// let gaps = Gaps::parse("start_ns,duration_ns\n500,20\n700, 5\n", 1_000)?;
-    /// assert_eq!(gaps.lost_ns(), 25);
-    /// let error = Gaps::parse("500,20\n700,-5\n", 1_000).unwrap_err();
+    /// use chance::{Gaps, SpanFrom};
+    /// let trace = Gaps::parse("# span_ns 1000\nstart_ns,duration_ns\n500,20\n700 5\n", None)?;
+    /// assert_eq!((trace.gaps.lost_ns(), trace.gaps.span_ns()), (25, 1_000));
+    /// assert_eq!(trace.span_from, SpanFrom::Header);
+    /// let error = Gaps::parse("500 20\n700 -5\n", None).unwrap_err();
     /// assert_eq!(error.to_string(), "line 2, column 5: -5 is negative");
     /// # Ok::<(), chance::TraceError>(())
     /// ```
     ///
     /// # Errors
     /// The first thing wrong, with its line and column.
-    pub fn parse(text: &str, span_ns: u64) -> Result<Self, TraceError> {
-        let mut gaps = Vec::new();
+    pub fn parse(text: &str, span_ns: Option<u64>) -> Result<Recording, TraceError> {
+        let mut gaps: Vec<Gap> = Vec::new();
         let mut places = Vec::new();
+        let mut header_ns = None;
         for (line, content) in (1..).zip(text.lines()) {
             let bare = content.trim();
-            if bare.is_empty() || bare.starts_with('#') || (gaps.is_empty() && bare == "start_ns,duration_ns") {
+            if bare.starts_with('#') {
+                header_ns = span_in(line, content)?.or(header_ns);
                 continue;
             }
-            gaps.push(gap(line, content)?);
-            places.push(line);
+            let names = gaps.is_empty() && bare.starts_with("start_ns");
+            if !bare.is_empty() && !names {
+                gaps.push(gap(line, content)?);
+                places.push(line);
+            }
         }
+        let last_ns = gaps.last().map_or(0, |last| last.start_ns + last.duration_ns);
+        let (span_ns, span_from) = match (span_ns, header_ns) {
+            (Some(given), _) => (given, SpanFrom::Caller),
+            (None, Some(header)) => (header, SpanFrom::Header),
+            (None, None) => (last_ns, SpanFrom::LastGap),
+        };
         let end = text.lines().count().max(1);
-        Self::new(gaps, span_ns).map_err(|error| match error.position() {
+        let gaps = Self::new(gaps, span_ns).map_err(|error| match error.position() {
             Some(position) => TraceError { line: places[position], column: 1, problem: error.into() },
             None if error == GapsError::Empty => TraceError { line: end, column: 1, problem: Problem::Empty },
             None => TraceError { line: end, column: 1, problem: error.into() },
-        })
+        })?;
+        Ok(Recording { gaps, span_from })
     }
 }
 
+/// The length of the recording, if this comment gives it.
+fn span_in(line: usize, content: &str) -> Result<Option<u64>, TraceError> {
+    let comment = content.trim_start_matches(|letter: char| letter == '#' || letter.is_whitespace());
+    let Some(after) = comment.strip_prefix("span_ns") else { return Ok(None) };
+    let value = after.trim_start_matches([':', '=', ' ', '\t']).trim_end();
+    let column = content.trim_end().chars().count() - value.chars().count() + 1;
+    nanoseconds(value).map(Some).map_err(|problem| TraceError { line, column, problem })
+}
+
 fn gap(line: usize, content: &str) -> Result<Gap, TraceError> {
-    let at = |column: usize, problem: Problem| TraceError { line, column, problem };
-    let column_of = |byte: usize| content[..byte].chars().count() + 1;
-    let comma = content.find(',').ok_or_else(|| at(column_of(content.trim_end().len()), Problem::MissingField))?;
-    if let Some(second) = content[comma + 1..].find(',') {
-        return Err(at(column_of(comma + 1 + second), Problem::ExtraField));
-    }
-    let number = |from: usize, to: usize| {
-        let field = &content[from..to];
-        let column = column_of(from + field.len() - field.trim_start().len());
-        nanoseconds(field.trim()).map_err(|problem| at(column, problem))
+    let at = |byte: usize, problem: Problem| {
+        let column = content[..byte].chars().count() + 1;
+        TraceError { line, column, problem }
     };
-    Ok(Gap { start_ns: number(0, comma)?, duration_ns: number(comma + 1, content.len())? })
+    let mut fields = fields(content);
+    let mut number = || {
+        let (byte, field) = fields.next().ok_or_else(|| at(content.trim_end().len(), Problem::MissingField))?;
+        Ok((byte, nanoseconds(field).map_err(|problem| at(byte, problem))?))
+    };
+    let ((first, start_ns), (_, duration_ns)) = (number()?, number()?);
+    if let Some((byte, _)) = fields.next() {
+        return Err(at(byte, Problem::ExtraField));
+    }
+    if start_ns.checked_add(duration_ns).is_none() {
+        return Err(at(first, Problem::TooLate));
+    }
+    Ok(Gap { start_ns, duration_ns })
+}
+
+/// The fields of a line with the byte that each begins at: parted by blanks, or by a comma with or without blanks.
+fn fields(content: &str) -> impl Iterator<Item = (usize, &str)> {
+    let mut rest = content;
+    let mut after_comma = false;
+    std::iter::from_fn(move || {
+        rest = rest.trim_start();
+        if rest.is_empty() && !after_comma {
+            return None;
+        }
+        let start = content.len() - rest.len();
+        let end = rest.find(|letter: char| letter == ',' || letter.is_whitespace()).unwrap_or(rest.len());
+        let (field, beyond) = rest.split_at(end);
+        let beyond = beyond.trim_start();
+        after_comma = beyond.starts_with(',');
+        rest = beyond.strip_prefix(',').unwrap_or(beyond);
+        Some((start, field))
+    })
 }
 
 fn nanoseconds(field: &str) -> Result<u64, Problem> {

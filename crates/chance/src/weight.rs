@@ -170,7 +170,10 @@ impl arithmetic::Arithmetic for f64 {
         self.powf(exponent as f64)
     }
     fn power(weights: &[Self], copies: u64) -> Vec<Self> {
-        crate::power::by_squaring(weights, copies)
+        match weights {
+            [a, b] => crate::power::by_ratios(*a, *b, copies),
+            _ => crate::power::by_squaring(weights, copies),
+        }
     }
     fn greatest(weights: &[&Self], total: &Self, copies: u64) -> Vec<Self> {
         crate::power::greatest_f64(weights, *total, copies)

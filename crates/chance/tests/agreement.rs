@@ -141,6 +141,22 @@ fn closed_forms_equal_steps() {
     assert!(exact.iter().all(|(sum, p)| (floating.probability(sum) - Exact::to_f64(&p)).abs() < 1e-14));
 }
 
+/// The mean and the variance of a binomial are n·p and n·p·(1 − p); the tails are as small as `f64` can hold.
+#[test]
+fn a_million_coins_are_a_binomial() {
+    let coin = Source::weighted([(0_u64, 1024), (1, 1)]).unwrap().distribution().to_floating();
+    let (n, p) = (1_000_000_u64, 1.0 / 1025.0);
+    let heads = coin.sum_of(n).unwrap();
+    let (mean, variance) = (n as f64 * p, n as f64 * p * (1.0 - p));
+    assert!((heads.mean() / mean - 1.0).abs() < 1e-9 && (heads.variance() / variance - 1.0).abs() < 1e-9);
+    assert!((heads.iter().map(|row| row.1).sum::<f64>() - 1.0).abs() < 1e-9);
+    let exact = Source::weighted([(0_u64, 1024), (1, 1)]).unwrap().distribution().sum_of(300).unwrap();
+    for (outcome, probability) in coin.sum_of(300).unwrap().iter() {
+        let truth = Exact::to_f64(&exact.probability(outcome));
+        assert!((probability / truth - 1.0).abs() < 1e-9, "{outcome}: {probability} {truth}");
+    }
+}
+
 #[test]
 fn scattered_outcomes_are_summed_by_pairs() {
     let rare = Source::weighted([(0_i64, 5), (1, 2), (1_000_003, 1)]).unwrap();

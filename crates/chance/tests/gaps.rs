@@ -1,5 +1,5 @@
 //! Recorded interruptions: the delay against a walk through every starting moment, and traces that cannot be read.
-use chance::{Chance, Continuous, Gap, Gaps, Simulation};
+use chance::{Chance, Continuous, Gap, Gaps, Simulation, SpanFrom};
 use proptest::prelude::*;
 
 /// Gaps as lengths of running and not running in turn.
@@ -46,6 +46,11 @@ proptest! {
             let share = walks.iter().filter(|late| late.ceil() <= limit as f64).count() as f64 / span_ns as f64;
             prop_assert!((delay.cdf(limit as f64) - share).abs() < 1e-12, "at {limit}: {} {share}", delay.cdf(limit as f64));
         }
+        let stopped = |start: &u64| gaps.iter().any(|gap| (gap.start_ns..gap.start_ns + gap.duration_ns).contains(start));
+        let running: Vec<f64> = (0..span_ns).filter(|start| !stopped(start)).map(|start| walks[start as usize]).collect();
+        let mean = running.iter().sum::<f64>() / running.len() as f64;
+        let delay = Gaps::new(gaps.clone(), span_ns).unwrap().delay_while_running(work_ns).unwrap();
+        prop_assert!((delay.mean_ns() - mean).abs() < 1e-9, "{} {mean}", delay.mean_ns());
     }
 
     #[test]
@@ -60,7 +65,7 @@ proptest! {
 
 #[test]
 fn a_simulated_delay_has_the_exact_mean() {
-    let gaps = Gaps::parse("100,50\n400,10\n700,200\n", 1_000).unwrap();
+    let gaps = Gaps::parse("100,50\n400,10\n700,200\n", Some(1_000)).unwrap().gaps;
     let delay = gaps.delay(250).unwrap();
     let slowest = |chance: &mut Chance| (0..8).map(|_| chance.sample(&delay) as u64).max().unwrap();
     let seen = Simulation::seeded(9).sample(&slowest, 20_000).unwrap();
@@ -72,18 +77,23 @@ fn a_simulated_delay_has_the_exact_mean() {
 
 #[test]
 fn a_recording_supports_what_it_is_long_enough_for() {
-    let delay = Gaps::parse("500,100", 1_000_000).unwrap().delay(1_000).unwrap();
+    let delay = Gaps::parse("500,100", Some(1_000_000)).unwrap().gaps.delay(1_000).unwrap();
     assert!(delay.supports(1, 0.99) && delay.supports(600, 0.5));
     assert!(!delay.supports(1, 0.9999) && !delay.supports(1_000, 0.5));
 }
 
 #[test]
 fn traces_that_cannot_be_read_name_line_and_column() {
-    let message = |text: &str| Gaps::parse(text, 1_000).unwrap_err().to_string();
+    let message = |text: &str| Gaps::parse(text, Some(1_000)).unwrap_err().to_string();
     assert_eq!(message(""), "line 1, column 1: the trace has no gaps");
     assert_eq!(message("start_ns,duration_ns\n# none\n"), "line 2, column 1: the trace has no gaps");
-    assert_eq!(message("1,2\n30"), "line 2, column 3: two numbers are needed, start_ns,duration_ns");
-    assert_eq!(message("1,2,3"), "line 1, column 4: only two numbers are allowed, start_ns,duration_ns");
+    assert_eq!(message("1,2\n30"), "line 2, column 3: two numbers are needed, start_ns duration_ns");
+    assert_eq!(message("1,2,3"), "line 1, column 5: only two numbers are allowed, start_ns duration_ns");
+    assert_eq!(message("1 2\n3 4 5"), "line 2, column 5: only two numbers are allowed, start_ns duration_ns");
+    assert_eq!(message("1,"), "line 1, column 3: \"\" is not a whole number of nanoseconds");
+    assert_eq!(message("1\t-2"), "line 1, column 3: -2 is negative");
+    assert_eq!(message("18446744073709551615 1"), "line 1, column 1: the gap ends beyond 2^64 ns");
+    assert_eq!(message("# span_ns x\n1 2"), "line 1, column 11: \"x\" is not a whole number of nanoseconds");
     assert_eq!(message("1, -2"), "line 1, column 4: -2 is negative");
     assert_eq!(message("1,2\n x1,2"), "line 2, column 2: \"x1\" is not a whole number of nanoseconds");
     assert_eq!(message("1.5,2"), "line 1, column 1: \"1.5\" is not a whole number of nanoseconds");
@@ -94,7 +104,19 @@ fn traces_that_cannot_be_read_name_line_and_column() {
 }
 
 #[test]
+fn a_recordings_length_is_the_callers_then_its_own_then_its_last_gaps_end() {
+    let read = |text: &str, span_ns| {
+        let trace = Gaps::parse(text, span_ns).unwrap();
+        (trace.gaps.span_ns(), trace.span_from)
+    };
+    let own = "# threshold_ns 80\n#span_ns: 500\n10 20\n40 5\n";
+    assert_eq!(read(own, Some(700)), (700, SpanFrom::Caller));
+    assert_eq!(read(own, None), (500, SpanFrom::Header));
+    assert_eq!(read("10 20\n40, 5\n", None), (45, SpanFrom::LastGap));
+}
+
+#[test]
 fn work_of_no_length_is_refused() {
-    let gaps = Gaps::parse("10,20", 1_000).unwrap();
+    let gaps = Gaps::parse("10,20", Some(1_000)).unwrap().gaps;
     assert!(gaps.delay(0).is_err() && gaps.delay(u64::MAX).is_err());
 }

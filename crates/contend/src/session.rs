@@ -115,16 +115,26 @@ impl Session {
         results: Vec<R>,
         seen: Vec<Warning>,
     ) -> Record<P, R> {
-        let interrupted = self.interruption.asked();
         let mut warnings = warning::standing(&self.environment, used);
         let now = Activity::now().ok();
         let meanwhile = self.activity.as_ref().zip(now).and_then(|(before, now)| now.since(before, used));
         warnings.extend(meanwhile.iter().flat_map(warning::disturbances));
         warnings.extend(seen);
-        if interrupted {
+        if self.interruption.asked() {
             let measured_s = self.started.elapsed().unwrap_or_default().as_secs_f64();
             warnings.push(Warning::Interrupted { measured_s, planned_s: planned.as_secs_f64() });
         }
+        self.record_computed(experiment, parameters, results, warnings)
+    }
+
+    /// A record of what was computed, not measured: what the machine did meanwhile is no reason for a warning.
+    pub fn record_computed<P, R>(
+        &self,
+        experiment: &str,
+        parameters: P,
+        results: Vec<R>,
+        warnings: Vec<Warning>,
+    ) -> Record<P, R> {
         Record {
             schema: SCHEMA.to_owned(),
             experiment: experiment.to_owned(),
@@ -133,7 +143,7 @@ impl Session {
                 command_line: std::env::args().skip(1).collect(),
                 seed: self.seed,
                 started_unix_s: self.started.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs(),
-                interrupted,
+                interrupted: self.interruption.asked(),
                 machine: self.environment.clone(),
             },
             parameters,

@@ -135,6 +135,20 @@ pub enum Warning {
         /// Why not.
         reason: String,
     },
+    /// A figure reaches beyond what its recording is long enough to tell.
+    Extrapolated {
+        /// The figure.
+        what: String,
+        /// How far the recording reaches.
+        supported: String,
+    },
+    /// The work of a step is shorter than an interruption that it meets.
+    StepShorterThanGap {
+        /// The step's work, in µs.
+        step_us: f64,
+        /// The longest interruption, in µs.
+        longest_gap_us: f64,
+    },
     /// Spinning threads take turns on too few CPUs.
     ThreadsExceedCpus {
         /// Threads that want to run at the same time.
@@ -185,6 +199,8 @@ impl Warning {
             Self::FrequencyChanging { .. } => "frequency_changing",
             Self::BufferFull { .. } => "buffer_full",
             Self::LeftOut { .. } => "left_out",
+            Self::Extrapolated { .. } => "extrapolated",
+            Self::StepShorterThanGap { .. } => "step_shorter_than_gap",
             Self::ThreadsExceedCpus { .. } => "threads_exceed_cpus",
             Self::WeakerEvidence { .. } => "weaker_evidence",
             Self::NoInterruptEvidence { .. } => "no_interrupt_evidence",
@@ -230,6 +246,12 @@ impl Warning {
                 format!("the buffer of {what} was full: what came later is not in its figures")
             }
             Self::LeftOut { what, reason } => format!("{what} was not measured: {reason}"),
+            Self::Extrapolated { what, supported } => {
+                format!("{what} is extrapolated: the recording supports {supported}")
+            }
+            Self::StepShorterThanGap { step_us, longest_gap_us } => {
+                format!("the longest gap of {longest_gap_us:.1} µs lasts longer than a step of {step_us:.1} µs")
+            }
             Self::ThreadsExceedCpus { threads, cpus } => {
                 format!("{threads} threads take turns on {cpus} CPUs: waiting for a CPU is part of the figures")
             }
@@ -285,6 +307,11 @@ impl Warning {
             Self::FrequencyChanging { .. } => "`sudo cpupower frequency-set --governor performance`",
             Self::BufferFull { .. } => "measure for less time with --seconds",
             Self::LeftOut { .. } => "its figures are missing, neither good nor bad",
+            Self::Extrapolated { .. } => "record for longer, with `contend noise --seconds … --trace FILE`",
+            Self::StepShorterThanGap { .. } => {
+                "one gap costs several steps' time: read the mean beside the median, and believe the simulated barrier, \
+                 whose steps follow each other, before the exact figure, whose steps begin at random moments"
+            }
             Self::ThreadsExceedCpus { .. } => "use fewer --threads or --competitors, or more --cpus; or mean it",
             Self::WeakerEvidence { .. } => {
                 "run it as root, or `sudo setcap cap_perfmon+ep $(command -v contend)`; in a container start it with \

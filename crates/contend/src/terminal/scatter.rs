@@ -1,4 +1,4 @@
-//! Points over an exponential horizontal axis of time.
+//! Points over an exponential horizontal axis of time, or of a count.
 
 use super::Page;
 use super::figures;
@@ -6,7 +6,7 @@ use super::figures;
 /// A point and the character it is drawn with.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Point {
-    /// Along the exponential axis, in nanoseconds; more than 0.
+    /// Along the exponential axis, in nanoseconds (or a count, for [`Scatter::draw_over_counts`]); more than 0.
     pub x_ns: f64,
     /// Along the linear axis.
     pub y: f64,
@@ -24,6 +24,7 @@ pub struct Scatter<'a> {
 
 const ROWS: usize = 16;
 const LABEL_WIDTH: usize = 8;
+const LABEL_EVERY: usize = 3;
 
 /// A span of values and the cells it is spread over.
 #[derive(Clone, Copy)]
@@ -52,6 +53,15 @@ impl Scale {
 impl Scatter<'_> {
     /// The picture; a line that says so where there is nothing to draw.
     pub fn draw(&self, page: &Page) -> String {
+        self.picture(page, |ns| figures::nanoseconds(ns).replace(".00", "").replace(".0", "").replace(' ', ""))
+    }
+
+    /// The same over an axis of numbers.
+    pub fn draw_over_counts(&self, page: &Page) -> String {
+        self.picture(page, |number| figures::count(number.round() as u64))
+    }
+
+    fn picture(&self, page: &Page, label_of: impl Fn(f64) -> String) -> String {
         if self.points.is_empty() {
             return format!("{}\n  (no points)\n", self.title);
         }
@@ -62,25 +72,31 @@ impl Scatter<'_> {
         for point in self.points {
             grid[upwards.cell(point.y)][across.cell(point.x_ns.log10())] = point.mark;
         }
+        // Enough decimals to tell the labels apart.
+        let decimals = (-(upwards.value(LABEL_EVERY) - upwards.low).log10()).ceil().clamp(1.0, 5.0) as usize;
         let mut picture = format!("{}\n", self.title);
         for (row, line) in grid.iter().enumerate().rev() {
-            let label = if row.is_multiple_of(3) { format!("{:.1}", upwards.value(row)) } else { String::new() };
+            let label = if row.is_multiple_of(LABEL_EVERY) {
+                format!("{:.decimals$}", upwards.value(row))
+            } else {
+                String::new()
+            };
             let drawn: String = line.iter().collect();
             picture.push_str(format!("{label:>LABEL_WIDTH$}|{drawn}").trim_end());
             picture.push('\n');
         }
-        picture + &foot(across)
+        picture + &foot(across, label_of)
     }
 }
 
 /// A mark and a label at each power of ten.
-fn foot(across: Scale) -> String {
+fn foot(across: Scale, label_of: impl Fn(f64) -> String) -> String {
     let mut marks = vec!['-'; across.cells];
     let mut labels = String::new();
     for decade in across.low.ceil() as i32..=across.high.floor() as i32 {
         let cell = across.cell(f64::from(decade));
         marks[cell] = '+';
-        let label = figures::nanoseconds(10_f64.powi(decade)).replace(".00", "").replace(".0", "").replace(' ', "");
+        let label = label_of(10_f64.powi(decade));
         let written = labels.chars().count();
         if cell >= written && cell + label.chars().count() <= across.cells {
             labels.push_str(&" ".repeat(cell - written));
@@ -105,6 +121,13 @@ mod tests {
         assert!(lines[ROWS].ends_with('#') && lines[ROWS].contains("195.0"), "{picture}");
         assert!(picture.contains("10µs") && picture.contains("1ms") && picture.contains("100ms"), "{picture}");
         assert!(picture.lines().all(|line| line.chars().count() <= 80), "{picture}");
+    }
+
+    #[test]
+    fn counts_are_labelled_as_such_and_close_values_apart() {
+        let points = [(1.0, 1.0), (1e7, 1.02)].map(|(x_ns, y)| Point { x_ns, y, mark: '#' });
+        let picture = Scatter { title: "nodes", points: &points }.draw_over_counts(&Page::plain());
+        assert!(picture.contains("1,000,000") && picture.contains("1.004|"), "{picture}");
     }
 
     #[test]

@@ -49,7 +49,7 @@ pub struct Cell {
 /// Every gap of a cell.
 #[derive(Default)]
 pub struct Kept {
-    first_reading: Option<u64>,
+    pub first_reading: Option<u64>,
     pub gaps: Vec<KeptGap>,
     /// From the first reading to the last.
     pub span_ns: f64,
