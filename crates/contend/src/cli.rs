@@ -1,6 +1,6 @@
 //! The command line: which experiment, and what its outcome means to the shell.
 
-use crate::experiments::{clock, latency, survey, throughput};
+use crate::experiments::{clock, latency, load, survey, throughput};
 use crate::locks;
 use crate::output;
 use crate::session::{Format, Session, SharedFlags};
@@ -31,6 +31,7 @@ enum Experiment {
     Clock(clock::Flags),
     Latency(latency::Flags),
     Throughput(throughput::Flags),
+    Load(load::Flags),
 }
 
 impl Experiment {
@@ -38,7 +39,7 @@ impl Experiment {
         match self {
             Self::Latency(flags) => flags.asks_for_list(),
             Self::Throughput(flags) => flags.asks_for_list(),
-            Self::Survey(_) | Self::Clock(_) => false,
+            Self::Survey(_) | Self::Clock(_) | Self::Load(_) => false,
         }
     }
 }
@@ -98,6 +99,7 @@ fn perform(cli: Cli) -> anyhow::Result<Outcome> {
         Experiment::Clock(flags) => destination.deliver(&clock::run(&flags, &session)?),
         Experiment::Latency(flags) => destination.deliver(&latency::run(&flags, &session)?),
         Experiment::Throughput(flags) => destination.deliver(&throughput::run(&flags, &session)?),
+        Experiment::Load(flags) => load::run(&flags, shared, &session, destination),
     }
 }
 

@@ -134,6 +134,22 @@ pub enum Warning {
         /// CPUs that they may run on.
         cpus: usize,
     },
+    /// `/proc/stat`, which asks at every tick who is running, is far from what the CPU did.
+    TickAccountingLies {
+        /// The CPU.
+        cpu: usize,
+        /// Its load by `/proc/stat`.
+        proc_stat_share: f64,
+        /// Its load as measured.
+        load_share: f64,
+    },
+    /// A priority that needs a privilege was asked for.
+    PriorityRefused {
+        /// The priority.
+        wanted: String,
+        /// The system's words.
+        reason: String,
+    },
 }
 
 impl Warning {
@@ -158,6 +174,8 @@ impl Warning {
             Self::BufferFull { .. } => "buffer_full",
             Self::LeftOut { .. } => "left_out",
             Self::ThreadsExceedCpus { .. } => "threads_exceed_cpus",
+            Self::TickAccountingLies { .. } => "tick_accounting_lies",
+            Self::PriorityRefused { .. } => "priority_refused",
         }
     }
 
@@ -198,6 +216,13 @@ impl Warning {
             Self::LeftOut { what, reason } => format!("{what} was not measured: {reason}"),
             Self::ThreadsExceedCpus { threads, cpus } => {
                 format!("{threads} threads take turns on {cpus} CPUs: waiting for a CPU is part of the figures")
+            }
+            Self::TickAccountingLies { cpu, proc_stat_share, load_share } => {
+                let (told, measured) = (percent(*proc_stat_share), percent(*load_share));
+                format!("/proc/stat has {told} of load on CPU {cpu} where {measured} were measured")
+            }
+            Self::PriorityRefused { wanted, reason } => {
+                format!("no thread may have priority {wanted} ({reason}): idle was measured instead")
             }
         }
     }
@@ -241,6 +266,15 @@ impl Warning {
             Self::BufferFull { .. } => "measure for less time with --seconds",
             Self::LeftOut { .. } => "its figures are missing, neither good nor bad",
             Self::ThreadsExceedCpus { .. } => "use fewer --threads or --competitors, or more --cpus; or mean it",
+            Self::TickAccountingLies { .. } => {
+                "the load follows the tick, or avoids it: believe the measured figure here, and cgroup or per-task CPU \
+                 times elsewhere, which are exact; a kernel with CONFIG_VIRT_CPU_ACCOUNTING_GEN does not ask the tick"
+            }
+            Self::PriorityRefused { .. } => {
+                "run `sudo setcap cap_sys_nice+ep $(command -v contend)`, or raise the limit with the line \
+                 `YOUR_USER - nice -20` in a file in /etc/security/limits.d and log in again; in a container start it \
+                 with --cap-add SYS_NICE"
+            }
         };
         fixed.to_owned()
     }

@@ -30,6 +30,11 @@ fn samples() -> Vec<(Warning, &'static str)> {
             "ticket was not measured: it only spins",
         ),
         (Warning::ThreadsExceedCpus { threads: 5, cpus: 2 }, "5 threads take turns on 2 CPUs"),
+        (
+            Warning::TickAccountingLies { cpu: 1, proc_stat_share: 0.0, load_share: 0.884 },
+            "0.00 % of load on CPU 1 where 88.40 % were measured",
+        ),
+        (Warning::PriorityRefused { wanted: "nice -5".into(), reason: "EPERM".into() }, "priority nice -5 (EPERM)"),
     ]
 }
 

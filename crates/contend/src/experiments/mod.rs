@@ -3,5 +3,6 @@
 
 pub mod clock;
 pub mod latency;
+pub mod load;
 pub mod survey;
 pub mod throughput;

@@ -57,14 +57,9 @@ impl Destination {
     where
         Record<P, R>: Show,
     {
-        let interrupted = record.environment.interrupted;
-        match (record.results.is_empty(), interrupted) {
-            (true, true) => {
-                complain("interrupted before anything was measured");
-                return Ok(Outcome::Interrupted);
-            }
-            (true, false) => bail!("nothing was measured; a longer --seconds may help"),
-            (false, _) => {}
+        let outcome = outcome(record)?;
+        if record.results.is_empty() {
+            return Ok(outcome);
         }
         let page = self.page();
         let content = match self.format {
@@ -78,7 +73,19 @@ impl Destination {
         if !quiet {
             record.warnings.iter().for_each(say);
         }
-        Ok(if interrupted { Outcome::Interrupted } else { Outcome::Done })
+        Ok(outcome)
+    }
+
+    /// Says the warnings of a record whose results were printed as they came.
+    ///
+    /// # Errors
+    /// A record without results.
+    pub fn conclude<P, R>(self, record: &Record<P, R>) -> anyhow::Result<Outcome> {
+        let outcome = outcome(record)?;
+        if !self.quiet && !record.results.is_empty() {
+            record.warnings.iter().for_each(say);
+        }
+        Ok(outcome)
     }
 
     fn page(&self) -> Page {
@@ -106,6 +113,19 @@ impl Destination {
             Err(error)
                 .with_context(|| format!("{} could not be written; the record was printed instead", path.display()))
         })
+    }
+}
+
+/// How a measurement with this record ended.
+fn outcome<P, R>(record: &Record<P, R>) -> anyhow::Result<Outcome> {
+    match (record.results.is_empty(), record.environment.interrupted) {
+        (true, false) => bail!("nothing was measured; a longer --seconds may help"),
+        (true, true) => {
+            complain("interrupted before anything was measured");
+            Ok(Outcome::Interrupted)
+        }
+        (false, true) => Ok(Outcome::Interrupted),
+        (false, false) => Ok(Outcome::Done),
     }
 }
 
