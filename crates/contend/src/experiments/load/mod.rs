@@ -37,12 +37,13 @@ pub fn run(
     let apparatus = Apparatus::calibrate(session)?;
     drop(progress);
     live.begin()?;
-    let measured = measure::run_plan(&plan, session.seed, &apparatus, &mut live)?;
+    let measured = measure::run_apart(&plan, session.seed, &apparatus, &mut live)?;
     let live_warnings = live.end();
-    let rows = measured.intervals.into_iter().map(Row::Interval);
-    let rows: Vec<Row> = rows.chain(measured.totals.into_iter().map(Row::Total)).collect();
+    let intervals = measured.intervals.into_iter().map(Row::Interval);
+    let totals = measured.totals.into_iter().map(Row::Total).chain(measured.all_cpus.map(Row::AllCpus));
+    let rows: Vec<Row> = intervals.chain(totals).collect();
     let warnings = apparatus.warnings().into_iter().chain(measured.warnings).chain(live_warnings).collect();
-    let parameters = plan.parameters(measured.exact_account);
+    let parameters = plan.parameters(measured.exact_account.as_deref());
     let planned = plan.length.unwrap_or_default();
     let mut record: LoadRecord = session.record("load", &plan.cpu_set(), planned, parameters, rows, warnings);
     record.warnings.retain(|warning| match warning {
@@ -52,7 +53,7 @@ pub fn run(
         _ => true,
     });
     if view == Some(View::Json) && shared.output.is_none() {
-        live::json_lines(record.results.iter().filter(|row| matches!(row, Row::Total(_))))?;
+        live::json_lines(record.results.iter().filter(|row| row.interval().is_none()))?;
         return destination.conclude(&record);
     }
     destination.deliver(&record)

@@ -14,6 +14,7 @@ pub type LoadRecord = Record<Parameters, Row>;
 pub enum Row {
     Interval(IntervalRow),
     Total(TotalRow),
+    AllCpus(AllCpusRow),
 }
 
 /// How a CPU's time was divided. Shares of the time in which the soaker wanted the CPU, 0 to 1.
@@ -75,12 +76,22 @@ pub struct TotalRow {
     pub proc_stat_resolution_share: f64,
 }
 
+/// What the soakers of all CPUs take together. A load that is not pinned moves to another CPU while they rest, or while
+/// they grind, so a single CPU's figure says little of it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AllCpusRow {
+    pub time_s: f64,
+    /// Of the time of all CPUs.
+    pub taken_share: Option<f64>,
+    pub taken_ci: Option<Interval>,
+}
+
 impl Row {
     /// The row of an interval, if it is one.
     pub fn interval(&self) -> Option<&IntervalRow> {
         match self {
             Self::Interval(row) => Some(row),
-            Self::Total(_) => None,
+            Self::Total(_) | Self::AllCpus(_) => None,
         }
     }
 
@@ -88,7 +99,15 @@ impl Row {
     pub fn total(&self) -> Option<&TotalRow> {
         match self {
             Self::Total(row) => Some(row),
-            Self::Interval(_) => None,
+            Self::Interval(_) | Self::AllCpus(_) => None,
+        }
+    }
+
+    /// What is known of all CPUs together, if it is that.
+    pub fn all_cpus(&self) -> Option<&AllCpusRow> {
+        match self {
+            Self::AllCpus(row) => Some(row),
+            Self::Interval(_) | Self::Total(_) => None,
         }
     }
 }

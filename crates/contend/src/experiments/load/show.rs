@@ -1,8 +1,9 @@
 //! The record on a terminal: a line for each interval, then what the run adds up to, with 1998 beside.
 
-use super::record::{IntervalRow, LoadRecord, Row, Shares, TotalRow};
+use super::record::{AllCpusRow, IntervalRow, LoadRecord, Row, Shares, TotalRow};
 use crate::output::Show;
 use crate::terminal::{self, Page, percent};
+use instruments::statistics::Interval;
 
 impl Show for LoadRecord {
     fn show(&self, page: &Page) -> String {
@@ -11,7 +12,8 @@ impl Show for LoadRecord {
         let lines: String = by_time.map(|rows| line(rows, page) + "\n").collect();
         let totals: Vec<&TotalRow> = self.results.iter().filter_map(Row::total).collect();
         let lines = if lines.is_empty() { lines } else { heading() + "\n" + &lines + "\n" };
-        lines + &summary(&totals)
+        let all_cpus = self.results.iter().find_map(Row::all_cpus);
+        lines + &summary(&totals, all_cpus)
     }
 }
 
@@ -56,7 +58,7 @@ fn points(share: Option<f64>) -> String {
     share.map_or_else(|| "-".to_owned(), |share| format!("{:.1}", share * 100.0))
 }
 
-fn summary(totals: &[&TotalRow]) -> String {
+fn summary(totals: &[&TotalRow], all_cpus: Option<&AllCpusRow>) -> String {
     let Some(first) = totals.first() else { return String::new() };
     let of_intervals =
         if first.intervals == 1 { "1 interval".to_owned() } else { format!("{} intervals", first.intervals) };
@@ -77,18 +79,21 @@ fn summary(totals: &[&TotalRow]) -> String {
     });
     let header = ["CPU", "load", "all tasks", "/proc/stat", "soaker got", "ground", "lost inside", "speed"];
     text.push_str(&terminal::table(&header, rows));
-    totals.iter().for_each(|total| text.push_str(&taken(total)));
+    text.push_str(&match all_cpus {
+        Some(all) => taken(all.taken_share, all.taken_ci, "all CPUs"),
+        None => taken(first.taken_share, first.taken_ci, "the CPU"),
+    });
     totals.iter().for_each(|total| text.push_str(&efficiency(total)));
     text + &then(totals)
 }
 
-fn taken(total: &TotalRow) -> String {
-    let Some(taken) = total.taken_share else { return String::new() };
-    let interval = total.taken_ci.map_or_else(
-        || "too few intervals to say how sure".to_owned(),
+fn taken(share: Option<f64>, interval: Option<Interval>, of: &str) -> String {
+    let Some(share) = share else { return String::new() };
+    let interval = interval.map_or_else(
+        || "too few intervals to say how surely".to_owned(),
         |ci| format!("95 %: {:+.2} to {:+.2}", ci.low * 100.0, ci.high * 100.0),
     );
-    format!("The soaker takes {:+.2} points of CPU {} from the others ({interval}).\n", taken * 100.0, total.cpu)
+    format!("The soaker takes {:+.2} points of {of} from the others ({interval}).\n", share * 100.0)
 }
 
 fn efficiency(total: &TotalRow) -> String {
@@ -108,7 +113,7 @@ fn then(totals: &[&TotalRow]) -> String {
     let most = totals.iter().map(|total| total.cputime_most_share).fold(0.0, f64::max);
     let least = totals.iter().map(|total| total.cputime_least_share).fold(1.0, f64::min);
     format!(
-        "An interval left the soaker {} at most and {} at least; 1998: 97 % with nothing\nelse running, 4 % beside \
+        "An interval left the soaker {} at most and {} at least; 1998: 97 % with\nnothing else running, 4 % beside \
          programs that wanted all of the CPU.\n",
         percent(most),
         percent(least)

@@ -1,23 +1,26 @@
 //! The measurement: soakers grind and rest, the accounts are read at every change, and a row comes of every interval.
 
 mod accounts;
+mod apart;
 mod edge;
 mod soaker;
 mod stretches;
 mod tally;
 mod thread_clock;
 
+pub use apart::run_apart;
 pub use soaker::GRIND;
 
 use super::flags::Plan;
 use super::priority::Priority;
-use super::record::{IntervalRow, TotalRow};
+use super::record::{AllCpusRow, IntervalRow, TotalRow};
 use crate::apparatus::Apparatus;
 use accounts::ExactAccount;
 use edge::{Edge, Reader, Window};
 use instruments::cpus::priority::may_use_realtime;
 use instruments::cpus::schedule::{bound_realtime, reschedule_current_thread};
 use instruments::warning::Warning;
+use serde::{Deserialize, Serialize};
 use soaker::Soakers;
 use std::io;
 use std::ops::ControlFlow;
@@ -35,11 +38,13 @@ pub trait Watcher {
 }
 
 /// What was measured.
+#[derive(Serialize, Deserialize)]
 pub struct Measured {
     pub intervals: Vec<IntervalRow>,
     pub totals: Vec<TotalRow>,
+    pub all_cpus: Option<AllCpusRow>,
     /// The name of the exact account, if there is one.
-    pub exact_account: Option<&'static str>,
+    pub exact_account: Option<String>,
     pub warnings: Vec<Warning>,
 }
 
@@ -50,7 +55,7 @@ const REALTIME_LIMIT: Duration = Duration::from_millis(500);
 ///
 /// # Errors
 /// The system refuses threads, or a CPU that may not be used after all.
-pub fn run_plan(plan: &Plan, seed: u64, apparatus: &Apparatus, watcher: &mut impl Watcher) -> io::Result<Measured> {
+fn run_plan(plan: &Plan, seed: u64, apparatus: &Apparatus, watcher: &mut impl Watcher) -> io::Result<Measured> {
     let mut warnings = Vec::new();
     let priority = granted(plan.priority, &mut warnings);
     if priority.is_realtime() {
@@ -70,8 +75,8 @@ pub fn run_plan(plan: &Plan, seed: u64, apparatus: &Apparatus, watcher: &mut imp
     let intervals = run.intervals(&mut tally, watcher)?;
     warnings.extend(run.what_was_missing(plan));
     warnings.extend(tally.warnings());
-    let exact_account = run.reader.exact.as_ref().map(ExactAccount::name);
-    Ok(Measured { intervals, totals: tally.totals(), exact_account, warnings })
+    let exact_account = run.reader.exact.as_ref().map(|account| account.name().to_owned());
+    Ok(Measured { intervals, totals: tally.totals(), all_cpus: tally.all_cpus(), exact_account, warnings })
 }
 
 /// The priority that was asked for if it is granted, or else idle, with a warning: the load can be measured all the same.

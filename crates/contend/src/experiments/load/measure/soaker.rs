@@ -24,6 +24,9 @@ const DEMAND: Duration = Duration::from_millis(1);
 /// … and then sleeps for this long.
 const SLEEP: Duration = Duration::from_millis(9);
 
+/// The shortest turn that the scheduler grants.
+const TURN: Duration = Duration::from_micros(100);
+
 /// The orders to all soakers of a run.
 #[derive(Default)]
 struct Orders {
@@ -147,6 +150,11 @@ struct Hand {
 
 impl Hand {
     fn serve(self, cpu: usize, schedule: Schedule, tell: &Sender<io::Result<ThreadClock>>) {
+        if schedule == Schedule::Idle {
+            // Short turns, which also its group inherits: else someone who wakes up in another group may have to wait for
+            // the end of a turn. A kernel that has no such thing leaves the turns as they are.
+            let _ = reschedule_current_thread(Schedule::Fair { nice: 0, slice: Some(TURN) });
+        }
         let ready = pin_current_thread(cpu).and_then(|()| reschedule_current_thread(schedule));
         let failed = ready.is_err();
         let _ = tell.send(ready.map(|()| ThreadClock::of_current_thread()));

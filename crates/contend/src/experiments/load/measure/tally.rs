@@ -3,7 +3,7 @@
 use super::edge::Window;
 use crate::experiments::load::flags::Plan;
 use crate::experiments::load::priority::Priority;
-use crate::experiments::load::record::{IntervalRow, Shares, TotalRow};
+use crate::experiments::load::record::{AllCpusRow, IntervalRow, Shares, TotalRow};
 use instruments::statistics::order::{median, sample_quantile_interval};
 use instruments::statistics::summary::CONFIDENCE;
 use instruments::warning::Warning;
@@ -25,6 +25,8 @@ pub struct Tally {
     /// How long a grind took in the calibration, in nanoseconds.
     calibrated_ns: f64,
     cpus: Vec<OfCpu>,
+    /// What the soakers of all CPUs took, of each interval.
+    taken: VecDeque<f64>,
     elapsed: Duration,
     ended: Duration,
 }
@@ -91,7 +93,15 @@ impl Tally {
         };
         let cpus = plan.cpus.iter().map(of_cpu).collect();
         let grinders = plan.grinders;
-        Self { grinders, priority, calibrated_ns, cpus, elapsed: Duration::ZERO, ended: Duration::ZERO }
+        Self {
+            grinders,
+            priority,
+            calibrated_ns,
+            cpus,
+            taken: VecDeque::new(),
+            elapsed: Duration::ZERO,
+            ended: Duration::ZERO,
+        }
     }
 
     /// A window of each CPU, in which so many soakers ground.
@@ -112,6 +122,9 @@ impl Tally {
         let length_s = (at - self.ended).as_secs_f64();
         self.ended = at;
         let (time_s, calibrated_ns) = (at.as_secs_f64(), self.calibrated_ns);
+        let taken: Option<Vec<f64>> = self.cpus.iter().map(|of_cpu| of_cpu.now.taken()).collect();
+        let taken = taken.filter(|_| whole).map(|taken| taken.iter().sum::<f64>() / taken.len() as f64);
+        keep(&mut self.taken, taken);
         let pairs = self.cpus.iter_mut().zip(tick_shares);
         let rows: Vec<IntervalRow> =
             pairs.filter_map(|(of_cpu, &tick)| of_cpu.end(time_s, length_s, tick, whole, calibrated_ns)).collect();
@@ -124,6 +137,13 @@ impl Tally {
     /// A row for each CPU that was measured.
     pub fn totals(&self) -> Vec<TotalRow> {
         self.cpus.iter().filter_map(|of_cpu| self.total(of_cpu)).collect()
+    }
+
+    /// What the soakers took of all CPUs, where there are several.
+    pub fn all_cpus(&self) -> Option<AllCpusRow> {
+        let (taken_share, taken_ci) = compared(&self.taken);
+        let measured = self.cpus.len() > 1 && !self.elapsed.is_zero();
+        measured.then(|| AllCpusRow { time_s: self.elapsed.as_secs_f64(), taken_share, taken_ci })
     }
 
     fn total(&self, of_cpu: &OfCpu) -> Option<TotalRow> {
