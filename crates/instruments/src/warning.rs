@@ -143,6 +143,11 @@ pub enum Warning {
         /// Its load as measured.
         load_share: f64,
     },
+    /// The meter takes a considerable part of what it watches.
+    MeterDisturbs {
+        /// What it takes, as a share of the CPUs' time.
+        share: f64,
+    },
     /// A priority that needs a privilege was asked for.
     PriorityRefused {
         /// The priority.
@@ -175,6 +180,7 @@ impl Warning {
             Self::LeftOut { .. } => "left_out",
             Self::ThreadsExceedCpus { .. } => "threads_exceed_cpus",
             Self::TickAccountingLies { .. } => "tick_accounting_lies",
+            Self::MeterDisturbs { .. } => "meter_disturbs",
             Self::PriorityRefused { .. } => "priority_refused",
         }
     }
@@ -221,6 +227,7 @@ impl Warning {
                 let (told, measured) = (percent(*proc_stat_share), percent(*load_share));
                 format!("/proc/stat has {told} of load on CPU {cpu} where {measured} were measured")
             }
+            Self::MeterDisturbs { share } => format!("the meter takes {} of the CPUs from the load", percent(*share)),
             Self::PriorityRefused { wanted, reason } => {
                 format!("no thread may have priority {wanted} ({reason}): idle was measured instead")
             }
@@ -269,6 +276,9 @@ impl Warning {
             Self::TickAccountingLies { .. } => {
                 "the load follows the tick, or avoids it: believe the measured figure here, and cgroup or per-task CPU \
                  times elsewhere, which are exact; a kernel with CONFIG_VIRT_CPU_ACCOUNTING_GEN does not ask the tick"
+            }
+            Self::MeterDisturbs { .. } => {
+                "give it a control group that weighs nothing: `systemd-run --scope -p CPUWeight=idle contend load`"
             }
             Self::PriorityRefused { .. } => {
                 "run `sudo setcap cap_sys_nice+ep $(command -v contend)`, or raise the limit with the line \

@@ -16,6 +16,7 @@ use crate::session::{Session, SharedFlags};
 use flags::{Plan, View};
 use instruments::warning::Warning;
 use live::Live;
+use priority::Priority;
 use record::{LoadRecord, Row};
 use std::time::Duration;
 
@@ -49,6 +50,8 @@ pub fn run(
     record.warnings.retain(|warning| match warning {
         // The load is what is measured here, and an endless run is meant to be ended.
         Warning::OtherLoad { .. } => false,
+        // An idle meter goes into a session of its own.
+        Warning::Autogroup => plan.priority != Priority::IDLE,
         Warning::Interrupted { .. } => plan.length.is_some(),
         _ => true,
     });

@@ -90,10 +90,10 @@ fn summary(totals: &[&TotalRow], all_cpus: Option<&AllCpusRow>) -> String {
 fn taken(share: Option<f64>, interval: Option<Interval>, of: &str) -> String {
     let Some(share) = share else { return String::new() };
     let interval = interval.map_or_else(
-        || "too few intervals to say how surely".to_owned(),
+        || "too few intervals for a range".to_owned(),
         |ci| format!("95 %: {:+.2} to {:+.2}", ci.low * 100.0, ci.high * 100.0),
     );
-    format!("The soaker takes {:+.2} points of {of} from the others ({interval}).\n", share * 100.0)
+    format!("The soaker takes {:+.2} points of {of} ({interval}).\n", share * 100.0)
 }
 
 fn efficiency(total: &TotalRow) -> String {
@@ -101,11 +101,8 @@ fn efficiency(total: &TotalRow) -> String {
     let interval = total
         .efficiency_ci
         .map_or_else(String::new, |ci| format!(" (95 %: {:.2} to {:.2})", ci.low * 100.0, ci.high * 100.0));
-    format!(
-        "Taking turns on CPU {} leaves {:.2} % of the work{interval}; 1998: 99.92 %.\n",
-        total.cpu,
-        efficiency * 100.0
-    )
+    let percent = efficiency * 100.0;
+    format!("CPU {}, taking turns: {percent:.2} % of the work{interval}; 1998: 99.92 %\n", total.cpu)
 }
 
 /// 1998 had one machine with two CPUs: 97 % for the meter when nothing else ran, 4 % when the CPUs were swamped.

@@ -15,7 +15,9 @@ use std::time::Duration;
 const COMPARED: usize = 4_096;
 /// `/proc/stat` lies when it is further from the truth than this, its resolution aside.
 const LIE_SHARE: f64 = 0.02;
-/// A shorter run does not accuse it.
+/// A meter that surely takes more than this says so.
+const TAKEN_SHARE: f64 = 0.02;
+/// A shorter run does not accuse `/proc/stat`.
 const LIE_NEEDS_S: f64 = 2.0;
 
 /// The sums of a run.
@@ -167,8 +169,12 @@ impl Tally {
         })
     }
 
-    /// Where the tick lies.
+    /// Where the tick lies, and whether the meter itself is in the way.
     pub fn warnings(&self) -> Vec<Warning> {
+        let (share, interval) = compared(&self.taken);
+        // Another priority than idle takes what it gets: that is what was asked for.
+        let surely = self.priority == Priority::IDLE && interval.is_some_and(|interval| interval.low > TAKEN_SHARE);
+        let disturbs = share.filter(|_| surely).map(|share| Warning::MeterDisturbs { share });
         let lie = |total: TotalRow| {
             let proc_stat_share = total.shares.proc_stat_share?;
             let load_share =
@@ -177,7 +183,7 @@ impl Tally {
             let lies = total.time_s >= LIE_NEEDS_S && (proc_stat_share - load_share).abs() > allowed;
             lies.then_some(Warning::TickAccountingLies { cpu: total.cpu, proc_stat_share, load_share })
         };
-        self.totals().into_iter().filter_map(lie).collect()
+        self.totals().into_iter().filter_map(lie).chain(disturbs).collect()
     }
 }
 
