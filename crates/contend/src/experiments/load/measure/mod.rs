@@ -109,7 +109,7 @@ impl Run<'_> {
     fn intervals(&mut self, tally: &mut Tally, watcher: &mut impl Watcher) -> io::Result<Vec<IntervalRow>> {
         let mut kept = Vec::new();
         self.soakers.let_grind(1);
-        let mut edge = self.reader.take(true)?;
+        let mut edge = self.reader.take()?;
         let mut tick = self.reader.tick()?;
         let began = Instant::now();
         let end = self.plan.length.map(|length| began + length);
@@ -156,7 +156,7 @@ impl Run<'_> {
                 // The next edge is taken while a soaker runs; waking up belongs to the rest.
                 self.soakers.let_grind(1);
             }
-            let next = self.reader.take(true)?;
+            let next = self.reader.take()?;
             let windows: Vec<Window> = self.reader.windows(edge, &next);
             tally.add(active, &windows);
             *edge = next;
