@@ -4,7 +4,7 @@ use super::accounts::{ExactAccount, busy_by_tick_ns};
 use super::soaker::{Demands, Soaker};
 use instruments::clock::Clock;
 use std::io;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// What is known of one CPU at one moment. Sums over its soakers; a window is the difference of two.
 #[derive(Clone, Copy, Debug, Default)]
@@ -82,8 +82,8 @@ pub struct Reader<'a> {
     pub realtime: bool,
 }
 
-/// How often an edge is tried for until a soaker is seen running.
-const TRIES: usize = 12;
+/// How long an edge may be put off until a soaker is seen running.
+const PATIENCE: Duration = Duration::from_millis(2);
 /// Accounts that are read within this time are of one moment. Many CPUs take longer, and then the narrowest try counts.
 const NARROW_NS: f64 = 200_000.0;
 /// Between two tries: no divisor of the periods that programs have, so that the tries meet different moments.
@@ -100,11 +100,9 @@ impl Reader<'_> {
     /// # Errors
     /// A soaker has died.
     pub fn take(&self) -> io::Result<Edge> {
+        let began = Instant::now();
         let mut best = self.once()?;
-        for _ in 1..TRIES {
-            if best.iter().all(|attempt| attempt.is_good(self)) {
-                break;
-            }
+        while !best.iter().all(|attempt| attempt.is_good(self)) && began.elapsed() < PATIENCE {
             std::thread::sleep(BETWEEN);
             for (best, next) in best.iter_mut().zip(self.once()?) {
                 let better = next.is_good(self) || next.width_ns < best.width_ns;

@@ -18,10 +18,10 @@ use crate::apparatus::Apparatus;
 use accounts::ExactAccount;
 use edge::{Edge, Reader, Window};
 use instruments::cpus::priority::may_use_realtime;
-use instruments::cpus::schedule::{bound_realtime, reschedule_current_thread};
+use instruments::cpus::schedule::reschedule_current_thread;
 use instruments::warning::Warning;
 use serde::{Deserialize, Serialize};
-use soaker::Soakers;
+use soaker::{Soakers, read_in_time};
 use std::io;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
@@ -48,9 +48,6 @@ pub struct Measured {
     pub warnings: Vec<Warning>,
 }
 
-/// The longest that the kernel lets a real-time soaker run without sleeping before it ends this process.
-const REALTIME_LIMIT: Duration = Duration::from_millis(500);
-
 /// Measures until the plan's length is over or the watcher stops it.
 ///
 /// # Errors
@@ -58,11 +55,9 @@ const REALTIME_LIMIT: Duration = Duration::from_millis(500);
 fn run_plan(plan: &Plan, seed: u64, apparatus: &Apparatus, watcher: &mut impl Watcher) -> io::Result<Measured> {
     let mut warnings = Vec::new();
     let priority = granted(plan.priority, &mut warnings);
-    if priority.is_realtime() {
-        bound_realtime(REALTIME_LIMIT)?;
-    }
     let clock = apparatus.clock();
     let soakers = Soakers::start(clock, &apparatus.grind, priority.0, &plan.cpus, plan.grinders)?;
+    read_in_time();
     let reader = Reader {
         soakers: soakers.soakers.chunks(plan.grinders).collect(),
         clock,
@@ -151,6 +146,10 @@ impl Run<'_> {
         for Stretch { active, length } in parts {
             self.soakers.let_grind(active);
             until += length;
+            if active == 0 {
+                // A rest that began late, because others had the CPU, must not be short: its window would be of no use.
+                until = until.max(Instant::now() + length);
+            }
             let flow = watcher.wait(until);
             if active == 0 {
                 // The next edge is taken while a soaker runs; waking up belongs to the rest.

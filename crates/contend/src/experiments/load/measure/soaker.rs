@@ -7,7 +7,7 @@
 use super::thread_clock::ThreadClock;
 use instruments::clock::Clock;
 use instruments::cpus::pin_current_thread;
-use instruments::cpus::schedule::{Schedule, reschedule_current_thread};
+use instruments::cpus::schedule::{Schedule, bound_realtime, reschedule_current_thread};
 use instruments::grind::{Grind, Work};
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -26,6 +26,9 @@ const SLEEP: Duration = Duration::from_millis(9);
 
 /// The shortest turn that the scheduler grants.
 const TURN: Duration = Duration::from_micros(100);
+
+/// The longest that the kernel lets a real-time thread of ours run without sleeping before it ends this process.
+const REALTIME_LIMIT: Duration = Duration::from_millis(500);
 
 /// The orders to all soakers of a run.
 #[derive(Default)]
@@ -104,6 +107,9 @@ impl Soakers {
     /// # Errors
     /// The system refuses a thread, its CPU or its priority.
     pub fn start(clock: Clock, grind: &Grind, schedule: Schedule, cpus: &[usize], each: usize) -> io::Result<Self> {
+        if matches!(schedule, Schedule::Fifo { .. } | Schedule::RoundRobin { .. }) {
+            bound_realtime(REALTIME_LIMIT)?;
+        }
         let mut started = Self { soakers: Vec::new(), orders: Arc::default() };
         for &cpu in cpus {
             for rank in 0..each {
@@ -135,6 +141,18 @@ impl Drop for Soakers {
             // A soaker that panicked has ended as well.
             let _ = soaker.thread.join();
         }
+    }
+}
+
+/// Has the calling thread, which only reads the soakers' accounts and sleeps, come in time beside whatever else wants the
+/// CPU: at real-time priority where that is allowed, otherwise with short turns, for which a group of little weight waits
+/// less long. Call it when the soakers have started, which would inherit it.
+pub fn read_in_time() {
+    let realtime =
+        bound_realtime(REALTIME_LIMIT).and_then(|()| reschedule_current_thread(Schedule::Fifo { priority: 1 }));
+    if realtime.is_err() {
+        // An older kernel leaves the turns as they are; then the reader is late, and says when it read.
+        let _ = reschedule_current_thread(Schedule::Fair { nice: 0, slice: Some(TURN) });
     }
 }
 
