@@ -39,7 +39,7 @@ fn every_interval_and_cpu_has_a_row_and_every_cpu_a_total() {
     let cpus = record["parameters"]["cpus"].as_array().unwrap().len();
     let intervals = rows(&record, "interval");
     // A machine that is late may take more than a quarter of a second for one.
-    assert!(intervals.len() % cpus == 0 && (1..=5).contains(&(intervals.len() / cpus)), "{intervals:?}");
+    assert!(intervals.len().is_multiple_of(cpus) && (1..=5).contains(&(intervals.len() / cpus)), "{intervals:?}");
     assert_eq!(rows(&record, "total").len(), cpus);
     for row in intervals.iter().chain(&rows(&record, "total")) {
         SHARES.iter().for_each(|share| assert!(number(row, share).is_finite(), "{share} in {row}"));

@@ -145,7 +145,7 @@ impl Tally {
     pub fn all_cpus(&self) -> Option<AllCpusRow> {
         let (taken_share, taken_ci) = compared(&self.taken);
         let measured = self.cpus.len() > 1 && !self.elapsed.is_zero();
-        measured.then(|| AllCpusRow { time_s: self.elapsed.as_secs_f64(), taken_share, taken_ci })
+        measured.then_some(AllCpusRow { time_s: self.elapsed.as_secs_f64(), taken_share, taken_ci })
     }
 
     fn total(&self, of_cpu: &OfCpu) -> Option<TotalRow> {
