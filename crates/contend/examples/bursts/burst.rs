@@ -29,20 +29,29 @@ pub struct Pattern {
 pub struct Tick(u64);
 
 impl Tick {
-    /// Watches some ticks. The coarse clock stands still between them, so its value is the time of the last one; the
-    /// earliest within the period is the one whose handler was held up least.
+    /// Watches the calling thread's CPU for a quarter of a second; pin the thread first. A loop that only reads the clock
+    /// is held up by every tick, so the phase at which it is held up most often is the tick's. (Ticks of other CPUs may
+    /// come at other times, and in a virtual machine all come later than they should.)
     pub fn find() -> Self {
+        const BINS: u64 = 80;
         let period_ns = nanoseconds(clock_getres(ClockId::MonotonicCoarse));
-        let mut seen: Vec<u64> = Vec::new();
-        for _ in 0..25 {
-            std::thread::sleep(std::time::Duration::from_nanos(period_ns));
-            seen.push(nanoseconds(clock_gettime(ClockId::MonotonicCoarse)));
+        let mut held_up = [0_u32; BINS as usize];
+        let began = nanoseconds(clock_gettime(ClockId::Monotonic));
+        let mut last = began;
+        while last < began + SECOND / 4 {
+            let now = nanoseconds(clock_gettime(ClockId::Monotonic));
+            if now - last > HELD_UP_NS {
+                held_up[(last % period_ns * BINS / period_ns) as usize] += 1;
+            }
+            last = now;
         }
-        let first = seen[0];
-        let late = |at: u64| (at + period_ns / 2 - first) % period_ns;
-        Self(seen.into_iter().min_by_key(|&at| late(at)).unwrap_or(first))
+        let bin = (0..BINS).max_by_key(|&bin| held_up[bin as usize]).unwrap_or(0);
+        Self(began - began % period_ns + (2 * bin + 1) * period_ns / (2 * BINS))
     }
 }
+
+/// Longer than reading the clock ever takes, shorter than any tick.
+const HELD_UP_NS: u64 = 3_000;
 
 impl Pattern {
     /// When a burst may begin, on `CLOCK_MONOTONIC`.
