@@ -1,6 +1,6 @@
 //! The command line: which experiment, and what its outcome means to the shell.
 
-use crate::experiments::{clock, latency, model, noise, survey, throughput};
+use crate::experiments::{clock, latency, load, model, noise, survey, throughput};
 use crate::locks;
 use crate::output;
 use crate::session::{Format, Session, SharedFlags};
@@ -32,6 +32,7 @@ enum Experiment {
     Latency(latency::Flags),
     Throughput(throughput::Flags),
     Noise(noise::Flags),
+    Load(load::Flags),
     Model(model::Flags),
 }
 
@@ -40,7 +41,7 @@ impl Experiment {
         match self {
             Self::Latency(flags) => flags.asks_for_list(),
             Self::Throughput(flags) => flags.asks_for_list(),
-            Self::Survey(_) | Self::Clock(_) | Self::Noise(_) | Self::Model(_) => false,
+            Self::Survey(_) | Self::Clock(_) | Self::Noise(_) | Self::Load(_) | Self::Model(_) => false,
         }
     }
 }
@@ -102,6 +103,7 @@ fn perform(cli: Cli) -> anyhow::Result<Outcome> {
         Experiment::Throughput(flags) => destination.deliver(&throughput::run(&flags, &session)?),
         Experiment::Noise(flags) => noise::run(&flags, shared, &session, destination),
         Experiment::Model(flags) => model::deliver(&flags, &session, destination),
+        Experiment::Load(flags) => load::run(&flags, shared, &session, destination),
     }
 }
 

@@ -175,6 +175,27 @@ pub enum Warning {
         /// The share of the time of which nothing is known for it.
         blind_share: f64,
     },
+    /// `/proc/stat`, which asks at every tick who is running, is far from what the CPU did.
+    TickAccountingLies {
+        /// The CPU.
+        cpu: usize,
+        /// Its load by `/proc/stat`.
+        proc_stat_share: f64,
+        /// Its load as measured.
+        load_share: f64,
+    },
+    /// The meter takes a considerable part of what it watches.
+    MeterDisturbs {
+        /// What it takes, as a share of the CPUs' time.
+        share: f64,
+    },
+    /// A priority that needs a privilege was asked for.
+    PriorityRefused {
+        /// The priority.
+        wanted: String,
+        /// The system's words.
+        reason: String,
+    },
 }
 
 impl Warning {
@@ -205,6 +226,9 @@ impl Warning {
             Self::WeakerEvidence { .. } => "weaker_evidence",
             Self::NoInterruptEvidence { .. } => "no_interrupt_evidence",
             Self::EvidenceLost { .. } => "evidence_lost",
+            Self::TickAccountingLies { .. } => "tick_accounting_lies",
+            Self::MeterDisturbs { .. } => "meter_disturbs",
+            Self::PriorityRefused { .. } => "priority_refused",
         }
     }
 
@@ -261,6 +285,14 @@ impl Warning {
             Self::NoInterruptEvidence { reason } => format!("interrupts are not recorded, or not all: {reason}"),
             Self::EvidenceLost { reports, blind_share } => {
                 format!("the kernel lost {reports} reports: nothing is known of {} of the time", percent(*blind_share))
+            }
+            Self::TickAccountingLies { cpu, proc_stat_share, load_share } => {
+                let (told, measured) = (percent(*proc_stat_share), percent(*load_share));
+                format!("/proc/stat has {told} of load on CPU {cpu} where {measured} were measured")
+            }
+            Self::MeterDisturbs { share } => format!("the meter takes {} of the CPUs from the load", percent(*share)),
+            Self::PriorityRefused { wanted, reason } => {
+                format!("no thread may have priority {wanted} ({reason}): idle was measured instead")
             }
         }
     }
@@ -325,6 +357,18 @@ impl Warning {
             Self::EvidenceLost { .. } => {
                 "read the explained share as a lower bound; root, or a higher kernel.perf_event_mlock_kb, allows larger \
                  buffers"
+            }
+            Self::TickAccountingLies { .. } => {
+                "the load follows the tick, or avoids it: believe the measured figure here, and cgroup or per-task CPU \
+                 times elsewhere, which are exact; a kernel with CONFIG_VIRT_CPU_ACCOUNTING_GEN does not ask the tick"
+            }
+            Self::MeterDisturbs { .. } => {
+                "give it a control group that weighs nothing: `systemd-run --scope -p CPUWeight=idle contend load`"
+            }
+            Self::PriorityRefused { .. } => {
+                "run `sudo setcap cap_sys_nice+ep $(command -v contend)`, or raise the limit with the line \
+                 `YOUR_USER - nice -20` in a file in /etc/security/limits.d and log in again; in a container start it \
+                 with --cap-add SYS_NICE"
             }
         };
         fixed.to_owned()

@@ -39,6 +39,12 @@ fn samples() -> Vec<(Warning, &'static str)> {
         ),
         (Warning::NoInterruptEvidence { reason: "no tracefs".into() }, "no tracefs"),
         (Warning::EvidenceLost { reports: 71, blind_share: 0.25 }, "lost 71 reports: nothing is known of 25.00 %"),
+        (
+            Warning::TickAccountingLies { cpu: 1, proc_stat_share: 0.0, load_share: 0.884 },
+            "0.00 % of load on CPU 1 where 88.40 % were measured",
+        ),
+        (Warning::MeterDisturbs { share: 0.031 }, "3.10 % of the CPUs"),
+        (Warning::PriorityRefused { wanted: "nice -5".into(), reason: "EPERM".into() }, "priority nice -5 (EPERM)"),
     ]
 }
 

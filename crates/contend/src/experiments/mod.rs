@@ -3,6 +3,7 @@
 
 pub mod clock;
 pub mod latency;
+pub mod load;
 pub mod model;
 pub mod noise;
 pub mod survey;
