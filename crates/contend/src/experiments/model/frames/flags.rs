@@ -6,6 +6,7 @@ use crate::quantities;
 use crate::session::Session;
 use chance::Source;
 use clap::{Args, ValueEnum};
+use instruments::cpus::schedule::weight;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -247,23 +248,9 @@ fn lottery(priorities: &[i32]) -> Result<Contest, Misuse> {
     })
 }
 
-/// `sched_prio_to_weight` of the kernel (kernel/sched/core.c), from nice -20 to 19: a tenth of the CPU for each step
-/// between two threads.
-#[rustfmt::skip]
-const WEIGHTS: [u64; 40] = [
-    88_761, 71_755, 56_483, 46_273, 36_291,
-    29_154, 23_254, 18_705, 14_949, 11_916,
-     9_548,  7_620,  6_100,  4_904,  3_906,
-     3_121,  2_501,  1_991,  1_586,  1_277,
-     1_024,    820,    655,    526,    423,
-       335,    272,    215,    172,    137,
-       110,     87,     70,     56,     45,
-        36,     29,     23,     18,     15,
-];
-
 fn weights(nice: &[i32]) -> Result<Contest, Misuse> {
     within(nice, -20..=19, "nice values go from -20 to 19")?;
-    let weights = nice.iter().map(|nice| Some(WEIGHTS[(nice + 20) as usize]));
+    let weights = nice.iter().map(|nice| Some(u64::from(weight(*nice))));
     Ok(contest(weights).expect("forty weights of 17 bits at most, and a command line of threads, fit 64 bits"))
 }
 
