@@ -62,6 +62,8 @@ pub struct Period {
     pub gaps: usize,
     /// The median duration of these gaps.
     pub median_gap_ns: f64,
+    /// The longest of these gaps.
+    pub longest_gap_ns: f64,
     /// How long these gaps last together.
     pub total_ns: f64,
     /// These gaps as a part of all gaps, 0 to 1.
@@ -107,6 +109,7 @@ pub fn find(gaps: &[Gap], span_ns: f64) -> Vec<Period> {
                 phase_ns: comb.phase.rem_euclid(comb.period),
                 gaps: taken.len(),
                 median_gap_ns: median(&durations).unwrap_or(0.0),
+                longest_gap_ns: durations.iter().copied().fold(0.0, f64::max),
                 total_ns: durations.iter().sum(),
                 share_of_gaps: taken.len() as f64 / total as f64,
                 presence: comb.presence,

@@ -93,6 +93,8 @@ pub struct CauseRow {
     /// Gaps that it had a part in.
     pub count: u64,
     pub total_us: f64,
+    /// Its longest part of one gap; in a live line, since the run began.
+    pub longest_us: f64,
     /// Of the time of all gaps.
     pub share: f64,
 }

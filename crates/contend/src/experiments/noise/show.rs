@@ -54,7 +54,25 @@ fn scenarios(rows: &[Row]) -> String {
         ]
     });
     let costs: String = rows.iter().filter_map(rescheduler_cost).collect();
-    terminal::table(&header, lines) + &costs
+    terminal::table(&header, lines) + &costs + &rescheduler_effect(rows).unwrap_or_default()
+}
+
+/// What a rescheduler does to the competitor's longest turn, whatever else took the CPU.
+fn rescheduler_effect(rows: &[Row]) -> Option<String> {
+    let longest_turn = |with_rescheduler: bool| {
+        let row = rows.iter().find(|row| {
+            row.competitors_cpu_share.is_some() && row.rescheduler_cpu_share.is_some() == with_rescheduler
+        })?;
+        let own = |cause: &&CauseRow| cause.name.as_deref() == Some("competitor");
+        row.causes.iter().find(own).map(|cause| cause.longest_us)
+    };
+    let (alone, with) = (longest_turn(false)?, longest_turn(true)?);
+    let times = terminal::ratio(alone / with);
+    Some(format!(
+        "  the competitor's longest part of a gap: {}, with it {}: {times}\n",
+        microseconds(alone),
+        microseconds(with)
+    ))
 }
 
 fn rescheduler_cost(row: &Row) -> Option<String> {
@@ -110,6 +128,7 @@ fn causes_of(row: &Row) -> String {
             percent(cause.share),
             terminal::count(cause.count),
             microseconds(cause.total_us),
+            microseconds(cause.longest_us),
         ]
     };
     let (most, rest) = row.causes.split_at(row.causes.len().min(CAUSES));
@@ -119,9 +138,10 @@ fn causes_of(row: &Row) -> String {
             percent(rest.iter().map(|cause| cause.share).sum()),
             terminal::count(rest.iter().map(|cause| cause.count).sum()),
             microseconds(rest.iter().map(|cause| cause.total_us).sum()),
+            microseconds(rest.iter().map(|cause| cause.longest_us).fold(0.0, f64::max)),
         ]
     });
-    let table = terminal::table(&["", "share", "gaps", "time"], most.iter().map(line).chain(others));
+    let table = terminal::table(&["", "share", "gaps", "time", "longest"], most.iter().map(line).chain(others));
     title + &table + &ledger(row)
 }
 

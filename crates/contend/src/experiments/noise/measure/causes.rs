@@ -24,16 +24,20 @@ pub struct Causes {
 struct Part {
     count: u64,
     ticks: u64,
+    /// Its longest part of one gap.
+    longest: u64,
 }
 
 impl Part {
-    fn add(&mut self, count: u64, ticks: u64) {
-        self.count += count;
+    fn add(&mut self, ticks: u64) {
+        self.count += 1;
         self.ticks += ticks;
+        self.longest = self.longest.max(ticks);
     }
 
+    /// The longest of all time stays, since nobody knows when it was.
     fn less(self, other: Self) -> Self {
-        Self { count: self.count - other.count, ticks: self.ticks - other.ticks }
+        Self { count: self.count - other.count, ticks: self.ticks - other.ticks, ..self }
     }
 }
 
@@ -43,6 +47,7 @@ struct Comb {
     period_ns: f64,
     gaps: u64,
     total_ns: f64,
+    longest_ns: f64,
 }
 
 /// The kernel has no visit that is shorter: what else it is, the core or the host, nobody tells.
@@ -58,19 +63,24 @@ impl Causes {
         let stretch = Stretch { preempted, ..Stretch::of_watch(timeline, watch) };
         self.surroundings.learn(&stretch);
         let attribution = attribute(&stretch, &self.surroundings);
-        for found in attribution.causes() {
-            self.sums.entry(found.cause).or_default().add(found.count, found.ticks);
-        }
         self.recall.reported += attribution.recall.reported;
         self.recall.missed += attribution.recall.missed;
         let start = turn_start.unwrap_or(watch.start);
         let short = timeline.clock.to_ticks(SHORT_NS);
         for (number, gap) in watch.gaps.iter().enumerate() {
             let parts = attribution.of_gap(number);
+            for &(cause, ticks) in &parts {
+                match self.sums.get_mut(cause) {
+                    Some(part) => part.add(ticks),
+                    None => self.sums.entry(cause.clone()).or_default().add(ticks),
+                }
+            }
             let open: u64 = parts.iter().filter(|(cause, _)| is_open(cause.kind)).map(|(_, ticks)| ticks).sum();
             if gap.length < short {
                 let unexplained = attribution.unexplained(number);
-                self.short.add(u64::from(unexplained > 0), unexplained);
+                if unexplained > 0 {
+                    self.short.add(unexplained);
+                }
             } else if 2 * open > gap.length {
                 // A gap that is mostly something else's lies where that put it.
                 let (start_ns, duration_ns) = (timeline.clock.to_ns(gap.start - start), timeline.clock.to_ns(open));
@@ -91,11 +101,13 @@ impl Causes {
                 Some(comb) => {
                     comb.gaps += found.gaps as u64;
                     comb.total_ns += found.total_ns;
+                    comb.longest_ns = comb.longest_ns.max(found.longest_gap_ns);
                 }
                 None => self.combs.push(Comb {
                     period_ns: found.period_ns,
                     gaps: found.gaps as u64,
                     total_ns: found.total_ns,
+                    longest_ns: found.longest_gap_ns,
                 }),
             }
         }
@@ -142,6 +154,7 @@ impl Causes {
             period_us: None,
             count: part.count,
             total_us: clock.to_ns(part.ticks) / 1e3,
+            longest_us: clock.to_ns(part.longest) / 1e3,
             share: 0.0,
         };
         let mut rows: Vec<CauseRow> = self.sums.iter().map(|(cause, part)| row(cause, part)).collect();
@@ -159,6 +172,7 @@ impl Causes {
             name: Some("under 1 µs".into()),
             count: self.short.count,
             total_us: clock.to_ns(self.short.ticks) / 1e3,
+            longest_us: clock.to_ns(self.short.longest) / 1e3,
             ..rest.clone()
         };
         rest.total_us -= short.total_us;
@@ -168,23 +182,26 @@ impl Causes {
         rows.extend((short.count > 0).then_some(short));
     }
 
-    /// Parts what recurs from the rest of its kind. A comb's gaps may be stolen time and unexplained time both: they
-    /// are divided as these two are.
+    /// Parts what recurs from the rest: from unexplained time first, and what is more from stolen time.
     fn split_off_combs(&self, rows: &mut Vec<CauseRow>) {
-        let is_open = |row: &CauseRow| is_open(row.kind) && row.name.is_none();
-        let open_us: f64 = rows.iter().filter(|row| is_open(row)).map(|row| row.total_us).sum();
-        let mut combs = Vec::new();
-        for rest in rows.iter_mut().filter(|row| is_open(row)) {
-            let part = rest.total_us / open_us;
-            for comb in &self.combs {
-                let total_us = (comb.total_ns / 1e3 * part).min(rest.total_us);
-                let count = ((comb.gaps as f64 * part).round() as u64).min(rest.count);
+        let mut parted = Vec::new();
+        for comb in &self.combs {
+            let (mut gaps, mut left_us) = (comb.gaps, comb.total_ns / 1e3);
+            for kind in [Kind::Unexplained, Kind::Steal] {
+                let Some(rest) = rows.iter_mut().find(|row| row.kind == kind && row.name.is_none()) else { continue };
+                let total_us = left_us.min(rest.total_us);
+                let count = gaps.min(rest.count);
+                left_us -= total_us;
+                gaps -= count;
                 rest.total_us -= total_us;
                 rest.count -= count;
-                combs.push(CauseRow { period_us: Some(comb.period_ns / 1e3), count, total_us, ..rest.clone() });
+                let longest_us = comb.longest_ns / 1e3;
+                let row =
+                    CauseRow { period_us: Some(comb.period_ns / 1e3), count, total_us, longest_us, ..rest.clone() };
+                parted.extend((total_us > 0.0).then_some(row));
             }
         }
-        rows.extend(combs);
+        rows.extend(parted);
     }
 }
 
@@ -200,7 +217,7 @@ mod tests {
 
     /// Times in ns.
     fn causes(clock: Clock, parts: &[(Kind, u64, f64)], short: (u64, f64), combs: &[Comb]) -> Causes {
-        let part = |count, ns| Part { count, ticks: clock.to_ticks(ns) };
+        let part = |count, ns| Part { count, ticks: clock.to_ticks(ns), longest: 0 };
         let sums = parts.iter().map(|&(kind, count, ns)| (Cause::unnamed(kind), part(count, ns))).collect();
         Causes { sums, short: part(short.0, short.1), combs: combs.to_vec(), ..Causes::default() }
     }
@@ -211,7 +228,7 @@ mod tests {
 
     #[test]
     fn the_rest_is_parted_into_short_periodic_and_unknown() {
-        let comb = Comb { period_ns: 1e7, gaps: 10, total_ns: 100_000.0 };
+        let comb = Comb { period_ns: 1e7, gaps: 10, total_ns: 100_000.0, longest_ns: 0.0 };
         let clock = clock();
         let parts = [(Kind::Interrupt, 50, 6e5), (Kind::Unexplained, 130, 4e5)];
         let found = causes(clock, &parts, (100, 5e4), &[comb]);
@@ -231,17 +248,17 @@ mod tests {
     }
 
     #[test]
-    fn a_comb_of_stolen_and_unexplained_time_is_divided_as_they_are() {
-        let comb = Comb { period_ns: 1e7, gaps: 8, total_ns: 80_000.0 };
+    fn a_comb_takes_stolen_time_only_where_unexplained_time_does_not_reach() {
+        let comb = Comb { period_ns: 1e7, gaps: 8, total_ns: 80_000.0, longest_ns: 0.0 };
         let clock = clock();
         let found = causes(clock, &[(Kind::Steal, 6, 7.5e4), (Kind::Unexplained, 2, 2.5e4)], (0, 0.0), &[comb]);
         let rows = found.rows(clock, clock.to_ticks(1e5));
-        let of = |kind: Kind| {
-            let row = rows.iter().find(|row| row.kind == kind && row.period_us.is_some());
+        let of = |kind: Kind, periodic: bool| {
+            let row = rows.iter().find(|row| row.kind == kind && row.period_us.is_some() == periodic);
             row.map(|row| (row.count, row.total_us.round())).unwrap()
         };
-        assert_eq!(of(Kind::Steal), (6, 60.0));
-        assert_eq!(of(Kind::Unexplained), (2, 20.0));
+        assert_eq!((of(Kind::Unexplained, true), of(Kind::Unexplained, false)), ((2, 25.0), (0, 0.0)));
+        assert_eq!((of(Kind::Steal, true), of(Kind::Steal, false)), ((6, 55.0), (0, 20.0)));
         assert!((rows.iter().map(|row| row.share).sum::<f64>() - 1.0).abs() < 1e-4);
     }
 
