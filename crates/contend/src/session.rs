@@ -41,6 +41,13 @@ pub struct SharedFlags {
     pub quiet: bool,
 }
 
+impl SharedFlags {
+    /// Whether the record goes to a file, and leaves stdout to others.
+    pub fn writes_a_file(&self) -> bool {
+        self.output.as_ref().is_some_and(|path| path.as_os_str() != "-")
+    }
+}
+
 /// How a record is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Format {

@@ -49,12 +49,6 @@ impl Watch {
     pub fn lost_share(&self) -> f64 {
         self.gaps.iter().map(|gap| gap.length).sum::<u64>() as f64 / self.span.max(1) as f64
     }
-
-    /// The mean time of a pass that was not interrupted, in ticks.
-    pub fn pass_ticks(&self) -> f64 {
-        let lost: u64 = self.gaps.iter().map(|gap| gap.length).sum();
-        (self.span - lost) as f64 / (self.passes - self.gaps.len() as u64).max(1) as f64
-    }
 }
 
 /// When a watch ends: after so much time or so many passes, whatever is first.
@@ -113,7 +107,8 @@ impl Reader {
         let mut last = start;
         while last < end && passes < limit.passes {
             let now = clock.now();
-            if now.wrapping_sub(last) > threshold {
+            // Signed: a counter that steps back, as when a virtual machine moves, is no gap.
+            if now.wrapping_sub(last) as i64 > threshold as i64 {
                 gaps[found] = Gap { start: last, length: now - last };
                 let goes_on = on_gap(found).is_continue();
                 found += 1;
@@ -127,7 +122,8 @@ impl Reader {
             passes += 1;
         }
         let full = found == gaps.len();
-        Watch { gaps: gaps[..found].to_vec(), span: last - start, start, passes, threshold, full }
+        let span = last.saturating_sub(start);
+        Watch { gaps: gaps[..found].to_vec(), span, start, passes, threshold, full }
     }
 
     /// Compares the loop with a bare one, in alternating turns of some 10 µs each: too short to be interrupted often.
@@ -153,7 +149,7 @@ fn bare(clock: Clock, passes: u64) -> u64 {
         // Kept, or the compiler would drop all reads but the last.
         last = std::hint::black_box(clock.now());
     }
-    last - start
+    last.saturating_sub(start)
 }
 
 /// Watches the calling thread's CPU for `length`; pin the thread first.

@@ -38,6 +38,10 @@ fn put(flat: &mut Map<String, Value>, name: &str, value: Value) {
                 flat.insert(format!("{name}_{end}"), value);
             }
         }
+        // An interval that is not known has its two columns too.
+        Value::Null if name.contains("_ci") => {
+            ["low", "high"].into_iter().for_each(|end| _ = flat.insert(format!("{name}_{end}"), Value::Null));
+        }
         Value::Array(list) => {
             flat.insert(format!("{name}_count"), list.len().into());
         }
@@ -70,12 +74,13 @@ mod tests {
     #[test]
     fn pairs_become_two_columns_and_lists_their_length() {
         let results = [
-            json!({"lock": "a,b", "p50_ci_ns": [1.5, 2.0], "spikes": [{}, {}], "none": null}),
+            json!({"lock": "a,b", "p50_ci_ns": [1.5, 2.0], "p99_ci_ns": null, "spikes": [{}, {}], "none": null}),
             json!({"lock": "c", "extra": 3}),
         ];
         assert_eq!(
             rows(&results).unwrap(),
-            "lock,p50_ci_ns_low,p50_ci_ns_high,spikes_count,none,extra\n\"a,b\",1.5,2.0,2,,\nc,,,,,3\n"
+            "lock,p50_ci_ns_low,p50_ci_ns_high,p99_ci_ns_low,p99_ci_ns_high,spikes_count,none,extra\n\
+             \"a,b\",1.5,2.0,,,2,,\nc,,,,,,,3\n"
         );
     }
 }

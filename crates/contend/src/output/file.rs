@@ -1,8 +1,10 @@
-//! A file that the user named: checked before the measurement, written after it, whole or not at all.
+//! A file that the user named: checked before the measurement, written after it, and replaced whole where its folder
+//! allows that.
 
 use anyhow::Context;
-use std::fs::{File, OpenOptions};
+use std::fs::{File, OpenOptions, Permissions};
 use std::io::{self, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
 
@@ -15,7 +17,7 @@ pub struct OutputFile {
 enum Way {
     /// Written beside the file and moved over it, so that a reader never sees half of it.
     Beside(NamedTempFile),
-    /// A pipe or a device, which cannot be replaced.
+    /// A pipe, a device, or a file in a folder that takes no new one: it cannot be replaced.
     Into(File),
 }
 
@@ -60,9 +62,11 @@ fn open(path: &Path) -> io::Result<Way> {
         Ok(_) => {
             // Its folder may allow a new file while the file itself is write-protected, or the other way round.
             OpenOptions::new().append(true).open(&path)?;
-            draft_beside(&path).or_else(|_| in_place(&path))
+            let mode = path.metadata()?.permissions().mode();
+            draft_beside(&path, mode).or_else(|_| in_place(&path))
         }
-        Err(_) => draft_beside(&path),
+        // As a shell's redirection would make it.
+        Err(_) => draft_beside(&path, 0o666),
     }
 }
 
@@ -70,10 +74,9 @@ fn in_place(path: &Path) -> io::Result<Way> {
     Ok(Way::Into(OpenOptions::new().write(true).open(path)?))
 }
 
-fn draft_beside(path: &Path) -> io::Result<Way> {
+fn draft_beside(path: &Path, mode: u32) -> io::Result<Way> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    // As a shell's redirection would make it; a temporary file is private otherwise.
-    let permissions = std::os::unix::fs::PermissionsExt::from_mode(0o666);
+    let permissions = Permissions::from_mode(mode);
     let draft = tempfile::Builder::new().prefix(".contend-").permissions(permissions).tempfile_in(folder)?;
     Ok(Way::Beside(draft))
 }

@@ -4,7 +4,7 @@ use super::flags::{CellPlan, Parameters, Plan};
 use super::measure::{Cell, Raised, Testimony, UNEXPLAINED};
 use crate::apparatus::Apparatus;
 use crate::record::Record;
-use instruments::evidence::Source;
+use instruments::evidence::{Ledger, Source};
 use instruments::spikes::{self, Spikes};
 use instruments::statistics::order::{median, sample_quantile_interval};
 use instruments::statistics::stopping::EndedBy;
@@ -82,6 +82,8 @@ pub struct Row {
     pub witnessed_slices: u64,
     /// Where the evidence comes from.
     pub evidence: Source,
+    /// What the evidence of the cell may lack.
+    pub ledger: Option<Ledger>,
     /// A single latency is known no better: the clock's step or, for unlocking, the scatter of the hold time if that is
     /// more.
     pub resolution_ns: f64,
@@ -137,6 +139,7 @@ pub struct Conditions {
     pub slices: u64,
     pub witnessed_slices: u64,
     pub evidence: Source,
+    pub ledger: Option<Ledger>,
     pub ended_by: EndedBy,
     pub ns_per_tick: f64,
     pub bare_pair_ns: Option<f64>,
@@ -161,6 +164,7 @@ impl Conditions {
             slices: cell.slices,
             witnessed_slices: cell.witnessed,
             evidence,
+            ledger: cell.ledger.clone(),
             ended_by,
             bare_pair_ns: median(&bare),
             bare_pair_ci_ns: sample_quantile_interval(&bare, 0.5, CONFIDENCE),
@@ -212,6 +216,7 @@ impl Row {
             slices: conditions.slices,
             witnessed_slices: conditions.witnessed_slices,
             evidence: conditions.evidence,
+            ledger: conditions.ledger.clone(),
             bare_pair_ns: conditions.bare_pair_ns,
             bare_pair_ci_ns: conditions.bare_pair_ci_ns,
             resolution_ns: latencies.resolution as f64 * conditions.ns_per_tick,
@@ -326,6 +331,7 @@ mod tests {
             slices: 1,
             witnessed_slices: 0,
             evidence: Source::None,
+            ledger: None,
             ended_by: EndedBy::Budget,
             ns_per_tick: 0.5,
             bare_pair_ns: None,

@@ -49,7 +49,21 @@ fn of_cell(cell: &[&Row], page: &Page, drawn: impl Fn(&Row) -> bool) -> String {
         text.push_str(&spike_table(row));
         text.push_str(&known(row));
     }
-    text + &agreement(cell)
+    text + &agreement(cell) + &ledger(cell[0])
+}
+
+/// What the evidence of a cell may lack; nothing where there is none.
+fn ledger(row: &Row) -> String {
+    row.ledger.as_ref().map_or_else(String::new, |ledger| {
+        format!(
+            "  evidence from {} of {} slices: {} reports, {} lost, blind for {}\n",
+            row.witnessed_slices,
+            row.witnessed_slices + row.slices,
+            terminal::count(ledger.events),
+            terminal::count(ledger.lost_events),
+            nanoseconds(ledger.blind_ns)
+        )
+    })
 }
 
 fn picture(row: &Row, page: &Page) -> String {
@@ -91,7 +105,9 @@ fn causes(row: &Row) -> String {
 
 fn cause(spike: &SpikeRow, evidence_share: f64) -> String {
     let text = match spike.cause_share {
-        _ if spike.cause == UNEXPLAINED => format!("  ({}) {UNEXPLAINED}", spike.label),
+        Some(share) if spike.cause == UNEXPLAINED => {
+            format!("  ({}) {UNEXPLAINED}: {} of its excess", spike.label, percent(share))
+        }
         None => format!("  ({}) {}: {} of its rounds", spike.label, spike.cause, percent(evidence_share)),
         Some(share) => format!(
             "  ({}) {}: {} of its excess, {} of its rounds",

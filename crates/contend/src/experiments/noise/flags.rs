@@ -7,7 +7,7 @@ use crate::quantities;
 use crate::session::{Format, Session, SharedFlags};
 use clap::{Args, ValueEnum};
 use instruments::cpus::{CpuSet, online};
-use instruments::warning::Warning;
+use instruments::warning::{self, Warning};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -82,8 +82,7 @@ impl Flags {
     /// # Errors
     /// Lines and a record want the same stdout.
     pub fn live_view(&self, shared: &SharedFlags) -> Result<Option<View>, Misuse> {
-        let elsewhere = shared.output.as_ref().is_some_and(|path| path.as_os_str() != "-");
-        if self.interval.is_some() && shared.format != Format::Text && !elsewhere {
+        if self.interval.is_some() && shared.format != Format::Text && !shared.writes_a_file() {
             return Err(Misuse(
                 "--interval: stdout cannot have lines and the record of --format; for JSON lines use --view json \
                  without --format, or write the record elsewhere with --output FILE"
@@ -230,12 +229,12 @@ pub struct Parameters {
     pub order: Vec<Vec<usize>>,
 }
 
-const DEFAULT_BUDGET: Duration = Duration::from_secs(50);
-const DEFAULT_REMEDIES_BUDGET: Duration = Duration::from_secs(100);
+const DEFAULT_BUDGET: Duration = Duration::from_secs(80);
+const DEFAULT_REMEDIES_BUDGET: Duration = Duration::from_secs(120);
 /// 1999's.
 pub const SAMPLES_1999: u64 = 256_000_000;
-/// Turns that a cell gets: fewer have no median.
-const TURNS: u64 = 3;
+/// Turns that a cell gets: fewer give no interval without assuming a distribution.
+const TURNS: u64 = 6;
 /// A year: as good as without an end.
 const ENDLESS: Duration = Duration::from_secs(365 * 24 * 3600);
 
@@ -249,15 +248,20 @@ impl Plan {
         let wished = flags.nice.unwrap_or_else(|| cells::nice_for(flags.weight_ratio));
         let mut warnings = Vec::new();
         let contest = Contest::granted(cpu, wished, flags.competitors.into(), &mut warnings);
-        let machine = cells::Machine { lone_cpu: online().is_ok_and(|cpus| cpus.len() == 1), session: &session.cpus };
+        let machine =
+            cells::Machine { lone_cpu: online().map_or(true, |cpus| cpus.len() == 1), session: &session.cpus };
         let cells = match flags.remedies {
             true => cells::remedies(&contest, &machine, &mut warnings),
             false => cells::scenarios(&chosen_scenarios(flags)?, flags.rescheduler, &contest, &machine, &mut warnings),
         };
         if cells.is_empty() {
-            return Err(Misuse("--scenario: none of these can be measured here; `quiet` and `competitor` can".into()));
+            let reason = warnings.last().map(Warning::message).unwrap_or_default();
+            return Err(Misuse(format!("--scenario: {reason}; `quiet` and `competitor` can be measured")));
         }
         let cpus: CpuSet = cells.iter().map(|cell| cell.reader_cpu).chain([cpu]).collect();
+        if cells.iter().any(|cell| cell.rescheduler.is_some() || cell.reader_rests()) {
+            warnings.extend(warning::realtime_throttling(&session.environment));
+        }
         let mut plan = Self {
             remedies: flags.remedies,
             samples: flags.samples.unwrap_or(SAMPLES_1999),
@@ -301,11 +305,6 @@ impl Plan {
                 }
             }
         }
-    }
-
-    /// Whether it ends by itself.
-    pub fn has_end(&self) -> bool {
-        self.budget.is_some() || self.samples < u64::MAX
     }
 
     /// How long it will take; `None` if that depends on the machine, or on the user.

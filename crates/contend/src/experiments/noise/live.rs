@@ -3,6 +3,7 @@
 use super::flags::View;
 use super::record::Line;
 use super::show;
+use anyhow::Context;
 use std::io::{self, Write};
 use std::ops::ControlFlow;
 
@@ -10,6 +11,8 @@ use std::ops::ControlFlow;
 pub struct Live {
     view: Option<View>,
     lines: u64,
+    /// Why stdout can no longer be written, if that is so.
+    failed: Option<io::Error>,
 }
 
 /// The heading is said again after so many lines.
@@ -17,7 +20,7 @@ const SCREEN: u64 = 24;
 
 impl Live {
     pub fn new(view: Option<View>) -> Self {
-        Self { view, lines: 0 }
+        Self { view, lines: 0, failed: None }
     }
 
     /// Prints a line. When nobody reads it any more, there is no reason to go on.
@@ -34,7 +37,19 @@ impl Live {
         self.lines += 1;
         match printed.and_then(|()| writeln!(stdout)).and_then(|()| stdout.flush()) {
             Ok(()) => ControlFlow::Continue(()),
-            Err(_) => ControlFlow::Break(()),
+            Err(error) => {
+                self.failed = Some(error);
+                ControlFlow::Break(())
+            }
         }
+    }
+
+    /// Says what went wrong with the lines.
+    ///
+    /// # Errors
+    /// Stdout could not be written. A reader that has gone away is no error.
+    pub fn end(self) -> anyhow::Result<()> {
+        let failed = self.failed.filter(|error| error.kind() != io::ErrorKind::BrokenPipe);
+        failed.map_or(Ok(()), |error| Err(error).context("the lines could not be printed"))
     }
 }

@@ -53,20 +53,21 @@ pub fn run(
     let warnings = fallback.into_iter().chain(plan.warnings.clone()).chain(measured.warnings).collect();
     let parameters = plan.parameters(measured.order);
     let mut record: NoiseRecord = session.record("noise", &plan.cpus, planned, parameters, measured.rows, warnings);
-    // Lines without an end are meant to be ended.
-    record.warnings.retain(|warning| plan.has_end() || !matches!(warning, Warning::Interrupted { .. }));
+    // What has no planned end cannot fall short of it.
+    record.warnings.retain(|warning| plan.budget.is_some() || !matches!(warning, Warning::Interrupted { .. }));
     let trace = trace.zip(record.results.first()).map(|((path, file), row)| {
         let started_unix_s = record.environment.started_unix_s;
         let heading = trace::Heading { scenario: &row.scenario, threshold_ns: row.threshold_ns, started_unix_s };
         (file, trace::content(path, &heading, &measured.kept))
     });
     let outcome = match view {
-        Some(View::Json) if shared.output.is_none() => destination.conclude(&record)?,
-        _ => destination.deliver(&record)?,
+        Some(View::Json) if !shared.writes_a_file() => destination.conclude(&record),
+        _ => destination.deliver(&record),
     };
-    // Last: a trace that cannot be written costs nobody the record.
+    // Neither file costs the other.
     if let Some((file, content)) = trace {
         file.write(&content?)?;
     }
-    Ok(outcome)
+    live.end()?;
+    outcome
 }

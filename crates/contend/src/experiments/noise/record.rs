@@ -28,8 +28,10 @@ pub struct Row {
     pub loop_check_ns: f64,
     /// … and that loop.
     pub bare_loop_ns: f64,
-    /// A difference of two readings above this is a gap: the highest of all turns.
+    /// A difference of two readings above this is a gap: the highest of all turns, …
     pub threshold_ns: f64,
+    /// … and the lowest.
+    pub least_threshold_ns: f64,
     pub gaps: u64,
     pub gaps_per_s: f64,
     /// Gaps of more than 256 µs, in all turns.
@@ -43,6 +45,10 @@ pub struct Row {
     pub p99_gap_us: Option<f64>,
     /// Share of the reading time that the gaps took.
     pub lost_share: f64,
+    /// The 95 % interval of the turns' median.
+    pub lost_ci_share: Option<Interval>,
+    /// Within the turns, time in which nobody watched: the kernel's record was read. It is in no share.
+    pub unwatched_s: f64,
     pub turns: Vec<Turn>,
     /// What took the gaps' time, the most first; the shares add up to 1.
     pub causes: Vec<CauseRow>,
@@ -78,6 +84,7 @@ pub struct Turn {
     pub over_256us: u64,
     pub longest_us: f64,
     pub lost_share: f64,
+    pub unwatched_s: f64,
 }
 
 /// What one cause took.
@@ -90,6 +97,8 @@ pub struct CauseRow {
     pub pid: Option<u32>,
     /// How far apart its gaps are, if it is known by that alone.
     pub period_us: Option<f64>,
+    /// Its gaps are shorter than this, which is shorter than any visit to the kernel.
+    pub below_us: Option<f64>,
     /// Gaps that it had a part in.
     pub count: u64,
     pub total_us: f64,
@@ -100,11 +109,13 @@ pub struct CauseRow {
 }
 
 impl CauseRow {
-    /// In words: `task competitor`, `interrupt local_timer`.
+    /// In words: `task competitor (4711)`, `interrupt local_timer`.
     pub fn words(&self) -> String {
         let cause = Cause { kind: self.kind, name: self.name.clone(), pid: self.pid };
+        let pid = self.pid.iter().map(|pid| format!(" ({pid})"));
+        let below = self.below_us.iter().map(|us| format!(", under {}", crate::terminal::nanoseconds(us * 1e3)));
         let period = self.period_us.iter().map(|us| format!(", every {}", crate::terminal::nanoseconds(us * 1e3)));
-        std::iter::once(evidence::words(&cause)).chain(period).collect()
+        std::iter::once(evidence::words(&cause)).chain(pid).chain(below).chain(period).collect()
     }
 }
 

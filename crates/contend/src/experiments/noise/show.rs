@@ -11,7 +11,7 @@ impl Show for NoiseRecord {
     fn show(&self, _: &Page) -> String {
         let rows = &self.results;
         let parts = match self.parameters.remedies {
-            true => vec![setting(&self.parameters, rows), remedies(rows), rules_of_1999(rows)],
+            true => vec![setting(&self.parameters, rows), remedies(rows), ledgers(rows), rules_of_1999(rows)],
             false => vec![setting(&self.parameters, rows), scenarios(rows), beside_1999(rows), causes(rows)],
         };
         parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n")
@@ -22,12 +22,17 @@ fn microseconds(us: f64) -> String {
     nanoseconds(us * 1e3)
 }
 
+fn milliseconds(us: f64) -> String {
+    format!("{:.2}", us / 1e3)
+}
+
 fn setting(parameters: &Parameters, rows: &[Row]) -> String {
     let Some(first) = rows.first() else { return String::new() };
     let plural = if parameters.competitors == 1 { "" } else { "s" };
     format!(
         "The reader on CPU {} at nice {}, {} competitor{plural} at nice {}: weights {:.1}:1\n\
-         A pass costs {}, a bare reading {}: {:.2}×. A gap is over {}.\n",
+         A pass costs {}, a bare reading {}: {:.2}×.\n\
+         A gap is over {}. A turn has {} million readings.\n",
         parameters.cpu,
         parameters.reader_nice,
         parameters.competitors,
@@ -36,8 +41,21 @@ fn setting(parameters: &Parameters, rows: &[Row]) -> String {
         nanoseconds(first.loop_check_ns),
         nanoseconds(first.bare_loop_ns),
         first.loop_check_ns / first.bare_loop_ns,
-        nanoseconds(first.threshold_ns),
+        thresholds(rows),
+        readings_a_turn(rows),
     )
+}
+
+fn thresholds(rows: &[Row]) -> String {
+    let least = rows.iter().map(|row| row.least_threshold_ns).fold(f64::INFINITY, f64::min);
+    let most = rows.iter().map(|row| row.threshold_ns).fold(0.0, f64::max);
+    if least == most { nanoseconds(most) } else { format!("{least:.0} to {}", nanoseconds(most)) }
+}
+
+fn readings_a_turn(rows: &[Row]) -> String {
+    let millions = rows.iter().flat_map(|row| &row.turns).map(|turn| (turn.samples as f64 / 1e6).round());
+    let (least, most) = millions.fold((f64::INFINITY, 0.0_f64), |(least, most), of| (least.min(of), most.max(of)));
+    if least == most { format!("{most}") } else { format!("{least} to {most}") }
 }
 
 fn scenarios(rows: &[Row]) -> String {
@@ -81,9 +99,9 @@ fn rescheduler_cost(row: &Row) -> Option<String> {
     Some(format!("  {name}: {wakes:.0} wake-ups/s, which ran for {} of the time\n", percent(share)))
 }
 
-/// Counts as for 1999's number of readings, the longest as the median of the turns, each of which is such a run.
+/// Counts as for 1999's number of readings; the longest as the median of the turns, however many readings these have.
 fn beside_1999(rows: &[Row]) -> String {
-    let header = ["", "today", "longest", "1999 bare", "longest", "normal", "longest"];
+    let header = ["", "today", "longest", "ms", "bare", "longest", "normal", "longest"];
     let lines: Vec<_> = rows
         .iter()
         .filter_map(|row| {
@@ -93,6 +111,8 @@ fn beside_1999(rows: &[Row]) -> String {
                 row.scenario.clone(),
                 if over < 10.0 { format!("{over:.1}") } else { terminal::count(over.round() as u64) },
                 microseconds(row.longest_p50_us),
+                row.longest_ci_us
+                    .map_or_else(String::new, |ci| format!("{}–{}", milliseconds(ci.low), milliseconds(ci.high))),
                 terminal::count(then.bare_over_256us),
                 microseconds(then.bare_longest_us),
                 terminal::count(then.normal_over_256us),
@@ -103,9 +123,9 @@ fn beside_1999(rows: &[Row]) -> String {
     if lines.is_empty() {
         return String::new();
     }
-    let turns = rows.iter().map(|row| row.turns.len()).max().unwrap_or(0);
+    let turns = rows.iter().map(|row| row.turns.len()).min().unwrap_or(0);
     let title = format!(
-        "Interrupted for over 256 µs in 256 million readings, and the longest (the\nmedian of {turns} turns), beside 1999\n"
+        "Interrupted for over 256 µs in 256 million readings, and the longest (the\nmedian of {turns} turns, and its 95 % interval), beside 1999\n"
     );
     title + &terminal::table(&header, lines)
 }
@@ -124,7 +144,7 @@ fn causes_of(row: &Row) -> String {
     }
     let line = |cause: &CauseRow| {
         vec![
-            format!("  {}", cause.words()),
+            format!("  {}", shortened(&cause.words())),
             percent(cause.share),
             terminal::count(cause.count),
             microseconds(cause.total_us),
@@ -143,6 +163,32 @@ fn causes_of(row: &Row) -> String {
     });
     let table = terminal::table(&["", "share", "gaps", "time", "longest"], most.iter().map(line).chain(others));
     title + &table + &ledger(row)
+}
+
+/// The kernel lengthens the names of its workers by what they work on.
+fn shortened(words: &str) -> String {
+    const LONGEST: usize = 38;
+    if words.chars().count() <= LONGEST {
+        return words.to_owned();
+    }
+    words.chars().take(LONGEST - 1).chain(['…']).collect()
+}
+
+/// A line for all rows, where there is no table of causes.
+fn ledgers(rows: &[Row]) -> String {
+    let all: Vec<_> = rows.iter().filter_map(|row| row.ledger.as_ref()).collect();
+    if all.is_empty() {
+        return "No evidence was recorded.\n".to_owned();
+    }
+    let shares: Vec<f64> = rows.iter().filter_map(|row| row.explained_share).collect();
+    let least = shares.iter().copied().fold(1.0, f64::min);
+    format!(
+        "Ledger: {} reports, {} lost, blind for {}; at least {} of the\ngaps' time explained\n",
+        terminal::count(all.iter().map(|ledger| ledger.events).sum()),
+        terminal::count(all.iter().map(|ledger| ledger.lost_events).sum()),
+        nanoseconds(all.iter().map(|ledger| ledger.blind_ns).sum()),
+        percent(least)
+    )
 }
 
 fn ledger(row: &Row) -> String {
@@ -169,6 +215,11 @@ fn ledger(row: &Row) -> String {
             terminal::count(row.events_in_gaps),
             terminal::count(row.events_outside_gaps),
             nanoseconds(ledger.clock_residual_ns + ledger.clock_uncertainty_ns),
+        ));
+        text.push_str(&format!(
+            "  not watched while the record was read: {}; reading a report: {}\n",
+            nanoseconds(row.unwatched_s * 1e9),
+            nanoseconds(ledger.recorder_ns / ledger.events.max(1) as f64)
         ));
         if let Some(throttled_ns) = ledger.account.throttled_ns.filter(|&throttled| throttled > 0) {
             let throttled = nanoseconds(throttled_ns as f64);

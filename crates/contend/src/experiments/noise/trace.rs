@@ -34,6 +34,9 @@ fn lines(heading: &Heading<'_>, kept: &Kept) -> String {
     let mut text = format!(
         "# contend noise: scenario {scenario}; start_ns duration_ns\n# threshold_ns {threshold_ns:.1}\n# span_ns {span_ns:.0}\n"
     );
+    for pause in &kept.unwatched {
+        text.push_str(&format!("# unwatched {:.0} {:.0}\n", pause.start_ns, pause.duration_ns));
+    }
     for gap in &kept.gaps {
         text.push_str(&format!("{:.0} {:.0}\n", gap.start_ns, gap.duration_ns));
     }

@@ -10,6 +10,8 @@ use std::os::fd::AsRawFd;
 use perf_event::events::{Software, Tracepoint as TracepointEvent};
 use perf_event::{Builder, Clock, Counter, ReadFormat, SampleFlag, Sampler};
 
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
 use super::record::{Content, Record, parse};
 use super::tracepoints::{Decoder, Tracepoint};
 use crate::cpus::CpuSet;
@@ -18,6 +20,8 @@ use crate::evidence::names::Names;
 
 /// Room for a second of a hundred thousand records.
 const LARGEST: usize = 8 << 20;
+/// The threads of a process share what it may lock, and one thread's own switches are few.
+const LARGEST_OF_THREAD: usize = 2 << 20;
 /// Room for a few hundred switches: enough for one competitor and a second.
 const SMALLEST: usize = 16 << 10;
 /// A ring with less room than this at the end may have refused a record that nobody reports any more.
@@ -58,8 +62,9 @@ impl Rings {
         if cpus.is_empty() {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "no CPU is to be watched"));
         }
+        allow_descriptors();
         let rings = cpus.iter().map(|cpu| {
-            Ring::open(Some(cpu), |builder| {
+            Ring::open(Some(cpu), LARGEST, |builder| {
                 builder.any_pid().one_cpu(cpu).include_kernel().comm(true).task(true);
             })
         });
@@ -71,7 +76,7 @@ impl Rings {
     /// # Errors
     /// Those of `perf_event_open(2)`: `EACCES` or `EPERM` where `perf_event_paranoid` is above 2 or a filter forbids it.
     pub fn of_thread(thread: u32) -> io::Result<Self> {
-        let ring = Ring::open(None, |builder| {
+        let ring = Ring::open(None, LARGEST_OF_THREAD, |builder| {
             builder.observe_pid(thread as i32).any_cpu().exclude_kernel(true);
         })?;
         Ok(Self { rings: vec![ring], decoder: Decoder::default() })
@@ -111,6 +116,13 @@ impl Rings {
     }
 }
 
+/// Some 25 descriptors a CPU are soon more than the usual soft limit of 1,024; up to the hard one it is ours to raise.
+fn allow_descriptors() {
+    let limit = getrlimit(Resource::Nofile);
+    // Where it stays as it is, the kernel says which event it did not open.
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });
+}
+
 /// The part that all our events have in common.
 fn builder(event: impl perf_event::events::Event) -> Builder<'static> {
     let mut builder = Builder::new(event);
@@ -121,8 +133,8 @@ fn builder(event: impl perf_event::events::Event) -> Builder<'static> {
 }
 
 impl Ring {
-    fn open(cpu: Option<usize>, target: impl Fn(&mut Builder<'static>)) -> io::Result<Self> {
-        let mut bytes = LARGEST;
+    fn open(cpu: Option<usize>, largest: usize, target: impl Fn(&mut Builder<'static>)) -> io::Result<Self> {
+        let mut bytes = largest;
         loop {
             let mut leader = builder(Software::DUMMY);
             leader.context_switch(true);

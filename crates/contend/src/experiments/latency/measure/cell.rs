@@ -1,6 +1,6 @@
 //! One cell: a lock, the threads that want it, and the competitors that want their CPU.
 
-use super::findings::{Others, Witness};
+use super::findings::{Laps, Others, Witness};
 use super::rounds::{self, Trace};
 use super::series::{Baseline, Series};
 use crate::experiments::latency::flags::{CellPlan, Plan};
@@ -9,7 +9,7 @@ use anyhow::Context;
 use instruments::clock::Clock;
 use instruments::cpus::{self, CpuSet};
 use instruments::crew::{Member, Muster, work_together};
-use instruments::evidence::{Recorder, Source, Timeline};
+use instruments::evidence::{Ledger, Names, Recorder, Source, Timeline};
 use instruments::grind::Work;
 use instruments::warning::Warning;
 use std::io;
@@ -35,36 +35,36 @@ impl Slice {
 
 /// Keeps the kernel's record of the slices with evidence.
 pub struct Clerk {
-    recorder: Recorder,
+    source: Source,
+    /// Of whole CPUs.
+    recorder: Option<Recorder>,
+    pub warnings: Vec<Warning>,
 }
 
 impl Clerk {
-    /// Opens the best record of these CPUs.
+    /// Opens the best record of these CPUs. A record of single threads is opened by each of them.
     pub fn open(clock: Clock, cpus: &CpuSet) -> Self {
-        Self { recorder: Recorder::open(clock, cpus) }
-    }
-
-    /// What is missing, and how to get it.
-    pub fn warnings(&self) -> &[Warning] {
-        self.recorder.warnings()
+        let recorder = Recorder::open(clock, cpus);
+        let (source, warnings) = (recorder.source(), recorder.warnings().to_vec());
+        match source {
+            Source::CpuRecord => Self { source, recorder: Some(recorder), warnings },
+            Source::ThreadRecord => Self { source, recorder: None, warnings },
+            // The others know nothing of single waits; the threads' own timestamps still do.
+            _ => Self { source: Source::None, recorder: None, warnings },
+        }
     }
 
     pub fn source(&self) -> Source {
-        self.recorder.source()
-    }
-
-    /// Whether each thread must record its own switches.
-    fn is_per_thread(&self) -> bool {
-        self.source() == Source::ThreadRecord
+        self.source
     }
 
     fn begin(&mut self) -> io::Result<()> {
-        if self.source() == Source::CpuRecord { self.recorder.start() } else { Ok(()) }
+        self.recorder.as_mut().map_or(Ok(()), Recorder::start)
     }
 
     /// The timeline of all CPUs, where that is what is recorded.
     fn end(&mut self) -> io::Result<Option<Timeline>> {
-        (self.source() == Source::CpuRecord).then(|| self.recorder.stop()).transpose()
+        self.recorder.as_mut().map(Recorder::stop).transpose()
     }
 }
 
@@ -121,6 +121,8 @@ pub struct Cell {
     pub slices: u64,
     /// Slices with evidence.
     pub witnessed: u64,
+    /// What their evidence may lack.
+    pub ledger: Option<Ledger>,
     /// A slice ended early because a trace was full.
     pub cut_short: bool,
     subject: Box<dyn Subject>,
@@ -142,6 +144,7 @@ impl Cell {
             bare_pairs: Vec::new(),
             slices: 0,
             witnessed: 0,
+            ledger: None,
             cut_short: false,
             subject,
             cpus: all.cpus.clone(),
@@ -170,7 +173,7 @@ impl Cell {
         traces: &mut [Trace],
         clerk: Option<&mut Clerk>,
     ) -> anyhow::Result<()> {
-        let own_record = clerk.as_ref().is_some_and(|clerk| clerk.is_per_thread());
+        let own_record = clerk.as_ref().is_some_and(|clerk| clerk.source() == Source::ThreadRecord);
         let mut seats: Vec<Seat> =
             traces[..self.plan.threads].iter_mut().map(|trace| Seat::new(trace, own_record)).collect();
         let members = self.members(bench, &mut seats);
@@ -221,27 +224,37 @@ impl Cell {
     /// Adds a slice with evidence; `timeline` is that of all CPUs, where there is one.
     fn add_testimony(&mut self, bench: &Bench, slice: Slice, seats: &[Seat<'_>], timeline: Option<&Timeline>) {
         let Some(window) = window(bench, slice, seats) else { return };
-        for (place, (series, seat)) in self.series.iter_mut().zip(seats).enumerate() {
+        let nothing = empty_timeline(bench.clock, &window);
+        let laps = Laps::of(seats.iter().map(|seat| &*seat.trace));
+        timeline.into_iter().for_each(|timeline| self.enter(&timeline.ledger));
+        for (place, seat) in seats.iter().enumerate() {
             // Who takes no lock waits for nobody.
-            let others = if self.plan.lock == locks::NONE {
-                Others::default()
-            } else {
-                Others::of(seats.iter().map(|seat| &*seat.trace), place)
-            };
-            let (Some(timeline), Some(baseline)) = (timeline.or(seat.timeline.as_ref()), seat.baseline) else {
-                continue;
-            };
+            let others = if self.plan.lock == locks::NONE { Others::default() } else { laps.others(place) };
+            seat.timeline.iter().for_each(|own| self.enter(&own.ledger));
+            let Some(baseline) = seat.baseline else { continue };
             let witness = Witness {
-                timeline,
+                timeline: timeline.or(seat.timeline.as_ref()).unwrap_or(&nothing),
                 task: seat.task,
                 trace: seat.trace,
                 window: window.clone(),
                 resolution: bench.resolution,
                 others: &others,
             };
-            series.testify(&witness, baseline, bench.recording_ticks);
+            self.series[place].testify(&witness, baseline, bench.recording_ticks);
         }
     }
+
+    fn enter(&mut self, ledger: &Ledger) {
+        match &mut self.ledger {
+            Some(sum) => sum.absorb(ledger),
+            none => *none = Some(ledger.clone()),
+        }
+    }
+}
+
+/// Of a thread that may record nothing: its own timestamps are all there is.
+fn empty_timeline(clock: Clock, window: &Range<u64>) -> Timeline {
+    Timeline::of_events(clock, Source::None, window.clone(), 0, Names::default(), &[])
 }
 
 /// When rounds count. A full trace ends that for all where it ended its own.

@@ -16,8 +16,9 @@ use crate::evidence::EvidenceChoice;
 use crate::locks::NoLock;
 use crate::session::Session;
 use cell::{Bench, Clerk, Slice};
+use instruments::cpus::CpuSet;
 use instruments::crew::on_cpu;
-use instruments::evidence::Source;
+use instruments::evidence::{Ledger, Source};
 use instruments::grind::Work;
 use instruments::statistics::stopping::{EndedBy, Progress, StoppingRule, Verdict};
 use instruments::statistics::{Interleaving, Interval, Summary};
@@ -86,7 +87,7 @@ impl Laboratory {
         let baseline_rounds = (1.5e6 / (plan.hold_ns + recording_ns)).clamp(5.0, 2_000.0) as usize;
         let recording_ticks = recording_ns / clock.ns_per_tick();
         let bench = Bench { clock, hold, recording_ticks, resolution: resolution_ticks, baseline_rounds };
-        let clerk = (plan.evidence == EvidenceChoice::Best).then(|| Clerk::open(clock, &plan.cpu_set()));
+        let clerk = (plan.evidence == EvidenceChoice::Best).then(|| Clerk::open(clock, &cpus_in_use(plan)));
         Ok(Self { cells: cells?, traces, bench, slice, recording_ns, not_locked, clerk })
     }
 
@@ -178,7 +179,8 @@ impl Laboratory {
         if let Some(reason) = &self.not_locked {
             warnings.push(Warning::MemoryNotLocked { reason: reason.clone() });
         }
-        warnings.extend(self.clerk.iter().flat_map(Clerk::warnings).cloned());
+        warnings.extend(self.clerk.iter().flat_map(|clerk| clerk.warnings.clone()));
+        warnings.extend(self.cells.iter().filter_map(|cell| cell.ledger.as_ref()).flat_map(Ledger::warnings));
         for cell in self.cells.iter().filter(|cell| cell.cut_short) {
             warnings.push(Warning::BufferFull { what: cell.plan.to_string() });
         }
@@ -191,6 +193,12 @@ impl Laboratory {
         }
         warnings
     }
+}
+
+/// The CPUs that the largest cell has threads or competitors on.
+fn cpus_in_use(plan: &Plan) -> CpuSet {
+    let most = plan.cells.iter().map(|cell| cell.threads.max(cell.competitors)).max().unwrap_or(1);
+    plan.cpus.iter().copied().take(most).collect()
 }
 
 /// A timestamp is to cost at most this share of what it times.

@@ -8,16 +8,25 @@ use instruments::period;
 use std::collections::BTreeMap;
 
 /// The time and the number of the gaps that each cause had a part in.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub struct Causes {
     sums: BTreeMap<Cause, Part>,
     pub recall: Recall,
     surroundings: Surroundings,
     /// The unexplained gaps that are too short for the kernel, which stay unexplained.
     short: Part,
-    /// Of the present turn, the parts of gaps that nobody is known to have taken, nor when: since its start.
+    /// The parts of gaps that nobody is known to have taken, nor when: since `searched`, and in which no rhythm has been
+    /// looked for.
     open: Vec<period::Gap>,
+    /// From when on, and until when, in ticks.
+    searched: Option<(u64, u64)>,
     combs: Vec<Comb>,
+}
+
+/// The sums of a moment.
+pub struct SoFar {
+    sums: BTreeMap<Cause, Part>,
+    short: Part,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -54,18 +63,20 @@ struct Comb {
 const SHORT_NS: f64 = 1_000.0;
 /// Periods that differ by less, relatively, are one.
 const SAME_PERIOD: f64 = 0.005;
-/// With more open gaps than this no rhythm is looked for: it would take longer than the turn.
+/// A rhythm is looked for in so many gaps, or so long a time, at once: in more it would take longer than the turn.
 const MOST_OPEN: usize = 20_000;
+const LONGEST_SEARCH_NS: f64 = 90e9;
 
 impl Causes {
-    /// Adds a piece of a turn that began at `turn_start`.
-    pub fn add(&mut self, timeline: &Timeline, watch: &Watch, preempted: &[bool], turn_start: Option<u64>) {
+    /// Adds a piece of a turn.
+    pub fn add(&mut self, timeline: &Timeline, watch: &Watch, preempted: &[bool]) {
         let stretch = Stretch { preempted, ..Stretch::of_watch(timeline, watch) };
         self.surroundings.learn(&stretch);
         let attribution = attribute(&stretch, &self.surroundings);
         self.recall.reported += attribution.recall.reported;
         self.recall.missed += attribution.recall.missed;
-        let start = turn_start.unwrap_or(watch.start);
+        let start = self.searched.map_or(watch.start, |(start, _)| start);
+        self.searched = Some((start, watch.start + watch.span));
         let short = timeline.clock.to_ticks(SHORT_NS);
         for (number, gap) in watch.gaps.iter().enumerate() {
             let parts = attribution.of_gap(number);
@@ -87,14 +98,17 @@ impl Causes {
                 self.open.push(period::Gap { start_ns, duration_ns });
             }
         }
+        let reach_ns = timeline.clock.to_ns(watch.start + watch.span - start);
+        if self.open.len() > MOST_OPEN || reach_ns > LONGEST_SEARCH_NS {
+            self.end_turn(timeline.clock);
+        }
     }
 
-    /// Looks for rhythms in the turn that ends now, which reached so far.
-    pub fn end_turn(&mut self, reach_ns: f64) {
+    /// Looks for rhythms in what is still to be searched.
+    pub fn end_turn(&mut self, clock: Clock) {
         let open = std::mem::take(&mut self.open);
-        if open.len() > MOST_OPEN {
-            return;
-        }
+        let Some((start, end)) = self.searched.take() else { return };
+        let reach_ns = clock.to_ns(end - start);
         for found in period::find(&open, reach_ns) {
             let same = |comb: &&mut Comb| (comb.period_ns / found.period_ns - 1.0).abs() < SAME_PERIOD;
             match self.combs.iter_mut().find(same) {
@@ -113,16 +127,20 @@ impl Causes {
         }
     }
 
+    /// The sums so far.
+    pub fn so_far(&self) -> SoFar {
+        SoFar { sums: self.sums.clone(), short: self.short }
+    }
+
     /// What was added since an earlier state.
-    pub fn since(&self, earlier: &Self) -> Self {
-        let mut since = Self { surroundings: Surroundings::default(), combs: Vec::new(), ..self.clone() };
-        since.sums.retain(|cause, part| {
-            let before = earlier.sums.get(cause).copied().unwrap_or_default();
-            *part = part.less(before);
-            part.count > 0
-        });
-        since.short = self.short.less(earlier.short);
-        since
+    pub fn since(&self, earlier: &SoFar) -> Self {
+        let before = |cause| earlier.sums.get(cause).copied().unwrap_or_default();
+        let added = self.sums.iter().map(|(cause, part)| (cause.clone(), part.less(before(cause))));
+        Self {
+            sums: added.filter(|(_, part)| part.count > 0).collect(),
+            short: self.short.less(earlier.short),
+            ..Self::default()
+        }
     }
 
     /// The share of the gaps' time that the kernel's record explains; `None` without gaps.
@@ -152,6 +170,7 @@ impl Causes {
             name: cause.name.clone(),
             pid: cause.pid,
             period_us: None,
+            below_us: None,
             count: part.count,
             total_us: clock.to_ns(part.ticks) / 1e3,
             longest_us: clock.to_ns(part.longest) / 1e3,
@@ -169,7 +188,7 @@ impl Causes {
     fn split_off_short(&self, clock: Clock, rows: &mut Vec<CauseRow>) {
         let Some(rest) = rows.iter_mut().find(|row| row.kind == Kind::Unexplained) else { return };
         let short = CauseRow {
-            name: Some("under 1 µs".into()),
+            below_us: Some(SHORT_NS / 1e3),
             count: self.short.count,
             total_us: clock.to_ns(self.short.ticks) / 1e3,
             longest_us: clock.to_ns(self.short.longest) / 1e3,
@@ -188,7 +207,9 @@ impl Causes {
         for comb in &self.combs {
             let (mut gaps, mut left_us) = (comb.gaps, comb.total_ns / 1e3);
             for kind in [Kind::Unexplained, Kind::Steal] {
-                let Some(rest) = rows.iter_mut().find(|row| row.kind == kind && row.name.is_none()) else { continue };
+                let Some(rest) = rows.iter_mut().find(|row| row.kind == kind && row.below_us.is_none()) else {
+                    continue;
+                };
                 let total_us = left_us.min(rest.total_us);
                 let count = gaps.min(rest.count);
                 left_us -= total_us;
@@ -240,7 +261,7 @@ mod tests {
                 ("interrupt".to_owned(), 50, 60.0),
                 ("unexplained".to_owned(), 20, 25.0),
                 ("unexplained, every 10.0 ms".to_owned(), 10, 10.0),
-                ("unexplained under 1 µs".to_owned(), 100, 5.0),
+                ("unexplained, under 1.00 µs".to_owned(), 100, 5.0),
             ]
         );
         assert!((found.explained_share().unwrap() - 0.6).abs() < 1e-4);

@@ -1,6 +1,6 @@
 //! A cell, and what its turns add up to.
 
-use super::causes::Causes;
+use super::causes::{Causes, SoFar};
 use super::turn::{self, Bench, Outcome, Piece, Used};
 use crate::experiments::noise::cells::CellPlan;
 use crate::experiments::noise::flags::Plan;
@@ -14,7 +14,6 @@ use instruments::statistics::summary::CONFIDENCE;
 use instruments::tally::Tally;
 use instruments::warning::Warning;
 use std::ops::ControlFlow;
-use std::time::{Duration, Instant};
 
 /// A gap that is longer than this counts, as in 1999.
 const LONG_NS: f64 = 256_000.0;
@@ -31,13 +30,13 @@ pub struct Cell {
     pub plan: CellPlan,
     clock: Clock,
     turns: Vec<Sum>,
-    longest_turn: Duration,
     lengths: Tally,
     causes: Causes,
     ledger: Option<Ledger>,
     source: Source,
     costs: Vec<Cost>,
-    threshold: u64,
+    /// The lowest and the highest.
+    thresholds: (u64, u64),
     preempted: Option<u64>,
     competitors: Used,
     rescheduler: Used,
@@ -51,6 +50,8 @@ pub struct Cell {
 pub struct Kept {
     pub first_reading: Option<u64>,
     pub gaps: Vec<KeptGap>,
+    /// When nobody watched: the kernel's record was read.
+    pub unwatched: Vec<KeptGap>,
     /// From the first reading to the last.
     pub span_ns: f64,
 }
@@ -61,13 +62,12 @@ impl Cell {
             plan,
             clock,
             turns: Vec::new(),
-            longest_turn: Duration::ZERO,
             lengths: Tally::new(),
             causes: Causes::default(),
             ledger: None,
             source: Source::None,
             costs: Vec::new(),
-            threshold: 0,
+            thresholds: (u64::MAX, 0),
             preempted: None,
             competitors: Used::default(),
             rescheduler: Used::default(),
@@ -81,11 +81,7 @@ impl Cell {
         self.turns.len() as u64
     }
 
-    pub fn longest_turn(&self) -> Duration {
-        self.longest_turn
-    }
-
-    /// One turn; `on_line` gets each piece of it, its time left open, and may end it.
+    /// One turn; `on_line` gets each interval of it, its time left open, and may end it.
     ///
     /// # Errors
     /// A thread that the system refuses, or a way to schedule it.
@@ -94,48 +90,54 @@ impl Cell {
         bench: &Bench<'_>,
         mut on_line: impl FnMut(Line) -> ControlFlow<()> + Send,
     ) -> anyhow::Result<()> {
-        let began = Instant::now();
         let plan = self.plan.clone();
-        let live = bench.plan.interval.is_some();
         let mut turn = Sum::default();
+        let mut line = LineSum { causes: self.causes.so_far(), sum: Sum::default() };
         let outcome = turn::run(bench, &plan, |piece| {
-            let line = self.add(&piece, &mut turn, live);
-            line.map_or(ControlFlow::Continue(()), &mut on_line)
+            self.add(&piece);
+            turn.add(&piece.watch, self.clock);
+            line.sum.add(&piece.watch, self.clock);
+            match bench.plan.interval {
+                // Nearly: the last piece of an interval may end a pass early.
+                Some(interval) if self.clock.to_ns(line.sum.span) > 0.99 * interval.as_nanos() as f64 => {
+                    let fresh = LineSum { causes: self.causes.so_far(), sum: Sum::default() };
+                    on_line(self.line(&std::mem::replace(&mut line, fresh)))
+                }
+                _ => ControlFlow::Continue(()),
+            }
         })?;
-        self.causes.end_turn(self.clock.to_ns(turn.reach));
+        self.causes.end_turn(self.clock);
         self.turns.push(turn);
         self.add_outcome(outcome);
-        self.longest_turn = self.longest_turn.max(began.elapsed());
         Ok(())
     }
 
-    /// Adds a piece to the cell and to its turn; live, the line for it.
-    fn add(&mut self, piece: &Piece, turn: &mut Sum, live: bool) -> Option<Line> {
+    fn add(&mut self, piece: &Piece) {
         let watch = &piece.watch;
-        let mut alone = Sum::default();
-        alone.add(watch, self.clock);
-        turn.add(watch, self.clock);
         self.lengths.merge(&watch.gaps.iter().map(|gap| gap.length).collect());
-        self.threshold = self.threshold.max(watch.threshold);
+        self.thresholds = (self.thresholds.0.min(watch.threshold), self.thresholds.1.max(watch.threshold));
         if watch.full {
-            self.warnings.push(Warning::BufferFull { what: format!("the gaps of `{}`", self.plan.name) });
+            let what = format!("a second of `{}`", self.plan.name);
+            self.warnings
+                .push(Warning::LeftOut { what: format!("the rest of {what}"), reason: "it had too many gaps".into() });
         }
         if !piece.preempted.is_empty() {
             let seen = piece.preempted.iter().filter(|&&preempted| preempted).count() as u64;
             self.preempted = Some(self.preempted.unwrap_or(0) + seen);
         }
-        let before = live.then(|| self.causes.clone());
         if let Some(timeline) = &piece.timeline {
-            self.causes.add(timeline, watch, &piece.preempted, turn.start);
+            self.causes.add(timeline, watch, &piece.preempted);
             match &mut self.ledger {
                 Some(ledger) => ledger.absorb(&timeline.ledger),
                 none => *none = Some(timeline.ledger.clone()),
             }
         }
         self.keep(watch);
-        let causes = before.map(|before| self.causes.since(&before).rows(self.clock, alone.lost))?;
-        let figures = alone.figures(self.clock);
-        Some(Line {
+    }
+
+    fn line(&self, line: &LineSum) -> Line {
+        let figures = line.sum.figures(self.clock);
+        Line {
             time_s: 0.0,
             scenario: self.plan.name.clone(),
             span_s: figures.span_s,
@@ -144,14 +146,18 @@ impl Cell {
             over_256us: figures.over_256us,
             longest_us: figures.longest_us,
             lost_share: figures.lost_share,
-            causes,
-        })
+            causes: self.causes.since(&line.causes).rows(self.clock, line.sum.lost),
+        }
     }
 
     fn keep(&mut self, watch: &Watch) {
         let Some(kept) = &mut self.kept else { return };
         let first = *kept.first_reading.get_or_insert(watch.start);
         let clock = self.clock;
+        let start_ns = clock.to_ns(watch.start - first);
+        if start_ns > kept.span_ns {
+            kept.unwatched.push(KeptGap { start_ns: kept.span_ns, duration_ns: start_ns - kept.span_ns });
+        }
         kept.span_ns = clock.to_ns(watch.start + watch.span - first);
         kept.gaps.extend(
             watch
@@ -187,6 +193,7 @@ impl Cell {
         let figures = (all.passes > 0).then(|| all.figures(clock))?;
         let turns: Vec<Turn> = self.turns.iter().map(|turn| turn.figures(clock)).collect();
         let longest: Vec<f64> = turns.iter().map(|turn| turn.longest_us).collect();
+        let lost: Vec<f64> = turns.iter().map(|turn| turn.lost_share).collect();
         let cost = |of: fn(&Cost) -> f64| median(&self.costs.iter().map(of).collect::<Vec<_>>()).unwrap_or(0.0);
         let length_us = |q| self.lengths.quantile(q).map(|ticks| clock.to_ns(ticks) / 1e3);
         let causes = self.causes.rows(clock, all.lost);
@@ -201,7 +208,8 @@ impl Cell {
             loop_ns: (figures.span_s * 1e9 - clock.to_ns(all.lost)) / (all.passes - all.gaps).max(1) as f64,
             loop_check_ns: cost(|cost| cost.pass) * clock.ns_per_tick(),
             bare_loop_ns: cost(|cost| cost.bare_pass) * clock.ns_per_tick(),
-            threshold_ns: clock.to_ns(self.threshold),
+            threshold_ns: clock.to_ns(self.thresholds.1),
+            least_threshold_ns: clock.to_ns(self.thresholds.0),
             gaps: figures.gaps,
             gaps_per_s: figures.gaps as f64 / figures.span_s,
             over_256us: figures.over_256us,
@@ -211,6 +219,8 @@ impl Cell {
             median_gap_us: length_us(0.5),
             p99_gap_us: length_us(0.99),
             lost_share: figures.lost_share,
+            lost_ci_share: sample_quantile_interval(&lost, 0.5, CONFIDENCE),
+            unwatched_s: turns.iter().map(|turn| turn.unwatched_s).sum(),
             turns,
             explained_share: known.then(|| self.causes.explained_share()).flatten(),
             explained_or_periodic_share: known.then(|| self.causes.explained_or_periodic_share(clock)).flatten(),
@@ -230,6 +240,12 @@ impl Cell {
             then: self.plan.scenario.and_then(then::figures),
         })
     }
+}
+
+/// An interval of a live run that has not ended, and the causes before it.
+struct LineSum {
+    causes: SoFar,
+    sum: Sum,
 }
 
 /// What some pieces add up to, in ticks.
@@ -281,6 +297,7 @@ impl Sum {
             over_256us: self.over_256us,
             longest_us: clock.to_ns(self.longest) / 1e3,
             lost_share: self.lost as f64 / self.span.max(1) as f64,
+            unwatched_s: clock.to_ns(self.reach.saturating_sub(self.span)) / 1e9,
         }
     }
 }

@@ -51,11 +51,17 @@ pub fn run_plan(
     let began = Instant::now();
     let mut over = false;
     let mut turns = Interleaving::new(cells.len(), session.seed);
+    let mut last_round = Duration::ZERO;
     while let Some(turn) = turns.next() {
+        let round_began = Instant::now();
+        // Whole rounds: all cells are watched for as long.
+        let spent = plan.budget.is_some_and(|budget| began.elapsed() + last_round > budget);
+        if turns.order().len() > 1 && spent {
+            break;
+        }
         for place in turn {
             let cell = &mut cells[place];
-            let is_first = cell.turns() == 0;
-            if over || session.interruption.asked() || (!is_first && spent(plan, began, cell)) {
+            if over || session.interruption.asked() {
                 turns.close(place);
                 continue;
             }
@@ -69,16 +75,12 @@ pub fn run_plan(
                 turns.close(place);
             }
         }
+        last_round = round_began.elapsed();
     }
     let warnings = cells.iter_mut().flat_map(Cell::warnings).collect();
     let kept = cells.first_mut().map(Cell::take_kept).unwrap_or_default();
     let rows = cells.iter().filter_map(|cell| cell.row(plan)).collect();
     Ok(Measured { rows, order: turns.order().to_vec(), kept, warnings: without_repeats(warnings) })
-}
-
-/// Whether another turn of the cell, as long as its longest, would not end in time.
-fn spent(plan: &Plan, began: Instant, cell: &Cell) -> bool {
-    plan.budget.is_some_and(|budget| began.elapsed() + cell.longest_turn() > budget)
 }
 
 /// Several cells say the same of the machine.

@@ -74,8 +74,8 @@ const CAPACITY: usize = 1 << 20;
 const BURST: Duration = Duration::from_millis(90);
 /// … and then sleeps, so that it can hang nobody.
 const REST: Duration = Duration::from_millis(10);
-/// The recorder has room for so much, even with a rescheduler.
-const PIECE: Duration = Duration::from_secs(4);
+/// The recorder has room for so much, even with a rescheduler that wakes 20,000 times a second.
+const PIECE: Duration = Duration::from_secs(1);
 
 /// Runs one turn; `on_piece` gets each piece on the reader's thread as soon as it ends, and may end the turn.
 ///
@@ -168,7 +168,8 @@ fn read(
     let begins = muster.ready().is_some();
     ranked.inspect_err(|_| muster.stop_at(clock.now()))?;
     let mut left = bench.plan.samples;
-    let length = if cell.reader_rests() { BURST } else { bench.plan.interval.unwrap_or(PIECE) };
+    let longest = if cell.reader_rests() { BURST } else { PIECE };
+    let length = bench.plan.interval.map_or(longest, |interval| interval.min(longest));
     while begins {
         let until_stop = Duration::from_nanos(clock.to_ns(muster.stop().saturating_sub(clock.now())) as u64);
         if until_stop.is_zero() || left == 0 || bench.interruption.asked() {
