@@ -69,7 +69,7 @@ pub struct Outcome {
 }
 
 /// Gaps that a piece has room for.
-const CAPACITY: usize = 1 << 20;
+const CAPACITY: usize = 1 << 18;
 /// A real-time reader reads for so long, …
 const BURST: Duration = Duration::from_millis(90);
 /// … and then sleeps, so that it can hang nobody.
