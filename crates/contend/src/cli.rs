@@ -1,6 +1,6 @@
 //! The command line: which experiment, and what its outcome means to the shell.
 
-use crate::experiments::{clock, latency, noise, survey, throughput};
+use crate::experiments::{clock, latency, noise, ring, survey, throughput};
 use crate::locks;
 use crate::output;
 use crate::session::{Format, Session, SharedFlags};
@@ -32,6 +32,7 @@ enum Experiment {
     Latency(latency::Flags),
     Throughput(throughput::Flags),
     Noise(noise::Flags),
+    Ring(ring::Flags),
 }
 
 impl Experiment {
@@ -39,7 +40,7 @@ impl Experiment {
         match self {
             Self::Latency(flags) => flags.asks_for_list(),
             Self::Throughput(flags) => flags.asks_for_list(),
-            Self::Survey(_) | Self::Clock(_) | Self::Noise(_) => false,
+            Self::Survey(_) | Self::Clock(_) | Self::Noise(_) | Self::Ring(_) => false,
         }
     }
 }
@@ -92,6 +93,11 @@ fn perform(cli: Cli) -> anyhow::Result<Outcome> {
     if shared.format == Format::Ulockflex && !matches!(experiment, Experiment::Throughput(_)) {
         return Err(Misuse("--format ulockflex: only `contend throughput` has that layout".into()).into());
     }
+    if let Experiment::Ring(flags) = &experiment
+        && ring::run_alone(flags)?
+    {
+        return Ok(Outcome::Done);
+    }
     let session = Session::open(shared)?;
     let destination = output::Destination::open(shared)?;
     match experiment {
@@ -100,6 +106,7 @@ fn perform(cli: Cli) -> anyhow::Result<Outcome> {
         Experiment::Latency(flags) => destination.deliver(&latency::run(&flags, &session)?),
         Experiment::Throughput(flags) => destination.deliver(&throughput::run(&flags, &session)?),
         Experiment::Noise(flags) => noise::run(&flags, shared, &session, destination),
+        Experiment::Ring(flags) => ring::run(&flags, &session, destination),
     }
 }
 

@@ -4,5 +4,6 @@
 pub mod clock;
 pub mod latency;
 pub mod noise;
+pub mod ring;
 pub mod survey;
 pub mod throughput;

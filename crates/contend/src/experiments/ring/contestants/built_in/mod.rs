@@ -1,0 +1,173 @@
+//! The contestants in this process, and the limits: a file each, or one for a family, and a line each in the registry.
+
+mod chase;
+mod ping_pong;
+mod system_call;
+mod threads;
+
+use super::Class;
+use serde::{Deserialize, Serialize};
+use std::io;
+
+/// A ring to be run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Course {
+    pub threads: usize,
+    pub hops: u64,
+    pub arrangement: Arrangement,
+    /// CPUs that the threads are dealt to, where they are threads of the kernel; if empty, they stay with the caller's.
+    pub cpus: Vec<usize>,
+    pub seed: u64,
+}
+
+/// How the ring lies in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Arrangement {
+    /// A thread's next is its neighbour.
+    InOrder,
+    /// A thread's next is anywhere.
+    Shuffled,
+}
+
+impl Course {
+    /// For each thread, the place in memory of the next. The token sets out from place 0.
+    pub fn neighbours(&self) -> Vec<u32> {
+        let mut order: Vec<u32> = (0..self.threads as u32).collect();
+        if self.arrangement == Arrangement::Shuffled {
+            fastrand::Rng::with_seed(self.seed).shuffle(&mut order[1..]);
+        }
+        let mut next = vec![0; self.threads];
+        for (place, &thread) in order.iter().enumerate() {
+            next[thread as usize] = order[(place + 1) % self.threads];
+        }
+        next
+    }
+
+    /// The number, from 1, of the thread at a place in memory.
+    pub fn number_of(&self, place: usize) -> usize {
+        let next = self.neighbours();
+        let steps = std::iter::successors(Some(0), |&at| Some(next[at] as usize)).take(self.threads);
+        steps.take_while(|&at| at != place).count() + 1
+    }
+}
+
+/// What a built-in contestant saw.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Lap {
+    /// The number, from 1, of the thread that got the last token.
+    pub answer: usize,
+    /// Time of all hops, without that of making the threads.
+    pub hops_ns: f64,
+    /// Threads that were asked and could not run.
+    pub wasted_polls: Option<u64>,
+}
+
+/// A contestant of this process.
+#[derive(Debug)]
+pub struct BuiltIn {
+    pub name: &'static str,
+    pub class: Class,
+    pub scheduler: &'static str,
+    pub limit: &'static str,
+    pub ns_per_hop: f64,
+    pub max_threads: usize,
+    /// The number of threads, where it has one of its own.
+    pub threads: Option<usize>,
+    /// Whether its threads must be on different CPUs.
+    pub across: bool,
+    /// Bytes of a thread, for one that is also run as a large ring, in order and shuffled.
+    pub large: Option<usize>,
+    pub run: fn(&Course) -> io::Result<Lap>,
+}
+
+const LARGEST: usize = 10_000_000;
+/// A thread of the kernel takes about 32 KiB, and a system has room for 30,000 or so.
+const LARGEST_OF_KERNEL: usize = 10_000;
+
+const fn blocking(name: &'static str, limit: &'static str, run: fn(&Course) -> io::Result<Lap>) -> BuiltIn {
+    BuiltIn {
+        name,
+        class: Class::OsBlock,
+        scheduler: "kernel",
+        limit,
+        ns_per_hop: 4_000.0,
+        max_threads: LARGEST_OF_KERNEL,
+        threads: None,
+        across: false,
+        large: None,
+        run,
+    }
+}
+
+const fn limit(name: &'static str, ns_per_hop: f64, threads: usize, run: fn(&Course) -> io::Result<Lap>) -> BuiltIn {
+    let max_threads = threads;
+    let (class, scheduler, threads) = (Class::Limit, "none", Some(threads));
+    BuiltIn { name, class, scheduler, limit: "", ns_per_hop, max_threads, threads, across: false, large: None, run }
+}
+
+const fn across(name: &'static str, ns_per_hop: f64, run: fn(&Course) -> io::Result<Lap>) -> BuiltIn {
+    BuiltIn { across: true, ..limit(name, ns_per_hop, 2, run) }
+}
+
+/// Those that compete.
+pub static CONTESTANTS: &[BuiltIn] = &[
+    blocking("rust-pthread-mutex", "futex", threads::ring::<threads::PthreadMutex>),
+    blocking("rust-pthread-condvar", "futex", threads::ring::<threads::PthreadCondvar>),
+    blocking("rust-futex", "futex", threads::ring::<threads::Futex>),
+    blocking("rust-park", "futex", threads::ring::<threads::Park>),
+    blocking("rust-pipe", "pipe", threads::ring::<threads::Pipe>),
+    blocking("rust-eventfd", "eventfd", threads::ring::<threads::Eventfd>),
+];
+
+/// What the machine allows.
+pub static LIMITS: &[BuiltIn] = &[
+    BuiltIn { threads: None, max_threads: LARGEST, ..limit("chase", 1.0, 0, chase::over_lines) },
+    limit("system-call", 100.0, 1, system_call::calls),
+    across("cache-line-across", 50.0, ping_pong::ring),
+    limit("sched-yield-one-cpu", 1_000.0, 2, threads::ring::<threads::Yield>),
+    limit("futex-one-cpu", 2_000.0, 2, threads::ring::<threads::Futex>),
+    across("futex-across", 10_000.0, threads::ring::<threads::Futex>),
+    limit("eventfd-one-cpu", 2_000.0, 2, threads::ring::<threads::Eventfd>),
+    across("eventfd-across", 10_000.0, threads::ring::<threads::Eventfd>),
+    limit("pipe-one-cpu", 2_000.0, 2, threads::ring::<threads::Pipe>),
+    across("pipe-across", 10_000.0, threads::ring::<threads::Pipe>),
+    limit("socketpair-one-cpu", 4_000.0, 2, threads::ring::<threads::Socketpair>),
+    across("socketpair-across", 10_000.0, threads::ring::<threads::Socketpair>),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Hops mod threads + 1, for everyone.
+    #[test]
+    fn every_answer_is_right() {
+        for built_in in CONTESTANTS.iter().chain(LIMITS) {
+            for threads in [1, 2, 503, 1_000].map(|threads| built_in.threads.unwrap_or(threads)) {
+                for hops in [0, 1, 502, 2_007] {
+                    let arrangements: &[Arrangement] = match built_in.large {
+                        Some(_) => &[Arrangement::InOrder, Arrangement::Shuffled],
+                        None => &[Arrangement::InOrder],
+                    };
+                    for &arrangement in arrangements {
+                        let course = Course { threads, hops, arrangement, cpus: Vec::new(), seed: 5 };
+                        let lap = (built_in.run)(&course).unwrap();
+                        assert_eq!(lap.answer, hops as usize % threads + 1, "{}: {course:?}", built_in.name);
+                        assert!(lap.hops_ns >= 0.0);
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_shuffled_ring_is_one_ring() {
+        let course = Course { threads: 100, hops: 0, arrangement: Arrangement::Shuffled, cpus: Vec::new(), seed: 1 };
+        let mut numbers: Vec<usize> = (0..100).map(|place| course.number_of(place)).collect();
+        assert_eq!(numbers[0], 1);
+        assert!(!numbers.is_sorted());
+        numbers.sort();
+        assert_eq!(numbers, (1..=100).collect::<Vec<_>>());
+    }
+}
