@@ -1,0 +1,113 @@
+//! A thread's handle on itself: what it waits, signals and yields through.
+use core::task::Poll;
+
+use crate::{
+    kernel::Kernel,
+    node::{Link, Node, Slot},
+    scheduler::Scheduler,
+};
+
+/// A thread's handle on itself.
+///
+/// A hand-written thread gets it in each step; an async one is made with it, and it is neither `Clone` nor `Copy`: a wait
+/// borrows it mutably, so the compiler sees to it that a thread waits for one thing at a time.
+//
+// Packed, so that an async thread that keeps it has room for its own state within the second 8 bytes.
+#[repr(C, packed(4))]
+pub struct Me<'k, N, S, W = ()> {
+    kernel: &'k Kernel<'k, N, S, W>,
+    index: u32,
+}
+
+impl<'k, N: Node, S: Scheduler, W> Me<'k, N, S, W> {
+    #[inline(always)]
+    pub(crate) fn new(kernel: &'k Kernel<'k, N, S, W>, index: u32) -> Self {
+        Self { kernel, index }
+    }
+
+    /// The thread's number, from 0: its place in the kernel's slice.
+    #[inline(always)]
+    pub fn index(&self) -> usize {
+        self.index as usize
+    }
+
+    #[inline(always)]
+    pub(crate) fn number(&self) -> u32 {
+        self.index
+    }
+
+    /// The kernel that runs the thread.
+    #[inline(always)]
+    pub fn kernel(&self) -> &'k Kernel<'k, N, S, W> {
+        self.kernel
+    }
+
+    /// What the threads share.
+    #[inline(always)]
+    pub fn shared(&self) -> &'k W {
+        self.kernel().shared()
+    }
+
+    /// How many threads there are, finished ones included.
+    #[inline(always)]
+    pub fn thread_count(&self) -> usize {
+        self.kernel().thread_count()
+    }
+
+    /// Takes a unit of the thread's own semaphore, or waits for one: `Ready` when it is the thread's own.
+    #[inline(always)]
+    pub fn poll_wait(&self) -> Poll<()> {
+        self.node().waiting().wait_own()
+    }
+
+    /// Gives a unit to the own semaphore of thread `index`.
+    ///
+    /// # Panics
+    /// As [`Kernel::signal`].
+    #[inline(always)]
+    pub fn signal(&self, index: usize) {
+        self.kernel().signal(index);
+    }
+
+    #[inline(always)]
+    pub(crate) fn node(&self) -> &'k N {
+        &self.kernel().nodes[self.index as usize]
+    }
+}
+
+impl<'k, T, S: Scheduler, W> Me<'k, Slot<T>, S, W> {
+    /// Another thread, or this one.
+    ///
+    /// # Panics
+    /// If there is no thread of that number.
+    #[inline(always)]
+    pub fn thread(&self, index: usize) -> &'k T {
+        &self.kernel().nodes[index].thread
+    }
+
+    /// Lets the others run: a step that returns what this returns is called again after those who are ready now.
+    ///
+    /// So a step can wait for anything: `if !condition { return me.give_way(); }`.
+    #[inline(always)]
+    pub fn give_way(&self) -> Poll<()> {
+        self.kernel().make_ready(self.index);
+        Poll::Pending
+    }
+}
+
+impl<N: Node, S, W> core::fmt::Debug for Me<'_, N, S, W> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Me").field("index", &{ self.index }).finish_non_exhaustive()
+    }
+}
+
+impl<'k, S: Scheduler, W> Kernel<'k, Link, S, W> {
+    /// The handle of thread `index`, for the future that will be its body. Each is handed out once.
+    ///
+    /// # Panics
+    /// If there is no thread of that number, or its handle was handed out before.
+    pub fn me(&'k self, index: usize) -> Me<'k, Link, S, W> {
+        assert!(self.nodes[index].take(), "the handle of thread {index} was handed out before");
+        Me::new(self, index as u32)
+    }
+}
