@@ -42,6 +42,14 @@ impl<'k, N: Node, S: Scheduler, W> Kernel<'k, N, S, W> {
         self.nodes.len()
     }
 
+    /// The node of a thread whose handle asks for it: `thread` must be the number in a [`Me`] of this kernel.
+    #[inline(always)]
+    pub(crate) fn own_node(&self, thread: u32) -> &'k N {
+        debug_assert!((thread as usize) < self.nodes.len());
+        // SAFETY: `Me::new` checked the number against this kernel's slice, which never changes.
+        unsafe { self.nodes.get_unchecked(thread as usize) }
+    }
+
     /// Tells the scheduler that a thread can run, unless it has been told.
     #[inline(always)]
     pub(crate) fn make_ready(&self, thread: u32) {
@@ -76,17 +84,13 @@ impl<'k, N: Node, S: Scheduler, W> Kernel<'k, N, S, W> {
         loop {
             let thread = self.scheduler.next(self.nodes)?;
             let node = &self.nodes[thread as usize];
-            // A hand-written thread keeps both marks until it learns of what it was granted, which saves a store.
-            if !node.ready().is_queued_and_granted() {
+            if !node.leave_queue() {
                 cold_path();
-                if node.ready().is_queued() {
-                    node.ready().clear_queued();
-                } else if node.waiting().is_finished() {
+                if node.waiting().is_finished() {
                     // It finished while it was in the ready queue.
                     continue;
-                } else {
-                    self.wasted_polls.set(self.wasted_polls.get() + 1);
                 }
+                self.wasted_polls.set(self.wasted_polls.get() + 1);
             }
             return Some(thread);
         }

@@ -1,5 +1,11 @@
 //! tmp
 #![cfg_attr(not(feature = "std"), no_std)]
+mod atomic;
+#[cfg(not(loom))]
+mod executor;
+#[cfg(loom)]
+#[doc(hidden)]
+pub mod executor;
 mod kernel;
 mod me;
 mod node;
@@ -11,7 +17,7 @@ mod thread;
 mod wait_list;
 mod word;
 pub use kernel::Kernel;
-pub use me::Me;
+pub use me::{GiveWay, Me, OwnWait};
 pub use node::{Link, MOST_THREADS, Node, Slot};
 pub use report::Report;
 pub use scheduler::Scheduler;

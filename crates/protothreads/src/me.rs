@@ -1,5 +1,10 @@
 //! A thread's handle on itself: what it waits, signals and yields through.
-use core::task::Poll;
+use core::{
+    future::Future,
+    marker::PhantomData,
+    pin::Pin,
+    task::{Context, Poll},
+};
 
 use crate::{
     kernel::Kernel,
@@ -22,6 +27,7 @@ pub struct Me<'k, N, S, W = ()> {
 impl<'k, N: Node, S: Scheduler, W> Me<'k, N, S, W> {
     #[inline(always)]
     pub(crate) fn new(kernel: &'k Kernel<'k, N, S, W>, index: u32) -> Self {
+        assert!((index as usize) < kernel.nodes.len(), "there is no thread {index}");
         Self { kernel, index }
     }
 
@@ -71,7 +77,7 @@ impl<'k, N: Node, S: Scheduler, W> Me<'k, N, S, W> {
 
     #[inline(always)]
     pub(crate) fn node(&self) -> &'k N {
-        &self.kernel().nodes[self.index as usize]
+        self.kernel().own_node(self.index)
     }
 }
 
@@ -109,5 +115,80 @@ impl<'k, S: Scheduler, W> Kernel<'k, Link, S, W> {
     pub fn me(&'k self, index: usize) -> Me<'k, Link, S, W> {
         assert!(self.nodes[index].take(), "the handle of thread {index} was handed out before");
         Me::new(self, index as u32)
+    }
+}
+
+impl<'k, S: Scheduler, W> Me<'k, Link, S, W> {
+    /// Takes a unit of the thread's own semaphore, or waits for one.
+    ///
+    /// The wait can be dropped at any time, and has then not taken a unit.
+    #[inline(always)]
+    pub fn wait(&mut self) -> OwnWait<'_, 'k, S, W> {
+        OwnWait { kernel: Some(self.kernel), index: self.index, me: PhantomData }
+    }
+
+    /// Lets the others run: those who are ready now.
+    pub fn give_way(&mut self) -> GiveWay<'_, 'k, S, W> {
+        GiveWay { me: Some(self) }
+    }
+}
+
+/// A thread's wait for a unit of its own semaphore.
+#[must_use = "a future does nothing unless it is awaited"]
+// A copy of the handle, which stays borrowed: one load less than through a reference, when the thread goes on. Gone when
+// the wait is over, so that dropping it looks at nothing.
+pub struct OwnWait<'m, 'k, S: Scheduler, W> {
+    kernel: Option<&'k Kernel<'k, Link, S, W>>,
+    index: u32,
+    me: PhantomData<&'m mut Me<'k, Link, S, W>>,
+}
+
+impl<S: Scheduler, W> Future for OwnWait<'_, '_, S, W> {
+    type Output = ();
+
+    #[inline(always)]
+    fn poll(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<()> {
+        let (kernel, index) = (self.kernel.expect("the wait was over"), self.index);
+        let poll = kernel.own_node(index).waiting().wait_own();
+        if poll.is_ready() {
+            self.kernel = None;
+        }
+        poll
+    }
+}
+
+impl<S: Scheduler, W> Drop for OwnWait<'_, '_, S, W> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        if let Some(kernel) = self.kernel {
+            kernel.own_node(self.index).waiting().give_up_own();
+        }
+    }
+}
+
+impl<S: Scheduler, W> core::fmt::Debug for OwnWait<'_, '_, S, W> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("OwnWait").field("index", &{ self.index }).finish_non_exhaustive()
+    }
+}
+
+/// Ready when it is polled again.
+#[must_use = "a future does nothing unless it is awaited"]
+#[derive(Debug)]
+pub struct GiveWay<'m, 'k, S: Scheduler, W> {
+    me: Option<&'m mut Me<'k, Link, S, W>>,
+}
+
+impl<S: Scheduler, W> Future for GiveWay<'_, '_, S, W> {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<()> {
+        match self.me.take() {
+            Some(me) => {
+                me.kernel().make_ready(me.number());
+                Poll::Pending
+            }
+            None => Poll::Ready(()),
+        }
     }
 }

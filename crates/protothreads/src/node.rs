@@ -1,4 +1,6 @@
 //! What a scheduler keeps of each thread, beside the thread itself.
+use core::hint::cold_path;
+
 use crate::word::{NONE, Word};
 
 /// The most threads that a [`Kernel`](crate::Kernel) can have: 16,777,215.
@@ -13,6 +15,9 @@ pub trait Node: sealed::Sealed {
 
     /// The word that says whether the thread is in the ready queue; may be the same.
     fn ready(&self) -> &Word;
+
+    /// The thread is about to be polled: true if it was in the ready queue.
+    fn leave_queue(&self) -> bool;
 
     /// Adds a unit to the thread's own semaphore; true if the thread now belongs into the ready queue, as its word says.
     fn signal_own(&self) -> bool;
@@ -63,6 +68,16 @@ impl<T> Node for Slot<T> {
     }
 
     #[inline(always)]
+    fn leave_queue(&self) -> bool {
+        // A thread that was granted something keeps the mark until it learns of that, which saves a store.
+        if self.word.is_queued_and_granted() {
+            return true;
+        }
+        cold_path();
+        self.word.leave_queue()
+    }
+
+    #[inline(always)]
     fn signal_own(&self) -> bool {
         self.word.signal_own_and_queue()
     }
@@ -107,6 +122,11 @@ impl Node for Link {
     #[inline(always)]
     fn ready(&self) -> &Word {
         &self.ready
+    }
+
+    #[inline(always)]
+    fn leave_queue(&self) -> bool {
+        self.ready.leave_queue()
     }
 
     #[inline(always)]

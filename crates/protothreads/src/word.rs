@@ -70,8 +70,12 @@ impl Word {
     }
 
     #[inline(always)]
-    pub(crate) fn clear_queued(&self) {
-        self.0.set(self.0.get() & !QUEUED);
+    pub(crate) fn leave_queue(&self) -> bool {
+        let queued = self.is_queued();
+        if queued {
+            self.0.set(self.0.get() & !QUEUED);
+        }
+        queued
     }
 
     /// In the ready queue, and has what it waited for.
@@ -165,6 +169,19 @@ impl Word {
         cold_path();
         self.signal_own();
         false
+    }
+
+    /// Ends a wait for the thread's own semaphore that was begun and not finished.
+    #[inline(always)]
+    pub(crate) fn give_up_own(&self) {
+        let word = self.0.get();
+        if word & (OWN | GRANTED) != 0 {
+            cold_path();
+            self.0.set(word & !(OWN | GRANTED));
+            if word & GRANTED != 0 {
+                self.add_own_unit();
+            }
+        }
     }
 
     #[inline(never)]

@@ -1,10 +1,15 @@
 //! tmp
 #[path = "../../examples/ring/hand_written.rs"]
 mod hand_written;
+#[path = "../../examples/ring/asynchronous.rs"]
+mod asynchronous;
+#[path = "../../examples/ring/ordinary.rs"]
+mod ordinary;
 use std::time::Instant;
 use protothreads::*;
 use std::cell::Cell;
 fn main() {
+    println!("{} {}", hand_written::SIZE, asynchronous::size());
     let mut best: Vec<(&str, Vec<f64>)> = vec![];
     let mut best2: Vec<(&str, Vec<f64>)> = vec![];
     let mut time = |name: &'static str, hops: u32, f: &dyn Fn(u32) -> (usize, Report)| {
@@ -20,13 +25,16 @@ fn main() {
         time("run-next", 2_000_000, &|h| hand_written::ring::<false>(std::hint::black_box(503), h, RunNext::new()));
         time("fifo", 2_000_000, &|h| hand_written::ring::<false>(std::hint::black_box(503), h, Fifo::new()));
         time("fifo back", 2_000_000, &|h| hand_written::ring::<true>(std::hint::black_box(503), h, Fifo::new()));
+        time("async fifo", 2_000_000, &|h| asynchronous::ring(std::hint::black_box(503), h, Fifo::new()));
+        time("async run-next", 2_000_000, &|h| asynchronous::ring(std::hint::black_box(503), h, RunNext::new()));
+        time("waker fifo", 2_000_000, &|h| ordinary::ring(std::hint::black_box(503), h, Fifo::new()));
         time("bitmap", 2_000_000, &|h| hand_written::ring::<false>(std::hint::black_box(503), h, Bitmap::new([const { Cell::new(0) }; 8])));
         time("in order", 2_000_000, &|h| hand_written::ring::<false>(std::hint::black_box(503), h, InOrder::new()));
         time("reverse", 10_000, &|h| hand_written::ring::<false>(std::hint::black_box(503), h, Reverse::new()));
-        for (name, args) in [("c opt", ["optimum", "0"]), ("c opt called", ["optimum", "1"]), ("c queue", ["queue", "0"]), ("c queue called", ["queue", "1"])] {
+        for (name, args) in [("c opt", ["optimum", "0"]), ("c opt called", ["optimum", "1"]), ("c queue", ["queue", "0"]), ("c queue called", ["queue", "1"]), ("c++ queue", ["queue", ""]), ("c++ direct", ["direct",""])] {
             if std::env::var("ONLY").is_ok() { continue; }
             let best = &mut best2;
-            let out = std::process::Command::new("/tmp/w/pt/ringc").args(args).args(["503", "2000000"]).output().unwrap();
+            let out = std::process::Command::new(if args[1].is_empty() {"/tmp/w/pt/ringcpp"} else {"/tmp/w/pt/ringc"}).args(args.iter().filter(|a| !a.is_empty())).args(["503", "2000000"]).output().unwrap();
             let out = String::from_utf8(out.stdout).unwrap();
             let ns: f64 = out.trim().split(' ').nth(1).unwrap().parse().unwrap();
             match best.iter_mut().find(|b| b.0 == name) { Some(b) => b.1.push(ns/2e6), None => best.push((name, vec![ns/2e6])) }

@@ -2,31 +2,28 @@
 //!
 //! There is one queue. A thread that becomes ready goes to its front, and after so many of those in a row one goes to its
 //! end. Why nobody starves: in T polls at most T + N threads become ready, since each of the N is in the queue once.
-//! Of these, one in `turns` + 1 goes to the end. So the number before a thread shrinks by at least T / (`turns` + 1) − N,
-//! and it runs within 2·N·(`turns` + 1) polls.
+//! Of these, one in 62 goes to the end. So the number before a thread shrinks by at least T / 62 − N,
+//! and it runs within 124·N polls.
 use core::{cell::Cell, hint::cold_path};
 
 use crate::{node::Node, scheduler::Scheduler, schedulers::Fifo};
 
 /// Polls the thread that became ready last; others wait their turn.
 ///
-/// No thread starves: of `turns` + 1 threads that become ready while others wait, one goes to the end of the queue.
+/// No thread starves: of 62 threads that become ready while others wait, one goes to the end of the queue.
 #[derive(Debug)]
 pub struct RunNext {
     queue: Fifo,
     left: Cell<u32>,
-    turns: u32,
 }
 
-impl RunNext {
-    /// At most 61 threads in a row go before those that wait: a prime, so that it falls into step with nothing.
-    pub const fn new() -> Self {
-        Self::with_turns(61)
-    }
+/// A prime, so that it falls into step with nothing.
+const TURNS: u32 = 61;
 
-    /// At most `turns` threads in a row go before those that wait. With 0 it is a [`Fifo`].
-    pub const fn with_turns(turns: u32) -> Self {
-        Self { queue: Fifo::new(), left: Cell::new(turns), turns }
+impl RunNext {
+    /// An empty queue.
+    pub const fn new() -> Self {
+        Self { queue: Fifo::new(), left: Cell::new(TURNS) }
     }
 }
 
@@ -47,7 +44,7 @@ impl Scheduler for RunNext {
             self.left.set(self.left.get() - 1);
             self.queue.push_front(nodes, thread);
         } else {
-            self.left.set(self.turns);
+            self.left.set(TURNS);
             self.queue.push_back(nodes, thread);
         }
     }
