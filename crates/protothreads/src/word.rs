@@ -112,6 +112,11 @@ impl Word {
         self.0.set(self.0.get() & !NONE | LISTED | next);
     }
 
+    /// In a list that is not linked by the threads' words.
+    pub(crate) fn set_listed_alone(&self) {
+        self.set_listed(NONE);
+    }
+
     #[inline(always)]
     pub(crate) fn set_granted(&self) {
         self.0.set(self.0.get() & !LISTED | GRANTED);

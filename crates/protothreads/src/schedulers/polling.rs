@@ -69,51 +69,40 @@ impl Scheduler for Reverse {
     }
 }
 
-/// Polls all threads, each round in another order.
+/// Polls all threads, each round in another random order.
 ///
-/// A round is a walk with a random start and a random stride that has no factor in common with the number of threads: it
-/// meets each thread once, and needs no memory. That is not any order with equal chance.
+/// The order is a small block cipher (Luby and Rackoff, 1988) of the places in the round, with a key for each round: each
+/// thread comes once, and no memory is needed.
 #[derive(Debug)]
 pub struct Random {
     ready: Cell<u32>,
-    state: Cell<u64>,
+    seed: u64,
+    key: Cell<u64>,
     at: Cell<u32>,
-    stride: Cell<u32>,
-    left: Cell<u32>,
 }
 
 impl Random {
     /// The seed determines all orders.
     pub const fn seeded(seed: u64) -> Self {
-        Self {
-            ready: Cell::new(0),
-            state: Cell::new(seed),
-            at: Cell::new(0),
-            stride: Cell::new(1),
-            left: Cell::new(0),
-        }
+        Self { ready: Cell::new(0), seed, key: Cell::new(mix(seed)), at: Cell::new(0) }
     }
 
-    /// A number below `bound`, by SplitMix64 (Steele, Lea and Flood, 2014) and multiplication.
-    fn below(&self, bound: u32) -> u32 {
-        self.state.set(self.state.get().wrapping_add(0x9e37_79b9_7f4a_7c15));
-        let mut mixed = self.state.get();
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^= mixed >> 31;
-        ((mixed >> 32) * u64::from(bound) >> 32) as u32
-    }
-
-    fn begin_round(&self, threads: u32) {
-        self.at.set(self.below(threads));
-        let stride = loop {
-            let stride = 1 + self.below(threads);
-            if greatest_common_divisor(stride, threads) == 1 {
-                break stride;
+    /// Who is polled at this place of the round.
+    fn permuted(&self, place: u32, threads: u32) -> u32 {
+        // Two halves of as many bits as it takes; what comes out too great is encrypted again.
+        let half_bits = threads.next_power_of_two().ilog2().div_ceil(2);
+        let mask = (1 << half_bits) - 1;
+        let mut value = place;
+        loop {
+            for round in 0..4 {
+                let (left, right) = (value >> half_bits, value & mask);
+                let scrambled = mix(self.key.get() ^ (round << 32) ^ u64::from(right)) as u32 & mask;
+                value = right << half_bits | (left ^ scrambled);
             }
-        };
-        self.stride.set(stride);
-        self.left.set(threads);
+            if value < threads {
+                return value;
+            }
+        }
     }
 }
 
@@ -127,20 +116,25 @@ impl Scheduler for Random {
     fn next<N: Node>(&self, nodes: &[N]) -> Option<u32> {
         let threads = nodes.len() as u32;
         poll_one(nodes, &self.ready, || {
-            if self.left.get() == 0 {
-                self.begin_round(threads);
-            }
-            self.left.set(self.left.get() - 1);
             let at = self.at.get();
-            let next = at + self.stride.get();
-            self.at.set(if next >= threads { next - threads } else { next });
-            at
+            if at + 1 < threads {
+                self.at.set(at + 1);
+                return self.permuted(at, threads);
+            }
+            let thread = self.permuted(at, threads);
+            self.at.set(0);
+            self.key.set(mix(self.key.get() ^ self.seed));
+            thread
         })
     }
 }
 
-const fn greatest_common_divisor(a: u32, b: u32) -> u32 {
-    if b == 0 { a } else { greatest_common_divisor(b, a % b) }
+/// One step of SplitMix64 (Steele, Lea and Flood, 2014).
+const fn mix(state: u64) -> u64 {
+    let mut mixed = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^ (mixed >> 31)
 }
 
 /// The next thread of a walk that has not finished; none when none can run.
