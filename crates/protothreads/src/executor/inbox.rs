@@ -52,16 +52,18 @@ impl Inbox {
         _ = first;
     }
 
-    /// Calls `ready` for each of the `threads` that may have been woken.
+    /// Calls `ready` for each of the `threads` that may have been woken. A glance: it may miss a wake of this moment.
     #[inline(always)]
-    pub fn drain(&self, threads: usize, ready: impl FnMut(u32)) {
+    pub fn glance(&self, threads: usize, ready: impl FnMut(u32)) {
         if self.any.load(Relaxed) {
-            self.drain_all(threads, ready);
+            self.drain(threads, ready);
         }
     }
 
+    /// Calls `ready` for each of the `threads` that may have been woken. What it misses comes with a new unpark: whoever
+    /// sets the flag after this swap, which reads the latest value, finds it clear.
     #[cold]
-    fn drain_all(&self, threads: usize, mut ready: impl FnMut(u32)) {
+    pub fn drain(&self, threads: usize, mut ready: impl FnMut(u32)) {
         if !self.any.swap(false, AcqRel) {
             return;
         }

@@ -106,7 +106,7 @@ impl<S: Scheduler, W> Kernel<'_, Link, S, W> {
                 if let Poll::Ready(()) = future.poll(&mut Context::from_waker(&waker)) {
                     self.nodes[thread as usize].waiting().set_finished();
                 }
-                inbox.drain(futures.len(), |woken| self.wake(woken));
+                inbox.glance(futures.len(), |woken| self.wake(woken));
             }
             // A wake that comes from now on ends a park.
             inbox.drain(futures.len(), |woken| self.wake(woken));
