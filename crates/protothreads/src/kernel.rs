@@ -99,11 +99,7 @@ impl<'k, N: Node, S: Scheduler, W> Kernel<'k, N, S, W> {
     /// What was done so far, and how the threads stand.
     pub(crate) fn report(&self) -> Report {
         let finished = self.nodes.iter().filter(|node| node.waiting().is_finished()).count();
-        Report {
-            wasted_polls: self.wasted_polls.get(),
-            finished,
-            waiting: self.nodes.len() - finished,
-        }
+        Report { wasted_polls: self.wasted_polls.get(), finished, waiting: self.nodes.len() - finished }
     }
 }
 

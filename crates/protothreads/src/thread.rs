@@ -1,7 +1,13 @@
 //! Hand-written threads: a state machine, a step at a time.
 use core::task::Poll;
 
-use crate::{kernel::Kernel, me::Me, node::{Node, Slot}, report::Report, scheduler::Scheduler};
+use crate::{
+    kernel::Kernel,
+    me::Me,
+    node::{Node, Slot},
+    report::Report,
+    scheduler::Scheduler,
+};
 
 /// A hand-written thread: a state machine.
 ///

@@ -29,8 +29,20 @@ impl<const BACKWARD: bool> Thread for Member<BACKWARD> {
             }
             let last = me.thread_count() - 1;
             let next = match BACKWARD {
-                false => if me.index() == last { 0 } else { me.index() + 1 },
-                true => if me.index() == 0 { last } else { me.index() - 1 },
+                false => {
+                    if me.index() == last {
+                        0
+                    } else {
+                        me.index() + 1
+                    }
+                }
+                true => {
+                    if me.index() == 0 {
+                        last
+                    } else {
+                        me.index() - 1
+                    }
+                }
             };
             me.thread(next).token.set(token - 1);
             me.signal(next);

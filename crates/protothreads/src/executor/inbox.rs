@@ -10,7 +10,7 @@ use core::array;
 use crate::atomic::thread::{self, Thread};
 use crate::atomic::{
     AtomicBool, AtomicUsize,
-    Ordering::{Acquire, Release, Relaxed, AcqRel},
+    Ordering::{AcqRel, Acquire, Relaxed, Release},
 };
 
 const WORD: usize = usize::BITS as usize;
