@@ -44,8 +44,8 @@
 //! # Schedulers
 //! | scheduler | polls | memory | starves |
 //! |---|---|---|---|
-//! | [`Fifo`] | those that can run, in that order | 8 bytes | never |
-//! | [`RunNext`] | the one that became ready last | 12 bytes | never, for a bound |
+//! | [`Fifo`] | those that can run, in that order | 12 bytes | never |
+//! | [`RunNext`] | the one that became ready last | 16 bytes | never, for a bound |
 //! | [`Bitmap`] | those that can run, round and round | a bit a thread | never |
 //! | [`InOrder`], [`Reverse`], [`Random`] | all, a round after the other | 8 to 24 bytes | never |
 //!

@@ -42,7 +42,7 @@ impl Word {
 
     pub(crate) const fn with_units(units: u32) -> Self {
         assert!(units <= MOST_OWN_UNITS, "a thread's own semaphore has at most 15 units");
-        Self(Cell::new(NONE | units * UNIT))
+        Self(Cell::new(NONE + units * UNIT))
     }
 
     pub(crate) fn own_units(&self) -> u32 {

@@ -93,8 +93,8 @@ fn contestants<'r>(chase: &'r Chase, c: Option<&'r Program>, cpp: Option<&'r Pro
         1_000_000,
         timed(|threads, hops| ordinary::ring(threads, hops, Fifo::new()).0),
     );
-    add("tokio's Notify, real wakers", 300_000, timed(|threads, hops| tokio_ring::on_protothreads(threads, hops)));
-    add("tokio: Notify", 200_000, timed(|threads, hops| tokio_ring::on_tokio(threads, hops)));
+    add("tokio's Notify, real wakers", 300_000, timed(tokio_ring::on_protothreads));
+    add("tokio: Notify", 200_000, timed(tokio_ring::on_tokio));
     if let Some(c) = c {
         let mut program = |name, scheduler, called, hops| {
             add(name, hops, Box::new(move |hops| c.run(&[scheduler, called], THREADS, hops)));

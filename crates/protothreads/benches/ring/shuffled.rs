@@ -55,6 +55,7 @@ struct Shared {
     last: Cell<usize>,
 }
 
+#[expect(clippy::manual_async_fn, reason = "the compiler keeps the arguments of an async fn twice")]
 fn member<S: Scheduler>(mut me: Me<'_, Link, S, Shared>) -> impl Future<Output = ()> {
     async move {
         loop {

@@ -9,7 +9,7 @@ pub struct Shared {
     last: Cell<usize>,
 }
 
-// A block and not an `async fn`: the compiler keeps a function's arguments twice.
+#[expect(clippy::manual_async_fn, reason = "the compiler keeps the arguments of an async fn twice")]
 fn member<S: Scheduler>(mut me: Me<'_, Link, S, Shared>) -> impl Future<Output = ()> {
     async move {
         loop {

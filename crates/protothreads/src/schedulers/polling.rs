@@ -96,7 +96,8 @@ impl Random {
         loop {
             for round in 0..4 {
                 let (left, right) = (value >> half_bits, value & mask);
-                let scrambled = mix(self.key.get() ^ (round << 32) ^ u64::from(right)) as u32 & mask;
+                let key = (self.key.get() >> (16 * round)) as u32;
+                let scrambled = (right ^ key).wrapping_mul(0x9e37_79b1) >> 16 & mask;
                 value = right << half_bits | (left ^ scrambled);
             }
             if value < threads {
