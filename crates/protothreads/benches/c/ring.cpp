@@ -75,6 +75,13 @@ struct Place {
 static std::vector<Place> places;
 static unsigned answer;
 
+// The end of the ring is a branch, which is predicted.
+static unsigned after(unsigned id) {
+    if (id + 1 == places.size()) [[unlikely]]
+        return 0;
+    return id + 1;
+}
+
 static Thread queued(unsigned id, Queue &queue) {
     for (;;) {
         co_await places[id].semaphore.wait();
@@ -83,7 +90,7 @@ static Thread queued(unsigned id, Queue &queue) {
             answer = id + 1;
             co_return;
         }
-        unsigned next = id + 1 == places.size() ? 0 : id + 1;
+        unsigned next = after(id);
         places[next].token = token - 1;
         if (auto thread = places[next].semaphore.signal())
             queue.push(thread);
@@ -114,7 +121,7 @@ static Thread direct(unsigned id) {
             answer = id + 1;
             co_return;
         }
-        unsigned next = id + 1 == places.size() ? 0 : id + 1;
+        unsigned next = after(id);
         places[next].token = token - 1;
         co_await HandOver{places[id].semaphore, places[next].semaphore};
     }

@@ -8,6 +8,8 @@ mod asynchronous;
 mod hand_written;
 mod limits;
 mod native;
+#[path = "../../examples/ring/neighbour.rs"]
+mod neighbour;
 #[path = "../../examples/ring/ordinary.rs"]
 mod ordinary;
 mod shuffled;

@@ -1,6 +1,7 @@
 //! The ring of async threads: straight code.
 use std::{cell::Cell, pin::Pin};
 
+use crate::neighbour::after;
 use protothreads::{Kernel, Link, Me, Report, Scheduler};
 
 /// What the threads share: a token for each, and the place of the thread that got the last one.
@@ -18,7 +19,7 @@ fn member<S: Scheduler>(mut me: Me<'_, Link, S, Shared>) -> impl Future<Output =
             if token == 0 {
                 return me.shared().last.set(me.index());
             }
-            let next = if me.index() + 1 == me.thread_count() { 0 } else { me.index() + 1 };
+            let next = after(me.index(), me.thread_count());
             me.shared().tokens[next].set(token - 1);
             me.signal(next);
         }

@@ -4,6 +4,7 @@ use std::{
     task::{Poll, ready},
 };
 
+use crate::neighbour::{after, before};
 use protothreads::{Here, Report, Scheduler, Slot, Thread, run};
 
 /// A thread of the ring: it waits for its own semaphore, and hands the token to its neighbour.
@@ -27,22 +28,9 @@ impl<const BACKWARD: bool> Thread for Member<BACKWARD> {
                 me.shared().set(me.index());
                 return Poll::Ready(());
             }
-            let last = me.thread_count() - 1;
             let next = match BACKWARD {
-                false => {
-                    if me.index() == last {
-                        0
-                    } else {
-                        me.index() + 1
-                    }
-                }
-                true => {
-                    if me.index() == 0 {
-                        last
-                    } else {
-                        me.index() - 1
-                    }
-                }
+                false => after(me.index(), me.thread_count()),
+                true => before(me.index(), me.thread_count()),
             };
             me.thread(next).token.set(token - 1);
             me.signal(next);

@@ -8,6 +8,7 @@
 //! prints it for hand-written threads, async ones and ordinary futures under each scheduler.
 mod asynchronous;
 mod hand_written;
+mod neighbour;
 mod ordinary;
 
 use std::{cell::Cell, env, error::Error};

@@ -6,6 +6,7 @@ use std::{
     task::{Poll, Waker},
 };
 
+use crate::neighbour::after;
 use protothreads::{Kernel, Link, Report, Scheduler};
 
 /// A place for a token, and the waker of who waits for it.
@@ -41,7 +42,7 @@ async fn member(mailboxes: &[Mailbox], index: usize, last: &Cell<usize>) {
         if token == 0 {
             return last.set(index);
         }
-        let next = if index + 1 == mailboxes.len() { 0 } else { index + 1 };
+        let next = after(index, mailboxes.len());
         mailboxes[next].send(token - 1);
     }
 }
