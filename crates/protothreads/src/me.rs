@@ -136,7 +136,8 @@ impl<'k, S: Scheduler, W> Me<'k, Link, S, W> {
 /// A thread's wait for a unit of its own semaphore.
 #[must_use = "a future does nothing unless it is awaited"]
 // A copy of the handle, which stays borrowed: one load less than through a reference, when the thread goes on. Gone when
-// the wait is over, so that dropping it looks at nothing.
+// the wait is over, so that dropping it looks at nothing. Packed as the handle is.
+#[repr(C, packed(4))]
 pub struct OwnWait<'m, 'k, S: Scheduler, W> {
     kernel: Option<&'k Kernel<'k, Link, S, W>>,
     index: u32,

@@ -51,21 +51,21 @@ pub fn hand_written(order: &[u32], hops: u32) -> f64 {
 }
 
 struct Shared {
-    members: Vec<(Cell<u32>, u32)>,
+    tokens: Vec<Cell<u32>>,
     last: Cell<usize>,
 }
 
 #[expect(clippy::manual_async_fn, reason = "the compiler keeps the arguments of an async fn twice")]
-fn member<S: Scheduler>(mut me: Me<'_, Link, S, Shared>) -> impl Future<Output = ()> {
+fn member<S: Scheduler>(mut me: Me<'_, Link, S, Shared>, next: u32) -> impl Future<Output = ()> {
     async move {
         loop {
             me.wait().await;
-            let (token, next) = &me.shared().members[me.index()];
-            if token.get() == 0 {
+            let token = me.shared().tokens[me.index()].get();
+            if token == 0 {
                 return me.shared().last.set(me.index());
             }
-            me.shared().members[*next as usize].0.set(token.get() - 1);
-            me.signal(*next as usize);
+            me.shared().tokens[next as usize].set(token - 1);
+            me.signal(next as usize);
         }
     }
 }
@@ -73,12 +73,11 @@ fn member<S: Scheduler>(mut me: Me<'_, Link, S, Shared>) -> impl Future<Output =
 /// Nanoseconds for so many hops of async threads along `order`, beginnings included.
 #[inline(never)]
 pub fn asynchronous(order: &[u32], hops: u32) -> f64 {
-    let members: Vec<_> = successors(order).into_iter().map(|next| (Cell::new(0), next)).collect();
-    members[order[0] as usize].0.set(hops);
-    let shared = Shared { members, last: Cell::new(0) };
+    let shared = Shared { tokens: vec![Cell::new(hops); order.len()], last: Cell::new(0) };
     let links: Vec<_> = order.iter().map(|_| Link::new()).collect();
     let kernel = Kernel::new(&links, Fifo::new(), &shared);
-    let mut bodies: Pin<Box<[_]>> = (0..order.len()).map(|index| member(kernel.me(index))).collect::<Box<_>>().into();
+    let next = successors(order).into_iter().enumerate();
+    let mut bodies: Pin<Box<[_]>> = next.map(|(index, next)| member(kernel.me(index), next)).collect::<Box<_>>().into();
     kernel.signal(order[0] as usize);
     let start = Instant::now();
     kernel.run_with(bodies.as_mut(), |_| false);

@@ -11,7 +11,7 @@ pub struct Shared {
 }
 
 #[expect(clippy::manual_async_fn, reason = "the compiler keeps the arguments of an async fn twice")]
-fn member<S: Scheduler>(mut me: Me<'_, Link, S, Shared>) -> impl Future<Output = ()> {
+fn member<S: Scheduler>(mut me: Me<'_, Link, S, Shared>, threads: u32) -> impl Future<Output = ()> {
     async move {
         loop {
             me.wait().await;
@@ -19,7 +19,7 @@ fn member<S: Scheduler>(mut me: Me<'_, Link, S, Shared>) -> impl Future<Output =
             if token == 0 {
                 return me.shared().last.set(me.index());
             }
-            let next = after(me.index(), me.thread_count());
+            let next = after(me.index(), threads as usize);
             me.shared().tokens[next].set(token - 1);
             me.signal(next);
         }
@@ -35,7 +35,7 @@ pub fn size() -> usize {
     let links = [Link::new()];
     let shared = Shared { tokens: Vec::new(), last: Cell::new(0) };
     let kernel = Kernel::new(&links, protothreads::Fifo::new(), &shared);
-    size_of_future(|| member(kernel.me(0))) + size_of::<Link>() + size_of::<Cell<u32>>()
+    size_of_future(|| member(kernel.me(0), 1)) + size_of::<Link>() + size_of::<Cell<u32>>()
 }
 
 /// The number, from 1, of the thread that got the last token, and what the run did.
@@ -44,7 +44,8 @@ pub fn ring(threads: usize, hops: u32, scheduler: impl Scheduler) -> (usize, Rep
     let links: Vec<_> = (0..threads).map(|_| Link::new()).collect();
     let shared = Shared { tokens: (0..threads).map(|_| Cell::new(hops)).collect(), last: Cell::new(0) };
     let kernel = Kernel::new(&links, scheduler, &shared);
-    let mut members: Pin<Box<[_]>> = (0..threads).map(|index| member(kernel.me(index))).collect::<Box<_>>().into();
+    let mut members: Pin<Box<[_]>> =
+        (0..threads).map(|index| member(kernel.me(index), threads as u32)).collect::<Box<_>>().into();
     kernel.signal(0);
     let report = kernel.run(members.as_mut());
     (shared.last.get() + 1, report)
