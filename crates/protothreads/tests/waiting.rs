@@ -64,7 +64,7 @@ fn a_dropped_wait_takes_nothing_wherever_it_stood() {
                 } else if me.index() == dropped {
                     {
                         let mut wait = pin!(semaphore.wait(&mut me));
-                        poll_fn(|context| Poll::Ready(assert!(wait.as_mut().poll(context).is_pending()))).await;
+                        assert!(poll_fn(|context| Poll::Ready(wait.as_mut().poll(context))).await.is_pending());
                     }
                     me.give_way().await;
                 } else {
@@ -208,7 +208,7 @@ fn a_sleep_that_is_dropped_wakes_nobody() {
         async move {
             if index == 0 {
                 let mut sleep = pin!(me.shared().sleep_until(&mut me, 5));
-                poll_fn(|context| Poll::Ready(assert!(sleep.as_mut().poll(context).is_pending()))).await;
+                assert!(poll_fn(|context| Poll::Ready(sleep.as_mut().poll(context))).await.is_pending());
             } else {
                 me.shared().sleep_until(&mut me, 7).await;
             }
