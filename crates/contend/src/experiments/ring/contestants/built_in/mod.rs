@@ -1,11 +1,20 @@
 //! The contestants in this process, and the limits: a file each, or one for a family, and a line each in the registry.
 
 mod chase;
+mod coroutines;
 mod ping_pong;
+mod protothreads;
 mod system_call;
 mod threads;
+mod tokio;
 
+use self::protothreads::{
+    ASYNC_BYTES, Backward, Forward, HAND_WRITTEN_BYTES, asynchronous, asynchronous_anywhere, bitmap, hand_written,
+    hand_written_anywhere, ordinary,
+};
+use self::tokio::{current_thread, multi_thread};
 use super::Class;
+use ::protothreads::{Fifo, InOrder, Random, Reverse, RunNext};
 use serde::{Deserialize, Serialize};
 use std::io;
 
@@ -110,8 +119,57 @@ const fn across(name: &'static str, ns_per_hop: f64, run: fn(&Course) -> io::Res
     BuiltIn { across: true, ..limit(name, ns_per_hop, 2, run) }
 }
 
+const fn mailbox(
+    name: &'static str,
+    scheduler: &'static str,
+    ns_per_hop: f64,
+    run: fn(&Course) -> io::Result<Lap>,
+) -> BuiltIn {
+    let (class, limit, max_threads) = (Class::Mailbox, "chase", LARGEST);
+    BuiltIn { name, class, scheduler, limit, ns_per_hop, max_threads, threads: None, across: false, large: None, run }
+}
+
+/// One that looks for the token where it is not: a hop takes as long as the ring.
+const fn in_vain(name: &'static str, scheduler: &'static str, run: fn(&Course) -> io::Result<Lap>) -> BuiltIn {
+    BuiltIn { max_threads: 10_000, ..mailbox(name, scheduler, 500.0, run) }
+}
+
+const fn large(bytes: usize, built_in: BuiltIn) -> BuiltIn {
+    BuiltIn { large: Some(bytes), ..built_in }
+}
+
+const fn of_tokio(name: &'static str, class: Class, run: fn(&Course) -> io::Result<Lap>) -> BuiltIn {
+    BuiltIn { class, max_threads: 200_000, ..mailbox(name, "runtime", 60.0, run) }
+}
+
+/// Seeds the order in which threads are polled at random: the same in every turn.
+const RANDOM_ORDER: u64 = 2008;
+
 /// Those that compete.
 pub static CONTESTANTS: &[BuiltIn] = &[
+    mailbox("rust-optimum", "poll-in-order", 2.0, |ring| hand_written::<Forward>(ring, InOrder::new())),
+    in_vain("rust-pessimum", "poll-in-reverse", |ring| hand_written::<Forward>(ring, Reverse::new())),
+    in_vain("rust-random", "poll-at-random", |ring| hand_written::<Forward>(ring, Random::seeded(RANDOM_ORDER))),
+    mailbox("rust-bitmap", "bitmap", 3.0, |ring| hand_written::<Forward>(ring, bitmap(ring.threads))),
+    mailbox("rust-bitmap-backward", "bitmap", 5.0, |ring| hand_written::<Backward>(ring, bitmap(ring.threads))),
+    large(HAND_WRITTEN_BYTES, mailbox("rust-fifo", "fifo", 2.0, |ring| hand_written_anywhere(ring, Fifo::new()))),
+    mailbox("rust-fifo-backward", "fifo", 2.0, |ring| hand_written::<Backward>(ring, Fifo::new())),
+    mailbox("rust-run-next", "run-next", 2.0, |ring| hand_written::<Forward>(ring, RunNext::new())),
+    mailbox("rust-run-next-backward", "run-next", 2.0, |ring| hand_written::<Backward>(ring, RunNext::new())),
+    mailbox("rust-async-optimum", "poll-in-order", 4.0, |ring| asynchronous::<Forward>(ring, InOrder::new())),
+    in_vain("rust-async-pessimum", "poll-in-reverse", |ring| asynchronous::<Forward>(ring, Reverse::new())),
+    in_vain("rust-async-random", "poll-at-random", |ring| asynchronous::<Forward>(ring, Random::seeded(RANDOM_ORDER))),
+    mailbox("rust-async-bitmap", "bitmap", 5.0, |ring| asynchronous::<Forward>(ring, bitmap(ring.threads))),
+    large(ASYNC_BYTES, mailbox("rust-async-fifo", "fifo", 4.0, |ring| asynchronous_anywhere(ring, Fifo::new()))),
+    mailbox("rust-async-fifo-backward", "fifo", 4.0, |ring| asynchronous::<Backward>(ring, Fifo::new())),
+    mailbox("rust-async-run-next", "run-next", 4.0, |ring| asynchronous::<Forward>(ring, RunNext::new())),
+    mailbox("rust-waker-fifo", "fifo", 7.0, |ring| ordinary(ring, Fifo::new())),
+    // Each stack takes two of the mappings of which a process may have 65,530.
+    BuiltIn { max_threads: 20_000, ..mailbox("rust-corosensei", "fifo", 10.0, coroutines::ring) },
+    of_tokio("tokio-notify", Class::Mailbox, |ring| tokio::notify(ring, current_thread())),
+    of_tokio("tokio-notify-workers", Class::Mailbox, |ring| tokio::notify(ring, multi_thread())),
+    of_tokio("tokio-channel", Class::Channel, |ring| tokio::channel(ring, current_thread())),
+    of_tokio("tokio-channel-workers", Class::Channel, |ring| tokio::channel(ring, multi_thread())),
     blocking("rust-pthread-mutex", "futex", threads::ring::<threads::PthreadMutex>),
     blocking("rust-pthread-condvar", "futex", threads::ring::<threads::PthreadCondvar>),
     blocking("rust-futex", "futex", threads::ring::<threads::Futex>),
@@ -123,6 +181,8 @@ pub static CONTESTANTS: &[BuiltIn] = &[
 /// What the machine allows.
 pub static LIMITS: &[BuiltIn] = &[
     BuiltIn { threads: None, max_threads: LARGEST, ..limit("chase", 1.0, 0, chase::over_lines) },
+    large(HAND_WRITTEN_BYTES, limit("chase-12-bytes", 3.0, 0, chase::over_bytes::<HAND_WRITTEN_BYTES>)),
+    large(ASYNC_BYTES, limit("chase-40-bytes", 3.0, 0, chase::over_bytes::<ASYNC_BYTES>)),
     limit("system-call", 100.0, 1, system_call::calls),
     across("cache-line-across", 50.0, ping_pong::ring),
     limit("sched-yield-one-cpu", 1_000.0, 2, threads::ring::<threads::Yield>),
@@ -145,6 +205,7 @@ mod tests {
     fn every_answer_is_right() {
         for built_in in CONTESTANTS.iter().chain(LIMITS) {
             for threads in [1, 2, 503, 1_000].map(|threads| built_in.threads.unwrap_or(threads)) {
+                let threads = threads.max(1);
                 for hops in [0, 1, 502, 2_007] {
                     let arrangements: &[Arrangement] = match built_in.large {
                         Some(_) => &[Arrangement::InOrder, Arrangement::Shuffled],
