@@ -13,10 +13,11 @@ pub use flags::Flags;
 use crate::cli::{Misuse, Outcome};
 use crate::output::{self, Destination};
 use crate::session::Session;
+use crate::terminal;
 use contestants::built_in::CONTESTANTS;
 use contestants::{Arrangement, Contestant, Course};
 use measure::{Readiness, Workshop};
-use plan::Plan;
+use plan::{Absent, Plan};
 use record::{RingRecord, Row};
 
 /// Runs the experiment and delivers its record.
@@ -77,15 +78,19 @@ fn list(flags: &Flags, session: &Session) -> anyhow::Result<()> {
         known.iter().map(|contestant| &**contestant).filter(|known| flags.asks_for(&known.name, known.class)).collect();
     let workshop = Workshop::open(&sources)?;
     let found = workshop.prepare(&wanted, true, session.cpus.len(), &session.interruption, |_| ());
-    let line = |contestant: &&Contestant| {
-        let here = match found.get(&contestant.name) {
-            Some(Readiness::Absent(needs)) => format!("needs apt package {needs}"),
-            _ => String::new(),
-        };
-        vec![contestant.name.clone(), contestant.class.name().to_owned(), contestant.scheduler.clone(), here]
+    let needs = |contestant: &Contestant| match found.get(&contestant.name) {
+        Some(Readiness::Absent(needs)) => Some(needs.clone()),
+        _ => None,
     };
-    let header = ["contestant", "class", "scheduler", ""];
-    Ok(output::print(&crate::terminal::table_of_words(&header, wanted.iter().map(line)))?)
+    let line = |contestant: &&Contestant| {
+        let here = if needs(contestant).is_none() { "yes" } else { "no" };
+        vec![contestant.name.clone(), contestant.class.name().to_owned(), contestant.scheduler.clone(), here.to_owned()]
+    };
+    let table = terminal::table_of_words(&["contestant", "class", "scheduler", "here"], wanted.iter().map(line));
+    let absent =
+        wanted.iter().filter_map(|known| Some(Absent { contestant: known.name.clone(), needs: needs(known)? }));
+    let absent: String = absent.map(|absent| absent.line()).collect();
+    Ok(output::print(&(table + &absent))?)
 }
 
 /// Runs one built-in contestant in this process and prints its answer, as the programs in other languages do.

@@ -76,6 +76,13 @@ pub struct Absent {
     pub needs: String,
 }
 
+impl Absent {
+    /// For people: what to install.
+    pub fn line(&self) -> String {
+        format!("{} needs apt package {}\n", self.contestant, self.needs)
+    }
+}
+
 const BUDGET: Duration = Duration::from_secs(60);
 
 impl Plan {

@@ -1,6 +1,7 @@
 //! The record on a terminal: a table for each class, the limits, the large rings, and 2008 beside today.
 
 use super::contestants::{Arrangement, Class};
+use super::plan::Absent;
 use super::record::{RingRecord, Row};
 use super::then;
 use crate::output::Show;
@@ -238,6 +239,5 @@ fn failures(rows: &[Row]) -> String {
 }
 
 fn absent(record: &RingRecord) -> String {
-    let absent = record.parameters.absent.iter();
-    absent.map(|absent| format!("{} needs apt package {}\n", absent.contestant, absent.needs)).collect()
+    record.parameters.absent.iter().map(Absent::line).collect()
 }

@@ -92,7 +92,7 @@ impl Scales {
 fn step(contestant: &Contestant) -> usize {
     match contestant.class {
         Class::OsBlock => 500,
-        _ if contestant.ns_per_hop <= 10.0 => 100_000,
+        _ if contestant.ns_per_hop <= 10.0 => 1_000_000,
         _ => 10_000,
     }
 }

@@ -1,21 +1,24 @@
 //! A temporary folder in which the contestants that are programs are built and run. It is gone when it is dropped.
+//!
+//! Every build has a copy of its sources to itself: what one compiler leaves another might take for its own.
 
 use super::program::{self, Errand, Stopped};
 use crate::experiments::ring::contestants::{Contestant, Recipe, Runs, Source, Toolchain, filled};
 use crate::interruption::Interruption;
 use anyhow::Context;
 use std::collections::BTreeMap;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use tempfile::TempDir;
 
-/// The folder, with a copy of every contestant's sources.
-pub struct Workshop {
+/// The folder, and what is copied into it.
+pub struct Workshop<'a> {
     folder: TempDir,
-    /// Where the copy of a folder lies.
-    copies: BTreeMap<String, PathBuf>,
+    sources: &'a [Source],
+    copies: AtomicUsize,
 }
 
 /// A program that can be run: the words before THREADS and HOPS.
@@ -39,21 +42,23 @@ pub enum Readiness {
 const BUILD_TIMEOUT: Duration = Duration::from_secs(300);
 const CHECK_TIMEOUT: Duration = Duration::from_secs(60);
 
-impl Workshop {
+impl<'a> Workshop<'a> {
     /// # Errors
     /// There is no place for temporary files.
-    pub fn open(sources: &[Source]) -> anyhow::Result<Self> {
+    pub fn open(sources: &'a [Source]) -> anyhow::Result<Self> {
         let folder = tempfile::Builder::new().prefix("contend-ring-").tempdir();
         let folder = folder.context("no folder for building contestants; TMPDIR may name a better place")?;
-        let mut copies = BTreeMap::new();
-        for source in sources {
-            let number = copies.len();
-            let copy: &PathBuf =
-                copies.entry(source.folder.clone()).or_insert_with(|| folder.path().join(number.to_string()));
-            std::fs::create_dir_all(copy)?;
+        Ok(Self { folder, sources, copies: AtomicUsize::new(0) })
+    }
+
+    /// A fresh copy of a contestant's folder.
+    fn copy(&self, of: &str) -> io::Result<PathBuf> {
+        let copy = self.folder.path().join(self.copies.fetch_add(1, Ordering::Relaxed).to_string());
+        std::fs::create_dir(&copy)?;
+        for source in self.sources.iter().filter(|source| source.folder == of) {
             std::fs::write(copy.join(&source.name), &source.content)?;
         }
-        Ok(Self { folder, copies })
+        Ok(copy)
     }
 
     /// Somewhere to run what has no folder of its own.
@@ -61,10 +66,8 @@ impl Workshop {
         self.folder.path()
     }
 
-    /// Finds toolchains, and builds unless only `looking`; folders side by side on so many `workers`.
-    ///
-    /// # Errors
-    /// A program that could not be waited for. When interrupted, what is missing is simply not there.
+    /// Finds toolchains, and builds unless only `looking`; folders side by side on so many `workers`. When interrupted,
+    /// what is missing is not there.
     pub fn prepare(
         &self,
         contestants: &[&Contestant],
@@ -83,12 +86,14 @@ impl Workshop {
         let (next, done) = (AtomicUsize::new(0), Mutex::new(BTreeMap::new()));
         let work = || {
             while let Some(recipes) = folders.get(next.fetch_add(1, Ordering::Relaxed)) {
-                let mut bench = Bench { workshop: self, interruption, built: BTreeMap::new() };
+                let mut bench = Bench { workshop: self, interruption, looking, built: BTreeMap::new() };
                 for recipe in recipes.iter().take_while(|_| !interruption.asked()) {
                     note(&format!("building {}", recipe.name));
-                    if let Some(readiness) = bench.prepare(recipe, looking) {
-                        done.lock().expect("nobody panics with it").insert(recipe.name.clone(), readiness);
-                    }
+                    let readiness = bench.prepare(recipe).unwrap_or_else(|error| {
+                        Some(Readiness::NotBuilt(format!("{}: {error}", self.path().display())))
+                    });
+                    let mut done = done.lock().expect("nobody panics with it");
+                    done.extend(readiness.map(|readiness| (recipe.name.clone(), readiness)));
                 }
             }
         };
@@ -99,46 +104,55 @@ impl Workshop {
 
 /// The work on one folder.
 struct Bench<'a> {
-    workshop: &'a Workshop,
+    workshop: &'a Workshop<'a>,
     interruption: &'a Interruption,
-    /// Several contestants may share a build.
-    built: BTreeMap<Vec<String>, Result<(), String>>,
+    looking: bool,
+    /// By tool and command: several contestants may share a build.
+    built: BTreeMap<(PathBuf, Option<String>), (PathBuf, Result<(), String>)>,
 }
 
 impl Bench<'_> {
     /// `None` if it was interrupted.
-    fn prepare(&mut self, recipe: &Recipe, looking: bool) -> Option<Readiness> {
-        let out = &self.workshop.copies[&recipe.folder];
-        let suits = |words: &[String]| matches!(self.perform(words, out, CHECK_TIMEOUT), Ok(Ok(())));
-        let Some(toolchain) = Toolchain::find(recipe, out, suits) else {
-            return (!self.interruption.asked()).then(|| Readiness::Absent(recipe.package.clone()));
+    fn prepare(&mut self, recipe: &Recipe) -> io::Result<Option<Readiness>> {
+        let folder = self.workshop.path();
+        let suits = |words: &[String]| matches!(self.perform(words, folder, CHECK_TIMEOUT), Some(Ok(())));
+        let Some(toolchain) = Toolchain::find(recipe, folder, suits) else {
+            return Ok((!self.interruption.asked()).then(|| Readiness::Absent(recipe.package.clone())));
         };
-        if let Some(build) = recipe.build.as_ref().filter(|_| !looking) {
-            let words = filled(build, &toolchain, out);
-            let known = self.built.get(&words).cloned();
-            let outcome = match known {
-                Some(outcome) => outcome,
-                None => self.perform(&words, out, BUILD_TIMEOUT).ok()?,
-            };
-            self.built.insert(words, outcome.clone());
-            if let Err(why) = outcome {
-                return Some(Readiness::NotBuilt(why));
-            }
+        let Some((out, outcome)) = self.build(recipe, &toolchain)? else { return Ok(None) };
+        if let Err(why) = outcome {
+            return Ok(Some(Readiness::NotBuilt(why)));
         }
-        Some(Readiness::Ready(Ready {
-            words: filled(&recipe.run, &toolchain, out),
+        Ok(Some(Readiness::Ready(Ready {
+            words: filled(&recipe.run, &toolchain, &out),
             environment: recipe.environment.iter().flat_map(|words| words.split(' ')).map(str::to_owned).collect(),
-            folder: out.clone(),
-        }))
+            folder: out,
+        })))
     }
 
-    /// Whether the command succeeded, and if not, why; an error if it was interrupted.
-    fn perform(&self, words: &[String], folder: &Path, timeout: Duration) -> Result<Result<(), String>, ()> {
+    /// Where it was built, and whether that succeeded; `None` if it was interrupted.
+    fn build(&mut self, recipe: &Recipe, toolchain: &Toolchain) -> io::Result<Option<(PathBuf, Result<(), String>)>> {
+        let key = (toolchain.tool.clone(), recipe.build.clone());
+        if let Some(known) = self.built.get(&key) {
+            return Ok(Some(known.clone()));
+        }
+        let out = self.workshop.copy(&recipe.folder)?;
+        let outcome = match recipe.build.as_ref().filter(|_| !self.looking) {
+            Some(build) => self.perform(&filled(build, toolchain, &out), &out, BUILD_TIMEOUT),
+            None => Some(Ok(())),
+        };
+        let Some(outcome) = outcome else { return Ok(None) };
+        self.built.insert(key, (out.clone(), outcome.clone()));
+        Ok(Some((out, outcome)))
+    }
+
+    /// Whether the command succeeded, and if not, why; `None` if it was interrupted.
+    fn perform(&self, words: &[String], folder: &Path, timeout: Duration) -> Option<Result<(), String>> {
         let errand = Errand { words, environment: &[], folder, cpu: None, timeout };
-        Ok(match program::run(&errand, self.interruption, None, |_| ()) {
+        Some(match program::run(&errand, self.interruption, None, |_| ()) {
             Ok(ended) if ended.status.success() => Ok(()),
             Ok(ended) => Err(ended.last_words()),
-            Err(Stopped::Interrupted) => return Err(()),
+            Err(Stopped::Interrupted) => return None,
             Err(Stopped::TimedOut) => Err(format!("it took longer than {} s", timeout.as_secs())),
             Err(Stopped::Refused(error)) => Err(error.to_string()),
         })

@@ -130,8 +130,13 @@ const fn mailbox(
 }
 
 /// One that looks for the token where it is not: a hop takes as long as the ring.
-const fn in_vain(name: &'static str, scheduler: &'static str, run: fn(&Course) -> io::Result<Lap>) -> BuiltIn {
-    BuiltIn { max_threads: 10_000, ..mailbox(name, scheduler, 500.0, run) }
+const fn in_vain(
+    name: &'static str,
+    scheduler: &'static str,
+    ns_per_hop: f64,
+    run: fn(&Course) -> io::Result<Lap>,
+) -> BuiltIn {
+    BuiltIn { max_threads: 10_000, ..mailbox(name, scheduler, ns_per_hop, run) }
 }
 
 const fn large(bytes: usize, built_in: BuiltIn) -> BuiltIn {
@@ -148,8 +153,10 @@ const RANDOM_ORDER: u64 = 2008;
 /// Those that compete.
 pub static CONTESTANTS: &[BuiltIn] = &[
     mailbox("rust-optimum", "poll-in-order", 2.0, |ring| hand_written::<Forward>(ring, InOrder::new())),
-    in_vain("rust-pessimum", "poll-in-reverse", |ring| hand_written::<Forward>(ring, Reverse::new())),
-    in_vain("rust-random", "poll-at-random", |ring| hand_written::<Forward>(ring, Random::seeded(RANDOM_ORDER))),
+    in_vain("rust-pessimum", "poll-in-reverse", 600.0, |ring| hand_written::<Forward>(ring, Reverse::new())),
+    in_vain("rust-random", "poll-at-random", 7_000.0, |ring| {
+        hand_written::<Forward>(ring, Random::seeded(RANDOM_ORDER))
+    }),
     mailbox("rust-bitmap", "bitmap", 3.0, |ring| hand_written::<Forward>(ring, bitmap(ring.threads))),
     mailbox("rust-bitmap-backward", "bitmap", 5.0, |ring| hand_written::<Backward>(ring, bitmap(ring.threads))),
     large(HAND_WRITTEN_BYTES, mailbox("rust-fifo", "fifo", 2.0, |ring| hand_written_anywhere(ring, Fifo::new()))),
@@ -157,8 +164,10 @@ pub static CONTESTANTS: &[BuiltIn] = &[
     mailbox("rust-run-next", "run-next", 2.0, |ring| hand_written::<Forward>(ring, RunNext::new())),
     mailbox("rust-run-next-backward", "run-next", 2.0, |ring| hand_written::<Backward>(ring, RunNext::new())),
     mailbox("rust-async-optimum", "poll-in-order", 4.0, |ring| asynchronous::<Forward>(ring, InOrder::new())),
-    in_vain("rust-async-pessimum", "poll-in-reverse", |ring| asynchronous::<Forward>(ring, Reverse::new())),
-    in_vain("rust-async-random", "poll-at-random", |ring| asynchronous::<Forward>(ring, Random::seeded(RANDOM_ORDER))),
+    in_vain("rust-async-pessimum", "poll-in-reverse", 600.0, |ring| asynchronous::<Forward>(ring, Reverse::new())),
+    in_vain("rust-async-random", "poll-at-random", 7_000.0, |ring| {
+        asynchronous::<Forward>(ring, Random::seeded(RANDOM_ORDER))
+    }),
     mailbox("rust-async-bitmap", "bitmap", 5.0, |ring| asynchronous::<Forward>(ring, bitmap(ring.threads))),
     large(ASYNC_BYTES, mailbox("rust-async-fifo", "fifo", 4.0, |ring| asynchronous_anywhere(ring, Fifo::new()))),
     mailbox("rust-async-fifo-backward", "fifo", 4.0, |ring| asynchronous::<Backward>(ring, Fifo::new())),
