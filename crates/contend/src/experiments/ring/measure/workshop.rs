@@ -108,7 +108,15 @@ struct Bench<'a> {
     interruption: &'a Interruption,
     looking: bool,
     /// By tool and command: several contestants may share a build.
-    built: BTreeMap<(PathBuf, Option<String>), (PathBuf, Result<(), String>)>,
+    built: BTreeMap<(PathBuf, Option<String>), Built>,
+}
+
+/// A build that came to its end.
+#[derive(Clone)]
+struct Built {
+    out: PathBuf,
+    /// Whether it succeeded, and if not, why.
+    outcome: Result<(), String>,
 }
 
 impl Bench<'_> {
@@ -119,7 +127,7 @@ impl Bench<'_> {
         let Some(toolchain) = Toolchain::find(recipe, folder, suits) else {
             return Ok((!self.interruption.asked()).then(|| Readiness::Absent(recipe.package.clone())));
         };
-        let Some((out, outcome)) = self.build(recipe, &toolchain)? else { return Ok(None) };
+        let Some(Built { out, outcome }) = self.build(recipe, &toolchain)? else { return Ok(None) };
         if let Err(why) = outcome {
             return Ok(Some(Readiness::NotBuilt(why)));
         }
@@ -130,8 +138,8 @@ impl Bench<'_> {
         })))
     }
 
-    /// Where it was built, and whether that succeeded; `None` if it was interrupted.
-    fn build(&mut self, recipe: &Recipe, toolchain: &Toolchain) -> io::Result<Option<(PathBuf, Result<(), String>)>> {
+    /// `None` if it was interrupted.
+    fn build(&mut self, recipe: &Recipe, toolchain: &Toolchain) -> io::Result<Option<Built>> {
         let key = (toolchain.tool.clone(), recipe.build.clone());
         if let Some(known) = self.built.get(&key) {
             return Ok(Some(known.clone()));
@@ -142,8 +150,9 @@ impl Bench<'_> {
             None => Some(Ok(())),
         };
         let Some(outcome) = outcome else { return Ok(None) };
-        self.built.insert(key, (out.clone(), outcome.clone()));
-        Ok(Some((out, outcome)))
+        let built = Built { out, outcome };
+        self.built.insert(key, built.clone());
+        Ok(Some(built))
     }
 
     /// Whether the command succeeded, and if not, why; `None` if it was interrupted.
