@@ -3,7 +3,7 @@
 use super::lap::{self, Miss, Order, Run, Switches};
 use super::memory::Memory;
 use super::workshop::Ready;
-use crate::experiments::ring::contestants::{BuiltIn, Class, Course, Runs};
+use crate::experiments::ring::contestants::{Arrangement, BuiltIn, Class, Course, Runs};
 use crate::experiments::ring::plan::{CellPlan, Plan};
 use crate::experiments::ring::record::{Failure, Row};
 use crate::experiments::ring::then;
@@ -23,6 +23,8 @@ const MOST_TURNS: u64 = 30;
 const FEWER: u64 = 5;
 /// A first guess that was wrong by more than this is made again.
 const FAR_OFF: f64 = 4.0;
+/// A hop to somewhere in megabytes of memory, about.
+const FAR_MEMORY_NS: f64 = 150.0;
 const FEWEST_HOPS: f64 = 1.0;
 const MOST_HOPS: f64 = 4e9;
 
@@ -50,8 +52,9 @@ pub struct Cell {
 
 impl Cell {
     pub fn new(plan: CellPlan) -> Self {
+        let anywhere = plan.large && plan.arrangement == Arrangement::Shuffled;
         Self {
-            guess_ns: plan.contestant.guess_ns(plan.threads),
+            guess_ns: if anywhere { FAR_MEMORY_NS } else { plan.contestant.guess_ns(plan.threads) },
             plan,
             samples: Vec::new(),
             starts_ns: Vec::new(),
@@ -126,8 +129,8 @@ impl Cell {
                 // time around does not count.
                 let around = self.plan.threads as u64;
                 let (first_ns, start_ns) = self.run_built_in(built_in, around, session)?;
-                let (all_ns, _) = self.run_built_in(built_in, around + hops.max(around), session)?;
-                ((all_ns - first_ns) / hops.max(around) as f64, start_ns)
+                let (all_ns, _) = self.run_built_in(built_in, around + hops, session)?;
+                ((all_ns - first_ns) / hops.max(1) as f64, start_ns)
             }
             (Runs::BuiltIn(built_in), _) => {
                 let (hops_ns, start_ns) = self.run_built_in(built_in, hops, session)?;

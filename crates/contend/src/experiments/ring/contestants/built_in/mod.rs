@@ -40,24 +40,31 @@ pub enum Arrangement {
 }
 
 impl Course {
-    /// For each thread, the place in memory of the next. The token sets out from place 0.
-    pub fn neighbours(&self) -> Vec<u32> {
+    /// The places in memory, as the token comes by. It sets out from place 0.
+    fn order(&self) -> Vec<u32> {
         let mut order: Vec<u32> = (0..self.threads as u32).collect();
         if self.arrangement == Arrangement::Shuffled {
             fastrand::Rng::with_seed(self.seed).shuffle(&mut order[1..]);
         }
+        order
+    }
+
+    /// For each thread, the place in memory of the next.
+    pub fn neighbours(&self) -> Vec<u32> {
+        let order = self.order();
         let mut next = vec![0; self.threads];
-        for (place, &thread) in order.iter().enumerate() {
-            next[thread as usize] = order[(place + 1) % self.threads];
+        for (number, &place) in order.iter().enumerate() {
+            next[place as usize] = order[(number + 1) % self.threads];
         }
         next
     }
 
     /// The number, from 1, of the thread at a place in memory.
     pub fn number_of(&self, place: usize) -> usize {
-        let next = self.neighbours();
-        let steps = std::iter::successors(Some(0), |&at| Some(next[at] as usize)).take(self.threads);
-        steps.take_while(|&at| at != place).count() + 1
+        match self.arrangement {
+            Arrangement::InOrder => place + 1,
+            Arrangement::Shuffled => self.order().iter().take_while(|&&other| other as usize != place).count() + 1,
+        }
     }
 }
 
@@ -158,7 +165,11 @@ pub static CONTESTANTS: &[BuiltIn] = &[
         hand_written::<Forward>(ring, Random::seeded(RANDOM_ORDER))
     }),
     mailbox("rust-bitmap", "bitmap", 3.0, |ring| hand_written::<Forward>(ring, bitmap(ring.threads))),
-    mailbox("rust-bitmap-backward", "bitmap", 5.0, |ring| hand_written::<Backward>(ring, bitmap(ring.threads))),
+    // The next bit is at the other end of all words.
+    BuiltIn {
+        max_threads: 100_000,
+        ..mailbox("rust-bitmap-backward", "bitmap", 12.0, |ring| hand_written::<Backward>(ring, bitmap(ring.threads)))
+    },
     large(HAND_WRITTEN_BYTES, mailbox("rust-fifo", "fifo", 2.0, |ring| hand_written_anywhere(ring, Fifo::new()))),
     mailbox("rust-fifo-backward", "fifo", 2.0, |ring| hand_written::<Backward>(ring, Fifo::new())),
     mailbox("rust-run-next", "run-next", 2.0, |ring| hand_written::<Forward>(ring, RunNext::new())),

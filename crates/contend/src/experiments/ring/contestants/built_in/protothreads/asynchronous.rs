@@ -42,7 +42,7 @@ pub fn ring<W: Way>(course: &Course, scheduler: impl Scheduler) -> io::Result<La
     let tokens = (0..course.threads).map(|_| Cell::new(token)).collect();
     let shared = Shared { tokens, last: Cell::new(0) };
     let kernel = Kernel::new(&links, scheduler, &shared);
-    let kept = W::kept(course).into_iter().enumerate();
+    let kept = W::kept(course).enumerate();
     let mut members: Pin<Box<[_]>> =
         kept.map(|(place, kept)| member::<W, _>(kernel.me(place), kept)).collect::<Box<_>>().into();
     kernel.signal(0);

@@ -51,7 +51,7 @@ pub fn ring<W: Way>(course: &Course, scheduler: impl Scheduler) -> io::Result<La
         let member = Member::<W> { token: Cell::new(token), kept, way: PhantomData };
         Slot::with_units(member, u32::from(place == 0))
     };
-    let members: Vec<_> = W::kept(course).into_iter().enumerate().map(member).collect();
+    let members: Vec<_> = W::kept(course).enumerate().map(member).collect();
     let last = Cell::new(0);
     let began = Instant::now();
     let report = run::<Member<W>, _>(&members, scheduler, &last);

@@ -6,7 +6,7 @@ use std::hint::cold_path;
 /// The way around the ring. A thread keeps one number to find its next.
 pub trait Way: 'static {
     /// The numbers that the threads keep, by their places.
-    fn kept(course: &Course) -> Vec<u32>;
+    fn kept(course: &Course) -> impl ExactSizeIterator<Item = u32>;
 
     /// The place of the next.
     fn next(place: usize, kept: u32) -> usize;
@@ -19,8 +19,8 @@ pub trait Way: 'static {
 pub struct Forward;
 
 impl Way for Forward {
-    fn kept(course: &Course) -> Vec<u32> {
-        vec![course.threads as u32; course.threads]
+    fn kept(course: &Course) -> impl ExactSizeIterator<Item = u32> {
+        std::iter::repeat_n(course.threads as u32, course.threads)
     }
 
     #[inline(always)]
@@ -41,8 +41,8 @@ impl Way for Forward {
 pub struct Backward;
 
 impl Way for Backward {
-    fn kept(course: &Course) -> Vec<u32> {
-        vec![course.threads as u32; course.threads]
+    fn kept(course: &Course) -> impl ExactSizeIterator<Item = u32> {
+        std::iter::repeat_n(course.threads as u32, course.threads)
     }
 
     #[inline(always)]
@@ -63,8 +63,8 @@ impl Way for Backward {
 pub struct Anywhere;
 
 impl Way for Anywhere {
-    fn kept(course: &Course) -> Vec<u32> {
-        course.neighbours()
+    fn kept(course: &Course) -> impl ExactSizeIterator<Item = u32> {
+        course.neighbours().into_iter()
     }
 
     #[inline(always)]
