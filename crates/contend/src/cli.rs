@@ -1,6 +1,6 @@
 //! The command line: which experiment, and what its outcome means to the shell.
 
-use crate::experiments::{clock, latency, load, model, noise, survey, throughput};
+use crate::experiments::{clock, latency, load, model, noise, ring, survey, throughput};
 use crate::locks;
 use crate::output;
 use crate::session::{Format, Session, SharedFlags};
@@ -33,6 +33,7 @@ enum Experiment {
     Throughput(throughput::Flags),
     Noise(noise::Flags),
     Load(load::Flags),
+    Ring(ring::Flags),
     Model(model::Flags),
 }
 
@@ -41,7 +42,7 @@ impl Experiment {
         match self {
             Self::Latency(flags) => flags.asks_for_list(),
             Self::Throughput(flags) => flags.asks_for_list(),
-            Self::Survey(_) | Self::Clock(_) | Self::Noise(_) | Self::Load(_) | Self::Model(_) => false,
+            Self::Survey(_) | Self::Clock(_) | Self::Noise(_) | Self::Load(_) | Self::Model(_) | Self::Ring(_) => false,
         }
     }
 }
@@ -94,6 +95,11 @@ fn perform(cli: Cli) -> anyhow::Result<Outcome> {
     if shared.format == Format::Ulockflex && !matches!(experiment, Experiment::Throughput(_)) {
         return Err(Misuse("--format ulockflex: only `contend throughput` has that layout".into()).into());
     }
+    if let Experiment::Ring(flags) = &experiment
+        && ring::run_alone(flags)?
+    {
+        return Ok(Outcome::Done);
+    }
     let session = Session::open(shared)?;
     let destination = output::Destination::open(shared)?;
     match experiment {
@@ -104,6 +110,7 @@ fn perform(cli: Cli) -> anyhow::Result<Outcome> {
         Experiment::Noise(flags) => noise::run(&flags, shared, &session, destination),
         Experiment::Model(flags) => model::deliver(&flags, &session, destination),
         Experiment::Load(flags) => load::run(&flags, shared, &session, destination),
+        Experiment::Ring(flags) => ring::run(&flags, &session, destination),
     }
 }
 

@@ -6,5 +6,6 @@ pub mod latency;
 pub mod load;
 pub mod model;
 pub mod noise;
+pub mod ring;
 pub mod survey;
 pub mod throughput;

@@ -1,0 +1,69 @@
+//! A ring of ordinary futures, which know nothing of protothreads: they wait and wake by standard wakers.
+
+use super::super::{Course, Lap};
+use super::way::{Forward, Way};
+use super::{lap, token_for};
+use protothreads::{Kernel, Link, Scheduler};
+use std::cell::Cell;
+use std::future::poll_fn;
+use std::io;
+use std::pin::Pin;
+use std::task::{Poll, Waker};
+use std::time::Instant;
+
+/// A place for a token, and the waker of who waits for it.
+#[derive(Default)]
+struct Mailbox {
+    token: Cell<Option<u32>>,
+    waiter: Cell<Option<Waker>>,
+}
+
+impl Mailbox {
+    async fn take(&self) -> u32 {
+        poll_fn(|context| match self.token.take() {
+            Some(token) => Poll::Ready(token),
+            None => {
+                self.waiter.set(Some(context.waker().clone()));
+                Poll::Pending
+            }
+        })
+        .await
+    }
+
+    fn put(&self, token: u32) {
+        self.token.set(Some(token));
+        if let Some(waiter) = self.waiter.take() {
+            waiter.wake();
+        }
+    }
+}
+
+async fn member(mailboxes: &[Mailbox], place: usize, last: &Cell<usize>) {
+    loop {
+        let token = mailboxes[place].take().await;
+        if token == 0 {
+            return last.set(place);
+        }
+        mailboxes[Forward::next(place, mailboxes.len() as u32)].put(token - 1);
+    }
+}
+
+/// Passes the token around. The others wait for wakers that never come, so the run ends when nobody can run.
+///
+/// # Errors
+/// More hops than a token can count.
+#[inline(never)]
+pub fn ring(course: &Course, scheduler: impl Scheduler) -> io::Result<Lap> {
+    let token = token_for(course.hops)?;
+    let links: Vec<_> = (0..course.threads).map(|_| Link::new()).collect();
+    let mailboxes: Vec<_> = (0..course.threads).map(|_| Mailbox::default()).collect();
+    let last = Cell::new(0);
+    let kernel = Kernel::new(&links, scheduler, &());
+    let mut members: Pin<Box<[_]>> =
+        (0..course.threads).map(|place| member(&mailboxes, place, &last)).collect::<Box<_>>().into();
+    mailboxes[0].put(token);
+    let began = Instant::now();
+    let report = kernel.run_with(members.as_mut(), |_| false);
+    let hops_ns = began.elapsed().as_nanos() as f64;
+    Ok(lap(last.get() + 1, hops_ns, report))
+}

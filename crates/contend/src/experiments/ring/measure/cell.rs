@@ -1,0 +1,258 @@
+//! One contestant in one ring: its turns, and the row that comes of them.
+
+use super::lap::{self, Miss, Order, Run, Switches};
+use super::memory::Memory;
+use super::workshop::Ready;
+use crate::experiments::ring::contestants::{Arrangement, BuiltIn, Class, Course, Runs};
+use crate::experiments::ring::plan::{CellPlan, Plan};
+use crate::experiments::ring::record::{Failure, Row};
+use crate::experiments::ring::then;
+use crate::session::Session;
+use instruments::environment::Activity;
+use instruments::statistics::order::{median, sample_quantile_interval};
+use instruments::statistics::stopping::Progress;
+use instruments::statistics::summary::CONFIDENCE;
+use instruments::statistics::{EndedBy, Interval, StoppingRule};
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+/// Fewer give no interval without assuming a distribution.
+const LEAST_TURNS: u64 = 6;
+const MOST_TURNS: u64 = 30;
+/// A program's time without hops comes from a run with so many times fewer, past the first that warm it up.
+const FEWER: u64 = 5;
+/// A first guess that was wrong by more than this is made again.
+const FAR_OFF: f64 = 4.0;
+/// A hop to somewhere in megabytes of memory, about.
+const FAR_MEMORY_NS: f64 = 150.0;
+const FEWEST_HOPS: f64 = 1.0;
+const MOST_HOPS: f64 = 4e9;
+
+/// A contestant in a ring, and what is known of it so far.
+pub struct Cell {
+    pub plan: CellPlan,
+    /// Time of a hop in ns, turn by turn.
+    pub samples: Vec<f64>,
+    starts_ns: Vec<f64>,
+    /// What it probably takes, to choose the hops.
+    guess_ns: f64,
+    guess_start_ns: f64,
+    hops: u64,
+    pub answer: Option<usize>,
+    pub failure: Option<Failure>,
+    /// The time that its turns took.
+    pub spent: Duration,
+    turns: u64,
+    all_hops: u64,
+    wasted_polls: Option<u64>,
+    switches: Switches,
+    stolen_s: f64,
+    watched_s: f64,
+}
+
+impl Cell {
+    pub fn new(plan: CellPlan) -> Self {
+        let anywhere = plan.large && plan.arrangement == Arrangement::Shuffled;
+        Self {
+            guess_ns: if anywhere { FAR_MEMORY_NS } else { plan.contestant.guess_ns(plan.threads) },
+            plan,
+            samples: Vec::new(),
+            starts_ns: Vec::new(),
+            guess_start_ns: 0.0,
+            hops: 0,
+            answer: None,
+            failure: None,
+            spent: Duration::ZERO,
+            turns: 0,
+            all_hops: 0,
+            wasted_polls: None,
+            switches: Switches::default(),
+            stolen_s: 0.0,
+            watched_s: 0.0,
+        }
+    }
+
+    fn is_limit(&self) -> bool {
+        self.plan.contestant.class == Class::Limit
+    }
+
+    /// One turn of about this length. Whether it came to an end: a failure is one, an interruption is not.
+    pub fn visit(&mut self, plan: &Plan, ready: Option<&Ready>, slice: Duration, session: &Session) -> bool {
+        let (began, before) = (Instant::now(), Activity::now().ok());
+        let outcome = self.turn(plan, ready, slice, session);
+        self.spent += began.elapsed();
+        self.turns += 1;
+        let since = before.zip(Activity::now().ok()).and_then(|(before, now)| now.since(&before, &session.cpus));
+        if let Some(share) = since {
+            self.stolen_s += share.steal_share * share.wall_s;
+            self.watched_s += share.wall_s;
+        }
+        match outcome {
+            Ok(()) => true,
+            Err(Miss::Interrupted) => false,
+            Err(Miss::Failed(failure)) => {
+                self.failure = Some(failure);
+                true
+            }
+        }
+    }
+
+    fn turn(&mut self, plan: &Plan, ready: Option<&Ready>, slice: Duration, session: &Session) -> Result<(), Miss> {
+        let fixed = plan.hops.filter(|_| !self.is_limit());
+        let mut slice_ns = slice.as_nanos() as f64;
+        for attempt in 0..2 {
+            // What takes long to start is run for longer, or its hops would drown in the scatter of its start.
+            slice_ns = slice_ns.max(self.guess_start_ns / 2.0).min(plan.timeout.as_nanos() as f64 / 4.0);
+            let hops = fixed.unwrap_or_else(|| (slice_ns / self.guess_ns).clamp(FEWEST_HOPS, MOST_HOPS) as u64);
+            let ns = self.run_hops(hops, plan, ready, session)?;
+            let hops_ns = ns * hops as f64;
+            if ns > 0.0 {
+                self.guess_ns = ns;
+            }
+            let good_guess = hops_ns * FAR_OFF > slice_ns && hops_ns < slice_ns * FAR_OFF;
+            if fixed.is_some() || good_guess || self.turns > 0 || attempt > 0 {
+                if hops > 0 {
+                    self.samples.push(ns);
+                }
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs so many hops; the time of one, in ns.
+    fn run_hops(&mut self, hops: u64, plan: &Plan, ready: Option<&Ready>, session: &Session) -> Result<f64, Miss> {
+        let contestant = Rc::clone(&self.plan.contestant);
+        let (ns, start_ns) = match (&contestant.runs, ready) {
+            (Runs::BuiltIn(built_in), _) if self.plan.large => {
+                // Every thread is asked once before it waits, which in a large ring takes as long as many hops: the first
+                // time around does not count.
+                let around = self.plan.threads as u64;
+                let (first_ns, start_ns) = self.run_built_in(built_in, around, session)?;
+                let (all_ns, _) = self.run_built_in(built_in, around + hops, session)?;
+                ((all_ns - first_ns) / hops.max(1) as f64, start_ns)
+            }
+            (Runs::BuiltIn(built_in), _) => {
+                let (hops_ns, start_ns) = self.run_built_in(built_in, hops, session)?;
+                (hops_ns / hops.max(1) as f64, start_ns)
+            }
+            (Runs::Program(_), Some(ready)) => self.run_program_twice(hops, plan, ready, session)?,
+            (Runs::Program(_), None) => unreachable!("what cannot be run is not visited"),
+        };
+        self.starts_ns.push(start_ns);
+        self.guess_start_ns = start_ns;
+        Ok(ns)
+    }
+
+    /// The time of the hops, and that of making the threads.
+    fn run_built_in(&mut self, built_in: &BuiltIn, hops: u64, session: &Session) -> Result<(f64, f64), Miss> {
+        let course = Course {
+            threads: self.plan.threads,
+            hops,
+            arrangement: self.plan.arrangement,
+            cpus: if built_in.across { session.cpus.iter().take(2).collect() } else { Vec::new() },
+            seed: session.seed,
+        };
+        let cpu = session.cpus.first().filter(|_| self.plan.pinned && !built_in.across);
+        let run = lap::built_in(built_in, &course, cpu)?;
+        self.note(hops, &run);
+        let hops_ns = run.hops_ns.unwrap_or(run.total_ns);
+        Ok((hops_ns, run.total_ns - hops_ns))
+    }
+
+    /// With many hops and with fewer, so that starting and ending cancel: the time of a hop, and that of none.
+    fn run_program_twice(
+        &mut self,
+        hops: u64,
+        plan: &Plan,
+        ready: &Ready,
+        session: &Session,
+    ) -> Result<(f64, f64), Miss> {
+        let cpu = session.cpus.first().filter(|_| self.plan.pinned);
+        let threads = self.plan.threads;
+        let mut run = |hops| {
+            let order = Order { threads, hops, cpu, timeout: plan.timeout };
+            let run = lap::program(ready, &order, session, None, |_| ())?;
+            self.note(hops, &run);
+            Ok(run.total_ns)
+        };
+        // With a number of hops that was asked for, the others are none.
+        let fewer = if plan.hops.is_some() { 0 } else { hops / FEWER };
+        let short_ns: f64 = run(fewer)?;
+        let long_ns = run(hops)?;
+        let ns = (long_ns - short_ns) / (hops - fewer).max(1) as f64;
+        Ok((ns, (short_ns - ns * fewer as f64).max(0.0)))
+    }
+
+    fn note(&mut self, hops: u64, run: &Run) {
+        self.hops = hops;
+        self.answer = Some(run.answer);
+        self.all_hops += hops;
+        self.switches.voluntary += run.switches.voluntary;
+        self.switches.involuntary += run.switches.involuntary;
+        if let Some(wasted) = run.wasted_polls {
+            *self.wasted_polls.get_or_insert(0) += wasted;
+        }
+    }
+
+    /// A median that is not above nothing is none: the hops were too few to be seen.
+    pub fn ns_per_hop(&self) -> Option<f64> {
+        median(&self.samples).filter(|ns| *ns > 0.0)
+    }
+
+    fn interval(&self) -> Option<Interval> {
+        sample_quantile_interval(&self.samples, 0.5, CONFIDENCE)
+    }
+
+    /// Whether it has had its last turn, and why.
+    pub fn verdict(&self, plan: &Plan, spent: bool) -> Option<EndedBy> {
+        let rule = StoppingRule { target_relative_width: plan.precision, at_least: LEAST_TURNS, at_most: MOST_TURNS };
+        let (estimate, interval) = (self.ns_per_hop().unwrap_or(0.0), self.interval());
+        rule.verdict(&Progress { repeats: self.turns, estimate, interval, budget_spent: spent }).ended_by()
+    }
+
+    /// Its row; `None` if it never had a turn.
+    pub fn row(&self, ended_by: EndedBy, memory: Memory, limit: Option<(String, f64)>) -> Option<Row> {
+        if self.answer.is_none() && self.failure.is_none() {
+            return None;
+        }
+        let contestant = &self.plan.contestant;
+        // What failed once is not to be believed.
+        let ns_per_hop = self.ns_per_hop().filter(|_| self.failure.is_none());
+        let per_hop = |count: u64| (self.all_hops > 0).then(|| count as f64 / self.all_hops as f64);
+        let in_kernel =
+            [memory.kernel_stack_bytes_per_thread, memory.slab_bytes_per_thread, memory.page_table_bytes_per_thread];
+        Some(Row {
+            contestant: contestant.name.clone(),
+            class: contestant.class,
+            scheduler: contestant.scheduler.clone(),
+            threads: self.plan.threads,
+            hops: self.hops,
+            answer: self.answer,
+            correct: self.failure.is_none(),
+            failure: self.failure.clone(),
+            arrangement: matches!(contestant.runs, Runs::BuiltIn(_)).then_some(self.plan.arrangement),
+            large: self.plan.large,
+            pinned: self.plan.pinned,
+            ns_per_hop,
+            ns_per_hop_ci: ns_per_hop.and(self.interval()),
+            repeats: self.samples.len(),
+            ended_by: ns_per_hop.map(|_| ended_by),
+            start_ms: median(&self.starts_ns).map(|ns| ns / 1e6),
+            limit_ns: limit.as_ref().map(|(_, ns)| *ns),
+            times_limit: limit.as_ref().zip(ns_per_hop).map(|((_, limit_ns), ns)| ns / limit_ns),
+            limit: limit.map(|(name, _)| name),
+            rss_kib: memory.rss_kib,
+            bytes_per_thread: memory.bytes_per_thread,
+            kernel_bytes_per_thread: in_kernel.into_iter().sum(),
+            kernel_stack_bytes_per_thread: memory.kernel_stack_bytes_per_thread,
+            slab_bytes_per_thread: memory.slab_bytes_per_thread,
+            page_table_bytes_per_thread: memory.page_table_bytes_per_thread,
+            wasted_polls_per_hop: self.wasted_polls.and_then(per_hop),
+            voluntary_switches_per_hop: per_hop(self.switches.voluntary),
+            involuntary_switches_per_hop: per_hop(self.switches.involuntary),
+            steal_share: (self.watched_s > 0.0).then(|| self.stolen_s / self.watched_s),
+            then: if self.plan.large { Vec::new() } else { then::beside(&contestant.name) },
+        })
+    }
+}

@@ -1,0 +1,211 @@
+//! The measurement: contestants are built, weighed, and then take turns.
+
+mod cell;
+mod lap;
+mod memory;
+mod program;
+mod workshop;
+
+pub use workshop::{Readiness, Workshop};
+
+use super::contestants::{Class, Contestant, Runs};
+use super::plan::{Absent, CellPlan, Plan};
+use super::record::{Failure, Fault, Row};
+use crate::session::Session;
+use cell::Cell;
+use instruments::statistics::{EndedBy, Interleaving};
+use instruments::warning::Warning;
+use lap::Miss;
+use memory::{Memory, Scales};
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+use workshop::Ready;
+
+/// What the experiment brought.
+pub struct Measured {
+    pub rows: Vec<Row>,
+    pub absent: Vec<Absent>,
+    /// The order in which the cells, by number, had their turns.
+    pub order: Vec<Vec<usize>>,
+    pub warnings: Vec<Warning>,
+}
+
+/// What is known of the contestants beside their cells.
+#[derive(Default)]
+struct Known {
+    ready: BTreeMap<String, Ready>,
+    failures: BTreeMap<String, Failure>,
+    absent: Vec<Absent>,
+    scales: BTreeMap<(String, usize), Scales>,
+}
+
+/// Measures every cell of the plan, and tells `note` what it is at.
+///
+/// # Errors
+/// No place for building contestants.
+pub fn run_plan(plan: &Plan, session: &Session, note: impl Fn(&str) + Sync) -> anyhow::Result<Measured> {
+    let began = Instant::now();
+    let end = began + plan.budget;
+    let workshop = Workshop::open(&plan.sources)?;
+    let mut known = build(plan, &workshop, session, &note);
+    weigh(plan, &mut known, session, &note, began + plan.budget.mul_f64(MEMORY_SHARE));
+    let mut cells: Vec<Cell> = plan.cells.iter().filter(|cell| can_run(cell, &known)).cloned().map(Cell::new).collect();
+    for cell in &mut cells {
+        cell.failure = known.failures.get(&cell.plan.contestant.name).cloned();
+    }
+    let (ended, order) = take_turns(&mut cells, plan, &known, session, end, &note);
+    let rows: Vec<Row> = rows(&cells, &ended, &known);
+    let warnings = plan.left_out.iter().cloned().chain(not_converged(&rows, plan)).collect();
+    Ok(Measured { rows, absent: known.absent, order, warnings })
+}
+
+/// Of the budget, for building and for memory; the rest is for the turns.
+const MEMORY_SHARE: f64 = 0.3;
+const WEIGHINGS: usize = 3;
+
+fn build(plan: &Plan, workshop: &Workshop, session: &Session, note: &(impl Fn(&str) + Sync)) -> Known {
+    let contestants: Vec<&Contestant> = plan.contestants.iter().map(|contestant| &**contestant).collect();
+    let prepared = workshop.prepare(&contestants, false, session.cpus.len(), &session.interruption, note);
+    let mut known = Known::default();
+    for (contestant, readiness) in prepared {
+        match readiness {
+            Readiness::Ready(ready) => {
+                known.ready.insert(contestant, ready);
+            }
+            Readiness::Absent(needs) => known.absent.push(Absent { contestant, needs }),
+            Readiness::NotBuilt(message) => {
+                known.failures.insert(contestant, Failure { fault: Fault::NotBuilt, message });
+            }
+        }
+    }
+    for contestant in &contestants {
+        if let Runs::BuiltIn(built_in) = contestant.runs {
+            // This program, which is still there when its file has been replaced.
+            let words = ["/proc/self/exe", "ring", "--alone", built_in.name].map(str::to_owned).into();
+            let (environment, folder) = (Vec::new(), workshop.path().to_owned());
+            known.ready.insert(contestant.name.clone(), Ready { words, environment, folder });
+        }
+    }
+    known
+}
+
+/// Measures memory: everyone once, and again while there is time.
+fn weigh(plan: &Plan, known: &mut Known, session: &Session, note: &impl Fn(&str), until: Instant) {
+    for repeat in 0..WEIGHINGS {
+        for contestant in &plan.contestants {
+            let Some(ready) = known.ready.get(&contestant.name) else { continue };
+            let rings = plan.memory.iter().filter(|&&threads| threads <= contestant.max_threads);
+            for &threads in rings {
+                let over = repeat > 0 && Instant::now() > until;
+                if over || session.interruption.asked() || known.failures.contains_key(&contestant.name) {
+                    break;
+                }
+                note(&format!("memory of {}", contestant.name));
+                let scales = known.scales.entry((contestant.name.clone(), threads)).or_default();
+                if let Err(Miss::Failed(failure)) = scales.weigh(contestant, ready, threads, plan.timeout, session) {
+                    known.failures.insert(contestant.name.clone(), failure);
+                }
+            }
+        }
+    }
+}
+
+/// Whether there is anything to say of a cell: that it fails is something.
+fn can_run(cell: &CellPlan, known: &Known) -> bool {
+    let name = &cell.contestant.name;
+    matches!(cell.contestant.runs, Runs::BuiltIn(_))
+        || known.ready.contains_key(name)
+        || known.failures.contains_key(name)
+}
+
+/// A turn lasts long enough for the clock, and for a program's hops to stand out from its start.
+const SHORTEST_TURN: Duration = Duration::from_millis(5);
+const LONGEST_TURN: Duration = Duration::from_millis(60);
+/// Turns a cell for which there should be time.
+const TURNS: u32 = 14;
+
+fn take_turns(
+    cells: &mut [Cell],
+    plan: &Plan,
+    known: &Known,
+    session: &Session,
+    end: Instant,
+    note: &impl Fn(&str),
+) -> (Vec<EndedBy>, Vec<Vec<usize>>) {
+    let mut ended = vec![EndedBy::Interrupted; cells.len()];
+    let (mut turns, mut order) = (Interleaving::new(cells.len(), session.seed), Vec::new());
+    let left = end.saturating_duration_since(Instant::now());
+    let slice = (left / (cells.len().max(1) as u32 * TURNS)).clamp(SHORTEST_TURN, LONGEST_TURN);
+    (0..cells.len()).filter(|&place| cells[place].failure.is_some()).for_each(|place| turns.close(place));
+    while let Some(round) = turns.next() {
+        // Nobody gets a second turn before the others have had as much time: what starts slowly has fewer turns.
+        let mean = round.iter().map(|&place| cells[place].spent).sum::<Duration>() / round.len() as u32;
+        let due: Vec<usize> = round.into_iter().filter(|&place| cells[place].spent <= mean).collect();
+        order.push(due.clone());
+        for place in due {
+            if session.interruption.asked() {
+                return (ended, order);
+            }
+            let cell = &mut cells[place];
+            note(&cell.plan.to_string());
+            if !cell.visit(plan, known.ready.get(&cell.plan.contestant.name), slice, session) {
+                return (ended, order);
+            }
+            let verdict = cell.verdict(plan, Instant::now() > end);
+            if let Some(ended_by) = verdict.or(cell.failure.is_some().then_some(EndedBy::Budget)) {
+                ended[place] = ended_by;
+                turns.close(place);
+            }
+        }
+    }
+    (ended, order)
+}
+
+fn rows(cells: &[Cell], ended: &[EndedBy], known: &Known) -> Vec<Row> {
+    let row = |(cell, &ended_by): (&Cell, &EndedBy)| {
+        let key = (cell.plan.contestant.name.clone(), cell.plan.threads);
+        let scales = known.scales.get(&key).filter(|scales| scales.repeats() > 0);
+        let memory = scales.map_or_else(Memory::default, |scales| scales.memory(cell.plan.contestant.class));
+        cell.row(ended_by, memory, limit_of(cell, cells))
+    };
+    cells.iter().zip(ended).filter_map(row).collect()
+}
+
+/// The limit that a cell is held against, and its time: of handing over on one CPU and across, the faster.
+fn limit_of(cell: &Cell, cells: &[Cell]) -> Option<(String, f64)> {
+    let plan = &cell.plan;
+    let suits = |limit: &&Cell| {
+        let other = &limit.plan;
+        let Runs::BuiltIn(built_in) = other.contestant.runs else { return false };
+        if other.contestant.class != Class::Limit {
+            return false;
+        }
+        if plan.large {
+            let Runs::BuiltIn(own) = plan.contestant.runs else { return false };
+            return built_in.large.is_some() && built_in.large == own.large && other.arrangement == plan.arrangement;
+        }
+        match plan.contestant.limit {
+            "chase" => other.contestant.name == "chase" && other.threads == plan.threads,
+            way => other.contestant.name.strip_prefix(way).is_some_and(|rest| rest == "-one-cpu" || rest == "-across"),
+        }
+    };
+    if plan.contestant.class == Class::Limit {
+        return None;
+    }
+    let timed =
+        cells.iter().filter(suits).filter_map(|limit| Some((limit.plan.contestant.name.clone(), limit.ns_per_hop()?)));
+    timed.min_by(|a, b| a.1.total_cmp(&b.1))
+}
+
+/// One warning for all cells that had their turns first: it names the widest.
+fn not_converged(rows: &[Row], plan: &Plan) -> Option<Warning> {
+    let width = |row: &Row| match (row.ns_per_hop, row.ns_per_hop_ci) {
+        (Some(ns), Some(interval)) => interval.relative_width(ns),
+        _ => 1.0,
+    };
+    let open = rows.iter().filter(|row| row.ended_by == Some(EndedBy::Budget));
+    let count = open.clone().count();
+    let widest = open.max_by(|a, b| width(a).total_cmp(&width(b)))?;
+    let what = format!("the time of a hop of {} (the widest of {count} such rows)", widest.contestant);
+    Some(Warning::NotConverged { what, relative_width: width(widest), target: plan.precision })
+}

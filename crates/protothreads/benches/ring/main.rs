@@ -1,0 +1,213 @@
+//! What a hop costs, beside C, C++, tokio and what the machine allows: `cargo bench -p protothreads`.
+//!
+//! All contestants take turns, on one CPU, round after round, so that whatever disturbs the machine disturbs all of
+//! them. A ratio is taken within each round; its median is printed with its quartiles. `-- 100` runs 100 rounds.
+#[path = "../../examples/ring/asynchronous.rs"]
+mod asynchronous;
+#[path = "../../examples/ring/hand_written.rs"]
+mod hand_written;
+mod limits;
+mod native;
+#[path = "../../examples/ring/neighbour.rs"]
+mod neighbour;
+#[path = "../../examples/ring/ordinary.rs"]
+mod ordinary;
+mod shuffled;
+mod tokio_ring;
+
+use std::{cell::Cell, env, hint::black_box, time::Instant};
+
+use protothreads::{Bitmap, Fifo, InOrder, Random, Reverse, RunNext};
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+
+use crate::{limits::Chase, native::Program};
+
+const THREADS: usize = 503;
+const MILLION: usize = 1_000_000;
+
+/// The number of the thread that got the last token, and the time that it took.
+pub struct Outcome {
+    answer: usize,
+    ns: f64,
+}
+
+type Run<'r> = Box<dyn Fn(u32) -> Outcome + 'r>;
+
+/// A contestant and its nanoseconds a hop in each round.
+struct Contestant<'r> {
+    name: &'static str,
+    hops: u32,
+    run: Run<'r>,
+    ns: Vec<f64>,
+}
+
+/// The number of threads is not known to the compiler, as it is not to a C compiler.
+fn timed<'r>(run: impl Fn(usize, u32) -> usize + 'r) -> Run<'r> {
+    Box::new(move |hops| {
+        let start = Instant::now();
+        let answer = run(black_box(THREADS), black_box(hops));
+        Outcome { answer, ns: start.elapsed().as_nanos() as f64 }
+    })
+}
+
+fn contestants<'r>(chase: &'r Chase, c: Option<&'r Program>, cpp: Option<&'r Program>) -> Vec<Contestant<'r>> {
+    let mut all = Vec::new();
+    let mut add = |name, hops, run| all.push(Contestant { name, hops, run, ns: Vec::new() });
+    add("pointer chase", 4_000_000, Box::new(|hops| Outcome { answer: answer(hops), ns: chase.run(hops) }));
+    add("run-next", 2_000_000, timed(|threads, hops| hand_written::ring::<false>(threads, hops, RunNext::new()).0));
+    add("fifo", 2_000_000, timed(|threads, hops| hand_written::ring::<false>(threads, hops, Fifo::new()).0));
+    add(
+        "fifo, placed backward",
+        2_000_000,
+        timed(|threads, hops| hand_written::ring::<true>(threads, hops, Fifo::new()).0),
+    );
+    add(
+        "run-next, placed backward",
+        2_000_000,
+        timed(|threads, hops| hand_written::ring::<true>(threads, hops, RunNext::new()).0),
+    );
+    add(
+        "bitmap",
+        1_000_000,
+        timed(|threads, hops| {
+            hand_written::ring::<false>(threads, hops, Bitmap::new([const { Cell::new(0) }; THREADS.div_ceil(64)])).0
+        }),
+    );
+    add(
+        "polled in order",
+        2_000_000,
+        timed(|threads, hops| hand_written::ring::<false>(threads, hops, InOrder::new()).0),
+    );
+    add(
+        "polled in random order",
+        5_000,
+        timed(|threads, hops| hand_written::ring::<false>(threads, hops, Random::seeded(1)).0),
+    );
+    add(
+        "polled in reverse",
+        10_000,
+        timed(|threads, hops| hand_written::ring::<false>(threads, hops, Reverse::new()).0),
+    );
+    add("async, fifo", 1_000_000, timed(|threads, hops| asynchronous::ring(threads, hops, Fifo::new()).0));
+    add("async, run-next", 1_000_000, timed(|threads, hops| asynchronous::ring(threads, hops, RunNext::new()).0));
+    add(
+        "ordinary futures, real wakers",
+        1_000_000,
+        timed(|threads, hops| ordinary::ring(threads, hops, Fifo::new()).0),
+    );
+    add("tokio's Notify, real wakers", 300_000, timed(tokio_ring::on_protothreads));
+    add("tokio: Notify", 200_000, timed(tokio_ring::on_tokio));
+    if let Some(c) = c {
+        let mut program = |name, scheduler, called, hops| {
+            add(name, hops, Box::new(move |hops| c.run(&[scheduler, called], THREADS, hops)));
+        };
+        program("C: queue, inlined", "queue", "0", 2_000_000);
+        program("C: queue, called", "queue", "1", 2_000_000);
+        program("C: optimum, inlined", "optimum", "0", 2_000_000);
+        program("C: optimum, called", "optimum", "1", 2_000_000);
+        program("C: pessimum, inlined", "pessimum", "0", 10_000);
+        program("C: pessimum, called", "pessimum", "1", 10_000);
+    }
+    if let Some(cpp) = cpp {
+        add("C++20: queue", 1_000_000, Box::new(|hops| cpp.run(&["queue"], THREADS, hops)));
+        add("C++20: symmetric transfer", 1_000_000, Box::new(|hops| cpp.run(&["direct"], THREADS, hops)));
+    }
+    all
+}
+
+fn answer(hops: u32) -> usize {
+    hops as usize % THREADS + 1
+}
+
+fn sorted(mut values: Vec<f64>) -> Vec<f64> {
+    values.sort_by(f64::total_cmp);
+    values
+}
+
+/// A claim about two contestants: `numerator` takes so many times as long as `denominator`, at most or at least.
+fn print_ratio(all: &[Contestant], numerator: &str, denominator: &str, (sign, bound): (char, f64)) {
+    let of = |name| all.iter().find(|contestant| contestant.name == name).map(|contestant| &contestant.ns);
+    let (Some(above), Some(below)) = (of(numerator), of(denominator)) else { return };
+    print_ratios(&format!("{numerator} / {denominator}"), above, below, (sign, bound));
+}
+
+fn print_ratios(name: &str, above: &[f64], below: &[f64], (sign, bound): (char, f64)) {
+    let ratios = sorted(above.iter().zip(below).map(|(a, b)| a / b).collect());
+    let [low, median, high] = [1, 2, 3].map(|quarter| ratios[ratios.len() * quarter / 4]);
+    let met = if sign == '≤' { median <= bound } else { median >= bound };
+    let verdict = if met { "met" } else { "missed" };
+    println!("{name:<55} {median:>8.2} ({low:.2} to {high:.2})  {sign} {bound}: {verdict}");
+}
+
+fn print_million(rounds: usize) {
+    let mut order: Vec<u32> = (0..MILLION as u32).collect();
+    fastrand::Rng::with_seed(1).shuffle(&mut order);
+    let size = asynchronous::size() - size_of::<u32>();
+    let chases = [shuffled::HAND_WRITTEN, size].map(|stride| Chase::new(MILLION, stride, &order));
+    let mut ns: [Vec<f64>; 4] = Default::default();
+    // A million beginnings cost something as well, so a hop is the difference between two runs.
+    let hop = |run: fn(&[u32], u32) -> f64| (run(&order, 2_500_000) - run(&order, 500_000)) / 2e6;
+    for _ in 0..rounds {
+        ns[0].push(hop(shuffled::hand_written));
+        ns[1].push(chases[0].run(2_000_000) / 2e6);
+        ns[2].push(hop(shuffled::asynchronous));
+        ns[3].push(chases[1].run(2_000_000) / 2e6);
+    }
+    println!("\na million threads, shuffled: median of {rounds}, ns a hop");
+    let names = ["hand-written", "pointer chase at its stride", "async", "pointer chase at its stride"];
+    for (name, ns) in names.iter().zip(&ns) {
+        println!("{name:<30} {:>8.1}", sorted(ns.clone())[rounds / 2]);
+    }
+    println!();
+    print_ratios("a million hand-written threads / pointer chase", &ns[0], &ns[1], ('≤', 1.2));
+    print_ratios("a million async threads / pointer chase", &ns[2], &ns[3], ('≤', 1.2));
+    println!("\nbytes a hand-written thread: {} or {} (≤ 12)", hand_written::SIZE, shuffled::HAND_WRITTEN);
+    println!("bytes an async thread: {size} (≤ 40), and 4 for its token");
+}
+
+/// Stays on one of the CPUs that are allowed, and so do the programs that are started.
+fn stay_on_one_cpu() {
+    let allowed = sched_getaffinity(None).expect("the kernel tells which CPUs are allowed");
+    let last = (0..CpuSet::MAX_CPU).rev().find(|cpu| allowed.is_set(*cpu)).expect("one is allowed");
+    let mut one = CpuSet::new();
+    one.set(last);
+    sched_setaffinity(None, &one).expect("one of the allowed CPUs can be chosen");
+}
+
+fn main() {
+    let rounds = env::args().find_map(|argument| argument.parse().ok()).unwrap_or(40_usize).max(4);
+    stay_on_one_cpu();
+    let c = Program::compile("cc", &[], "ring.c");
+    let cpp = Program::compile("c++", &["-std=c++20"], "ring.cpp");
+    let order: Vec<u32> = (0..THREADS as u32).collect();
+    let chase = Chase::new(THREADS, 64, &order);
+    let mut all = contestants(&chase, c.as_ref(), cpp.as_ref());
+    for _ in 0..rounds {
+        for contestant in &mut all {
+            let outcome = (contestant.run)(contestant.hops);
+            assert_eq!(outcome.answer, answer(contestant.hops), "{}", contestant.name);
+            contestant.ns.push(outcome.ns / f64::from(contestant.hops));
+        }
+    }
+    println!("{:<30} {:>9} {:>9} {:>9}", format!("{THREADS} threads, ns a hop"), "median", "least", "most");
+    for contestant in &all {
+        let ns = sorted(contestant.ns.clone());
+        println!("{:<30} {:>9.2} {:>9.2} {:>9.2}", contestant.name, ns[rounds / 2], ns[0], ns[rounds - 1]);
+    }
+    println!("\nratios: median of {rounds} rounds (quartiles)");
+    for (numerator, denominator, bound) in [
+        ("run-next", "pointer chase", ('≤', 1.5)),
+        ("fifo", "C: queue, inlined", ('≤', 1.3)),
+        ("fifo", "C: queue, called", ('≤', 1.3)),
+        ("fifo", "C: optimum, called", ('≤', 1.0)),
+        ("async, fifo", "C++20: queue", ('≤', 1.0)),
+        ("tokio: Notify", "ordinary futures, real wakers", ('≥', 5.0)),
+        ("polled in reverse", "polled in order", ('≥', 200.0)),
+        ("fifo, placed backward", "fifo", ('≤', 1.1)),
+        ("fifo", "fifo, placed backward", ('≤', 1.1)),
+        ("run-next, placed backward", "run-next", ('≤', 1.1)),
+    ] {
+        print_ratio(&all, numerator, denominator, bound);
+    }
+    print_million(rounds.min(5));
+}

@@ -1,0 +1,95 @@
+//! A ring of very many threads whose neighbours lie anywhere in memory.
+use std::{
+    cell::Cell,
+    pin::Pin,
+    task::{Poll, ready},
+    time::Instant,
+};
+
+use protothreads::{Fifo, Here, Kernel, Link, Me, Scheduler, Slot, Thread, run};
+
+/// A hand-written thread that remembers its neighbour.
+struct Member {
+    token: Cell<u32>,
+    next: u32,
+}
+
+impl Thread for Member {
+    type Shared = Cell<usize>;
+
+    #[inline(always)]
+    fn step<S: Scheduler>(&self, me: &Here<'_, Self, S>) -> Poll<()> {
+        loop {
+            ready!(me.poll_wait());
+            let token = self.token.get();
+            if token == 0 {
+                me.shared().set(me.index());
+                return Poll::Ready(());
+            }
+            me.thread(self.next as usize).token.set(token - 1);
+            me.signal(self.next as usize);
+        }
+    }
+}
+
+/// Bytes of a hand-written thread.
+pub const HAND_WRITTEN: usize = size_of::<Slot<Member>>();
+
+/// Nanoseconds for so many hops along `order`, beginnings included.
+#[inline(never)]
+pub fn hand_written(order: &[u32], hops: u32) -> f64 {
+    let next = successors(order);
+    let member = |next: &u32| Slot::new(Member { token: Cell::new(0), next: *next });
+    let mut members: Vec<_> = next.iter().map(member).collect();
+    members[order[0] as usize] = Slot::with_units(Member { token: Cell::new(hops), next: next[order[0] as usize] }, 1);
+    let last = Cell::new(0);
+    let start = Instant::now();
+    run(&members, Fifo::new(), &last);
+    let ns = start.elapsed().as_nanos() as f64;
+    assert_eq!(last.get(), order[hops as usize % order.len()] as usize);
+    ns
+}
+
+struct Shared {
+    tokens: Vec<Cell<u32>>,
+    last: Cell<usize>,
+}
+
+#[expect(clippy::manual_async_fn, reason = "the compiler keeps the arguments of an async fn twice")]
+fn member<S: Scheduler>(mut me: Me<'_, Link, S, Shared>, next: u32) -> impl Future<Output = ()> {
+    async move {
+        loop {
+            me.wait().await;
+            let token = me.shared().tokens[me.index()].get();
+            if token == 0 {
+                return me.shared().last.set(me.index());
+            }
+            me.shared().tokens[next as usize].set(token - 1);
+            me.signal(next as usize);
+        }
+    }
+}
+
+/// Nanoseconds for so many hops of async threads along `order`, beginnings included.
+#[inline(never)]
+pub fn asynchronous(order: &[u32], hops: u32) -> f64 {
+    let shared = Shared { tokens: vec![Cell::new(hops); order.len()], last: Cell::new(0) };
+    let links: Vec<_> = order.iter().map(|_| Link::new()).collect();
+    let kernel = Kernel::new(&links, Fifo::new(), &shared);
+    let next = successors(order).into_iter().enumerate();
+    let mut bodies: Pin<Box<[_]>> = next.map(|(index, next)| member(kernel.me(index), next)).collect::<Box<_>>().into();
+    kernel.signal(order[0] as usize);
+    let start = Instant::now();
+    kernel.run_with(bodies.as_mut(), |_| false);
+    let ns = start.elapsed().as_nanos() as f64;
+    assert_eq!(shared.last.get(), order[hops as usize % order.len()] as usize);
+    ns
+}
+
+fn successors(order: &[u32]) -> Vec<u32> {
+    let mut next = vec![0; order.len()];
+    for (at, thread) in order.iter().enumerate() {
+        next[*thread as usize] = order[(at + 1) % order.len()];
+    }
+    next
+}

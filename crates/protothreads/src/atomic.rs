@@ -1,0 +1,23 @@
+//! The atomics of the wake path: the hardware's, or, under `cfg(loom)`, those of the model checker.
+//!
+//! Only what that path uses is here, so that it cannot reach past the model by accident.
+
+#[cfg(not(loom))]
+pub(crate) use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
+
+#[cfg(loom)]
+pub(crate) use loom::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
+
+#[cfg(all(feature = "std", not(loom)))]
+pub(crate) use std::thread;
+
+#[cfg(loom)]
+pub(crate) use loom::thread;
+
+/// Waits a moment for another OS thread.
+pub(crate) fn pause() {
+    #[cfg(any(feature = "std", loom))]
+    thread::yield_now();
+    #[cfg(not(any(feature = "std", loom)))]
+    core::hint::spin_loop();
+}

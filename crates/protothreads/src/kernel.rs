@@ -1,0 +1,131 @@
+//! The threads, what they share, and the scheduler that picks the next.
+use core::{cell::Cell, hint::cold_path, task::Poll};
+
+use crate::{
+    me::Me,
+    node::{MOST_THREADS, Node, Slot},
+    report::Report,
+    scheduler::Scheduler,
+};
+
+/// The threads, what they share, and their scheduler.
+///
+/// `N` is a [`Slot`] (hand-written threads) or a [`Link`](crate::Link) (async threads), `S` the [`Scheduler`], `W` what
+/// the threads share. All storage is the user's. A kernel belongs to one OS thread.
+#[derive(Debug)]
+pub struct Kernel<'k, N, S, W = ()> {
+    pub(crate) nodes: &'k [N],
+    pub(crate) scheduler: S,
+    shared: &'k W,
+    wasted_polls: Cell<u64>,
+}
+
+impl<'k, N: Node, S: Scheduler, W> Kernel<'k, N, S, W> {
+    /// A kernel for these threads.
+    ///
+    /// # Panics
+    /// If there are more than [`MOST_THREADS`].
+    pub fn new(nodes: &'k [N], scheduler: S, shared: &'k W) -> Self {
+        assert!(nodes.len() <= MOST_THREADS, "a kernel has at most {MOST_THREADS} threads, not {}", nodes.len());
+        Self { nodes, scheduler, shared, wasted_polls: Cell::new(0) }
+    }
+
+    /// What the threads share.
+    #[inline(always)]
+    pub fn shared(&self) -> &'k W {
+        self.shared
+    }
+
+    /// How many threads there are, finished ones included.
+    #[inline(always)]
+    pub fn thread_count(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// The node of a thread whose handle asks for it: `thread` must be the number in a [`Me`] of this kernel.
+    #[inline(always)]
+    pub(crate) fn own_node(&self, thread: u32) -> &'k N {
+        debug_assert!((thread as usize) < self.nodes.len());
+        // SAFETY: `Me::new` checked the number against this kernel's slice, which never changes.
+        unsafe { self.nodes.get_unchecked(thread as usize) }
+    }
+
+    /// Tells the scheduler that a thread can run, unless it has been told.
+    #[inline(always)]
+    pub(crate) fn make_ready(&self, thread: u32) {
+        let word = self.nodes[thread as usize].ready();
+        if !word.is_queued() {
+            word.set_queued();
+            self.scheduler.ready(self.nodes, thread);
+        }
+    }
+
+    /// Gives a thread what it waited for; it is in no wait list any more.
+    #[inline(always)]
+    pub(crate) fn grant(&self, thread: u32) {
+        self.nodes[thread as usize].waiting().set_granted();
+        self.make_ready(thread);
+    }
+
+    /// Gives a unit to thread `index`'s own semaphore.
+    ///
+    /// # Panics
+    /// If there is no thread of that number, or its semaphore has [`MOST_OWN_UNITS`](crate::MOST_OWN_UNITS).
+    #[inline(always)]
+    pub fn signal(&self, index: usize) {
+        if self.nodes[index].signal_own() {
+            self.scheduler.ready(self.nodes, index as u32);
+        }
+    }
+
+    /// The next thread to poll; none when no thread can run. Counts the poll.
+    #[inline(always)]
+    pub(crate) fn next(&self) -> Option<u32> {
+        loop {
+            let thread = self.scheduler.next(self.nodes)?;
+            let node = &self.nodes[thread as usize];
+            if !node.leave_queue() {
+                cold_path();
+                if node.waiting().is_finished() {
+                    // It finished while it was in the ready queue.
+                    continue;
+                }
+                self.wasted_polls.set(self.wasted_polls.get() + 1);
+            }
+            return Some(thread);
+        }
+    }
+
+    /// What was done so far, and how the threads stand.
+    pub(crate) fn report(&self) -> Report {
+        let finished = self.nodes.iter().filter(|node| node.waiting().is_finished()).count();
+        Report { wasted_polls: self.wasted_polls.get(), finished, waiting: self.nodes.len() - finished }
+    }
+}
+
+impl<'k, T, S: Scheduler, W> Kernel<'k, Slot<T>, S, W> {
+    /// A handle for thread `index`, as its step gets it: for what is done from outside, as when the program is idle.
+    pub(crate) fn at(&'k self, index: u32) -> Me<'k, Slot<T>, S, W> {
+        Me::new(self, index)
+    }
+}
+
+/// What a thread does about something that it may have to wait for.
+///
+/// `take` takes it if it is there; `enlist` puts the thread into the list of those who wait for it.
+#[inline(always)]
+pub(crate) fn wait<N: Node>(node: &N, take: impl FnOnce() -> bool, enlist: impl FnOnce()) -> Poll<()> {
+    let word = node.waiting();
+    if word.is_free() {
+        if take() {
+            return Poll::Ready(());
+        }
+        enlist();
+        return Poll::Pending;
+    }
+    if word.is_granted() {
+        word.set_free();
+        return Poll::Ready(());
+    }
+    Poll::Pending
+}

@@ -1,0 +1,195 @@
+//! A thread's handle on itself: what it waits, signals and yields through.
+use core::{
+    future::Future,
+    marker::PhantomData,
+    pin::Pin,
+    task::{Context, Poll},
+};
+
+use crate::{
+    kernel::Kernel,
+    node::{Link, Node, Slot},
+    scheduler::Scheduler,
+};
+
+/// A thread's handle on itself.
+///
+/// A hand-written thread gets it in each step; an async one is made with it, and it is neither `Clone` nor `Copy`: a wait
+/// borrows it mutably, so the compiler sees to it that a thread waits for one thing at a time.
+//
+// Packed, so that an async thread that keeps it has room for its own state within the second 8 bytes.
+#[repr(C, packed(4))]
+pub struct Me<'k, N, S, W = ()> {
+    kernel: &'k Kernel<'k, N, S, W>,
+    index: u32,
+}
+
+impl<'k, N: Node, S: Scheduler, W> Me<'k, N, S, W> {
+    #[inline(always)]
+    pub(crate) fn new(kernel: &'k Kernel<'k, N, S, W>, index: u32) -> Self {
+        assert!((index as usize) < kernel.nodes.len(), "there is no thread {index}");
+        Self { kernel, index }
+    }
+
+    /// The thread's number, from 0: its place in the kernel's slice.
+    #[inline(always)]
+    pub fn index(&self) -> usize {
+        self.index as usize
+    }
+
+    #[inline(always)]
+    pub(crate) fn number(&self) -> u32 {
+        self.index
+    }
+
+    /// The kernel that runs the thread.
+    #[inline(always)]
+    pub fn kernel(&self) -> &'k Kernel<'k, N, S, W> {
+        self.kernel
+    }
+
+    /// What the threads share.
+    #[inline(always)]
+    pub fn shared(&self) -> &'k W {
+        self.kernel().shared()
+    }
+
+    /// How many threads there are, finished ones included.
+    #[inline(always)]
+    pub fn thread_count(&self) -> usize {
+        self.kernel().thread_count()
+    }
+
+    /// Takes a unit of the thread's own semaphore, or waits for one: `Ready` when it is the thread's own.
+    #[inline(always)]
+    pub fn poll_wait(&self) -> Poll<()> {
+        self.node().waiting().wait_own()
+    }
+
+    /// Gives a unit to the own semaphore of thread `index`.
+    ///
+    /// # Panics
+    /// As [`Kernel::signal`].
+    #[inline(always)]
+    pub fn signal(&self, index: usize) {
+        self.kernel().signal(index);
+    }
+
+    #[inline(always)]
+    pub(crate) fn node(&self) -> &'k N {
+        self.kernel().own_node(self.index)
+    }
+}
+
+impl<'k, T, S: Scheduler, W> Me<'k, Slot<T>, S, W> {
+    /// Another thread, or this one.
+    ///
+    /// # Panics
+    /// If there is no thread of that number.
+    #[inline(always)]
+    pub fn thread(&self, index: usize) -> &'k T {
+        &self.kernel().nodes[index].thread
+    }
+
+    /// Lets the others run: a step that returns what this returns is called again after those who are ready now.
+    ///
+    /// So a step can wait for anything: `if !condition { return me.give_way(); }`.
+    #[inline(always)]
+    pub fn give_way(&self) -> Poll<()> {
+        self.kernel().make_ready(self.index);
+        Poll::Pending
+    }
+}
+
+impl<N: Node, S, W> core::fmt::Debug for Me<'_, N, S, W> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Me").field("index", &{ self.index }).finish_non_exhaustive()
+    }
+}
+
+impl<'k, S: Scheduler, W> Kernel<'k, Link, S, W> {
+    /// The handle of thread `index`, for the future that will be its body. Each is handed out once.
+    ///
+    /// # Panics
+    /// If there is no thread of that number, or its handle was handed out before.
+    pub fn me(&'k self, index: usize) -> Me<'k, Link, S, W> {
+        assert!(self.nodes[index].take(), "the handle of thread {index} was handed out before");
+        Me::new(self, index as u32)
+    }
+}
+
+impl<'k, S: Scheduler, W> Me<'k, Link, S, W> {
+    /// Takes a unit of the thread's own semaphore, or waits for one.
+    ///
+    /// The wait can be dropped at any time, and has then not taken a unit.
+    #[inline(always)]
+    pub fn wait(&mut self) -> OwnWait<'_, 'k, S, W> {
+        OwnWait { kernel: Some(self.kernel), index: self.index, me: PhantomData }
+    }
+
+    /// Lets the others run: those who are ready now.
+    pub fn give_way(&mut self) -> GiveWay<'_, 'k, S, W> {
+        GiveWay { me: Some(self) }
+    }
+}
+
+/// A thread's wait for a unit of its own semaphore.
+#[must_use = "a future does nothing unless it is awaited"]
+// A copy of the handle, which stays borrowed: one load less than through a reference, when the thread goes on. Gone when
+// the wait is over, so that dropping it looks at nothing. Packed as the handle is.
+#[repr(C, packed(4))]
+pub struct OwnWait<'m, 'k, S: Scheduler, W> {
+    kernel: Option<&'k Kernel<'k, Link, S, W>>,
+    index: u32,
+    me: PhantomData<&'m mut Me<'k, Link, S, W>>,
+}
+
+impl<S: Scheduler, W> Future for OwnWait<'_, '_, S, W> {
+    type Output = ();
+
+    #[inline(always)]
+    fn poll(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<()> {
+        let (kernel, index) = (self.kernel.expect("the wait was over"), self.index);
+        let poll = kernel.own_node(index).waiting().wait_own();
+        if poll.is_ready() {
+            self.kernel = None;
+        }
+        poll
+    }
+}
+
+impl<S: Scheduler, W> Drop for OwnWait<'_, '_, S, W> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        if let Some(kernel) = self.kernel {
+            kernel.own_node(self.index).waiting().give_up_own();
+        }
+    }
+}
+
+impl<S: Scheduler, W> core::fmt::Debug for OwnWait<'_, '_, S, W> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("OwnWait").field("index", &{ self.index }).finish_non_exhaustive()
+    }
+}
+
+/// Ready when it is polled again.
+#[must_use = "a future does nothing unless it is awaited"]
+#[derive(Debug)]
+pub struct GiveWay<'m, 'k, S: Scheduler, W> {
+    me: Option<&'m mut Me<'k, Link, S, W>>,
+}
+
+impl<S: Scheduler, W> Future for GiveWay<'_, '_, S, W> {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<()> {
+        match self.me.take() {
+            Some(me) => {
+                me.kernel().make_ready(me.number());
+                Poll::Pending
+            }
+            None => Poll::Ready(()),
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! Hand-written threads: a state machine, a step at a time.
+use core::task::Poll;
+
+use crate::{
+    kernel::Kernel,
+    me::Me,
+    node::{Node, Slot},
+    report::Report,
+    scheduler::Scheduler,
+};
+
+/// A hand-written thread: a state machine.
+///
+/// Its state is its fields, usually [`Cell`](core::cell::Cell)s, for threads refer to each other. Where a wait comes in
+/// the midst of a step, a field says where to go on; a thread with a single wait needs none.
+pub trait Thread: Sized {
+    /// What all threads of the kernel share.
+    type Shared;
+
+    /// Runs until the thread has finished (`Ready`) or has to wait (`Pending`).
+    ///
+    /// Before it returns `Pending` it must have polled something that was not ready, or have [given
+    /// way](Me::give_way). When it is called again it must poll the same thing again, until that is ready: it is then the
+    /// thread's own. Under a polling scheduler it is called many times for nothing.
+    fn step<S: Scheduler>(&self, me: &Here<'_, Self, S>) -> Poll<()>;
+}
+
+/// The handle of a hand-written thread of type `T` under scheduler `S`.
+pub type Here<'k, T, S> = Me<'k, Slot<T>, S, <T as Thread>::Shared>;
+
+/// The kernel of hand-written threads of type `T` under scheduler `S`.
+pub type ThreadKernel<'k, T, S> = Kernel<'k, Slot<T>, S, <T as Thread>::Shared>;
+
+/// Runs hand-written threads until none can run.
+///
+/// All that have not finished and are not waiting begin in the order of the slice.
+#[inline]
+pub fn run<T: Thread, S: Scheduler>(threads: &[Slot<T>], scheduler: S, shared: &T::Shared) -> Report {
+    run_with(threads, scheduler, shared, |_| false)
+}
+
+/// Runs hand-written threads; when none can run, asks `idle`, and goes on while it returns true.
+///
+/// `idle` is for what comes from outside: it signals semaphores, advances a [`Timer`](crate::Timer), sleeps until an
+/// interrupt. If it returns true and has made no thread ready, it is asked again.
+#[inline]
+pub fn run_with<T: Thread, S: Scheduler>(
+    threads: &[Slot<T>],
+    scheduler: S,
+    shared: &T::Shared,
+    mut idle: impl FnMut(&ThreadKernel<'_, T, S>) -> bool,
+) -> Report {
+    let kernel = Kernel::new(threads, scheduler, shared);
+    for (index, slot) in threads.iter().enumerate() {
+        if slot.waiting().is_free() || slot.waiting().is_granted() {
+            kernel.make_ready(index as u32);
+        }
+    }
+    loop {
+        while let Some(thread) = kernel.next() {
+            let slot = &threads[thread as usize];
+            if slot.thread.step(&kernel.at(thread)).is_ready() {
+                slot.waiting().set_finished();
+            }
+        }
+        if !idle(&kernel) {
+            return kernel.report();
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! Threads that sleep, in a binary heap by deadline (Williams, 1964), in storage that the user gives.
+use core::{
+    cell::Cell,
+    future::Future,
+    pin::Pin,
+    task::{Context, Poll},
+};
+
+use crate::{
+    kernel::{self, Kernel},
+    me::Me,
+    node::Node,
+    scheduler::Scheduler,
+};
+
+/// A place of a [`Timer`]: 16 bytes.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Sleeper {
+    deadline: u64,
+    thread: u32,
+}
+
+/// Wakes threads at their time. What time is, and what its unit, the user says by [`advance`](Self::advance).
+///
+/// ```
+/// use protothreads::{Fifo, Kernel, Link, Sleeper, Timer};
+/// use std::{cell::Cell, pin::pin, thread, time::{Duration, Instant}};
+///
+/// let links = [const { Link::new() }; 2];
+/// let timer = Timer::new([const { Cell::new(Sleeper::new()) }; 2]);
+/// let kernel = Kernel::new(&links, Fifo::new(), &timer);
+/// let sleepy = |index: usize| {
+///     let mut me = kernel.me(index);
+///     async move {
+///         let until_ms = me.shared().now() + 2 - index as u64;
+///         me.shared().sleep_until(&mut me, until_ms).await;
+///     }
+/// };
+/// let threads = pin!([sleepy(0), sleepy(1)]);
+///
+/// let start = Instant::now();
+/// let report = kernel.run_with(threads, |kernel| {
+///     let Some(deadline_ms) = timer.next_deadline() else { return false };
+///     thread::park_timeout(Duration::from_millis(deadline_ms).saturating_sub(start.elapsed()));
+///     timer.advance(kernel, start.elapsed().as_millis() as u64);
+///     true
+/// });
+/// assert_eq!(report.finished, 2);
+/// assert!(start.elapsed() >= Duration::from_millis(2));
+/// ```
+#[derive(Debug)]
+pub struct Timer<A> {
+    heap: A,
+    sleepers: Cell<usize>,
+    now: Cell<u64>,
+}
+
+impl Sleeper {
+    /// An empty place.
+    pub const fn new() -> Self {
+        Self { deadline: 0, thread: 0 }
+    }
+}
+
+impl<A: AsRef<[Cell<Sleeper>]>> Timer<A> {
+    /// A timer at time 0, for as many sleepers as there are places: an array, a slice, a `Vec`.
+    ///
+    /// A thread sleeps at most once at a time, so as many places as threads are always enough.
+    pub const fn new(places: A) -> Self {
+        Self { heap: places, sleepers: Cell::new(0), now: Cell::new(0) }
+    }
+
+    /// The time, as it was told last.
+    pub fn now(&self) -> u64 {
+        self.now.get()
+    }
+
+    /// The earliest time at which a thread is to be woken; none if none sleeps.
+    pub fn next_deadline(&self) -> Option<u64> {
+        (self.sleepers.get() > 0).then(|| self.heap.as_ref()[0].get().deadline)
+    }
+
+    /// It is `now`: wakes those whose time has come, the earliest first. A time before the last one is taken for that.
+    pub fn advance<N: Node, S: Scheduler, W>(&self, kernel: &Kernel<'_, N, S, W>, now: u64) {
+        self.now.set(self.now.get().max(now));
+        while self.next_deadline().is_some_and(|deadline| deadline <= self.now.get()) {
+            kernel.grant(self.remove(0).thread);
+        }
+    }
+
+    /// Sleeps until `deadline`, unless that has passed. Its value counts when the sleep begins.
+    ///
+    /// # Panics
+    /// If all places are taken.
+    pub fn poll_sleep_until<N: Node, S: Scheduler, W>(&self, me: &Me<'_, N, S, W>, deadline: u64) -> Poll<()> {
+        kernel::wait(me.node(), || deadline <= self.now.get(), || self.enlist(me, deadline))
+    }
+
+    /// Sleeps until `deadline`, unless that has passed. The sleep can be dropped at any time.
+    ///
+    /// # Panics
+    /// When it is polled, if all places are taken.
+    pub fn sleep_until<'m, 'k, N: Node, S: Scheduler, W>(
+        &'m self,
+        me: &'m mut Me<'k, N, S, W>,
+        deadline: u64,
+    ) -> Sleep<'m, 'k, A, N, S, W> {
+        Sleep { timer: self, me, deadline }
+    }
+
+    fn enlist<N: Node, S: Scheduler, W>(&self, me: &Me<'_, N, S, W>, deadline: u64) {
+        let heap = self.heap.as_ref();
+        let at = self.sleepers.get();
+        assert!(at < heap.len(), "this timer has room for {at} sleepers; it needs one for each thread");
+        me.node().waiting().set_listed_alone();
+        heap[at].set(Sleeper { deadline, thread: me.number() });
+        self.sleepers.set(at + 1);
+        self.rise(at);
+    }
+
+    fn remove(&self, at: usize) -> Sleeper {
+        let heap = self.heap.as_ref();
+        let last = self.sleepers.get() - 1;
+        self.sleepers.set(last);
+        heap[at].swap(&heap[last]);
+        if at < last {
+            self.rise(at);
+            self.sink(at);
+        }
+        heap[last].get()
+    }
+
+    fn rise(&self, mut at: usize) {
+        let heap = self.heap.as_ref();
+        while at > 0 && heap[at].get().deadline < heap[(at - 1) / 2].get().deadline {
+            heap[at].swap(&heap[(at - 1) / 2]);
+            at = (at - 1) / 2;
+        }
+    }
+
+    fn sink(&self, mut at: usize) {
+        let heap = &self.heap.as_ref()[..self.sleepers.get()];
+        while let Some(left) = heap.get(2 * at + 1) {
+            let right_is_less = heap.get(2 * at + 2).is_some_and(|right| right.get().deadline < left.get().deadline);
+            let child = 2 * at + 1 + usize::from(right_is_less);
+            if heap[at].get().deadline <= heap[child].get().deadline {
+                break;
+            }
+            heap[at].swap(&heap[child]);
+            at = child;
+        }
+    }
+}
+
+/// A sleep until a time of a [`Timer`].
+#[must_use = "a future does nothing unless it is awaited"]
+#[derive(Debug)]
+pub struct Sleep<'m, 'k, A: AsRef<[Cell<Sleeper>]>, N: Node, S: Scheduler, W> {
+    timer: &'m Timer<A>,
+    me: &'m mut Me<'k, N, S, W>,
+    deadline: u64,
+}
+
+impl<A: AsRef<[Cell<Sleeper>]>, N: Node, S: Scheduler, W> Future for Sleep<'_, '_, A, N, S, W> {
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<()> {
+        self.timer.poll_sleep_until(self.me, self.deadline)
+    }
+}
+
+impl<A: AsRef<[Cell<Sleeper>]>, N: Node, S: Scheduler, W> Drop for Sleep<'_, '_, A, N, S, W> {
+    fn drop(&mut self) {
+        let word = self.me.node().waiting();
+        if word.is_listed() {
+            let sleepers = &self.timer.heap.as_ref()[..self.timer.sleepers.get()];
+            let at = sleepers.iter().position(|sleeper| sleeper.get().thread == self.me.number());
+            self.timer.remove(at.expect("a thread that sleeps has a place"));
+        }
+        // A wake that has come has nothing to pass on.
+        if !word.is_free() {
+            word.set_free();
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! Threads that wait for one thing, first come, first served, in one word.
+//!
+//! The word is the last waiter; the words of the threads link them in a circle, last to first. So a list of any length
+//! takes 4 bytes and no heap.
+use crate::node::Node;
+
+/// Appends `thread` to the list that ends with `last`; returns the new last.
+#[inline(always)]
+pub(crate) fn push<N: Node>(nodes: &[N], last: Option<u32>, thread: u32) -> u32 {
+    let first = match last {
+        None => thread,
+        Some(last) => {
+            let first = nodes[last as usize].waiting().next();
+            nodes[last as usize].waiting().set_next(thread);
+            first
+        }
+    };
+    nodes[thread as usize].waiting().set_listed(first);
+    thread
+}
+
+/// Takes the first of the list that ends with `last`; returns it and the new last.
+#[inline(always)]
+pub(crate) fn pop<N: Node>(nodes: &[N], last: u32) -> (u32, Option<u32>) {
+    let first = nodes[last as usize].waiting().next();
+    if first == last {
+        return (first, None);
+    }
+    nodes[last as usize].waiting().set_next(nodes[first as usize].waiting().next());
+    (first, Some(last))
+}
+
+/// Takes `thread` out of the list that ends with `last`, wherever it is; returns the new last.
+///
+/// Walks the list.
+pub(crate) fn remove<N: Node>(nodes: &[N], last: u32, thread: u32) -> Option<u32> {
+    let mut before = last;
+    while nodes[before as usize].waiting().next() != thread {
+        before = nodes[before as usize].waiting().next();
+    }
+    if before == thread {
+        return None;
+    }
+    nodes[before as usize].waiting().set_next(nodes[thread as usize].waiting().next());
+    Some(if thread == last { before } else { last })
+}

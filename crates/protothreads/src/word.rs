@@ -1,0 +1,198 @@
+//! One word for each thread: what it waits for, whether it is in the ready queue, and who is behind it there.
+//!
+//! | bits | name | means |
+//! |---|---|---|
+//! | 31 | `QUEUED` | the scheduler has been told that the thread can run |
+//! | 30 | `LISTED` | the thread is in the wait list of a semaphore |
+//! | 29 | `GRANTED` | what it waited for is its own, but it has not been told yet |
+//! | 28 | `OWN` | the thread waits for a unit of its own semaphore; there is none |
+//! | 30 and 29 | | it has finished |
+//! | 24 to 27 | units | of its own semaphore |
+//! | 0 to 23 | next | the thread behind it in the list that it is in, or `NONE` |
+//!
+//! A thread that waits for one thing at a time is never in a wait list and in the ready queue at once, so a hand-written
+//! thread has one such word. An async thread can be woken by somebody's [`Waker`](core::task::Waker) while it is in a wait
+//! list, and has two.
+//!
+//! Who signals a thread's own semaphore knows its number, so what to run next comes from no word in memory: the words only
+//! decide branches, which the processor predicts. That is why a ring of such threads is as fast as it is.
+use core::{cell::Cell, hint::cold_path, task::Poll};
+
+/// No thread.
+pub(crate) const NONE: u32 = (1 << 24) - 1;
+
+/// The most units of a thread's own semaphore.
+pub const MOST_OWN_UNITS: u32 = 15;
+
+const QUEUED: u32 = 1 << 31;
+const LISTED: u32 = 1 << 30;
+const GRANTED: u32 = 1 << 29;
+const OWN: u32 = 1 << 28;
+const UNIT: u32 = 1 << 24;
+const UNITS: u32 = UNIT * MOST_OWN_UNITS;
+
+/// The word of a thread: opaque; all of it is the kernel's.
+#[derive(Debug)]
+pub struct Word(Cell<u32>);
+
+impl Word {
+    pub(crate) const fn new() -> Self {
+        Self::with_units(0)
+    }
+
+    pub(crate) const fn with_units(units: u32) -> Self {
+        assert!(units <= MOST_OWN_UNITS, "a thread's own semaphore has at most 15 units");
+        Self(Cell::new(NONE + units * UNIT))
+    }
+
+    pub(crate) fn own_units(&self) -> u32 {
+        (self.0.get() & UNITS) / UNIT
+    }
+
+    #[inline(always)]
+    pub(crate) fn next(&self) -> u32 {
+        self.0.get() & NONE
+    }
+
+    #[inline(always)]
+    pub(crate) fn set_next(&self, next: u32) {
+        self.0.set(self.0.get() & !NONE | next);
+    }
+
+    #[inline(always)]
+    pub(crate) fn is_queued(&self) -> bool {
+        self.0.get() & QUEUED != 0
+    }
+
+    #[inline(always)]
+    pub(crate) fn set_queued(&self) {
+        self.0.set(self.0.get() | QUEUED | NONE);
+    }
+
+    #[inline(always)]
+    pub(crate) fn leave_queue(&self) -> bool {
+        let queued = self.is_queued();
+        if queued {
+            self.0.set(self.0.get() & !QUEUED);
+        }
+        queued
+    }
+
+    /// In the ready queue, and has what it waited for.
+    #[inline(always)]
+    pub(crate) fn is_queued_and_granted(&self) -> bool {
+        self.0.get() & (QUEUED | GRANTED) == QUEUED | GRANTED
+    }
+
+    /// It waits for nothing, has not finished, and has nothing to be told.
+    #[inline(always)]
+    pub(crate) fn is_free(&self) -> bool {
+        self.0.get() & (LISTED | GRANTED | OWN) == 0
+    }
+
+    #[inline(always)]
+    pub(crate) fn is_listed(&self) -> bool {
+        self.0.get() & (LISTED | GRANTED) == LISTED
+    }
+
+    #[inline(always)]
+    pub(crate) fn is_granted(&self) -> bool {
+        self.0.get() & (LISTED | GRANTED) == GRANTED
+    }
+
+    #[inline(always)]
+    pub(crate) fn is_finished(&self) -> bool {
+        self.0.get() & (LISTED | GRANTED) == LISTED | GRANTED
+    }
+
+    /// In a wait list, before `next`.
+    #[inline(always)]
+    pub(crate) fn set_listed(&self, next: u32) {
+        assert!(!self.is_queued(), "a thread that has given way must return before it waits");
+        self.0.set(self.0.get() & !NONE | LISTED | next);
+    }
+
+    /// In a list that is not linked by the threads' words.
+    pub(crate) fn set_listed_alone(&self) {
+        self.set_listed(NONE);
+    }
+
+    #[inline(always)]
+    pub(crate) fn set_granted(&self) {
+        self.0.set(self.0.get() & !LISTED | GRANTED);
+    }
+
+    /// Told of what it was granted, or no longer in a wait list.
+    #[inline(always)]
+    pub(crate) fn set_free(&self) {
+        self.0.set(self.0.get() & !(LISTED | GRANTED | OWN | QUEUED));
+    }
+
+    /// It may still be in the ready queue, whose link stays.
+    pub(crate) fn set_finished(&self) {
+        self.0.set(self.0.get() & NONE | LISTED | GRANTED);
+    }
+
+    /// Takes a unit of the thread's own semaphore, or notes that it waits for one.
+    #[inline(always)]
+    pub(crate) fn wait_own(&self) -> Poll<()> {
+        let word = self.0.get();
+        if word & GRANTED != 0 {
+            self.0.set(word & !(GRANTED | QUEUED));
+            return Poll::Ready(());
+        }
+        if word & UNITS != 0 {
+            cold_path();
+            self.0.set(word - UNIT);
+            return Poll::Ready(());
+        }
+        self.0.set(word | OWN);
+        Poll::Pending
+    }
+
+    /// Adds a unit to the thread's own semaphore; true if that is granted to the thread, which waited for it.
+    #[inline(always)]
+    pub(crate) fn signal_own(&self) -> bool {
+        let waits = self.0.get() & OWN != 0;
+        if waits {
+            // It has no units and is in no wait list.
+            self.0.set(self.0.get() ^ (OWN | GRANTED));
+        } else {
+            self.add_own_unit();
+        }
+        waits
+    }
+
+    /// The same for a thread with one word, which then belongs into the ready queue if this returns true.
+    #[inline(always)]
+    pub(crate) fn signal_own_and_queue(&self) -> bool {
+        if self.0.get() & (OWN | QUEUED) == OWN {
+            // It has no units and is in no list at all.
+            self.0.set(QUEUED | GRANTED | NONE);
+            return true;
+        }
+        cold_path();
+        self.signal_own();
+        false
+    }
+
+    /// Ends a wait for the thread's own semaphore that was begun and not finished.
+    #[inline(always)]
+    pub(crate) fn give_up_own(&self) {
+        let word = self.0.get();
+        if word & (OWN | GRANTED) != 0 {
+            cold_path();
+            self.0.set(word & !(OWN | GRANTED));
+            if word & GRANTED != 0 {
+                self.add_own_unit();
+            }
+        }
+    }
+
+    #[inline(never)]
+    pub(crate) fn add_own_unit(&self) {
+        let word = self.0.get();
+        assert!(word & UNITS != UNITS, "a thread's own semaphore has at most {MOST_OWN_UNITS} units");
+        self.0.set(word + UNIT);
+    }
+}

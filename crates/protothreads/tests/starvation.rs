@@ -1,0 +1,91 @@
+//! No scheduler starves a thread, however busy the others are: a test for each.
+use std::{cell::Cell, task::Poll};
+
+use protothreads::{Bitmap, Fifo, Here, InOrder, Random, Reverse, RunNext, Scheduler, Slot, Thread, run};
+
+const THREADS: usize = 10;
+
+/// Thread 0 asks for the CPU once in a while; two others hand a token back and forth as fast as they can, and the rest
+/// give way all the time. They stop when thread 0 has run often enough, or after far too many steps.
+struct Busy;
+
+#[derive(Default)]
+struct Shared {
+    turns_of_0: Cell<u32>,
+    steps: Cell<u32>,
+    steps_since: Cell<u32>,
+    longest: Cell<u32>,
+}
+
+const TURNS: u32 = 100;
+
+/// More than any of these schedulers allows: run-next has the greatest bound, 124 steps for each thread.
+const BOUND: u32 = 124 * THREADS as u32;
+
+impl Thread for Busy {
+    type Shared = Shared;
+
+    fn step<S: Scheduler>(&self, me: &Here<'_, Self, S>) -> Poll<()> {
+        let shared = me.shared();
+        shared.steps.set(shared.steps.get() + 1);
+        if shared.turns_of_0.get() >= TURNS || shared.steps.get() > TURNS * BOUND {
+            me.signal(1);
+            me.signal(2);
+            return Poll::Ready(());
+        }
+        shared.steps_since.set(shared.steps_since.get() + 1);
+        match me.index() {
+            0 => {
+                shared.turns_of_0.set(shared.turns_of_0.get() + 1);
+                shared.longest.set(shared.longest.get().max(shared.steps_since.replace(0)));
+                me.give_way()
+            }
+            index @ (1 | 2) => {
+                if me.poll_wait().is_pending() {
+                    return Poll::Pending;
+                }
+                me.signal(3 - index);
+                me.poll_wait().map(|()| unreachable!("the other has not run"))
+            }
+            _ => me.give_way(),
+        }
+    }
+}
+
+fn starves_nobody(scheduler: impl Scheduler) {
+    let threads: Vec<_> = (0..THREADS).map(|index| Slot::with_units(Busy, u32::from(index == 1))).collect();
+    let shared = Shared::default();
+    run(&threads, scheduler, &shared);
+    assert_eq!(shared.turns_of_0.get(), TURNS, "after {} steps", shared.steps.get());
+    assert!(shared.longest.get() <= BOUND, "{} steps without a turn", shared.longest.get());
+}
+
+#[test]
+fn fifo() {
+    starves_nobody(Fifo::new());
+}
+
+#[test]
+fn run_next() {
+    starves_nobody(RunNext::new());
+}
+
+#[test]
+fn bitmap() {
+    starves_nobody(Bitmap::new([Cell::new(0)]));
+}
+
+#[test]
+fn in_order() {
+    starves_nobody(InOrder::new());
+}
+
+#[test]
+fn reverse() {
+    starves_nobody(Reverse::new());
+}
+
+#[test]
+fn random() {
+    starves_nobody(Random::seeded(1));
+}

@@ -1,0 +1,346 @@
+//! Semaphores, mutexes, events, channels and timers, under hand-written and async threads.
+use std::{
+    cell::{Cell, RefCell},
+    future::{Future, poll_fn},
+    pin::{Pin, pin},
+    task::{Poll, ready},
+};
+
+use proptest::prelude::*;
+use protothreads::{
+    Bitmap, Channel, Event, Fifo, Here, InOrder, Kernel, Link, Me, Mutex, Random, Reverse, RunNext, Scheduler,
+    Semaphore, Sleeper, Slot, Thread, Timer, run, run_with,
+};
+
+type Boxed<'f> = Pin<Box<dyn Future<Output = ()> + 'f>>;
+
+/// Runs boxed bodies, made by `body` from each thread's handle, under a scheduler.
+fn run_async<'k, S: Scheduler, W>(
+    kernel: &'k Kernel<'k, Link, S, W>,
+    body: impl Fn(Me<'k, Link, S, W>) -> Boxed<'k>,
+) -> protothreads::Report {
+    let mut threads: Vec<_> = (0..kernel.thread_count()).map(|index| body(kernel.me(index))).collect();
+    kernel.run_with(Pin::new(&mut threads[..]), |_| false)
+}
+
+fn links(threads: usize) -> Vec<Link> {
+    (0..threads).map(|_| Link::new()).collect()
+}
+
+#[test]
+fn a_semaphore_serves_who_came_first() {
+    #[derive(Default)]
+    struct Shared(RefCell<Vec<usize>>);
+    let (shared, semaphore, links) = (Shared::default(), Semaphore::new(0), links(6));
+    let kernel = Kernel::new(&links, Fifo::new(), &shared);
+    let semaphore = &semaphore;
+    let report = run_async(&kernel, |mut me| {
+        Box::pin(async move {
+            if me.index() == 5 {
+                for _ in 0..5 {
+                    semaphore.signal(me.kernel());
+                }
+                assert!(!semaphore.try_wait(), "all units were granted");
+            } else {
+                semaphore.wait(&mut me).await;
+                me.shared().0.borrow_mut().push(me.index());
+            }
+        })
+    });
+    assert_eq!((report.finished, &*shared.0.borrow()), (6, &vec![0, 1, 2, 3, 4]));
+}
+
+#[test]
+fn a_dropped_wait_takes_nothing_wherever_it_stood() {
+    for dropped in 0..3 {
+        let (semaphore, links, served) = (Semaphore::new(0), links(4), RefCell::new(Vec::new()));
+        let kernel = Kernel::new(&links, Fifo::new(), &());
+        let (semaphore, served) = (&semaphore, &served);
+        let report = run_async(&kernel, |mut me| {
+            Box::pin(async move {
+                if me.index() == 3 {
+                    semaphore.signal(me.kernel());
+                    semaphore.signal(me.kernel());
+                } else if me.index() == dropped {
+                    {
+                        let mut wait = pin!(semaphore.wait(&mut me));
+                        assert!(poll_fn(|context| Poll::Ready(wait.as_mut().poll(context))).await.is_pending());
+                    }
+                    me.give_way().await;
+                } else {
+                    semaphore.wait(&mut me).await;
+                    served.borrow_mut().push(me.index());
+                }
+            })
+        });
+        assert_eq!((report.finished, served.borrow().len(), semaphore.units()), (4, 2, 0), "{dropped}");
+    }
+}
+
+#[test]
+fn a_unit_granted_to_a_wait_that_is_dropped_goes_to_the_next() {
+    let (semaphore, links, served) = (Semaphore::new(0), links(3), Cell::new(0));
+    let kernel = Kernel::new(&links, Fifo::new(), &());
+    let (semaphore, served) = (&semaphore, &served);
+    let report = run_async(&kernel, |mut me| {
+        Box::pin(async move {
+            match me.index() {
+                0 => {
+                    let mut wait = pin!(semaphore.wait(&mut me));
+                    let mut polls = 0;
+                    // Polled once; woken because it was granted the unit; dropped without being polled again.
+                    poll_fn(|context| {
+                        polls += 1;
+                        if polls == 1 { wait.as_mut().poll(context) } else { Poll::Ready(()) }
+                    })
+                    .await;
+                }
+                1 => {
+                    semaphore.wait(&mut me).await;
+                    served.set(served.get() + 1);
+                }
+                _ => semaphore.signal(me.kernel()),
+            }
+        })
+    });
+    assert_eq!((report.finished, served.get()), (3, 1));
+}
+
+#[test]
+fn a_mutex_is_held_across_waits() {
+    let (mutex, links) = (Mutex::new((0, 0)), links(20));
+    let kernel = Kernel::new(&links, RunNext::new(), &mutex);
+    let report = run_async(&kernel, |mut me| {
+        Box::pin(async move {
+            for _ in 0..10 {
+                let mut pair = me.shared().lock(&mut me).await;
+                pair.0 += 1;
+                me.give_way().await;
+                assert!(me.shared().try_lock(&me).is_none());
+                pair.1 += 1;
+                assert_eq!(pair.0, pair.1);
+            }
+        })
+    });
+    assert_eq!(report.finished, 20);
+    assert_eq!(mutex.into_inner(), (200, 200));
+}
+
+#[test]
+fn an_event_lets_all_go_on_and_later_ones_pass() {
+    let (event, links, passed) = (Event::new(), links(5), Cell::new(0));
+    let kernel = Kernel::new(&links, Fifo::new(), &event);
+    let passed = &passed;
+    let report = run_async(&kernel, |mut me| {
+        Box::pin(async move {
+            match me.index() {
+                3 => me.shared().set(me.kernel()),
+                _ => {
+                    me.shared().wait(&mut me).await;
+                    passed.set(passed.get() + 1);
+                }
+            }
+        })
+    });
+    assert_eq!((report.finished, passed.get(), event.is_set()), (5, 4, true));
+    event.reset();
+    assert!(!event.is_set());
+}
+
+#[test]
+fn hand_written_threads_use_a_channel() {
+    struct Half {
+        count: Cell<u32>,
+        value: Cell<Option<u32>>,
+    }
+    impl Thread for Half {
+        type Shared = Channel<u32, 3>;
+        fn step<S: Scheduler>(&self, me: &Here<'_, Self, S>) -> Poll<()> {
+            while self.count.get() < 100 {
+                if me.index() == 0 {
+                    let mut value = self.value.take().or(Some(self.count.get()));
+                    let sent = me.shared().poll_send(me, &mut value);
+                    self.value.set(value);
+                    ready!(sent);
+                } else {
+                    assert_eq!(ready!(me.shared().poll_receive(me)), self.count.get());
+                }
+                self.count.set(self.count.get() + 1);
+            }
+            Poll::Ready(())
+        }
+    }
+    let half = || Slot::new(Half { count: Cell::new(0), value: Cell::new(None) });
+    assert_eq!(run(&[half(), half()], Fifo::new(), &Channel::new()).finished, 2);
+    assert_eq!(run(&[half(), half()], Reverse::new(), &Channel::new()).finished, 2);
+}
+
+#[test]
+fn a_channel_without_room_gives_the_value_back() {
+    let links = links(1);
+    let kernel = Kernel::new(&links, Fifo::new(), &());
+    let channel = Channel::<_, 1>::new();
+    assert_eq!(channel.try_send(&kernel, "one"), Ok(()));
+    assert_eq!(channel.try_send(&kernel, "two"), Err("two"));
+    assert_eq!((channel.try_receive(&kernel), channel.try_receive(&kernel)), (Some("one"), None));
+}
+
+/// A thread that sleeps until its own time.
+struct Sleepy(u64);
+
+impl Thread for Sleepy {
+    type Shared = (Timer<Vec<Cell<Sleeper>>>, RefCell<Vec<u64>>);
+    fn step<S: Scheduler>(&self, me: &Here<'_, Self, S>) -> Poll<()> {
+        let (timer, woken) = me.shared();
+        ready!(timer.poll_sleep_until(me, self.0));
+        assert!(timer.now() >= self.0);
+        woken.borrow_mut().push(self.0);
+        Poll::Ready(())
+    }
+}
+
+#[test]
+fn a_sleep_that_is_dropped_wakes_nobody() {
+    let (links, timer) = (links(2), Timer::new([const { Cell::new(Sleeper::new()) }; 2]));
+    let kernel = Kernel::new(&links, Fifo::new(), &timer);
+    let body = |index: usize| {
+        let mut me = kernel.me(index);
+        async move {
+            if index == 0 {
+                let mut sleep = pin!(me.shared().sleep_until(&mut me, 5));
+                assert!(poll_fn(|context| Poll::Ready(sleep.as_mut().poll(context))).await.is_pending());
+            } else {
+                me.shared().sleep_until(&mut me, 7).await;
+            }
+        }
+    };
+    let mut idles = 0;
+    let report = kernel.run_with(pin!([body(0), body(1)]), |kernel| {
+        idles += 1;
+        assert_eq!(timer.next_deadline(), (idles == 1).then_some(7));
+        timer.advance(kernel, 7);
+        idles == 1
+    });
+    assert_eq!((report.finished, idles), (2, 2));
+}
+
+#[test]
+fn own_units_are_counted_and_too_many_are_refused() {
+    let threads = [Slot::new(Sleepy(0))];
+    let shared = (Timer::new(Vec::<Cell<Sleeper>>::new()), RefCell::new(Vec::<u64>::new()));
+    let kernel = Kernel::new(&threads, Fifo::new(), &shared);
+    for _ in 0..protothreads::MOST_OWN_UNITS {
+        kernel.signal(0);
+    }
+    assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| kernel.signal(0))).is_err());
+}
+
+/// What the threads of a random program do in turn.
+#[derive(Clone, Debug)]
+enum Deed {
+    Wait,
+    Signal,
+    GiveWay,
+    Send,
+    Receive,
+}
+
+fn deed() -> impl Strategy<Value = Deed> {
+    prop_oneof![Just(Deed::Wait), Just(Deed::Signal), Just(Deed::GiveWay), Just(Deed::Send), Just(Deed::Receive)]
+}
+
+/// What happened in a random program: units taken and given, values received.
+fn perform(program: &[Vec<Deed>], scheduler: impl Scheduler) -> (usize, u32, u32, Vec<usize>) {
+    let (semaphore, channel) = (Semaphore::new(1), Channel::<usize, 2>::new());
+    let (taken, given, received, sent) = (Cell::new(0), Cell::new(0), RefCell::new(Vec::new()), Cell::new(0));
+    let links = links(program.len());
+    let kernel = Kernel::new(&links, scheduler, &());
+    let (semaphore, channel, taken, given, received, sent) = (&semaphore, &channel, &taken, &given, &received, &sent);
+    let report = run_async(&kernel, |mut me| {
+        Box::pin(async move {
+            for deed in &program[me.index()] {
+                match deed {
+                    Deed::Wait => {
+                        semaphore.wait(&mut me).await;
+                        taken.set(taken.get() + 1);
+                    }
+                    Deed::Signal => {
+                        semaphore.signal(me.kernel());
+                        given.set(given.get() + 1);
+                    }
+                    Deed::GiveWay => me.give_way().await,
+                    Deed::Send => {
+                        let number = sent.replace(sent.get() + 1);
+                        channel.send(&mut me, number).await;
+                    }
+                    Deed::Receive => {
+                        let number = channel.receive(&mut me).await;
+                        received.borrow_mut().push(number);
+                    }
+                }
+            }
+        })
+    });
+    assert_eq!(taken.get() + semaphore.units(), 1 + given.get(), "a unit was lost or made");
+    (report.finished, taken.get(), given.get(), received.take())
+}
+
+proptest! {
+    #[test]
+    fn no_unit_and_no_value_is_lost_under_any_scheduler(
+        program in proptest::collection::vec(proptest::collection::vec(deed(), 0..12), 1..9),
+        seed in any::<u64>(),
+    ) {
+        for outcome in [
+            perform(&program, Fifo::new()),
+            perform(&program, RunNext::new()),
+            perform(&program, Bitmap::new([Cell::new(0)])),
+            perform(&program, InOrder::new()),
+            perform(&program, Reverse::new()),
+            perform(&program, Random::seeded(seed)),
+        ] {
+            let mut received = outcome.3;
+            received.sort_unstable();
+            let all = received.len();
+            received.dedup();
+            prop_assert_eq!(received.len(), all, "a value came twice");
+        }
+    }
+
+    #[test]
+    fn a_timer_wakes_in_order_of_time_and_never_early(
+        deadlines in proptest::collection::vec(1_u64..50, 1..20),
+        step in 1_u64..7,
+    ) {
+        let threads: Vec<_> = deadlines.iter().map(|deadline| Slot::new(Sleepy(*deadline))).collect();
+        let timer = Timer::new(vec![Cell::new(Sleeper::new()); deadlines.len()]);
+        let shared = (timer, RefCell::default());
+        let mut now = 0;
+        let report = run_with(&threads, Fifo::new(), &shared, |kernel| {
+            now += step;
+            shared.0.advance(kernel, now);
+            shared.0.next_deadline().is_some() || now < 60
+        });
+        prop_assert_eq!(report.finished, deadlines.len());
+        prop_assert!(shared.1.borrow().is_sorted());
+    }
+
+    #[test]
+    fn random_order_polls_each_thread_once_a_round(threads in 1_usize..300, seed in any::<u64>()) {
+        struct Once;
+        impl Thread for Once {
+            type Shared = RefCell<Vec<usize>>;
+            fn step<S: Scheduler>(&self, me: &Here<'_, Self, S>) -> Poll<()> {
+                me.shared().borrow_mut().push(me.index());
+                Poll::Ready(())
+            }
+        }
+        let slots: Vec<_> = (0..threads).map(|_| Slot::new(Once)).collect();
+        let polled = RefCell::default();
+        let report = run(&slots, Random::seeded(seed), &polled);
+        prop_assert_eq!((report.finished, report.wasted_polls), (threads, 0));
+        let mut polled = polled.into_inner();
+        polled.sort_unstable();
+        prop_assert!(polled.into_iter().eq(0..threads));
+    }
+}
