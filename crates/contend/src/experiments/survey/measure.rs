@@ -26,8 +26,9 @@ pub fn run_plan(plan: &Plan, session: &Session, note: impl Fn(&str) + Sync) -> a
     let latency = latency::run_plan(&plan.latency, session, &apparatus, &note)?;
     let comparison = comparison(&clock, &latency.rows);
     let rows = clock.into_iter().map(Row::Clock);
-    let rows =
-        rows.chain(latency.rows.into_iter().map(Row::Latency)).chain(comparison.into_iter().map(Row::ThenAndNow));
+    let rows = rows
+        .chain(latency.rows.into_iter().map(|row| Row::Latency(row.into())))
+        .chain(comparison.into_iter().map(Row::ThenAndNow));
     let warnings = apparatus.warnings().into_iter().chain(latency.warnings).collect();
     Ok(Measured { rows: rows.collect(), order: latency.order, warnings })
 }

@@ -14,7 +14,7 @@ pub type SurveyRecord = Record<Parameters, Row>;
 #[serde(tag = "experiment", rename_all = "snake_case")]
 pub enum Row {
     Clock(clock::Row),
-    Latency(latency::Row),
+    Latency(Box<latency::Row>),
     ThenAndNow(ThenAndNow),
 }
 

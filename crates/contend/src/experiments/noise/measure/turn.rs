@@ -167,10 +167,13 @@ fn read(
     let ranked = take_rank(c"reader", cell.reader);
     let begins = muster.ready().is_some();
     ranked.inspect_err(|_| muster.stop_at(clock.now()))?;
+    if !begins {
+        return Ok(notes);
+    }
     let mut left = bench.plan.samples;
     let longest = if cell.reader_rests() { BURST } else { PIECE };
     let length = bench.plan.interval.map_or(longest, |interval| interval.min(longest));
-    while begins {
+    loop {
         let until_stop = Duration::from_nanos(clock.to_ns(muster.stop().saturating_sub(clock.now())) as u64);
         if until_stop.is_zero() || left == 0 || bench.interruption.asked() {
             break;
