@@ -13,7 +13,7 @@ impl Show for SurveyRecord {
         for row in self.results.iter().cloned() {
             match row {
                 Row::Clock(row) => clock_rows.push(row),
-                Row::Latency(row) => latency_rows.push(row),
+                Row::Latency(row) => latency_rows.push(*row),
                 Row::ThenAndNow(figure) => figures.push(figure),
             }
         }
