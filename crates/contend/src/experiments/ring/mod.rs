@@ -15,7 +15,7 @@ use crate::output::{self, Destination};
 use crate::session::Session;
 use crate::terminal;
 use contestants::built_in::CONTESTANTS;
-use contestants::{Arrangement, Contestant, Course};
+use contestants::{Contestant, Course};
 use measure::{Readiness, Workshop};
 use plan::{Absent, Plan};
 use record::{RingRecord, Row};
@@ -106,7 +106,7 @@ pub fn run_alone(flags: &Flags) -> anyhow::Result<bool> {
         );
     };
     allow_many_descriptors();
-    let course = Course { threads, hops, arrangement: Arrangement::InOrder, cpus: Vec::new(), seed: 0 };
+    let course = Course { threads, hops, arrangement: None, cpus: Vec::new(), seed: 0 };
     output::print(&format!("{}\n", (built_in.run)(&course)?.answer))?;
     Ok(true)
 }

@@ -16,11 +16,10 @@ use std::time::Duration;
 pub struct CellPlan {
     pub contestant: Rc<Contestant>,
     pub threads: usize,
-    pub arrangement: Arrangement,
+    /// Of a large ring: how it lies in memory.
+    pub arrangement: Option<Arrangement>,
     /// On one CPU; otherwise where the kernel puts it.
     pub pinned: bool,
-    /// Part of the comparison of large rings.
-    pub large: bool,
 }
 
 impl fmt::Display for CellPlan {
@@ -169,25 +168,20 @@ fn cells_of_limits(flags: &Flags, session: &Session, left_out: &mut Vec<Warning>
             continue;
         }
         let contestant = Rc::new(Contestant::from(limit));
-        let cell = |threads, arrangement, large| CellPlan {
-            contestant: Rc::clone(&contestant),
-            threads,
-            arrangement,
-            pinned: true,
-            large,
-        };
+        let cell =
+            |threads, arrangement| CellPlan { contestant: Rc::clone(&contestant), threads, arrangement, pinned: true };
         if limit.large.is_some() {
             let threads = flags.large as usize;
             let wanted = CONTESTANTS
                 .iter()
                 .any(|other| threads > 0 && other.large == limit.large && flags.asks_for(other.name, other.class));
             let arrangements = [Arrangement::InOrder, Arrangement::Shuffled].into_iter().filter(|_| wanted);
-            cells.extend(arrangements.map(|arrangement| cell(threads, arrangement, true)));
+            cells.extend(arrangements.map(|arrangement| cell(threads, Some(arrangement))));
             continue;
         }
         match limit.threads {
-            Some(threads) => cells.push(cell(threads, Arrangement::InOrder, false)),
-            None => cells.extend(flags.threads.iter().map(|&n| cell(n as usize, Arrangement::InOrder, false))),
+            Some(threads) => cells.push(cell(threads, None)),
+            None => cells.extend(flags.threads.iter().map(|&n| cell(n as usize, None))),
         }
     }
     cells
@@ -204,9 +198,8 @@ fn cells_of(contestant: &Rc<Contestant>, flags: &Flags, left_out: &mut Vec<Warni
         cells.extend(flags.placement.turns().iter().map(|&pinned| CellPlan {
             contestant: Rc::clone(contestant),
             threads,
-            arrangement: Arrangement::InOrder,
+            arrangement: None,
             pinned,
-            large: false,
         }));
     }
     let large = matches!(contestant.runs, Runs::BuiltIn(built_in) if built_in.large.is_some());
@@ -214,9 +207,8 @@ fn cells_of(contestant: &Rc<Contestant>, flags: &Flags, left_out: &mut Vec<Warni
         cells.extend([Arrangement::InOrder, Arrangement::Shuffled].map(|arrangement| CellPlan {
             contestant: Rc::clone(contestant),
             threads: flags.large as usize,
-            arrangement,
+            arrangement: Some(arrangement),
             pinned: true,
-            large: true,
         }));
     }
     Ok(cells)

@@ -26,10 +26,9 @@ pub struct Row {
     pub correct: bool,
     /// What went wrong, if anything did.
     pub failure: Option<Failure>,
-    /// How the ring lies in memory; of a program that is its own affair.
-    pub arrangement: Option<Arrangement>,
-    /// Whether it is one of the large rings.
+    /// Whether it is one of the large rings, and how that lies in memory.
     pub large: bool,
+    pub arrangement: Option<Arrangement>,
     /// On one CPU; a limit with `across` in its name has a CPU for each of its two threads.
     pub pinned: bool,
     /// The median of the turns.
@@ -37,6 +36,8 @@ pub struct Row {
     pub ns_per_hop_ci: Option<Interval>,
     /// Turns that count.
     pub repeats: usize,
+    /// What all its turns took, starts and ends included.
+    pub spent_s: f64,
     /// `null` where no time was measured.
     pub ended_by: Option<EndedBy>,
     /// Making the threads, and for a program starting it and ending it: the time of no hops.

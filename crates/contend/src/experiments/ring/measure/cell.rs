@@ -21,8 +21,13 @@ const LEAST_TURNS: u64 = 6;
 const MOST_TURNS: u64 = 30;
 /// A program's time without hops comes from a run with so many times fewer, past the first that warm it up.
 const FEWER: u64 = 5;
-/// A first guess that was wrong by more than this is made again.
+/// In the first turn, a guess that was wrong by more than this is made again, so often.
 const FAR_OFF: f64 = 4.0;
+const ATTEMPTS: u32 = 3;
+/// A guess becomes greater or smaller by no more than this at a time.
+const STEP: f64 = 8.0;
+/// Nothing is run for longer because it starts slowly.
+const LONGEST_NS: f64 = 300e6;
 /// A hop to somewhere in megabytes of memory, about.
 const FAR_MEMORY_NS: f64 = 150.0;
 const FEWEST_HOPS: f64 = 1.0;
@@ -36,7 +41,6 @@ pub struct Cell {
     starts_ns: Vec<f64>,
     /// What it probably takes, to choose the hops.
     guess_ns: f64,
-    guess_start_ns: f64,
     hops: u64,
     pub answer: Option<usize>,
     pub failure: Option<Failure>,
@@ -52,13 +56,12 @@ pub struct Cell {
 
 impl Cell {
     pub fn new(plan: CellPlan) -> Self {
-        let anywhere = plan.large && plan.arrangement == Arrangement::Shuffled;
+        let anywhere = plan.arrangement == Some(Arrangement::Shuffled);
         Self {
             guess_ns: if anywhere { FAR_MEMORY_NS } else { plan.contestant.guess_ns(plan.threads) },
             plan,
             samples: Vec::new(),
             starts_ns: Vec::new(),
-            guess_start_ns: 0.0,
             hops: 0,
             answer: None,
             failure: None,
@@ -99,39 +102,34 @@ impl Cell {
 
     fn turn(&mut self, plan: &Plan, ready: Option<&Ready>, slice: Duration, session: &Session) -> Result<(), Miss> {
         let fixed = plan.hops.filter(|_| !self.is_limit());
-        let mut slice_ns = slice.as_nanos() as f64;
-        for attempt in 0..2 {
-            // What takes long to start is run for longer, or its hops would drown in the scatter of its start.
-            slice_ns = slice_ns.max(self.guess_start_ns / 2.0).min(plan.timeout.as_nanos() as f64 / 4.0);
+        for attempt in 1.. {
+            let slice_ns = self.slice_ns(slice);
             let hops = fixed.unwrap_or_else(|| (slice_ns / self.guess_ns).clamp(FEWEST_HOPS, MOST_HOPS) as u64);
             let ns = self.run_hops(hops, plan, ready, session)?;
+            // Step by step: what is seen of a few hops is mostly the scatter of the start.
+            self.guess_ns = ns.clamp(self.guess_ns / STEP, self.guess_ns * STEP);
             let hops_ns = ns * hops as f64;
-            if ns > 0.0 {
-                self.guess_ns = ns;
-            }
             let good_guess = hops_ns * FAR_OFF > slice_ns && hops_ns < slice_ns * FAR_OFF;
-            if fixed.is_some() || good_guess || self.turns > 0 || attempt > 0 {
-                if hops > 0 {
-                    self.samples.push(ns);
-                }
+            if fixed.is_some() || good_guess || self.turns > 0 || attempt == ATTEMPTS {
+                self.samples.extend((hops > 0).then_some(ns));
                 break;
             }
         }
+        // One turn that was disturbed says little of the next.
+        self.guess_ns = self.ns_per_hop().unwrap_or(self.guess_ns);
         Ok(())
+    }
+
+    /// What takes long to start is run for longer, or its hops would drown in the scatter of its start.
+    fn slice_ns(&self, slice: Duration) -> f64 {
+        let start_ns = self.starts_ns.iter().copied().reduce(f64::min).unwrap_or(0.0);
+        (slice.as_nanos() as f64).max((start_ns / 2.0).min(LONGEST_NS))
     }
 
     /// Runs so many hops; the time of one, in ns.
     fn run_hops(&mut self, hops: u64, plan: &Plan, ready: Option<&Ready>, session: &Session) -> Result<f64, Miss> {
         let contestant = Rc::clone(&self.plan.contestant);
         let (ns, start_ns) = match (&contestant.runs, ready) {
-            (Runs::BuiltIn(built_in), _) if self.plan.large => {
-                // Every thread is asked once before it waits, which in a large ring takes as long as many hops: the first
-                // time around does not count.
-                let around = self.plan.threads as u64;
-                let (first_ns, start_ns) = self.run_built_in(built_in, around, session)?;
-                let (all_ns, _) = self.run_built_in(built_in, around + hops, session)?;
-                ((all_ns - first_ns) / hops.max(1) as f64, start_ns)
-            }
             (Runs::BuiltIn(built_in), _) => {
                 let (hops_ns, start_ns) = self.run_built_in(built_in, hops, session)?;
                 (hops_ns / hops.max(1) as f64, start_ns)
@@ -140,7 +138,6 @@ impl Cell {
             (Runs::Program(_), None) => unreachable!("what cannot be run is not visited"),
         };
         self.starts_ns.push(start_ns);
-        self.guess_start_ns = start_ns;
         Ok(ns)
     }
 
@@ -231,12 +228,13 @@ impl Cell {
             answer: self.answer,
             correct: self.failure.is_none(),
             failure: self.failure.clone(),
-            arrangement: matches!(contestant.runs, Runs::BuiltIn(_)).then_some(self.plan.arrangement),
-            large: self.plan.large,
+            large: self.plan.arrangement.is_some(),
+            arrangement: self.plan.arrangement,
             pinned: self.plan.pinned,
             ns_per_hop,
             ns_per_hop_ci: ns_per_hop.and(self.interval()),
             repeats: self.samples.len(),
+            spent_s: self.spent.as_secs_f64(),
             ended_by: ns_per_hop.map(|_| ended_by),
             start_ms: median(&self.starts_ns).map(|ns| ns / 1e6),
             limit_ns: limit.as_ref().map(|(_, ns)| *ns),
@@ -252,7 +250,7 @@ impl Cell {
             voluntary_switches_per_hop: per_hop(self.switches.voluntary),
             involuntary_switches_per_hop: per_hop(self.switches.involuntary),
             steal_share: (self.watched_s > 0.0).then(|| self.stolen_s / self.watched_s),
-            then: if self.plan.large { Vec::new() } else { then::beside(&contestant.name) },
+            then: if self.plan.arrangement.is_some() { Vec::new() } else { then::beside(&contestant.name) },
         })
     }
 }

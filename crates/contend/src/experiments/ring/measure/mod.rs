@@ -180,7 +180,7 @@ fn limit_of(cell: &Cell, cells: &[Cell]) -> Option<(String, f64)> {
         if other.contestant.class != Class::Limit {
             return false;
         }
-        if plan.large {
+        if plan.arrangement.is_some() {
             let Runs::BuiltIn(own) = plan.contestant.runs else { return false };
             return built_in.large.is_some() && built_in.large == own.large && other.arrangement == plan.arrangement;
         }

@@ -1,27 +1,22 @@
-//! A ring of hand-written threads: each is its token and the number that leads to its next.
+//! A ring of hand-written threads: each is its token, and its next where that is not its neighbour.
 
 use super::super::{Course, Lap};
-use super::way::Way;
-use super::{lap, token_for};
-use protothreads::{Here, Scheduler, Slot, Thread, run};
+use super::{Journey, Way, token_for};
+use protothreads::{Here, Scheduler, Slot, Thread, run_with};
 use std::cell::Cell;
 use std::io;
-use std::marker::PhantomData;
 use std::task::{Poll, ready};
-use std::time::Instant;
 
-struct Member<W> {
+struct Member<W: Way> {
     token: Cell<u32>,
-    kept: u32,
-    way: PhantomData<W>,
+    kept: W::Kept,
 }
 
-/// Bytes of a thread.
-pub const BYTES: usize = size_of::<Slot<Member<super::Forward>>>();
+/// Bytes of a thread that keeps its next.
+pub const BYTES: usize = size_of::<Slot<Member<super::Anywhere>>>();
 
 impl<W: Way> Thread for Member<W> {
-    /// The place of the thread that got the last token.
-    type Shared = Cell<usize>;
+    type Shared = Journey;
 
     // It waits in one place only, so it needs no state to say where.
     #[inline(always)]
@@ -30,10 +25,10 @@ impl<W: Way> Thread for Member<W> {
             ready!(me.poll_wait());
             let token = self.token.get();
             if token == 0 {
-                me.shared().set(me.index());
-                return Poll::Ready(());
+                me.shared().end(me.index());
+                continue;
             }
-            let next = W::next(me.index(), self.kept);
+            let next = W::next(me.index(), me.thread_count(), self.kept);
             me.thread(next).token.set(token - 1);
             me.signal(next);
         }
@@ -47,14 +42,9 @@ impl<W: Way> Thread for Member<W> {
 #[inline(never)]
 pub fn ring<W: Way>(course: &Course, scheduler: impl Scheduler) -> io::Result<Lap> {
     let token = token_for(course.hops)?;
-    let member = |(place, kept)| {
-        let member = Member::<W> { token: Cell::new(token), kept, way: PhantomData };
-        Slot::with_units(member, u32::from(place == 0))
-    };
-    let members: Vec<_> = W::kept(course).enumerate().map(member).collect();
-    let last = Cell::new(0);
-    let began = Instant::now();
-    let report = run::<Member<W>, _>(&members, scheduler, &last);
-    let hops_ns = began.elapsed().as_nanos() as f64;
-    Ok(lap(W::number(course, last.get()), hops_ns, report))
+    let member = |kept| Slot::new(Member::<W> { token: Cell::new(token), kept });
+    let members: Vec<_> = W::kept(course).map(member).collect();
+    let journey = Journey::default();
+    let report = run_with(&members, scheduler, &journey, |kernel| journey.idle(|| kernel.signal(0)));
+    journey.lap::<W>(course, report)
 }

@@ -1,15 +1,13 @@
 //! A ring of ordinary futures, which know nothing of protothreads: they wait and wake by standard wakers.
 
 use super::super::{Course, Lap};
-use super::way::{Forward, Way};
-use super::{lap, token_for};
+use super::{Forward, Journey, Way, token_for};
 use protothreads::{Kernel, Link, Scheduler};
 use std::cell::Cell;
 use std::future::poll_fn;
 use std::io;
 use std::pin::Pin;
 use std::task::{Poll, Waker};
-use std::time::Instant;
 
 /// A place for a token, and the waker of who waits for it.
 #[derive(Default)]
@@ -38,13 +36,14 @@ impl Mailbox {
     }
 }
 
-async fn member(mailboxes: &[Mailbox], place: usize, last: &Cell<usize>) {
+async fn member(mailboxes: &[Mailbox], place: usize, journey: &Journey) {
     loop {
         let token = mailboxes[place].take().await;
         if token == 0 {
-            return last.set(place);
+            journey.end(place);
+            continue;
         }
-        mailboxes[Forward::next(place, mailboxes.len() as u32)].put(token - 1);
+        mailboxes[Forward::next(place, mailboxes.len(), ())].put(token - 1);
     }
 }
 
@@ -57,13 +56,10 @@ pub fn ring(course: &Course, scheduler: impl Scheduler) -> io::Result<Lap> {
     let token = token_for(course.hops)?;
     let links: Vec<_> = (0..course.threads).map(|_| Link::new()).collect();
     let mailboxes: Vec<_> = (0..course.threads).map(|_| Mailbox::default()).collect();
-    let last = Cell::new(0);
+    let journey = Journey::default();
     let kernel = Kernel::new(&links, scheduler, &());
     let mut members: Pin<Box<[_]>> =
-        (0..course.threads).map(|place| member(&mailboxes, place, &last)).collect::<Box<_>>().into();
-    mailboxes[0].put(token);
-    let began = Instant::now();
-    let report = kernel.run_with(members.as_mut(), |_| false);
-    let hops_ns = began.elapsed().as_nanos() as f64;
-    Ok(lap(last.get() + 1, hops_ns, report))
+        (0..course.threads).map(|place| member(&mailboxes, place, &journey)).collect::<Box<_>>().into();
+    let report = kernel.run_with(members.as_mut(), |_| journey.idle(|| mailboxes[0].put(token)));
+    journey.lap::<Forward>(course, report)
 }

@@ -3,13 +3,16 @@
 use super::super::Course;
 use std::hint::cold_path;
 
-/// The way around the ring. A thread keeps one number to find its next.
+/// The way around the ring.
 pub trait Way: 'static {
-    /// The numbers that the threads keep, by their places.
-    fn kept(course: &Course) -> impl ExactSizeIterator<Item = u32>;
+    /// What a thread keeps to find its next.
+    type Kept: Copy + 'static;
+
+    /// What the threads keep, by their places.
+    fn kept(course: &Course) -> impl ExactSizeIterator<Item = Self::Kept>;
 
     /// The place of the next.
-    fn next(place: usize, kept: u32) -> usize;
+    fn next(place: usize, threads: usize, kept: Self::Kept) -> usize;
 
     /// The number, from 1, of the thread at a place.
     fn number(course: &Course, place: usize) -> usize;
@@ -19,13 +22,15 @@ pub trait Way: 'static {
 pub struct Forward;
 
 impl Way for Forward {
-    fn kept(course: &Course) -> impl ExactSizeIterator<Item = u32> {
-        std::iter::repeat_n(course.threads as u32, course.threads)
+    type Kept = ();
+
+    fn kept(course: &Course) -> impl ExactSizeIterator<Item = ()> {
+        std::iter::repeat_n((), course.threads)
     }
 
     #[inline(always)]
-    fn next(place: usize, kept: u32) -> usize {
-        if place + 1 == kept as usize {
+    fn next(place: usize, threads: usize, (): ()) -> usize {
+        if place + 1 == threads {
             cold_path();
             return 0;
         }
@@ -41,15 +46,17 @@ impl Way for Forward {
 pub struct Backward;
 
 impl Way for Backward {
-    fn kept(course: &Course) -> impl ExactSizeIterator<Item = u32> {
-        std::iter::repeat_n(course.threads as u32, course.threads)
+    type Kept = ();
+
+    fn kept(course: &Course) -> impl ExactSizeIterator<Item = ()> {
+        std::iter::repeat_n((), course.threads)
     }
 
     #[inline(always)]
-    fn next(place: usize, kept: u32) -> usize {
+    fn next(place: usize, threads: usize, (): ()) -> usize {
         if place == 0 {
             cold_path();
-            return kept as usize - 1;
+            return threads - 1;
         }
         place - 1
     }
@@ -63,12 +70,14 @@ impl Way for Backward {
 pub struct Anywhere;
 
 impl Way for Anywhere {
+    type Kept = u32;
+
     fn kept(course: &Course) -> impl ExactSizeIterator<Item = u32> {
         course.neighbours().into_iter()
     }
 
     #[inline(always)]
-    fn next(_: usize, kept: u32) -> usize {
+    fn next(_: usize, _: usize, kept: u32) -> usize {
         kept as usize
     }
 
