@@ -156,10 +156,15 @@ impl Cell {
         self.cpus[thread % self.cpus.len()]
     }
 
-    /// Whether the next slice is one with evidence: the second, and then every fourth. Recording a switch takes time of
+    /// Whether some round was timed.
+    pub fn has_rounds(&self) -> bool {
+        self.series.iter().any(|series| !series.lock.tally.is_empty())
+    }
+
+    /// Whether the next slice is one with evidence: the third, and then every fourth. Recording a switch takes time of
     /// the very waits that it explains, so such a slice tells causes and no latencies.
     pub fn is_witnessed_next(&self) -> bool {
-        (self.slices + self.witnessed) % 4 == 1
+        (self.slices + self.witnessed) % 4 == 2
     }
 
     /// Runs one slice and adds it up; with a clerk it is one with evidence.
