@@ -69,10 +69,14 @@ pub enum Runs {
 const USUAL_RING: f64 = 503.0;
 
 impl Contestant {
+    /// Whether it asks threads that cannot run, as many as the ring has.
+    pub fn polls_in_vain(&self) -> bool {
+        matches!(self.scheduler.as_str(), "poll-in-reverse" | "poll-at-random")
+    }
+
     /// A guess at the time of a hop, in ns.
     pub fn guess_ns(&self, threads: usize) -> f64 {
-        let in_vain = matches!(self.scheduler.as_str(), "poll-in-reverse" | "poll-at-random");
-        if in_vain { (self.ns_per_hop * threads as f64 / USUAL_RING).max(1.0) } else { self.ns_per_hop }
+        if self.polls_in_vain() { (self.ns_per_hop * threads as f64 / USUAL_RING).max(1.0) } else { self.ns_per_hop }
     }
 }
 

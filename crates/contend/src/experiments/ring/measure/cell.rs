@@ -21,13 +21,13 @@ const LEAST_TURNS: u64 = 6;
 const MOST_TURNS: u64 = 30;
 /// A program's time without hops comes from a run with so many times fewer, past the first that warm it up.
 const FEWER: u64 = 5;
-/// In the first turn, a guess that was wrong by more than this is made again, so often.
+/// A first turn that was shorter than planned by more than this is taken again, once.
 const FAR_OFF: f64 = 4.0;
-const ATTEMPTS: u32 = 3;
+const ATTEMPTS: u32 = 2;
 /// A guess becomes greater or smaller by no more than this at a time.
 const STEP: f64 = 8.0;
 /// Nothing is run for longer because it starts slowly.
-const LONGEST_NS: f64 = 300e6;
+const LONGEST_NS: f64 = 100e6;
 /// A hop to somewhere in megabytes of memory, about.
 const FAR_MEMORY_NS: f64 = 150.0;
 const FEWEST_HOPS: f64 = 1.0;
@@ -109,8 +109,8 @@ impl Cell {
             // Step by step: what is seen of a few hops is mostly the scatter of the start.
             self.guess_ns = ns.clamp(self.guess_ns / STEP, self.guess_ns * STEP);
             let hops_ns = ns * hops as f64;
-            let good_guess = hops_ns * FAR_OFF > slice_ns && hops_ns < slice_ns * FAR_OFF;
-            if fixed.is_some() || good_guess || self.turns > 0 || attempt == ATTEMPTS {
+            let too_short = hops_ns * FAR_OFF < slice_ns;
+            if fixed.is_some() || !too_short || self.turns > 0 || attempt == ATTEMPTS {
                 self.samples.extend((hops > 0).then_some(ns));
                 break;
             }

@@ -104,9 +104,9 @@ fn size(
     timeout: Duration,
     session: &Session,
 ) -> Result<Size, Miss> {
-    // Twice around, so that every thread's memory has been used.
-    let around = 2 * threads as u64;
-    let hops = around.max((SPAN_NS / contestant.guess_ns(threads)) as u64);
+    // Twice around, so that every thread's memory has been used; where all are polled, two hops have seen to that.
+    let visits_all = if contestant.polls_in_vain() { 2 } else { 2 * threads as u64 };
+    let hops = visits_all.max((SPAN_NS / contestant.guess_ns(threads)) as u64);
     if contestant.class == Class::OsBlock {
         std::thread::sleep(SETTLING);
     }
