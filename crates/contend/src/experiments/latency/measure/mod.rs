@@ -112,12 +112,15 @@ impl Laboratory {
                 break;
             }
             extra_rounds += u32::from(spent);
-            for &place in turn.iter().filter(|&&place| !spent || !self.cells[place].has_rounds()) {
+            for &place in &turn {
                 if session.interruption.asked() {
                     turns.open().iter().for_each(|&cell| ended[cell] = EndedBy::Interrupted);
                     return Ok((ended, turns.order().to_vec()));
                 }
                 let cell = &mut self.cells[place];
+                if spent && cell.has_rounds() {
+                    continue;
+                }
                 note(&cell.plan.to_string());
                 let clerk = self.clerk.as_mut().filter(|_| cell.is_witnessed_next());
                 cell.run(&self.bench, self.slice, &mut self.traces, clerk)?;
