@@ -38,7 +38,10 @@ fn lines(heading: &Heading<'_>, kept: &Kept) -> String {
         text.push_str(&format!("# unwatched {:.0} {:.0}\n", pause.start_ns, pause.duration_ns));
     }
     for gap in &kept.gaps {
-        text.push_str(&format!("{:.0} {:.0}\n", gap.start_ns, gap.duration_ns));
+        // Both ends are rounded, so that a gap which begins where the last one ended does so in whole ns too.
+        let start = gap.start_ns.round();
+        let duration = (gap.start_ns + gap.duration_ns).round() - start;
+        text.push_str(&format!("{start:.0} {duration:.0}\n"));
     }
     text
 }
@@ -92,6 +95,14 @@ mod tests {
         let text = String::from_utf8(text).unwrap();
         assert!(text.ends_with("\n1000 8000\n4000000 19000\n1500000000 4000000\n"), "{text}");
         assert!(text.contains("# span_ns 2500000000\n"));
+    }
+
+    #[test]
+    fn gaps_that_follow_each_other_at_once_do_not_overlap() {
+        let gap = |start_ns, duration_ns| KeptGap { start_ns, duration_ns };
+        let kept = Kept { gaps: vec![gap(100.4, 200.4), gap(300.8, 50.0)], span_ns: 1e6, ..Kept::default() };
+        let text = lines(&HEADING, &kept);
+        assert!(text.ends_with("\n100 201\n301 50\n"), "{text}");
     }
 
     #[test]
