@@ -3,6 +3,7 @@
 use crate::experiments::{clock, latency, load, model, noise, ring, survey, throughput};
 use crate::locks;
 use crate::output;
+use crate::report;
 use crate::session::{Format, Session, SharedFlags};
 use clap::{CommandFactory, Parser, Subcommand};
 use std::fmt;
@@ -35,6 +36,7 @@ enum Experiment {
     Load(load::Flags),
     Ring(ring::Flags),
     Model(model::Flags),
+    Report(report::Flags),
 }
 
 impl Experiment {
@@ -42,7 +44,13 @@ impl Experiment {
         match self {
             Self::Latency(flags) => flags.asks_for_list(),
             Self::Throughput(flags) => flags.asks_for_list(),
-            Self::Survey(_) | Self::Clock(_) | Self::Noise(_) | Self::Load(_) | Self::Model(_) | Self::Ring(_) => false,
+            Self::Survey(_)
+            | Self::Clock(_)
+            | Self::Noise(_)
+            | Self::Load(_)
+            | Self::Model(_)
+            | Self::Ring(_)
+            | Self::Report(_) => false,
         }
     }
 }
@@ -92,6 +100,10 @@ fn perform(cli: Cli) -> anyhow::Result<Outcome> {
         output::print(&locks::list())?;
         return Ok(Outcome::Done);
     }
+    if let Experiment::Report(flags) = &experiment {
+        report::run(flags, shared)?;
+        return Ok(Outcome::Done);
+    }
     if shared.format == Format::Ulockflex && !matches!(experiment, Experiment::Throughput(_)) {
         return Err(Misuse("--format ulockflex: only `contend throughput` has that layout".into()).into());
     }
@@ -111,6 +123,7 @@ fn perform(cli: Cli) -> anyhow::Result<Outcome> {
         Experiment::Model(flags) => model::deliver(&flags, &session, destination),
         Experiment::Load(flags) => load::run(&flags, shared, &session, destination),
         Experiment::Ring(flags) => ring::run(&flags, &session, destination),
+        Experiment::Report(_) => Ok(Outcome::Done),
     }
 }
 
