@@ -40,6 +40,22 @@ enum Experiment {
 }
 
 impl Experiment {
+    /// How the experiment measures, from its page in `docs/`.
+    fn explanation(&self) -> Result<&'static str, Misuse> {
+        let name = match self {
+            Self::Clock(_) => "clock",
+            Self::Latency(_) => "latency",
+            Self::Throughput(_) => "throughput",
+            Self::Noise(_) => "noise",
+            Self::Load(_) => "load",
+            Self::Ring(_) => "ring",
+            Self::Model(_) => "model",
+            Self::Survey(_) | Self::Report(_) => "",
+        };
+        let page = report::method_page(name);
+        page.ok_or_else(|| Misuse("--explain: ask one experiment, such as `contend latency --explain`".into()))
+    }
+
     fn asks_for_lock_list(&self) -> bool {
         match self {
             Self::Latency(flags) => flags.asks_for_list(),
@@ -96,6 +112,10 @@ pub enum Outcome {
 fn perform(cli: Cli) -> anyhow::Result<Outcome> {
     let shared = &cli.shared;
     let experiment = cli.experiment.unwrap_or(Experiment::Survey(survey::Flags {}));
+    if shared.explain {
+        output::print(experiment.explanation()?)?;
+        return Ok(Outcome::Done);
+    }
     if experiment.asks_for_lock_list() {
         output::print(&locks::list())?;
         return Ok(Outcome::Done);

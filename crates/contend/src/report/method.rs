@@ -12,9 +12,14 @@ const PAGES: [(&str, &str); 7] = [
     ("model", include_str!("../../../../docs/model.md")),
 ];
 
-/// The page of an experiment, if it has one.
+/// The page of an experiment as it was written, if it has one.
+pub fn text(experiment: &str) -> Option<&'static str> {
+    PAGES.iter().find(|(name, _)| *name == experiment).map(|(_, markdown)| *markdown)
+}
+
+/// The same as HTML.
 pub fn method(experiment: &str) -> Option<String> {
-    let (_, markdown) = PAGES.iter().find(|(name, _)| *name == experiment)?;
+    let markdown = text(experiment)?;
     let options = Options::ENABLE_TABLES;
     let events = Parser::new_ext(markdown, options).filter_map(|event| match event {
         // Its links lead to other files, which a page alone does not have.

@@ -10,6 +10,8 @@ mod page;
 mod sections;
 mod source;
 
+pub use method::text as method_page;
+
 use crate::cli::Misuse;
 use crate::output::{self, OutputFile};
 use crate::session::{Format, SharedFlags};

@@ -25,7 +25,7 @@ pub fn draw(bars: &Bars, name: &str) -> String {
     for (place, bar) in bars.bars.iter().enumerate() {
         let top = place as f64 * ROW;
         let (label, middle) = (top + 15.0, top + 26.0);
-        let words = format!("{}: {}", bar.name, bars.quantity.words_with(bar.value, bar.interval));
+        let words = format!("{}: {}", shortened(&bar.name), bars.quantity.words(bar.value));
         let (from, to) = (scale.foot(), scale.place(bar.value));
         let (left, width) = (from.min(to), (to - from).abs().max(1.0));
         // Writing to a string cannot fail.
@@ -49,4 +49,13 @@ pub fn draw(bars: &Bars, name: &str) -> String {
         content.push_str("</g>");
     }
     svg(WIDTH, bars.bars.len() as f64 * ROW + 6.0, name, &content)
+}
+
+/// As much of a name as there is room for; the table has all of it.
+fn shortened(name: &str) -> String {
+    const ROOM: usize = 52;
+    if name.chars().count() <= ROOM {
+        return name.to_owned();
+    }
+    name.chars().take(ROOM - 1).chain(['…']).collect()
 }

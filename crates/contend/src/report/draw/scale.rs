@@ -58,7 +58,7 @@ impl Scale {
 
     fn decades(&self) -> Vec<f64> {
         let (first, last) = (self.low.log10().floor() as i32, self.high.log10().ceil() as i32);
-        let digits: &[f64] = if last - first <= 2 { &[1.0, 2.0, 5.0] } else { &[1.0] };
+        let digits: &[f64] = if last - first <= 3 { &[1.0, 2.0, 5.0] } else { &[1.0] };
         let stride = (f64::from(last - first) / MARKS).ceil().max(1.0) as usize;
         let values =
             (first..=last).step_by(stride).flat_map(|power| digits.iter().map(move |d| d * 10_f64.powi(power)));

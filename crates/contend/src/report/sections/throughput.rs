@@ -40,16 +40,18 @@ fn mix(row: &Row) -> String {
     )
 }
 
+fn workers(row: &Row) -> String {
+    match (row.processes, row.children) {
+        (true, 1) => "1 process".into(),
+        (true, several) => format!("{several} processes"),
+        (false, children) => counted(children, "thread"),
+    }
+}
+
 /// What stays the same where the hold time varies.
 fn surroundings(row: &Row) -> String {
     let readers = if row.share > 0 { format!(", {} % read", row.share) } else { String::new() };
-    let child = if row.processes { "processe" } else { "thread" };
-    format!(
-        "{}, {}: non-hold {}{readers}",
-        counted(row.locks, "lock"),
-        if row.processes && row.children == 1 { "1 process".into() } else { counted(row.children, child) },
-        nanoseconds(row.nonhold_us * 1e3)
-    )
+    format!("{}, {}: non-hold {}{readers}", counted(row.locks, "lock"), workers(row), nanoseconds(row.nonhold_us * 1e3))
 }
 
 fn findings(rows: &[Row]) -> Vec<String> {
@@ -60,7 +62,7 @@ fn findings(rows: &[Row]) -> Vec<String> {
         let least = cell().min_by(|one, other| one.throughput_per_s.total_cmp(&other.throughput_per_s));
         let (Some(best), Some(least)) = (best, least) else { continue };
         let words = |row: &Row| Quantity::PerSecond.words_with(row.throughput_per_s, row.throughput_ci);
-        let most = format!("{}, {} children: {} does {}", wanted.0, wanted.1, best.lock, words(best));
+        let most = format!("{}, {}: {} does {}", wanted.0, workers(best), best.lock, words(best));
         said.push(match best.lock == least.lock {
             true => format!("{most}."),
             false => format!("{most}, the most; {} {}, the least.", least.lock, words(least)),
