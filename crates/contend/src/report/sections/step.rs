@@ -27,7 +27,7 @@ fn findings(rows: &[Row]) -> Vec<String> {
     let exact = || rows.iter().filter(|row| row.method == Method::Exact);
     let most = exact().max_by_key(|row| row.nodes).map(|row| {
         format!(
-            "On {} nodes a step of {} takes {} with this noise.",
+            "On {} nodes a step of {} takes {} as long with this noise.",
             count(row.nodes),
             nanoseconds(row.step_us * 1e3),
             ratio(row.slowdown)
