@@ -3,6 +3,7 @@
 use crate::experiments::{clock, latency, load, model, noise, ring, survey, throughput};
 use crate::locks;
 use crate::output;
+use crate::report;
 use crate::session::{Format, Session, SharedFlags};
 use clap::{CommandFactory, Parser, Subcommand};
 use std::fmt;
@@ -35,14 +36,37 @@ enum Experiment {
     Load(load::Flags),
     Ring(ring::Flags),
     Model(model::Flags),
+    Report(report::Flags),
 }
 
 impl Experiment {
+    /// How the experiment measures, from its page in `docs/`.
+    fn explanation(&self) -> Result<&'static str, Misuse> {
+        let name = match self {
+            Self::Clock(_) => "clock",
+            Self::Latency(_) => "latency",
+            Self::Throughput(_) => "throughput",
+            Self::Noise(_) => "noise",
+            Self::Load(_) => "load",
+            Self::Ring(_) => "ring",
+            Self::Model(_) => "model",
+            Self::Survey(_) | Self::Report(_) => "",
+        };
+        let page = report::method_page(name);
+        page.ok_or_else(|| Misuse("--explain: ask one experiment, such as `contend latency --explain`".into()))
+    }
+
     fn asks_for_lock_list(&self) -> bool {
         match self {
             Self::Latency(flags) => flags.asks_for_list(),
             Self::Throughput(flags) => flags.asks_for_list(),
-            Self::Survey(_) | Self::Clock(_) | Self::Noise(_) | Self::Load(_) | Self::Model(_) | Self::Ring(_) => false,
+            Self::Survey(_)
+            | Self::Clock(_)
+            | Self::Noise(_)
+            | Self::Load(_)
+            | Self::Model(_)
+            | Self::Ring(_)
+            | Self::Report(_) => false,
         }
     }
 }
@@ -88,8 +112,16 @@ pub enum Outcome {
 fn perform(cli: Cli) -> anyhow::Result<Outcome> {
     let shared = &cli.shared;
     let experiment = cli.experiment.unwrap_or(Experiment::Survey(survey::Flags {}));
+    if shared.explain {
+        output::print(experiment.explanation()?)?;
+        return Ok(Outcome::Done);
+    }
     if experiment.asks_for_lock_list() {
         output::print(&locks::list())?;
+        return Ok(Outcome::Done);
+    }
+    if let Experiment::Report(flags) = &experiment {
+        report::run(flags, shared)?;
         return Ok(Outcome::Done);
     }
     if shared.format == Format::Ulockflex && !matches!(experiment, Experiment::Throughput(_)) {
@@ -111,6 +143,7 @@ fn perform(cli: Cli) -> anyhow::Result<Outcome> {
         Experiment::Model(flags) => model::deliver(&flags, &session, destination),
         Experiment::Load(flags) => load::run(&flags, shared, &session, destination),
         Experiment::Ring(flags) => ring::run(&flags, &session, destination),
+        Experiment::Report(_) => Ok(Outcome::Done),
     }
 }
 

@@ -10,6 +10,7 @@ mod output;
 mod progress;
 mod quantities;
 mod record;
+mod report;
 mod session;
 mod terminal;
 

@@ -39,6 +39,10 @@ pub struct SharedFlags {
     /// No progress and no warnings on stderr (they stay in the record)
     #[arg(long, global = true)]
     pub quiet: bool,
+
+    /// Print how this experiment measures and what it cannot tell, and measure nothing
+    #[arg(long, global = true)]
+    pub explain: bool,
 }
 
 impl SharedFlags {

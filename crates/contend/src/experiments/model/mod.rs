@@ -7,6 +7,9 @@ mod show;
 mod step;
 mod trace;
 
+pub use frames::Row as FramesRow;
+pub use step::{Method, Row as StepRow};
+
 use crate::cli::Outcome;
 use crate::output::Destination;
 use crate::session::Session;

@@ -10,6 +10,7 @@ mod then;
 mod trace;
 
 pub use flags::Flags;
+pub use record::Row;
 
 use crate::cli::Outcome;
 use crate::output::{Destination, OutputFile};

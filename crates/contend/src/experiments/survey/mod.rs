@@ -6,7 +6,7 @@ mod record;
 mod show;
 
 pub use flags::Flags;
-pub use record::SurveyRecord;
+pub use record::{SurveyRecord, ThenAndNow, Unit};
 
 use crate::session::Session;
 

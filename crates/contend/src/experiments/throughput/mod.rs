@@ -7,7 +7,7 @@ mod show;
 mod then;
 
 pub use flags::Flags;
-pub use record::ThroughputRecord;
+pub use record::{Row, ThroughputRecord};
 
 use crate::session::Session;
 

@@ -7,7 +7,7 @@ mod show;
 mod then;
 
 pub use flags::Flags;
-pub use record::FramesRecord;
+pub use record::{FramesRecord, Row};
 
 use crate::session::Session;
 

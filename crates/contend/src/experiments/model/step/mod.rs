@@ -6,7 +6,7 @@ mod record;
 mod show;
 
 pub use flags::Flags;
-pub use record::StepRecord;
+pub use record::{Method, Row, StepRecord};
 
 use crate::session::Session;
 use std::time::Duration;

@@ -40,6 +40,16 @@ pub enum Arrangement {
     Shuffled,
 }
 
+impl Arrangement {
+    /// In words.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::InOrder => "in order",
+            Self::Shuffled => "shuffled",
+        }
+    }
+}
+
 impl Course {
     /// The places in memory, as the token comes by. It sets out from place 0.
     fn order(&self) -> Vec<u32> {

@@ -1,0 +1,164 @@
+// Draws the page's plots so that they can be zoomed and read point by point. The still picture stays for printing, and where
+// anything here fails.
+"use strict";
+(() => {
+  const prefixed = (value, units, step) => {
+    let at = 0;
+    while (Math.abs(value) >= step * 0.9995 && at < units.length - 1) { value /= step; at += 1; }
+    return [value, units[at]];
+  };
+  const digits = value => String(Number(value.toPrecision(3)));
+  const words = {
+    time: value => { const [size, unit] = prefixed(value, ["ns", "µs", "ms", "s"], 1000); return `${digits(size)} ${unit}`; },
+    share: value => `${digits(value * 100)} %`,
+    per_second: value => { const [size, unit] = prefixed(value, ["", "k", "M", "G"], 1000); return `${digits(size)} ${unit}/s`; },
+    number: value => { const [size, unit] = prefixed(value, ["", "k", "M", "G"], 1000); return `${digits(size)} ${unit}`.trim(); },
+    times: value => `${digits(value)}×`,
+    megahertz: value => `${digits(value)} MHz`,
+    probability: value => value.toPrecision(3),
+  };
+  const colour = name => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+
+  // All series over one list of x, as the library wants them.
+  const aligned = series => {
+    const xs = [...new Set(series.flatMap(one => one.points.map(point => point[0])))].sort((a, b) => a - b);
+    const place = new Map(xs.map((x, at) => [x, at]));
+    const ys = series.map(one => {
+      const values = new Array(xs.length).fill(null);
+      one.points.forEach(point => { values[place.get(point[0])] = point[1]; });
+      return values;
+    });
+    return [xs, ...ys];
+  };
+
+  // A histogram's bars, each from its beginning to its end.
+  const columns = points => chart => {
+    const path = new Path2D();
+    const foot = chart.bbox.top + chart.bbox.height;
+    points.forEach(([x, y, from, to]) => {
+      const left = chart.valToPos(from ?? x, "x", true);
+      const width = Math.max(1, chart.valToPos(to ?? x, "x", true) - left);
+      const top = chart.valToPos(y, "y", true);
+      path.rect(left, top, width, foot - top);
+    });
+    return { fill: path, stroke: null };
+  };
+
+  // A spike's letter stands above its highest column.
+  const letter = (chart, one, at) => {
+    const [x, y] = one.points.reduce((most, point) => point[1] > most[1] ? point : most);
+    if (one.name.length !== 1 || x < chart.scales.x.min || x > chart.scales.x.max) return;
+    chart.ctx.fillStyle = colour(`--c${at % 8}`);
+    chart.ctx.font = `bold ${13 * devicePixelRatio}px system-ui, sans-serif`;
+    chart.ctx.textAlign = "center";
+    chart.ctx.fillText(one.name, chart.valToPos(x, "x", true), chart.valToPos(y, "y", true) - 4 * devicePixelRatio);
+  };
+
+  const lettersAndIntervals = plot => chart => {
+    const { ctx } = chart;
+    ctx.save();
+    plot.series.forEach((one, at) => {
+      if (!one.points.length || !chart.series[at + 1].show) return;
+      if (one.columns) { letter(chart, one, at); return; }
+      ctx.strokeStyle = colour(`--c${at % 8}`);
+      ctx.lineWidth = 1.5 * devicePixelRatio;
+      one.points.filter(point => point[2] !== null && point[3] !== null).forEach(([x, , low, high]) => {
+        const across = chart.valToPos(x, "x", true);
+        ctx.beginPath();
+        ctx.moveTo(across, chart.valToPos(low, "y", true));
+        ctx.lineTo(across, chart.valToPos(high, "y", true));
+        ctx.stroke();
+      });
+    });
+    ctx.restore();
+  };
+
+  const options = (plot, width) => {
+    const axis = of => ({
+      label: of.label, stroke: colour("--ink"), grid: { stroke: colour("--rule"), width: 0.5 }, size: of === plot.y ? 74 : 40,
+      values: (_, marks) => marks.map(mark => mark === null ? "" : words[of.quantity](mark)),
+    });
+    const scale = of => ({
+      time: false, distr: of.log ? 3 : 1,
+      range: (chart, low, high) => {
+        if (low === null) return [1, 10];
+        if (of.log) {
+          const ends = of === plot.x ? plot.series.filter(one => one.columns).flatMap(one => one.points.flatMap(p => [p[2], p[3]])) : [];
+          const zoomed = of === plot.x && (low > chart.data[0][0] || high < chart.data[0].at(-1));
+          if (!zoomed) ends.filter(end => end > 0).forEach(end => { low = Math.min(low, end); high = Math.max(high, end); });
+          const hits = of === plot.y && plot.series.some(one => one.columns);
+          return [hits ? 0.5 : low / 1.3, high * (hits ? 2 : 1.3)];
+        }
+        const margin = (high - low || Math.abs(high) || 1) * 0.05;
+        return of === plot.y ? [Math.min(0, low), Math.max(high + margin, margin)] : [low - margin, high + margin];
+      },
+    });
+    const series = plot.series.map((one, at) => {
+      const stroke = colour(`--c${at % 8}`);
+      const value = (_, y) => y === null || y === undefined ? "–" : words[plot.y.quantity](y);
+      const drawn = one.columns ? { fill: stroke, paths: columns(one.points), points: { show: false } } : { points: { show: true, size: 6 } };
+      return { label: one.name, stroke, width: 1.5, spanGaps: true, value, ...drawn };
+    });
+    return {
+      width, height: 300, pxAlign: false, scales: { x: scale(plot.x), y: scale(plot.y) }, axes: [axis(plot.x), axis(plot.y)],
+      series: [{ label: plot.x.label, value: (_, x) => x === null || x === undefined ? "–" : words[plot.x.quantity](x) }, ...series],
+      hooks: { draw: [lettersAndIntervals(plot)] },
+    };
+  };
+
+  // Arrow keys walk from point to point; what the eye sees under the cursor is said too.
+  const walk = (chart, plot, box, said) => {
+    let at = -1;
+    const show = () => {
+      const [xs, ...ys] = chart.data;
+      const values = ys.flatMap((y, index) => y[at] === null ? [] : [`${plot.series[index].name}: ${words[plot.y.quantity](y[at])}`]);
+      said.textContent = `${words[plot.x.quantity](xs[at])}: ${values.join(", ")}`;
+      chart.setCursor({ left: chart.valToPos(xs[at], "x"), top: 20 });
+    };
+    box.addEventListener("keydown", event => {
+      const last = chart.data[0].length - 1;
+      const to = { ArrowRight: Math.min(at + 1, last), ArrowLeft: Math.max(at - 1, 0), Home: 0, End: last }[event.key];
+      if (to !== undefined) { at = to; show(); event.preventDefault(); }
+      const xs = chart.data[0];
+      if (event.key === "Escape") chart.setScale("x", { min: xs[0], max: xs[last] });
+      if (event.key === "+" && at >= 0 && last > 0) chart.setScale("x", { min: xs[Math.max(at - 3, 0)], max: xs[Math.min(at + 3, last)] });
+    });
+  };
+
+  const draw = figure => {
+    const plot = JSON.parse(figure.querySelector("script").textContent);
+    if (!plot.series.some(one => one.points.length)) return;
+    figure.querySelector(".live")?.remove();
+    const box = document.createElement("div");
+    box.className = "live";
+    box.tabIndex = 0;
+    box.setAttribute("role", "group");
+    box.setAttribute("aria-label", `${figure.querySelector("svg").getAttribute("aria-label")}. Arrow keys go from point to point, plus zooms in, Escape shows all.`);
+    const said = document.createElement("p");
+    said.className = "said";
+    said.setAttribute("aria-live", "polite");
+    figure.append(box);
+    figure.classList.add("drawn");
+    try {
+      const chart = new uPlot(options(plot, figure.clientWidth), aligned(plot.series), box);
+      box.append(said);
+      walk(chart, plot, box, said);
+      figure.chart = chart;
+    } catch (reason) {
+      box.remove();
+      figure.classList.remove("drawn");
+      console.error(reason);
+    }
+  };
+
+  const figures = [...document.querySelectorAll("figure.plot")];
+  // A survey has a hundred plots: those are drawn that come into view.
+  const watcher = new IntersectionObserver(entries => entries.filter(entry => entry.isIntersecting).forEach(entry => {
+    watcher.unobserve(entry.target);
+    draw(entry.target);
+  }), { rootMargin: "600px" });
+  figures.forEach(figure => watcher.observe(figure));
+  const drawn = () => figures.filter(figure => figure.chart);
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => drawn().forEach(draw));
+  addEventListener("resize", () => drawn().filter(figure => figure.clientWidth).forEach(figure => figure.chart.setSize({ width: figure.clientWidth, height: 300 })));
+})();

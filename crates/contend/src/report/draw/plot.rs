@@ -1,0 +1,117 @@
+//! Points over two axes.
+
+use super::super::figure::{Mark, Plot, Point, Series};
+use super::super::markup::escape;
+use super::scale::Scale;
+use super::{colour, svg};
+use std::fmt::Write;
+
+const WIDTH: f64 = 640.0;
+const HEIGHT: f64 = 300.0;
+const LEFT: f64 = 76.0;
+const RIGHT: f64 = 628.0;
+const TOP: f64 = 34.0;
+const BOTTOM: f64 = 250.0;
+/// A letter of the legend is about so wide.
+const LETTER: f64 = 7.2;
+
+pub fn draw(plot: &Plot, name: &str) -> String {
+    let points = || plot.series.iter().flat_map(|series| series.points.iter().map(move |point| (series.mark, point)));
+    let across = points().flat_map(|(mark, point)| match mark {
+        Mark::Columns => [Some(point.x), point.low, point.high],
+        Mark::Line => [Some(point.x), None, None],
+    });
+    let upwards = points().flat_map(|(mark, point)| match mark {
+        Mark::Columns => [Some(point.y), None, None],
+        Mark::Line => [Some(point.y), point.low, point.high],
+    });
+    let has_columns = plot.series.iter().any(|series| series.mark == Mark::Columns);
+    // A single hit must be seen on a logarithmic axis.
+    let hit = (has_columns && plot.y.logarithmic).then_some(0.5);
+    let x = Scale::over(across.flatten(), plot.x.logarithmic, LEFT, RIGHT);
+    let y = Scale::over(upwards.flatten().chain(hit), plot.y.logarithmic, BOTTOM, TOP);
+    let mut content = axes(plot, &x, &y);
+    for (place, series) in plot.series.iter().enumerate() {
+        let drawn = match series.mark {
+            Mark::Columns => columns(series, &x, &y),
+            Mark::Line => line(series, &x, &y),
+        };
+        // Writing to a string cannot fail.
+        let _ = write!(content, "<g class=\"c{}\">{drawn}</g>", colour(place));
+    }
+    content.push_str(&legend(&plot.series));
+    svg(WIDTH, HEIGHT, name, &content)
+}
+
+fn axes(plot: &Plot, x: &Scale, y: &Scale) -> String {
+    let mut content = format!("<path class=\"axis\" d=\"M{LEFT} {TOP}V{BOTTOM}H{RIGHT}\"/>");
+    for value in x.marks() {
+        let (at, words) = (x.place(value), escape(&plot.x.quantity.words(value)));
+        let _ = write!(content, "<path class=\"grid\" d=\"M{at:.1} {TOP}V{BOTTOM}\"/>");
+        let _ = write!(content, "<text x=\"{at:.1}\" y=\"{}\" text-anchor=\"middle\">{words}</text>", BOTTOM + 17.0);
+    }
+    for value in y.marks() {
+        let (at, words) = (y.place(value), escape(&plot.y.quantity.words(value)));
+        let _ = write!(content, "<path class=\"grid\" d=\"M{LEFT} {at:.1}H{RIGHT}\"/>");
+        let _ = write!(content, "<text x=\"{}\" y=\"{:.1}\" text-anchor=\"end\">{words}</text>", LEFT - 6.0, at + 4.0);
+    }
+    let middle = f64::midpoint(LEFT, RIGHT);
+    let (below, beside) = (escape(plot.x.label), escape(plot.y.label));
+    let _ = write!(content, "<text x=\"{middle}\" y=\"{}\" text-anchor=\"middle\">{below}</text>", HEIGHT - 8.0);
+    let _ = write!(content, "<text x=\"4\" y=\"14\">{beside}</text>");
+    content
+}
+
+fn columns(series: &Series, x: &Scale, y: &Scale) -> String {
+    let mut path = String::new();
+    for point in series.points.iter().filter(|point| y.holds(point.y)) {
+        let (left, right) = (x.place(point.low.unwrap_or(point.x)), x.place(point.high.unwrap_or(point.x)));
+        let width = (right - left).max(1.0);
+        let _ = write!(path, "M{left:.1} {BOTTOM}V{:.1}h{width:.1}V{BOTTOM}z", y.place(point.y));
+    }
+    let letter = match series.points.iter().max_by(|one, other| one.y.total_cmp(&other.y)) {
+        Some(top) if series.name.chars().count() == 1 => {
+            let (at, above) = (x.place(top.x), y.place(top.y) - 4.0);
+            format!("<text class=\"letter\" x=\"{at:.1}\" y=\"{above:.1}\">{}</text>", escape(&series.name))
+        }
+        _ => String::new(),
+    };
+    format!("<path class=\"fill\" d=\"{path}\"/>{letter}")
+}
+
+fn line(series: &Series, x: &Scale, y: &Scale) -> String {
+    let shown: Vec<&Point> = series.points.iter().filter(|point| x.holds(point.x) && y.holds(point.y)).collect();
+    let mut path = String::new();
+    let mut marks = String::new();
+    for (place, point) in shown.iter().enumerate() {
+        let (across, up) = (x.place(point.x), y.place(point.y));
+        let _ = write!(path, "{}{across:.1} {up:.1}", if place == 0 { 'M' } else { 'L' });
+        let _ = write!(marks, "<circle cx=\"{across:.1}\" cy=\"{up:.1}\" r=\"3\"/>");
+        if let (Some(low), Some(high)) = (point.low, point.high) {
+            let _ = write!(marks, "<path class=\"line\" d=\"M{across:.1} {:.1}V{:.1}\"/>", y.place(low), y.place(high));
+        }
+    }
+    format!("<path class=\"line\" d=\"{path}\"/>{marks}")
+}
+
+/// The series' names, as many as there is room for; the table has all.
+fn legend(series: &[Series]) -> String {
+    let mut content = String::new();
+    let mut at = LEFT + 150.0;
+    for (place, one) in series.iter().enumerate() {
+        let width = 26.0 + one.name.chars().count() as f64 * LETTER;
+        if at + width > RIGHT {
+            break;
+        }
+        let name = escape(&one.name);
+        let _ = write!(
+            content,
+            "<g class=\"c{}\"><rect class=\"fill\" x=\"{at:.1}\" y=\"5\" width=\"10\" height=\"10\"/></g>\
+             <text x=\"{:.1}\" y=\"14\">{name}</text>",
+            colour(place),
+            at + 14.0
+        );
+        at += width;
+    }
+    content
+}

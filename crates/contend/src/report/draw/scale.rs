@@ -1,0 +1,102 @@
+//! From values to places on a picture, and the values that are worth a mark.
+
+/// A stretch of values on a stretch of the picture.
+pub struct Scale {
+    low: f64,
+    high: f64,
+    logarithmic: bool,
+    from: f64,
+    to: f64,
+}
+
+/// Marks on an axis, at most about so many.
+const MARKS: f64 = 7.0;
+/// The smallest value on a logarithmic axis: below it is what records call zero.
+const LEAST: f64 = 1e-15;
+
+impl Scale {
+    /// A scale that has room for the values; a linear one begins at zero.
+    pub fn over(values: impl Iterator<Item = f64>, logarithmic: bool, from: f64, to: f64) -> Self {
+        let usable = values.filter(|value| value.is_finite() && (!logarithmic || *value >= LEAST));
+        let (low, high) =
+            usable.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| (low.min(value), high.max(value)));
+        let (low, high) = match (low <= high, logarithmic) {
+            (false, true) => (1.0, 10.0),
+            (false, false) => (0.0, 1.0),
+            (true, true) if high / low < 2.0 => (low / 2.0, high * 2.0),
+            (true, true) => (low, high),
+            (true, false) if low >= 0.0 && high == 0.0 => (0.0, 1.0),
+            (true, false) => (low.min(0.0), high.max(0.0)),
+        };
+        Self { low, high, logarithmic, from, to }
+    }
+
+    /// Whether the value can stand on it.
+    pub fn holds(&self, value: f64) -> bool {
+        value.is_finite() && (!self.logarithmic || value >= LEAST)
+    }
+
+    /// Where a value is; one outside is at the edge.
+    pub fn place(&self, value: f64) -> f64 {
+        let share = if self.logarithmic {
+            (value.max(self.low) / self.low).log10() / (self.high / self.low).log10()
+        } else {
+            (value - self.low) / (self.high - self.low)
+        };
+        self.from + (self.to - self.from) * share.clamp(0.0, 1.0)
+    }
+
+    /// Where bars begin.
+    pub fn foot(&self) -> f64 {
+        if self.logarithmic { self.from } else { self.place(0.0) }
+    }
+
+    /// Round values between the ends.
+    pub fn marks(&self) -> Vec<f64> {
+        if self.logarithmic { self.decades() } else { self.steps() }
+    }
+
+    fn decades(&self) -> Vec<f64> {
+        let (first, last) = (self.low.log10().floor() as i32, self.high.log10().ceil() as i32);
+        let digits: &[f64] = if last - first <= 3 { &[1.0, 2.0, 5.0] } else { &[1.0] };
+        let stride = (f64::from(last - first) / MARKS).ceil().max(1.0) as usize;
+        let values =
+            (first..=last).step_by(stride).flat_map(|power| digits.iter().map(move |d| d * 10_f64.powi(power)));
+        values.filter(|value| (self.low * 0.999..=self.high * 1.001).contains(value)).collect()
+    }
+
+    fn steps(&self) -> Vec<f64> {
+        let rough = (self.high - self.low) / MARKS;
+        let decade = 10_f64.powf(rough.log10().floor());
+        let step = [1.0, 2.0, 5.0, 10.0].map(|digit| digit * decade).into_iter().find(|step| *step >= rough);
+        let step = step.unwrap_or(rough);
+        let (first, last) = ((self.low / step).ceil(), (self.high / step * 1.000_001).floor());
+        (0..=(last - first) as usize).map(|index| (first + index as f64) * step).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_lie_between_the_ends_in_order() {
+        for logarithmic in [false, true] {
+            let values = [3.0, 70.0, 900.0];
+            let scale = Scale::over(values.into_iter(), logarithmic, 10.0, 110.0);
+            let places = values.map(|value| scale.place(value));
+            assert!(places.is_sorted() && places[0] >= 10.0 && places[2] == 110.0, "{places:?}");
+            assert!(scale.marks().len() > 2);
+        }
+    }
+
+    #[test]
+    fn one_value_and_none_have_a_scale_too() {
+        for values in [&[][..], &[0.0], &[5.0], &[-3.0], &[f64::MAX, 1e-300]] {
+            for logarithmic in [false, true] {
+                let scale = Scale::over(values.iter().copied(), logarithmic, 0.0, 100.0);
+                assert!(scale.place(5.0).is_finite() && scale.marks().len() < 30, "{values:?}");
+            }
+        }
+    }
+}

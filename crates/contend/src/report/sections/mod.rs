@@ -1,0 +1,59 @@
+//! What a page says of each experiment: a file each, a line each in [`section`].
+
+mod clock;
+mod frames;
+mod latency;
+mod load;
+mod noise;
+mod ring;
+mod step;
+mod then_and_now;
+mod throughput;
+
+use super::figure::Section;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+/// The section of one experiment's rows.
+///
+/// # Errors
+/// An experiment that this program does not know, or a row that is not as this experiment writes it.
+pub fn section(experiment: &str, rows: Vec<Value>) -> anyhow::Result<Section> {
+    match experiment {
+        "clock" => Ok(clock::section(&typed(rows)?)),
+        "latency" => Ok(latency::section(&typed(rows)?)),
+        "throughput" => Ok(throughput::section(&typed(rows)?)),
+        "noise" => Ok(noise::section(&typed(rows)?)),
+        "load" => Ok(load::section(&typed(rows)?)),
+        "ring" => Ok(ring::section(&typed(rows)?)),
+        "model frames" => Ok(frames::section(&typed(rows)?)),
+        "model step" => Ok(step::section(&typed(rows)?)),
+        "then_and_now" => Ok(then_and_now::section(&typed(rows)?)),
+        other => anyhow::bail!("its experiment {other:?} is not known to this contend"),
+    }
+}
+
+fn typed<R: DeserializeOwned>(rows: Vec<Value>) -> anyhow::Result<Vec<R>> {
+    let read = |(place, row)| {
+        serde_json::from_value(row).map_err(|error| anyhow::anyhow!("its row {} cannot be read: {error}", place + 1))
+    };
+    rows.into_iter().enumerate().map(read).collect()
+}
+
+/// The different values, in order of appearance.
+fn distinct<R, K: PartialEq>(rows: &[R], key: impl Fn(&R) -> K) -> Vec<K> {
+    let mut found = Vec::new();
+    for row in rows {
+        let value = key(row);
+        if !found.contains(&value) {
+            found.push(value);
+        }
+    }
+    found
+}
+
+/// `1 thread`, `2 threads`.
+fn counted(number: usize, noun: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{number} {noun}{plural}")
+}

@@ -1,0 +1,132 @@
+//! Who takes the CPU: causes as bars, turns as a timeline.
+
+use super::super::figure::{
+    Axis, Bar, Bars, Figure, Mark, Measure, Picture, Plot, Point, Quantity, Section, Series, Table, optional,
+};
+use crate::experiments::noise::Row;
+use crate::terminal::{count, nanoseconds, percent};
+
+pub fn section(rows: &[Row]) -> Section {
+    let overviews = [scenarios(rows), timeline(rows)];
+    Section {
+        experiment: "noise",
+        title: "Who takes the CPU".into(),
+        findings: rows.iter().map(finding).collect(),
+        figures: overviews.into_iter().chain(rows.iter().map(causes)).collect(),
+        measures: rows.iter().flat_map(measures).collect(),
+    }
+}
+
+fn finding(row: &Row) -> String {
+    let most = row.causes.first().map(|cause| format!(", {} of it: {}", percent(cause.share), cause.words()));
+    format!(
+        "{}: {} of CPU {} was taken{}; the longest piece was {}.",
+        row.scenario,
+        Quantity::Share.words_with(row.lost_share, row.lost_ci_share),
+        row.cpu,
+        most.unwrap_or_default(),
+        nanoseconds(row.longest_us * 1e3)
+    )
+}
+
+fn scenarios(rows: &[Row]) -> Figure {
+    let bar =
+        |row: &Row| Bar { name: row.scenario.clone(), value: row.lost_share, interval: row.lost_ci_share, limit: None };
+    let line = |row: &Row| {
+        vec![
+            row.scenario.clone(),
+            Quantity::Share.words_with(row.lost_share, row.lost_ci_share),
+            count(row.gaps),
+            optional(row.median_gap_us.map(|us| us * 1e3), Quantity::Time),
+            optional(row.p99_gap_us.map(|us| us * 1e3), Quantity::Time),
+            nanoseconds(row.longest_us * 1e3),
+            optional(row.explained_share, Quantity::Share),
+        ]
+    };
+    Figure {
+        title: "What was taken in each scenario".into(),
+        picture: Picture::Bars(Bars {
+            quantity: Quantity::Share,
+            logarithmic: false,
+            bars: rows.iter().map(bar).collect(),
+        }),
+        tables: vec![Table {
+            caption: "Scenarios".into(),
+            header: vec!["scenario", "taken (95 %)", "gaps", "median gap", "99 %", "longest", "with evidence"],
+            rows: rows.iter().map(line).collect(),
+        }],
+        secondary: false,
+    }
+}
+
+fn timeline(rows: &[Row]) -> Figure {
+    let series = rows.iter().map(|row| {
+        let points =
+            row.turns.iter().enumerate().map(|(place, turn)| Point::new((place + 1) as f64, turn.longest_us * 1e3));
+        Series { name: row.scenario.clone(), mark: Mark::Line, points: points.collect() }
+    });
+    let line = |row: &Row, place: usize| {
+        let turn = &row.turns[place];
+        vec![
+            row.scenario.clone(),
+            (place + 1).to_string(),
+            Quantity::Number.words(turn.span_s) + " s",
+            count(turn.gaps),
+            percent(turn.lost_share),
+            nanoseconds(turn.longest_us * 1e3),
+        ]
+    };
+    let lines = rows.iter().flat_map(|row| (0..row.turns.len()).map(move |place| line(row, place)));
+    Figure {
+        title: "Turn by turn: the longest gap".into(),
+        picture: Picture::Plot(Plot {
+            x: Axis { label: "turn", quantity: Quantity::Number, logarithmic: false },
+            y: Axis { label: "longest gap", quantity: Quantity::Time, logarithmic: true },
+            series: series.collect(),
+        }),
+        tables: vec![Table {
+            caption: "Turns".into(),
+            header: vec!["scenario", "turn", "watched", "gaps", "taken", "longest"],
+            rows: lines.collect(),
+        }],
+        secondary: false,
+    }
+}
+
+fn causes(row: &Row) -> Figure {
+    let bars =
+        row.causes.iter().map(|cause| Bar { name: cause.words(), value: cause.share, interval: None, limit: None });
+    let lines = row.causes.iter().map(|cause| {
+        vec![
+            cause.words(),
+            percent(cause.share),
+            count(cause.count),
+            nanoseconds(cause.total_us * 1e3),
+            nanoseconds(cause.longest_us * 1e3),
+        ]
+    });
+    Figure {
+        title: format!("{}: what took the time", row.scenario),
+        picture: Picture::Bars(Bars { quantity: Quantity::Share, logarithmic: false, bars: bars.collect() }),
+        tables: vec![Table {
+            caption: "Causes".into(),
+            header: vec!["cause", "of the gaps' time", "gaps", "together", "longest"],
+            rows: lines.collect(),
+        }],
+        secondary: false,
+    }
+}
+
+fn measures(row: &Row) -> Vec<Measure> {
+    let measure =
+        |figure, value, interval, quantity| Measure { cell: row.scenario.clone(), figure, value, interval, quantity };
+    vec![
+        measure("taken", row.lost_share, row.lost_ci_share, Quantity::Share),
+        measure(
+            "longest gap of a turn",
+            row.longest_p50_us * 1e3,
+            row.longest_ci_us.map(|ends| ends.scaled(1e3)),
+            Quantity::Time,
+        ),
+    ]
+}
