@@ -1,6 +1,7 @@
 //! The command line: which experiment, and what its outcome means to the shell.
 
 use crate::experiments::{clock, latency, load, model, noise, ring, survey, throughput};
+use crate::history;
 use crate::locks;
 use crate::output;
 use crate::session::{Format, Session, SharedFlags};
@@ -16,7 +17,7 @@ use std::process::ExitCode;
 #[command(name = "contend", version, after_help = EXIT_STATUS)]
 struct Cli {
     #[command(subcommand)]
-    experiment: Option<Experiment>,
+    request: Option<Request>,
 
     #[command(flatten)]
     shared: SharedFlags,
@@ -24,6 +25,13 @@ struct Cli {
 
 const EXIT_STATUS: &str = "Exit status: 0 measured; 1 the measurement failed; 2 the flags are wrong; \
 130 interrupted, what was measured so far was printed.";
+
+#[derive(Subcommand, Debug)]
+enum Request {
+    #[command(flatten)]
+    Measure(Experiment),
+    History(history::Flags),
+}
 
 #[derive(Subcommand, Debug)]
 enum Experiment {
@@ -87,7 +95,14 @@ pub enum Outcome {
 
 fn perform(cli: Cli) -> anyhow::Result<Outcome> {
     let shared = &cli.shared;
-    let experiment = cli.experiment.unwrap_or(Experiment::Survey(survey::Flags {}));
+    match cli.request {
+        None => measure(Experiment::Survey(survey::Flags {}), shared),
+        Some(Request::Measure(experiment)) => measure(experiment, shared),
+        Some(Request::History(flags)) => history::run(&flags, shared),
+    }
+}
+
+fn measure(experiment: Experiment, shared: &SharedFlags) -> anyhow::Result<Outcome> {
     if experiment.asks_for_lock_list() {
         output::print(&locks::list())?;
         return Ok(Outcome::Done);

@@ -4,6 +4,7 @@ mod apparatus;
 mod cli;
 mod evidence;
 mod experiments;
+mod history;
 mod interruption;
 mod locks;
 mod output;
@@ -12,6 +13,7 @@ mod quantities;
 mod record;
 mod session;
 mod terminal;
+mod views;
 
 use std::process::ExitCode;
 

@@ -8,6 +8,7 @@ mod record;
 mod show;
 
 pub use flags::Flags;
+pub use record::LoadRecord;
 
 use crate::apparatus::Apparatus;
 use crate::cli::Outcome;
@@ -17,7 +18,7 @@ use flags::{Plan, View};
 use instruments::warning::Warning;
 use live::Live;
 use priority::Priority;
-use record::{LoadRecord, Row};
+use record::Row;
 use std::time::Duration;
 
 /// Runs the experiment and delivers its record, unless stdout has the lines that a program reads.

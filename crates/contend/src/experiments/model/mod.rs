@@ -7,6 +7,9 @@ mod show;
 mod step;
 mod trace;
 
+pub use frames::FramesRecord;
+pub use step::StepRecord;
+
 use crate::cli::Outcome;
 use crate::output::Destination;
 use crate::session::Session;

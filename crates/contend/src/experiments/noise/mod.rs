@@ -9,16 +9,15 @@ mod show;
 mod then;
 mod trace;
 
-pub use flags::Flags;
-
-use crate::cli::Outcome;
+pub use crate::cli::Outcome;
 use crate::output::{Destination, OutputFile};
 use crate::session::{Session, SharedFlags};
+pub use flags::Flags;
 use flags::{Plan, View};
 use instruments::clock::Clock;
 use instruments::warning::Warning;
 use live::Live;
-use record::NoiseRecord;
+pub use record::NoiseRecord;
 use std::time::Duration;
 
 const CLOCK_SPAN: Duration = Duration::from_millis(200);

@@ -9,6 +9,7 @@ mod show;
 mod then;
 
 pub use flags::Flags;
+pub use record::RingRecord;
 
 use crate::cli::{Misuse, Outcome};
 use crate::output::{self, Destination};
@@ -18,7 +19,7 @@ use contestants::built_in::CONTESTANTS;
 use contestants::{Arrangement, Contestant, Course};
 use measure::{Readiness, Workshop};
 use plan::{Absent, Plan};
-use record::{RingRecord, Row};
+use record::Row;
 
 /// Runs the experiment and delivers its record.
 ///
