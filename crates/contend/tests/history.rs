@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 /// The quickest of records: computed, not measured.
-const RUN: &[&str] = &["model", "frames", "--format", "json"];
+const RUN: &[&str] = &["model", "frames", "--frame", "1ms", "--quantum", "1ms", "--format", "json"];
 
 struct Place {
     _folder: TempDir,
