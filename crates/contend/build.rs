@@ -4,8 +4,45 @@
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     contestants::embed();
+    provenance::note();
     #[cfg(feature = "c-peers")]
     peers::build();
+}
+
+mod provenance {
+    use std::env;
+    use std::path::Path;
+    use std::process::Command;
+
+    /// Notes what the binary is built from and with, for the manifests of records. What is not known is empty.
+    pub fn note() {
+        // A new commit or other branch changes the log; an edit changes the sources.
+        for path in
+            ["../../.git/logs/HEAD", "../instruments/src", "../ulocks/src", "../protothreads/src", "../chance/src"]
+        {
+            if Path::new(path).exists() {
+                println!("cargo::rerun-if-changed={path}");
+            }
+        }
+        println!("cargo::rerun-if-changed=src");
+        let compiler = env::var("RUSTC").map(|rustc| said(&rustc, &["--version"])).unwrap_or_default();
+        println!("cargo::rustc-env=CONTEND_REVISION={}", revision());
+        println!("cargo::rustc-env=CONTEND_COMPILER={compiler}");
+        println!("cargo::rustc-env=CONTEND_PROFILE={}", env::var("PROFILE").unwrap_or_default());
+        println!("cargo::rustc-env=CONTEND_TARGET={}", env::var("TARGET").unwrap_or_default());
+    }
+
+    /// The revision, with a `+` if a tracked source has been changed.
+    fn revision() -> String {
+        let revision = said("git", &["rev-parse", "--verify", "HEAD"]);
+        let changed = !said("git", &["status", "--porcelain", "--untracked-files=no", "--", "../.."]).is_empty();
+        if changed && !revision.is_empty() { revision + "+" } else { revision }
+    }
+
+    fn said(program: &str, arguments: &[&str]) -> String {
+        let answer = Command::new(program).args(arguments).output().ok().filter(|answer| answer.status.success());
+        answer.map(|answer| String::from_utf8_lossy(&answer.stdout).trim().to_owned()).unwrap_or_default()
+    }
 }
 
 mod contestants {

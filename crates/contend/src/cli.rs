@@ -1,6 +1,7 @@
 //! The command line: which experiment, and what its outcome means to the shell.
 
 use crate::experiments::{clock, latency, load, model, noise, ring, survey, throughput};
+use crate::history;
 use crate::locks;
 use crate::output;
 use crate::report;
@@ -17,7 +18,7 @@ use std::process::ExitCode;
 #[command(name = "contend", version, after_help = EXIT_STATUS)]
 struct Cli {
     #[command(subcommand)]
-    experiment: Option<Experiment>,
+    request: Option<Request>,
 
     #[command(flatten)]
     shared: SharedFlags,
@@ -25,6 +26,14 @@ struct Cli {
 
 const EXIT_STATUS: &str = "Exit status: 0 measured; 1 the measurement failed; 2 the flags are wrong; \
 130 interrupted, what was measured so far was printed.";
+
+#[derive(Subcommand, Debug)]
+enum Request {
+    #[command(flatten)]
+    Measure(Experiment),
+    Report(report::Flags),
+    History(history::Flags),
+}
 
 #[derive(Subcommand, Debug)]
 enum Experiment {
@@ -36,12 +45,11 @@ enum Experiment {
     Load(load::Flags),
     Ring(ring::Flags),
     Model(model::Flags),
-    Report(report::Flags),
 }
 
 impl Experiment {
     /// How the experiment measures, from its page in `docs/`.
-    fn explanation(&self) -> Result<&'static str, Misuse> {
+    fn explanation(&self) -> anyhow::Result<&'static str> {
         let name = match self {
             Self::Clock(_) => "clock",
             Self::Latency(_) => "latency",
@@ -50,23 +58,16 @@ impl Experiment {
             Self::Load(_) => "load",
             Self::Ring(_) => "ring",
             Self::Model(_) => "model",
-            Self::Survey(_) | Self::Report(_) => "",
+            Self::Survey(_) => "",
         };
-        let page = report::method_page(name);
-        page.ok_or_else(|| Misuse("--explain: ask one experiment, such as `contend latency --explain`".into()))
+        report::method_page(name).ok_or_else(no_method)
     }
 
     fn asks_for_lock_list(&self) -> bool {
         match self {
             Self::Latency(flags) => flags.asks_for_list(),
             Self::Throughput(flags) => flags.asks_for_list(),
-            Self::Survey(_)
-            | Self::Clock(_)
-            | Self::Noise(_)
-            | Self::Load(_)
-            | Self::Model(_)
-            | Self::Ring(_)
-            | Self::Report(_) => false,
+            Self::Survey(_) | Self::Clock(_) | Self::Noise(_) | Self::Load(_) | Self::Model(_) | Self::Ring(_) => false,
         }
     }
 }
@@ -82,6 +83,10 @@ impl fmt::Display for Misuse {
 }
 
 impl std::error::Error for Misuse {}
+
+fn no_method() -> anyhow::Error {
+    Misuse("--explain: ask one experiment, such as `contend latency --explain`".into()).into()
+}
 
 const INTERRUPTED: u8 = 130;
 
@@ -111,17 +116,24 @@ pub enum Outcome {
 
 fn perform(cli: Cli) -> anyhow::Result<Outcome> {
     let shared = &cli.shared;
-    let experiment = cli.experiment.unwrap_or(Experiment::Survey(survey::Flags {}));
+    if shared.explain && !matches!(cli.request, Some(Request::Measure(_))) {
+        return Err(no_method());
+    }
+    match cli.request {
+        None => measure(Experiment::Survey(survey::Flags {}), shared),
+        Some(Request::Measure(experiment)) => measure(experiment, shared),
+        Some(Request::Report(flags)) => report::run(&flags, shared).map(|()| Outcome::Done),
+        Some(Request::History(flags)) => history::run(&flags, shared),
+    }
+}
+
+fn measure(experiment: Experiment, shared: &SharedFlags) -> anyhow::Result<Outcome> {
     if shared.explain {
         output::print(experiment.explanation()?)?;
         return Ok(Outcome::Done);
     }
     if experiment.asks_for_lock_list() {
         output::print(&locks::list())?;
-        return Ok(Outcome::Done);
-    }
-    if let Experiment::Report(flags) = &experiment {
-        report::run(flags, shared)?;
         return Ok(Outcome::Done);
     }
     if shared.format == Format::Ulockflex && !matches!(experiment, Experiment::Throughput(_)) {
@@ -143,7 +155,6 @@ fn perform(cli: Cli) -> anyhow::Result<Outcome> {
         Experiment::Model(flags) => model::deliver(&flags, &session, destination),
         Experiment::Load(flags) => load::run(&flags, shared, &session, destination),
         Experiment::Ring(flags) => ring::run(&flags, &session, destination),
-        Experiment::Report(_) => Ok(Outcome::Done),
     }
 }
 

@@ -4,6 +4,7 @@ mod apparatus;
 mod cli;
 mod evidence;
 mod experiments;
+mod history;
 mod interruption;
 mod locks;
 mod output;
@@ -13,6 +14,7 @@ mod record;
 mod report;
 mod session;
 mod terminal;
+mod views;
 
 use std::process::ExitCode;
 

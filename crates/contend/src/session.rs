@@ -36,6 +36,14 @@ pub struct SharedFlags {
     #[arg(long, global = true, value_name = "FILE")]
     pub output: Option<PathBuf>,
 
+    /// Keep the record in this archive [default: $CONTEND_ARCHIVE, then contend/archive.git in the user's data directory]
+    #[arg(long, global = true, value_name = "DIR")]
+    pub archive: Option<PathBuf>,
+
+    /// Do not keep the record
+    #[arg(long, global = true)]
+    pub no_keep: bool,
+
     /// No progress and no warnings on stderr (they stay in the record)
     #[arg(long, global = true)]
     pub quiet: bool,

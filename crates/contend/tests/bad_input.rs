@@ -101,6 +101,7 @@ fn as_nobody_with_40_threads(arguments: &[&str]) -> Option<Output> {
         Ok(rustix::process::setrlimit(rustix::process::Resource::Nproc, limit)?)
     };
     let mut command = Command::new(env!("CARGO_BIN_EXE_contend"));
+    command.env("CONTEND_ARCHIVE", "");
     command.args(arguments).uid(NOBODY);
     // SAFETY: between fork and exec the closure makes one system call and allocates nothing.
     unsafe { command.pre_exec(limit) };

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 fn start(arguments: &[&str]) -> Child {
     Command::new(env!("CARGO_BIN_EXE_contend"))
+        .env("CONTEND_ARCHIVE", "")
         .args(arguments)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())

@@ -161,6 +161,7 @@ fn a_refused_priority_is_a_warning_and_the_load_is_measured() {
     const NOBODY: u32 = 65_534;
     for (priority, code) in [("-5", "priority_refused"), ("fifo", "no_realtime_priority")] {
         let mut command = Command::new(env!("CARGO_BIN_EXE_contend"));
+        command.env("CONTEND_ARCHIVE", "");
         command.args(["load", "--priority", priority, "--seconds", "0.5", "--format", "json"]).uid(NOBODY);
         let Ok(output) = command.output() else {
             return println!("skipped: needs root, to become a user without privileges");
@@ -250,7 +251,7 @@ fn metrics_that_cannot_be_written_are_told_before_measuring() {
 fn a_full_disk_costs_the_metrics_and_nothing_else() {
     let script = format!(
         "mount -t tmpfs -o size=16k none \"$0\" && head -c 12k /dev/zero > \"$0/other\" && \
-         {} load --interval 100ms --seconds 0.5 --metrics \"$0/load.prom\" --format json",
+         CONTEND_ARCHIVE= {} load --interval 100ms --seconds 0.5 --metrics \"$0/load.prom\" --format json",
         env!("CARGO_BIN_EXE_contend")
     );
     let folder = tempfile::tempdir().unwrap();
@@ -272,6 +273,7 @@ fn a_full_disk_costs_the_metrics_and_nothing_else() {
 
 fn start(arguments: &[&str]) -> Child {
     Command::new(env!("CARGO_BIN_EXE_contend"))
+        .env("CONTEND_ARCHIVE", "")
         .args(arguments)
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
@@ -386,6 +388,7 @@ impl Terminal {
         rustix::termios::tcsetwinsize(&controller, size).ok()?;
         let handle = || Some(Stdio::from(side.try_clone().ok()?));
         let mut command = Command::new(env!("CARGO_BIN_EXE_contend"));
+        command.env("CONTEND_ARCHIVE", "");
         command.args(arguments).env_remove("NO_COLOR").env("TERM", "xterm");
         let child = command.stdin(handle()?).stdout(handle()?).stderr(Stdio::null()).spawn().ok()?;
         Some(Self { child, controller, seen: String::new() })

@@ -115,6 +115,7 @@ fn without_privileges_the_rest_is_measured_and_the_remedy_said() {
     let binary = folder.path().join("contend");
     std::fs::copy(env!("CARGO_BIN_EXE_contend"), &binary).unwrap();
     let output = Command::new(&binary)
+        .env("CONTEND_ARCHIVE", "")
         .args(["noise", "--seconds", "1", "--format", "json"])
         .uid(NOBODY)
         .gid(NOBODY)
@@ -210,6 +211,7 @@ fn lines_come_while_it_measures() {
 fn lines_that_cannot_be_printed_are_an_error() {
     let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
     let output = Command::new(env!("CARGO_BIN_EXE_contend"))
+        .env("CONTEND_ARCHIVE", "")
         .args(["noise", "--interval", "50ms", "--view", "json", "--quiet"])
         .stdout(full)
         .stderr(Stdio::piped())
@@ -223,6 +225,7 @@ fn lines_that_cannot_be_printed_are_an_error() {
 #[test]
 fn it_ends_when_nobody_reads_its_lines() {
     let mut child = Command::new(env!("CARGO_BIN_EXE_contend"))
+        .env("CONTEND_ARCHIVE", "")
         .args(["noise", "--interval", "50ms", "--quiet"])
         .stdout(Stdio::piped())
         .spawn()

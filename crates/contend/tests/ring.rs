@@ -226,7 +226,12 @@ fn the_start_of_a_program_is_no_part_of_its_hops() {
 #[test]
 fn what_is_not_here_is_listed_with_its_package() {
     let nothing_on_the_path = |arguments: &[&str]| {
-        Command::new(env!("CARGO_BIN_EXE_contend")).args(arguments).env("PATH", "/nonexistent").output().unwrap()
+        Command::new(env!("CARGO_BIN_EXE_contend"))
+            .env("CONTEND_ARCHIVE", "")
+            .args(arguments)
+            .env("PATH", "/nonexistent")
+            .output()
+            .unwrap()
     };
     let list = nothing_on_the_path(&["ring", "--list"]);
     let text = String::from_utf8(list.stdout).unwrap();
@@ -308,6 +313,7 @@ fn ended_by(signal: Signal, script_is_build: bool) -> (Option<i32>, Vec<std::pat
     let build = if script_is_build { "build = \"{tool} {out}/ring.sh\"" } else { "" };
     let folder = shell_contestant("sh-sleeper", &script, build);
     let mut child = Command::new(env!("CARGO_BIN_EXE_contend"))
+        .env("CONTEND_ARCHIVE", "")
         .args(["ring", "--contestant", "sh-sleeper", "--timeout", "60s", "--recipe", folder.path().to_str().unwrap()])
         .env("TMPDIR", &temporary)
         .stdout(Stdio::null())

@@ -196,6 +196,11 @@ pub enum Warning {
         /// The system's words.
         reason: String,
     },
+    /// The record was not put into the archive.
+    NotKept {
+        /// Why.
+        reason: String,
+    },
 }
 
 impl Warning {
@@ -229,6 +234,7 @@ impl Warning {
             Self::TickAccountingLies { .. } => "tick_accounting_lies",
             Self::MeterDisturbs { .. } => "meter_disturbs",
             Self::PriorityRefused { .. } => "priority_refused",
+            Self::NotKept { .. } => "not_kept",
         }
     }
 
@@ -294,6 +300,7 @@ impl Warning {
             Self::PriorityRefused { wanted, reason } => {
                 format!("no thread may have priority {wanted} ({reason}): idle was measured instead")
             }
+            Self::NotKept { reason } => format!("this record is not in the archive: {reason}"),
         }
     }
 
@@ -369,6 +376,10 @@ impl Warning {
                 "run `sudo setcap cap_sys_nice+ep $(command -v contend)`, or raise the limit with the line \
                  `YOUR_USER - nice -20` in a file in /etc/security/limits.d and log in again; in a container start it \
                  with --cap-add SYS_NICE"
+            }
+            Self::NotKept { .. } => {
+                "the figures are good; name an archive with --archive or CONTEND_ARCHIVE, write the record with \
+                 --format json --output FILE, or keep nothing with --no-keep"
             }
         };
         fixed.to_owned()

@@ -45,6 +45,7 @@ fn samples() -> Vec<(Warning, &'static str)> {
         ),
         (Warning::MeterDisturbs { share: 0.031 }, "3.10 % of the CPUs"),
         (Warning::PriorityRefused { wanted: "nice -5".into(), reason: "EPERM".into() }, "priority nice -5 (EPERM)"),
+        (Warning::NotKept { reason: "no space left".into() }, "not in the archive: no space left"),
     ]
 }
 

@@ -2,19 +2,23 @@
 
 use super::file::OutputFile;
 use super::{Show, complain, csv, print};
-use crate::cli::Outcome;
+use crate::cli::{Misuse, Outcome};
+use crate::history::{Keeping, Kept};
 use crate::record::Record;
 use crate::session::{Format, SharedFlags};
 use crate::terminal::Page;
 use anyhow::{Context, bail};
 use instruments::warning::Warning;
 use serde::Serialize;
+use serde_json::Value;
+use std::borrow::Cow;
 
 /// Where a record is delivered.
 pub struct Destination {
     format: Format,
     quiet: bool,
     place: Place,
+    keeping: Keeping,
 }
 
 enum Place {
@@ -28,20 +32,32 @@ impl Destination {
     /// # Errors
     /// The file or its folder cannot be written.
     pub fn open(flags: &SharedFlags) -> anyhow::Result<Self> {
+        Self::with(flags, Keeping::of(flags))
+    }
+
+    /// The same for a view of what was kept: it is not kept itself.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub fn of_view(flags: &SharedFlags) -> anyhow::Result<Self> {
+        Self::with(flags, Keeping::nowhere())
+    }
+
+    fn with(flags: &SharedFlags, keeping: Keeping) -> anyhow::Result<Self> {
         let place = match &flags.output {
             None => Place::Stdout,
             Some(path) if path.as_os_str() == "-" => Place::Stdout,
             Some(path) => Place::File(OutputFile::open("--output", path)?),
         };
-        Ok(Self { format: flags.format, quiet: flags.quiet, place })
+        Ok(Self { format: flags.format, quiet: flags.quiet, place, keeping })
     }
 
-    /// Writes the record and says its warnings on stderr.
+    /// Keeps the record, writes it, and says its warnings on stderr. One that cannot be kept has a warning more.
     ///
     /// # Errors
     /// A record without results, or a file that cannot be written after all: the record is then printed, so that the
     /// measurement is not lost.
-    pub fn deliver<P: Serialize, R: Serialize>(self, record: &Record<P, R>) -> anyhow::Result<Outcome>
+    pub fn deliver<P: Serialize + Clone, R: Serialize + Clone>(self, record: &Record<P, R>) -> anyhow::Result<Outcome>
     where
         Record<P, R>: Show,
     {
@@ -49,6 +65,12 @@ impl Destination {
         if record.results.is_empty() {
             return Ok(outcome);
         }
+        let mut record = Cow::Borrowed(record);
+        let kept = self.keeping.keep(&record).unwrap_or_else(|warning| {
+            record.to_mut().warnings.push(warning);
+            None
+        });
+        let record = record.as_ref();
         let page = self.page();
         let content = match self.format {
             Format::Text => record.show(&page),
@@ -57,23 +79,65 @@ impl Destination {
             Format::Ulockflex => record.ulockflex().context("this experiment has no ulockflex layout")?,
         };
         let quiet = self.quiet;
-        self.write(&content)?;
-        if !quiet {
-            record.warnings.iter().for_each(say);
+        let written = self.write(&content);
+        conclusion(&record.warnings, kept, quiet);
+        written.map(|()| outcome)
+    }
+
+    /// Keeps a record whose results were printed as they came, and says its warnings.
+    ///
+    /// # Errors
+    /// A record without results.
+    pub fn conclude<P: Serialize, R: Serialize>(self, record: &Record<P, R>) -> anyhow::Result<Outcome> {
+        let outcome = outcome(record)?;
+        if !record.results.is_empty() {
+            let (kept, not_kept) = match self.keeping.keep(record) {
+                Ok(kept) => (kept, None),
+                Err(warning) => (None, Some(warning)),
+            };
+            conclusion(record.warnings.iter().chain(&not_kept), kept, self.quiet);
         }
         Ok(outcome)
     }
 
-    /// Says the warnings of a record whose results were printed as they came.
+    /// Writes what a view found: as text, as the JSON of `answer`, or as `rows`.
     ///
     /// # Errors
-    /// A record without results.
-    pub fn conclude<P, R>(self, record: &Record<P, R>) -> anyhow::Result<Outcome> {
-        let outcome = outcome(record)?;
-        if !self.quiet && !record.results.is_empty() {
-            record.warnings.iter().for_each(say);
-        }
-        Ok(outcome)
+    /// A format that views have not, or a file that cannot be written.
+    pub fn present<A: Serialize, R: Serialize>(
+        self,
+        answer: &A,
+        rows: &[R],
+        text: impl FnOnce(&Page) -> String,
+    ) -> anyhow::Result<()> {
+        let content = match self.format {
+            Format::Text => text(&self.page()),
+            Format::Json => serde_json::to_string(answer)? + "\n",
+            Format::Csv => csv::rows(rows)?,
+            Format::Ulockflex => return Err(no_such_layout()),
+        };
+        self.write(&content)
+    }
+
+    /// Writes a record that was kept: as text, or as the JSON that it is.
+    ///
+    /// # Errors
+    /// As [`Self::present`], and a record that cannot be shown.
+    pub fn present_record(
+        self,
+        content: &[u8],
+        text: impl FnOnce(&Page) -> anyhow::Result<String>,
+    ) -> anyhow::Result<()> {
+        let content = match self.format {
+            Format::Text => text(&self.page())?,
+            Format::Json => String::from_utf8(content.to_vec())?,
+            Format::Csv => {
+                let record: Value = serde_json::from_slice(content)?;
+                csv::rows(record["results"].as_array().context("the record has no results")?)?
+            }
+            Format::Ulockflex => return Err(no_such_layout()),
+        };
+        self.write(&content)
     }
 
     fn page(&self) -> Page {
@@ -89,6 +153,23 @@ impl Destination {
             }),
         }
     }
+}
+
+/// Says the warnings of a record, and as what it was kept.
+fn conclusion<'a>(warnings: impl IntoIterator<Item = &'a Warning>, kept: Option<Kept>, quiet: bool) {
+    if !quiet {
+        warnings.into_iter().for_each(say);
+    }
+    if let Some(kept) = kept {
+        if !quiet {
+            complain(&format!("kept as {}", kept.id));
+        }
+        kept.tidy();
+    }
+}
+
+fn no_such_layout() -> anyhow::Error {
+    Misuse("--format ulockflex: only `contend throughput` has that layout".into()).into()
 }
 
 /// How a measurement with this record ended.

@@ -8,7 +8,11 @@ use std::process::{Command, Output};
 
 /// `contend` with these arguments, waited for.
 pub fn contend(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_contend")).args(arguments).output().expect("the binary starts")
+    Command::new(env!("CARGO_BIN_EXE_contend"))
+        .env("CONTEND_ARCHIVE", "")
+        .args(arguments)
+        .output()
+        .expect("the binary starts")
 }
 
 /// The record that a measurement with `--format json` prints; it must end well.

@@ -8,6 +8,7 @@ mod record;
 mod show;
 
 pub use flags::Flags;
+pub use record::LoadRecord;
 pub use record::{Row, Shares};
 
 use crate::apparatus::Apparatus;
@@ -18,7 +19,6 @@ use flags::{Plan, View};
 use instruments::warning::Warning;
 use live::Live;
 use priority::Priority;
-use record::LoadRecord;
 use std::time::Duration;
 
 /// Runs the experiment and delivers its record, unless stdout has the lines that a program reads.

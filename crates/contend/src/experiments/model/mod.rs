@@ -7,7 +7,9 @@ mod show;
 mod step;
 mod trace;
 
+pub use frames::FramesRecord;
 pub use frames::Row as FramesRow;
+pub use step::StepRecord;
 pub use step::{Method, Row as StepRow};
 
 use crate::cli::Outcome;

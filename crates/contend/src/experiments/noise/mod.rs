@@ -10,7 +10,7 @@ mod then;
 mod trace;
 
 pub use flags::Flags;
-pub use record::Row;
+pub use record::{NoiseRecord, Row};
 
 use crate::cli::Outcome;
 use crate::output::{Destination, OutputFile};
@@ -19,7 +19,6 @@ use flags::{Plan, View};
 use instruments::clock::Clock;
 use instruments::warning::Warning;
 use live::Live;
-use record::NoiseRecord;
 use std::time::Duration;
 
 const CLOCK_SPAN: Duration = Duration::from_millis(200);

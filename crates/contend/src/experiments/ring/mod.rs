@@ -9,6 +9,7 @@ mod show;
 mod then;
 
 pub use flags::Flags;
+pub use record::RingRecord;
 pub use record::Row;
 
 use crate::cli::{Misuse, Outcome};
@@ -19,7 +20,6 @@ use contestants::built_in::CONTESTANTS;
 use contestants::{Contestant, Course};
 use measure::{Readiness, Workshop};
 use plan::{Absent, Plan};
-use record::RingRecord;
 
 /// Runs the experiment and delivers its record.
 ///

@@ -1,0 +1,378 @@
+//! `contend history` through its binary, each test with an archive of its own.
+
+use serde_json::Value;
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+/// The quickest of records: computed, not measured.
+const RUN: &[&str] = &["model", "frames", "--frame", "1ms", "--quantum", "1ms", "--format", "json"];
+
+struct Place {
+    _folder: TempDir,
+    archive: PathBuf,
+}
+
+impl Place {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        Self { archive: folder.path().join("archive.git"), _folder: folder }
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_contend"));
+        command.args(arguments).env("CONTEND_ARCHIVE", &self.archive);
+        command
+    }
+
+    fn contend(&self, arguments: &[&str]) -> Output {
+        self.command(arguments).output().expect("the binary starts")
+    }
+
+    /// What it prints; it must end well.
+    fn said(&self, arguments: &[&str]) -> String {
+        let output = self.contend(arguments);
+        assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    /// What stderr says; the exit status must be this, and stdout empty.
+    fn refused(&self, arguments: &[&str], status: i32) -> String {
+        let output = self.contend(arguments);
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(status), "{arguments:?}: {stderr}");
+        assert!(output.stdout.is_empty() && !stderr.contains("panicked"), "{stderr}");
+        stderr
+    }
+
+    /// Makes a record and gives its name.
+    fn keep(&self) -> String {
+        kept(&self.contend(RUN)).expect("it is kept")
+    }
+
+    fn ids(&self) -> Vec<String> {
+        let list: Value = serde_json::from_str(&self.said(&["history", "--format", "json"])).unwrap();
+        list.as_array().unwrap().iter().map(|entry| entry["id"].as_str().unwrap().to_owned()).collect()
+    }
+
+    fn git(&self, arguments: &[&str], input: &[u8]) -> Output {
+        let mut git = Command::new("git");
+        git.arg("--git-dir").arg(&self.archive).args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = git.spawn().unwrap();
+        child.stdin.take().unwrap().write_all(input).unwrap();
+        child.wait_with_output().unwrap()
+    }
+}
+
+/// The name that a run reported.
+fn kept(output: &Output) -> Option<String> {
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    stderr.lines().find_map(|line| Some(line.strip_prefix("kept as ")?.to_owned()))
+}
+
+fn has_git() -> bool {
+    let found = Command::new("git").arg("--version").output().is_ok();
+    if !found {
+        println!("skipped: needs git");
+    }
+    found
+}
+
+#[test]
+fn a_run_is_kept_as_it_was_printed_and_found_by_its_names() {
+    if !has_git() {
+        return;
+    }
+    let place = Place::new();
+    let run = place.contend(RUN);
+    let first = kept(&run).unwrap();
+    let second = place.keep();
+    assert_eq!(place.ids(), [first.clone(), second.clone()]);
+    for name in [&first[..8], "last~1"] {
+        assert_eq!(place.said(&["history", "export", name, "-"]).as_bytes(), run.stdout);
+    }
+    assert!(place.said(&["history", "show", "last"]).contains(&second));
+    let list = place.said(&["history", "list", "--experiment", "model frames", "--since", "1h"]);
+    assert!(list.contains(&first[..10]) && list.lines().all(|line| line.chars().count() <= 80), "{list}");
+    assert!(place.said(&["history", "--host", "elsewhere"]).contains("no such records"));
+    assert!(place.said(&["history", "verify"]).contains("2 records, every hash is right"));
+}
+
+#[test]
+fn the_manifest_has_what_git_forgets() {
+    if !has_git() {
+        return;
+    }
+    let place = Place::new();
+    place.keep();
+    let manifest: Value = serde_json::from_str(&place.said(&["history", "show", "last", "--manifest"])).unwrap();
+    let program = &manifest["program"];
+    let binary = env!("CARGO_BIN_EXE_contend");
+    let hash = place.git(&["hash-object", binary], &[]);
+    assert_eq!(program["hash"].as_str().unwrap(), String::from_utf8_lossy(&hash.stdout).trim());
+    assert!(program["mode"].as_str().unwrap().starts_with("100"), "{program}");
+    assert!(program["modified_unix_s"].as_i64().unwrap() > 1_600_000_000 && program["user_id"].is_u64(), "{program}");
+    assert!(manifest["kernel_command_line"].is_string() && manifest["cgroups"].is_array(), "{manifest}");
+    assert!(manifest["settings"].as_object().unwrap().keys().any(|path| path.starts_with("/proc/sys/")), "{manifest}");
+    assert!(manifest["build"]["compiler"].as_str().unwrap().starts_with("rustc"), "{manifest}");
+}
+
+#[test]
+fn nothing_is_kept_where_that_is_not_wanted() {
+    let place = Place::new();
+    let output = place.contend(&[RUN, &["--no-keep"]].concat());
+    assert!(output.status.success() && kept(&output).is_none() && !place.archive.exists());
+    let output = place.command(RUN).env("CONTEND_ARCHIVE", "").output().unwrap();
+    assert!(output.status.success() && kept(&output).is_none() && output.stderr.is_empty());
+}
+
+/// The figures are printed and the status stays; the warning says why, on stderr and in the record.
+fn assert_warned(output: &Output, why: &str) {
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && stderr.contains("[not_kept]") && stderr.contains(why), "{stderr}");
+    let record: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let warning = record["warnings"].as_array().unwrap().last().unwrap();
+    assert!(warning["code"] == "not_kept" && warning["message"].as_str().unwrap().contains(why), "{warning}");
+}
+
+#[test]
+fn a_folder_or_file_of_others_is_left_alone() {
+    let place = Place::new();
+    fs::create_dir(&place.archive).unwrap();
+    fs::write(place.archive.join("diary"), "mine").unwrap();
+    assert_warned(&place.contend(RUN), "not an archive of contend");
+    assert!(place.refused(&["history"], 1).contains("nothing in it was touched"));
+    assert_eq!(fs::read_dir(&place.archive).unwrap().count(), 1);
+
+    let place = Place::new();
+    fs::write(&place.archive, "mine").unwrap();
+    assert_warned(&place.contend(RUN), "but a file");
+    assert_eq!(fs::read(&place.archive).unwrap(), b"mine");
+}
+
+#[test]
+fn without_git_the_run_is_printed() {
+    let place = Place::new();
+    assert_warned(&place.command(RUN).env("PATH", "/nonexistent").output().unwrap(), "git is not on the path");
+    assert!(!place.archive.exists());
+}
+
+#[test]
+fn a_newer_archive_and_another_users_are_not_written() {
+    if !has_git() {
+        return;
+    }
+    let place = Place::new();
+    place.keep();
+    fs::write(place.archive.join("contend-archive"), "2\n").unwrap();
+    assert_warned(&place.contend(RUN), "layout \"2\"");
+    fs::write(place.archive.join("contend-archive"), "1\n").unwrap();
+    if std::os::unix::fs::chown(&place.archive, Some(65_534), None).is_err() {
+        return println!("skipped: needs root, to give the archive away");
+    }
+    assert_warned(&place.contend(RUN), "archive of user 65534");
+}
+
+/// The file system is full, or read-only, in a mount namespace of its own, which ends with the command.
+#[test]
+fn a_full_or_read_only_disk_costs_the_archive_alone() {
+    if !has_git() {
+        return;
+    }
+    let inside = |script: &str| {
+        let folder = tempfile::tempdir().unwrap();
+        let arguments = ["--mount", "bash", "-c", script, folder.path().to_str().unwrap()];
+        Command::new("unshare").args(arguments).env("CONTEND_ARCHIVE", folder.path().join("a.git")).output()
+    };
+    match inside("mount -t tmpfs none \"$0\"") {
+        Ok(output) if output.status.success() => {}
+        _ => return println!("skipped: needs root and unshare"),
+    }
+    let binary = env!("CARGO_BIN_EXE_contend");
+    let run = format!("{binary} {}", RUN.join(" "));
+    let full = format!(
+        "mount -t tmpfs -o size=400k none \"$0\" && {run} --quiet >/dev/null && head -c 1M /dev/zero 2>/dev/null > \"$0/other\"; {run}"
+    );
+    assert_warned(&inside(&full).unwrap(), "No space left");
+    let read_only =
+        format!("mount -t tmpfs none \"$0\" && {run} --quiet >/dev/null && mount -o remount,ro \"$0\" && {run}");
+    assert_warned(&inside(&read_only).unwrap(), "Read-only file system");
+}
+
+#[test]
+fn damage_is_found() {
+    if !has_git() {
+        return;
+    }
+    let place = Place::new();
+    let (first, second) = (place.keep(), place.keep());
+    // A reference that was moved.
+    let moved = format!("refs/records/{first}");
+    place.git(&["update-ref", &moved, &second], &[]);
+    assert!(place.refused(&["history", "verify"], 1).contains("not the record that it was"));
+    place.git(&["update-ref", &moved, &first], &[]);
+    place.said(&["history", "verify"]);
+    // An object that was cut short.
+    let blob = place.git(&["rev-parse", &format!("{second}:record.json")], &[]);
+    let blob = String::from_utf8(blob.stdout).unwrap();
+    let object = place.archive.join("objects").join(&blob[..2]).join(blob[2..].trim());
+    let content = fs::read(&object).unwrap();
+    fs::remove_file(&object).unwrap();
+    fs::write(&object, &content[..content.len() / 2]).unwrap();
+    assert!(place.refused(&["history", "verify"], 1).contains("corrupt"));
+    assert!(place.refused(&["history", "export", "last", "-"], 1).contains("cannot be read whole"));
+}
+
+#[test]
+fn a_file_is_compared_with_what_was_kept_and_none_is_overwritten() {
+    if !has_git() {
+        return;
+    }
+    let place = Place::new();
+    place.keep();
+    let file = place.archive.with_file_name("record.json");
+    let path = file.to_str().unwrap();
+    place.said(&["history", "export", "last", path]);
+    assert!(place.said(&["history", "verify", path]).contains("is record"));
+    assert!(place.refused(&["history", "export", "last", path], 1).contains("none is overwritten"));
+    let text = fs::read_to_string(&file).unwrap();
+    fs::write(&file, text.replacen("\"results\":", "\"results\": ", 1)).unwrap();
+    assert!(place.refused(&["history", "verify", path], 1).contains("changed by hand"));
+}
+
+#[test]
+fn wrong_names_are_refused() {
+    if !has_git() {
+        return;
+    }
+    let place = Place::new();
+    assert!(place.refused(&["history", "show", "last"], 1).contains("no archive"));
+    assert!(place.said(&["history"]).contains("no such records"));
+    place.keep();
+    assert!(place.refused(&["history", "show", "last~7"], 1).contains("last~7: only 1"));
+    assert!(place.refused(&["history", "show", "nonsense"], 1).contains("history"));
+    assert!(place.refused(&["history", "--since", "yesterday"], 2).contains("2026-11-21"));
+    assert!(place.refused(&["history", "pull", "/nonexistent"], 1).contains("/nonexistent"));
+}
+
+#[test]
+fn two_archives_that_share_have_the_union_byte_for_byte() {
+    if !has_git() {
+        return;
+    }
+    let (here, there, hub) = (Place::new(), Place::new(), tempfile::tempdir().unwrap());
+    let mine = here.keep();
+    let theirs = [there.keep(), there.keep()];
+    let hub = hub.path().to_str().unwrap();
+    assert!(Command::new("git").args(["init", "--quiet", "--bare", hub]).status().unwrap().success());
+    here.said(&["history", "push", hub]);
+    assert!(there.said(&["history", "pull", hub]).contains("1 records fetched; 3 in all"));
+    there.said(&["history", "push", hub]);
+    assert!(here.said(&["history", "pull", hub]).contains("2 records fetched; 3 in all"));
+    assert_eq!(here.ids(), there.ids());
+    for id in theirs.iter().chain([&mine]) {
+        let export = ["history", "export", id, "-"];
+        assert_eq!(here.said(&export), there.said(&export));
+    }
+    here.said(&["history", "verify"]);
+}
+
+/// Writers that are killed at any moment, Git with them, and writers that are not.
+#[test]
+fn nothing_that_was_reported_as_kept_is_lost() {
+    if !has_git() {
+        return;
+    }
+    const WRITERS: usize = 8;
+    let rounds = std::env::var("CONTEND_TEST_APPENDS").map_or(4, |all| all.parse::<usize>().unwrap() / WRITERS);
+    let place = Place::new();
+    let write = |writer: usize| -> Vec<String> {
+        (0..rounds).filter_map(|round| write_or_die(&place, writer * rounds + round)).collect()
+    };
+    let reported: Vec<String> = std::thread::scope(|scope| {
+        let writers: Vec<_> = (0..WRITERS).map(|writer| scope.spawn(move || write(writer))).collect();
+        writers.into_iter().flat_map(|writer| writer.join().unwrap()).collect()
+    });
+    assert!(!reported.is_empty());
+    let found = place.ids();
+    reported.iter().for_each(|id| assert!(found.contains(id), "{id} was reported as kept and is lost"));
+    place.said(&["history", "verify"]);
+    let next = place.keep();
+    assert!(place.ids().contains(&next), "the next run is not blocked");
+}
+
+/// Every third run is killed some milliseconds after its start, with every Git that it started.
+fn write_or_die(place: &Place, run: usize) -> Option<String> {
+    let mut child = place.command(RUN).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    if run.is_multiple_of(3) {
+        std::thread::sleep(Duration::from_millis((run as u64 * 37) % 400));
+        let pid = child.id();
+        let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
+        let _ = child.kill();
+        let gits = children.split_whitespace().filter_map(|pid| rustix::process::Pid::from_raw(pid.parse().ok()?));
+        for git in gits {
+            let _ = rustix::process::kill_process(git, rustix::process::Signal::KILL);
+        }
+    }
+    kept(&child.wait_with_output().unwrap())
+}
+
+/// Ten thousand records, written by Git itself, are listed in well under the second that a person waits for.
+#[test]
+fn a_long_history_is_listed_at_once() {
+    if !has_git() {
+        return;
+    }
+    let place = Place::new();
+    let id = place.keep();
+    let commit = place.git(&["cat-file", "commit", &id], &[]).stdout;
+    let message = String::from_utf8(commit).unwrap().split_once("\n\n").unwrap().1.to_owned();
+    let mut stream = String::new();
+    for second in 0..10_000 {
+        stream += &format!(
+            "commit refs/import\ncommitter a <a@b> {second} +0000\ndata {}\n{message}\nfrom {id}^0\n\n",
+            message.len()
+        );
+    }
+    let marked = stream.replace("commit refs/import\n", "reset refs/import\ncommit refs/import\n");
+    let marked: String = marked
+        .split_inclusive("commit refs/import\n")
+        .enumerate()
+        .map(|(number, part)| {
+            format!("{part}{}", if number < 10_000 { format!("mark :{}\n", number + 1) } else { String::new() })
+        })
+        .collect();
+    let marks = place.archive.with_file_name("marks");
+    let export = format!("--export-marks={}", marks.display());
+    assert!(place.git(&["fast-import", "--quiet", "--force", &export], marked.as_bytes()).status.success());
+    let hashes = fs::read_to_string(marks).unwrap();
+    let hashes = hashes.lines().filter_map(|line| line.split_once(' ')).map(|(_, hash)| hash);
+    let references: String = hashes.map(|hash| format!("create refs/records/{hash} {hash}\n")).collect();
+    assert!(place.git(&["update-ref", "--stdin"], references.as_bytes()).status.success());
+    let start = Instant::now();
+    let list = place.said(&["history"]);
+    let took = start.elapsed();
+    assert_eq!(list.lines().count(), 10_002, "a heading, ten thousand, and the first");
+    // Five times the claim: others may use the machine meanwhile.
+    assert!(took < Duration::from_secs(5), "{took:?}");
+    println!("listed in {took:?}");
+}
+
+#[test]
+fn an_archive_is_made_by_one_of_many_at_once() {
+    if !has_git() {
+        return;
+    }
+    let place = Place::new();
+    let ids: Vec<String> = std::thread::scope(|scope| {
+        let runs: Vec<_> = (0..4).map(|_| scope.spawn(|| place.keep())).collect();
+        runs.into_iter().map(|run| run.join().unwrap()).collect()
+    });
+    let found = place.ids();
+    assert!(ids.iter().all(|id| found.contains(id)) && found.len() == 4);
+    let debris = fs::read_dir(place.archive.parent().unwrap_or(Path::new("/"))).unwrap().count();
+    assert_eq!(debris, 1, "only the archive is there");
+}
