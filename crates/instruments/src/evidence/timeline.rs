@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::event::Event;
 use super::ledger::Ledger;
 use super::names::Names;
-use super::track::{Segment, Track};
+use super::track::Track;
 use crate::clock::Clock;
 
 /// Where evidence comes from, the best first.
@@ -84,16 +84,6 @@ impl Timeline {
             account: super::Account::default(),
         };
         Self { clock, start: span.start, end: span.end, thread, realtime: false, tracks, names, ledger }
-    }
-
-    /// What happened on a CPU between two moments: its segments, the first and the last as far as they reach outside.
-    pub fn between(&self, cpu: usize, start: u64, end: u64) -> &[Segment] {
-        let track = self.tracks.iter().find(|track| track.cpu == Some(cpu) || track.cpu.is_none());
-        let segments = track.map_or(&[][..], |track| &track.segments);
-        let first =
-            segments.partition_point(|segment| segment.end < start || (segment.end == start && segment.start < start));
-        let last = segments.partition_point(|segment| segment.start < end);
-        &segments[first..last.max(first)]
     }
 
     /// How far a time of an event may be off, in ticks.
