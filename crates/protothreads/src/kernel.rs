@@ -36,6 +36,15 @@ impl<'k, N: Node, S: Scheduler, W> Kernel<'k, N, S, W> {
         self.shared
     }
 
+    /// A thread: all of it if it is hand-written, and what its [`Link`](crate::Link) has if it is async.
+    ///
+    /// # Panics
+    /// If there is no thread of that number.
+    #[inline(always)]
+    pub fn thread(&self, index: usize) -> &'k N::Thread {
+        self.nodes[index].thread()
+    }
+
     /// How many threads there are, finished ones included.
     #[inline(always)]
     pub fn thread_count(&self) -> usize {
@@ -53,7 +62,7 @@ impl<'k, N: Node, S: Scheduler, W> Kernel<'k, N, S, W> {
     /// Tells the scheduler that a thread can run, unless it has been told.
     #[inline(always)]
     pub(crate) fn make_ready(&self, thread: u32) {
-        let word = self.nodes[thread as usize].ready();
+        let word = self.nodes[thread as usize].word();
         if !word.is_queued() {
             word.set_queued();
             self.scheduler.ready(self.nodes, thread);
@@ -63,7 +72,7 @@ impl<'k, N: Node, S: Scheduler, W> Kernel<'k, N, S, W> {
     /// Gives a thread what it waited for; it is in no wait list any more.
     #[inline(always)]
     pub(crate) fn grant(&self, thread: u32) {
-        self.nodes[thread as usize].waiting().set_granted();
+        self.nodes[thread as usize].word().set_granted();
         self.make_ready(thread);
     }
 
@@ -73,7 +82,7 @@ impl<'k, N: Node, S: Scheduler, W> Kernel<'k, N, S, W> {
     /// If there is no thread of that number, or its semaphore has [`MOST_OWN_UNITS`](crate::MOST_OWN_UNITS).
     #[inline(always)]
     pub fn signal(&self, index: usize) {
-        if self.nodes[index].signal_own() {
+        if self.nodes[index].word().signal_own() {
             self.scheduler.ready(self.nodes, index as u32);
         }
     }
@@ -86,7 +95,7 @@ impl<'k, N: Node, S: Scheduler, W> Kernel<'k, N, S, W> {
             let node = &self.nodes[thread as usize];
             if !node.leave_queue() {
                 cold_path();
-                if node.waiting().is_finished() {
+                if node.word().is_finished() {
                     // It finished while it was in the ready queue.
                     continue;
                 }
@@ -97,8 +106,8 @@ impl<'k, N: Node, S: Scheduler, W> Kernel<'k, N, S, W> {
     }
 
     /// What was done so far, and how the threads stand.
-    pub(crate) fn report(&self) -> Report {
-        let finished = self.nodes.iter().filter(|node| node.waiting().is_finished()).count();
+    pub fn report(&self) -> Report {
+        let finished = self.nodes.iter().filter(|node| node.word().is_finished()).count();
         Report { wasted_polls: self.wasted_polls.get(), finished, waiting: self.nodes.len() - finished }
     }
 }
@@ -115,7 +124,7 @@ impl<'k, T, S: Scheduler, W> Kernel<'k, Slot<T>, S, W> {
 /// `take` takes it if it is there; `enlist` puts the thread into the list of those who wait for it.
 #[inline(always)]
 pub(crate) fn wait<N: Node>(node: &N, take: impl FnOnce() -> bool, enlist: impl FnOnce()) -> Poll<()> {
-    let word = node.waiting();
+    let word = node.word();
     if word.is_free() {
         if take() {
             return Poll::Ready(());

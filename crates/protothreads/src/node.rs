@@ -1,6 +1,4 @@
 //! What a scheduler keeps of each thread, beside the thread itself.
-use core::hint::cold_path;
-
 use crate::word::{NONE, Word};
 
 /// The most threads that a [`Kernel`](crate::Kernel) can have: 16,777,215.
@@ -10,30 +8,36 @@ pub const MOST_THREADS: usize = NONE as usize;
 ///
 /// It is sealed: there are these two.
 pub trait Node: sealed::Sealed {
-    /// The word that says what the thread waits for.
-    fn waiting(&self) -> &Word;
+    /// What other threads see of the thread.
+    type Thread;
 
-    /// The word that says whether the thread is in the ready queue; may be the same.
-    fn ready(&self) -> &Word;
+    /// What other threads see of the thread.
+    fn thread(&self) -> &Self::Thread;
+
+    /// The word that says what the thread waits for, and whether it is in the ready queue.
+    fn word(&self) -> &Word;
+
+    /// The word that links the ready queue; may be the same.
+    fn behind(&self) -> &Word;
 
     /// The thread is about to be polled: true if it was in the ready queue.
     fn leave_queue(&self) -> bool;
 
-    /// Adds a unit to the thread's own semaphore; true if the thread now belongs into the ready queue, as its word says.
-    fn signal_own(&self) -> bool;
+    /// The thread is in a wait list from now on, before `next`.
+    fn wait_before(&self, next: u32);
 }
 
 mod sealed {
     pub trait Sealed {}
     impl<T> Sealed for super::Slot<T> {}
-    impl Sealed for super::Link {}
+    impl<T> Sealed for super::Link<T> {}
 }
 
 /// A hand-written thread in the user's storage, with 4 bytes for its scheduler and its own semaphore.
 #[derive(Debug)]
 pub struct Slot<T> {
     word: Word,
-    pub(crate) thread: T,
+    thread: T,
 }
 
 impl<T> Slot<T> {
@@ -57,51 +61,65 @@ impl<T> Slot<T> {
 }
 
 impl<T> Node for Slot<T> {
+    type Thread = T;
+
     #[inline(always)]
-    fn waiting(&self) -> &Word {
+    fn thread(&self) -> &T {
+        &self.thread
+    }
+
+    #[inline(always)]
+    fn word(&self) -> &Word {
         &self.word
     }
 
     #[inline(always)]
-    fn ready(&self) -> &Word {
+    fn behind(&self) -> &Word {
         &self.word
     }
 
     #[inline(always)]
     fn leave_queue(&self) -> bool {
-        // A thread that was granted something keeps the mark until it learns of that, which saves a store.
-        if self.word.is_queued_and_granted() {
-            return true;
-        }
-        cold_path();
-        self.word.leave_queue()
+        self.word.leave_own_queue()
     }
 
     #[inline(always)]
-    fn signal_own(&self) -> bool {
-        self.word.signal_own_and_queue()
+    fn wait_before(&self, next: u32) {
+        assert!(!self.word.is_queued(), "a thread that has given way must return before it waits");
+        self.word.set_listed(next);
     }
 }
 
-/// What the scheduler needs for an async thread: 8 bytes, in an array of their own because futures refer to them.
+/// What the scheduler needs for an async thread, 8 bytes, and what other threads see of it: a place for messages, perhaps.
+///
+/// Links lie in an array of their own because futures refer to them. What a thread is told at each switch belongs into its
+/// link: it is then in the cache when the thread is signalled.
 #[derive(Debug)]
-pub struct Link {
-    waiting: Word,
+pub struct Link<T = ()> {
+    word: Word,
     // Its units say whether the thread's handle was handed out.
-    ready: Word,
+    behind: Word,
+    thread: T,
 }
 
 impl Link {
     /// The link of a thread that has not begun.
     pub const fn new() -> Self {
-        Self { waiting: Word::new(), ready: Word::new() }
+        Self::with(())
+    }
+}
+
+impl<T> Link<T> {
+    /// The link of a thread that has not begun, of which others see `thread`.
+    pub const fn with(thread: T) -> Self {
+        Self { word: Word::new(), behind: Word::new(), thread }
     }
 
     /// True for the first caller only.
     pub(crate) fn take(&self) -> bool {
-        let first = self.ready.own_units() == 0;
+        let first = self.behind.own_units() == 0;
         if first {
-            self.ready.add_own_unit();
+            self.behind.add_own_unit();
         }
         first
     }
@@ -113,28 +131,31 @@ impl Default for Link {
     }
 }
 
-impl Node for Link {
+impl<T> Node for Link<T> {
+    type Thread = T;
+
     #[inline(always)]
-    fn waiting(&self) -> &Word {
-        &self.waiting
+    fn thread(&self) -> &T {
+        &self.thread
     }
 
     #[inline(always)]
-    fn ready(&self) -> &Word {
-        &self.ready
+    fn word(&self) -> &Word {
+        &self.word
+    }
+
+    #[inline(always)]
+    fn behind(&self) -> &Word {
+        &self.behind
     }
 
     #[inline(always)]
     fn leave_queue(&self) -> bool {
-        self.ready.leave_queue()
+        self.word.leave_queue()
     }
 
     #[inline(always)]
-    fn signal_own(&self) -> bool {
-        let wakes = self.waiting.signal_own() && !self.ready.is_queued();
-        if wakes {
-            self.ready.set_queued();
-        }
-        wakes
+    fn wait_before(&self, next: u32) {
+        self.word.set_listed(next);
     }
 }

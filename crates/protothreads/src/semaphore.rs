@@ -128,7 +128,7 @@ impl Semaphore {
 
     /// Ends a wait that was begun and not finished: a unit that was granted is passed on by `signal`.
     pub(crate) fn give_up<N: Node, S: Scheduler, W>(&self, me: &Me<'_, N, S, W>, signal: impl FnOnce()) {
-        let word = me.node().waiting();
+        let word = me.node().word();
         if word.is_listed() {
             let last = wait_list::remove(me.kernel().nodes, self.0.get() & !WAITERS, me.number());
             self.0.set(last.map_or(0, |last| WAITERS | last));
@@ -161,7 +161,7 @@ impl<N: Node, S: Scheduler, W> Drop for Wait<'_, '_, N, S, W> {
     #[inline(always)]
     fn drop(&mut self) {
         // The thread can have begun no other wait, for this one borrows its handle.
-        if !self.me.node().waiting().is_free() {
+        if !self.me.node().word().is_free() {
             self.semaphore.give_up(self.me, || self.semaphore.signal(self.me.kernel()));
         }
     }

@@ -51,20 +51,36 @@ pub fn run_with<T: Thread, S: Scheduler>(
     mut idle: impl FnMut(&ThreadKernel<'_, T, S>) -> bool,
 ) -> Report {
     let kernel = Kernel::new(threads, scheduler, shared);
-    for (index, slot) in threads.iter().enumerate() {
-        if slot.waiting().is_free() || slot.waiting().is_granted() {
-            kernel.make_ready(index as u32);
-        }
-    }
+    kernel.begin();
     loop {
-        while let Some(thread) = kernel.next() {
-            let slot = &threads[thread as usize];
-            if slot.thread.step(&kernel.at(thread)).is_ready() {
-                slot.waiting().set_finished();
-            }
-        }
+        kernel.run_ready();
         if !idle(&kernel) {
             return kernel.report();
+        }
+    }
+}
+
+/// The parts of [`run_with`], for a program that has a loop of its own.
+impl<T: Thread, S: Scheduler> Kernel<'_, Slot<T>, S, T::Shared> {
+    /// All threads that have not finished and are not waiting can run from now on, in the order of the slice.
+    pub fn begin(&self) {
+        for (index, slot) in self.nodes.iter().enumerate() {
+            if slot.word().is_free() || slot.word().is_granted() {
+                self.make_ready(index as u32);
+            }
+        }
+    }
+
+    /// Runs those that can run, until none can.
+    //
+    // Inlined, so that the scheduler's own words are in registers: the kernel must not be somewhere in memory.
+    #[inline(always)]
+    pub fn run_ready(&self) {
+        while let Some(thread) = self.next() {
+            let slot = &self.nodes[thread as usize];
+            if slot.thread().step(&self.at(thread)).is_ready() {
+                slot.word().set_finished();
+            }
         }
     }
 }

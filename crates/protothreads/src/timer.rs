@@ -11,6 +11,7 @@ use crate::{
     me::Me,
     node::Node,
     scheduler::Scheduler,
+    word::NONE,
 };
 
 /// A place of a [`Timer`]: 16 bytes.
@@ -112,7 +113,7 @@ impl<A: AsRef<[Cell<Sleeper>]>> Timer<A> {
         let heap = self.heap.as_ref();
         let at = self.sleepers.get();
         assert!(at < heap.len(), "this timer has room for {at} sleepers; it needs one for each thread");
-        me.node().waiting().set_listed_alone();
+        me.node().wait_before(NONE);
         heap[at].set(Sleeper { deadline, thread: me.number() });
         self.sleepers.set(at + 1);
         self.rise(at);
@@ -171,7 +172,7 @@ impl<A: AsRef<[Cell<Sleeper>]>, N: Node, S: Scheduler, W> Future for Sleep<'_, '
 
 impl<A: AsRef<[Cell<Sleeper>]>, N: Node, S: Scheduler, W> Drop for Sleep<'_, '_, A, N, S, W> {
     fn drop(&mut self) {
-        let word = self.me.node().waiting();
+        let word = self.me.node().word();
         if word.is_listed() {
             let sleepers = &self.timer.heap.as_ref()[..self.timer.sleepers.get()];
             let at = sleepers.iter().position(|sleeper| sleeper.get().thread == self.me.number());

@@ -10,23 +10,23 @@ pub(crate) fn push<N: Node>(nodes: &[N], last: Option<u32>, thread: u32) -> u32 
     let first = match last {
         None => thread,
         Some(last) => {
-            let first = nodes[last as usize].waiting().next();
-            nodes[last as usize].waiting().set_next(thread);
+            let first = nodes[last as usize].word().next();
+            nodes[last as usize].word().set_next(thread);
             first
         }
     };
-    nodes[thread as usize].waiting().set_listed(first);
+    nodes[thread as usize].wait_before(first);
     thread
 }
 
 /// Takes the first of the list that ends with `last`; returns it and the new last.
 #[inline(always)]
 pub(crate) fn pop<N: Node>(nodes: &[N], last: u32) -> (u32, Option<u32>) {
-    let first = nodes[last as usize].waiting().next();
+    let first = nodes[last as usize].word().next();
     if first == last {
         return (first, None);
     }
-    nodes[last as usize].waiting().set_next(nodes[first as usize].waiting().next());
+    nodes[last as usize].word().set_next(nodes[first as usize].word().next());
     (first, Some(last))
 }
 
@@ -35,12 +35,12 @@ pub(crate) fn pop<N: Node>(nodes: &[N], last: u32) -> (u32, Option<u32>) {
 /// Walks the list.
 pub(crate) fn remove<N: Node>(nodes: &[N], last: u32, thread: u32) -> Option<u32> {
     let mut before = last;
-    while nodes[before as usize].waiting().next() != thread {
-        before = nodes[before as usize].waiting().next();
+    while nodes[before as usize].word().next() != thread {
+        before = nodes[before as usize].word().next();
     }
     if before == thread {
         return None;
     }
-    nodes[before as usize].waiting().set_next(nodes[thread as usize].waiting().next());
+    nodes[before as usize].word().set_next(nodes[thread as usize].word().next());
     Some(if thread == last { before } else { last })
 }

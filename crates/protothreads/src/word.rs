@@ -12,7 +12,7 @@
 //!
 //! A thread that waits for one thing at a time is never in a wait list and in the ready queue at once, so a hand-written
 //! thread has one such word. An async thread can be woken by somebody's [`Waker`](core::task::Waker) while it is in a wait
-//! list, and has two.
+//! list: it has a second word, whose next is the one behind it in the ready queue.
 //!
 //! Who signals a thread's own semaphore knows its number, so what to run next comes from no word in memory: the words only
 //! decide branches, which the processor predicts. That is why a ring of such threads is as fast as it is.
@@ -30,6 +30,13 @@ const GRANTED: u32 = 1 << 29;
 const OWN: u32 = 1 << 28;
 const UNIT: u32 = 1 << 24;
 const UNITS: u32 = UNIT * MOST_OWN_UNITS;
+
+// Whole words of a thread that is in no list before another. Nearly all hand-overs come by these only, so they are compared
+// first: that takes one instruction, and what follows knows every bit.
+const FREE: u32 = NONE;
+const WAITS: u32 = OWN | NONE;
+const HAS: u32 = GRANTED | NONE;
+const CALLED: u32 = QUEUED | HAS;
 
 /// The word of a thread: opaque; all of it is the kernel's.
 #[derive(Debug)]
@@ -66,11 +73,17 @@ impl Word {
 
     #[inline(always)]
     pub(crate) fn set_queued(&self) {
-        self.0.set(self.0.get() | QUEUED | NONE);
+        self.0.set(self.0.get() | QUEUED);
     }
 
+    /// Taken out of the ready queue: true if it was in it.
     #[inline(always)]
     pub(crate) fn leave_queue(&self) -> bool {
+        if self.0.get() == CALLED {
+            self.0.set(HAS);
+            return true;
+        }
+        cold_path();
         let queued = self.is_queued();
         if queued {
             self.0.set(self.0.get() & !QUEUED);
@@ -78,10 +91,14 @@ impl Word {
         queued
     }
 
-    /// In the ready queue, and has what it waited for.
+    /// Taken out of the ready queue that this word links.
     #[inline(always)]
-    pub(crate) fn is_queued_and_granted(&self) -> bool {
-        self.0.get() & (QUEUED | GRANTED) == QUEUED | GRANTED
+    pub(crate) fn leave_own_queue(&self) -> bool {
+        let queued = self.leave_queue();
+        if queued {
+            self.set_next(NONE);
+        }
+        queued
     }
 
     /// It waits for nothing, has not finished, and has nothing to be told.
@@ -108,24 +125,18 @@ impl Word {
     /// In a wait list, before `next`.
     #[inline(always)]
     pub(crate) fn set_listed(&self, next: u32) {
-        assert!(!self.is_queued(), "a thread that has given way must return before it waits");
         self.0.set(self.0.get() & !NONE | LISTED | next);
-    }
-
-    /// In a list that is not linked by the threads' words.
-    pub(crate) fn set_listed_alone(&self) {
-        self.set_listed(NONE);
     }
 
     #[inline(always)]
     pub(crate) fn set_granted(&self) {
-        self.0.set(self.0.get() & !LISTED | GRANTED);
+        self.0.set(self.0.get() & !LISTED | GRANTED | NONE);
     }
 
     /// Told of what it was granted, or no longer in a wait list.
     #[inline(always)]
     pub(crate) fn set_free(&self) {
-        self.0.set(self.0.get() & !(LISTED | GRANTED | OWN | QUEUED));
+        self.0.set(self.0.get() & !(LISTED | GRANTED | OWN) | NONE);
     }
 
     /// It may still be in the ready queue, whose link stays.
@@ -137,12 +148,24 @@ impl Word {
     #[inline(always)]
     pub(crate) fn wait_own(&self) -> Poll<()> {
         let word = self.0.get();
+        if word == HAS {
+            self.0.set(FREE);
+            return Poll::Ready(());
+        }
+        if word == FREE {
+            self.0.set(WAITS);
+            return Poll::Pending;
+        }
+        cold_path();
+        if word == WAITS {
+            // Polled in vain.
+            return Poll::Pending;
+        }
         if word & GRANTED != 0 {
-            self.0.set(word & !(GRANTED | QUEUED));
+            self.0.set(word & !GRANTED);
             return Poll::Ready(());
         }
         if word & UNITS != 0 {
-            cold_path();
             self.0.set(word - UNIT);
             return Poll::Ready(());
         }
@@ -150,30 +173,23 @@ impl Word {
         Poll::Pending
     }
 
-    /// Adds a unit to the thread's own semaphore; true if that is granted to the thread, which waited for it.
+    /// Adds a unit to the thread's own semaphore; true if the thread, which waited for it, now belongs into the ready queue,
+    /// as the word says.
     #[inline(always)]
     pub(crate) fn signal_own(&self) -> bool {
-        let waits = self.0.get() & OWN != 0;
-        if waits {
-            // It has no units and is in no wait list.
-            self.0.set(self.0.get() ^ (OWN | GRANTED));
-        } else {
-            self.add_own_unit();
-        }
-        waits
-    }
-
-    /// The same for a thread with one word, which then belongs into the ready queue if this returns true.
-    #[inline(always)]
-    pub(crate) fn signal_own_and_queue(&self) -> bool {
-        if self.0.get() & (OWN | QUEUED) == OWN {
-            // It has no units and is in no list at all.
-            self.0.set(QUEUED | GRANTED | NONE);
+        let word = self.0.get();
+        if word == WAITS {
+            self.0.set(CALLED);
             return true;
         }
         cold_path();
-        self.signal_own();
-        false
+        if word & OWN == 0 {
+            self.add_own_unit();
+            return false;
+        }
+        // It has no units and is in no wait list.
+        self.0.set(word ^ (OWN | GRANTED) | QUEUED);
+        word & QUEUED == 0
     }
 
     /// Ends a wait for the thread's own semaphore that was begun and not finished.

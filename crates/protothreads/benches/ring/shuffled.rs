@@ -19,16 +19,15 @@ impl Thread for Member {
 
     #[inline(always)]
     fn step<S: Scheduler>(&self, me: &Here<'_, Self, S>) -> Poll<()> {
-        loop {
-            ready!(me.poll_wait());
-            let token = self.token.get();
-            if token == 0 {
-                me.shared().set(me.index());
-                return Poll::Ready(());
-            }
-            me.thread(self.next as usize).token.set(token - 1);
-            me.signal(self.next as usize);
+        ready!(me.poll_wait());
+        let token = self.token.get();
+        if token == 0 {
+            me.shared().set(me.index());
+            return Poll::Ready(());
         }
+        me.thread(self.next as usize).token.set(token - 1);
+        me.signal(self.next as usize);
+        me.wait_again()
     }
 }
 
@@ -50,21 +49,19 @@ pub fn hand_written(order: &[u32], hops: u32) -> f64 {
     ns
 }
 
-struct Shared {
-    tokens: Vec<Cell<u32>>,
-    last: Cell<usize>,
-}
+/// A thread's token.
+type Token = Cell<u32>;
 
 #[expect(clippy::manual_async_fn, reason = "the compiler keeps the arguments of an async fn twice")]
-fn member<S: Scheduler>(mut me: Me<'_, Link, S, Shared>, next: u32) -> impl Future<Output = ()> {
+fn member<S: Scheduler>(mut me: Me<'_, Link<Token>, S, Cell<usize>>, next: u32) -> impl Future<Output = ()> {
     async move {
         loop {
             me.wait().await;
-            let token = me.shared().tokens[me.index()].get();
+            let token = me.thread(me.index()).get();
             if token == 0 {
-                return me.shared().last.set(me.index());
+                return me.shared().set(me.index());
             }
-            me.shared().tokens[next as usize].set(token - 1);
+            me.thread(next as usize).set(token - 1);
             me.signal(next as usize);
         }
     }
@@ -73,16 +70,16 @@ fn member<S: Scheduler>(mut me: Me<'_, Link, S, Shared>, next: u32) -> impl Futu
 /// Nanoseconds for so many hops of async threads along `order`, beginnings included.
 #[inline(never)]
 pub fn asynchronous(order: &[u32], hops: u32) -> f64 {
-    let shared = Shared { tokens: vec![Cell::new(hops); order.len()], last: Cell::new(0) };
-    let links: Vec<_> = order.iter().map(|_| Link::new()).collect();
-    let kernel = Kernel::new(&links, Fifo::new(), &shared);
+    let last = Cell::new(0);
+    let links: Vec<_> = order.iter().map(|_| Link::with(Token::new(hops))).collect();
+    let kernel = Kernel::new(&links, Fifo::new(), &last);
     let next = successors(order).into_iter().enumerate();
     let mut bodies: Pin<Box<[_]>> = next.map(|(index, next)| member(kernel.me(index), next)).collect::<Box<_>>().into();
     kernel.signal(order[0] as usize);
     let start = Instant::now();
     kernel.run_with(bodies.as_mut(), |_| false);
     let ns = start.elapsed().as_nanos() as f64;
-    assert_eq!(shared.last.get(), order[hops as usize % order.len()] as usize);
+    assert_eq!(last.get(), order[hops as usize % order.len()] as usize);
     ns
 }
 

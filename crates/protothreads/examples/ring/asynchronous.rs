@@ -4,23 +4,23 @@ use std::{cell::Cell, pin::Pin};
 use crate::neighbour::after;
 use protothreads::{Kernel, Link, Me, Report, Scheduler};
 
-/// What the threads share: a token for each, and the place of the thread that got the last one.
-pub struct Shared {
-    tokens: Vec<Cell<u32>>,
-    last: Cell<usize>,
-}
+/// A thread's token.
+type Token = Cell<u32>;
+
+/// What the threads share: the place of the thread that got the last token.
+type Shared = Cell<usize>;
 
 #[expect(clippy::manual_async_fn, reason = "the compiler keeps the arguments of an async fn twice")]
-fn member<S: Scheduler>(mut me: Me<'_, Link, S, Shared>, threads: u32) -> impl Future<Output = ()> {
+fn member<S: Scheduler>(mut me: Me<'_, Link<Token>, S, Shared>, threads: u32) -> impl Future<Output = ()> {
     async move {
         loop {
             me.wait().await;
-            let token = me.shared().tokens[me.index()].get();
+            let token = me.thread(me.index()).get();
             if token == 0 {
-                return me.shared().last.set(me.index());
+                return me.shared().set(me.index());
             }
             let next = after(me.index(), threads as usize);
-            me.shared().tokens[next].set(token - 1);
+            me.thread(next).set(token - 1);
             me.signal(next);
         }
     }
@@ -32,21 +32,21 @@ fn size_of_future<F>(_: impl FnOnce() -> F) -> usize {
 
 /// Bytes a thread: its future, its link and its token.
 pub fn size() -> usize {
-    let links = [Link::new()];
-    let shared = Shared { tokens: Vec::new(), last: Cell::new(0) };
+    let links = [Link::with(Token::new(0))];
+    let shared = Shared::new(0);
     let kernel = Kernel::new(&links, protothreads::Fifo::new(), &shared);
-    size_of_future(|| member(kernel.me(0), 1)) + size_of::<Link>() + size_of::<Cell<u32>>()
+    size_of_future(|| member(kernel.me(0), 1)) + size_of::<Link<Token>>()
 }
 
 /// The number, from 1, of the thread that got the last token, and what the run did.
 #[inline(never)]
 pub fn ring(threads: usize, hops: u32, scheduler: impl Scheduler) -> (usize, Report) {
-    let links: Vec<_> = (0..threads).map(|_| Link::new()).collect();
-    let shared = Shared { tokens: (0..threads).map(|_| Cell::new(hops)).collect(), last: Cell::new(0) };
+    let links: Vec<_> = (0..threads).map(|_| Link::with(Token::new(hops))).collect();
+    let shared = Shared::new(0);
     let kernel = Kernel::new(&links, scheduler, &shared);
     let mut members: Pin<Box<[_]>> =
         (0..threads).map(|index| member(kernel.me(index), threads as u32)).collect::<Box<_>>().into();
     kernel.signal(0);
     let report = kernel.run(members.as_mut());
-    (shared.last.get() + 1, report)
+    (shared.get() + 1, report)
 }

@@ -21,20 +21,19 @@ impl<const BACKWARD: bool> Thread for Member<BACKWARD> {
     // It waits in one place only, so its semaphore is all the state that it needs.
     #[inline(always)]
     fn step<S: Scheduler>(&self, me: &Here<'_, Self, S>) -> Poll<()> {
-        loop {
-            ready!(me.poll_wait());
-            let token = self.token.get();
-            if token == 0 {
-                me.shared().set(me.index());
-                return Poll::Ready(());
-            }
-            let next = match BACKWARD {
-                false => after(me.index(), me.thread_count()),
-                true => before(me.index(), me.thread_count()),
-            };
-            me.thread(next).token.set(token - 1);
-            me.signal(next);
+        ready!(me.poll_wait());
+        let token = self.token.get();
+        if token == 0 {
+            me.shared().set(me.index());
+            return Poll::Ready(());
         }
+        let next = match BACKWARD {
+            false => after(me.index(), me.thread_count()),
+            true => before(me.index(), me.thread_count()),
+        };
+        me.thread(next).token.set(token - 1);
+        me.signal(next);
+        me.wait_again()
     }
 }
 

@@ -17,7 +17,7 @@ use crate::{
     scheduler::Scheduler,
 };
 
-impl<S: Scheduler, W> Kernel<'_, Link, S, W> {
+impl<T, S: Scheduler, W> Kernel<'_, Link<T>, S, W> {
     /// Runs futures until all have finished, or those that are left wait for each other.
     ///
     /// The future at place `i` is the body of thread `i`, and should use the handle [`me(i)`](Kernel::me) and no other.
@@ -63,7 +63,7 @@ impl<S: Scheduler, W> Kernel<'_, Link, S, W> {
 
     /// Whether a thread that has not finished waits for something that only a waker can tell.
     pub fn awaits_wake(&self) -> bool {
-        self.nodes.iter().any(|link| link.waiting().is_free())
+        self.nodes.iter().any(|link| link.word().is_free())
     }
 
     fn run_at<F: Future<Output = ()>>(
@@ -81,9 +81,9 @@ impl<S: Scheduler, W> Kernel<'_, Link, S, W> {
             self.poll_all(place, inbox, futures, idle)
         };
         #[cfg(feature = "std")]
-        // SAFETY: `wake_here::<S, W>` may be called with a pointer to this kernel, which outlives this call, and from this
+        // SAFETY: `wake_here::<T, S, W>` may be called with a pointer to this kernel, which outlives this call, and from this
         // OS thread, for it takes no more than a shared reference.
-        return unsafe { waker::Here::with(place, core::ptr::from_ref(self).cast(), wake_here::<S, W>, work) };
+        return unsafe { waker::Here::with(place, core::ptr::from_ref(self).cast(), wake_here::<T, S, W>, work) };
         #[cfg(not(feature = "std"))]
         work()
     }
@@ -104,7 +104,7 @@ impl<S: Scheduler, W> Kernel<'_, Link, S, W> {
                 // its slice.
                 let future = unsafe { Pin::new_unchecked(futures.get_unchecked_mut(thread as usize)) };
                 if let Poll::Ready(()) = future.poll(&mut Context::from_waker(&waker)) {
-                    self.nodes[thread as usize].waiting().set_finished();
+                    self.nodes[thread as usize].word().set_finished();
                 }
                 inbox.glance(futures.len(), |woken| self.wake(woken));
             }
@@ -118,13 +118,13 @@ impl<S: Scheduler, W> Kernel<'_, Link, S, W> {
     }
 
     fn is_idle(&self) -> bool {
-        !self.nodes.iter().any(|link| link.ready().is_queued())
+        !self.nodes.iter().any(|link| link.word().is_queued())
     }
 
     /// Somebody's waker says that a thread should be polled.
     #[inline(always)]
     fn wake(&self, thread: u32) {
-        if self.nodes.get(thread as usize).is_some_and(|link| !link.waiting().is_finished()) {
+        if self.nodes.get(thread as usize).is_some_and(|link| !link.word().is_finished()) {
             self.make_ready(thread);
         }
     }
@@ -133,9 +133,9 @@ impl<S: Scheduler, W> Kernel<'_, Link, S, W> {
 /// Wakes a thread of the kernel behind a pointer.
 ///
 /// # Safety
-/// The pointer must be to a `Kernel<Link, S, W>` of this OS thread.
+/// The pointer must be to a `Kernel<Link<T>, S, W>` of this OS thread.
 #[cfg(feature = "std")]
-unsafe fn wake_here<S: Scheduler, W>(kernel: *const (), thread: u32) {
+unsafe fn wake_here<T, S: Scheduler, W>(kernel: *const (), thread: u32) {
     // SAFETY: the caller's.
-    unsafe { &*kernel.cast::<Kernel<'_, Link, S, W>>() }.wake(thread);
+    unsafe { &*kernel.cast::<Kernel<'_, Link<T>, S, W>>() }.wake(thread);
 }

@@ -37,7 +37,7 @@ impl Fifo {
         if self.second.get() == NONE {
             self.second.set(thread);
         } else {
-            nodes[self.last.get() as usize].ready().set_next(thread);
+            nodes[self.last.get() as usize].behind().set_next(thread);
         }
         self.last.set(thread);
     }
@@ -49,7 +49,7 @@ impl Fifo {
         if self.second.get() == NONE {
             self.last.set(front);
         } else {
-            nodes[front as usize].ready().set_next(self.second.get());
+            nodes[front as usize].behind().set_next(self.second.get());
         }
         self.second.set(front);
     }
@@ -61,7 +61,7 @@ impl Fifo {
         if second != NONE {
             cold_path();
             self.front.set(second);
-            let third = if second == self.last.get() { NONE } else { nodes[second as usize].ready().next() };
+            let third = if second == self.last.get() { NONE } else { nodes[second as usize].behind().next() };
             self.second.set(third);
         }
         (thread != NONE).then_some(thread)

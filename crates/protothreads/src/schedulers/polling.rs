@@ -147,11 +147,11 @@ fn poll_one<N: Node>(nodes: &[N], ready: &Cell<u32>, walk: impl Fn() -> u32) -> 
     loop {
         let thread = walk();
         let node = &nodes[thread as usize];
-        if node.ready().is_queued() {
+        if node.word().is_queued() {
             ready.set(ready.get() - 1);
             return Some(thread);
         }
-        if !node.waiting().is_finished() {
+        if !node.word().is_finished() {
             return Some(thread);
         }
     }

@@ -20,7 +20,7 @@ pub fn over_lines(course: &Course) -> io::Result<Lap> {
     let mut at = start;
     for _ in 0..course.hops {
         // SAFETY: every line's pointer is to a line of the same vector, which outlives the loop.
-        at = unsafe { std::ptr::read_volatile(at).0 };
+        at = unsafe { (*at).0 };
     }
     let hops_ns = began.elapsed().as_nanos() as f64;
     // SAFETY: both are places in the vector.

@@ -7,24 +7,21 @@ use std::cell::Cell;
 use std::io;
 use std::pin::Pin;
 
-/// What the threads share: a token for each, and what became of it.
-struct Shared {
-    tokens: Vec<Cell<u32>>,
-    journey: Journey,
-}
+/// A thread's token.
+type Token = Cell<u32>;
 
 #[expect(clippy::manual_async_fn, reason = "the compiler keeps the arguments of an async fn twice")]
-fn member<W: Way, S: Scheduler>(mut me: Me<'_, Link, S, Shared>, kept: W::Kept) -> impl Future<Output = ()> {
+fn member<W: Way, S: Scheduler>(mut me: Me<'_, Link<Token>, S, Journey>, kept: W::Kept) -> impl Future<Output = ()> {
     async move {
         loop {
             me.wait().await;
-            let token = me.shared().tokens[me.index()].get();
+            let token = me.thread(me.index()).get();
             if token == 0 {
-                me.shared().journey.end(me.index());
+                me.shared().end(me.index());
                 continue;
             }
             let next = W::next(me.index(), me.thread_count(), kept);
-            me.shared().tokens[next].set(token - 1);
+            me.thread(next).set(token - 1);
             me.signal(next);
         }
     }
@@ -37,15 +34,14 @@ fn member<W: Way, S: Scheduler>(mut me: Me<'_, Link, S, Shared>, kept: W::Kept) 
 #[inline(never)]
 pub fn ring<W: Way>(course: &Course, scheduler: impl Scheduler) -> io::Result<Lap> {
     let token = token_for(course.hops)?;
-    let links: Vec<_> = (0..course.threads).map(|_| Link::new()).collect();
-    let tokens = (0..course.threads).map(|_| Cell::new(token)).collect();
-    let shared = Shared { tokens, journey: Journey::default() };
-    let kernel = Kernel::new(&links, scheduler, &shared);
+    let links: Vec<_> = (0..course.threads).map(|_| Link::with(Token::new(token))).collect();
+    let journey = Journey::default();
+    let kernel = Kernel::new(&links, scheduler, &journey);
     let kept = W::kept(course).enumerate();
     let mut members: Pin<Box<[_]>> =
         kept.map(|(place, kept)| member::<W, _>(kernel.me(place), kept)).collect::<Box<_>>().into();
-    let report = kernel.run_with(members.as_mut(), |kernel| shared.journey.idle(|| kernel.signal(0)));
-    shared.journey.lap::<W>(course, report)
+    let report = kernel.run_with(members.as_mut(), |kernel| journey.idle(|| kernel.signal(0)));
+    journey.lap::<W>(course, report)
 }
 
 #[cfg(test)]
@@ -62,10 +58,10 @@ mod tests {
     /// The stride of the chase that a large ring is held against.
     #[test]
     fn a_thread_has_the_size_that_its_limit_assumes() {
-        let links = [Link::new()];
-        let shared = Shared { tokens: Vec::new(), journey: Journey::default() };
-        let kernel = Kernel::new(&links, protothreads::Fifo::new(), &shared);
-        let beside = size_of::<Link>() + size_of::<Cell<u32>>();
+        let links = [Link::with(Token::new(0))];
+        let journey = Journey::default();
+        let kernel = Kernel::new(&links, protothreads::Fifo::new(), &journey);
+        let beside = size_of::<Link<Token>>();
         assert_eq!(size_of_future(|| member::<Anywhere, _>(kernel.me(0), 0)) + beside, ASYNC_BYTES);
         // Without a next it is 40 bytes, and 8 of a hand-written one.
         assert!(size_of_future(|| member::<Forward, _>(kernel.me(0), ())) + beside <= 40);

@@ -2,7 +2,7 @@
 
 use super::super::{Course, Lap};
 use super::{Journey, Way, token_for};
-use protothreads::{Here, Scheduler, Slot, Thread, run_with};
+use protothreads::{Here, Kernel, Scheduler, Slot, Thread};
 use std::cell::Cell;
 use std::io;
 use std::task::{Poll, ready};
@@ -21,17 +21,16 @@ impl<W: Way> Thread for Member<W> {
     // It waits in one place only, so it needs no state to say where.
     #[inline(always)]
     fn step<S: Scheduler>(&self, me: &Here<'_, Self, S>) -> Poll<()> {
-        loop {
-            ready!(me.poll_wait());
-            let token = self.token.get();
-            if token == 0 {
-                me.shared().end(me.index());
-                continue;
-            }
-            let next = W::next(me.index(), me.thread_count(), self.kept);
-            me.thread(next).token.set(token - 1);
-            me.signal(next);
+        ready!(me.poll_wait());
+        let token = self.token.get();
+        if token == 0 {
+            me.shared().end(me.index());
+            return Poll::Ready(());
         }
+        let next = W::next(me.index(), me.thread_count(), self.kept);
+        me.thread(next).token.set(token - 1);
+        me.signal(next);
+        me.wait_again()
     }
 }
 
@@ -45,6 +44,12 @@ pub fn ring<W: Way>(course: &Course, scheduler: impl Scheduler) -> io::Result<La
     let member = |kept| Slot::new(Member::<W> { token: Cell::new(token), kept });
     let members: Vec<_> = W::kept(course).map(member).collect();
     let journey = Journey::default();
-    let report = run_with(&members, scheduler, &journey, |kernel| journey.idle(|| kernel.signal(0)));
-    journey.lap::<W>(course, report)
+    let kernel = Kernel::new(&members, scheduler, &journey);
+    kernel.begin();
+    kernel.run_ready();
+    // All wait.
+    journey.begin();
+    kernel.signal(0);
+    kernel.run_ready();
+    journey.lap::<W>(course, kernel.report())
 }

@@ -59,8 +59,14 @@ struct Journey {
 impl Journey {
     /// A thread got the last token.
     #[cold]
+    #[inline(never)]
     fn end(&self, place: usize) {
         self.ended.set(Some((place, Instant::now())));
+    }
+
+    /// All threads wait, and the token sets out.
+    fn begin(&self) {
+        self.began.set(Some(Instant::now()));
     }
 
     /// Called when all threads wait: at first to have the token `set_out`, and then to end the run.
@@ -68,7 +74,7 @@ impl Journey {
         if self.began.get().is_some() {
             return false;
         }
-        self.began.set(Some(Instant::now()));
+        self.begin();
         set_out();
         true
     }
