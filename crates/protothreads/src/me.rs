@@ -2,7 +2,6 @@
 use core::{
     future::Future,
     hint::cold_path,
-    marker::PhantomData,
     pin::Pin,
     task::{Context, Poll},
 };
@@ -139,7 +138,7 @@ impl<'k, T, S: Scheduler, W> Me<'k, Link<T>, S, W> {
     /// The wait can be dropped at any time, and has then not taken a unit.
     #[inline(always)]
     pub fn wait(&mut self) -> OwnWait<'_, 'k, T, S, W> {
-        OwnWait { kernel: Some(self.kernel), index: self.index, me: PhantomData }
+        OwnWait { me: Some(self) }
     }
 
     /// Lets the others run: those who are ready now.
@@ -150,13 +149,10 @@ impl<'k, T, S: Scheduler, W> Me<'k, Link<T>, S, W> {
 
 /// A thread's wait for a unit of its own semaphore.
 #[must_use = "a future does nothing unless it is awaited"]
-// A copy of the handle, which stays borrowed: one load less than through a reference, when the thread goes on. Gone when
-// the wait is over, so that dropping it looks at nothing. Packed as the handle is.
+// The handle is gone when the wait is over, so that dropping it looks at nothing. Packed as the handle is.
 #[repr(C, packed(4))]
 pub struct OwnWait<'m, 'k, T, S: Scheduler, W> {
-    kernel: Option<&'k Kernel<'k, Link<T>, S, W>>,
-    index: u32,
-    me: PhantomData<&'m mut Me<'k, Link<T>, S, W>>,
+    me: Option<&'m Me<'k, Link<T>, S, W>>,
 }
 
 impl<T, S: Scheduler, W> Future for OwnWait<'_, '_, T, S, W> {
@@ -164,10 +160,10 @@ impl<T, S: Scheduler, W> Future for OwnWait<'_, '_, T, S, W> {
 
     #[inline(always)]
     fn poll(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<()> {
-        let (kernel, index) = (self.kernel.expect("the wait was over"), self.index);
-        let poll = kernel.own_node(index).word().wait_own();
+        let me = self.me.expect("the wait was over");
+        let poll = me.poll_wait();
         if poll.is_ready() {
-            self.kernel = None;
+            self.me = None;
         }
         poll
     }
@@ -176,15 +172,15 @@ impl<T, S: Scheduler, W> Future for OwnWait<'_, '_, T, S, W> {
 impl<T, S: Scheduler, W> Drop for OwnWait<'_, '_, T, S, W> {
     #[inline(always)]
     fn drop(&mut self) {
-        if let Some(kernel) = self.kernel {
-            kernel.own_node(self.index).word().give_up_own();
+        if let Some(me) = self.me {
+            me.node().word().give_up_own();
         }
     }
 }
 
 impl<T, S: Scheduler, W> core::fmt::Debug for OwnWait<'_, '_, T, S, W> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("OwnWait").field("index", &{ self.index }).finish_non_exhaustive()
+        f.debug_struct("OwnWait").field("me", &{ self.me }).finish()
     }
 }
 

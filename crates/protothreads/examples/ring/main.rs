@@ -105,6 +105,6 @@ mod tests {
 
     #[test]
     fn threads_are_small() {
-        assert!(hand_written::SIZE <= 12 && asynchronous::size() <= 44);
+        assert!(hand_written::SIZE <= 12 && asynchronous::size() <= 40);
     }
 }

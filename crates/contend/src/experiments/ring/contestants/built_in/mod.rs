@@ -215,7 +215,7 @@ pub static CONTESTANTS: &[BuiltIn] = &[
 pub static LIMITS: &[BuiltIn] = &[
     BuiltIn { threads: None, max_threads: LARGEST, ..limit("chase", 1.0, 0, chase::over_lines) },
     large(HAND_WRITTEN_BYTES, limit("chase-12-bytes", 3.0, 0, chase::over_bytes::<HAND_WRITTEN_BYTES>)),
-    large(ASYNC_BYTES, limit("chase-44-bytes", 3.0, 0, chase::over_bytes::<ASYNC_BYTES>)),
+    large(ASYNC_BYTES, limit("chase-40-bytes", 3.0, 0, chase::over_bytes::<ASYNC_BYTES>)),
     limit("system-call", 100.0, 1, system_call::calls),
     across("cache-line-across", 50.0, ping_pong::ring),
     limit("sched-yield-one-cpu", 1_000.0, 2, threads::ring::<threads::Yield>),
