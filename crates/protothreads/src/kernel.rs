@@ -82,8 +82,20 @@ impl<'k, N: Node, S: Scheduler, W> Kernel<'k, N, S, W> {
     /// If there is no thread of that number, or its semaphore has [`MOST_OWN_UNITS`](crate::MOST_OWN_UNITS).
     #[inline(always)]
     pub fn signal(&self, index: usize) {
-        if self.nodes[index].word().signal_own() {
-            self.scheduler.ready(self.nodes, index as u32);
+        self.tell(index, |_| ());
+    }
+
+    /// Leaves something with thread `index`, and gives a unit to its own semaphore.
+    ///
+    /// # Panics
+    /// As [`signal`](Self::signal).
+    #[inline(always)]
+    pub fn tell(&self, index: usize, leave: impl FnOnce(&'k N::Thread)) {
+        let nodes = self.nodes;
+        let node = &nodes[index];
+        leave(node.thread());
+        if node.word().signal_own() {
+            self.scheduler.ready(nodes, index as u32);
         }
     }
 

@@ -66,6 +66,29 @@ impl<'k, N: Node, S: Scheduler, W> Me<'k, N, S, W> {
         self.node().word().wait_own()
     }
 
+    /// This thread, as others see it.
+    #[inline(always)]
+    pub fn own(&self) -> &'k N::Thread {
+        self.node().thread()
+    }
+
+    /// Leaves something with thread `index`, and gives a unit to its own semaphore.
+    ///
+    /// ```
+    /// # use protothreads::{Link, Me, Scheduler};
+    /// # use std::cell::Cell;
+    /// async fn thread<S: Scheduler>(me: Me<'_, Link<Cell<u32>>, S>) {
+    ///     me.tell(1, |message| message.set(7));
+    /// }
+    /// ```
+    ///
+    /// # Panics
+    /// As [`Kernel::signal`].
+    #[inline(always)]
+    pub fn tell(&self, index: usize, leave: impl FnOnce(&'k N::Thread)) {
+        self.kernel().tell(index, leave);
+    }
+
     /// Gives a unit to the own semaphore of thread `index`.
     ///
     /// # Panics

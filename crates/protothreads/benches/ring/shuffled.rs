@@ -25,8 +25,7 @@ impl Thread for Member {
             me.shared().set(me.index());
             return Poll::Ready(());
         }
-        me.thread(self.next as usize).token.set(token - 1);
-        me.signal(self.next as usize);
+        me.tell(self.next as usize, |next| next.token.set(token - 1));
         me.wait_again()
     }
 }
@@ -57,12 +56,11 @@ fn member<S: Scheduler>(mut me: Me<'_, Link<Token>, S, Cell<usize>>, next: u32) 
     async move {
         loop {
             me.wait().await;
-            let token = me.thread(me.index()).get();
+            let token = me.own().get();
             if token == 0 {
                 return me.shared().set(me.index());
             }
-            me.thread(next as usize).set(token - 1);
-            me.signal(next as usize);
+            me.tell(next as usize, |next| next.set(token - 1));
         }
     }
 }

@@ -15,13 +15,12 @@ fn member<S: Scheduler>(mut me: Me<'_, Link<Token>, S, Shared>, threads: u32) ->
     async move {
         loop {
             me.wait().await;
-            let token = me.thread(me.index()).get();
+            let token = me.own().get();
             if token == 0 {
                 return me.shared().set(me.index());
             }
             let next = after(me.index(), threads as usize);
-            me.thread(next).set(token - 1);
-            me.signal(next);
+            me.tell(next, |next| next.set(token - 1));
         }
     }
 }

@@ -31,8 +31,7 @@ impl<const BACKWARD: bool> Thread for Member<BACKWARD> {
             false => after(me.index(), me.thread_count()),
             true => before(me.index(), me.thread_count()),
         };
-        me.thread(next).token.set(token - 1);
-        me.signal(next);
+        me.tell(next, |next| next.token.set(token - 1));
         me.wait_again()
     }
 }

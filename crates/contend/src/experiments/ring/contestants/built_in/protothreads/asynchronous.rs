@@ -15,14 +15,13 @@ fn member<W: Way, S: Scheduler>(mut me: Me<'_, Link<Token>, S, Journey>, kept: W
     async move {
         loop {
             me.wait().await;
-            let token = me.thread(me.index()).get();
+            let token = me.own().get();
             if token == 0 {
                 me.shared().end(me.index());
                 continue;
             }
             let next = W::next(me.index(), me.thread_count(), kept);
-            me.thread(next).set(token - 1);
-            me.signal(next);
+            me.tell(next, |next| next.set(token - 1));
         }
     }
 }

@@ -28,8 +28,7 @@ impl<W: Way> Thread for Member<W> {
             return Poll::Ready(());
         }
         let next = W::next(me.index(), me.thread_count(), self.kept);
-        me.thread(next).token.set(token - 1);
-        me.signal(next);
+        me.tell(next, |next| next.token.set(token - 1));
         me.wait_again()
     }
 }
