@@ -118,6 +118,24 @@ fn each_experiment_has_a_page_with_findings_pictures_tables_and_method() {
 }
 
 #[test]
+fn noise_has_a_timeline_of_its_longest_gaps() {
+    let mut noise = records()[2].1.clone();
+    let gap = |kind: &str, name: &str| json!({"start_s": 0.25, "length_us": 7.5, "kind": kind, "name": name, "pid": null, "cause_us": 7.0});
+    noise["results"][0]["longest_gaps"] = json!([gap("interrupt", "local_timer"), gap("task", "kworker")]);
+    let whole = page(&[&noise]);
+    assert_well_formed(&whole);
+    let mut figures = whole.split("<section class=\"figure\">").skip(1);
+    let figure = figures.find(|figure| figure.contains("quiet: the longest gaps")).unwrap();
+    for part in ["<circle", "interrupt local_timer</text>", "task kworker</text>", "0.250000 s", "\"mark\":\"points\""]
+    {
+        assert!(figure.contains(part), "{part} is missing in {figure}");
+    }
+    // A record of before they were kept.
+    noise["results"][0].as_object_mut().unwrap().remove("longest_gaps");
+    assert!(!page(&[&noise]).contains("quiet: the longest gaps"));
+}
+
+#[test]
 fn environment_and_warnings_are_visible() {
     let mut record = latency();
     record["warnings"] = json!([{"code": "smoke", "message": "it smokes", "remedy": "open a window"}]);

@@ -59,7 +59,7 @@
     ctx.save();
     plot.series.forEach((one, at) => {
       if (!one.points.length || !chart.series[at + 1].show) return;
-      if (one.columns) { letter(chart, one, at); return; }
+      if (one.mark === "columns") { letter(chart, one, at); return; }
       ctx.strokeStyle = colour(`--c${at % 8}`);
       ctx.lineWidth = 1.5 * devicePixelRatio;
       one.points.filter(point => point[2] !== null && point[3] !== null).forEach(([x, , low, high]) => {
@@ -83,10 +83,10 @@
       range: (chart, low, high) => {
         if (low === null) return [1, 10];
         if (of.log) {
-          const ends = of === plot.x ? plot.series.filter(one => one.columns).flatMap(one => one.points.flatMap(p => [p[2], p[3]])) : [];
+          const ends = of === plot.x ? plot.series.filter(one => one.mark === "columns").flatMap(one => one.points.flatMap(p => [p[2], p[3]])) : [];
           const zoomed = of === plot.x && (low > chart.data[0][0] || high < chart.data[0].at(-1));
           if (!zoomed) ends.filter(end => end > 0).forEach(end => { low = Math.min(low, end); high = Math.max(high, end); });
-          const hits = of === plot.y && plot.series.some(one => one.columns);
+          const hits = of === plot.y && plot.series.some(one => one.mark === "columns");
           return [hits ? 0.5 : low / 1.3, high * (hits ? 2 : 1.3)];
         }
         const margin = (high - low || Math.abs(high) || 1) * 0.05;
@@ -96,7 +96,11 @@
     const series = plot.series.map((one, at) => {
       const stroke = colour(`--c${at % 8}`);
       const value = (_, y) => y === null || y === undefined ? "–" : words[plot.y.quantity](y);
-      const drawn = one.columns ? { fill: stroke, paths: columns(one.points), points: { show: false } } : { points: { show: true, size: 6 } };
+      const drawn = {
+        columns: { fill: stroke, paths: columns(one.points), points: { show: false } },
+        line: { points: { show: true, size: 6 } },
+        points: { paths: () => null, points: { show: true, size: 6, fill: stroke } },
+      }[one.mark];
       return { label: one.name, stroke, width: 1.5, spanGaps: true, value, ...drawn };
     });
     return {

@@ -32,8 +32,8 @@ pub fn remove(archive: &Path, mark: &Path) {
 fn locks(archive: &Path) -> Vec<PathBuf> {
     let files = FOLDERS.iter().filter_map(|folder| fs::read_dir(archive.join(folder)).ok()).flatten().flatten();
     let is_lock = |path: &PathBuf| {
-        let named = |name: &&str| path.file_name().is_some_and(|found| found == *name);
-        path.extension().is_some_and(|extension| extension == "lock") || OTHER_LOCKS.iter().any(|name| named(&name))
+        let named = |name: &str| path.file_name().is_some_and(|found| found == name);
+        path.extension().is_some_and(|extension| extension == "lock") || OTHER_LOCKS.iter().any(|name| named(name))
     };
     files.map(|entry| entry.path()).filter(is_lock).collect()
 }

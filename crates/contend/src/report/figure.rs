@@ -56,6 +56,19 @@ pub enum Mark {
     Columns,
     /// A line through the points, with vertical intervals from `low` to `high`.
     Line,
+    /// The points alone.
+    Points,
+}
+
+impl Mark {
+    /// By this name the page's script draws it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Columns => "columns",
+            Self::Line => "line",
+            Self::Points => "points",
+        }
+    }
 }
 
 #[derive(Clone, Copy)]

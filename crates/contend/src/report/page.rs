@@ -254,13 +254,17 @@ fn table(table: &Table) -> String {
 /// What the script draws from.
 fn data(plot: &Plot) -> Value {
     let axis = |axis: &Axis| json!({"label": axis.label, "quantity": axis.quantity.name(), "log": axis.logarithmic});
-    let point = |point: &Point| json!([short(point.x), short(point.y), point.low.map(short), point.high.map(short)]);
+    let point = |mark: Mark, point: &Point| {
+        // Many events lie close together on a long axis.
+        let x = if mark == Mark::Points { point.x.round() } else { short(point.x) };
+        json!([x, short(point.y), point.low.map(short), point.high.map(short)])
+    };
     let series: Vec<Value> = plot
         .series
         .iter()
         .map(|series| {
-            let points: Vec<Value> = series.points.iter().map(point).collect();
-            json!({"name": series.name, "columns": series.mark == Mark::Columns, "points": points})
+            let points: Vec<Value> = series.points.iter().map(|one| point(series.mark, one)).collect();
+            json!({"name": series.name, "mark": series.mark.name(), "points": points})
         })
         .collect();
     json!({"x": axis(&plot.x), "y": axis(&plot.y), "series": series})

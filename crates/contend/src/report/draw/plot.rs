@@ -14,16 +14,17 @@ const TOP: f64 = 34.0;
 const BOTTOM: f64 = 250.0;
 /// A letter of the legend is about so wide.
 const LETTER: f64 = 7.2;
+const LEGEND_LINE: f64 = 14.0;
 
 pub fn draw(plot: &Plot, name: &str) -> String {
     let points = || plot.series.iter().flat_map(|series| series.points.iter().map(move |point| (series.mark, point)));
     let across = points().flat_map(|(mark, point)| match mark {
         Mark::Columns => [Some(point.x), point.low, point.high],
-        Mark::Line => [Some(point.x), None, None],
+        Mark::Line | Mark::Points => [Some(point.x), None, None],
     });
     let upwards = points().flat_map(|(mark, point)| match mark {
         Mark::Columns => [Some(point.y), None, None],
-        Mark::Line => [Some(point.y), point.low, point.high],
+        Mark::Line | Mark::Points => [Some(point.y), point.low, point.high],
     });
     let has_columns = plot.series.iter().any(|series| series.mark == Mark::Columns);
     // A single hit must be seen on a logarithmic axis.
@@ -35,6 +36,7 @@ pub fn draw(plot: &Plot, name: &str) -> String {
         let drawn = match series.mark {
             Mark::Columns => columns(series, &x, &y),
             Mark::Line => line(series, &x, &y),
+            Mark::Points => points_alone(series, &x, &y),
         };
         // Writing to a string cannot fail.
         let _ = write!(content, "<g class=\"c{}\">{drawn}</g>", colour(place));
@@ -94,21 +96,33 @@ fn line(series: &Series, x: &Scale, y: &Scale) -> String {
     format!("<path class=\"line\" d=\"{path}\"/>{marks}")
 }
 
-/// The series' names, as many as there is room for; the table has all.
+fn points_alone(series: &Series, x: &Scale, y: &Scale) -> String {
+    let shown = series.points.iter().filter(|point| x.holds(point.x) && y.holds(point.y));
+    shown
+        .map(|point| format!("<circle cx=\"{:.1}\" cy=\"{:.1}\" r=\"3\"/>", x.place(point.x), y.place(point.y)))
+        .collect()
+}
+
+/// The series' names, as many as two lines have room for; the table has all.
 fn legend(series: &[Series]) -> String {
     let mut content = String::new();
-    let mut at = LEFT + 150.0;
+    // In the first line the axis has its label.
+    let (mut at, mut foot) = (LEFT + 150.0, 14.0);
     for (place, one) in series.iter().enumerate() {
         let width = 26.0 + one.name.chars().count() as f64 * LETTER;
+        if at + width > RIGHT && foot < TOP - LEGEND_LINE {
+            (at, foot) = (LEFT, foot + LEGEND_LINE);
+        }
         if at + width > RIGHT {
             break;
         }
         let name = escape(&one.name);
         let _ = write!(
             content,
-            "<g class=\"c{}\"><rect class=\"fill\" x=\"{at:.1}\" y=\"5\" width=\"10\" height=\"10\"/></g>\
-             <text x=\"{:.1}\" y=\"14\">{name}</text>",
+            "<g class=\"c{}\"><rect class=\"fill\" x=\"{at:.1}\" y=\"{}\" width=\"10\" height=\"10\"/></g>\
+             <text x=\"{:.1}\" y=\"{foot}\">{name}</text>",
             colour(place),
+            foot - 9.0,
             at + 14.0
         );
         at += width;
