@@ -188,6 +188,38 @@ fn two_records_stand_side_by_side_with_intervals() {
     }
 }
 
+/// The figure of a page's comparison with this title.
+fn compared<'a>(page: &'a str, title: &str) -> Option<&'a str> {
+    let side_by_side = page.split("id=\"side-by-side\"").nth(1)?.split("id=\"record-1\"").next()?;
+    side_by_side.split("<section class=\"figure\">").skip(1).find(|figure| figure.contains(title))
+}
+
+#[test]
+fn histograms_of_one_cell_lie_over_each_other() {
+    let bins = |lists: &[(f64, f64, u64)]| -> Value {
+        lists.iter().map(|(from, to, count)| json!({"from_ns": from, "to_ns": to, "count": count})).collect()
+    };
+    let (mut first, mut second) = (latency(), latency());
+    first["results"][0]["histogram"] = bins(&[(0.0, 10.0, 1), (10.0, 20.0, 98), (1000.0, 1040.0, 1)]);
+    // A finer clock: what one step of the first holds is several bins here.
+    second["results"][0]["histogram"] = bins(&[(11.0, 12.0, 1), (12.0, 13.0, 1), (18.0, 19.0, 2)]);
+    let whole = page(&[&first, &second]);
+    assert_well_formed(&whole);
+    let figure = compared(&whole, "std, 1 thread, hold 6.10 µs: one over the other").unwrap();
+    for part in ["1st 100 rounds, 2nd 4 rounds", "98.0 %", "100.0 %", "\"mark\":\"outline\"", "<svg", "1st</text>"] {
+        assert!(figure.contains(part), "{part} is missing in {figure}");
+    }
+    assert_eq!(figure.matches("<tr>").count(), 4, "a heading and three columns: {figure}");
+    assert!(compared(&page(&[&first]), "one over the other").is_none());
+}
+
+#[test]
+fn cells_with_other_hold_times_are_not_laid_over_each_other() {
+    let mut second = latency();
+    second["results"].as_array_mut().unwrap().iter_mut().for_each(|row| row["hold_us"] = json!(99.0));
+    assert!(compared(&page(&[&latency(), &second]), "one over the other").is_none());
+}
+
 #[test]
 fn different_experiments_share_a_page_and_are_not_compared() {
     let page = page(&[&records()[0].1, &records()[5].1]);
@@ -324,8 +356,11 @@ fn a_real_browser_draws_every_chart_without_error_or_request() {
         return eprintln!("skipped: needs chromium");
     }
     let folder = tempfile::tempdir().unwrap();
-    let all: Vec<&Value> = records().iter().map(|(_, record)| record).collect();
-    let page = page(&all).replacen("<style>", PREPARATION, 1).replace("</body>", INSPECTION);
+    let again = latency();
+    let all: Vec<&Value> = records().iter().map(|(_, record)| record).chain([&again]).collect();
+    let page = page(&all);
+    assert!(compared(&page, "one over the other").is_some() && page.contains("\"mark\":\"points\""));
+    let page = page.replacen("<style>", PREPARATION, 1).replace("</body>", INSPECTION);
     let file = written(&folder, "page.html", page);
     let output = Command::new("chromium")
         .args(["--headless", "--no-sandbox", "--disable-gpu", "--dump-dom", "--enable-logging=stderr", "--v=0"])

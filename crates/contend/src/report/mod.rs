@@ -6,6 +6,7 @@ mod figure;
 mod markup;
 mod method;
 mod moment;
+mod overlay;
 mod page;
 mod sections;
 mod source;

@@ -6,6 +6,7 @@ use super::figure::{Axis, Figure, Mark, Picture, Plot, Point, Section, Table};
 use super::markup::{Names, escape, json_in_script};
 use super::method::method;
 use super::moment;
+use super::overlay;
 use super::source::{Source, flattened};
 use serde_json::{Value, json};
 use std::fmt::Write;
@@ -111,7 +112,7 @@ fn side_by_side(sources: &[Source], sections: &[Vec<Section>], names: &mut Names
     if figures.is_empty() {
         content.push_str("<p>No cell was measured in two of them, so there is nothing to compare.</p>\n");
     }
-    for figure in &figures {
+    for figure in figures.iter().chain(&overlay::figures(sections, &letters)) {
         content.push_str(&drawn(figure, &names.take(&format!("compared {}", figure.title))));
     }
     content + "</section>\n"

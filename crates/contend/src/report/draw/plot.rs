@@ -19,24 +19,26 @@ const LEGEND_LINE: f64 = 14.0;
 pub fn draw(plot: &Plot, name: &str) -> String {
     let points = || plot.series.iter().flat_map(|series| series.points.iter().map(move |point| (series.mark, point)));
     let across = points().flat_map(|(mark, point)| match mark {
-        Mark::Columns => [Some(point.x), point.low, point.high],
+        Mark::Columns | Mark::Outline => [Some(point.x), point.low, point.high],
         Mark::Line | Mark::Points => [Some(point.x), None, None],
     });
     let upwards = points().flat_map(|(mark, point)| match mark {
-        Mark::Columns => [Some(point.y), None, None],
+        Mark::Columns | Mark::Outline => [Some(point.y), None, None],
         Mark::Line | Mark::Points => [Some(point.y), point.low, point.high],
     });
-    let has_columns = plot.series.iter().any(|series| series.mark == Mark::Columns);
-    // A single hit must be seen on a logarithmic axis.
-    let hit = (has_columns && plot.y.logarithmic).then_some(0.5);
+    // The least of what stands on a logarithmic axis must be seen.
+    let standing = points().filter(|(mark, _)| matches!(mark, Mark::Columns | Mark::Outline));
+    let least = standing.map(|(_, point)| point.y).filter(|y| *y > 0.0).fold(f64::INFINITY, f64::min);
+    let foot = plot.y.logarithmic.then_some(least / 2.0);
     let x = Scale::over(across.flatten(), plot.x.logarithmic, LEFT, RIGHT);
-    let y = Scale::over(upwards.flatten().chain(hit), plot.y.logarithmic, BOTTOM, TOP);
+    let y = Scale::over(upwards.flatten().chain(foot), plot.y.logarithmic, BOTTOM, TOP);
     let mut content = axes(plot, &x, &y);
     for (place, series) in plot.series.iter().enumerate() {
         let drawn = match series.mark {
             Mark::Columns => columns(series, &x, &y),
             Mark::Line => line(series, &x, &y),
             Mark::Points => points_alone(series, &x, &y),
+            Mark::Outline => outline(series, &x, &y),
         };
         // Writing to a string cannot fail.
         let _ = write!(content, "<g class=\"c{}\">{drawn}</g>", colour(place));
@@ -79,6 +81,24 @@ fn columns(series: &Series, x: &Scale, y: &Scale) -> String {
         _ => String::new(),
     };
     format!("<path class=\"fill\" d=\"{path}\"/>{letter}")
+}
+
+fn outline(series: &Series, x: &Scale, y: &Scale) -> String {
+    let mut path = String::new();
+    let mut end = None;
+    for point in series.points.iter().filter(|point| y.holds(point.y)) {
+        let (from, to) = (point.low.unwrap_or(point.x), point.high.unwrap_or(point.x));
+        if end != Some(from) {
+            let down = if end.is_some() { format!("V{BOTTOM}") } else { String::new() };
+            let _ = write!(path, "{down}M{:.1} {BOTTOM}", x.place(from));
+        }
+        let _ = write!(path, "V{:.1}H{:.1}", y.place(point.y), x.place(to));
+        end = Some(to);
+    }
+    if end.is_some() {
+        let _ = write!(path, "V{BOTTOM}");
+    }
+    format!("<path class=\"line\" d=\"{path}\"/>")
 }
 
 fn line(series: &Series, x: &Scale, y: &Scale) -> String {

@@ -16,6 +16,7 @@ pub fn section(rows: &[Row]) -> Section {
         findings: rows.iter().map(finding).collect(),
         figures: overviews.into_iter().chain(rows.iter().flat_map(of_scenario)).collect(),
         measures: rows.iter().flat_map(measures).collect(),
+        histograms: Vec::new(),
     }
 }
 
