@@ -110,6 +110,8 @@
           const ends = of === plot.x ? plot.series.filter(wide).flatMap(one => one.points.flatMap(p => [p[2], p[3]])) : [];
           const zoomed = of === plot.x && (low > chart.data[0][0] || high < chart.data[0].at(-1));
           if (!zoomed) ends.filter(end => end > 0).forEach(end => { low = Math.min(low, end); high = Math.max(high, end); });
+          // What is smaller is zero; more decades than a picture holds would keep the library busy for ever.
+          low = Math.max(low, 1e-15);
           const hits = of === plot.y && plot.series.some(one => one.mark === "columns");
           return [hits ? 0.5 : low / (of === plot.y && plot.series.some(wide) ? 2 : 1.3), high * (hits ? 2 : 1.3)];
         }
