@@ -3,6 +3,7 @@
 use crate::experiments::{clock, latency, load, model, noise, ring, survey, throughput};
 use crate::history;
 use crate::locks;
+use crate::manual;
 use crate::output;
 use crate::report;
 use crate::session::{Format, Session, SharedFlags};
@@ -33,6 +34,8 @@ enum Request {
     Measure(Experiment),
     Report(report::Flags),
     History(history::Flags),
+    Completions(manual::CompletionsFlags),
+    Man(manual::PagesFlags),
 }
 
 #[derive(Subcommand, Debug)]
@@ -124,6 +127,8 @@ fn perform(cli: Cli) -> anyhow::Result<Outcome> {
         Some(Request::Measure(experiment)) => measure(experiment, shared),
         Some(Request::Report(flags)) => report::run(&flags, shared).map(|()| Outcome::Done),
         Some(Request::History(flags)) => history::run(&flags, shared),
+        Some(Request::Completions(flags)) => manual::complete(&flags, shared, Cli::command()).map(|()| Outcome::Done),
+        Some(Request::Man(flags)) => manual::write_pages(&flags, shared, Cli::command()).map(|()| Outcome::Done),
     }
 }
 

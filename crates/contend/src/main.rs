@@ -7,6 +7,7 @@ mod experiments;
 mod history;
 mod interruption;
 mod locks;
+mod manual;
 mod output;
 mod progress;
 mod quantities;

@@ -4,7 +4,7 @@ use crate::interruption::Interruption;
 use crate::progress::Progress;
 use crate::quantities;
 use crate::record::{Record, SCHEMA, Setting};
-use clap::{Args, ValueEnum};
+use clap::{Args, ValueEnum, ValueHint};
 use instruments::cpus::{self, CpuSet};
 use instruments::environment::{Activity, Environment};
 use instruments::warning::{self, Warning};
@@ -37,7 +37,7 @@ pub struct SharedFlags {
     pub output: Option<PathBuf>,
 
     /// Keep the record in this archive [default: $CONTEND_ARCHIVE, then contend/archive.git in the user's data directory]
-    #[arg(long, global = true, value_name = "DIR")]
+    #[arg(long, global = true, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub archive: Option<PathBuf>,
 
     /// Do not keep the record

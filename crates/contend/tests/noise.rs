@@ -67,6 +67,24 @@ fn the_record_has_every_field_and_1999_beside() {
     assert_eq!(scenario(&record, "competitor")["then"]["normal_longest_us"], 6127.0);
 }
 
+#[test]
+fn the_longest_gaps_have_their_times_and_causes() {
+    let began = std::time::Instant::now();
+    let record = record(&["noise", "--scenario", "quiet,rescheduler", "--seconds", "1"]);
+    let took_s = began.elapsed().as_secs_f64();
+    for row in results(&record) {
+        let gaps = row["longest_gaps"].as_array().unwrap();
+        assert_eq!(gaps.len() as f64, number(row, "gaps").min(100.0));
+        let lengths: Vec<f64> = gaps.iter().map(|gap| number(gap, "length_us")).collect();
+        assert!(lengths.is_sorted_by(|one, next| one >= next), "{lengths:?}");
+        assert_eq!(lengths.first().copied().unwrap_or(0.0), number(row, "longest_us"));
+        for gap in gaps {
+            assert!(gap["kind"].is_string() && number(gap, "cause_us") <= number(gap, "length_us"), "{gap}");
+            assert!((0.0..took_s).contains(&number(gap, "start_s")), "{gap}");
+        }
+    }
+}
+
 /// What a competitor says it used is what it is named for.
 #[test]
 fn a_competitor_is_named_as_who_took_the_cpu() {
@@ -98,6 +116,8 @@ fn without_evidence_nothing_is_claimed() {
     let row = scenario(&record, "quiet");
     assert_eq!(row["evidence"], "none");
     assert!(row["explained_share"].is_null() && row["ledger"].is_null() && row["causes"] == Value::Array(Vec::new()));
+    let gaps = row["longest_gaps"].as_array().unwrap();
+    assert!(gaps.iter().all(|gap| gap["kind"] == "unexplained"), "{gaps:?}");
     assert_eq!(number(row, "samples"), 6e6, "six turns");
 }
 

@@ -118,6 +118,24 @@ fn each_experiment_has_a_page_with_findings_pictures_tables_and_method() {
 }
 
 #[test]
+fn noise_has_a_timeline_of_its_longest_gaps() {
+    let mut noise = records()[2].1.clone();
+    let gap = |kind: &str, name: &str| json!({"start_s": 0.25, "length_us": 7.5, "kind": kind, "name": name, "pid": null, "cause_us": 7.0});
+    noise["results"][0]["longest_gaps"] = json!([gap("interrupt", "local_timer"), gap("task", "kworker")]);
+    let whole = page(&[&noise]);
+    assert_well_formed(&whole);
+    let mut figures = whole.split("<section class=\"figure\">").skip(1);
+    let figure = figures.find(|figure| figure.contains("quiet: the longest gaps")).unwrap();
+    for part in ["<circle", "interrupt local_timer</text>", "task kworker</text>", "0.250000 s", "\"mark\":\"points\""]
+    {
+        assert!(figure.contains(part), "{part} is missing in {figure}");
+    }
+    // A record of before they were kept.
+    noise["results"][0].as_object_mut().unwrap().remove("longest_gaps");
+    assert!(!page(&[&noise]).contains("quiet: the longest gaps"));
+}
+
+#[test]
 fn environment_and_warnings_are_visible() {
     let mut record = latency();
     record["warnings"] = json!([{"code": "smoke", "message": "it smokes", "remedy": "open a window"}]);
@@ -168,6 +186,38 @@ fn two_records_stand_side_by_side_with_intervals() {
     {
         assert!(compared.contains(text), "{text} is missing in {compared}");
     }
+}
+
+/// The figure of a page's comparison with this title.
+fn compared<'a>(page: &'a str, title: &str) -> Option<&'a str> {
+    let side_by_side = page.split("id=\"side-by-side\"").nth(1)?.split("id=\"record-1\"").next()?;
+    side_by_side.split("<section class=\"figure\">").skip(1).find(|figure| figure.contains(title))
+}
+
+#[test]
+fn histograms_of_one_cell_lie_over_each_other() {
+    let bins = |lists: &[(f64, f64, u64)]| -> Value {
+        lists.iter().map(|(from, to, count)| json!({"from_ns": from, "to_ns": to, "count": count})).collect()
+    };
+    let (mut first, mut second) = (latency(), latency());
+    first["results"][0]["histogram"] = bins(&[(0.0, 10.0, 1), (10.0, 20.0, 98), (1000.0, 1040.0, 1)]);
+    // A finer clock: what one step of the first holds is several bins here.
+    second["results"][0]["histogram"] = bins(&[(11.0, 12.0, 1), (12.0, 13.0, 1), (18.0, 19.0, 2)]);
+    let whole = page(&[&first, &second]);
+    assert_well_formed(&whole);
+    let figure = compared(&whole, "std, 1 thread, hold 6.10 µs: one over the other").unwrap();
+    for part in ["1st 100 rounds, 2nd 4 rounds", "98.0 %", "100.0 %", "\"mark\":\"outline\"", "<svg", "1st</text>"] {
+        assert!(figure.contains(part), "{part} is missing in {figure}");
+    }
+    assert_eq!(figure.matches("<tr>").count(), 4, "a heading and three columns: {figure}");
+    assert!(compared(&page(&[&first]), "one over the other").is_none());
+}
+
+#[test]
+fn cells_with_other_hold_times_are_not_laid_over_each_other() {
+    let mut second = latency();
+    second["results"].as_array_mut().unwrap().iter_mut().for_each(|row| row["hold_us"] = json!(99.0));
+    assert!(compared(&page(&[&latency(), &second]), "one over the other").is_none());
 }
 
 #[test]
@@ -306,8 +356,14 @@ fn a_real_browser_draws_every_chart_without_error_or_request() {
         return eprintln!("skipped: needs chromium");
     }
     let folder = tempfile::tempdir().unwrap();
-    let all: Vec<&Value> = records().iter().map(|(_, record)| record).collect();
-    let page = page(&all).replacen("<style>", PREPARATION, 1).replace("</body>", INSPECTION);
+    // Somebody else's record, with more decades than an axis may have.
+    let mut again = latency();
+    let tiny = json!({"from_ns": 0.0, "to_ns": 1e-300, "count": 1});
+    again["results"][0]["histogram"].as_array_mut().unwrap().insert(0, tiny);
+    let all: Vec<&Value> = records().iter().map(|(_, record)| record).chain([&again]).collect();
+    let page = page(&all);
+    assert!(compared(&page, "one over the other").is_some() && page.contains("\"mark\":\"points\""));
+    let page = page.replacen("<style>", PREPARATION, 1).replace("</body>", INSPECTION);
     let file = written(&folder, "page.html", page);
     let output = Command::new("chromium")
         .args(["--headless", "--no-sandbox", "--disable-gpu", "--dump-dom", "--enable-logging=stderr", "--v=0"])

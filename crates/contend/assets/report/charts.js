@@ -44,6 +44,29 @@
     return { fill: path, stroke: null };
   };
 
+  // Whether a point has a beginning and an end.
+  const wide = one => one.mark === "columns" || one.mark === "outline";
+
+  // The line above a histogram: what lies over others must not hide them.
+  const outline = points => chart => {
+    const path = new Path2D();
+    const foot = chart.bbox.top + chart.bbox.height;
+    const across = value => chart.valToPos(value, "x", true);
+    let end = null;
+    points.forEach(([, y, from, to]) => {
+      const top = chart.valToPos(y, "y", true);
+      if (from !== end) {
+        if (end !== null) path.lineTo(across(end), foot);
+        path.moveTo(across(from), foot);
+      }
+      path.lineTo(across(from), top);
+      path.lineTo(across(to), top);
+      end = to;
+    });
+    if (end !== null) path.lineTo(across(end), foot);
+    return { stroke: path, fill: null };
+  };
+
   // A spike's letter stands above its highest column.
   const letter = (chart, one, at) => {
     const [x, y] = one.points.reduce((most, point) => point[1] > most[1] ? point : most);
@@ -59,7 +82,8 @@
     ctx.save();
     plot.series.forEach((one, at) => {
       if (!one.points.length || !chart.series[at + 1].show) return;
-      if (one.columns) { letter(chart, one, at); return; }
+      if (one.mark === "columns") letter(chart, one, at);
+      if (wide(one)) return;
       ctx.strokeStyle = colour(`--c${at % 8}`);
       ctx.lineWidth = 1.5 * devicePixelRatio;
       one.points.filter(point => point[2] !== null && point[3] !== null).forEach(([x, , low, high]) => {
@@ -83,11 +107,13 @@
       range: (chart, low, high) => {
         if (low === null) return [1, 10];
         if (of.log) {
-          const ends = of === plot.x ? plot.series.filter(one => one.columns).flatMap(one => one.points.flatMap(p => [p[2], p[3]])) : [];
+          const ends = of === plot.x ? plot.series.filter(wide).flatMap(one => one.points.flatMap(p => [p[2], p[3]])) : [];
           const zoomed = of === plot.x && (low > chart.data[0][0] || high < chart.data[0].at(-1));
           if (!zoomed) ends.filter(end => end > 0).forEach(end => { low = Math.min(low, end); high = Math.max(high, end); });
-          const hits = of === plot.y && plot.series.some(one => one.columns);
-          return [hits ? 0.5 : low / 1.3, high * (hits ? 2 : 1.3)];
+          // What is smaller is zero; more decades than a picture holds would keep the library busy for ever.
+          low = Math.max(low, 1e-15);
+          const hits = of === plot.y && plot.series.some(one => one.mark === "columns");
+          return [hits ? 0.5 : low / (of === plot.y && plot.series.some(wide) ? 2 : 1.3), high * (hits ? 2 : 1.3)];
         }
         const margin = (high - low || Math.abs(high) || 1) * 0.05;
         return of === plot.y ? [Math.min(0, low), Math.max(high + margin, margin)] : [low - margin, high + margin];
@@ -96,7 +122,12 @@
     const series = plot.series.map((one, at) => {
       const stroke = colour(`--c${at % 8}`);
       const value = (_, y) => y === null || y === undefined ? "–" : words[plot.y.quantity](y);
-      const drawn = one.columns ? { fill: stroke, paths: columns(one.points), points: { show: false } } : { points: { show: true, size: 6 } };
+      const drawn = {
+        columns: { fill: stroke, paths: columns(one.points), points: { show: false } },
+        line: { points: { show: true, size: 6 } },
+        outline: { paths: outline(one.points), points: { show: false } },
+        points: { paths: () => null, points: { show: true, size: 6, fill: stroke } },
+      }[one.mark];
       return { label: one.name, stroke, width: 1.5, spanGaps: true, value, ...drawn };
     });
     return {

@@ -1,13 +1,15 @@
 //! The archive: opened or made, appended to, listed, read, checked.
 
+use super::claim::Claim;
 use super::git::{self, Git};
 use super::manifest::Manifest;
+use super::stale;
 use super::summary::{Entry, Summary};
 use anyhow::{Context, bail, ensure};
 use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Where the references are: one for each record, named by the hash that it points to.
 const RECORDS: &str = "refs/records/";
@@ -78,6 +80,7 @@ impl Archive {
     /// # Errors
     /// Git or the disk refuses.
     pub fn append(&self, record: &[u8], manifest: &Manifest, summary: &Summary) -> anyhow::Result<String> {
+        let _claim = Claim::shared(&self.mark());
         let record = self.git.line(&["hash-object", "-w", "--stdin"], record)?;
         let manifest = self.git.line(&["hash-object", "-w", "--stdin"], &serde_json::to_vec(manifest)?)?;
         let tree = format!("100644 blob {manifest}\t{MANIFEST_FILE}\n100644 blob {record}\t{RECORD_FILE}\n");
@@ -91,6 +94,7 @@ impl Archive {
 
     /// Packs what has become many small files, when Git thinks that it is time. What cannot be packed stays as it is.
     pub fn tidy(&self) {
+        let _claim = self.cleared();
         let _ = self.git.local(&["gc", "--auto", "--quiet"], &[]);
     }
 
@@ -179,8 +183,19 @@ impl Archive {
     /// # Errors
     /// What Git says.
     pub fn pull(&self, remote: &str) -> anyhow::Result<()> {
+        let _claim = self.cleared();
         let all = format!("{RECORDS}*:{RECORDS}*");
         self.git.remote(&["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", remote, &all]).map(drop)
+    }
+
+    /// The claim for what meets locks of others, when those that are nobody's are gone.
+    fn cleared(&self) -> Option<Claim> {
+        stale::remove(self.git.folder(), &self.mark());
+        Claim::shared(&self.mark())
+    }
+
+    fn mark(&self) -> PathBuf {
+        self.git.folder().join(MARK_FILE)
     }
 
     /// The hash that Git gives to a file.

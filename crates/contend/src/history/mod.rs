@@ -7,12 +7,14 @@
 
 mod archive;
 mod calendar;
+mod claim;
 mod command;
 mod git;
 mod keeping;
 mod location;
 mod manifest;
 mod names;
+mod stale;
 mod summary;
 
 pub use archive::Archive;

@@ -7,6 +7,7 @@ mod file;
 pub use destination::Destination;
 pub use file::OutputFile;
 
+use crate::session::SharedFlags;
 use crate::terminal::Page;
 use std::io::{self, Write};
 
@@ -35,5 +36,16 @@ pub fn print(text: &str) -> io::Result<()> {
     match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         outcome => outcome,
+    }
+}
+
+/// Prints a text, or writes it to the file that `--output` names.
+///
+/// # Errors
+/// Stdout or the file cannot be written.
+pub fn print_or_write(text: &str, flags: &SharedFlags) -> anyhow::Result<()> {
+    match flags.output.as_ref().filter(|_| flags.writes_a_file()) {
+        Some(path) => OutputFile::open("--output", path)?.write(text.as_bytes()),
+        None => Ok(print(text)?),
     }
 }

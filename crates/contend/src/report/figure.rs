@@ -1,6 +1,7 @@
 //! What a page shows: findings, pictures, and the tables with their numbers. Texts are plain here; they are escaped where
 //! they become markup.
 
+use crate::experiments::latency::Bin;
 use crate::terminal::{count, megahertz, nanoseconds, percent, ratio};
 use instruments::statistics::Interval;
 
@@ -13,6 +14,14 @@ pub struct Section {
     pub figures: Vec<Figure>,
     /// What can be compared with the same cell of another record.
     pub measures: Vec<Measure>,
+    /// What can be laid over the same cell of another record.
+    pub histograms: Vec<Histogram>,
+}
+
+/// How often each value of a cell occurred.
+pub struct Histogram {
+    pub cell: String,
+    pub bins: Vec<Bin>,
 }
 
 /// A picture and its numbers.
@@ -56,6 +65,22 @@ pub enum Mark {
     Columns,
     /// A line through the points, with vertical intervals from `low` to `high`.
     Line,
+    /// The points alone.
+    Points,
+    /// As columns, but only the line above them, which hides no other.
+    Outline,
+}
+
+impl Mark {
+    /// By this name the page's script draws it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Columns => "columns",
+            Self::Line => "line",
+            Self::Points => "points",
+            Self::Outline => "outline",
+        }
+    }
 }
 
 #[derive(Clone, Copy)]

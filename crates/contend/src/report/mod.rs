@@ -6,6 +6,7 @@ mod figure;
 mod markup;
 mod method;
 mod moment;
+mod overlay;
 mod page;
 mod sections;
 mod source;
@@ -13,7 +14,7 @@ mod source;
 pub use method::text as method_page;
 
 use crate::cli::Misuse;
-use crate::output::{self, OutputFile};
+use crate::output;
 use crate::session::{Format, SharedFlags};
 use anyhow::Context;
 use clap::Args;
@@ -43,11 +44,7 @@ pub fn run(flags: &Flags, shared: &SharedFlags) -> anyhow::Result<()> {
     source::check(&flags.records, shared.output.as_deref()).map_err(Misuse)?;
     let mut sources = flags.records.iter().map(|path| source::read(path)).collect::<anyhow::Result<Vec<Source>>>()?;
     let sections = sources.iter_mut().map(sections_of).collect::<anyhow::Result<Vec<Vec<Section>>>>()?;
-    let page = page::page(&sources, &sections);
-    match shared.output.as_ref().filter(|_| shared.writes_a_file()) {
-        Some(path) => OutputFile::open("--output", path)?.write(page.as_bytes()),
-        None => Ok(output::print(&page)?),
-    }
+    output::print_or_write(&page::page(&sources, &sections), shared)
 }
 
 fn sections_of(source: &mut Source) -> anyhow::Result<Vec<Section>> {

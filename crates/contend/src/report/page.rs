@@ -6,6 +6,7 @@ use super::figure::{Axis, Figure, Mark, Picture, Plot, Point, Section, Table};
 use super::markup::{Names, escape, json_in_script};
 use super::method::method;
 use super::moment;
+use super::overlay;
 use super::source::{Source, flattened};
 use serde_json::{Value, json};
 use std::fmt::Write;
@@ -111,7 +112,7 @@ fn side_by_side(sources: &[Source], sections: &[Vec<Section>], names: &mut Names
     if figures.is_empty() {
         content.push_str("<p>No cell was measured in two of them, so there is nothing to compare.</p>\n");
     }
-    for figure in &figures {
+    for figure in figures.iter().chain(&overlay::figures(sections, &letters)) {
         content.push_str(&drawn(figure, &names.take(&format!("compared {}", figure.title))));
     }
     content + "</section>\n"
@@ -254,13 +255,17 @@ fn table(table: &Table) -> String {
 /// What the script draws from.
 fn data(plot: &Plot) -> Value {
     let axis = |axis: &Axis| json!({"label": axis.label, "quantity": axis.quantity.name(), "log": axis.logarithmic});
-    let point = |point: &Point| json!([short(point.x), short(point.y), point.low.map(short), point.high.map(short)]);
+    let point = |mark: Mark, point: &Point| {
+        // Many events lie close together on a long axis.
+        let x = if mark == Mark::Points { point.x.round() } else { short(point.x) };
+        json!([x, short(point.y), point.low.map(short), point.high.map(short)])
+    };
     let series: Vec<Value> = plot
         .series
         .iter()
         .map(|series| {
-            let points: Vec<Value> = series.points.iter().map(point).collect();
-            json!({"name": series.name, "columns": series.mark == Mark::Columns, "points": points})
+            let points: Vec<Value> = series.points.iter().map(|one| point(series.mark, one)).collect();
+            json!({"name": series.name, "mark": series.mark.name(), "points": points})
         })
         .collect();
     json!({"x": axis(&plot.x), "y": axis(&plot.y), "series": series})

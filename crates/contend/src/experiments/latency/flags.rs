@@ -21,7 +21,7 @@ use std::time::Duration;
 pub struct Flags {
     /// Locks to measure, separated by commas; `all`; or `list` to print them
     #[arg(long, value_name = "NAMES", value_delimiter = ',', default_value = "sysv,benaphore,std,parking_lot",
-          value_parser = locks::parse_name)]
+          value_parser = locks::names(), hide_possible_values = true)]
     lock: Vec<String>,
 
     /// Threads that want the lock; several numbers make several cells

@@ -7,7 +7,7 @@ mod show;
 
 pub use flags::{CellPlan, Flags, Parameters, Placement, Plan};
 pub use measure::run_plan;
-pub use record::{LatencyRecord, Operation, Row, SpikeRow};
+pub use record::{Bin, LatencyRecord, Operation, Row, SpikeRow};
 pub use show::sections;
 
 use crate::apparatus::Apparatus;

@@ -52,6 +52,9 @@ pub struct Row {
     pub turns: Vec<Turn>,
     /// What took the gaps' time, the most first; the shares add up to 1.
     pub causes: Vec<CauseRow>,
+    /// The longest gaps of all turns, at most a hundred, the longest first; a record of before they were kept has none.
+    #[serde(default)]
+    pub longest_gaps: Vec<LongGap>,
     /// Share of the gaps' time that has evidence from the kernel.
     pub explained_share: Option<f64>,
     /// The same, counting what has no evidence but recurs with a period.
@@ -85,6 +88,18 @@ pub struct Turn {
     pub longest_us: f64,
     pub lost_share: f64,
     pub unwatched_s: f64,
+}
+
+/// One gap, and what took most of it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LongGap {
+    /// Since the run began: all scenarios lie on one axis.
+    pub start_s: f64,
+    pub length_us: f64,
+    #[serde(flatten)]
+    pub cause: Cause,
+    /// Its part of the gap.
+    pub cause_us: f64,
 }
 
 /// What one cause took.

@@ -3,7 +3,7 @@
 use super::contestants::Class;
 use crate::cli::Misuse;
 use crate::quantities;
-use clap::{Args, ValueEnum};
+use clap::{Args, ValueEnum, ValueHint};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -52,7 +52,7 @@ pub struct Flags {
     pub precision: f64,
 
     /// A folder with a recipe.toml and sources of more contestants; can be given several times
-    #[arg(long, value_name = "FOLDER")]
+    #[arg(long, value_name = "FOLDER", value_hint = ValueHint::DirPath)]
     pub recipe: Vec<PathBuf>,
 
     /// Compare contestants of different classes too, in one table

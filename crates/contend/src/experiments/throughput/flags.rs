@@ -20,7 +20,7 @@ use std::time::Duration;
 pub struct Flags {
     /// Locks to measure, separated by commas; `all`; or `list` to print them [default: those of 2002 and today's
     /// common ones; with --share the reader/writer locks]
-    #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = crate::locks::parse_name)]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = crate::locks::names(), hide_possible_values = true)]
     lock: Vec<String>,
 
     /// Children that share the locks; several numbers make several cells

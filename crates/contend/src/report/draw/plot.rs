@@ -14,27 +14,31 @@ const TOP: f64 = 34.0;
 const BOTTOM: f64 = 250.0;
 /// A letter of the legend is about so wide.
 const LETTER: f64 = 7.2;
+const LEGEND_LINE: f64 = 14.0;
 
 pub fn draw(plot: &Plot, name: &str) -> String {
     let points = || plot.series.iter().flat_map(|series| series.points.iter().map(move |point| (series.mark, point)));
     let across = points().flat_map(|(mark, point)| match mark {
-        Mark::Columns => [Some(point.x), point.low, point.high],
-        Mark::Line => [Some(point.x), None, None],
+        Mark::Columns | Mark::Outline => [Some(point.x), point.low, point.high],
+        Mark::Line | Mark::Points => [Some(point.x), None, None],
     });
     let upwards = points().flat_map(|(mark, point)| match mark {
-        Mark::Columns => [Some(point.y), None, None],
-        Mark::Line => [Some(point.y), point.low, point.high],
+        Mark::Columns | Mark::Outline => [Some(point.y), None, None],
+        Mark::Line | Mark::Points => [Some(point.y), point.low, point.high],
     });
-    let has_columns = plot.series.iter().any(|series| series.mark == Mark::Columns);
-    // A single hit must be seen on a logarithmic axis.
-    let hit = (has_columns && plot.y.logarithmic).then_some(0.5);
+    // The least of what stands on a logarithmic axis must be seen.
+    let standing = points().filter(|(mark, _)| matches!(mark, Mark::Columns | Mark::Outline));
+    let least = standing.map(|(_, point)| point.y).filter(|y| *y > 0.0).fold(f64::INFINITY, f64::min);
+    let foot = plot.y.logarithmic.then_some(least / 2.0);
     let x = Scale::over(across.flatten(), plot.x.logarithmic, LEFT, RIGHT);
-    let y = Scale::over(upwards.flatten().chain(hit), plot.y.logarithmic, BOTTOM, TOP);
+    let y = Scale::over(upwards.flatten().chain(foot), plot.y.logarithmic, BOTTOM, TOP);
     let mut content = axes(plot, &x, &y);
     for (place, series) in plot.series.iter().enumerate() {
         let drawn = match series.mark {
             Mark::Columns => columns(series, &x, &y),
             Mark::Line => line(series, &x, &y),
+            Mark::Points => points_alone(series, &x, &y),
+            Mark::Outline => outline(series, &x, &y),
         };
         // Writing to a string cannot fail.
         let _ = write!(content, "<g class=\"c{}\">{drawn}</g>", colour(place));
@@ -79,6 +83,24 @@ fn columns(series: &Series, x: &Scale, y: &Scale) -> String {
     format!("<path class=\"fill\" d=\"{path}\"/>{letter}")
 }
 
+fn outline(series: &Series, x: &Scale, y: &Scale) -> String {
+    let mut path = String::new();
+    let mut end = None;
+    for point in series.points.iter().filter(|point| y.holds(point.y)) {
+        let (from, to) = (point.low.unwrap_or(point.x), point.high.unwrap_or(point.x));
+        if end != Some(from) {
+            let down = if end.is_some() { format!("V{BOTTOM}") } else { String::new() };
+            let _ = write!(path, "{down}M{:.1} {BOTTOM}", x.place(from));
+        }
+        let _ = write!(path, "V{:.1}H{:.1}", y.place(point.y), x.place(to));
+        end = Some(to);
+    }
+    if end.is_some() {
+        let _ = write!(path, "V{BOTTOM}");
+    }
+    format!("<path class=\"line\" d=\"{path}\"/>")
+}
+
 fn line(series: &Series, x: &Scale, y: &Scale) -> String {
     let shown: Vec<&Point> = series.points.iter().filter(|point| x.holds(point.x) && y.holds(point.y)).collect();
     let mut path = String::new();
@@ -94,21 +116,33 @@ fn line(series: &Series, x: &Scale, y: &Scale) -> String {
     format!("<path class=\"line\" d=\"{path}\"/>{marks}")
 }
 
-/// The series' names, as many as there is room for; the table has all.
+fn points_alone(series: &Series, x: &Scale, y: &Scale) -> String {
+    let shown = series.points.iter().filter(|point| x.holds(point.x) && y.holds(point.y));
+    shown
+        .map(|point| format!("<circle cx=\"{:.1}\" cy=\"{:.1}\" r=\"3\"/>", x.place(point.x), y.place(point.y)))
+        .collect()
+}
+
+/// The series' names, as many as two lines have room for; the table has all.
 fn legend(series: &[Series]) -> String {
     let mut content = String::new();
-    let mut at = LEFT + 150.0;
+    // In the first line the axis has its label.
+    let (mut at, mut foot) = (LEFT + 150.0, 14.0);
     for (place, one) in series.iter().enumerate() {
         let width = 26.0 + one.name.chars().count() as f64 * LETTER;
+        if at + width > RIGHT && foot < TOP - LEGEND_LINE {
+            (at, foot) = (LEFT, foot + LEGEND_LINE);
+        }
         if at + width > RIGHT {
             break;
         }
         let name = escape(&one.name);
         let _ = write!(
             content,
-            "<g class=\"c{}\"><rect class=\"fill\" x=\"{at:.1}\" y=\"5\" width=\"10\" height=\"10\"/></g>\
-             <text x=\"{:.1}\" y=\"14\">{name}</text>",
+            "<g class=\"c{}\"><rect class=\"fill\" x=\"{at:.1}\" y=\"{}\" width=\"10\" height=\"10\"/></g>\
+             <text x=\"{:.1}\" y=\"{foot}\">{name}</text>",
             colour(place),
+            foot - 9.0,
             at + 14.0
         );
         at += width;

@@ -12,6 +12,7 @@ pub fn section(rows: &[Row]) -> Section {
         findings: rows.iter().filter_map(finding).collect(),
         figures: [figures(rows), curve(rows)].into_iter().flatten().collect(),
         measures: rows.iter().flat_map(measures).collect(),
+        histograms: Vec::new(),
     }
 }
 

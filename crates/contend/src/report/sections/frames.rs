@@ -16,6 +16,7 @@ pub fn section(rows: &[Row]) -> Section {
         findings: rows.iter().filter_map(finding).collect(),
         figures: vec![losses(rows), often(rows)],
         measures: rows.iter().filter_map(measure).collect(),
+        histograms: Vec::new(),
     }
 }
 

@@ -1,6 +1,8 @@
 //! Histograms of latencies with lettered spikes.
 
-use super::super::figure::{Axis, Figure, Mark, Measure, Picture, Plot, Point, Quantity, Section, Series, Table};
+use super::super::figure::{
+    Axis, Figure, Histogram, Mark, Measure, Picture, Plot, Point, Quantity, Section, Series, Table,
+};
 use super::{counted, distinct};
 use crate::experiments::latency::{Operation, Row, SpikeRow};
 use crate::terminal::{count, nanoseconds, percent};
@@ -13,6 +15,7 @@ pub fn section(rows: &[Row]) -> Section {
         findings: findings(rows),
         figures: rows.iter().map(figure).collect(),
         measures: locking(rows).flat_map(measures).collect(),
+        histograms: locking(rows).map(whole).collect(),
     }
 }
 
@@ -202,14 +205,18 @@ fn histogram(columns: &[Column]) -> Table {
     }
 }
 
+/// What has to be the same in another record to be compared.
+fn compared(row: &Row) -> String {
+    format!("{}, hold {}", row_words(row), nanoseconds(row.hold_us * 1e3))
+}
+
+fn whole(row: &Row) -> Histogram {
+    Histogram { cell: compared(row), bins: row.histogram.clone() }
+}
+
 fn measures(row: &Row) -> Vec<Measure> {
-    let measure = |figure, value, interval| Measure {
-        cell: format!("{}, hold {}", row_words(row), nanoseconds(row.hold_us * 1e3)),
-        figure,
-        value,
-        interval,
-        quantity: Quantity::Time,
-    };
+    let measure =
+        |figure, value, interval| Measure { cell: compared(row), figure, value, interval, quantity: Quantity::Time };
     let pair = row.bare_pair_ns.map(|pair| measure("lock and unlock", pair, row.bare_pair_ci_ns));
     let locks =
         [measure("lock, median", row.p50_ns, row.p50_ci_ns), measure("lock, 99.9 %", row.p999_ns, row.p999_ci_ns)];

@@ -70,5 +70,6 @@ pub fn section(rows: &[Row]) -> Section {
         findings: findings.collect(),
         figures: figures.collect(),
         measures: measures.collect(),
+        histograms: Vec::new(),
     }
 }

@@ -1,8 +1,10 @@
-//! Who takes the CPU: causes as bars, turns as a timeline.
+//! Who takes the CPU: causes as bars, turns and the longest gaps as timelines.
 
 use super::super::figure::{
     Axis, Bar, Bars, Figure, Mark, Measure, Picture, Plot, Point, Quantity, Section, Series, Table, optional,
 };
+use super::distinct;
+use crate::evidence;
 use crate::experiments::noise::Row;
 use crate::terminal::{count, nanoseconds, percent};
 
@@ -12,9 +14,16 @@ pub fn section(rows: &[Row]) -> Section {
         experiment: "noise",
         title: "Who takes the CPU".into(),
         findings: rows.iter().map(finding).collect(),
-        figures: overviews.into_iter().chain(rows.iter().map(causes)).collect(),
+        figures: overviews.into_iter().chain(rows.iter().flat_map(of_scenario)).collect(),
         measures: rows.iter().flat_map(measures).collect(),
+        histograms: Vec::new(),
     }
+}
+
+fn of_scenario(row: &Row) -> impl Iterator<Item = Figure> {
+    // A record of before they were kept has no longest gaps.
+    let longest = (!row.longest_gaps.is_empty()).then(|| longest(row));
+    std::iter::once(causes(row)).chain(longest)
 }
 
 fn finding(row: &Row) -> String {
@@ -111,6 +120,46 @@ fn causes(row: &Row) -> Figure {
         tables: vec![Table {
             caption: "Causes".into(),
             header: vec!["cause", "of the gaps' time", "gaps", "together", "longest"],
+            rows: lines.collect(),
+        }],
+        secondary: false,
+    }
+}
+
+/// Causes with a colour of their own; what the others took has one together.
+const COLOURED: usize = 6;
+
+fn longest(row: &Row) -> Figure {
+    let gaps = &row.longest_gaps;
+    let words: Vec<String> = gaps.iter().map(|gap| evidence::words(&gap.cause)).collect();
+    let mut names = distinct(&words, String::clone);
+    names.sort_by_key(|name| std::cmp::Reverse(words.iter().filter(|word| *word == name).count()));
+    let (own, shared) = names.split_at(names.len().min(COLOURED));
+    let others = (!shared.is_empty()).then(|| ("others".to_owned(), shared));
+    let coloured = own.iter().map(|name| (name.clone(), std::slice::from_ref(name)));
+    let series = coloured.chain(others).map(|(name, causes)| {
+        let whose = gaps.iter().zip(&words).filter(|(_, word)| causes.contains(word));
+        let points = whose.map(|(gap, _)| Point::new(gap.start_s * 1e9, gap.length_us * 1e3)).collect();
+        Series { name, mark: Mark::Points, points }
+    });
+    let lines = gaps.iter().zip(&words).map(|(gap, word)| {
+        vec![
+            format!("{:.6} s", gap.start_s),
+            nanoseconds(gap.length_us * 1e3),
+            word.clone(),
+            nanoseconds(gap.cause_us * 1e3),
+        ]
+    });
+    Figure {
+        title: format!("{}: the longest gaps", row.scenario),
+        picture: Picture::Plot(Plot {
+            x: Axis { label: "since the run began", quantity: Quantity::Time, logarithmic: false },
+            y: Axis { label: "length", quantity: Quantity::Time, logarithmic: true },
+            series: series.collect(),
+        }),
+        tables: vec![Table {
+            caption: format!("The {} longest of {} gaps, by what took most of each", gaps.len(), count(row.gaps)),
+            header: vec!["begun", "length", "cause", "its part"],
             rows: lines.collect(),
         }],
         secondary: false,

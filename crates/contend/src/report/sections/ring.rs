@@ -15,6 +15,7 @@ pub fn section(rows: &[Row]) -> Section {
         findings: sorted.iter().filter_map(|row| finding(row)).collect(),
         figures: distinct(rows, group).into_iter().map(|wanted| figure(&wanted, &sorted)).collect(),
         measures: rows.iter().filter_map(measure).collect(),
+        histograms: Vec::new(),
     }
 }
 

@@ -13,6 +13,7 @@ pub fn section(rows: &[Row]) -> Section {
         findings: findings(rows),
         figures: vec![figure(rows)],
         measures: rows.iter().map(measure).collect(),
+        histograms: Vec::new(),
     }
 }
 

@@ -32,6 +32,7 @@ pub fn section(rows: &[ThenAndNow]) -> Section {
             secondary: false,
         }],
         measures: Vec::new(),
+        histograms: Vec::new(),
     }
 }
 

@@ -25,6 +25,7 @@ pub fn section(rows: &[Row]) -> Section {
         findings: findings(rows),
         figures: against_children.chain(against_hold).collect(),
         measures: rows.iter().flat_map(measures).collect(),
+        histograms: Vec::new(),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::experiments::noise::record::CauseRow;
 use instruments::clock::Clock;
-use instruments::evidence::{Cause, Kind, Recall, Stretch, Surroundings, Timeline, attribute};
+use instruments::evidence::{Attribution, Cause, Kind, Recall, Stretch, Surroundings, Timeline, attribute};
 use instruments::gaps::Watch;
 use instruments::period;
 use std::collections::BTreeMap;
@@ -68,8 +68,8 @@ const MOST_OPEN: usize = 20_000;
 const LONGEST_SEARCH_NS: f64 = 90e9;
 
 impl Causes {
-    /// Adds a piece of a turn.
-    pub fn add(&mut self, timeline: &Timeline, watch: &Watch, preempted: &[bool]) {
+    /// Adds a piece of a turn, and tells whose each of its gaps was.
+    pub fn add(&mut self, timeline: &Timeline, watch: &Watch, preempted: &[bool]) -> Attribution {
         let stretch = Stretch { preempted, ..Stretch::of_watch(timeline, watch) };
         self.surroundings.learn(&stretch);
         let attribution = attribute(&stretch, &self.surroundings);
@@ -102,6 +102,7 @@ impl Causes {
         if self.open.len() > MOST_OPEN || reach_ns > LONGEST_SEARCH_NS {
             self.end_turn(timeline.clock);
         }
+        attribution
     }
 
     /// Looks for rhythms in what is still to be searched.

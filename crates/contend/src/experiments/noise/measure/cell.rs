@@ -1,6 +1,7 @@
 //! A cell, and what its turns add up to.
 
 use super::causes::{Causes, SoFar};
+use super::longest::Longest;
 use super::turn::{self, Bench, Outcome, Piece, Used};
 use crate::experiments::noise::cells::CellPlan;
 use crate::experiments::noise::flags::Plan;
@@ -32,6 +33,7 @@ pub struct Cell {
     turns: Vec<Sum>,
     lengths: Tally,
     causes: Causes,
+    longest: Longest,
     ledger: Option<Ledger>,
     source: Source,
     costs: Vec<Cost>,
@@ -57,13 +59,14 @@ pub struct Kept {
 }
 
 impl Cell {
-    pub fn new(plan: CellPlan, clock: Clock, keeps_gaps: bool) -> Self {
+    pub fn new(plan: CellPlan, clock: Clock, origin: u64, keeps_gaps: bool) -> Self {
         Self {
             plan,
             clock,
             turns: Vec::new(),
             lengths: Tally::new(),
             causes: Causes::default(),
+            longest: Longest::since(origin),
             ledger: None,
             source: Source::None,
             costs: Vec::new(),
@@ -125,8 +128,9 @@ impl Cell {
             let seen = piece.preempted.iter().filter(|&&preempted| preempted).count() as u64;
             self.preempted = Some(self.preempted.unwrap_or(0) + seen);
         }
+        let attribution = piece.timeline.as_ref().map(|timeline| self.causes.add(timeline, watch, &piece.preempted));
+        self.longest.add(watch, attribution.as_ref());
         if let Some(timeline) = &piece.timeline {
-            self.causes.add(timeline, watch, &piece.preempted);
             match &mut self.ledger {
                 Some(ledger) => ledger.absorb(&timeline.ledger),
                 none => *none = Some(timeline.ledger.clone()),
@@ -225,6 +229,7 @@ impl Cell {
             explained_share: known.then(|| self.causes.explained_share()).flatten(),
             explained_or_periodic_share: known.then(|| self.causes.explained_or_periodic_share(clock)).flatten(),
             causes,
+            longest_gaps: self.longest.rows(clock),
             evidence: self.source,
             ledger: self.ledger.clone(),
             events_in_gaps: self.causes.recall.reported - self.causes.recall.missed,

@@ -2,8 +2,10 @@
 
 mod causes;
 mod cell;
+mod longest;
 mod turn;
 
+use super::cells::CellPlan;
 use super::flags::Plan;
 use super::record::{Line, Row};
 use crate::session::Session;
@@ -47,7 +49,9 @@ pub fn run_plan(
 ) -> anyhow::Result<Measured> {
     bound_realtime(LONGEST_REALTIME)?;
     let bench = Bench { clock, plan, interruption: &session.interruption };
-    let mut cells: Vec<Cell> = plan.cells.iter().map(|cell| Cell::new(cell.clone(), clock, plan.keeps_gaps)).collect();
+    let origin = clock.now();
+    let new = |cell: &CellPlan| Cell::new(cell.clone(), clock, origin, plan.keeps_gaps);
+    let mut cells: Vec<Cell> = plan.cells.iter().map(new).collect();
     let began = Instant::now();
     let mut over = false;
     let mut turns = Interleaving::new(cells.len(), session.seed);

@@ -1,0 +1,79 @@
+//! One man page: what clap knows of a command, and what holds for all of them.
+
+use clap::Command;
+use clap_mangen::Man;
+use clap_mangen::roff::{Roff, bold, roman};
+use std::io;
+
+/// By this a page is known as contend's.
+const MANUAL: &str = "contend manual";
+
+const EXIT_STATUS: &[(&str, &str)] = &[
+    ("0", "What was asked for was done."),
+    ("1", "The measurement or the command failed; stderr says why."),
+    ("2", "The flags are wrong; the message names the flag, the value, and what is allowed."),
+    ("130", "Interrupted by Ctrl-C, SIGTERM or SIGHUP; what was measured so far was printed and kept."),
+];
+
+const ENVIRONMENT: &[(&str, &str)] = &[
+    ("CONTEND_ARCHIVE", "The archive of records, unless --archive names one. Empty: nothing is kept."),
+    ("XDG_DATA_HOME", "The data directory, an absolute path; without it ~/.local/share."),
+    ("NO_COLOR", "If set to anything, no colours and no live views."),
+];
+
+const FILES: &[(&str, &str)] =
+    &[("$XDG_DATA_HOME/contend/archive.git", "The records of all runs, in a bare Git repository.")];
+
+/// The name of a command's page, such as `contend-history-list`.
+pub fn name(command: &Command) -> &str {
+    command.get_display_name().unwrap_or_else(|| command.get_name())
+}
+
+/// Whether a text is a page that [`of`] wrote.
+pub fn is_ours(text: &str) -> bool {
+    text.lines().any(|line| line.starts_with(".TH contend") && line.contains(MANUAL))
+}
+
+/// The page of a command that has been built, below `above`.
+pub fn of(command: &Command, above: Option<&Command>) -> io::Result<String> {
+    let source = format!("contend {}", env!("CARGO_PKG_VERSION"));
+    let man = Man::new(command.clone()).source(source).manual(MANUAL);
+    let mut page = Vec::new();
+    man.render_title(&mut page)?;
+    man.render_name_section(&mut page)?;
+    man.render_synopsis_section(&mut page)?;
+    man.render_description_section(&mut page)?;
+    man.render_options_section(&mut page)?;
+    if command.has_subcommands() {
+        man.render_subcommands_section(&mut page)?;
+    }
+    let mut roff = Roff::new();
+    [("EXIT STATUS", EXIT_STATUS), ("ENVIRONMENT", ENVIRONMENT), ("FILES", FILES)]
+        .into_iter()
+        .for_each(|(heading, items)| list(&mut roff, heading, items));
+    see_also(&mut roff, command, above);
+    roff.to_writer(&mut page)?;
+    String::from_utf8(page).map_err(io::Error::other)
+}
+
+fn list(roff: &mut Roff, heading: &str, items: &[(&str, &str)]) {
+    roff.control("SH", [heading]);
+    for (name, meaning) in items {
+        roff.control("TP", []).text([bold(*name)]).text([roman(*meaning)]);
+    }
+}
+
+/// The page above, and those below it or beside this one.
+fn see_also(roff: &mut Roff, command: &Command, above: Option<&Command>) {
+    let parent = if command.has_subcommands() { command } else { above.unwrap_or(command) };
+    let near = parent.get_subcommands().filter(|one| !one.is_hide_set() && name(one) != name(command));
+    let mut pages: Vec<&str> = above.into_iter().chain(near).map(name).collect();
+    pages.dedup();
+    roff.control("SH", ["SEE ALSO"]);
+    let last = pages.len().saturating_sub(1);
+    let words = pages
+        .iter()
+        .enumerate()
+        .flat_map(|(place, page)| [bold(*page), roman(if place == last { "(1)" } else { "(1), " })]);
+    roff.text(words.collect::<Vec<_>>());
+}

@@ -1,0 +1,170 @@
+//! What the command writes about itself: completions and man pages, complete and accepted by those who read them.
+
+mod command;
+
+use command::contend;
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+const SHELLS: [&str; 5] = ["bash", "elvish", "fish", "powershell", "zsh"];
+
+fn said(arguments: &[&str]) -> String {
+    let output = contend(arguments);
+    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn refused(arguments: &[&str], status: i32) -> String {
+    let output = contend(arguments);
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(status), "{arguments:?}: {stderr}");
+    stderr
+}
+
+/// Every command as its `--help` names it, with the words that lead to it.
+fn commands() -> BTreeSet<Vec<String>> {
+    let mut all = BTreeSet::new();
+    let mut open = vec![Vec::new()];
+    while let Some(path) = open.pop() {
+        let arguments: Vec<&str> = path.iter().map(String::as_str).chain(["--help"]).collect();
+        let help = said(&arguments);
+        let listed = help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
+        // What goes on in a second line is indented further.
+        let names = listed.filter(|line| !line.starts_with("   ")).filter_map(|line| line.split_whitespace().next());
+        for name in names.filter(|name| *name != "help") {
+            open.push(path.iter().cloned().chain([name.to_owned()]).collect());
+        }
+        all.insert(path);
+    }
+    assert!(all.len() > 15, "{all:?}");
+    all
+}
+
+/// What a tool says of a text; `None` if it is not here.
+fn checked(tool: &str, arguments: &[&str], text: &str) -> Option<Output> {
+    let mut command = Command::new(tool);
+    command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().ok()?;
+    child.stdin.take()?.write_all(text.as_bytes()).unwrap();
+    Some(child.wait_with_output().unwrap())
+}
+
+#[test]
+fn every_shells_script_has_every_command() {
+    let commands = commands();
+    for shell in SHELLS {
+        let script = said(&["completions", shell]);
+        for name in commands.iter().filter_map(|path| path.last()) {
+            assert!(script.contains(name), "{shell} does not know {name}");
+        }
+    }
+}
+
+#[test]
+fn the_names_of_locks_are_completed() {
+    for shell in ["bash", "fish", "zsh"] {
+        assert!(said(&["completions", shell]).contains("parking_lot-fair"), "{shell}");
+    }
+}
+
+#[test]
+fn shells_accept_their_scripts() {
+    for shell in ["bash", "zsh", "fish"] {
+        match checked(shell, &["-n"], &said(&["completions", shell])) {
+            Some(output) => {
+                let stderr = String::from_utf8_lossy(&output.stderr);
+                assert!(output.status.success() && stderr.is_empty(), "{shell}: {stderr}");
+            }
+            None => println!("skipped: needs {shell}"),
+        }
+    }
+}
+
+/// As a user meets it: what bash offers after `contend hi`.
+#[test]
+fn bash_completes_a_command_and_a_lock() {
+    let script = said(&["completions", "bash"]);
+    let offered = |words: &str, last: usize| {
+        let ask = format!(
+            "{script}\nCOMP_WORDS=({words}); COMP_CWORD={last}; \
+             _contend contend \"${{COMP_WORDS[{last}]}}\" \"${{COMP_WORDS[{last}-1]}}\"; echo \"${{COMPREPLY[@]}}\""
+        );
+        let output = checked("bash", &["--norc"], &ask)?;
+        Some(String::from_utf8(output.stdout).unwrap())
+    };
+    let Some(command) = offered("contend hi", 1) else { return println!("skipped: needs bash") };
+    assert_eq!(command.trim(), "history");
+    assert_eq!(offered("contend latency --lock bena", 3).unwrap().trim(), "benaphore benaphore-posix");
+}
+
+/// The pages in a folder by name, each with its text.
+fn pages_in(folder: &Path) -> Vec<(String, String)> {
+    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    entries
+        .map(|path| (path.file_name().unwrap().to_str().unwrap().to_owned(), fs::read_to_string(path).unwrap()))
+        .collect()
+}
+
+#[test]
+fn every_command_has_a_page() {
+    let place = tempfile::tempdir().unwrap();
+    let folder = place.path().join("share/man/man1");
+    said(&["man", folder.to_str().unwrap()]);
+    let pages = pages_in(&folder);
+    let names: BTreeSet<String> = pages.iter().map(|(name, _)| name.clone()).collect();
+    let wanted = commands().into_iter().map(|path| ["contend".to_owned()].into_iter().chain(path).collect::<Vec<_>>());
+    assert_eq!(names, wanted.map(|words| words.join("-") + ".1").collect());
+    for (name, text) in &pages {
+        for part in ["EXIT STATUS", "ENVIRONMENT", "CONTEND_ARCHIVE", "NO_COLOR", "XDG_DATA_HOME", "FILES", "SEE ALSO"]
+        {
+            assert!(text.contains(part), "{name} lacks {part}");
+        }
+    }
+    assert!(said(&["man"]) == pages.iter().find(|(name, _)| name == "contend.1").unwrap().1);
+}
+
+#[test]
+fn groff_has_nothing_to_say_of_the_pages() {
+    let place = tempfile::tempdir().unwrap();
+    said(&["man", place.path().to_str().unwrap()]);
+    for (name, text) in pages_in(place.path()) {
+        let Some(output) = checked("groff", &["-k", "-man", "-Tutf8", "-ww", "-z"], &text) else {
+            return println!("skipped: needs groff");
+        };
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success() && stderr.is_empty(), "{name}: {stderr}");
+    }
+}
+
+#[test]
+fn pages_of_ours_are_replaced_and_those_of_others_are_not() {
+    let place = tempfile::tempdir().unwrap();
+    let folder = place.path().to_str().unwrap();
+    said(&["man", folder]);
+    said(&["man", folder]);
+    let count = fs::read_dir(place.path()).unwrap().count();
+    fs::write(place.path().join("contend-ring.1"), "mine").unwrap();
+    fs::remove_file(place.path().join("contend.1")).unwrap();
+    assert!(refused(&["man", folder], 1).contains("not a man page of contend's"));
+    assert_eq!(fs::read_to_string(place.path().join("contend-ring.1")).unwrap(), "mine");
+    assert_eq!(fs::read_dir(place.path()).unwrap().count(), count - 1, "none was written, and no draft is left");
+}
+
+#[test]
+fn a_place_that_cannot_be_written_is_named() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let below = file.path().join("man1");
+    assert!(refused(&["man", below.to_str().unwrap()], 1).contains(below.to_str().unwrap()));
+    assert!(refused(&["completions", "zsh", "--output", below.to_str().unwrap()], 1).contains("--output"));
+}
+
+#[test]
+fn flags_that_make_no_sense_are_refused() {
+    assert!(refused(&["completions", "tcsh"], 2).contains("fish"));
+    assert!(refused(&["completions", "bash", "--format", "json"], 2).contains("leave --format out"));
+    assert!(refused(&["man", "--format", "csv"], 2).contains("leave --format out"));
+    assert!(refused(&["man", "pages", "--output", "page"], 2).contains("--output"));
+}
