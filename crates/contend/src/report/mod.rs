@@ -11,6 +11,7 @@ mod sections;
 mod source;
 
 pub use method::text as method_page;
+pub use page::SIGNATURE;
 
 use crate::cli::Misuse;
 use crate::output::{self, OutputFile};
@@ -48,6 +49,16 @@ pub fn run(flags: &Flags, shared: &SharedFlags) -> anyhow::Result<()> {
         Some(path) => OutputFile::open("--output", path)?.write(page.as_bytes()),
         None => Ok(output::print(&page)?),
     }
+}
+
+/// The page of one record that is at hand, as JSON.
+///
+/// # Errors
+/// It is no record for a report.
+pub fn page_of(name: &str, record: &[u8]) -> anyhow::Result<String> {
+    let mut source = source::understand(name, record)?;
+    let sections = vec![sections_of(&mut source)?];
+    Ok(page::page(&[source], &sections))
 }
 
 fn sections_of(source: &mut Source) -> anyhow::Result<Vec<Section>> {
