@@ -12,7 +12,7 @@ use std::process::ExitCode;
 
 /// What waiting costs: on this machine, with these locks, in your program
 ///
-/// Without a command it runs the survey: every experiment briefly, in a minute and a half; it ends with what it found, in
+/// Without a command it runs the survey: every experiment briefly, in under two minutes; it ends with what it found, in
 /// words, beside the figures of 1998 to 2008. `contend survey --help` has its flags.
 #[derive(Parser, Debug)]
 #[command(name = "contend", version, after_help = EXIT_STATUS)]

@@ -18,7 +18,7 @@ pub enum Part {
     Model,
 }
 
-const DEFAULT_BUDGET: Duration = Duration::from_secs(90);
+const DEFAULT_BUDGET: Duration = Duration::from_secs(100);
 
 impl Part {
     /// The order in which they run. The load is measured in a forked child before the ring has a runtime with threads.
@@ -41,11 +41,11 @@ impl Part {
     /// What it gets of the time, in parts of all that run. A model is computed.
     fn weight(self) -> u32 {
         match self {
-            Self::Clock => 8,
-            Self::Latency => 36,
+            Self::Clock => 7,
+            Self::Latency => 30,
             Self::Throughput => 14,
-            Self::Noise => 18,
-            Self::Load => 8,
+            Self::Noise => 26,
+            Self::Load => 7,
             Self::Ring => 16,
             Self::Model => 0,
         }
@@ -55,7 +55,7 @@ impl Part {
     fn words(self) -> &'static str {
         match self {
             Self::Clock => "",
-            Self::Latency => "--lock sysv,benaphore,std,parking_lot --threads 1,2 --competitors 0,1",
+            Self::Latency => "--lock sysv,benaphore,std --threads 1,2 --competitors 0,1",
             Self::Throughput => "--lock sysv,usema,pthread,std,adaptive --children 2,4 --nonhold 7us --hold 3us",
             Self::Noise => "--scenario quiet,competitor,both",
             Self::Load => "--grinders 2 --interval 500ms",
@@ -94,7 +94,7 @@ pub struct PartParameters {
 }
 
 impl Plan {
-    /// Divides the session's budget, 90 s by default.
+    /// Divides the session's budget, 100 s by default.
     pub fn of(parts: &[Part], session: &Session) -> Self {
         let budget = session.seconds.unwrap_or(DEFAULT_BUDGET);
         let all: u32 = parts.iter().map(|part| part.weight()).sum();

@@ -63,6 +63,7 @@ fn slowest(alone: &[Placed<'_>]) -> Option<Finding> {
 
 fn handed_over((place, row): Placed<'_>) -> Option<Finding> {
     let spike = waited(row)?;
+    let number = row.spikes.iter().position(|other| other.label == spike.label)?;
     let figure = Figure { value: spike.median_ns, interval: spike.median_ci_ns };
     let words = format!(
         "Waiting for a {} lock that another thread on the same CPU holds for {} takes {}: {}",
@@ -71,7 +72,12 @@ fn handed_over((place, row): Placed<'_>) -> Option<Finding> {
         Unit::Ns.estimate(figure),
         spike.cause
     );
-    let source = Source::of("latency", place, format!("{}, spike {}", cell(row), spike.label), "median_ns");
+    let source = Source::of(
+        "latency",
+        place,
+        format!("{}, spike {}", cell(row), spike.label),
+        &format!("spikes[{number}].median_ns"),
+    );
     Some(Finding::new("lock_wait", words, Unit::Ns, figure, source))
 }
 
@@ -122,7 +128,7 @@ mod tests {
     fn a_neighbour_shows_in_the_last_of_a_thousand_rounds() {
         let row = Row { operation: Operation::RoundTrip, p999_ns: 4e6, p999_ci_ns: None, ..latency_row("std", 1, 1) };
         let found = findings(&[(0, &row)]);
-        assert!(found[0].words.ends_with("takes more than 4.00 ms"), "{}", found[0].words);
+        assert!(found[0].words.contains("takes more than 4.00 ms"), "{}", found[0].words);
         assert_eq!(found[0].source.cell, "std, 1 thread, 1 beside");
     }
 

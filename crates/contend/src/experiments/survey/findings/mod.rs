@@ -34,7 +34,7 @@ pub struct Source {
     pub row: usize,
     /// What it is the row of.
     pub cell: String,
-    /// The figure's field.
+    /// The figure's field; its name has the unit that it is in there.
     pub field: String,
 }
 

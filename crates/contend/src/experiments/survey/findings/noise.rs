@@ -59,7 +59,7 @@ mod tests {
         let found = findings(&[(4, &noise_row("quiet"))]);
         assert_eq!(
             found[0].traced(),
-            "Somebody stole 0.90 % (0.70 % to 1.10 %) of a CPU from a thread that never blocks: 66.0 % of it interrupt \
+            "Somebody stole 0.90 % (0.70 % to 1.1 %) of a CPU from a thread that never blocks: 66.0 % of it interrupt \
              local_timer [noise: quiet, CPU 1]"
         );
         assert_eq!((found[0].value, found[0].source.row), (0.009, 4));

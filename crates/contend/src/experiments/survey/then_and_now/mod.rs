@@ -90,11 +90,30 @@ pub fn comparison(rows: &[Row]) -> Vec<ThenAndNow> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::samples;
     use super::*;
+    use crate::experiments::ring::Class;
 
     #[test]
     fn what_did_not_run_is_not_compared() {
         assert_eq!(comparison(&[]), []);
+    }
+
+    #[test]
+    fn counts_of_1999_are_for_as_many_readings() {
+        let rows = [Row::Noise(samples::noise_row("quiet").into())];
+        let compared = comparison(&rows);
+        assert_eq!((compared[0].year, compared[0].then, compared[0].today), (1999, 35.0, Some(40.0)));
+        assert_eq!((compared[1].today, compared[1].ratio), (Some(3e6), Some(1.02)));
+    }
+
+    #[test]
+    fn hops_of_2008_are_those_of_ten_million() {
+        let row = samples::ring_row("c-pthread-mutex", Class::OsBlock, 1_435.0);
+        let compared = comparison(&[Row::Ring(row.into())]);
+        let threads = compared.iter().find(|row| row.figure == "a hop, POSIX threads").unwrap();
+        assert_eq!((threads.then, threads.ratio), (2_870.0, Some(2.0)));
+        assert_eq!(compared[0].note.as_deref(), Some("not measured"));
     }
 
     #[test]

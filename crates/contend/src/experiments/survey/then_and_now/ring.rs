@@ -21,7 +21,7 @@ pub fn figures(rows: &[(usize, &Row)]) -> Vec<ThenAndNow> {
         let row = rows.iter().map(|(_, row)| row).find(|row| row.contestant == program);
         let today = row.and_then(|row| Some(Figure { value: row.ns_per_hop?, interval: row.ns_per_hop_ci }));
         let compared = ThenAndNow::new(2008, figure, Unit::Ns, then.time_s * 1e9 / HOPS_2008, today);
-        Some(compared.or("needs a C compiler"))
+        Some(compared.or("not measured"))
     };
     PROGRAMS.into_iter().filter_map(of).collect()
 }
