@@ -2,11 +2,11 @@
 
 use super::Page;
 
-/// `  - ` and the text, its further lines set in.
-pub fn item(text: &str, page: &Page) -> String {
+/// `  - ` and the words, further lines set in. A word with spaces in it stays in one piece.
+pub fn item<'a>(words: impl IntoIterator<Item = &'a str>, page: &Page) -> String {
     let mut folded = String::new();
     let mut line = String::from("  -");
-    for word in text.split_whitespace() {
+    for word in words {
         if line.chars().count() + 1 + word.chars().count() > page.width {
             folded.push_str(&line);
             folded.push('\n');
@@ -24,9 +24,11 @@ mod tests {
 
     #[test]
     fn an_item_fits_the_page() {
-        let text = item(&"a word ".repeat(40), &Page::plain());
+        let text = item("a word ".repeat(40).split_whitespace(), &Page::plain());
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
         assert!(text.starts_with("  - a word") && text.lines().nth(1).unwrap().starts_with("    a"), "{text}");
-        assert_eq!(item("short", &Page::plain()), "  - short\n");
+        assert_eq!(item(["short"], &Page::plain()), "  - short\n");
+        let pieces = item(["a", &"b ".repeat(38)], &Page::plain());
+        assert_eq!(pieces.lines().next(), Some("  - a"));
     }
 }

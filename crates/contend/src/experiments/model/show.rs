@@ -43,7 +43,7 @@ pub fn trace(trace: &Description) -> String {
 
 /// The assumptions behind a record, folded to the page.
 pub fn assumptions(all: &[String], page: &Page) -> String {
-    let items = all.iter().map(|assumption| terminal::item(assumption, page));
+    let items = all.iter().map(|assumption| terminal::item(assumption.split_whitespace(), page));
     std::iter::once("Assumed\n".to_owned()).chain(items).collect()
 }
 

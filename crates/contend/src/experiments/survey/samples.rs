@@ -1,10 +1,16 @@
 //! Rows as experiments make them, by hand, for the tests of what is said of them.
 
+use super::findings::Finding;
 use crate::experiments::{latency, load, model, noise, ring, throughput};
 use serde_json::{Value, json};
 
 fn read<R: serde::de::DeserializeOwned>(row: Value) -> R {
     serde_json::from_value(row).expect("the sample is as the experiment writes it")
+}
+
+/// As the closing screen has it.
+pub fn traced(finding: &Finding) -> String {
+    format!("{} {}", finding.words, finding.source.words())
 }
 
 /// Locking: 99 % free in 9 ns, 1 % waited for 11 µs; a bare pair takes 18 ns.

@@ -62,12 +62,16 @@ fn closing(record: &SurveyRecord, page: &Page) -> String {
     let found = record::findings(&record.results);
     if !found.is_empty() {
         text.push_str("What it found\n");
-        found.iter().for_each(|(_, finding)| text.push_str(&terminal::item(&finding.traced(), page)));
+        for (_, finding) in found {
+            let source = finding.source.words();
+            let words = finding.words.split_whitespace().chain([source.as_str()]);
+            text.push_str(&terminal::item(words, page));
+        }
     }
     let failed = failures(&record.warnings);
     if !failed.is_empty() {
         missing.push_str("What is missing\n");
-        failed.iter().for_each(|failure| missing.push_str(&terminal::item(failure, page)));
+        failed.iter().for_each(|failure| missing.push_str(&terminal::item(failure.split_whitespace(), page)));
     }
     let compared = record::cloned(record::comparisons(&record.results));
     let compared = if compared.is_empty() { String::new() } else { then_and_now(&compared) };

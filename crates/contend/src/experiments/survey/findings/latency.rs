@@ -95,7 +95,7 @@ fn neighbour((place, row): Placed<'_>) -> Option<Finding> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::samples::latency_row;
+    use super::super::super::samples::{latency_row, traced};
     use super::*;
 
     #[test]
@@ -118,7 +118,7 @@ mod tests {
         let row = latency_row("std", 2, 0);
         let found = findings(&[(0, &row)]);
         assert_eq!(
-            found[0].traced(),
+            traced(&found[0]),
             "Waiting for a std lock that another thread on the same CPU holds for 6.10 µs takes 11.0 µs \
              (10.0 µs to 12.0 µs): waited for the holder [latency: std, 2 threads, spike B]"
         );

@@ -23,7 +23,7 @@ pub fn findings(rows: &[(usize, &Row)]) -> Vec<Finding> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::samples::load_row;
+    use super::super::super::samples::{load_row, traced};
     use super::*;
 
     #[test]
@@ -31,7 +31,7 @@ mod tests {
         let (first, second) = (load_row(0, 0.99), load_row(1, 0.97));
         let found = findings(&[(8, &first), (9, &second)]);
         assert_eq!(
-            found[0].traced(),
+            traced(&found[0]),
             "Another process would get 97.0 % of CPU 1, 92.0 % to 98.0 % from interval to interval \
              [load: CPU 1, the least of 2]"
         );

@@ -42,17 +42,17 @@ impl Source {
     fn of(experiment: &str, row: usize, cell: impl Into<String>, field: &str) -> Self {
         Self { experiment: experiment.to_owned(), row, cell: cell.into(), field: field.to_owned() }
     }
+
+    /// For people: `[latency: std, 1 thread]`.
+    pub fn words(&self) -> String {
+        format!("[{}: {}]", self.experiment, self.cell)
+    }
 }
 
 impl Finding {
     fn new(what: &str, words: String, unit: Unit, figure: Figure, source: Source) -> Self {
         let Figure { value, interval: value_ci } = figure;
         Self { what: what.to_owned(), words, value, unit, value_ci, source }
-    }
-
-    /// The sentence and where it comes from.
-    pub fn traced(&self) -> String {
-        format!("{} [{}: {}]", self.words, self.source.experiment, self.source.cell)
     }
 }
 

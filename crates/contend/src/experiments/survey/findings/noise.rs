@@ -51,14 +51,14 @@ fn longest((place, row): Placed<'_>) -> Finding {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::samples::noise_row;
+    use super::super::super::samples::{noise_row, traced};
     use super::*;
 
     #[test]
     fn somebody_is_named_with_his_part() {
         let found = findings(&[(4, &noise_row("quiet"))]);
         assert_eq!(
-            found[0].traced(),
+            traced(&found[0]),
             "Somebody stole 0.90 % (0.70 % to 1.1 %) of a CPU from a thread that never blocks: 66.0 % of it interrupt \
              local_timer [noise: quiet, CPU 1]"
         );

@@ -33,7 +33,7 @@ fn switch(what: &str, between: &str, (place, row): Placed<'_>, base_ns: Option<f
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::samples::ring_row;
+    use super::super::super::samples::{ring_row, traced};
     use super::*;
 
     #[test]
@@ -42,7 +42,7 @@ mod tests {
         let (futex, mutex) = (ring_row("rust-futex", Class::OsBlock, 1_400.0), ring_row("x", Class::OsBlock, 2e3));
         let found = findings(&[(1, &mutex), (2, &futex), (5, &fifo)]);
         assert_eq!(
-            found[0].traced(),
+            traced(&found[0]),
             "A switch between stackless threads costs 2.00 ns (1.80 ns to 2.20 ns) [ring: rust-fifo, 503 threads]"
         );
         assert!(found[1].words.ends_with(", 700× as much") && found[1].source.row == 2, "{found:?}");

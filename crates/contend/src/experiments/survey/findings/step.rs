@@ -18,7 +18,7 @@ pub fn findings(rows: &[(usize, &Row)]) -> Vec<Finding> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::samples::step_row;
+    use super::super::super::samples::{step_row, traced};
     use super::*;
 
     #[test]
@@ -26,7 +26,7 @@ mod tests {
         let (few, many) = (step_row(10, 1.1), step_row(5_000, 1.9));
         let found = findings(&[(2, &many), (3, &few)]);
         assert_eq!(
-            found[0].traced(),
+            traced(&found[0]),
             "In lock-step, with steps of 1.00 ms, 5,000 of this machine would take 1.90× as long \
              [model step: exact, 5,000 nodes]"
         );
