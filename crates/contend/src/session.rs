@@ -54,6 +54,11 @@ pub struct SharedFlags {
 }
 
 impl SharedFlags {
+    /// Whether the record is asked for, not only a view of it.
+    pub fn wants_record(&self) -> bool {
+        self.format != Format::Text || self.output.is_some()
+    }
+
     /// Whether the record goes to a file, and leaves stdout to others.
     pub fn writes_a_file(&self) -> bool {
         self.output.as_ref().is_some_and(|path| path.as_os_str() != "-")
@@ -74,6 +79,7 @@ pub enum Format {
 }
 
 /// A run of one experiment.
+#[derive(Clone)]
 pub struct Session {
     pub seconds: Option<Duration>,
     pub seed: u64,
@@ -116,6 +122,11 @@ impl Session {
             activity: Activity::now().ok(),
             show_progress: !flags.quiet && std::io::stderr().is_terminal(),
         })
+    }
+
+    /// The same run with a budget of its own, for an experiment that is a part of it.
+    pub fn within(&self, budget: Duration) -> Self {
+        Self { seconds: Some(budget), ..self.clone() }
     }
 
     /// A progress bar over `budget`, visible only to a person at a terminal.

@@ -125,6 +125,28 @@ fn processes_are_interrupted_too() {
     assert_eq!(output.status.code(), Some(130), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
+/// The experiment at hand ends, the next do not begin, and the rest of the survey is as ever.
+#[test]
+fn a_survey_that_is_interrupted_keeps_what_it_has() {
+    let folder = tempfile::tempdir().unwrap();
+    let page = folder.path().join("page.html");
+    let page = page.to_str().unwrap();
+    let child = start(&["survey", "--only", "load,model", "--seconds", "60", "--format", "json", "--page", page]);
+    let output = interrupt(child, Duration::from_millis(3_500), rustix::process::Signal::INT);
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(130), "{stderr}");
+    if output.stdout.is_empty() {
+        assert!(stderr.contains("before anything was measured"), "{stderr}");
+    } else {
+        let record: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(record["environment"]["interrupted"], true);
+        let of =
+            |name: &str| record["results"].as_array().unwrap().iter().filter(|row| row["experiment"] == name).count();
+        assert!(of("load") > 0 && of("model frames") == 0, "{record}");
+        assert!(std::path::Path::new(page).is_file(), "{stderr}");
+    }
+}
+
 #[test]
 fn noise_is_interrupted_in_the_middle_of_a_turn() {
     let child = start(&["noise", "--scenario", "competitor", "--samples", "100G", "--format", "json"]);
@@ -160,7 +182,12 @@ fn noise_that_is_killed_leaves_nothing() {
 fn the_clock_is_interrupted_too() {
     let child = start(&["clock", "--seconds", "60", "--format", "json"]);
     let output = interrupt(child, Duration::from_millis(3_000), rustix::process::Signal::INT);
-    assert_eq!(output.status.code(), Some(130));
-    let record: Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!(record["environment"]["interrupted"], true);
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(130), "{stderr}");
+    if output.stdout.is_empty() {
+        assert!(stderr.contains("before anything was measured"), "{stderr}");
+    } else {
+        let record: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(record["environment"]["interrupted"], true);
+    }
 }

@@ -309,14 +309,14 @@ fn a_page_that_cannot_be_written_is_told() {
 
 #[test]
 fn an_experiment_explains_itself_and_measures_nothing() {
-    for name in ["clock", "latency", "throughput", "noise", "load", "ring"] {
+    for name in ["survey", "clock", "latency", "throughput", "noise", "load", "ring"] {
         let output = contend(&[name, "--seconds", "600", "--explain"]);
         let said = String::from_utf8(output.stdout).unwrap();
         assert!(output.status.success() && said.starts_with(&format!("# contend {name}\n")), "{name}: {said}");
     }
-    let (model, survey) = (contend(&["model", "frames", "--explain"]), contend(&["--explain"]));
+    let (model, bare) = (contend(&["model", "frames", "--explain"]), contend(&["--explain"]));
     assert!(model.status.success() && model.stdout.starts_with(b"# contend model"));
-    assert_eq!(survey.status.code(), Some(2));
+    assert_eq!(bare.status.code(), Some(2));
 }
 
 /// Without a screen nothing comes into view: everything is said to be. Errors and refused requests are kept.

@@ -3,26 +3,148 @@
 mod command;
 
 use command::{contend, record, results};
+use serde_json::Value;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
 
+/// The quickest of surveys: computed, not measured.
+const MODEL: &[&str] = &["survey", "--only", "model"];
+
+fn of<'a>(record: &'a Value, experiment: &str) -> Vec<&'a Value> {
+    results(record).iter().filter(|row| row["experiment"] == experiment).collect()
+}
+
+fn text(output: &Output) -> (String, String) {
+    let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
+    (text(&output.stdout), text(&output.stderr))
+}
+
+/// With this variable set.
+fn with(variable: &str, value: &Path, arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_contend"));
+    command.env("CONTEND_ARCHIVE", "").env(variable, value).args(arguments);
+    command.output().expect("the binary starts")
+}
+
+/// The one whole survey of the tests, with every experiment as short as it can be.
 #[test]
-fn the_survey_puts_1998_beside_today() {
-    let record = record(&["--seconds", "4"]);
-    assert_eq!(record["experiment"], "survey");
-    let of = |name: &str| results(&record).iter().filter(|row| row["experiment"] == name).count();
-    assert!(of("clock") > 10);
-    // Four locks, one and two threads, without and with a competitor, three operations.
-    assert_eq!(of("latency"), 4 * (1 + 2) * 2 * 3);
-    let figures: Vec<_> = results(&record).iter().filter(|row| row["experiment"] == "then_and_now").collect();
-    let semaphore = figures.iter().find(|row| row["figure"] == "semaphore, uncontended lock").unwrap();
-    assert_eq!(semaphore["then"], 3_500.0);
-    assert!(semaphore["ratio"].as_f64().unwrap() > 1.0, "a Pentium II was not faster: {semaphore}");
+fn every_experiment_is_in_the_record_and_on_a_page_that_can_be_sent() {
+    let folder = tempfile::tempdir().unwrap();
+    let (archive, page) = (folder.path().join("archive.git"), folder.path().join("survey.html"));
+    let output = with("CONTEND_ARCHIVE", &archive, &["--seconds", "1", "--format", "json"]);
+    let (stdout, stderr) = text(&output);
+    assert!(output.status.success(), "{stderr}");
+    let record: Value = serde_json::from_str(&stdout).unwrap();
+    let experiments =
+        ["clock", "latency", "throughput", "noise", "load", "ring", "model frames", "then_and_now", "findings"];
+    for experiment in experiments {
+        assert!(!of(&record, experiment).is_empty(), "no row of {experiment}: {stderr}");
+    }
+    assert!(!stderr.contains("experiment_failed"), "{stderr}");
+    for lock in ["sysv", "benaphore", "std"] {
+        assert!(of(&record, "latency").iter().any(|row| row["lock"] == lock), "no {lock}");
+    }
+    let compared = of(&record, "then_and_now");
+    for year in [1998, 1999, 2002, 2008] {
+        assert!(compared.iter().any(|row| row["year"] == year), "nothing of {year}");
+    }
+    let page = fs::read_to_string(page).unwrap();
+    assert!(page.len() < 1_000_000, "{}", page.len());
+    for title in ["What the survey found", "Latency of locks", "The thread ring", "Then and now"] {
+        assert!(page.contains(title), "{title}");
+    }
+    let shown = with("CONTEND_ARCHIVE", &archive, &["history", "show", "last"]);
+    let (shown, stderr) = text(&shown);
+    for part in ["loops/s", "contestant", "/proc/stat", "What it found", "then and now"] {
+        assert!(shown.contains(part), "{part}: {stderr}");
+    }
 }
 
 #[test]
-fn it_closes_with_the_table() {
-    let output = contend(&["survey", "--seconds", "3", "--quiet"]);
-    let text = String::from_utf8(output.stdout).unwrap();
-    let table = text.split("1998 and today").nth(1).expect("the closing table");
-    assert!(table.contains("semaphore, uncontended lock") && table.contains("3.50 µs"), "{table}");
-    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+fn it_closes_with_findings_that_name_their_source_and_with_then_and_now() {
+    let output = contend(&["survey", "--only", "load,model", "--seconds", "0.5", "--quiet"]);
+    let (stdout, _) = text(&output);
+    let (found, table) = stdout.split_once("then and now").expect("the closing table");
+    assert!(found.starts_with("What it found\n  - Another process would get"), "{stdout}");
+    assert!(found.contains("[load: CPU"), "{stdout}");
+    assert!(table.contains("1998 work that two grinders get done") && table.contains("99.92 %"), "{stdout}");
+    assert!(table.contains("1999 frames from loss to loss, computed"), "{stdout}");
+    assert!(!table.contains("semaphore"), "what did not run is not compared: {stdout}");
+    assert!(stdout.lines().all(|line| line.chars().count() <= 80), "{stdout}");
+}
+
+#[test]
+fn a_finding_has_the_figure_of_the_row_that_it_points_to() {
+    let record = record(&["survey", "--only", "load", "--seconds", "0.5"]);
+    let findings = of(&record, "findings");
+    assert_eq!(findings.len(), 1);
+    let source = &findings[0]["source"];
+    let row = &results(&record)[source["row"].as_u64().unwrap() as usize];
+    assert_eq!(row["experiment"], source["experiment"]);
+    assert_eq!(row[source["field"].as_str().unwrap()], findings[0]["value"]);
+    assert_eq!(findings[0]["unit"], "share");
+    let part = &record["parameters"]["parts"][0];
+    assert_eq!(part["command"], "contend load --grinders 2 --interval 500ms --seconds 0.5");
+}
+
+#[test]
+fn what_is_skipped_does_not_run() {
+    let record = record(&["survey", "--skip", "clock,latency,throughput,noise,load,ring"]);
+    let experiments: Vec<&Value> = results(&record).iter().map(|row| &row["experiment"]).collect();
+    assert!(experiments.iter().all(|name| *name == "model frames" || *name == "then_and_now"), "{experiments:?}");
+    let lock_step = record["warnings"].as_array().unwrap().iter().find(|warning| warning["code"] == "left_out");
+    assert!(lock_step.unwrap()["message"].as_str().unwrap().contains("no trace"));
+}
+
+/// The ring finds no place to build contestants in.
+#[test]
+fn an_experiment_that_fails_does_not_cost_the_others() {
+    let nowhere = Path::new("/nonexistent");
+    let (stdout, stderr) = text(&with("TMPDIR", nowhere, &["survey", "--only", "ring,model", "--seconds", "1"]));
+    assert!(stdout.contains("What is missing\n  - the experiment ring failed: no folder"), "{stdout}{stderr}");
+    assert!(stdout.contains("1999 frames") && stderr.contains("[experiment_failed]"), "{stdout}{stderr}");
+    let alone = with("TMPDIR", nowhere, &["survey", "--only", "ring", "--seconds", "1"]);
+    let (stdout, stderr) = text(&alone);
+    assert_eq!(alone.status.code(), Some(1), "{stderr}");
+    assert!(stdout.is_empty() && stderr.contains("nothing was measured: the experiment ring failed"), "{stderr}");
+}
+
+#[test]
+fn the_page_is_the_last_line_and_replaces_only_its_like() {
+    let folder = tempfile::tempdir().unwrap();
+    let page = folder.path().join("page.html");
+    let line = format!("page: {}", page.display());
+    let arguments = [MODEL, &["--page", page.to_str().unwrap()]].concat();
+    for _ in 0..2 {
+        let (stdout, _) = text(&contend(&arguments));
+        assert_eq!(stdout.lines().last(), Some(line.as_str()));
+        assert!(fs::read_to_string(&page).unwrap().starts_with("<!DOCTYPE html>"));
+    }
+    let (stdout, stderr) = text(&contend(&[&arguments[..], &["--format", "json"]].concat()));
+    assert!(serde_json::from_str::<Value>(&stdout).is_ok() && stderr.lines().last() == Some(&line), "{stderr}");
+    fs::write(&page, "<html>somebody's</html>").unwrap();
+    let refused = contend(&arguments);
+    assert_eq!(refused.status.code(), Some(2));
+    assert_eq!(fs::read_to_string(&page).unwrap(), "<html>somebody's</html>");
+    let nowhere = contend(&[MODEL, &["--page", "/nonexistent/page.html"]].concat());
+    assert_eq!(nowhere.status.code(), Some(1));
+    assert!(text(&nowhere).1.contains("--page /nonexistent/page.html cannot be written"));
+}
+
+#[test]
+fn the_usual_page_lies_beside_the_archive_and_costs_no_record() {
+    let folder = tempfile::tempdir().unwrap();
+    let (archive, page) = (folder.path().join("archive.git"), folder.path().join("survey.html"));
+    let run = |more: &[&str]| text(&with("CONTEND_ARCHIVE", &archive, &[MODEL, more].concat()));
+    assert!(!run(&["--no-page"]).0.contains("page: ") && !page.exists());
+    assert!(!run(&["--no-keep"]).0.contains("page: ") && !page.exists());
+    assert!(run(&[]).0.ends_with(&format!("page: {}\n", page.display())) && page.is_file());
+    fs::write(&page, "somebody's").unwrap();
+    let (stdout, stderr) = run(&[]);
+    assert!(stderr.contains("warning: no page: ") && stderr.contains("no page of contend's"), "{stderr}");
+    assert!(stdout.contains("then and now") && fs::read_to_string(&page).unwrap() == "somebody's", "{stdout}");
+    // Three of the four runs were kept.
+    let list = with("CONTEND_ARCHIVE", &archive, &["history", "--format", "json"]);
+    assert_eq!(serde_json::from_str::<Value>(&text(&list).0).unwrap().as_array().unwrap().len(), 3);
 }

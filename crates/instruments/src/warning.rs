@@ -135,6 +135,13 @@ pub enum Warning {
         /// Why not.
         reason: String,
     },
+    /// One of several experiments failed; the others were measured all the same.
+    ExperimentFailed {
+        /// Its name.
+        experiment: String,
+        /// What it said.
+        reason: String,
+    },
     /// A figure reaches beyond what its recording is long enough to tell.
     Extrapolated {
         /// The figure.
@@ -225,6 +232,7 @@ impl Warning {
             Self::FrequencyChanging { .. } => "frequency_changing",
             Self::BufferFull { .. } => "buffer_full",
             Self::LeftOut { .. } => "left_out",
+            Self::ExperimentFailed { .. } => "experiment_failed",
             Self::Extrapolated { .. } => "extrapolated",
             Self::StepShorterThanGap { .. } => "step_shorter_than_gap",
             Self::ThreadsExceedCpus { .. } => "threads_exceed_cpus",
@@ -276,6 +284,7 @@ impl Warning {
                 format!("the buffer of {what} was full: what came later is not in its figures")
             }
             Self::LeftOut { what, reason } => format!("{what} was not measured: {reason}"),
+            Self::ExperimentFailed { experiment, reason } => format!("the experiment {experiment} failed: {reason}"),
             Self::Extrapolated { what, supported } => {
                 format!("{what} is extrapolated: the recording supports {supported}")
             }
@@ -346,6 +355,9 @@ impl Warning {
             Self::FrequencyChanging { .. } => "`sudo cpupower frequency-set --governor performance`",
             Self::BufferFull { .. } => "measure for less time with --seconds",
             Self::LeftOut { .. } => "its figures are missing, neither good nor bad",
+            Self::ExperimentFailed { .. } => {
+                "run it alone to see whether it fails again, such as `contend noise`; the others' figures are good"
+            }
             Self::Extrapolated { .. } => "record for longer, with `contend noise --seconds … --trace FILE`",
             Self::StepShorterThanGap { .. } => {
                 "one gap costs several steps' time: read the mean beside the median, and believe the simulated barrier, \

@@ -30,6 +30,10 @@ fn samples() -> Vec<(Warning, &'static str)> {
             Warning::LeftOut { what: "ticket".into(), reason: "it only spins".into() },
             "ticket was not measured: it only spins",
         ),
+        (
+            Warning::ExperimentFailed { experiment: "ring".into(), reason: "no folder".into() },
+            "experiment ring failed: no folder",
+        ),
         (Warning::Extrapolated { what: what(), supported: "692 nodes".into() }, "supports 692 nodes"),
         (Warning::StepShorterThanGap { step_us: 100.0, longest_gap_us: 2_500.0 }, "2500.0 µs lasts longer"),
         (Warning::ThreadsExceedCpus { threads: 5, cpus: 2 }, "5 threads take turns on 2 CPUs"),

@@ -67,6 +67,7 @@ fn warning() -> impl Strategy<Value = Warning> {
         ".*".prop_map(|governor| Warning::FrequencyChanging { governor }),
         ".*".prop_map(|what| Warning::BufferFull { what }),
         (".*", ".*").prop_map(|(what, reason)| Warning::LeftOut { what, reason }),
+        (".*", ".*").prop_map(|(experiment, reason)| Warning::ExperimentFailed { experiment, reason }),
         (".*", ".*").prop_map(|(what, supported)| Warning::Extrapolated { what, supported }),
         (figure(), figure())
             .prop_map(|(step_us, longest_gap_us)| Warning::StepShorterThanGap { step_us, longest_gap_us }),

@@ -46,6 +46,14 @@ impl Location {
     }
 }
 
+/// A file of this name beside the archive; `None` where nothing is kept.
+pub fn beside_archive(flags: &SharedFlags, name: &str) -> Option<PathBuf> {
+    match Location::of(flags) {
+        Location::Folder(folder) if !flags.no_keep => Some(folder.with_file_name(name)),
+        _ => None,
+    }
+}
+
 /// As the XDG Base Directory Specification has it: a relative path does not count.
 fn data_directory(set: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
     let absolute = |path: OsString| Some(PathBuf::from(path)).filter(|path| path.is_absolute());

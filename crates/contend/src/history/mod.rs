@@ -20,5 +20,6 @@ mod summary;
 pub use archive::Archive;
 pub use command::{Flags, run};
 pub use keeping::{Keeping, Kept};
+pub use location::beside_archive;
 pub use manifest::Manifest;
 pub use summary::{Entry, Summary};

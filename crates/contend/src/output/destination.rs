@@ -73,6 +73,10 @@ impl Destination {
         let record = record.as_ref();
         let page = self.page();
         let content = match self.format {
+            Format::Text if matches!(self.place, Place::Stdout) => match record.closing(&page) {
+                Some(closing) => return self.close(&closing, &record.warnings, kept).map(|()| outcome),
+                None => record.show(&page),
+            },
             Format::Text => record.show(&page),
             Format::Json => serde_json::to_string(record)? + "\n",
             Format::Csv => csv::rows(&record.results)?,
@@ -82,6 +86,12 @@ impl Destination {
         let written = self.write(&content);
         conclusion(&record.warnings, kept, quiet);
         written.map(|()| outcome)
+    }
+
+    /// The warnings first, so that they do not push the closing screen away.
+    fn close(self, closing: &str, warnings: &[Warning], kept: Option<Kept>) -> anyhow::Result<()> {
+        conclusion(warnings, kept, self.quiet);
+        self.write(closing)
     }
 
     /// Keeps a record whose results were printed as they came, and says its warnings.

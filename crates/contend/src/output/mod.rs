@@ -16,6 +16,11 @@ pub trait Show {
     /// Tables and pictures that fit the page.
     fn show(&self, page: &Page) -> String;
 
+    /// One screen to close with, where there is much to show: on stdout it stands in the place of all.
+    fn closing(&self, _: &Page) -> Option<String> {
+        None
+    }
+
     /// The layout of ulockflex, for the experiment that has it.
     fn ulockflex(&self) -> Option<String> {
         None

@@ -2,7 +2,8 @@
 
 use pulldown_cmark::{Event, HeadingLevel, Options, Parser, Tag, TagEnd, html};
 
-const PAGES: [(&str, &str); 7] = [
+const PAGES: [(&str, &str); 8] = [
+    ("survey", include_str!("../../../../docs/survey.md")),
     ("clock", include_str!("../../../../docs/clock.md")),
     ("latency", include_str!("../../../../docs/latency.md")),
     ("throughput", include_str!("../../../../docs/throughput.md")),

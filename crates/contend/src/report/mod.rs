@@ -12,6 +12,7 @@ mod sections;
 mod source;
 
 pub use method::text as method_page;
+pub use page::SIGNATURE;
 
 use crate::cli::Misuse;
 use crate::output;
@@ -45,6 +46,16 @@ pub fn run(flags: &Flags, shared: &SharedFlags) -> anyhow::Result<()> {
     let mut sources = flags.records.iter().map(|path| source::read(path)).collect::<anyhow::Result<Vec<Source>>>()?;
     let sections = sources.iter_mut().map(sections_of).collect::<anyhow::Result<Vec<Vec<Section>>>>()?;
     output::print_or_write(&page::page(&sources, &sections), shared)
+}
+
+/// The page of one record that is at hand, as JSON.
+///
+/// # Errors
+/// It is no record for a report.
+pub fn page_of(name: &str, record: &[u8]) -> anyhow::Result<String> {
+    let mut source = source::understand(name, record)?;
+    let sections = vec![sections_of(&mut source)?];
+    Ok(page::page(&[source], &sections))
 }
 
 fn sections_of(source: &mut Source) -> anyhow::Result<Vec<Section>> {

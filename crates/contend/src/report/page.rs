@@ -20,6 +20,9 @@ const CHARTS_LICENSE: &str = include_str!("../../assets/uplot/LICENSE");
 /// Names of records in the columns of a comparison.
 const LETTERS: [&str; 12] = ["1st", "2nd", "3rd", "4th", "5th", "6th", "7th", "8th", "9th", "10th", "11th", "12th"];
 
+/// By this line a page is known to be one of this program's.
+pub const SIGNATURE: &str = "<meta name=\"generator\" content=\"contend\">";
+
 /// The whole page. The same records give the same page.
 pub fn page(sources: &[Source], sections: &[Vec<Section>]) -> String {
     let mut names = Names::default();
@@ -40,7 +43,7 @@ pub fn page(sources: &[Source], sections: &[Vec<Section>]) -> String {
     // The library's first line names its home; the page names it by its licence.
     let charts = CHARTS.split_once('\n').map_or(CHARTS, |(_, code)| code);
     format!(
-        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n{SIGNATURE}\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
          <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; \
          script-src 'unsafe-inline'; img-src data:\">\n\

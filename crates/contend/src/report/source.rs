@@ -32,7 +32,11 @@ pub fn read(path: &Path) -> anyhow::Result<Source> {
     understand(&name, &bytes).with_context(|| format!("{name} is no record for a report"))
 }
 
-fn understand(name: &str, bytes: &[u8]) -> anyhow::Result<Source> {
+/// Reads a record's content.
+///
+/// # Errors
+/// It is no record that this program understands.
+pub fn understand(name: &str, bytes: &[u8]) -> anyhow::Result<Source> {
     const HOW: &str = "`contend … --format json --output FILE` writes one";
     if bytes.iter().all(u8::is_ascii_whitespace) {
         bail!("it is empty; {HOW}");
@@ -78,6 +82,8 @@ fn parts(experiment: &str, results: Vec<Value>) -> anyhow::Result<Vec<(String, V
             None => parts.push((whose, vec![row])),
         }
     }
+    // What the survey found comes before what each experiment did.
+    parts.sort_by_key(|(experiment, _)| experiment != "findings");
     Ok(parts)
 }
 

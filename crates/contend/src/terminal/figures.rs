@@ -29,6 +29,11 @@ pub fn ratio(value: f64) -> String {
     format!("{}×", three_digits(value))
 }
 
+/// What a ratio lies between: `11.9–12.8`.
+pub fn range(low: f64, high: f64) -> String {
+    format!("{}–{}", three_digits(low), three_digits(high))
+}
+
 /// A frequency.
 pub fn megahertz(mhz: f64) -> String {
     format!("{mhz:.1} MHz")
@@ -70,6 +75,7 @@ mod tests {
         assert_eq!(nanoseconds(2.5e9), "2.50 s");
         assert_eq!(nanoseconds(0.0), "0.00 ns");
         assert_eq!(ratio(0.0734), "0.073×");
+        assert_eq!(range(0.951, 12.84), "0.95–12.8");
     }
 
     #[test]

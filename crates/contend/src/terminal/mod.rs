@@ -2,12 +2,14 @@
 
 mod figures;
 mod histogram;
+mod item;
 mod page;
 mod scatter;
 mod table;
 
-pub use figures::{count, megahertz, nanoseconds, percent, ratio};
+pub use figures::{count, megahertz, nanoseconds, percent, range, ratio};
 pub use histogram::{Bar, Histogram};
+pub use item::item;
 pub use page::Page;
 pub use scatter::{Point, Scatter};
 pub use table::{table, table_of_words};

@@ -7,7 +7,7 @@ mod show;
 
 pub use flags::{Flags, Parameters, Plan};
 pub use measure::run_plan;
-pub use record::{ClockFigures, ClockRecord, Row, SliceRow, figures};
+pub use record::{ClockRecord, Row, SliceRow, figures};
 pub use show::sections;
 
 use crate::apparatus::Apparatus;

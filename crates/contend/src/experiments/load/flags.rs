@@ -128,12 +128,12 @@ impl Flags {
 }
 
 impl Plan {
-    /// Checks the flags against the machine and fills in the rest.
+    /// Checks the flags against the machine and fills in the rest. Where a record is wanted the run has an end, and the
+    /// record has the rows of all intervals.
     ///
     /// # Errors
     /// Flags that contradict each other; a real-time priority on the only CPU.
-    pub fn of(flags: &Flags, shared: &SharedFlags, session: &Session) -> Result<Self, Misuse> {
-        let record_wanted = shared.format != Format::Text || shared.output.is_some();
+    pub fn of(flags: &Flags, record_wanted: bool, session: &Session) -> Result<Self, Misuse> {
         let length = session.seconds.or(record_wanted.then_some(RECORD_LENGTH));
         if flags.priority.is_realtime() && flags.grinders > 1 {
             let (priority, grinders) = (flags.priority, flags.grinders);

@@ -6,20 +6,26 @@ mod measure;
 mod priority;
 mod record;
 mod show;
+mod then;
+mod unseen;
 
-pub use flags::Flags;
+pub use flags::{Flags, Parameters, Plan};
 pub use record::LoadRecord;
 pub use record::{Row, Shares};
+pub use then::TAKING_TURNS_SHARE;
 
 use crate::apparatus::Apparatus;
 use crate::cli::Outcome;
 use crate::output::Destination;
 use crate::session::{Session, SharedFlags};
-use flags::{Plan, View};
+use flags::View;
 use instruments::warning::Warning;
 use live::Live;
+use measure::Measured;
 use priority::Priority;
+use std::io;
 use std::time::Duration;
+use unseen::Unseen;
 
 /// Runs the experiment and delivers its record, unless stdout has the lines that a program reads.
 ///
@@ -31,7 +37,7 @@ pub fn run(
     session: &Session,
     destination: Destination,
 ) -> anyhow::Result<Outcome> {
-    let plan = Plan::of(flags, shared, session)?;
+    let plan = Plan::of(flags, shared.wants_record(), session)?;
     let view = flags.live_view(shared)?;
     let mut live = Live::new(view, flags.metrics.as_deref(), session, &plan)?;
     let progress = session.progress(plan.length.unwrap_or(Duration::ZERO));
@@ -41,11 +47,9 @@ pub fn run(
     live.begin()?;
     let measured = measure::run_apart(&plan, session.seed, &apparatus, &mut live)?;
     let live_warnings = live.end();
-    let intervals = measured.intervals.into_iter().map(Row::Interval);
-    let totals = measured.totals.into_iter().map(Row::Total).chain(measured.all_cpus.map(Row::AllCpus));
-    let rows: Vec<Row> = intervals.chain(totals).collect();
-    let warnings = apparatus.warnings().into_iter().chain(measured.warnings).chain(live_warnings).collect();
     let parameters = plan.parameters(measured.exact_account.as_deref());
+    let (rows, warnings) = rows(measured);
+    let warnings = apparatus.warnings().into_iter().chain(warnings).chain(live_warnings).collect();
     let planned = plan.length.unwrap_or_default();
     let mut record: LoadRecord = session.record("load", &plan.cpu_set(), planned, parameters, rows, warnings);
     record.warnings.retain(|warning| match warning {
@@ -61,4 +65,29 @@ pub fn run(
         return destination.conclude(&record);
     }
     destination.deliver(&record)
+}
+
+/// Measures what the plan says without a view, and tells `note` now and then that it goes on. The caller must have no other
+/// threads.
+///
+/// # Errors
+/// The system refuses a process or threads; a CPU that may not be used after all.
+pub fn run_plan(
+    plan: &Plan,
+    session: &Session,
+    apparatus: &Apparatus,
+    note: impl Fn(&str),
+) -> io::Result<(Vec<Row>, Parameters, Vec<Warning>)> {
+    let mut unseen = Unseen { interruption: &session.interruption, note };
+    let measured = measure::run_apart(plan, session.seed, apparatus, &mut unseen)?;
+    let parameters = plan.parameters(measured.exact_account.as_deref());
+    let (rows, warnings) = rows(measured);
+    Ok((rows, parameters, warnings))
+}
+
+/// The rows of intervals, then those of the whole run; and what a reader must know.
+fn rows(measured: Measured) -> (Vec<Row>, Vec<Warning>) {
+    let intervals = measured.intervals.into_iter().map(Row::Interval);
+    let totals = measured.totals.into_iter().map(Row::Total).chain(measured.all_cpus.map(Row::AllCpus));
+    (intervals.chain(totals).collect(), measured.warnings)
 }

@@ -1,5 +1,6 @@
 //! The record on a terminal: a line for each interval, then what the run adds up to, with 1998 beside.
 
+use super::TAKING_TURNS_SHARE;
 use super::record::{AllCpusRow, IntervalRow, LoadRecord, Row, Shares, TotalRow};
 use crate::output::Show;
 use crate::terminal::{self, Page, percent};
@@ -102,7 +103,8 @@ fn efficiency(total: &TotalRow) -> String {
         .efficiency_ci
         .map_or_else(String::new, |ci| format!(" (95 %: {:.2} to {:.2})", ci.low * 100.0, ci.high * 100.0));
     let percent = efficiency * 100.0;
-    format!("CPU {}, taking turns: {percent:.2} % of the work{interval}; 1998: 99.92 %\n", total.cpu)
+    let then = TAKING_TURNS_SHARE * 100.0;
+    format!("CPU {}, taking turns: {percent:.2} % of the work{interval}; 1998: {then:.2} %\n", total.cpu)
 }
 
 /// 1998 had one machine with two CPUs: 97 % for the meter when nothing else ran, 4 % when the CPUs were swamped.

@@ -7,10 +7,9 @@ mod show;
 mod step;
 mod trace;
 
-pub use frames::FramesRecord;
-pub use frames::Row as FramesRow;
-pub use step::StepRecord;
-pub use step::{Method, Row as StepRow};
+pub use frames::{FramesRecord, Parameters as FramesParameters, Row as FramesRow, run as frames};
+pub use step::{Method, Parameters as StepParameters, Row as StepRow, StepRecord, exact as step};
+pub use trace::Trace;
 
 use crate::cli::Outcome;
 use crate::output::Destination;

@@ -2,7 +2,7 @@
 
 use crate::cli::Misuse;
 use anyhow::Context;
-use chance::{Gaps, SpanFrom};
+use chance::{Gap, Gaps, SpanFrom};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 use std::time::Duration;
@@ -36,6 +36,8 @@ pub enum Source {
     Header,
     /// Assumed: the end of the last gap.
     LastGap,
+    /// Measured in the same run.
+    Measured,
 }
 
 /// Reads a trace; `flag` is the flag that named it.
@@ -52,20 +54,44 @@ pub fn read(flag: &str, path: &Path, span: Option<Duration>) -> anyhow::Result<T
     })?;
     let recording = Gaps::parse(&text, span.map(|span| span.as_nanos() as u64))
         .map_err(|error| Misuse(format!("{flag} {file}, {error}; {WANTED}")))?;
-    let gaps = recording.gaps;
-    let description = Description {
-        file,
-        span_s: gaps.span_ns() as f64 / 1e9,
-        span_from: match recording.span_from {
-            SpanFrom::Caller => Source::Flag,
-            SpanFrom::Header => Source::Header,
-            SpanFrom::LastGap => Source::LastGap,
-        },
-        gaps: gaps.iter().len(),
-        lost_share: gaps.lost_ns() as f64 / gaps.span_ns() as f64,
-        longest_gap_us: gaps.longest_ns() as f64 / 1e3,
+    let span_from = match recording.span_from {
+        SpanFrom::Caller => Source::Flag,
+        SpanFrom::Header => Source::Header,
+        SpanFrom::LastGap => Source::LastGap,
     };
-    Ok(Trace { gaps, description })
+    Ok(Trace::of(file, recording.gaps, span_from))
+}
+
+impl Trace {
+    fn of(file: String, gaps: Gaps, span_from: Source) -> Self {
+        let description = Description {
+            file,
+            span_s: gaps.span_ns() as f64 / 1e9,
+            span_from,
+            gaps: gaps.iter().len(),
+            lost_share: gaps.lost_ns() as f64 / gaps.span_ns() as f64,
+            longest_gap_us: gaps.longest_ns() as f64 / 1e3,
+        };
+        Self { gaps, description }
+    }
+
+    /// What was just recorded: starts and durations in nanoseconds, in order of time, and how long it was watched.
+    ///
+    /// # Errors
+    /// Gaps that make no recording, such as none.
+    pub fn measured(
+        name: &str,
+        gaps: impl IntoIterator<Item = (f64, f64)>,
+        span_ns: f64,
+    ) -> Result<Self, chance::GapsError> {
+        // Both ends are rounded, so that a gap which begins where the last one ended does so in whole ns too.
+        let gaps = gaps.into_iter().map(|(start, duration)| {
+            let start_ns = start.round() as u64;
+            Gap { start_ns, duration_ns: (start + duration).round() as u64 - start_ns }
+        });
+        let gaps = Gaps::new(gaps, span_ns.ceil() as u64)?;
+        Ok(Self::of(name.to_owned(), gaps, Source::Measured))
+    }
 }
 
 const WANTED: &str = "a trace has a gap a line, `start_ns duration_ns`, in order of time; `contend noise --trace FILE` \

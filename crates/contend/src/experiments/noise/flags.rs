@@ -235,6 +235,8 @@ const DEFAULT_REMEDIES_BUDGET: Duration = Duration::from_secs(120);
 pub const SAMPLES_1999: u64 = 256_000_000;
 /// Turns that a cell gets: fewer give no interval without assuming a distribution.
 const TURNS: u64 = 6;
+/// What a turn takes beside its readings: the kernel's record is opened and closed, the reader calibrates itself.
+const BESIDE_A_TURN: Duration = Duration::from_millis(350);
 /// A year: as good as without an end.
 const ENDLESS: Duration = Duration::from_secs(365 * 24 * 3600);
 
@@ -298,7 +300,7 @@ impl Plan {
                 let default = if self.remedies { DEFAULT_REMEDIES_BUDGET } else { DEFAULT_BUDGET };
                 let budget = given.unwrap_or(default);
                 self.budget = Some(budget);
-                self.turn = budget / (cells * turns as u32);
+                self.turn = turn_within(budget / (cells * turns as u32), turns);
                 if turns == 1 {
                     self.turns = 1;
                     self.samples = samples.unwrap_or(u64::MAX);
@@ -330,6 +332,11 @@ impl Plan {
             order,
         }
     }
+}
+
+/// The readings' part of a turn's time, so that all turns fit; a single turn takes all of it.
+fn turn_within(time: Duration, turns: u64) -> Duration {
+    if turns == 1 { time } else { time.saturating_sub(BESIDE_A_TURN).max(time / 2) }
 }
 
 fn chosen_cpu(flags: &Flags, session: &Session) -> Result<usize, Misuse> {
@@ -365,6 +372,14 @@ mod tests {
         for wrong in ["", "M", "-1M", "1", "2000G", "many"] {
             assert!(samples(wrong).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn turns_leave_room_for_what_comes_beside_them() {
+        let ms = Duration::from_millis;
+        assert_eq!(turn_within(ms(1_350), TURNS), ms(1_000));
+        assert_eq!(turn_within(ms(200), TURNS), ms(100));
+        assert_eq!(turn_within(ms(200), 1), ms(200));
     }
 
     #[test]

@@ -9,13 +9,14 @@ mod show;
 mod then;
 mod trace;
 
-pub use flags::Flags;
+pub use flags::{Flags, Parameters, Plan, SAMPLES_1999};
+pub use measure::run_plan;
 pub use record::{NoiseRecord, Row};
 
 use crate::cli::Outcome;
 use crate::output::{Destination, OutputFile};
 use crate::session::{Session, SharedFlags};
-use flags::{Plan, View};
+use flags::View;
 use instruments::clock::Clock;
 use instruments::warning::Warning;
 use live::Live;
@@ -46,11 +47,11 @@ pub fn run(
             progress.note(what)
         }
     };
-    let measured = measure::run_plan(&plan, session, calibration.clock, note, |line| live.line(line))?;
+    let measured = run_plan(&plan, session, calibration.clock, note, |line| live.line(line))?;
     drop(progress);
 
     let fallback = calibration.fallback.clone().map(|reason| Warning::ClockFallback { reason });
-    let warnings = fallback.into_iter().chain(plan.warnings.clone()).chain(measured.warnings).collect();
+    let warnings = fallback.into_iter().chain(measured.warnings).collect();
     let parameters = plan.parameters(measured.order);
     let mut record: NoiseRecord = session.record("noise", &plan.cpus, planned, parameters, measured.rows, warnings);
     // What has no planned end cannot fall short of it.

@@ -201,7 +201,7 @@ fn ledger(row: &Row) -> String {
     };
     let share = |share: Option<f64>| share.map_or_else(|| "nothing".to_owned(), percent);
     let mut text = format!(
-        "  explained: {}, with what recurs {}; by {source}\n",
+        "  explained: {}, with what recurs {};\n  by {source}\n",
         share(row.explained_share),
         share(row.explained_or_periodic_share)
     );

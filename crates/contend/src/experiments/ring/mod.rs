@@ -8,9 +8,13 @@ mod record;
 mod show;
 mod then;
 
+pub use contestants::Class;
 pub use flags::Flags;
+pub use measure::run_plan;
+pub use plan::{Parameters, Plan};
 pub use record::RingRecord;
 pub use record::Row;
+pub use then::{HOPS as HOPS_2008, table as table_2008};
 
 use crate::cli::{Misuse, Outcome};
 use crate::output::{self, Destination};
@@ -19,7 +23,7 @@ use crate::terminal;
 use contestants::built_in::CONTESTANTS;
 use contestants::{Contestant, Course};
 use measure::{Readiness, Workshop};
-use plan::{Absent, Plan};
+use plan::Absent;
 
 /// Runs the experiment and delivers its record.
 ///
@@ -33,13 +37,13 @@ pub fn run(flags: &Flags, session: &Session, destination: Destination) -> anyhow
     let plan = Plan::of(flags, session)?;
     allow_many_descriptors();
     let progress = session.progress(plan.budget);
-    let measured = measure::run_plan(&plan, session, |what| progress.note(what))?;
+    let measured = run_plan(&plan, session, |what| progress.note(what))?;
     drop(progress);
     let parameters = plan.parameters(flags, session, measured.absent, measured.order);
     let record: RingRecord =
         session.record("ring", &session.cpus, plan.budget, parameters, measured.rows, measured.warnings);
     let failures = failures(&record.results);
-    let only_limits = record.results.iter().all(|row| row.class == contestants::Class::Limit);
+    let only_limits = record.results.iter().all(|row| row.class == Class::Limit);
     let outcome = destination.deliver(&record)?;
     anyhow::ensure!(failures.is_empty(), "{}", failures.join("\n"));
     let nobody = only_limits && outcome == Outcome::Done;
@@ -51,7 +55,7 @@ pub fn run(flags: &Flags, session: &Session, destination: Destination) -> anyhow
 }
 
 /// What went wrong, a line each.
-fn failures(rows: &[Row]) -> Vec<String> {
+pub fn failures(rows: &[Row]) -> Vec<String> {
     let mut lines = Vec::new();
     for row in rows {
         if let Some(failure) = &row.failure {

@@ -1,68 +1,52 @@
-//! What the user may set, and the plans of the experiments that the survey is made of.
+//! What the user may set.
 
-use crate::evidence::EvidenceChoice;
-use crate::experiments::{clock, latency};
-use crate::session::Session;
+use super::plan::Part;
+use crate::cli::Misuse;
 use clap::Args;
-use serde::{Deserialize, Serialize};
-use std::time::Duration;
+use std::path::PathBuf;
 
-/// The main job, also run without a command: the clock, the latency laboratory, and 1998 beside today
+/// The main job, also run without a command: every experiment briefly, what it found in words, then and now
+///
+/// The clock, the lock latency laboratory, ulockflex, the interruptions of a running thread, the CPU that a process would
+/// get, the thread ring, and what follows for many machines. It ends with the findings and with the figures of 1998 to 2008
+/// beside today's; the tables and pictures of each experiment are on a page, and in the record that is kept.
 #[derive(Args, Clone, Debug, Default)]
-pub struct Flags {}
+pub struct Flags {
+    /// Only these experiments, separated by commas
+    #[arg(long, value_enum, value_name = "LIST", value_delimiter = ',', conflicts_with = "skip")]
+    only: Vec<Part>,
 
-/// The plans of the experiments, within one budget.
-pub struct Plan {
-    pub budget: Duration,
-    pub clock: clock::Plan,
-    pub latency: latency::Plan,
+    /// All experiments but these
+    #[arg(long, value_enum, value_name = "LIST", value_delimiter = ',')]
+    skip: Vec<Part>,
+
+    /// Where the page goes [default: survey.html beside the archive; none where nothing is kept]
+    #[arg(long, value_name = "FILE", conflicts_with = "no_page")]
+    pub page: Option<PathBuf>,
+
+    /// Write no page
+    #[arg(long)]
+    pub no_page: bool,
 }
 
-/// The parameters of a record.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Parameters {
-    pub budget_s: f64,
-    pub clock: clock::Parameters,
-    pub latency: latency::Parameters,
+impl Flags {
+    /// The experiments that are wanted, in the order in which they run.
+    ///
+    /// # Errors
+    /// None is left.
+    pub fn parts(&self) -> Result<Vec<Part>, Misuse> {
+        let wanted = |part: &Part| match self.only.is_empty() {
+            true => !self.skip.contains(part),
+            false => self.only.contains(part),
+        };
+        let parts: Vec<Part> = Part::ALL.into_iter().filter(wanted).collect();
+        match parts.is_empty() {
+            true => Err(Misuse(format!("--skip: no experiment is left; keep one of {}", names().join(", ")))),
+            false => Ok(parts),
+        }
+    }
 }
 
-const DEFAULT_BUDGET: Duration = Duration::from_secs(60);
-const CLOCK_SHARE: f64 = 0.2;
-/// The critical section of 1998.
-const HOLD_NS: f64 = 6_100.0;
-
-impl Plan {
-    /// Divides the session's budget, a minute by default.
-    pub fn of(session: &Session) -> Self {
-        let budget = session.seconds.unwrap_or(DEFAULT_BUDGET);
-        let clock_budget = budget.mul_f64(CLOCK_SHARE);
-        let mut cells = Vec::new();
-        for lock in ["sysv", "benaphore", "std", "parking_lot"] {
-            for (threads, competitors) in [(1, 0), (2, 0), (1, 1), (2, 1)] {
-                cells.push(latency::CellPlan { lock: lock.to_owned(), threads, competitors });
-            }
-        }
-        Self {
-            budget,
-            clock: clock::Plan::within(clock_budget, None, session.cpus.iter().collect()),
-            latency: latency::Plan {
-                cells,
-                hold_ns: HOLD_NS,
-                placement: latency::Placement::OneCpu,
-                cpus: session.cpus.first().into_iter().collect(),
-                budget: budget - clock_budget,
-                precision: 0.05,
-                evidence: EvidenceChoice::Best,
-            },
-        }
-    }
-
-    /// What the record says of the plan.
-    pub fn parameters(&self, order: Vec<Vec<usize>>) -> Parameters {
-        Parameters {
-            budget_s: self.budget.as_secs_f64(),
-            clock: self.clock.parameters(),
-            latency: self.latency.parameters(order),
-        }
-    }
+fn names() -> Vec<&'static str> {
+    Part::ALL.into_iter().map(Part::name).collect()
 }

@@ -13,10 +13,15 @@ pub fn section(rows: &[Row]) -> Section {
         experiment: "latency",
         title: "Latency of locks".into(),
         findings: findings(rows),
-        figures: rows.iter().map(figure).collect(),
+        figures: rows.iter().filter(|row| drawn(row)).map(figure).collect(),
         measures: locking(rows).flat_map(measures).collect(),
         histograms: locking(rows).map(whole).collect(),
     }
+}
+
+/// Of all threads their locking; unlocking and round trips are alike, so the first thread's stand for all.
+fn drawn(row: &Row) -> bool {
+    row.thread == 0 || row.operation == Operation::Lock
 }
 
 fn locking(rows: &[Row]) -> impl Iterator<Item = &Row> {

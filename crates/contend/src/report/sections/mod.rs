@@ -1,6 +1,7 @@
 //! What a page says of each experiment: a file each, a line each in [`section`].
 
 mod clock;
+mod findings;
 mod frames;
 mod latency;
 mod load;
@@ -28,6 +29,7 @@ pub fn section(experiment: &str, rows: Vec<Value>) -> anyhow::Result<Section> {
         "ring" => Ok(ring::section(&typed(rows)?)),
         "model frames" => Ok(frames::section(&typed(rows)?)),
         "model step" => Ok(step::section(&typed(rows)?)),
+        "findings" => Ok(findings::section(&typed(rows)?)),
         "then_and_now" => Ok(then_and_now::section(&typed(rows)?)),
         other => anyhow::bail!("its experiment {other:?} is not known to this contend"),
     }

@@ -1,19 +1,15 @@
 //! The old documents' figures beside today's.
 
 use super::super::figure::{Bar, Bars, Figure, Picture, Quantity, Section, Table};
-use crate::experiments::survey::{ThenAndNow, Unit};
-use crate::terminal::ratio;
+use crate::experiments::survey::{self, ThenAndNow};
+use crate::terminal::{range, ratio};
 
 pub fn section(rows: &[ThenAndNow]) -> Section {
-    let line = |row: &ThenAndNow| {
-        let today = row.today.map_or_else(|| row.note.clone().unwrap_or_default(), |today| words(today, row.unit));
-        vec![row.figure.clone(), words(row.then, row.unit), today, row.ratio.map_or_else(String::new, ratio)]
-    };
     let bars = rows.iter().filter_map(|row| {
         Some(Bar {
-            name: row.figure.trim().to_owned(),
+            name: format!("{} {}", row.year, row.figure),
             value: row.ratio?,
-            interval: None,
+            interval: row.ratio_ci,
             limit: Some((1.0, "as then".into())),
         })
     });
@@ -26,7 +22,7 @@ pub fn section(rows: &[ThenAndNow]) -> Section {
             picture: Picture::Bars(Bars { quantity: Quantity::Times, logarithmic: true, bars: bars.collect() }),
             tables: vec![Table {
                 caption: "Then and now".into(),
-                header: vec!["figure", "then", "now", "then/now"],
+                header: vec!["figure", "year", "then", "now (95 %)", "then/now", "95 %"],
                 rows: rows.iter().map(line).collect(),
             }],
             secondary: false,
@@ -36,12 +32,14 @@ pub fn section(rows: &[ThenAndNow]) -> Section {
     }
 }
 
-fn words(value: f64, unit: Unit) -> String {
-    match unit {
-        Unit::Ns => Quantity::Time.words(value),
-        Unit::Share => Quantity::Share.words(value),
-        Unit::Times => Quantity::Times.words(value),
-        Unit::Mhz => Quantity::Megahertz.words(value),
-        Unit::Cycles => format!("{value:.1} cycles"),
-    }
+fn line(row: &ThenAndNow) -> Vec<String> {
+    let today = |value| row.unit.words_with(survey::Figure { value, interval: row.today_ci });
+    vec![
+        row.figure.clone(),
+        row.year.to_string(),
+        row.unit.words(row.then),
+        row.today.map_or_else(|| row.note.clone().unwrap_or_default(), today),
+        row.ratio.map_or_else(String::new, ratio),
+        row.ratio_ci.map_or_else(String::new, |ends| range(ends.low, ends.high)),
+    ]
 }

@@ -6,7 +6,7 @@ mod record;
 mod show;
 mod then;
 
-pub use flags::Flags;
+pub use flags::{Flags, Parameters};
 pub use record::{FramesRecord, Row};
 
 use crate::session::Session;

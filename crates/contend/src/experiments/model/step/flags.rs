@@ -127,11 +127,7 @@ impl Plan {
             return Err(Misuse(format!("--trace FILE is missing: {remedy}")).into());
         };
         let trace = trace::read("--trace", path, flags.span)?;
-        let mut warnings = Vec::new();
-        if trace.description.gaps < FEW_GAPS {
-            let count = trace.description.gaps as u64;
-            warnings.push(Warning::FewSamples { what: "gaps, on which every figure rests".into(), count });
-        }
+        let mut warnings: Vec<Warning> = few_gaps(&trace).into_iter().collect();
         let mut steps = Vec::new();
         for step in &flags.step {
             steps.push(StepPlan::of(*step, flags, &trace, &mut warnings)?);
@@ -148,6 +144,17 @@ impl Plan {
             seed: session.seed,
             warnings,
         })
+    }
+
+    /// The default numbers of nodes on a trace that is at hand, exactly.
+    ///
+    /// # Errors
+    /// A trace that does not support a single node.
+    pub fn exact(trace: Trace, step: Duration, session: &Session) -> anyhow::Result<Self> {
+        let mut warnings: Vec<Warning> = few_gaps(&trace).into_iter().collect();
+        let steps = vec![StepPlan::exact(step, &trace, &mut warnings)?];
+        let network = Network { overhead_ns: 0, latency_ns: 0 };
+        Ok(Self { trace, steps, network, steps_a_run: None, extrapolate: false, seed: session.seed, warnings })
     }
 
     /// The parameters as the record has them.
@@ -179,18 +186,38 @@ impl StepPlan {
         if supported_nodes == 0 && !flags.extrapolate {
             return Err(support.refusal(&format!("--step {step:?}"), 1).into());
         }
-        let defaults = (0..=6).flat_map(|power| [1, 2, 5].map(|digit| digit * 10_u64.pow(power))).chain([MOST_NODES]);
         fits(step, flags, trace, &delay)?;
-        let nodes = support.admit("--nodes", &flags.nodes, defaults, warnings)?;
+        let nodes = support.admit("--nodes", &flags.nodes, default_nodes(), warnings)?;
         let processes = support.admit("--processes", &flags.processes, DEFAULT_PROCESSES.into_iter(), warnings)?;
-        if trace.gaps.longest_ns() > step_ns {
-            warnings.push(Warning::StepShorterThanGap {
-                step_us: step_ns as f64 / 1e3,
-                longest_gap_us: trace.description.longest_gap_us,
-            });
-        }
+        warnings.extend(longer_gap(step_ns, trace));
         Ok(Self { step_ns, delay, delay_while_running, supported_nodes, nodes, processes })
     }
+
+    fn exact(step: Duration, trace: &Trace, warnings: &mut Vec<Warning>) -> anyhow::Result<Self> {
+        let step_ns = step.as_nanos() as u64;
+        let (delay, delay_while_running) = (trace.gaps.delay(step_ns)?, trace.gaps.delay_while_running(step_ns)?);
+        let supported_nodes = delay.supported_workers(MEDIAN);
+        let support = Support { step, nodes: supported_nodes, extrapolate: false, trace };
+        let nodes = support.admit("--nodes", &[], default_nodes(), warnings)?;
+        anyhow::ensure!(!nodes.is_empty(), support.refusal("the trace", 1));
+        warnings.extend(longer_gap(step_ns, trace));
+        Ok(Self { step_ns, delay, delay_while_running, supported_nodes, nodes, processes: Vec::new() })
+    }
+}
+
+fn few_gaps(trace: &Trace) -> Option<Warning> {
+    let count = trace.description.gaps;
+    let what = "gaps, on which every figure rests";
+    (count < FEW_GAPS).then(|| Warning::FewSamples { what: what.into(), count: count as u64 })
+}
+
+fn longer_gap(step_ns: u64, trace: &Trace) -> Option<Warning> {
+    let (step_us, longest_gap_us) = (step_ns as f64 / 1e3, trace.description.longest_gap_us);
+    (trace.gaps.longest_ns() > step_ns).then_some(Warning::StepShorterThanGap { step_us, longest_gap_us })
+}
+
+fn default_nodes() -> impl Iterator<Item = u64> {
+    (0..=6).flat_map(|power| [1, 2, 5].map(|digit| digit * 10_u64.pow(power))).chain([MOST_NODES])
 }
 
 /// Whether the simulated time fits 64 bits, should every step be as late as any.

@@ -58,6 +58,23 @@ pub struct Kept {
     pub span_ns: f64,
 }
 
+impl Kept {
+    /// The watched time alone: pieces and turns joined end to end.
+    pub fn joined(self) -> Self {
+        let mut unwatched = self.unwatched.iter().peekable();
+        let mut cut_ns = 0.0;
+        let gaps = self.gaps.into_iter().map(|gap| {
+            while let Some(pause) = unwatched.next_if(|pause| pause.start_ns <= gap.start_ns) {
+                cut_ns += pause.duration_ns;
+            }
+            KeptGap { start_ns: gap.start_ns - cut_ns, ..gap }
+        });
+        let gaps = gaps.collect();
+        let span_ns = self.span_ns - self.unwatched.iter().map(|pause| pause.duration_ns).sum::<f64>();
+        Self { gaps, span_ns, unwatched: Vec::new(), ..self }
+    }
+}
+
 impl Cell {
     pub fn new(plan: CellPlan, clock: Clock, origin: u64, keeps_gaps: bool) -> Self {
         Self {

@@ -81,7 +81,7 @@ pub fn run_plan(
         }
         last_round = round_began.elapsed();
     }
-    let warnings = cells.iter_mut().flat_map(Cell::warnings).collect();
+    let warnings = plan.warnings.iter().cloned().chain(cells.iter_mut().flat_map(Cell::warnings)).collect();
     let kept = cells.first_mut().map(Cell::take_kept).unwrap_or_default();
     let rows = cells.iter().filter_map(|cell| cell.row(plan)).collect();
     Ok(Measured { rows, order: turns.order().to_vec(), kept, warnings: without_repeats(warnings) })

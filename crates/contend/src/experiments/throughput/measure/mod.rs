@@ -29,15 +29,19 @@ pub struct Measured {
 ///
 /// # Errors
 /// A lock, a thread or a process that the system refuses; a lock that does not exclude.
-pub fn run_plan(plan: &Plan, session: &Session, note: impl Fn(&str)) -> anyhow::Result<Measured> {
-    let apparatus = Apparatus::calibrate(session)?;
+pub fn run_plan(
+    plan: &Plan,
+    session: &Session,
+    apparatus: &Apparatus,
+    note: impl Fn(&str),
+) -> anyhow::Result<Measured> {
     locks::set_patience(plan.patience);
     let mut cells: Vec<Cell> = plan.cells.iter().cloned().map(Cell::new).collect();
-    let (ended, order) = take_turns(&mut cells, plan, session, &apparatus, note)?;
+    let (ended, order) = take_turns(&mut cells, plan, session, apparatus, note)?;
     let rows: Vec<Row> =
-        cells.iter().zip(&ended).filter_map(|(cell, &ended_by)| cell.row(plan, &apparatus, ended_by)).collect();
-    let warnings = apparatus.warnings().into_iter().chain(plan.left_out.clone()).chain(not_converged(&rows, plan));
-    Ok(Measured { warnings: warnings.collect(), rows, order })
+        cells.iter().zip(&ended).filter_map(|(cell, &ended_by)| cell.row(plan, apparatus, ended_by)).collect();
+    let warnings = plan.left_out.iter().cloned().chain(not_converged(&rows, plan)).collect();
+    Ok(Measured { rows, order, warnings })
 }
 
 fn take_turns(

@@ -1,0 +1,76 @@
+//! Who took the CPU from a thread that never blocks.
+
+use super::super::record::{Figure, Unit};
+use super::{Finding, Source};
+use crate::experiments::noise::Row;
+
+type Placed<'a> = (usize, &'a Row);
+
+pub fn findings(rows: &[Placed<'_>]) -> Vec<Finding> {
+    let named = |name: &str| rows.iter().copied().find(|(_, row)| row.scenario == name);
+    let quiet = named("quiet");
+    let both = named("competitor and rescheduler");
+    [quiet.map(stolen), quiet.map(longest), named("competitor").map(longest), both.map(longest)]
+        .into_iter()
+        .flatten()
+        .collect()
+}
+
+fn cell(row: &Row) -> String {
+    format!("{}, CPU {}", row.scenario, row.cpu)
+}
+
+fn stolen((place, row): Placed<'_>) -> Finding {
+    let figure = Figure { value: row.lost_share, interval: row.lost_ci_share };
+    let most = row.causes.first().map(|cause| format!(": {} of it {}", Unit::Share.words(cause.share), cause.words()));
+    let words = format!(
+        "Somebody stole {} of a CPU from a thread that never blocks{}",
+        Unit::Share.estimate(figure),
+        most.unwrap_or_default()
+    );
+    Finding::new("stolen", words, Unit::Share, figure, Source::of("noise", place, cell(row), "lost_share"))
+}
+
+/// The longest interruption of a turn, as the median of the turns.
+fn longest((place, row): Placed<'_>) -> Finding {
+    let figure = Figure { value: row.longest_p50_us * 1e3, interval: row.longest_ci_us.map(|ends| ends.scaled(1e3)) };
+    let beside = match row.scenario.as_str() {
+        "quiet" => "",
+        "competitor" => " beside a competitor",
+        _ => " with a rescheduler beside both",
+    };
+    let span = row.turns.first().map_or(0.0, |turn| turn.span_s);
+    let words = format!(
+        "In {} that thread's longest interruption{beside} is {}",
+        Unit::Ns.words(span * 1e9),
+        Unit::Ns.estimate(figure)
+    );
+    let what = format!("longest_gap_{}", row.scenario.replace(' ', "_"));
+    Finding::new(&what, words, Unit::Ns, figure, Source::of("noise", place, cell(row), "longest_p50_us"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::samples::{noise_row, traced};
+    use super::*;
+
+    #[test]
+    fn somebody_is_named_with_his_part() {
+        let found = findings(&[(4, &noise_row("quiet"))]);
+        assert_eq!(
+            traced(&found[0]),
+            "Somebody stole 0.90 % (0.70 % to 1.1 %) of a CPU from a thread that never blocks: 66.0 % of it interrupt \
+             local_timer [noise: quiet, CPU 1]"
+        );
+        assert_eq!((found[0].value, found[0].source.row), (0.009, 4));
+        assert_eq!(found[1].words, "In 750 ms that thread's longest interruption is 3.00 ms (2.00 ms to 4.00 ms)");
+        assert_eq!((found[1].value, found[1].unit), (3e6, Unit::Ns));
+    }
+
+    #[test]
+    fn scenarios_are_told_apart() {
+        let found = findings(&[(0, &noise_row("competitor"))]);
+        assert!(found.len() == 1 && found[0].words.contains("beside a competitor is"), "{found:?}");
+        assert_eq!(found[0].what, "longest_gap_competitor");
+    }
+}
