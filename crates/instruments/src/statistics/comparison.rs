@@ -73,7 +73,7 @@ impl RunToRun {
 
 impl Estimate {
     /// The standard deviation of its logarithm within the run, the step of the clock included.
-    fn error(&self) -> f64 {
+    pub fn error(&self) -> f64 {
         let half = self.interval.map_or(0.0, |ends| (ends.high.ln() - ends.low.ln()).abs() / 2.0 / DEVIATIONS);
         // Where an end is not above 0 the figure says nothing of other runs.
         if half.is_finite() { half.hypot(self.resolution / self.value) } else { f64::INFINITY }

@@ -31,7 +31,6 @@ pub fn section(rows: &[ThenAndNow]) -> Section {
             }],
             secondary: false,
         }],
-        measures: Vec::new(),
     }
 }
 
