@@ -63,6 +63,8 @@ pub enum Scatter {
     Computed,
     /// The CPU's frequency: it is the median of something that consists of calibrated work.
     Work,
+    /// The same, while nobody else has the CPU: a rate of calibrated work.
+    WorkRate,
     /// Where code and data lie: it is the median of a short operation.
     Operation,
     /// Whoever else ran: time passed in it while others had the CPU, as in every rate.

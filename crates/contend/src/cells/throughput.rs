@@ -20,7 +20,11 @@ pub fn measures(row: &Row) -> Vec<Measure> {
 
 fn scatter(row: &Row) -> Scatter {
     let work_ns = (row.hold_us + row.nonhold_us) * 1e3;
-    if row.children == 1 && work_ns * row.throughput_per_s / 1e9 >= MOSTLY { Scatter::Work } else { Scatter::Elapsed }
+    if row.children == 1 && work_ns * row.throughput_per_s / 1e9 >= MOSTLY {
+        Scatter::WorkRate
+    } else {
+        Scatter::Elapsed
+    }
 }
 
 fn cell(row: &Row) -> Cell {

@@ -100,8 +100,11 @@ fn lines(measures: &[Vec<Measure>; 2], naming: &Naming, others: &Others) -> Vec<
     let pairs: Vec<Pair<'_>> = of_a
         .iter()
         .filter_map(|a| {
-            let (run_to_run, others) = others.run_to_run(a, naming);
-            Some(Pair { a, b: pair(a)?, run_to_run, others })
+            let b = pair(a)?;
+            // They may differ in kind: what is mostly work on one side need not be on the other.
+            let (one, other) = (others.run_to_run(a, naming), others.run_to_run(b, naming));
+            let (run_to_run, others) = if one.0.deviation >= other.0.deviation { one } else { other };
+            Some(Pair { a, b, run_to_run, others })
         })
         .collect();
     let both = pairs.iter().zip(judged(&pairs)).map(|(pair, judgement)| Line::of_pair(pair, &judgement, naming));

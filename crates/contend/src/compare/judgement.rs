@@ -60,11 +60,12 @@ pub struct Judgement {
 pub fn in_general(scatter: Scatter, is_disturbed: bool) -> RunToRun {
     let (deviation, degrees) = match scatter {
         Scatter::Computed => return RunToRun::NONE,
-        Scatter::Work => (0.02, 20.0),
+        Scatter::Work => (0.015, 20.0),
+        Scatter::WorkRate if !is_disturbed => (0.015, 20.0),
         Scatter::Operation => (0.04, 4.0),
         Scatter::Elapsed if !is_disturbed => (0.05, 4.0),
-        Scatter::Rare => (0.35, 3.0),
-        Scatter::Elapsed | Scatter::Others => (0.8, 2.0),
+        Scatter::Rare => (0.5, 3.0),
+        Scatter::WorkRate | Scatter::Elapsed | Scatter::Others => (0.8, 2.0),
     };
     RunToRun { deviation, degrees }
 }
@@ -97,9 +98,10 @@ pub fn judged(pairs: &[Pair<'_>]) -> Vec<Judgement> {
 fn comparison(pair: &Pair<'_>) -> Result<Comparison, &'static str> {
     let alone = pair.a.interval.is_none() || pair.b.interval.is_none();
     if alone && pair.a.scatter != Scatter::Computed && pair.others < ENOUGH_WITHOUT_INTERVAL {
-        return Err("no interval of its own, too few other runs in the archive");
+        return Err("no interval of its own, too few other runs");
     }
-    let compared = compare(&pair.a.estimate(), &pair.b.estimate(), pair.run_to_run).ok_or("there is no ratio to zero")?;
+    let compared =
+        compare(&pair.a.estimate(), &pair.b.estimate(), pair.run_to_run).ok_or("there is no ratio to zero")?;
     if compared.interval.low == 0.0 && compared.interval.high.is_infinite() {
         return Err("no larger than what it may be off");
     }

@@ -9,8 +9,7 @@ use std::str::FromStr;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Limit {
     verdict: Verdict,
-    /// 1.05 for 5 %.
-    factor: f64,
+    percent: f64,
 }
 
 impl FromStr for Limit {
@@ -25,13 +24,13 @@ impl FromStr for Limit {
         if !(0.0..=1e6).contains(&percent) {
             return Err("the per cent must be 0 or more".into());
         }
-        Ok(Self { verdict, factor: 1.0 + percent / 100.0 })
+        Ok(Self { verdict, percent })
     }
 }
 
 impl fmt::Display for Limit {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{}:{}%", self.verdict.words(), (self.factor - 1.0) * 100.0)
+        write!(formatter, "{}:{}%", self.verdict.words(), self.percent)
     }
 }
 
@@ -42,7 +41,7 @@ impl Limit {
             Verdict::Differs => [Verdict::Slower, Verdict::Faster, Verdict::Differs].contains(&found),
             wanted => found == wanted,
         };
-        called && ratio.is_some_and(|ratio| least_factor(ratio) > self.factor)
+        called && ratio.is_some_and(|ratio| least_factor(ratio) > 1.0 + self.percent / 100.0)
     }
 }
 
@@ -58,7 +57,7 @@ mod tests {
     #[test]
     fn limits_are_a_verdict_and_a_per_cent() {
         assert_eq!("slower:5%".parse::<Limit>().unwrap().to_string(), "slower:5%");
-        assert_eq!("differs:0.5%".parse::<Limit>().unwrap(), Limit { verdict: Verdict::Differs, factor: 1.005 });
+        assert_eq!("differs:0.5%".parse::<Limit>().unwrap(), Limit { verdict: Verdict::Differs, percent: 0.5 });
         for wrong in ["", "slower", "slower:5", "slower:-1%", "slower:nan%", "worse:5%", "slower:5%%"] {
             assert!(wrong.parse::<Limit>().is_err(), "{wrong}");
         }

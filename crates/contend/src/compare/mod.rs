@@ -1,7 +1,7 @@
 //! `contend compare`: two records held against each other. It reads records and never measures.
 //!
 //! What others do was looked at first. benchstat compares sets of runs by a rank test, and needs at least four runs a side to say
-//! anything. criterion resamples one run, so that every difference between two runs of the same, however it came, is a
+//! anything. criterion resamples one run, so that any difference between two runs of the same beyond a fixed threshold is a
 //! "regression". critcmp prints ratios and leaves the rest to the reader. Here a single run a side must do, since that is what
 //! people have, and nothing may be called different because it was run twice: so the interval of a ratio has, beside the
 //! uncertainty within the runs, how much runs of the same differ. That is taken from the archive, which has them, and moderated by
@@ -19,7 +19,7 @@ pub use judgement::{Judgement, Pair, in_general, judged};
 pub use setting::environments as setting_differences;
 
 use crate::cli::Outcome;
-use crate::history;
+use crate::history::{self, Archive};
 use crate::output::{self, Destination};
 use crate::session::SharedFlags;
 use answer::Answer;
@@ -52,7 +52,7 @@ pub struct Flags {
 /// Records that cannot be found, read or compared; a place that cannot be written.
 pub fn run(flags: &Flags, shared: &SharedFlags) -> anyhow::Result<Outcome> {
     let destination = Destination::of_view(shared)?;
-    let archive = history::archive(shared)?;
+    let archive = archive(flags, shared)?;
     let (a, b) = (Operand::find(&flags.a, archive.as_ref())?, Operand::find(&flags.b, archive.as_ref())?);
     operand::check(&a, &b)?;
     let answer = Answer::of(&a, &b, archive.as_ref(), &flags.fail_if)?;
@@ -62,4 +62,17 @@ pub fn run(flags: &Flags, shared: &SharedFlags) -> anyhow::Result<Outcome> {
     }
     answer.exceeded.iter().for_each(|found| output::complain(&format!("--fail-if {found}")));
     Ok(Outcome::Exceeded)
+}
+
+/// The archive, if there is one. Two files are compared without one that cannot be read.
+fn archive(flags: &Flags, shared: &SharedFlags) -> anyhow::Result<Option<Archive>> {
+    let readable = |archive: &Archive| archive.entries().map(drop);
+    let found = history::archive(shared).and_then(|found| found.as_ref().map_or(Ok(()), readable).map(|()| found));
+    match found {
+        Err(error) if [&flags.a, &flags.b].into_iter().all(|name| operand::is_file(name)) => {
+            output::complain(&format!("warning: compared without other runs of the same: {error:#}"));
+            Ok(None)
+        }
+        found => found,
+    }
 }

@@ -34,7 +34,7 @@ impl Operand {
     /// # Errors
     /// It is neither, or no record that can be read.
     pub fn find(name: &str, archive: Option<&Archive>) -> anyhow::Result<Self> {
-        if name == "-" || Path::new(name).exists() {
+        if is_file(name) {
             return Self::of_file(name, archive);
         }
         let archive = archive
@@ -78,6 +78,11 @@ impl Operand {
             revision: self.manifest.as_ref().and_then(|manifest| manifest.build.revision.clone()),
         }
     }
+}
+
+/// Whether a name means a file, and no record of the archive.
+pub fn is_file(name: &str) -> bool {
+    name == "-" || Path::new(name).exists()
 }
 
 /// That A and B are two records of which something can be compared.

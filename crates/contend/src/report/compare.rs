@@ -94,7 +94,8 @@ impl<'a> Shared<'a> {
     fn ends(&self, is_disturbed: bool) -> Pair<'a> {
         let a = self.first();
         let b = self.all.iter().flatten().next_back().copied().unwrap_or(a);
-        Pair { a, b, run_to_run: in_general(a.scatter, is_disturbed), others: 0 }
+        let (one, other) = (in_general(a.scatter, is_disturbed), in_general(b.scatter, is_disturbed));
+        Pair { a, b, run_to_run: if one.deviation >= other.deviation { one } else { other }, others: 0 }
     }
 
     fn line(&self, judgement: &Judgement) -> Vec<String> {

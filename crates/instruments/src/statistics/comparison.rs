@@ -8,8 +8,8 @@
 //! - another run of the same thing comes out differently, by more than the intervals of either say: memory lies elsewhere,
 //!   the neighbours are others. That scatter ([`RunToRun`]) is a variance more, once for each run, and is itself known from
 //!   few runs only, hence the t distribution, with the degrees of freedom after Welch and Satterthwaite.
-//! - the clock advances in steps. An error of a step does not average out, so it is not squared with the others: both figures
-//!   are first moved towards each other by it.
+//! - the clock advances in steps, and a median is rounded to one. An error of half a step does not average out, so it is not
+//!   squared with the others: both figures are first moved towards each other by it.
 //!
 //! Two figures without any error (computed, not measured) are different as soon as they are not equal.
 use serde::{Deserialize, Serialize};
@@ -76,7 +76,7 @@ impl Estimate {
     pub fn error(&self) -> f64 {
         let half = self.interval.map_or(0.0, |ends| (ends.high.ln() - ends.low.ln()).abs() / 2.0 / DEVIATIONS);
         // Where an end is not above 0 the figure says nothing of other runs.
-        if half.is_finite() { half.hypot(self.resolution / self.value) } else { f64::INFINITY }
+        if half.is_finite() { half.hypot(self.resolution / 2.0 / self.value) } else { f64::INFINITY }
     }
 
     /// Moved by so many steps of the clock; `None` where that leaves nothing.
@@ -136,7 +136,7 @@ struct Side {
 }
 
 fn side(under: &Estimate, over: &Estimate, run_to_run: RunToRun) -> Side {
-    let (Some(under), Some(over)) = (under.moved(1.0), over.moved(-1.0)) else {
+    let (Some(under), Some(over)) = (under.moved(0.5), over.moved(-0.5)) else {
         return Side { least: f64::NEG_INFINITY, p: 1.0 };
     };
     let difference = over.value.ln() - under.value.ln();

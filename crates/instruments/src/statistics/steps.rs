@@ -65,30 +65,54 @@ pub struct Level {
 /// ```
 pub fn levels(values: &[f64], noise: f64) -> Vec<Level> {
     let logarithms: Vec<f64> = values.iter().map(|value| value.ln()).collect();
-    let cuts = cuts(&logarithms, noise);
-    let pieces: Vec<(usize, usize)> = cuts.windows(2).map(|ends| (ends[0], ends[1])).collect();
-    let middle = |(from, to): (usize, usize)| median(&logarithms[from..to]).unwrap_or(f64::NAN);
-    let squares: f64 = pieces
-        .iter()
-        .flat_map(|piece| logarithms[piece.0..piece.1].iter().map(|value| (value - middle(*piece)).powi(2)))
-        .sum();
-    let degrees = values.len().saturating_sub(pieces.len()) as f64;
-    let times = StudentsT::new(0.0, 1.0, degrees).ok().map(|chance| chance.inverse_cdf(0.5 + CONFIDENCE / 2.0));
-    let error = times.map(|times| times * MEDIAN_OVER_MEAN * (squares / degrees).sqrt().max(noise));
-    let around = |value: f64, share: f64| {
-        error.map(|error| Interval::new((value - error * share.sqrt()).exp(), (value + error * share.sqrt()).exp()))
+    let ends = cuts(&logarithms, noise);
+    let pieces: Vec<Piece> = ends.windows(2).map(|ends| Piece::of(&logarithms, ends[0], ends[1])).collect();
+    let reach = reach(&pieces, noise);
+    let interval = |middle: f64, shares: f64| {
+        let reach = reach? * shares.sqrt();
+        Some(Interval::new((middle - reach).exp(), (middle + reach).exp()))
     };
-    let share = |(from, to): (usize, usize)| 1.0 / (to - from) as f64;
-    let level = |(place, piece): (usize, &(usize, usize))| {
-        let before = place.checked_sub(1).map(|before| pieces[before]);
-        let step = before.and_then(|before| {
-            let difference = middle(*piece) - middle(before);
-            Some(Ratio { estimate: difference.exp(), interval: around(difference, share(before) + share(*piece))? })
+    let level = |(place, piece): (usize, &Piece)| {
+        let step = place.checked_sub(1).map(|before| &pieces[before]).and_then(|before| {
+            let difference = piece.middle - before.middle;
+            let interval = interval(difference, before.share() + piece.share())?;
+            Some(Ratio { estimate: difference.exp(), interval })
         });
-        let median = middle(*piece).exp();
-        Level { from: piece.0, to: piece.1, median, interval: around(middle(*piece), share(*piece)), step }
+        let interval = interval(piece.middle, piece.share());
+        Level { from: piece.from, to: piece.to, median: piece.middle.exp(), interval, step }
     };
     pieces.iter().enumerate().map(level).collect()
+}
+
+/// A piece of the logarithms.
+struct Piece {
+    from: usize,
+    to: usize,
+    middle: f64,
+    /// The sum of the squared distances from the middle.
+    squares: f64,
+}
+
+impl Piece {
+    fn of(logarithms: &[f64], from: usize, to: usize) -> Self {
+        let values = &logarithms[from..to];
+        let middle = median(values).unwrap_or(f64::NAN);
+        Self { from, to, middle, squares: values.iter().map(|value| (value - middle).powi(2)).sum() }
+    }
+
+    /// The variance of its mean, in variances of a value.
+    fn share(&self) -> f64 {
+        1.0 / (self.to - self.from) as f64
+    }
+}
+
+/// How far the median of a single value would reach at 95 %; `None` where there is nothing to tell it from.
+fn reach(pieces: &[Piece], noise: f64) -> Option<f64> {
+    let degrees = pieces.last()?.to.saturating_sub(pieces.len()) as f64;
+    let chance = StudentsT::new(0.0, 1.0, degrees).ok()?;
+    let squares: f64 = pieces.iter().map(|piece| piece.squares).sum();
+    let deviation = (squares / degrees).sqrt().max(noise);
+    Some(chance.inverse_cdf(0.5 + CONFIDENCE / 2.0) * MEDIAN_OVER_MEAN * deviation)
 }
 
 /// The places where pieces begin, and the end of the last.
@@ -103,7 +127,7 @@ fn cuts(values: &[f64], noise: f64) -> Vec<usize> {
         if best[from].0 == f64::INFINITY {
             continue;
         }
-        let mut piece = Piece::default();
+        let mut piece = Growing::default();
         for to in from + 1..=n {
             piece.add(values[to - 1]);
             let cost = best[from].0 + penalty + piece.distances / unit;
@@ -126,12 +150,12 @@ fn deviation(values: &[f64]) -> f64 {
 
 /// Values and the sum of their distances from their median.
 #[derive(Default)]
-struct Piece {
+struct Growing {
     sorted: Vec<f64>,
     distances: f64,
 }
 
-impl Piece {
+impl Growing {
     /// The sum grows by the new value's distance from the median, or from the two in the middle, between which any is one.
     fn add(&mut self, value: f64) {
         let n = self.sorted.len();

@@ -5,7 +5,7 @@ use crate::cli::{Misuse, Outcome};
 use crate::history::Archive;
 use crate::history::trend::{self, Series};
 use crate::output::Destination;
-use crate::terminal::{self, Page};
+use crate::terminal;
 use anyhow::bail;
 use clap::Args;
 
@@ -26,7 +26,7 @@ pub fn run(flags: &Flags, archive: &Archive, destination: Destination) -> anyhow
     let entries = flags.filter.of(archive.entries()?)?;
     let (all, unreadable) = trend::series(archive, &entries)?;
     let Some(wanted) = &flags.cell else {
-        destination.present(&all, &all, |page| list(&all, page))?;
+        destination.present(&all, &all, |_| list(&all))?;
         return Ok(Outcome::Done);
     };
     let chosen = chosen(wanted, &all)?;
@@ -59,13 +59,10 @@ fn chosen<'a>(wanted: &str, all: &'a [Series]) -> anyhow::Result<&'a Series> {
     }
 }
 
-fn list(all: &[Series], page: &Page) -> String {
+fn list(all: &[Series]) -> String {
     if all.is_empty() {
         return "no figures in such records\n".into();
     }
-    let table = terminal::table(
-        &["figure", "records"],
-        all.iter().map(|series| vec![series.name(), series.points.len().to_string()]),
-    );
-    table.lines().map(|line| page.cut(line) + "\n").collect()
+    let line = |series: &Series| vec![series.points.len().to_string(), series.name()];
+    terminal::table_of_words(&["records", "figure"], all.iter().map(line))
 }
