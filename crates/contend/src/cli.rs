@@ -1,5 +1,6 @@
 //! The command line: which experiment, and what its outcome means to the shell.
 
+use crate::compare;
 use crate::experiments::{clock, latency, load, model, noise, ring, survey, throughput};
 use crate::history;
 use crate::locks;
@@ -26,12 +27,13 @@ struct Cli {
 }
 
 const EXIT_STATUS: &str = "Exit status: 0 measured; 1 the measurement failed; 2 the flags are wrong; \
-130 interrupted, what was measured so far was printed.";
+3 `contend compare --fail-if` found what it was asked to; 130 interrupted, what was measured so far was printed.";
 
 #[derive(Subcommand, Debug)]
 enum Request {
     #[command(flatten)]
     Measure(Experiment),
+    Compare(compare::Flags),
     Report(report::Flags),
     History(history::Flags),
     Completions(manual::CompletionsFlags),
@@ -91,6 +93,7 @@ fn no_method() -> anyhow::Error {
     Misuse("--explain: ask one experiment, such as `contend latency --explain`".into()).into()
 }
 
+const EXCEEDED: u8 = 3;
 const INTERRUPTED: u8 = 130;
 
 /// Runs the command and says how it went.
@@ -98,6 +101,7 @@ pub fn run() -> ExitCode {
     let cli = Cli::parse();
     match perform(cli) {
         Ok(Outcome::Done) => ExitCode::SUCCESS,
+        Ok(Outcome::Exceeded) => ExitCode::from(EXCEEDED),
         Ok(Outcome::Interrupted) => ExitCode::from(INTERRUPTED),
         Err(error) => match error.downcast::<Misuse>() {
             // clap's own form, so that all misuse reads alike; it exits with 2.
@@ -110,10 +114,12 @@ pub fn run() -> ExitCode {
     }
 }
 
-/// How an experiment that did not fail ended.
+/// How what did not fail ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     Done,
+    /// A comparison found what was not to be.
+    Exceeded,
     Interrupted,
 }
 
@@ -125,6 +131,7 @@ fn perform(cli: Cli) -> anyhow::Result<Outcome> {
     match cli.request {
         None => measure(Experiment::Survey(survey::Flags::default()), shared),
         Some(Request::Measure(experiment)) => measure(experiment, shared),
+        Some(Request::Compare(flags)) => compare::run(&flags, shared),
         Some(Request::Report(flags)) => report::run(&flags, shared).map(|()| Outcome::Done),
         Some(Request::History(flags)) => history::run(&flags, shared),
         Some(Request::Completions(flags)) => manual::complete(&flags, shared, Cli::command()).map(|()| Outcome::Done),

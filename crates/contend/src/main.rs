@@ -1,7 +1,9 @@
 //! The command: flags in, one experiment, its record out.
 
 mod apparatus;
+mod cells;
 mod cli;
+mod compare;
 mod evidence;
 mod experiments;
 mod history;
@@ -11,6 +13,7 @@ mod manual;
 mod output;
 mod progress;
 mod quantities;
+mod reading;
 mod record;
 mod report;
 mod session;

@@ -2,6 +2,7 @@
 
 use super::claim::Claim;
 use super::git::{self, Git};
+use super::integrity;
 use super::manifest::Manifest;
 use super::stale;
 use super::summary::{Entry, Summary};
@@ -131,9 +132,29 @@ impl Archive {
     }
 
     fn part(&self, id: &str, file: &str) -> anyhow::Result<Vec<u8>> {
-        self.git.local(&["cat-file", "blob", &format!("{id}:{file}")], &[]).with_context(|| {
+        integrity::checked_file(&self.git, id, file).with_context(|| {
             format!("record {id} cannot be read whole; `contend history verify` says what else is damaged")
         })
+    }
+
+    /// Many records at once, in the order of `ids`, and their manifests. Their hashes are not checked: that takes
+    /// [`Self::verify`].
+    ///
+    /// # Errors
+    /// Git cannot be run, or one is missing.
+    pub fn records(&self, ids: &[&str]) -> anyhow::Result<Vec<(Vec<u8>, Manifest)>> {
+        let asked: String = ids.iter().map(|id| format!("{id}:{RECORD_FILE}\n{id}:{MANIFEST_FILE}\n")).collect();
+        let answer = self.git.local(&["cat-file", "--batch"], asked.as_bytes())?;
+        let mut rest = answer.as_slice();
+        let mut next = |id: &str| {
+            git::next_object(&mut rest)
+                .with_context(|| format!("record {id} cannot be read whole; `contend history verify` says more"))
+        };
+        let pair = |id: &&str| {
+            let content = next(id)?;
+            Ok((content, serde_json::from_slice(&next(id)?).with_context(|| format!("the manifest of {id}"))?))
+        };
+        ids.iter().map(pair).collect()
     }
 
     /// Every hash: of every object by Git, of every reference against its name, and that each has its record.

@@ -99,6 +99,16 @@ fn exchange(command: &mut Command, input: &[u8]) -> io::Result<Output> {
     })
 }
 
+/// The next object of what `cat-file --batch` answers: `<hash> <kind> <bytes>`, a line's end, the bytes, a line's end.
+pub fn next_object(answer: &mut &[u8]) -> Option<Vec<u8>> {
+    let line = answer.iter().position(|byte| *byte == b'\n')?;
+    let (head, rest) = answer.split_at(line);
+    let bytes: usize = std::str::from_utf8(head).ok()?.rsplit_once(' ')?.1.parse().ok()?;
+    let content = rest.get(1..=bytes)?;
+    *answer = rest.get(bytes + 2..)?;
+    Some(content.to_vec())
+}
+
 /// What a command says of the repository that the user stands in; `None` where there is none.
 pub fn here(arguments: &[&str]) -> Option<String> {
     let output = Command::new("git").args(arguments).env("LC_ALL", "C").stdin(Stdio::null()).output().ok()?;

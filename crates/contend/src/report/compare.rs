@@ -1,116 +1,113 @@
-//! Records side by side: what their cells have in common, and how the machines differ.
+//! Records side by side: what their cells have in common, judged as `contend compare` judges, without an archive.
 
-use super::figure::{Bar, Bars, Figure, Measure, Picture, Quantity, Section, Table};
-use super::source::{Source, flattened};
-use crate::terminal::ratio;
-use instruments::statistics::Interval;
+use super::figure::{Bar, Bars, Figure, Picture, Quantity, Table};
+use crate::cells::{self, Measure, Naming};
+use crate::compare::{Judgement, Pair, in_general, judged};
+use crate::reading::Source;
 
-/// What differs between two runs on the same machine as well.
-const FLEETING: [&str; 4] = ["command_line", "seed", "started_unix_s", "interrupted"];
+/// What the columns of the records are called.
+const LETTERS: [&str; 12] = ["1st", "2nd", "3rd", "4th", "5th", "6th", "7th", "8th", "9th", "10th", "11th", "12th"];
 
-/// What differs in the environments of the records.
-pub fn environments(sources: &[Source]) -> Vec<Vec<String>> {
-    let all: Vec<Vec<(String, String)>> = sources.iter().map(|source| flattened(&source.environment)).collect();
-    let mut paths: Vec<&String> = Vec::new();
-    for (path, _) in all.iter().flatten() {
-        if !paths.contains(&path) && !FLEETING.contains(&path.as_str()) && !path.starts_with("load.") {
-            paths.push(path);
-        }
-    }
-    let value = |lines: &[(String, String)], path: &str| {
-        lines.iter().find(|(name, _)| name == path).map_or_else(|| "–".to_owned(), |(_, text)| text.clone())
-    };
-    let line = |path: &String| {
-        let values: Vec<String> = all.iter().map(|lines| value(lines, path)).collect();
-        let same = values.iter().all(|text| *text == values[0]);
-        (!same).then(|| std::iter::once(path.clone()).chain(values).collect())
-    };
-    paths.into_iter().filter_map(line).collect()
+/// The header of a table with a column for each record.
+pub fn header(before: &[&'static str], records: usize, after: &[&'static str]) -> Vec<&'static str> {
+    let letters = (0..records).map(|place| LETTERS.get(place).copied().unwrap_or("later"));
+    before.iter().copied().chain(letters).chain(after.iter().copied()).collect()
 }
 
-/// A cell that at least two records have.
+/// A figure of a cell that at least two records have.
 struct Shared<'a> {
-    first: &'a Measure,
+    cell: String,
     /// By record; `None` where it was not measured.
     all: Vec<Option<&'a Measure>>,
 }
 
-/// One figure for each experiment that at least two records have. The sections of each record come in its place.
-pub fn figures(records: &[Vec<Section>], letters: &[&'static str]) -> Vec<Figure> {
-    let mut titles: Vec<&str> = Vec::new();
-    for section in records.iter().flatten() {
-        if !titles.contains(&section.title.as_str()) {
-            titles.push(&section.title);
+/// One figure for each experiment that at least two records have.
+///
+/// # Errors
+/// Rows that cannot be read.
+pub fn figures(sources: &[Source]) -> anyhow::Result<Vec<Figure>> {
+    let records: Vec<Vec<Measure>> = sources.iter().map(cells::of).collect::<anyhow::Result<_>>()?;
+    let naming = Naming::within(&records);
+    let mut experiments: Vec<&str> = Vec::new();
+    for measure in records.iter().flatten() {
+        if !experiments.contains(&measure.experiment.as_str()) {
+            experiments.push(&measure.experiment);
         }
     }
-    titles.into_iter().filter_map(|title| figure(title, records, letters)).collect()
+    let is_disturbed = sources.iter().any(Source::is_disturbed);
+    Ok(experiments
+        .into_iter()
+        .filter_map(|name| figure(name, &shared(name, &records, &naming), is_disturbed))
+        .collect())
 }
 
-fn figure(title: &str, records: &[Vec<Section>], letters: &[&'static str]) -> Option<Figure> {
-    let measures: Vec<Vec<&Measure>> = records
-        .iter()
-        .map(|sections| sections.iter().filter(|s| s.title == title).flat_map(|s| &s.measures).collect())
-        .collect();
-    let mut cells: Vec<Shared<'_>> = Vec::new();
-    for first in measures.iter().flatten() {
-        let same = |other: &&&Measure| other.cell == first.cell && other.figure == first.figure;
-        if cells.iter().any(|cell| same(&&cell.first)) {
+fn shared<'a>(experiment: &str, records: &'a [Vec<Measure>], naming: &Naming) -> Vec<Shared<'a>> {
+    let mut found: Vec<Shared<'a>> = Vec::new();
+    for first in records.iter().flatten().filter(|measure| measure.experiment == experiment) {
+        let cell = naming.name(first);
+        let is_it = |other: &&Measure| {
+            other.experiment == experiment && other.figure == first.figure && naming.name(other) == cell
+        };
+        if found.iter().any(|known| known.cell == cell && known.first().figure == first.figure) {
             continue;
         }
-        let all: Vec<Option<&Measure>> = measures.iter().map(|list| list.iter().find(same).copied()).collect();
+        let all: Vec<Option<&Measure>> = records.iter().map(|record| record.iter().find(is_it)).collect();
         if all.iter().flatten().count() > 1 {
-            cells.push(Shared { first, all });
+            found.push(Shared { cell, all });
         }
     }
-    if cells.is_empty() {
-        return None;
-    }
-    let header = ["cell", "figure"].into_iter().chain(letters.iter().copied()).chain(["last/first", "ends"]);
-    let bars = cells.iter().filter_map(|cell| {
-        let (ratio, interval) = cell.ratio()?;
-        let name = format!("{}: {}", cell.first.cell, cell.first.figure);
-        Some(Bar { name, value: ratio, interval, limit: Some((1.0, "no difference".into())) })
+    found
+}
+
+fn figure(experiment: &str, cells: &[Shared<'_>], is_disturbed: bool) -> Option<Figure> {
+    let records = cells.first()?.all.len();
+    let pairs: Vec<Pair<'_>> = cells.iter().map(|cell| cell.ends(is_disturbed)).collect();
+    let judgements = judged(&pairs);
+    let bars = cells.iter().zip(&judgements).filter_map(|(cell, judgement)| {
+        let comparison = judgement.comparison?;
+        let name = format!("{}: {}", cell.cell, cell.first().figure);
+        let limit = Some((1.0, "no difference".into()));
+        Some(Bar { name, value: comparison.ratio, interval: Some(comparison.interval), limit })
     });
+    let bars = bars.filter(|bar| bar.interval.is_some_and(|ends| ends.low > 0.0 && ends.high.is_finite()));
     Some(Figure {
-        title: title.to_owned(),
+        title: format!("contend {experiment}: the last by the first"),
         picture: Picture::Bars(Bars { quantity: Quantity::Times, logarithmic: true, bars: bars.collect() }),
         tables: vec![Table {
-            caption: "Cells that at least two records have, with 95 % intervals; the ratio is of the last to the first"
-                .into(),
-            header: header.collect(),
-            rows: cells.iter().map(Shared::line).collect(),
+            caption:
+                "Cells that at least two records have, with 95 % intervals; the ratio is of the last to the first, and \
+                      its interval counts how much runs of the same differ in general"
+                    .into(),
+            header: header(&["cell", "figure"], records, &["last/first (95 %)", "the last is"]),
+            rows: cells.iter().zip(&judgements).map(|(cell, judgement)| cell.line(judgement)).collect(),
         }],
         secondary: false,
     })
 }
 
-impl Shared<'_> {
-    fn ends(&self) -> Option<(&Measure, &Measure)> {
+impl<'a> Shared<'a> {
+    fn first(&self) -> &'a Measure {
         let mut measured = self.all.iter().flatten();
-        let first = measured.next()?;
-        Some((first, measured.next_back()?))
+        measured.next().expect("at least two records have it")
     }
 
-    /// The last over the first. Its interval reaches from the least that the two intervals allow to the most.
-    fn ratio(&self) -> Option<(f64, Option<Interval>)> {
-        let (first, last) = self.ends().filter(|(first, last)| first.value > 0.0 && last.value > 0.0)?;
-        let interval = first.interval.zip(last.interval).filter(|(one, other)| one.low > 0.0 && other.low > 0.0);
-        let interval = interval.map(|(one, other)| Interval { low: other.low / one.high, high: other.high / one.low });
-        Some((last.value / first.value, interval))
+    fn ends(&self, is_disturbed: bool) -> Pair<'a> {
+        let a = self.first();
+        let b = self.all.iter().flatten().next_back().copied().unwrap_or(a);
+        let (one, other) = (in_general(a.scatter, is_disturbed), in_general(b.scatter, is_disturbed));
+        Pair { a, b, run_to_run: if one.deviation >= other.deviation { one } else { other }, others: 0 }
     }
 
-    fn line(&self) -> Vec<String> {
+    fn line(&self, judgement: &Judgement) -> Vec<String> {
         let one = |measure: &Option<&Measure>| {
             measure
                 .map_or_else(|| "not measured".into(), |found| found.quantity.words_with(found.value, found.interval))
         };
-        let times = self.ratio().map_or_else(|| "–".into(), |(times, _)| ratio(times));
-        let apart = match self.ratio().and_then(|(_, interval)| interval) {
-            Some(ends) if ends.contains(1.0) => "intervals overlap",
-            Some(_) => "intervals apart",
-            None => "no interval",
-        };
-        let names = [self.first.cell.clone(), self.first.figure.to_owned()];
-        names.into_iter().chain(self.all.iter().map(one)).chain([times, apart.to_owned()]).collect()
+        let times = judgement
+            .comparison
+            .map_or_else(|| "–".into(), |found| Quantity::Times.words_with(found.ratio, Some(found.interval)));
+        let names = [self.cell.clone(), self.first().figure.to_owned()];
+        let verdict = judgement.reason.unwrap_or(judgement.verdict.words()).to_owned();
+        names.into_iter().chain(self.all.iter().map(one)).chain([times, verdict]).collect()
     }
 }

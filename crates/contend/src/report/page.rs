@@ -7,7 +7,7 @@ use super::markup::{Names, escape, json_in_script};
 use super::method::method;
 use super::moment;
 use super::overlay;
-use super::source::{Source, flattened};
+use crate::reading::{self, Source, flattened};
 use serde_json::{Value, json};
 use std::fmt::Write;
 
@@ -17,14 +17,11 @@ const CHARTS: &str = include_str!("../../assets/uplot/uPlot.iife.min.js");
 const CHARTS_STYLE: &str = include_str!("../../assets/uplot/uPlot.min.css");
 const CHARTS_LICENSE: &str = include_str!("../../assets/uplot/LICENSE");
 
-/// Names of records in the columns of a comparison.
-const LETTERS: [&str; 12] = ["1st", "2nd", "3rd", "4th", "5th", "6th", "7th", "8th", "9th", "10th", "11th", "12th"];
-
 /// By this line a page is known to be one of this program's.
 pub const SIGNATURE: &str = "<meta name=\"generator\" content=\"contend\">";
 
 /// The whole page. The same records give the same page.
-pub fn page(sources: &[Source], sections: &[Vec<Section>]) -> String {
+pub fn page(sources: &[Source], sections: &[Vec<Section>], compared: &[Figure]) -> String {
     let mut names = Names::default();
     for fixed in ["findings", "side-by-side", "methods"] {
         names.take(fixed);
@@ -33,7 +30,7 @@ pub fn page(sources: &[Source], sections: &[Vec<Section>]) -> String {
         sections.iter().map(|of_record| of_record.iter().map(|section| names.take(&section.title)).collect()).collect();
     let mut body = findings(sources, sections, &ids);
     if sources.len() > 1 {
-        body.push_str(&side_by_side(sources, sections, &mut names));
+        body.push_str(&side_by_side(sources, sections, compared, &mut names));
     }
     for (place, source) in sources.iter().enumerate() {
         body.push_str(&record(source, place, &sections[place], &ids[place], &mut names));
@@ -92,30 +89,27 @@ fn findings(sources: &[Source], sections: &[Vec<Section>], ids: &[Vec<String>]) 
     content + "</section>\n"
 }
 
-fn side_by_side(sources: &[Source], sections: &[Vec<Section>], names: &mut Names) -> String {
-    let letters: Vec<&'static str> =
-        (0..sources.len()).map(|place| LETTERS.get(place).copied().unwrap_or("later")).collect();
+fn side_by_side(sources: &[Source], sections: &[Vec<Section>], compared: &[Figure], names: &mut Names) -> String {
     let mut content = format!("<section>\n{}<ol>\n", heading(2, "side-by-side", "Side by side"));
     for source in sources {
         let _ = writeln!(content, "<li>{}: {}</li>", escape(&source.name), escape(&source.experiment));
     }
     content.push_str("</ol>\n");
-    let differences = compare::environments(sources);
+    let differences = reading::environments(&sources.iter().collect::<Vec<&Source>>());
     if differences.is_empty() {
         content.push_str("<p>The environments do not differ.</p>\n");
     } else {
-        let header = std::iter::once("environment").chain(letters.iter().copied()).collect();
         content.push_str(&table(&Table {
             caption: "What differs between the machines".into(),
-            header,
-            rows: differences,
+            header: compare::header(&["environment"], sources.len(), &[]),
+            rows: differences.into_iter().map(|found| [vec![found.name], found.values].concat()).collect(),
         }));
     }
-    let figures = compare::figures(sections, &letters);
-    if figures.is_empty() {
+    if compared.is_empty() {
         content.push_str("<p>No cell was measured in two of them, so there is nothing to compare.</p>\n");
     }
-    for figure in figures.iter().chain(&overlay::figures(sections, &letters)) {
+    let letters = compare::header(&[], sources.len(), &[]);
+    for figure in compared.iter().chain(&overlay::figures(sections, &letters)) {
         content.push_str(&drawn(figure, &names.take(&format!("compared {}", figure.title))));
     }
     content + "</section>\n"

@@ -4,6 +4,7 @@ mod figures;
 mod histogram;
 mod item;
 mod page;
+mod quantity;
 mod scatter;
 mod table;
 
@@ -11,5 +12,6 @@ pub use figures::{count, megahertz, nanoseconds, percent, range, ratio};
 pub use histogram::{Bar, Histogram};
 pub use item::item;
 pub use page::Page;
+pub use quantity::Quantity;
 pub use scatter::{Point, Scatter};
 pub use table::{table, table_of_words};

@@ -30,4 +30,10 @@ impl Page {
         let width = if columns == 0 { PLAIN_WIDTH } else { columns.clamp(40, WIDEST) };
         Self { width, colour: std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()) }
     }
+
+    /// A line that fits: what is too long ends with `…`.
+    pub fn cut(&self, line: &str) -> String {
+        let fits = line.chars().count() <= self.width;
+        if fits { line.to_owned() } else { line.chars().take(self.width - 1).chain(['…']).collect() }
+    }
 }

@@ -1,4 +1,4 @@
-//! Points over an exponential horizontal axis of time, or of a count.
+//! Points over a horizontal axis: exponential, of time or of a count, or the order of things.
 
 use super::Page;
 use super::figures;
@@ -6,7 +6,8 @@ use super::figures;
 /// A point and the character it is drawn with.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Point {
-    /// Along the exponential axis, in nanoseconds (or a count, for [`Scatter::draw_over_counts`]); more than 0.
+    /// Along the horizontal axis, in nanoseconds (or a count, for [`Scatter::draw_over_counts`], or a place, for
+    /// [`Scatter::draw_in_order`]); more than 0.
     pub x_ns: f64,
     /// Along the linear axis.
     pub y: f64,
@@ -61,16 +62,25 @@ impl Scatter<'_> {
         self.picture(page, |number| figures::count(number.round() as u64))
     }
 
+    /// The same over places in an order, evenly spaced.
+    pub fn draw_in_order(&self, page: &Page) -> String {
+        self.over(page, |place| place, |across| format!("{:>LABEL_WIDTH$}+{}\n", "", "-".repeat(across.cells)))
+    }
+
     fn picture(&self, page: &Page, label_of: impl Fn(f64) -> String) -> String {
+        self.over(page, f64::log10, |across| foot(across, label_of))
+    }
+
+    fn over(&self, page: &Page, along: impl Fn(f64) -> f64, foot: impl FnOnce(Scale) -> String) -> String {
         if self.points.is_empty() {
             return format!("{}\n  (no points)\n", self.title);
         }
         let columns = page.width.saturating_sub(LABEL_WIDTH + 2).max(20);
-        let across = Scale::over(self.points.iter().map(|point| point.x_ns.log10()), columns);
+        let across = Scale::over(self.points.iter().map(|point| along(point.x_ns)), columns);
         let upwards = Scale::over(self.points.iter().map(|point| point.y), ROWS);
         let mut grid = vec![vec![' '; columns]; ROWS];
         for point in self.points {
-            grid[upwards.cell(point.y)][across.cell(point.x_ns.log10())] = point.mark;
+            grid[upwards.cell(point.y)][across.cell(along(point.x_ns))] = point.mark;
         }
         // Enough decimals to tell the labels apart.
         let decimals = (-(upwards.value(LABEL_EVERY) - upwards.low).log10()).ceil().clamp(1.0, 5.0) as usize;
@@ -85,7 +95,7 @@ impl Scatter<'_> {
             picture.push_str(format!("{label:>LABEL_WIDTH$}|{drawn}").trim_end());
             picture.push('\n');
         }
-        picture + &foot(across, label_of)
+        picture + &foot(across)
     }
 }
 

@@ -3,6 +3,8 @@
 // Each test program uses its own part of this.
 #![allow(dead_code)]
 
+pub mod archive;
+
 use serde_json::Value;
 use std::process::{Command, Output};
 

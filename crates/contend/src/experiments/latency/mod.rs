@@ -5,7 +5,7 @@ mod measure;
 mod record;
 mod show;
 
-pub use flags::{Flags, Parameters, Plan};
+pub use flags::{Flags, Parameters, Placement, Plan};
 pub use measure::run_plan;
 pub use record::{Bin, LatencyRecord, Operation, Row, SpikeRow};
 pub use show::sections;

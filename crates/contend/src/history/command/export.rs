@@ -1,7 +1,6 @@
 //! One record as a file.
 
-use super::super::Archive;
-use super::named;
+use super::super::{Archive, named};
 use crate::cli::Outcome;
 use crate::output;
 use anyhow::Context;

@@ -70,10 +70,6 @@ fn text(entries: &[Entry], folder: &Path, page: &Page) -> String {
         ]
     };
     let table = terminal::table_of_words(&["record", "begun (UTC)", "machine", "contend …"], entries.iter().map(line));
-    let cut = |line: &str| -> String {
-        let fits = line.chars().count() <= page.width;
-        if fits { line.to_owned() } else { line.chars().take(page.width - 1).chain(['…']).collect() }
-    };
-    let lines: Vec<String> = table.lines().map(cut).collect();
+    let lines: Vec<String> = table.lines().map(|line| page.cut(line)).collect();
     lines.join("\n") + "\n"
 }

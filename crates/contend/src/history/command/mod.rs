@@ -4,11 +4,11 @@ mod exchange;
 mod export;
 mod list;
 mod show;
+mod trend;
 mod verify;
 
+use super::Archive;
 use super::location::Location;
-use super::names::{Name, revision_here};
-use super::{Archive, Entry};
 use crate::cli::Outcome;
 use crate::output::Destination;
 use crate::session::SharedFlags;
@@ -33,6 +33,8 @@ enum Request {
     List(list::Filter),
     /// Show a record as it was shown when it was measured
     Show(show::Flags),
+    /// Show a cell's figure over all records, and where it took a step
+    Trend(trend::Flags),
     /// Write a record, byte for byte, to a new file
     Export(export::Flags),
     /// Send the records that another repository has not
@@ -54,14 +56,10 @@ pub fn run(flags: &Flags, shared: &SharedFlags) -> anyhow::Result<Outcome> {
         None => list(&flags.filter),
         Some(Request::List(filter)) => list(filter),
         Some(Request::Show(flags)) => show::run(flags, &Archive::open(&folder)?, Destination::of_view(shared)?),
+        Some(Request::Trend(flags)) => trend::run(flags, &Archive::open(&folder)?, Destination::of_view(shared)?),
         Some(Request::Export(flags)) => export::run(flags, &Archive::open(&folder)?),
         Some(Request::Push(flags)) => exchange::push(flags, &Archive::open(&folder)?),
         Some(Request::Pull(flags)) => exchange::pull(flags, &Archive::open_or_create(&folder)?),
         Some(Request::Verify(flags)) => verify::run(flags, &Archive::open(&folder)?),
     }
-}
-
-/// The record that a name means.
-fn named(archive: &Archive, name: &str) -> anyhow::Result<Entry> {
-    Ok(Name::of(name).among(&archive.entries()?, revision_here)?.clone())
 }

@@ -1,8 +1,7 @@
 //! One record, as it was shown when it was measured.
 
 use super::super::calendar::moment;
-use super::super::{Archive, Entry, Manifest};
-use super::named;
+use super::super::{Archive, Entry, Manifest, named};
 use crate::cli::Outcome;
 use crate::output::Destination;
 use crate::views;

@@ -1,12 +1,11 @@
 //! Every hash, checked.
 
-use super::super::{Archive, Entry};
+use super::super::{Archive, Likeness, kept_as};
 use crate::cli::Outcome;
 use crate::output;
 use anyhow::{Context, bail};
 use clap::Args;
-use serde_json::Value;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 #[derive(Args, Clone, Debug)]
 pub struct Flags {
@@ -20,9 +19,15 @@ pub fn run(flags: &Flags, archive: &Archive) -> anyhow::Result<Outcome> {
     if wrong.is_empty() && !flags.files.is_empty() {
         let entries = archive.entries()?;
         for file in &flags.files {
-            match kept_as(file, archive, &entries)? {
-                Ok(entry) => output::print(&format!("{} is record {}\n", file.display(), entry.id))?,
-                Err(problem) => wrong.push(format!("{}: {problem}", file.display())),
+            let place = file.display();
+            let content = std::fs::read(file).with_context(|| format!("{place} cannot be read"))?;
+            match kept_as(&content, archive, &entries)? {
+                Likeness::Same(entry) => output::print(&format!("{place} is record {}\n", entry.id))?,
+                Likeness::Changed(entry) => wrong.push(format!(
+                    "{place}: it was changed by hand: it differs from record {}, the same run",
+                    entry.id
+                )),
+                Likeness::Unknown => wrong.push(format!("{place}: no such run is kept here")),
             }
         }
     }
@@ -31,23 +36,4 @@ pub fn run(flags: &Flags, archive: &Archive) -> anyhow::Result<Outcome> {
     }
     output::print(&format!("{records} records, every hash is right\n"))?;
     Ok(Outcome::Done)
-}
-
-/// The record that a file is; or, in words, why it is none.
-fn kept_as<'a>(file: &Path, archive: &Archive, entries: &'a [Entry]) -> anyhow::Result<Result<&'a Entry, String>> {
-    let content = std::fs::read(file).with_context(|| format!("{} cannot be read", file.display()))?;
-    let parsed: Value = serde_json::from_slice(&content).unwrap_or_default();
-    let environment = &parsed["environment"];
-    let run = (environment["seed"].as_u64(), environment["started_unix_s"].as_u64());
-    let same_run: Vec<&Entry> =
-        entries.iter().filter(|entry| run == (Some(entry.summary.seed), Some(entry.summary.started_unix_s))).collect();
-    for entry in &same_run {
-        if archive.record(&entry.id)? == content {
-            return Ok(Ok(entry));
-        }
-    }
-    Ok(Err(match same_run.first() {
-        Some(entry) => format!("it was changed by hand: it differs from record {}, the same run", entry.id),
-        None => "no such run is kept here".to_owned(),
-    }))
 }

@@ -1,9 +1,8 @@
 //! The clock, and what the system takes from a loop that only works.
 
-use super::super::figure::{Axis, Figure, Mark, Measure, Picture, Plot, Point, Quantity, Section, Series, Table};
+use super::super::figure::{Axis, Figure, Mark, Picture, Plot, Point, Quantity, Section, Series, Table};
 use crate::experiments::clock::Row;
 use crate::terminal::{nanoseconds, percent};
-use instruments::statistics::Interval;
 
 pub fn section(rows: &[Row]) -> Section {
     Section {
@@ -11,7 +10,6 @@ pub fn section(rows: &[Row]) -> Section {
         title: "The clock".into(),
         findings: rows.iter().filter_map(finding).collect(),
         figures: [figures(rows), curve(rows)].into_iter().flatten().collect(),
-        measures: rows.iter().flat_map(measures).collect(),
         histograms: Vec::new(),
     }
 }
@@ -119,21 +117,4 @@ fn curve(rows: &[Row]) -> Option<Figure> {
         tables: vec![table],
         secondary: false,
     })
-}
-
-fn measures(row: &Row) -> Vec<Measure> {
-    let measure = |cell: String, figure, value, quantity, interval: Option<Interval>| Measure {
-        cell,
-        figure,
-        value,
-        interval,
-        quantity,
-    };
-    match row {
-        Row::Clock(clock) => vec![measure("clock".into(), "a read", clock.read_cost_ns, Quantity::Time, None)],
-        Row::Losses(losses) => {
-            vec![measure(format!("CPU {}", losses.cpu), "lost", losses.lost_share, Quantity::Share, None)]
-        }
-        _ => Vec::new(),
-    }
 }

@@ -29,6 +29,6 @@ pub fn section(rows: &[Finding]) -> Section {
             tables: vec![table],
             secondary: false,
         }],
-        measures: Vec::new(),
+        histograms: Vec::new(),
     }
 }

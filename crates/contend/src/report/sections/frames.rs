@@ -1,8 +1,6 @@
 //! How often the other thread spoils a frame.
 
-use super::super::figure::{
-    Axis, Figure, Mark, Measure, Picture, Plot, Point, Quantity, Section, Series, Table, optional,
-};
+use super::super::figure::{Axis, Figure, Mark, Picture, Plot, Point, Quantity, Section, Series, Table, optional};
 use crate::experiments::model::FramesRow as Row;
 use crate::terminal::{nanoseconds, percent};
 
@@ -15,7 +13,6 @@ pub fn section(rows: &[Row]) -> Section {
         title: "Frames, computed".into(),
         findings: rows.iter().filter_map(finding).collect(),
         figures: vec![losses(rows), often(rows)],
-        measures: rows.iter().filter_map(measure).collect(),
         histograms: Vec::new(),
     }
 }
@@ -108,15 +105,4 @@ fn often(rows: &[Row]) -> Figure {
         }],
         secondary: false,
     }
-}
-
-fn measure(row: &Row) -> Option<Measure> {
-    let Row::MoreThan(more) = row else { return None };
-    Some(Measure {
-        cell: format!("quantum {}, more than {}", nanoseconds(more.quantum_us * 1e3), percent(more.more_than_share)),
-        figure: "probability",
-        value: more.probability,
-        interval: None,
-        quantity: Quantity::Probability,
-    })
 }

@@ -1,8 +1,6 @@
 //! Histograms of latencies with lettered spikes.
 
-use super::super::figure::{
-    Axis, Figure, Histogram, Mark, Measure, Picture, Plot, Point, Quantity, Section, Series, Table,
-};
+use super::super::figure::{Axis, Figure, Histogram, Mark, Picture, Plot, Point, Quantity, Section, Series, Table};
 use super::{counted, distinct};
 use crate::experiments::latency::{Operation, Row, SpikeRow};
 use crate::terminal::{count, nanoseconds, percent};
@@ -14,7 +12,6 @@ pub fn section(rows: &[Row]) -> Section {
         title: "Latency of locks".into(),
         findings: findings(rows),
         figures: rows.iter().filter(|row| drawn(row)).map(figure).collect(),
-        measures: locking(rows).flat_map(measures).collect(),
         histograms: locking(rows).map(whole).collect(),
     }
 }
@@ -217,13 +214,4 @@ fn compared(row: &Row) -> String {
 
 fn whole(row: &Row) -> Histogram {
     Histogram { cell: compared(row), bins: row.histogram.clone() }
-}
-
-fn measures(row: &Row) -> Vec<Measure> {
-    let measure =
-        |figure, value, interval| Measure { cell: compared(row), figure, value, interval, quantity: Quantity::Time };
-    let pair = row.bare_pair_ns.map(|pair| measure("lock and unlock", pair, row.bare_pair_ci_ns));
-    let locks =
-        [measure("lock, median", row.p50_ns, row.p50_ci_ns), measure("lock, 99.9 %", row.p999_ns, row.p999_ci_ns)];
-    pair.filter(|_| row.thread == 0).into_iter().chain(locks).collect()
 }

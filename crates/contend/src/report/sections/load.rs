@@ -1,8 +1,6 @@
 //! How much of each CPU a process gets, over time.
 
-use super::super::figure::{
-    Axis, Figure, Mark, Measure, Picture, Plot, Point, Quantity, Section, Series, Table, optional,
-};
+use super::super::figure::{Axis, Figure, Mark, Picture, Plot, Point, Quantity, Section, Series, Table, optional};
 use super::distinct;
 use crate::experiments::load::Row;
 use crate::terminal::percent;
@@ -20,13 +18,6 @@ pub fn section(rows: &[Row]) -> Section {
             percent(total.shares.grind_share),
             stat.unwrap_or_default()
         )
-    });
-    let measures = totals.iter().map(|total| Measure {
-        cell: format!("CPU {}", total.cpu),
-        figure: "got",
-        value: total.shares.cputime_share,
-        interval: None,
-        quantity: Quantity::Share,
     });
     let figures = distinct(&intervals, |row| row.cpu).into_iter().map(|cpu| {
         let chosen: Vec<_> = intervals.iter().filter(|row| row.cpu == cpu).collect();
@@ -69,7 +60,6 @@ pub fn section(rows: &[Row]) -> Section {
         title: "How much CPU a process gets".into(),
         findings: findings.collect(),
         figures: figures.collect(),
-        measures: measures.collect(),
         histograms: Vec::new(),
     }
 }

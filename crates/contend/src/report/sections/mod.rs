@@ -12,14 +12,14 @@ mod then_and_now;
 mod throughput;
 
 use super::figure::Section;
-use serde::de::DeserializeOwned;
+use crate::reading::typed;
 use serde_json::Value;
 
 /// The section of one experiment's rows.
 ///
 /// # Errors
 /// An experiment that this program does not know, or a row that is not as this experiment writes it.
-pub fn section(experiment: &str, rows: Vec<Value>) -> anyhow::Result<Section> {
+pub fn section(experiment: &str, rows: &[Value]) -> anyhow::Result<Section> {
     match experiment {
         "clock" => Ok(clock::section(&typed(rows)?)),
         "latency" => Ok(latency::section(&typed(rows)?)),
@@ -33,13 +33,6 @@ pub fn section(experiment: &str, rows: Vec<Value>) -> anyhow::Result<Section> {
         "then_and_now" => Ok(then_and_now::section(&typed(rows)?)),
         other => anyhow::bail!("its experiment {other:?} is not known to this contend"),
     }
-}
-
-fn typed<R: DeserializeOwned>(rows: Vec<Value>) -> anyhow::Result<Vec<R>> {
-    let read = |(place, row)| {
-        serde_json::from_value(row).map_err(|error| anyhow::anyhow!("its row {} cannot be read: {error}", place + 1))
-    };
-    rows.into_iter().enumerate().map(read).collect()
 }
 
 /// The different values, in order of appearance.

@@ -1,7 +1,7 @@
 //! Who takes the CPU: causes as bars, turns and the longest gaps as timelines.
 
 use super::super::figure::{
-    Axis, Bar, Bars, Figure, Mark, Measure, Picture, Plot, Point, Quantity, Section, Series, Table, optional,
+    Axis, Bar, Bars, Figure, Mark, Picture, Plot, Point, Quantity, Section, Series, Table, optional,
 };
 use super::distinct;
 use crate::evidence;
@@ -15,7 +15,6 @@ pub fn section(rows: &[Row]) -> Section {
         title: "Who takes the CPU".into(),
         findings: rows.iter().map(finding).collect(),
         figures: overviews.into_iter().chain(rows.iter().flat_map(of_scenario)).collect(),
-        measures: rows.iter().flat_map(measures).collect(),
         histograms: Vec::new(),
     }
 }
@@ -164,18 +163,4 @@ fn longest(row: &Row) -> Figure {
         }],
         secondary: false,
     }
-}
-
-fn measures(row: &Row) -> Vec<Measure> {
-    let measure =
-        |figure, value, interval, quantity| Measure { cell: row.scenario.clone(), figure, value, interval, quantity };
-    vec![
-        measure("taken", row.lost_share, row.lost_ci_share, Quantity::Share),
-        measure(
-            "longest gap of a turn",
-            row.longest_p50_us * 1e3,
-            row.longest_ci_us.map(|ends| ends.scaled(1e3)),
-            Quantity::Time,
-        ),
-    ]
 }

@@ -1,6 +1,6 @@
 //! The thread ring: hops as bars, beside what the machine allows.
 
-use super::super::figure::{Bar, Bars, Figure, Measure, Picture, Quantity, Section, Table, optional};
+use super::super::figure::{Bar, Bars, Figure, Picture, Quantity, Section, Table, optional};
 use super::distinct;
 use crate::experiments::ring::Row;
 use crate::terminal::{count, nanoseconds, ratio};
@@ -14,7 +14,6 @@ pub fn section(rows: &[Row]) -> Section {
         title: "The thread ring".into(),
         findings: sorted.iter().filter_map(|row| finding(row)).collect(),
         figures: distinct(rows, group).into_iter().map(|wanted| figure(&wanted, &sorted)).collect(),
-        measures: rows.iter().filter_map(measure).collect(),
         histograms: Vec::new(),
     }
 }
@@ -85,14 +84,4 @@ fn figure(wanted: &str, rows: &[&Row]) -> Figure {
         }],
         secondary: false,
     }
-}
-
-fn measure(row: &Row) -> Option<Measure> {
-    Some(Measure {
-        cell: format!("{}: {}", words(row), group(row)),
-        figure: "a hop",
-        value: row.ns_per_hop?,
-        interval: row.ns_per_hop_ci,
-        quantity: Quantity::Time,
-    })
 }

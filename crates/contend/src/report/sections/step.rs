@@ -1,8 +1,6 @@
 //! Nodes in lock-step on this machine's noise.
 
-use super::super::figure::{
-    Axis, Figure, Mark, Measure, Picture, Plot, Point, Quantity, Section, Series, Table, optional,
-};
+use super::super::figure::{Axis, Figure, Mark, Picture, Plot, Point, Quantity, Section, Series, Table, optional};
 use crate::experiments::model::{Method, StepRow as Row};
 use crate::terminal::{count, nanoseconds, ratio};
 
@@ -12,7 +10,6 @@ pub fn section(rows: &[Row]) -> Section {
         title: "Nodes in lock-step, computed".into(),
         findings: findings(rows),
         figures: vec![figure(rows)],
-        measures: rows.iter().map(measure).collect(),
         histograms: Vec::new(),
     }
 }
@@ -75,15 +72,5 @@ fn figure(rows: &[Row]) -> Figure {
             rows: rows.iter().map(line).collect(),
         }],
         secondary: false,
-    }
-}
-
-fn measure(row: &Row) -> Measure {
-    Measure {
-        cell: format!("{}, {} nodes, step {}", method(row), count(row.nodes), nanoseconds(row.step_us * 1e3)),
-        figure: "slowdown",
-        value: row.slowdown,
-        interval: row.slowdown_ci,
-        quantity: Quantity::Times,
     }
 }

@@ -27,7 +27,6 @@ pub fn section(rows: &[ThenAndNow]) -> Section {
             }],
             secondary: false,
         }],
-        measures: Vec::new(),
         histograms: Vec::new(),
     }
 }

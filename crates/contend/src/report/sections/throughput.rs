@@ -1,8 +1,6 @@
 //! Throughput against threads, and against the hold time.
 
-use super::super::figure::{
-    Axis, Figure, Mark, Measure, Picture, Plot, Point, Quantity, Section, Series, Table, optional,
-};
+use super::super::figure::{Axis, Figure, Mark, Picture, Plot, Point, Quantity, Section, Series, Table, optional};
 use super::{counted, distinct};
 use crate::experiments::throughput::Row;
 use crate::terminal::nanoseconds;
@@ -24,7 +22,6 @@ pub fn section(rows: &[Row]) -> Section {
         title: "Throughput of locks".into(),
         findings: findings(rows),
         figures: against_children.chain(against_hold).collect(),
-        measures: rows.iter().flat_map(measures).collect(),
         histograms: Vec::new(),
     }
 }
@@ -118,23 +115,4 @@ fn table(rows: &[&Row]) -> Table {
         ],
         rows: rows.iter().map(line).collect(),
     }
-}
-
-fn measures(row: &Row) -> Vec<Measure> {
-    let cell = format!("{}, {} children, {}", row.lock, row.children, mix(row));
-    let loops = Measure {
-        cell: cell.clone(),
-        figure: "loops",
-        value: row.throughput_per_s,
-        interval: row.throughput_ci,
-        quantity: Quantity::PerSecond,
-    };
-    let wait = row.wait_p99_ns.map(|value| Measure {
-        cell,
-        figure: "wait, 99 %",
-        value,
-        interval: None,
-        quantity: Quantity::Time,
-    });
-    std::iter::once(loops).chain(wait).collect()
 }

@@ -2,9 +2,10 @@
 
 use crate::record::SCHEMA;
 use anyhow::{Context, anyhow, bail};
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// A record as it was read.
 pub struct Source {
@@ -12,9 +13,28 @@ pub struct Source {
     pub name: String,
     pub experiment: String,
     pub environment: Map<String, Value>,
+    pub parameters: Map<String, Value>,
     pub warnings: Vec<Value>,
     /// Its rows by experiment: a survey has those of several.
     pub parts: Vec<(String, Vec<Value>)>,
+}
+
+/// From this share of the CPUs on, what others took disturbs every rate.
+const DISTURBING_SHARE: f64 = 0.15;
+
+impl Source {
+    pub fn is_disturbed(&self) -> bool {
+        self.taken_by_others() >= DISTURBING_SHARE
+    }
+
+    /// The share of its CPUs that others took meanwhile, as far as it says.
+    pub fn taken_by_others(&self) -> f64 {
+        let share = |warning: &Value| {
+            let is_taken = matches!(warning["code"].as_str(), Some("other_load" | "steal"));
+            warning["share"].as_f64().filter(|_| is_taken)
+        };
+        self.warnings.iter().filter_map(share).sum()
+    }
 }
 
 /// Reads a record; `-` is standard input.
@@ -22,6 +42,15 @@ pub struct Source {
 /// # Errors
 /// A file that cannot be read, or is no record that this program understands.
 pub fn read(path: &Path) -> anyhow::Result<Source> {
+    let (name, bytes) = content(path)?;
+    understand(&name, &bytes)
+}
+
+/// The file's name for people, and what is in it; `-` is standard input.
+///
+/// # Errors
+/// It cannot be read.
+pub fn content(path: &Path) -> anyhow::Result<(String, Vec<u8>)> {
     let mut bytes = Vec::new();
     let (name, outcome) = if path == Path::new("-") {
         ("standard input".to_owned(), std::io::stdin().lock().read_to_end(&mut bytes).map(drop))
@@ -29,14 +58,18 @@ pub fn read(path: &Path) -> anyhow::Result<Source> {
         (path.display().to_string(), std::fs::read(path).map(|content| bytes = content))
     };
     outcome.with_context(|| format!("{name} cannot be read"))?;
-    understand(&name, &bytes).with_context(|| format!("{name} is no record for a report"))
+    Ok((name, bytes))
 }
 
-/// Reads a record's content.
+/// The record that these bytes are.
 ///
 /// # Errors
-/// It is no record that this program understands.
+/// They are no record that this program understands.
 pub fn understand(name: &str, bytes: &[u8]) -> anyhow::Result<Source> {
+    understood(name, bytes).with_context(|| format!("{name} is no record that can be read"))
+}
+
+fn understood(name: &str, bytes: &[u8]) -> anyhow::Result<Source> {
     const HOW: &str = "`contend … --format json --output FILE` writes one";
     if bytes.iter().all(u8::is_ascii_whitespace) {
         bail!("it is empty; {HOW}");
@@ -59,13 +92,16 @@ pub fn understand(name: &str, bytes: &[u8]) -> anyhow::Result<Source> {
     let Some(Value::Object(environment)) = record.remove("environment") else {
         bail!("its field environment is no object")
     };
+    let Some(Value::Object(parameters)) = record.remove("parameters") else {
+        bail!("its field parameters is no object")
+    };
     let Some(Value::Array(results)) = record.remove("results") else { bail!("its field results is no array") };
     let Some(Value::Array(warnings)) = record.remove("warnings") else { bail!("its field warnings is no array") };
     if results.is_empty() {
         bail!("it has no results");
     }
     let parts = parts(&experiment, results)?;
-    Ok(Source { name: name.to_owned(), experiment, environment, warnings, parts })
+    Ok(Source { name: name.to_owned(), experiment, environment, parameters, warnings, parts })
 }
 
 /// A survey's rows say themselves which experiment they are of.
@@ -87,10 +123,21 @@ fn parts(experiment: &str, results: Vec<Value>) -> anyhow::Result<Vec<(String, V
     Ok(parts)
 }
 
-/// Every value of an environment with the path of its names, as text.
-pub fn flattened(environment: &Map<String, Value>) -> Vec<(String, String)> {
+/// The rows of one experiment as it writes them.
+///
+/// # Errors
+/// A row that is not.
+pub fn typed<R: DeserializeOwned>(rows: &[Value]) -> anyhow::Result<Vec<R>> {
+    let read = |(place, row): (usize, &Value)| {
+        R::deserialize(row).map_err(|error| anyhow!("its row {} cannot be read: {error}", place + 1))
+    };
+    rows.iter().enumerate().map(read).collect()
+}
+
+/// Every value of an environment, or of parameters, with the path of its names, as text.
+pub fn flattened(fields: &Map<String, Value>) -> Vec<(String, String)> {
     let mut lines = Vec::new();
-    for (name, value) in environment {
+    for (name, value) in fields {
         match value {
             Value::Object(inner) => {
                 lines.extend(flattened(inner).into_iter().map(|(path, text)| (format!("{name}.{path}"), text)));
@@ -109,23 +156,5 @@ fn words(value: &Value) -> String {
             values.iter().map(words).collect::<Vec<String>>().join(" ")
         }
         other => other.to_string(),
-    }
-}
-
-/// The paths of the records, each once, and the page not among them.
-///
-/// # Errors
-/// What makes no sense, in words.
-pub fn check(records: &[PathBuf], output: Option<&Path>) -> Result<(), String> {
-    for (place, path) in records.iter().enumerate() {
-        if records[..place].contains(path) {
-            return Err(format!("{} is named twice; name each record once", path.display()));
-        }
-    }
-    let resolved = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    let page = output.filter(|path| *path != Path::new("-") && path.is_file()).map(resolved);
-    match records.iter().find(|path| page.as_ref() == Some(&resolved(path))) {
-        Some(path) => Err(format!("--output {} would overwrite a record; choose another file", path.display())),
-        None => Ok(()),
     }
 }

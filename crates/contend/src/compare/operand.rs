@@ -1,0 +1,106 @@
+//! A and B: files, or records of the archive.
+
+use crate::history::{self, Archive, Entry, Manifest};
+use crate::reading::{self, Source};
+use anyhow::Context;
+use serde::Serialize;
+use std::path::Path;
+
+/// One side of a comparison.
+pub struct Operand {
+    pub source: Source,
+    /// The record that it is in the archive, if it is one.
+    pub entry: Option<Entry>,
+    pub manifest: Option<Manifest>,
+    /// What must be said of it.
+    pub caution: Option<String>,
+    content: Vec<u8>,
+}
+
+/// What a record is called in the answer.
+#[derive(Serialize)]
+pub struct Title {
+    pub name: String,
+    pub record: Option<String>,
+    pub experiment: String,
+    pub started_unix_s: Option<u64>,
+    pub host: Option<String>,
+    pub revision: Option<String>,
+}
+
+impl Operand {
+    /// What `name` means: a file if there is one, a record of the archive if not.
+    ///
+    /// # Errors
+    /// It is neither, or no record that can be read.
+    pub fn find(name: &str, archive: Option<&Archive>) -> anyhow::Result<Self> {
+        if is_file(name) {
+            return Self::of_file(name, archive);
+        }
+        let archive = archive
+            .with_context(|| format!("{name}: no such file, and there is no archive with a record called so"))?;
+        let entry = history::named(archive, name)?;
+        let content = archive.record(&entry.id)?;
+        let source = reading::understand(name, &content)?;
+        Ok(Self { source, manifest: Some(archive.manifest(&entry.id)?), entry: Some(entry), caution: None, content })
+    }
+
+    fn of_file(name: &str, archive: Option<&Archive>) -> anyhow::Result<Self> {
+        let (name, content) = reading::content(Path::new(name))?;
+        let source = reading::understand(&name, &content)?;
+        let mut operand = Self { source, entry: None, manifest: None, caution: None, content };
+        if let Some(archive) = archive {
+            match history::kept_as(&operand.content, archive, &archive.entries()?)? {
+                history::Likeness::Same(entry) => {
+                    operand.manifest = Some(archive.manifest(&entry.id)?);
+                    operand.entry = Some(entry.clone());
+                }
+                history::Likeness::Changed(entry) => {
+                    let id = entry.short_id();
+                    operand.caution = Some(format!(
+                        "{name} was changed by hand: it differs from record {id}, the same run; `contend history export {id} FILE` \
+                         writes it as it was"
+                    ));
+                }
+                history::Likeness::Unknown => {}
+            }
+        }
+        Ok(operand)
+    }
+
+    pub fn title(&self) -> Title {
+        Title {
+            name: self.source.name.clone(),
+            record: self.entry.as_ref().map(|entry| entry.id.clone()),
+            experiment: self.source.experiment.clone(),
+            started_unix_s: self.source.environment.get("started_unix_s").and_then(serde_json::Value::as_u64),
+            host: self.manifest.as_ref().map(|manifest| manifest.host.clone()),
+            revision: self.manifest.as_ref().and_then(|manifest| manifest.build.revision.clone()),
+        }
+    }
+}
+
+/// Whether a name means a file, and no record of the archive.
+pub fn is_file(name: &str) -> bool {
+    name == "-" || Path::new(name).exists()
+}
+
+/// That A and B are two records of which something can be compared.
+///
+/// # Errors
+/// They are not.
+pub fn check(a: &Operand, b: &Operand) -> anyhow::Result<()> {
+    let (first, second) = (&a.source, &b.source);
+    let misuse = |text: String| Err(crate::cli::Misuse(text).into());
+    if a.content == b.content {
+        return misuse(format!("{} and {} are the same record; name two", first.name, second.name));
+    }
+    let of_b = |(experiment, _): &(String, _)| second.parts.iter().any(|(other, _)| other == experiment);
+    if !first.parts.iter().any(of_b) {
+        return misuse(format!(
+            "{} is a record of {}, {} one of {}: they have nothing in common; name two of the same experiment",
+            first.name, first.experiment, second.name, second.experiment
+        ));
+    }
+    Ok(())
+}

@@ -1,0 +1,68 @@
+//! A figure over the records, and where it took a step.
+
+use super::list::Filter;
+use crate::cli::{Misuse, Outcome};
+use crate::history::Archive;
+use crate::history::trend::{self, Series};
+use crate::output::Destination;
+use crate::terminal;
+use anyhow::bail;
+use clap::Args;
+
+#[derive(Args, Clone, Debug)]
+pub struct Flags {
+    /// Whose: a name as `contend compare` prints it, or part of one; without it, all names are listed
+    #[arg(value_name = "CELL")]
+    cell: Option<String>,
+
+    #[command(flatten)]
+    filter: Filter,
+}
+
+/// Names that a message has room for.
+const NAMED: usize = 12;
+
+pub fn run(flags: &Flags, archive: &Archive, destination: Destination) -> anyhow::Result<Outcome> {
+    let entries = flags.filter.of(archive.entries()?)?;
+    let (all, unreadable) = trend::series(archive, &entries)?;
+    let Some(wanted) = &flags.cell else {
+        destination.present(&all, &all, |_| list(&all))?;
+        return Ok(Outcome::Done);
+    };
+    let chosen = chosen(wanted, &all)?;
+    let answer = trend::Answer::of(chosen, unreadable, archive)?;
+    destination.present(&answer, &answer.points, |page| trend::text(&answer, page))?;
+    Ok(Outcome::Done)
+}
+
+/// The series of that name; or the only one that has the text in its name.
+fn chosen<'a>(wanted: &str, all: &'a [Series]) -> anyhow::Result<&'a Series> {
+    let lower = wanted.to_lowercase();
+    if let Some(exact) = all.iter().find(|series| series.name().to_lowercase() == lower) {
+        return Ok(exact);
+    }
+    let matching: Vec<&Series> = all.iter().filter(|series| series.name().to_lowercase().contains(&lower)).collect();
+    match matching[..] {
+        [one] => Ok(one),
+        [] => bail!("{wanted}: no such figure in these records; `contend history trend` lists them"),
+        _ => {
+            let names: Vec<String> = matching.iter().take(NAMED).map(|series| series.name()).collect();
+            let more = matching.len().saturating_sub(NAMED);
+            let more = if more > 0 { format!("\n  and {more} more") } else { String::new() };
+            Err(Misuse(format!(
+                "{wanted}: {} figures have this in their names; give more of one:\n  {}{more}",
+                matching.len(),
+                names.join("\n  ")
+            ))
+            .into())
+        }
+    }
+}
+
+fn list(all: &[Series]) -> String {
+    if all.is_empty() {
+        return "no figures in such records\n".into();
+    }
+    let line = |series: &Series| vec![series.points.len().to_string(), series.name()];
+    terminal::table_of_words(&["records", "figure"], all.iter().map(line))
+}

@@ -1,0 +1,52 @@
+//! Records found for other commands: by name, by content.
+
+use super::location::Location;
+use super::names::{Name, revision_here};
+use super::{Archive, Entry};
+use crate::session::SharedFlags;
+use serde_json::Value;
+
+/// The archive that the flags mean, if there is one.
+///
+/// # Errors
+/// Something else is there.
+pub fn archive(flags: &SharedFlags) -> anyhow::Result<Option<Archive>> {
+    match Location::of(flags) {
+        Location::Folder(folder) if folder.exists() => Archive::open(&folder).map(Some),
+        Location::Folder(_) | Location::Nowhere | Location::Unknown => Ok(None),
+    }
+}
+
+/// The record that a name means.
+///
+/// # Errors
+/// None is called so, or several are.
+pub fn named(archive: &Archive, name: &str) -> anyhow::Result<Entry> {
+    Ok(Name::of(name).among(&archive.entries()?, revision_here)?.clone())
+}
+
+/// What a file is to an archive.
+pub enum Likeness {
+    /// This record, byte for byte.
+    Same(Entry),
+    /// The same run as this record, and not the same bytes.
+    Changed(Entry),
+    Unknown,
+}
+
+/// What the archive knows of a record with this content.
+///
+/// # Errors
+/// A record that cannot be read.
+pub fn kept_as(content: &[u8], archive: &Archive, entries: &[Entry]) -> anyhow::Result<Likeness> {
+    let parsed: Value = serde_json::from_slice(content).unwrap_or_default();
+    let environment = &parsed["environment"];
+    let run = (environment["seed"].as_u64(), environment["started_unix_s"].as_u64());
+    let same_run = |entry: &&Entry| run == (Some(entry.summary.seed), Some(entry.summary.started_unix_s));
+    for entry in entries.iter().filter(same_run) {
+        if archive.record(&entry.id)? == content {
+            return Ok(Likeness::Same(entry.clone()));
+        }
+    }
+    Ok(entries.iter().find(same_run).map_or(Likeness::Unknown, |entry| Likeness::Changed(entry.clone())))
+}

@@ -1,0 +1,94 @@
+//! An archive whose records a test writes itself.
+
+use serde_json::{Value, json};
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+use tempfile::TempDir;
+
+/// The quickest of records: computed, not measured.
+const RUN: &[&str] = &["model", "frames", "--frame", "1ms", "--quantum", "1ms", "--format", "json", "--quiet"];
+
+pub struct Archive {
+    folder: TempDir,
+    pub path: PathBuf,
+    written: u64,
+}
+
+pub fn has_git() -> bool {
+    let found = Command::new("git").arg("--version").output().is_ok();
+    if !found {
+        println!("skipped: needs git");
+    }
+    found
+}
+
+impl Archive {
+    /// With one record of `contend model frames`.
+    pub fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let archive = Self { path: folder.path().join("archive.git"), folder, written: 0 };
+        archive.keep();
+        archive
+    }
+
+    /// Makes a record.
+    pub fn keep(&self) {
+        assert!(self.contend(RUN).status.success());
+    }
+
+    pub fn contend(&self, arguments: &[&str]) -> Output {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_contend"));
+        command.args(arguments).env("CONTEND_ARCHIVE", &self.path).output().expect("the binary starts")
+    }
+
+    /// A file beside the archive.
+    pub fn file(&self, name: &str, content: &str) -> String {
+        let path = self.folder.path().join(name);
+        std::fs::write(&path, content).unwrap();
+        path.to_str().unwrap().to_owned()
+    }
+
+    pub fn git(&self, arguments: &[&str], input: &str) -> String {
+        let mut git = Command::new("git");
+        git.arg("--git-dir").arg(&self.path).args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped());
+        for role in ["AUTHOR", "COMMITTER"] {
+            git.env(format!("GIT_{role}_NAME"), "a").env(format!("GIT_{role}_EMAIL"), "a@b");
+        }
+        let mut child = git.spawn().unwrap();
+        child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+        let output = child.wait_with_output().unwrap();
+        assert!(output.status.success(), "git {arguments:?}");
+        String::from_utf8_lossy(&output.stdout).trim().to_owned()
+    }
+
+    /// The first record's hash.
+    pub fn first(&self) -> String {
+        let all = self.git(&["for-each-ref", "--format=%(objectname)", "refs/records"], "");
+        all.lines().next().unwrap().to_owned()
+    }
+
+    /// Keeps a record as a run of it would have been kept, an hour after the last one.
+    pub fn insert(&mut self, record: &Value) -> String {
+        self.written += 1;
+        let mut record = record.clone();
+        let started = 1_700_000_000 + 3_600 * self.written;
+        record["environment"]["seed"] = json!(self.written);
+        record["environment"]["started_unix_s"] = json!(started);
+        let first = self.first();
+        let message = self.git(&["show", "--no-patch", "--format=%b", &first], "");
+        let mut summary: Value = serde_json::from_str(&message).unwrap();
+        summary["experiment"] = record["experiment"].clone();
+        summary["seed"] = json!(self.written);
+        summary["started_unix_s"] = json!(started);
+        // After whatever was kept by a run.
+        summary["kept_unix_ns"] = json!(4_000_000_000_000_000_000_u64 + self.written);
+        let blob = self.git(&["hash-object", "-w", "--stdin"], &(record.to_string() + "\n"));
+        let manifest = self.git(&["rev-parse", &format!("{first}:manifest.json")], "");
+        let tree = format!("100644 blob {manifest}\tmanifest.json\n100644 blob {blob}\trecord.json\n");
+        let tree = self.git(&["mktree"], &tree);
+        let id = self.git(&["commit-tree", &tree], &format!("a record\n\n{summary}\n"));
+        self.git(&["update-ref", &format!("refs/records/{id}"), &id], "");
+        id
+    }
+}

@@ -1,0 +1,129 @@
+//! `contend history trend` through its binary, on archives that the test wrote.
+
+mod command;
+
+use command::archive::{Archive, has_git};
+use command::record;
+use serde_json::{Value, json};
+use std::sync::OnceLock;
+
+fn measured() -> &'static Value {
+    static RECORD: OnceLock<Value> = OnceLock::new();
+    RECORD.get_or_init(|| record(&["latency", "--lock", "std", "--threads", "1", "--hold", "1us", "--seconds", "0.2"]))
+}
+
+fn latency(median_ns: f64, kernel: &str) -> Value {
+    let mut record = measured().clone();
+    record["environment"]["kernel"]["release"] = json!(kernel);
+    record["warnings"] = json!([]);
+    for row in record["results"].as_array_mut().unwrap() {
+        row["p50_ns"] = json!(median_ns);
+        row["p50_ci_ns"] = json!([median_ns * 0.999, median_ns * 1.001]);
+        row["resolution_ns"] = json!(0.1);
+    }
+    record
+}
+
+const CELL: &str = "latency: std, 1 thread: round trip, median";
+
+/// Scatter of one per cent, the same in every test.
+fn scattered(ns: f64, place: usize) -> f64 {
+    ns * (1.0 + 0.01 * [0.3, -0.8, 1.1, -0.2, 0.6, -1.2, 0.1, 0.9, -0.5, -0.9][place % 10])
+}
+
+fn said(archive: &Archive, arguments: &[&str]) -> String {
+    let output = archive.contend(&[&["history", "trend"], arguments].concat());
+    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn answer(archive: &Archive, arguments: &[&str]) -> Value {
+    serde_json::from_str(&said(archive, &[arguments, &["--format", "json"]].concat())).unwrap()
+}
+
+#[test]
+fn a_step_is_found_with_what_changed_at_the_same_time() {
+    if !has_git() {
+        return;
+    }
+    let mut archive = Archive::new();
+    let ids: Vec<String> = (0..16)
+        .map(|place| {
+            let (ns, kernel) = if place < 9 { (1_000.0, "6.1") } else { (1_200.0, "6.2") };
+            archive.insert(&latency(scattered(ns, place), kernel))
+        })
+        .collect();
+    let found = answer(&archive, &[CELL]);
+    let levels = found["levels"].as_array().unwrap();
+    assert_eq!(levels.len(), 2, "{found}");
+    assert_eq!(levels[1]["first_record"], json!(ids[9]));
+    let ends = levels[1]["ratio_ci"].as_array().unwrap();
+    assert!(ends[0].as_f64().unwrap() < 1.2 && ends[1].as_f64().unwrap() > 1.2, "{found}");
+    assert_eq!(levels[1]["changed"], json!([{"name": "kernel.release", "values": ["6.1", "6.2"]}]));
+    let text = said(&archive, &[CELL]);
+    for word in ["changed at the same time", "6.1 → 6.2", "(A) from", "(B) from", "1.20×"] {
+        assert!(text.contains(word), "{word} in {text}");
+    }
+    let drawn = |letter: char| text.lines().any(|line| line.contains('|') && line.contains(letter));
+    assert!(drawn('A') && drawn('B'), "{text}");
+    assert_eq!(said(&archive, &[CELL, "--format", "csv"]).lines().count(), 17);
+    // Only what is wanted.
+    let late = answer(&archive, &[CELL, "--since", "2023-11-15"]);
+    assert!(late["points"].as_array().unwrap().len() < 16, "{late}");
+}
+
+#[test]
+fn scatter_is_no_step() {
+    if !has_git() {
+        return;
+    }
+    let mut archive = Archive::new();
+    for place in 0..12 {
+        archive.insert(&latency(scattered(1_000.0, place), "6.1"));
+    }
+    assert!(said(&archive, &[CELL]).contains("No step is shown."));
+}
+
+#[test]
+fn names_are_listed_and_parts_of_names_are_enough_where_they_are_one() {
+    if !has_git() {
+        return;
+    }
+    let mut archive = Archive::new();
+    archive.insert(&latency(1_000.0, "6.1"));
+    let list = said(&archive, &[]);
+    assert!(list.contains(CELL) && list.contains("model frames: "), "{list}");
+    assert!(!said(&archive, &["--experiment", "latency"]).contains("model frames"));
+    assert!(said(&archive, &["ROUND TRIP"]).contains(CELL));
+    let ambiguous = archive.contend(&["history", "trend", "std"]);
+    let stderr = String::from_utf8_lossy(&ambiguous.stderr);
+    assert!(ambiguous.status.code() == Some(2) && stderr.contains(CELL), "{stderr}");
+    let unknown = archive.contend(&["history", "trend", "cooking"]);
+    let stderr = String::from_utf8_lossy(&unknown.stderr);
+    assert!(unknown.status.code() == Some(1) && stderr.contains("lists them"), "{stderr}");
+}
+
+#[test]
+fn work_that_differs_is_another_series_and_what_cannot_be_read_is_counted() {
+    if !has_git() {
+        return;
+    }
+    let mut archive = Archive::new();
+    archive.insert(&latency(1_000.0, "6.1"));
+    let mut longer = latency(2_000.0, "6.1");
+    longer["results"].as_array_mut().unwrap().iter_mut().for_each(|row| row["hold_us"] = json!(2.0));
+    archive.insert(&longer);
+    let mut newer = latency(3_000.0, "6.1");
+    newer["schema"] = json!("contend/2");
+    archive.insert(&newer);
+    let found = answer(&archive, &["hold 2.00 µs: round trip, median"]);
+    assert_eq!(found["points"].as_array().unwrap().len(), 1);
+    assert_eq!(found["unreadable"], json!(1));
+}
+
+#[test]
+fn without_an_archive_it_says_so() {
+    let output = command::contend(&["history", "trend"]);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.code() == Some(1) && stderr.contains("--archive"), "{stderr}");
+}
