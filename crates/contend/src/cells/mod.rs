@@ -137,7 +137,7 @@ fn of_rows(experiment: &str, rows: &[Value]) -> anyhow::Result<Vec<Measure>> {
         "model frames" => typed(rows)?.iter().filter_map(frames::measure).collect(),
         "model step" => typed(rows)?.iter().map(step::measure).collect(),
         // Figures of the other rows, beside old ones.
-        "then_and_now" => Vec::new(),
+        "then_and_now" | "findings" => Vec::new(),
         other => anyhow::bail!("its experiment {other:?} is not known to this contend"),
     })
 }
