@@ -55,6 +55,7 @@ mod tests {
     #[test]
     fn moments_are_written_and_read_back() {
         assert_eq!(moment(0), "1970-01-01 00:00");
+        assert!(!moment(u64::MAX).is_empty());
         assert_eq!(moment(1_582_934_400 + 61), "2020-02-29 00:01");
         for day in (0..40_000).step_by(7) {
             let text = moment(day * DAY_S);

@@ -5,7 +5,6 @@ mod draw;
 mod figure;
 mod markup;
 mod method;
-mod moment;
 mod overlay;
 mod page;
 mod sections;

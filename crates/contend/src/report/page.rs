@@ -5,8 +5,8 @@ use super::draw;
 use super::figure::{Axis, Figure, Mark, Picture, Plot, Point, Section, Table};
 use super::markup::{Names, escape, json_in_script};
 use super::method::method;
-use super::moment;
 use super::overlay;
+use crate::history::moment;
 use crate::reading::{self, Source, flattened};
 use serde_json::{Value, json};
 use std::fmt::Write;
@@ -151,7 +151,8 @@ fn setting(source: &Source) -> String {
         });
         found.flatten().and_then(Value::as_str).unwrap_or("unknown").to_owned()
     };
-    let when = source.environment.get("started_unix_s").and_then(Value::as_u64).map(moment::words);
+    let when =
+        source.environment.get("started_unix_s").and_then(Value::as_u64).map(|begun| format!("{} UTC", moment(begun)));
     let words = format!(
         "{}, Linux {}, {}; {}",
         text(&["cpu", "model"]),
