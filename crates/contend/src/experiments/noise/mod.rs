@@ -11,7 +11,7 @@ mod trace;
 
 pub use flags::{Flags, Parameters, Plan, SAMPLES_1999};
 pub use measure::run_plan;
-pub use record::{NoiseRecord, Row};
+pub use record::{CauseRow, NoiseRecord, Row};
 
 use crate::cli::Outcome;
 use crate::output::{Destination, OutputFile};

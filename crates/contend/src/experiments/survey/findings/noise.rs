@@ -2,7 +2,8 @@
 
 use super::super::record::{Figure, Unit};
 use super::{Finding, Source};
-use crate::experiments::noise::Row;
+use crate::experiments::noise::{CauseRow, Row};
+use instruments::evidence::Kind;
 
 type Placed<'a> = (usize, &'a Row);
 
@@ -22,13 +23,22 @@ fn cell(row: &Row) -> String {
 
 fn stolen((place, row): Placed<'_>) -> Finding {
     let figure = Figure { value: row.lost_share, interval: row.lost_ci_share };
-    let most = row.causes.first().map(|cause| format!(": {} of it {}", Unit::Share.words(cause.share), cause.words()));
+    let most = row.causes.first().map(|cause| format!(": {} of it {}", Unit::Share.words(cause.share), said(cause)));
     let words = format!(
         "Somebody stole {} of a CPU from a thread that never blocks{}",
         Unit::Share.estimate(figure),
         most.unwrap_or_default()
     );
     Finding::new("stolen", words, Unit::Share, figure, Source::of("noise", place, cell(row), "lost_share"))
+}
+
+/// A cause as a person would say it.
+fn said(cause: &CauseRow) -> String {
+    match (cause.kind, cause.name.as_deref()) {
+        (Kind::Interrupt, Some("local_timer")) => "the timer".to_owned(),
+        (Kind::Steal, _) => "the hypervisor".to_owned(),
+        _ => cause.words(),
+    }
 }
 
 /// The longest interruption of a turn, as the median of the turns.
@@ -59,8 +69,8 @@ mod tests {
         let found = findings(&[(4, &noise_row("quiet"))]);
         assert_eq!(
             traced(&found[0]),
-            "Somebody stole 0.90 % (0.70 % to 1.1 %) of a CPU from a thread that never blocks: 66.0 % of it interrupt \
-             local_timer [noise: quiet, CPU 1]"
+            "Somebody stole 0.90 % (0.70 % to 1.1 %) of a CPU from a thread that never blocks: 66.0 % of it the \
+             timer [noise: quiet, CPU 1]"
         );
         assert_eq!((found[0].value, found[0].source.row), (0.009, 4));
         assert_eq!(found[1].words, "In 750 ms that thread's longest interruption is 3.00 ms (2.00 ms to 4.00 ms)");
