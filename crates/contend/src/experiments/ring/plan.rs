@@ -82,7 +82,9 @@ impl Absent {
     }
 }
 
-const BUDGET: Duration = Duration::from_secs(60);
+/// By default, so that each has enough turns for an interval even if its runtime starts slowly.
+const BUDGET_OF_A_CELL: Duration = Duration::from_millis(1200);
+const LEAST_BUDGET: Duration = Duration::from_secs(20);
 
 impl Plan {
     /// Checks the flags against the contestants and fills in the rest.
@@ -103,6 +105,7 @@ impl Plan {
             cells.extend(own);
         }
         anyhow::ensure!(!contestants.is_empty(), "none of the contestants can do what was asked for");
+        let budget = session.seconds.unwrap_or_else(|| LEAST_BUDGET.max(BUDGET_OF_A_CELL * cells.len() as u32));
         Ok(Self {
             contestants,
             sources,
@@ -111,7 +114,7 @@ impl Plan {
             hops: flags.hops,
             timeout: flags.timeout,
             precision: flags.precision,
-            budget: session.seconds.unwrap_or(BUDGET),
+            budget,
             left_out,
         })
     }
