@@ -2,6 +2,7 @@
 
 mod command;
 
+use command::archive::{Archive, has_git};
 use command::{contend, record};
 use serde_json::{Value, json};
 use std::collections::HashSet;
@@ -282,8 +283,7 @@ fn calls_that_make_no_sense_exit_with_2() {
     let folder = tempfile::tempdir().unwrap();
     let record = written(&folder, "record.json", latency().to_string());
     let record = record.to_str().unwrap();
-    let cases: [(&[&str], &str); 4] = [
-        (&["report"], "RECORD"),
+    let cases: [(&[&str], &str); 3] = [
         (&["report", record, record], "twice"),
         (&["report", record, "--format", "json"], "--format"),
         (&["report", record, "--output", record], "overwrite"),
@@ -294,6 +294,30 @@ fn calls_that_make_no_sense_exit_with_2() {
         assert!(output.status.code() == Some(2) && stderr.contains(word), "{call:?}: {stderr}");
     }
     assert!(std::fs::read_to_string(record).unwrap().starts_with('{'));
+}
+
+#[test]
+fn records_of_the_archive_are_named_as_for_compare() {
+    if !has_git() {
+        return;
+    }
+    let archive = Archive::new();
+    archive.keep();
+    let last = archive.contend(&["report"]);
+    assert!(last.status.success(), "{}", String::from_utf8_lossy(&last.stderr));
+    assert_well_formed(&String::from_utf8(last.stdout).unwrap());
+    let both = String::from_utf8(archive.contend(&["report", "last~1", "last"]).stdout).unwrap();
+    let first = &archive.first()[..10];
+    assert!(
+        both.contains("Side by side") && both.contains(first),
+        "the page names records so that they are found tomorrow"
+    );
+    let twice = archive.contend(&["report", "last", "last~0"]);
+    let stderr = String::from_utf8_lossy(&twice.stderr);
+    assert!(twice.status.code() == Some(2) && stderr.contains("last and last~0 are the same record"), "{stderr}");
+    let none = archive.contend(&["report", "nobody"]);
+    let stderr = String::from_utf8_lossy(&none.stderr);
+    assert!(none.status.code() == Some(1) && stderr.contains("nobody: no file, no record"), "{stderr}");
 }
 
 #[test]

@@ -54,6 +54,11 @@ fn every_experiment_is_in_the_record_and_on_a_page_that_can_be_sent() {
     for title in ["What the survey found", "Latency of locks", "The thread ring", "Then and now"] {
         assert!(page.contains(title), "{title}");
     }
+    // The page begins with what the survey found, each linked to its section, and with nothing else.
+    let begins = page.split("id=\"findings\"").nth(1).and_then(|rest| rest.split("</ul>").next()).expect("a list");
+    let lines: Vec<&str> = begins.lines().filter(|line| line.starts_with("<li>")).collect();
+    assert_eq!(lines.len(), of(&record, "findings").len() + 1, "{lines:?}");
+    assert!(lines[0].contains("href=\"#the-clock\""), "{lines:?}");
     let shown = with("CONTEND_ARCHIVE", &archive, &["history", "show", "last"]);
     let (shown, stderr) = text(&shown);
     for part in ["loops/s", "contestant", "/proc/stat", "What it found", "then and now"] {

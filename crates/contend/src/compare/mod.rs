@@ -21,6 +21,7 @@ pub use setting::environments as setting_differences;
 use crate::cli::Outcome;
 use crate::history::{self, Archive};
 use crate::output::{self, Destination};
+use crate::reading;
 use crate::session::SharedFlags;
 use answer::Answer;
 use clap::Args;
@@ -69,7 +70,7 @@ fn archive(flags: &Flags, shared: &SharedFlags) -> anyhow::Result<Option<Archive
     let readable = |archive: &Archive| archive.entries().map(drop);
     let found = history::archive(shared).and_then(|found| found.as_ref().map_or(Ok(()), readable).map(|()| found));
     match found {
-        Err(error) if [&flags.a, &flags.b].into_iter().all(|name| operand::is_file(name)) => {
+        Err(error) if [&flags.a, &flags.b].into_iter().all(|name| reading::is_file(name)) => {
             output::complain(&format!("warning: compared without other runs of the same: {error:#}"));
             Ok(None)
         }

@@ -2,7 +2,6 @@
 
 use crate::history::{self, Archive, Entry, Manifest};
 use crate::reading::{self, Source};
-use anyhow::Context;
 use serde::Serialize;
 use std::path::Path;
 
@@ -34,15 +33,13 @@ impl Operand {
     /// # Errors
     /// It is neither, or no record that can be read.
     pub fn find(name: &str, archive: Option<&Archive>) -> anyhow::Result<Self> {
-        if is_file(name) {
+        if reading::is_file(name) {
             return Self::of_file(name, archive);
         }
-        let archive = archive
-            .with_context(|| format!("{name}: no such file, and there is no archive with a record called so"))?;
-        let entry = history::named(archive, name)?;
-        let content = archive.record(&entry.id)?;
+        let (entry, content) = history::recalled(archive, name)?;
         let source = reading::understand(name, &content)?;
-        Ok(Self { source, manifest: Some(archive.manifest(&entry.id)?), entry: Some(entry), caution: None, content })
+        let manifest = archive.map(|archive| archive.manifest(&entry.id)).transpose()?;
+        Ok(Self { source, manifest, entry: Some(entry), caution: None, content })
     }
 
     fn of_file(name: &str, archive: Option<&Archive>) -> anyhow::Result<Self> {
@@ -78,11 +75,6 @@ impl Operand {
             revision: self.manifest.as_ref().and_then(|manifest| manifest.build.revision.clone()),
         }
     }
-}
-
-/// Whether a name means a file, and no record of the archive.
-pub fn is_file(name: &str) -> bool {
-    name == "-" || Path::new(name).exists()
 }
 
 /// That A and B are two records of which something can be compared.

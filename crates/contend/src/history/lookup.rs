@@ -4,6 +4,7 @@ use super::location::Location;
 use super::names::{Name, revision_here};
 use super::{Archive, Entry};
 use crate::session::SharedFlags;
+use anyhow::Context;
 use serde_json::Value;
 
 /// The archive that the flags mean, if there is one.
@@ -15,6 +16,18 @@ pub fn archive(flags: &SharedFlags) -> anyhow::Result<Option<Archive>> {
         Location::Folder(folder) if folder.exists() => Archive::open(&folder).map(Some),
         Location::Folder(_) | Location::Nowhere | Location::Unknown => Ok(None),
     }
+}
+
+/// The record that a name means which is no file's, and its content.
+///
+/// # Errors
+/// There is no archive, or none is called so, or several are, or it cannot be read.
+pub fn recalled(archive: Option<&Archive>, name: &str) -> anyhow::Result<(Entry, Vec<u8>)> {
+    let archive =
+        archive.with_context(|| format!("{name}: no such file, and there is no archive with a record called so"))?;
+    let entry = named(archive, name)?;
+    let content = archive.record(&entry.id)?;
+    Ok((entry, content))
 }
 
 /// The record that a name means.

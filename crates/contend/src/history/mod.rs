@@ -25,6 +25,6 @@ pub use calendar::moment;
 pub use command::{Flags, run};
 pub use keeping::{Keeping, Kept};
 pub use location::beside_archive;
-pub use lookup::{Likeness, archive, kept_as, named};
+pub use lookup::{Likeness, archive, kept_as, named, recalled};
 pub use manifest::Manifest;
 pub use summary::{Entry, Summary, short};

@@ -4,4 +4,4 @@ mod differences;
 mod source;
 
 pub use differences::{Difference, between, environments, parameters};
-pub use source::{Source, content, flattened, read, typed, understand};
+pub use source::{Source, content, flattened, is_file, typed, understand};

@@ -37,13 +37,9 @@ impl Source {
     }
 }
 
-/// Reads a record; `-` is standard input.
-///
-/// # Errors
-/// A file that cannot be read, or is no record that this program understands.
-pub fn read(path: &Path) -> anyhow::Result<Source> {
-    let (name, bytes) = content(path)?;
-    understand(&name, &bytes)
+/// Whether a name means a file, and no record of the archive.
+pub fn is_file(name: &str) -> bool {
+    name == "-" || Path::new(name).exists()
 }
 
 /// The file's name for people, and what is in it; `-` is standard input.
@@ -119,7 +115,11 @@ fn parts(experiment: &str, results: Vec<Value>) -> anyhow::Result<Vec<(String, V
         }
     }
     // What the survey found comes before what each experiment did.
-    parts.sort_by_key(|(experiment, _)| experiment != "findings");
+    parts.sort_by_key(|(experiment, _)| match experiment.as_str() {
+        "findings" => 0,
+        "then_and_now" => 1,
+        _ => 2,
+    });
     Ok(parts)
 }
 

@@ -10,11 +10,23 @@ use instruments::statistics::Interval;
 pub struct Section {
     pub experiment: &'static str,
     pub title: String,
-    /// What a person would say of it.
-    pub findings: Vec<String>,
+    pub findings: Vec<Finding>,
     pub figures: Vec<Figure>,
     /// What can be laid over the same cell of another record.
     pub histograms: Vec<Histogram>,
+}
+
+/// What a person would say.
+pub struct Finding {
+    pub words: String,
+    /// The experiment that it is about, if it is not the section's own.
+    pub about: Option<String>,
+}
+
+impl From<String> for Finding {
+    fn from(words: String) -> Self {
+        Self { words, about: None }
+    }
 }
 
 /// How often each value of a cell occurred.

@@ -73,9 +73,18 @@ fn findings(sources: &[Source], sections: &[Vec<Section>], ids: &[Vec<String>]) 
             let _ = writeln!(content, "<h3>{}</h3>", escape(&source.name));
         }
         content.push_str("<ul class=\"findings\">\n");
-        for (section, id) in sections.iter().zip(ids) {
+        let named: Vec<(&str, &Section, &String)> = source
+            .parts
+            .iter()
+            .zip(sections)
+            .zip(ids)
+            .map(|(((part, _), section), id)| (part.as_str(), section, id))
+            .collect();
+        for (_, section, id) in named.iter().filter(|(_, section, _)| is_summary(section) || !has_summary(sections)) {
             for finding in &section.findings {
-                let (text, from) = (escape(finding), escape(&section.title));
+                let about = named.iter().find(|(part, _, _)| finding.about.as_deref() == Some(part));
+                let (section, id) = about.map_or((section, id), |(_, section, id)| (section, id));
+                let (text, from) = (escape(&finding.words), escape(&section.title));
                 let _ = writeln!(content, "<li>{text} <a href=\"#{id}\">{from}</a></li>");
             }
         }
@@ -87,6 +96,15 @@ fn findings(sources: &[Source], sections: &[Vec<Section>], ids: &[Vec<String>]) 
         let _ = writeln!(content, "<li>{warnings}</li>\n</ul>");
     }
     content + "</section>\n"
+}
+
+/// A survey sums up what its other sections found.
+fn is_summary(section: &Section) -> bool {
+    section.experiment == "survey"
+}
+
+fn has_summary(sections: &[Section]) -> bool {
+    sections.iter().any(is_summary)
 }
 
 fn side_by_side(sources: &[Source], sections: &[Vec<Section>], compared: &[Figure], names: &mut Names) -> String {
@@ -125,6 +143,10 @@ fn record(source: &Source, place: usize, sections: &[Section], ids: &[String], n
         content.push_str(&heading(3, id, &section.title));
         if method(section.experiment).is_some() {
             let _ = writeln!(content, "<p><a href=\"#method-{}\">How it is measured</a></p>", section.experiment);
+        }
+        if has_summary(sections) && !is_summary(section) && !section.findings.is_empty() {
+            let lines = section.findings.iter().map(|finding| format!("<li>{}</li>\n", escape(&finding.words)));
+            let _ = writeln!(content, "<ul class=\"findings\">\n{}</ul>", lines.collect::<String>());
         }
         let (secondary, primary): (Vec<&Figure>, Vec<&Figure>) =
             section.figures.iter().partition(|figure| figure.secondary);

@@ -64,7 +64,7 @@ impl PagePlace {
                 (path, file)
             }
         };
-        file.write(report::page_of("this survey", &serde_json::to_vec(record)?)?.as_bytes())?;
+        file.write(report::page_of("this run", &serde_json::to_vec(record)?)?.as_bytes())?;
         Ok(Some(path))
     }
 }

@@ -1,7 +1,7 @@
 //! The records, a line each.
 
 use super::super::calendar::{moment, since};
-use super::super::{Archive, Entry};
+use super::super::{Archive, Entry, Summary};
 use crate::cli::{Misuse, Outcome};
 use crate::output::Destination;
 use crate::terminal::{self, Page};
@@ -66,10 +66,18 @@ fn text(entries: &[Entry], folder: &Path, page: &Page) -> String {
             entry.short_id().to_owned(),
             moment(summary.started_unix_s),
             host,
-            format!("{}{interrupted}", summary.command_line.join(" ")),
+            format!("{}{interrupted}", called(summary)),
         ]
     };
     let table = terminal::table_of_words(&["record", "begun (UTC)", "machine", "contend …"], entries.iter().map(line));
     let lines: Vec<String> = table.lines().map(|line| page.cut(line)).collect();
     lines.join("\n") + "\n"
+}
+
+/// The words behind `contend`; a survey needs none.
+fn called(summary: &Summary) -> String {
+    match summary.command_line[..] {
+        [] => summary.experiment.clone(),
+        ref words => words.join(" "),
+    }
 }

@@ -1,6 +1,6 @@
 //! The clock, and what the system takes from a loop that only works.
 
-use super::super::figure::{Axis, Figure, Mark, Picture, Plot, Point, Quantity, Section, Series, Table};
+use super::super::figure::{Axis, Figure, Finding, Mark, Picture, Plot, Point, Quantity, Section, Series, Table};
 use crate::experiments::clock::Row;
 use crate::terminal::{nanoseconds, percent};
 
@@ -8,7 +8,7 @@ pub fn section(rows: &[Row]) -> Section {
     Section {
         experiment: "clock",
         title: "The clock".into(),
-        findings: rows.iter().filter_map(finding).collect(),
+        findings: rows.iter().filter_map(finding).map(Finding::from).collect(),
         figures: [figures(rows), curve(rows)].into_iter().flatten().collect(),
         histograms: Vec::new(),
     }

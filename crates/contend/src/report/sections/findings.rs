@@ -1,6 +1,6 @@
 //! What a survey found, each sentence with the row that it comes from.
 
-use super::super::figure::{Figure, Picture, Section, Table};
+use super::super::figure::{self, Figure, Picture, Section, Table};
 use crate::experiments::survey::{self, Finding};
 
 pub fn section(rows: &[Finding]) -> Section {
@@ -22,7 +22,7 @@ pub fn section(rows: &[Finding]) -> Section {
     Section {
         experiment: "survey",
         title: "What the survey found".into(),
-        findings: rows.iter().map(|finding| format!("{}.", finding.words)).collect(),
+        findings: rows.iter().map(said).collect(),
         figures: vec![Figure {
             title: "The findings' figures".into(),
             picture: Picture::None,
@@ -31,4 +31,8 @@ pub fn section(rows: &[Finding]) -> Section {
         }],
         histograms: Vec::new(),
     }
+}
+
+fn said(finding: &Finding) -> figure::Finding {
+    figure::Finding { words: format!("{}.", finding.words), about: Some(finding.source.experiment.clone()) }
 }

@@ -1,6 +1,8 @@
 //! How often the other thread spoils a frame.
 
-use super::super::figure::{Axis, Figure, Mark, Picture, Plot, Point, Quantity, Section, Series, Table, optional};
+use super::super::figure::{
+    Axis, Figure, Finding, Mark, Picture, Plot, Point, Quantity, Section, Series, Table, optional,
+};
 use crate::experiments::model::FramesRow as Row;
 use crate::terminal::{nanoseconds, percent};
 
@@ -11,7 +13,7 @@ pub fn section(rows: &[Row]) -> Section {
     Section {
         experiment: "model",
         title: "Frames, computed".into(),
-        findings: rows.iter().filter_map(finding).collect(),
+        findings: rows.iter().filter_map(finding).map(Finding::from).collect(),
         figures: vec![losses(rows), often(rows)],
         histograms: Vec::new(),
     }

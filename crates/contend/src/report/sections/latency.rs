@@ -1,6 +1,8 @@
 //! Histograms of latencies with lettered spikes.
 
-use super::super::figure::{Axis, Figure, Histogram, Mark, Picture, Plot, Point, Quantity, Section, Series, Table};
+use super::super::figure::{
+    Axis, Figure, Finding, Histogram, Mark, Picture, Plot, Point, Quantity, Section, Series, Table,
+};
 use super::{counted, distinct};
 use crate::experiments::latency::{Operation, Row, SpikeRow};
 use crate::terminal::{count, nanoseconds, percent};
@@ -10,7 +12,7 @@ pub fn section(rows: &[Row]) -> Section {
     Section {
         experiment: "latency",
         title: "Latency of locks".into(),
-        findings: findings(rows),
+        findings: findings(rows).into_iter().map(Finding::from).collect(),
         figures: rows.iter().filter(|row| drawn(row)).map(figure).collect(),
         histograms: locking(rows).map(whole).collect(),
     }

@@ -1,6 +1,8 @@
 //! How much of each CPU a process gets, over time.
 
-use super::super::figure::{Axis, Figure, Mark, Picture, Plot, Point, Quantity, Section, Series, Table, optional};
+use super::super::figure::{
+    Axis, Figure, Finding, Mark, Picture, Plot, Point, Quantity, Section, Series, Table, optional,
+};
 use super::distinct;
 use crate::experiments::load::Row;
 use crate::terminal::percent;
@@ -58,7 +60,7 @@ pub fn section(rows: &[Row]) -> Section {
     Section {
         experiment: "load",
         title: "How much CPU a process gets".into(),
-        findings: findings.collect(),
+        findings: findings.map(Finding::from).collect(),
         figures: figures.collect(),
         histograms: Vec::new(),
     }

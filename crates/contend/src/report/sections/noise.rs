@@ -1,7 +1,7 @@
 //! Who takes the CPU: causes as bars, turns and the longest gaps as timelines.
 
 use super::super::figure::{
-    Axis, Bar, Bars, Figure, Mark, Picture, Plot, Point, Quantity, Section, Series, Table, optional,
+    Axis, Bar, Bars, Figure, Finding, Mark, Picture, Plot, Point, Quantity, Section, Series, Table, optional,
 };
 use super::distinct;
 use crate::evidence;
@@ -13,7 +13,7 @@ pub fn section(rows: &[Row]) -> Section {
     Section {
         experiment: "noise",
         title: "Who takes the CPU".into(),
-        findings: rows.iter().map(finding).collect(),
+        findings: rows.iter().map(finding).map(Finding::from).collect(),
         figures: overviews.into_iter().chain(rows.iter().flat_map(of_scenario)).collect(),
         histograms: Vec::new(),
     }

@@ -1,6 +1,6 @@
 //! The thread ring: hops as bars, beside what the machine allows.
 
-use super::super::figure::{Bar, Bars, Figure, Picture, Quantity, Section, Table, optional};
+use super::super::figure::{Bar, Bars, Figure, Finding, Picture, Quantity, Section, Table, optional};
 use super::distinct;
 use crate::experiments::ring::Row;
 use crate::terminal::{count, nanoseconds, ratio};
@@ -12,7 +12,7 @@ pub fn section(rows: &[Row]) -> Section {
     Section {
         experiment: "ring",
         title: "The thread ring".into(),
-        findings: sorted.iter().filter_map(|row| finding(row)).collect(),
+        findings: sorted.iter().filter_map(|row| finding(row)).map(Finding::from).collect(),
         figures: distinct(rows, group).into_iter().map(|wanted| figure(&wanted, &sorted)).collect(),
         histograms: Vec::new(),
     }

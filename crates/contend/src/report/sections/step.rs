@@ -1,6 +1,8 @@
 //! Nodes in lock-step on this machine's noise.
 
-use super::super::figure::{Axis, Figure, Mark, Picture, Plot, Point, Quantity, Section, Series, Table, optional};
+use super::super::figure::{
+    Axis, Figure, Finding, Mark, Picture, Plot, Point, Quantity, Section, Series, Table, optional,
+};
 use crate::experiments::model::{Method, StepRow as Row};
 use crate::terminal::{count, nanoseconds, ratio};
 
@@ -8,7 +10,7 @@ pub fn section(rows: &[Row]) -> Section {
     Section {
         experiment: "model",
         title: "Nodes in lock-step, computed".into(),
-        findings: findings(rows),
+        findings: findings(rows).into_iter().map(Finding::from).collect(),
         figures: vec![figure(rows)],
         histograms: Vec::new(),
     }

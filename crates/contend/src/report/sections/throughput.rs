@@ -1,6 +1,8 @@
 //! Throughput against threads, and against the hold time.
 
-use super::super::figure::{Axis, Figure, Mark, Picture, Plot, Point, Quantity, Section, Series, Table, optional};
+use super::super::figure::{
+    Axis, Figure, Finding, Mark, Picture, Plot, Point, Quantity, Section, Series, Table, optional,
+};
 use super::{counted, distinct};
 use crate::experiments::throughput::Row;
 use crate::terminal::nanoseconds;
@@ -20,7 +22,7 @@ pub fn section(rows: &[Row]) -> Section {
     Section {
         experiment: "throughput",
         title: "Throughput of locks".into(),
-        findings: findings(rows),
+        findings: findings(rows).into_iter().map(Finding::from).collect(),
         figures: against_children.chain(against_hold).collect(),
         histograms: Vec::new(),
     }
