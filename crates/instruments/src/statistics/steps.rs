@@ -33,6 +33,9 @@ const MEDIAN_OVER_MEAN: f64 = 1.253_314;
 const PENALTY: f64 = 2.0;
 const PENALTY_OF_FEW: f64 = 30.0;
 
+/// Far more than the last digits of a cost, and far less than a cost.
+const ROUNDING: f64 = 1e-9;
+
 /// What is no scatter at all, of logarithms.
 const NO_NOISE: f64 = 1e-9;
 
@@ -132,7 +135,7 @@ fn cuts(values: &[f64], noise: f64) -> Vec<usize> {
             piece.add(values[to - 1]);
             let cost = best[from].0 + penalty + piece.distances / unit;
             let allowed = to - from >= SHORTEST || (from == 0 && to == n);
-            if allowed && cost < best[to].0 {
+            if allowed && is_less(cost, best[to].0) {
                 best[to] = (cost, from);
             }
         }
@@ -140,6 +143,12 @@ fn cuts(values: &[f64], noise: f64) -> Vec<usize> {
     let mut cuts: Vec<usize> = std::iter::successors(Some(n), |to| (*to > 0).then(|| best[*to].1)).collect();
     cuts.reverse();
     cuts
+}
+
+/// By more than rounding. Distances from medians are often equal wherever a cut lies, and then the first place is taken, in
+/// whatever unit the values are.
+fn is_less(cost: f64, best: f64) -> bool {
+    cost < best - ROUNDING * best.abs().clamp(1.0, f64::MAX)
 }
 
 /// The standard deviation of the noise, from the differences of neighbours.
