@@ -262,6 +262,30 @@ fn a_stretch_that_was_not_begun_cannot_end_and_slices_repeat() {
     }
 }
 
+#[test]
+fn a_recorder_follows_another_thread() {
+    let _alone = alone();
+    let cpu = cpus::allowed().unwrap().first().unwrap();
+    let clock = clock();
+    let mut recorder = Recorder::open(clock, &CpuSet::single(cpu));
+    let (first, source) = (recorder.thread(), recorder.source());
+    let timeline = thread::scope(|scope| {
+        let other = scope.spawn(|| {
+            cpus::pin_current_thread(cpu).unwrap();
+            recorder.follow_this_thread();
+            recorder.start().unwrap();
+            let watch = gaps::watch(clock, Duration::from_millis(20));
+            let timeline = recorder.stop().unwrap();
+            assert!(attributed(&timeline, &watch).total() <= watch.span);
+            assert_eq!(timeline.thread, rustix::thread::gettid().as_raw_nonzero().get() as u32);
+            timeline
+        });
+        other.join().unwrap()
+    });
+    assert_ne!(timeline.thread, first);
+    assert_eq!((recorder.source(), timeline.ledger.source), (source, source));
+}
+
 /// Timer interrupts on a CPU so far, as `/proc/interrupts` counts them; `None` where it has no such line.
 fn timer_interrupts(cpu: usize) -> Option<u64> {
     let text = std::fs::read_to_string("/proc/interrupts").ok()?;

@@ -84,6 +84,10 @@ impl Bookkeeper {
         Self { thread, cpus, group, interrupts_apart: interrupts_are_charged_to_nobody() }
     }
 
+    pub fn cpus(&self) -> &CpuSet {
+        &self.cpus
+    }
+
     /// Whether the kernel says how long the thread waits.
     pub fn knows_delay(&self) -> bool {
         run_delay_ns(self.thread).is_some()

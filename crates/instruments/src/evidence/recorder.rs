@@ -100,6 +100,22 @@ impl Recorder {
         }
     }
 
+    /// Records of the same CPUs and of the calling thread from now on. A stretch that was begun is forgotten.
+    ///
+    /// A record of whole CPUs stays open: the kernel waits for a grace period for each tracepoint that it closes, which
+    /// is most of a second for all of them.
+    pub fn follow_this_thread(&mut self) {
+        let cpus = self.bookkeeper.cpus().clone();
+        let Self { source, rings, warnings, .. } = self;
+        *self = match source {
+            Source::CpuRecord => {
+                let (rings, warnings) = (rings.take(), std::mem::take(warnings));
+                Self { rings, warnings, ..Self::without_rings(self.clock, &cpus, Source::CpuRecord) }
+            }
+            _ => Self::open(self.clock, &cpus),
+        };
+    }
+
     /// Where the evidence comes from.
     pub fn source(&self) -> Source {
         self.source

@@ -8,7 +8,7 @@ use crate::experiments::noise::flags::Plan;
 use crate::experiments::noise::record::{Line, Row, Turn};
 use crate::experiments::noise::then;
 use instruments::clock::Clock;
-use instruments::evidence::{Ledger, Source};
+use instruments::evidence::{Ledger, Recorder, Source};
 use instruments::gaps::{Cost, Watch};
 use instruments::statistics::order::{median, sample_quantile_interval};
 use instruments::statistics::summary::CONFIDENCE;
@@ -108,12 +108,13 @@ impl Cell {
     pub fn run(
         &mut self,
         bench: &Bench<'_>,
+        record: &mut Option<Recorder>,
         mut on_line: impl FnMut(Line) -> ControlFlow<()> + Send,
     ) -> anyhow::Result<()> {
         let plan = self.plan.clone();
         let mut turn = Sum::default();
         let mut line = LineSum { causes: self.causes.so_far(), sum: Sum::default() };
-        let outcome = turn::run(bench, &plan, |piece| {
+        let outcome = turn::run(bench, &plan, record, |piece| {
             self.add(&piece);
             turn.add(&piece.watch, self.clock);
             line.sum.add(&piece.watch, self.clock);

@@ -12,8 +12,10 @@ use crate::session::Session;
 use cell::Cell;
 use instruments::clock::Clock;
 use instruments::cpus::schedule::bound_realtime;
+use instruments::evidence::Recorder;
 use instruments::statistics::Interleaving;
 use instruments::warning::Warning;
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 use turn::Bench;
@@ -49,6 +51,8 @@ pub fn run_plan(
 ) -> anyhow::Result<Measured> {
     bound_realtime(LONGEST_REALTIME)?;
     let bench = Bench { clock, plan, interruption: &session.interruption };
+    // The kernel's record of each CPU that is read on: opening and closing takes longer than some turns.
+    let mut records: BTreeMap<usize, Option<Recorder>> = BTreeMap::new();
     let origin = clock.now();
     let new = |cell: &CellPlan| Cell::new(cell.clone(), clock, origin, plan.keeps_gaps);
     let mut cells: Vec<Cell> = plan.cells.iter().map(new).collect();
@@ -70,7 +74,8 @@ pub fn run_plan(
                 continue;
             }
             note(&cell.plan.name);
-            cell.run(&bench, |line| {
+            let record = records.entry(cell.plan.reader_cpu).or_default();
+            cell.run(&bench, record, |line| {
                 let ends = on_line(&Line { time_s: began.elapsed().as_secs_f64(), ..line });
                 over = ends.is_break();
                 ends

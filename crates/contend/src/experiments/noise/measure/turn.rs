@@ -77,13 +77,14 @@ const REST: Duration = Duration::from_millis(10);
 /// The recorder has room for so much, even with a rescheduler that wakes 20,000 times a second.
 const PIECE: Duration = Duration::from_secs(1);
 
-/// Runs one turn; `on_piece` gets each piece on the reader's thread as soon as it ends, and may end the turn.
+/// Runs one turn; `record` is the kernel's of the reader's CPU, opened if it is not yet; `on_piece` gets each piece on the reader's thread as soon as it ends, and may end the turn.
 ///
 /// # Errors
 /// A thread that the system refuses, or a way to schedule one; a record of the kernel's that cannot be read.
 pub fn run(
     bench: &Bench<'_>,
     cell: &CellPlan,
+    record: &mut Option<Recorder>,
     mut on_piece: impl FnMut(Piece) -> ControlFlow<()> + Send,
 ) -> anyhow::Result<Outcome> {
     let contended = bench.plan.contest.cpu;
@@ -100,7 +101,7 @@ pub fn run(
         cpu: Some(cell.reader_cpu),
         job: Box::new(move |muster: &Muster| {
             let _ends = ends;
-            *seat = read(bench, cell, muster, on_piece);
+            *seat = read(bench, cell, record, muster, on_piece);
         }),
     }];
     members.extend(competitors.iter_mut().zip(cell.competitor.into_iter().cycle()).map(|(used, schedule)| Member {
@@ -157,12 +158,13 @@ fn take_rank(name: &CStr, schedule: Schedule) -> io::Result<()> {
 fn read(
     bench: &Bench<'_>,
     cell: &CellPlan,
+    record: &mut Option<Recorder>,
     muster: &Muster,
     on_piece: &mut impl FnMut(Piece) -> ControlFlow<()>,
 ) -> io::Result<ReaderNotes> {
     let clock = bench.clock;
     // Calibrated before the others begin, and before the thread becomes a real-time one.
-    let mut eye = Eye::open(bench, cell);
+    let mut eye = Eye::open(bench, cell, record);
     let notes = eye.notes();
     let ranked = take_rank(c"reader", cell.reader);
     let begins = muster.ready().is_some();
@@ -193,20 +195,26 @@ fn read(
 }
 
 /// The reader with the evidence beside it.
-struct Eye {
+struct Eye<'a> {
     reader: Reader,
-    recorder: Option<Recorder>,
+    recorder: Option<&'a mut Recorder>,
     flag: Option<PreemptionFlag>,
     preempted: Vec<bool>,
 }
 
-impl Eye {
-    fn open(bench: &Bench<'_>, cell: &CellPlan) -> Self {
+impl<'a> Eye<'a> {
+    fn open(bench: &Bench<'_>, cell: &CellPlan, record: &'a mut Option<Recorder>) -> Self {
         let wanted = bench.plan.evidence == EvidenceChoice::Best;
-        let cpus = CpuSet::single(cell.reader_cpu);
+        let recorder = wanted.then(|| match record {
+            Some(recorder) => {
+                recorder.follow_this_thread();
+                recorder
+            }
+            None => record.insert(Recorder::open(bench.clock, &CpuSet::single(cell.reader_cpu))),
+        });
         Self {
             reader: Reader::new(bench.clock, CAPACITY),
-            recorder: wanted.then(|| Recorder::open(bench.clock, &cpus)),
+            recorder,
             flag: wanted.then(PreemptionFlag::of_current_thread).flatten(),
             // Not false, which would be memory that nobody has touched.
             preempted: vec![true; CAPACITY],
@@ -216,7 +224,7 @@ impl Eye {
     fn notes(&mut self) -> ReaderNotes {
         ReaderNotes {
             cost: self.reader.cost(),
-            source: self.recorder.as_ref().map_or(Source::None, Recorder::source),
+            source: self.recorder.as_ref().map_or(Source::None, |recorder| recorder.source()),
             warnings: self.recorder.as_ref().map_or_else(Vec::new, |recorder| recorder.warnings().to_vec()),
         }
     }
@@ -236,7 +244,7 @@ impl Eye {
             }
             if interruption.asked() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });
-        let timeline = recorder.as_mut().map(Recorder::stop).transpose()?;
+        let timeline = recorder.as_mut().map(|recorder| recorder.stop()).transpose()?;
         let seen = if flag.is_some() { watch.gaps.len() } else { 0 };
         Ok(Piece { watch, preempted: preempted[..seen].to_vec(), timeline })
     }
