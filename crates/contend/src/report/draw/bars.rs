@@ -1,6 +1,6 @@
 //! Named values beside each other: the name above its bar, so that it is readable on a phone.
 
-use super::super::figure::Bars;
+use super::super::figure::{Bars, Quantity};
 use super::super::markup::escape;
 use super::scale::Scale;
 use super::svg;
@@ -20,13 +20,16 @@ pub fn draw(bars: &Bars, name: &str) -> String {
     // On a logarithmic axis the smallest bar needs a length.
     let least = bars.bars.iter().map(|bar| bar.value).filter(|value| *value > 0.0).fold(f64::INFINITY, f64::min);
     let foot = (bars.logarithmic && least.is_finite()).then_some(least / 2.0);
-    let scale = Scale::over(values.chain(foot), bars.logarithmic, LEFT, RIGHT);
+    // A ratio's bar grows to either side of what is as it was.
+    let even = (bars.quantity == Quantity::Times).then_some(1.0);
+    let scale = Scale::over(values.chain(foot).chain(even), bars.logarithmic, LEFT, RIGHT);
+    let from = even.map_or_else(|| scale.foot(), |even| scale.place(even));
     let mut content = String::new();
     for (place, bar) in bars.bars.iter().enumerate() {
         let top = place as f64 * ROW;
         let (label, middle) = (top + 15.0, top + 26.0);
         let words = format!("{}: {}", shortened(&bar.name), bars.quantity.words(bar.value));
-        let (from, to) = (scale.foot(), scale.place(bar.value));
+        let to = scale.place(bar.value);
         let (left, width) = (from.min(to), (to - from).abs().max(1.0));
         // Writing to a string cannot fail.
         let _ = write!(
