@@ -189,6 +189,7 @@ fn the_preemption_chosen_at_boot_or_since_wins() {
 #[test]
 fn the_kernel_s_compressed_configuration_is_read() {
     if !Path::new("/proc/config.gz").exists() || std::process::Command::new("gzip").arg("--version").output().is_err() {
+        println!("skipped: needs /proc/config.gz and gzip");
         return;
     }
     let machine = Machine::with(&[("proc/cmdline", "")]);
@@ -200,9 +201,7 @@ fn the_kernel_s_compressed_configuration_is_read() {
 fn this_machine_can_be_probed() {
     let start = Instant::now();
     let environment = Environment::probe();
-    let took = start.elapsed();
-    println!("{environment:#?} in {took:?}");
-    assert!(took.as_millis() < 1000, "{took:?}");
+    println!("{environment:#?} in {:?}", start.elapsed());
     assert_eq!(environment.cpu.allowed, Some(cpus::allowed().unwrap()));
     assert!(environment.kernel.release.is_some() && environment.host.memory_mib > Some(0));
 }
