@@ -267,10 +267,14 @@ fn a_recorder_follows_another_thread() {
     let _alone = alone();
     let cpu = cpus::allowed().unwrap().first().unwrap();
     let clock = clock();
-    let mut recorder = Recorder::open(clock, &CpuSet::single(cpu));
-    let (first, source) = (recorder.thread(), recorder.source());
-    let timeline = thread::scope(|scope| {
-        let other = scope.spawn(|| {
+    let sources = [Source::CpuRecord, Source::ThreadRecord, Source::PreemptionFlag, Source::Account, Source::None];
+    for source in sources {
+        let Ok(mut recorder) = Recorder::open_with(clock, &CpuSet::single(cpu), source) else {
+            println!("skipped: needs {source:?}");
+            continue;
+        };
+        let first = recorder.thread();
+        let follow = || {
             cpus::pin_current_thread(cpu).unwrap();
             recorder.follow_this_thread();
             recorder.start().unwrap();
@@ -279,11 +283,11 @@ fn a_recorder_follows_another_thread() {
             assert!(attributed(&timeline, &watch).total() <= watch.span);
             assert_eq!(timeline.thread, rustix::thread::gettid().as_raw_nonzero().get() as u32);
             timeline
-        });
-        other.join().unwrap()
-    });
-    assert_ne!(timeline.thread, first);
-    assert_eq!((recorder.source(), timeline.ledger.source), (source, source));
+        };
+        let timeline = thread::scope(|scope| scope.spawn(follow).join().unwrap());
+        assert_ne!(timeline.thread, first);
+        assert_eq!((recorder.source(), timeline.ledger.source), (source, source));
+    }
 }
 
 /// Timer interrupts on a CPU so far, as `/proc/interrupts` counts them; `None` where it has no such line.

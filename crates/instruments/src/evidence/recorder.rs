@@ -15,7 +15,7 @@ use crate::clock::{Anchor, Clock};
 use crate::cpus::CpuSet;
 use crate::warning::Warning;
 
-/// Records what the kernel tells of some CPUs and of the thread that opened it.
+/// Records what the kernel tells of some CPUs and of one thread.
 pub struct Recorder {
     clock: Clock,
     thread: u32,
@@ -100,19 +100,20 @@ impl Recorder {
         }
     }
 
-    /// Records of the same CPUs and of the calling thread from now on. A stretch that was begun is forgotten.
+    /// Records the same CPUs and the calling thread from now on, from the same source; from the best there is, if that one
+    /// is refused now. A stretch that was begun is forgotten.
     ///
     /// A record of whole CPUs stays open: the kernel waits for a grace period for each tracepoint that it closes, which
     /// is most of a second for all of them.
     pub fn follow_this_thread(&mut self) {
-        let cpus = self.bookkeeper.cpus().clone();
-        let Self { source, rings, warnings, .. } = self;
+        let (clock, source, cpus) = (self.clock, self.source, self.bookkeeper.cpus().clone());
+        let (rings, warnings) = (self.rings.take(), std::mem::take(&mut self.warnings));
         *self = match source {
-            Source::CpuRecord => {
-                let (rings, warnings) = (rings.take(), std::mem::take(warnings));
-                Self { rings, warnings, ..Self::without_rings(self.clock, &cpus, Source::CpuRecord) }
-            }
-            _ => Self::open(self.clock, &cpus),
+            Source::CpuRecord => Self { rings, warnings, ..Self::without_rings(clock, &cpus, source) },
+            _ => match Self::open_with(clock, &cpus, source) {
+                Ok(opened) => Self { warnings, ..opened },
+                Err(_) => Self::open(clock, &cpus),
+            },
         };
     }
 
@@ -121,7 +122,7 @@ impl Recorder {
         self.source
     }
 
-    /// The thread that opened it.
+    /// The thread that opened it, or that it follows.
     pub fn thread(&self) -> u32 {
         self.thread
     }

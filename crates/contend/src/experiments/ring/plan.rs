@@ -82,7 +82,7 @@ impl Absent {
     }
 }
 
-/// By default, so that each has enough turns for an interval even if its runtime starts slowly.
+/// By default: enough turns for an interval, except where a runtime starts slowly.
 const BUDGET_OF_A_CELL: Duration = Duration::from_millis(1200);
 const LEAST_BUDGET: Duration = Duration::from_secs(20);
 

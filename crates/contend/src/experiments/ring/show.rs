@@ -214,7 +214,8 @@ fn memory_in_kernel(rows: &[Row]) -> String {
 }
 
 fn beside_2008(rows: &[Row]) -> String {
-    let today = |name: &str| rows.iter().find(|row| !row.large && row.contestant == name && row.ns_per_hop.is_some());
+    let is_it = |row: &Row| !row.large && row.threads == then::THREADS && row.ns_per_hop.is_some();
+    let today = |name: &str| rows.iter().find(|row| row.contestant == name && is_it(row));
     if then::table().iter().filter_map(|line| line.today.as_deref()).all(|name| today(name).is_none()) {
         return String::new();
     }

@@ -8,6 +8,9 @@ use serde::{Deserialize, Serialize};
 
 const TABLE: &str = include_str!("ring_2008.csv");
 
+/// Threads of 2008's ring: no other stands beside it.
+pub const THREADS: usize = 503;
+
 /// Hops that 2008's times are taken to be for.
 pub const HOPS: f64 = 1e7;
 
@@ -27,9 +30,10 @@ pub fn table() -> Vec<Line> {
     reader.deserialize().collect::<Result<_, _>>().expect("the table is part of the program")
 }
 
-/// The lines that a contestant stands beside.
-pub fn beside(contestant: &str) -> Vec<Line> {
-    table().into_iter().filter(|line| line.today.as_deref() == Some(contestant)).collect()
+/// The lines that a contestant with so many threads stands beside.
+pub fn beside(contestant: &str, threads: usize) -> Vec<Line> {
+    let is_it = |line: &Line| threads == THREADS && line.today.as_deref() == Some(contestant);
+    table().into_iter().filter(is_it).collect()
 }
 
 #[cfg(test)]
@@ -43,8 +47,9 @@ mod tests {
         assert_eq!(table.len(), 12);
         assert!(table.is_sorted_by(|a, b| a.time_s <= b.time_s));
         // Polling against the ring took 245 times as long as with it.
-        let time = |name: &str| beside(name)[0].time_s;
+        let time = |name: &str| beside(name, THREADS)[0].time_s;
         assert_eq!((time("c-protothreads-pessimum") / time("c-protothreads-optimum")).round(), 245.0);
+        assert_eq!(beside("c-protothreads-optimum", 1_000), []);
     }
 
     #[test]

@@ -250,7 +250,7 @@ impl Cell {
             voluntary_switches_per_hop: per_hop(self.switches.voluntary),
             involuntary_switches_per_hop: per_hop(self.switches.involuntary),
             steal_share: (self.watched_s > 0.0).then(|| self.stolen_s / self.watched_s),
-            then: if self.plan.arrangement.is_some() { Vec::new() } else { then::beside(&contestant.name) },
+            then: then::beside(&contestant.name, self.plan.threads),
         })
     }
 }
