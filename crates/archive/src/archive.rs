@@ -1,11 +1,11 @@
 //! The archive: opened or made, appended to, listed, read, checked.
 
-use super::claim::Claim;
-use super::git::{self, Git};
-use super::integrity;
-use super::manifest::Manifest;
-use super::stale;
-use super::summary::{Entry, Summary};
+use crate::claim::Claim;
+use crate::git::{self, Git};
+use crate::integrity;
+use crate::manifest::Manifest;
+use crate::stale;
+use crate::summary::{Entry, Summary};
 use anyhow::{Context, bail, ensure};
 use std::fs;
 use std::io;

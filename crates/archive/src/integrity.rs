@@ -1,7 +1,7 @@
 //! A file of a record, read with every hash on the way to it checked: Git checks them when it fetches or verifies, not when it
 //! reads, and an archive is a folder that anybody may have had their hands in.
 
-use super::git::Git;
+use crate::git::Git;
 use anyhow::ensure;
 
 /// The file's bytes, from the commit that is named by its hash.

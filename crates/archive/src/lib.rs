@@ -6,25 +6,18 @@
 //! concurrent run nor a killed one stands in the way of another, and sharing is the union of references.
 
 mod archive;
-mod calendar;
 mod claim;
-mod command;
 mod git;
 mod integrity;
-mod keeping;
 mod location;
 mod lookup;
 mod manifest;
 mod names;
 mod stale;
 mod summary;
-mod trend;
 
 pub use archive::Archive;
-pub use calendar::moment;
-pub use command::{Flags, run};
-pub use keeping::{Keeping, Kept};
-pub use location::beside_archive;
-pub use lookup::{Likeness, archive, kept_as, named, recalled};
-pub use manifest::Manifest;
+pub use location::Location;
+pub use lookup::{Likeness, kept_as, named, recalled};
+pub use manifest::{Build, Manifest};
 pub use summary::{Entry, Summary, short};

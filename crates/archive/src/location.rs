@@ -1,9 +1,9 @@
 //! Where the archive lies: what the flag says, what the environment says, the user's data directory.
 
-use crate::session::SharedFlags;
+use crate::archive::Archive;
 use anyhow::Context;
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 const VARIABLE: &str = "CONTEND_ARCHIVE";
 const BELOW_DATA: &str = "contend/archive.git";
@@ -21,10 +21,10 @@ pub enum Location {
 
 impl Location {
     /// `--archive`, then the variable (empty: nowhere), then the data directory of the user.
-    pub fn of(flags: &SharedFlags) -> Self {
+    pub fn of(flag: Option<&Path>) -> Self {
         let set = |name: &str| std::env::var_os(name);
-        match (&flags.archive, set(VARIABLE)) {
-            (Some(folder), _) => Self::Folder(folder.clone()),
+        match (flag, set(VARIABLE)) {
+            (Some(folder), _) => Self::Folder(folder.to_owned()),
             (None, Some(folder)) if folder.is_empty() => Self::Nowhere,
             (None, Some(folder)) => Self::Folder(folder.into()),
             (None, None) => data_directory(set).map_or(Self::Unknown, |data| Self::Folder(data.join(BELOW_DATA))),
@@ -44,13 +44,24 @@ impl Location {
             format!("no archive: {VARIABLE} is empty, or there is no home folder; name one with --archive")
         })
     }
-}
 
-/// A file of this name beside the archive; `None` where nothing is kept.
-pub fn beside_archive(flags: &SharedFlags, name: &str) -> Option<PathBuf> {
-    match Location::of(flags) {
-        Location::Folder(folder) if !flags.no_keep => Some(folder.with_file_name(name)),
-        _ => None,
+    /// A file of this name beside the archive; `None` where nothing is kept.
+    pub fn beside(&self, name: &str) -> Option<PathBuf> {
+        match self {
+            Self::Folder(folder) => Some(folder.with_file_name(name)),
+            Self::Nowhere | Self::Unknown => None,
+        }
+    }
+
+    /// The archive, if there is one.
+    ///
+    /// # Errors
+    /// Something else is there.
+    pub fn archive(&self) -> anyhow::Result<Option<Archive>> {
+        match self {
+            Self::Folder(folder) if folder.exists() => Archive::open(folder).map(Some),
+            Self::Folder(_) | Self::Nowhere | Self::Unknown => Ok(None),
+        }
     }
 }
 

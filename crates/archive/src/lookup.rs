@@ -1,22 +1,10 @@
 //! Records found for other commands: by name, by content.
 
-use super::location::Location;
-use super::names::{Name, revision_here};
-use super::{Archive, Entry};
-use crate::session::SharedFlags;
+use crate::archive::Archive;
+use crate::names::{Name, revision_here};
+use crate::summary::Entry;
 use anyhow::Context;
 use serde_json::Value;
-
-/// The archive that the flags mean, if there is one.
-///
-/// # Errors
-/// Something else is there.
-pub fn archive(flags: &SharedFlags) -> anyhow::Result<Option<Archive>> {
-    match Location::of(flags) {
-        Location::Folder(folder) if folder.exists() => Archive::open(&folder).map(Some),
-        Location::Folder(_) | Location::Nowhere | Location::Unknown => Ok(None),
-    }
-}
 
 /// The record that a name means which is no file's, and its content.
 ///

@@ -1,7 +1,7 @@
 //! What a record is called on the command line: an abbreviated hash, `last`, `last~3`, a revision of the sources.
 
-use super::git;
-use super::summary::Entry;
+use crate::git;
+use crate::summary::Entry;
 use anyhow::{bail, ensure};
 
 /// A name, before it is looked up.
@@ -72,8 +72,8 @@ pub fn revision_here(text: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::summary::Summary;
     use super::*;
+    use crate::summary::Summary;
 
     fn entry(id: &str, revision: Option<&str>) -> Entry {
         let summary = Summary {

@@ -4,7 +4,7 @@
 //! Git does not note whose a lock file is. It is nobody's once no Git that `contend` started lives, which a [`Claim`] tells, nor
 //! any other Git that is at work on this archive, which `/proc` tells.
 
-use super::claim::Claim;
+use crate::claim::Claim;
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;

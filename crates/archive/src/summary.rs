@@ -1,7 +1,7 @@
 //! What a list says of a record: a line of JSON in the commit's message, so that listing opens no record.
 
-use super::manifest::Manifest;
-use crate::record::Record;
+use crate::manifest::Manifest;
+use record::Record;
 use serde::{Deserialize, Serialize};
 
 /// A record in the archive.

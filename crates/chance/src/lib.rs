@@ -39,6 +39,8 @@
 //! "Warm fuzzy things for random simulations" (2008), on the weblog eigenclass.org, wrote experiments in Ruby against an
 //! abstract monad and interpreted them as Simulation, Distribution and Expectation; the names are kept. There a
 //! continuation is passed to each draw. Here the continuation is the rest of the function, which is run again for each value of the draw.
+
+#![warn(missing_docs)]
 mod alias;
 mod chance;
 mod continuous;

@@ -9,7 +9,7 @@ use std::io;
 use std::time::Duration;
 
 /// A clock, what is known of it, and a grind.
-pub struct Apparatus {
+pub struct Calibrated {
     pub calibration: Calibration,
     pub quality: Quality,
     pub grind: Grind,
@@ -19,7 +19,7 @@ pub struct Apparatus {
 
 const CLOCK_SPAN: Duration = Duration::from_millis(200);
 
-impl Apparatus {
+impl Calibrated {
     /// Calibrates on the first of the session's CPUs, for a little over a second. On a thread of its own, so that the
     /// caller's affinity stays as it is.
     ///
@@ -31,7 +31,7 @@ impl Apparatus {
         on_cpu(cpu, move || {
             let calibration = Clock::calibrate(CLOCK_SPAN);
             let quality = quality(calibration.clock);
-            let grind = Grind::calibrate(calibration.clock, || interruption.asked());
+            let grind = Grind::calibrate(calibration.clock, || interruption.is_requested());
             Self { calibration, quality, grind, cpu }
         })
     }

@@ -15,7 +15,7 @@ pub enum EvidenceChoice {
 }
 
 /// A cause in words: `task cron`, `interrupt local_timer`, `hypervisor`.
-pub fn words(cause: &Cause) -> String {
+pub fn label(cause: &Cause) -> String {
     let kind = match cause.kind {
         Kind::Task => "task",
         Kind::Interrupt => "interrupt",

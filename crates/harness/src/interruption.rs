@@ -5,8 +5,13 @@
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::io;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// How often someone who waits looks whether to stop.
+pub const LOOK: Duration = Duration::from_millis(50);
 
 /// Whether someone asked for the end.
 #[derive(Clone, Debug, Default)]
@@ -18,16 +23,37 @@ impl Interruption {
     /// # Errors
     /// The system refuses a handler.
     pub fn catch() -> io::Result<Self> {
-        let asked = Self::default();
+        let requested = Self::default();
         for signal in [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|&signal| !is_ignored(signal)) {
-            signal_hook::flag::register(signal, Arc::clone(&asked.0))?;
+            signal_hook::flag::register(signal, Arc::clone(&requested.0))?;
         }
-        Ok(asked)
+        Ok(requested)
     }
 
     /// Whether a signal has come.
-    pub fn asked(&self) -> bool {
+    pub fn is_requested(&self) -> bool {
         self.0.load(Ordering::Relaxed)
+    }
+
+    /// The flag itself, for who measures without knowing of signals.
+    pub fn flag(&self) -> &AtomicBool {
+        &self.0
+    }
+
+    /// Whether to go on.
+    pub fn flow(&self) -> ControlFlow<()> {
+        if self.is_requested() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+
+    /// Waits until then, or until a signal comes.
+    pub fn wait(&self, until: Instant) -> ControlFlow<()> {
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            if self.is_requested() || left.is_zero() {
+                return self.flow();
+            }
+            std::thread::sleep(left.min(LOOK));
+        }
     }
 }
 

@@ -1,10 +1,10 @@
 //! What every experiment is given: the flags that mean the same everywhere, the CPUs, and the signal flag.
 
+use crate::exit::UsageError;
 use crate::interruption::Interruption;
-use crate::progress::Progress;
-use crate::quantities;
-use crate::record::{Record, SCHEMA, Setting};
-use clap::{Args, ValueEnum, ValueHint};
+use crate::parse_duration;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::{Arg, Args, Command, ValueHint};
 use instruments::cpus::{self, CpuSet};
 use instruments::environment::{Activity, Environment};
 use instruments::warning::{self, Warning};
@@ -17,7 +17,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 #[command(next_help_heading = "Everywhere")]
 pub struct SharedFlags {
     /// Time budget of the whole run, in seconds (2, 0.5) or with a unit (90s, 2min); every cell has one turn at least
-    #[arg(long, global = true, value_name = "TIME", value_parser = quantities::budget, allow_hyphen_values = true)]
+    #[arg(long, global = true, value_name = "TIME", value_parser = parse_duration::budget, allow_hyphen_values = true)]
     pub seconds: Option<Duration>,
 
     /// Seed of every random choice [default: from the time; the record has it]
@@ -29,7 +29,7 @@ pub struct SharedFlags {
     pub cpus: Option<CpuSet>,
 
     /// What to print: tables and pictures for people, one JSON object, or rows
-    #[arg(long, global = true, value_name = "FORMAT", default_value = "text")]
+    #[arg(long, global = true, value_name = "FORMAT", default_value = "text", value_parser = format_parser(&[]))]
     pub format: Format,
 
     /// Write to this file instead of printing
@@ -66,16 +66,36 @@ impl SharedFlags {
 }
 
 /// How a record is written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Format {
-    /// Tables and pictures for a terminal
     Text,
-    /// One JSON object
     Json,
-    /// A line for each result, with a header
     Csv,
-    /// The table of 2002, column by column (throughput)
-    Ulockflex,
+    /// A layout of the experiment's own, by its name.
+    Own(String),
+}
+
+const FORMATS: [(&str, &str); 3] = [
+    ("text", "Tables and pictures for a terminal"),
+    ("json", "One JSON object"),
+    ("csv", "A line for each result, with a header"),
+];
+
+/// The flag `--format`, for an experiment that has layouts of its own.
+pub fn format_argument(own: &'static [(&'static str, &'static str)]) -> Arg {
+    let shared =
+        SharedFlags::augment_args(Command::new("")).get_arguments().find(|one| one.get_id() == "format").cloned();
+    shared.expect("the shared flags have it").value_parser(format_parser(own))
+}
+
+fn format_parser(own: &'static [(&'static str, &'static str)]) -> impl TypedValueParser<Value = Format> {
+    let known = FORMATS.iter().chain(own).map(|(name, help)| PossibleValue::new(*name).help(*help));
+    PossibleValuesParser::new(known).map(|name| match name.as_str() {
+        "text" => Format::Text,
+        "json" => Format::Json,
+        "csv" => Format::Csv,
+        _ => Format::Own(name),
+    })
 }
 
 /// A run of one experiment.
@@ -102,7 +122,7 @@ impl Session {
         let allowed = cpus::allowed()?;
         let cpus = match &flags.cpus {
             Some(request) => {
-                cpus::resolve(request, &allowed).map_err(|error| crate::cli::Misuse(format!("--cpus: {error}")))?
+                cpus::resolve(request, &allowed).map_err(|error| UsageError(format!("--cpus: {error}")))?
             }
             None => allowed,
         };
@@ -129,56 +149,25 @@ impl Session {
         Self { seconds: Some(budget), ..self.clone() }
     }
 
-    /// A progress bar over `budget`, visible only to a person at a terminal.
-    pub fn progress(&self, budget: Duration) -> Progress {
-        Progress::over(budget, self.show_progress)
+    /// Whether a person at a terminal looks.
+    pub fn shows_progress(&self) -> bool {
+        self.show_progress
     }
 
-    /// A record of what this session measured on the CPUs it `used`, in a planned time. To the measurement's own warnings it adds those that
-    /// the environment gives and those of what else happened on the CPUs meanwhile.
-    pub fn record<P, R>(
-        &self,
-        experiment: &str,
-        used: &CpuSet,
-        planned: Duration,
-        parameters: P,
-        results: Vec<R>,
-        seen: Vec<Warning>,
-    ) -> Record<P, R> {
-        let mut warnings = warning::standing(&self.environment, used);
+    /// Since it was opened.
+    pub fn elapsed(&self) -> Duration {
+        self.started.elapsed().unwrap_or_default()
+    }
+
+    /// When it was opened, in seconds since 1970.
+    pub fn started_unix_s(&self) -> u64 {
+        self.started.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
+    }
+
+    /// What else happened on these CPUs since it was opened.
+    pub fn disturbances(&self, used: &CpuSet) -> Vec<Warning> {
         let now = Activity::now().ok();
         let meanwhile = self.activity.as_ref().zip(now).and_then(|(before, now)| now.since(before, used));
-        warnings.extend(meanwhile.iter().flat_map(warning::disturbances));
-        warnings.extend(seen);
-        if self.interruption.asked() {
-            let measured_s = self.started.elapsed().unwrap_or_default().as_secs_f64();
-            warnings.push(Warning::Interrupted { measured_s, planned_s: planned.as_secs_f64() });
-        }
-        self.record_computed(experiment, parameters, results, warnings)
-    }
-
-    /// A record of what was computed, not measured: what the machine did meanwhile is no reason for a warning.
-    pub fn record_computed<P, R>(
-        &self,
-        experiment: &str,
-        parameters: P,
-        results: Vec<R>,
-        warnings: Vec<Warning>,
-    ) -> Record<P, R> {
-        Record {
-            schema: SCHEMA.to_owned(),
-            experiment: experiment.to_owned(),
-            environment: Setting {
-                contend: env!("CARGO_PKG_VERSION").to_owned(),
-                command_line: std::env::args().skip(1).collect(),
-                seed: self.seed,
-                started_unix_s: self.started.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs(),
-                interrupted: self.interruption.asked(),
-                machine: self.environment.clone(),
-            },
-            parameters,
-            results,
-            warnings,
-        }
+        meanwhile.iter().flat_map(warning::disturbances).collect()
     }
 }

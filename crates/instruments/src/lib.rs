@@ -15,6 +15,8 @@
 //! | find the clusters in latencies, and what recurs in time | [`spikes`], [`period`] |
 //! | know the machine, and what a reader must be told | [`environment`], [`warning`] |
 
+#![warn(missing_docs)]
+
 pub mod clock;
 pub mod cpus;
 pub mod crew;

@@ -5,7 +5,6 @@
 
 mod benaphore;
 mod none;
-mod ours;
 mod parking_lot;
 #[cfg(feature = "c-peers")]
 mod peers;
@@ -13,13 +12,14 @@ mod posix;
 mod pthread;
 mod standard;
 mod sysv;
+mod ulocks;
 
+use ::ulocks::Counts;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use std::io;
-use ulocks::Counts;
 
 pub use none::NoLock;
-pub use ours::set_patience;
+pub use ulocks::set_patience;
 
 /// A lock that an experiment can take and, by dropping the guard, release.
 pub trait Lock: Sync + Send + Sized + 'static {
@@ -165,23 +165,23 @@ registry! {
             "atomic counter over a System V semaphore, as in 1998 (ulocks)";
         "benaphore-posix" => [benaphore::OverPosix<false>], [benaphore::OverPosix<true>],
             "atomic counter over a POSIX semaphore (ulocks)";
-        "usema" => [ours::Usema<ours::Private>], [ours::Usema<ours::Shared>],
+        "usema" => [ulocks::Usema<ulocks::Private>], [ulocks::Usema<ulocks::Shared>],
             "first come, first served; the kernel only when contended, as in 2002 (ulocks)";
-        "usema-spin" => [ours::UsemaSpin<ours::Private>], [ours::UsemaSpin<ours::Shared>],
+        "usema-spin" => [ulocks::UsemaSpin<ulocks::Private>], [ulocks::UsemaSpin<ulocks::Shared>],
             "the same, spinning for its patience first (ulocks)";
-        "calock" => [ours::Calock<ours::Private>], [ours::Calock<ours::Shared>],
+        "calock" => [ulocks::Calock<ulocks::Private>], [ulocks::Calock<ulocks::Shared>],
             "convoy avoidance: unlocking frees the lock even when it wakes someone (ulocks)";
-        "calock-spin" => [ours::CalockSpin<ours::Private>], [ours::CalockSpin<ours::Shared>],
+        "calock-spin" => [ulocks::CalockSpin<ulocks::Private>], [ulocks::CalockSpin<ulocks::Shared>],
             "the same, spinning for its patience first (ulocks)";
-        "adaptive" => [ours::Adaptive<ours::Private>], [ours::Adaptive<ours::Shared>],
+        "adaptive" => [ulocks::Adaptive<ulocks::Private>], [ulocks::Adaptive<ulocks::Shared>],
             "one atomic when uncontended; spins while it pays, sleeps otherwise, starves nobody (ulocks)";
-        "pi" => [ours::Pi<ours::Private>], [ours::Pi<ours::Shared>],
+        "pi" => [ulocks::Pi<ulocks::Private>], [ulocks::Pi<ulocks::Shared>],
             "priority inheritance by the kernel, FUTEX_LOCK_PI (ulocks)";
-        "robust" => [ours::Robust<ours::Private>], [ours::Robust<ours::Shared>],
+        "robust" => [ulocks::Robust<ulocks::Private>], [ulocks::Robust<ulocks::Shared>],
             "tells the next owner that the last one died (ulocks)";
-        "ticket" => [ours::Ticket], [ours::Ticket],
+        "ticket" => [ulocks::Ticket], [ulocks::Ticket],
             "spins in the order of arrival (ulocks)";
-        "mcs" => [ours::Mcs], [none],
+        "mcs" => [ulocks::Mcs], [none],
             "spins in the order of arrival, each waiter on its own word (ulocks)";
         "posix" => [posix::Posix<false>], [posix::Posix<true>],
             "POSIX semaphore (sem_wait, sem_post) of the C library";
@@ -220,9 +220,9 @@ registry! {
             "no lock at all: what the measurement itself costs";
     }
     shared {
-        "rwlock" => [ours::RwLock<ours::Private>], [ours::RwLock<ours::Shared>],
+        "rwlock" => [ulocks::RwLock<ulocks::Private>], [ulocks::RwLock<ulocks::Shared>],
             "readers and writers in two queues, readers woken first, as in 2002 (ulocks)";
-        "rwlock-fair" => [ours::RwLockFair<ours::Private>], [ours::RwLockFair<ours::Shared>],
+        "rwlock-fair" => [ulocks::RwLockFair<ulocks::Private>], [ulocks::RwLockFair<ulocks::Shared>],
             "readers and writers in the order of arrival (ulocks)";
     }
 }
@@ -273,7 +273,7 @@ pub fn chosen(names: &[String], with_none: bool) -> Vec<&'static Entry> {
 /// The locks with one line each.
 pub fn list() -> String {
     let who = |entry: &Entry| if entry.between_processes { "threads, processes" } else { "threads" };
-    crate::terminal::table_of_words(
+    terminal::table_of_words(
         &["lock", "shared by", "what it is"],
         ENTRIES.iter().map(|entry| vec![entry.name.to_owned(), who(entry).to_owned(), entry.about.to_owned()]),
     )

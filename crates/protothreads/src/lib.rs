@@ -58,6 +58,7 @@
 //! feature `std` (on by default) there is no [`Kernel::run`], which parks the OS thread, but
 //! [`run_with`](Kernel::run_with), whose `idle` may wait for an interrupt.
 #![cfg_attr(not(any(feature = "std", loom)), no_std)]
+#![warn(missing_docs)]
 
 mod atomic;
 mod channel;

@@ -1,15 +1,8 @@
-//! What a person would say of the rows: a file for each experiment. A figure that was not measured is in no finding.
+//! What a person would say of the rows. A figure that was not measured is in no finding.
 
-mod clock;
-mod latency;
-mod load;
-mod noise;
-mod ring;
-mod step;
-mod throughput;
-
-use super::record::{self, Figure, Row, Unit};
+use crate::unit::Unit;
 use instruments::statistics::Interval;
+use instruments::statistics::comparison::Estimate;
 use serde::{Deserialize, Serialize};
 
 /// One sentence, its figure, and where that comes from.
@@ -23,12 +16,12 @@ pub struct Finding {
     pub unit: Unit,
     /// 95 %; `null` where there is none.
     pub value_ci: Option<Interval>,
-    pub source: Source,
+    pub source: Origin,
 }
 
 /// The row of the same record that a finding's figure stands in.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Source {
+pub struct Origin {
     pub experiment: String,
     /// Its place among the results, from 0.
     pub row: usize,
@@ -38,8 +31,9 @@ pub struct Source {
     pub field: String,
 }
 
-impl Source {
-    fn of(experiment: &str, row: usize, cell: impl Into<String>, field: &str) -> Self {
+impl Origin {
+    /// The row at this place, its field.
+    pub fn of(experiment: &str, row: usize, cell: impl Into<String>, field: &str) -> Self {
         Self { experiment: experiment.to_owned(), row, cell: cell.into(), field: field.to_owned() }
     }
 
@@ -50,22 +44,9 @@ impl Source {
 }
 
 impl Finding {
-    fn new(what: &str, words: String, unit: Unit, figure: Figure, source: Source) -> Self {
-        let Figure { value, interval: value_ci } = figure;
+    /// A finding of this figure.
+    pub fn new(what: &str, words: String, unit: Unit, figure: Estimate, source: Origin) -> Self {
+        let Estimate { value, interval: value_ci, .. } = figure;
         Self { what: what.to_owned(), words, value, unit, value_ci, source }
     }
-}
-
-/// What is found in the rows of a survey.
-pub fn findings(rows: &[Row]) -> Vec<Finding> {
-    [
-        clock::findings(&record::clock_rows(rows)),
-        latency::findings(&record::latency_rows(rows)),
-        throughput::findings(&record::throughput_rows(rows)),
-        noise::findings(&record::noise_rows(rows)),
-        load::findings(&record::load_rows(rows)),
-        ring::findings(&record::ring_rows(rows)),
-        step::findings(&record::step_rows(rows)),
-    ]
-    .concat()
 }

@@ -1,43 +1,24 @@
-//! What every experiment leaves: one object with its environment, parameters, results and warnings.
+//! The vocabulary of records: what every run leaves, how it is read back, and what can be said, compared and drawn of it.
+//!
+//! An experiment fills these types; whoever shows, compares or keeps records reads them. Nothing here knows an experiment.
 
-use instruments::environment::Environment;
-use instruments::warning::Warning;
-use serde::{Deserialize, Serialize};
+mod difference;
+mod envelope;
+mod finding;
+mod metric;
+mod section;
+mod source;
+mod then_and_now;
+mod unit;
 
-/// The version of the record's layout. It changes when a field changes its meaning or goes away.
-pub const SCHEMA: &str = "contend/1";
-
-/// A record of parameters `P` and result rows `R`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Record<P, R> {
-    /// [`SCHEMA`].
-    pub schema: String,
-    /// The experiment's name on the command line.
-    pub experiment: String,
-    /// The machine, and how the command was called.
-    pub environment: Setting,
-    /// What was asked for, defaults filled in.
-    pub parameters: P,
-    /// What came out, one row for each thing measured.
-    pub results: Vec<R>,
-    /// What a reader must know before believing the results.
-    pub warnings: Vec<Warning>,
-}
-
-/// The machine as it was found, and the call.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Setting {
-    /// `contend`'s version.
-    pub contend: String,
-    /// The command line, without the program's own name.
-    pub command_line: Vec<String>,
-    /// The seed of every random choice.
-    pub seed: u64,
-    /// When the measurement began, in seconds since 1970.
-    pub started_unix_s: u64,
-    /// Whether it was ended by a signal.
-    pub interrupted: bool,
-    /// The machine.
-    #[serde(flatten)]
-    pub machine: Environment,
-}
+pub use difference::{Difference, between, environments, parameters};
+pub use envelope::{Record, RunEnvironment, SCHEMA};
+pub use finding::{Finding, Origin};
+pub use metric::{Better, Cell, MOSTLY, Metric, Naming, VariationSource};
+pub use section::{
+    Axis, Bar, Bars, Bin, Figure, Histogram, Mark, Picture, Plot, Point, Section, Series, Statement, Table, distinct,
+    optional,
+};
+pub use source::{Source, content, flattened, is_file, typed, understand};
+pub use then_and_now::ThenAndNow;
+pub use unit::Unit;

@@ -1,32 +1,39 @@
 //! What a page shows: findings, pictures, and the tables with their numbers. Texts are plain here; they are escaped where
 //! they become markup.
 
-pub use crate::terminal::Quantity;
-
-use crate::experiments::latency::Bin;
+use crate::unit::Unit;
 use instruments::statistics::Interval;
+use serde::{Deserialize, Serialize};
 
 /// One experiment of one record.
 pub struct Section {
     pub experiment: &'static str,
     pub title: String,
-    pub findings: Vec<Finding>,
+    pub findings: Vec<Statement>,
     pub figures: Vec<Figure>,
     /// What can be laid over the same cell of another record.
     pub histograms: Vec<Histogram>,
 }
 
 /// What a person would say.
-pub struct Finding {
+pub struct Statement {
     pub words: String,
     /// The experiment that it is about, if it is not the section's own.
     pub about: Option<String>,
 }
 
-impl From<String> for Finding {
+impl From<String> for Statement {
     fn from(words: String) -> Self {
         Self { words, about: None }
     }
+}
+
+/// A bin of a histogram that has hits.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Bin {
+    pub from_ns: f64,
+    pub to_ns: f64,
+    pub count: u64,
 }
 
 /// How often each value of a cell occurred.
@@ -60,7 +67,7 @@ pub struct Plot {
 
 pub struct Axis {
     pub label: &'static str,
-    pub quantity: Quantity,
+    pub unit: Unit,
     pub logarithmic: bool,
 }
 
@@ -114,7 +121,7 @@ impl Point {
 
 /// Named values beside each other.
 pub struct Bars {
-    pub quantity: Quantity,
+    pub unit: Unit,
     pub logarithmic: bool,
     pub bars: Vec<Bar>,
 }
@@ -135,6 +142,18 @@ pub struct Table {
 }
 
 /// A cell of a table for what may not have been measured.
-pub fn optional(value: Option<f64>, quantity: Quantity) -> String {
-    value.map_or_else(|| "–".to_owned(), |value| quantity.words(value))
+pub fn optional(value: Option<f64>, unit: Unit) -> String {
+    value.map_or_else(|| "–".to_owned(), |value| unit.words(value))
+}
+
+/// The different values, in order of appearance.
+pub fn distinct<R, K: PartialEq>(rows: &[R], key: impl Fn(&R) -> K) -> Vec<K> {
+    let mut found = Vec::new();
+    for row in rows {
+        let value = key(row);
+        if !found.contains(&value) {
+            found.push(value);
+        }
+    }
+    found
 }

@@ -1,6 +1,6 @@
 //! Records as they come from files: somebody else's, perhaps broken, perhaps of another version.
 
-use crate::record::SCHEMA;
+use crate::envelope::SCHEMA;
 use anyhow::{Context, anyhow, bail};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};

@@ -1,17 +1,8 @@
-//! The figures of the five old documents beside today's: a file for each experiment that they are measured by.
+//! The figures of the old documents beside today's.
 
-mod clock;
-mod frames;
-mod latency;
-mod load;
-mod noise;
-mod ring;
-mod throughput;
-
-pub use latency::waited;
-
-use super::record::{self, Figure, Row, Unit};
+use crate::unit::Unit;
 use instruments::statistics::Interval;
+use instruments::statistics::comparison::Estimate;
 use serde::{Deserialize, Serialize};
 
 /// A figure that one of the old documents gives, and today's.
@@ -46,7 +37,8 @@ fn first_year() -> u16 {
 }
 
 impl ThenAndNow {
-    fn new(year: u16, figure: &str, unit: Unit, then: f64, today: Option<Figure>) -> Self {
+    /// A figure of that year beside today's.
+    pub fn new(year: u16, figure: &str, unit: Unit, then: f64, today: Option<Estimate>) -> Self {
         let known = today.filter(|today| today.value > 0.0);
         let ends = known.and_then(|today| today.interval).filter(|ends| ends.low > 0.0);
         Self {
@@ -63,62 +55,25 @@ impl ThenAndNow {
         }
     }
 
-    fn detail(self) -> Self {
+    /// One that the closing screen leaves out.
+    pub fn detail(self) -> Self {
         Self { detail: true, ..self }
     }
 
     /// Says why there is no figure of today, if there is none.
-    fn or(self, why: &str) -> Self {
+    pub fn or(self, why: &str) -> Self {
         let note = self.note.map(|_| why.to_owned());
         Self { note, ..self }
     }
 }
 
-/// Every figure that the documents give of the experiments that brought anything.
-pub fn comparison(rows: &[Row]) -> Vec<ThenAndNow> {
-    [
-        clock::figures(&record::cloned(record::clock_rows(rows))),
-        latency::figures(&record::latency_rows(rows)),
-        load::figures(&record::load_rows(rows)),
-        noise::figures(&record::noise_rows(rows)),
-        frames::figures(&record::frames_rows(rows)),
-        throughput::figures(&record::throughput_rows(rows)),
-        ring::figures(&record::ring_rows(rows)),
-    ]
-    .concat()
-}
-
 #[cfg(test)]
 mod tests {
-    use super::super::samples;
     use super::*;
-    use crate::experiments::ring::Class;
-
-    #[test]
-    fn what_did_not_run_is_not_compared() {
-        assert_eq!(comparison(&[]), []);
-    }
-
-    #[test]
-    fn counts_of_1999_are_for_as_many_readings() {
-        let rows = [Row::Noise(samples::noise_row("quiet").into())];
-        let compared = comparison(&rows);
-        assert_eq!((compared[0].year, compared[0].then, compared[0].today), (1999, 35.0, Some(40.0)));
-        assert_eq!((compared[1].today, compared[1].ratio), (Some(3e6), Some(1.02)));
-    }
-
-    #[test]
-    fn hops_of_2008_are_those_of_ten_million() {
-        let row = samples::ring_row("c-pthread-mutex", Class::OsBlock, 1_435.0);
-        let compared = comparison(&[Row::Ring(row.into())]);
-        let threads = compared.iter().find(|row| row.figure == "a hop, POSIX threads").unwrap();
-        assert_eq!((threads.then, threads.ratio), (2_870.0, Some(2.0)));
-        assert_eq!(compared[0].note.as_deref(), Some("not measured"));
-    }
 
     #[test]
     fn a_ratio_is_then_over_today_and_so_are_its_ends() {
-        let today = Figure { value: 14.0, interval: Some(Interval::new(10.0, 20.0)) };
+        let today = Estimate::new(14.0, Some(Interval::new(10.0, 20.0)));
         let compared = ThenAndNow::new(1998, "", Unit::Ns, 280.0, Some(today));
         assert_eq!((compared.ratio, compared.ratio_ci), (Some(20.0), Some(Interval::new(14.0, 28.0))));
         assert_eq!(ThenAndNow::new(1998, "", Unit::Ns, 280.0, Some(0.0.into())).ratio, None);

@@ -1,32 +1,44 @@
-//! Figures of any kind in words.
+//! What a figure counts, and how it is written.
 
-use super::figures::{count, megahertz, nanoseconds, percent, ratio};
 use instruments::statistics::Interval;
+use instruments::statistics::comparison::Estimate;
+use serde::{Deserialize, Serialize};
+use terminal::{count, megahertz, nanoseconds, percent, ratio};
 
 /// What a number counts, and so how it is written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Quantity {
-    /// In nanoseconds.
-    Time,
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Unit {
+    /// Nanoseconds.
+    Ns,
     /// 0 to 1.
     Share,
-    PerSecond,
-    Number,
+    /// A ratio.
     Times,
-    Megahertz,
+    /// Megahertz.
+    Mhz,
+    /// Of the CPU.
+    Cycles,
+    /// A rate.
+    PerS,
+    /// Of things.
+    Number,
+    /// 0 to 1, perhaps far below what a share is written with.
     Probability,
 }
 
-impl Quantity {
+impl Unit {
+    /// For people, to three digits.
     pub fn words(self, value: f64) -> String {
         match self {
-            Self::Time => nanoseconds(value),
+            Self::Ns => nanoseconds(value),
             Self::Share => percent(value),
-            Self::PerSecond => format!("{}/s", large(value)),
+            Self::PerS => format!("{}/s", large(value)),
             Self::Number if value.abs() < 1e15 && value.fract() == 0.0 => grouped(value),
             Self::Number => large(value),
             Self::Times => ratio(value),
-            Self::Megahertz => megahertz(value),
+            Self::Mhz => megahertz(value),
+            Self::Cycles => format!("{value:.1} cycles"),
             Self::Probability if value == 0.0 || (1e-3..=1.0).contains(&value) => format!("{value:.6}"),
             Self::Probability => format!("{value:.3e}"),
         }
@@ -35,12 +47,13 @@ impl Quantity {
     /// In which unit the value is, as names of record fields end.
     pub fn unit(self) -> &'static str {
         match self {
-            Self::Time => "ns",
+            Self::Ns => "ns",
             Self::Share => "share",
-            Self::PerSecond => "per_s",
+            Self::PerS => "per_s",
             Self::Number => "number",
             Self::Times => "times",
-            Self::Megahertz => "mhz",
+            Self::Mhz => "mhz",
+            Self::Cycles => "cycles",
             Self::Probability => "probability",
         }
     }
@@ -51,15 +64,40 @@ impl Quantity {
         self.words(value) + &ends.unwrap_or_default()
     }
 
+    /// For people in a sentence: what is counted comes in whole things.
+    pub fn rounded(self, value: f64) -> String {
+        match self {
+            Self::PerS => format!("{}/s", count(value.round() as u64)),
+            Self::Number if value < 10.0 => format!("{value:.1}"),
+            Self::Number => count(value.round() as u64),
+            _ => self.words(value),
+        }
+    }
+
+    /// `value (low to high)`, rounded.
+    pub fn rounded_with(self, figure: Estimate) -> String {
+        let ends = figure.interval.map(|ends| format!(" ({} to {})", self.rounded(ends.low), self.rounded(ends.high)));
+        self.rounded(figure.value) + &ends.unwrap_or_default()
+    }
+
+    /// The same; and a figure without an interval says so.
+    pub fn estimate(self, figure: Estimate) -> String {
+        match figure.interval {
+            Some(_) => self.rounded_with(figure),
+            None => format!("{} (too few repeats for an interval)", self.rounded(figure.value)),
+        }
+    }
+
     /// By this name the page's script finds its own way to write it.
     pub fn name(self) -> &'static str {
         match self {
-            Self::Time => "time",
+            Self::Ns => "time",
             Self::Share => "share",
-            Self::PerSecond => "per_second",
+            Self::PerS => "per_second",
             Self::Number => "number",
             Self::Times => "times",
-            Self::Megahertz => "megahertz",
+            Self::Mhz => "megahertz",
+            Self::Cycles => "cycles",
             Self::Probability => "probability",
         }
     }

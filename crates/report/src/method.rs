@@ -1,26 +1,9 @@
-//! The pages that say how each figure was made: `docs/`, in the binary, as HTML.
+//! The pages that say how each figure was made, as HTML.
 
 use pulldown_cmark::{Event, HeadingLevel, Options, Parser, Tag, TagEnd, html};
 
-const PAGES: [(&str, &str); 8] = [
-    ("survey", include_str!("../../../../docs/survey.md")),
-    ("clock", include_str!("../../../../docs/clock.md")),
-    ("latency", include_str!("../../../../docs/latency.md")),
-    ("throughput", include_str!("../../../../docs/throughput.md")),
-    ("noise", include_str!("../../../../docs/noise.md")),
-    ("load", include_str!("../../../../docs/load.md")),
-    ("ring", include_str!("../../../../docs/ring.md")),
-    ("model", include_str!("../../../../docs/model.md")),
-];
-
-/// The page of an experiment as it was written, if it has one.
-pub fn text(experiment: &str) -> Option<&'static str> {
-    PAGES.iter().find(|(name, _)| *name == experiment).map(|(_, markdown)| *markdown)
-}
-
-/// The same as HTML.
-pub fn method(experiment: &str) -> Option<String> {
-    let markdown = text(experiment)?;
+/// A method's page, in Markdown, as HTML.
+pub fn html_of(markdown: &str) -> String {
     let options = Options::ENABLE_TABLES;
     let events = Parser::new_ext(markdown, options).filter_map(|event| match event {
         // Its links lead to other files, which a page alone does not have.
@@ -35,7 +18,7 @@ pub fn method(experiment: &str) -> Option<String> {
     });
     let mut page = String::new();
     html::push_html(&mut page, events);
-    Some(page)
+    page
 }
 
 /// Two levels down: the page has a title and chapters above.

@@ -1,8 +1,7 @@
 //! The histograms of a cell that several records have, laid over each other.
 
-use super::figure::{Axis, Figure, Histogram, Mark, Picture, Plot, Point, Quantity, Section, Series, Table};
-use crate::experiments::latency::Bin;
-use crate::terminal::{count, nanoseconds, percent};
+use record::{Axis, Bin, Figure, Histogram, Mark, Picture, Plot, Point, Section, Series, Table, Unit};
+use terminal::{count, nanoseconds, percent};
 
 /// One figure for each cell whose histogram at least two records have; `letters` name the records.
 pub fn figures(records: &[Vec<Section>], letters: &[&'static str]) -> Vec<Figure> {
@@ -29,8 +28,8 @@ fn figure(cell: &str, records: &[Vec<Section>], letters: &[&'static str]) -> Opt
     Some(Figure {
         title: format!("{cell}: one over the other"),
         picture: Picture::Plot(Plot {
-            x: Axis { label: "latency", quantity: Quantity::Time, logarithmic: true },
-            y: Axis { label: "share of rounds", quantity: Quantity::Share, logarithmic: true },
+            x: Axis { label: "latency", unit: Unit::Ns, logarithmic: true },
+            y: Axis { label: "share of rounds", unit: Unit::Share, logarithmic: true },
             series: laid.iter().map(|one| one.series(&edges)).collect(),
         }),
         tables: vec![table(&edges, &laid)],

@@ -1,27 +1,31 @@
 //! The page: findings first, then what differs, then each record with its pictures and warnings, then the methods.
 
-use super::compare;
-use super::draw;
-use super::figure::{Axis, Figure, Mark, Picture, Plot, Point, Section, Table};
-use super::markup::{Names, escape, json_in_script};
-use super::method::method;
-use super::overlay;
-use crate::history::moment;
-use crate::reading::{self, Source, flattened};
+use crate::columns::header;
+use crate::draw;
+use crate::markup::{Names, escape, json_in_script};
+use crate::method::html_of;
+use crate::overlay;
+use record::{Axis, Figure, Mark, Picture, Plot, Point, Section, Source, Table, environments, flattened};
 use serde_json::{Value, json};
 use std::fmt::Write;
+use terminal::moment;
 
-const STYLE: &str = include_str!("../../assets/report/page.css");
-const SCRIPT: &str = include_str!("../../assets/report/charts.js");
-const CHARTS: &str = include_str!("../../assets/uplot/uPlot.iife.min.js");
-const CHARTS_STYLE: &str = include_str!("../../assets/uplot/uPlot.min.css");
-const CHARTS_LICENSE: &str = include_str!("../../assets/uplot/LICENSE");
+const STYLE: &str = include_str!("../assets/report/page.css");
+const SCRIPT: &str = include_str!("../assets/report/charts.js");
+const CHARTS: &str = include_str!("../assets/uplot/uPlot.iife.min.js");
+const CHARTS_STYLE: &str = include_str!("../assets/uplot/uPlot.min.css");
+const CHARTS_LICENSE: &str = include_str!("../assets/uplot/LICENSE");
+
+/// The page, in Markdown, that says how an experiment measures, if there is one.
+pub type Method<'a> = &'a dyn Fn(&str) -> Option<&'static str>;
 
 /// By this line a page is known to be one of this program's.
 pub const SIGNATURE: &str = "<meta name=\"generator\" content=\"contend\">";
 
 /// The whole page. The same records give the same page.
-pub fn page(sources: &[Source], sections: &[Vec<Section>], compared: &[Figure]) -> String {
+///
+/// `method` has the page of each experiment, in Markdown.
+pub fn page(sources: &[Source], sections: &[Vec<Section>], compared: &[Figure], method: Method<'_>) -> String {
     let mut names = Names::default();
     for fixed in ["findings", "side-by-side", "methods"] {
         names.take(fixed);
@@ -33,9 +37,9 @@ pub fn page(sources: &[Source], sections: &[Vec<Section>], compared: &[Figure]) 
         body.push_str(&side_by_side(sources, sections, compared, &mut names));
     }
     for (place, source) in sources.iter().enumerate() {
-        body.push_str(&record(source, place, &sections[place], &ids[place], &mut names));
+        body.push_str(&record(source, place, &sections[place], &ids[place], method, &mut names));
     }
-    body.push_str(&methods(sections));
+    body.push_str(&methods(sections, method));
     let title = escape(&title(sources));
     // The library's first line names its home; the page names it by its licence.
     let charts = CHARTS.split_once('\n').map_or(CHARTS, |(_, code)| code);
@@ -113,27 +117,34 @@ fn side_by_side(sources: &[Source], sections: &[Vec<Section>], compared: &[Figur
         let _ = writeln!(content, "<li>{}: {}</li>", escape(&source.name), escape(&source.experiment));
     }
     content.push_str("</ol>\n");
-    let differences = reading::environments(&sources.iter().collect::<Vec<&Source>>());
+    let differences = environments(&sources.iter().collect::<Vec<&Source>>());
     if differences.is_empty() {
         content.push_str("<p>The environments do not differ.</p>\n");
     } else {
         content.push_str(&table(&Table {
             caption: "What differs between the machines".into(),
-            header: compare::header(&["environment"], sources.len(), &[]),
+            header: header(&["environment"], sources.len(), &[]),
             rows: differences.into_iter().map(|found| [vec![found.name], found.values].concat()).collect(),
         }));
     }
     if compared.is_empty() {
         content.push_str("<p>No cell was measured in two of them, so there is nothing to compare.</p>\n");
     }
-    let letters = compare::header(&[], sources.len(), &[]);
+    let letters = header(&[], sources.len(), &[]);
     for figure in compared.iter().chain(&overlay::figures(sections, &letters)) {
         content.push_str(&drawn(figure, &names.take(&format!("compared {}", figure.title))));
     }
     content + "</section>\n"
 }
 
-fn record(source: &Source, place: usize, sections: &[Section], ids: &[String], names: &mut Names) -> String {
+fn record(
+    source: &Source,
+    place: usize,
+    sections: &[Section],
+    ids: &[String],
+    method: Method<'_>,
+    names: &mut Names,
+) -> String {
     let id = names.take(&format!("record-{}", place + 1));
     let mut content = format!("<section>\n{}", heading(2, &id, &format!("{}: {}", source.name, source.experiment)));
     content.push_str(&setting(source));
@@ -206,7 +217,7 @@ fn warnings(source: &Source) -> String {
     content + "</ul>\n</div>\n"
 }
 
-fn methods(sections: &[Vec<Section>]) -> String {
+fn methods(sections: &[Vec<Section>], method: Method<'_>) -> String {
     let mut content = format!("<section class=\"methods\">\n{}", heading(2, "methods", "Methods"));
     let mut shown: Vec<&str> = Vec::new();
     for section in sections.iter().flatten() {
@@ -214,7 +225,7 @@ fn methods(sections: &[Vec<Section>]) -> String {
             continue;
         }
         shown.push(section.experiment);
-        if let Some(text) = method(section.experiment) {
+        if let Some(text) = method(section.experiment).map(html_of) {
             let _ = writeln!(content, "<article id=\"method-{}\">\n{text}</article>", section.experiment);
         }
     }
@@ -274,7 +285,7 @@ fn table(table: &Table) -> String {
 
 /// What the script draws from.
 fn data(plot: &Plot) -> Value {
-    let axis = |axis: &Axis| json!({"label": axis.label, "quantity": axis.quantity.name(), "log": axis.logarithmic});
+    let axis = |axis: &Axis| json!({"label": axis.label, "quantity": axis.unit.name(), "log": axis.logarithmic});
     let point = |mark: Mark, point: &Point| {
         // Many events lie close together on a long axis.
         let x = if mark == Mark::Points { point.x.round() } else { short(point.x) };

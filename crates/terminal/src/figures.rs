@@ -52,6 +52,12 @@ pub fn count(number: u64) -> String {
     grouped
 }
 
+/// `1 thread`, `2 threads`.
+pub fn counted(number: usize, noun: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{number} {noun}{plural}")
+}
+
 fn three_digits(value: f64) -> String {
     match value.abs() {
         size if size >= 99.95 => format!("{value:.0}"),

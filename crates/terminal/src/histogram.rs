@@ -4,8 +4,8 @@
 //! wider than such a step: an exponential axis alone would draw gaps that only the clock put there. Empty stretches are
 //! elided. The number of columns an octave is the largest that fits the page.
 
-use super::Page;
-use super::figures;
+use crate::figures;
+use crate::page::Page;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 

@@ -1,6 +1,6 @@
 //! A sentence as an item of a list, folded to the page.
 
-use super::Page;
+use crate::page::Page;
 
 /// `  - ` and the words, further lines set in. A word with spaces in it stays in one piece.
 pub fn item<'a>(words: impl IntoIterator<Item = &'a str>, page: &Page) -> String {

@@ -3,15 +3,15 @@
 mod figures;
 mod histogram;
 mod item;
+mod moment;
 mod page;
-mod quantity;
 mod scatter;
 mod table;
 
-pub use figures::{count, megahertz, nanoseconds, percent, range, ratio};
+pub use figures::{count, counted, megahertz, nanoseconds, percent, range, ratio};
 pub use histogram::{Bar, Histogram};
 pub use item::item;
+pub use moment::moment;
 pub use page::Page;
-pub use quantity::Quantity;
 pub use scatter::{Point, Scatter};
 pub use table::{table, table_of_words};

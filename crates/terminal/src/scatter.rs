@@ -1,7 +1,7 @@
 //! Points over a horizontal axis: exponential, of time or of a count, or the order of things.
 
-use super::Page;
-use super::figures;
+use crate::figures;
+use crate::page::Page;
 
 /// A point and the character it is drawn with.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -40,6 +40,8 @@
 //! The crate is for Linux. Fork: a child can go on using shared locks, and private ones that no other thread of its
 //! parent held.
 
+#![warn(missing_docs)]
+
 #[macro_use]
 mod raw;
 

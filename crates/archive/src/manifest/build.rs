@@ -12,15 +12,3 @@ pub struct Build {
     pub profile: Option<String>,
     pub target: Option<String>,
 }
-
-impl Build {
-    pub fn of_this_program() -> Self {
-        let noted = |value: &str| Some(value.to_owned()).filter(|value| !value.is_empty());
-        Self {
-            revision: noted(env!("CONTEND_REVISION")),
-            compiler: noted(env!("CONTEND_COMPILER")),
-            profile: noted(env!("CONTEND_PROFILE")),
-            target: noted(env!("CONTEND_TARGET")),
-        }
-    }
-}

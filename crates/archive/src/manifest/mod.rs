@@ -45,8 +45,8 @@ pub struct Manifest {
 }
 
 impl Manifest {
-    /// Reads it all. `hash_of` gives a file's hash.
-    pub fn of_this_run(hash_of: impl Fn(&Path) -> Option<String>) -> Self {
+    /// Reads it all, for a program that was built like that. `hash_of` gives a file's hash.
+    pub fn of_this_run(build: Build, hash_of: impl Fn(&Path) -> Option<String>) -> Self {
         let name = rustix::system::uname();
         let word = |path: &str| fs::read_to_string(path).ok().map(|text| text.trim().to_owned());
         let cgroups: Vec<String> = word("/proc/self/cgroup").unwrap_or_default().lines().map(str::to_owned).collect();
@@ -60,7 +60,7 @@ impl Manifest {
             cgroup_limits: cgroup::limits(Path::new("/sys/fs/cgroup"), &cgroups),
             cgroups,
             packages: packages::installed(Path::new("/")),
-            build: Build::of_this_program(),
+            build,
             program: std::env::current_exe().ok().and_then(|path| FileState::of(&path, hash_of(&path)).ok()),
         }
     }

@@ -35,6 +35,19 @@ pub struct Estimate {
     pub resolution: f64,
 }
 
+impl Estimate {
+    /// A figure whose resolution is far below it.
+    pub const fn new(value: f64, interval: Option<Interval>) -> Self {
+        Self { value, interval, resolution: 0.0 }
+    }
+}
+
+impl From<f64> for Estimate {
+    fn from(value: f64) -> Self {
+        Self::new(value, None)
+    }
+}
+
 /// How much a figure differs between runs of the same thing, beyond what their intervals say.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct RunToRun {

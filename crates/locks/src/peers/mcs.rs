@@ -5,7 +5,7 @@
 //! with a node in use aborts the process: its memory would be somebody else's next.
 
 use super::Room;
-use crate::locks::Lock;
+use crate::Lock;
 use std::cell::Cell;
 use std::ffi::c_void;
 use std::io;

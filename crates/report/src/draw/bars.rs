@@ -1,9 +1,9 @@
 //! Named values beside each other: the name above its bar, so that it is readable on a phone.
 
-use super::super::figure::{Bars, Quantity};
-use super::super::markup::escape;
 use super::scale::Scale;
 use super::svg;
+use crate::markup::escape;
+use record::{Bars, Unit};
 use std::fmt::Write;
 
 const WIDTH: f64 = 440.0;
@@ -21,14 +21,14 @@ pub fn draw(bars: &Bars, name: &str) -> String {
     let least = bars.bars.iter().map(|bar| bar.value).filter(|value| *value > 0.0).fold(f64::INFINITY, f64::min);
     let foot = (bars.logarithmic && least.is_finite()).then_some(least / 2.0);
     // A ratio's bar grows to either side of what is as it was.
-    let even = (bars.quantity == Quantity::Times).then_some(1.0);
+    let even = (bars.unit == Unit::Times).then_some(1.0);
     let scale = Scale::over(values.chain(foot).chain(even), bars.logarithmic, LEFT, RIGHT);
     let from = even.map_or_else(|| scale.foot(), |even| scale.place(even));
     let mut content = String::new();
     for (place, bar) in bars.bars.iter().enumerate() {
         let top = place as f64 * ROW;
         let (label, middle) = (top + 15.0, top + 26.0);
-        let words = format!("{}: {}", shortened(&bar.name), bars.quantity.words(bar.value));
+        let words = format!("{}: {}", shortened(&bar.name), bars.unit.words(bar.value));
         let to = scale.place(bar.value);
         let (left, width) = (from.min(to), (to - from).abs().max(1.0));
         // Writing to a string cannot fail.
@@ -45,7 +45,7 @@ pub fn draw(bars: &Bars, name: &str) -> String {
         }
         if let Some((limit, whose)) = &bar.limit {
             let (at, above, below) = (scale.place(*limit), top + 17.0, top + 35.0);
-            let title = escape(&format!("limit {whose}: {}", bars.quantity.words(*limit)));
+            let title = escape(&format!("limit {whose}: {}", bars.unit.words(*limit)));
             let _ =
                 write!(content, "<path class=\"limit\" d=\"M{at:.1} {above}V{below}\"><title>{title}</title></path>");
         }

@@ -4,7 +4,7 @@ mod bars;
 mod plot;
 mod scale;
 
-use super::figure::Picture;
+use record::Picture;
 
 /// The picture with this name for screen readers; nothing where there is none.
 pub fn picture(picture: &Picture, name: &str) -> String {
@@ -17,7 +17,7 @@ pub fn picture(picture: &Picture, name: &str) -> String {
 
 /// The frame of a picture.
 fn svg(width: f64, height: f64, name: &str, content: &str) -> String {
-    let name = super::markup::escape(name);
+    let name = crate::markup::escape(name);
     format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" role=\"img\" aria-label=\"{name}\">\
          {content}</svg>"

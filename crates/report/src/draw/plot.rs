@@ -1,9 +1,9 @@
 //! Points over two axes.
 
-use super::super::figure::{Mark, Plot, Point, Series};
-use super::super::markup::escape;
 use super::scale::Scale;
 use super::{colour, svg};
+use crate::markup::escape;
+use record::{Mark, Plot, Point, Series};
 use std::fmt::Write;
 
 const WIDTH: f64 = 640.0;
@@ -50,12 +50,12 @@ pub fn draw(plot: &Plot, name: &str) -> String {
 fn axes(plot: &Plot, x: &Scale, y: &Scale) -> String {
     let mut content = format!("<path class=\"axis\" d=\"M{LEFT} {TOP}V{BOTTOM}H{RIGHT}\"/>");
     for value in x.marks() {
-        let (at, words) = (x.place(value), escape(&plot.x.quantity.words(value)));
+        let (at, words) = (x.place(value), escape(&plot.x.unit.words(value)));
         let _ = write!(content, "<path class=\"grid\" d=\"M{at:.1} {TOP}V{BOTTOM}\"/>");
         let _ = write!(content, "<text x=\"{at:.1}\" y=\"{}\" text-anchor=\"middle\">{words}</text>", BOTTOM + 17.0);
     }
     for value in y.marks() {
-        let (at, words) = (y.place(value), escape(&plot.y.quantity.words(value)));
+        let (at, words) = (y.place(value), escape(&plot.y.unit.words(value)));
         let _ = write!(content, "<path class=\"grid\" d=\"M{LEFT} {at:.1}H{RIGHT}\"/>");
         let _ = write!(content, "<text x=\"{}\" y=\"{:.1}\" text-anchor=\"end\">{words}</text>", LEFT - 6.0, at + 4.0);
     }

@@ -1,6 +1,6 @@
 //! What differs between records beside their figures: the machine, how it was set, what was asked for.
 
-use super::source::{Source, flattened};
+use crate::source::{Source, flattened};
 use serde::Serialize;
 use serde_json::{Map, Value};
 

@@ -1,0 +1,24 @@
+//! How a command ends, and what its user got wrong.
+
+use std::fmt;
+
+/// Flags that make no sense on this machine or together: exit status 2.
+#[derive(Debug)]
+pub struct UsageError(pub String);
+
+impl fmt::Display for UsageError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for UsageError {}
+
+/// How what did not fail ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    Done,
+    /// A comparison found what was not to be.
+    Exceeded,
+    Interrupted,
+}
