@@ -14,6 +14,21 @@ impl fmt::Display for UsageError {
 
 impl std::error::Error for UsageError {}
 
+/// What cannot be measured in this run, which is no failure of the rest.
+#[derive(Debug)]
+pub struct LeftOut {
+    pub what: String,
+    pub reason: String,
+}
+
+impl fmt::Display for LeftOut {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}: {}", self.what, self.reason)
+    }
+}
+
+impl std::error::Error for LeftOut {}
+
 /// How what did not fail ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {

@@ -29,15 +29,15 @@ struct Whole<'a> {
 #[derive(Default)]
 pub struct Passed {
     /// The interruptions of the quiet machine.
-    pub gaps: Option<GapTrace>,
+    pub gaps: Option<WatchedGaps>,
 }
 
 /// When a thread did not run.
-pub struct GapTrace {
+pub struct WatchedGaps {
     /// Start and duration of each gap, in ns, the oldest first.
-    pub gaps: Vec<(u64, u64)>,
+    pub gaps: Vec<(f64, f64)>,
     /// For how long it was watched, in ns.
-    pub span_ns: u64,
+    pub span_ns: f64,
 }
 
 const CLOCK_SPAN: Duration = Duration::from_millis(200);

@@ -4,6 +4,7 @@ use crate::unit::Unit;
 use instruments::statistics::Interval;
 use instruments::statistics::comparison::Estimate;
 use serde::{Deserialize, Serialize};
+use std::fmt;
 
 /// One sentence, its figure, and where that comes from.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -48,5 +49,11 @@ impl Finding {
     pub fn new(what: &str, words: String, unit: Unit, figure: Estimate, source: Origin) -> Self {
         let Estimate { value, interval: value_ci, .. } = figure;
         Self { what: what.to_owned(), words, value, unit, value_ci, source }
+    }
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{} {}", self.words, self.source.words())
     }
 }

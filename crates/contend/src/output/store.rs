@@ -1,33 +1,31 @@
 //! A run's record on its way into the archive.
 
-use super::location::Location;
-use super::{Archive, Manifest, Summary};
-use crate::record::Record;
-use crate::session::SharedFlags;
+use super::provenance;
+use archive::{Archive, Location, Manifest, Summary};
+use harness::{AnyRecord, SharedFlags};
 use instruments::warning::Warning;
-use serde::Serialize;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Whether and where this run is kept.
-pub struct Keeping(Location);
+pub struct Store(Location);
 
 /// A record that was kept.
-pub struct Kept {
+pub struct Stored {
     archive: Archive,
     /// Its name.
     pub id: String,
 }
 
-impl Kept {
+impl Stored {
     /// Packs the archive where that is due; when the record has been printed, since it may take a second.
     pub fn tidy(&self) {
         self.archive.tidy();
     }
 }
 
-impl Keeping {
+impl Store {
     pub fn of(flags: &SharedFlags) -> Self {
-        Self(if flags.no_keep { Location::Nowhere } else { Location::of(flags) })
+        Self(if flags.no_keep { Location::Nowhere } else { Location::of(flags.archive.as_deref()) })
     }
 
     /// For what is not a run.
@@ -39,20 +37,20 @@ impl Keeping {
     ///
     /// # Errors
     /// The warning that says why it was not kept. A measurement is worth printing all the same.
-    pub fn keep<P: Serialize, R: Serialize>(&self, record: &Record<P, R>) -> Result<Option<Kept>, Warning> {
+    pub fn keep(&self, record: &AnyRecord) -> Result<Option<Stored>, Warning> {
         match &self.0 {
             Location::Nowhere => Ok(None),
             Location::Unknown => Err(Warning::NotKept { reason: "neither XDG_DATA_HOME nor HOME is set".to_owned() }),
             Location::Folder(folder) => Archive::open_or_create(folder)
-                .and_then(|archive| Ok(Some(Kept { id: keep_in(&archive, record)?, archive })))
+                .and_then(|archive| Ok(Some(Stored { id: keep_in(&archive, record)?, archive })))
                 .map_err(|error| Warning::NotKept { reason: one_line(&error) }),
         }
     }
 }
 
-fn keep_in<P: Serialize, R: Serialize>(archive: &Archive, record: &Record<P, R>) -> anyhow::Result<String> {
+fn keep_in(archive: &Archive, record: &AnyRecord) -> anyhow::Result<String> {
     let content = serde_json::to_string(record)? + "\n";
-    let manifest = Manifest::of_this_run(|path| archive.hash_of(path));
+    let manifest = Manifest::of_this_run(provenance::of_this_program(), |path| archive.hash_of(path));
     let now_ns = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos() as u64;
     archive.append(content.as_bytes(), &manifest, &Summary::of(record, &manifest, now_ns))
 }

@@ -1,8 +1,8 @@
 //! What the clock costs.
 
-use super::super::record::Unit;
-use super::{Finding, Source};
-use crate::experiments::clock::Row;
+use super::record::Row;
+use record::Unit;
+use record::{Finding, Origin};
 
 pub fn findings(rows: &[(usize, &Row)]) -> Vec<Finding> {
     rows.iter().filter_map(|(place, row)| read(*place, row)).collect()
@@ -12,6 +12,6 @@ fn read(place: usize, row: &Row) -> Option<Finding> {
     let Row::Clock(clock) = row else { return None };
     let (cost, step) = (Unit::Ns.words(clock.read_cost_ns), Unit::Ns.words(clock.resolution_ns));
     let words = format!("Reading the clock costs {cost}; it advances in steps of {step}");
-    let source = Source::of("clock", place, format!("CPU {}", clock.cpu), "read_cost_ns");
+    let source = Origin::of("clock", place, format!("CPU {}", clock.cpu), "read_cost_ns");
     Some(Finding::new("clock_read", words, Unit::Ns, clock.read_cost_ns.into(), source))
 }

@@ -1,8 +1,8 @@
 //! What the user may set, and the plan that comes of it.
 
-use crate::quantities;
-use crate::session::Session;
 use clap::Args;
+use harness::Session;
+use harness::parse_duration;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use std::time::Duration;
 #[derive(Args, Clone, Debug, Default)]
 pub struct Flags {
     /// The longest slice of the curve [default: 2s, or a fifth of the time budget]
-    #[arg(long, value_name = "TIME", value_parser = quantities::span, allow_hyphen_values = true)]
+    #[arg(long, value_name = "TIME", value_parser = parse_duration::span, allow_hyphen_values = true)]
     longest: Option<Duration>,
 }
 

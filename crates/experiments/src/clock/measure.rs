@@ -2,8 +2,8 @@
 
 use super::flags::Plan;
 use super::record::{AgreementRow, CheckRow, ClockRow, GrindRow, LossesRow, PeriodicLossRow, Row, SliceRow};
-use crate::apparatus::Apparatus;
-use crate::session::Session;
+use harness::Calibrated;
+use harness::{Progress, Session};
 use instruments::clock::{Clock, Cost, agreement};
 use instruments::crew::on_cpu;
 use instruments::gaps::{Watch, watch};
@@ -15,40 +15,35 @@ use instruments::statistics::summary::CONFIDENCE;
 use std::io;
 use std::time::Instant;
 
-/// Measures on the first of the plan's CPUs, and tells `note` what it is at.
+/// Measures on the first of the plan's CPUs, and says what it is at.
 ///
 /// # Errors
 /// A CPU that may not be used after all.
-pub fn run_plan(
-    plan: &Plan,
-    session: &Session,
-    apparatus: &Apparatus,
-    note: impl Fn(&str) + Sync,
-) -> io::Result<Vec<Row>> {
-    if session.interruption.asked() {
+pub fn run_plan(plan: &Plan, session: &Session, calibrated: &Calibrated, progress: &Progress) -> io::Result<Vec<Row>> {
+    if session.interruption.is_requested() {
         // The calibration was cut short: what it gave is no result.
         return Ok(Vec::new());
     }
     let began = Instant::now();
-    note("comparing the counters of the CPUs");
+    progress.note("comparing the counters of the CPUs");
     let mut rows = Vec::new();
-    for &cpu in plan.cpus[1..].iter().take_while(|_| !session.interruption.asked()) {
-        rows.push(agreement_row(apparatus, cpu)?);
+    for &cpu in plan.cpus[1..].iter().take_while(|_| !session.interruption.is_requested()) {
+        rows.push(agreement_row(calibrated, cpu)?);
     }
-    rows.extend(on_cpu(apparatus.cpu, || {
-        let mut rows = grind_rows(apparatus);
-        note("watching for periodic losses");
-        rows.extend(loss_rows(plan, session, apparatus));
-        rows.extend(curve(plan, session, apparatus, began, &note));
+    rows.extend(on_cpu(calibrated.cpu, || {
+        let mut rows = grind_rows(calibrated);
+        progress.note("watching for periodic losses");
+        rows.extend(loss_rows(plan, session, calibrated));
+        rows.extend(curve(plan, session, calibrated, began, progress));
         rows
     })?);
     // Last, so that the conversion is compared over as long a span as there was.
-    rows.insert(0, clock_row(apparatus));
+    rows.insert(0, clock_row(calibrated));
     Ok(rows)
 }
 
-fn clock_row(apparatus: &Apparatus) -> Row {
-    let Apparatus { calibration, quality, cpu, .. } = apparatus;
+fn clock_row(calibrated: &Calibrated) -> Row {
+    let Calibrated { calibration, quality, cpu, .. } = calibrated;
     let clock = calibration.clock;
     let error = calibration.error_since();
     let at = |cost: &Cost, q| cost.differences.quantile(q).map_or(0.0, |ticks| clock.to_ns(ticks));
@@ -77,8 +72,8 @@ fn clock_row(apparatus: &Apparatus) -> Row {
     })
 }
 
-fn agreement_row(apparatus: &Apparatus, cpu: usize) -> io::Result<Row> {
-    let found = agreement(apparatus.clock(), apparatus.cpu, cpu)?;
+fn agreement_row(calibrated: &Calibrated, cpu: usize) -> io::Result<Row> {
+    let found = agreement(calibrated.clock(), calibrated.cpu, cpu)?;
     Ok(Row::Agreement(AgreementRow {
         cpu: found.cpu,
         reference_cpu: found.reference_cpu,
@@ -92,10 +87,10 @@ fn agreement_row(apparatus: &Apparatus, cpu: usize) -> io::Result<Row> {
 /// Lengths at which the grind is checked, in nanoseconds; 6.1 µs is the critical section of 1998.
 const CHECKED_NS: [f64; 5] = [100.0, 1_000.0, 6_100.0, 100_000.0, 800_000.0];
 
-fn grind_rows(apparatus: &Apparatus) -> Vec<Row> {
-    let grind = &apparatus.grind;
+fn grind_rows(calibrated: &Calibrated) -> Vec<Row> {
+    let grind = &calibrated.grind;
     let last = grind.search[grind.search.len() - 1];
-    let calibrated = Row::Grind(GrindRow {
+    let grind_row = Row::Grind(GrindRow {
         load_ns: grind.ns_per_load,
         load_cycles: grind.cycles_per_load(),
         core_mhz: grind.mhz(),
@@ -105,7 +100,7 @@ fn grind_rows(apparatus: &Apparatus) -> Vec<Row> {
         candidates: grind.search.len(),
     });
     let checks = CHECKED_NS.map(|ns| {
-        let check = grind.check(apparatus.clock(), ns);
+        let check = grind.check(calibrated.clock(), ns);
         Row::GrindCheck(CheckRow {
             asked_us: check.asked_ns / 1e3,
             best_us: check.best_ns / 1e3,
@@ -113,16 +108,16 @@ fn grind_rows(apparatus: &Apparatus) -> Vec<Row> {
             holds: check.holds(),
         })
     });
-    std::iter::once(calibrated).chain(checks).collect()
+    std::iter::once(grind_row).chain(checks).collect()
 }
 
-fn loss_rows(plan: &Plan, session: &Session, apparatus: &Apparatus) -> Vec<Row> {
-    let clock = apparatus.clock();
+fn loss_rows(plan: &Plan, session: &Session, calibrated: &Calibrated) -> Vec<Row> {
+    let clock = calibrated.clock();
     let watched = watch(clock, plan.watch);
     let kernel_hz = session.environment.kernel.hz;
     let longest = watched.gaps.iter().map(|gap| gap.length).max().unwrap_or(0);
     let losses = Row::Losses(LossesRow {
-        cpu: apparatus.cpu,
+        cpu: calibrated.cpu,
         watched_s: clock.to_ns(watched.span) / 1e9,
         threshold_ns: clock.to_ns(watched.threshold),
         gaps: watched.gaps.len(),
@@ -165,8 +160,8 @@ struct Point {
 }
 
 /// Visits all slices in random order, round after round, while the budget lasts.
-fn curve(plan: &Plan, session: &Session, apparatus: &Apparatus, began: Instant, note: impl Fn(&str)) -> Vec<Row> {
-    let grind = &apparatus.grind;
+fn curve(plan: &Plan, session: &Session, calibrated: &Calibrated, began: Instant, progress: &Progress) -> Vec<Row> {
+    let grind = &calibrated.grind;
     let new_point = |&slice_ns: &f64| Point { slice_ns, work: grind.work(slice_ns), took_ns: Vec::new() };
     let mut points: Vec<Point> = plan.slices_ns.iter().map(new_point).collect();
     let mut turns = Interleaving::new(points.len(), session.seed);
@@ -176,11 +171,11 @@ fn curve(plan: &Plan, session: &Session, apparatus: &Apparatus, began: Instant, 
             let point = &mut points[place];
             let left_ns = plan.budget.saturating_sub(began.elapsed()).as_nanos() as f64;
             let must = point.took_ns.is_empty() && point.slice_ns < VISIT_NS;
-            if session.interruption.asked() || (left_ns < point.slice_ns && !must) {
+            if session.interruption.is_requested() || (left_ns < point.slice_ns && !must) {
                 continue;
             }
-            note(&format!("grinding slices of {}", crate::terminal::nanoseconds(point.slice_ns)));
-            visit(apparatus, point);
+            progress.note(&format!("grinding slices of {}", terminal::nanoseconds(point.slice_ns)));
+            visit(calibrated, point);
             visited = true;
             if point.took_ns.len() >= BEST_OF {
                 turns.close(place);
@@ -194,9 +189,9 @@ fn curve(plan: &Plan, session: &Session, apparatus: &Apparatus, began: Instant, 
     points.iter().filter(|point| !point.took_ns.is_empty()).map(|point| slice_row(point, cycles)).collect()
 }
 
-fn visit(apparatus: &Apparatus, point: &mut Point) {
-    let clock = apparatus.clock();
-    let clock_cost_ns = apparatus.quality.stamp.mean_of_1000_ns;
+fn visit(calibrated: &Calibrated, point: &mut Point) {
+    let clock = calibrated.clock();
+    let clock_cost_ns = calibrated.quality.stamp.mean_of_1000_ns;
     let runs = (VISIT_NS / point.slice_ns).ceil().clamp(1.0, (BEST_OF - point.took_ns.len()) as f64);
     for _ in 0..runs as usize {
         let start = clock.stamp();

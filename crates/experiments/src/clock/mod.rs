@@ -1,27 +1,59 @@
 //! `contend clock`: the clock, the grind, and the speed that is left of the CPU.
 
+mod findings;
 mod flags;
 mod measure;
+mod metrics;
 mod record;
+mod section;
 mod show;
+mod then_and_now;
 
-pub use flags::{Flags, Parameters, Plan};
-pub use measure::run_plan;
-pub use record::{ClockRecord, Row, SliceRow, figures};
-pub use show::sections;
+use self::record::{ClockRecord, Row};
+use ::record::{Finding, Metric, Section, ThenAndNow};
+use flags::{Flags, Parameters, Plan};
+use harness::{Experiment, Finished, Run, SurveyPart};
+use terminal::Page;
 
-use crate::apparatus::Apparatus;
-use crate::session::Session;
+/// The experiment.
+pub struct Clock;
 
-/// Runs the experiment.
-///
-/// # Errors
-/// A CPU that may not be used after all.
-pub fn run(flags: &Flags, session: &Session) -> anyhow::Result<ClockRecord> {
-    let plan = Plan::of(flags, session);
-    let progress = session.progress(plan.budget);
-    progress.note("calibrating");
-    let apparatus = Apparatus::calibrate(session)?;
-    let rows = run_plan(&plan, session, &apparatus, |what| progress.note(what))?;
-    Ok(session.record("clock", &session.cpus, plan.budget, plan.parameters(), rows, apparatus.warnings()))
+impl Experiment for Clock {
+    const NAME: &'static str = "clock";
+    const METHOD: &'static str = include_str!("method.md");
+    const SURVEY: Option<SurveyPart> = Some(SurveyPart { weight: 7, flags: "" });
+
+    type Flags = Flags;
+    type Parameters = Parameters;
+    type Row = Row;
+
+    fn run(flags: &Flags, run: &mut Run<'_>) -> anyhow::Result<Finished<Parameters, Row>> {
+        let plan = Plan::of(flags, run.session);
+        let progress = run.progress(plan.budget);
+        progress.note("calibrating");
+        let instruments = run.calibrated()?;
+        let rows = measure::run_plan(&plan, run.session, instruments, &progress)?;
+        let cpus = run.session.cpus.clone();
+        Ok(Finished::measured(plan.parameters(), rows, instruments.warnings(), cpus, Some(plan.budget)))
+    }
+
+    fn show(record: &ClockRecord, page: &Page) -> String {
+        show::show(record, page)
+    }
+
+    fn section(rows: &[Row]) -> Section {
+        section::section(rows)
+    }
+
+    fn metrics(row: &Row) -> Vec<Metric> {
+        metrics::metrics(row)
+    }
+
+    fn findings(rows: &[(usize, &Row)]) -> Vec<Finding> {
+        findings::findings(rows)
+    }
+
+    fn then_and_now(rows: &[(usize, &Row)]) -> Vec<ThenAndNow> {
+        then_and_now::figures(rows)
+    }
 }

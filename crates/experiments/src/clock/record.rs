@@ -1,9 +1,9 @@
 //! What came out: a row for the clock, one a CPU compared, the grind, its checks, the curve, the losses.
 
 use super::flags::Parameters;
-use crate::record::Record;
 use instruments::clock::Source;
 use instruments::statistics::Interval;
+use record::Record;
 use serde::{Deserialize, Serialize};
 
 /// A record of this experiment.
@@ -149,30 +149,4 @@ rows_of! {
     slices: Slice => SliceRow,
     losses: Losses => LossesRow,
     periodic_losses: PeriodicLoss => PeriodicLossRow
-}
-
-/// The figures that the page of 1998 gives, as measured; `None` for what was not.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct ClockFigures {
-    pub read_cost_ns: Option<f64>,
-    /// The best slice that is shorter than half a period of the tick.
-    pub undisturbed_mhz: Option<f64>,
-    pub load_cycles: Option<f64>,
-    pub tick_ns: Option<f64>,
-    /// The tick's share of the time.
-    pub tick_lost_share: Option<f64>,
-}
-
-/// Picks them out of the rows.
-pub fn figures(rows: &[Row]) -> ClockFigures {
-    let tick = periodic_losses(rows).into_iter().find(|found| found.is_kernel_tick);
-    let tick_us = tick.map_or(1_000.0, |tick| tick.period_us);
-    let short = slices(rows).into_iter().filter(|slice| slice.slice_us >= 100.0 && slice.slice_us < tick_us / 2.0);
-    ClockFigures {
-        read_cost_ns: clocks(rows).first().map(|clock| clock.read_cost_ns),
-        undisturbed_mhz: short.map(|slice| slice.best_mhz).max_by(f64::total_cmp),
-        load_cycles: grinds(rows).first().and_then(|grind| grind.load_cycles),
-        tick_ns: tick.map(|tick| tick.period_us * 1e3),
-        tick_lost_share: tick.map(|tick| tick.median_gap_us / tick.period_us * tick.presence_share),
-    }
 }

@@ -1,14 +1,14 @@
 //! The clock, and what the system takes from a loop that only works.
 
-use super::super::figure::{Axis, Figure, Finding, Mark, Picture, Plot, Point, Quantity, Section, Series, Table};
-use crate::experiments::clock::Row;
-use crate::terminal::{nanoseconds, percent};
+use super::record::Row;
+use record::{Axis, Figure, Mark, Picture, Plot, Point, Section, Series, Statement, Table, Unit};
+use terminal::{nanoseconds, percent};
 
 pub fn section(rows: &[Row]) -> Section {
     Section {
         experiment: "clock",
         title: "The clock".into(),
-        findings: rows.iter().filter_map(finding).map(Finding::from).collect(),
+        findings: rows.iter().filter_map(finding).map(Statement::from).collect(),
         figures: [figures(rows), curve(rows)].into_iter().flatten().collect(),
         histograms: Vec::new(),
     }
@@ -92,9 +92,9 @@ fn curve(rows: &[Row]) -> Option<Figure> {
         Series { name: "best run".into(), mark: Mark::Line, points: best.collect() },
         Series { name: "median".into(), mark: Mark::Line, points: median.collect() },
     ];
-    let megahertz = Quantity::Megahertz;
+    let megahertz = Unit::Mhz;
     let line = |slice: &&_| {
-        let slice: &crate::experiments::clock::SliceRow = slice;
+        let slice: &super::record::SliceRow = slice;
         vec![
             nanoseconds(slice.slice_us * 1e3),
             slice.runs.to_string(),
@@ -110,8 +110,8 @@ fn curve(rows: &[Row]) -> Option<Figure> {
     Some(Figure {
         title: "The longer the work, the more of it is interrupted".into(),
         picture: Picture::Plot(Plot {
-            x: Axis { label: "length of the work", quantity: Quantity::Time, logarithmic: true },
-            y: Axis { label: "effective MHz", quantity: megahertz, logarithmic: false },
+            x: Axis { label: "length of the work", unit: Unit::Ns, logarithmic: true },
+            y: Axis { label: "effective MHz", unit: megahertz, logarithmic: false },
             series,
         }),
         tables: vec![table],

@@ -3,13 +3,11 @@
 use super::record::{
     ClockRecord, ClockRow, GrindRow, Row, SliceRow, agreements, checks, clocks, grinds, losses, periodic_losses, slices,
 };
-use crate::output::Show;
-use crate::terminal::{self, Page, Point, Scatter, megahertz, nanoseconds, percent};
+use terminal::{self, Page, Point, Scatter, megahertz, nanoseconds, percent};
 
-impl Show for ClockRecord {
-    fn show(&self, page: &Page) -> String {
-        sections(&self.results, page)
-    }
+/// All of it.
+pub fn show(record: &ClockRecord, page: &Page) -> String {
+    sections(&record.results, page)
 }
 
 /// All sections of the record; those without rows are left out.
@@ -157,7 +155,7 @@ fn tick(is_kernel_tick: bool, kernel_hz: Option<u32>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::experiments::clock::record::{LossesRow, PeriodicLossRow};
+    use crate::clock::record::{LossesRow, PeriodicLossRow};
 
     #[test]
     fn the_tick_is_named_only_when_it_is_one() {

@@ -1,9 +1,10 @@
 //! What a free lock costs, a wait for its holder, and a busy neighbour.
 
-use super::super::record::{Figure, Unit};
-use super::super::then_and_now::waited;
-use super::{Finding, Source};
-use crate::experiments::latency::{Operation, Row};
+use super::record::{Operation, Row};
+use super::then_and_now::waited;
+use instruments::statistics::comparison::Estimate;
+use record::Unit;
+use record::{Finding, Origin};
 
 /// The lock that most programs have.
 const USUAL: &str = "std";
@@ -35,8 +36,8 @@ fn cell(row: &Row) -> String {
     format!("{}, {threads}{beside}", row.lock)
 }
 
-fn pair(row: &Row) -> Option<Figure> {
-    row.bare_pair_ns.map(|value| Figure { value, interval: row.bare_pair_ci_ns })
+fn pair(row: &Row) -> Option<Estimate> {
+    row.bare_pair_ns.map(|value| Estimate::new(value, row.bare_pair_ci_ns))
 }
 
 fn free(alone: &[Placed<'_>]) -> Option<Finding> {
@@ -44,7 +45,7 @@ fn free(alone: &[Placed<'_>]) -> Option<Finding> {
     let (place, row) = *of(true).chain(of(false)).find(|(_, row)| row.bare_pair_ns.is_some())?;
     let figure = pair(row)?;
     let words = format!("A free {} lock is taken and released in {}", row.lock, Unit::Ns.estimate(figure));
-    let source = Source::of("latency", place, cell(row), "bare_pair_ns");
+    let source = Origin::of("latency", place, cell(row), "bare_pair_ns");
     Some(Finding::new("free_lock", words, Unit::Ns, figure, source))
 }
 
@@ -57,14 +58,14 @@ fn slowest(alone: &[Placed<'_>]) -> Option<Finding> {
     let figure = pair(row).filter(|figure| figure.value > usual && usual > 0.0)?;
     let times = Unit::Times.words(figure.value / usual);
     let words = format!("A free {} lock takes {}, {times} that of {USUAL}", row.lock, Unit::Ns.estimate(figure));
-    let source = Source::of("latency", place, cell(row), "bare_pair_ns");
+    let source = Origin::of("latency", place, cell(row), "bare_pair_ns");
     Some(Finding::new("slowest_free_lock", words, Unit::Ns, figure, source))
 }
 
 fn handed_over((place, row): Placed<'_>) -> Option<Finding> {
     let spike = waited(row)?;
     let number = row.spikes.iter().position(|other| other.label == spike.label)?;
-    let figure = Figure { value: spike.median_ns, interval: spike.median_ci_ns };
+    let figure = Estimate::new(spike.median_ns, spike.median_ci_ns);
     let words = format!(
         "Waiting for a {} lock that another thread on the same CPU holds for {} takes {}: {}",
         row.lock,
@@ -72,7 +73,7 @@ fn handed_over((place, row): Placed<'_>) -> Option<Finding> {
         Unit::Ns.estimate(figure),
         spike.cause
     );
-    let source = Source::of(
+    let source = Origin::of(
         "latency",
         place,
         format!("{}, spike {}", cell(row), spike.label),
@@ -82,25 +83,25 @@ fn handed_over((place, row): Placed<'_>) -> Option<Finding> {
 }
 
 fn neighbour((place, row): Placed<'_>) -> Option<Finding> {
-    let figure = Figure { value: row.p999_ns, interval: row.p999_ci_ns };
+    let figure = Estimate::new(row.p999_ns, row.p999_ci_ns);
     let words = format!(
         "With a busy neighbour on its CPU, one round in a thousand of {} (held for {}) takes more than {}",
         row.lock,
         Unit::Ns.words(row.hold_us * 1e3),
         Unit::Ns.estimate(figure)
     );
-    let source = Source::of("latency", place, cell(row), "p999_ns");
+    let source = Origin::of("latency", place, cell(row), "p999_ns");
     Some(Finding::new("busy_neighbour", words, Unit::Ns, figure, source))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::samples::{latency_row, traced};
+    use super::super::sample::row;
     use super::*;
 
     #[test]
     fn a_free_lock_is_the_usual_one_and_the_slowest_stands_beside() {
-        let (sysv, std) = (latency_row("sysv", 1, 0), latency_row("std", 1, 0));
+        let (sysv, std) = (row("sysv", 1, 0), row("std", 1, 0));
         let sysv = Row { bare_pair_ns: Some(600.0), ..sysv };
         let found = findings(&[(3, &sysv), (7, &std)]);
         assert_eq!(found[0].words, "A free std lock is taken and released in 18.0 ns (17.0 ns to 19.0 ns)");
@@ -115,10 +116,10 @@ mod tests {
 
     #[test]
     fn a_wait_names_its_hold_its_cause_and_its_spike() {
-        let row = latency_row("std", 2, 0);
+        let row = row("std", 2, 0);
         let found = findings(&[(0, &row)]);
         assert_eq!(
-            traced(&found[0]),
+            found[0].to_string(),
             "Waiting for a std lock that another thread on the same CPU holds for 6.10 µs takes 11.0 µs \
              (10.0 µs to 12.0 µs): waited for the holder [latency: std, 2 threads, spike B]"
         );
@@ -126,7 +127,7 @@ mod tests {
 
     #[test]
     fn a_neighbour_shows_in_the_last_of_a_thousand_rounds() {
-        let row = Row { operation: Operation::RoundTrip, p999_ns: 4e6, p999_ci_ns: None, ..latency_row("std", 1, 1) };
+        let row = Row { operation: Operation::RoundTrip, p999_ns: 4e6, p999_ci_ns: None, ..row("std", 1, 1) };
         let found = findings(&[(0, &row)]);
         assert!(found[0].words.contains("takes more than 4.00 ms"), "{}", found[0].words);
         assert_eq!(found[0].source.cell, "std, 1 thread, 1 beside");
@@ -134,9 +135,9 @@ mod tests {
 
     #[test]
     fn what_was_not_measured_is_not_found() {
-        let row = Row { bare_pair_ns: None, ..latency_row("std", 1, 0) };
-        assert_eq!(findings(&[(0, &row)]), []);
-        let unseen = Row { spikes: Vec::new(), ..latency_row("std", 2, 0) };
+        let untimed = Row { bare_pair_ns: None, ..row("std", 1, 0) };
+        assert_eq!(findings(&[(0, &untimed)]), []);
+        let unseen = Row { spikes: Vec::new(), ..row("std", 2, 0) };
         assert_eq!(findings(&[(0, &unseen)]), []);
     }
 }

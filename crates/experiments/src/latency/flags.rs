@@ -1,12 +1,12 @@
 //! What the user may set, and the plan of cells that comes of it.
 
-use crate::cli::Misuse;
-use crate::evidence::EvidenceChoice;
-use crate::locks;
-use crate::quantities;
-use crate::session::Session;
 use clap::Args;
+use harness::EvidenceChoice;
+use harness::Session;
+use harness::UsageError;
+use harness::parse_duration;
 use instruments::cpus::CpuSet;
+use locks;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
@@ -29,7 +29,7 @@ pub struct Flags {
     threads: Vec<u16>,
 
     /// How long the lock is held each time, such as 250ns or 6.1us
-    #[arg(long, value_name = "TIME", default_value = "6.1us", value_parser = quantities::hold, allow_hyphen_values = true)]
+    #[arg(long, value_name = "TIME", default_value = "6.1us", value_parser = parse_duration::hold, allow_hyphen_values = true)]
     hold: Duration,
 
     /// Threads that spin and want the CPU, not the lock; several numbers make several cells
@@ -41,7 +41,7 @@ pub struct Flags {
     placement: Placement,
 
     /// Stop a cell early once the intervals of its medians and 99.9 % quantiles are this narrow (0.05 is 5 %)
-    #[arg(long, value_name = "SHARE", default_value_t = 0.05, value_parser = quantities::share)]
+    #[arg(long, value_name = "SHARE", default_value_t = 0.05, value_parser = parse_duration::share)]
     precision: f64,
 
     /// The kernel's record of who ran, for the spikes' causes: the best that may be read, or none. A quarter of the slices
@@ -167,7 +167,7 @@ impl Plan {
     ///
     /// # Errors
     /// A CPU in the placement that does not exist or is not allowed.
-    pub fn of(flags: &Flags, session: &Session) -> Result<Self, Misuse> {
+    pub fn of(flags: &Flags, session: &Session) -> Result<Self, UsageError> {
         let mut cells = Vec::new();
         for lock in locks::chosen(&flags.lock, false).into_iter().map(|entry| entry.name) {
             for &threads in &flags.threads {
@@ -222,12 +222,12 @@ fn distinct<T: PartialEq>(items: impl Iterator<Item = T>) -> Vec<T> {
     })
 }
 
-fn dealt_cpus(placement: &Placement, session: &CpuSet) -> Result<Vec<usize>, Misuse> {
+fn dealt_cpus(placement: &Placement, session: &CpuSet) -> Result<Vec<usize>, UsageError> {
     Ok(match placement {
         Placement::OneCpu => session.iter().take(1).collect(),
         Placement::Spread => session.iter().collect(),
         Placement::List(list) => instruments::cpus::resolve(list, session)
-            .map_err(|error| Misuse(format!("--placement: {error}")))?
+            .map_err(|error| UsageError(format!("--placement: {error}")))?
             .iter()
             .collect(),
     })

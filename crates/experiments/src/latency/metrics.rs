@@ -1,37 +1,38 @@
 //! Locks: an uncontended pair, the wait, the round.
 
-use super::{Cell, MOSTLY, Measure, Scatter, counted};
-use crate::experiments::latency::{Operation, Placement, Row};
-use crate::terminal::nanoseconds;
+use super::flags::Placement;
+use super::record::{Operation, Row};
 use instruments::statistics::Interval;
+use record::{Cell, MOSTLY, Metric, VariationSource};
+use terminal::{counted, nanoseconds};
 
-pub fn measures(row: &Row) -> Vec<Measure> {
+pub fn metrics(row: &Row) -> Vec<Metric> {
     let cell = cell(row);
-    let seen = |figure, value, interval: Option<Interval>, scatter| Measure {
+    let seen = |figure, value, interval: Option<Interval>, variation| Metric {
         resolution: row.resolution_ns,
-        scatter,
-        ..Measure::time(&cell, figure, value, interval)
+        variation,
+        ..Metric::time(&cell, figure, value, interval)
     };
     match row.operation {
         Operation::Lock => {
             let pair = row.bare_pair_ns.filter(|_| row.thread == 0);
-            let pair = pair.map(|pair| Measure::time(&cell, "lock and unlock", pair, row.bare_pair_ci_ns));
-            let median = seen("lock, median", row.p50_ns, row.p50_ci_ns, scatter(row));
-            let rare = seen("lock, 99.9 %", row.p999_ns, row.p999_ci_ns, Scatter::Rare);
+            let pair = pair.map(|pair| Metric::time(&cell, "lock and unlock", pair, row.bare_pair_ci_ns));
+            let median = seen("lock, median", row.p50_ns, row.p50_ci_ns, variation(row));
+            let rare = seen("lock, 99.9 %", row.p999_ns, row.p999_ci_ns, VariationSource::Rare);
             pair.into_iter().chain([median, rare]).collect()
         }
-        Operation::RoundTrip => vec![seen("round trip, median", row.p50_ns, row.p50_ci_ns, scatter(row))],
+        Operation::RoundTrip => vec![seen("round trip, median", row.p50_ns, row.p50_ci_ns, variation(row))],
         // What the hold time scatters hides it.
         Operation::Unlock => Vec::new(),
     }
 }
 
 /// A thread that waits for one on another CPU waits for whoever else runs there.
-fn scatter(row: &Row) -> Scatter {
+fn variation(row: &Row) -> VariationSource {
     match row.operation {
-        _ if row.threads > 1 && row.placement != Placement::OneCpu.to_string() => Scatter::Elapsed,
-        Operation::RoundTrip if row.hold_us * 1e3 >= MOSTLY * row.p50_ns => Scatter::Work,
-        _ => Scatter::Operation,
+        _ if row.threads > 1 && row.placement != Placement::OneCpu.to_string() => VariationSource::Elapsed,
+        Operation::RoundTrip if row.hold_us * 1e3 >= MOSTLY * row.p50_ns => VariationSource::Work,
+        _ => VariationSource::Operation,
     }
 }
 

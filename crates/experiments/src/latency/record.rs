@@ -2,8 +2,7 @@
 
 use super::flags::{CellPlan, Parameters, Plan};
 use super::measure::{Cell, Raised, Testimony, UNEXPLAINED};
-use crate::apparatus::Apparatus;
-use crate::record::Record;
+use harness::Calibrated;
 use instruments::evidence::{Ledger, Source};
 use instruments::spikes::{self, Spikes};
 use instruments::statistics::order::{median, sample_quantile_interval};
@@ -11,6 +10,7 @@ use instruments::statistics::stopping::EndedBy;
 use instruments::statistics::summary::CONFIDENCE;
 use instruments::statistics::{Interval, Summary};
 use instruments::tally::Tally;
+use record::{Bin, Record};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -124,14 +124,6 @@ pub struct SpikeRow {
     pub median_with_evidence_ns: Option<f64>,
 }
 
-/// A bin of the histogram that has hits.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Bin {
-    pub from_ns: f64,
-    pub to_ns: f64,
-    pub count: u64,
-}
-
 /// What all rows of a cell share.
 pub struct Conditions {
     pub placement: String,
@@ -153,11 +145,11 @@ impl Conditions {
         plan: &Plan,
         cell: &Cell,
         ended_by: EndedBy,
-        apparatus: &Apparatus,
+        calibrated: &Calibrated,
         recording_ns: f64,
         evidence: Source,
     ) -> Self {
-        let bare: Vec<f64> = cell.bare_pairs.iter().map(|ticks| ticks * apparatus.clock().ns_per_tick()).collect();
+        let bare: Vec<f64> = cell.bare_pairs.iter().map(|ticks| ticks * calibrated.clock().ns_per_tick()).collect();
         Self {
             placement: plan.placement.to_string(),
             hold_ns: plan.hold_ns,
@@ -168,8 +160,8 @@ impl Conditions {
             ended_by,
             bare_pair_ns: median(&bare),
             bare_pair_ci_ns: sample_quantile_interval(&bare, 0.5, CONFIDENCE),
-            ns_per_tick: apparatus.clock().ns_per_tick(),
-            clock_cost_ns: apparatus.quality.stamp.mean_of_1000_ns,
+            ns_per_tick: calibrated.clock().ns_per_tick(),
+            clock_cost_ns: calibrated.quality.stamp.mean_of_1000_ns,
             recording_ns,
         }
     }

@@ -1,18 +1,15 @@
 //! Histograms of latencies with lettered spikes.
 
-use super::super::figure::{
-    Axis, Figure, Finding, Histogram, Mark, Picture, Plot, Point, Quantity, Section, Series, Table,
-};
-use super::{counted, distinct};
-use crate::experiments::latency::{Operation, Row, SpikeRow};
-use crate::terminal::{count, nanoseconds, percent};
+use super::record::{Operation, Row, SpikeRow};
+use record::{Axis, Figure, Histogram, Mark, Picture, Plot, Point, Section, Series, Statement, Table, Unit, distinct};
 use std::collections::BTreeMap;
+use terminal::{count, counted, nanoseconds, percent};
 
 pub fn section(rows: &[Row]) -> Section {
     Section {
         experiment: "latency",
         title: "Latency of locks".into(),
-        findings: findings(rows).into_iter().map(Finding::from).collect(),
+        findings: findings(rows).into_iter().map(Statement::from).collect(),
         figures: rows.iter().filter(|row| drawn(row)).map(figure).collect(),
         histograms: locking(rows).map(whole).collect(),
     }
@@ -56,7 +53,7 @@ fn uncontended(row: &Row) -> String {
         Some(pair) => format!(
             "An uncontended {} costs {} for a lock and an unlock; one lock in a thousand takes more than {}.",
             row.lock,
-            Quantity::Time.words_with(pair, row.bare_pair_ci_ns),
+            Unit::Ns.words_with(pair, row.bare_pair_ci_ns),
             nanoseconds(row.p999_ns)
         ),
         None => format!("An uncontended {} takes {} to lock (median).", row.lock, nanoseconds(row.p50_ns)),
@@ -80,7 +77,7 @@ fn contended(row: &Row) -> String {
     format!(
         "{}: half of the locks take at most {}, one in a thousand more than {}.{}",
         cell_words(row),
-        Quantity::Time.words_with(row.p50_ns, row.p50_ci_ns),
+        Unit::Ns.words_with(row.p50_ns, row.p50_ci_ns),
         nanoseconds(row.p999_ns),
         bump.unwrap_or_default()
     )
@@ -91,8 +88,8 @@ fn figure(row: &Row) -> Figure {
     Figure {
         title: format!("{}: {}", row_words(row), row.operation.noun()),
         picture: Picture::Plot(Plot {
-            x: Axis { label: "latency", quantity: Quantity::Time, logarithmic: true },
-            y: Axis { label: "hits", quantity: Quantity::Number, logarithmic: true },
+            x: Axis { label: "latency", unit: Unit::Ns, logarithmic: true },
+            y: Axis { label: "hits", unit: Unit::Number, logarithmic: true },
             series: series(&columns),
         }),
         tables: vec![quantiles(row), spikes(row), histogram(&columns)],
@@ -160,7 +157,7 @@ fn series(columns: &[Column]) -> Vec<Series> {
 }
 
 fn quantiles(row: &Row) -> Table {
-    let time = Quantity::Time;
+    let time = Unit::Ns;
     let line = |name: &str, value: String| vec![name.to_owned(), value];
     Table {
         caption: format!("{} rounds", count(row.count)),
@@ -184,7 +181,7 @@ fn spikes(row: &Row) -> Table {
         vec![
             spike.label.clone(),
             percent(spike.share),
-            Quantity::Time.words_with(spike.median_ns, spike.median_ci_ns),
+            Unit::Ns.words_with(spike.median_ns, spike.median_ci_ns),
             format!("{} to {}", nanoseconds(spike.from_ns), nanoseconds(spike.to_ns)),
             cause,
         ]

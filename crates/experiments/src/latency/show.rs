@@ -2,16 +2,14 @@
 
 use super::measure::UNEXPLAINED;
 use super::record::{LatencyRecord, Operation, Row, SpikeRow};
-use crate::output::Show;
-use crate::terminal::{self, Bar, Histogram, Page, nanoseconds, percent};
 use instruments::statistics::Interval;
+use terminal::{self, Bar, Histogram, Page, nanoseconds, percent};
 
-impl Show for LatencyRecord {
-    fn show(&self, page: &Page) -> String {
-        let cells = cells(&self.results);
-        let shown: Vec<String> = cells.iter().map(|cell| of_cell(cell, page, |_| true)).collect();
-        shown.join("\n") + "\n" + &overview(&cells) + &recording(&self.results)
-    }
+/// All of it.
+pub fn show(record: &LatencyRecord, page: &Page) -> String {
+    let cells = cells(&record.results);
+    let shown: Vec<String> = cells.iter().map(|cell| of_cell(cell, page, |_| true)).collect();
+    shown.join("\n") + "\n" + &overview(&cells) + &recording(&record.results)
 }
 
 /// As in 1998, unlocking is drawn for one thread only, since it never waits; with competitors only the tables are shown.
@@ -67,7 +65,7 @@ fn ledger(row: &Row) -> String {
 }
 
 fn picture(row: &Row, page: &Page) -> String {
-    let bar = |bin: &super::record::Bin| {
+    let bar = |bin: &record::Bin| {
         let at_ns = if bin.from_ns == 0.0 { 0.0 } else { (bin.from_ns + bin.to_ns) / 2.0 };
         Bar { at_ns, count: bin.count, letter: row.letter_of(bin).unwrap_or('#') }
     };

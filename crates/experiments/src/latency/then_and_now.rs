@@ -1,8 +1,9 @@
 //! The lock latency laboratory of the Be Newsletter, 1998.
 
-use super::super::record::{Figure, Unit};
-use super::ThenAndNow;
-use crate::experiments::latency::{Operation, Row, SpikeRow};
+use super::record::{Operation, Row, SpikeRow};
+use instruments::statistics::comparison::Estimate;
+use record::ThenAndNow;
+use record::Unit;
 
 pub fn figures(rows: &[(usize, &Row)]) -> Vec<ThenAndNow> {
     if rows.is_empty() {
@@ -37,21 +38,21 @@ const SEMAPHORE: TwoThreads = TwoThreads {
 const BENAPHORE: TwoThreads =
     TwoThreads { waited_ns: 24_700.0, waited_share: 0.82, free_ns: 310.0, free_share: 0.143, round_trip_ns: None };
 
-fn time(name: &str, then_ns: f64, today: Option<Figure>) -> ThenAndNow {
+fn time(name: &str, then_ns: f64, today: Option<Estimate>) -> ThenAndNow {
     ThenAndNow::new(1998, name, Unit::Ns, then_ns, today)
 }
 
 fn share(name: &str, then: f64, spike: Option<&SpikeRow>) -> ThenAndNow {
-    let today = spike.map(|spike| Figure::from(spike.share));
+    let today = spike.map(|spike| Estimate::from(spike.share));
     ThenAndNow::new(1998, &format!("{name}: its share"), Unit::Share, then, today).detail()
 }
 
-fn mean(spike: Option<&SpikeRow>) -> Option<Figure> {
-    spike.map(|spike| Figure::from(spike.mean_ns))
+fn mean(spike: Option<&SpikeRow>) -> Option<Estimate> {
+    spike.map(|spike| Estimate::from(spike.mean_ns))
 }
 
-fn median(row: Option<&Row>) -> Option<Figure> {
-    row.map(|row| Figure { value: row.p50_ns, interval: row.p50_ci_ns })
+fn median(row: Option<&Row>) -> Option<Estimate> {
+    row.map(|row| Estimate::new(row.p50_ns, row.p50_ci_ns))
 }
 
 /// An unlock is deduced by subtracting the hold time: one below what that scatters is not known.
@@ -73,9 +74,9 @@ impl Laboratory<'_> {
         let first = |lock, operation| self.row(lock, 1, operation).and_then(|row| row.spikes.first());
         let (semaphore, benaphore) = (first("sysv", Operation::Lock), first("benaphore", Operation::Lock));
         let faster = semaphore.zip(benaphore).map(|(slow, fast)| slow.mean_ns / fast.mean_ns);
-        let faster = faster.filter(|ratio| ratio.is_finite()).map(Figure::from);
-        let mut echoes = self.echoes("sysv").into_iter().map(Figure::from);
-        let longest = self.row("sysv", 1, Operation::Lock).map(|row| Figure::from(row.max_ns));
+        let faster = faster.filter(|ratio| ratio.is_finite()).map(Estimate::from);
+        let mut echoes = self.echoes("sysv").into_iter().map(Estimate::from);
+        let longest = self.row("sysv", 1, Operation::Lock).map(|row| Estimate::from(row.max_ns));
         vec![
             time("semaphore, lock", 3_500.0, mean(semaphore)),
             share("semaphore, lock", 0.996, semaphore),

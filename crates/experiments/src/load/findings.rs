@@ -1,8 +1,8 @@
 //! How much CPU another process would get.
 
-use super::super::record::Unit;
-use super::{Finding, Source};
-use crate::experiments::load::Row;
+use super::record::Row;
+use record::Unit;
+use record::{Finding, Origin};
 
 /// Of the CPU that leaves it the least.
 pub fn findings(rows: &[(usize, &Row)]) -> Vec<Finding> {
@@ -17,21 +17,21 @@ pub fn findings(rows: &[(usize, &Row)]) -> Vec<Finding> {
         total.cpu
     );
     let source =
-        Source::of("load", place, format!("CPU {}, the least of {}", total.cpu, totals().count()), "cputime_share");
+        Origin::of("load", place, format!("CPU {}, the least of {}", total.cpu, totals().count()), "cputime_share");
     vec![Finding::new("obtainable_cpu", words, Unit::Share, share.into(), source)]
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::samples::{load_row, traced};
+    use super::super::sample::row;
     use super::*;
 
     #[test]
     fn the_least_of_the_cpus_is_named() {
-        let (first, second) = (load_row(0, 0.99), load_row(1, 0.97));
+        let (first, second) = (row(0, 0.99), row(1, 0.97));
         let found = findings(&[(8, &first), (9, &second)]);
         assert_eq!(
-            traced(&found[0]),
+            found[0].to_string(),
             "Another process would get 97.0 % of CPU 1, 92.0 % to 98.0 % from interval to interval \
              [load: CPU 1, the least of 2]"
         );

@@ -1,10 +1,10 @@
 //! What the user may set, and the plan that comes of it.
 
 use super::priority::Priority;
-use crate::cli::Misuse;
-use crate::quantities;
-use crate::session::{Format, Session, SharedFlags};
 use clap::{Args, ValueEnum};
+use harness::UsageError;
+use harness::parse_duration;
+use harness::{Format, Session, SharedFlags};
 use instruments::cpus::{self, CpuSet};
 use serde::{Deserialize, Serialize};
 use std::io::IsTerminal;
@@ -27,7 +27,7 @@ pub struct Flags {
     #[arg(long, value_enum, value_name = "VIEW")]
     view: Option<View>,
 
-    /// Measure what a thread of this priority would get, and what it would take: idle, batch, a nice value, fifo or rr
+    /// Metric what a thread of this priority would get, and what it would take: idle, batch, a nice value, fifo or rr
     #[arg(long, value_name = "WHAT", default_value = "idle", allow_hyphen_values = true)]
     priority: Priority,
 
@@ -93,7 +93,7 @@ const SHORTEST: Duration = Duration::from_millis(100);
 const LONGEST: Duration = Duration::from_secs(60);
 
 fn interval(text: &str) -> Result<Duration, String> {
-    match quantities::span(text)? {
+    match parse_duration::span(text)? {
         short if short < SHORTEST => Err("it must be at least 100ms: /proc/stat counts in jiffies of 10ms".into()),
         long if long > LONGEST => Err("it must be at most 1min".into()),
         interval => Ok(interval),
@@ -105,14 +105,14 @@ impl Flags {
     ///
     /// # Errors
     /// JSON lines and a record want the same stdout.
-    pub fn live_view(&self, shared: &SharedFlags) -> Result<Option<View>, Misuse> {
+    pub fn live_view(&self, shared: &SharedFlags) -> Result<Option<View>, UsageError> {
         let elsewhere = shared.output.as_ref().is_some_and(|path| path.as_os_str() != "-");
         let record_on_stdout = shared.format != Format::Text && !elsewhere;
         let terminal = std::io::stdout().is_terminal()
             && std::io::stdin().is_terminal()
             && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
         match (self.view, record_on_stdout) {
-            (Some(View::Json), true) => Err(Misuse(
+            (Some(View::Json), true) => Err(UsageError(
                 "--view json: stdout cannot have lines and the record of --format; write the record elsewhere with \
                  --output FILE, or leave out one of the two"
                     .into(),
@@ -133,11 +133,11 @@ impl Plan {
     ///
     /// # Errors
     /// Flags that contradict each other; a real-time priority on the only CPU.
-    pub fn of(flags: &Flags, record_wanted: bool, session: &Session) -> Result<Self, Misuse> {
+    pub fn of(flags: &Flags, record_wanted: bool, session: &Session) -> Result<Self, UsageError> {
         let length = session.seconds.or(record_wanted.then_some(RECORD_LENGTH));
         if flags.priority.is_realtime() && flags.grinders > 1 {
             let (priority, grinders) = (flags.priority, flags.grinders);
-            return Err(Misuse(format!(
+            return Err(UsageError(format!(
                 "--grinders {grinders} with --priority {priority}: real-time threads must sleep in between, so they do \
                  not share all of the time; use idle, batch or a nice value"
             )));
@@ -174,7 +174,7 @@ impl Plan {
 }
 
 /// The CPUs to watch, and the one that is spared: real-time threads must leave one of the machine's CPUs to others.
-fn watched(priority: Priority, session: &CpuSet) -> Result<(Vec<usize>, Option<usize>), Misuse> {
+fn watched(priority: Priority, session: &CpuSet) -> Result<(Vec<usize>, Option<usize>), UsageError> {
     let cpus: Vec<usize> = session.iter().collect();
     let others_left = cpus::online().is_ok_and(|online| online.iter().any(|cpu| !session.contains(cpu)));
     if !priority.is_realtime() || others_left {
@@ -182,7 +182,7 @@ fn watched(priority: Priority, session: &CpuSet) -> Result<(Vec<usize>, Option<u
     }
     match cpus.split_last() {
         Some((&spared, rest)) if !rest.is_empty() => Ok((rest.to_vec(), Some(spared))),
-        _ => Err(Misuse(format!(
+        _ => Err(UsageError(format!(
             "--priority {priority}: real-time threads must leave one CPU to others, and this machine has only one; use \
              idle, batch or a nice value"
         ))),

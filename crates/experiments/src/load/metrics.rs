@@ -1,23 +1,22 @@
 //! What a soaker gets, and what it takes from others.
 
-use super::{Better, Cell, Measure, Scatter};
-use crate::experiments::load::Row;
-use crate::terminal::Quantity;
+use super::record::Row;
 use instruments::statistics::Interval;
+use record::{Better, Cell, Metric, Unit, VariationSource};
 
-pub fn measures(row: &Row) -> Vec<Measure> {
-    let share = |cell: &Cell, figure, value: f64, interval: Option<Interval>, better| Measure {
-        quantity: Quantity::Share,
+pub fn metrics(row: &Row) -> Vec<Metric> {
+    let share = |cell: &Cell, figure, value: f64, interval: Option<Interval>, better| Metric {
+        unit: Unit::Share,
         better,
-        scatter: Scatter::Others,
-        ..Measure::time(cell, figure, value, interval)
+        variation: VariationSource::Others,
+        ..Metric::time(cell, figure, value, interval)
     };
     if let Some(total) = row.total() {
         let cell = Cell::of([format!("CPU {}", total.cpu)]).with("priority", format!("at {}", total.priority));
         let got = share(&cell, "got", total.shares.cputime_share, None, Better::More);
         let taken = total.taken_share.map(|taken| share(&cell, "taken", taken, total.taken_ci, Better::Neither));
-        let efficiency = total.efficiency_share.map(|efficiency| Measure {
-            scatter: Scatter::Elapsed,
+        let efficiency = total.efficiency_share.map(|efficiency| Metric {
+            variation: VariationSource::Elapsed,
             ..share(&cell, "efficiency", efficiency, total.efficiency_ci, Better::More)
         });
         return [Some(got), taken, efficiency].into_iter().flatten().collect();

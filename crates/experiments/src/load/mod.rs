@@ -1,93 +1,103 @@
 //! `contend load`: how much CPU a process would really get.
 
+mod findings;
 mod flags;
 mod live;
 mod measure;
+mod metrics;
 mod priority;
 mod record;
+#[cfg(test)]
+mod sample;
+mod section;
 mod show;
 mod then;
-mod unseen;
+mod then_and_now;
 
-pub use flags::{Flags, Parameters, Plan};
-pub use record::LoadRecord;
-pub use record::{Row, Shares};
-pub use then::TAKING_TURNS_SHARE;
-
-use crate::apparatus::Apparatus;
-use crate::cli::Outcome;
-use crate::output::Destination;
-use crate::session::{Session, SharedFlags};
-use flags::View;
+use self::record::{LoadRecord, Row};
+use ::record::{Finding, Metric, Section, ThenAndNow};
+use flags::{Flags, Parameters, Plan, View};
+use harness::{Calibrated, Experiment, Finished, Run, SurveyPart};
 use instruments::warning::Warning;
 use live::Live;
 use measure::Measured;
 use priority::Priority;
-use std::io;
 use std::time::Duration;
-use unseen::Unseen;
+use terminal::Page;
 
-/// Runs the experiment and delivers its record, unless stdout has the lines that a program reads.
-///
-/// # Errors
-/// Flags that contradict each other; a file that cannot be written; a system that refuses threads.
-pub fn run(
-    flags: &Flags,
-    shared: &SharedFlags,
-    session: &Session,
-    destination: Destination,
-) -> anyhow::Result<Outcome> {
-    let plan = Plan::of(flags, shared.wants_record(), session)?;
-    let view = flags.live_view(shared)?;
-    let mut live = Live::new(view, flags.metrics.as_deref(), session, &plan)?;
-    let progress = session.progress(plan.length.unwrap_or(Duration::ZERO));
-    progress.note("calibrating");
-    let apparatus = Apparatus::calibrate(session)?;
-    drop(progress);
-    live.begin()?;
-    let measured = measure::run_apart(&plan, session.seed, &apparatus, &mut live)?;
-    let live_warnings = live.end();
-    let parameters = plan.parameters(measured.exact_account.as_deref());
-    let (rows, warnings) = rows(measured);
-    let warnings = apparatus.warnings().into_iter().chain(warnings).chain(live_warnings).collect();
-    let planned = plan.length.unwrap_or_default();
-    let mut record: LoadRecord = session.record("load", &plan.cpu_set(), planned, parameters, rows, warnings);
-    record.warnings.retain(|warning| match warning {
-        // The load is what is measured here, and an endless run is meant to be ended.
-        Warning::OtherLoad { .. } => false,
-        // An idle meter goes into a session of its own.
-        Warning::Autogroup => plan.priority != Priority::IDLE,
-        Warning::Interrupted { .. } => plan.length.is_some(),
-        _ => true,
-    });
-    if view == Some(View::Json) && shared.output.is_none() {
-        live::json_lines(record.results.iter().filter(|row| row.interval().is_none()))?;
-        return destination.conclude(&record);
+/// The experiment.
+pub struct Load;
+
+impl Experiment for Load {
+    const NAME: &'static str = "load";
+    const METHOD: &'static str = include_str!("method.md");
+    const SURVEY: Option<SurveyPart> = Some(SurveyPart { weight: 7, flags: "--grinders 2 --interval 500ms" });
+
+    type Flags = Flags;
+    type Parameters = Parameters;
+    type Row = Row;
+
+    fn run(flags: &Flags, run: &mut Run<'_>) -> anyhow::Result<Finished<Parameters, Row>> {
+        let plan = Plan::of(flags, run.is_part() || run.shared.wants_record(), run.session)?;
+        let finished = if run.is_part() { unseen(&plan, run)? } else { seen(flags, &plan, run)? };
+        // The load is what is measured here, and an idle meter goes into a session of its own.
+        let autogroup = (plan.priority == Priority::IDLE).then_some("autogroup");
+        Ok(finished.without(std::iter::once("other_load").chain(autogroup)))
     }
-    destination.deliver(&record)
+
+    fn show(record: &LoadRecord, page: &Page) -> String {
+        show::show(record, page)
+    }
+
+    fn section(rows: &[Row]) -> Section {
+        section::section(rows)
+    }
+
+    fn metrics(row: &Row) -> Vec<Metric> {
+        metrics::metrics(row)
+    }
+
+    fn findings(rows: &[(usize, &Row)]) -> Vec<Finding> {
+        findings::findings(rows)
+    }
+
+    fn then_and_now(rows: &[(usize, &Row)]) -> Vec<ThenAndNow> {
+        then_and_now::figures(rows)
+    }
 }
 
-/// Measures what the plan says without a view, and tells `note` now and then that it goes on. The caller must have no other
-/// threads.
-///
-/// # Errors
-/// The system refuses a process or threads; a CPU that may not be used after all.
-pub fn run_plan(
-    plan: &Plan,
-    session: &Session,
-    apparatus: &Apparatus,
-    note: impl Fn(&str),
-) -> io::Result<(Vec<Row>, Parameters, Vec<Warning>)> {
-    let mut unseen = Unseen { interruption: &session.interruption, note };
-    let measured = measure::run_apart(plan, session.seed, apparatus, &mut unseen)?;
-    let parameters = plan.parameters(measured.exact_account.as_deref());
-    let (rows, warnings) = rows(measured);
-    Ok((rows, parameters, warnings))
+/// As a part of something longer. The caller must have no other threads.
+fn unseen(plan: &Plan, run: &Run<'_>) -> anyhow::Result<Finished<Parameters, Row>> {
+    let mut progress = run.progress(Duration::ZERO);
+    let calibrated = run.calibrated()?;
+    progress.note("what a process would get");
+    let measured = measure::run_apart(plan, run.session.seed, calibrated, &mut progress)?;
+    Ok(finished(plan, measured, calibrated, Vec::new()))
+}
+
+/// With a view of its own. The caller must have no other threads.
+fn seen(flags: &Flags, plan: &Plan, run: &Run<'_>) -> anyhow::Result<Finished<Parameters, Row>> {
+    let view = flags.live_view(run.shared)?;
+    let mut live = Live::new(view, flags.metrics.as_deref(), run.session, plan)?;
+    let progress = run.progress(plan.length.unwrap_or(Duration::ZERO));
+    progress.note("calibrating");
+    let calibrated = run.calibrated()?;
+    drop(progress);
+    live.begin()?;
+    let measured = measure::run_apart(plan, run.session.seed, calibrated, &mut live)?;
+    let mut finished = finished(plan, measured, calibrated, live.end());
+    finished.is_printed = view == Some(View::Json) && run.shared.output.is_none();
+    if finished.is_printed {
+        live::json_lines(finished.rows.iter().filter(|row| row.interval().is_none()))?;
+    }
+    Ok(finished)
 }
 
 /// The rows of intervals, then those of the whole run; and what a reader must know.
-fn rows(measured: Measured) -> (Vec<Row>, Vec<Warning>) {
+fn finished(plan: &Plan, measured: Measured, calibrated: &Calibrated, seen: Vec<Warning>) -> Finished<Parameters, Row> {
+    let parameters = plan.parameters(measured.exact_account.as_deref());
     let intervals = measured.intervals.into_iter().map(Row::Interval);
     let totals = measured.totals.into_iter().map(Row::Total).chain(measured.all_cpus.map(Row::AllCpus));
-    (intervals.chain(totals).collect(), measured.warnings)
+    let warnings = calibrated.warnings().into_iter().chain(measured.warnings).chain(seen).collect();
+    Finished::measured(parameters, intervals.chain(totals).collect(), warnings, plan.cpu_set(), plan.length)
 }

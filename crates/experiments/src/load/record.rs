@@ -1,8 +1,8 @@
 //! What came out: a row for each CPU and interval, and one for each CPU over the whole run.
 
 use super::flags::Parameters;
-use crate::record::Record;
 use instruments::statistics::Interval;
+use record::Record;
 use serde::{Deserialize, Serialize};
 
 /// A record of this experiment.

@@ -1,11 +1,8 @@
 //! How much of each CPU a process gets, over time.
 
-use super::super::figure::{
-    Axis, Figure, Finding, Mark, Picture, Plot, Point, Quantity, Section, Series, Table, optional,
-};
-use super::distinct;
-use crate::experiments::load::Row;
-use crate::terminal::percent;
+use super::record::Row;
+use record::{Axis, Figure, Mark, Picture, Plot, Point, Section, Series, Statement, Table, Unit, distinct, optional};
+use terminal::percent;
 
 pub fn section(rows: &[Row]) -> Section {
     let totals: Vec<_> = rows.iter().filter_map(Row::total).collect();
@@ -23,7 +20,7 @@ pub fn section(rows: &[Row]) -> Section {
     });
     let figures = distinct(&intervals, |row| row.cpu).into_iter().map(|cpu| {
         let chosen: Vec<_> = intervals.iter().filter(|row| row.cpu == cpu).collect();
-        let series = |name: &str, value: fn(&crate::experiments::load::Shares) -> Option<f64>| Series {
+        let series = |name: &str, value: fn(&super::record::Shares) -> Option<f64>| Series {
             name: name.to_owned(),
             mark: Mark::Line,
             points: chosen.iter().filter_map(|row| Some(Point::new(row.time_s * 1e9, value(&row.shares)?))).collect(),
@@ -34,15 +31,15 @@ pub fn section(rows: &[Row]) -> Section {
                 percent(row.shares.load_share),
                 percent(row.shares.cputime_share),
                 percent(row.shares.grind_share),
-                optional(row.shares.proc_stat_share, Quantity::Share),
-                optional(row.shares.exec_share, Quantity::Share),
+                optional(row.shares.proc_stat_share, Unit::Share),
+                optional(row.shares.exec_share, Unit::Share),
             ]
         });
         Figure {
             title: format!("The load of CPU {cpu}"),
             picture: Picture::Plot(Plot {
-                x: Axis { label: "time", quantity: Quantity::Time, logarithmic: false },
-                y: Axis { label: "load", quantity: Quantity::Share, logarithmic: false },
+                x: Axis { label: "time", unit: Unit::Ns, logarithmic: false },
+                y: Axis { label: "load", unit: Unit::Share, logarithmic: false },
                 series: vec![
                     series("not got", |shares| Some(shares.load_share)),
                     series("/proc/stat", |shares| shares.proc_stat_share),
@@ -60,7 +57,7 @@ pub fn section(rows: &[Row]) -> Section {
     Section {
         experiment: "load",
         title: "How much CPU a process gets".into(),
-        findings: findings.map(Finding::from).collect(),
+        findings: findings.map(Statement::from).collect(),
         figures: figures.collect(),
         histograms: Vec::new(),
     }

@@ -1,21 +1,19 @@
 //! The record on a terminal: a line for each interval, then what the run adds up to, with 1998 beside.
 
-use super::TAKING_TURNS_SHARE;
 use super::record::{AllCpusRow, IntervalRow, LoadRecord, Row, Shares, TotalRow};
-use crate::output::Show;
-use crate::terminal::{self, Page, percent};
+use super::then::TAKING_TURNS_SHARE;
 use instruments::statistics::Interval;
+use terminal::{self, Page, percent};
 
-impl Show for LoadRecord {
-    fn show(&self, page: &Page) -> String {
-        let intervals: Vec<&IntervalRow> = self.results.iter().filter_map(Row::interval).collect();
-        let by_time = intervals.chunk_by(|one, other| one.time_s == other.time_s);
-        let lines: String = by_time.map(|rows| line(rows, page) + "\n").collect();
-        let totals: Vec<&TotalRow> = self.results.iter().filter_map(Row::total).collect();
-        let lines = if lines.is_empty() { lines } else { heading() + "\n" + &lines + "\n" };
-        let all_cpus = self.results.iter().find_map(Row::all_cpus);
-        lines + &summary(&totals, all_cpus)
-    }
+/// All of it.
+pub fn show(record: &LoadRecord, page: &Page) -> String {
+    let intervals: Vec<&IntervalRow> = record.results.iter().filter_map(Row::interval).collect();
+    let by_time = intervals.chunk_by(|one, other| one.time_s == other.time_s);
+    let lines: String = by_time.map(|rows| line(rows, page) + "\n").collect();
+    let totals: Vec<&TotalRow> = record.results.iter().filter_map(Row::total).collect();
+    let lines = if lines.is_empty() { lines } else { heading() + "\n" + &lines + "\n" };
+    let all_cpus = record.results.iter().find_map(Row::all_cpus);
+    lines + &summary(&totals, all_cpus)
 }
 
 /// The heading above the lines.

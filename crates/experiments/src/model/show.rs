@@ -1,7 +1,7 @@
 //! What both models print alike.
 
 use super::trace::Description;
-use crate::terminal::{self, Page};
+use terminal::{self, Page};
 
 /// A time in the unit that a person would use: `3.42 s`, `10.6 min`, `2.5 h`, `31 days`, `1.2e4 years`.
 pub fn seconds(s: f64) -> String {

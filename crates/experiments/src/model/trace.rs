@@ -1,8 +1,8 @@
 //! A recorded trace of interruptions, as both models take it from the command line.
 
-use crate::cli::Misuse;
 use anyhow::Context;
 use chance::{Gap, Gaps, SpanFrom};
+use harness::UsageError;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 use std::time::Duration;
@@ -50,10 +50,10 @@ pub fn read(flag: &str, path: &Path, span: Option<Duration>) -> anyhow::Result<T
     let text = String::from_utf8(bytes).map_err(|error| {
         let line =
             error.as_bytes()[..error.utf8_error().valid_up_to()].iter().filter(|byte| **byte == b'\n').count() + 1;
-        Misuse(format!("{flag} {file}, line {line}: it is no text; {WANTED}"))
+        UsageError(format!("{flag} {file}, line {line}: it is no text; {WANTED}"))
     })?;
     let recording = Gaps::parse(&text, span.map(|span| span.as_nanos() as u64))
-        .map_err(|error| Misuse(format!("{flag} {file}, {error}; {WANTED}")))?;
+        .map_err(|error| UsageError(format!("{flag} {file}, {error}; {WANTED}")))?;
     let span_from = match recording.span_from {
         SpanFrom::Caller => Source::Flag,
         SpanFrom::Header => Source::Header,

@@ -1,13 +1,13 @@
 //! What is compared: a reader, and what runs beside it.
 
 use super::flags::{Nice, Scenario};
-use crate::terminal::nanoseconds;
 use instruments::cpus::CpuSet;
 use instruments::cpus::priority::may_use_realtime;
 use instruments::cpus::schedule::{Schedule, current_slice, reschedule_current_thread, weight};
 use instruments::warning::Warning;
 use std::io;
 use std::time::Duration;
+use terminal::nanoseconds;
 
 /// One combination of a reader and what runs beside it.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,9 +1,10 @@
 //! Who took the CPU from a thread that never blocks.
 
-use super::super::record::{Figure, Unit};
-use super::{Finding, Source};
-use crate::experiments::noise::{CauseRow, Row};
+use super::record::{CauseRow, Row};
 use instruments::evidence::Kind;
+use instruments::statistics::comparison::Estimate;
+use record::Unit;
+use record::{Finding, Origin};
 
 type Placed<'a> = (usize, &'a Row);
 
@@ -22,14 +23,14 @@ fn cell(row: &Row) -> String {
 }
 
 fn stolen((place, row): Placed<'_>) -> Finding {
-    let figure = Figure { value: row.lost_share, interval: row.lost_ci_share };
+    let figure = Estimate::new(row.lost_share, row.lost_ci_share);
     let most = row.causes.first().map(|cause| format!(": {} of it {}", Unit::Share.words(cause.share), said(cause)));
     let words = format!(
         "Somebody stole {} of a CPU from a thread that never blocks{}",
         Unit::Share.estimate(figure),
         most.unwrap_or_default()
     );
-    Finding::new("stolen", words, Unit::Share, figure, Source::of("noise", place, cell(row), "lost_share"))
+    Finding::new("stolen", words, Unit::Share, figure, Origin::of("noise", place, cell(row), "lost_share"))
 }
 
 /// A cause as a person would say it.
@@ -43,7 +44,7 @@ fn said(cause: &CauseRow) -> String {
 
 /// The longest interruption of a turn, as the median of the turns.
 fn longest((place, row): Placed<'_>) -> Finding {
-    let figure = Figure { value: row.longest_p50_us * 1e3, interval: row.longest_ci_us.map(|ends| ends.scaled(1e3)) };
+    let figure = Estimate::new(row.longest_p50_us * 1e3, row.longest_ci_us.map(|ends| ends.scaled(1e3)));
     let beside = match row.scenario.as_str() {
         "quiet" => "",
         "competitor" => " beside a competitor",
@@ -56,19 +57,19 @@ fn longest((place, row): Placed<'_>) -> Finding {
         Unit::Ns.estimate(figure)
     );
     let what = format!("longest_gap_{}", row.scenario.replace(' ', "_"));
-    Finding::new(&what, words, Unit::Ns, figure, Source::of("noise", place, cell(row), "longest_p50_us"))
+    Finding::new(&what, words, Unit::Ns, figure, Origin::of("noise", place, cell(row), "longest_p50_us"))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::samples::{noise_row, traced};
+    use super::super::sample::row;
     use super::*;
 
     #[test]
     fn somebody_is_named_with_his_part() {
-        let found = findings(&[(4, &noise_row("quiet"))]);
+        let found = findings(&[(4, &row("quiet"))]);
         assert_eq!(
-            traced(&found[0]),
+            found[0].to_string(),
             "Somebody stole 0.90 % (0.70 % to 1.1 %) of a CPU from a thread that never blocks: 66.0 % of it the \
              timer [noise: quiet, CPU 1]"
         );
@@ -79,7 +80,7 @@ mod tests {
 
     #[test]
     fn scenarios_are_told_apart() {
-        let found = findings(&[(0, &noise_row("competitor"))]);
+        let found = findings(&[(0, &row("competitor"))]);
         assert!(found.len() == 1 && found[0].words.contains("beside a competitor is"), "{found:?}");
         assert_eq!(found[0].what, "longest_gap_competitor");
     }

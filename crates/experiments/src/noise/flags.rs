@@ -1,11 +1,11 @@
 //! What the user may set, and the plan of cells that comes of it.
 
 use super::cells::{self, CellPlan, Contest};
-use crate::cli::Misuse;
-use crate::evidence::EvidenceChoice;
-use crate::quantities;
-use crate::session::{Format, Session, SharedFlags};
 use clap::{Args, ValueEnum};
+use harness::EvidenceChoice;
+use harness::UsageError;
+use harness::parse_duration;
+use harness::{Format, Session, SharedFlags};
 use instruments::cpus::{CpuSet, online};
 use instruments::warning::{self, Warning};
 use serde::{Deserialize, Serialize};
@@ -81,9 +81,9 @@ impl Flags {
     ///
     /// # Errors
     /// Lines and a record want the same stdout.
-    pub fn live_view(&self, shared: &SharedFlags) -> Result<Option<View>, Misuse> {
+    pub fn live_view(&self, shared: &SharedFlags) -> Result<Option<View>, UsageError> {
         if self.interval.is_some() && shared.format != Format::Text && !shared.writes_a_file() {
-            return Err(Misuse(
+            return Err(UsageError(
                 "--interval: stdout cannot have lines and the record of --format; for JSON lines use --view json \
                  without --format, or write the record elsewhere with --output FILE"
                     .into(),
@@ -148,7 +148,7 @@ fn weight_ratio(text: &str) -> Result<f64, String> {
 const SHORTEST_RESCHEDULER: Duration = Duration::from_micros(50);
 
 fn rescheduler(text: &str) -> Result<Duration, String> {
-    match quantities::span(text)? {
+    match parse_duration::span(text)? {
         period if period < SHORTEST_RESCHEDULER => {
             Err("it must be at least 50us: below that its wake-ups can take the whole CPU".into())
         }
@@ -158,7 +158,7 @@ fn rescheduler(text: &str) -> Result<Duration, String> {
 }
 
 fn interval(text: &str) -> Result<Duration, String> {
-    match quantities::budget(text)? {
+    match parse_duration::budget(text)? {
         interval if interval < Duration::from_millis(10) => Err("it must be at least 10ms".into()),
         interval => Ok(interval),
     }
@@ -246,7 +246,7 @@ impl Plan {
     ///
     /// # Errors
     /// A CPU that may not be used, a trace of several scenarios, a rescheduler on a machine with one CPU.
-    pub fn of(flags: &Flags, session: &Session) -> Result<Self, Misuse> {
+    pub fn of(flags: &Flags, session: &Session) -> Result<Self, UsageError> {
         let cpu = chosen_cpu(flags, session)?;
         let wished = flags.nice.unwrap_or_else(|| cells::nice_for(flags.weight_ratio));
         let mut warnings = Vec::new();
@@ -259,7 +259,7 @@ impl Plan {
         };
         if cells.is_empty() {
             let reason = warnings.last().map(Warning::message).unwrap_or_default();
-            return Err(Misuse(format!("--scenario: {reason}; `quiet` and `competitor` can be measured")));
+            return Err(UsageError(format!("--scenario: {reason}; `quiet` and `competitor` can be measured")));
         }
         let cpus: CpuSet = cells.iter().map(|cell| cell.reader_cpu).chain([cpu]).collect();
         if cells.iter().any(|cell| cell.rescheduler.is_some() || cell.reader_rests()) {
@@ -340,22 +340,22 @@ fn turn_within(time: Duration, turns: u64) -> Duration {
     if turns == 1 { time } else { time.saturating_sub(BESIDE_A_TURN).max(time / 2) }
 }
 
-fn chosen_cpu(flags: &Flags, session: &Session) -> Result<usize, Misuse> {
+fn chosen_cpu(flags: &Flags, session: &Session) -> Result<usize, UsageError> {
     match flags.cpu {
         Some(cpu) if session.cpus.contains(cpu) => Ok(cpu),
-        Some(cpu) => Err(Misuse(format!("--cpu {cpu}: not among the CPUs that may be used, {}", session.cpus))),
+        Some(cpu) => Err(UsageError(format!("--cpu {cpu}: not among the CPUs that may be used, {}", session.cpus))),
         // Device interrupts favour the first.
-        None => session.cpus.last().ok_or_else(|| Misuse("--cpus: no CPU is left".into())),
+        None => session.cpus.last().ok_or_else(|| UsageError("--cpus: no CPU is left".into())),
     }
 }
 
-fn chosen_scenarios(flags: &Flags) -> Result<Vec<Scenario>, Misuse> {
+fn chosen_scenarios(flags: &Flags) -> Result<Vec<Scenario>, UsageError> {
     let one = flags.trace.is_some() || flags.interval.is_some();
     match flags.scenario.as_slice() {
         [] if one => Ok(vec![Scenario::Quiet]),
         [] => Ok(Scenario::value_variants().to_vec()),
         [_, _, ..] if flags.trace.is_some() => {
-            Err(Misuse("--trace: a trace holds one scenario; name one, such as --scenario quiet".into()))
+            Err(UsageError("--trace: a trace holds one scenario; name one, such as --scenario quiet".into()))
         }
         named => Ok(Scenario::value_variants().iter().copied().filter(|scenario| named.contains(scenario)).collect()),
     }

@@ -4,12 +4,15 @@ use super::flags::View;
 use super::record::Line;
 use super::show;
 use anyhow::Context;
+use harness::{Observer, Progress};
 use std::io::{self, Write};
 use std::ops::ControlFlow;
+use std::time::Instant;
 
-/// Prints what is wanted of each piece.
+/// Prints what is wanted of each piece; where nothing is, the progress is shown.
 pub struct Live {
     view: Option<View>,
+    progress: Progress,
     lines: u64,
     /// Why stdout can no longer be written, if that is so.
     failed: Option<io::Error>,
@@ -19,12 +22,12 @@ pub struct Live {
 const SCREEN: u64 = 24;
 
 impl Live {
-    pub fn new(view: Option<View>) -> Self {
-        Self { view, lines: 0, failed: None }
+    pub fn new(view: Option<View>, progress: Progress) -> Self {
+        Self { view, progress, lines: 0, failed: None }
     }
 
     /// Prints a line. When nobody reads it any more, there is no reason to go on.
-    pub fn line(&mut self, line: &Line) -> ControlFlow<()> {
+    fn line(&mut self, line: &Line) -> ControlFlow<()> {
         let mut stdout = io::stdout().lock();
         let printed = match self.view {
             None => return ControlFlow::Continue(()),
@@ -51,5 +54,21 @@ impl Live {
     pub fn end(self) -> anyhow::Result<()> {
         let failed = self.failed.filter(|error| error.kind() != io::ErrorKind::BrokenPipe);
         failed.map_or(Ok(()), |error| Err(error).context("the lines could not be printed"))
+    }
+}
+
+impl Observer<Line> for Live {
+    fn note(&self, what: &str) {
+        if self.view.is_none() {
+            self.progress.note(what);
+        }
+    }
+
+    fn piece(&mut self, line: &Line) -> ControlFlow<()> {
+        self.line(line)
+    }
+
+    fn wait(&mut self, until: Instant) -> ControlFlow<()> {
+        Observer::<Line>::wait(&mut self.progress, until)
     }
 }

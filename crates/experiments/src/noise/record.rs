@@ -2,10 +2,9 @@
 
 use super::flags::Parameters;
 use super::then;
-use crate::evidence;
-use crate::record::Record;
 use instruments::evidence::{Cause, Kind, Ledger, Source};
 use instruments::statistics::Interval;
+use record::Record;
 use serde::{Deserialize, Serialize};
 
 /// A record of this experiment.
@@ -128,9 +127,9 @@ impl CauseRow {
     pub fn words(&self) -> String {
         let cause = Cause { kind: self.kind, name: self.name.clone(), pid: self.pid };
         let pid = self.pid.iter().map(|pid| format!(" ({pid})"));
-        let below = self.below_us.iter().map(|us| format!(", under {}", crate::terminal::nanoseconds(us * 1e3)));
-        let period = self.period_us.iter().map(|us| format!(", every {}", crate::terminal::nanoseconds(us * 1e3)));
-        std::iter::once(evidence::words(&cause)).chain(pid).chain(below).chain(period).collect()
+        let below = self.below_us.iter().map(|us| format!(", under {}", terminal::nanoseconds(us * 1e3)));
+        let period = self.period_us.iter().map(|us| format!(", every {}", terminal::nanoseconds(us * 1e3)));
+        std::iter::once(harness::label(&cause)).chain(pid).chain(below).chain(period).collect()
     }
 }
 

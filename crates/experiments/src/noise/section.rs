@@ -1,19 +1,18 @@
 //! Who takes the CPU: causes as bars, turns and the longest gaps as timelines.
 
-use super::super::figure::{
-    Axis, Bar, Bars, Figure, Finding, Mark, Picture, Plot, Point, Quantity, Section, Series, Table, optional,
+use super::record::Row;
+use harness::label;
+use record::{
+    Axis, Bar, Bars, Figure, Mark, Picture, Plot, Point, Section, Series, Statement, Table, Unit, distinct, optional,
 };
-use super::distinct;
-use crate::evidence;
-use crate::experiments::noise::Row;
-use crate::terminal::{count, nanoseconds, percent};
+use terminal::{count, nanoseconds, percent};
 
 pub fn section(rows: &[Row]) -> Section {
     let overviews = [scenarios(rows), timeline(rows)];
     Section {
         experiment: "noise",
         title: "Who takes the CPU".into(),
-        findings: rows.iter().map(finding).map(Finding::from).collect(),
+        findings: rows.iter().map(finding).map(Statement::from).collect(),
         figures: overviews.into_iter().chain(rows.iter().flat_map(of_scenario)).collect(),
         histograms: Vec::new(),
     }
@@ -30,7 +29,7 @@ fn finding(row: &Row) -> String {
     format!(
         "{}: {} of CPU {} was taken{}; the longest piece was {}.",
         row.scenario,
-        Quantity::Share.words_with(row.lost_share, row.lost_ci_share),
+        Unit::Share.words_with(row.lost_share, row.lost_ci_share),
         row.cpu,
         most.unwrap_or_default(),
         nanoseconds(row.longest_us * 1e3)
@@ -43,21 +42,17 @@ fn scenarios(rows: &[Row]) -> Figure {
     let line = |row: &Row| {
         vec![
             row.scenario.clone(),
-            Quantity::Share.words_with(row.lost_share, row.lost_ci_share),
+            Unit::Share.words_with(row.lost_share, row.lost_ci_share),
             count(row.gaps),
-            optional(row.median_gap_us.map(|us| us * 1e3), Quantity::Time),
-            optional(row.p99_gap_us.map(|us| us * 1e3), Quantity::Time),
+            optional(row.median_gap_us.map(|us| us * 1e3), Unit::Ns),
+            optional(row.p99_gap_us.map(|us| us * 1e3), Unit::Ns),
             nanoseconds(row.longest_us * 1e3),
-            optional(row.explained_share, Quantity::Share),
+            optional(row.explained_share, Unit::Share),
         ]
     };
     Figure {
         title: "What was taken in each scenario".into(),
-        picture: Picture::Bars(Bars {
-            quantity: Quantity::Share,
-            logarithmic: false,
-            bars: rows.iter().map(bar).collect(),
-        }),
+        picture: Picture::Bars(Bars { unit: Unit::Share, logarithmic: false, bars: rows.iter().map(bar).collect() }),
         tables: vec![Table {
             caption: "Scenarios".into(),
             header: vec!["scenario", "taken (95 %)", "gaps", "median gap", "99 %", "longest", "with evidence"],
@@ -78,7 +73,7 @@ fn timeline(rows: &[Row]) -> Figure {
         vec![
             row.scenario.clone(),
             (place + 1).to_string(),
-            Quantity::Number.words(turn.span_s) + " s",
+            Unit::Number.words(turn.span_s) + " s",
             count(turn.gaps),
             percent(turn.lost_share),
             nanoseconds(turn.longest_us * 1e3),
@@ -88,8 +83,8 @@ fn timeline(rows: &[Row]) -> Figure {
     Figure {
         title: "Turn by turn: the longest gap".into(),
         picture: Picture::Plot(Plot {
-            x: Axis { label: "turn", quantity: Quantity::Number, logarithmic: false },
-            y: Axis { label: "longest gap", quantity: Quantity::Time, logarithmic: true },
+            x: Axis { label: "turn", unit: Unit::Number, logarithmic: false },
+            y: Axis { label: "longest gap", unit: Unit::Ns, logarithmic: true },
             series: series.collect(),
         }),
         tables: vec![Table {
@@ -115,7 +110,7 @@ fn causes(row: &Row) -> Figure {
     });
     Figure {
         title: format!("{}: what took the time", row.scenario),
-        picture: Picture::Bars(Bars { quantity: Quantity::Share, logarithmic: false, bars: bars.collect() }),
+        picture: Picture::Bars(Bars { unit: Unit::Share, logarithmic: false, bars: bars.collect() }),
         tables: vec![Table {
             caption: "Causes".into(),
             header: vec!["cause", "of the gaps' time", "gaps", "together", "longest"],
@@ -130,7 +125,7 @@ const COLOURED: usize = 6;
 
 fn longest(row: &Row) -> Figure {
     let gaps = &row.longest_gaps;
-    let words: Vec<String> = gaps.iter().map(|gap| evidence::words(&gap.cause)).collect();
+    let words: Vec<String> = gaps.iter().map(|gap| label(&gap.cause)).collect();
     let mut names = distinct(&words, String::clone);
     names.sort_by_key(|name| std::cmp::Reverse(words.iter().filter(|word| *word == name).count()));
     let (own, shared) = names.split_at(names.len().min(COLOURED));
@@ -152,8 +147,8 @@ fn longest(row: &Row) -> Figure {
     Figure {
         title: format!("{}: the longest gaps", row.scenario),
         picture: Picture::Plot(Plot {
-            x: Axis { label: "since the run began", quantity: Quantity::Time, logarithmic: false },
-            y: Axis { label: "length", quantity: Quantity::Time, logarithmic: true },
+            x: Axis { label: "since the run began", unit: Unit::Ns, logarithmic: false },
+            y: Axis { label: "length", unit: Unit::Ns, logarithmic: true },
             series: series.collect(),
         }),
         tables: vec![Table {

@@ -3,19 +3,17 @@
 use super::cells::{ALONE, EQUAL};
 use super::flags::{Parameters, SAMPLES_1999};
 use super::record::{CauseRow, Line, NoiseRecord, Row};
-use crate::output::Show;
-use crate::terminal::{self, Page, nanoseconds, percent};
 use instruments::evidence::Source;
+use terminal::{self, Page, nanoseconds, percent};
 
-impl Show for NoiseRecord {
-    fn show(&self, _: &Page) -> String {
-        let rows = &self.results;
-        let parts = match self.parameters.remedies {
-            true => vec![setting(&self.parameters, rows), remedies(rows), ledgers(rows), rules_of_1999(rows)],
-            false => vec![setting(&self.parameters, rows), scenarios(rows), beside_1999(rows), causes(rows)],
-        };
-        parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n")
-    }
+/// All of it.
+pub fn show(record: &NoiseRecord, _: &Page) -> String {
+    let rows = &record.results;
+    let parts = match record.parameters.remedies {
+        true => vec![setting(&record.parameters, rows), remedies(rows), ledgers(rows), rules_of_1999(rows)],
+        false => vec![setting(&record.parameters, rows), scenarios(rows), beside_1999(rows), causes(rows)],
+    };
+    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n")
 }
 
 fn microseconds(us: f64) -> String {

@@ -1,8 +1,10 @@
 //! Jean-Baptiste Queru, "The Scheduler Is Your Friend", Be Newsletter 4-45, 1999: the interruptions, on a bare system.
 
-use super::super::record::{Figure, Unit};
-use super::ThenAndNow;
-use crate::experiments::noise::{Row, SAMPLES_1999};
+use super::flags::SAMPLES_1999;
+use super::record::Row;
+use instruments::statistics::comparison::Estimate;
+use record::ThenAndNow;
+use record::Unit;
 
 pub fn figures(rows: &[(usize, &Row)]) -> Vec<ThenAndNow> {
     rows.iter().flat_map(|(_, row)| of(row)).collect()
@@ -16,7 +18,7 @@ fn of(row: &Row) -> Vec<ThenAndNow> {
         other => other,
     };
     let over = row.over_256us as f64 * SAMPLES_1999 as f64 / row.samples as f64;
-    let longest = Figure { value: row.longest_p50_us * 1e3, interval: row.longest_ci_us.map(|ends| ends.scaled(1e3)) };
+    let longest = Estimate::new(row.longest_p50_us * 1e3, row.longest_ci_us.map(|ends| ends.scaled(1e3)));
     let figure =
         |what: &str, unit, then, today| ThenAndNow::new(1999, &format!("{scenario}: {what}"), unit, then, Some(today));
     vec![

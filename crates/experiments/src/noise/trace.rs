@@ -1,6 +1,6 @@
 //! The gaps of a run as a file: a view of what was measured.
 
-use super::measure::Kept;
+use super::measure::GapTrace;
 use anyhow::Context;
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::V2DeflateSerializer;
@@ -19,7 +19,7 @@ pub struct Heading<'a> {
 ///
 /// # Errors
 /// A gap that no histogram has room for.
-pub fn content(path: &Path, heading: &Heading<'_>, kept: &Kept) -> anyhow::Result<Vec<u8>> {
+pub fn content(path: &Path, heading: &Heading<'_>, kept: &GapTrace) -> anyhow::Result<Vec<u8>> {
     if path.extension().is_some_and(|extension| extension == "hlog") {
         histogram_log(heading, kept)
     } else {
@@ -28,7 +28,7 @@ pub fn content(path: &Path, heading: &Heading<'_>, kept: &Kept) -> anyhow::Resul
 }
 
 /// As netgauge's `selfish` writes them: start and duration, a gap a line, comments behind `#`.
-fn lines(heading: &Heading<'_>, kept: &Kept) -> String {
+fn lines(heading: &Heading<'_>, kept: &GapTrace) -> String {
     let Heading { scenario, threshold_ns, .. } = heading;
     let span_ns = kept.span_ns;
     let mut text = format!(
@@ -49,7 +49,7 @@ fn lines(heading: &Heading<'_>, kept: &Kept) -> String {
 const SECOND_NS: f64 = 1e9;
 
 /// A histogram of the gaps' durations, in nanoseconds, for each second.
-fn histogram_log(heading: &Heading<'_>, kept: &Kept) -> anyhow::Result<Vec<u8>> {
+fn histogram_log(heading: &Heading<'_>, kept: &GapTrace) -> anyhow::Result<Vec<u8>> {
     let mut file = Vec::new();
     let mut serializer = V2DeflateSerializer::new();
     let started = UNIX_EPOCH + Duration::from_secs(heading.started_unix_s);
@@ -78,15 +78,15 @@ fn histogram_log(heading: &Heading<'_>, kept: &Kept) -> anyhow::Result<Vec<u8>> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::experiments::noise::measure::KeptGap;
+    use crate::noise::measure::KeptGap;
     use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
 
     const HEADING: Heading<'_> = Heading { scenario: "quiet", threshold_ns: 150.0, started_unix_s: 1_000 };
 
-    fn kept() -> Kept {
+    fn kept() -> GapTrace {
         let gap = |start_ns, duration_ns| KeptGap { start_ns, duration_ns };
         let gaps = vec![gap(1_000.0, 8_000.0), gap(4e6, 19_000.0), gap(1.5e9, 4e6)];
-        Kept { gaps, span_ns: 2.5e9, ..Kept::default() }
+        GapTrace { gaps, span_ns: 2.5e9, ..GapTrace::default() }
     }
 
     #[test]
@@ -100,7 +100,7 @@ mod tests {
     #[test]
     fn gaps_that_follow_each_other_at_once_do_not_overlap() {
         let gap = |start_ns, duration_ns| KeptGap { start_ns, duration_ns };
-        let kept = Kept { gaps: vec![gap(100.4, 200.4), gap(300.8, 50.0)], span_ns: 1e6, ..Kept::default() };
+        let kept = GapTrace { gaps: vec![gap(100.4, 200.4), gap(300.8, 50.0)], span_ns: 1e6, ..GapTrace::default() };
         let text = lines(&HEADING, &kept);
         assert!(text.ends_with("\n100 201\n301 50\n"), "{text}");
     }

@@ -1,8 +1,10 @@
 //! What a switch costs.
 
-use super::super::record::{Figure, Unit};
-use super::{Finding, Source};
-use crate::experiments::ring::{Class, Row};
+use super::contestants::Class;
+use super::record::Row;
+use instruments::statistics::comparison::Estimate;
+use record::Unit;
+use record::{Finding, Origin};
 
 type Placed<'a> = (usize, &'a Row);
 
@@ -24,25 +26,25 @@ fn fastest_of_kernel<'a>(rows: &[Placed<'a>]) -> Option<Placed<'a>> {
 }
 
 fn switch(what: &str, between: &str, (place, row): Placed<'_>, base_ns: Option<f64>) -> Option<Finding> {
-    let figure = Figure { value: row.ns_per_hop?, interval: row.ns_per_hop_ci };
+    let figure = Estimate::new(row.ns_per_hop?, row.ns_per_hop_ci);
     let times = base_ns.map(|base| format!(", {} as much", Unit::Times.words(figure.value / base)));
     let words = format!("A switch between {between} costs {}{}", Unit::Ns.estimate(figure), times.unwrap_or_default());
     let cell = format!("{}, {} threads", row.contestant, row.threads);
-    Some(Finding::new(what, words, Unit::Ns, figure, Source::of("ring", place, cell, "ns_per_hop")))
+    Some(Finding::new(what, words, Unit::Ns, figure, Origin::of("ring", place, cell, "ns_per_hop")))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::samples::{ring_row, traced};
+    use super::super::sample::row;
     use super::*;
 
     #[test]
     fn a_switch_of_the_kernel_is_so_many_of_ours() {
-        let fifo = ring_row("rust-fifo", Class::Mailbox, 2.0);
-        let (futex, mutex) = (ring_row("rust-futex", Class::OsBlock, 1_400.0), ring_row("x", Class::OsBlock, 2e3));
+        let fifo = row("rust-fifo", Class::Mailbox, 2.0);
+        let (futex, mutex) = (row("rust-futex", Class::OsBlock, 1_400.0), row("x", Class::OsBlock, 2e3));
         let found = findings(&[(1, &mutex), (2, &futex), (5, &fifo)]);
         assert_eq!(
-            traced(&found[0]),
+            found[0].to_string(),
             "A switch between stackless threads costs 2.00 ns (1.80 ns to 2.20 ns) [ring: rust-fifo, 503 threads]"
         );
         assert!(found[1].words.ends_with(", 700× as much") && found[1].source.row == 2, "{found:?}");
@@ -51,7 +53,7 @@ mod tests {
 
     #[test]
     fn one_that_failed_is_not_found() {
-        let failed = Row { ns_per_hop: None, ..ring_row("rust-fifo", Class::Mailbox, 2.0) };
+        let failed = Row { ns_per_hop: None, ..row("rust-fifo", Class::Mailbox, 2.0) };
         assert_eq!(findings(&[(0, &failed)]), []);
     }
 }

@@ -1,9 +1,9 @@
 //! What the user may set.
 
 use super::contestants::Class;
-use crate::cli::Misuse;
-use crate::quantities;
 use clap::{Args, ValueEnum, ValueHint};
+use harness::UsageError;
+use harness::parse_duration;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -44,11 +44,11 @@ pub struct Flags {
     pub no_memory: bool,
 
     /// A contestant that runs for longer is killed, and reported as hung
-    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = quantities::budget, allow_hyphen_values = true)]
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = parse_duration::budget, allow_hyphen_values = true)]
     pub timeout: Duration,
 
     /// Repeat until the 95 % interval of the time of a hop is this narrow (0.05 is 5 %), at most 30 times
-    #[arg(long, value_name = "SHARE", default_value_t = 0.05, value_parser = quantities::share)]
+    #[arg(long, value_name = "SHARE", default_value_t = 0.05, value_parser = parse_duration::share)]
     pub precision: f64,
 
     /// A folder with a recipe.toml and sources of more contestants; can be given several times
@@ -105,14 +105,14 @@ impl Flags {
     ///
     /// # Errors
     /// There are such.
-    pub fn check<'a>(&self, known: impl Iterator<Item = (&'a str, Class)> + Clone) -> Result<(), Misuse> {
+    pub fn check<'a>(&self, known: impl Iterator<Item = (&'a str, Class)> + Clone) -> Result<(), UsageError> {
         if let Some(unknown) = self.contestant.iter().find(|asked| known.clone().all(|(name, _)| name != **asked)) {
-            return Err(Misuse(format!(
+            return Err(UsageError(format!(
                 "--contestant {unknown}: no contestant has this name; `contend ring --list` prints them"
             )));
         }
         if !known.clone().any(|(name, class)| self.asks_for(name, class)) {
-            return Err(Misuse("--class: none of the contestants asked for is of such a class".into()));
+            return Err(UsageError("--class: none of the contestants asked for is of such a class".into()));
         }
         Ok(())
     }

@@ -1,10 +1,11 @@
 //! A hop of the token.
 
-use super::{Cell, Measure, Scatter};
-use crate::experiments::ring::Row;
-use crate::terminal::count;
+use super::record::Row;
+use record::{Cell, Metric, VariationSource};
+use terminal::count;
 
-pub fn measure(row: &Row) -> Option<Measure> {
+pub fn metrics(row: &Row) -> Vec<Metric> {
+    let Some(ns_per_hop) = row.ns_per_hop else { return Vec::new() };
     let laid = row.arrangement.filter(|_| row.large).map(|arrangement| arrangement.words().to_owned());
     let cell = Cell::of([
         row.contestant.clone(),
@@ -13,5 +14,5 @@ pub fn measure(row: &Row) -> Option<Measure> {
         if row.large { "large ring".to_owned() } else { String::new() },
     ])
     .with("threads", format!("{} threads", count(row.threads as u64)));
-    Some(Measure { scatter: Scatter::Elapsed, ..Measure::time(&cell, "a hop", row.ns_per_hop?, row.ns_per_hop_ci) })
+    vec![Metric { variation: VariationSource::Elapsed, ..Metric::time(&cell, "a hop", ns_per_hop, row.ns_per_hop_ci) }]
 }

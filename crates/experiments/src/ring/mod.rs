@@ -1,61 +1,94 @@
 //! `contend ring`: what one switch costs, against every other runtime that is here.
 
 mod contestants;
+mod findings;
 mod flags;
 mod measure;
+mod metrics;
 mod plan;
 mod record;
+#[cfg(test)]
+mod sample;
+mod section;
 mod show;
 mod then;
+mod then_and_now;
 
-pub use contestants::Class;
-pub use flags::Flags;
-pub use measure::run_plan;
-pub use plan::{Parameters, Plan};
-pub use record::RingRecord;
-pub use record::Row;
-pub use then::{HOPS as HOPS_2008, table as table_2008};
-
-use crate::cli::{Misuse, Outcome};
-use crate::output::{self, Destination};
-use crate::session::Session;
-use crate::terminal;
+use self::record::{RingRecord, Row};
+use ::record::{Finding, Metric, Section, ThenAndNow};
 use contestants::built_in::CONTESTANTS;
-use contestants::{Contestant, Course};
+use contestants::{Class, Contestant, Course};
+use flags::Flags;
+use harness::{Experiment, Finished, Progress, Run, Session, SharedFlags, SurveyPart, UsageError};
 use measure::{Readiness, Workshop};
-use plan::Absent;
+use plan::{Absent, Parameters, Plan};
+use terminal::Page;
 
-/// Runs the experiment and delivers its record.
-///
-/// # Errors
-/// Flags that do not fit together; a contestant that failed, after the record was delivered.
-pub fn run(flags: &Flags, session: &Session, destination: Destination) -> anyhow::Result<Outcome> {
-    if flags.list {
-        list(flags, session)?;
-        return Ok(Outcome::Done);
+/// The experiment.
+pub struct Ring;
+
+impl Experiment for Ring {
+    const NAME: &'static str = "ring";
+    const METHOD: &'static str = include_str!("method.md");
+    const SURVEY: Option<SurveyPart> = Some(SurveyPart {
+        weight: 16,
+        flags: "--contestant rust-optimum,rust-fifo,rust-async-fifo,rust-corosensei,tokio-notify,rust-futex,\
+                rust-pthread-condvar,c-protothreads-optimum,c-protothreads-pessimum,c-pthread-mutex \
+                --large 0 --placement pinned --no-memory",
+    });
+
+    type Flags = Flags;
+    type Parameters = Parameters;
+    type Row = Row;
+
+    fn answer(flags: &Flags, shared: &SharedFlags) -> anyhow::Result<Option<String>> {
+        if flags.list {
+            return list(flags, &Session::open(shared)?).map(Some);
+        }
+        answer_alone(flags)
     }
-    let plan = Plan::of(flags, session)?;
-    allow_many_descriptors();
-    let progress = session.progress(plan.budget);
-    let measured = run_plan(&plan, session, |what| progress.note(what))?;
-    drop(progress);
-    let parameters = plan.parameters(flags, session, measured.absent, measured.order);
-    let record: RingRecord =
-        session.record("ring", &session.cpus, plan.budget, parameters, measured.rows, measured.warnings);
-    let failures = failures(&record.results);
-    let only_limits = record.results.iter().all(|row| row.class == Class::Limit);
-    let outcome = destination.deliver(&record)?;
-    anyhow::ensure!(failures.is_empty(), "{}", failures.join("\n"));
-    let nobody = only_limits && outcome == Outcome::Done;
-    anyhow::ensure!(
-        !nobody,
-        "none of the contestants asked for can run here; `contend ring --list` says what they need"
-    );
-    Ok(outcome)
+
+    fn run(flags: &Flags, run: &mut Run<'_>) -> anyhow::Result<Finished<Parameters, Row>> {
+        let plan = Plan::of(flags, run.session)?;
+        allow_many_descriptors();
+        let progress = run.progress(plan.budget);
+        let measured = measure::run_plan(&plan, run.session, &progress)?;
+        let parameters = plan.parameters(flags, run.session, measured.absent, measured.order);
+        let mut failures = failures(&measured.rows);
+        let nobody = measured.rows.iter().all(|row| row.class == Class::Limit);
+        if failures.is_empty() && nobody && !run.session.interruption.is_requested() {
+            let help = "`contend ring --list` says what they need";
+            failures.push(format!("none of the contestants asked for can run here; {help}"));
+        }
+        let cpus = run.session.cpus.clone();
+        let mut finished = Finished::measured(parameters, measured.rows, measured.warnings, cpus, Some(plan.budget));
+        finished.failures = failures;
+        Ok(finished)
+    }
+
+    fn show(record: &RingRecord, page: &Page) -> String {
+        show::show(record, page)
+    }
+
+    fn section(rows: &[Row]) -> Section {
+        section::section(rows)
+    }
+
+    fn metrics(row: &Row) -> Vec<Metric> {
+        metrics::metrics(row)
+    }
+
+    fn findings(rows: &[(usize, &Row)]) -> Vec<Finding> {
+        findings::findings(rows)
+    }
+
+    fn then_and_now(rows: &[(usize, &Row)]) -> Vec<ThenAndNow> {
+        then_and_now::figures(rows)
+    }
 }
 
 /// What went wrong, a line each.
-pub fn failures(rows: &[Row]) -> Vec<String> {
+fn failures(rows: &[Row]) -> Vec<String> {
     let mut lines = Vec::new();
     for row in rows {
         if let Some(failure) = &row.failure {
@@ -77,12 +110,12 @@ fn allow_many_descriptors() {
 }
 
 /// Every contestant, and what those that cannot run here need.
-fn list(flags: &Flags, session: &Session) -> anyhow::Result<()> {
+fn list(flags: &Flags, session: &Session) -> anyhow::Result<String> {
     let (known, sources) = plan::known_contestants(flags)?;
     let wanted: Vec<&Contestant> =
         known.iter().map(|contestant| &**contestant).filter(|known| flags.asks_for(&known.name, known.class)).collect();
     let workshop = Workshop::open(&sources)?;
-    let found = workshop.prepare(&wanted, true, session.cpus.len(), &session.interruption, |_| ());
+    let found = workshop.prepare(&wanted, true, session.cpus.len(), &session.interruption, &Progress::hidden());
     let needs = |contestant: &Contestant| match found.get(&contestant.name) {
         Some(Readiness::Absent(needs)) => Some(needs.clone()),
         _ => None,
@@ -95,23 +128,22 @@ fn list(flags: &Flags, session: &Session) -> anyhow::Result<()> {
     let absent =
         wanted.iter().filter_map(|known| Some(Absent { contestant: known.name.clone(), needs: needs(known)? }));
     let absent: String = absent.map(|absent| absent.line()).collect();
-    Ok(output::print(&(table + &absent))?)
+    Ok(table + &absent)
 }
 
-/// Runs one built-in contestant in this process and prints its answer, as the programs in other languages do.
+/// Runs one built-in contestant in this process; its answer, as the programs in other languages print it.
 ///
 /// # Errors
 /// A name or number that is none; a ring that the system refuses.
-pub fn run_alone(flags: &Flags) -> anyhow::Result<bool> {
-    let [name, threads, hops] = flags.alone.as_slice() else { return Ok(false) };
+fn answer_alone(flags: &Flags) -> anyhow::Result<Option<String>> {
+    let [name, threads, hops] = flags.alone.as_slice() else { return Ok(None) };
     let built_in = CONTESTANTS.iter().find(|built_in| built_in.name == *name);
     let (Some(built_in), Ok(threads), Ok(hops)) = (built_in, threads.parse(), hops.parse()) else {
         return Err(
-            Misuse(format!("--alone {name} {threads} {hops}: not a built-in contestant and two numbers")).into()
+            UsageError(format!("--alone {name} {threads} {hops}: not a built-in contestant and two numbers")).into()
         );
     };
     allow_many_descriptors();
     let course = Course { threads, hops, arrangement: None, cpus: Vec::new(), seed: 0 };
-    output::print(&format!("{}\n", (built_in.run)(&course)?.answer))?;
-    Ok(true)
+    Ok(Some(format!("{}\n", (built_in.run)(&course)?.answer)))
 }

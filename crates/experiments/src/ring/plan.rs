@@ -3,8 +3,8 @@
 use super::contestants::built_in::{CONTESTANTS, LIMITS};
 use super::contestants::{Arrangement, Contestant, Runs, Source, embedded, in_folder, recipes};
 use super::flags::{Flags, Placement};
-use crate::cli::Misuse;
-use crate::session::Session;
+use harness::Session;
+use harness::UsageError;
 use instruments::warning::Warning;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -157,7 +157,7 @@ pub fn known_contestants(flags: &Flags) -> anyhow::Result<(Vec<Rc<Contestant>>, 
     let all: Vec<_> = CONTESTANTS.iter().map(Contestant::from).chain(programs).map(Rc::new).collect();
     for (place, contestant) in all.iter().enumerate() {
         if all[..place].iter().any(|other| other.name == contestant.name) {
-            return Err(Misuse(format!("--recipe: two contestants are called {}", contestant.name)).into());
+            return Err(UsageError(format!("--recipe: two contestants are called {}", contestant.name)).into());
         }
     }
     Ok((all, sources))
@@ -190,7 +190,11 @@ fn cells_of_limits(flags: &Flags, session: &Session, left_out: &mut Vec<Warning>
     cells
 }
 
-fn cells_of(contestant: &Rc<Contestant>, flags: &Flags, left_out: &mut Vec<Warning>) -> Result<Vec<CellPlan>, Misuse> {
+fn cells_of(
+    contestant: &Rc<Contestant>,
+    flags: &Flags,
+    left_out: &mut Vec<Warning>,
+) -> Result<Vec<CellPlan>, UsageError> {
     let mut cells = Vec::new();
     for &threads in &flags.threads {
         let threads = threads as usize;
@@ -233,9 +237,9 @@ fn cannot(contestant: &Contestant, threads: usize, flags: &Flags) -> Option<Stri
 }
 
 /// A contestant that was named is refused; one that came with all is left out, and the record says so.
-fn refuse(flags: &Flags, contestant: &Contestant, reason: String) -> Result<Warning, Misuse> {
+fn refuse(flags: &Flags, contestant: &Contestant, reason: String) -> Result<Warning, UsageError> {
     if flags.names(&contestant.name) {
-        return Err(Misuse(format!("--contestant {}: {reason}", contestant.name)));
+        return Err(UsageError(format!("--contestant {}: {reason}", contestant.name)));
     }
     Ok(Warning::LeftOut { what: contestant.name.clone(), reason })
 }

@@ -3,8 +3,8 @@
 use super::contestants::{Arrangement, Class};
 use super::plan::Parameters;
 use super::then;
-use crate::record::Record;
 use instruments::statistics::{EndedBy, Interval};
+use record::Record;
 use serde::{Deserialize, Serialize};
 
 /// A record of this experiment.

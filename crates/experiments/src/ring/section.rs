@@ -1,9 +1,8 @@
 //! The thread ring: hops as bars, beside what the machine allows.
 
-use super::super::figure::{Bar, Bars, Figure, Finding, Picture, Quantity, Section, Table, optional};
-use super::distinct;
-use crate::experiments::ring::Row;
-use crate::terminal::{count, nanoseconds, ratio};
+use super::record::Row;
+use record::{Bar, Bars, Figure, Picture, Section, Statement, Table, Unit, distinct, optional};
+use terminal::{count, nanoseconds, ratio};
 
 pub fn section(rows: &[Row]) -> Section {
     let mut sorted: Vec<&Row> = rows.iter().collect();
@@ -12,7 +11,7 @@ pub fn section(rows: &[Row]) -> Section {
     Section {
         experiment: "ring",
         title: "The thread ring".into(),
-        findings: sorted.iter().filter_map(|row| finding(row)).map(Finding::from).collect(),
+        findings: sorted.iter().filter_map(|row| finding(row)).map(Statement::from).collect(),
         figures: distinct(rows, group).into_iter().map(|wanted| figure(&wanted, &sorted)).collect(),
         histograms: Vec::new(),
     }
@@ -42,7 +41,7 @@ fn finding(row: &Row) -> Option<String> {
     }
     let than = row.times_limit.zip(row.limit.as_ref());
     let than = than.map(|(times, limit)| format!(", {} what the machine allows ({limit})", ratio(times)));
-    let hop = Quantity::Time.words_with(row.ns_per_hop?, row.ns_per_hop_ci);
+    let hop = Unit::Ns.words_with(row.ns_per_hop?, row.ns_per_hop_ci);
     Some(format!("A hop in {} takes {hop}{}.", words(row), than.unwrap_or_default()))
 }
 
@@ -59,21 +58,21 @@ fn figure(wanted: &str, rows: &[&Row]) -> Figure {
             row.class.name().to_owned(),
             row.ns_per_hop.map_or_else(
                 || row.failure.as_ref().map_or("–".into(), |failure| failure.fault.words().to_owned()),
-                |ns| Quantity::Time.words_with(ns, row.ns_per_hop_ci),
+                |ns| Unit::Ns.words_with(ns, row.ns_per_hop_ci),
             ),
             row.limit_ns.map_or_else(
                 || "–".into(),
                 |ns| format!("{} {}", nanoseconds(ns), row.limit.as_deref().unwrap_or_default()),
             ),
-            optional(row.times_limit, Quantity::Times),
-            optional(row.bytes_per_thread, Quantity::Number),
-            optional(row.kernel_bytes_per_thread, Quantity::Number),
+            optional(row.times_limit, Unit::Times),
+            optional(row.bytes_per_thread, Unit::Number),
+            optional(row.kernel_bytes_per_thread, Unit::Number),
         ]
     };
     Figure {
         title: wanted.to_owned(),
         picture: Picture::Bars(Bars {
-            quantity: Quantity::Time,
+            unit: Unit::Ns,
             logarithmic: true,
             bars: chosen.iter().filter_map(bar).collect(),
         }),

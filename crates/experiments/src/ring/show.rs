@@ -4,30 +4,28 @@ use super::contestants::{Arrangement, Class};
 use super::plan::Absent;
 use super::record::{RingRecord, Row};
 use super::then;
-use crate::output::Show;
-use crate::terminal::{self, Page, nanoseconds, ratio};
+use terminal::{self, Page, nanoseconds, ratio};
 
-impl Show for RingRecord {
-    fn show(&self, _: &Page) -> String {
-        let rows = &self.results;
-        let mut parts: Vec<String> = rings(rows)
-            .into_iter()
-            .flat_map(|threads| {
-                let ring: Vec<&Row> = rows.iter().filter(|row| is_ring_of(row, threads)).collect();
-                tables(&ring, threads, self.parameters.across_classes)
-            })
-            .collect();
-        parts.extend([
-            limits(rows),
-            large(rows),
-            memory_in_kernel(rows),
-            beside_2008(rows),
-            failures(rows),
-            absent(self),
-        ]);
-        parts.retain(|part| !part.is_empty());
-        parts.join("\n")
-    }
+/// All of it.
+pub fn show(record: &RingRecord, _: &Page) -> String {
+    let rows = &record.results;
+    let mut parts: Vec<String> = rings(rows)
+        .into_iter()
+        .flat_map(|threads| {
+            let ring: Vec<&Row> = rows.iter().filter(|row| is_ring_of(row, threads)).collect();
+            tables(&ring, threads, record.parameters.across_classes)
+        })
+        .collect();
+    parts.extend([
+        limits(rows),
+        large(rows),
+        memory_in_kernel(rows),
+        beside_2008(rows),
+        failures(rows),
+        absent(record),
+    ]);
+    parts.retain(|part| !part.is_empty());
+    parts.join("\n")
 }
 
 fn is_ring_of(row: &Row, threads: usize) -> bool {

@@ -39,7 +39,7 @@ pub fn beside(contestant: &str, threads: usize) -> Vec<Line> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::experiments::ring::contestants::{embedded, recipes};
+    use crate::ring::contestants::{embedded, recipes};
 
     #[test]
     fn the_table_is_whole_and_in_order() {

@@ -1,8 +1,10 @@
 //! "The lightest lightweight threads, Protothreads", eigenclass.org, 2008: the thread ring.
 
-use super::super::record::{Figure, Unit};
-use super::ThenAndNow;
-use crate::experiments::ring::{HOPS_2008, Row, table_2008};
+use super::record::Row;
+use super::then::{HOPS as HOPS_2008, table as table_2008};
+use instruments::statistics::comparison::Estimate;
+use record::ThenAndNow;
+use record::Unit;
 
 /// The lines whose programs are here: the same sources, another machine.
 const PROGRAMS: [(&str, &str); 3] = [
@@ -19,7 +21,7 @@ pub fn figures(rows: &[(usize, &Row)]) -> Vec<ThenAndNow> {
     let of = |(program, figure): (&str, &str)| {
         let then = table.iter().find(|line| line.today.as_deref() == Some(program))?;
         let row = rows.iter().map(|(_, row)| row).find(|row| row.contestant == program);
-        let today = row.and_then(|row| Some(Figure { value: row.ns_per_hop?, interval: row.ns_per_hop_ci }));
+        let today = row.and_then(|row| Some(Estimate::new(row.ns_per_hop?, row.ns_per_hop_ci)));
         let compared = ThenAndNow::new(2008, figure, Unit::Ns, then.time_s * 1e9 / HOPS_2008, today);
         Some(compared.or("not measured"))
     };

@@ -1,8 +1,9 @@
 //! Which lock, when several threads want it.
 
-use super::super::record::{Figure, Unit};
-use super::{Finding, Source};
-use crate::experiments::throughput::Row;
+use super::record::Row;
+use instruments::statistics::comparison::Estimate;
+use record::Unit;
+use record::{Finding, Origin};
 
 type Placed<'a> = (usize, &'a Row);
 
@@ -18,13 +19,13 @@ pub fn findings(rows: &[Placed<'_>]) -> Vec<Finding> {
     }
 }
 
-fn figure(row: &Row) -> Figure {
-    Figure { value: row.throughput_per_s, interval: row.throughput_ci }
+fn figure(row: &Row) -> Estimate {
+    Estimate::new(row.throughput_per_s, row.throughput_ci)
 }
 
 fn finding(what: &str, (place, row): Placed<'_>, words: String) -> Finding {
     let cell = format!("{}, {} threads, {}+{} µs", row.lock, row.children, row.nonhold_us, row.hold_us);
-    Finding::new(what, words, Unit::PerS, figure(row), Source::of("throughput", place, cell, "throughput_per_s"))
+    Finding::new(what, words, Unit::PerS, figure(row), Origin::of("throughput", place, cell, "throughput_per_s"))
 }
 
 fn sentence(row: &Row) -> String {
@@ -51,16 +52,16 @@ fn least_of((place, row): Placed<'_>) -> Finding {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::samples::throughput_row;
+    use super::super::sample::row;
     use super::*;
 
     #[test]
     fn the_best_and_the_least_of_the_most_children() {
         let rows = [
-            throughput_row("adaptive", 2, 300_000.0),
-            throughput_row("adaptive", 4, 190_000.0),
-            throughput_row("sysv", 4, 100_000.0),
-            throughput_row("std", 4, 150_000.0),
+            row("adaptive", 2, 300_000.0),
+            row("adaptive", 4, 190_000.0),
+            row("sysv", 4, 100_000.0),
+            row("std", 4, 150_000.0),
         ];
         let placed: Vec<_> = rows.iter().enumerate().collect();
         let found = findings(&placed);
@@ -77,7 +78,7 @@ mod tests {
 
     #[test]
     fn a_difference_within_the_intervals_is_called_one() {
-        let rows = [throughput_row("adaptive", 4, 190_000.0), throughput_row("std", 4, 189_000.0)];
+        let rows = [row("adaptive", 4, 190_000.0), row("std", 4, 189_000.0)];
         let placed: Vec<_> = rows.iter().enumerate().collect();
         assert!(findings(&placed)[0].words.contains("the intervals overlap"));
         assert_eq!(findings(&placed[..1]).len(), 1);

@@ -1,15 +1,15 @@
 //! What the user may set, and the plan of cells that comes of it.
 
-use crate::cli::Misuse;
-use crate::locks::{self, Reach};
-use crate::quantities;
-use crate::session::Session;
-use crate::terminal;
 use clap::Args;
+use harness::Session;
+use harness::UsageError;
+use harness::parse_duration;
 use instruments::warning::Warning;
+use locks::{self, Reach};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::time::Duration;
+use terminal;
 
 /// ulockflex: throughput, fairness and waits of locks under children that work with and without them
 ///
@@ -20,7 +20,7 @@ use std::time::Duration;
 pub struct Flags {
     /// Locks to measure, separated by commas; `all`; or `list` to print them [default: those of 2002 and today's
     /// common ones; with --share the reader/writer locks]
-    #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = crate::locks::names(), hide_possible_values = true)]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = locks::names(), hide_possible_values = true)]
     lock: Vec<String>,
 
     /// Children that share the locks; several numbers make several cells
@@ -37,11 +37,11 @@ pub struct Flags {
     locks: u32,
 
     /// Mean time without the lock, such as 7us
-    #[arg(long, value_name = "TIME", value_parser = quantities::span, allow_hyphen_values = true)]
+    #[arg(long, value_name = "TIME", value_parser = parse_duration::span, allow_hyphen_values = true)]
     nonhold: Option<Duration>,
 
     /// Mean time with the lock, such as 3us
-    #[arg(long, value_name = "TIME", value_parser = quantities::span, allow_hyphen_values = true)]
+    #[arg(long, value_name = "TIME", value_parser = parse_duration::span, allow_hyphen_values = true)]
     hold: Option<Duration>,
 
     /// Per cent of acquisitions that are for reading, for reader/writer locks; several numbers make several cells
@@ -50,15 +50,15 @@ pub struct Flags {
     share: Vec<u32>,
 
     /// How long the spinning locks of our own spin before they sleep
-    #[arg(long, value_name = "TIME", default_value = "3us", value_parser = quantities::span, allow_hyphen_values = true)]
+    #[arg(long, value_name = "TIME", default_value = "3us", value_parser = parse_duration::span, allow_hyphen_values = true)]
     patience: Duration,
 
     /// Length of one run; --seconds divides its budget into runs instead
-    #[arg(long, value_name = "TIME", default_value = "100ms", value_parser = quantities::budget, allow_hyphen_values = true)]
+    #[arg(long, value_name = "TIME", default_value = "100ms", value_parser = parse_duration::budget, allow_hyphen_values = true)]
     run: Duration,
 
     /// Repeat a cell until the 95 % interval of its throughput is this narrow (0.05 is 5 %), at most 20 times
-    #[arg(long, value_name = "SHARE", default_value_t = 0.05, value_parser = quantities::share)]
+    #[arg(long, value_name = "SHARE", default_value_t = 0.05, value_parser = parse_duration::share)]
     precision: f64,
 }
 
@@ -142,7 +142,7 @@ impl Plan {
     ///
     /// # Errors
     /// More locks than children; a lock that processes cannot share; a share of readers without a lock that has any.
-    pub fn of(flags: &Flags, session: &Session) -> Result<Self, Misuse> {
+    pub fn of(flags: &Flags, session: &Session) -> Result<Self, UsageError> {
         check_locks_and_children(flags)?;
         let reach = if flags.processes { Reach::Processes } else { Reach::Threads };
         let cpus = session.cpus.len();
@@ -156,7 +156,7 @@ impl Plan {
             cells.extend(cells_of(flags, entry, named, cpus, &mut left_out)?);
         }
         if cells.is_empty() {
-            return Err(Misuse("--lock: none of the locks asked for can be measured this way".into()));
+            return Err(UsageError("--lock: none of the locks asked for can be measured this way".into()));
         }
         let run = session.seconds.map_or(flags.run, |budget| run_within(budget, cells.len()));
         check_run(run, &cells)?;
@@ -219,21 +219,21 @@ fn chosen_locks(flags: &Flags) -> Vec<&'static locks::Entry> {
 /// Loops of a child that a run must have room for.
 const LEAST_LOOPS: f64 = 10.0;
 
-fn check_run(run: Duration, cells: &[CellPlan]) -> Result<(), Misuse> {
+fn check_run(run: Duration, cells: &[CellPlan]) -> Result<(), UsageError> {
     let longest_ns = cells.iter().map(|cell| cell.nonhold_ns + cell.hold_ns).fold(0.0, f64::max);
     if longest_ns * LEAST_LOOPS > run.as_nanos() as f64 {
         let needed = terminal::nanoseconds(longest_ns * LEAST_LOOPS);
-        return Err(Misuse(format!(
+        return Err(UsageError(format!(
             "--hold and --nonhold are too long for runs of {run:?}: ask for --run {needed} or more"
         )));
     }
     Ok(())
 }
 
-fn check_locks_and_children(flags: &Flags) -> Result<(), Misuse> {
+fn check_locks_and_children(flags: &Flags) -> Result<(), UsageError> {
     let fewest = flags.children.iter().copied().min().unwrap_or(1);
     if flags.locks > fewest {
-        return Err(Misuse(format!(
+        return Err(UsageError(format!(
             "--locks {} is more than --children {fewest}: a lock without a child",
             flags.locks
         )));
@@ -242,9 +242,9 @@ fn check_locks_and_children(flags: &Flags) -> Result<(), Misuse> {
 }
 
 /// A lock that was named is refused; one that came with `all` is left out, and the record says so.
-fn refuse(named: bool, lock: &str, reason: &str, flag: &str) -> Result<Warning, Misuse> {
+fn refuse(named: bool, lock: &str, reason: &str, flag: &str) -> Result<Warning, UsageError> {
     if named {
-        return Err(Misuse(format!("--lock {lock}: {reason} ({flag})")));
+        return Err(UsageError(format!("--lock {lock}: {reason} ({flag})")));
     }
     Ok(Warning::LeftOut { what: lock.to_owned(), reason: reason.to_owned() })
 }
@@ -255,7 +255,7 @@ fn cells_of(
     named: bool,
     cpus: usize,
     left_out: &mut Vec<Warning>,
-) -> Result<Vec<CellPlan>, Misuse> {
+) -> Result<Vec<CellPlan>, UsageError> {
     let (lock, mixes) = (entry.name, mixes(flags));
     let mut cells = Vec::new();
     for &children in &flags.children {

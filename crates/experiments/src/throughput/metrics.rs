@@ -1,29 +1,29 @@
 //! Locks under load: loops a second, and the long waits.
 
-use super::{Better, Cell, MOSTLY, Measure, Scatter, counted};
-use crate::experiments::throughput::Row;
-use crate::terminal::{Quantity, nanoseconds};
+use super::record::Row;
+use record::{Better, Cell, MOSTLY, Metric, Unit, VariationSource};
+use terminal::{counted, nanoseconds};
 
-pub fn measures(row: &Row) -> Vec<Measure> {
+pub fn metrics(row: &Row) -> Vec<Metric> {
     let cell = cell(row);
-    let loops = Measure {
-        quantity: Quantity::PerSecond,
+    let loops = Metric {
+        unit: Unit::PerS,
         better: Better::More,
-        scatter: scatter(row),
-        ..Measure::time(&cell, "loops", row.throughput_per_s, row.throughput_ci)
+        variation: variation(row),
+        ..Metric::time(&cell, "loops", row.throughput_per_s, row.throughput_ci)
     };
     let wait = row
         .wait_p99_ns
-        .map(|wait| Measure { scatter: Scatter::Rare, ..Measure::time(&cell, "wait, 99 %", wait, None) });
+        .map(|wait| Metric { variation: VariationSource::Rare, ..Metric::time(&cell, "wait, 99 %", wait, None) });
     std::iter::once(loops).chain(wait).collect()
 }
 
-fn scatter(row: &Row) -> Scatter {
+fn variation(row: &Row) -> VariationSource {
     let work_ns = (row.hold_us + row.nonhold_us) * 1e3;
     if row.children == 1 && work_ns * row.throughput_per_s / 1e9 >= MOSTLY {
-        Scatter::WorkRate
+        VariationSource::WorkRate
     } else {
-        Scatter::Elapsed
+        VariationSource::Elapsed
     }
 }
 

@@ -2,9 +2,9 @@
 
 use super::flags::{CellPlan, Parameters};
 use super::then;
-use crate::record::Record;
 use instruments::statistics::Interval;
 use instruments::statistics::stopping::EndedBy;
+use record::Record;
 use serde::{Deserialize, Serialize};
 
 /// A record of this experiment.
@@ -91,7 +91,7 @@ pub fn ideal_per_s(cell: &CellPlan, cpus: usize) -> Option<f64> {
     let by_cpus = cell.children.min(cpus) as f64 * 1e9 / loop_ns;
     // Readers share the lock, so its hold time limits only writers; without a lock nothing is limited.
     let held_ns = cell.hold_ns * f64::from(100 - cell.share) / 100.0;
-    let limited = held_ns > 0.0 && cell.lock != crate::locks::NONE;
+    let limited = held_ns > 0.0 && cell.lock != locks::NONE;
     let by_locks = if limited { cell.locks as f64 * 1e9 / held_ns } else { f64::INFINITY };
     Some(by_cpus.min(by_locks))
 }

@@ -1,28 +1,25 @@
 //! Throughput against threads, and against the hold time.
 
-use super::super::figure::{
-    Axis, Figure, Finding, Mark, Picture, Plot, Point, Quantity, Section, Series, Table, optional,
-};
-use super::{counted, distinct};
-use crate::experiments::throughput::Row;
-use crate::terminal::nanoseconds;
+use super::record::Row;
+use record::{Axis, Figure, Mark, Picture, Plot, Point, Section, Series, Statement, Table, Unit, distinct, optional};
+use terminal::{counted, nanoseconds};
 
 pub fn section(rows: &[Row]) -> Section {
     let against_children = distinct(rows, mix).into_iter().map(|wanted| {
         let chosen: Vec<&Row> = rows.iter().filter(|row| mix(row) == wanted).collect();
-        let axis = Axis { label: "threads or processes", quantity: Quantity::Number, logarithmic: true };
+        let axis = Axis { label: "threads or processes", unit: Unit::Number, logarithmic: true };
         figure(&wanted, axis, &chosen, |row| row.children as f64)
     });
     let against_hold = distinct(rows, surroundings).into_iter().filter_map(|wanted| {
         let chosen: Vec<&Row> = rows.iter().filter(|row| surroundings(row) == wanted && row.hold_us > 0.0).collect();
-        let axis = Axis { label: "hold time", quantity: Quantity::Time, logarithmic: true };
+        let axis = Axis { label: "hold time", unit: Unit::Ns, logarithmic: true };
         let several = distinct(&chosen, |row| row.hold_us.to_bits()).len() > 1;
         several.then(|| figure(&wanted, axis, &chosen, |row| row.hold_us * 1e3))
     });
     Section {
         experiment: "throughput",
         title: "Throughput of locks".into(),
-        findings: findings(rows).into_iter().map(Finding::from).collect(),
+        findings: findings(rows).into_iter().map(Statement::from).collect(),
         figures: against_children.chain(against_hold).collect(),
         histograms: Vec::new(),
     }
@@ -57,11 +54,11 @@ fn surroundings(row: &Row) -> String {
 fn findings(rows: &[Row]) -> Vec<String> {
     let mut said = Vec::new();
     for wanted in distinct(rows, |row| (mix(row), row.children)) {
-        let cell = || rows.iter().filter(|row| row.lock != crate::locks::NONE && (mix(row), row.children) == wanted);
+        let cell = || rows.iter().filter(|row| row.lock != locks::NONE && (mix(row), row.children) == wanted);
         let best = cell().max_by(|one, other| one.throughput_per_s.total_cmp(&other.throughput_per_s));
         let least = cell().min_by(|one, other| one.throughput_per_s.total_cmp(&other.throughput_per_s));
         let (Some(best), Some(least)) = (best, least) else { continue };
-        let words = |row: &Row| Quantity::PerSecond.words_with(row.throughput_per_s, row.throughput_ci);
+        let words = |row: &Row| Unit::PerS.words_with(row.throughput_per_s, row.throughput_ci);
         let most = format!("{}, {}: {} does {}", wanted.0, workers(best), best.lock, words(best));
         said.push(match best.lock == least.lock {
             true => format!("{most}."),
@@ -79,7 +76,7 @@ fn figure(title: &str, x: Axis, rows: &[&Row], across: impl Fn(&Row) -> f64) -> 
         points.sort_by(|one, other| one.x.total_cmp(&other.x));
         Series { name: lock, mark: Mark::Line, points }
     });
-    let y = Axis { label: "loops of all together", quantity: Quantity::PerSecond, logarithmic: true };
+    let y = Axis { label: "loops of all together", unit: Unit::PerS, logarithmic: true };
     Figure {
         title: title.to_owned(),
         picture: Picture::Plot(Plot { x, y, series: series.collect() }),
@@ -94,12 +91,12 @@ fn table(rows: &[&Row]) -> Table {
             row.lock.clone(),
             row.children.to_string(),
             nanoseconds(row.hold_us * 1e3),
-            Quantity::PerSecond.words_with(row.throughput_per_s, row.throughput_ci),
-            optional(row.ideal_share, Quantity::Share),
+            Unit::PerS.words_with(row.throughput_per_s, row.throughput_ci),
+            optional(row.ideal_share, Unit::Share),
             format!("{:.3}", row.cov),
-            optional(row.wait_p50_ns, Quantity::Time),
-            optional(row.wait_p99_ns, Quantity::Time),
-            optional(row.wait_max_ns, Quantity::Time),
+            optional(row.wait_p50_ns, Unit::Ns),
+            optional(row.wait_p99_ns, Unit::Ns),
+            optional(row.wait_max_ns, Unit::Ns),
         ]
     };
     Table {

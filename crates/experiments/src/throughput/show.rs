@@ -1,19 +1,13 @@
 //! The record on a terminal: a table for each number of children and mix, 2002's throughput beside today's.
 
 use super::record::{Row, ThroughputRecord};
-use crate::output::Show;
-use crate::terminal::{self, Page, nanoseconds, percent};
+use terminal::{self, Page, nanoseconds, percent};
 
-impl Show for ThroughputRecord {
-    fn show(&self, page: &Page) -> String {
-        let blocks = blocks(&self.results);
-        let tables: Vec<String> = blocks.iter().map(|block| table(block, page)).collect();
-        tables.join("\n") + "\n" + LEGEND
-    }
-
-    fn ulockflex(&self) -> Option<String> {
-        Some(ulockflex(&self.results))
-    }
+/// All of it.
+pub fn show(record: &ThroughputRecord, page: &Page) -> String {
+    let blocks = blocks(&record.results);
+    let tables: Vec<String> = blocks.iter().map(|block| table(block, page)).collect();
+    tables.join("\n") + "\n" + LEGEND
 }
 
 const LEGEND: &str = "\
@@ -104,7 +98,7 @@ fn wide_line(row: &Row) -> Vec<String> {
 
 /// The columns of 2002, in its order: children, locks, seconds, iterations, lock, patience, non-hold, hold, contention of
 /// writers and readers in per cent, retry rate, COV, throughput. A dash stands for what the lock does not count.
-fn ulockflex(rows: &[Row]) -> String {
+pub fn ulockflex(rows: &[Row]) -> String {
     let mut text = String::from("c a t i L p r x WC RC R COV ThPut\n");
     for row in rows {
         let per_cent =

@@ -5,13 +5,15 @@ use super::limit::Limit;
 use super::operand::{Operand, Title};
 use super::others::Others;
 use super::setting;
-use crate::cells::{self, Measure, Naming};
-use crate::history::Archive;
-use crate::reading::Difference;
-use crate::terminal::{Quantity, percent};
+use crate::commands::metrics;
 use anyhow::ensure;
+use archive::Archive;
 use instruments::statistics::Interval;
+use record::Difference;
+use record::Unit;
+use record::{Metric, Naming};
 use serde::Serialize;
+use terminal::percent;
 
 #[derive(Serialize)]
 pub struct Answer {
@@ -50,7 +52,7 @@ pub struct Line {
     /// … and the number of other runs that it is known from, beside what is known in general.
     pub other_runs: usize,
     #[serde(skip)]
-    pub quantity: Quantity,
+    pub unit_of: Unit,
 }
 
 impl Answer {
@@ -59,9 +61,9 @@ impl Answer {
     /// # Errors
     /// Rows that cannot be read, no cell in common, an archive that cannot be read.
     pub fn of(a: &Operand, b: &Operand, archive: Option<&Archive>, limits: &[Limit]) -> anyhow::Result<Self> {
-        let measures = [cells::of(&a.source)?, cells::of(&b.source)?];
-        let naming = Naming::within(&measures);
-        let lines = lines(&measures, &naming, &Others::of(a, b, archive)?);
+        let metrics = [metrics::of(&a.source)?, metrics::of(&b.source)?];
+        let naming = Naming::within(&metrics);
+        let lines = lines(&metrics, &naming, &Others::of(a, b, archive)?);
         let is_compared = |line: &&Line| line.a.is_some() && line.b.is_some();
         ensure!(
             lines.iter().any(|line| is_compared(&line)),
@@ -76,7 +78,7 @@ impl Answer {
             b: b.title(),
             cautions: cautions(a, b),
             environment: setting::environments([&a.source, &b.source], [a, b].map(|side| side.manifest.as_ref())),
-            parameters: setting::parameters(a, b, &measures, &naming),
+            parameters: setting::parameters(a, b, &metrics, &naming),
             exceeded: exceeded(&lines, limits),
             cells: lines,
         })
@@ -91,12 +93,12 @@ fn cells_of(lines: &[Line], wanted: impl Fn(&&Line) -> bool) -> String {
 }
 
 /// Pairs are judged together; what only one side has comes after them. An experiment that only one side has is not spoken of.
-fn lines(measures: &[Vec<Measure>; 2], naming: &Naming, others: &Others) -> Vec<Line> {
-    let [of_a, of_b] = measures;
-    let is_it = |one: &Measure, other: &Measure| {
+fn lines(metrics: &[Vec<Metric>; 2], naming: &Naming, others: &Others) -> Vec<Line> {
+    let [of_a, of_b] = metrics;
+    let is_it = |one: &Metric, other: &Metric| {
         one.experiment == other.experiment && one.figure == other.figure && naming.name(one) == naming.name(other)
     };
-    let pair = |a: &'_ Measure| of_b.iter().find(|b| is_it(a, b));
+    let pair = |a: &'_ Metric| of_b.iter().find(|b| is_it(a, b));
     let pairs: Vec<Pair<'_>> = of_a
         .iter()
         .filter_map(|a| {
@@ -109,7 +111,7 @@ fn lines(measures: &[Vec<Measure>; 2], naming: &Naming, others: &Others) -> Vec<
         .collect();
     let both = pairs.iter().zip(judged(&pairs)).map(|(pair, judgement)| Line::of_pair(pair, &judgement, naming));
     let is_shared =
-        |measure: &&Measure, other: &[Measure]| other.iter().any(|other| other.experiment == measure.experiment);
+        |metric: &&Metric, other: &[Metric]| other.iter().any(|other| other.experiment == metric.experiment);
     let only_a = of_a.iter().filter(|a| pair(a).is_none() && is_shared(a, of_b));
     let only_b = of_b.iter().filter(|b| !of_a.iter().any(|a| is_it(a, b)) && is_shared(b, of_a));
     let only_a = only_a.map(|a| Line::of_one(a, Verdict::NotInB, naming));
@@ -133,15 +135,15 @@ impl Line {
         }
     }
 
-    fn of_one(measure: &Measure, verdict: Verdict, naming: &Naming) -> Self {
+    fn of_one(metric: &Metric, verdict: Verdict, naming: &Naming) -> Self {
         let is_b = verdict == Verdict::NotInA;
-        let on = |side: bool| (side == is_b).then_some(measure.value);
-        let interval_on = |side: bool| measure.interval.filter(|_| side == is_b);
+        let on = |side: bool| (side == is_b).then_some(metric.value);
+        let interval_on = |side: bool| metric.interval.filter(|_| side == is_b);
         Self {
-            experiment: measure.experiment.clone(),
-            cell: naming.name(measure),
-            figure: measure.figure,
-            unit: measure.quantity.unit(),
+            experiment: metric.experiment.clone(),
+            cell: naming.name(metric),
+            figure: metric.figure,
+            unit: metric.unit.unit(),
             a: on(false),
             a_ci: interval_on(false),
             b: on(true),
@@ -153,7 +155,7 @@ impl Line {
             reason: None,
             run_to_run_deviation: None,
             other_runs: 0,
-            quantity: measure.quantity,
+            unit_of: metric.unit,
         }
     }
 }

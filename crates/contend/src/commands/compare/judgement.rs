@@ -4,9 +4,9 @@
 //! [`discovery`](instruments::statistics::discovery). What a verdict is worth rests on the scatter between runs, which no single
 //! run can tell: it comes from other runs of the same in the archive, and from [`in_general`] where there are none.
 
-use crate::cells::{Better, Measure, Scatter};
 use instruments::statistics::comparison::{Comparison, RunToRun, compare};
 use instruments::statistics::discovery::discoveries;
+use record::{Better, Metric, VariationSource};
 use serde::{Serialize, Serializer};
 
 /// Of the cells that are called different, so many at most are so by chance.
@@ -46,7 +46,7 @@ impl Serialize for Verdict {
     }
 }
 
-/// What is known of a pair of measures.
+/// What is known of a pair of metrics.
 #[derive(Clone, Copy, Debug)]
 pub struct Judgement {
     pub verdict: Verdict,
@@ -57,23 +57,23 @@ pub struct Judgement {
 
 /// How far another run of the same comes out elsewhere, before any other run was seen: measured, see docs/compare.md. The degrees
 /// of freedom say how alike cells are in that.
-pub fn in_general(scatter: Scatter, is_disturbed: bool) -> RunToRun {
-    let (deviation, degrees) = match scatter {
-        Scatter::Computed => return RunToRun::NONE,
-        Scatter::Work => (0.015, 20.0),
-        Scatter::WorkRate if !is_disturbed => (0.015, 20.0),
-        Scatter::Operation => (0.04, 4.0),
-        Scatter::Elapsed if !is_disturbed => (0.05, 4.0),
-        Scatter::Rare => (0.5, 3.0),
-        Scatter::WorkRate | Scatter::Elapsed | Scatter::Others => (0.8, 2.0),
+pub fn in_general(source: VariationSource, is_disturbed: bool) -> RunToRun {
+    let (deviation, degrees) = match source {
+        VariationSource::Computed => return RunToRun::NONE,
+        VariationSource::Work => (0.015, 20.0),
+        VariationSource::WorkRate if !is_disturbed => (0.015, 20.0),
+        VariationSource::Operation => (0.04, 4.0),
+        VariationSource::Elapsed if !is_disturbed => (0.05, 4.0),
+        VariationSource::Rare => (0.5, 3.0),
+        VariationSource::WorkRate | VariationSource::Elapsed | VariationSource::Others => (0.8, 2.0),
     };
     RunToRun { deviation, degrees }
 }
 
 /// A figure of both sides.
 pub struct Pair<'a> {
-    pub a: &'a Measure,
-    pub b: &'a Measure,
+    pub a: &'a Metric,
+    pub b: &'a Metric,
     pub run_to_run: RunToRun,
     /// From how many other runs that is known, beside the general.
     pub others: usize,
@@ -97,7 +97,7 @@ pub fn judged(pairs: &[Pair<'_>]) -> Vec<Judgement> {
 
 fn comparison(pair: &Pair<'_>) -> Result<Comparison, &'static str> {
     let alone = pair.a.interval.is_none() || pair.b.interval.is_none();
-    if alone && pair.a.scatter != Scatter::Computed && pair.others < ENOUGH_WITHOUT_INTERVAL {
+    if alone && pair.a.variation != VariationSource::Computed && pair.others < ENOUGH_WITHOUT_INTERVAL {
         return Err("no interval of its own, too few other runs");
     }
     let compared =

@@ -1,4 +1,4 @@
-//! `contend compare`: two records held against each other. It reads records and never measures.
+//! `contend compare`: two records held against each other. It reads records and never metrics.
 //!
 //! What others do was looked at first. benchstat compares sets of runs by a rank test, and needs at least four runs a side to say
 //! anything. criterion resamples one run, so that any difference between two runs of the same beyond a fixed threshold is a
@@ -18,13 +18,14 @@ mod show;
 pub use judgement::{Judgement, Pair, in_general, judged};
 pub use setting::environments as setting_differences;
 
-use crate::cli::Outcome;
-use crate::history::{self, Archive};
-use crate::output::{self, Destination};
-use crate::reading;
-use crate::session::SharedFlags;
+use crate::output::Destination;
+use archive::{Archive, Location};
+use harness::Outcome;
+use harness::output;
+
 use answer::Answer;
 use clap::Args;
+use harness::SharedFlags;
 use limit::Limit;
 use operand::Operand;
 
@@ -61,17 +62,19 @@ pub fn run(flags: &Flags, shared: &SharedFlags) -> anyhow::Result<Outcome> {
     if answer.exceeded.is_empty() {
         return Ok(Outcome::Done);
     }
-    answer.exceeded.iter().for_each(|found| output::complain(&format!("--fail-if {found}")));
+    answer.exceeded.iter().for_each(|found| output::eprint_line(&format!("--fail-if {found}")));
     Ok(Outcome::Exceeded)
 }
 
 /// The archive, if there is one. Two files are compared without one that cannot be read.
 fn archive(flags: &Flags, shared: &SharedFlags) -> anyhow::Result<Option<Archive>> {
     let readable = |archive: &Archive| archive.entries().map(drop);
-    let found = history::archive(shared).and_then(|found| found.as_ref().map_or(Ok(()), readable).map(|()| found));
+    let found = Location::of(shared.archive.as_deref())
+        .archive()
+        .and_then(|found| found.as_ref().map_or(Ok(()), readable).map(|()| found));
     match found {
-        Err(error) if [&flags.a, &flags.b].into_iter().all(|name| reading::is_file(name)) => {
-            output::complain(&format!("warning: compared without other runs of the same: {error:#}"));
+        Err(error) if [&flags.a, &flags.b].into_iter().all(|name| record::is_file(name)) => {
+            output::eprint_line(&format!("warning: compared without other runs of the same: {error:#}"));
             Ok(None)
         }
         found => found,

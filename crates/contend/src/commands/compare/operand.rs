@@ -1,7 +1,7 @@
 //! A and B: files, or records of the archive.
 
-use crate::history::{self, Archive, Entry, Manifest};
-use crate::reading::{self, Source};
+use archive::{Archive, Entry, Manifest};
+use record::Source;
 use serde::Serialize;
 use std::path::Path;
 
@@ -33,33 +33,33 @@ impl Operand {
     /// # Errors
     /// It is neither, or no record that can be read.
     pub fn find(name: &str, archive: Option<&Archive>) -> anyhow::Result<Self> {
-        if reading::is_file(name) {
+        if record::is_file(name) {
             return Self::of_file(name, archive);
         }
-        let (entry, content) = history::recalled(archive, name)?;
-        let source = reading::understand(name, &content)?;
+        let (entry, content) = archive::recalled(archive, name)?;
+        let source = record::understand(name, &content)?;
         let manifest = archive.map(|archive| archive.manifest(&entry.id)).transpose()?;
         Ok(Self { source, manifest, entry: Some(entry), caution: None, content })
     }
 
     fn of_file(name: &str, archive: Option<&Archive>) -> anyhow::Result<Self> {
-        let (name, content) = reading::content(Path::new(name))?;
-        let source = reading::understand(&name, &content)?;
+        let (name, content) = record::content(Path::new(name))?;
+        let source = record::understand(&name, &content)?;
         let mut operand = Self { source, entry: None, manifest: None, caution: None, content };
         if let Some(archive) = archive {
-            match history::kept_as(&operand.content, archive, &archive.entries()?)? {
-                history::Likeness::Same(entry) => {
+            match archive::kept_as(&operand.content, archive, &archive.entries()?)? {
+                archive::Likeness::Same(entry) => {
                     operand.manifest = Some(archive.manifest(&entry.id)?);
                     operand.entry = Some(entry.clone());
                 }
-                history::Likeness::Changed(entry) => {
+                archive::Likeness::Changed(entry) => {
                     let id = entry.short_id();
                     operand.caution = Some(format!(
                         "{name} was changed by hand: it differs from record {id}, the same run; `contend history export {id} FILE` \
                          writes it as it was"
                     ));
                 }
-                history::Likeness::Unknown => {}
+                archive::Likeness::Unknown => {}
             }
         }
         Ok(operand)
@@ -83,7 +83,7 @@ impl Operand {
 /// They are not.
 pub fn check(a: &Operand, b: &Operand) -> anyhow::Result<()> {
     let (first, second) = (&a.source, &b.source);
-    let misuse = |text: String| Err(crate::cli::Misuse(text).into());
+    let misuse = |text: String| Err(harness::UsageError(text).into());
     if a.content == b.content {
         return misuse(format!("{} and {} are the same record; name two", first.name, second.name));
     }

@@ -2,10 +2,11 @@
 
 use super::judgement::in_general;
 use super::operand::Operand;
-use crate::cells::{self, Measure, Naming};
-use crate::history::{Archive, Entry, Manifest};
-use crate::reading::{self, Source};
+use crate::commands::metrics;
+use archive::{Archive, Entry, Manifest};
 use instruments::statistics::comparison::{Estimate, RunToRun};
+use record::Source;
+use record::{Metric, Naming};
 
 /// Records looked at, the newest of their experiment: reading them must not take long.
 const NEWEST: usize = 40;
@@ -21,7 +22,7 @@ pub struct Others {
 struct Set {
     source: Source,
     program: Option<String>,
-    runs: Vec<Vec<Measure>>,
+    runs: Vec<Vec<Metric>>,
 }
 
 impl Others {
@@ -37,7 +38,7 @@ impl Others {
         let candidates = entries.iter().rev().filter(|entry| [a, b].into_iter().all(|side| is_candidate(entry, side)));
         let ids: Vec<&str> = candidates.take(NEWEST).map(|entry| entry.id.as_str()).collect();
         for (content, manifest) in archive.records(&ids)? {
-            let Ok(source) = reading::understand("", &content) else { continue };
+            let Ok(source) = record::understand("", &content) else { continue };
             let fits = [a, b].into_iter().any(|side| is_same(&side.source, &source));
             if fits && (is_disturbed || !source.is_disturbed()) {
                 others.add(source, &manifest);
@@ -47,7 +48,7 @@ impl Others {
     }
 
     fn add(&mut self, source: Source, manifest: &Manifest) {
-        let Ok(run) = cells::of(&source) else { return };
+        let Ok(run) = metrics::of(&source) else { return };
         let program = manifest.program.as_ref().and_then(|program| program.hash.clone());
         match self.sets.iter_mut().find(|set| set.program == program && is_same(&set.source, &source)) {
             Some(set) => set.runs.push(run),
@@ -55,17 +56,17 @@ impl Others {
         }
     }
 
-    /// What they say of a measure's scatter, beside what is known in general; and how many they are.
-    pub fn run_to_run(&self, measure: &Measure, naming: &Naming) -> (RunToRun, usize) {
-        let name = naming.name(measure);
-        let is_it = |other: &&Measure| {
-            other.experiment == measure.experiment && other.figure == measure.figure && naming.name(other) == name
+    /// What they say of a metric's scatter, beside what is known in general; and how many they are.
+    pub fn run_to_run(&self, metric: &Metric, naming: &Naming) -> (RunToRun, usize) {
+        let name = naming.name(metric);
+        let is_it = |other: &&Metric| {
+            other.experiment == metric.experiment && other.figure == metric.figure && naming.name(other) == name
         };
-        let figure = |run: &Vec<Measure>| run.iter().find(is_it).map(Measure::estimate).filter(|run| run.value > 0.0);
+        let figure = |run: &Vec<Metric>| run.iter().find(is_it).map(Metric::estimate).filter(|run| run.value > 0.0);
         let sets: Vec<Vec<Estimate>> =
             self.sets.iter().map(|set| set.runs.iter().filter_map(figure).collect()).collect();
         let runs = sets.iter().map(Vec::len).filter(|runs| *runs > 1).sum();
-        (in_general(measure.scatter, self.is_disturbed).learned(&sets), runs)
+        (in_general(metric.variation, self.is_disturbed).learned(&sets), runs)
     }
 }
 
@@ -79,6 +80,6 @@ fn is_candidate(entry: &Entry, side: &Operand) -> bool {
 /// The same machine, set in the same way, and the same asked for.
 fn is_same(one: &Source, other: &Source) -> bool {
     one.experiment == other.experiment
-        && reading::environments(&[one, other]).is_empty()
-        && reading::parameters(&[one, other]).is_empty()
+        && record::environments(&[one, other]).is_empty()
+        && record::parameters(&[one, other]).is_empty()
 }

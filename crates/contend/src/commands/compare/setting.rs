@@ -1,16 +1,16 @@
 //! What differs between two records beside their figures.
 
 use super::operand::Operand;
-use crate::cells::{Measure, Naming};
-use crate::history::Manifest;
-use crate::reading::{self, Difference, Source};
+use archive::Manifest;
+use record::{Difference, Source};
+use record::{Metric, Naming};
 use serde_json::{Map, Value};
 
 /// The machine and how it was set, the program and how it was built, the warnings. Of manifests only what both have counts.
 pub fn environments(sources: [&Source; 2], manifests: [Option<&Manifest>; 2]) -> Vec<Difference> {
-    let mut differences = reading::environments(&sources);
+    let mut differences = record::environments(&sources);
     if let [Some(one), Some(other)] = manifests {
-        differences.extend(reading::between(&[noted(one), noted(other)]));
+        differences.extend(record::between(&[noted(one), noted(other)]));
     }
     let codes = sources.map(|source| {
         let codes: Vec<&str> = source.warnings.iter().filter_map(|warning| warning["code"].as_str()).collect();
@@ -33,14 +33,14 @@ fn noted(manifest: &Manifest) -> Map<String, Value> {
 }
 
 /// What was asked for: the parameters, and the settings of the work that are in no cell's name.
-pub fn parameters(a: &Operand, b: &Operand, measures: &[Vec<Measure>; 2], naming: &Naming) -> Vec<Difference> {
+pub fn parameters(a: &Operand, b: &Operand, metrics: &[Vec<Metric>; 2], naming: &Naming) -> Vec<Difference> {
     // Those of a survey have other names than those of its experiments.
     let is_alike = a.source.experiment == b.source.experiment;
-    let mut differences = if is_alike { reading::parameters(&[&a.source, &b.source]) } else { Vec::new() };
-    for measure in &measures[0] {
-        for (field, words) in measure.cell.work().iter().filter(|(field, _)| !naming.has(measure, field)) {
+    let mut differences = if is_alike { record::parameters(&[&a.source, &b.source]) } else { Vec::new() };
+    for metric in &metrics[0] {
+        for (field, words) in metric.cell.work().iter().filter(|(field, _)| !naming.has(metric, field)) {
             let is_known = differences.iter().any(|known| known.name.rsplit('.').next() == Some(field));
-            let of_b = measures[1].iter().filter(|other| other.experiment == measure.experiment);
+            let of_b = metrics[1].iter().filter(|other| other.experiment == metric.experiment);
             let other = of_b.flat_map(|other| other.cell.work()).find(|(name, _)| name == field);
             if let Some((_, other)) = other.filter(|(_, other)| other != words && !is_known) {
                 differences.push(Difference { name: (*field).to_owned(), values: vec![words.clone(), other.clone()] });

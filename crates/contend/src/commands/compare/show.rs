@@ -3,10 +3,10 @@
 use super::answer::{Answer, Line};
 use super::judgement::{FALSE_SHARE, Verdict};
 use super::operand::Title;
-use crate::history::moment;
-use crate::reading::Difference;
-use crate::terminal::{self, Page, percent, ratio};
 use instruments::statistics::Interval;
+use record::Difference;
+use terminal::moment;
+use terminal::{self, Page, percent, ratio};
 
 /// In this order.
 const VERDICTS: [Verdict; 7] = [
@@ -43,7 +43,7 @@ fn title(title: &Title) -> String {
 }
 
 fn history_id(hash: &str) -> &str {
-    crate::history::short(hash)
+    archive::short(hash)
 }
 
 fn differences(what: &str, found: &[Difference], page: &Page) -> String {
@@ -73,7 +73,7 @@ fn group(verdict: Verdict, lines: &[&Line]) -> String {
 }
 
 fn values(line: &Line) -> Vec<String> {
-    let words = |value: f64| line.quantity.words(value);
+    let words = |value: f64| line.unit_of.words(value);
     let figure = |value: Option<f64>, interval: Option<Interval>| match (value, interval) {
         (None, _) => "–".to_owned(),
         (Some(value), None) => words(value),

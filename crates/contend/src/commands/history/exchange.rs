@@ -1,10 +1,10 @@
 //! Records sent to another repository, and fetched from it: each has what either had.
 
-use super::super::Archive;
-use crate::cli::Outcome;
-use crate::output;
 use anyhow::Context;
+use archive::Archive;
 use clap::Args;
+use harness::Outcome;
+use harness::output;
 
 #[derive(Args, Clone, Debug)]
 pub struct Flags {

@@ -1,10 +1,10 @@
 //! One record as a file.
 
-use super::super::{Archive, named};
-use crate::cli::Outcome;
-use crate::output;
 use anyhow::Context;
+use archive::{Archive, named};
 use clap::Args;
+use harness::Outcome;
+use harness::output;
 use std::fs::OpenOptions;
 use std::io::Write;
 use std::path::PathBuf;

@@ -1,13 +1,13 @@
 //! The records, a line each.
 
-use super::super::calendar::{moment, since};
-use super::super::{Archive, Entry, Summary};
-use crate::cli::{Misuse, Outcome};
+use super::since::since;
 use crate::output::Destination;
-use crate::terminal::{self, Page};
+use archive::{Archive, Entry, Summary};
 use clap::Args;
+use harness::{Outcome, UsageError};
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
+use terminal::{Page, moment};
 
 /// Which records are listed.
 #[derive(Args, Clone, Debug)]
@@ -35,7 +35,7 @@ impl Filter {
         let from = self
             .since
             .as_deref()
-            .map(|text| since(text, now).map_err(|error| Misuse(format!("--since {text}: {error}"))));
+            .map(|text| since(text, now).map_err(|error| UsageError(format!("--since {text}: {error}"))));
         let from = from.transpose()?.unwrap_or(0);
         let is = |wanted: &Option<String>, found: &str| wanted.as_deref().is_none_or(|wanted| wanted == found);
         let wanted = |entry: &Entry| {

@@ -4,15 +4,15 @@ mod exchange;
 mod export;
 mod list;
 mod show;
+mod since;
 mod trend;
 mod verify;
 
-use super::Archive;
-use super::location::Location;
-use crate::cli::Outcome;
 use crate::output::Destination;
-use crate::session::SharedFlags;
+use archive::{Archive, Location};
 use clap::{Args, Subcommand};
+use harness::Outcome;
+use harness::SharedFlags;
 
 /// The records that were kept: list them, show one, share them, check them
 ///
@@ -50,7 +50,7 @@ enum Request {
 /// # Errors
 /// No archive, no such record, what Git says.
 pub fn run(flags: &Flags, shared: &SharedFlags) -> anyhow::Result<Outcome> {
-    let folder = Location::of(shared).folder()?;
+    let folder = Location::of(shared.archive.as_deref()).folder()?;
     let list = |filter| list::run(filter, &folder, Destination::of_view(shared)?);
     match &flags.request {
         None => list(&flags.filter),

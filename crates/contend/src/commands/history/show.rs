@@ -1,11 +1,11 @@
 //! One record, as it was shown when it was measured.
 
-use super::super::calendar::moment;
-use super::super::{Archive, Entry, Manifest, named};
-use crate::cli::Outcome;
+use crate::commands::shown::shown;
 use crate::output::Destination;
-use crate::views;
+use archive::{Archive, Entry, Manifest, named};
 use clap::Args;
+use harness::Outcome;
+use terminal::moment;
 
 #[derive(Args, Clone, Debug)]
 pub struct Flags {
@@ -28,7 +28,7 @@ pub fn run(flags: &Flags, archive: &Archive, destination: Destination) -> anyhow
     }
     let content = archive.record(&entry.id)?;
     destination.present_record(&content, |page| {
-        Ok(heading(&entry, &manifest) + &views::shown(&entry.summary.experiment, &content, page)?)
+        Ok(heading(&entry, &manifest) + &shown(&entry.summary.experiment, &content, page)?)
     })?;
     Ok(Outcome::Done)
 }

@@ -1,10 +1,10 @@
 //! Every hash, checked.
 
-use super::super::{Archive, Likeness, kept_as};
-use crate::cli::Outcome;
-use crate::output;
 use anyhow::{Context, bail};
+use archive::{Archive, Likeness, kept_as};
 use clap::Args;
+use harness::Outcome;
+use harness::output;
 use std::path::PathBuf;
 
 #[derive(Args, Clone, Debug)]

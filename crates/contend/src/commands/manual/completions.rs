@@ -1,10 +1,10 @@
 //! A script with which a shell completes commands, flags, and those of their values that are known beforehand.
 
 use super::check_form;
-use crate::output;
-use crate::session::SharedFlags;
+use crate::output::print_or_write;
 use clap::{Args, Command};
 use clap_complete::Shell;
+use harness::{Outcome, SharedFlags};
 
 /// A script that completes contend's commands, flags and values in a shell
 ///
@@ -23,10 +23,11 @@ pub struct Flags {
 ///
 /// # Errors
 /// Flags that make no sense for a script, a file that cannot be written.
-pub fn run(flags: &Flags, shared: &SharedFlags, mut command: Command) -> anyhow::Result<()> {
+pub fn run(flags: &Flags, shared: &SharedFlags, mut command: Command) -> anyhow::Result<Outcome> {
     check_form(shared, "completions are always a script")?;
     let name = command.get_name().to_owned();
     let mut script = Vec::new();
     clap_complete::generate(flags.shell, &mut command, name, &mut script);
-    output::print_or_write(&String::from_utf8(script)?, shared)
+    print_or_write(&String::from_utf8(script)?, shared)?;
+    Ok(Outcome::Done)
 }

@@ -10,13 +10,13 @@ pub use completions::run as complete;
 pub use pages::Flags as PagesFlags;
 pub use pages::run as write_pages;
 
-use crate::cli::Misuse;
-use crate::session::{Format, SharedFlags};
+use harness::UsageError;
+use harness::{Format, SharedFlags};
 
 /// There is one form of each.
-fn check_form(shared: &SharedFlags, what: &str) -> Result<(), Misuse> {
+fn check_form(shared: &SharedFlags, what: &str) -> Result<(), UsageError> {
     match shared.format {
         Format::Text => Ok(()),
-        _ => Err(Misuse(format!("--format: {what}; leave --format out"))),
+        _ => Err(UsageError(format!("--format: {what}; leave --format out"))),
     }
 }

@@ -1,11 +1,12 @@
 //! Man pages: the command's own, or one for each command in a folder.
 
 use super::{check_form, page};
-use crate::cli::Misuse;
-use crate::output::{self, OutputFile};
-use crate::session::SharedFlags;
+use crate::output::print_or_write;
 use anyhow::{Context, bail};
 use clap::{Args, Command, ValueHint};
+use harness::UsageError;
+use harness::output::{self, OutputFile};
+use harness::{Outcome, SharedFlags};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -24,18 +25,22 @@ pub struct Flags {
 ///
 /// # Errors
 /// Flags that make no sense for pages, a folder or file that cannot be written, a file that is somebody else's.
-pub fn run(flags: &Flags, shared: &SharedFlags, command: Command) -> anyhow::Result<()> {
+pub fn run(flags: &Flags, shared: &SharedFlags, command: Command) -> anyhow::Result<Outcome> {
     check_form(shared, "man pages are always roff")?;
     // Left out, so that `help` has no page for each of the others.
     let mut command = command.disable_help_subcommand(true);
     command.build();
     match &flags.folder {
-        None => output::print_or_write(&page::of(&command, None)?, shared),
+        None => print_or_write(&page::of(&command, None)?, shared)?,
         Some(_) if shared.output.is_some() => {
-            Err(Misuse("--output: `contend man DIR` writes several files; leave --output or DIR out".into()).into())
+            return Err(UsageError(
+                "--output: `contend man DIR` writes several files; leave --output or DIR out".into(),
+            )
+            .into());
         }
-        Some(folder) => write_all(&command, folder),
+        Some(folder) => write_all(&command, folder)?,
     }
+    Ok(Outcome::Done)
 }
 
 fn write_all(command: &Command, folder: &Path) -> anyhow::Result<()> {
@@ -46,7 +51,7 @@ fn write_all(command: &Command, folder: &Path) -> anyhow::Result<()> {
     // All of them before the first is written.
     let drafts = pages.iter().map(|(path, _)| draft(path)).collect::<anyhow::Result<Vec<OutputFile>>>()?;
     drafts.into_iter().zip(&pages).try_for_each(|(draft, (_, text))| draft.write(text.as_bytes()))?;
-    output::complain(&format!("{} pages in {}", pages.len(), folder.display()));
+    output::eprint_line(&format!("{} pages in {}", pages.len(), folder.display()));
     Ok(())
 }
 

@@ -1,15 +1,15 @@
 //! Records side by side: what their cells have in common, judged as `contend compare` judges, without an archive.
 
-use super::figure::{Bar, Bars, Figure, Picture, Quantity, Table};
-use crate::cells::{self, Measure, Naming};
-use crate::compare::{Judgement, Pair, in_general, judged};
-use crate::reading::Source;
+use crate::commands::compare::{Judgement, Pair, in_general, judged};
+use crate::commands::metrics;
+use record::{Bar, Bars, Figure, Metric, Naming, Picture, Source, Table, Unit};
+use report::header;
 
 /// A figure of a cell that at least two records have.
 struct Shared<'a> {
     cell: String,
     /// By record; `None` where it was not measured.
-    all: Vec<Option<&'a Measure>>,
+    all: Vec<Option<&'a Metric>>,
 }
 
 /// One figure for each experiment that at least two records have.
@@ -17,12 +17,12 @@ struct Shared<'a> {
 /// # Errors
 /// Rows that cannot be read.
 pub fn figures(sources: &[Source]) -> anyhow::Result<Vec<Figure>> {
-    let records: Vec<Vec<Measure>> = sources.iter().map(cells::of).collect::<anyhow::Result<_>>()?;
+    let records: Vec<Vec<Metric>> = sources.iter().map(metrics::of).collect::<anyhow::Result<_>>()?;
     let naming = Naming::within(&records);
     let mut experiments: Vec<&str> = Vec::new();
-    for measure in records.iter().flatten() {
-        if !experiments.contains(&measure.experiment.as_str()) {
-            experiments.push(&measure.experiment);
+    for metric in records.iter().flatten() {
+        if !experiments.contains(&metric.experiment.as_str()) {
+            experiments.push(&metric.experiment);
         }
     }
     let is_disturbed = sources.iter().any(Source::is_disturbed);
@@ -32,17 +32,17 @@ pub fn figures(sources: &[Source]) -> anyhow::Result<Vec<Figure>> {
         .collect())
 }
 
-fn shared<'a>(experiment: &str, records: &'a [Vec<Measure>], naming: &Naming) -> Vec<Shared<'a>> {
+fn shared<'a>(experiment: &str, records: &'a [Vec<Metric>], naming: &Naming) -> Vec<Shared<'a>> {
     let mut found: Vec<Shared<'a>> = Vec::new();
-    for first in records.iter().flatten().filter(|measure| measure.experiment == experiment) {
+    for first in records.iter().flatten().filter(|metric| metric.experiment == experiment) {
         let cell = naming.name(first);
-        let is_it = |other: &&Measure| {
+        let is_it = |other: &&Metric| {
             other.experiment == experiment && other.figure == first.figure && naming.name(other) == cell
         };
         if found.iter().any(|known| known.cell == cell && known.first().figure == first.figure) {
             continue;
         }
-        let all: Vec<Option<&Measure>> = records.iter().map(|record| record.iter().find(is_it)).collect();
+        let all: Vec<Option<&Metric>> = records.iter().map(|record| record.iter().find(is_it)).collect();
         if all.iter().flatten().count() > 1 {
             found.push(Shared { cell, all });
         }
@@ -63,7 +63,7 @@ fn figure(experiment: &str, cells: &[Shared<'_>], is_disturbed: bool) -> Option<
     let bars = bars.filter(|bar| bar.interval.is_some_and(|ends| ends.low > 0.0 && ends.high.is_finite()));
     Some(Figure {
         title: format!("contend {experiment}: the last by the first"),
-        picture: Picture::Bars(Bars { quantity: Quantity::Times, logarithmic: true, bars: bars.collect() }),
+        picture: Picture::Bars(Bars { unit: Unit::Times, logarithmic: true, bars: bars.collect() }),
         tables: vec![Table {
             caption:
                 "Cells that at least two records have, with 95 % intervals; the ratio is of the last to the first, and \
@@ -77,7 +77,7 @@ fn figure(experiment: &str, cells: &[Shared<'_>], is_disturbed: bool) -> Option<
 }
 
 impl<'a> Shared<'a> {
-    fn first(&self) -> &'a Measure {
+    fn first(&self) -> &'a Metric {
         let mut measured = self.all.iter().flatten();
         measured.next().expect("at least two records have it")
     }
@@ -85,18 +85,17 @@ impl<'a> Shared<'a> {
     fn ends(&self, is_disturbed: bool) -> Pair<'a> {
         let a = self.first();
         let b = self.all.iter().flatten().next_back().copied().unwrap_or(a);
-        let (one, other) = (in_general(a.scatter, is_disturbed), in_general(b.scatter, is_disturbed));
+        let (one, other) = (in_general(a.variation, is_disturbed), in_general(b.variation, is_disturbed));
         Pair { a, b, run_to_run: if one.deviation >= other.deviation { one } else { other }, others: 0 }
     }
 
     fn line(&self, judgement: &Judgement) -> Vec<String> {
-        let one = |measure: &Option<&Measure>| {
-            measure
-                .map_or_else(|| "not measured".into(), |found| found.quantity.words_with(found.value, found.interval))
+        let one = |metric: &Option<&Metric>| {
+            metric.map_or_else(|| "not measured".into(), |found| found.unit.words_with(found.value, found.interval))
         };
         let times = judgement
             .comparison
-            .map_or_else(|| "–".into(), |found| Quantity::Times.words_with(found.ratio, Some(found.interval)));
+            .map_or_else(|| "–".into(), |found| Unit::Times.words_with(found.ratio, Some(found.interval)));
         let names = [self.cell.clone(), self.first().figure.to_owned()];
         let verdict = judgement.reason.unwrap_or(judgement.verdict.words()).to_owned();
         names.into_iter().chain(self.all.iter().map(one)).chain([times, verdict]).collect()

@@ -1,15 +1,15 @@
 //! What a survey found, each sentence with the row that it comes from.
 
-use super::super::figure::{self, Figure, Picture, Section, Table};
-use crate::experiments::survey::{self, Finding};
+use instruments::statistics::comparison::Estimate;
+use record::{Figure, Finding, Picture, Section, Statement, Table};
 
 pub fn section(rows: &[Finding]) -> Section {
     let line = |finding: &Finding| {
-        let figure = survey::Figure { value: finding.value, interval: finding.value_ci };
+        let figure = Estimate::new(finding.value, finding.value_ci);
         let source = &finding.source;
         vec![
             finding.what.replace('_', " "),
-            finding.unit.words_with(figure),
+            finding.unit.rounded_with(figure),
             format!("{}: {}", source.experiment, source.cell),
             format!("results[{}].{}", source.row, source.field),
         ]
@@ -33,6 +33,6 @@ pub fn section(rows: &[Finding]) -> Section {
     }
 }
 
-fn said(finding: &Finding) -> figure::Finding {
-    figure::Finding { words: format!("{}.", finding.words), about: Some(finding.source.experiment.clone()) }
+fn said(finding: &Finding) -> Statement {
+    Statement { words: format!("{}.", finding.words), about: Some(finding.source.experiment.clone()) }
 }

@@ -1,25 +1,19 @@
 //! `contend report`: records on one page that needs nothing else. It reads records and never measures.
 
 mod compare;
-mod draw;
-mod figure;
-mod markup;
-mod method;
-mod overlay;
-mod page;
-mod sections;
+mod findings;
+mod then_and_now;
 
-pub use method::text as method_page;
-pub use page::SIGNATURE;
+pub use report::SIGNATURE;
 
-use crate::cli::Misuse;
-use crate::history;
-use crate::output;
-use crate::reading::{self, Source};
-use crate::session::{Format, SharedFlags};
+use crate::commands::survey;
+use crate::output::print_or_write;
 use anyhow::Context;
+use archive::Location;
 use clap::{Args, ValueHint};
-use figure::Section;
+use harness::{Format, Outcome, SharedFlags, UsageError};
+use record::{Section, Source, content, is_file, typed, understand};
+use serde_json::Value;
 use std::path::Path;
 
 /// Records on one HTML page: findings, pictures, tables, the method; two or more are compared
@@ -37,35 +31,36 @@ pub struct Flags {
 ///
 /// # Errors
 /// Flags that make no sense for a report, what is no record, a page that cannot be written.
-pub fn run(flags: &Flags, shared: &SharedFlags) -> anyhow::Result<()> {
+pub fn run(flags: &Flags, shared: &SharedFlags) -> anyhow::Result<Outcome> {
     if shared.format != Format::Text {
-        return Err(Misuse("--format: a report is always HTML; leave --format out".into()).into());
+        return Err(UsageError("--format: a report is always HTML; leave --format out".into()).into());
     }
-    check(&flags.records, shared.output.as_deref()).map_err(Misuse)?;
+    check(&flags.records, shared.output.as_deref()).map_err(UsageError)?;
     let sources = sources(&flags.records, shared)?;
     let sections = sources.iter().map(sections_of).collect::<anyhow::Result<Vec<Vec<Section>>>>()?;
     let compared = compare::figures(&sources)?;
-    output::print_or_write(&page::page(&sources, &sections, &compared), shared)
+    print_or_write(&report::page(&sources, &sections, &compared, &method), shared)?;
+    Ok(Outcome::Done)
 }
 
 fn sources(names: &[String], shared: &SharedFlags) -> anyhow::Result<Vec<Source>> {
-    let only_files = names.iter().all(|name| reading::is_file(name));
+    let only_files = names.iter().all(|name| is_file(name));
     // An archive that is broken does not stand in the way of files.
-    let archive = if only_files { None } else { history::archive(shared)? };
+    let archive = if only_files { None } else { Location::of(shared.archive.as_deref()).archive()? };
     let source = |name: &String| {
-        if reading::is_file(name) {
-            let (name, content) = reading::content(Path::new(name))?;
-            return reading::understand(&name, &content);
+        if is_file(name) {
+            let (name, content) = content(Path::new(name))?;
+            return understand(&name, &content);
         }
-        let (entry, content) = history::recalled(archive.as_ref(), name)?;
+        let (entry, content) = archive::recalled(archive.as_ref(), name)?;
         // Tomorrow another one is the last; the page is to say which it was.
-        reading::understand(entry.short_id(), &content)
+        understand(entry.short_id(), &content)
     };
     let sources = names.iter().map(source).collect::<anyhow::Result<Vec<Source>>>()?;
     for (place, source) in sources.iter().enumerate() {
         if let Some(same) = sources[..place].iter().position(|other| other.name == source.name) {
             let both = format!("{} and {} are the same record; name each record once", names[same], names[place]);
-            return Err(Misuse(both).into());
+            return Err(UsageError(both).into());
         }
     }
     Ok(sources)
@@ -76,15 +71,32 @@ fn sources(names: &[String], shared: &SharedFlags) -> anyhow::Result<Vec<Source>
 /// # Errors
 /// It is no record for a report.
 pub fn page_of(name: &str, record: &[u8]) -> anyhow::Result<String> {
-    let source = reading::understand(name, record)?;
+    let source = understand(name, record)?;
     let sections = vec![sections_of(&source)?];
-    Ok(page::page(&[source], &sections, &[]))
+    Ok(report::page(&[source], &sections, &[], &method))
 }
 
 fn sections_of(source: &Source) -> anyhow::Result<Vec<Section>> {
-    let typed = source.parts.iter().map(|(experiment, rows)| sections::section(experiment, rows));
+    let typed = source.parts.iter().map(|(experiment, rows)| section(experiment, rows));
     let typed: anyhow::Result<Vec<Section>> = typed.collect();
     typed.with_context(|| format!("{} is no record for a report", source.name))
+}
+
+/// The section of one experiment's rows; a survey has two of its own.
+fn section(experiment: &str, rows: &[Value]) -> anyhow::Result<Section> {
+    match experiment {
+        "findings" => Ok(findings::section(&typed(rows)?)),
+        "then_and_now" => Ok(then_and_now::section(&typed(rows)?)),
+        other => experiments::named(other)
+            .with_context(|| format!("its experiment {other:?} is not known to this contend"))?
+            .section(rows),
+    }
+}
+
+/// How an experiment measures, by the name that its sections have.
+fn method(section: &str) -> Option<&'static str> {
+    let entry = experiments::ALL.iter().find(|entry| entry.words().0 == section);
+    entry.map(|entry| entry.method).or_else(|| (section == survey::NAME).then_some(survey::METHOD))
 }
 
 /// The names of the records, each once, and the page not among them.

@@ -1,8 +1,8 @@
 //! The old documents' figures beside today's.
 
-use super::super::figure::{Bar, Bars, Figure, Picture, Quantity, Section, Table};
-use crate::experiments::survey::{self, ThenAndNow};
-use crate::terminal::{range, ratio};
+use instruments::statistics::comparison::Estimate;
+use record::{Bar, Bars, Figure, Picture, Section, Table, ThenAndNow, Unit};
+use terminal::{range, ratio};
 
 pub fn section(rows: &[ThenAndNow]) -> Section {
     let bars = rows.iter().filter_map(|row| {
@@ -19,7 +19,7 @@ pub fn section(rows: &[ThenAndNow]) -> Section {
         findings: Vec::new(),
         figures: vec![Figure {
             title: "How many times as much it was then".into(),
-            picture: Picture::Bars(Bars { quantity: Quantity::Times, logarithmic: true, bars: bars.collect() }),
+            picture: Picture::Bars(Bars { unit: Unit::Times, logarithmic: true, bars: bars.collect() }),
             tables: vec![Table {
                 caption: "Then and now".into(),
                 header: vec!["figure", "year", "then", "now (95 %)", "then/now", "95 %"],
@@ -32,11 +32,11 @@ pub fn section(rows: &[ThenAndNow]) -> Section {
 }
 
 fn line(row: &ThenAndNow) -> Vec<String> {
-    let today = |value| row.unit.words_with(survey::Figure { value, interval: row.today_ci });
+    let today = |value| row.unit.rounded_with(Estimate::new(value, row.today_ci));
     vec![
         row.figure.clone(),
         row.year.to_string(),
-        row.unit.words(row.then),
+        row.unit.rounded(row.then),
         row.today.map_or_else(|| row.note.clone().unwrap_or_default(), today),
         row.ratio.map_or_else(String::new, ratio),
         row.ratio_ci.map_or_else(String::new, |ends| range(ends.low, ends.high)),

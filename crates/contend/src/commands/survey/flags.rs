@@ -1,8 +1,7 @@
 //! What the user may set.
 
-use super::plan::Part;
-use crate::cli::Misuse;
 use clap::Args;
+use clap::builder::PossibleValuesParser;
 use std::path::PathBuf;
 
 /// The main job, also run without a command: every experiment briefly, what it found in words, then and now
@@ -13,12 +12,12 @@ use std::path::PathBuf;
 #[derive(Args, Clone, Debug, Default)]
 pub struct Flags {
     /// Only these experiments, separated by commas
-    #[arg(long, value_enum, value_name = "LIST", value_delimiter = ',', conflicts_with = "skip")]
-    only: Vec<Part>,
+    #[arg(long, value_parser = PossibleValuesParser::new(names()), value_name = "LIST", value_delimiter = ',', conflicts_with = "skip")]
+    only: Vec<String>,
 
     /// All experiments but these
-    #[arg(long, value_enum, value_name = "LIST", value_delimiter = ',')]
-    skip: Vec<Part>,
+    #[arg(long, value_parser = PossibleValuesParser::new(names()), value_name = "LIST", value_delimiter = ',')]
+    skip: Vec<String>,
 
     /// Where the page goes [default: survey.html beside the archive; none where nothing is kept]
     #[arg(long, value_name = "FILE", conflicts_with = "no_page")]
@@ -29,24 +28,18 @@ pub struct Flags {
     pub no_page: bool,
 }
 
-impl Flags {
-    /// The experiments that are wanted, in the order in which they run.
-    ///
-    /// # Errors
-    /// None is left.
-    pub fn parts(&self) -> Result<Vec<Part>, Misuse> {
-        let wanted = |part: &Part| match self.only.is_empty() {
-            true => !self.skip.contains(part),
-            false => self.only.contains(part),
-        };
-        let parts: Vec<Part> = Part::ALL.into_iter().filter(wanted).collect();
-        match parts.is_empty() {
-            true => Err(Misuse(format!("--skip: no experiment is left; keep one of {}", names().join(", ")))),
-            false => Ok(parts),
-        }
-    }
+/// What the parts are called: several questions of a group are one.
+pub fn names() -> Vec<&'static str> {
+    let surveyed = experiments::ALL.iter().filter(|entry| entry.survey.is_some());
+    let mut names: Vec<&str> = surveyed.map(|entry| entry.words().0).collect();
+    names.dedup();
+    names
 }
 
-fn names() -> Vec<&'static str> {
-    Part::ALL.into_iter().map(Part::name).collect()
+impl Flags {
+    /// Whether the part of this name is to run.
+    pub fn wants(&self, name: &str) -> bool {
+        let has = |list: &[String]| list.iter().any(|one| one == name);
+        if self.only.is_empty() { !has(&self.skip) } else { has(&self.only) }
+    }
 }

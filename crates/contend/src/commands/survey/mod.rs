@@ -1,59 +1,65 @@
 //! `contend` without a command: every experiment briefly, what it found in words, and the old documents beside today.
 
-mod findings;
 mod flags;
 mod measure;
 mod page;
 mod plan;
 mod record;
-#[cfg(test)]
-mod samples;
 mod show;
-mod then_and_now;
 
-pub use findings::Finding;
+pub use self::record::NAME;
 pub use flags::Flags;
-pub use record::{Figure, SurveyRecord};
-pub use then_and_now::ThenAndNow;
+pub use show::show as shown;
 
-use crate::cli::Outcome;
-use crate::output::Destination;
-use crate::session::{Session, SharedFlags};
-use instruments::warning::Warning;
+use crate::output::{Destination, View};
+use harness::{AnyFinished, AnyRecord, Finished, Outcome, Session, SharedFlags, output};
 use page::PagePlace;
 use plan::Plan;
+use terminal::Page;
+
+/// How the survey measures, in Markdown.
+pub const METHOD: &str = include_str!("method.md");
 
 /// Runs the survey, delivers its record, and leaves a page.
 ///
 /// # Errors
 /// Flags that leave nothing to measure; a page that may not be written there; none of the experiments brought anything.
-pub fn run(
-    flags: &Flags,
-    shared: &SharedFlags,
-    session: &Session,
-    destination: Destination,
-) -> anyhow::Result<Outcome> {
-    let plan = Plan::of(&flags.parts()?, session);
-    let page = PagePlace::of(flags, shared)?;
-    let progress = session.progress(plan.budget);
-    let measured = measure::run_plan(&plan, session, |what| progress.note(what))?;
-    drop(progress);
-    let record: SurveyRecord =
-        session.record("survey", &session.cpus, plan.budget, measured.parameters, measured.rows, measured.warnings);
-    if record.results.is_empty() && !session.interruption.asked() {
-        anyhow::bail!("nothing was measured: {}", failures(&record.warnings).join("; "));
+pub fn run(flags: &Flags, shared: &SharedFlags) -> anyhow::Result<Outcome> {
+    if shared.explain {
+        output::print(METHOD)?;
+        return Ok(Outcome::Done);
     }
-    let outcome = destination.deliver(&record);
+    let session = Session::open(shared)?;
+    let destination = Destination::open(shared)?;
+    let plan = Plan::of(flags, &session)?;
+    let page = PagePlace::of(flags, shared)?;
+    let record = measured(&plan, &session, shared)?;
+    if record.results.is_empty() && !session.interruption.is_requested() {
+        anyhow::bail!("nothing was measured: {}", show::failures(&record.warnings).join("; "));
+    }
+    let outcome = destination.deliver(record.clone(), &Screen);
     // Neither costs the other.
     page.leave(&record, shared);
     outcome
 }
 
-/// What failed, in words.
-fn failures(warnings: &[Warning]) -> Vec<String> {
-    warnings
-        .iter()
-        .filter(|warning| matches!(warning, Warning::ExperimentFailed { .. }))
-        .map(Warning::message)
-        .collect()
+fn measured(plan: &Plan, session: &Session, shared: &SharedFlags) -> anyhow::Result<AnyRecord> {
+    let progress = harness::Progress::over(plan.budget, &session.interruption, session.shows_progress());
+    let found = measure::run_plan(plan, session, shared, &progress)?;
+    let (parameters, cpus) = (serde_json::to_value(found.parameters)?, session.cpus.clone());
+    let mut finished: AnyFinished = Finished::measured(parameters, found.rows, found.warnings, cpus, Some(plan.budget));
+    Ok(finished.take_record(NAME, session))
+}
+
+/// All of it, or the screen to close with.
+struct Screen;
+
+impl View for Screen {
+    fn show(&self, record: &AnyRecord, page: &Page) -> anyhow::Result<String> {
+        show::show(record, page)
+    }
+
+    fn closing(&self, record: &AnyRecord, page: &Page) -> anyhow::Result<Option<String>> {
+        show::closing(record, page).map(Some)
+    }
 }

@@ -1,13 +1,11 @@
 //! The page that a survey leaves: one HTML file for people, beside the record for programs.
 
 use super::flags::Flags;
-use super::record::SurveyRecord;
-use crate::cli::Misuse;
-use crate::history;
-use crate::output::{self, OutputFile};
-use crate::report;
-use crate::session::{Format, SharedFlags};
+use crate::commands::report;
 use anyhow::Context;
+use archive::Location;
+use harness::output::{self, OutputFile};
+use harness::{AnyRecord, Format, SharedFlags, UsageError};
 use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -35,25 +33,26 @@ impl PagePlace {
                 Ok(Self::Named(path.clone(), OutputFile::open("--page", path)?))
             }
             None if flags.no_page => Ok(Self::Nowhere),
-            None => Ok(history::beside_archive(shared, NAME).map_or(Self::Nowhere, Self::Usual)),
+            None if shared.no_keep => Ok(Self::Nowhere),
+            None => Ok(Location::of(shared.archive.as_deref()).beside(NAME).map_or(Self::Nowhere, Self::Usual)),
         }
     }
 
     /// Writes the page and says where it is. One that cannot be written is a warning: the record is safe.
-    pub fn leave(self, record: &SurveyRecord, shared: &SharedFlags) {
+    pub fn leave(self, record: &AnyRecord, shared: &SharedFlags) {
         if record.results.is_empty() {
             return;
         }
         match self.write(record) {
             Ok(None) => {}
             Ok(Some(path)) => say(&path, shared),
-            Err(error) => output::complain(&format!(
+            Err(error) => output::eprint_line(&format!(
                 "warning: no page: {error:#}\n         --page FILE names another place, --no-page writes none"
             )),
         }
     }
 
-    fn write(self, record: &SurveyRecord) -> anyhow::Result<Option<PathBuf>> {
+    fn write(self, record: &AnyRecord) -> anyhow::Result<Option<PathBuf>> {
         let (path, file) = match self {
             Self::Nowhere => return Ok(None),
             Self::Named(path, file) => (path, file),
@@ -69,16 +68,16 @@ impl PagePlace {
     }
 }
 
-fn check(path: &Path, shared: &SharedFlags) -> Result<(), Misuse> {
+fn check(path: &Path, shared: &SharedFlags) -> Result<(), UsageError> {
     let shown = path.display();
     if path == Path::new("-") {
-        return Err(Misuse("--page -: the page is a file of its own; name one".into()));
+        return Err(UsageError("--page -: the page is a file of its own; name one".into()));
     }
     if shared.output.as_deref() == Some(path) {
-        return Err(Misuse(format!("--page {shown}: --output writes the record there; name another file")));
+        return Err(UsageError(format!("--page {shown}: --output writes the record there; name another file")));
     }
     if !is_free(path) {
-        return Err(Misuse(format!("--page {shown}: it is there and is no page of contend's; name another file")));
+        return Err(UsageError(format!("--page {shown}: it is there and is no page of contend's; name another file")));
     }
     Ok(())
 }
@@ -104,6 +103,6 @@ fn say(path: &Path, shared: &SharedFlags) {
         // That nobody reads it any more is no reason to fail.
         let _ = output::print(&(line + "\n"));
     } else if !shared.quiet {
-        output::complain(&line);
+        output::eprint_line(&line);
     }
 }

@@ -1,145 +1,101 @@
 //! What came out: the rows of each experiment, the figures of the old documents beside today's, and what was found.
 
-use super::findings::Finding;
-use super::plan::{PartParameters, PartPlan, Plan};
-use super::then_and_now::ThenAndNow;
-use crate::experiments::{clock, latency, load, model, noise, ring, throughput};
-use crate::record::Record;
-use crate::terminal::{self, megahertz, nanoseconds, percent, ratio};
-use instruments::statistics::Interval;
+use super::plan::{Part, PartParameters, Plan};
+use harness::{AnyRecord, Entry};
+use record::{Finding, ThenAndNow, typed};
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
-/// A record of the survey.
-pub type SurveyRecord = Record<Parameters, Row>;
+/// The name of the command, and of its records.
+pub const NAME: &str = "survey";
+/// By this field a row is told from those of others.
+const EXPERIMENT: &str = "experiment";
+const FINDINGS: &str = "findings";
+const THEN_AND_NOW: &str = "then_and_now";
 
-/// What was asked for, and the parameters of each experiment that ran.
+/// What was asked for, and the parameters of each experiment that ran, by the last word of its name.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Parameters {
     pub budget_s: f64,
     #[serde(default)]
     pub parts: Vec<PartParameters>,
-    pub clock: Option<clock::Parameters>,
-    pub latency: Option<latency::Parameters>,
-    pub throughput: Option<throughput::Parameters>,
-    pub noise: Option<noise::Parameters>,
-    pub load: Option<load::Parameters>,
-    pub ring: Option<ring::Parameters>,
-    pub frames: Option<model::FramesParameters>,
-    pub step: Option<model::StepParameters>,
+    #[serde(flatten)]
+    pub experiments: Map<String, Value>,
 }
 
 impl Parameters {
     pub fn of(plan: &Plan) -> Self {
-        let parts = plan.parts.iter().map(PartPlan::parameters).collect();
-        Self { budget_s: plan.budget.as_secs_f64(), parts, ..Self::default() }
+        let parts = plan.parts.iter().map(Part::parameters).collect();
+        let unknown = experiments::ALL.iter().map(|entry| (key(entry).to_owned(), Value::Null));
+        Self { budget_s: plan.budget.as_secs_f64(), parts, experiments: unknown.collect() }
+    }
+
+    /// Notes those of an experiment.
+    pub fn set(&mut self, entry: &Entry, parameters: Value) {
+        self.experiments.insert(key(entry).to_owned(), parameters);
     }
 }
 
-/// A row, told from the others by its field `experiment`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "experiment", rename_all = "snake_case")]
-pub enum Row {
-    Clock(clock::Row),
-    Latency(Box<latency::Row>),
-    Throughput(Box<throughput::Row>),
-    Noise(Box<noise::Row>),
-    Load(load::Row),
-    Ring(Box<ring::Row>),
-    #[serde(rename = "model frames")]
-    Frames(model::FramesRow),
-    #[serde(rename = "model step")]
-    Step(model::StepRow),
-    ThenAndNow(ThenAndNow),
-    #[serde(rename = "findings")]
-    Finding(Finding),
+fn key(entry: &Entry) -> &'static str {
+    entry.words().1.unwrap_or(entry.name)
 }
 
-/// The rows of one kind, each with its place among all results.
-macro_rules! rows_of {
-    ($($name:ident: $variant:ident => $row:ty),*) => {
-        $(pub fn $name(rows: &[Row]) -> Vec<(usize, &$row)> {
-            let mut placed: Vec<(usize, &$row)> = Vec::new();
-            for (place, row) in rows.iter().enumerate() {
-                if let Row::$variant(found) = row {
-                    placed.push((place, found));
-                }
-            }
-            placed
-        })*
-    };
-}
-
-rows_of! {
-    clock_rows: Clock => clock::Row,
-    latency_rows: Latency => latency::Row,
-    throughput_rows: Throughput => throughput::Row,
-    noise_rows: Noise => noise::Row,
-    load_rows: Load => load::Row,
-    ring_rows: Ring => ring::Row,
-    frames_rows: Frames => model::FramesRow,
-    step_rows: Step => model::StepRow,
-    comparisons: ThenAndNow => ThenAndNow,
-    findings: Finding => Finding
-}
-
-/// The rows without their places.
-pub fn cloned<R: Clone>(placed: Vec<(usize, &R)>) -> Vec<R> {
-    placed.into_iter().map(|(_, row)| row.clone()).collect()
-}
-
-/// A figure with its 95 % interval, where there is one.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Figure {
-    pub value: f64,
-    pub interval: Option<Interval>,
-}
-
-impl From<f64> for Figure {
-    fn from(value: f64) -> Self {
-        Self { value, interval: None }
+/// The row of an experiment as a survey has it.
+pub fn tagged<R: Serialize>(experiment: &str, row: R) -> serde_json::Result<Value> {
+    let mut tagged = Map::from_iter([(EXPERIMENT.to_owned(), Value::from(experiment))]);
+    match serde_json::to_value(row)? {
+        Value::Object(fields) => tagged.extend(fields),
+        other => drop(tagged.insert("value".to_owned(), other)),
     }
+    Ok(Value::Object(tagged))
 }
 
-/// What a figure counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Unit {
-    Ns,
-    Share,
-    Times,
-    Mhz,
-    Cycles,
-    PerS,
-    /// A number of things.
-    Number,
+/// A finding as a row.
+pub fn finding(found: Finding) -> serde_json::Result<Value> {
+    tagged(FINDINGS, found)
 }
 
-impl Unit {
-    /// For people.
-    pub fn words(self, value: f64) -> String {
-        match self {
-            Self::Ns => nanoseconds(value),
-            Self::Share => percent(value),
-            Self::Times => ratio(value),
-            Self::Mhz => megahertz(value),
-            Self::Cycles => format!("{value:.1} cycles"),
-            Self::PerS => format!("{}/s", terminal::count(value.round() as u64)),
-            Self::Number if value < 10.0 => format!("{value:.1}"),
-            Self::Number => terminal::count(value.round() as u64),
-        }
-    }
+/// An old figure beside today's as a row.
+pub fn comparison(compared: ThenAndNow) -> serde_json::Result<Value> {
+    tagged(THEN_AND_NOW, compared)
+}
 
-    /// `value (low to high)`.
-    pub fn words_with(self, figure: Figure) -> String {
-        let ends = figure.interval.map(|ends| format!(" ({} to {})", self.words(ends.low), self.words(ends.high)));
-        self.words(figure.value) + &ends.unwrap_or_default()
-    }
+/// The rows of an experiment, each with its place among all results.
+pub fn placed<'a>(rows: &'a [Value], experiment: &str) -> Vec<(usize, &'a Value)> {
+    rows.iter().enumerate().filter(|(_, row)| row[EXPERIMENT] == experiment).collect()
+}
 
-    /// The same, and so much when an estimate has no interval.
-    pub fn estimate(self, figure: Figure) -> String {
-        match figure.interval {
-            Some(_) => self.words_with(figure),
-            None => format!("{} (too few repeats for an interval)", self.words(figure.value)),
-        }
-    }
+/// What was found.
+///
+/// # Errors
+/// A row that is no finding.
+pub fn findings(rows: &[Value]) -> anyhow::Result<Vec<Finding>> {
+    typed(&of(rows, FINDINGS))
+}
+
+/// The old figures beside today's.
+///
+/// # Errors
+/// A row that is none.
+pub fn comparisons(rows: &[Value]) -> anyhow::Result<Vec<ThenAndNow>> {
+    typed(&of(rows, THEN_AND_NOW))
+}
+
+fn of(rows: &[Value], experiment: &str) -> Vec<Value> {
+    placed(rows, experiment).into_iter().map(|(_, row)| row.clone()).collect()
+}
+
+/// The rows of one experiment as a record of their own; `None` where it did not run.
+pub fn part(record: &AnyRecord, entry: &Entry) -> Option<AnyRecord> {
+    let results = of(&record.results, entry.name);
+    let parameters = &record.parameters[key(entry)];
+    let ran = !results.is_empty() && !parameters.is_null();
+    ran.then(|| AnyRecord {
+        schema: record.schema.clone(),
+        experiment: entry.name.to_owned(),
+        environment: record.environment.clone(),
+        parameters: parameters.clone(),
+        results,
+        warnings: Vec::new(),
+    })
 }

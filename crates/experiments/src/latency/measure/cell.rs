@@ -3,8 +3,7 @@
 use super::findings::{Laps, Others, Witness};
 use super::rounds::{self, Trace};
 use super::series::{Baseline, Series};
-use crate::experiments::latency::flags::{CellPlan, Plan};
-use crate::locks::{self, Builder, Lock, NoLock, Reach};
+use crate::latency::flags::{CellPlan, Plan};
 use anyhow::Context;
 use instruments::clock::Clock;
 use instruments::cpus::{self, CpuSet};
@@ -12,6 +11,7 @@ use instruments::crew::{Member, Muster, work_together};
 use instruments::evidence::{Ledger, Names, Recorder, Source, Timeline};
 use instruments::grind::Work;
 use instruments::warning::Warning;
+use locks::{self, Builder, Lock, NoLock, Reach};
 use std::io;
 use std::ops::Range;
 use std::time::Duration;

@@ -6,7 +6,7 @@
 //! [`MARGIN_NS`] the kernel can have had no part: its shortest visit takes longer.
 
 use super::rounds::{Lap, Trace};
-use crate::evidence::words;
+use harness::label;
 use instruments::evidence::{Cause, Kind, Stretch, Surroundings, Timeline, attribute};
 use instruments::gaps::Gap;
 use std::collections::{BTreeMap, HashMap};
@@ -32,12 +32,12 @@ pub enum Why {
 
 impl Why {
     /// As the record has it.
-    pub fn words(&self) -> String {
+    pub fn label(&self) -> String {
         match self {
             Self::Holder => "waited for the holder".into(),
             Self::Waiter => "woke a waiter".into(),
             Self::Kernel(Cause { kind: Kind::Task, name: Some(name), .. }) => format!("switched out to {name}"),
-            Self::Kernel(cause) => words(cause),
+            Self::Kernel(cause) => label(cause),
             Self::Unexplained => UNEXPLAINED.into(),
         }
     }
@@ -259,7 +259,7 @@ impl Findings {
         let (why, (rounds, ticks)) = all.whys.iter().max_by_key(|(_, (_, ticks))| *ticks)?;
         let known = if *why == Why::Unexplained { 0 } else { *rounds };
         Some(Testimony {
-            cause: why.words(),
+            cause: why.label(),
             cause_share: Some(share(*ticks, excess)),
             evidence_share: share(known, all.rounds),
             median,

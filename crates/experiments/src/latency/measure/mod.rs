@@ -11,18 +11,18 @@ pub use series::Raised;
 
 use super::flags::Plan;
 use super::record::{Conditions, Operation, Row};
-use crate::apparatus::Apparatus;
-use crate::evidence::EvidenceChoice;
-use crate::locks::NoLock;
-use crate::session::Session;
 use cell::{Bench, Clerk, Slice};
+use harness::Calibrated;
+use harness::EvidenceChoice;
+use harness::{Progress, Session};
 use instruments::cpus::CpuSet;
 use instruments::crew::on_cpu;
 use instruments::evidence::{Ledger, Source};
 use instruments::grind::Work;
-use instruments::statistics::stopping::{EndedBy, Progress, StoppingRule, Verdict};
+use instruments::statistics::stopping::{self, EndedBy, StoppingRule, Verdict};
 use instruments::statistics::{Interleaving, Interval, Summary};
 use instruments::warning::Warning;
+use locks::NoLock;
 use rounds::Trace;
 use series::{Baseline, Series};
 use std::time::{Duration, Instant};
@@ -46,19 +46,19 @@ const MOST_EXTRA_ROUNDS: u32 = 10;
 /// No cell has converged before this many slices.
 const LEAST_SLICES: u64 = 5;
 
-/// Measures every cell of the plan, and tells `note` what it is at.
+/// Measures every cell of the plan, and says what it is at.
 ///
 /// # Errors
 /// A lock or a thread that the system refuses.
 pub fn run_plan(
     plan: &Plan,
     session: &Session,
-    apparatus: &Apparatus,
-    note: impl Fn(&str),
+    calibrated: &Calibrated,
+    progress: &Progress,
 ) -> anyhow::Result<Measured> {
-    let mut laboratory = Laboratory::furnish(plan, apparatus)?;
-    let (ended, order) = laboratory.run(plan, session, note)?;
-    let rows = laboratory.rows(plan, apparatus, &ended);
+    let mut laboratory = Laboratory::furnish(plan, calibrated)?;
+    let (ended, order) = laboratory.run(plan, session, progress)?;
+    let rows = laboratory.rows(plan, calibrated, &ended);
     let warnings = laboratory.warnings(plan, &rows, &ended);
     Ok(Measured { rows, order, warnings })
 }
@@ -75,15 +75,15 @@ struct Laboratory {
 }
 
 impl Laboratory {
-    fn furnish(plan: &Plan, apparatus: &Apparatus) -> anyhow::Result<Self> {
-        let clock = apparatus.clock();
-        let hold = apparatus.grind.work(plan.hold_ns);
+    fn furnish(plan: &Plan, calibrated: &Calibrated) -> anyhow::Result<Self> {
+        let clock = calibrated.clock();
+        let hold = calibrated.grind.work(plan.hold_ns);
         let hold_ticks = plan.hold_ns / clock.ns_per_tick();
-        let resolution_ticks = apparatus.quality.resolution_ticks;
+        let resolution_ticks = calibrated.quality.resolution_ticks;
         let cells: anyhow::Result<Vec<Cell>> =
             plan.cells.iter().map(|cell| Cell::new(cell, plan, resolution_ticks, hold_ticks as u64)).collect();
         let slice = slice_for(plan);
-        let recording_ns = recording_cost(apparatus)?;
+        let recording_ns = recording_cost(calibrated)?;
         let (traces, not_locked) = traces(plan, slice, recording_ns);
         // About 1.5 ms of rounds without a lock.
         let baseline_rounds = (1.5e6 / (plan.hold_ns + recording_ns)).clamp(5.0, 2_000.0) as usize;
@@ -98,7 +98,7 @@ impl Laboratory {
         &mut self,
         plan: &Plan,
         session: &Session,
-        note: impl Fn(&str),
+        progress: &Progress,
     ) -> anyhow::Result<(Vec<EndedBy>, Vec<Vec<usize>>)> {
         let began = Instant::now();
         let mut ended = vec![EndedBy::Budget; self.cells.len()];
@@ -113,7 +113,7 @@ impl Laboratory {
             }
             extra_rounds += u32::from(spent);
             for &place in &turn {
-                if session.interruption.asked() {
+                if session.interruption.is_requested() {
                     turns.open().iter().for_each(|&cell| ended[cell] = EndedBy::Interrupted);
                     return Ok((ended, turns.order().to_vec()));
                 }
@@ -121,7 +121,7 @@ impl Laboratory {
                 if spent && cell.has_rounds() {
                     continue;
                 }
-                note(&cell.plan.to_string());
+                progress.note(&cell.plan.to_string());
                 let clerk = self.clerk.as_mut().filter(|_| cell.is_witnessed_next());
                 cell.run(&self.bench, self.slice, &mut self.traces, clerk)?;
                 if self.has_converged(place, plan.precision) {
@@ -144,7 +144,7 @@ impl Laboratory {
             let raised_by = latencies.raised_by as f64;
             let estimate = estimate - raised_by;
             let interval = interval.map(|known| Interval::new(known.low - raised_by, known.high - raised_by));
-            let progress = Progress { repeats: cell.slices, estimate, interval, budget_spent: false };
+            let progress = stopping::Progress { repeats: cell.slices, estimate, interval, budget_spent: false };
             fine || rule.verdict(&progress) == Verdict::Converged
         };
         cell.slices >= LEAST_SLICES
@@ -156,11 +156,11 @@ impl Laboratory {
             })
     }
 
-    fn rows(&self, plan: &Plan, apparatus: &Apparatus, ended: &[EndedBy]) -> Vec<Row> {
+    fn rows(&self, plan: &Plan, calibrated: &Calibrated, ended: &[EndedBy]) -> Vec<Row> {
         let mut rows = Vec::new();
         let evidence = self.clerk.as_ref().map_or(Source::None, Clerk::source);
         for (cell, &ended_by) in self.cells.iter().zip(ended) {
-            let conditions = Conditions::of(plan, cell, ended_by, apparatus, self.recording_ns, evidence);
+            let conditions = Conditions::of(plan, cell, ended_by, calibrated, self.recording_ns, evidence);
             for (thread, series) in cell.series.iter().enumerate() {
                 for (operation, latencies) in operations(series) {
                     rows.extend(Row::of(&cell.plan, thread, cell.cpu_of(thread), operation, latencies, &conditions));
@@ -271,13 +271,13 @@ fn traces(plan: &Plan, slice: Slice, recording_ns: f64) -> (Vec<Trace>, Option<S
 }
 
 /// What recording a round costs, in nanoseconds: a round with neither a lock nor a hold time.
-fn recording_cost(apparatus: &Apparatus) -> std::io::Result<f64> {
+fn recording_cost(calibrated: &Calibrated) -> std::io::Result<f64> {
     const ROUNDS: usize = 20_000;
-    let (clock, cpu) = (apparatus.clock(), apparatus.cpu);
+    let (clock, cpu) = (calibrated.clock(), calibrated.cpu);
     on_cpu(cpu, move || {
         let (mut trace, _) = Trace::with_capacity(ROUNDS);
         rounds::run(&NoLock, clock, Work::of_loads(0), &mut trace, |_| true);
-        let baseline = Baseline::of(&trace, apparatus.quality.resolution_ticks).expect("the trace has rounds");
+        let baseline = Baseline::of(&trace, calibrated.quality.resolution_ticks).expect("the trace has rounds");
         (baseline.lock + baseline.unlock) * clock.ns_per_tick()
     })
 }

@@ -5,9 +5,9 @@
 //! unlock's. Storing the pair falls between rounds, so into the next lock's difference; it costs about a nanosecond and
 //! is in the baseline that is subtracted.
 
-use crate::locks::Lock;
 use instruments::clock::Clock;
 use instruments::grind::Work;
+use locks::Lock;
 
 /// When the lock was taken and when it was released, in ticks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -100,7 +100,7 @@ pub fn bare_pair<L: Lock>(lock: &L, clock: Clock) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::locks::NoLock;
+    use locks::NoLock;
     use std::time::Duration;
 
     #[test]

@@ -3,7 +3,7 @@
 //! <https://prometheus.io/docs/specs/om/open_metrics_spec/>: a name ends in its unit, a counter's sample in `_total`, and
 //! the file in `# EOF`.
 
-use crate::experiments::load::record::IntervalRow;
+use crate::load::record::IntervalRow;
 use instruments::warning::Warning;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

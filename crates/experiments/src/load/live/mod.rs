@@ -5,13 +5,10 @@ mod metrics;
 mod screen;
 
 use super::flags::{Plan, View};
-use super::measure::Watcher;
 use super::record::{IntervalRow, Row};
 use super::show;
-use crate::interruption::Interruption;
-use crate::session::Session;
-use crate::terminal::Page;
 use anyhow::Context;
+use harness::{Interruption, Observer, Session};
 use instruments::warning::Warning;
 use metrics::MetricsFile;
 use screen::Screen;
@@ -19,6 +16,7 @@ use std::io::{self, Write};
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::{Duration, Instant};
+use terminal::Page;
 
 /// The views of a run, and the reasons to end it.
 pub struct Live {
@@ -76,11 +74,13 @@ impl Live {
     }
 }
 
-impl Watcher for Live {
+impl Observer<[IntervalRow]> for Live {
+    fn note(&self, _: &str) {}
+
     fn wait(&mut self, until: Instant) -> ControlFlow<()> {
         loop {
             let left = until.saturating_duration_since(Instant::now());
-            if self.interruption.asked() || self.failed.is_some() {
+            if self.interruption.is_requested() || self.failed.is_some() {
                 return ControlFlow::Break(());
             }
             if left.is_zero() {
@@ -96,7 +96,7 @@ impl Watcher for Live {
         }
     }
 
-    fn interval(&mut self, rows: &[IntervalRow]) -> ControlFlow<()> {
+    fn piece(&mut self, rows: &[IntervalRow]) -> ControlFlow<()> {
         match self.view {
             Some(View::Lines) => {
                 let line = show::line(&rows.iter().collect::<Vec<_>>(), &Page::of_stdout());

@@ -2,9 +2,8 @@
 //! by the hook that the library sets, otherwise when the view is dropped.
 
 use super::history::{History, POWERS};
-use crate::experiments::load::flags::View;
-use crate::experiments::load::record::IntervalRow;
-use crate::terminal::percent;
+use crate::load::flags::View;
+use crate::load::record::IntervalRow;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyModifiers};
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Color, Style};
@@ -14,6 +13,7 @@ use ratatui::{DefaultTerminal, Frame};
 use std::collections::BTreeMap;
 use std::io;
 use std::time::Duration;
+use terminal::percent;
 
 /// A picture of the load that follows the measurement.
 pub struct Screen {
@@ -167,7 +167,7 @@ fn span_label(seconds: u32) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::experiments::load::record::Shares;
+    use crate::load::record::Shares;
     use ratatui::Terminal;
     use ratatui::backend::TestBackend;
 

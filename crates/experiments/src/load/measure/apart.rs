@@ -8,11 +8,11 @@
 //!
 //! The child dies with its parent, whatever ends that.
 
-use super::{Measured, Watcher, run_plan};
-use crate::apparatus::Apparatus;
-use crate::experiments::load::flags::Plan;
-use crate::experiments::load::priority::Priority;
-use crate::experiments::load::record::IntervalRow;
+use super::{Measured, run_plan};
+use crate::load::flags::Plan;
+use crate::load::priority::Priority;
+use crate::load::record::IntervalRow;
+use harness::{Calibrated, Observer};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 use serde::{Deserialize, Serialize};
@@ -30,15 +30,20 @@ enum Told {
     Failed(String),
 }
 
-/// How often the watcher is asked whether to stop, and the child's words are read.
+/// How often the observer is asked whether to stop, and the child's words are read.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Measures in a child until the plan's length is over or the watcher stops it. The caller must have no other threads: a
+/// Measures in a child until the plan's length is over or the observer stops it. The caller must have no other threads: a
 /// forked child has only a copy of the calling one.
 ///
 /// # Errors
 /// The system refuses a process or threads; a CPU that may not be used after all; the child was killed.
-pub fn run_apart(plan: &Plan, seed: u64, apparatus: &Apparatus, watcher: &mut impl Watcher) -> io::Result<Measured> {
+pub fn run_apart(
+    plan: &Plan,
+    seed: u64,
+    calibrated: &Calibrated,
+    observer: &mut impl Observer<[IntervalRow]>,
+) -> io::Result<Measured> {
     let (here, there) = UnixStream::pair()?;
     let parent = std::process::id();
     // SAFETY: the caller is the only thread, so the child's copy of the process is whole; it measures and leaves with
@@ -47,14 +52,14 @@ pub fn run_apart(plan: &Plan, seed: u64, apparatus: &Apparatus, watcher: &mut im
         -1 => return Err(io::Error::last_os_error()),
         0 => {
             drop(here);
-            let served = catch_unwind(AssertUnwindSafe(|| serve(parent, there, plan, seed, apparatus)));
+            let served = catch_unwind(AssertUnwindSafe(|| serve(parent, there, plan, seed, calibrated)));
             // SAFETY: `_exit` ends the process and touches nothing.
             unsafe { libc::_exit(i32::from(!matches!(served, Ok(Ok(()))))) }
         }
         pid => Child(Pid::from_raw(pid).ok_or_else(|| io::Error::other("fork returned no process id"))?),
     };
     drop(there);
-    let measured = listen(here, watcher);
+    let measured = listen(here, observer);
     drop(child);
     measured
 }
@@ -70,17 +75,17 @@ impl Drop for Child {
     }
 }
 
-/// The parent's part: hands the child's rows to the watcher, and the watcher's wish to end to the child.
-fn listen(mut child: UnixStream, watcher: &mut impl Watcher) -> io::Result<Measured> {
+/// The parent's part: hands the child's rows to the observer, and the observer's wish to end to the child.
+fn listen(mut child: UnixStream, observer: &mut impl Observer<[IntervalRow]>) -> io::Result<Measured> {
     child.set_nonblocking(true)?;
     let mut lines = Lines::default();
     let mut stopping = false;
     loop {
-        let mut stop = watcher.wait(Instant::now() + LOOK).is_break();
+        let mut stop = observer.wait(Instant::now() + LOOK).is_break();
         let open = lines.read_from(&mut child)?;
         while let Some(told) = lines.next() {
             match serde_json::from_slice(&told)? {
-                Told::Interval(rows) => stop |= watcher.interval(&rows).is_break(),
+                Told::Interval(rows) => stop |= observer.piece(&rows).is_break(),
                 Told::Measured(measured) => return Ok(*measured),
                 Told::Failed(reason) => return Err(io::Error::other(reason)),
             }
@@ -127,7 +132,7 @@ impl Lines {
 }
 
 /// The child's whole life.
-fn serve(parent: u32, stream: UnixStream, plan: &Plan, seed: u64, apparatus: &Apparatus) -> io::Result<()> {
+fn serve(parent: u32, stream: UnixStream, plan: &Plan, seed: u64, calibrated: &Calibrated) -> io::Result<()> {
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
     if std::os::unix::process::parent_id() != parent {
         return Ok(());
@@ -136,7 +141,7 @@ fn serve(parent: u32, stream: UnixStream, plan: &Plan, seed: u64, apparatus: &Ap
         leave_the_session();
     }
     let mut teller = Teller(stream);
-    let told = match run_plan(plan, seed, apparatus, &mut teller) {
+    let told = match run_plan(plan, seed, calibrated, &mut teller) {
         Ok(measured) => Told::Measured(Box::new(measured)),
         Err(error) => Told::Failed(error.to_string()),
     };
@@ -158,7 +163,7 @@ fn leave_the_session() {
     }
 }
 
-/// The watcher that the child has: its parent.
+/// The observer that the child has: its parent.
 struct Teller(UnixStream);
 
 impl Teller {
@@ -168,7 +173,7 @@ impl Teller {
     }
 }
 
-impl Watcher for Teller {
+impl Observer<[IntervalRow]> for Teller {
     fn wait(&mut self, until: Instant) -> ControlFlow<()> {
         loop {
             let left = until.saturating_duration_since(Instant::now());
@@ -183,7 +188,9 @@ impl Watcher for Teller {
         }
     }
 
-    fn interval(&mut self, rows: &[IntervalRow]) -> ControlFlow<()> {
+    fn note(&self, _: &str) {}
+
+    fn piece(&mut self, rows: &[IntervalRow]) -> ControlFlow<()> {
         match self.tell(&Told::Interval(rows.to_vec())) {
             Ok(()) => ControlFlow::Continue(()),
             Err(_) => ControlFlow::Break(()),

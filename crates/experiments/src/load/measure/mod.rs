@@ -14,9 +14,9 @@ pub use soaker::GRIND;
 use super::flags::Plan;
 use super::priority::Priority;
 use super::record::{AllCpusRow, IntervalRow, TotalRow};
-use crate::apparatus::Apparatus;
 use accounts::ExactAccount;
 use edge::{Edge, Reader, Window};
+use harness::{Calibrated, Observer};
 use instruments::cpus::priority::may_use_realtime;
 use instruments::cpus::schedule::reschedule_current_thread;
 use instruments::warning::Warning;
@@ -27,15 +27,6 @@ use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 use stretches::{Stretch, stretches};
 use tally::Tally;
-
-/// Who is told what is measured, and says when to stop.
-pub trait Watcher {
-    /// Waits until then, or until someone asks for the end.
-    fn wait(&mut self, until: Instant) -> ControlFlow<()>;
-
-    /// An interval has ended.
-    fn interval(&mut self, rows: &[IntervalRow]) -> ControlFlow<()>;
-}
 
 /// What was measured.
 #[derive(Serialize, Deserialize)]
@@ -48,15 +39,20 @@ pub struct Measured {
     pub warnings: Vec<Warning>,
 }
 
-/// Measures until the plan's length is over or the watcher stops it.
+/// Measures until the plan's length is over or the observer stops it.
 ///
 /// # Errors
 /// The system refuses threads, or a CPU that may not be used after all.
-fn run_plan(plan: &Plan, seed: u64, apparatus: &Apparatus, watcher: &mut impl Watcher) -> io::Result<Measured> {
+fn run_plan(
+    plan: &Plan,
+    seed: u64,
+    calibrated: &Calibrated,
+    observer: &mut impl Observer<[IntervalRow]>,
+) -> io::Result<Measured> {
     let mut warnings = Vec::new();
     let priority = granted(plan.priority, &mut warnings);
-    let clock = apparatus.clock();
-    let soakers = Soakers::start(clock, &apparatus.grind, priority.0, &plan.cpus, plan.grinders)?;
+    let clock = calibrated.clock();
+    let soakers = Soakers::start(clock, &calibrated.grind, priority.0, &plan.cpus, plan.grinders)?;
     read_in_time();
     let reader = Reader {
         soakers: soakers.soakers.chunks(plan.grinders).collect(),
@@ -65,9 +61,9 @@ fn run_plan(plan: &Plan, seed: u64, apparatus: &Apparatus, watcher: &mut impl Wa
         realtime: priority.is_realtime(),
     };
     let mut run = Run { plan, reader, soakers: &soakers, rng: fastrand::Rng::with_seed(seed) };
-    let usual_ns = GRIND.as_nanos() as f64 + apparatus.quality.now.mean_of_1000_ns;
+    let usual_ns = GRIND.as_nanos() as f64 + calibrated.quality.now.mean_of_1000_ns;
     let mut tally = Tally::new(plan, priority, usual_ns);
-    let intervals = run.intervals(&mut tally, watcher)?;
+    let intervals = run.intervals(&mut tally, observer)?;
     warnings.extend(run.what_was_missing(plan));
     warnings.extend(tally.warnings());
     let exact_account = run.reader.exact.as_ref().map(|account| account.name().to_owned());
@@ -101,7 +97,11 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    fn intervals(&mut self, tally: &mut Tally, watcher: &mut impl Watcher) -> io::Result<Vec<IntervalRow>> {
+    fn intervals(
+        &mut self,
+        tally: &mut Tally,
+        observer: &mut impl Observer<[IntervalRow]>,
+    ) -> io::Result<Vec<IntervalRow>> {
         let mut kept = Vec::new();
         self.soakers.let_grind(1);
         let mut edge = self.reader.take()?;
@@ -116,13 +116,13 @@ impl Run<'_> {
             if let Some(left) = end.map(|end| end - start - planned).filter(|&left| left < self.plan.interval / 4) {
                 planned += left;
             }
-            flow = self.interval(start, planned, &mut edge, tally, watcher)?;
+            flow = self.interval(start, planned, &mut edge, tally, observer)?;
             start += planned;
             let now = self.reader.tick()?;
             let rows =
                 tally.end_interval(began.elapsed(), &now.shares_since(&tick, self.reader.clock), flow.is_continue());
             tick = now;
-            if !rows.is_empty() && watcher.interval(&rows).is_break() {
+            if !rows.is_empty() && observer.piece(&rows).is_break() {
                 flow = ControlFlow::Break(());
             }
             if self.plan.keep_intervals {
@@ -139,7 +139,7 @@ impl Run<'_> {
         length: Duration,
         edge: &mut Edge,
         tally: &mut Tally,
-        watcher: &mut impl Watcher,
+        observer: &mut impl Observer<[IntervalRow]>,
     ) -> io::Result<ControlFlow<()>> {
         let parts = stretches(length, self.plan.grinders, self.reader.exact.is_some(), &mut self.rng);
         let mut until = start;
@@ -150,7 +150,7 @@ impl Run<'_> {
                 // A rest that began late, because others had the CPU, must not be short: its window would be of no use.
                 until = until.max(Instant::now() + length);
             }
-            let flow = watcher.wait(until);
+            let flow = observer.wait(until);
             if active == 0 {
                 // The next edge is taken while a soaker runs; waking up belongs to the rest.
                 self.soakers.let_grind(1);

@@ -1,9 +1,9 @@
 //! What the windows of a run add up to, CPU by CPU: for the interval at hand and for the run.
 
 use super::edge::Window;
-use crate::experiments::load::flags::Plan;
-use crate::experiments::load::priority::Priority;
-use crate::experiments::load::record::{AllCpusRow, IntervalRow, Shares, TotalRow};
+use crate::load::flags::Plan;
+use crate::load::priority::Priority;
+use crate::load::record::{AllCpusRow, IntervalRow, Shares, TotalRow};
 use instruments::statistics::order::{median, sample_quantile_interval};
 use instruments::statistics::summary::CONFIDENCE;
 use instruments::warning::Warning;

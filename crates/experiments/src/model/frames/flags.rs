@@ -1,11 +1,11 @@
 //! What the user may set, and the plan that comes of it.
 
 use super::super::trace::{self, Description, Trace};
-use crate::cli::Misuse;
-use crate::quantities;
-use crate::session::Session;
 use chance::Source;
 use clap::{Args, ValueEnum};
+use harness::Session;
+use harness::UsageError;
+use harness::parse_duration;
 use instruments::cpus::schedule::weight;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -38,12 +38,12 @@ pub struct Flags {
     shares: Vec<f64>,
 
     /// How long a thread runs once it was chosen; several make several tables
-    #[arg(long, value_name = "TIME,…", value_delimiter = ',', default_value = "3ms,100us", value_parser = quantities::span,
+    #[arg(long, value_name = "TIME,…", value_delimiter = ',', default_value = "3ms,100us", value_parser = parse_duration::span,
           allow_hyphen_values = true)]
     quantum: Vec<Duration>,
 
     /// Length of a frame [default: a 60th of a second]
-    #[arg(long, value_name = "TIME", value_parser = quantities::span, allow_hyphen_values = true)]
+    #[arg(long, value_name = "TIME", value_parser = parse_duration::span, allow_hyphen_values = true)]
     frame: Option<Duration>,
 
     /// Ask how often a frame loses more than this many per cent
@@ -52,7 +52,7 @@ pub struct Flags {
     more_than: Vec<f64>,
 
     /// The buffered animation: the share of the CPU that it needs
-    #[arg(long, value_name = "SHARE", default_value_t = 0.9, value_parser = quantities::share, allow_hyphen_values = true)]
+    #[arg(long, value_name = "SHARE", default_value_t = 0.9, value_parser = parse_duration::share, allow_hyphen_values = true)]
     needs: f64,
 
     /// The buffered animation: how much of a frame's computation it can do ahead [default: a third]
@@ -64,7 +64,7 @@ pub struct Flags {
     beside: Option<PathBuf>,
 
     /// How long the trace's recording lasted [default: its line `# span_ns N`, else the end of its last gap]
-    #[arg(long, value_name = "TIME", value_parser = quantities::span, requires = "beside", allow_hyphen_values = true)]
+    #[arg(long, value_name = "TIME", value_parser = parse_duration::span, requires = "beside", allow_hyphen_values = true)]
     span: Option<Duration>,
 }
 
@@ -145,11 +145,11 @@ impl Plan {
     pub fn of(flags: &Flags, session: &Session) -> anyhow::Result<Self> {
         let frame = flags.frame.unwrap_or(FRAME);
         if frame.is_zero() {
-            return Err(Misuse("--frame 0: it must be more than 0".into()).into());
+            return Err(UsageError("--frame 0: it must be more than 0".into()).into());
         }
         if let Some(quantum) = flags.quantum.iter().find(|quantum| quantum.is_zero() || **quantum > frame) {
             let message = format!("--quantum {quantum:?}: it must be more than 0 and at most the frame, {frame:?}");
-            return Err(Misuse(message).into());
+            return Err(UsageError(message).into());
         }
         let priorities = if flags.shares.is_empty() { priorities(flags) } else { Vec::new() };
         let contest = if flags.shares.is_empty() {
@@ -166,7 +166,7 @@ impl Plan {
                 "--beside {}: the recording of {} s holds no frame of {frame:?}",
                 trace.description.file, trace.description.span_s
             );
-            return Err(Misuse(message).into());
+            return Err(UsageError(message).into());
         }
         Ok(Self {
             policy: flags.policy,
@@ -239,16 +239,16 @@ fn priorities(flags: &Flags) -> Vec<i32> {
 }
 
 /// Each thread has twice the tickets of one whose priority is a unit lower.
-fn lottery(priorities: &[i32]) -> Result<Contest, Misuse> {
+fn lottery(priorities: &[i32]) -> Result<Contest, UsageError> {
     within(priorities, 1..=99, "the lottery is between time-sharing threads, of priorities 1 to 99")?;
     let least = priorities.iter().min().copied().unwrap_or_default();
     let tickets = priorities.iter().map(|priority| 1_u64.checked_shl((priority - least) as u32));
     contest(tickets).ok_or_else(|| {
-        Misuse(format!("--priorities {}: more than 62 apart, one never runs in practice", listed(priorities)))
+        UsageError(format!("--priorities {}: more than 62 apart, one never runs in practice", listed(priorities)))
     })
 }
 
-fn weights(nice: &[i32]) -> Result<Contest, Misuse> {
+fn weights(nice: &[i32]) -> Result<Contest, UsageError> {
     within(nice, -20..=19, "nice values go from -20 to 19")?;
     let weights = nice.iter().map(|nice| Some(u64::from(weight(*nice))));
     Ok(contest(weights).expect("forty weights of 17 bits at most, and a command line of threads, fit 64 bits"))
@@ -261,25 +261,25 @@ fn contest(mut tickets: impl Iterator<Item = Option<u64>>) -> Option<Contest> {
     Some(Contest { lost, total: own.checked_add(lost)? })
 }
 
-fn by_shares(flags: &Flags) -> Result<Contest, Misuse> {
+fn by_shares(flags: &Flags) -> Result<Contest, UsageError> {
     if flags.policy != Policy::Lottery {
-        return Err(Misuse("--shares: they are drawn by lot; leave out --policy weights".into()));
+        return Err(UsageError("--shares: they are drawn by lot; leave out --policy weights".into()));
     }
     let named = flags.shares.iter().enumerate().map(|(thread, share)| (thread, *share));
     Source::with_probabilities(named).map_err(|error| {
         let given: Vec<String> = flags.shares.iter().map(f64::to_string).collect();
-        Misuse(format!("--shares {}: {error}", given.join(",")))
+        UsageError(format!("--shares {}: {error}", given.join(",")))
     })?;
     Ok(Contest { lost: WHOLE - (flags.shares[0] * WHOLE as f64) as u64, total: WHOLE })
 }
 
-fn within(priorities: &[i32], allowed: std::ops::RangeInclusive<i32>, why: &str) -> Result<(), Misuse> {
+fn within(priorities: &[i32], allowed: std::ops::RangeInclusive<i32>, why: &str) -> Result<(), UsageError> {
     let text = listed(priorities);
     if let Some(outside) = priorities.iter().find(|priority| !allowed.contains(priority)) {
-        return Err(Misuse(format!("--priorities {text}: {outside} is not allowed; {why}")));
+        return Err(UsageError(format!("--priorities {text}: {outside} is not allowed; {why}")));
     }
     if priorities.len() < 2 {
-        return Err(Misuse(format!(
+        return Err(UsageError(format!(
             "--priorities {text}: name the thread with the frames and a competitor, such as 20,10"
         )));
     }

@@ -1,19 +1,19 @@
 //! Spoiled frames, computed.
 
-use super::{Better, Cell, Measure, Scatter};
-use crate::experiments::model::FramesRow as Row;
-use crate::terminal::{Quantity, nanoseconds, percent};
+use super::record::Row;
+use record::{Better, Cell, Metric, Unit, VariationSource};
+use terminal::{nanoseconds, percent};
 
-pub fn measure(row: &Row) -> Option<Measure> {
-    let Row::MoreThan(more) = row else { return None };
+pub fn metrics(row: &Row) -> Vec<Metric> {
+    let Row::MoreThan(more) = row else { return Vec::new() };
     let cell = Cell::of([
         format!("quantum {}", nanoseconds(more.quantum_us * 1e3)),
         format!("more than {}", percent(more.more_than_share)),
     ]);
-    Some(Measure {
-        quantity: Quantity::Probability,
+    vec![Metric {
+        unit: Unit::Probability,
         better: Better::Neither,
-        scatter: Scatter::Computed,
-        ..Measure::time(&cell, "probability", more.probability, None)
-    })
+        variation: VariationSource::Computed,
+        ..Metric::time(&cell, "probability", more.probability, None)
+    }]
 }

@@ -2,21 +2,50 @@
 
 mod flags;
 mod measure;
+mod metrics;
 mod record;
+mod section;
 mod show;
 mod then;
+mod then_and_now;
 
-pub use flags::{Flags, Parameters};
-pub use record::{FramesRecord, Row};
+use self::record::{FramesRecord, Row};
+use ::record::{Metric, Section, ThenAndNow};
+use flags::{Flags, Parameters, Plan};
+use harness::{Experiment, Finished, Run, SurveyPart};
+use terminal::Page;
 
-use crate::session::Session;
+/// The experiment.
+pub struct Frames;
 
-/// Computes what the flags describe.
-///
-/// # Errors
-/// Flags or a trace that make no sense, or more quanta in a frame than there is memory for.
-pub fn run(flags: &Flags, session: &Session) -> anyhow::Result<FramesRecord> {
-    let plan = flags::Plan::of(flags, session)?;
-    let computed = measure::compute(&plan)?;
-    Ok(session.record_computed("model frames", plan.parameters(), computed.rows, computed.warnings))
+impl Experiment for Frames {
+    const NAME: &'static str = "model frames";
+    const METHOD: &'static str = include_str!("../method.md");
+    const SURVEY: Option<SurveyPart> = Some(SurveyPart { weight: 0, flags: "" });
+
+    type Flags = Flags;
+    type Parameters = Parameters;
+    type Row = Row;
+
+    fn run(flags: &Flags, run: &mut Run<'_>) -> anyhow::Result<Finished<Parameters, Row>> {
+        let plan = Plan::of(flags, run.session)?;
+        let computed = measure::compute(&plan)?;
+        Ok(Finished::computed(plan.parameters(), computed.rows, computed.warnings))
+    }
+
+    fn show(record: &FramesRecord, page: &Page) -> String {
+        show::show(record, page)
+    }
+
+    fn section(rows: &[Row]) -> Section {
+        section::section(rows)
+    }
+
+    fn metrics(row: &Row) -> Vec<Metric> {
+        metrics::metrics(row)
+    }
+
+    fn then_and_now(rows: &[(usize, &Row)]) -> Vec<ThenAndNow> {
+        then_and_now::figures(rows)
+    }
 }

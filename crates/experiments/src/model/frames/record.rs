@@ -1,8 +1,8 @@
 //! What came out: how often a frame loses how much, and what that does to an animation.
 
 use super::flags::Parameters;
-use crate::record::Record;
 use instruments::statistics::Interval;
+use record::Record;
 use serde::{Deserialize, Serialize};
 
 /// A record of this experiment.

@@ -1,10 +1,8 @@
 //! How often the other thread spoils a frame.
 
-use super::super::figure::{
-    Axis, Figure, Finding, Mark, Picture, Plot, Point, Quantity, Section, Series, Table, optional,
-};
-use crate::experiments::model::FramesRow as Row;
-use crate::terminal::{nanoseconds, percent};
+use super::record::Row;
+use record::{Axis, Figure, Mark, Picture, Plot, Point, Section, Series, Statement, Table, Unit, distinct, optional};
+use terminal::{nanoseconds, percent};
 
 /// What is rarer is in the table; on the picture it would press everything else together.
 const RAREST_DRAWN: f64 = 1e-12;
@@ -13,7 +11,7 @@ pub fn section(rows: &[Row]) -> Section {
     Section {
         experiment: "model",
         title: "Frames, computed".into(),
-        findings: rows.iter().filter_map(finding).map(Finding::from).collect(),
+        findings: rows.iter().filter_map(finding).map(Statement::from).collect(),
         figures: vec![losses(rows), often(rows)],
         histograms: Vec::new(),
     }
@@ -26,7 +24,7 @@ fn seconds(seconds: Option<f64>) -> String {
         Some(s) if s < 7_200.0 => format!("every {:.0} min", s / 60.0),
         Some(s) if s < 172_800.0 => format!("every {:.0} h", s / 3_600.0),
         Some(s) if s < 63_115_200.0 => format!("every {:.0} days", s / 86_400.0),
-        Some(s) => format!("every {} years", Quantity::Number.words((s / 31_557_600.0).round())),
+        Some(s) => format!("every {} years", Unit::Number.words((s / 31_557_600.0).round())),
     }
 }
 
@@ -46,7 +44,7 @@ fn finding(row: &Row) -> Option<String> {
 fn losses(rows: &[Row]) -> Figure {
     let lost: Vec<_> =
         rows.iter().filter_map(|row| if let Row::Lost(lost) = row { Some(lost) } else { None }).collect();
-    let series = super::distinct(&lost, |row| row.quantum_us.to_bits()).into_iter().map(|quantum| {
+    let series = distinct(&lost, |row| row.quantum_us.to_bits()).into_iter().map(|quantum| {
         let of = lost.iter().filter(|row| row.quantum_us.to_bits() == quantum && row.probability >= RAREST_DRAWN);
         Series {
             name: format!("quantum {}", nanoseconds(f64::from_bits(quantum) * 1e3)),
@@ -58,18 +56,18 @@ fn losses(rows: &[Row]) -> Figure {
         vec![
             nanoseconds(row.quantum_us * 1e3),
             format!("{} of {}", row.lost_quanta, row.quanta),
-            Quantity::Probability.words(row.probability),
-            Quantity::Probability.words(row.more_probability),
-            Quantity::Probability.words(row.simulated_probability),
-            optional(row.measured_probability, Quantity::Probability),
-            optional(row.then_probability, Quantity::Probability),
+            Unit::Probability.words(row.probability),
+            Unit::Probability.words(row.more_probability),
+            Unit::Probability.words(row.simulated_probability),
+            optional(row.measured_probability, Unit::Probability),
+            optional(row.then_probability, Unit::Probability),
         ]
     });
     Figure {
         title: "How much a frame loses".into(),
         picture: Picture::Plot(Plot {
-            x: Axis { label: "lost, of the frame's time", quantity: Quantity::Share, logarithmic: false },
-            y: Axis { label: "probability", quantity: Quantity::Probability, logarithmic: true },
+            x: Axis { label: "lost, of the frame's time", unit: Unit::Share, logarithmic: false },
+            y: Axis { label: "probability", unit: Unit::Probability, logarithmic: true },
             series: series.collect(),
         }),
         tables: vec![Table {
@@ -95,7 +93,7 @@ fn often(rows: &[Row]) -> Figure {
             }
         };
         let quantum = nanoseconds(row.quantum_us() * 1e3);
-        Some(vec![quantum, what, Quantity::Probability.words(probability), seconds(every)])
+        Some(vec![quantum, what, Unit::Probability.words(probability), seconds(every)])
     };
     Figure {
         title: "How often".into(),

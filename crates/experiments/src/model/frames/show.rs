@@ -3,9 +3,8 @@
 use super::flags::{Parameters, Policy};
 use super::record::{AnimationRow, AnyRow, FramesRecord, LostRow, MoreThanRow, Row};
 use super::then;
-use crate::experiments::model::show::{assumptions, printed, seconds, tiny, trace};
-use crate::output::Show;
-use crate::terminal::{self, Page, nanoseconds, percent};
+use crate::model::show::{assumptions, printed, seconds, tiny, trace};
+use terminal::{self, Page, nanoseconds, percent};
 
 /// Rows of a table; further outcomes are in the other formats.
 const MOST_LINES: usize = 12;
@@ -14,15 +13,14 @@ const THEN: &str = "1999";
 /// A column that only some records have.
 type Column = (&'static str, fn(&LostRow) -> Option<f64>);
 
-impl Show for FramesRecord {
-    fn show(&self, page: &Page) -> String {
-        let mut text = heading(&self.parameters);
-        for block in self.results.chunk_by(|a, b| a.quantum_us() == b.quantum_us()) {
-            text.push('\n');
-            text.push_str(&quantum(block, &self.parameters));
-        }
-        text + "\n" + &assumptions(&self.parameters.assumptions, page)
+/// All of it.
+pub fn show(record: &FramesRecord, page: &Page) -> String {
+    let mut text = heading(&record.parameters);
+    for block in record.results.chunk_by(|a, b| a.quantum_us() == b.quantum_us()) {
+        text.push('\n');
+        text.push_str(&quantum(block, &record.parameters));
     }
+    text + "\n" + &assumptions(&record.parameters.assumptions, page)
 }
 
 fn heading(parameters: &Parameters) -> String {

@@ -1,8 +1,9 @@
 //! The same page of 1999: what it computed of a game's frames, and what comes out today.
 
-use super::super::record::{Figure, Unit};
-use super::ThenAndNow;
-use crate::experiments::model::FramesRow as Row;
+use super::record::Row;
+use instruments::statistics::comparison::Estimate;
+use record::ThenAndNow;
+use record::Unit;
 
 pub fn figures(rows: &[(usize, &Row)]) -> Vec<ThenAndNow> {
     rows.iter().filter_map(|(_, row)| of(row)).collect()
@@ -10,7 +11,7 @@ pub fn figures(rows: &[(usize, &Row)]) -> Vec<ThenAndNow> {
 
 fn of(row: &Row) -> Option<ThenAndNow> {
     let figure =
-        |name: String, unit, then, today: f64| ThenAndNow::new(1999, &name, unit, then, Some(Figure::from(today)));
+        |name: String, unit, then, today: f64| ThenAndNow::new(1999, &name, unit, then, Some(Estimate::from(today)));
     match row {
         Row::Any(any) => {
             let name = "frames from loss to loss, computed".to_owned();

@@ -1,9 +1,9 @@
 //! What this machine's noise would do to many of it in lock-step.
 
-use super::super::record::Unit;
-use super::{Finding, Source};
-use crate::experiments::model::{Method, StepRow as Row};
-use crate::terminal;
+use super::record::{Method, Row};
+use record::Unit;
+use record::{Finding, Origin};
+use terminal;
 
 /// Of the most nodes that the noise was watched long enough for.
 pub fn findings(rows: &[(usize, &Row)]) -> Vec<Finding> {
@@ -12,21 +12,21 @@ pub fn findings(rows: &[(usize, &Row)]) -> Vec<Finding> {
     let (nodes, step) = (terminal::count(row.nodes), Unit::Ns.words(row.step_us * 1e3));
     let times = Unit::Times.words(row.slowdown);
     let words = format!("In lock-step, with steps of {step}, {nodes} of this machine would take {times} as long");
-    let source = Source::of("model step", *place, format!("exact, {nodes} nodes"), "slowdown");
+    let source = Origin::of("model step", *place, format!("exact, {nodes} nodes"), "slowdown");
     vec![Finding::new("lock_step", words, Unit::Times, row.slowdown.into(), source)]
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::samples::{step_row, traced};
+    use super::super::sample::row;
     use super::*;
 
     #[test]
     fn the_most_nodes_are_told() {
-        let (few, many) = (step_row(10, 1.1), step_row(5_000, 1.9));
+        let (few, many) = (row(10, 1.1), row(5_000, 1.9));
         let found = findings(&[(2, &many), (3, &few)]);
         assert_eq!(
-            traced(&found[0]),
+            found[0].to_string(),
             "In lock-step, with steps of 1.00 ms, 5,000 of this machine would take 1.90× as long \
              [model step: exact, 5,000 nodes]"
         );

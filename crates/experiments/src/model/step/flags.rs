@@ -1,16 +1,16 @@
 //! What the user may set, and the plan that comes of it.
 
-use super::super::trace::{self, Description, Trace};
-use crate::cli::Misuse;
-use crate::quantities;
-use crate::session::Session;
-use crate::terminal;
+use crate::model::trace::{self, Description, Trace};
 use chance::Delay;
 use clap::Args;
+use harness::Session;
+use harness::UsageError;
+use harness::parse_duration;
 use instruments::warning::Warning;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::time::Duration;
+use terminal;
 
 /// What this machine's noise does to many nodes in lock-step, where every step waits for the slowest
 ///
@@ -24,11 +24,11 @@ pub struct Flags {
     trace: Option<PathBuf>,
 
     /// How long the recording lasted [default: its line `# span_ns N`, else the end of its last gap]
-    #[arg(long, value_name = "TIME", value_parser = quantities::span, allow_hyphen_values = true)]
+    #[arg(long, value_name = "TIME", value_parser = parse_duration::span, allow_hyphen_values = true)]
     span: Option<Duration>,
 
     /// Work of a step on each node; several make several tables
-    #[arg(long, value_name = "TIME,…", value_delimiter = ',', default_value = "1ms", value_parser = quantities::span,
+    #[arg(long, value_name = "TIME,…", value_delimiter = ',', default_value = "1ms", value_parser = parse_duration::span,
           allow_hyphen_values = true)]
     step: Vec<Duration>,
 
@@ -43,11 +43,11 @@ pub struct Flags {
     processes: Vec<u64>,
 
     /// CPU time that a process spends on each of the barrier's messages; 0 leaves it to the network
-    #[arg(long, value_name = "TIME", default_value = "500ns", value_parser = quantities::span, allow_hyphen_values = true)]
+    #[arg(long, value_name = "TIME", default_value = "500ns", value_parser = parse_duration::span, allow_hyphen_values = true)]
     overhead: Duration,
 
     /// Time that a message is under way
-    #[arg(long, value_name = "TIME", default_value = "1us", value_parser = quantities::span, allow_hyphen_values = true)]
+    #[arg(long, value_name = "TIME", default_value = "1us", value_parser = parse_duration::span, allow_hyphen_values = true)]
     latency: Duration,
 
     /// Simulated steps in each of 10 runs [default: 20 to 5,000, fewer for more processes]
@@ -124,7 +124,7 @@ impl Plan {
     pub fn of(flags: &Flags, session: &Session) -> anyhow::Result<Self> {
         let Some(path) = &flags.trace else {
             let remedy = "record this machine's with `contend noise --trace FILE`, then give that file";
-            return Err(Misuse(format!("--trace FILE is missing: {remedy}")).into());
+            return Err(UsageError(format!("--trace FILE is missing: {remedy}")).into());
         };
         let trace = trace::read("--trace", path, flags.span)?;
         let mut warnings: Vec<Warning> = few_gaps(&trace).into_iter().collect();
@@ -150,9 +150,10 @@ impl Plan {
     ///
     /// # Errors
     /// A trace that does not support a single node.
-    pub fn exact(trace: Trace, step: Duration, session: &Session) -> anyhow::Result<Self> {
+    pub fn exact(trace: Trace, flags: &Flags, session: &Session) -> anyhow::Result<Self> {
         let mut warnings: Vec<Warning> = few_gaps(&trace).into_iter().collect();
-        let steps = vec![StepPlan::exact(step, &trace, &mut warnings)?];
+        let steps = flags.step.iter().map(|step| StepPlan::exact(*step, &trace, &mut warnings));
+        let steps = steps.collect::<anyhow::Result<_>>()?;
         let network = Network { overhead_ns: 0, latency_ns: 0 };
         Ok(Self { trace, steps, network, steps_a_run: None, extrapolate: false, seed: session.seed, warnings })
     }
@@ -179,7 +180,7 @@ impl Plan {
 impl StepPlan {
     fn of(step: Duration, flags: &Flags, trace: &Trace, warnings: &mut Vec<Warning>) -> anyhow::Result<Self> {
         let step_ns = step.as_nanos() as u64;
-        let delay = trace.gaps.delay(step_ns).map_err(|error| Misuse(format!("--step {step:?}: {error}")))?;
+        let delay = trace.gaps.delay(step_ns).map_err(|error| UsageError(format!("--step {step:?}: {error}")))?;
         let delay_while_running = trace.gaps.delay_while_running(step_ns)?;
         let supported_nodes = delay.supported_workers(MEDIAN);
         let support = Support { step, nodes: supported_nodes, extrapolate: flags.extrapolate, trace };
@@ -221,7 +222,7 @@ fn default_nodes() -> impl Iterator<Item = u64> {
 }
 
 /// Whether the simulated time fits 64 bits, should every step be as late as any.
-fn fits(step: Duration, flags: &Flags, trace: &Trace, delay: &Delay) -> Result<(), Misuse> {
+fn fits(step: Duration, flags: &Flags, trace: &Trace, delay: &Delay) -> Result<(), UsageError> {
     let message = flags.overhead.as_nanos() as f64 + flags.latency.as_nanos() as f64 + trace.gaps.longest_ns() as f64;
     let longest_ns = step.as_nanos() as f64 + delay.slowest_quantile_ns(1, 1.0) + MOST_ROUNDS * message;
     let steps = flags.steps.unwrap_or(MOST_STEPS) as f64;
@@ -229,7 +230,7 @@ fn fits(step: Duration, flags: &Flags, trace: &Trace, delay: &Delay) -> Result<(
     if all_ns < u64::MAX as f64 / 2.0 {
         return Ok(());
     }
-    Err(Misuse(format!(
+    Err(UsageError(format!(
         "--step {step:?}: so many steps last longer than 64 bits of ns; take fewer --steps or shorter ones"
     )))
 }
@@ -250,7 +251,7 @@ impl Support<'_> {
         asked: &[u64],
         defaults: impl Iterator<Item = u64>,
         warnings: &mut Vec<Warning>,
-    ) -> Result<Vec<u64>, Misuse> {
+    ) -> Result<Vec<u64>, UsageError> {
         let all: Vec<u64> = if asked.is_empty() { defaults.collect() } else { asked.to_vec() };
         let Some(&beyond) = all.iter().find(|number| **number > self.nodes) else { return Ok(all) };
         let (name, first) = (flag.trim_start_matches('-'), terminal::count(beyond));
@@ -268,9 +269,9 @@ impl Support<'_> {
         Ok(all.into_iter().filter(|number| *number <= self.nodes).collect())
     }
 
-    fn refusal(&self, flag: &str, nodes: u64) -> Misuse {
+    fn refusal(&self, flag: &str, nodes: u64) -> UsageError {
         let needed_s = self.step.as_secs_f64() / -(MEDIAN.ln() / nodes as f64).exp_m1();
-        Misuse(format!(
+        UsageError(format!(
             "{flag}: a recording of {} s supports {} nodes with steps of {:?}; for {} record at least {:.3} s with \
              `contend noise --seconds … --trace FILE`, or allow it with --extrapolate",
             self.trace.description.span_s,

@@ -1,8 +1,8 @@
 //! What came out: a row for each number of nodes, exact or simulated.
 
 use super::flags::Parameters;
-use crate::record::Record;
 use instruments::statistics::Interval;
+use record::Record;
 use serde::{Deserialize, Serialize};
 
 /// A record of this experiment.

@@ -1,16 +1,14 @@
 //! Nodes in lock-step on this machine's noise.
 
-use super::super::figure::{
-    Axis, Figure, Finding, Mark, Picture, Plot, Point, Quantity, Section, Series, Table, optional,
-};
-use crate::experiments::model::{Method, StepRow as Row};
-use crate::terminal::{count, nanoseconds, ratio};
+use super::record::{Method, Row};
+use record::{Axis, Figure, Mark, Picture, Plot, Point, Section, Series, Statement, Table, Unit, optional};
+use terminal::{count, nanoseconds, ratio};
 
 pub fn section(rows: &[Row]) -> Section {
     Section {
         experiment: "model",
         title: "Nodes in lock-step, computed".into(),
-        findings: findings(rows).into_iter().map(Finding::from).collect(),
+        findings: findings(rows).into_iter().map(Statement::from).collect(),
         figures: vec![figure(rows)],
         histograms: Vec::new(),
     }
@@ -51,17 +49,17 @@ fn figure(rows: &[Row]) -> Figure {
                 + &row
                     .slowdown_ci
                     .map_or_else(String::new, |ends| format!(" ({} to {})", ratio(ends.low), ratio(ends.high))),
-            optional(row.running_slowdown, Quantity::Times),
+            optional(row.running_slowdown, Unit::Times),
             ratio(row.together_slowdown),
             nanoseconds(row.p50_us * 1e3),
-            optional(row.p99_us.map(|us| us * 1e3), Quantity::Time),
+            optional(row.p99_us.map(|us| us * 1e3), Unit::Ns),
         ]
     };
     Figure {
         title: "Slowdown against nodes".into(),
         picture: Picture::Plot(Plot {
-            x: Axis { label: "nodes", quantity: Quantity::Number, logarithmic: true },
-            y: Axis { label: "slowdown", quantity: Quantity::Times, logarithmic: false },
+            x: Axis { label: "nodes", unit: Unit::Number, logarithmic: true },
+            y: Axis { label: "slowdown", unit: Unit::Times, logarithmic: false },
             series: vec![
                 series("exact", of(Method::Exact).map(slowed).collect()),
                 series("running", running.collect()),

@@ -1,19 +1,17 @@
 //! The record on a terminal.
 
 use super::record::{Method, Row, StepRecord};
-use crate::experiments::model::show::{assumptions, trace};
-use crate::output::Show;
-use crate::terminal::{self, Page, Point, Scatter, nanoseconds};
+use crate::model::show::{assumptions, trace};
+use terminal::{self, Page, Point, Scatter, nanoseconds};
 
-impl Show for StepRecord {
-    fn show(&self, page: &Page) -> String {
-        let mut text = format!("Nodes in lock-step, each with the noise of\n  {}\n", trace(&self.parameters.trace));
-        for block in self.results.chunk_by(|a, b| a.step_us == b.step_us) {
-            text.push('\n');
-            text.push_str(&step(block, page));
-        }
-        text + "\n" + &assumptions(&self.parameters.assumptions, page)
+/// All of it.
+pub fn show(record: &StepRecord, page: &Page) -> String {
+    let mut text = format!("Nodes in lock-step, each with the noise of\n  {}\n", trace(&record.parameters.trace));
+    for block in record.results.chunk_by(|a, b| a.step_us == b.step_us) {
+        text.push('\n');
+        text.push_str(&step(block, page));
     }
+    text + "\n" + &assumptions(&record.parameters.assumptions, page)
 }
 
 fn step(block: &[Row], page: &Page) -> String {

@@ -1,6 +1,6 @@
 //! What took a cell's gaps, from the kernel's record; and of the rest, what recurs.
 
-use crate::experiments::noise::record::CauseRow;
+use crate::noise::record::CauseRow;
 use instruments::clock::Clock;
 use instruments::evidence::{Attribution, Cause, Kind, Recall, Stretch, Surroundings, Timeline, attribute};
 use instruments::gaps::Watch;

@@ -3,10 +3,10 @@
 use super::causes::{Causes, SoFar};
 use super::longest::Longest;
 use super::turn::{self, Bench, Outcome, Piece, Used};
-use crate::experiments::noise::cells::CellPlan;
-use crate::experiments::noise::flags::Plan;
-use crate::experiments::noise::record::{Line, Row, Turn};
-use crate::experiments::noise::then;
+use crate::noise::cells::CellPlan;
+use crate::noise::flags::Plan;
+use crate::noise::record::{Line, Row, Turn};
+use crate::noise::then;
 use instruments::clock::Clock;
 use instruments::evidence::{Ledger, Recorder, Source};
 use instruments::gaps::{Cost, Watch};
@@ -44,12 +44,12 @@ pub struct Cell {
     rescheduler: Used,
     warnings: Vec<Warning>,
     /// `None` unless gaps are kept.
-    kept: Option<Kept>,
+    kept: Option<GapTrace>,
 }
 
 /// Every gap of a cell.
 #[derive(Default)]
-pub struct Kept {
+pub struct GapTrace {
     pub first_reading: Option<u64>,
     pub gaps: Vec<KeptGap>,
     /// When nobody watched: the kernel's record was read.
@@ -58,7 +58,7 @@ pub struct Kept {
     pub span_ns: f64,
 }
 
-impl Kept {
+impl GapTrace {
     /// The watched time alone: pieces and turns joined end to end.
     pub fn joined(self) -> Self {
         let mut unwatched = self.unwatched.iter().peekable();
@@ -92,7 +92,7 @@ impl Cell {
             competitors: Used::default(),
             rescheduler: Used::default(),
             warnings: Vec::new(),
-            kept: keeps_gaps.then(Kept::default),
+            kept: keeps_gaps.then(GapTrace::default),
         }
     }
 
@@ -203,7 +203,7 @@ impl Cell {
         std::mem::take(&mut self.warnings).into_iter().chain(lost).collect()
     }
 
-    pub fn take_kept(&mut self) -> Kept {
+    pub fn take_kept(&mut self) -> GapTrace {
         self.kept.take().unwrap_or_default()
     }
 

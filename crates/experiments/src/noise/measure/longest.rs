@@ -1,6 +1,6 @@
 //! The longest gaps of a cell, each with what took most of it: what a timeline shows of millions.
 
-use crate::experiments::noise::record::LongGap;
+use crate::noise::record::LongGap;
 use instruments::clock::Clock;
 use instruments::evidence::{Attribution, Cause, Kind};
 use instruments::gaps::Watch;

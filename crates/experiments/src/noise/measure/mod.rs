@@ -8,19 +8,18 @@ mod turn;
 use super::cells::CellPlan;
 use super::flags::Plan;
 use super::record::{Line, Row};
-use crate::session::Session;
 use cell::Cell;
+use harness::{Observer, Session};
 use instruments::clock::Clock;
 use instruments::cpus::schedule::bound_realtime;
 use instruments::evidence::Recorder;
 use instruments::statistics::Interleaving;
 use instruments::warning::Warning;
 use std::collections::BTreeMap;
-use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 use turn::Bench;
 
-pub use cell::Kept;
+pub use cell::GapTrace;
 #[cfg(test)]
 pub use cell::KeptGap;
 
@@ -30,15 +29,14 @@ pub struct Measured {
     /// The order in which the cells, by number, had their turns.
     pub order: Vec<Vec<usize>>,
     /// Every gap of the first cell, if the plan keeps them.
-    pub kept: Kept,
+    pub kept: GapTrace,
     pub warnings: Vec<Warning>,
 }
 
 /// A real-time thread of ours that runs for so long without sleeping is ended by the kernel, with the process.
 const LONGEST_REALTIME: Duration = Duration::from_millis(500);
 
-/// Measures every cell of the plan; tells `note` what it is at, and `on_line`, which may end it all, each
-/// piece that has been read.
+/// Measures every cell of the plan; the observer, which may end it all, sees each piece that has been read.
 ///
 /// # Errors
 /// A thread that the system refuses, or a way to schedule it.
@@ -46,8 +44,7 @@ pub fn run_plan(
     plan: &Plan,
     session: &Session,
     clock: Clock,
-    note: impl Fn(&str),
-    mut on_line: impl FnMut(&Line) -> ControlFlow<()> + Send,
+    observer: &mut (impl Observer<Line> + Send),
 ) -> anyhow::Result<Measured> {
     bound_realtime(LONGEST_REALTIME)?;
     let bench = Bench { clock, plan, interruption: &session.interruption };
@@ -69,14 +66,14 @@ pub fn run_plan(
         }
         for place in turn {
             let cell = &mut cells[place];
-            if over || session.interruption.asked() {
+            if over || session.interruption.is_requested() {
                 turns.close(place);
                 continue;
             }
-            note(&cell.plan.name);
+            observer.note(&cell.plan.name);
             let record = records.entry(cell.plan.reader_cpu).or_default();
             cell.run(&bench, record, |line| {
-                let ends = on_line(&Line { time_s: began.elapsed().as_secs_f64(), ..line });
+                let ends = observer.piece(&Line { time_s: began.elapsed().as_secs_f64(), ..line });
                 over = ends.is_break();
                 ends
             })?;

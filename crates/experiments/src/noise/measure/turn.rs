@@ -1,10 +1,10 @@
 //! One turn of a cell: a reader, the competitors and the rescheduler, from a common start to a common end.
 
-use crate::evidence::EvidenceChoice;
-use crate::experiments::noise::cells::CellPlan;
-use crate::experiments::noise::flags::Plan;
-use crate::interruption::Interruption;
+use crate::noise::cells::CellPlan;
+use crate::noise::flags::Plan;
 use anyhow::Context;
+use harness::EvidenceChoice;
+use harness::Interruption;
 use instruments::clock::Clock;
 use instruments::cpus::CpuSet;
 use instruments::cpus::schedule::{Schedule, reschedule_current_thread};
@@ -178,7 +178,7 @@ fn read(
     let length = bench.plan.interval.map_or(longest, |interval| interval.min(longest));
     loop {
         let until_stop = Duration::from_nanos(clock.to_ns(muster.stop().saturating_sub(clock.now())) as u64);
-        if until_stop.is_zero() || left == 0 || bench.interruption.asked() {
+        if until_stop.is_zero() || left == 0 || bench.interruption.is_requested() {
             break;
         }
         let piece = eye.read(Limit { length: length.min(until_stop), passes: left }, bench.interruption);
@@ -243,7 +243,7 @@ impl<'a> Eye<'a> {
                 preempted[number] = flag.was_cleared();
                 flag.set();
             }
-            if interruption.asked() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            if interruption.is_requested() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });
         let timeline = recorder.as_mut().map(|recorder| recorder.stop()).transpose()?;
         let seen = if flag.is_some() { watch.gaps.len() } else { 0 };

@@ -65,7 +65,7 @@ fn one(folder: &str, shared: &Table, contestant: Value) -> anyhow::Result<Recipe
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::experiments::ring::contestants::embedded;
+    use crate::ring::contestants::embedded;
 
     const RECIPE: &str = r#"
         language = "Shell"

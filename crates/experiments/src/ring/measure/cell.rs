@@ -3,11 +3,11 @@
 use super::lap::{self, Miss, Order, Run, Switches};
 use super::memory::Memory;
 use super::workshop::Ready;
-use crate::experiments::ring::contestants::{Arrangement, BuiltIn, Class, Course, Runs};
-use crate::experiments::ring::plan::{CellPlan, Plan};
-use crate::experiments::ring::record::{Failure, Row};
-use crate::experiments::ring::then;
-use crate::session::Session;
+use crate::ring::contestants::{Arrangement, BuiltIn, Class, Course, Runs};
+use crate::ring::plan::{CellPlan, Plan};
+use crate::ring::record::{Failure, Row};
+use crate::ring::then;
+use harness::Session;
 use instruments::environment::Activity;
 use instruments::statistics::order::{median, sample_quantile_interval};
 use instruments::statistics::stopping::Progress;

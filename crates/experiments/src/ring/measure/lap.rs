@@ -2,9 +2,9 @@
 
 use super::program::{self, Errand, Stopped};
 use super::workshop::Ready;
-use crate::experiments::ring::contestants::{BuiltIn, Course};
-use crate::experiments::ring::record::{Failure, Fault};
-use crate::session::Session;
+use crate::ring::contestants::{BuiltIn, Course};
+use crate::ring::record::{Failure, Fault};
+use harness::Session;
 use instruments::cpus::pin_current_thread;
 use std::mem::MaybeUninit;
 use std::time::{Duration, Instant};

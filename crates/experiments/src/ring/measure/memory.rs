@@ -9,8 +9,8 @@
 
 use super::lap::{self, Miss, Order};
 use super::workshop::Ready;
-use crate::experiments::ring::contestants::{Class, Contestant};
-use crate::session::Session;
+use crate::ring::contestants::{Class, Contestant};
+use harness::Session;
 use instruments::statistics::order::median;
 use std::time::Duration;
 

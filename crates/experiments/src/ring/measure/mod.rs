@@ -11,8 +11,8 @@ pub use workshop::{Readiness, Workshop};
 use super::contestants::{Class, Contestant, Runs};
 use super::plan::{Absent, CellPlan, Plan};
 use super::record::{Failure, Fault, Row};
-use crate::session::Session;
 use cell::Cell;
+use harness::{Progress, Session};
 use instruments::statistics::{EndedBy, Interleaving};
 use instruments::warning::Warning;
 use lap::Miss;
@@ -39,21 +39,21 @@ struct Known {
     scales: BTreeMap<(String, usize), Scales>,
 }
 
-/// Measures every cell of the plan, and tells `note` what it is at.
+/// Measures every cell of the plan, and says what it is at.
 ///
 /// # Errors
 /// No place for building contestants.
-pub fn run_plan(plan: &Plan, session: &Session, note: impl Fn(&str) + Sync) -> anyhow::Result<Measured> {
+pub fn run_plan(plan: &Plan, session: &Session, progress: &Progress) -> anyhow::Result<Measured> {
     let began = Instant::now();
     let end = began + plan.budget;
     let workshop = Workshop::open(&plan.sources)?;
-    let mut known = build(plan, &workshop, session, &note);
-    weigh(plan, &mut known, session, &note, began + plan.budget.mul_f64(MEMORY_SHARE));
+    let mut known = build(plan, &workshop, session, progress);
+    weigh(plan, &mut known, session, progress, began + plan.budget.mul_f64(MEMORY_SHARE));
     let mut cells: Vec<Cell> = plan.cells.iter().filter(|cell| can_run(cell, &known)).cloned().map(Cell::new).collect();
     for cell in &mut cells {
         cell.failure = known.failures.get(&cell.plan.contestant.name).cloned();
     }
-    let (ended, order) = take_turns(&mut cells, plan, &known, session, end, &note);
+    let (ended, order) = take_turns(&mut cells, plan, &known, session, end, progress);
     let rows: Vec<Row> = rows(&cells, &ended, &known);
     let warnings = plan.left_out.iter().cloned().chain(not_converged(&rows, plan)).collect();
     Ok(Measured { rows, absent: known.absent, order, warnings })
@@ -63,9 +63,9 @@ pub fn run_plan(plan: &Plan, session: &Session, note: impl Fn(&str) + Sync) -> a
 const MEMORY_SHARE: f64 = 0.3;
 const WEIGHINGS: usize = 3;
 
-fn build(plan: &Plan, workshop: &Workshop, session: &Session, note: &(impl Fn(&str) + Sync)) -> Known {
+fn build(plan: &Plan, workshop: &Workshop, session: &Session, progress: &Progress) -> Known {
     let contestants: Vec<&Contestant> = plan.contestants.iter().map(|contestant| &**contestant).collect();
-    let prepared = workshop.prepare(&contestants, false, session.cpus.len(), &session.interruption, note);
+    let prepared = workshop.prepare(&contestants, false, session.cpus.len(), &session.interruption, progress);
     let mut known = Known::default();
     for (contestant, readiness) in prepared {
         match readiness {
@@ -90,17 +90,17 @@ fn build(plan: &Plan, workshop: &Workshop, session: &Session, note: &(impl Fn(&s
 }
 
 /// Measures memory: everyone once, and again while there is time.
-fn weigh(plan: &Plan, known: &mut Known, session: &Session, note: &impl Fn(&str), until: Instant) {
+fn weigh(plan: &Plan, known: &mut Known, session: &Session, progress: &Progress, until: Instant) {
     for repeat in 0..WEIGHINGS {
         for contestant in &plan.contestants {
             let Some(ready) = known.ready.get(&contestant.name) else { continue };
             let rings = plan.memory.iter().filter(|&&threads| threads <= contestant.max_threads);
             for &threads in rings {
                 let over = repeat > 0 && Instant::now() > until;
-                if over || session.interruption.asked() || known.failures.contains_key(&contestant.name) {
+                if over || session.interruption.is_requested() || known.failures.contains_key(&contestant.name) {
                     break;
                 }
-                note(&format!("memory of {}", contestant.name));
+                progress.note(&format!("memory of {}", contestant.name));
                 let scales = known.scales.entry((contestant.name.clone(), threads)).or_default();
                 if let Err(Miss::Failed(failure)) = scales.weigh(contestant, ready, threads, plan.timeout, session) {
                     known.failures.insert(contestant.name.clone(), failure);
@@ -130,7 +130,7 @@ fn take_turns(
     known: &Known,
     session: &Session,
     end: Instant,
-    note: &impl Fn(&str),
+    progress: &Progress,
 ) -> (Vec<EndedBy>, Vec<Vec<usize>>) {
     let mut ended = vec![EndedBy::Interrupted; cells.len()];
     let (mut turns, mut order) = (Interleaving::new(cells.len(), session.seed), Vec::new());
@@ -143,11 +143,11 @@ fn take_turns(
         let due: Vec<usize> = round.into_iter().filter(|&place| cells[place].spent <= mean).collect();
         order.push(due.clone());
         for place in due {
-            if session.interruption.asked() {
+            if session.interruption.is_requested() {
                 return (ended, order);
             }
             let cell = &mut cells[place];
-            note(&cell.plan.to_string());
+            progress.note(&cell.plan.to_string());
             if !cell.visit(plan, known.ready.get(&cell.plan.contestant.name), slice, session) {
                 return (ended, order);
             }

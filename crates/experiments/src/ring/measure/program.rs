@@ -3,7 +3,7 @@
 //! A program gets a process group of its own, which is killed with it; it dies with the thread that started it. So none is
 //! left, whether it ends, hangs, or is interrupted.
 
-use crate::interruption::Interruption;
+use harness::Interruption;
 use instruments::crew::on_cpu;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{AsFd, BorrowedFd};
@@ -112,7 +112,7 @@ fn attend(
                 involuntary_switches: usage.ru_nivcsw as u64,
             });
         }
-        if interruption.asked() {
+        if interruption.is_requested() {
             return Err(Stopped::Interrupted);
         }
         if wall > errand.timeout {

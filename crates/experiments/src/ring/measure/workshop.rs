@@ -3,9 +3,9 @@
 //! Every build has a copy of its sources to itself: what one compiler leaves another might take for its own.
 
 use super::program::{self, Errand, Stopped};
-use crate::experiments::ring::contestants::{Contestant, Recipe, Runs, Source, Toolchain, filled};
-use crate::interruption::Interruption;
+use crate::ring::contestants::{Contestant, Recipe, Runs, Source, Toolchain, filled};
 use anyhow::Context;
+use harness::{Interruption, Progress};
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -74,7 +74,7 @@ impl<'a> Workshop<'a> {
         looking: bool,
         workers: usize,
         interruption: &Interruption,
-        note: impl Fn(&str) + Sync,
+        progress: &Progress,
     ) -> BTreeMap<String, Readiness> {
         let mut folders: BTreeMap<&str, Vec<&Recipe>> = BTreeMap::new();
         for contestant in contestants {
@@ -87,8 +87,8 @@ impl<'a> Workshop<'a> {
         let work = || {
             while let Some(recipes) = folders.get(next.fetch_add(1, Ordering::Relaxed)) {
                 let mut bench = Bench { workshop: self, interruption, looking, built: BTreeMap::new() };
-                for recipe in recipes.iter().take_while(|_| !interruption.asked()) {
-                    note(&format!("building {}", recipe.name));
+                for recipe in recipes.iter().take_while(|_| !interruption.is_requested()) {
+                    progress.note(&format!("building {}", recipe.name));
                     let readiness = bench.prepare(recipe).unwrap_or_else(|error| {
                         Some(Readiness::NotBuilt(format!("{}: {error}", self.path().display())))
                     });
@@ -125,7 +125,7 @@ impl Bench<'_> {
         let folder = self.workshop.path();
         let suits = |words: &[String]| matches!(self.perform(words, folder, CHECK_TIMEOUT), Some(Ok(())));
         let Some(toolchain) = Toolchain::find(recipe, folder, suits) else {
-            return Ok((!self.interruption.asked()).then(|| Readiness::Absent(recipe.package.clone())));
+            return Ok((!self.interruption.is_requested()).then(|| Readiness::Absent(recipe.package.clone())));
         };
         let Some(Built { out, outcome }) = self.build(recipe, &toolchain)? else { return Ok(None) };
         if let Err(why) = outcome {

@@ -3,19 +3,19 @@
 use super::child::{Dealt, Exclusive, Guarded, Labour, Subject, WithReaders, together};
 use super::stage::{Slot, Stage};
 use super::throughput_interval;
-use crate::apparatus::Apparatus;
-use crate::experiments::throughput::flags::{CellPlan, Plan, TIMED_EVERY};
-use crate::experiments::throughput::record::{Row, coefficient_of_variation, ideal_per_s};
-use crate::experiments::throughput::then;
-use crate::locks::{self, Builder, Lock, Reach, SharedBuilder, SharedLock};
-use crate::session::Session;
+use crate::throughput::flags::{CellPlan, Plan, TIMED_EVERY};
+use crate::throughput::record::{Row, coefficient_of_variation, ideal_per_s};
+use crate::throughput::then;
 use anyhow::{Context, bail};
+use harness::Calibrated;
+use harness::Session;
 use instruments::clock::Clock;
 use instruments::crew::{Member, Muster, work_together, work_together_as_processes};
 use instruments::shared_memory::SharedArray;
 use instruments::statistics::order::median;
 use instruments::statistics::stopping::EndedBy;
 use instruments::tally::Tally;
+use locks::{self, Builder, Lock, Reach, SharedBuilder, SharedLock};
 use std::io;
 use std::time::Duration;
 use ulocks::Counts;
@@ -77,14 +77,14 @@ impl Cell {
     ///
     /// # Errors
     /// A lock, a thread or a process that the system refuses; a lock that does not exclude.
-    pub fn visit(&mut self, plan: &Plan, session: &Session, apparatus: &Apparatus) -> anyhow::Result<()> {
+    pub fn visit(&mut self, plan: &Plan, session: &Session, calibrated: &Calibrated) -> anyhow::Result<()> {
         if self.visits == 0 {
-            self.run(plan, session, apparatus, false)?;
+            self.run(plan, session, calibrated, false)?;
         }
-        let counted = self.run(plan, session, apparatus, false)?;
-        self.add(&counted, apparatus.clock());
+        let counted = self.run(plan, session, calibrated, false)?;
+        self.add(&counted, calibrated.clock());
         if self.visits.is_multiple_of(TIMED_EVERY) {
-            let timed = self.run(plan, session, apparatus, true)?;
+            let timed = self.run(plan, session, calibrated, true)?;
             self.add_waits(&timed);
         }
         self.visits += 1;
@@ -96,30 +96,30 @@ impl Cell {
         self.subject = None;
     }
 
-    fn run(&mut self, plan: &Plan, session: &Session, apparatus: &Apparatus, timed: bool) -> anyhow::Result<Outcome> {
+    fn run(&mut self, plan: &Plan, session: &Session, calibrated: &Calibrated, timed: bool) -> anyhow::Result<Outcome> {
         if self.subject.is_none() {
             self.subject = Some(make_subject(&self.plan, plan.reach)?);
         }
         let subject = self.subject.as_deref().expect("made above");
-        let labour = self.labour(session, apparatus, timed);
+        let labour = self.labour(session, calibrated, timed);
         let stage = SharedArray::from_fn(1, |_| Ok(Stage::new()))?;
         let mut slots = SharedArray::from_fn(self.plan.children, |_| Ok(Slot::default()))?;
         subject.forget_rows();
         let (counts_before, protected_before) = (subject.counts(), subject.protected_rounds());
-        perform(plan, apparatus.clock(), subject, &labour, &stage[0], &mut slots)
+        perform(plan, calibrated.clock(), subject, &labour, &stage[0], &mut slots)
             .with_context(|| format!("{} could not be measured", self.plan))?;
         let protected: u64 = slots.iter().map(|slot| slot.protected_rounds).sum();
         if self.plan.lock != locks::NONE && subject.protected_rounds() - protected_before != protected {
             bail!("{} does not exclude: of {protected} updates under the lock some were lost", self.plan.lock);
         }
         let counts = subject.counts().zip(counts_before).map(|(after, before)| difference(after, before));
-        Ok(Outcome { slots, counted_ns: apparatus.clock().to_ns(stage[0].counted_ticks()), counts })
+        Ok(Outcome { slots, counted_ns: calibrated.clock().to_ns(stage[0].counted_ticks()), counts })
     }
 
-    fn labour(&self, session: &Session, apparatus: &Apparatus, timed: bool) -> Labour {
-        let loads = |ns: f64| (ns / apparatus.grind.ns_per_load).round() as u64;
+    fn labour(&self, session: &Session, calibrated: &Calibrated, timed: bool) -> Labour {
+        let loads = |ns: f64| (ns / calibrated.grind.ns_per_load).round() as u64;
         Labour {
-            clock: apparatus.clock(),
+            clock: calibrated.clock(),
             nonhold_loads: loads(self.plan.nonhold_ns),
             hold_loads: loads(self.plan.hold_ns),
             share: self.plan.share,
@@ -160,7 +160,7 @@ impl Cell {
     }
 
     /// The row of the cell; `None` when no loop was counted.
-    pub fn row(&self, plan: &Plan, apparatus: &Apparatus, ended_by: EndedBy) -> Option<Row> {
+    pub fn row(&self, plan: &Plan, calibrated: &Calibrated, ended_by: EndedBy) -> Option<Row> {
         if self.loops_counted == 0 {
             return None;
         }
@@ -172,7 +172,7 @@ impl Cell {
         let counts = self.totals.counts;
         let of = |part: u64, whole: f64| if whole > 0.0 { part as f64 / whole } else { 0.0 };
         let beside_clock =
-            |ticks: u64| (apparatus.clock().to_ns(ticks) - apparatus.quality.stamp.mean_of_1000_ns).max(0.0);
+            |ticks: u64| (calibrated.clock().to_ns(ticks) - calibrated.quality.stamp.mean_of_1000_ns).max(0.0);
         let hold_seen_ns = self.holds.quantile(0.5).map(beside_clock).filter(|_| self.plan.hold_ns > 0.0);
         // Work is a number of loads: when the CPU changes its speed, all of it does.
         let slowness = hold_seen_ns.map_or(1.0, |seen| seen / self.plan.hold_ns);

@@ -5,11 +5,11 @@
 //! Both works last a uniformly random time of 0.5 to 1.5 times their mean, by a calibrated chain of loads.
 
 use super::stage::{COUNTING, OVER, Slot, Stage, Usage};
-use crate::locks::{Lock, SharedLock};
 use instruments::clock::Clock;
 use instruments::crew::Muster;
 use instruments::grind::Work;
 use instruments::shared_memory::SharedArray;
+use locks::{Lock, SharedLock};
 use std::sync::atomic::{AtomicU64, Ordering};
 use ulocks::Counts;
 

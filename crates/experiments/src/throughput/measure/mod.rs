@@ -6,15 +6,15 @@ mod stage;
 
 use super::flags::{LEAST_RUNS, MOST_RUNS, Plan};
 use super::record::Row;
-use crate::apparatus::Apparatus;
-use crate::locks;
-use crate::session::Session;
 use cell::Cell;
+use harness::Calibrated;
+use harness::{Progress, Session};
 use instruments::statistics::order::{median, sample_quantile_interval};
-use instruments::statistics::stopping::{EndedBy, Progress, StoppingRule};
+use instruments::statistics::stopping::{self, EndedBy, StoppingRule};
 use instruments::statistics::summary::CONFIDENCE;
 use instruments::statistics::{Interleaving, Interval};
 use instruments::warning::Warning;
+use locks;
 use std::time::Instant;
 
 /// What the experiment brought.
@@ -25,21 +25,21 @@ pub struct Measured {
     pub warnings: Vec<Warning>,
 }
 
-/// Measures every cell of the plan, and tells `note` what it is at.
+/// Measures every cell of the plan, and says what it is at.
 ///
 /// # Errors
 /// A lock, a thread or a process that the system refuses; a lock that does not exclude.
 pub fn run_plan(
     plan: &Plan,
     session: &Session,
-    apparatus: &Apparatus,
-    note: impl Fn(&str),
+    calibrated: &Calibrated,
+    progress: &Progress,
 ) -> anyhow::Result<Measured> {
     locks::set_patience(plan.patience);
     let mut cells: Vec<Cell> = plan.cells.iter().cloned().map(Cell::new).collect();
-    let (ended, order) = take_turns(&mut cells, plan, session, apparatus, note)?;
+    let (ended, order) = take_turns(&mut cells, plan, session, calibrated, progress)?;
     let rows: Vec<Row> =
-        cells.iter().zip(&ended).filter_map(|(cell, &ended_by)| cell.row(plan, apparatus, ended_by)).collect();
+        cells.iter().zip(&ended).filter_map(|(cell, &ended_by)| cell.row(plan, calibrated, ended_by)).collect();
     let warnings = plan.left_out.iter().cloned().chain(not_converged(&rows, plan)).collect();
     Ok(Measured { rows, order, warnings })
 }
@@ -48,20 +48,20 @@ fn take_turns(
     cells: &mut [Cell],
     plan: &Plan,
     session: &Session,
-    apparatus: &Apparatus,
-    note: impl Fn(&str),
+    calibrated: &Calibrated,
+    progress: &Progress,
 ) -> anyhow::Result<(Vec<EndedBy>, Vec<Vec<usize>>)> {
     let began = Instant::now();
     let mut ended = vec![EndedBy::Interrupted; cells.len()];
     let mut turns = Interleaving::new(cells.len(), session.seed);
     while let Some(turn) = turns.next() {
         for place in turn {
-            if session.interruption.asked() {
+            if session.interruption.is_requested() {
                 return Ok((ended, turns.order().to_vec()));
             }
             let cell = &mut cells[place];
-            note(&cell.plan.to_string());
-            cell.visit(plan, session, apparatus)?;
+            progress.note(&cell.plan.to_string());
+            cell.visit(plan, session, calibrated)?;
             let spent = plan.budget.is_some_and(|budget| began.elapsed() > budget);
             if let Some(ended_by) = verdict(cell, plan, spent) {
                 ended[place] = ended_by;
@@ -79,7 +79,7 @@ fn verdict(cell: &Cell, plan: &Plan, spent: bool) -> Option<EndedBy> {
     let estimate = median(&cell.throughputs)?;
     let interval = throughput_interval(&cell.throughputs);
     let repeats = cell.throughputs.len() as u64;
-    rule.verdict(&Progress { repeats, estimate, interval, budget_spent: spent }).ended_by()
+    rule.verdict(&stopping::Progress { repeats, estimate, interval, budget_spent: spent }).ended_by()
 }
 
 fn throughput_interval(throughputs: &[f64]) -> Option<Interval> {

@@ -1,14 +1,13 @@
 //! The levels of a series, and what changed where one begins.
 
-use super::super::Archive;
 use super::series::{Point, Series};
-use crate::compare::setting_differences;
-use crate::reading::{self, Difference};
-use crate::terminal::Quantity;
+use crate::commands::compare::setting_differences;
+use archive::Archive;
 use instruments::statistics::comparison::Estimate;
 use instruments::statistics::order::median;
 use instruments::statistics::steps::levels;
 use instruments::statistics::{Interval, steps};
+use record::{Difference, Unit, understand};
 use serde::Serialize;
 
 #[derive(Serialize)]
@@ -24,7 +23,7 @@ pub struct Answer {
     /// … or this contend cannot read them.
     pub unreadable: usize,
     #[serde(skip)]
-    pub quantity: Quantity,
+    pub unit_of: Unit,
 }
 
 /// Some records after each other between which nothing stepped.
@@ -69,7 +68,7 @@ impl Answer {
             points,
             not_positive: series.not_positive,
             unreadable,
-            quantity: series.quantity,
+            unit_of: series.unit_of,
         })
     }
 }
@@ -104,7 +103,7 @@ impl Level {
 }
 
 fn changed(archive: &Archive, before: &str, after: &str) -> anyhow::Result<Vec<Difference>> {
-    let read = |id: &str| anyhow::Ok((reading::understand(id, &archive.record(id)?)?, archive.manifest(id)?));
+    let read = |id: &str| anyhow::Ok((understand(id, &archive.record(id)?)?, archive.manifest(id)?));
     let ((source_before, manifest_before), (source_after, manifest_after)) = (read(before)?, read(after)?);
     Ok(setting_differences([&source_before, &source_after], [Some(&manifest_before), Some(&manifest_after)]))
 }

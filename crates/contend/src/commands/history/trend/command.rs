@@ -1,13 +1,15 @@
 //! A figure over the records, and where it took a step.
 
-use super::list::Filter;
-use crate::cli::{Misuse, Outcome};
-use crate::history::Archive;
-use crate::history::trend::{self, Series};
+use super::answer::Answer;
+use super::series::{self, Series};
+use super::show;
+use crate::commands::history::list::Filter;
 use crate::output::Destination;
-use crate::terminal;
 use anyhow::bail;
+use archive::Archive;
 use clap::Args;
+use harness::{Outcome, UsageError};
+use terminal;
 
 #[derive(Args, Clone, Debug)]
 pub struct Flags {
@@ -24,14 +26,14 @@ const NAMED: usize = 12;
 
 pub fn run(flags: &Flags, archive: &Archive, destination: Destination) -> anyhow::Result<Outcome> {
     let entries = flags.filter.of(archive.entries()?)?;
-    let (all, unreadable) = trend::series(archive, &entries)?;
+    let (all, unreadable) = series::series(archive, &entries)?;
     let Some(wanted) = &flags.cell else {
         destination.present(&all, &all, |_| list(&all))?;
         return Ok(Outcome::Done);
     };
     let chosen = chosen(wanted, &all)?;
-    let answer = trend::Answer::of(chosen, unreadable, archive)?;
-    destination.present(&answer, &answer.points, |page| trend::text(&answer, page))?;
+    let answer = Answer::of(chosen, unreadable, archive)?;
+    destination.present(&answer, &answer.points, |page| show::text(&answer, page))?;
     Ok(Outcome::Done)
 }
 
@@ -49,7 +51,7 @@ fn chosen<'a>(wanted: &str, all: &'a [Series]) -> anyhow::Result<&'a Series> {
             let names: Vec<String> = matching.iter().take(NAMED).map(|series| series.name()).collect();
             let more = matching.len().saturating_sub(NAMED);
             let more = if more > 0 { format!("\n  and {more} more") } else { String::new() };
-            Err(Misuse(format!(
+            Err(UsageError(format!(
                 "{wanted}: {} figures have this in their names; give more of one:\n  {}{more}",
                 matching.len(),
                 names.join("\n  ")

@@ -1,10 +1,9 @@
 //! Each figure of each cell, record after record.
 
-use super::super::{Archive, Entry};
-use crate::cells::{self, Measure, Naming};
-use crate::reading;
-use crate::terminal::Quantity;
+use crate::commands::metrics;
+use archive::{Archive, Entry};
 use instruments::statistics::Interval;
+use record::{Metric, Naming, Unit, understand};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -23,7 +22,7 @@ pub struct Series {
     /// Records in which it is 0 or less: a ratio to them says nothing.
     pub not_positive: usize,
     #[serde(skip)]
-    pub quantity: Quantity,
+    pub unit_of: Unit,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -52,59 +51,59 @@ impl Series {
 /// # Errors
 /// An archive that cannot be read.
 pub fn series(archive: &Archive, entries: &[Entry]) -> anyhow::Result<(Vec<Series>, usize)> {
-    let mut read: Vec<(&Entry, Vec<Measure>)> = Vec::new();
+    let mut read: Vec<(&Entry, Vec<Metric>)> = Vec::new();
     let whole: Vec<&Entry> = entries.iter().filter(|entry| !entry.summary.interrupted).collect();
     for batch in whole.chunks(BATCH) {
         let ids: Vec<&str> = batch.iter().map(|entry| entry.id.as_str()).collect();
         for (entry, (content, _)) in batch.iter().zip(archive.records(&ids)?) {
-            let measures = reading::understand(entry.short_id(), &content).and_then(|source| cells::of(&source));
-            read.extend(measures.ok().map(|measures| (*entry, on_its_machine(entry, measures))));
+            let found = understand(entry.short_id(), &content).and_then(|source| metrics::of(&source));
+            read.extend(found.ok().map(|metrics| (*entry, on_its_machine(entry, metrics))));
         }
     }
     let unreadable = whole.len() - read.len();
-    let naming = Naming::across(read.iter().flat_map(|(_, measures)| measures));
+    let naming = Naming::across(read.iter().flat_map(|(_, metrics)| metrics));
     let mut found: BTreeMap<(String, String, &'static str), Series> = BTreeMap::new();
-    for (entry, measures) in &read {
-        for measure in measures {
-            let key = (measure.experiment.clone(), naming.name(measure), measure.figure);
-            found.entry(key.clone()).or_insert_with(|| Series::of(measure, key.1)).add(entry, measure);
+    for (entry, metrics) in &read {
+        for metric in metrics {
+            let key = (metric.experiment.clone(), naming.name(metric), metric.figure);
+            found.entry(key.clone()).or_insert_with(|| Series::of(metric, key.1)).add(entry, metric);
         }
     }
     Ok((found.into_values().collect(), unreadable))
 }
 
-fn on_its_machine(entry: &Entry, measures: Vec<Measure>) -> Vec<Measure> {
-    let with_host = |measure: Measure| Measure {
-        cell: measure.cell.clone().with("host", format!("on {}", entry.summary.host)),
-        ..measure
+fn on_its_machine(entry: &Entry, metrics: Vec<Metric>) -> Vec<Metric> {
+    let with_host = |metric: Metric| Metric {
+        cell: metric.cell.clone().with("host", format!("on {}", entry.summary.host)),
+        ..metric
     };
-    measures.into_iter().map(with_host).collect()
+    metrics.into_iter().map(with_host).collect()
 }
 
 impl Series {
-    fn of(measure: &Measure, cell: String) -> Self {
+    fn of(metric: &Metric, cell: String) -> Self {
         Self {
-            experiment: measure.experiment.clone(),
+            experiment: metric.experiment.clone(),
             cell,
-            figure: measure.figure,
-            unit: measure.quantity.unit(),
+            figure: metric.figure,
+            unit: metric.unit.unit(),
             points: Vec::new(),
             not_positive: 0,
-            quantity: measure.quantity,
+            unit_of: metric.unit,
         }
     }
 
-    fn add(&mut self, entry: &Entry, measure: &Measure) {
-        if measure.value <= 0.0 {
+    fn add(&mut self, entry: &Entry, metric: &Metric) {
+        if metric.value <= 0.0 {
             self.not_positive += 1;
             return;
         }
         self.points.push(Point {
             record: entry.id.clone(),
             started_unix_s: entry.summary.started_unix_s,
-            value: measure.value,
-            value_ci: measure.interval,
-            resolution: measure.resolution,
+            value: metric.value,
+            value_ci: metric.interval,
+            resolution: metric.resolution,
             level: None,
         });
     }

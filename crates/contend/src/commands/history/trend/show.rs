@@ -1,10 +1,10 @@
 //! A series on a terminal: points in the order of the records, marked by their level, and a table of the levels.
 
-use super::super::{moment, short};
 use super::answer::{Answer, Level};
-use crate::terminal::{self, Page, Point, Scatter, ratio};
+use archive::short;
 use instruments::statistics::Interval;
 use instruments::statistics::order::median;
+use terminal::{self, Page, Point, Scatter, moment, ratio};
 
 pub fn text(answer: &Answer, page: &Page) -> String {
     let values: Vec<f64> = answer.points.iter().map(|point| point.value).collect();
@@ -16,13 +16,13 @@ pub fn text(answer: &Answer, page: &Page) -> String {
         mark: point.level.unwrap_or('+'),
     };
     let points: Vec<Point> = answer.points.iter().enumerate().map(point).collect();
-    let title = format!("{name}; 1.0 is {}", answer.quantity.words(middle));
+    let title = format!("{name}; 1.0 is {}", answer.unit_of.words(middle));
     let picture = Scatter { title: &title, points: &points }.draw_in_order(page);
     format!("{picture}\n{}{}{}", table(answer), changes(&answer.levels), left_out(answer))
 }
 
 fn table(answer: &Answer) -> String {
-    let words = |value: f64| answer.quantity.words(value);
+    let words = |value: f64| answer.unit_of.words(value);
     let interval = |value: String, ends: Option<Interval>, words: &dyn Fn(f64) -> String| match ends {
         Some(ends) => format!("{value} ({}–{})", words(ends.low), words(ends.high)),
         None => value,

@@ -5,8 +5,8 @@ mod noise;
 
 use super::flags::{MOST_STEPS, Plan, StepPlan};
 use super::record::{Method, Row};
-use crate::session::Session;
 use barrier::{Barrier, Simulated};
+use harness::{Progress, Session};
 use instruments::statistics::bootstrap::ratio_of_means;
 use instruments::statistics::order::sample_quantile;
 use instruments::warning::Warning;
@@ -32,7 +32,7 @@ const CONFIDENCE: f64 = 0.95;
 ///
 /// # Errors
 /// Runs too few for an interval, which the constants rule out.
-pub fn compute(plan: &Plan, session: &Session, mut at: impl FnMut(&str)) -> anyhow::Result<Computed> {
+pub fn compute(plan: &Plan, session: &Session, progress: &Progress) -> anyhow::Result<Computed> {
     let mut computed = Computed { rows: Vec::new(), warnings: plan.warnings.clone() };
     let noise = Noise::of(&plan.trace.gaps);
     let mut rng = fastrand::Rng::with_seed(plan.seed);
@@ -41,11 +41,11 @@ pub fn compute(plan: &Plan, session: &Session, mut at: impl FnMut(&str)) -> anyh
             step.delay.workers_for(HALF).filter(|nodes| plan.extrapolate || *nodes <= step.supported_nodes);
         computed.rows.extend(step.nodes.iter().map(|nodes| exact(plan, step, *nodes, half_lost_nodes)));
         for &processes in &step.processes {
-            at(&format!("simulating {processes} processes"));
+            progress.note(&format!("simulating {processes} processes"));
             let steps = plan.steps_a_run.unwrap_or((PROCESS_STEPS / processes).clamp(FEWEST_STEPS, MOST_STEPS));
             let barrier = Barrier::of(plan.network, step.step_ns, processes, steps);
             let mut simulate =
-                |barrier: Barrier| barrier.simulate(&noise, RUNS, &mut rng, &|| session.interruption.asked());
+                |barrier: Barrier| barrier.simulate(&noise, RUNS, &mut rng, &|| session.interruption.is_requested());
             let together = barrier.together(plan.steps_a_run.unwrap_or(MOST_STEPS));
             let Some((apart, together)) = simulate(barrier).zip(simulate(together)) else {
                 let what = format!("a barrier of {processes} processes, and what follows");

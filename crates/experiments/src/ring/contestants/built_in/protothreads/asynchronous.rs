@@ -46,9 +46,7 @@ pub fn ring<W: Way>(course: &Course, scheduler: impl Scheduler) -> io::Result<La
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::experiments::ring::contestants::built_in::protothreads::{
-        ASYNC_BYTES, Anywhere, Forward, HAND_WRITTEN_BYTES,
-    };
+    use crate::ring::contestants::built_in::protothreads::{ASYNC_BYTES, Anywhere, Forward, HAND_WRITTEN_BYTES};
 
     fn size_of_future<F>(_: impl FnOnce() -> F) -> usize {
         size_of::<F>()

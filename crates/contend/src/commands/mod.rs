@@ -1,0 +1,10 @@
+//! What can be asked for: a measurement, or something of records that were kept.
+
+pub mod compare;
+pub mod history;
+pub mod manual;
+pub mod measure;
+mod metrics;
+pub mod report;
+mod shown;
+pub mod survey;
