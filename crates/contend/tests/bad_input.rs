@@ -54,7 +54,7 @@ fn wrong_flags_exit_with_2_and_name_flag_value_and_remedy() {
         (&["noise", "--view", "json"], &["--interval"]),
         (&["noise", "--interval", "1s", "--format", "json"], &["--interval", "--view json", "--output"]),
         (&["noise", "--trace", "x", "--scenario", "quiet,competitor"], &["--trace", "one scenario"]),
-        (&["clock", "--format", "ulockflex"], &["ulockflex", "throughput"]),
+        (&["clock", "--format", "ulockflex"], &["ulockflex", "text, json, csv"]),
         (&["survey", "--only", "locks"], &["--only", "locks", "clock, latency", "model"]),
         (&["survey", "--only", ""], &["--only", "clock, latency"]),
         (&["survey", "--only", "clock", "--skip", "ring"], &["--only", "--skip", "cannot be used with"]),
