@@ -1,5 +1,6 @@
 //! What a child does: ulockflex's loop.
 //!
+//! ```text
 //!     loop { work without the lock; lock; work with it; unlock }
 //!
 //! Both works last a uniformly random time of 0.5 to 1.5 times their mean, by a calibrated chain of loads.
