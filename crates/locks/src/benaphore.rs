@@ -1,7 +1,7 @@
 //! Benaphores: an atomic counter, and a semaphore for when it is contended.
 
-use super::Lock;
-use super::posix::Posix;
+use crate::lock::Lock;
+use crate::posix::Posix;
 use std::io;
 use ulocks::{Benaphore, Count, Counted, Counts, Semaphore, SysvSem};
 

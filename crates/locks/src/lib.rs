@@ -4,6 +4,7 @@
 //! be in a program. [`build`] turns a name into a type by handing the lock to a [`Builder`].
 
 mod benaphore;
+mod lock;
 mod none;
 mod parking_lot;
 #[cfg(feature = "c-peers")]
@@ -14,49 +15,12 @@ mod standard;
 mod sysv;
 mod ulocks;
 
-use ::ulocks::Counts;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use std::io;
 
+pub use lock::{Lock, SharedLock};
 pub use none::NoLock;
 pub use ulocks::set_patience;
-
-/// A lock that an experiment can take and, by dropping the guard, release.
-pub trait Lock: Sync + Send + Sized + 'static {
-    /// Holds the lock until it is dropped.
-    type Guard<'a>;
-
-    /// A free lock, which may still be moved.
-    ///
-    /// # Errors
-    /// What the system refuses: locks made of kernel objects can run out.
-    fn create() -> io::Result<Self>;
-
-    /// Called once, where the lock will stay until it is dropped, before it is used.
-    ///
-    /// # Errors
-    /// What the system refuses.
-    fn settle(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-
-    /// Waits for the lock and takes it.
-    fn lock(&self) -> Self::Guard<'_>;
-
-    /// What the lock itself has counted, if it counts.
-    fn counts(&self) -> Option<Counts> {
-        None
-    }
-}
-
-/// A lock that readers share.
-pub trait SharedLock: Lock {
-    /// Holds the lock together with other readers until it is dropped.
-    type ReadGuard<'a>;
-
-    /// Waits for the lock and takes it with other readers.
-    fn read(&self) -> Self::ReadGuard<'_>;
-}
 
 /// What is done with a lock once its type is known.
 pub trait Builder {

@@ -1,6 +1,6 @@
 //! No lock: the loop with nothing in it, whose time is the measurement's own cost.
 
-use super::Lock;
+use crate::lock::Lock;
 use std::io;
 
 /// Excludes nobody.

@@ -1,6 +1,6 @@
 //! `parking_lot::Mutex`, as it is and with every unlock handing over.
 
-use super::Lock;
+use crate::lock::Lock;
 use ::parking_lot::{Mutex, MutexGuard};
 use std::io;
 

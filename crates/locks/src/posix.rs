@@ -1,6 +1,6 @@
 //! The C library's POSIX semaphore, used as a lock.
 
-use super::Lock;
+use crate::lock::Lock;
 use std::cell::UnsafeCell;
 use std::io;
 use ulocks::Semaphore;

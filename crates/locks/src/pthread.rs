@@ -1,6 +1,6 @@
 //! The C library's mutex: default, adaptive, priority-inheriting, robust, shared between processes.
 
-use super::Lock;
+use crate::lock::Lock;
 use std::cell::UnsafeCell;
 use std::io;
 use std::mem::MaybeUninit;

@@ -1,6 +1,6 @@
 //! `std::sync::Mutex`. Its poison flag is part of what it costs.
 
-use super::Lock;
+use crate::lock::Lock;
 use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

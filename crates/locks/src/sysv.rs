@@ -1,6 +1,6 @@
 //! A System V semaphore used as a lock: what 1998 calls "the semaphore".
 
-use super::Lock;
+use crate::lock::Lock;
 use std::io;
 use ulocks::SysvSem;
 

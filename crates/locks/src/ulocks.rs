@@ -1,6 +1,6 @@
 //! The locks of `ulocks` that speak `lock_api`.
 
-use super::{Lock, SharedLock};
+use crate::lock::{Lock, SharedLock};
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;

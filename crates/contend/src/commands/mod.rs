@@ -4,6 +4,7 @@ pub mod compare;
 pub mod history;
 pub mod manual;
 pub mod measure;
+mod methods;
 mod metrics;
 pub mod report;
 mod shown;

@@ -32,6 +32,6 @@ pub const FLOORS: &[Floors] = &[
     // Two experiments that are one command and share what is not either's.
     Floors {
         folder: "crates/experiments/src/model",
-        highest_first: &[&["mod"], &["frames", "step"], &["show", "trace"]],
+        highest_first: &[&["mod"], &["frames", "step"], &["show"], &["trace"]],
     },
 ];

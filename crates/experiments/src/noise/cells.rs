@@ -1,6 +1,6 @@
 //! What is compared: a reader, and what runs beside it.
 
-use super::flags::{Nice, Scenario};
+use super::scenario::{Nice, Scenario};
 use instruments::cpus::CpuSet;
 use instruments::cpus::priority::may_use_realtime;
 use instruments::cpus::schedule::{Schedule, current_slice, reschedule_current_thread, weight};

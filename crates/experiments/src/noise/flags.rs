@@ -1,6 +1,7 @@
 //! What the user may set, and the plan of cells that comes of it.
 
 use super::cells::{self, CellPlan, Contest};
+use super::scenario::{Nice, Scenario};
 use clap::{Args, ValueEnum};
 use harness::EvidenceChoice;
 use harness::UsageError;
@@ -10,7 +11,6 @@ use instruments::cpus::{CpuSet, online};
 use instruments::warning::{self, Warning};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
-use std::str::FromStr;
 use std::time::Duration;
 
 /// Who takes the CPU from a running thread, how often, for how long: with the causes named
@@ -100,41 +100,6 @@ pub enum View {
     Lines,
     /// A JSON object
     Json,
-}
-
-/// What runs beside the reader.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Scenario {
-    /// Nothing of ours
-    Quiet,
-    /// Competitors
-    Competitor,
-    /// Competitors and a rescheduler
-    Both,
-    /// A rescheduler
-    Rescheduler,
-}
-
-/// Nice values of both sides.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Nice {
-    pub reader: i32,
-    pub competitor: i32,
-}
-
-impl FromStr for Nice {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let value = |part: &str| match part.trim().parse() {
-            Ok(nice @ -20..=19) => Ok(nice),
-            _ => Err(format!("`{part}` is not a nice value from -20 to 19")),
-        };
-        let (reader, competitor) =
-            text.split_once(',').ok_or("it takes two values, the reader's and the competitors', such as -12,19")?;
-        Ok(Self { reader: value(reader)?, competitor: value(competitor)? })
-    }
 }
 
 fn weight_ratio(text: &str) -> Result<f64, String> {

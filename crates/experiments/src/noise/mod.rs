@@ -9,6 +9,7 @@ mod metrics;
 mod record;
 #[cfg(test)]
 mod sample;
+mod scenario;
 mod section;
 mod show;
 mod then;

@@ -4,7 +4,7 @@
 //! 20, an annoying one at 10, a rescheduler that slept 125 µs at a time; 256 million samples on one CPU, on a bare system
 //! and on one with all its services and a dozen applications.
 
-use super::flags::Scenario;
+use super::scenario::Scenario;
 use serde::{Deserialize, Serialize};
 
 /// How often the test program was interrupted for more than 256 µs, and the longest time.

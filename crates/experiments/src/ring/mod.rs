@@ -14,7 +14,7 @@ mod show;
 mod then;
 mod then_and_now;
 
-use self::record::{RingRecord, Row};
+use self::record::{RingRecord, Row, failures};
 use ::record::{Finding, Metric, Section, ThenAndNow};
 use contestants::built_in::CONTESTANTS;
 use contestants::{Class, Contestant, Course};
@@ -54,15 +54,15 @@ impl Experiment for Ring {
         let progress = run.progress(plan.budget);
         let measured = measure::run_plan(&plan, run.session, &progress)?;
         let parameters = plan.parameters(flags, run.session, measured.absent, measured.order);
-        let mut failures = failures(&measured.rows);
+        let mut failed = failures(&measured.rows);
         let nobody = measured.rows.iter().all(|row| row.class == Class::Limit);
-        if failures.is_empty() && nobody && !run.session.interruption.is_requested() {
+        if failed.is_empty() && nobody && !run.session.interruption.is_requested() {
             let help = "`contend ring --list` says what they need";
-            failures.push(format!("none of the contestants asked for can run here; {help}"));
+            failed.push(format!("none of the contestants asked for can run here; {help}"));
         }
         let cpus = run.session.cpus.clone();
         let mut finished = Finished::measured(parameters, measured.rows, measured.warnings, cpus, Some(plan.budget));
-        finished.failures = failures;
+        finished.failures = failed;
         Ok(finished)
     }
 
@@ -85,20 +85,6 @@ impl Experiment for Ring {
     fn then_and_now(rows: &[(usize, &Row)]) -> Vec<ThenAndNow> {
         then_and_now::figures(rows)
     }
-}
-
-/// What went wrong, a line each.
-fn failures(rows: &[Row]) -> Vec<String> {
-    let mut lines = Vec::new();
-    for row in rows {
-        if let Some(failure) = &row.failure {
-            let line = format!("{} {}: {}", row.contestant, failure.fault.words(), failure.message);
-            if !lines.contains(&line) {
-                lines.push(line);
-            }
-        }
-    }
-    lines
 }
 
 /// A ring of pipes takes two descriptors a thread: as many as the hard limit allows.

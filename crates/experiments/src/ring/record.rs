@@ -96,3 +96,17 @@ impl Fault {
         }
     }
 }
+
+/// What went wrong, a line each.
+pub fn failures(rows: &[Row]) -> Vec<String> {
+    let mut lines = Vec::new();
+    for row in rows {
+        if let Some(failure) = &row.failure {
+            let line = format!("{} {}: {}", row.contestant, failure.fault.words(), failure.message);
+            if !lines.contains(&line) {
+                lines.push(line);
+            }
+        }
+    }
+    lines
+}

@@ -234,7 +234,7 @@ fn beside_2008(rows: &[Row]) -> String {
 }
 
 fn failures(rows: &[Row]) -> String {
-    super::failures(rows).into_iter().map(|line| format!("FAILED {line}\n")).collect()
+    super::record::failures(rows).into_iter().map(|line| format!("FAILED {line}\n")).collect()
 }
 
 fn absent(record: &RingRecord) -> String {

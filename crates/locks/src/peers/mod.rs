@@ -5,9 +5,10 @@
 //! for unlocking, and that is part of its figures. The shims are optimised in debug builds too, like the libraries.
 
 mod mcs;
+mod room;
 
-use super::Lock;
-use std::cell::UnsafeCell;
+use crate::lock::Lock;
+use room::Room;
 use std::ffi::c_void;
 use std::io;
 use std::marker::PhantomData;
@@ -18,21 +19,6 @@ pub type CkFas = Foreign<Fas>;
 pub type CkTicket = Foreign<Ticket>;
 pub type Nsync = Foreign<Mu>;
 pub type Abseil = Foreign<AbslMutex>;
-
-/// Room for a lock whose size only its headers know.
-#[repr(transparent)]
-struct Room(UnsafeCell<[u64; 2]>);
-
-impl Room {
-    /// All zeros, which is the free state of every lock here.
-    const fn zeroed() -> Self {
-        Self(UnsafeCell::new([0; 2]))
-    }
-
-    const fn start(&self) -> *mut c_void {
-        self.0.get().cast()
-    }
-}
 
 /// What a lock calls its functions. All work on a lock that lies in a [`Room`].
 pub trait Peer: 'static {

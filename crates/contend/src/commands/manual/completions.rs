@@ -1,6 +1,6 @@
 //! A script with which a shell completes commands, flags, and those of their values that are known beforehand.
 
-use super::check_form;
+use super::form::check_form;
 use crate::output::print_or_write;
 use clap::{Args, Command};
 use clap_complete::Shell;

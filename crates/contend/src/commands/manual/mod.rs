@@ -2,6 +2,7 @@
 //! the command line is parsed with, so that neither knows a flag that is not there.
 
 mod completions;
+mod form;
 mod page;
 mod pages;
 
@@ -9,14 +10,3 @@ pub use completions::Flags as CompletionsFlags;
 pub use completions::run as complete;
 pub use pages::Flags as PagesFlags;
 pub use pages::run as write_pages;
-
-use harness::UsageError;
-use harness::{Format, SharedFlags};
-
-/// There is one form of each.
-fn check_form(shared: &SharedFlags, what: &str) -> Result<(), UsageError> {
-    match shared.format {
-        Format::Text => Ok(()),
-        _ => Err(UsageError(format!("--format: {what}; leave --format out"))),
-    }
-}

@@ -6,7 +6,7 @@ mod then_and_now;
 
 pub use report::SIGNATURE;
 
-use crate::commands::survey;
+use crate::commands::methods::method;
 use crate::output::print_or_write;
 use anyhow::Context;
 use archive::Location;
@@ -91,12 +91,6 @@ fn section(experiment: &str, rows: &[Value]) -> anyhow::Result<Section> {
             .with_context(|| format!("its experiment {other:?} is not known to this contend"))?
             .section(rows),
     }
-}
-
-/// How an experiment measures, by the name that its sections have.
-fn method(section: &str) -> Option<&'static str> {
-    let entry = experiments::ALL.iter().find(|entry| entry.words().0 == section);
-    entry.map(|entry| entry.method).or_else(|| (section == survey::NAME).then_some(survey::METHOD))
 }
 
 /// The names of the records, each once, and the page not among them.

@@ -11,14 +11,12 @@ pub use self::record::NAME;
 pub use flags::Flags;
 pub use show::show as shown;
 
+use crate::commands::methods;
 use crate::output::{Destination, View};
 use harness::{AnyFinished, AnyRecord, Finished, Outcome, Session, SharedFlags, output};
 use page::PagePlace;
 use plan::Plan;
 use terminal::Page;
-
-/// How the survey measures, in Markdown.
-pub const METHOD: &str = include_str!("method.md");
 
 /// Runs the survey, delivers its record, and leaves a page.
 ///
@@ -26,7 +24,7 @@ pub const METHOD: &str = include_str!("method.md");
 /// Flags that leave nothing to measure; a page that may not be written there; none of the experiments brought anything.
 pub fn run(flags: &Flags, shared: &SharedFlags) -> anyhow::Result<Outcome> {
     if shared.explain {
-        output::print(METHOD)?;
+        output::print(methods::SURVEY)?;
         return Ok(Outcome::Done);
     }
     let session = Session::open(shared)?;

@@ -3,15 +3,14 @@
 mod cell;
 mod findings;
 mod rounds;
+mod row;
 mod series;
 
-pub use cell::Cell;
-pub use findings::{Testimony, UNEXPLAINED};
-pub use series::Raised;
+pub use findings::UNEXPLAINED;
 
 use super::flags::Plan;
-use super::record::{Conditions, Operation, Row};
-use cell::{Bench, Clerk, Slice};
+use super::record::{Operation, Row};
+use cell::{Bench, Cell, Clerk, Slice};
 use harness::Calibrated;
 use harness::EvidenceChoice;
 use harness::{Progress, Session};
@@ -24,7 +23,8 @@ use instruments::statistics::{Interleaving, Interval, Summary};
 use instruments::warning::Warning;
 use locks::NoLock;
 use rounds::Trace;
-use series::{Baseline, Series};
+use row::Conditions;
+use series::{Baseline, Raised, Series};
 use std::time::{Duration, Instant};
 
 /// What the experiment brought.
@@ -163,7 +163,7 @@ impl Laboratory {
             let conditions = Conditions::of(plan, cell, ended_by, calibrated, self.recording_ns, evidence);
             for (thread, series) in cell.series.iter().enumerate() {
                 for (operation, latencies) in operations(series) {
-                    rows.extend(Row::of(&cell.plan, thread, cell.cpu_of(thread), operation, latencies, &conditions));
+                    rows.extend(row::row(&cell.plan, thread, cell.cpu_of(thread), operation, latencies, &conditions));
                 }
             }
         }

@@ -8,7 +8,7 @@
 //!
 //! The child dies with its parent, whatever ends that.
 
-use super::{Measured, run_plan};
+use super::run::{Measured, run_plan};
 use crate::load::flags::Plan;
 use crate::load::priority::Priority;
 use crate::load::record::IntervalRow;

@@ -2,7 +2,6 @@
 
 use super::child::{Dealt, Exclusive, Guarded, Labour, Subject, WithReaders, together};
 use super::stage::{Slot, Stage};
-use super::throughput_interval;
 use crate::throughput::flags::{CellPlan, Plan, TIMED_EVERY};
 use crate::throughput::record::{Row, coefficient_of_variation, ideal_per_s};
 use crate::throughput::then;
@@ -12,8 +11,10 @@ use harness::Session;
 use instruments::clock::Clock;
 use instruments::crew::{Member, Muster, work_together, work_together_as_processes};
 use instruments::shared_memory::SharedArray;
-use instruments::statistics::order::median;
+use instruments::statistics::Interval;
+use instruments::statistics::order::{median, sample_quantile_interval};
 use instruments::statistics::stopping::EndedBy;
+use instruments::statistics::summary::CONFIDENCE;
 use instruments::tally::Tally;
 use locks::{self, Builder, Lock, Reach, SharedBuilder, SharedLock};
 use std::io;
@@ -211,6 +212,11 @@ impl Cell {
             then: then::figures(&self.plan, patience_us),
         })
     }
+}
+
+/// Of the median of the runs.
+pub fn throughput_interval(throughputs: &[f64]) -> Option<Interval> {
+    sample_quantile_interval(throughputs, 0.5, CONFIDENCE)
 }
 
 /// 2002's column R, which means one thing for a lock that hands over and another for one that does not.

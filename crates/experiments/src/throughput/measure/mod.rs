@@ -6,13 +6,12 @@ mod stage;
 
 use super::flags::{LEAST_RUNS, MOST_RUNS, Plan};
 use super::record::Row;
-use cell::Cell;
+use cell::{Cell, throughput_interval};
 use harness::Calibrated;
 use harness::{Progress, Session};
-use instruments::statistics::order::{median, sample_quantile_interval};
+use instruments::statistics::Interleaving;
+use instruments::statistics::order::median;
 use instruments::statistics::stopping::{self, EndedBy, StoppingRule};
-use instruments::statistics::summary::CONFIDENCE;
-use instruments::statistics::{Interleaving, Interval};
 use instruments::warning::Warning;
 use locks;
 use std::time::Instant;
@@ -80,10 +79,6 @@ fn verdict(cell: &Cell, plan: &Plan, spent: bool) -> Option<EndedBy> {
     let interval = throughput_interval(&cell.throughputs);
     let repeats = cell.throughputs.len() as u64;
     rule.verdict(&stopping::Progress { repeats, estimate, interval, budget_spent: spent }).ended_by()
-}
-
-fn throughput_interval(throughputs: &[f64]) -> Option<Interval> {
-    sample_quantile_interval(throughputs, 0.5, CONFIDENCE)
 }
 
 /// One warning for all cells that had their runs first: it names the widest.

@@ -4,10 +4,13 @@
 //! left goes into the store, up to its size; what is missing comes out of it. If the store has not enough, the picture
 //! is late. The store is a state, and a frame a step from state to state: equal states merge, so that there are few.
 
-use super::super::flags::Plan;
-use super::super::then;
-use super::{AnimationRow, Distribution, LIMITS, Lost};
+use super::limits::LIMITS;
+use super::lost::Lost;
+use crate::model::frames::flags::Plan;
+use crate::model::frames::record::AnimationRow;
+use crate::model::frames::then;
 use anyhow::bail;
+use chance::Distribution;
 
 /// The window in which 1999 counts losses.
 const WINDOW_FRAMES: u64 = 2;

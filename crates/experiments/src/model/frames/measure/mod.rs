@@ -2,16 +2,18 @@
 
 mod animation;
 mod beside;
+mod limits;
 mod lost;
 
 use super::flags::{Plan, Policy};
-use super::record::{AnimationRow, AnyRow, LostRow, MoreThanRow, Row};
+use super::record::{AnyRow, LostRow, MoreThanRow, Row};
 use super::then;
 use anyhow::Context;
 use beside::Measured;
-use chance::{Distribution, Estimate, Experiment, Limits, Simulation};
+use chance::{Distribution, Estimate, Experiment, Simulation};
 use instruments::statistics::Interval;
 use instruments::warning::Warning;
+use limits::LIMITS;
 use lost::{Lost, Turns};
 
 /// What came out, and what a reader must know.
@@ -19,9 +21,6 @@ pub struct Computed {
     pub rows: Vec<Row>,
     pub warnings: Vec<Warning>,
 }
-
-/// Four million outcomes; some hundred megabytes while they are made.
-const LIMITS: Limits = Limits { bytes: 64 << 20, paths: 100_000_000, draws: 10_000 };
 
 /// Outcomes with less than this beyond them are not listed.
 const NEGLIGIBLE: f64 = 1e-15;

@@ -57,7 +57,7 @@ impl Barrier {
         for _ in 0..runs {
             let nodes = (0..self.processes).map(|_| Node::at(noise, rng.u64(..noise.span_ns()))).collect();
             let steps = self.run(noise, nodes, interrupted)?;
-            all.run_means_ns.push(super::mean(&steps));
+            all.run_means_ns.push(mean(&steps));
             all.steps_ns.extend(steps);
         }
         Some(all)
@@ -119,6 +119,11 @@ fn work(nodes: &mut [Node], noise: &Noise, from: &[u64], work_ns: u64, done: &mu
     }
 }
 
+/// The arithmetic mean.
+pub fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -165,7 +170,7 @@ mod tests {
     #[test]
     fn noise_at_once_costs_what_one_node_pays_and_noise_apart_more() {
         let (apart, together) = simulate(barrier(256, 0, 0), "0 500", 50_000);
-        let share = |simulated: &Simulated| super::super::mean(&simulated.run_means_ns) / 1_000.0;
+        let share = |simulated: &Simulated| mean(&simulated.run_means_ns) / 1_000.0;
         // One node loses 1 % of the time; 256 nodes hardly have a step without a gap.
         assert!((1.005..1.02).contains(&share(&together)), "{}", share(&together));
         assert!(share(&apart) > 1.4, "{}", share(&apart));

@@ -5,7 +5,7 @@ mod noise;
 
 use super::flags::{MOST_STEPS, Plan, StepPlan};
 use super::record::{Method, Row};
-use barrier::{Barrier, Simulated};
+use barrier::{Barrier, Simulated, mean};
 use harness::{Progress, Session};
 use instruments::statistics::bootstrap::ratio_of_means;
 use instruments::statistics::order::sample_quantile;
@@ -115,8 +115,4 @@ fn simulated(
         supported_nodes: step.supported_nodes,
         half_lost_nodes,
     }
-}
-
-fn mean(values: &[f64]) -> f64 {
-    values.iter().sum::<f64>() / values.len() as f64
 }

@@ -1,6 +1,6 @@
 //! Loads that depend on each other: no thread can be found faster than its address.
 
-use super::{Course, Lap};
+use super::course::{Course, Lap};
 use std::io;
 use std::time::Instant;
 

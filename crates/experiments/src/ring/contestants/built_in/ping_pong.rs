@@ -1,6 +1,6 @@
 //! A cache line that goes back and forth between two CPUs: how fast news travel.
 
-use super::{Course, Lap};
+use super::course::{Course, Lap};
 use instruments::cpus::pin_current_thread;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};

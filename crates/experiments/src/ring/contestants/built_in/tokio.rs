@@ -1,6 +1,6 @@
 //! tokio, the reference among Rust's runtimes: its `Notify` and its channel, on one worker and on several.
 
-use super::{Course, Lap};
+use super::course::{Course, Lap};
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};

@@ -1,7 +1,8 @@
 //! A ring of async threads: straight code.
 
-use super::super::{Course, Lap};
-use super::{Journey, Way, token_for};
+use super::journey::{Journey, token_for};
+use super::way::Way;
+use crate::ring::contestants::built_in::course::{Course, Lap};
 use protothreads::{Kernel, Link, Me, Scheduler};
 use std::cell::Cell;
 use std::io;

@@ -1,7 +1,8 @@
 //! A ring of hand-written threads: each is its token, and its next where that is not its neighbour.
 
-use super::super::{Course, Lap};
-use super::{Journey, Way, token_for};
+use super::journey::{Journey, token_for};
+use super::way::Way;
+use crate::ring::contestants::built_in::course::{Course, Lap};
 use protothreads::{Fifo, Here, Kernel, Report, Scheduler, Slot, Thread};
 use std::cell::Cell;
 use std::io;

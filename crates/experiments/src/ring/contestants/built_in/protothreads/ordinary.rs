@@ -1,7 +1,8 @@
 //! A ring of ordinary futures, which know nothing of protothreads: they wait and wake by standard wakers.
 
-use super::super::{Course, Lap};
-use super::{Forward, Journey, Way, token_for};
+use super::journey::{Journey, token_for};
+use super::way::{Forward, Way};
+use crate::ring::contestants::built_in::course::{Course, Lap};
 use protothreads::{Kernel, Link, Scheduler};
 use std::cell::Cell;
 use std::future::poll_fn;

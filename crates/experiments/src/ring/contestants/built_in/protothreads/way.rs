@@ -1,6 +1,6 @@
 //! Who comes next in the ring.
 
-use super::super::Course;
+use crate::ring::contestants::built_in::course::Course;
 use std::hint::cold_path;
 
 /// The way around the ring.

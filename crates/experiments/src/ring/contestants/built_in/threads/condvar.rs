@@ -1,6 +1,6 @@
 //! A pthread mutex and condition variable a thread: handing over with nothing undefined.
 
-use super::Mailbox;
+use super::mailbox::Mailbox;
 use std::cell::UnsafeCell;
 use std::io;
 

@@ -1,6 +1,6 @@
 //! An eventfd: a counter in the kernel. The token is what it counts to.
 
-use super::Mailbox;
+use super::mailbox::Mailbox;
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::fd::OwnedFd;
 use std::io;

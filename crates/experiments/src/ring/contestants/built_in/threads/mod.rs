@@ -3,6 +3,7 @@
 mod condvar;
 mod eventfd;
 mod futex;
+mod mailbox;
 mod mutex;
 mod park;
 mod stream;
@@ -16,33 +17,14 @@ pub use park::Park;
 pub use stream::{Pipe, Socketpair};
 pub use turns::Yield;
 
-use super::{Course, Lap};
+use crate::ring::contestants::built_in::course::{Course, Lap};
 use instruments::cpus::pin_current_thread;
+use mailbox::Mailbox;
 use std::io;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::{Builder, Scope};
 use std::time::{Duration, Instant};
-
-/// A place for one token, at which one thread waits. It is empty whenever something is put.
-pub trait Mailbox: Sync + Sized {
-    /// # Errors
-    /// What the system refuses: descriptors can run out.
-    fn new() -> io::Result<Self>;
-
-    /// Called by the thread that will take from it, before anyone puts.
-    fn settle(&self) {}
-
-    /// # Errors
-    /// What the system refuses.
-    fn put(&self, token: u64) -> io::Result<()>;
-
-    /// Waits for a token.
-    ///
-    /// # Errors
-    /// What the system refuses.
-    fn take(&self) -> io::Result<u64>;
-}
 
 /// Goes around when all is over. Below the greatest number, so that a mailbox may add one.
 const STOP: u64 = u64::MAX >> 1;

@@ -1,6 +1,6 @@
 //! A locked pthread mutex a thread; whoever leaves the token unlocks it, as in 2008.
 
-use super::Mailbox;
+use super::mailbox::Mailbox;
 use std::cell::UnsafeCell;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};

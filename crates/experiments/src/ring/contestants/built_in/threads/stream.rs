@@ -1,6 +1,6 @@
 //! Streams of bytes through the kernel: a pipe, a pair of sockets. The token is eight bytes of it.
 
-use super::Mailbox;
+use super::mailbox::Mailbox;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::pipe::{PipeFlags, pipe_with};
 use std::io;

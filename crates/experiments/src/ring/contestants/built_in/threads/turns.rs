@@ -1,6 +1,6 @@
 //! No blocking at all: a thread that has no token gives its turn away.
 
-use super::Mailbox;
+use super::mailbox::Mailbox;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 

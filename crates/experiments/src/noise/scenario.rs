@@ -1,0 +1,40 @@
+//! What runs beside the reader, and at which rank.
+
+use clap::ValueEnum;
+use serde::{Deserialize, Serialize};
+use std::str::FromStr;
+
+/// What runs beside the reader.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Scenario {
+    /// Nothing of ours
+    Quiet,
+    /// Competitors
+    Competitor,
+    /// Competitors and a rescheduler
+    Both,
+    /// A rescheduler
+    Rescheduler,
+}
+
+/// Nice values of both sides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Nice {
+    pub reader: i32,
+    pub competitor: i32,
+}
+
+impl FromStr for Nice {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let value = |part: &str| match part.trim().parse() {
+            Ok(nice @ -20..=19) => Ok(nice),
+            _ => Err(format!("`{part}` is not a nice value from -20 to 19")),
+        };
+        let (reader, competitor) =
+            text.split_once(',').ok_or("it takes two values, the reader's and the competitors', such as -12,19")?;
+        Ok(Self { reader: value(reader)?, competitor: value(competitor)? })
+    }
+}
