@@ -15,6 +15,7 @@ pub mod output;
 pub mod parse_duration;
 mod run;
 mod session;
+pub mod turns;
 
 pub use calibrated::Calibrated;
 pub use entry::Entry;

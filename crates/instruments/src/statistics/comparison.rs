@@ -85,6 +85,16 @@ impl RunToRun {
 }
 
 impl Estimate {
+    /// The width of its interval as a share of it; of a figure below its resolution, as a share of that. An interval within a step
+    /// of the clock is as narrow as can be; without one it is infinitely wide.
+    pub fn relative_width(&self) -> f64 {
+        match self.interval {
+            None => f64::INFINITY,
+            Some(interval) if interval.width() <= self.resolution => 0.0,
+            Some(interval) => interval.relative_width(self.value.max(self.resolution)),
+        }
+    }
+
     /// The standard deviation of its logarithm within the run, the step of the clock included.
     pub fn error(&self) -> f64 {
         let half = self.interval.map_or(0.0, |ends| (ends.high.ln() - ends.low.ln()).abs() / 2.0 / DEVIATIONS);
