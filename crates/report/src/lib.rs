@@ -2,8 +2,8 @@
 
 mod columns;
 mod draw;
-mod markup;
 mod method;
+mod names;
 mod overlay;
 mod page;
 

@@ -1,9 +1,10 @@
 //! The pages that say how each figure was made, as HTML.
 
+use maud::{Markup, PreEscaped};
 use pulldown_cmark::{Event, HeadingLevel, Options, Parser, Tag, TagEnd, html};
 
 /// A method's page, in Markdown, as HTML.
-pub fn html_of(markdown: &str) -> String {
+pub fn html_of(markdown: &str) -> Markup {
     let options = Options::ENABLE_TABLES;
     let events = Parser::new_ext(markdown, options).filter_map(|event| match event {
         // Its links lead to other files, which a page alone does not have.
@@ -18,7 +19,7 @@ pub fn html_of(markdown: &str) -> String {
     });
     let mut page = String::new();
     html::push_html(&mut page, events);
-    page
+    PreEscaped(page)
 }
 
 /// Two levels down: the page has a title and chapters above.

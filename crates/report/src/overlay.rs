@@ -40,8 +40,8 @@ fn figure(cell: &str, records: &[Vec<Section>], letters: &[&'static str]) -> Opt
 /// How much wider than its beginning a column is: a quarter of an octave, as in the records' own pictures.
 const WIDENING: f64 = 1.19;
 
-/// Columns that fit all of the histograms: none is narrower than the steps of the coarsest clock. `None` where nothing has a
-/// width.
+/// Columns that fit all of the histograms: none is narrower than the steps of the coarsest clock. `None` where nothing
+/// has a width.
 fn edges(histograms: &[(&'static str, &Histogram)]) -> Option<Vec<f64>> {
     // A bin that begins at nothing was cut there.
     let whole = |bin: &&Bin| bin.from_ns > 0.0;

@@ -1,0 +1,21 @@
+//! The last chapter: how each figure was made.
+
+use super::Method;
+use super::heading::{Level, heading};
+use crate::method::html_of;
+use maud::{Markup, html};
+use record::{Section, distinct};
+
+pub fn methods(sections: &[Vec<Section>], method: Method<'_>) -> Markup {
+    let sections: Vec<&Section> = sections.iter().flatten().collect();
+    html! {
+        section.methods {
+            (heading(Level::Chapter, "methods", "Methods"))
+            @for experiment in distinct(&sections, |section| section.experiment) {
+                @if let Some(markdown) = method(experiment) {
+                    article id={ "method-" (experiment) } { (html_of(markdown)) }
+                }
+            }
+        }
+    }
+}
