@@ -40,8 +40,8 @@ pub trait Cell {
         Duration::ZERO
     }
 
-    /// Whether a turn is of use, with so much time left; `None` is without end.
-    fn is_due(&self, _left: Option<Duration>) -> bool {
+    /// Whether a turn is of use now.
+    fn is_due(&self) -> bool {
         true
     }
 
@@ -142,10 +142,9 @@ impl<C: Cell, V: FnMut(&mut C) -> anyhow::Result<ControlFlow<()>>> Loop<'_, C, V
 
     fn due(&self, round: Vec<usize>, is_spent: bool) -> Vec<usize> {
         let mean = round.iter().map(|&place| self.cells[place].spent()).sum::<Duration>() / round.len() as u32;
-        let left = self.rules.budget.map(|budget| budget.saturating_sub(self.rules.began.elapsed()));
         let is_due = |cell: &C| match is_spent {
             true => !cell.has_result(),
-            false => cell.spent() <= mean && cell.is_due(left),
+            false => cell.spent() <= mean && cell.is_due(),
         };
         round.into_iter().filter(|&place| is_due(&self.cells[place])).collect()
     }
@@ -195,7 +194,7 @@ impl Rules {
         let open = cells
             .iter()
             .zip(&turns.ended)
-            .filter(|(cell, ended_by)| **ended_by == EndedBy::Budget && cell.has_result() && !cell.is_over());
+            .filter(|(cell, ended_by)| **ended_by == EndedBy::Budget && !cell.figures().is_empty() && !cell.is_over());
         // Too few turns for an interval are as good as one of the figure's own width.
         let width = |cell: &C| {
             let widths = cell.figures().into_iter().map(|figure| figure.relative_width());

@@ -68,20 +68,6 @@ pub struct Row {
     pub then: Option<then::Figures>,
 }
 
-impl Row {
-    /// The cell that the row belongs to.
-    pub fn cell(&self) -> CellPlan {
-        CellPlan {
-            lock: self.lock.clone(),
-            children: self.children,
-            locks: self.locks,
-            nonhold_ns: self.nonhold_us * 1e3,
-            hold_ns: self.hold_us * 1e3,
-            share: self.share,
-        }
-    }
-}
-
 /// The most loops a second that the work itself allows.
 pub fn ideal_per_s(cell: &CellPlan, cpus: usize) -> Option<f64> {
     let loop_ns = cell.hold_ns + cell.nonhold_ns;

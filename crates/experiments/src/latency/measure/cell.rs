@@ -2,14 +2,16 @@
 
 use super::findings::{Laps, Others, Witness};
 use super::rounds::{self, Trace};
-use super::series::{Baseline, Series};
+use super::series::{Baseline, Raised, Series};
 use crate::latency::flags::{CellPlan, Plan};
 use anyhow::Context;
+use harness::turns;
 use instruments::clock::Clock;
 use instruments::cpus::{self, CpuSet};
 use instruments::crew::{Member, Muster, work_together};
 use instruments::evidence::{Ledger, Names, Recorder, Source, Timeline};
 use instruments::grind::Work;
+use instruments::statistics::comparison::Estimate;
 use instruments::warning::Warning;
 use locks::{self, Builder, Lock, NoLock, Reach};
 use std::io;
@@ -156,11 +158,6 @@ impl Cell {
         self.cpus[thread % self.cpus.len()]
     }
 
-    /// Whether some round was timed.
-    pub fn has_rounds(&self) -> bool {
-        self.series.iter().any(|series| !series.lock.tally.is_empty())
-    }
-
     /// Whether the next slice is one with evidence: the third, and then every fourth. Recording a switch takes time of
     /// the very waits that it explains, so such a slice tells causes and no latencies.
     pub fn is_witnessed_next(&self) -> bool {
@@ -254,6 +251,27 @@ impl Cell {
             Some(sum) => sum.absorb(ledger),
             none => *none = Some(ledger.clone()),
         }
+    }
+}
+
+impl turns::Cell for Cell {
+    fn title(&self) -> String {
+        self.plan.to_string()
+    }
+
+    fn turns(&self) -> u64 {
+        self.slices
+    }
+
+    /// The median and the 99.9 % quantile of every thread's locks and unlocks.
+    fn figures(&self) -> Vec<Estimate> {
+        let operations = self.series.iter().flat_map(|series| [&series.lock, &series.unlock]);
+        operations.flat_map(Raised::figures).collect()
+    }
+
+    /// Whether some round was timed.
+    fn has_result(&self) -> bool {
+        self.series.iter().any(|series| !series.lock.tally.is_empty())
     }
 }
 

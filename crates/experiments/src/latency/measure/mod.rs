@@ -13,18 +13,19 @@ use super::record::{Operation, Row};
 use cell::{Bench, Cell, Clerk, Slice};
 use harness::Calibrated;
 use harness::EvidenceChoice;
+use harness::turns::{Rules, Turns, take_turns};
 use harness::{Progress, Session};
 use instruments::cpus::CpuSet;
 use instruments::crew::on_cpu;
 use instruments::evidence::{Ledger, Source};
 use instruments::grind::Work;
-use instruments::statistics::stopping::{self, EndedBy, StoppingRule, Verdict};
-use instruments::statistics::{Interleaving, Interval, Summary};
+use instruments::statistics::EndedBy;
 use instruments::warning::Warning;
 use locks::NoLock;
 use rounds::Trace;
 use row::Conditions;
 use series::{Baseline, Raised, Series};
+use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 /// What the experiment brought.
@@ -41,8 +42,6 @@ const TRACE_BYTES: usize = 512 << 20;
 const SLICES_A_CELL: u32 = 12;
 const SHORTEST_WINDOW: Duration = Duration::from_millis(5);
 const LONGEST_WINDOW: Duration = Duration::from_millis(150);
-/// On a busy CPU a short slice can pass without a round: such a cell has further turns when the time is up.
-const MOST_EXTRA_ROUNDS: u32 = 10;
 /// No cell has converged before this many slices.
 const LEAST_SLICES: u64 = 5;
 
@@ -57,10 +56,10 @@ pub fn run_plan(
     progress: &Progress,
 ) -> anyhow::Result<Measured> {
     let mut laboratory = Laboratory::furnish(plan, calibrated)?;
-    let (ended, order) = laboratory.run(plan, session, progress)?;
-    let rows = laboratory.rows(plan, calibrated, &ended);
-    let warnings = laboratory.warnings(plan, &rows, &ended);
-    Ok(Measured { rows, order, warnings })
+    let turns = laboratory.run(plan, session, progress)?;
+    let rows = laboratory.rows(plan, calibrated, &turns.ended);
+    let warnings = laboratory.warnings(plan, &rows, &turns);
+    Ok(Measured { rows, order: turns.order, warnings })
 }
 
 /// The cells, the memory for their traces, and what they are run with.
@@ -93,67 +92,14 @@ impl Laboratory {
         Ok(Self { cells: cells?, traces, bench, slice, recording_ns, not_locked, clerk })
     }
 
-    /// Rounds of slices, each round every open cell once; says for each cell why it ended.
-    fn run(
-        &mut self,
-        plan: &Plan,
-        session: &Session,
-        progress: &Progress,
-    ) -> anyhow::Result<(Vec<EndedBy>, Vec<Vec<usize>>)> {
-        let began = Instant::now();
-        let mut ended = vec![EndedBy::Budget; self.cells.len()];
-        let mut turns = Interleaving::new(self.cells.len(), session.seed);
-        let mut last_round = Duration::ZERO;
-        let mut extra_rounds = 0;
-        while let Some(turn) = turns.next() {
-            let round_began = Instant::now();
-            let spent = turns.order().len() > 1 && began.elapsed() + last_round > plan.budget;
-            if spent && (extra_rounds == MOST_EXTRA_ROUNDS || self.cells.iter().all(Cell::has_rounds)) {
-                break;
-            }
-            extra_rounds += u32::from(spent);
-            for &place in &turn {
-                if session.interruption.is_requested() {
-                    turns.open().iter().for_each(|&cell| ended[cell] = EndedBy::Interrupted);
-                    return Ok((ended, turns.order().to_vec()));
-                }
-                let cell = &mut self.cells[place];
-                if spent && cell.has_rounds() {
-                    continue;
-                }
-                progress.note(&cell.plan.to_string());
-                let clerk = self.clerk.as_mut().filter(|_| cell.is_witnessed_next());
-                cell.run(&self.bench, self.slice, &mut self.traces, clerk)?;
-                if self.has_converged(place, plan.precision) {
-                    ended[place] = EndedBy::Converged;
-                    turns.close(place);
-                }
-            }
-            last_round = round_began.elapsed();
-        }
-        Ok((ended, turns.order().to_vec()))
-    }
-
-    /// Whether the median and the 99.9 % quantile of every thread's locks and unlocks are known well enough; no
-    /// interval can become narrower than the clock's step.
-    fn has_converged(&self, place: usize, precision: f64) -> bool {
-        let cell = &self.cells[place];
-        let rule = StoppingRule { target_relative_width: precision, at_least: LEAST_SLICES, at_most: u64::MAX };
-        let narrow = |latencies: &Raised, estimate: f64, interval: Option<Interval>| {
-            let fine = interval.is_some_and(|interval| interval.width() <= latencies.resolution as f64);
-            let raised_by = latencies.raised_by as f64;
-            let estimate = estimate - raised_by;
-            let interval = interval.map(|known| Interval::new(known.low - raised_by, known.high - raised_by));
-            let progress = stopping::Progress { repeats: cell.slices, estimate, interval, budget_spent: false };
-            fine || rule.verdict(&progress) == Verdict::Converged
-        };
-        cell.slices >= LEAST_SLICES
-            && cell.series.iter().flat_map(|series| [&series.lock, &series.unlock]).all(|latencies| {
-                Summary::of(&latencies.tally).is_some_and(|summary| {
-                    narrow(latencies, summary.p50, latencies.median_interval())
-                        && narrow(latencies, summary.p999, summary.p999_ci)
-                })
-            })
+    /// Slices of all cells in turn.
+    fn run(&mut self, plan: &Plan, session: &Session, progress: &Progress) -> anyhow::Result<Turns> {
+        let Self { cells, traces, bench, slice, clerk, .. } = self;
+        take_turns(cells, &rules(plan), session, progress, |cell| {
+            let clerk = clerk.as_mut().filter(|_| cell.is_witnessed_next());
+            cell.run(bench, *slice, traces, clerk)?;
+            Ok(ControlFlow::Continue(()))
+        })
     }
 
     fn rows(&self, plan: &Plan, calibrated: &Calibrated, ended: &[EndedBy]) -> Vec<Row> {
@@ -170,19 +116,7 @@ impl Laboratory {
         rows
     }
 
-    /// One warning for all cells whose time was up first: it names the widest.
-    fn not_converged(&self, plan: &Plan, rows: &[Row], ended: &[EndedBy]) -> Option<Warning> {
-        let open = self.cells.iter().zip(ended).filter(|(_, ended_by)| **ended_by == EndedBy::Budget);
-        let widths: Vec<_> = open.map(|(cell, _)| (worst_width(rows, &cell.plan), &cell.plan)).collect();
-        let (relative_width, widest) = widths.iter().max_by(|a, b| a.0.total_cmp(&b.0))?;
-        let what = match widths.len() {
-            1 => widest.to_string(),
-            many => format!("{widest} (the widest of {many} such cells)"),
-        };
-        Some(Warning::NotConverged { what, relative_width: *relative_width, target: plan.precision })
-    }
-
-    fn warnings(&self, plan: &Plan, rows: &[Row], ended: &[EndedBy]) -> Vec<Warning> {
+    fn warnings(&self, plan: &Plan, rows: &[Row], turns: &Turns) -> Vec<Warning> {
         let mut warnings = Vec::new();
         if let Some(reason) = &self.not_locked {
             warnings.push(Warning::MemoryNotLocked { reason: reason.clone() });
@@ -192,7 +126,7 @@ impl Laboratory {
         for cell in self.cells.iter().filter(|cell| cell.cut_short) {
             warnings.push(Warning::BufferFull { what: cell.plan.to_string() });
         }
-        warnings.extend(self.not_converged(plan, rows, ended));
+        warnings.extend(rules(plan).not_converged(&self.cells, turns, ""));
         warnings.extend(clock_cost(rows));
         let below = rows.iter().filter(|row| row.operation != Operation::RoundTrip && row.p50_ns < row.resolution_ns);
         if let Some(row) = below.min_by(|a, b| a.p50_ns.total_cmp(&b.p50_ns)) {
@@ -200,6 +134,16 @@ impl Laboratory {
             warnings.push(Warning::BelowResolution { what, resolution_ns: row.resolution_ns });
         }
         warnings
+    }
+}
+
+fn rules(plan: &Plan) -> Rules {
+    Rules {
+        began: Instant::now(),
+        budget: Some(plan.budget),
+        precision: Some(plan.precision),
+        at_least: LEAST_SLICES,
+        at_most: u64::MAX,
     }
 }
 
@@ -223,23 +167,6 @@ fn clock_cost(rows: &[Row]) -> Option<Warning> {
 
 fn operations(series: &Series) -> [(Operation, &Raised); 3] {
     [(Operation::Lock, &series.lock), (Operation::Unlock, &series.unlock), (Operation::RoundTrip, &series.round_trip)]
-}
-
-/// The widest interval, as a share of its estimate, among a cell's medians and 99.9 % quantiles.
-fn worst_width(rows: &[Row], plan: &super::flags::CellPlan) -> f64 {
-    let of_cell = rows.iter().filter(|row| {
-        (&row.lock, row.threads, row.competitors) == (&plan.lock, plan.threads, plan.competitors)
-            && row.operation != Operation::RoundTrip
-    });
-    let widths = of_cell.flat_map(|row| {
-        let width = |estimate: f64, interval: Option<Interval>| match interval {
-            Some(known) if known.width() <= row.resolution_ns => 0.0,
-            Some(known) => known.relative_width(estimate.max(row.resolution_ns)),
-            None => 1.0,
-        };
-        [width(row.p50_ns, row.p50_ci_ns), width(row.p999_ns, row.p999_ci_ns)]
-    });
-    widths.fold(0.0, f64::max)
 }
 
 fn slice_for(plan: &Plan) -> Slice {

@@ -7,9 +7,10 @@
 
 use super::findings::{Findings, Part, Witness};
 use super::rounds::{Lap, Trace};
-use instruments::statistics::Interval;
+use instruments::statistics::comparison::Estimate;
 use instruments::statistics::order::{quantile_interval, sample_quantile_interval};
 use instruments::statistics::summary::CONFIDENCE;
+use instruments::statistics::{Interval, Summary};
 use instruments::tally::Tally;
 use std::ops::Range;
 
@@ -77,6 +78,21 @@ impl Raised {
         let pooled = quantile_interval(&self.tally, 0.5, CONFIDENCE)?;
         let slices = sample_quantile_interval(&self.slice_medians, 0.5, CONFIDENCE);
         Some(slices.map_or(pooled, |slices| Interval::new(pooled.low.min(slices.low), pooled.high.max(slices.high))))
+    }
+
+    /// The figures that decide whether these are known well enough, in ticks.
+    pub fn figures(&self) -> [Estimate; 2] {
+        let summary = Summary::of(&self.tally);
+        let by = self.raised_by as f64;
+        let figure = |value: Option<f64>, interval: Option<Interval>| Estimate {
+            value: value.map_or(0.0, |value| value - by),
+            interval: interval.map(|ends| Interval::new(ends.low - by, ends.high - by)),
+            resolution: self.resolution as f64,
+        };
+        [
+            figure(summary.as_ref().map(|known| known.p50), self.median_interval()),
+            figure(summary.as_ref().map(|known| known.p999), summary.as_ref().and_then(|known| known.p999_ci)),
+        ]
     }
 
     fn add(&mut self, scratch: &mut Vec<u32>, ticks: impl Iterator<Item = u64>, baseline: f64) {

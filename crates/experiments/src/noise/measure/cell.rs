@@ -7,6 +7,7 @@ use crate::noise::cells::CellPlan;
 use crate::noise::flags::Plan;
 use crate::noise::record::{Line, Row, Turn};
 use crate::noise::then;
+use harness::turns;
 use instruments::clock::Clock;
 use instruments::evidence::{Ledger, Recorder, Source};
 use instruments::gaps::{Cost, Watch};
@@ -94,11 +95,6 @@ impl Cell {
             warnings: Vec::new(),
             kept: keeps_gaps.then(GapTrace::default),
         }
-    }
-
-    /// How many turns it has had.
-    pub fn turns(&self) -> u64 {
-        self.turns.len() as u64
     }
 
     /// One turn; `on_line` gets each interval of it, its time left open, and may end it.
@@ -262,6 +258,16 @@ impl Cell {
                 .map(|_| self.rescheduler.rounds as f64 / self.rescheduler.wall_ns.max(1.0) * 1e9),
             then: self.plan.scenario.and_then(then::figures),
         })
+    }
+}
+
+impl turns::Cell for Cell {
+    fn title(&self) -> String {
+        self.plan.name.clone()
+    }
+
+    fn turns(&self) -> u64 {
+        self.turns.len() as u64
     }
 }
 

@@ -9,13 +9,14 @@ use super::cells::CellPlan;
 use super::flags::Plan;
 use super::record::{Line, Row};
 use cell::Cell;
-use harness::{Observer, Session};
+use harness::turns::{Rules, take_turns};
+use harness::{Observer, Progress, Session};
 use instruments::clock::Clock;
 use instruments::cpus::schedule::bound_realtime;
 use instruments::evidence::Recorder;
-use instruments::statistics::Interleaving;
 use instruments::warning::Warning;
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 use turn::Bench;
 
@@ -54,39 +55,21 @@ pub fn run_plan(
     let new = |cell: &CellPlan| Cell::new(cell.clone(), clock, origin, plan.keeps_gaps);
     let mut cells: Vec<Cell> = plan.cells.iter().map(new).collect();
     let began = Instant::now();
-    let mut over = false;
-    let mut turns = Interleaving::new(cells.len(), session.seed);
-    let mut last_round = Duration::ZERO;
-    while let Some(turn) = turns.next() {
-        let round_began = Instant::now();
-        // Whole rounds: all cells are watched for as long.
-        let spent = plan.budget.is_some_and(|budget| began.elapsed() + last_round > budget);
-        if turns.order().len() > 1 && spent {
-            break;
-        }
-        for place in turn {
-            let cell = &mut cells[place];
-            if over || session.interruption.is_requested() {
-                turns.close(place);
-                continue;
-            }
-            observer.note(&cell.plan.name);
-            let record = records.entry(cell.plan.reader_cpu).or_default();
-            cell.run(&bench, record, |line| {
-                let ends = observer.piece(&Line { time_s: began.elapsed().as_secs_f64(), ..line });
-                over = ends.is_break();
-                ends
-            })?;
-            if cell.turns() >= plan.turns {
-                turns.close(place);
-            }
-        }
-        last_round = round_began.elapsed();
-    }
+    let rules = Rules { began, budget: plan.budget, precision: None, at_least: 0, at_most: plan.turns };
+    let turns = take_turns(&mut cells, &rules, session, &Progress::hidden(), |cell| {
+        observer.note(&cell.plan.name);
+        let record = records.entry(cell.plan.reader_cpu).or_default();
+        let mut flow = ControlFlow::Continue(());
+        cell.run(&bench, record, |line| {
+            flow = observer.piece(&Line { time_s: began.elapsed().as_secs_f64(), ..line });
+            flow
+        })?;
+        Ok(flow)
+    })?;
     let warnings = plan.warnings.iter().cloned().chain(cells.iter_mut().flat_map(Cell::warnings)).collect();
     let kept = cells.first_mut().map(Cell::take_kept).unwrap_or_default();
     let rows = cells.iter().filter_map(|cell| cell.row(plan)).collect();
-    Ok(Measured { rows, order: turns.order().to_vec(), kept, warnings: without_repeats(warnings) })
+    Ok(Measured { rows, order: turns.order, kept, warnings: without_repeats(warnings) })
 }
 
 /// Several cells say the same of the machine.

@@ -7,18 +7,19 @@ use crate::ring::contestants::{Arrangement, BuiltIn, Class, Course, Runs};
 use crate::ring::plan::{CellPlan, Plan};
 use crate::ring::record::{Failure, Row};
 use crate::ring::then;
-use harness::Session;
+use harness::{Session, turns};
 use instruments::environment::Activity;
+use instruments::statistics::comparison::Estimate;
 use instruments::statistics::order::{median, sample_quantile_interval};
-use instruments::statistics::stopping::Progress;
 use instruments::statistics::summary::CONFIDENCE;
-use instruments::statistics::{EndedBy, Interval, StoppingRule};
+use instruments::statistics::{EndedBy, Interval};
+use std::ops::ControlFlow;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 /// Fewer give no interval without assuming a distribution.
-const LEAST_TURNS: u64 = 6;
-const MOST_TURNS: u64 = 30;
+pub const LEAST_TURNS: u64 = 6;
+pub const MOST_TURNS: u64 = 30;
 /// A program's time without hops comes from a run with so many times fewer, past the first that warm it up.
 const FEWER: u64 = 5;
 /// A first turn that was shorter than planned by more than this is taken again, once.
@@ -79,8 +80,8 @@ impl Cell {
         self.plan.contestant.class == Class::Limit
     }
 
-    /// One turn of about this length. Whether it came to an end: a failure is one, an interruption is not.
-    pub fn visit(&mut self, plan: &Plan, ready: Option<&Ready>, slice: Duration, session: &Session) -> bool {
+    /// One turn of about this length. A failure ends the cell, an interruption everything.
+    pub fn visit(&mut self, plan: &Plan, ready: Option<&Ready>, slice: Duration, session: &Session) -> ControlFlow<()> {
         let (began, before) = (Instant::now(), Activity::now().ok());
         let outcome = self.turn(plan, ready, slice, session);
         self.spent += began.elapsed();
@@ -91,11 +92,11 @@ impl Cell {
             self.watched_s += share.wall_s;
         }
         match outcome {
-            Ok(()) => true,
-            Err(Miss::Interrupted) => false,
+            Ok(()) => ControlFlow::Continue(()),
+            Err(Miss::Interrupted) => ControlFlow::Break(()),
             Err(Miss::Failed(failure)) => {
                 self.failure = Some(failure);
-                true
+                ControlFlow::Continue(())
             }
         }
     }
@@ -201,13 +202,6 @@ impl Cell {
         sample_quantile_interval(&self.samples, 0.5, CONFIDENCE)
     }
 
-    /// Whether it has had its last turn, and why.
-    pub fn verdict(&self, plan: &Plan, spent: bool) -> Option<EndedBy> {
-        let rule = StoppingRule { target_relative_width: plan.precision, at_least: LEAST_TURNS, at_most: MOST_TURNS };
-        let (estimate, interval) = (self.ns_per_hop().unwrap_or(0.0), self.interval());
-        rule.verdict(&Progress { repeats: self.turns, estimate, interval, budget_spent: spent }).ended_by()
-    }
-
     /// Its row; `None` if it never had a turn.
     pub fn row(&self, ended_by: EndedBy, memory: Memory, limit: Option<(String, f64)>) -> Option<Row> {
         if self.answer.is_none() && self.failure.is_none() {
@@ -252,5 +246,28 @@ impl Cell {
             steal_share: (self.watched_s > 0.0).then(|| self.stolen_s / self.watched_s),
             then: then::beside(&contestant.name, self.plan.threads),
         })
+    }
+}
+
+impl turns::Cell for Cell {
+    fn title(&self) -> String {
+        self.plan.to_string()
+    }
+
+    fn turns(&self) -> u64 {
+        self.turns
+    }
+
+    fn figures(&self) -> Vec<Estimate> {
+        self.ns_per_hop().map(|ns| Estimate::new(ns, self.interval())).into_iter().collect()
+    }
+
+    /// What starts slowly has fewer turns.
+    fn spent(&self) -> Duration {
+        self.spent
+    }
+
+    fn is_over(&self) -> bool {
+        self.failure.is_some()
     }
 }

@@ -11,9 +11,10 @@ pub use workshop::{Readiness, Workshop};
 use super::contestants::{Class, Contestant, Runs};
 use super::plan::{Absent, CellPlan, Plan};
 use super::record::{Failure, Fault, Row};
-use cell::Cell;
+use cell::{Cell, LEAST_TURNS, MOST_TURNS};
+use harness::turns::{Rules, take_turns};
 use harness::{Progress, Session};
-use instruments::statistics::{EndedBy, Interleaving};
+use instruments::statistics::EndedBy;
 use instruments::warning::Warning;
 use lap::Miss;
 use memory::{Memory, Scales};
@@ -53,10 +54,24 @@ pub fn run_plan(plan: &Plan, session: &Session, progress: &Progress) -> anyhow::
     for cell in &mut cells {
         cell.failure = known.failures.get(&cell.plan.contestant.name).cloned();
     }
-    let (ended, order) = take_turns(&mut cells, plan, &known, session, end, progress);
-    let rows: Vec<Row> = rows(&cells, &ended, &known);
-    let warnings = plan.left_out.iter().cloned().chain(not_converged(&rows, plan)).collect();
-    Ok(Measured { rows, absent: known.absent, order, warnings })
+    let rules = rules(plan, began);
+    let slice = slice_within(end.saturating_duration_since(Instant::now()), cells.len());
+    let turns = take_turns(&mut cells, &rules, session, progress, |cell| {
+        Ok(cell.visit(plan, known.ready.get(&cell.plan.contestant.name), slice, session))
+    })?;
+    let rows: Vec<Row> = rows(&cells, &turns.ended, &known);
+    let warnings = plan.left_out.iter().cloned().chain(rules.not_converged(&cells, &turns, "the time of a hop of "));
+    Ok(Measured { rows, absent: known.absent, order: turns.order, warnings: warnings.collect() })
+}
+
+fn rules(plan: &Plan, began: Instant) -> Rules {
+    Rules {
+        began,
+        budget: Some(plan.budget),
+        precision: Some(plan.precision),
+        at_least: LEAST_TURNS,
+        at_most: MOST_TURNS,
+    }
 }
 
 /// Of the budget, for building and for memory; the rest is for the turns.
@@ -124,41 +139,8 @@ const LONGEST_TURN: Duration = Duration::from_millis(60);
 /// Turns a cell for which there should be time.
 const TURNS: u32 = 14;
 
-fn take_turns(
-    cells: &mut [Cell],
-    plan: &Plan,
-    known: &Known,
-    session: &Session,
-    end: Instant,
-    progress: &Progress,
-) -> (Vec<EndedBy>, Vec<Vec<usize>>) {
-    let mut ended = vec![EndedBy::Interrupted; cells.len()];
-    let (mut turns, mut order) = (Interleaving::new(cells.len(), session.seed), Vec::new());
-    let left = end.saturating_duration_since(Instant::now());
-    let slice = (left / (cells.len().max(1) as u32 * TURNS)).clamp(SHORTEST_TURN, LONGEST_TURN);
-    (0..cells.len()).filter(|&place| cells[place].failure.is_some()).for_each(|place| turns.close(place));
-    while let Some(round) = turns.next() {
-        // Nobody gets a second turn before the others have had as much time: what starts slowly has fewer turns.
-        let mean = round.iter().map(|&place| cells[place].spent).sum::<Duration>() / round.len() as u32;
-        let due: Vec<usize> = round.into_iter().filter(|&place| cells[place].spent <= mean).collect();
-        order.push(due.clone());
-        for place in due {
-            if session.interruption.is_requested() {
-                return (ended, order);
-            }
-            let cell = &mut cells[place];
-            progress.note(&cell.plan.to_string());
-            if !cell.visit(plan, known.ready.get(&cell.plan.contestant.name), slice, session) {
-                return (ended, order);
-            }
-            let verdict = cell.verdict(plan, Instant::now() > end);
-            if let Some(ended_by) = verdict.or(cell.failure.is_some().then_some(EndedBy::Budget)) {
-                ended[place] = ended_by;
-                turns.close(place);
-            }
-        }
-    }
-    (ended, order)
+fn slice_within(left: Duration, cells: usize) -> Duration {
+    (left / (cells.max(1) as u32 * TURNS)).clamp(SHORTEST_TURN, LONGEST_TURN)
 }
 
 fn rows(cells: &[Cell], ended: &[EndedBy], known: &Known) -> Vec<Row> {
@@ -195,17 +177,4 @@ fn limit_of(cell: &Cell, cells: &[Cell]) -> Option<(String, f64)> {
     let timed =
         cells.iter().filter(suits).filter_map(|limit| Some((limit.plan.contestant.name.clone(), limit.ns_per_hop()?)));
     timed.min_by(|a, b| a.1.total_cmp(&b.1))
-}
-
-/// One warning for all cells that had their turns first: it names the widest.
-fn not_converged(rows: &[Row], plan: &Plan) -> Option<Warning> {
-    let width = |row: &Row| match (row.ns_per_hop, row.ns_per_hop_ci) {
-        (Some(ns), Some(interval)) => interval.relative_width(ns),
-        _ => 1.0,
-    };
-    let open = rows.iter().filter(|row| row.ended_by == Some(EndedBy::Budget));
-    let count = open.clone().count();
-    let widest = open.max_by(|a, b| width(a).total_cmp(&width(b)))?;
-    let what = format!("the time of a hop of {} (the widest of {count} such rows)", widest.contestant);
-    Some(Warning::NotConverged { what, relative_width: width(widest), target: plan.precision })
 }

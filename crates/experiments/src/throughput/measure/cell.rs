@@ -6,12 +6,12 @@ use crate::throughput::flags::{CellPlan, Plan, TIMED_EVERY};
 use crate::throughput::record::{Row, coefficient_of_variation, ideal_per_s};
 use crate::throughput::then;
 use anyhow::{Context, bail};
-use harness::Calibrated;
-use harness::Session;
+use harness::{Calibrated, Session, turns};
 use instruments::clock::Clock;
 use instruments::crew::{Member, Muster, work_together, work_together_as_processes};
 use instruments::shared_memory::SharedArray;
 use instruments::statistics::Interval;
+use instruments::statistics::comparison::Estimate;
 use instruments::statistics::order::{median, sample_quantile_interval};
 use instruments::statistics::stopping::EndedBy;
 use instruments::statistics::summary::CONFIDENCE;
@@ -90,11 +90,6 @@ impl Cell {
         }
         self.visits += 1;
         Ok(())
-    }
-
-    /// Gives the lock back; a thousand cells would hold a thousand semaphores.
-    pub fn retire(&mut self) {
-        self.subject = None;
     }
 
     fn run(&mut self, plan: &Plan, session: &Session, calibrated: &Calibrated, timed: bool) -> anyhow::Result<Outcome> {
@@ -215,8 +210,32 @@ impl Cell {
 }
 
 /// Of the median of the runs.
-pub fn throughput_interval(throughputs: &[f64]) -> Option<Interval> {
+fn throughput_interval(throughputs: &[f64]) -> Option<Interval> {
     sample_quantile_interval(throughputs, 0.5, CONFIDENCE)
+}
+
+impl turns::Cell for Cell {
+    fn title(&self) -> String {
+        self.plan.to_string()
+    }
+
+    fn turns(&self) -> u64 {
+        self.throughputs.len() as u64
+    }
+
+    fn figures(&self) -> Vec<Estimate> {
+        let median = median(&self.throughputs);
+        median.map(|value| Estimate::new(value, throughput_interval(&self.throughputs))).into_iter().collect()
+    }
+
+    fn has_result(&self) -> bool {
+        self.loops_counted > 0
+    }
+
+    /// Gives the lock back; a thousand cells would hold a thousand semaphores.
+    fn retire(&mut self) {
+        self.subject = None;
+    }
 }
 
 /// 2002's column R, which means one thing for a lock that hands over and another for one that does not.

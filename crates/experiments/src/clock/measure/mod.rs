@@ -1,17 +1,16 @@
 //! The measurement: counters compared, the grind checked, gaps watched, and the curve of slices.
 
+mod curve;
+
 use super::flags::Plan;
-use super::record::{AgreementRow, CheckRow, ClockRow, GrindRow, LossesRow, PeriodicLossRow, Row, SliceRow};
+use super::record::{AgreementRow, CheckRow, ClockRow, GrindRow, LossesRow, PeriodicLossRow, Row};
+use curve::curve;
 use harness::Calibrated;
 use harness::{Progress, Session};
 use instruments::clock::{Clock, Cost, agreement};
 use instruments::crew::on_cpu;
-use instruments::gaps::{Watch, watch};
-use instruments::grind::Work;
+use instruments::gaps::{Limit, Reader, Watch};
 use instruments::period::{self, Gap};
-use instruments::statistics::Interleaving;
-use instruments::statistics::order::{median, sample_quantile_interval};
-use instruments::statistics::summary::CONFIDENCE;
 use std::io;
 use std::time::Instant;
 
@@ -19,7 +18,12 @@ use std::time::Instant;
 ///
 /// # Errors
 /// A CPU that may not be used after all.
-pub fn run_plan(plan: &Plan, session: &Session, calibrated: &Calibrated, progress: &Progress) -> io::Result<Vec<Row>> {
+pub fn run_plan(
+    plan: &Plan,
+    session: &Session,
+    calibrated: &Calibrated,
+    progress: &Progress,
+) -> anyhow::Result<Vec<Row>> {
     if session.interruption.is_requested() {
         // The calibration was cut short: what it gave is no result.
         return Ok(Vec::new());
@@ -30,13 +34,14 @@ pub fn run_plan(plan: &Plan, session: &Session, calibrated: &Calibrated, progres
     for &cpu in plan.cpus[1..].iter().take_while(|_| !session.interruption.is_requested()) {
         rows.push(agreement_row(calibrated, cpu)?);
     }
-    rows.extend(on_cpu(calibrated.cpu, || {
+    let on_cpu = on_cpu(calibrated.cpu, || {
         let mut rows = grind_rows(calibrated);
         progress.note("watching for periodic losses");
         rows.extend(loss_rows(plan, session, calibrated));
-        rows.extend(curve(plan, session, calibrated, began, progress));
-        rows
-    })?);
+        rows.extend(curve(plan, session, calibrated, began, progress)?);
+        anyhow::Ok(rows)
+    })?;
+    rows.extend(on_cpu?);
     // Last, so that the conversion is compared over as long a span as there was.
     rows.insert(0, clock_row(calibrated));
     Ok(rows)
@@ -111,9 +116,13 @@ fn grind_rows(calibrated: &Calibrated) -> Vec<Row> {
     std::iter::once(grind_row).chain(checks).collect()
 }
 
+/// Gaps of a watch that there is room for.
+const CAPACITY: usize = 1 << 20;
+
 fn loss_rows(plan: &Plan, session: &Session, calibrated: &Calibrated) -> Vec<Row> {
     let clock = calibrated.clock();
-    let watched = watch(clock, plan.watch);
+    let limit = Limit { length: plan.watch, passes: u64::MAX };
+    let watched = Reader::new(clock, CAPACITY).read(limit, |_| session.interruption.flow());
     let kernel_hz = session.environment.kernel.hz;
     let longest = watched.gaps.iter().map(|gap| gap.length).max().unwrap_or(0);
     let losses = Row::Losses(LossesRow {
@@ -146,69 +155,4 @@ fn periodic_rows(clock: Clock, watched: &Watch, kernel_hz: Option<u32>) -> Vec<R
         })
     };
     period::find(&gaps, clock.to_ns(watched.span)).into_iter().map(row).collect()
-}
-
-const BEST_OF: usize = 100;
-/// Short slices are run for at least this long at a visit.
-const VISIT_NS: f64 = 3e6;
-
-/// A point of the curve and what its runs took.
-struct Point {
-    slice_ns: f64,
-    work: Work,
-    took_ns: Vec<f64>,
-}
-
-/// Visits all slices in random order, round after round, while the budget lasts.
-fn curve(plan: &Plan, session: &Session, calibrated: &Calibrated, began: Instant, progress: &Progress) -> Vec<Row> {
-    let grind = &calibrated.grind;
-    let new_point = |&slice_ns: &f64| Point { slice_ns, work: grind.work(slice_ns), took_ns: Vec::new() };
-    let mut points: Vec<Point> = plan.slices_ns.iter().map(new_point).collect();
-    let mut turns = Interleaving::new(points.len(), session.seed);
-    while let Some(turn) = turns.next() {
-        let mut visited = false;
-        for place in turn {
-            let point = &mut points[place];
-            let left_ns = plan.budget.saturating_sub(began.elapsed()).as_nanos() as f64;
-            let must = point.took_ns.is_empty() && point.slice_ns < VISIT_NS;
-            if session.interruption.is_requested() || (left_ns < point.slice_ns && !must) {
-                continue;
-            }
-            progress.note(&format!("grinding slices of {}", terminal::nanoseconds(point.slice_ns)));
-            visit(calibrated, point);
-            visited = true;
-            if point.took_ns.len() >= BEST_OF {
-                turns.close(place);
-            }
-        }
-        if !visited {
-            break;
-        }
-    }
-    let cycles = grind.cycles_per_load().unwrap_or(1.0);
-    points.iter().filter(|point| !point.took_ns.is_empty()).map(|point| slice_row(point, cycles)).collect()
-}
-
-fn visit(calibrated: &Calibrated, point: &mut Point) {
-    let clock = calibrated.clock();
-    let clock_cost_ns = calibrated.quality.stamp.mean_of_1000_ns;
-    let runs = (VISIT_NS / point.slice_ns).ceil().clamp(1.0, (BEST_OF - point.took_ns.len()) as f64);
-    for _ in 0..runs as usize {
-        let start = clock.stamp();
-        point.work.run();
-        point.took_ns.push(clock.to_ns(clock.stamp() - start) - clock_cost_ns);
-    }
-}
-
-fn slice_row(point: &Point, cycles_per_load: f64) -> Row {
-    let cycles = point.work.loads() as f64 * cycles_per_load;
-    let mut mhz: Vec<f64> = point.took_ns.iter().map(|ns| cycles / ns * 1e3).collect();
-    mhz.sort_by(f64::total_cmp);
-    Row::Slice(SliceRow {
-        slice_us: point.slice_ns / 1e3,
-        runs: mhz.len(),
-        best_mhz: mhz[mhz.len() - 1],
-        median_mhz: median(&mhz).expect("a point has runs"),
-        median_ci_mhz: sample_quantile_interval(&mhz, 0.5, CONFIDENCE),
-    })
 }
