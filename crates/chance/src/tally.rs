@@ -5,8 +5,7 @@
 //! lead from neighbouring states to neighbouring states: an arrival equal to one of the last few is added there at once.
 use std::borrow::Cow;
 
-use crate::experiment::Sink;
-use crate::{Distribution, Error, Limits, Weight};
+use crate::{Error, Limits, Sink, Weight};
 
 pub(crate) struct Tally<T, W> {
     entries: Vec<(T, W)>,
@@ -58,11 +57,11 @@ impl<T: Ord, W: Weight> Tally<T, W> {
         Cow::Owned(part.times(&self.common.over(of)))
     }
 
-    /// The finished table.
-    pub(crate) fn finish(mut self) -> Result<Distribution<T, W>, Error> {
+    /// The finished table: distinct outcomes in ascending order with positive weights, and what these are parts of.
+    pub(crate) fn finish(mut self) -> Result<(Vec<(T, W)>, W), Error> {
         self.merge()?;
         self.entries.retain(|(_, weight)| !weight.is_nothing());
-        Distribution::from_rows(self.entries, self.scale.times(&self.common))
+        Ok((self.entries, self.scale.times(&self.common)))
     }
 }
 
