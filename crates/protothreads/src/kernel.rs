@@ -2,16 +2,15 @@
 use core::{cell::Cell, hint::cold_path, task::Poll};
 
 use crate::{
-    me::Me,
-    node::{MOST_THREADS, Node, Slot},
+    node::{MOST_THREADS, Node},
     report::Report,
     scheduler::Scheduler,
 };
 
 /// The threads, what they share, and their scheduler.
 ///
-/// `N` is a [`Slot`] (hand-written threads) or a [`Link`](crate::Link) (async threads), `S` the [`Scheduler`], `W` what
-/// the threads share. All storage is the user's. A kernel belongs to one OS thread.
+/// `N` is a [`Slot`](crate::Slot) (hand-written threads) or a [`Link`](crate::Link) (async threads), `S` the
+/// [`Scheduler`], `W` what the threads share. All storage is the user's. A kernel belongs to one OS thread.
 #[derive(Debug)]
 pub struct Kernel<'k, N, S, W = ()> {
     pub(crate) nodes: &'k [N],
@@ -51,7 +50,7 @@ impl<'k, N: Node, S: Scheduler, W> Kernel<'k, N, S, W> {
         self.nodes.len()
     }
 
-    /// The node of a thread whose handle asks for it: `thread` must be the number in a [`Me`] of this kernel.
+    /// The node of a thread whose handle asks for it: `thread` must be the number in a [`Me`](crate::Me) of this kernel.
     #[inline(always)]
     pub(crate) fn own_node(&self, thread: u32) -> &'k N {
         debug_assert!((thread as usize) < self.nodes.len());
@@ -121,13 +120,6 @@ impl<'k, N: Node, S: Scheduler, W> Kernel<'k, N, S, W> {
     pub fn report(&self) -> Report {
         let finished = self.nodes.iter().filter(|node| node.word().is_finished()).count();
         Report { wasted_polls: self.wasted_polls.get(), finished, waiting: self.nodes.len() - finished }
-    }
-}
-
-impl<'k, T, S: Scheduler, W> Kernel<'k, Slot<T>, S, W> {
-    /// A handle for thread `index`, as its step gets it: for what is done from outside, as when the program is idle.
-    pub(crate) fn at(&'k self, index: u32) -> Me<'k, Slot<T>, S, W> {
-        Me::new(self, index)
     }
 }
 

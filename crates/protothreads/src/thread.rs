@@ -78,7 +78,7 @@ impl<T: Thread, S: Scheduler> Kernel<'_, Slot<T>, S, T::Shared> {
     pub fn run_ready(&self) {
         while let Some(thread) = self.next() {
             let slot = &self.nodes[thread as usize];
-            if slot.thread().step(&self.at(thread)).is_ready() {
+            if slot.thread().step(&Me::new(self, thread)).is_ready() {
                 slot.word().set_finished();
             }
         }
