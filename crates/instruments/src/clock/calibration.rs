@@ -53,6 +53,14 @@ pub struct ConversionError {
     pub error_ppm: f64,
 }
 
+impl Clock {
+    /// Chooses the best source this machine can be trusted with and calibrates it for about `span`.
+    pub fn calibrate(span: Duration) -> Calibration {
+        let (source, fallback) = Source::choose();
+        Calibration::of(source, fallback, span)
+    }
+}
+
 impl Calibration {
     pub(crate) fn of(source: Source, fallback: Option<String>, span: Duration) -> Self {
         let first = Anchor::take(source);

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::account::Account;
-use super::timeline::Source;
+use super::source::Source;
 use crate::warning::Warning;
 
 /// The state of the evidence over a stretch, or over several added up. It goes with every figure made from it.

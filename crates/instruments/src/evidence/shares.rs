@@ -1,9 +1,10 @@
 //! One gap's time, shared out.
 
 use super::cause::Kind;
+use super::source::Source;
 use super::story::{Piece, Story, What};
 use super::surroundings::{Limits, scale};
-use super::timeline::{Source, Timeline};
+use super::timeline::Timeline;
 use crate::gaps::Gap;
 
 /// One gap's time by what took it.

@@ -7,9 +7,9 @@
 
 use std::collections::BTreeMap;
 
-use super::attribution::Stretch;
 use super::names::{Handler, Names};
 use super::story::{Piece, Story, What};
+use super::stretch::Stretch;
 use crate::clock::Clock;
 
 /// Up to so many times the median belongs to the handler.
