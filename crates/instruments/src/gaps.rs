@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn a_watch_lasts_as_long_as_asked_and_its_gaps_lie_in_it() {
+    fn a_watch_lasts_as_long_as_requested_and_its_gaps_lie_in_it() {
         let clock = clock();
         let watch = watch(clock, Duration::from_millis(50));
         assert!(clock.to_ns(watch.span) >= 50e6 * 0.99 && watch.passes > 0 && !watch.full);

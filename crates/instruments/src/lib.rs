@@ -6,7 +6,7 @@
 //! |---|---|
 //! | read the time in nanoseconds and know what a read costs | [`clock`] |
 //! | spend a known time doing nothing | [`grind`] |
-//! | run threads that start and end together, each on its CPU | [`crew`], [`cpus`] |
+//! | run threads that start and end together, each on its CPU | [`team`], [`cpus`] |
 //! | see when a thread did not run | [`gaps`] |
 //! | know from the kernel who ran instead | [`evidence`] |
 //! | share memory with forked processes | [`shared_memory`] |
@@ -17,7 +17,6 @@
 
 pub mod clock;
 pub mod cpus;
-pub mod crew;
 pub mod environment;
 pub mod evidence;
 pub mod gaps;
@@ -27,4 +26,5 @@ pub mod shared_memory;
 pub mod spikes;
 pub mod statistics;
 pub mod tally;
+pub mod team;
 pub mod warning;

@@ -106,8 +106,8 @@ mod tests {
 
     #[test]
     fn the_fallback_counts_nanoseconds() {
-        let calibration = Calibration::of(Source::ClockGettime, Some("asked".into()), Duration::from_millis(20));
+        let calibration = Calibration::of(Source::ClockGettime, Some("requested".into()), Duration::from_millis(20));
         assert!((calibration.clock.ns_per_tick() - 1.0).abs() < 1e-3, "{calibration:?}");
-        assert_eq!(calibration.fallback.as_deref(), Some("asked"));
+        assert_eq!(calibration.fallback.as_deref(), Some("requested"));
     }
 }

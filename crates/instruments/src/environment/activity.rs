@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_cpus_asked_for_count() {
+    fn only_the_requested_cpus_count() {
         let start = Instant::now();
         let before = activity(start, 0, 0, [0, 0], 0);
         let share = activity(start, 1, 800, [100, 20], 0).since(&before, &cpus("1,7")).unwrap();

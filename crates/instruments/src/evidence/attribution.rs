@@ -4,7 +4,7 @@
 //!
 //! - another task's time is that task's, but for the handlers that ran inside it, whose time is theirs;
 //! - what is left of the thread's own time is around handlers and switches, and belongs to the nearest of them as far as
-//!   its [`Surroundings`] go;
+//!   its [`EntryExitOverhead`] goes;
 //! - of the rest, the kernel's account of the whole stretch may know that it was stolen. It does not know when, so the
 //!   longest unexplained times are taken for it first;
 //! - the rest is unexplained.
@@ -12,10 +12,10 @@
 use std::collections::BTreeMap;
 
 use super::cause::{Cause, CauseTime, Kind};
+use super::overhead::EntryExitOverhead;
 use super::shares::{Shares, match_accounts};
-use super::story::{Story, What};
 use super::stretch::Stretch;
-use super::surroundings::Surroundings;
+use super::thread_timeline::{ThreadTimeline, What};
 use super::timeline::Timeline;
 
 /// How the gaps agree with the kernel's record.
@@ -127,21 +127,21 @@ impl Index {
 }
 
 /// Divides the time of each gap between its causes.
-pub fn attribute(stretch: &Stretch, surroundings: &Surroundings) -> Attribution {
+pub fn attribute(stretch: &Stretch, overhead: &EntryExitOverhead) -> Attribution {
     let timeline = stretch.timeline;
-    let story = Story::of(timeline, stretch.task);
-    let limits = surroundings.limits(timeline.clock, &timeline.names);
+    let thread_timeline = ThreadTimeline::of(timeline, stretch.task);
+    let limits = overhead.limits(timeline.clock, &timeline.names);
     let mut shares: Vec<Shares> = Vec::with_capacity(stretch.gaps.len());
     for (number, gap) in stretch.gaps.iter().enumerate() {
         let flagged = stretch.preempted.get(number).copied().unwrap_or(false);
-        shares.push(Shares::of(gap, &story, &limits, stretch.usual, flagged));
+        shares.push(Shares::of(gap, &thread_timeline, &limits, stretch.usual, flagged));
     }
     // The account is that of the thread which opened the recorder; another one may have slept all the while.
     if stretch.task == timeline.thread {
-        match_accounts(timeline, &story, &mut shares);
+        match_accounts(timeline, &thread_timeline, &mut shares);
     }
     let mut attribution = gather(timeline, &shares);
-    attribution.recall = recall(stretch, &story);
+    attribution.recall = recall(stretch, &thread_timeline);
     attribution
 }
 
@@ -171,11 +171,11 @@ fn gather(timeline: &Timeline, shares: &[Shares]) -> Attribution {
 }
 
 /// Counts the reports that fall in a gap.
-fn recall(stretch: &Stretch, story: &Story) -> Recall {
+fn recall(stretch: &Stretch, thread_timeline: &ThreadTimeline) -> Recall {
     let slack = stretch.timeline.slack();
     let inside = stretch.start..=stretch.end;
     let mut recall = Recall::default();
-    let mut takings = story.takings.clone();
+    let mut takings = thread_timeline.takings.clone();
     takings.sort_unstable();
     let mut gaps = stretch.gaps.iter().peekable();
     for taking in takings.into_iter().filter(|taking| inside.contains(taking)) {

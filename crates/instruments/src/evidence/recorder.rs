@@ -4,11 +4,11 @@ use std::io;
 
 use super::account::{Bookkeeper, SystemReading, ThreadReading};
 use super::alignment::Alignment;
-use super::event::{Event, Happening};
-use super::ledger::Ledger;
+use super::event::{Event, EventKind};
 use super::names::{Names, is_realtime};
 use super::perf::{Drained, Rings, follow_interrupts};
 use super::preemption::PreemptionFlag;
+use super::quality::EvidenceQuality;
 use super::source::Source;
 use super::timeline::Timeline;
 use super::track::{Track, Who};
@@ -174,7 +174,7 @@ impl Recorder {
             realtime: is_realtime(self.thread).unwrap_or(false),
             tracks: drained.iter().map(|drained| track(drained, &line, start, end)).collect(),
             names: self.names.clone(),
-            ledger: Ledger {
+            quality: EvidenceQuality {
                 source: self.source,
                 span_ns: self.clock.to_ns(end - start),
                 events: drained.iter().map(|drained| drained.events.len() as u64).sum(),
@@ -188,10 +188,10 @@ impl Recorder {
                 account,
             },
         };
-        timeline.ledger.lost_events = timeline.tracks.iter().map(|track| track.lost).sum();
-        timeline.ledger.blind_ns = self.clock.to_ns(timeline.tracks.iter().map(|track| track.blind).sum());
+        timeline.quality.lost_events = timeline.tracks.iter().map(|track| track.lost).sum();
+        timeline.quality.blind_ns = self.clock.to_ns(timeline.tracks.iter().map(|track| track.blind).sum());
         let spent = self.clock.now().saturating_sub(end) + (begun.inner.ticks - begun.outer.ticks);
-        timeline.ledger.recorder_ns = self.clock.to_ns(spent);
+        timeline.quality.recorder_ns = self.clock.to_ns(spent);
         Ok(timeline)
     }
 }
@@ -206,7 +206,7 @@ fn track(drained: &Drained, line: &Alignment, start: u64, end: u64) -> Track {
         drained.events.iter().map(|event| Event { at: line.ticks(event.at), ..*event }).collect();
     if drained.full_since.is_some() {
         // How many were lost the kernel says with the next record, if there ever is one.
-        events.push(Event { at: end, what: Happening::Lost { reports: 0 } });
+        events.push(Event { at: end, kind: EventKind::Lost { reports: 0 } });
     }
     let mut track = Track::of(drained.cpu, start, end, &events);
     if !sees_all_tasks() {

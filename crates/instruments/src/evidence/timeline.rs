@@ -1,8 +1,8 @@
 //! Who had each CPU during a stretch.
 
 use super::event::Event;
-use super::ledger::Ledger;
 use super::names::Names;
+use super::quality::EvidenceQuality;
 use super::source::Source;
 use super::track::Track;
 use crate::clock::Clock;
@@ -25,7 +25,7 @@ pub struct Timeline {
     /// Who is who.
     pub names: Names,
     /// What the evidence may lack.
-    pub ledger: Ledger,
+    pub quality: EvidenceQuality,
 }
 
 impl Timeline {
@@ -40,7 +40,7 @@ impl Timeline {
     ) -> Self {
         let tracks: Vec<Track> =
             events.iter().map(|(cpu, events)| Track::of(*cpu, span.start, span.end, events)).collect();
-        let ledger = Ledger {
+        let quality = EvidenceQuality {
             source,
             span_ns: clock.to_ns(span.end.saturating_sub(span.start)),
             events: events.iter().map(|(_, events)| events.len() as u64).sum(),
@@ -53,11 +53,11 @@ impl Timeline {
             ring_kib: 0,
             account: super::Account::default(),
         };
-        Self { clock, start: span.start, end: span.end, thread, realtime: false, tracks, names, ledger }
+        Self { clock, start: span.start, end: span.end, thread, realtime: false, tracks, names, quality }
     }
 
     /// How far a time of an event may be off, in ticks.
     pub fn slack(&self) -> u64 {
-        self.clock.to_ticks(self.ledger.clock_residual_ns + self.ledger.clock_uncertainty_ns) + 1
+        self.clock.to_ticks(self.quality.clock_residual_ns + self.quality.clock_uncertainty_ns) + 1
     }
 }

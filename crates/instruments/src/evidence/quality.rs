@@ -1,4 +1,4 @@
-//! What the evidence may lack.
+//! How good the evidence is: what it may lack.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,7 +8,7 @@ use crate::warning::Warning;
 
 /// The state of the evidence over a stretch, or over several added up. It goes with every figure made from it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Ledger {
+pub struct EvidenceQuality {
     /// Where it comes from.
     pub source: Source,
     /// Time between start and stop.
@@ -33,7 +33,7 @@ pub struct Ledger {
     pub account: Account,
 }
 
-impl Ledger {
+impl EvidenceQuality {
     /// Adds a further stretch of the same recorder.
     pub fn absorb(&mut self, other: &Self) {
         self.span_ns += other.span_ns;

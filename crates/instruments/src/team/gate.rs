@@ -1,19 +1,19 @@
-//! Where the members of a crew wait for each other.
+//! Where the members of a team wait for each other.
 
 use crate::clock::Clock;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
-/// One thread or process of a crew.
+/// One thread or process of a team.
 pub struct Member<'a> {
     /// The CPU that it is pinned to; `None` leaves it where the scheduler wants it.
     pub cpu: Option<usize>,
-    /// What it does. It must call [`Muster::ready`] once and end soon after [`Muster::stop`].
-    pub job: Box<dyn FnOnce(&Muster) + Send + 'a>,
+    /// What it does. It must call [`StartGate::ready`] once and end soon after [`StartGate::stop`].
+    pub job: Box<dyn FnOnce(&StartGate) + Send + 'a>,
 }
 
-/// Where the members of a crew meet.
-pub struct Muster {
+/// Where the members of a team meet.
+pub struct StartGate {
     clock: Clock,
     /// The end of the window, in ticks. On a line of its own: the members read it in every round.
     stop: Line,
@@ -31,7 +31,7 @@ struct Line(AtomicU64);
 /// How far ahead the start is announced, beside the time in which every sleeping member looks: long enough to wake.
 const HEAD_START: Duration = Duration::from_micros(300);
 
-impl Muster {
+impl StartGate {
     pub(super) fn new(clock: Clock, members: usize, length: Duration) -> Self {
         Self {
             clock,
@@ -45,7 +45,7 @@ impl Muster {
     }
 
     /// Says that this member is prepared, and waits for the start. Returns the start in ticks, or `None` when the
-    /// crew does not work after all.
+    /// team does not work after all.
     pub fn ready(&self) -> Option<u64> {
         if self.ready.fetch_add(1, Ordering::AcqRel) + 1 == self.members {
             let start = self.clock.now() + self.clock.ticks_in(HEAD_START + 2 * self.look_every());

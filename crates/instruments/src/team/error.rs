@@ -1,11 +1,11 @@
-//! Why a crew did not work.
+//! Why a team did not work.
 
 use std::io;
 use thiserror::Error;
 
-/// Why a crew did not work.
+/// Why a team did not work.
 #[derive(Debug, Error)]
-pub enum CrewError {
+pub enum TeamError {
     /// The system refused a thread.
     #[error(
         "the system allows no more than {started} threads here ({source}); `ulimit -u` and the cgroup's pids.max set the limit"
@@ -24,16 +24,16 @@ pub enum CrewError {
         /// What the system said.
         source: io::Error,
     },
-    /// A process of the crew did not end by itself.
-    #[error("process {member} of the crew {how}; the others were ended")]
+    /// A process of the team did not end by itself.
+    #[error("process {member} of the team {how}; the others were ended")]
     Died {
         /// Which of the members, from 0.
         member: usize,
         /// What became of it.
         how: String,
     },
-    /// Processes of the crew did not end long after they should have.
-    #[error("{members} processes of the crew did not end a minute after their time; they were killed")]
+    /// Processes of the team did not end long after they should have.
+    #[error("{members} processes of the team did not end a minute after their time; they were killed")]
     Stuck {
         /// How many.
         members: usize,

@@ -1,6 +1,6 @@
-//! A crew of threads.
+//! A team of threads.
 
-use super::{CrewError, Member, Muster};
+use super::{Member, StartGate, TeamError};
 use crate::clock::Clock;
 use crate::cpus::pin_current_thread;
 use std::io;
@@ -21,8 +21,8 @@ pub fn on_cpu<T: Send>(cpu: usize, work: impl FnOnce() -> T + Send) -> io::Resul
     })
 }
 
-/// Cancels the muster when a member panics, so that the others do not wait for it.
-struct CancelOnPanic<'a>(&'a Muster);
+/// Cancels the start when a member panics, so that the others do not wait for it.
+struct CancelOnPanic<'a>(&'a StartGate);
 
 impl Drop for CancelOnPanic<'_> {
     fn drop(&mut self) {
@@ -40,17 +40,17 @@ impl Drop for CancelOnPanic<'_> {
 ///
 /// # Panics
 /// When a member panics, once the others have ended.
-pub fn work_together(clock: Clock, length: Duration, members: Vec<Member<'_>>) -> Result<(), CrewError> {
-    let muster = Muster::new(clock, members.len(), length);
+pub fn work_together(clock: Clock, length: Duration, members: Vec<Member<'_>>) -> Result<(), TeamError> {
+    let gate = StartGate::new(clock, members.len(), length);
     std::thread::scope(|scope| {
         let mut threads = Vec::with_capacity(members.len());
         for member in members {
-            let muster = &muster;
-            match std::thread::Builder::new().spawn_scoped(scope, move || serve(muster, member)) {
+            let gate = &gate;
+            match std::thread::Builder::new().spawn_scoped(scope, move || serve(gate, member)) {
                 Ok(thread) => threads.push(thread),
                 Err(source) => {
-                    muster.cancel();
-                    return Err(CrewError::Spawn { started: threads.len(), source });
+                    gate.cancel();
+                    return Err(TeamError::Spawn { started: threads.len(), source });
                 }
             }
         }
@@ -65,15 +65,15 @@ pub fn work_together(clock: Clock, length: Duration, members: Vec<Member<'_>>) -
     })
 }
 
-fn serve(muster: &Muster, member: Member<'_>) -> Result<(), CrewError> {
-    let _guard = CancelOnPanic(muster);
+fn serve(gate: &StartGate, member: Member<'_>) -> Result<(), TeamError> {
+    let _guard = CancelOnPanic(gate);
     if let Some(cpu) = member.cpu
         && let Err(source) = pin_current_thread(cpu)
     {
-        muster.cancel();
-        return Err(CrewError::Pin { cpu, source });
+        gate.cancel();
+        return Err(TeamError::Pin { cpu, source });
     }
-    (member.job)(muster);
+    (member.job)(gate);
     Ok(())
 }
 
@@ -91,13 +91,13 @@ mod tests {
         let seen = std::sync::Mutex::new(Vec::new());
         let member = || Member {
             cpu: None,
-            job: Box::new(|muster: &Muster| {
-                let start = muster.ready().expect("nobody cancels");
+            job: Box::new(|gate: &StartGate| {
+                let start = gate.ready().expect("nobody cancels");
                 let first = clock.now();
-                while clock.now() < muster.stop() {
+                while clock.now() < gate.stop() {
                     std::thread::yield_now();
                 }
-                seen.lock().unwrap().push((start, first, clock.now(), muster.stop()));
+                seen.lock().unwrap().push((start, first, clock.now(), gate.stop()));
             }),
         };
         work_together(clock, Duration::from_millis(2), (0..4).map(|_| member()).collect()).unwrap();
@@ -112,12 +112,12 @@ mod tests {
         let hour = Duration::from_secs(3600);
         let member = |ends: bool| Member {
             cpu: None,
-            job: Box::new(move |muster: &Muster| {
-                muster.ready();
+            job: Box::new(move |gate: &StartGate| {
+                gate.ready();
                 if ends {
-                    muster.stop_at(clock.now());
+                    gate.stop_at(clock.now());
                 }
-                while clock.now() < muster.stop() {
+                while clock.now() < gate.stop() {
                     std::thread::yield_now();
                 }
             }),
@@ -126,17 +126,17 @@ mod tests {
     }
 
     #[test]
-    fn a_cpu_that_does_not_exist_cancels_the_crew() {
-        let member = |cpu| Member { cpu, job: Box::new(|muster: &Muster| assert!(muster.ready().is_none())) };
+    fn a_cpu_that_does_not_exist_cancels_the_team() {
+        let member = |cpu| Member { cpu, job: Box::new(|gate: &StartGate| assert!(gate.ready().is_none())) };
         let error = work_together(clock(), Duration::from_secs(1), vec![member(None), member(Some(100_000))]);
         assert!(error.unwrap_err().to_string().contains("CPU 100000"));
     }
 
     #[test]
-    fn a_panic_ends_the_crew_and_is_passed_on() {
+    fn a_panic_ends_the_team_and_is_passed_on() {
         let clock = clock();
-        let waiting = Member { cpu: None, job: Box::new(|muster: &Muster| assert!(muster.ready().is_none())) };
-        let failing = Member { cpu: None, job: Box::new(|_: &Muster| panic!("on purpose")) };
+        let waiting = Member { cpu: None, job: Box::new(|gate: &StartGate| assert!(gate.ready().is_none())) };
+        let failing = Member { cpu: None, job: Box::new(|_: &StartGate| panic!("on purpose")) };
         let members = std::panic::AssertUnwindSafe(vec![waiting, failing]);
         let outcome = std::panic::catch_unwind(|| {
             let members = members;
