@@ -1,7 +1,7 @@
 //! Independent copies of one experiment: their sum, their greatest, their least.
 use std::borrow::Cow;
 
-use crate::{Chance, Distribution, Error, Experiment, Limits, MaxOf, MinOf, Sink, SumOf, Weight, Whole};
+use crate::{Chance, Distribution, Error, Experiment, Integer, Limits, MaxOf, MinOf, Sink, SumOf, Weight};
 
 impl<T: Clone + Ord, W: Weight> Distribution<T, W> {
     /// The sum of `copies` independent outcomes.
@@ -22,14 +22,14 @@ impl<T: Clone + Ord, W: Weight> Distribution<T, W> {
     /// [`Error::Overflow`] if a sum does not fit `T`, [`Error::TooLarge`] past the default limits.
     pub fn sum_of(&self, copies: u64) -> Result<Self, Error>
     where
-        T: Whole,
+        T: Integer,
     {
         self.sum_of_within(copies, &Limits::default())
     }
 
     fn sum_of_within(&self, copies: u64, limits: &Limits) -> Result<Self, Error>
     where
-        T: Whole,
+        T: Integer,
     {
         if copies == 0 {
             return Self::from_rows(vec![(T::fit(0)?, W::one())], W::one());
@@ -55,7 +55,7 @@ impl<T: Clone + Ord, W: Weight> Distribution<T, W> {
 
     fn sum_by_pairs(&self, copies: u64, limits: &Limits) -> Result<Self, Error>
     where
-        T: Whole,
+        T: Integer,
     {
         let mut sum = self.clone();
         for bit in (0..copies.ilog2()).rev() {
@@ -134,7 +134,7 @@ impl Grid {
     }
 }
 
-impl<E: Experiment<Outcome: Whole>> Experiment for SumOf<E> {
+impl<E: Experiment<Outcome: Integer>> Experiment for SumOf<E> {
     type Outcome = E::Outcome;
 
     /// # Panics

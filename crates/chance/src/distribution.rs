@@ -1,9 +1,9 @@
 //! Every outcome with its probability.
 use std::borrow::Cow;
 
-use crate::tally::Tally;
+use crate::outcome_table::OutcomeTable;
 use crate::weight::arithmetic::Arithmetic;
-use crate::{Continuous, Error, Exact, Limits, Sink, Source, Weight, Whole};
+use crate::{Continuous, Error, Exact, Integer, Limits, Sink, Source, Weight};
 
 /// A finite distribution: distinct outcomes in ascending order, each with a positive weight.
 ///
@@ -107,14 +107,14 @@ impl<T: Clone + Ord, W: Weight> Distribution<T, W> {
     /// [`Error::Overflow`] if a sum does not fit `T`, [`Error::TooLarge`] past the default limits.
     pub fn plus(&self, other: &Self) -> Result<Self, Error>
     where
-        T: Whole,
+        T: Integer,
     {
         self.plus_within(other, &Limits::default())
     }
 
     pub(crate) fn plus_within(&self, other: &Self, limits: &Limits) -> Result<Self, Error>
     where
-        T: Whole,
+        T: Integer,
     {
         Self::gathered(limits, |table| {
             table.scale(&self.considered);
@@ -170,19 +170,19 @@ impl<T: Clone + Ord, W: Weight> Distribution<T, W> {
     /// The mean outcome.
     pub fn mean(&self) -> W::Probability
     where
-        T: Whole,
+        T: Integer,
     {
-        self.mean_of(|outcome| W::whole(outcome.widen()))
+        self.mean_of(|outcome| W::integer(outcome.widen()))
     }
 
     /// The mean square distance from the mean.
     pub fn variance(&self) -> W::Probability
     where
-        T: Whole,
+        T: Integer,
     {
         let mean = self.mean();
         self.mean_of(|outcome| {
-            let distance = W::whole(outcome.widen()) - mean.clone();
+            let distance = W::integer(outcome.widen()) - mean.clone();
             distance.clone() * distance
         })
     }
@@ -199,7 +199,7 @@ impl<T: Clone + Ord, W: Weight> Distribution<T, W> {
         use num_traits::Zero;
         let mut total = W::Probability::zero();
         self.rows.iter().for_each(|(outcome, weight)| W::add(&mut total, weight.of(function(outcome))));
-        total / self.kept.of(W::whole(1))
+        total / self.kept.of(W::integer(1))
     }
 
     /// The probability that every condition held on the way here; 1 where there was none.
@@ -242,9 +242,9 @@ impl<T: Ord, W: Weight> Distribution<T, W> {
     /// The distribution of the outcomes that `fill` sends to a table.
     pub(crate) fn gathered(
         limits: &Limits,
-        fill: impl FnOnce(&mut Tally<T, W>) -> Result<(), Error>,
+        fill: impl FnOnce(&mut OutcomeTable<T, W>) -> Result<(), Error>,
     ) -> Result<Self, Error> {
-        let mut table = Tally::new(limits);
+        let mut table = OutcomeTable::new(limits);
         fill(&mut table)?;
         let (rows, considered) = table.finish()?;
         Self::from_rows(rows, considered)

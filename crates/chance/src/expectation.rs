@@ -71,7 +71,7 @@ impl<'a, E: Experiment, W: Weight> Expectation<'a, E, W> {
     pub fn mean(&self, function: impl Fn(&E::Outcome) -> W::Probability) -> Result<W::Probability, Error> {
         let mut sums = Sums { function, total: W::Probability::zero(), seen: W::zero(), of: W::one() };
         self.experiment.visit(&self.limits, &mut sums)?;
-        if sums.seen.is_nothing() { Err(Error::Impossible) } else { Ok(sums.total / sums.seen.of(W::whole(1))) }
+        if sums.seen.is_nothing() { Err(Error::Impossible) } else { Ok(sums.total / sums.seen.of(W::integer(1))) }
     }
 }
 

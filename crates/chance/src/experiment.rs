@@ -2,8 +2,8 @@
 use std::borrow::Cow;
 
 use crate::chance::EveryPath;
-use crate::tally::Tally;
-use crate::{Chance, Distribution, Error, Limits, MaxOf, MinOf, Repeat, Sink, SumOf, Then, Weight, Whole};
+use crate::outcome_table::OutcomeTable;
+use crate::{Chance, Distribution, Error, Integer, Limits, MaxOf, MinOf, Repeat, Sink, SumOf, Then, Weight};
 
 /// A random experiment: a function of a [`Chance`], or steps made of such functions.
 ///
@@ -13,9 +13,9 @@ use crate::{Chance, Distribution, Error, Limits, MaxOf, MinOf, Repeat, Sink, Sum
 /// step merge before the next begins.
 ///
 /// ```
-/// use chance::{Chance, Distribution, Experiment, sure};
+/// use chance::{Chance, Distribution, Experiment, constant};
 ///
-/// let thousand = sure(0).repeat(1000, |chance: &mut Chance, sum| sum + chance.die(6));
+/// let thousand = constant(0).repeat(1000, |chance: &mut Chance, sum| sum + chance.die(6));
 /// let total = Distribution::floating(&thousand)?;
 /// assert!((total.mean() - 3500.0).abs() < 1e-6);
 /// # Ok::<(), chance::Error>(())
@@ -69,9 +69,9 @@ pub trait Experiment {
     /// Goes on with `step` from each distinct outcome, `times` times over.
     ///
     /// ```
-    /// use chance::{Chance, Distribution, Experiment, sure};
+    /// use chance::{Chance, Distribution, Experiment, constant};
     /// // A drunkard's walk of 100 steps ends where it began with probability C(100, 50) / 2^100.
-    /// let walk = sure(0_i32).repeat(100, |chance: &mut Chance, at| if chance.odds(1, 2) { at + 1 } else { at - 1 });
+    /// let walk = constant(0_i32).repeat(100, |chance: &mut Chance, at| if chance.odds(1, 2) { at + 1 } else { at - 1 });
     /// assert!((Distribution::floating(&walk)?.probability(&0) - 0.079_589_237).abs() < 1e-9);
     /// # Ok::<(), chance::Error>(())
     /// ```
@@ -94,7 +94,7 @@ pub trait Experiment {
     fn sum_of(self, copies: u64) -> SumOf<Self>
     where
         Self: Sized,
-        Self::Outcome: Whole,
+        Self::Outcome: Integer,
     {
         SumOf { each: self, copies }
     }
@@ -138,16 +138,16 @@ impl<T: Clone + Ord, F: Fn(&mut Chance) -> T> Experiment for F {
     }
 }
 
-/// The experiment that always comes out the same; made by [`sure`].
+/// The experiment that always comes out the same; made by [`constant`].
 #[derive(Debug, Clone, Copy)]
-pub struct Sure<T>(T);
+pub struct Constant<T>(T);
 
 /// The experiment that always comes out as `outcome`: where a [`repeat`](Experiment::repeat) starts.
-pub fn sure<T: Clone + Ord>(outcome: T) -> Sure<T> {
-    Sure(outcome)
+pub fn constant<T: Clone + Ord>(outcome: T) -> Constant<T> {
+    Constant(outcome)
 }
 
-impl<T: Clone + Ord> Experiment for Sure<T> {
+impl<T: Clone + Ord> Experiment for Constant<T> {
     type Outcome = T;
 
     fn perform(&self, _: &mut Chance) -> T {
@@ -167,7 +167,7 @@ pub(crate) fn probability_where<E: Experiment + ?Sized, W: Weight>(
 
 struct Sides<'a, F, W> {
     event: F,
-    table: &'a mut Tally<bool, W>,
+    table: &'a mut OutcomeTable<bool, W>,
 }
 
 impl<T, W: Weight, F: Fn(&T) -> bool> Sink<T, W> for Sides<'_, F, W> {

@@ -51,7 +51,9 @@ mod error;
 mod expectation;
 mod experiment;
 mod gaps;
+mod integer;
 mod limits;
+mod outcome_table;
 mod path;
 mod power;
 mod show;
@@ -59,10 +61,8 @@ mod simulation;
 mod sink;
 mod source;
 mod steps;
-mod tally;
 mod trace;
 mod weight;
-mod whole;
 
 pub use chance::Chance;
 pub use combinators::{MaxOf, MinOf, Repeat, SumOf, Then};
@@ -71,8 +71,9 @@ pub use delay::Delay;
 pub use distribution::Distribution;
 pub use error::Error;
 pub use expectation::Expectation;
-pub use experiment::{Experiment, Sure, sure};
+pub use experiment::{Constant, Experiment, constant};
 pub use gaps::{Gap, Gaps, GapsError};
+pub use integer::Integer;
 pub use limits::Limits;
 pub use num_bigint::BigUint;
 pub use num_rational::BigRational;
@@ -82,7 +83,6 @@ pub use sink::Sink;
 pub use source::Source;
 pub use trace::{Problem, Recording, SpanFrom, TraceError};
 pub use weight::{Exact, Weight};
-pub use whole::Whole;
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

@@ -3,10 +3,10 @@
 /// Bounds on an enumeration, so that a state space too large stops with an [`Error`](crate::Error), not the machine.
 ///
 /// ```
-/// use chance::{Chance, Distribution, Error, Experiment, Limits, sure};
+/// use chance::{Chance, Distribution, Error, Experiment, Limits, constant};
 ///
 /// let tight = Limits { bytes: 10_000, ..Limits::default() };
-/// let walk = sure(0_u64).repeat(40, |chance: &mut Chance, bits: u64| bits * 2 + chance.below(2));
+/// let walk = constant(0_u64).repeat(40, |chance: &mut Chance, bits: u64| bits * 2 + chance.below(2));
 /// let stopped = Distribution::<_, f64>::within(&walk, &tight);
 /// assert!(matches!(stopped, Err(Error::TooLarge { states, .. }) if states > 300));
 /// ```

@@ -81,7 +81,7 @@ pub(crate) mod arithmetic {
         fn of(&self, number: Self::Number) -> Self::Number;
         /// Adds to a sum of such.
         fn add(sum: &mut Self::Number, number: Self::Number);
-        fn whole(value: i128) -> Self::Number;
+        fn integer(value: i128) -> Self::Number;
         fn heap_bytes(&self) -> u64;
         /// Bytes of a weight of the `copies`-fold power of a table with this total.
         fn bytes_of_power(&self, copies: u64) -> u128;
@@ -154,7 +154,7 @@ impl arithmetic::Arithmetic for f64 {
     fn add(sum: &mut f64, number: f64) {
         *sum += number;
     }
-    fn whole(value: i128) -> f64 {
+    fn integer(value: i128) -> f64 {
         value as f64
     }
     fn heap_bytes(&self) -> u64 {
@@ -231,7 +231,7 @@ impl arithmetic::Arithmetic for BigUint {
             *sum += number;
         }
     }
-    fn whole(value: i128) -> BigRational {
+    fn integer(value: i128) -> BigRational {
         BigRational::from_integer(BigInt::from(value))
     }
     fn heap_bytes(&self) -> u64 {

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use crate::{Error, Limits, Sink, Weight};
 
-pub(crate) struct Tally<T, W> {
+pub(crate) struct OutcomeTable<T, W> {
     entries: Vec<(T, W)>,
     merged: usize,
     /// What all weights are parts of, besides `scale`.
@@ -22,7 +22,7 @@ const FEW: usize = 256;
 /// How far back an equal arrival is looked for.
 const NEAR: usize = 8;
 
-impl<T: Ord, W: Weight> Tally<T, W> {
+impl<T: Ord, W: Weight> OutcomeTable<T, W> {
     pub(crate) fn new(limits: &Limits) -> Self {
         Self { entries: Vec::new(), merged: 0, common: W::one(), scale: W::one(), limits: *limits }
     }
@@ -65,7 +65,7 @@ impl<T: Ord, W: Weight> Tally<T, W> {
     }
 }
 
-impl<T: Ord, W: Weight> Sink<T, W> for Tally<T, W> {
+impl<T: Ord, W: Weight> Sink<T, W> for OutcomeTable<T, W> {
     fn scale(&mut self, total: &W) {
         self.scale = self.scale.times(total);
     }
