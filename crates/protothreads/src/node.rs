@@ -1,10 +1,10 @@
 //! What a scheduler keeps of each thread, beside the thread itself.
 use crate::word::{NONE, Word};
 
-/// The most threads that a [`Kernel`](crate::Kernel) can have: 16,777,215.
+/// The most threads that a [`Runtime`](crate::Runtime) can have: 16,777,215.
 pub const MOST_THREADS: usize = NONE as usize;
 
-/// A place in a kernel's slice of threads: [`Slot`] for hand-written threads, [`Link`] for async ones.
+/// A place in a runtime's slice of threads: [`Slot`] for hand-written threads, [`Link`] for async ones.
 ///
 /// It is sealed: there are these two.
 pub trait Node: sealed::Sealed {

@@ -38,7 +38,7 @@ const WAITS: u32 = OWN | NONE;
 const HAS: u32 = GRANTED | NONE;
 const CALLED: u32 = QUEUED | HAS;
 
-/// The word of a thread: opaque; all of it is the kernel's.
+/// The word of a thread: opaque; all of it is the runtime's.
 #[derive(Debug)]
 pub struct Word(Cell<u32>);
 

@@ -25,7 +25,7 @@ fn model(model: impl Fn() + Send + Sync + 'static) {
     builder.check(model);
 }
 
-/// Waits, as a kernel that is idle, until `wanted` wakes have been seen.
+/// Waits, as a runtime that is idle, until `wanted` wakes have been seen.
 fn await_wakes(inbox: &Inbox, wanted: u64) {
     let mut seen = 0;
     while seen != wanted {

@@ -167,7 +167,7 @@ fn print_million(rounds: usize) {
 
 /// Stays on one of the CPUs that are allowed, and so do the programs that are started.
 fn stay_on_one_cpu() {
-    let allowed = sched_getaffinity(None).expect("the kernel tells which CPUs are allowed");
+    let allowed = sched_getaffinity(None).expect("the OS says which CPUs are allowed");
     let last = (0..CpuSet::MAX_CPU).rev().find(|cpu| allowed.is_set(*cpu)).expect("one is allowed");
     let mut one = CpuSet::new();
     one.set(last);

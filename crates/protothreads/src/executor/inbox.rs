@@ -16,7 +16,7 @@ use crate::atomic::{
 const WORD: usize = usize::BITS as usize;
 const WORDS: usize = if cfg!(loom) { 1 } else { 4096 / WORD };
 
-/// The wakes from elsewhere for a kernel that is running.
+/// The wakes from elsewhere for a runtime that is running.
 ///
 /// Threads whose numbers are equal modulo 4,096 share a bit, so beyond that many threads a wake also polls others for
 /// nothing. That keeps it at half a KiB, on the stack of the run.
