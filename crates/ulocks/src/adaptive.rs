@@ -109,8 +109,8 @@ use crate::{
         between_seqcst, pause,
     },
     count::{Count, NoCount},
+    cpu::{MOST_CPUS, coarse_now, cpu_hint, cpus},
     futex::{self, Deadline, Private, Scope, Wait},
-    here::{MOST_CPUS, cpu_hint, cpus, late},
 };
 use std::{marker::PhantomData, time::Duration};
 
@@ -270,7 +270,7 @@ impl<S: Scope, C: Count> Adaptive<S, C> {
     #[cold]
     fn wake_if_due(&self, word: u32, waiters: u32) {
         let parked = waiters & PARKED;
-        let now = late();
+        let now = coarse_now();
         if word & FENCED == 0 {
             self.restamp(now);
         }
@@ -359,7 +359,7 @@ impl<S: Scope, C: Count> Adaptive<S, C> {
                 promised = fence::heavy::<S>();
                 word = self.word.load(SeqCst);
             }
-            if self.take_late(word, false, Some(late())) {
+            if self.take_late(word, false, Some(coarse_now())) {
                 self.leave_parked();
                 return None;
             }
@@ -430,7 +430,7 @@ mod spinning {
     impl<S: Scope, C: Count> Adaptive<S, C> {
         /// Spins while it can pay. `woken` says that the caller has slept: it reserves the lock at once.
         pub(super) fn spin(&self, woken: bool) -> Spin {
-            let start = late();
+            let start = coarse_now();
             let stamp = woken.then_some(start);
             let mut seen = self.word.load(Relaxed);
             let (mut changed, mut reserved, mut yields) = (woken, false, 0);
@@ -442,7 +442,7 @@ mod spinning {
             let mut rounds = 0;
             loop {
                 let word = self.word.load(Relaxed);
-                let age = late().wrapping_sub(start);
+                let age = coarse_now().wrapping_sub(start);
                 reserved &= word & RESERVED != 0;
                 let void = free_since.is_some_and(|since: u32| age.wrapping_sub(since) > PATIENCE);
                 if word & HELD == 0 && self.take_late(word, reserved || void, stamp) {
