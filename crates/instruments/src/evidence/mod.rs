@@ -57,6 +57,7 @@ mod stretch;
 mod thread_timeline;
 mod timeline;
 mod track;
+mod warnings;
 
 pub use account::Account;
 pub use attribution::{Attribution, Recall, attribute};
@@ -70,3 +71,4 @@ pub use source::Source;
 pub use stretch::Stretch;
 pub use timeline::Timeline;
 pub use track::{Segment, SwitchOut, Track, Who};
+pub use warnings::{EvidenceLost, NoInterruptEvidence, WeakerEvidence};

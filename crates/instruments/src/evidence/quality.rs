@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::account::Account;
 use super::source::Source;
+use super::warnings::EvidenceLost;
 use crate::warning::Warning;
 
 /// The state of the evidence over a stretch, or over several added up. It goes with every figure made from it.
@@ -50,7 +51,7 @@ impl EvidenceQuality {
     /// What a reader must be told of it.
     pub fn warnings(&self) -> Vec<Warning> {
         let lost = self.lost_events > 0 || self.blind_ns > 0.0;
-        let share = if self.span_ns > 0.0 { self.blind_ns / self.span_ns } else { 0.0 };
-        lost.then_some(Warning::EvidenceLost { reports: self.lost_events, blind_share: share }).into_iter().collect()
+        let blind_share = if self.span_ns > 0.0 { self.blind_ns / self.span_ns } else { 0.0 };
+        lost.then(|| EvidenceLost { reports: self.lost_events, blind_share }.into()).into_iter().collect()
     }
 }

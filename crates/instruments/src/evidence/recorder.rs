@@ -12,6 +12,7 @@ use super::quality::EvidenceQuality;
 use super::source::Source;
 use super::timeline::Timeline;
 use super::track::{Track, Who};
+use super::warnings::{NoInterruptEvidence, WeakerEvidence};
 use crate::clock::{Anchor, Clock};
 use crate::cpus::CpuSet;
 use crate::warning::Warning;
@@ -47,7 +48,7 @@ impl Recorder {
         for source in best {
             match Self::open_with(clock, cpus, source) {
                 Ok(mut recorder) => {
-                    recorder.warnings.extend(refused.map(|reason| Warning::WeakerEvidence { source, reason }));
+                    recorder.warnings.extend(refused.map(|reason| WeakerEvidence { source, reason }.into()));
                     return recorder;
                 }
                 // The first reason is that of the best source.
@@ -55,7 +56,7 @@ impl Recorder {
             }
         }
         let mut recorder = Self::without_rings(clock, cpus, Source::None);
-        recorder.warnings.extend(refused.map(|reason| Warning::WeakerEvidence { source: Source::None, reason }));
+        recorder.warnings.extend(refused.map(|reason| WeakerEvidence { source: Source::None, reason }.into()));
         recorder
     }
 
@@ -69,7 +70,7 @@ impl Recorder {
             Source::CpuRecord => {
                 let mut rings = Rings::of_cpus(cpus)?;
                 if let Err(error) = follow_interrupts(&mut rings) {
-                    recorder.warnings.push(Warning::NoInterruptEvidence { reason: error.to_string() });
+                    recorder.warnings.push(NoInterruptEvidence { reason: error.to_string() }.into());
                 }
                 recorder.rings = Some(rings);
             }
