@@ -1,6 +1,7 @@
 //! Where the members of a team wait for each other.
 
 use crate::clock::Clock;
+use crossbeam_utils::CachePadded;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
@@ -16,7 +17,7 @@ pub struct Member<'a> {
 pub struct StartGate {
     clock: Clock,
     /// The end of the window, in ticks. On a line of its own: the members read it in every round.
-    stop: Line,
+    stop: CachePadded<AtomicU64>,
     /// The start, in ticks; 0 until it is announced.
     start: AtomicU64,
     members: usize,
@@ -25,9 +26,6 @@ pub struct StartGate {
     length_ticks: u64,
 }
 
-#[repr(align(128))]
-struct Line(AtomicU64);
-
 /// How far ahead the start is announced, beside the time in which every sleeping member looks: long enough to wake.
 const HEAD_START: Duration = Duration::from_micros(300);
 
@@ -35,7 +33,7 @@ impl StartGate {
     pub(super) fn new(clock: Clock, members: usize, length: Duration) -> Self {
         Self {
             clock,
-            stop: Line(AtomicU64::new(0)),
+            stop: CachePadded::new(AtomicU64::new(0)),
             start: AtomicU64::new(0),
             members,
             ready: AtomicUsize::new(0),
@@ -49,7 +47,7 @@ impl StartGate {
     pub fn ready(&self) -> Option<u64> {
         if self.ready.fetch_add(1, Ordering::AcqRel) + 1 == self.members {
             let start = self.clock.now() + self.clock.ticks_in(HEAD_START + 2 * self.look_every());
-            self.stop.0.store(start + self.length_ticks, Ordering::Relaxed);
+            self.stop.store(start + self.length_ticks, Ordering::Relaxed);
             self.start.store(start, Ordering::Release);
         }
         // Members may share a CPU with those that still prepare, so waiting gives it away.
@@ -74,12 +72,12 @@ impl StartGate {
     /// When to stop, in ticks. Cheap enough to ask in every round.
     #[inline(always)]
     pub fn stop(&self) -> u64 {
-        self.stop.0.load(Ordering::Relaxed)
+        self.stop.load(Ordering::Relaxed)
     }
 
     /// Ends the window at `ticks` for everyone, unless it ends before.
     pub fn stop_at(&self, ticks: u64) {
-        self.stop.0.fetch_min(ticks, Ordering::Relaxed);
+        self.stop.fetch_min(ticks, Ordering::Relaxed);
     }
 
     pub(super) fn cancel(&self) {
