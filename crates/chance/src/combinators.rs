@@ -1,4 +1,5 @@
-//! What joins experiments, described: the structs alone. How each is performed and enumerated is in `steps` and `copies`.
+//! What joins experiments, described: the structs alone. How each is performed and enumerated is in `steps` and
+//! `copies`.
 
 /// One experiment, then a step that depends on its outcome; made by [`Experiment::then`](crate::Experiment::then).
 #[derive(Debug, Clone, Copy)]

@@ -9,8 +9,8 @@ use crate::{Error, Exact, Experiment, Limits, Sink, Weight};
 
 /// An experiment to be asked for single numbers.
 ///
-/// The last step is never tabulated: each of its paths adds to one sum and is forgotten. The probability of one value of
-/// a [`sum_of`](Experiment::sum_of) is an inner product of two half sums, never the whole one.
+/// The last step is never tabulated: each of its paths adds to one sum and is forgotten. The probability of one value
+/// of a [`sum_of`](Experiment::sum_of) is an inner product of two half sums, never the whole one.
 ///
 /// ```
 /// use chance::{Chance, Expectation, Experiment};

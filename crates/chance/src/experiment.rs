@@ -71,7 +71,8 @@ pub trait Experiment {
     /// ```
     /// use chance::{Chance, Distribution, Experiment, constant};
     /// // A drunkard's walk of 100 steps ends where it began with probability C(100, 50) / 2^100.
-    /// let walk = constant(0_i32).repeat(100, |chance: &mut Chance, at| if chance.odds(1, 2) { at + 1 } else { at - 1 });
+    /// let step = |chance: &mut Chance, at| if chance.odds(1, 2) { at + 1 } else { at - 1 };
+    /// let walk = constant(0_i32).repeat(100, step);
     /// assert!((Distribution::floating(&walk)?.probability(&0) - 0.079_589_237).abs() < 1e-9);
     /// # Ok::<(), chance::Error>(())
     /// ```

@@ -4,7 +4,8 @@
 //! gets, and returns an outcome. That one function can then be
 //!
 //! - **simulated**: [`Simulation`] performs it with seeded random numbers;
-//! - **enumerated**: [`Distribution`] finds every outcome with its probability, in exact rationals ([`Exact`]) or `f64`;
+//! - **enumerated**: [`Distribution`] finds every outcome with its probability, in exact rationals ([`Exact`]) or
+//!   `f64`;
 //! - **asked**: [`Expectation`] gives the probability of one event, or one mean, and keeps no table of the rest.
 //!
 //! ```
@@ -36,9 +37,10 @@
 //!
 //! # Where it comes from
 //!
-//! "Warm fuzzy things for random simulations" (2008), on the weblog eigenclass.org, wrote experiments in Ruby against an
-//! abstract monad and interpreted them as Simulation, Distribution and Expectation; the names are kept. There a
-//! continuation is passed to each draw. Here the continuation is the rest of the function, which is run again for each value of the draw.
+//! "Warm fuzzy things for random simulations" (2008), on the weblog eigenclass.org, wrote experiments in Ruby against
+//! an abstract monad and interpreted them as Simulation, Distribution and Expectation; the names are kept. There a
+//! continuation is passed to each draw. Here the continuation is the rest of the function, which is run again for each
+//! value of the draw.
 mod alias;
 mod chance;
 mod combinators;

@@ -13,7 +13,8 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// What one table of distinct outcomes may occupy. By default 1 GiB. Heap memory that an outcome owns is not seen.
-    /// While a table grows, the one it grows from and what has not merged yet are there too: two to three times as much.
+    /// While a table grows, the one it grows from and what has not merged yet are there too: two to three times as
+    /// much.
     pub bytes: u64,
     /// Paths through one step, over all the states it starts from. By default 100 million.
     pub paths: u64,

@@ -1,8 +1,9 @@
 //! The table under construction: outcomes arrive in any order, equal ones merge, the size is watched.
 //!
 //! Arrivals are appended. When they outnumber what is merged already, the whole is sorted and equal neighbours are
-//! added up; the sort finds the old part in order, so an arrival costs a few comparisons and no tree or hash. Most steps
-//! lead from neighbouring states to neighbouring states: an arrival equal to one of the last few is added there at once.
+//! added up; the sort finds the old part in order, so an arrival costs a few comparisons and no tree or hash. Most
+//! steps lead from neighbouring states to neighbouring states: an arrival equal to one of the last few is added there
+//! at once.
 use std::borrow::Cow;
 
 use crate::{Error, Limits, Sink, Weight};

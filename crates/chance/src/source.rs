@@ -39,7 +39,8 @@ impl<T> Source<T> {
         Ok(Self { alias: Alias::new(&weights, total), outcomes, weights, total })
     }
 
-    /// Outcomes and their probabilities, rounded to parts of 2^60: for exact fractions use [`weighted`](Self::weighted).
+    /// Outcomes and their probabilities, rounded to parts of 2^60: for exact fractions use
+    /// [`weighted`](Self::weighted).
     ///
     /// ```
     /// use chance::{Error, Source};

@@ -122,7 +122,8 @@ impl arithmetic::Arithmetic for f64 {
     fn times(&self, other: &Self) -> Self {
         self * other
     }
-    /// As whole numbers for as long as `f64` holds those exactly: 15 paths out of 216 are then one rounding from 15/216.
+    /// As whole numbers for as long as `f64` holds those exactly: 15 paths out of 216 are then one rounding from
+    /// 15/216.
     fn mass(draws: impl Iterator<Item = (u64, u64)>) -> Mass<Self> {
         draws.fold(Mass { part: 1.0, of: 1.0 }, |Mass { part, of }, (weight, total)| {
             let (part, of) = (part * weight as f64, of * total as f64);

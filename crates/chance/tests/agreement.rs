@@ -80,11 +80,16 @@ proptest! {
     }
 
     #[test]
-    fn copies_agree_with_enumeration(rows in prop::collection::btree_map(-40_i64..40, 1_u64..30, 1..5), copies in 1_u64..5) {
+    fn copies_agree_with_enumeration(
+        rows in prop::collection::btree_map(-40_i64..40, 1_u64..30, 1..5),
+        copies in 1_u64..5,
+    ) {
         let source = Source::weighted(rows).unwrap();
         let each = source.distribution();
         let rolls = |fold: fn(i64, i64) -> i64| {
-            let next = |so_far: Distribution<i64, Exact>, _| so_far.then(|chance, a| fold(a, *chance.draw(&source))).unwrap();
+            let next = |so_far: Distribution<i64, Exact>, _| {
+                so_far.then(|chance, a| fold(a, *chance.draw(&source))).unwrap()
+            };
             (1..copies).fold(each.clone(), next)
         };
         prop_assert!(same(&rolls(|a, b| a + b), &each.sum_of(copies).unwrap()));

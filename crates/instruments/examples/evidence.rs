@@ -1,5 +1,5 @@
-//! What the kernel knows of the gaps of a thread that only reads the clock: alone, and beside a competitor. And what the
-//! evidence costs. Takes about ten seconds.
+//! What the kernel knows of the gaps of a thread that only reads the clock: alone, and beside a competitor. And what
+//! the evidence costs. Takes about ten seconds.
 //!
 //!     cargo run --release -p instruments --example evidence
 

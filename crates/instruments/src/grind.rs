@@ -198,9 +198,9 @@ fn usual_ns(clock: Clock, work: Work) -> f64 {
     undisturbed_mean(&runs(clock, 1_000, || work.run()))
 }
 
-/// Of the runs that nothing interrupted, which are those within a few dozen ns of the median. A counter that advances in
-/// steps hides nothing from a mean, but up to a step from a minimum; leaving out a fixed share would cut into the upper
-/// of two neighbouring steps.
+/// Of the runs that nothing interrupted, which are those within a few dozen ns of the median. A counter that advances
+/// in steps hides nothing from a mean, but up to a step from a minimum; leaving out a fixed share would cut into the
+/// upper of two neighbouring steps.
 fn undisturbed_mean(sorted: &[f64]) -> f64 {
     let limit = sorted[sorted.len() / 2] * 1.1 + 30.0;
     let kept = &sorted[..sorted.partition_point(|&ns| ns <= limit)];

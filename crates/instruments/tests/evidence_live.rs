@@ -66,8 +66,8 @@ fn attributed(timeline: &Timeline, watch: &Watch) -> Attribution {
     attribute(&stretch, &overhead)
 }
 
-/// Watches beside the rival with evidence from `source`. Gives the time that the causes which `is_rival` picks took, and
-/// the rival's CPU time meanwhile, both in ns; `None` without the privilege.
+/// Watches beside the rival with evidence from `source`. Gives the time that the causes which `is_rival` picks took,
+/// and the rival's CPU time meanwhile, both in ns; `None` without the privilege.
 fn taken_by_the_rival(source: Source, is_rival: impl Fn(Kind) -> bool) -> Option<(f64, f64)> {
     beside_a_rival(|cpu, rival| {
         let clock = clock();

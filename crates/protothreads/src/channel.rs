@@ -7,7 +7,8 @@ use core::{
 
 use crate::{handle::Handle, node::Node, runtime::Runtime, scheduler::Scheduler, semaphore::Semaphore};
 
-/// A queue of at most `N` values between any threads of a runtime: first in, first out, and who waits is served in order.
+/// A queue of at most `N` values between any threads of a runtime: first in, first out, and who waits is served in
+/// order.
 ///
 /// The storage is within it. It is never closed; what ends is a value of its own.
 #[derive(Debug)]

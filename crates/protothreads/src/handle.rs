@@ -14,8 +14,8 @@ use crate::{
 
 /// A thread's handle on itself.
 ///
-/// A hand-written thread gets it in each step; an async one is made with it, and it is neither `Clone` nor `Copy`: a wait
-/// borrows it mutably, so the compiler sees to it that a thread waits for one thing at a time.
+/// A hand-written thread gets it in each step; an async one is made with it, and it is neither `Clone` nor `Copy`: a
+/// wait borrows it mutably, so the compiler sees to it that a thread waits for one thing at a time.
 //
 // Packed, so that an async thread that keeps it has room for its own state within the second 8 bytes.
 #[repr(C, packed(4))]
@@ -114,10 +114,11 @@ impl<'r, N: Node, S: Scheduler, W> Handle<'r, N, S, W> {
 }
 
 impl<'r, T, S: Scheduler, W> Handle<'r, Slot<T>, S, W> {
-    /// Ends a step that waited for the thread's own semaphore, and will again: the next step begins when there is a unit.
+    /// Ends a step that waited for the thread's own semaphore, and will again: the next step begins when there is a
+    /// unit.
     ///
-    /// It does what a loop around [`poll_wait`](Self::poll_wait) does, and the compiler sees through it better: the ring of
-    /// the benchmark takes a sixth less time.
+    /// It does what a loop around [`poll_wait`](Self::poll_wait) does, and the compiler sees through it better: the
+    /// ring of the benchmark takes a sixth less time.
     #[inline(always)]
     pub fn wait_again(&self) -> Poll<()> {
         if self.poll_wait().is_ready() {

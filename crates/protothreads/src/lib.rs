@@ -34,13 +34,13 @@
 //! ```
 //!
 //! # Waiting
-//! Every thread has a semaphore of its own ([`Handle::poll_wait`], `me.wait().await`, [`Runtime::signal`]): the fastest way to
-//! wait. Any number of threads can wait for a [`Semaphore`], a [`Mutex`], an [`Event`], a [`Channel`] or a [`Timer`], each
-//! first come, first served; what is granted goes to the waiter directly, and nobody can snatch it. A thread waits for one
-//! of these at a time.
+//! Every thread has a semaphore of its own ([`Handle::poll_wait`], `me.wait().await`, [`Runtime::signal`]): the fastest
+//! way to wait. Any number of threads can wait for a [`Semaphore`], a [`Mutex`], an [`Event`], a [`Channel`] or a
+//! [`Timer`], each first come, first served; what is granted goes to the waiter directly, and nobody can snatch it. A
+//! thread waits for one of these at a time.
 //!
-//! A wait of an async thread may be dropped. It must be polled whenever its thread is: that is so in an `async` block, in
-//! a `join` or a `select`, but not in a set of futures that polls only those whose own wakers were called.
+//! A wait of an async thread may be dropped. It must be polled whenever its thread is: that is so in an `async` block,
+//! in a `join` or a `select`, but not in a set of futures that polls only those whose own wakers were called.
 //!
 //! # Schedulers
 //! | scheduler | polls | memory | starves |
@@ -51,8 +51,8 @@
 //! | [`InOrder`], [`Reverse`], [`Random`] | all, a round after the other | 8 to 24 bytes | never |
 //!
 //! The polling ones are what protothreads had in C. There the order decides: for a token that travels around a ring of
-//! 503 threads, reverse order costs some 500 wasted polls a hop, which a [`Report`] counts; with a ready queue, order no
-//! longer matters.
+//! 503 threads, reverse order costs some 500 wasted polls a hop, which a [`Report`] counts; with a ready queue, order
+//! no longer matters.
 //!
 //! # Storage, heap, `std`
 //! All storage is the user's: slices of [`Slot`]s or [`Link`]s and pinned futures. Nothing here allocates. Without the

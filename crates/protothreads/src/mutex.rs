@@ -10,8 +10,8 @@ use crate::{handle::Handle, node::Node, runtime::Runtime, scheduler::Scheduler, 
 
 /// A value for one thread at a time, also while that thread waits for something else; first come, first served.
 ///
-/// Between two waits a thread has everything for itself, so a [`Cell`](core::cell::Cell) does for what is changed there.
-/// A mutex is for what takes several.
+/// Between two waits a thread has everything for itself, so a [`Cell`](core::cell::Cell) does for what is changed
+/// there. A mutex is for what takes several.
 #[derive(Debug)]
 pub struct Mutex<T> {
     unlocked: Semaphore,
@@ -27,7 +27,8 @@ impl<T> Mutex<T> {
     /// Locks it, or waits until that is possible.
     ///
     /// # Panics
-    /// If the thread takes what it was granted by something else for this mutex: see [`Thread::step`](crate::Thread::step).
+    /// If the thread takes what it was granted by something else for this mutex: see
+    /// [`Thread::step`](crate::Thread::step).
     pub fn poll_lock<'a, 'r, N: Node, S: Scheduler, W>(
         &'a self,
         me: &Handle<'r, N, S, W>,

@@ -90,10 +90,11 @@ impl<T> Node for Slot<T> {
     }
 }
 
-/// What the scheduler needs for an async thread, 8 bytes, and what other threads see of it: a place for messages, perhaps.
+/// What the scheduler needs for an async thread, 8 bytes, and what other threads see of it: a place for messages,
+/// perhaps.
 ///
-/// Links lie in an array of their own because futures refer to them. What a thread is told at each switch belongs into its
-/// link: it is then in the cache when the thread is signalled.
+/// Links lie in an array of their own because futures refer to them. What a thread is told at each switch belongs into
+/// its link: it is then in the cache when the thread is signalled.
 #[derive(Debug)]
 pub struct Link<T = ()> {
     word: Word,

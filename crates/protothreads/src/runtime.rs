@@ -50,8 +50,8 @@ impl<'r, N: Node, S: Scheduler, W> Runtime<'r, N, S, W> {
         self.nodes.len()
     }
 
-    /// The node of a thread whose handle asks for it: `thread` must be the number in a [`Handle`](crate::Handle) of this
-    /// runtime.
+    /// The node of a thread whose handle asks for it: `thread` must be the number in a [`Handle`](crate::Handle) of
+    /// this runtime.
     #[inline(always)]
     pub(crate) fn own_node(&self, thread: u32) -> &'r N {
         debug_assert!((thread as usize) < self.nodes.len());

@@ -5,8 +5,8 @@
 //! | 0 | units that may be taken |
 //! | 1 | the last of the threads that wait |
 //!
-//! There are never units and waiters at once: a unit goes to the first waiter directly, so nobody can take it in between
-//! and no waiter starves.
+//! There are never units and waiters at once: a unit goes to the first waiter directly, so nobody can take it in
+//! between and no waiter starves.
 use core::{
     cell::Cell,
     future::Future,

@@ -20,8 +20,8 @@ pub trait Thread: Sized {
     /// Runs until the thread has finished (`Ready`) or has to wait (`Pending`).
     ///
     /// Before it returns `Pending` it must have polled something that was not ready, or have [given
-    /// way](Handle::give_way). When it is called again it must poll the same thing again, until that is ready: it is then the
-    /// thread's own. Under a polling scheduler it is called many times for nothing.
+    /// way](Handle::give_way). When it is called again it must poll the same thing again, until that is ready: it is
+    /// then the thread's own. Under a polling scheduler it is called many times for nothing.
     fn step<S: Scheduler>(&self, me: &ThreadHandle<'_, Self, S>) -> Poll<()>;
 }
 

@@ -4,7 +4,8 @@
 //! RUSTFLAGS="--cfg loom" cargo test --release -p protothreads --test loom
 //! ```
 //!
-//! Loom reports a lost wake-up as a deadlock, and the use of an inbox that is gone through the cells that it is made of.
+//! Loom reports a lost wake-up as a deadlock, and the use of an inbox that is gone through the cells that it is made
+//! of.
 #![cfg(loom)]
 
 use loom::{

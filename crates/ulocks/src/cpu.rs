@@ -1,4 +1,5 @@
-//! Hints: which CPU this is, how many there are, and roughly what time it is. Nothing that must be right depends on them.
+//! Hints: which CPU this is, how many there are, and roughly what time it is. Nothing that must be right depends on
+//! them.
 
 /// The CPU that this thread runs on, plus one, modulo 256; 0 if unknown.
 #[inline]

@@ -96,7 +96,8 @@ pub fn reschedule_current_thread(schedule: Schedule) -> io::Result<()> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// The length of the calling thread's turns that the kernel keeps for it; `None` where it keeps none, before Linux 6.12.
+/// The length of the calling thread's turns that the kernel keeps for it; `None` where it keeps none, before Linux
+/// 6.12.
 pub fn current_slice() -> Option<Duration> {
     let mut attributes = Schedule::Idle.attributes();
     // SAFETY: the kernel writes at most the given size behind the pointer, which is the size of the structure; thread 0

@@ -94,8 +94,8 @@ impl Activity {
     /// What became of the time of `cpus` between `earlier` and this moment, or `None` if no time passed or none of the
     /// CPUs was online at both.
     ///
-    /// Give the CPUs that this process runs on: its CPU time is known only as a whole, so time it spends elsewhere would
-    /// be subtracted from the wrong CPUs.
+    /// Give the CPUs that this process runs on: its CPU time is known only as a whole, so time it spends elsewhere
+    /// would be subtracted from the wrong CPUs.
     pub fn since(&self, earlier: &Self, cpus: &CpuSet) -> Option<ActivityShare> {
         let spent: Vec<Jiffies> =
             cpus.iter().filter_map(|cpu| Some(self.cpus.get(&cpu)?.since(earlier.cpus.get(&cpu)?))).collect();

@@ -3,8 +3,8 @@
 //! What counts is time, not presence: an interrupt at the end of a gap of milliseconds is not its cause. Inside a gap
 //!
 //! - another task's time is that task's, but for the handlers that ran inside it, whose time is theirs;
-//! - what is left of the thread's own time is around handlers and switches, and belongs to the nearest of them as far as
-//!   its [`EntryExitOverhead`] goes;
+//! - what is left of the thread's own time is around handlers and switches, and belongs to the nearest of them as far
+//!   as its [`EntryExitOverhead`] goes;
 //! - of the rest, the kernel's account of the whole stretch may know that it was stolen. It does not know when, so the
 //!   longest unexplained times are taken for it first;
 //! - the rest is unexplained.

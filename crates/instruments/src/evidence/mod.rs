@@ -8,7 +8,7 @@
 //!
 //! | source | needs | tells |
 //! |---|---|---|
-//! | [`Source::CpuRecord`] | CAP_PERFMON (tracefs for interrupts) | every switch with names, every interrupt and softirq |
+//! | [`Source::CpuRecord`] | CAP_PERFMON (tracefs for interrupts) | every switch with names, interrupts and softirqs |
 //! | [`Source::ThreadRecord`] | `perf_event_paranoid` of 2 or less | when the thread was switched out, not to whom |
 //! | [`Source::PreemptionFlag`] | a C library that registers rseq | which gap was a preemption, not how much of it |
 //! | [`Source::Account`] | `/proc` | how much time went in the whole stretch |
@@ -17,7 +17,7 @@
 //! use std::time::Duration;
 //! use instruments::clock::Clock;
 //! use instruments::cpus::{CpuSet, current_cpu};
-//! use instruments::evidence::{Recorder, Stretch, EntryExitOverhead, attribute};
+//! use instruments::evidence::{EntryExitOverhead, Recorder, Stretch, attribute};
 //! use instruments::gaps;
 //!
 //! let clock = Clock::calibrate(Duration::from_millis(20)).clock;
@@ -29,7 +29,8 @@
 //! let mut overhead = EntryExitOverhead::default();
 //! overhead.learn(&stretch);
 //! for cause in attribute(&stretch, &overhead).causes() {
-//!     println!("{:?} {:?}: {} times, {} ns", cause.cause.kind, cause.cause.name, cause.count, clock.to_ns(cause.ticks));
+//!     let ns = clock.to_ns(cause.ticks);
+//!     println!("{:?} {:?}: {} times, {ns} ns", cause.cause.kind, cause.cause.name, cause.count);
 //! }
 //! # Ok::<(), std::io::Error>(())
 //! ```

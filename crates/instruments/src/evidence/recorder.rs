@@ -102,8 +102,8 @@ impl Recorder {
         }
     }
 
-    /// Records the same CPUs and the calling thread from now on, from the same source; from the best there is, if that one
-    /// is refused now. A stretch that was begun is forgotten.
+    /// Records the same CPUs and the calling thread from now on, from the same source; from the best there is, if that
+    /// one is refused now. A stretch that was begun is forgotten.
     ///
     /// A record of whole CPUs stays open: the kernel waits for a grace period for each tracepoint that it closes, which
     /// is most of a second for all of them.

@@ -19,8 +19,8 @@ pub struct Stretch<'a> {
     /// How much of each gap is the thread's own work, in ticks: nothing for gaps between readings of a clock, the usual
     /// time of an operation where a gap is one operation.
     pub usual: u64,
-    /// For each gap whether the [`PreemptionFlag`](super::preemption::PreemptionFlag) was cleared in it; empty if it was
-    /// not asked.
+    /// For each gap whether the [`PreemptionFlag`](super::preemption::PreemptionFlag) was cleared in it; empty if it
+    /// was not asked.
     pub preempted: &'a [bool],
 }
 

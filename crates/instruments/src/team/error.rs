@@ -8,7 +8,8 @@ use thiserror::Error;
 pub enum TeamError {
     /// The system refused a thread.
     #[error(
-        "the system allows no more than {started} threads here ({source}); `ulimit -u` and the cgroup's pids.max set the limit"
+        "the system allows no more than {started} threads here ({source}); \
+         `ulimit -u` and the cgroup's pids.max set the limit"
     )]
     Spawn {
         /// Threads that could be started.

@@ -14,7 +14,8 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const PIN_FAILED: i32 = 101;
 const PANICKED: i32 = 102;
 
-/// Lets all members work for `length` from a common start, each in a process of its own, and waits until all have ended.
+/// Lets all members work for `length` from a common start, each in a process of its own, and waits until all have
+/// ended.
 ///
 /// What the members write must lie in a [`SharedArray`], or it is lost with the child. Children die with the calling
 /// thread, whatever ends it. The caller must have no other threads: a forked child has only a copy of the calling one,

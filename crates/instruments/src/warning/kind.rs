@@ -31,7 +31,8 @@ use serde::Serialize;
 /// assert!(warning.is::<NeverContended>());
 /// ```
 pub trait WarningKind: Serialize {
-    /// The name that it has in a record, for programs to tell warnings apart by. Nothing else may have it, in any crate.
+    /// The name that it has in a record, for programs to tell warnings apart by. Nothing else may have it, in any
+    /// crate.
     const CODE: &'static str;
 
     /// What was seen, with its figures: one sentence without a full stop.

@@ -2,8 +2,8 @@
 //!
 //! A bit for each thread, and a flag that says to look. A waker sets the bit and then the flag; the owner clears the
 //! flag and then takes the bits. Both change the flag by read-modify-write, so a waker that finds the flag set comes
-//! before the clearing that will take its bit: acquire and release along that chain make the bit visible. The one who sets
-//! the flag unparks the owner, whose token (`std::thread::park`) keeps an unpark that comes before the park.
+//! before the clearing that will take its bit: acquire and release along that chain make the bit visible. The one who
+//! sets the flag unparks the owner, whose token (`std::thread::park`) keeps an unpark that comes before the park.
 use core::array;
 
 #[cfg(any(feature = "std", loom))]
@@ -60,8 +60,8 @@ impl Inbox {
         }
     }
 
-    /// Calls `ready` for each of the `threads` that may have been woken. What it misses comes with a new unpark: whoever
-    /// sets the flag after this swap, which reads the latest value, finds it clear.
+    /// Calls `ready` for each of the `threads` that may have been woken. What it misses comes with a new unpark:
+    /// whoever sets the flag after this swap, which reads the latest value, finds it clear.
     #[cold]
     pub fn drain(&self, threads: usize, mut ready: impl FnMut(u32)) {
         if !self.any.swap(false, AcqRel) {

@@ -1,8 +1,8 @@
 //! Where a waker finds the runtime that it belongs to, if that is still running.
 //!
-//! A [`Waker`](core::task::Waker) may outlive everything, so it holds a number instead of a pointer: a place in this table.
-//! A runtime takes a place while it runs. So wakers are not counted, cost nothing to clone, and need no heap; one that is
-//! left over wakes nobody, or a thread of a later runtime for nothing, which futures must bear with anyway.
+//! A [`Waker`](core::task::Waker) may outlive everything, so it holds a number instead of a pointer: a place in this
+//! table. A runtime takes a place while it runs. So wakers are not counted, cost nothing to clone, and need no heap;
+//! one that is left over wakes nobody, or a thread of a later runtime for nothing, which futures must bear with anyway.
 //!
 //! | state | means |
 //! |---|---|
@@ -10,8 +10,9 @@
 //! | bit 1, `OPEN` | its inbox may be used |
 //! | the rest | wakers that are looking at the place |
 //!
-//! All changes of a state are read-modify-write, so they have one order. A waker adds itself before it looks at `OPEN`; the
-//! runtime closes before it waits for the wakers to go. So either the waker sees it closed, or the runtime waits for it.
+//! All changes of a state are read-modify-write, so they have one order. A waker adds itself before it looks at `OPEN`;
+//! the runtime closes before it waits for the wakers to go. So either the waker sees it closed, or the runtime waits
+//! for it.
 use core::ptr;
 
 use super::Inbox;

@@ -40,8 +40,8 @@ impl<T, S: Scheduler, W> Runtime<'_, Link<T>, S, W> {
 
     /// Runs futures; when none can run, asks `idle`, and goes on while it returns true.
     ///
-    /// `idle` is for what comes from outside: it signals semaphores, advances a [`Timer`](crate::Timer), sleeps until an
-    /// interrupt, or, with `std`, calls `std::thread::park` or `park_timeout`, which a wake from elsewhere ends.
+    /// `idle` is for what comes from outside: it signals semaphores, advances a [`Timer`](crate::Timer), sleeps until
+    /// an interrupt, or, with `std`, calls `std::thread::park` or `park_timeout`, which a wake from elsewhere ends.
     ///
     /// # Panics
     /// As [`run`](Self::run).

@@ -74,7 +74,8 @@ impl Rings {
     /// One ring with the switches of one thread of this process.
     ///
     /// # Errors
-    /// Those of `perf_event_open(2)`: `EACCES` or `EPERM` where `perf_event_paranoid` is above 2 or a filter forbids it.
+    /// Those of `perf_event_open(2)`: `EACCES` or `EPERM` where `perf_event_paranoid` is above 2 or a filter forbids
+    /// it.
     pub fn of_thread(thread: u32) -> io::Result<Self> {
         let ring = Ring::open(None, LARGEST_OF_THREAD, |builder| {
             builder.observe_pid(thread as i32).any_cpu().exclude_kernel(true);
