@@ -1,7 +1,7 @@
 //! Finite sources to draw from: weighted lists and recorded samples.
 use crate::Error;
 use crate::alias::Alias;
-use crate::weight::PARTS;
+use crate::weight::arithmetic::PARTS;
 
 /// Outcomes with whole-number weights, ready for [`Chance::draw`](crate::Chance::draw).
 ///

@@ -1,6 +1,6 @@
 //! A warning in a record carries its code, its fields and its texts, and is read back whatever its kind.
 
-use instruments::cpus::priority::Missing;
+use instruments::cpus::realtime::Missing;
 use instruments::evidence::{EvidenceLost, NoInterruptEvidence, Source, WeakerEvidence};
 use instruments::warning::{
     Autogroup, BelowResolution, BufferFull, ClockCost, ClockFallback, CpuQuota, FewSamples, FrequencyChanging,

@@ -74,7 +74,7 @@ impl Schedule {
 ///
 /// # Errors
 /// `EPERM` without `CAP_SYS_NICE` (for a nice value below the present one, or real-time priority without
-/// `RLIMIT_RTPRIO`; [`may_use_realtime`](super::priority::may_use_realtime) says what is missing); `EINVAL` for values
+/// `RLIMIT_RTPRIO`; [`may_use_realtime`](super::realtime::may_use_realtime) says what is missing); `EINVAL` for values
 /// out of range.
 ///
 /// ```

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::kind::WarningKind;
-use crate::cpus::priority::Missing;
+use crate::cpus::realtime::Missing;
 
 /// Real-time threads were wanted and are not to be had.
 #[derive(Clone, Debug, PartialEq, Serialize)]
