@@ -115,13 +115,15 @@ fn measure(clock: Clock, recorder: &mut Recorder, scenario: &str) -> std::io::Re
     }
     let effect = (middle(ratios) - 1.0) * 100.0;
     println!("  {scenario}: {} gaps, {:.3} ms", all.gaps(), clock.to_ns(all.total()) / 1e6);
-    println!(
-        "    explained {:.3} %, recall {:?} {:?}",
-        all.explained_share().unwrap_or(1.0) * 100.0,
-        all.recall.share(),
-        all.recall
-    );
     println!("    passes in the same time with evidence: {effect:+.3} % (median of {PAIRS} pairs)");
+    print_causes(clock, &all);
+    print_quality(&quality.expect("at least one slice"));
+    Ok(())
+}
+
+fn print_causes(clock: Clock, all: &Attribution) {
+    let explained = all.explained_share().unwrap_or(1.0) * 100.0;
+    println!("    explained {explained:.3} %, recall {:?} {:?}", all.recall.share(), all.recall);
     for cause in all.causes().iter().take(12) {
         let share = cause.ticks as f64 / all.total() as f64 * 100.0;
         let ms = clock.to_ns(cause.ticks) / 1e6;
@@ -133,7 +135,9 @@ fn measure(clock: Clock, recorder: &mut Recorder, scenario: &str) -> std::io::Re
             cause.cause.pid
         );
     }
-    let quality = quality.expect("at least one slice");
+}
+
+fn print_quality(quality: &EvidenceQuality) {
     let account = &quality.account;
     println!(
         "    {} events, {} lost, {:.0} ns blind; clock residual {:.2} ns, uncertainty {:.2} ns; recorder {:.2} ms",
@@ -145,5 +149,4 @@ fn measure(clock: Clock, recorder: &mut Recorder, scenario: &str) -> std::io::Re
         quality.recorder_ns / 1e6
     );
     println!("    {} ns of wall time in no account, {account:?}", account.missing_ns().unwrap_or(0));
-    Ok(())
 }

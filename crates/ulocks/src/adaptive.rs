@@ -436,10 +436,9 @@ mod spinning {
             let stamp = woken.then_some(start);
             let mut seen = self.word.load(Relaxed);
             let (mut changed, mut reserved, mut yields) = (woken, false, 0);
-            let patience = if woken { 0 } else { PATIENCE };
             // One that was woken waits for another's reservation to pass; one that was not goes to sleep then.
-            let mut until = if woken { PATIENCE_RESERVED } else { PATIENCE + 1 };
-            let most_yields = if woken { YIELDS_WOKEN } else { YIELDS };
+            let (patience, mut until, most_yields) =
+                if woken { (0, PATIENCE_RESERVED, YIELDS_WOKEN) } else { (PATIENCE, PATIENCE + 1, YIELDS) };
             let mut free_since = None;
             let mut rounds = 0;
             loop {
@@ -469,11 +468,16 @@ mod spinning {
                     return self.stop(reserved);
                 }
                 rounds += 1;
-                if rounds > ROUNDS && self.waiters.load(Relaxed) & PARKED == 0 {
-                    give_way();
-                } else {
-                    (0..4).for_each(|_| pause());
-                }
+                self.pass_time(rounds);
+            }
+        }
+
+        #[inline(always)]
+        fn pass_time(&self, rounds: u32) {
+            if rounds > ROUNDS && self.waiters.load(Relaxed) & PARKED == 0 {
+                give_way();
+            } else {
+                (0..4).for_each(|_| pause());
             }
         }
     }

@@ -1,10 +1,14 @@
 //! How good the evidence is: what it may lack.
 
+use std::ops::Range;
+
 use serde::{Deserialize, Serialize};
 
 use super::account::Account;
 use super::source::Source;
+use super::track::Track;
 use super::warnings::EvidenceLost;
+use crate::clock::Clock;
 use crate::warning::Warning;
 
 /// The state of the evidence over a stretch, or over several added up. It goes with every figure made from it.
@@ -35,6 +39,23 @@ pub struct EvidenceQuality {
 }
 
 impl EvidenceQuality {
+    /// What these tracks say of it, with a clock that needed no line to the kernel's.
+    pub(super) fn of_tracks(clock: Clock, source: Source, span: Range<u64>, events: u64, tracks: &[Track]) -> Self {
+        Self {
+            source,
+            span_ns: clock.to_ns(span.end.saturating_sub(span.start)),
+            events,
+            lost_events: tracks.iter().map(|track| track.lost).sum(),
+            skipped_events: 0,
+            blind_ns: clock.to_ns(tracks.iter().map(|track| track.blind).sum()),
+            clock_residual_ns: 0.0,
+            clock_uncertainty_ns: 0.0,
+            recorder_ns: 0.0,
+            ring_kib: 0,
+            account: Account::default(),
+        }
+    }
+
     /// Adds a further stretch of the same recorder.
     pub fn absorb(&mut self, other: &Self) {
         self.span_ns += other.span_ns;

@@ -167,33 +167,21 @@ impl Recorder {
         let drained = self.rings.as_mut().map(|rings| rings.drain(&mut self.names)).unwrap_or_default();
         self.names.ask_proc();
         let (start, end) = (begun.inner.ticks, inner.ticks);
-        let mut timeline = Timeline {
-            clock: self.clock,
-            start,
-            end,
-            thread: self.thread,
-            realtime: is_realtime(self.thread).unwrap_or(false),
-            tracks: drained.iter().map(|drained| track(drained, &line, start, end)).collect(),
-            names: self.names.clone(),
-            quality: EvidenceQuality {
-                source: self.source,
-                span_ns: self.clock.to_ns(end - start),
-                events: drained.iter().map(|drained| drained.events.len() as u64).sum(),
-                lost_events: 0,
-                skipped_events: drained.iter().map(|drained| drained.skipped).sum(),
-                blind_ns: 0.0,
-                clock_residual_ns: line.residual_ns(),
-                clock_uncertainty_ns: line.uncertainty_ns(),
-                recorder_ns: 0.0,
-                ring_kib: self.rings.as_ref().map_or(0, Rings::kib),
-                account,
-            },
+        let tracks: Vec<Track> = drained.iter().map(|drained| track(drained, &line, start, end)).collect();
+        let events = drained.iter().map(|drained| drained.events.len() as u64).sum();
+        let realtime = is_realtime(self.thread).unwrap_or(false);
+        let names = self.names.clone();
+        let spent = self.clock.now().saturating_sub(end) + (start - begun.outer.ticks);
+        let quality = EvidenceQuality {
+            skipped_events: drained.iter().map(|drained| drained.skipped).sum(),
+            clock_residual_ns: line.residual_ns(),
+            clock_uncertainty_ns: line.uncertainty_ns(),
+            recorder_ns: self.clock.to_ns(spent),
+            ring_kib: self.rings.as_ref().map_or(0, Rings::kib),
+            account,
+            ..EvidenceQuality::of_tracks(self.clock, self.source, start..end, events, &tracks)
         };
-        timeline.quality.lost_events = timeline.tracks.iter().map(|track| track.lost).sum();
-        timeline.quality.blind_ns = self.clock.to_ns(timeline.tracks.iter().map(|track| track.blind).sum());
-        let spent = self.clock.now().saturating_sub(end) + (begun.inner.ticks - begun.outer.ticks);
-        timeline.quality.recorder_ns = self.clock.to_ns(spent);
-        Ok(timeline)
+        Ok(Timeline { clock: self.clock, start, end, thread: self.thread, realtime, tracks, names, quality })
     }
 }
 

@@ -40,19 +40,8 @@ impl Timeline {
     ) -> Self {
         let tracks: Vec<Track> =
             events.iter().map(|(cpu, events)| Track::of(*cpu, span.start, span.end, events)).collect();
-        let quality = EvidenceQuality {
-            source,
-            span_ns: clock.to_ns(span.end.saturating_sub(span.start)),
-            events: events.iter().map(|(_, events)| events.len() as u64).sum(),
-            lost_events: tracks.iter().map(|track| track.lost).sum(),
-            skipped_events: 0,
-            blind_ns: clock.to_ns(tracks.iter().map(|track| track.blind).sum()),
-            clock_residual_ns: 0.0,
-            clock_uncertainty_ns: 0.0,
-            recorder_ns: 0.0,
-            ring_kib: 0,
-            account: super::Account::default(),
-        };
+        let count = events.iter().map(|(_, events)| events.len() as u64).sum();
+        let quality = EvidenceQuality::of_tracks(clock, source, span.clone(), count, &tracks);
         Self { clock, start: span.start, end: span.end, thread, realtime: false, tracks, names, quality }
     }
 
