@@ -28,3 +28,8 @@ pub mod statistics;
 pub mod tally;
 pub mod team;
 pub mod warning;
+
+/// The README's examples are tested with the others.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
