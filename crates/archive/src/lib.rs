@@ -15,9 +15,11 @@ mod manifest;
 mod names;
 mod stale;
 mod summary;
+mod warning;
 
 pub use archive::Archive;
 pub use location::Location;
 pub use lookup::{Likeness, kept_as, named, recalled};
 pub use manifest::{Build, Manifest};
 pub use summary::{Entry, Summary, short};
+pub use warning::NotKept;

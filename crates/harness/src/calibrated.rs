@@ -2,9 +2,9 @@
 
 use crate::session::Session;
 use instruments::clock::{Calibration, Clock, Quality, quality};
-use instruments::crew::on_cpu;
 use instruments::grind::Grind;
-use instruments::warning::Warning;
+use instruments::team::on_cpu;
+use instruments::warning::{ClockFallback, Warning};
 use std::io;
 use std::time::Duration;
 
@@ -43,6 +43,6 @@ impl Calibrated {
     /// What a reader must know of the clock.
     pub fn warnings(&self) -> Vec<Warning> {
         let fallback = self.calibration.fallback.clone();
-        fallback.map(|reason| Warning::ClockFallback { reason }).into_iter().collect()
+        fallback.map(|reason| Warning::from(ClockFallback { reason })).into_iter().collect()
     }
 }

@@ -3,7 +3,7 @@
 use crate::output::OutputFile;
 use crate::session::Session;
 use instruments::cpus::CpuSet;
-use instruments::warning::{self, Warning};
+use instruments::warning::{self, Interrupted, Warning};
 use record::{Record, RunEnvironment, SCHEMA};
 use serde::Serialize;
 use serde_json::Value;
@@ -111,9 +111,8 @@ impl Conditions {
         warnings.extend(session.disturbances(cpus));
         // What has no planned end cannot fall short of it.
         let planned = planned.filter(|_| session.interruption.is_requested());
-        warnings.extend(planned.map(|planned| Warning::Interrupted {
-            measured_s: session.elapsed().as_secs_f64(),
-            planned_s: planned.as_secs_f64(),
+        warnings.extend(planned.map(|planned| {
+            Warning::from(Interrupted { measured_s: session.elapsed().as_secs_f64(), planned_s: planned.as_secs_f64() })
         }));
         warnings.retain(|warning| !moot.contains(&warning.code()));
         warnings

@@ -13,7 +13,7 @@ use crate::observer::Progress;
 use crate::session::Session;
 use instruments::statistics::comparison::Estimate;
 use instruments::statistics::{EndedBy, Interleaving};
-use instruments::warning::Warning;
+use instruments::warning::{NotConverged, Warning};
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
@@ -207,7 +207,7 @@ impl Rules {
             1 => title,
             many => format!("{title} (the widest of {many} such cells)"),
         };
-        Some(Warning::NotConverged { what, relative_width: *relative_width, target: self.precision? })
+        Some(Warning::from(NotConverged { what, relative_width: *relative_width, target: self.precision? }))
     }
 }
 

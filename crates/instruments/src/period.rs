@@ -75,8 +75,8 @@ pub struct Period {
 /// Finds the periods among `gaps` seen while observing for `span_ns`, the strongest first.
 ///
 /// Gaps may come in any order; those outside the observation are ignored. Only significant periods are given, see
-/// [`FALSE_ALARMS`]; for each of them the observation should span at least some ten teeth. Of an observation longer than
-/// 100 s only the first 100 s are used.
+/// [`FALSE_ALARMS`]; for each of them the observation should span at least some ten teeth. Of an observation longer
+/// than 100 s only the first 100 s are used.
 ///
 /// ```
 /// use instruments::period::{Gap, find};

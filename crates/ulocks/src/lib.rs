@@ -52,13 +52,13 @@ mod benaphore;
 mod calock;
 mod condvar;
 mod count;
+mod cpu;
 #[cfg(not(loom))]
 mod futex;
 #[cfg(loom)]
 #[doc(hidden)]
 pub mod futex;
 mod futex_sem;
-mod here;
 mod mcs;
 mod once;
 mod patience;

@@ -1,7 +1,7 @@
 //! A run's record on its way into the archive.
 
 use super::provenance;
-use archive::{Archive, Location, Manifest, Summary};
+use archive::{Archive, Location, Manifest, NotKept, Summary};
 use harness::{AnyRecord, SharedFlags};
 use instruments::warning::Warning;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -40,10 +40,12 @@ impl Store {
     pub fn keep(&self, record: &AnyRecord) -> Result<Option<Stored>, Warning> {
         match &self.0 {
             Location::Nowhere => Ok(None),
-            Location::Unknown => Err(Warning::NotKept { reason: "neither XDG_DATA_HOME nor HOME is set".to_owned() }),
+            Location::Unknown => {
+                Err(Warning::from(NotKept { reason: "neither XDG_DATA_HOME nor HOME is set".to_owned() }))
+            }
             Location::Folder(folder) => Archive::open_or_create(folder)
                 .and_then(|archive| Ok(Some(Stored { id: keep_in(&archive, record)?, archive })))
-                .map_err(|error| Warning::NotKept { reason: one_line(&error) }),
+                .map_err(|error| Warning::from(NotKept { reason: one_line(&error) })),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! What came out: a row for each thread and operation of a cell.
 
 use super::flags::{CellPlan, Parameters};
-use instruments::evidence::{Ledger, Source};
+use instruments::evidence::{EvidenceQuality, Source};
 use instruments::statistics::Interval;
 use instruments::statistics::stopping::EndedBy;
 use record::{Bin, Record};
@@ -76,7 +76,7 @@ pub struct Row {
     /// Where the evidence comes from.
     pub evidence: Source,
     /// What the evidence of the cell may lack.
-    pub ledger: Option<Ledger>,
+    pub ledger: Option<EvidenceQuality>,
     /// A single latency is known no better: the clock's step or, for unlocking, the scatter of the hold time if that is
     /// more.
     pub resolution_ns: f64,

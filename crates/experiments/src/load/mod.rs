@@ -13,6 +13,7 @@ mod section;
 mod show;
 mod then;
 mod then_and_now;
+mod warnings;
 
 use self::record::{LoadRecord, Row};
 use ::record::{Finding, Metric, Section, ThenAndNow};

@@ -2,9 +2,9 @@
 
 use super::scenario::{Nice, Scenario};
 use instruments::cpus::CpuSet;
-use instruments::cpus::priority::may_use_realtime;
+use instruments::cpus::realtime::may_use_realtime;
 use instruments::cpus::schedule::{Schedule, current_slice, reschedule_current_thread, weight};
-use instruments::warning::Warning;
+use instruments::warning::{LeftOut, NiceRefused, Warning};
 use std::io;
 use std::time::Duration;
 use terminal::nanoseconds;
@@ -75,7 +75,7 @@ impl Contest {
                 *value += 1;
             }
             if *value != wanted {
-                warnings.push(Warning::NiceRefused { wanted, granted: *value });
+                warnings.push(Warning::from(NiceRefused { wanted, granted: *value }));
             }
         }
         Self { cpu, nice, competitors }
@@ -139,7 +139,8 @@ pub fn scenarios(
         };
         match &refused {
             Some(reason) if reschedules => {
-                warnings.push(Warning::LeftOut { what: format!("the scenario `{name}`"), reason: reason.clone() });
+                warnings
+                    .push(Warning::from(LeftOut { what: format!("the scenario `{name}`"), reason: reason.clone() }));
             }
             _ => cells.push(CellPlan {
                 scenario: Some(scenario),
@@ -165,7 +166,7 @@ pub const ALONE: &str = "nice values alone";
 /// The same load under each remedy that the machine allows.
 pub fn remedies(contest: &Contest, machine: &Machine<'_>, warnings: &mut Vec<Warning>) -> Vec<CellPlan> {
     let bare = |name: &str| contest.bare(name);
-    let mut left_out = |what: &str, reason: String| warnings.push(Warning::LeftOut { what: what.into(), reason });
+    let mut left_out = |what: &str, reason: String| warnings.push(Warning::from(LeftOut { what: what.into(), reason }));
     let equal = Schedule::Fair { nice: contest.nice.reader.max(0), slice: None };
     let mut cells = vec![CellPlan { reader: equal, competitor: Some(equal), ..bare(EQUAL) }, bare(ALONE)];
     match no_realtime(machine) {

@@ -223,7 +223,7 @@ impl Plan {
             false => cells::scenarios(&chosen_scenarios(flags)?, flags.rescheduler, &contest, &machine, &mut warnings),
         };
         if cells.is_empty() {
-            let reason = warnings.last().map(Warning::message).unwrap_or_default();
+            let reason = warnings.last().map(|warning| warning.message().to_owned()).unwrap_or_default();
             return Err(UsageError(format!("--scenario: {reason}; `quiet` and `competitor` can be measured")));
         }
         let cpus: CpuSet = cells.iter().map(|cell| cell.reader_cpu).chain([cpu]).collect();

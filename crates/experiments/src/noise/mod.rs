@@ -21,7 +21,7 @@ use ::record::{Finding, Metric, Section, ThenAndNow};
 use flags::{Flags, Parameters, Plan, View};
 use harness::output::OutputFile;
 use harness::{Experiment, Finished, Run, SurveyPart, WatchedGaps};
-use instruments::warning::Warning;
+use instruments::warning::{ClockFallback, Warning};
 use live::Live;
 use measure::{GapTrace, Measured};
 use std::path::Path;
@@ -56,7 +56,7 @@ impl Experiment for Noise {
         if let Some(passed) = run.passed() {
             passed.gaps = Some(watched(std::mem::take(&mut measured.kept)));
         }
-        let fallback = calibration.fallback.map(|reason| Warning::ClockFallback { reason });
+        let fallback = calibration.fallback.map(|reason| Warning::from(ClockFallback { reason }));
         let warnings = fallback.into_iter().chain(measured.warnings).collect();
         let (parameters, planned) = (plan.parameters(measured.order), plan.expected_time());
         let mut finished = Finished::measured(parameters, measured.rows, warnings, plan.cpus, planned);

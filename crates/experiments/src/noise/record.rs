@@ -2,7 +2,7 @@
 
 use super::flags::Parameters;
 use super::then;
-use instruments::evidence::{Cause, Kind, Ledger, Source};
+use instruments::evidence::{Cause, EvidenceQuality, Kind, Source};
 use instruments::statistics::Interval;
 use record::Record;
 use serde::{Deserialize, Serialize};
@@ -61,7 +61,7 @@ pub struct Row {
     /// Where the evidence comes from.
     pub evidence: Source,
     /// What the evidence may lack.
-    pub ledger: Option<Ledger>,
+    pub ledger: Option<EvidenceQuality>,
     /// Of the switches and interrupts that the kernel recorded while the reader had the CPU: those inside a gap, …
     pub events_in_gaps: u64,
     /// … and those outside.

@@ -5,7 +5,7 @@ use super::contestants::{Arrangement, Contestant, Runs, Source, embedded, in_fol
 use super::flags::{Flags, Placement};
 use harness::Session;
 use harness::UsageError;
-use instruments::warning::Warning;
+use instruments::warning::{LeftOut, Warning};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::rc::Rc;
@@ -167,7 +167,7 @@ fn cells_of_limits(flags: &Flags, session: &Session, left_out: &mut Vec<Warning>
     let mut cells = Vec::new();
     for limit in LIMITS {
         if limit.across && session.cpus.len() < 2 {
-            left_out.push(Warning::LeftOut { what: limit.name.into(), reason: "it needs two CPUs".into() });
+            left_out.push(Warning::from(LeftOut { what: limit.name.into(), reason: "it needs two CPUs".into() }));
             continue;
         }
         let contestant = Rc::new(Contestant::from(limit));
@@ -241,5 +241,5 @@ fn refuse(flags: &Flags, contestant: &Contestant, reason: String) -> Result<Warn
     if flags.names(&contestant.name) {
         return Err(UsageError(format!("--contestant {}: {reason}", contestant.name)));
     }
-    Ok(Warning::LeftOut { what: contestant.name.clone(), reason })
+    Ok(Warning::from(LeftOut { what: contestant.name.clone(), reason }))
 }

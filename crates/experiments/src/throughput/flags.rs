@@ -4,7 +4,7 @@ use clap::Args;
 use harness::Session;
 use harness::UsageError;
 use harness::parse_duration;
-use instruments::warning::Warning;
+use instruments::warning::{LeftOut, Warning};
 use locks::{self, Reach};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -246,7 +246,7 @@ fn refuse(named: bool, lock: &str, reason: &str, flag: &str) -> Result<Warning, 
     if named {
         return Err(UsageError(format!("--lock {lock}: {reason} ({flag})")));
     }
-    Ok(Warning::LeftOut { what: lock.to_owned(), reason: reason.to_owned() })
+    Ok(Warning::from(LeftOut { what: lock.to_owned(), reason: reason.to_owned() }))
 }
 
 fn cells_of(
@@ -262,7 +262,8 @@ fn cells_of(
         let children = children as usize;
         if entry.only_spins() && !named && children > SPINNERS_A_CPU * cpus {
             let reason = "it only spins and collapses with more threads than CPUs; name it to measure it all the same";
-            left_out.push(Warning::LeftOut { what: format!("{lock}, {children} children"), reason: reason.into() });
+            left_out
+                .push(Warning::from(LeftOut { what: format!("{lock}, {children} children"), reason: reason.into() }));
             continue;
         }
         for &share in &flags.share {

@@ -53,6 +53,14 @@ pub struct ConversionError {
     pub error_ppm: f64,
 }
 
+impl Clock {
+    /// Chooses the best source this machine can be trusted with and calibrates it for about `span`.
+    pub fn calibrate(span: Duration) -> Calibration {
+        let (source, fallback) = Source::choose();
+        Calibration::of(source, fallback, span)
+    }
+}
+
 impl Calibration {
     pub(crate) fn of(source: Source, fallback: Option<String>, span: Duration) -> Self {
         let first = Anchor::take(source);
@@ -98,8 +106,8 @@ mod tests {
 
     #[test]
     fn the_fallback_counts_nanoseconds() {
-        let calibration = Calibration::of(Source::ClockGettime, Some("asked".into()), Duration::from_millis(20));
+        let calibration = Calibration::of(Source::ClockGettime, Some("requested".into()), Duration::from_millis(20));
         assert!((calibration.clock.ns_per_tick() - 1.0).abs() < 1e-3, "{calibration:?}");
-        assert_eq!(calibration.fallback.as_deref(), Some("asked"));
+        assert_eq!(calibration.fallback.as_deref(), Some("requested"));
     }
 }

@@ -13,8 +13,9 @@ pub struct Host {
     pub memory_mib: Option<u64>,
     /// Whose virtual machine this is (`KVM`, `VMware`, …, or `unknown`); `None` on bare metal.
     pub hypervisor: Option<String>,
-    /// What sort of container this seems to be (`docker`, `podman`, `lxc`, …), by the traces that container managers leave in
-    /// the file system; a virtual machine started from a container image has them too. `None` if there are none.
+    /// What sort of container this seems to be (`docker`, `podman`, `lxc`, …), by the traces that container managers
+    /// leave in the file system; a virtual machine started from a container image has them too. `None` if there are
+    /// none.
     pub container_hint: Option<String>,
 }
 

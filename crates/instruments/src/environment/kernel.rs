@@ -21,8 +21,8 @@ pub struct Kernel {
     pub preemption: Option<String>,
     /// Timer ticks a second on a busy CPU, from the kernel's configuration.
     pub hz: Option<u32>,
-    /// When the tick stops: `periodic` (never), `idle` (on an idle CPU), `full` (also under a lone thread on the CPUs in
-    /// [`Kernel::tickless_cpus`]).
+    /// When the tick stops: `periodic` (never), `idle` (on an idle CPU), `full` (also under a lone thread on the CPUs
+    /// in [`Kernel::tickless_cpus`]).
     pub tickless: Option<String>,
     /// CPUs of `nohz_full=`.
     pub tickless_cpus: Option<CpuSet>,
@@ -103,7 +103,8 @@ fn parameter<'a>(boot: &'a str, name: &str) -> Option<&'a str> {
     parameters.filter_map(|word| word.split_once('=')).filter(|(key, _)| *key == name).map(|(_, value)| value).last()
 }
 
-/// `#1 SMP PREEMPT_DYNAMIC …`; a version without any such word is of a kernel that is not preempted, or only voluntarily.
+/// `#1 SMP PREEMPT_DYNAMIC …`; a version without any such word is of a kernel that is not preempted, or only
+/// voluntarily.
 fn preemption_from_version(version: &str) -> Option<&'static str> {
     version.split_whitespace().find_map(|word| match word {
         "PREEMPT_RT" => Some("rt"),

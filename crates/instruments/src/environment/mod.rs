@@ -72,8 +72,8 @@ impl Environment {
     }
 }
 
-/// Whether the kernel times interrupts by the clock and charges them to no thread; `None` where its configuration cannot
-/// be read. Costs what reading the configuration costs, see [`Environment::probe`].
+/// Whether the kernel times interrupts by the clock and charges them to no thread; `None` where its configuration
+/// cannot be read. Costs what reading the configuration costs, see [`Environment::probe`].
 pub(crate) fn interrupt_time() -> Option<bool> {
     let root = Path::new("/");
     let release = crate::cpus::files::word(root, "proc/sys/kernel/osrelease");

@@ -35,8 +35,8 @@ impl Ratio {
 
 /// The median of `over` divided by the median of `under`, two independent sets of samples.
 ///
-/// `None` with fewer than six samples on a side, when a median of `under` is or may well be zero, or when `confidence` is
-/// not strictly between 0 and 1.
+/// `None` with fewer than six samples on a side, when a median of `under` is or may well be zero, or when `confidence`
+/// is not strictly between 0 and 1.
 ///
 /// ```
 /// use instruments::statistics::bootstrap::ratio_of_medians;

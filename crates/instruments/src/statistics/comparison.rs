@@ -2,14 +2,15 @@
 //!
 //! The ratio of two positive figures is the difference of their logarithms. Three things keep it from being exact:
 //!
-//! - each figure is uncertain within its run. Its 95 % interval says how much, and may reach further to one side than to the
-//!   other; the distances that matter for an end of the ratio's interval are squared and added (Zou and Donner,
+//! - each figure is uncertain within its run. Its 95 % interval says how much, and may reach further to one side than
+//!   to the other; the distances that matter for an end of the ratio's interval are squared and added (Zou and Donner,
 //!   "Construction of confidence limits about effect measures", 2008).
-//! - another run of the same thing comes out differently, by more than the intervals of either say: memory lies elsewhere,
-//!   the neighbours are others. That scatter ([`RunToRun`]) is a variance more, once for each run, and is itself known from
-//!   few runs only, hence the t distribution, with the degrees of freedom after Welch and Satterthwaite.
-//! - the clock advances in steps, and a median is rounded to one. An error of half a step does not average out, so it is not
-//!   squared with the others: both figures are first moved towards each other by it.
+//! - another run of the same thing comes out differently, by more than the intervals of either say: memory lies
+//!   elsewhere, the neighbours are others. That scatter ([`RunToRun`]) is a variance more, once for each run, and is
+//!   itself known from few runs only, hence the t distribution, with the degrees of freedom after Welch and
+//!   Satterthwaite.
+//! - the clock advances in steps, and a median is rounded to one. An error of half a step does not average out, so it
+//!   is not squared with the others: both figures are first moved towards each other by it.
 //!
 //! Two figures without any error (computed, not measured) are different as soon as they are not equal.
 use serde::{Deserialize, Serialize};
@@ -61,8 +62,8 @@ impl RunToRun {
     /// For what is computed.
     pub const NONE: Self = Self { deviation: 0.0, degrees: f64::INFINITY };
 
-    /// What sets of runs of the same thing say, moderated by what is known in general (as Smyth does for variances of many
-    /// genes: "Linear models and empirical Bayes methods", 2004): few runs can look alike by luck.
+    /// What sets of runs of the same thing say, moderated by what is known in general (as Smyth does for variances of
+    /// many genes: "Linear models and empirical Bayes methods", 2004): few runs can look alike by luck.
     ///
     /// A set's variance has the errors of its runs in it, which are taken off.
     pub fn learned(self, sets: &[Vec<Estimate>]) -> Self {

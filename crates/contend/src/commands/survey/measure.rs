@@ -2,9 +2,10 @@
 
 use super::plan::{Part, Plan};
 use super::record::{Parameters, comparison, finding, placed, tagged};
+use super::warnings::ExperimentFailed;
 use anyhow::Context;
 use harness::{LeftOut, Passed, Progress, Run, Session, SharedFlags};
-use instruments::warning::Warning;
+use instruments::warning::{self, Warning};
 use serde_json::Value;
 use std::cell::OnceCell;
 
@@ -72,14 +73,14 @@ impl Measured {
 
 fn missing(experiment: &str, error: anyhow::Error) -> Warning {
     match error.downcast::<LeftOut>() {
-        Ok(LeftOut { what, reason }) => Warning::LeftOut { what, reason },
+        Ok(LeftOut { what, reason }) => Warning::from(warning::LeftOut { what, reason }),
         Err(error) => failed(experiment, &format!("{error:#}")),
     }
 }
 
 fn failed(experiment: &str, reason: &str) -> Warning {
     let reason = reason.split_whitespace().collect::<Vec<_>>().join(" ");
-    Warning::ExperimentFailed { experiment: experiment.to_owned(), reason }
+    Warning::from(ExperimentFailed { experiment: experiment.to_owned(), reason })
 }
 
 /// Several experiments say the same of the machine.

@@ -6,6 +6,7 @@ mod page;
 mod plan;
 mod record;
 mod show;
+mod warnings;
 
 pub use self::record::NAME;
 pub use flags::Flags;

@@ -1,6 +1,7 @@
 //! The record on a terminal: all of it, and the screen that a survey closes with.
 
 use super::record;
+use super::warnings::ExperimentFailed;
 use ::record::ThenAndNow;
 use harness::AnyRecord;
 use instruments::warning::Warning;
@@ -50,8 +51,8 @@ pub fn closing(record: &AnyRecord, page: &Page) -> anyhow::Result<String> {
 
 /// What failed, in words.
 pub fn failures(warnings: &[Warning]) -> Vec<String> {
-    let failed = warnings.iter().filter(|warning| matches!(warning, Warning::ExperimentFailed { .. }));
-    failed.map(Warning::message).collect()
+    let failed = warnings.iter().filter(|warning| warning.is::<ExperimentFailed>());
+    failed.map(|warning| warning.message().to_owned()).collect()
 }
 
 /// Details are left to the page.

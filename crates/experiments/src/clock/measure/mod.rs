@@ -8,9 +8,9 @@ use curve::curve;
 use harness::Calibrated;
 use harness::{Progress, Session};
 use instruments::clock::{Clock, Cost, agreement};
-use instruments::crew::on_cpu;
 use instruments::gaps::{Limit, Reader, Watch};
 use instruments::period::{self, Gap};
+use instruments::team::on_cpu;
 use std::io;
 use std::time::Instant;
 
@@ -107,7 +107,7 @@ fn grind_rows(calibrated: &Calibrated) -> Vec<Row> {
     let checks = CHECKED_NS.map(|ns| {
         let check = grind.check(calibrated.clock(), ns);
         Row::GrindCheck(CheckRow {
-            asked_us: check.asked_ns / 1e3,
+            asked_us: check.requested_ns / 1e3,
             best_us: check.best_ns / 1e3,
             median_us: check.median_ns / 1e3,
             holds: check.holds(),

@@ -8,10 +8,10 @@ use anyhow::Context;
 use harness::turns;
 use instruments::clock::Clock;
 use instruments::cpus::{self, CpuSet};
-use instruments::crew::{Member, Muster, work_together};
-use instruments::evidence::{Ledger, Names, Recorder, Source, Timeline};
+use instruments::evidence::{EvidenceQuality, Names, Recorder, Source, Timeline};
 use instruments::grind::Work;
 use instruments::statistics::comparison::Estimate;
+use instruments::team::{Member, StartGate, work_together};
 use instruments::warning::Warning;
 use locks::{self, Builder, Lock, NoLock, Reach};
 use std::io;
@@ -84,7 +84,7 @@ pub struct Bench {
 
 /// A lock whose type is no longer known.
 trait Subject: Send + Sync {
-    fn rounds(&self, bench: &Bench, trace: &mut Trace, muster: &Muster);
+    fn rounds(&self, bench: &Bench, trace: &mut Trace, gate: &StartGate);
     fn bare_pair(&self, clock: Clock) -> f64;
 }
 
@@ -93,8 +93,8 @@ trait Subject: Send + Sync {
 struct Apart<L>(L);
 
 impl<L: Lock> Subject for Apart<L> {
-    fn rounds(&self, bench: &Bench, trace: &mut Trace, muster: &Muster) {
-        rounds::run(&self.0, bench.clock, bench.hold, trace, |ended| ended < muster.stop());
+    fn rounds(&self, bench: &Bench, trace: &mut Trace, gate: &StartGate) {
+        rounds::run(&self.0, bench.clock, bench.hold, trace, |ended| ended < gate.stop());
     }
 
     fn bare_pair(&self, clock: Clock) -> f64 {
@@ -124,7 +124,7 @@ pub struct Cell {
     /// Slices with evidence.
     pub witnessed: u64,
     /// What their evidence may lack.
-    pub ledger: Option<Ledger>,
+    pub ledger: Option<EvidenceQuality>,
     /// A slice ended early because a trace was full.
     pub cut_short: bool,
     subject: Box<dyn Subject>,
@@ -196,15 +196,15 @@ impl Cell {
         let subject = self.subject.as_ref();
         let threads = seats.iter_mut().enumerate().map(|(thread, seat)| Member {
             cpu: Some(self.cpu_of(thread)),
-            job: Box::new(move |muster: &Muster| {
+            job: Box::new(move |gate: &StartGate| {
                 // The others take no lock before the start, so the first has it for itself.
                 seat.bare_pair = (thread == 0).then(|| subject.bare_pair(bench.clock));
-                seat.work(subject, bench, muster);
+                seat.work(subject, bench, gate);
             }),
         });
         let competitors = (0..self.plan.competitors).map(|competitor| Member {
             cpu: Some(self.cpu_of(competitor)),
-            job: Box::new(move |muster: &Muster| compete(bench.clock, muster)),
+            job: Box::new(move |gate: &StartGate| compete(bench.clock, gate)),
         });
         threads.chain(competitors).collect()
     }
@@ -228,11 +228,11 @@ impl Cell {
         let Some(window) = window(bench, slice, seats) else { return };
         let nothing = empty_timeline(bench.clock, &window);
         let laps = Laps::of(seats.iter().map(|seat| &*seat.trace));
-        timeline.into_iter().for_each(|timeline| self.enter(&timeline.ledger));
+        timeline.into_iter().for_each(|timeline| self.enter(&timeline.quality));
         for (place, seat) in seats.iter().enumerate() {
             // Who takes no lock waits for nobody.
             let others = if self.plan.lock == locks::NONE { Others::default() } else { laps.others(place) };
-            seat.timeline.iter().for_each(|own| self.enter(&own.ledger));
+            seat.timeline.iter().for_each(|own| self.enter(&own.quality));
             let Some(baseline) = seat.baseline else { continue };
             let witness = Witness {
                 timeline: timeline.or(seat.timeline.as_ref()).unwrap_or(&nothing),
@@ -246,7 +246,7 @@ impl Cell {
         }
     }
 
-    fn enter(&mut self, ledger: &Ledger) {
+    fn enter(&mut self, ledger: &EvidenceQuality) {
         match &mut self.ledger {
             Some(sum) => sum.absorb(ledger),
             none => *none = Some(ledger.clone()),
@@ -305,7 +305,7 @@ impl<'a> Seat<'a> {
         Self { trace, own_record, timeline: None, task: 0, start: None, baseline: None, bare_pair: None }
     }
 
-    fn work(&mut self, subject: &dyn Subject, bench: &Bench, muster: &Muster) {
+    fn work(&mut self, subject: &dyn Subject, bench: &Bench, gate: &StartGate) {
         // For the kernel's record; a thread without a name of its own works as well.
         let _ = rustix::thread::set_name(c"locker");
         let left = std::cell::Cell::new(bench.baseline_rounds);
@@ -316,11 +316,11 @@ impl<'a> Seat<'a> {
         self.baseline = Baseline::of(self.trace, bench.resolution);
         let mut recorder = self.own_record.then(|| own_recorder(bench.clock)).flatten();
         self.task = rustix::thread::gettid().as_raw_nonzero().get() as u32;
-        self.start = muster.ready();
+        self.start = gate.ready();
         if self.start.is_some() {
-            subject.rounds(bench, self.trace, muster);
+            subject.rounds(bench, self.trace, gate);
             if self.trace.is_full() {
-                muster.stop_at(bench.clock.now());
+                gate.stop_at(bench.clock.now());
             }
             self.timeline = recorder.as_mut().and_then(|recorder| recorder.stop().ok());
         }
@@ -337,11 +337,11 @@ fn own_recorder(clock: Clock) -> Option<Recorder> {
 }
 
 /// Wants the CPU and nothing else.
-fn compete(clock: Clock, muster: &Muster) {
+fn compete(clock: Clock, gate: &StartGate) {
     // For the kernel's record; a thread without a name of its own competes as well.
     let _ = rustix::thread::set_name(c"competitor");
-    if muster.ready().is_some() {
-        while clock.now() < muster.stop() {
+    if gate.ready().is_some() {
+        while clock.now() < gate.stop() {
             Work::of_loads(64).run();
         }
     }

@@ -7,7 +7,7 @@
 
 use super::rounds::{Lap, Trace};
 use harness::label;
-use instruments::evidence::{Cause, Kind, Stretch, Surroundings, Timeline, attribute};
+use instruments::evidence::{Cause, EntryExitOverhead, Kind, Stretch, Timeline, attribute};
 use instruments::gaps::Gap;
 use std::collections::{BTreeMap, HashMap};
 use std::ops::{Range, RangeInclusive};
@@ -52,7 +52,7 @@ pub const UNCONTENDED: &str = "uncontended";
 #[derive(Clone, Debug, Default)]
 pub struct Findings {
     values: HashMap<u64, Value>,
-    surroundings: Surroundings,
+    overhead: EntryExitOverhead,
 }
 
 /// Rounds of one latency.
@@ -210,8 +210,8 @@ impl Findings {
             usual,
             preempted: &[],
         };
-        self.surroundings.learn(&stretch);
-        let attribution = attribute(&stretch, &self.surroundings);
+        self.overhead.learn(&stretch);
+        let attribution = attribute(&stretch, &self.overhead);
         for (number, long) in long.iter().enumerate() {
             let mut shares: BTreeMap<Why, u64> = BTreeMap::new();
             for (cause, ticks) in attribution.of_gap(number) {

@@ -16,11 +16,11 @@ use harness::EvidenceChoice;
 use harness::turns::{Rules, Turns, take_turns};
 use harness::{Progress, Session};
 use instruments::cpus::CpuSet;
-use instruments::crew::on_cpu;
-use instruments::evidence::{Ledger, Source};
+use instruments::evidence::{EvidenceQuality, Source};
 use instruments::grind::Work;
 use instruments::statistics::EndedBy;
-use instruments::warning::Warning;
+use instruments::team::on_cpu;
+use instruments::warning::{BelowResolution, BufferFull, ClockCost, MemoryNotLocked, Warning};
 use locks::NoLock;
 use rounds::Trace;
 use row::Conditions;
@@ -119,19 +119,19 @@ impl Laboratory {
     fn warnings(&self, plan: &Plan, rows: &[Row], turns: &Turns) -> Vec<Warning> {
         let mut warnings = Vec::new();
         if let Some(reason) = &self.not_locked {
-            warnings.push(Warning::MemoryNotLocked { reason: reason.clone() });
+            warnings.push(Warning::from(MemoryNotLocked { reason: reason.clone() }));
         }
         warnings.extend(self.clerk.iter().flat_map(|clerk| clerk.warnings.clone()));
-        warnings.extend(self.cells.iter().filter_map(|cell| cell.ledger.as_ref()).flat_map(Ledger::warnings));
+        warnings.extend(self.cells.iter().filter_map(|cell| cell.ledger.as_ref()).flat_map(EvidenceQuality::warnings));
         for cell in self.cells.iter().filter(|cell| cell.cut_short) {
-            warnings.push(Warning::BufferFull { what: cell.plan.to_string() });
+            warnings.push(Warning::from(BufferFull { what: cell.plan.to_string() }));
         }
         warnings.extend(rules(plan).not_converged(&self.cells, turns, ""));
         warnings.extend(clock_cost(rows));
         let below = rows.iter().filter(|row| row.operation != Operation::RoundTrip && row.p50_ns < row.resolution_ns);
         if let Some(row) = below.min_by(|a, b| a.p50_ns.total_cmp(&b.p50_ns)) {
             let what = format!("the median of {} of {}", row.operation.noun(), row.lock);
-            warnings.push(Warning::BelowResolution { what, resolution_ns: row.resolution_ns });
+            warnings.push(Warning::from(BelowResolution { what, resolution_ns: row.resolution_ns }));
         }
         warnings
     }
@@ -162,7 +162,7 @@ fn clock_cost(rows: &[Row]) -> Option<Warning> {
     let timed = rows.iter().filter(|row| row.operation != Operation::RoundTrip);
     let fastest = timed.max_by(|a, b| share(a).total_cmp(&share(b)))?;
     let what = format!("{} {}", fastest.operation.noun(), fastest.lock);
-    (share(fastest) > CLOCK_COST_SHARE).then(|| Warning::ClockCost { share: share(fastest), what })
+    (share(fastest) > CLOCK_COST_SHARE).then(|| Warning::from(ClockCost { share: share(fastest), what }))
 }
 
 fn operations(series: &Series) -> [(Operation, &Raised); 3] {

@@ -6,7 +6,7 @@ use super::series::Raised;
 use crate::latency::flags::{CellPlan, Plan};
 use crate::latency::record::{Operation, Row, SpikeRow};
 use harness::Calibrated;
-use instruments::evidence::{Ledger, Source};
+use instruments::evidence::{EvidenceQuality, Source};
 use instruments::spikes::{self, Spikes};
 use instruments::statistics::order::{median, sample_quantile_interval};
 use instruments::statistics::stopping::EndedBy;
@@ -23,7 +23,7 @@ pub struct Conditions {
     pub slices: u64,
     pub witnessed_slices: u64,
     pub evidence: Source,
-    pub ledger: Option<Ledger>,
+    pub ledger: Option<EvidenceQuality>,
     pub ended_by: EndedBy,
     pub ns_per_tick: f64,
     pub bare_pair_ns: Option<f64>,

@@ -4,7 +4,7 @@
 //! the file in `# EOF`.
 
 use crate::load::record::IntervalRow;
-use instruments::warning::Warning;
+use instruments::warning::{LeftOut, Warning};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
@@ -71,9 +71,11 @@ impl MetricsFile {
 
     /// What a reader of the file must know.
     pub fn warning(self) -> Option<Warning> {
-        (self.failures > 0).then(|| Warning::LeftOut {
-            what: format!("--metrics {}, for {} intervals,", self.path.display(), self.failures),
-            reason: format!("it could not be replaced: {}", self.reason),
+        (self.failures > 0).then(|| {
+            Warning::from(LeftOut {
+                what: format!("--metrics {}, for {} intervals,", self.path.display(), self.failures),
+                reason: format!("it could not be replaced: {}", self.reason),
+            })
         })
     }
 }

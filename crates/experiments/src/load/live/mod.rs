@@ -9,7 +9,7 @@ use super::record::{IntervalRow, Row};
 use super::show;
 use anyhow::Context;
 use harness::{Interruption, Observer, Session};
-use instruments::warning::Warning;
+use instruments::warning::{LeftOut, Warning};
 use metrics::MetricsFile;
 use screen::Screen;
 use std::io::{self, Write};
@@ -64,7 +64,7 @@ impl Live {
         drop(self.screen);
         let stdout = self.failed.filter(|error| error.kind() != io::ErrorKind::BrokenPipe);
         let stdout =
-            stdout.map(|error| Warning::LeftOut { what: "the rest".into(), reason: format!("stdout: {error}") });
+            stdout.map(|error| Warning::from(LeftOut { what: "the rest".into(), reason: format!("stdout: {error}") }));
         stdout.into_iter().chain(self.metrics.and_then(|metrics| metrics.warning())).collect()
     }
 

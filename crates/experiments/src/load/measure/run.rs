@@ -9,9 +9,9 @@ use crate::load::flags::Plan;
 use crate::load::priority::Priority;
 use crate::load::record::{AllCpusRow, IntervalRow, TotalRow};
 use harness::{Calibrated, Observer};
-use instruments::cpus::priority::may_use_realtime;
+use instruments::cpus::realtime::may_use_realtime;
 use instruments::cpus::schedule::reschedule_current_thread;
-use instruments::warning::Warning;
+use instruments::warning::{LeftOut, NoRealtimePriority, PriorityRefused, Warning};
 use serde::{Deserialize, Serialize};
 use std::io;
 use std::ops::ControlFlow;
@@ -62,11 +62,11 @@ pub fn run_plan(
 /// The priority that was asked for if it is granted, or else idle, with a warning: the load can be measured all the same.
 fn granted(wanted: Priority, warnings: &mut Vec<Warning>) -> Priority {
     let refused = if wanted.is_realtime() {
-        may_use_realtime().err().map(|missing| Warning::NoRealtimePriority { missing })
+        may_use_realtime().err().map(|missing| Warning::from(NoRealtimePriority { missing }))
     } else {
         let attempt = std::thread::spawn(move || reschedule_current_thread(wanted.0)).join();
         let refused = attempt.unwrap_or_else(|_| Err(io::Error::other("the attempt panicked"))).err();
-        refused.map(|error| Warning::PriorityRefused { wanted: wanted.to_string(), reason: error.to_string() })
+        refused.map(|error| Warning::from(PriorityRefused { wanted: wanted.to_string(), reason: error.to_string() }))
     };
     match refused {
         None => wanted,
@@ -156,16 +156,20 @@ impl Run<'_> {
     }
 
     fn what_was_missing(&self, plan: &Plan) -> Vec<Warning> {
-        let no_account = self.reader.exact.is_none().then(|| Warning::LeftOut {
-            what: "what the soaker takes from the load".into(),
-            reason:
-                "no exact account of each CPU can be read; mount version 1's cpuacct control group whole, or use a \
+        let no_account = self.reader.exact.is_none().then(|| {
+            Warning::from(LeftOut {
+                what: "what the soaker takes from the load".into(),
+                reason:
+                    "no exact account of each CPU can be read; mount version 1's cpuacct control group whole, or use a \
                      kernel with /proc/schedstat (CONFIG_SCHEDSTATS)"
-                    .into(),
+                        .into(),
+            })
         });
-        let spared = plan.spared.map(|cpu| Warning::LeftOut {
-            what: format!("CPU {cpu}"),
-            reason: "real-time threads must leave one CPU to others; choose which with --cpus".into(),
+        let spared = plan.spared.map(|cpu| {
+            Warning::from(LeftOut {
+                what: format!("CPU {cpu}"),
+                reason: "real-time threads must leave one CPU to others; choose which with --cpus".into(),
+            })
         });
         no_account.into_iter().chain(spared).collect()
     }

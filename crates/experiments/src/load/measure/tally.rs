@@ -4,6 +4,7 @@ use super::edge::Window;
 use crate::load::flags::Plan;
 use crate::load::priority::Priority;
 use crate::load::record::{AllCpusRow, IntervalRow, Shares, TotalRow};
+use crate::load::warnings::{MeterDisturbs, TickAccountingLies};
 use instruments::statistics::order::{median, sample_quantile_interval};
 use instruments::statistics::summary::CONFIDENCE;
 use instruments::warning::Warning;
@@ -174,14 +175,14 @@ impl Tally {
         let (share, interval) = compared(&self.taken);
         // Another priority than idle takes what it gets: that is what was asked for.
         let surely = self.priority == Priority::IDLE && interval.is_some_and(|interval| interval.low > TAKEN_SHARE);
-        let disturbs = share.filter(|_| surely).map(|share| Warning::MeterDisturbs { share });
+        let disturbs = share.filter(|_| surely).map(|share| Warning::from(MeterDisturbs { share }));
         let lie = |total: TotalRow| {
             let proc_stat_share = total.shares.proc_stat_share?;
             let load_share =
                 total.shares.exec_share.filter(|_| self.priority.is_realtime()).unwrap_or(total.shares.load_share);
             let allowed = LIE_SHARE + 2.0 * total.proc_stat_resolution_share;
             let lies = total.time_s >= LIE_NEEDS_S && (proc_stat_share - load_share).abs() > allowed;
-            lies.then_some(Warning::TickAccountingLies { cpu: total.cpu, proc_stat_share, load_share })
+            lies.then_some(Warning::from(TickAccountingLies { cpu: total.cpu, proc_stat_share, load_share }))
         };
         self.totals().into_iter().filter_map(lie).chain(disturbs).collect()
     }

@@ -1,12 +1,13 @@
 //! What the user may set, and the plan that comes of it.
 
+use super::warnings::{Extrapolated, StepShorterThanGap};
 use crate::model::trace::{self, Description, Trace};
 use chance::Delay;
 use clap::Args;
 use harness::Session;
 use harness::UsageError;
 use harness::parse_duration;
-use instruments::warning::Warning;
+use instruments::warning::{FewSamples, LeftOut, Warning};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -209,12 +210,12 @@ impl StepPlan {
 fn few_gaps(trace: &Trace) -> Option<Warning> {
     let count = trace.description.gaps;
     let what = "gaps, on which every figure rests";
-    (count < FEW_GAPS).then(|| Warning::FewSamples { what: what.into(), count: count as u64 })
+    (count < FEW_GAPS).then(|| Warning::from(FewSamples { what: what.into(), count: count as u64 }))
 }
 
 fn longer_gap(step_ns: u64, trace: &Trace) -> Option<Warning> {
     let (step_us, longest_gap_us) = (step_ns as f64 / 1e3, trace.description.longest_gap_us);
-    (trace.gaps.longest_ns() > step_ns).then_some(Warning::StepShorterThanGap { step_us, longest_gap_us })
+    (trace.gaps.longest_ns() > step_ns).then_some(Warning::from(StepShorterThanGap { step_us, longest_gap_us }))
 }
 
 fn default_nodes() -> impl Iterator<Item = u64> {
@@ -258,14 +259,14 @@ impl Support<'_> {
         let what = format!("a number of {name} from {first} on, with steps of {:?},", self.step);
         let supported = terminal::count(self.nodes);
         if self.extrapolate {
-            warnings.push(Warning::Extrapolated { what, supported });
+            warnings.push(Warning::from(Extrapolated { what, supported }));
             return Ok(all);
         }
         if !asked.is_empty() {
             return Err(self.refusal(&format!("{flag} {beyond}"), beyond));
         }
         let reason = format!("the recording supports {supported}; record for longer, or allow it with --extrapolate");
-        warnings.push(Warning::LeftOut { what, reason });
+        warnings.push(Warning::from(LeftOut { what, reason }));
         Ok(all.into_iter().filter(|number| *number <= self.nodes).collect())
     }
 

@@ -9,6 +9,7 @@ mod record;
 mod sample;
 mod section;
 mod show;
+mod warnings;
 
 use self::record::{Row, StepRecord};
 use super::trace::Trace;

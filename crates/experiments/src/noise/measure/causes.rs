@@ -2,7 +2,7 @@
 
 use crate::noise::record::CauseRow;
 use instruments::clock::Clock;
-use instruments::evidence::{Attribution, Cause, Kind, Recall, Stretch, Surroundings, Timeline, attribute};
+use instruments::evidence::{Attribution, Cause, EntryExitOverhead, Kind, Recall, Stretch, Timeline, attribute};
 use instruments::gaps::Watch;
 use instruments::period;
 use std::collections::BTreeMap;
@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 pub struct Causes {
     sums: BTreeMap<Cause, Part>,
     pub recall: Recall,
-    surroundings: Surroundings,
+    overhead: EntryExitOverhead,
     /// The unexplained gaps that are too short for the kernel, which stay unexplained.
     short: Part,
     /// The parts of gaps that nobody is known to have taken, nor when: since `searched`, and in which no rhythm has been
@@ -71,8 +71,8 @@ impl Causes {
     /// Adds a piece of a turn, and tells whose each of its gaps was.
     pub fn add(&mut self, timeline: &Timeline, watch: &Watch, preempted: &[bool]) -> Attribution {
         let stretch = Stretch { preempted, ..Stretch::of_watch(timeline, watch) };
-        self.surroundings.learn(&stretch);
-        let attribution = attribute(&stretch, &self.surroundings);
+        self.overhead.learn(&stretch);
+        let attribution = attribute(&stretch, &self.overhead);
         self.recall.reported += attribution.recall.reported;
         self.recall.missed += attribution.recall.missed;
         let start = self.searched.map_or(watch.start, |(start, _)| start);

@@ -9,12 +9,12 @@ use crate::noise::record::{Line, Row, Turn};
 use crate::noise::then;
 use harness::turns;
 use instruments::clock::Clock;
-use instruments::evidence::{Ledger, Recorder, Source};
+use instruments::evidence::{EvidenceQuality, Recorder, Source};
 use instruments::gaps::{Cost, Watch};
 use instruments::statistics::order::{median, sample_quantile_interval};
 use instruments::statistics::summary::CONFIDENCE;
 use instruments::tally::Tally;
-use instruments::warning::Warning;
+use instruments::warning::{LeftOut, Warning};
 use std::ops::ControlFlow;
 
 /// A gap that is longer than this counts, as in 1999.
@@ -35,7 +35,7 @@ pub struct Cell {
     lengths: Tally,
     causes: Causes,
     longest: Longest,
-    ledger: Option<Ledger>,
+    ledger: Option<EvidenceQuality>,
     source: Source,
     costs: Vec<Cost>,
     /// The lowest and the highest.
@@ -135,8 +135,10 @@ impl Cell {
         self.thresholds = (self.thresholds.0.min(watch.threshold), self.thresholds.1.max(watch.threshold));
         if watch.full {
             let what = format!("a second of `{}`", self.plan.name);
-            self.warnings
-                .push(Warning::LeftOut { what: format!("the rest of {what}"), reason: "it had too many gaps".into() });
+            self.warnings.push(Warning::from(LeftOut {
+                what: format!("the rest of {what}"),
+                reason: "it had too many gaps".into(),
+            }));
         }
         if !piece.preempted.is_empty() {
             let seen = piece.preempted.iter().filter(|&&preempted| preempted).count() as u64;
@@ -146,8 +148,8 @@ impl Cell {
         self.longest.add(watch, attribution.as_ref());
         if let Some(timeline) = &piece.timeline {
             match &mut self.ledger {
-                Some(ledger) => ledger.absorb(&timeline.ledger),
-                none => *none = Some(timeline.ledger.clone()),
+                Some(ledger) => ledger.absorb(&timeline.quality),
+                none => *none = Some(timeline.quality.clone()),
             }
         }
         self.keep(watch);
@@ -195,7 +197,7 @@ impl Cell {
 
     /// What a reader of the record must know.
     pub fn warnings(&mut self) -> Vec<Warning> {
-        let lost = self.ledger.iter().flat_map(Ledger::warnings);
+        let lost = self.ledger.iter().flat_map(EvidenceQuality::warnings);
         std::mem::take(&mut self.warnings).into_iter().chain(lost).collect()
     }
 

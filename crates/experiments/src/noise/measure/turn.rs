@@ -8,11 +8,11 @@ use harness::Interruption;
 use instruments::clock::Clock;
 use instruments::cpus::CpuSet;
 use instruments::cpus::schedule::{Schedule, reschedule_current_thread};
-use instruments::crew::{Member, Muster, work_together};
 use instruments::evidence::preemption::PreemptionFlag;
 use instruments::evidence::{Recorder, Source, Timeline};
 use instruments::gaps::{Cost, Limit, Reader, Watch};
 use instruments::grind::Work;
+use instruments::team::{Member, StartGate, work_together};
 use instruments::warning::Warning;
 use rustix::thread::{Timespec, nanosleep, set_name};
 use rustix::time::{ClockId, clock_gettime};
@@ -100,23 +100,23 @@ pub fn run(
     let (ends, seat, on_piece) = (SetOnDrop(over), &mut reader, &mut on_piece);
     let mut members = vec![Member {
         cpu: Some(cell.reader_cpu),
-        job: Box::new(move |muster: &Muster| {
+        job: Box::new(move |gate: &StartGate| {
             let _ends = ends;
-            *seat = read(bench, cell, record, muster, on_piece);
+            *seat = read(bench, cell, record, gate, on_piece);
         }),
     }];
     members.extend(competitors.iter_mut().zip(cell.competitor.into_iter().cycle()).map(|(used, schedule)| Member {
         cpu: Some(contended),
-        job: Box::new(move |muster: &Muster| {
+        job: Box::new(move |gate: &StartGate| {
             let _stays = StayUntil(over);
-            *used = intrude(bench.clock, muster, c"competitor", schedule, || Work::of_loads(64).run());
+            *used = intrude(bench.clock, gate, c"competitor", schedule, || Work::of_loads(64).run());
         }),
     }));
     members.extend(rescheduler.iter_mut().zip(cell.rescheduler).map(|(used, period)| Member {
         cpu: Some(contended),
-        job: Box::new(move |muster: &Muster| {
+        job: Box::new(move |gate: &StartGate| {
             let _stays = StayUntil(over);
-            *used = intrude(bench.clock, muster, c"rescheduler", RESCHEDULER, || sleep(period));
+            *used = intrude(bench.clock, gate, c"rescheduler", RESCHEDULER, || sleep(period));
         }),
     }));
     work_together(bench.clock, bench.plan.turn, members)?;
@@ -160,7 +160,7 @@ fn read(
     bench: &Bench<'_>,
     cell: &CellPlan,
     record: &mut Option<Recorder>,
-    muster: &Muster,
+    gate: &StartGate,
     on_piece: &mut impl FnMut(Piece) -> ControlFlow<()>,
 ) -> io::Result<ReaderNotes> {
     let clock = bench.clock;
@@ -168,8 +168,8 @@ fn read(
     let mut eye = Eye::open(bench, cell, record);
     let notes = eye.notes();
     let ranked = take_rank(c"reader", cell.reader);
-    let begins = muster.ready().is_some();
-    ranked.inspect_err(|_| muster.stop_at(clock.now()))?;
+    let begins = gate.ready().is_some();
+    ranked.inspect_err(|_| gate.stop_at(clock.now()))?;
     if !begins {
         return Ok(notes);
     }
@@ -177,12 +177,12 @@ fn read(
     let longest = if cell.reader_rests() { BURST } else { PIECE };
     let length = bench.plan.interval.map_or(longest, |interval| interval.min(longest));
     loop {
-        let until_stop = Duration::from_nanos(clock.to_ns(muster.stop().saturating_sub(clock.now())) as u64);
+        let until_stop = Duration::from_nanos(clock.to_ns(gate.stop().saturating_sub(clock.now())) as u64);
         if until_stop.is_zero() || left == 0 || bench.interruption.is_requested() {
             break;
         }
         let piece = eye.read(Limit { length: length.min(until_stop), passes: left }, bench.interruption);
-        let piece = piece.inspect_err(|_| muster.stop_at(clock.now()))?;
+        let piece = piece.inspect_err(|_| gate.stop_at(clock.now()))?;
         left -= piece.watch.passes.min(left);
         if on_piece(piece).is_break() {
             break;
@@ -191,7 +191,7 @@ fn read(
             sleep(REST);
         }
     }
-    muster.stop_at(clock.now());
+    gate.stop_at(clock.now());
     Ok(notes)
 }
 
@@ -252,14 +252,14 @@ impl<'a> Eye<'a> {
 }
 
 /// Repeats `round` from the start to the end at the given rank.
-fn intrude(clock: Clock, muster: &Muster, name: &CStr, schedule: Schedule, round: impl Fn()) -> io::Result<Used> {
+fn intrude(clock: Clock, gate: &StartGate, name: &CStr, schedule: Schedule, round: impl Fn()) -> io::Result<Used> {
     let ranked = take_rank(name, schedule);
-    let start = muster.ready();
-    ranked.inspect_err(|_| muster.stop_at(clock.now()))?;
+    let start = gate.ready();
+    ranked.inspect_err(|_| gate.stop_at(clock.now()))?;
     let Some(start) = start else { return Ok(Used::default()) };
     let before = cpu_ns();
     let mut rounds = 0;
-    while clock.now() < muster.stop() {
+    while clock.now() < gate.stop() {
         round();
         rounds += 1;
     }

@@ -4,7 +4,7 @@
 //! left, whether it ends, hangs, or is interrupted.
 
 use harness::Interruption;
-use instruments::crew::on_cpu;
+use instruments::team::on_cpu;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{AsFd, BorrowedFd};
 use rustix::process::{Pid, PidfdFlags, Signal};

@@ -8,7 +8,6 @@ use crate::throughput::then;
 use anyhow::{Context, bail};
 use harness::{Calibrated, Session, turns};
 use instruments::clock::Clock;
-use instruments::crew::{Member, Muster, work_together, work_together_as_processes};
 use instruments::shared_memory::SharedArray;
 use instruments::statistics::Interval;
 use instruments::statistics::comparison::Estimate;
@@ -16,6 +15,7 @@ use instruments::statistics::order::{median, sample_quantile_interval};
 use instruments::statistics::stopping::EndedBy;
 use instruments::statistics::summary::CONFIDENCE;
 use instruments::tally::Tally;
+use instruments::team::{Member, StartGate, work_together, work_together_as_processes};
 use locks::{self, Builder, Lock, Reach, SharedBuilder, SharedLock};
 use std::io;
 use std::time::Duration;
@@ -270,10 +270,10 @@ fn perform(
     let ramp_up = (plan.run / 10).max(Duration::from_millis(1));
     let children = slots.iter_mut().enumerate().map(|(child, slot)| Member {
         cpu: None,
-        job: Box::new(move |muster: &Muster| subject.work(child, labour, stage, slot, muster)),
+        job: Box::new(move |gate: &StartGate| subject.work(child, labour, stage, slot, gate)),
     });
     let conductor =
-        Member { cpu: None, job: Box::new(move |muster: &Muster| stage.conduct(clock, ramp_up, plan.run, muster)) };
+        Member { cpu: None, job: Box::new(move |gate: &StartGate| stage.conduct(clock, ramp_up, plan.run, gate)) };
     let members = children.chain(std::iter::once(conductor)).collect();
     let length = ramp_up + plan.run;
     match plan.reach {

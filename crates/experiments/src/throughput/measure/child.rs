@@ -7,9 +7,9 @@
 
 use super::stage::{COUNTING, OVER, Slot, Stage, Usage};
 use instruments::clock::Clock;
-use instruments::crew::Muster;
 use instruments::grind::Work;
 use instruments::shared_memory::SharedArray;
+use instruments::team::StartGate;
 use locks::{Lock, SharedLock};
 use std::sync::atomic::{AtomicU64, Ordering};
 use ulocks::Counts;
@@ -62,7 +62,7 @@ impl Protected {
 /// A lock whose type is no longer known.
 pub trait Subject: Send + Sync {
     /// A whole run of one child.
-    fn work(&self, child: usize, labour: &Labour, stage: &Stage, slot: &mut Slot, muster: &Muster);
+    fn work(&self, child: usize, labour: &Labour, stage: &Stage, slot: &mut Slot, gate: &StartGate);
     /// What the lock has counted since it was made.
     fn counts(&self) -> Option<Counts>;
     /// Rounds that the protected counter has seen since it was made.
@@ -154,9 +154,9 @@ impl<L, R> Dealt<L, R> {
 }
 
 impl<L: Lock, R: Rounds<L>> Subject for Dealt<L, R> {
-    fn work(&self, child: usize, labour: &Labour, stage: &Stage, slot: &mut Slot, muster: &Muster) {
+    fn work(&self, child: usize, labour: &Labour, stage: &Stage, slot: &mut Slot, gate: &StartGate) {
         let guarded = &self.locks[child % self.locks.len()];
-        run(child, labour, stage, slot, muster, |labour, random, slot, counting| {
+        run(child, labour, stage, slot, gate, |labour, random, slot, counting| {
             self.rounds.round(guarded, child, labour, random, slot, counting);
         });
     }
@@ -233,11 +233,11 @@ fn run(
     labour: &Labour,
     stage: &Stage,
     slot: &mut Slot,
-    muster: &Muster,
+    gate: &StartGate,
     mut round: impl FnMut(&Labour, &mut Random, &mut Slot, bool),
 ) {
     let mut random = Random::new(labour.seed, child);
-    if muster.ready().is_none() {
+    if gate.ready().is_none() {
         return;
     }
     let began = labour.clock.now();

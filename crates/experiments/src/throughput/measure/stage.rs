@@ -1,8 +1,8 @@
 //! What the children of a run share: the phase that they are in, and a place for each to write what it saw.
 
 use instruments::clock::Clock;
-use instruments::crew::Muster;
 use instruments::tally::Tally;
+use instruments::team::StartGate;
 use std::io;
 use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -34,8 +34,8 @@ impl Stage {
     }
 
     /// Leads a run through its phases; the job of a member that takes no lock.
-    pub fn conduct(&self, clock: Clock, ramp_up: Duration, counting: Duration, muster: &Muster) {
-        if muster.ready().is_some() {
+    pub fn conduct(&self, clock: Clock, ramp_up: Duration, counting: Duration, gate: &StartGate) {
+        if gate.ready().is_some() {
             std::thread::sleep(ramp_up);
             self.opened.store(clock.now(), Ordering::Relaxed);
             self.phase.store(COUNTING, Ordering::Relaxed);

@@ -73,7 +73,7 @@ impl Store {
 /// geometric series.
 fn frames_to_first_glitch(store: &Store, lost: &Distribution<u64, f64>) -> anyhow::Result<Option<f64>> {
     let source = lost.source();
-    let mut states = Distribution::floating(&chance::sure(store.size_ns))?;
+    let mut states = Distribution::floating(&chance::constant(store.size_ns))?;
     let (mut survival, mut frames) = (1.0, 0.0);
     let mut last = (0, f64::NAN);
     let mut outcomes = 0;

@@ -12,7 +12,7 @@ use anyhow::Context;
 use beside::Measured;
 use chance::{Distribution, Estimate, Experiment, Simulation};
 use instruments::statistics::Interval;
-use instruments::warning::Warning;
+use instruments::warning::{LeftOut, Warning};
 use limits::LIMITS;
 use lost::{Lost, Turns};
 
@@ -44,10 +44,10 @@ pub fn compute(plan: &Plan) -> anyhow::Result<Computed> {
         if plan.policy == Policy::Lottery {
             match animation::row(plan, quantum_ns, &frame.model) {
                 Ok(row) => computed.rows.push(Row::Animation(row)),
-                Err(error) => computed.warnings.push(Warning::LeftOut {
+                Err(error) => computed.warnings.push(Warning::from(LeftOut {
                     what: format!("the buffered animation with {}", about()),
                     reason: error.to_string(),
-                }),
+                })),
             }
         }
     }

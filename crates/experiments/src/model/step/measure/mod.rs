@@ -9,7 +9,7 @@ use barrier::{Barrier, Simulated, mean};
 use harness::{Progress, Session};
 use instruments::statistics::bootstrap::ratio_of_means;
 use instruments::statistics::order::sample_quantile;
-use instruments::warning::Warning;
+use instruments::warning::{LeftOut, Warning};
 use noise::Noise;
 
 /// What came out, and what a reader must know.
@@ -49,7 +49,7 @@ pub fn compute(plan: &Plan, session: &Session, progress: &Progress) -> anyhow::R
             let together = barrier.together(plan.steps_a_run.unwrap_or(MOST_STEPS));
             let Some((apart, together)) = simulate(barrier).zip(simulate(together)) else {
                 let what = format!("a barrier of {processes} processes, and what follows");
-                computed.warnings.push(Warning::LeftOut { what, reason: "interrupted".into() });
+                computed.warnings.push(Warning::from(LeftOut { what, reason: "interrupted".into() }));
                 return Ok(computed);
             };
             computed.rows.push(simulated(plan, step, processes, &apart, &together, half_lost_nodes));

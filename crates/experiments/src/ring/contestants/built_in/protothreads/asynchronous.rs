@@ -3,7 +3,7 @@
 use super::journey::{Journey, token_for};
 use super::way::Way;
 use crate::ring::contestants::built_in::course::{Course, Lap};
-use protothreads::{Kernel, Link, Me, Scheduler};
+use protothreads::{Handle, Link, Runtime, Scheduler};
 use std::cell::Cell;
 use std::io;
 use std::pin::Pin;
@@ -12,7 +12,10 @@ use std::pin::Pin;
 type Token = Cell<u32>;
 
 #[expect(clippy::manual_async_fn, reason = "the compiler keeps the arguments of an async fn twice")]
-fn member<W: Way, S: Scheduler>(mut me: Me<'_, Link<Token>, S, Journey>, kept: W::Kept) -> impl Future<Output = ()> {
+fn member<W: Way, S: Scheduler>(
+    mut me: Handle<'_, Link<Token>, S, Journey>,
+    kept: W::Kept,
+) -> impl Future<Output = ()> {
     async move {
         loop {
             me.wait().await;
@@ -36,11 +39,11 @@ pub fn ring<W: Way>(course: &Course, scheduler: impl Scheduler) -> io::Result<La
     let token = token_for(course.hops)?;
     let links: Vec<_> = (0..course.threads).map(|_| Link::with(Token::new(token))).collect();
     let journey = Journey::default();
-    let kernel = Kernel::new(&links, scheduler, &journey);
+    let runtime = Runtime::new(&links, scheduler, &journey);
     let kept = W::kept(course).enumerate();
     let mut members: Pin<Box<[_]>> =
-        kept.map(|(place, kept)| member::<W, _>(kernel.me(place), kept)).collect::<Box<_>>().into();
-    let report = kernel.run_with(members.as_mut(), |kernel| journey.idle(|| kernel.signal(0)));
+        kept.map(|(place, kept)| member::<W, _>(runtime.handle(place), kept)).collect::<Box<_>>().into();
+    let report = runtime.run_with(members.as_mut(), |runtime| journey.idle(|| runtime.signal(0)));
     journey.lap::<W>(course, report)
 }
 
@@ -58,11 +61,11 @@ mod tests {
     fn a_thread_has_the_size_that_its_limit_assumes() {
         let links = [Link::with(Token::new(0))];
         let journey = Journey::default();
-        let kernel = Kernel::new(&links, protothreads::Fifo::new(), &journey);
+        let runtime = Runtime::new(&links, protothreads::Fifo::new(), &journey);
         let beside = size_of::<Link<Token>>();
-        assert_eq!(size_of_future(|| member::<Anywhere, _>(kernel.me(0), 0)) + beside, ASYNC_BYTES);
+        assert_eq!(size_of_future(|| member::<Anywhere, _>(runtime.handle(0), 0)) + beside, ASYNC_BYTES);
         // Without a next it is 36 bytes, and 8 of a hand-written one.
-        assert!(size_of_future(|| member::<Forward, _>(kernel.me(0), ())) + beside <= 36);
+        assert!(size_of_future(|| member::<Forward, _>(runtime.handle(0), ())) + beside <= 36);
         assert_eq!(HAND_WRITTEN_BYTES, 12);
     }
 }

@@ -3,7 +3,7 @@
 use super::journey::{Journey, token_for};
 use super::way::Way;
 use crate::ring::contestants::built_in::course::{Course, Lap};
-use protothreads::{Fifo, Here, Kernel, Report, Scheduler, Slot, Thread};
+use protothreads::{Fifo, Report, Runtime, Scheduler, Slot, Thread, ThreadHandle};
 use std::cell::Cell;
 use std::io;
 use std::task::{Poll, ready};
@@ -21,7 +21,7 @@ impl<W: Way> Thread for Member<W> {
 
     // It waits in one place only, so it needs no state to say where.
     #[inline(always)]
-    fn step<S: Scheduler>(&self, me: &Here<'_, Self, S>) -> Poll<()> {
+    fn step<S: Scheduler>(&self, me: &ThreadHandle<'_, Self, S>) -> Poll<()> {
         ready!(me.poll_wait());
         let token = self.token.get();
         if token == 0 {
@@ -55,8 +55,8 @@ pub fn ring<W: Way>(course: &Course, scheduler: impl Scheduler) -> io::Result<La
 /// hop took up to a fifth longer.
 #[inline(never)]
 fn travel<W: Way>(members: &[Slot<Member<W>>], scheduler: impl Scheduler, journey: &Journey) -> Report {
-    let kernel = Kernel::new(members, scheduler, journey);
-    kernel.signal(0);
-    kernel.run_ready();
-    kernel.report()
+    let runtime = Runtime::new(members, scheduler, journey);
+    runtime.signal(0);
+    runtime.run_ready();
+    runtime.report()
 }

@@ -3,7 +3,7 @@
 use super::journey::{Journey, token_for};
 use super::way::{Forward, Way};
 use crate::ring::contestants::built_in::course::{Course, Lap};
-use protothreads::{Kernel, Link, Scheduler};
+use protothreads::{Link, Runtime, Scheduler};
 use std::cell::Cell;
 use std::future::poll_fn;
 use std::io;
@@ -58,9 +58,9 @@ pub fn ring(course: &Course, scheduler: impl Scheduler) -> io::Result<Lap> {
     let links: Vec<_> = (0..course.threads).map(|_| Link::new()).collect();
     let mailboxes: Vec<_> = (0..course.threads).map(|_| Mailbox::default()).collect();
     let journey = Journey::default();
-    let kernel = Kernel::new(&links, scheduler, &());
+    let runtime = Runtime::new(&links, scheduler, &());
     let mut members: Pin<Box<[_]>> =
         (0..course.threads).map(|place| member(&mailboxes, place, &journey)).collect::<Box<_>>().into();
-    let report = kernel.run_with(members.as_mut(), |_| journey.idle(|| mailboxes[0].put(token)));
+    let report = runtime.run_with(members.as_mut(), |_| journey.idle(|| mailboxes[0].put(token)));
     journey.lap::<Forward>(course, report)
 }

@@ -1,6 +1,6 @@
-//! A crew of processes: forked, watched, and never left behind.
+//! A team of processes: forked, watched, and never left behind.
 
-use super::{CrewError, Member, Muster};
+use super::{Member, StartGate, TeamError};
 use crate::clock::Clock;
 use crate::cpus::pin_current_thread;
 use crate::shared_memory::SharedArray;
@@ -14,7 +14,8 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const PIN_FAILED: i32 = 101;
 const PANICKED: i32 = 102;
 
-/// Lets all members work for `length` from a common start, each in a process of its own, and waits until all have ended.
+/// Lets all members work for `length` from a common start, each in a process of its own, and waits until all have
+/// ended.
 ///
 /// What the members write must lie in a [`SharedArray`], or it is lost with the child. Children die with the calling
 /// thread, whatever ends it. The caller must have no other threads: a forked child has only a copy of the calling one,
@@ -23,31 +24,31 @@ const PANICKED: i32 = 102;
 /// # Errors
 /// A process that the system refuses, a CPU that a member may not run on, a child that died or had to be killed because
 /// it did not end. No child is left in any case.
-pub fn work_together_as_processes(clock: Clock, length: Duration, members: Vec<Member<'_>>) -> Result<(), CrewError> {
+pub fn work_together_as_processes(clock: Clock, length: Duration, members: Vec<Member<'_>>) -> Result<(), TeamError> {
     let count = members.len();
-    let muster = SharedArray::from_fn(1, |_| Ok(Muster::new(clock, count, length)))
-        .map_err(|source| CrewError::Spawn { started: 0, source })?;
+    let gate = SharedArray::from_fn(1, |_| Ok(StartGate::new(clock, count, length)))
+        .map_err(|source| TeamError::Spawn { started: 0, source })?;
     let mut children = Children { running: Vec::with_capacity(count) };
     for (place, member) in members.into_iter().enumerate() {
-        match fork_member(&muster[0], member) {
+        match fork_member(&gate[0], member) {
             Ok(pid) => children.running.push((pid, place)),
             Err(source) => {
-                muster[0].cancel();
-                return Err(CrewError::Spawn { started: place, source });
+                gate[0].cancel();
+                return Err(TeamError::Spawn { started: place, source });
             }
         }
     }
     children.wait(length)
 }
 
-fn fork_member(muster: &Muster, member: Member<'_>) -> io::Result<Pid> {
+fn fork_member(gate: &StartGate, member: Member<'_>) -> io::Result<Pid> {
     let parent = std::process::id();
     // SAFETY: the caller is the only thread (see `work_together_as_processes`), so the child's copy of the process is
     // whole; it runs the member and leaves with `_exit`, so nothing of the parent's is dropped twice.
     match unsafe { libc::fork() } {
         -1 => Err(io::Error::last_os_error()),
         0 => {
-            let status = live_and_die(parent, muster, member);
+            let status = live_and_die(parent, gate, member);
             // SAFETY: `_exit` ends the process and touches nothing.
             unsafe { libc::_exit(status) }
         }
@@ -56,7 +57,7 @@ fn fork_member(muster: &Muster, member: Member<'_>) -> io::Result<Pid> {
 }
 
 /// The child's whole life; its exit status.
-fn live_and_die(parent: u32, muster: &Muster, member: Member<'_>) -> i32 {
+fn live_and_die(parent: u32, gate: &StartGate, member: Member<'_>) -> i32 {
     let dies_with_parent = rustix::process::set_parent_process_death_signal(Some(Signal::KILL)).is_ok();
     if !dies_with_parent || std::os::unix::process::parent_id() != parent {
         return 0;
@@ -64,14 +65,14 @@ fn live_and_die(parent: u32, muster: &Muster, member: Member<'_>) -> i32 {
     if let Some(cpu) = member.cpu
         && pin_current_thread(cpu).is_err()
     {
-        muster.cancel();
+        gate.cancel();
         return PIN_FAILED;
     }
-    match catch_unwind(AssertUnwindSafe(|| (member.job)(muster))) {
+    match catch_unwind(AssertUnwindSafe(|| (member.job)(gate))) {
         Ok(()) => 0,
         Err(_) => {
-            muster.cancel();
-            muster.stop_at(0);
+            gate.cancel();
+            gate.stop_at(0);
             PANICKED
         }
     }
@@ -83,7 +84,7 @@ struct Children {
 }
 
 impl Children {
-    fn wait(mut self, length: Duration) -> Result<(), CrewError> {
+    fn wait(mut self, length: Duration) -> Result<(), TeamError> {
         let began = Instant::now();
         let mut misfortunes = Vec::new();
         while !self.running.is_empty() {
@@ -101,7 +102,7 @@ impl Children {
                 return Err(error);
             }
             if began.elapsed() > length + PATIENCE {
-                return Err(CrewError::Stuck { members: self.running.len() });
+                return Err(TeamError::Stuck { members: self.running.len() });
             }
             if self.running.len() == before {
                 std::thread::sleep(Duration::from_millis(1));
@@ -111,12 +112,12 @@ impl Children {
     }
 }
 
-fn misfortune(place: usize, status: WaitStatus) -> Option<CrewError> {
+fn misfortune(place: usize, status: WaitStatus) -> Option<TeamError> {
     match (status.exit_status(), status.terminating_signal()) {
         (Some(0), _) => None,
-        (_, Some(signal)) => Some(CrewError::Died { member: place, how: format!("was killed by signal {signal}") }),
-        (Some(PIN_FAILED), _) => Some(CrewError::Died { member: place, how: "could not be pinned to its CPU".into() }),
-        (code, _) => Some(CrewError::Died { member: place, how: format!("ended with status {}", code.unwrap_or(-1)) }),
+        (_, Some(signal)) => Some(TeamError::Died { member: place, how: format!("was killed by signal {signal}") }),
+        (Some(PIN_FAILED), _) => Some(TeamError::Died { member: place, how: "could not be pinned to its CPU".into() }),
+        (code, _) => Some(TeamError::Died { member: place, how: format!("ended with status {}", code.unwrap_or(-1)) }),
     }
 }
 

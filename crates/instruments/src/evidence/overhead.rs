@@ -7,9 +7,9 @@
 
 use std::collections::BTreeMap;
 
-use super::attribution::Stretch;
 use super::names::{Handler, Names};
-use super::story::{Piece, Story, What};
+use super::stretch::Stretch;
+use super::thread_timeline::{Piece, ThreadTimeline, What};
 use crate::clock::Clock;
 
 /// Up to so many times the median belongs to the handler.
@@ -23,7 +23,7 @@ const UNLEARNT_NS: f64 = 10_000.0;
 
 /// What was learnt, from any number of stretches.
 #[derive(Clone, Debug, Default)]
-pub struct Surroundings {
+pub struct EntryExitOverhead {
     /// By handler; `None` for switches.
     before: BTreeMap<Option<Handler>, Vec<u64>>,
     after: BTreeMap<Option<Handler>, Vec<u64>>,
@@ -31,17 +31,17 @@ pub struct Surroundings {
     between: BTreeMap<Option<Handler>, Vec<u64>>,
 }
 
-impl Surroundings {
+impl EntryExitOverhead {
     /// Learns from the gaps of a stretch.
     pub fn learn(&mut self, stretch: &Stretch) {
-        self.learn_from(stretch, &Story::of(stretch.timeline, stretch.task));
+        self.learn_from(stretch, &ThreadTimeline::of(stretch.timeline, stretch.task));
     }
 
-    pub(super) fn learn_from(&mut self, stretch: &Stretch, story: &Story) {
+    pub(super) fn learn_from(&mut self, stretch: &Stretch, thread_timeline: &ThreadTimeline) {
         let names = &stretch.timeline.names;
         for gap in stretch.gaps {
             let end = gap.start + gap.length;
-            let pieces = story.between(gap.start, end);
+            let pieces = thread_timeline.between(gap.start, end);
             let (Some(first), Some(last)) = (edge(pieces.iter()), edge(pieces.iter().rev())) else { continue };
             // Of the thread's usual work in this time nobody knows where it lies: evenly, then.
             let own = |piece: &&Piece| piece.what == What::Own;

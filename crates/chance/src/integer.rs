@@ -2,14 +2,14 @@
 use crate::Error;
 
 /// A whole-number outcome: every primitive integer but `u128`.
-pub trait Whole: Copy + Ord {
+pub trait Integer: Copy + Ord {
     /// The number.
     fn widen(self) -> i128;
 
     /// The number in this type.
     ///
     /// ```
-    /// use chance::{Error, Whole};
+    /// use chance::{Error, Integer};
     /// assert_eq!(u8::fit(200), Ok(200));
     /// assert_eq!(u8::fit(300), Err(Error::Overflow { value: 300 }));
     /// ```
@@ -19,9 +19,9 @@ pub trait Whole: Copy + Ord {
     fn fit(value: i128) -> Result<Self, Error>;
 }
 
-macro_rules! whole {
+macro_rules! integers {
     ($($kind:ty)*) => {$(
-        impl Whole for $kind {
+        impl Integer for $kind {
             fn widen(self) -> i128 {
                 self as i128
             }
@@ -33,4 +33,4 @@ macro_rules! whole {
     )*};
 }
 
-whole!(u8 u16 u32 u64 usize i8 i16 i32 i64 i128 isize);
+integers!(u8 u16 u32 u64 usize i8 i16 i32 i64 i128 isize);

@@ -2,37 +2,36 @@
 use core::{cell::Cell, hint::cold_path, task::Poll};
 
 use crate::{
-    me::Me,
-    node::{MOST_THREADS, Node, Slot},
+    node::{MOST_THREADS, Node},
     report::Report,
     scheduler::Scheduler,
 };
 
 /// The threads, what they share, and their scheduler.
 ///
-/// `N` is a [`Slot`] (hand-written threads) or a [`Link`](crate::Link) (async threads), `S` the [`Scheduler`], `W` what
-/// the threads share. All storage is the user's. A kernel belongs to one OS thread.
+/// `N` is a [`Slot`](crate::Slot) (hand-written threads) or a [`Link`](crate::Link) (async threads), `S` the
+/// [`Scheduler`], `W` what the threads share. All storage is the user's. A runtime belongs to one OS thread.
 #[derive(Debug)]
-pub struct Kernel<'k, N, S, W = ()> {
-    pub(crate) nodes: &'k [N],
+pub struct Runtime<'r, N, S, W = ()> {
+    pub(crate) nodes: &'r [N],
     pub(crate) scheduler: S,
-    shared: &'k W,
+    shared: &'r W,
     wasted_polls: Cell<u64>,
 }
 
-impl<'k, N: Node, S: Scheduler, W> Kernel<'k, N, S, W> {
-    /// A kernel for these threads.
+impl<'r, N: Node, S: Scheduler, W> Runtime<'r, N, S, W> {
+    /// A runtime for these threads.
     ///
     /// # Panics
     /// If there are more than [`MOST_THREADS`].
-    pub fn new(nodes: &'k [N], scheduler: S, shared: &'k W) -> Self {
-        assert!(nodes.len() <= MOST_THREADS, "a kernel has at most {MOST_THREADS} threads, not {}", nodes.len());
+    pub fn new(nodes: &'r [N], scheduler: S, shared: &'r W) -> Self {
+        assert!(nodes.len() <= MOST_THREADS, "a runtime has at most {MOST_THREADS} threads, not {}", nodes.len());
         Self { nodes, scheduler, shared, wasted_polls: Cell::new(0) }
     }
 
     /// What the threads share.
     #[inline(always)]
-    pub fn shared(&self) -> &'k W {
+    pub fn shared(&self) -> &'r W {
         self.shared
     }
 
@@ -41,7 +40,7 @@ impl<'k, N: Node, S: Scheduler, W> Kernel<'k, N, S, W> {
     /// # Panics
     /// If there is no thread of that number.
     #[inline(always)]
-    pub fn thread(&self, index: usize) -> &'k N::Thread {
+    pub fn thread(&self, index: usize) -> &'r N::Thread {
         self.nodes[index].thread()
     }
 
@@ -51,11 +50,12 @@ impl<'k, N: Node, S: Scheduler, W> Kernel<'k, N, S, W> {
         self.nodes.len()
     }
 
-    /// The node of a thread whose handle asks for it: `thread` must be the number in a [`Me`] of this kernel.
+    /// The node of a thread whose handle asks for it: `thread` must be the number in a [`Handle`](crate::Handle) of
+    /// this runtime.
     #[inline(always)]
-    pub(crate) fn own_node(&self, thread: u32) -> &'k N {
+    pub(crate) fn own_node(&self, thread: u32) -> &'r N {
         debug_assert!((thread as usize) < self.nodes.len());
-        // SAFETY: `Me::new` checked the number against this kernel's slice, which never changes.
+        // SAFETY: `Handle::new` checked the number against this runtime's slice, which never changes.
         unsafe { self.nodes.get_unchecked(thread as usize) }
     }
 
@@ -90,7 +90,7 @@ impl<'k, N: Node, S: Scheduler, W> Kernel<'k, N, S, W> {
     /// # Panics
     /// As [`signal`](Self::signal).
     #[inline(always)]
-    pub fn tell(&self, index: usize, leave: impl FnOnce(&'k N::Thread)) {
+    pub fn tell(&self, index: usize, leave: impl FnOnce(&'r N::Thread)) {
         let nodes = self.nodes;
         let node = &nodes[index];
         leave(node.thread());
@@ -121,13 +121,6 @@ impl<'k, N: Node, S: Scheduler, W> Kernel<'k, N, S, W> {
     pub fn report(&self) -> Report {
         let finished = self.nodes.iter().filter(|node| node.word().is_finished()).count();
         Report { wasted_polls: self.wasted_polls.get(), finished, waiting: self.nodes.len() - finished }
-    }
-}
-
-impl<'k, T, S: Scheduler, W> Kernel<'k, Slot<T>, S, W> {
-    /// A handle for thread `index`, as its step gets it: for what is done from outside, as when the program is idle.
-    pub(crate) fn at(&'k self, index: u32) -> Me<'k, Slot<T>, S, W> {
-        Me::new(self, index)
     }
 }
 

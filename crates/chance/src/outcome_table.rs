@@ -1,14 +1,14 @@
 //! The table under construction: outcomes arrive in any order, equal ones merge, the size is watched.
 //!
 //! Arrivals are appended. When they outnumber what is merged already, the whole is sorted and equal neighbours are
-//! added up; the sort finds the old part in order, so an arrival costs a few comparisons and no tree or hash. Most steps
-//! lead from neighbouring states to neighbouring states: an arrival equal to one of the last few is added there at once.
+//! added up; the sort finds the old part in order, so an arrival costs a few comparisons and no tree or hash. Most
+//! steps lead from neighbouring states to neighbouring states: an arrival equal to one of the last few is added there
+//! at once.
 use std::borrow::Cow;
 
-use crate::experiment::Sink;
-use crate::{Distribution, Error, Limits, Weight};
+use crate::{Error, Limits, Sink, Weight};
 
-pub(crate) struct Tally<T, W> {
+pub(crate) struct OutcomeTable<T, W> {
     entries: Vec<(T, W)>,
     merged: usize,
     /// What all weights are parts of, besides `scale`.
@@ -23,7 +23,7 @@ const FEW: usize = 256;
 /// How far back an equal arrival is looked for.
 const NEAR: usize = 8;
 
-impl<T: Ord, W: Weight> Tally<T, W> {
+impl<T: Ord, W: Weight> OutcomeTable<T, W> {
     pub(crate) fn new(limits: &Limits) -> Self {
         Self { entries: Vec::new(), merged: 0, common: W::one(), scale: W::one(), limits: *limits }
     }
@@ -58,15 +58,15 @@ impl<T: Ord, W: Weight> Tally<T, W> {
         Cow::Owned(part.times(&self.common.over(of)))
     }
 
-    /// The finished table.
-    pub(crate) fn finish(mut self) -> Result<Distribution<T, W>, Error> {
+    /// The finished table: distinct outcomes in ascending order with positive weights, and what these are parts of.
+    pub(crate) fn finish(mut self) -> Result<(Vec<(T, W)>, W), Error> {
         self.merge()?;
         self.entries.retain(|(_, weight)| !weight.is_nothing());
-        Distribution::from_rows(self.entries, self.scale.times(&self.common))
+        Ok((self.entries, self.scale.times(&self.common)))
     }
 }
 
-impl<T: Ord, W: Weight> Sink<T, W> for Tally<T, W> {
+impl<T: Ord, W: Weight> Sink<T, W> for OutcomeTable<T, W> {
     fn scale(&mut self, total: &W) {
         self.scale = self.scale.times(total);
     }

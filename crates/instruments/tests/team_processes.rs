@@ -1,8 +1,8 @@
-//! Crews of processes. One test: they are forked, and a process that forks should have one thread.
+//! Teams of processes. One test: they are forked, and a process that forks should have one thread.
 
 use instruments::clock::Clock;
-use instruments::crew::{CrewError, Member, Muster, work_together_as_processes};
 use instruments::shared_memory::SharedArray;
+use instruments::team::{Member, StartGate, TeamError, work_together_as_processes};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -24,10 +24,10 @@ fn all_work_between_start_and_stop(clock: Clock) {
         let rounds = &rounds;
         Member {
             cpu: None,
-            job: Box::new(move |muster: &Muster| {
-                let start = muster.ready().expect("nobody cancels");
+            job: Box::new(move |gate: &StartGate| {
+                let start = gate.ready().expect("nobody cancels");
                 assert!(clock.now() >= start);
-                while clock.now() < muster.stop() {
+                while clock.now() < gate.stop() {
                     rounds[place].fetch_add(1, Ordering::Relaxed);
                 }
             }),
@@ -41,29 +41,29 @@ fn all_work_between_start_and_stop(clock: Clock) {
 fn a_child_that_is_killed_is_reported_and_the_others_are_ended(clock: Clock) {
     let waiting = || Member {
         cpu: None,
-        job: Box::new(|muster: &Muster| {
-            muster.ready();
+        job: Box::new(|gate: &StartGate| {
+            gate.ready();
             std::thread::sleep(Duration::from_secs(600));
         }),
     };
     let dying = Member {
         cpu: None,
-        job: Box::new(|muster: &Muster| {
-            muster.ready();
+        job: Box::new(|gate: &StartGate| {
+            gate.ready();
             let me = rustix::process::getpid();
             rustix::process::kill_process(me, rustix::process::Signal::KILL).unwrap();
         }),
     };
     let error =
         work_together_as_processes(clock, Duration::from_secs(1), vec![waiting(), dying, waiting()]).unwrap_err();
-    assert!(matches!(error, CrewError::Died { member: 1, .. }), "{error}");
+    assert!(matches!(error, TeamError::Died { member: 1, .. }), "{error}");
     assert!(no_child_is_left());
 }
 
 fn a_child_that_panics_is_reported(clock: Clock) {
-    let panicking = Member { cpu: None, job: Box::new(|_: &Muster| panic!("on purpose")) };
-    let waiting = Member { cpu: None, job: Box::new(|muster: &Muster| assert!(muster.ready().is_none())) };
+    let panicking = Member { cpu: None, job: Box::new(|_: &StartGate| panic!("on purpose")) };
+    let waiting = Member { cpu: None, job: Box::new(|gate: &StartGate| assert!(gate.ready().is_none())) };
     let error = work_together_as_processes(clock, Duration::from_secs(1), vec![waiting, panicking]).unwrap_err();
-    assert!(matches!(error, CrewError::Died { .. }), "{error}");
+    assert!(matches!(error, TeamError::Died { .. }), "{error}");
     assert!(no_child_is_left());
 }

@@ -1,14 +1,19 @@
-//! What the evidence may lack.
+//! How good the evidence is: what it may lack.
+
+use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
 use super::account::Account;
-use super::timeline::Source;
+use super::source::Source;
+use super::track::Track;
+use super::warnings::EvidenceLost;
+use crate::clock::Clock;
 use crate::warning::Warning;
 
 /// The state of the evidence over a stretch, or over several added up. It goes with every figure made from it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Ledger {
+pub struct EvidenceQuality {
     /// Where it comes from.
     pub source: Source,
     /// Time between start and stop.
@@ -33,7 +38,24 @@ pub struct Ledger {
     pub account: Account,
 }
 
-impl Ledger {
+impl EvidenceQuality {
+    /// What these tracks say of it, with a clock that needed no line to the kernel's.
+    pub(super) fn of_tracks(clock: Clock, source: Source, span: Range<u64>, events: u64, tracks: &[Track]) -> Self {
+        Self {
+            source,
+            span_ns: clock.to_ns(span.end.saturating_sub(span.start)),
+            events,
+            lost_events: tracks.iter().map(|track| track.lost).sum(),
+            skipped_events: 0,
+            blind_ns: clock.to_ns(tracks.iter().map(|track| track.blind).sum()),
+            clock_residual_ns: 0.0,
+            clock_uncertainty_ns: 0.0,
+            recorder_ns: 0.0,
+            ring_kib: 0,
+            account: Account::default(),
+        }
+    }
+
     /// Adds a further stretch of the same recorder.
     pub fn absorb(&mut self, other: &Self) {
         self.span_ns += other.span_ns;
@@ -50,7 +72,7 @@ impl Ledger {
     /// What a reader must be told of it.
     pub fn warnings(&self) -> Vec<Warning> {
         let lost = self.lost_events > 0 || self.blind_ns > 0.0;
-        let share = if self.span_ns > 0.0 { self.blind_ns / self.span_ns } else { 0.0 };
-        lost.then_some(Warning::EvidenceLost { reports: self.lost_events, blind_share: share }).into_iter().collect()
+        let blind_share = if self.span_ns > 0.0 { self.blind_ns / self.span_ns } else { 0.0 };
+        lost.then(|| EvidenceLost { reports: self.lost_events, blind_share }.into()).into_iter().collect()
     }
 }

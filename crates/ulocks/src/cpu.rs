@@ -1,4 +1,5 @@
-//! Hints about here and now: which CPU this is and roughly how late. Nothing that must be right depends on them.
+//! Hints: which CPU this is, how many there are, and roughly what time it is. Nothing that must be right depends on
+//! them.
 
 /// The CPU that this thread runs on, plus one, modulo 256; 0 if unknown.
 #[inline]
@@ -42,7 +43,7 @@ pub(crate) fn cpus() -> u32 {
 ///
 /// The CPU's own counter where it can be read in a few nanoseconds, because this is asked in an unlock.
 #[inline]
-pub(crate) fn late() -> u32 {
+pub(crate) fn coarse_now() -> u32 {
     #[cfg(all(target_arch = "x86_64", not(loom)))]
     {
         // SAFETY: every x86-64 CPU has the instruction, and Linux lets user space use it.
