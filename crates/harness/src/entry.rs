@@ -7,6 +7,7 @@ use crate::session::{SharedFlags, format_argument};
 use anyhow::Context;
 use clap::{ArgMatches, Args, Command, FromArgMatches};
 use record::{Finding, Metric, Record, Section, ThenAndNow, typed};
+use schemars::{Schema, SchemaGenerator};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use terminal::Page;
@@ -28,6 +29,7 @@ pub struct Entry {
     metrics: fn(&[Value]) -> anyhow::Result<Vec<Metric>>,
     findings: fn(&[(usize, &Value)]) -> anyhow::Result<Vec<Finding>>,
     then_and_now: fn(&[(usize, &Value)]) -> anyhow::Result<Vec<ThenAndNow>>,
+    schema: fn(&mut SchemaGenerator) -> [Schema; 2],
 }
 
 impl Entry {
@@ -47,6 +49,7 @@ impl Entry {
             metrics: |rows| Ok(typed(rows)?.iter().flat_map(E::metrics).collect()),
             findings: |rows| placed(rows, E::findings),
             then_and_now: |rows| placed(rows, E::then_and_now),
+            schema: |generator| [generator.subschema_for::<E::Parameters>(), generator.subschema_for::<E::Row>()],
         }
     }
 
@@ -139,6 +142,13 @@ impl Entry {
     /// As [`Self::section`].
     pub fn then_and_now(&self, rows: &[(usize, &Value)]) -> anyhow::Result<Vec<ThenAndNow>> {
         (self.then_and_now)(rows)
+    }
+}
+
+impl Entry {
+    /// What its parameters and its rows look like.
+    pub fn schema(&self, generator: &mut SchemaGenerator) -> [Schema; 2] {
+        (self.schema)(generator)
     }
 }
 

@@ -6,6 +6,7 @@ use crate::run::Run;
 use crate::session::SharedFlags;
 use clap::Args;
 use record::{Finding, Metric, Record, Section, ThenAndNow};
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use terminal::Page;
@@ -26,9 +27,9 @@ pub trait Experiment: 'static {
     /// What the user may set. The first paragraph of its documentation is the command's line in the help.
     type Flags: Args;
     /// What was asked for, defaults filled in.
-    type Parameters: Serialize + DeserializeOwned;
+    type Parameters: Serialize + DeserializeOwned + JsonSchema;
     /// One thing that was measured.
-    type Row: Serialize + DeserializeOwned;
+    type Row: Serialize + DeserializeOwned + JsonSchema;
 
     /// What the flags ask for instead of a measurement: a list, say.
     ///

@@ -21,6 +21,7 @@
 //! ```
 
 use crate::clock::Clock;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Dependent loads in one pass of the inner loop.
@@ -82,7 +83,7 @@ fn follow_eight(link: *const Link) -> *const Link {
 }
 
 /// One candidate of the calibration's search.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Candidate {
     /// Dependent loads a run.
     pub loads: u64,
@@ -91,7 +92,7 @@ pub struct Candidate {
 }
 
 /// A calibrated grind: how long a load takes here, and what a run costs beside its loads.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Grind {
     /// Nanoseconds a load.
     pub ns_per_load: f64,
@@ -104,7 +105,7 @@ pub struct Grind {
 }
 
 /// What a grind of a given length took when it was checked.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Check {
     /// The requested length, in nanoseconds.
     #[serde(rename = "asked_ns")]

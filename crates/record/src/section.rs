@@ -3,6 +3,7 @@
 
 use crate::unit::Unit;
 use instruments::statistics::Interval;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// One experiment of one record.
@@ -29,7 +30,7 @@ impl From<String> for Statement {
 }
 
 /// A bin of a histogram that has hits.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Bin {
     pub from_ns: f64,
     pub to_ns: f64,

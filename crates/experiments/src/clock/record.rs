@@ -4,13 +4,14 @@ use super::flags::Parameters;
 use instruments::clock::Source;
 use instruments::statistics::Interval;
 use record::Record;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A record of this experiment.
 pub type ClockRecord = Record<Parameters, Row>;
 
 /// A row, told from the others by its field `measurement`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "measurement", rename_all = "snake_case")]
 pub enum Row {
     Clock(ClockRow),
@@ -23,7 +24,7 @@ pub enum Row {
 }
 
 /// The clock itself.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ClockRow {
     pub source: Source,
     /// Why the CPU's counter was not used, if it was not.
@@ -56,7 +57,7 @@ pub struct ClockRow {
 }
 
 /// The counter of one CPU against the first one's.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AgreementRow {
     pub cpu: usize,
     pub reference_cpu: usize,
@@ -69,7 +70,7 @@ pub struct AgreementRow {
 }
 
 /// The calibrated grind.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct GrindRow {
     pub load_ns: f64,
     /// Load-to-use latency; `null` where the length of a cycle is not known.
@@ -85,7 +86,7 @@ pub struct GrindRow {
 }
 
 /// A length asked for, and what 100 runs took.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CheckRow {
     pub asked_us: f64,
     pub best_us: f64,
@@ -95,7 +96,7 @@ pub struct CheckRow {
 }
 
 /// A point of the curve.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SliceRow {
     pub slice_us: f64,
     pub runs: usize,
@@ -106,7 +107,7 @@ pub struct SliceRow {
 }
 
 /// What a loop that only reads the clock lost.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LossesRow {
     pub cpu: usize,
     pub watched_s: f64,
@@ -120,7 +121,7 @@ pub struct LossesRow {
 }
 
 /// Losses that recur with a period.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PeriodicLossRow {
     pub period_us: f64,
     pub frequency_hz: f64,

@@ -7,6 +7,7 @@ use harness::UsageError;
 use harness::parse_duration;
 use instruments::cpus::CpuSet;
 use locks;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
@@ -135,7 +136,7 @@ pub struct Plan {
 }
 
 /// The parameters of a record, defaults filled in.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Parameters {
     /// Locks, in the order asked for.
     pub locks: Vec<String>,

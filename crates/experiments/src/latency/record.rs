@@ -5,13 +5,14 @@ use instruments::evidence::{EvidenceQuality, Source};
 use instruments::statistics::Interval;
 use instruments::statistics::stopping::EndedBy;
 use record::{Bin, Record};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A record of this experiment.
 pub type LatencyRecord = Record<Parameters, Row>;
 
 /// What was timed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Operation {
     /// From wanting the lock to having it.
@@ -34,7 +35,7 @@ impl Operation {
 }
 
 /// The latencies of one operation of one thread of one cell. Times are net of the recording's own cost.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Row {
     pub lock: String,
     /// Threads that wanted the lock.
@@ -91,7 +92,7 @@ pub struct Row {
 }
 
 /// A cluster of latencies.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SpikeRow {
     /// `A` has the largest share.
     pub label: String,

@@ -6,6 +6,7 @@ use harness::UsageError;
 use harness::parse_duration;
 use harness::{Format, Session, SharedFlags};
 use instruments::cpus::{self, CpuSet};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::io::IsTerminal;
 use std::path::PathBuf;
@@ -73,7 +74,7 @@ pub struct Plan {
 }
 
 /// The parameters of a record, defaults filled in.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Parameters {
     /// `None` is until it was told to stop.
     pub length_s: Option<f64>,

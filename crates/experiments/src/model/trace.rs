@@ -3,6 +3,7 @@
 use anyhow::Context;
 use chance::{Gap, Gaps, SpanFrom};
 use harness::UsageError;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 use std::time::Duration;
@@ -15,7 +16,7 @@ pub struct Trace {
 }
 
 /// What a record says of a trace.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Description {
     pub file: String,
     pub span_s: f64,
@@ -27,7 +28,7 @@ pub struct Description {
 }
 
 /// Where the length of a recording comes from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Source {
     /// The flag `--span`.

@@ -9,6 +9,7 @@ use harness::parse_duration;
 use harness::{Format, Session, SharedFlags};
 use instruments::cpus::{CpuSet, online};
 use instruments::warning::{self, Warning};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -175,7 +176,7 @@ pub struct Plan {
 }
 
 /// The parameters of a record, defaults filled in.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Parameters {
     pub remedies: bool,
     pub samples_a_turn: u64,

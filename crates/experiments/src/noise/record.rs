@@ -5,13 +5,14 @@ use super::then;
 use instruments::evidence::{Cause, EvidenceQuality, Kind, Source};
 use instruments::statistics::Interval;
 use record::Record;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A record of this experiment.
 pub type NoiseRecord = Record<Parameters, Row>;
 
 /// One cell. What was not measured is `null`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Row {
     /// Its name: quiet, competitor, competitor and rescheduler, rescheduler; or that of a remedy.
     pub scenario: String,
@@ -78,7 +79,7 @@ pub struct Row {
 }
 
 /// One turn of a cell.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Turn {
     pub span_s: f64,
     pub samples: u64,
@@ -90,7 +91,7 @@ pub struct Turn {
 }
 
 /// One gap, and what took most of it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LongGap {
     /// Since the run began: all scenarios lie on one axis.
     pub start_s: f64,
@@ -102,7 +103,7 @@ pub struct LongGap {
 }
 
 /// What one cause took.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CauseRow {
     pub kind: Kind,
     /// The task's, interrupt's or softirq's name.
@@ -134,7 +135,7 @@ impl CauseRow {
 }
 
 /// A line of a live run: one piece of a turn.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Line {
     /// Since the run began.
     pub time_s: f64,

@@ -6,6 +6,7 @@ use super::flags::{Flags, Placement};
 use harness::Session;
 use harness::UsageError;
 use instruments::warning::{LeftOut, Warning};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::rc::Rc;
@@ -45,7 +46,7 @@ pub struct Plan {
 }
 
 /// The parameters of a record, defaults filled in.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Parameters {
     pub threads: Vec<usize>,
     /// `null`: chosen for each contestant.
@@ -68,7 +69,7 @@ pub struct Parameters {
 }
 
 /// A contestant that cannot run here.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Absent {
     pub contestant: String,
     /// The Debian packages that bring its toolchain.

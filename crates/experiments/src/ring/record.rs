@@ -5,13 +5,14 @@ use super::plan::Parameters;
 use super::then;
 use instruments::statistics::{EndedBy, Interval};
 use record::Record;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A record of this experiment.
 pub type RingRecord = Record<Parameters, Row>;
 
 /// One contestant, or limit, in one ring. What was not measured is `null`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Row {
     pub contestant: String,
     /// What a hop goes through; `limit` for what the machine allows.
@@ -67,14 +68,14 @@ pub struct Row {
 }
 
 /// What went wrong.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Failure {
     pub fault: Fault,
     pub message: String,
 }
 
 /// In which way.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Fault {
     NotBuilt,

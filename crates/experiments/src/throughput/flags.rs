@@ -6,6 +6,7 @@ use harness::UsageError;
 use harness::parse_duration;
 use instruments::warning::{LeftOut, Warning};
 use locks::{self, Reach};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::time::Duration;
@@ -114,7 +115,7 @@ pub struct Plan {
 }
 
 /// The parameters of a record, defaults filled in.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Parameters {
     pub processes: bool,
     pub patience_us: f64,

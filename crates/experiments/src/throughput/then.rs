@@ -5,6 +5,7 @@
 //! c calock, C calock-spin, s rwlock.
 
 use super::flags::CellPlan;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 const TABLE: &str = include_str!("ulockflex_2002.csv");
@@ -24,7 +25,7 @@ struct Line {
 }
 
 /// What 2002 measured in a cell.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Figures {
     pub write_contended_percent: f64,
     pub read_contended_percent: f64,

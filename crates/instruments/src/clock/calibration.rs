@@ -2,6 +2,7 @@
 
 use super::counter::monotonic_raw_ns;
 use super::{Clock, Source};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
@@ -45,7 +46,7 @@ pub struct Calibration {
 }
 
 /// A calibrated clock against `CLOCK_MONOTONIC_RAW` over a longer span than it was calibrated with.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ConversionError {
     /// The span of the comparison in seconds.
     pub span_s: f64,

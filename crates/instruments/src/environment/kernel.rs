@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::kconfig::KernelConfig;
@@ -10,7 +11,7 @@ use crate::cpus::CpuSet;
 use crate::cpus::files;
 
 /// The kernel and its settings.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Kernel {
     /// As `uname -r`.
     pub release: Option<String>,

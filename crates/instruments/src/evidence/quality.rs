@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::account::Account;
@@ -12,7 +13,7 @@ use crate::clock::Clock;
 use crate::warning::Warning;
 
 /// The state of the evidence over a stretch, or over several added up. It goes with every figure made from it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct EvidenceQuality {
     /// Where it comes from.
     pub source: Source,

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::Error;
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -58,6 +59,26 @@ impl<K: WarningKind> From<K> for Warning {
             other => panic!("the kind of warning {} is no struct with named fields: {other:?}", K::CODE),
         };
         Self { code: Cow::Borrowed(K::CODE), fields, message: kind.message(), remedy: kind.remedy().to_owned() }
+    }
+}
+
+impl JsonSchema for Warning {
+    fn schema_name() -> Cow<'static, str> {
+        "Warning".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        let text = |description: &str| json_schema!({"description": description, "type": "string"});
+        json_schema!({
+            "description": "What a reader must know. Beside these it has the fields of its kind.",
+            "type": "object",
+            "properties": {
+                "code": text("Its kind, for programs."),
+                "message": text("What was seen, with its figures."),
+                "remedy": text("What can be done about it."),
+            },
+            "required": ["code", "message", "remedy"]
+        })
     }
 }
 

@@ -7,6 +7,7 @@ use harness::Session;
 use harness::UsageError;
 use harness::parse_duration;
 use instruments::cpus::schedule::weight;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -69,7 +70,7 @@ pub struct Flags {
 }
 
 /// How the scheduler chooses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Policy {
     /// By lot, with a factor of two for each unit of priority (BeOS)
@@ -111,7 +112,7 @@ pub struct Plan {
 }
 
 /// The parameters of a record, defaults filled in.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Parameters {
     pub policy: Policy,
     /// The first is the thread with the frames; none if shares were given.

@@ -3,13 +3,14 @@
 use super::flags::Parameters;
 use instruments::statistics::Interval;
 use record::Record;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A record of this experiment.
 pub type FramesRecord = Record<Parameters, Row>;
 
 /// A row, told from the others by its field `figure`. Each has `lost_quanta` and the `probability` of what it is about.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "figure", rename_all = "snake_case")]
 pub enum Row {
     /// A frame loses exactly so many quanta.
@@ -23,7 +24,7 @@ pub enum Row {
 }
 
 /// An outcome of the distribution.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LostRow {
     pub quantum_us: f64,
     /// Quanta in a frame.
@@ -45,7 +46,7 @@ pub struct LostRow {
 }
 
 /// Frames with a loss.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AnyRow {
     pub quantum_us: f64,
     pub quanta: u64,
@@ -59,7 +60,7 @@ pub struct AnyRow {
 }
 
 /// Frames that lose more than a threshold.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MoreThanRow {
     pub quantum_us: f64,
     pub quanta: u64,
@@ -83,7 +84,7 @@ pub struct MoreThanRow {
 }
 
 /// The buffered animation.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AnimationRow {
     pub quantum_us: f64,
     pub window_frames: u64,

@@ -8,6 +8,7 @@ use harness::Session;
 use harness::UsageError;
 use harness::parse_duration;
 use instruments::warning::{FewSamples, LeftOut, Warning};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -107,7 +108,7 @@ pub struct Plan {
 }
 
 /// The parameters of a record, defaults filled in.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Parameters {
     pub trace: Description,
     pub step_us: Vec<f64>,

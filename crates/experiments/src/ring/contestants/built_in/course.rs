@@ -1,5 +1,6 @@
 //! A ring to be run, and what came of it.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A ring to be run.
@@ -15,7 +16,7 @@ pub struct Course {
 }
 
 /// How the ring lies in memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Arrangement {
     /// A thread's next is its neighbour.
