@@ -11,7 +11,8 @@ fn main() {
     all_work_between_start_and_stop(clock);
     a_child_that_is_killed_is_reported_and_the_others_are_ended(clock);
     a_child_that_panics_is_reported(clock);
-    println!("3 passed, 0 failed");
+    the_caller_can_cut_the_window_short(clock);
+    println!("4 passed, 0 failed");
 }
 
 fn no_child_is_left() -> bool {
@@ -33,7 +34,7 @@ fn all_work_between_start_and_stop(clock: Clock) {
             }),
         }
     };
-    work_together_as_processes(clock, Duration::from_millis(30), (0..4).map(member).collect()).unwrap();
+    work_together_as_processes(clock, Duration::from_millis(30), (0..4).map(member).collect(), || false).unwrap();
     assert!(rounds.iter().all(|count| count.load(Ordering::Relaxed) > 0));
     assert!(no_child_is_left());
 }
@@ -54,8 +55,8 @@ fn a_child_that_is_killed_is_reported_and_the_others_are_ended(clock: Clock) {
             rustix::process::kill_process(me, rustix::process::Signal::KILL).unwrap();
         }),
     };
-    let error =
-        work_together_as_processes(clock, Duration::from_secs(1), vec![waiting(), dying, waiting()]).unwrap_err();
+    let error = work_together_as_processes(clock, Duration::from_secs(1), vec![waiting(), dying, waiting()], || false)
+        .unwrap_err();
     assert!(matches!(error, TeamError::Died { member: 1, .. }), "{error}");
     assert!(no_child_is_left());
 }
@@ -63,7 +64,27 @@ fn a_child_that_is_killed_is_reported_and_the_others_are_ended(clock: Clock) {
 fn a_child_that_panics_is_reported(clock: Clock) {
     let panicking = Member { cpu: None, job: Box::new(|_: &StartGate| panic!("on purpose")) };
     let waiting = Member { cpu: None, job: Box::new(|gate: &StartGate| assert!(gate.ready().is_none())) };
-    let error = work_together_as_processes(clock, Duration::from_secs(1), vec![waiting, panicking]).unwrap_err();
+    let error =
+        work_together_as_processes(clock, Duration::from_secs(1), vec![waiting, panicking], || false).unwrap_err();
     assert!(matches!(error, TeamError::Died { .. }), "{error}");
+    assert!(no_child_is_left());
+}
+
+fn the_caller_can_cut_the_window_short(clock: Clock) {
+    let arrived = SharedArray::from_fn(1, |_| Ok(AtomicU64::new(0))).unwrap();
+    let member = || Member {
+        cpu: None,
+        job: Box::new(|gate: &StartGate| {
+            gate.ready();
+            arrived[0].fetch_add(1, Ordering::Relaxed);
+            while clock.now() < gate.stop() {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        }),
+    };
+    // An hour, if nobody cuts it: the test would not end.
+    let hour = Duration::from_secs(3_600);
+    let cut = || arrived[0].load(Ordering::Relaxed) == 2;
+    work_together_as_processes(clock, hour, vec![member(), member()], cut).unwrap();
     assert!(no_child_is_left());
 }

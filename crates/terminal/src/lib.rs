@@ -1,6 +1,7 @@
 //! Drawing on a terminal: pages, tables, pictures in letters.
 
 mod figures;
+mod folded;
 mod histogram;
 mod item;
 mod moment;
@@ -9,6 +10,7 @@ mod scatter;
 mod table;
 
 pub use figures::{count, counted, megahertz, nanoseconds, percent, range, ratio};
+pub use folded::folded;
 pub use histogram::{Bar, Histogram};
 pub use item::item;
 pub use moment::moment;

@@ -14,7 +14,7 @@ use terminal::Page;
 /// record was delivered.
 pub fn run(entry: &Entry, matches: &ArgMatches, shared: &SharedFlags) -> anyhow::Result<Outcome> {
     if shared.explain {
-        output::print(entry.method)?;
+        output::print(&terminal::folded(entry.method, &Page::of_stdout()))?;
         return Ok(Outcome::Done);
     }
     if let Some(answer) = entry.answer(matches, shared)? {

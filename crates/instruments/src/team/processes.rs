@@ -21,10 +21,18 @@ const PANICKED: i32 = 102;
 /// thread, whatever ends it. The caller must have no other threads: a forked child has only a copy of the calling one,
 /// and a lock that another thread held at that moment, the allocator's for instance, would stay locked in it.
 ///
+/// While it waits it looks at `is_cut`: once that is true, the window ends for all. A signal that only the caller gets,
+/// say, is not seen by its children.
+///
 /// # Errors
 /// A process that the system refuses, a CPU that a member may not run on, a child that died or had to be killed because
 /// it did not end. No child is left in any case.
-pub fn work_together_as_processes(clock: Clock, length: Duration, members: Vec<Member<'_>>) -> Result<(), TeamError> {
+pub fn work_together_as_processes(
+    clock: Clock,
+    length: Duration,
+    members: Vec<Member<'_>>,
+    is_cut: impl Fn() -> bool,
+) -> Result<(), TeamError> {
     let count = members.len();
     let gate = SharedArray::from_fn(1, |_| Ok(StartGate::new(clock, count, length)))
         .map_err(|source| TeamError::Spawn { started: 0, source })?;
@@ -38,7 +46,11 @@ pub fn work_together_as_processes(clock: Clock, length: Duration, members: Vec<M
             }
         }
     }
-    children.wait(length)
+    children.wait(length, || {
+        if is_cut() {
+            gate[0].stop_at(clock.now());
+        }
+    })
 }
 
 fn fork_member(gate: &StartGate, member: Member<'_>) -> io::Result<Pid> {
@@ -84,7 +96,8 @@ struct Children {
 }
 
 impl Children {
-    fn wait(mut self, length: Duration) -> Result<(), TeamError> {
+    /// Waits for all; `look` is called now and then meanwhile.
+    fn wait(mut self, length: Duration, look: impl Fn()) -> Result<(), TeamError> {
         let began = Instant::now();
         let mut misfortunes = Vec::new();
         while !self.running.is_empty() {
@@ -105,6 +118,7 @@ impl Children {
                 return Err(TeamError::Stuck { members: self.running.len() });
             }
             if self.running.len() == before {
+                look();
                 std::thread::sleep(Duration::from_millis(1));
             }
         }

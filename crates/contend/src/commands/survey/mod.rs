@@ -25,7 +25,7 @@ use terminal::Page;
 /// Flags that leave nothing to measure; a page that may not be written there; none of the experiments brought anything.
 pub fn run(flags: &Flags, shared: &SharedFlags) -> anyhow::Result<Outcome> {
     if shared.explain {
-        output::print(methods::SURVEY)?;
+        output::print(&terminal::folded(methods::SURVEY, &Page::of_stdout()))?;
         return Ok(Outcome::Done);
     }
     let session = Session::open(shared)?;

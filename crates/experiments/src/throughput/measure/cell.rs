@@ -278,7 +278,7 @@ fn perform(
     let length = ramp_up + plan.run;
     match plan.reach {
         Reach::Threads => work_together(clock, length, members)?,
-        Reach::Processes => work_together_as_processes(clock, length, members)?,
+        Reach::Processes => work_together_as_processes(clock, length, members, || false)?,
     }
     Ok(())
 }
