@@ -11,6 +11,8 @@ mod load;
 mod model;
 mod noise;
 mod ring;
+#[cfg(feature = "template")]
+mod template;
 mod throughput;
 
 use harness::Entry;
@@ -26,6 +28,8 @@ pub static ALL: &[Entry] = &[
     Entry::of::<ring::Ring>(),
     Entry::of::<model::Frames>(),
     Entry::of::<model::Step>(),
+    #[cfg(feature = "template")]
+    Entry::of::<template::Template>(),
 ];
 
 /// Groups of experiments, whose names begin with the same word, and what the help says of them.

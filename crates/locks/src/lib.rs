@@ -13,6 +13,8 @@ mod posix;
 mod pthread;
 mod standard;
 mod sysv;
+#[cfg(feature = "template")]
+mod template;
 mod ulocks;
 
 use clap::builder::{PossibleValue, PossibleValuesParser};
@@ -180,6 +182,9 @@ registry! {
         #[cfg(feature = "c-peers")]
         "abseil" => [peers::Abseil], [none],
             "absl::Mutex: spins a little, then sleeps in a queue of its own";
+        #[cfg(feature = "template")]
+        "template" => [template::Flag], [template::Flag],
+            "a flag that spins and yields: the template of a lock";
         "none" => [none::NoLock], [none::NoLock],
             "no lock at all: what the measurement itself costs";
     }

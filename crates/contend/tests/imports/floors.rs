@@ -27,7 +27,7 @@ pub const FLOORS: &[Floors] = &[
     Floors { folder: "crates/contend/src", highest_first: &[&["main"], &["cli"], &["commands"], &["output"]] },
     Floors {
         folder: "crates/experiments/src",
-        highest_first: &[&["lib"], &["clock", "latency", "load", "model", "noise", "ring", "throughput"]],
+        highest_first: &[&["lib"], &["clock", "latency", "load", "model", "noise", "ring", "template", "throughput"]],
     },
     // Two experiments that are one command and share what is not either's.
     Floors {
