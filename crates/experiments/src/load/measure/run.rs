@@ -1,10 +1,10 @@
 //! A run: intervals, stretch by stretch, until its length is over or someone stops it.
 
 use super::accounts::ExactAccount;
-use super::edge::{Edge, Reader, Window};
+use super::snapshot::{Snapshot, Reader, Delta};
 use super::soaker::{GRIND, Soakers, read_in_time};
 use super::stretches::{Stretch, stretches};
-use super::tally::Tally;
+use super::totals::Totals;
 use crate::load::flags::Plan;
 use crate::load::priority::Priority;
 use crate::load::record::{AllCpusRow, IntervalRow, TotalRow};
@@ -51,7 +51,7 @@ pub fn run_plan(
     };
     let mut run = Run { plan, reader, soakers: &soakers, rng: fastrand::Rng::with_seed(seed) };
     let usual_ns = GRIND.as_nanos() as f64 + calibrated.quality.now.mean_of_1000_ns;
-    let mut tally = Tally::new(plan, priority, usual_ns);
+    let mut tally = Totals::new(plan, priority, usual_ns);
     let intervals = run.intervals(&mut tally, observer)?;
     warnings.extend(run.what_was_missing(plan));
     warnings.extend(tally.warnings());
@@ -88,7 +88,7 @@ struct Run<'a> {
 impl Run<'_> {
     fn intervals(
         &mut self,
-        tally: &mut Tally,
+        tally: &mut Totals,
         observer: &mut impl Observer<[IntervalRow]>,
     ) -> io::Result<Vec<IntervalRow>> {
         let mut kept = Vec::new();
@@ -126,8 +126,8 @@ impl Run<'_> {
         &mut self,
         start: Instant,
         length: Duration,
-        edge: &mut Edge,
-        tally: &mut Tally,
+        edge: &mut Snapshot,
+        tally: &mut Totals,
         observer: &mut impl Observer<[IntervalRow]>,
     ) -> io::Result<ControlFlow<()>> {
         let parts = stretches(length, self.plan.grinders, self.reader.exact.is_some(), &mut self.rng);
@@ -145,8 +145,8 @@ impl Run<'_> {
                 self.soakers.let_grind(1);
             }
             let next = self.reader.take()?;
-            let windows: Vec<Window> = self.reader.windows(edge, &next);
-            tally.add(active, &windows);
+            let deltas: Vec<Delta> = self.reader.deltas(edge, &next);
+            tally.add(active, &deltas);
             *edge = next;
             if flow.is_break() {
                 return Ok(flow);

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 /// What is known of one CPU at one moment. Sums over its soakers; a window is the difference of two.
 #[derive(Clone, Copy, Debug, Default)]
-struct Reading {
+struct CpuSnapshot {
     /// When, in ticks.
     at: u64,
     soaked_ns: u64,
@@ -21,7 +21,7 @@ struct Reading {
 
 /// A reading, and whether it is one of a single moment.
 struct Attempt {
-    reading: Reading,
+    reading: CpuSnapshot,
     /// When it began, in ticks.
     began: u64,
     /// How long it took until all accounts were read.
@@ -38,11 +38,11 @@ impl Attempt {
 }
 
 /// One moment on all CPUs, each with a reading of its own.
-pub struct Edge(Vec<Reading>);
+pub struct Snapshot(Vec<CpuSnapshot>);
 
 /// What happened on one CPU between two edges, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Window {
+pub struct Delta {
     /// How long the soakers wanted the CPU: all the time, for those that are not real-time.
     pub wanted_ns: f64,
     /// What they got of it.
@@ -57,8 +57,8 @@ pub struct Window {
     pub others_ns: Option<f64>,
 }
 
-impl Window {
-    /// Both windows together.
+impl Delta {
+    /// Both deltas together.
     pub fn and(self, other: Self) -> Self {
         Self {
             wanted_ns: self.wanted_ns + other.wanted_ns,
@@ -99,7 +99,7 @@ impl Reader<'_> {
     ///
     /// # Errors
     /// A soaker has died.
-    pub fn take(&self) -> io::Result<Edge> {
+    pub fn take(&self) -> io::Result<Snapshot> {
         let began = Instant::now();
         let mut best = self.once()?;
         while !best.iter().all(|attempt| attempt.is_good(self)) && began.elapsed() < PATIENCE {
@@ -111,7 +111,7 @@ impl Reader<'_> {
                 }
             }
         }
-        Ok(Edge(best.into_iter().map(|attempt| attempt.reading).collect()))
+        Ok(Snapshot(best.into_iter().map(|attempt| attempt.reading).collect()))
     }
 
     /// One attempt on each CPU.
@@ -146,7 +146,7 @@ impl Reader<'_> {
             got_ns: sum.got_ns + one.got_ns,
             grinds: sum.grinds + one.grinds,
         });
-        let reading = Reading {
+        let reading = CpuSnapshot {
             at: between + (last - between) / 2,
             soaked_ns,
             grinds: soakers.iter().map(Soaker::grinds).sum(),
@@ -160,11 +160,11 @@ impl Reader<'_> {
     }
 
     /// What happened on each CPU from one edge to a later one.
-    pub fn windows(&self, from: &Edge, to: &Edge) -> Vec<Window> {
-        from.0.iter().zip(&to.0).map(|(from, to)| self.window(from, to)).collect()
+    pub fn deltas(&self, from: &Snapshot, to: &Snapshot) -> Vec<Delta> {
+        from.0.iter().zip(&to.0).map(|(from, to)| self.delta(from, to)).collect()
     }
 
-    fn window(&self, from: &Reading, to: &Reading) -> Window {
+    fn delta(&self, from: &CpuSnapshot, to: &CpuSnapshot) -> Delta {
         let wall_ns = self.clock.to_ns(to.at.saturating_sub(from.at));
         let soaked_ns = to.soaked_ns.saturating_sub(from.soaked_ns) as f64;
         let run_ns = from.run_ns.zip(to.run_ns).map(|(from, to)| to.saturating_sub(from) as f64);
@@ -175,7 +175,7 @@ impl Reader<'_> {
         } else {
             (wall_ns, soaked_ns, to.grinds.saturating_sub(from.grinds))
         };
-        Window {
+        Delta {
             wanted_ns,
             got_ns,
             ground_ns: grinds as f64 * self.clock.to_ns(to.usual_ticks),
@@ -187,7 +187,7 @@ impl Reader<'_> {
 }
 
 /// What the tick has seen on each CPU of others, in nanoseconds, and when.
-pub struct TickReading {
+pub struct TickSnapshot {
     at: u64,
     others_ns: Vec<Option<f64>>,
 }
@@ -197,18 +197,18 @@ impl Reader<'_> {
     ///
     /// # Errors
     /// A soaker has died.
-    pub fn tick(&self) -> io::Result<TickReading> {
+    pub fn tick(&self) -> io::Result<TickSnapshot> {
         let busy = busy_by_tick_ns();
         let mut others_ns = Vec::with_capacity(self.soakers.len());
         for soakers in &self.soakers {
             let own = soakers.iter().try_fold(0, |sum, soaker| Ok::<_, io::Error>(sum + soaker.by_tick_ns()?))?;
             others_ns.push(busy.get(&soakers[0].cpu).map(|&busy| busy as f64 - own as f64));
         }
-        Ok(TickReading { at: self.clock.now(), others_ns })
+        Ok(TickSnapshot { at: self.clock.now(), others_ns })
     }
 }
 
-impl TickReading {
+impl TickSnapshot {
     /// The share of each CPU that others had since `earlier`, as the tick has it. The fields are printed in whole jiffies,
     /// so a short stretch may read a little below nothing: that is then nothing.
     pub fn shares_since(&self, earlier: &Self, clock: Clock) -> Vec<Option<f64>> {

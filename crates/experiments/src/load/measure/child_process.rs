@@ -24,7 +24,7 @@ use std::time::{Duration, Instant};
 
 /// What the child tells, an object a line.
 #[derive(Serialize, Deserialize)]
-enum Told {
+enum Message {
     Interval(Vec<IntervalRow>),
     Measured(Box<Measured>),
     Failed(String),
@@ -38,7 +38,7 @@ const LOOK: Duration = Duration::from_millis(50);
 ///
 /// # Errors
 /// The system refuses a process or threads; a CPU that may not be used after all; the child was killed.
-pub fn run_apart(
+pub fn run_in_child(
     plan: &Plan,
     seed: u64,
     calibrated: &Calibrated,
@@ -85,9 +85,9 @@ fn listen(mut child: UnixStream, observer: &mut impl Observer<[IntervalRow]>) ->
         let open = lines.read_from(&mut child)?;
         while let Some(told) = lines.next() {
             match serde_json::from_slice(&told)? {
-                Told::Interval(rows) => stop |= observer.piece(&rows).is_break(),
-                Told::Measured(measured) => return Ok(*measured),
-                Told::Failed(reason) => return Err(io::Error::other(reason)),
+                Message::Interval(rows) => stop |= observer.piece(&rows).is_break(),
+                Message::Measured(measured) => return Ok(*measured),
+                Message::Failed(reason) => return Err(io::Error::other(reason)),
             }
         }
         if !open {
@@ -140,10 +140,10 @@ fn serve(parent: u32, stream: UnixStream, plan: &Plan, seed: u64, calibrated: &C
     if plan.priority == Priority::IDLE {
         leave_the_session();
     }
-    let mut teller = Teller(stream);
+    let mut teller = Parent(stream);
     let told = match run_plan(plan, seed, calibrated, &mut teller) {
-        Ok(measured) => Told::Measured(Box::new(measured)),
-        Err(error) => Told::Failed(error.to_string()),
+        Ok(measured) => Message::Measured(Box::new(measured)),
+        Err(error) => Message::Failed(error.to_string()),
     };
     teller.tell(&told)
 }
@@ -164,16 +164,16 @@ fn leave_the_session() {
 }
 
 /// The observer that the child has: its parent.
-struct Teller(UnixStream);
+struct Parent(UnixStream);
 
-impl Teller {
-    fn tell(&mut self, told: &Told) -> io::Result<()> {
+impl Parent {
+    fn tell(&mut self, told: &Message) -> io::Result<()> {
         let line = serde_json::to_string(told)? + "\n";
         self.0.write_all(line.as_bytes())
     }
 }
 
-impl Observer<[IntervalRow]> for Teller {
+impl Observer<[IntervalRow]> for Parent {
     fn wait(&mut self, until: Instant) -> ControlFlow<()> {
         loop {
             let left = until.saturating_duration_since(Instant::now());
@@ -191,7 +191,7 @@ impl Observer<[IntervalRow]> for Teller {
     fn note(&self, _: &str) {}
 
     fn piece(&mut self, rows: &[IntervalRow]) -> ControlFlow<()> {
-        match self.tell(&Told::Interval(rows.to_vec())) {
+        match self.tell(&Message::Interval(rows.to_vec())) {
             Ok(()) => ControlFlow::Continue(()),
             Err(_) => ControlFlow::Break(()),
         }
