@@ -95,7 +95,12 @@ fn with_view(flags: &Flags, plan: &Plan, run: &Run<'_>) -> anyhow::Result<Finish
 }
 
 /// The rows of intervals, then those of the whole run; and what a reader must know.
-fn finished(plan: &Plan, measured: Measured, calibrated: &Calibrated, of_view: Vec<Warning>) -> Finished<Parameters, Row> {
+fn finished(
+    plan: &Plan,
+    measured: Measured,
+    calibrated: &Calibrated,
+    of_view: Vec<Warning>,
+) -> Finished<Parameters, Row> {
     let parameters = plan.parameters(measured.exact_account.as_deref());
     let intervals = measured.intervals.into_iter().map(Row::Interval);
     let totals = measured.totals.into_iter().map(Row::Total).chain(measured.all_cpus.map(Row::AllCpus));

@@ -1,4 +1,4 @@
-//! `contend compare`: two records held against each other. It reads records and never metrics.
+//! `contend compare`: two records held against each other. It reads records and never measures.
 //!
 //! What others do was looked at first. benchstat compares sets of runs by a rank test, and needs at least four runs a side to say
 //! anything. criterion resamples one run, so that any difference between two runs of the same beyond a fixed threshold is a

@@ -22,7 +22,7 @@ use std::os::unix::net::UnixStream;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
-/// What the child tells, an object a line.
+/// What the child sends, an object a line.
 #[derive(Serialize, Deserialize)]
 enum Message {
     Interval(Vec<IntervalRow>),
@@ -83,8 +83,8 @@ fn listen(mut child: UnixStream, observer: &mut impl Observer<[IntervalRow]>) ->
     loop {
         let mut stop = observer.wait(Instant::now() + LOOK).is_break();
         let open = lines.read_from(&mut child)?;
-        while let Some(told) = lines.next() {
-            match serde_json::from_slice(&told)? {
+        while let Some(message) = lines.next() {
+            match serde_json::from_slice(&message)? {
                 Message::Interval(rows) => stop |= observer.piece(&rows).is_break(),
                 Message::Measured(measured) => return Ok(*measured),
                 Message::Failed(reason) => return Err(io::Error::other(reason)),
@@ -140,12 +140,12 @@ fn serve(parent: u32, stream: UnixStream, plan: &Plan, seed: u64, calibrated: &C
     if plan.priority == Priority::IDLE {
         leave_the_session();
     }
-    let mut teller = Parent(stream);
-    let told = match run_plan(plan, seed, calibrated, &mut teller) {
+    let mut parent = Parent(stream);
+    let message = match run_plan(plan, seed, calibrated, &mut parent) {
         Ok(measured) => Message::Measured(Box::new(measured)),
         Err(error) => Message::Failed(error.to_string()),
     };
-    teller.tell(&told)
+    parent.send(&message)
 }
 
 /// Into a session whose group, if the kernel groups by session, weighs least. Where that is refused, the meter is heavier
@@ -163,12 +163,12 @@ fn leave_the_session() {
     }
 }
 
-/// The observer that the child has: its parent.
+/// The observer that the child has: its parent, at the other end of the stream.
 struct Parent(UnixStream);
 
 impl Parent {
-    fn tell(&mut self, told: &Message) -> io::Result<()> {
-        let line = serde_json::to_string(told)? + "\n";
+    fn send(&mut self, message: &Message) -> io::Result<()> {
+        let line = serde_json::to_string(message)? + "\n";
         self.0.write_all(line.as_bytes())
     }
 }
@@ -191,7 +191,7 @@ impl Observer<[IntervalRow]> for Parent {
     fn note(&self, _: &str) {}
 
     fn piece(&mut self, rows: &[IntervalRow]) -> ControlFlow<()> {
-        match self.tell(&Message::Interval(rows.to_vec())) {
+        match self.send(&Message::Interval(rows.to_vec())) {
             Ok(()) => ControlFlow::Continue(()),
             Err(_) => ControlFlow::Break(()),
         }

@@ -2,12 +2,12 @@
 
 mod accounts;
 mod child_process;
-mod snapshot;
 mod run;
+mod snapshot;
 mod soaker;
 mod stretches;
-mod totals;
 mod thread_clock;
+mod totals;
 
 pub use child_process::run_in_child;
 pub use run::Measured;

@@ -65,8 +65,8 @@ impl Parts {
         }
     }
 
-    fn others_share(window: Option<Delta>) -> Option<f64> {
-        window.and_then(|window| Some(window.others_ns? / window.wall_ns)).filter(|share| share.is_finite())
+    fn others_share(delta: Option<Delta>) -> Option<f64> {
+        delta.and_then(|delta| Some(delta.others_ns? / delta.wall_ns)).filter(|share| share.is_finite())
     }
 
     /// How much more the others ran while the soaker rested.
@@ -76,7 +76,7 @@ impl Parts {
 
     /// Grinds in a nanosecond of CPU time, all together against one alone.
     fn efficiency(&self) -> Option<f64> {
-        let rate = |window: Delta| (window.got_ns > 0.0).then(|| window.grinds as f64 / window.got_ns);
+        let rate = |delta: Delta| (delta.got_ns > 0.0).then(|| delta.grinds as f64 / delta.got_ns);
         Some(rate(self.together?)? / rate(self.alone?)?).filter(|ratio| ratio.is_finite())
     }
 }
@@ -107,15 +107,15 @@ impl Totals {
         }
     }
 
-    /// A window of each CPU, in which so many soakers ground.
+    /// A delta of each CPU, in which so many soakers ground.
     pub fn add(&mut self, active: usize, deltas: &[Delta]) {
-        for (of_cpu, &window) in self.cpus.iter_mut().zip(deltas) {
+        for (of_cpu, &delta) in self.cpus.iter_mut().zip(deltas) {
             let part = match active {
                 0 => &mut of_cpu.now.resting,
                 1 => &mut of_cpu.now.alone,
                 _ => &mut of_cpu.now.together,
             };
-            *part = Some(part.map_or(window, |sum| sum.and(window)));
+            *part = Some(part.map_or(delta, |sum| sum.and(delta)));
         }
     }
 
@@ -138,7 +138,7 @@ impl Totals {
     }
 
     /// A row for each CPU that was measured.
-    pub fn totals(&self) -> Vec<TotalRow> {
+    pub fn rows(&self) -> Vec<TotalRow> {
         self.cpus.iter().filter_map(|of_cpu| self.total(of_cpu)).collect()
     }
 
@@ -184,7 +184,7 @@ impl Totals {
             let lies = total.time_s >= LIE_NEEDS_S && (proc_stat_share - load_share).abs() > allowed;
             lies.then_some(Warning::from(TickAccountingLies { cpu: total.cpu, proc_stat_share, load_share }))
         };
-        self.totals().into_iter().filter_map(lie).chain(disturbs).collect()
+        self.rows().into_iter().filter_map(lie).chain(disturbs).collect()
     }
 }
 
@@ -218,7 +218,7 @@ impl OfCpu {
     }
 }
 
-/// The shares of a window; `None` if the soaker never wanted the CPU in it.
+/// The shares of a delta; `None` if the soaker never wanted the CPU in it.
 fn shares(soaked: Delta, proc_stat_share: Option<f64>, calibrated_ns: f64) -> Option<Shares> {
     if soaked.wanted_ns <= 0.0 {
         return None;
