@@ -143,8 +143,8 @@ impl Archive {
     /// # Errors
     /// Git cannot be run, or one is missing.
     pub fn records(&self, ids: &[&str]) -> anyhow::Result<Vec<(Vec<u8>, Manifest)>> {
-        let asked: String = ids.iter().map(|id| format!("{id}:{RECORD_FILE}\n{id}:{MANIFEST_FILE}\n")).collect();
-        let answer = self.git.local(&["cat-file", "--batch"], asked.as_bytes())?;
+        let requested: String = ids.iter().map(|id| format!("{id}:{RECORD_FILE}\n{id}:{MANIFEST_FILE}\n")).collect();
+        let answer = self.git.local(&["cat-file", "--batch"], requested.as_bytes())?;
         let mut rest = answer.as_slice();
         let mut next = |id: &str| {
             git::next_object(&mut rest)
@@ -176,11 +176,11 @@ impl Archive {
                 wrong.push(format!("{reference} points to {id}: it is not the record that it was"));
             }
         }
-        let asked: String = records
+        let requested: String = records
             .iter()
             .flat_map(|(id, _)| [RECORD_FILE, MANIFEST_FILE].map(|file| format!("{id}:{file}\n")))
             .collect();
-        let found = self.git.local(&["cat-file", "--batch-check"], asked.as_bytes())?;
+        let found = self.git.local(&["cat-file", "--batch-check"], requested.as_bytes())?;
         let missing = String::from_utf8_lossy(&found)
             .lines()
             .filter(|line| !line.contains(" blob "))

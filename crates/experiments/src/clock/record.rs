@@ -88,7 +88,8 @@ pub struct GrindRow {
 /// A length asked for, and what 100 runs took.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CheckRow {
-    pub asked_us: f64,
+    #[serde(rename = "asked_us")]
+    pub requested_us: f64,
     pub best_us: f64,
     pub median_us: f64,
     /// The best run was within 1 % or 20 ns.

@@ -65,7 +65,7 @@ fn lines(row: &Row) -> Vec<Vec<String>> {
         )],
         Row::Grind(grind) => vec![line("a load from the L1 cache".into(), nanoseconds(grind.load_ns))],
         Row::GrindCheck(check) => vec![line(
-            format!("a grind of {}: best, median", nanoseconds(check.asked_us * 1e3)),
+            format!("a grind of {}: best, median", nanoseconds(check.requested_us * 1e3)),
             format!("{}, {}", nanoseconds(check.best_us * 1e3), nanoseconds(check.median_us * 1e3)),
         )],
         Row::Losses(losses) => {

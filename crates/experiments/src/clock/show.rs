@@ -84,7 +84,7 @@ fn grind(rows: &[Row]) -> String {
     let checked = checks(rows).into_iter().map(|check| {
         let verdict = if check.holds { "within 1 % or 20 ns" } else { "off: was the CPU busy?" };
         vec![
-            format!("  {}", nanoseconds(check.asked_us * 1e3)),
+            format!("  {}", nanoseconds(check.requested_us * 1e3)),
             nanoseconds(check.best_us * 1e3),
             nanoseconds(check.median_us * 1e3),
             verdict.to_owned(),

@@ -73,7 +73,8 @@ pub struct Row {
     /// In how many slices it was measured, taking turns with the other cells.
     pub slices: u64,
     /// Further slices, which have evidence and are in none of the figures above.
-    pub witnessed_slices: u64,
+    #[serde(rename = "witnessed_slices")]
+    pub recorded_slices: u64,
     /// Where the evidence comes from.
     pub evidence: Source,
     /// What the evidence of the cell may lack.

@@ -55,8 +55,8 @@ fn ledger(row: &Row) -> String {
     row.ledger.as_ref().map_or_else(String::new, |ledger| {
         format!(
             "  evidence from {} of {} slices: {} reports, {} lost, blind for {}\n",
-            row.witnessed_slices,
-            row.witnessed_slices + row.slices,
+            row.recorded_slices,
+            row.recorded_slices + row.slices,
             terminal::count(ledger.events),
             terminal::count(ledger.lost_events),
             nanoseconds(ledger.blind_ns)

@@ -28,7 +28,7 @@ pub struct Flags {
     #[arg(long, value_enum, value_name = "VIEW")]
     view: Option<View>,
 
-    /// Metric what a thread of this priority would get, and what it would take: idle, batch, a nice value, fifo or rr
+    /// Measure what a thread of this priority would get, and what it would take: idle, batch, a nice value, fifo or rr
     #[arg(long, value_name = "WHAT", default_value = "idle", allow_hyphen_values = true)]
     priority: Priority,
 

@@ -40,7 +40,7 @@ impl Experiment for Load {
 
     fn run(flags: &Flags, run: &mut Run<'_>) -> anyhow::Result<Finished<Parameters, Row>> {
         let plan = Plan::of(flags, run.is_part() || run.shared.wants_record(), run.session)?;
-        let finished = if run.is_part() { unseen(&plan, run)? } else { seen(flags, &plan, run)? };
+        let finished = if run.is_part() { headless(&plan, run)? } else { with_view(flags, &plan, run)? };
         // The load is what is measured here, and an idle meter goes into a session of its own.
         let autogroup = (plan.priority == Priority::IDLE).then_some("autogroup");
         Ok(finished.without(std::iter::once("other_load").chain(autogroup)))
@@ -68,16 +68,16 @@ impl Experiment for Load {
 }
 
 /// As a part of something longer. The caller must have no other threads.
-fn unseen(plan: &Plan, run: &Run<'_>) -> anyhow::Result<Finished<Parameters, Row>> {
+fn headless(plan: &Plan, run: &Run<'_>) -> anyhow::Result<Finished<Parameters, Row>> {
     let mut progress = run.progress(Duration::ZERO);
     let calibrated = run.calibrated()?;
     progress.note("what a process would get");
-    let measured = measure::run_apart(plan, run.session.seed, calibrated, &mut progress)?;
+    let measured = measure::run_in_child(plan, run.session.seed, calibrated, &mut progress)?;
     Ok(finished(plan, measured, calibrated, Vec::new()))
 }
 
 /// With a view of its own. The caller must have no other threads.
-fn seen(flags: &Flags, plan: &Plan, run: &Run<'_>) -> anyhow::Result<Finished<Parameters, Row>> {
+fn with_view(flags: &Flags, plan: &Plan, run: &Run<'_>) -> anyhow::Result<Finished<Parameters, Row>> {
     let view = flags.live_view(run.shared)?;
     let mut live = Live::new(view, flags.metrics.as_deref(), run.session, plan)?;
     let progress = run.progress(plan.length.unwrap_or(Duration::ZERO));
@@ -85,7 +85,7 @@ fn seen(flags: &Flags, plan: &Plan, run: &Run<'_>) -> anyhow::Result<Finished<Pa
     let calibrated = run.calibrated()?;
     drop(progress);
     live.begin()?;
-    let measured = measure::run_apart(plan, run.session.seed, calibrated, &mut live)?;
+    let measured = measure::run_in_child(plan, run.session.seed, calibrated, &mut live)?;
     let mut finished = finished(plan, measured, calibrated, live.end());
     finished.is_printed = view == Some(View::Json) && run.shared.output.is_none();
     if finished.is_printed {
@@ -95,10 +95,15 @@ fn seen(flags: &Flags, plan: &Plan, run: &Run<'_>) -> anyhow::Result<Finished<Pa
 }
 
 /// The rows of intervals, then those of the whole run; and what a reader must know.
-fn finished(plan: &Plan, measured: Measured, calibrated: &Calibrated, seen: Vec<Warning>) -> Finished<Parameters, Row> {
+fn finished(
+    plan: &Plan,
+    measured: Measured,
+    calibrated: &Calibrated,
+    of_view: Vec<Warning>,
+) -> Finished<Parameters, Row> {
     let parameters = plan.parameters(measured.exact_account.as_deref());
     let intervals = measured.intervals.into_iter().map(Row::Interval);
     let totals = measured.totals.into_iter().map(Row::Total).chain(measured.all_cpus.map(Row::AllCpus));
-    let warnings = calibrated.warnings().into_iter().chain(measured.warnings).chain(seen).collect();
+    let warnings = calibrated.warnings().into_iter().chain(measured.warnings).chain(of_view).collect();
     Finished::measured(parameters, intervals.chain(totals).collect(), warnings, plan.cpu_set(), plan.length)
 }

@@ -199,8 +199,8 @@ pub fn remedies(contest: &Contest, machine: &Machine<'_>, warnings: &mut Vec<War
 
 /// Whether this kernel keeps a slice for each thread.
 fn keeps_slices() -> bool {
-    let asked = Schedule::Fair { nice: 19, slice: Some(SHORT_SLICE) };
-    let trial = move || reschedule_current_thread(asked).is_ok() && current_slice() == Some(SHORT_SLICE);
+    let requested = Schedule::Fair { nice: 19, slice: Some(SHORT_SLICE) };
+    let trial = move || reschedule_current_thread(requested).is_ok() && current_slice() == Some(SHORT_SLICE);
     std::thread::spawn(trial).join().unwrap_or(false)
 }
 

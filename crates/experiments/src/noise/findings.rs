@@ -38,7 +38,7 @@ fn said(cause: &CauseRow) -> String {
     match (cause.kind, cause.name.as_deref()) {
         (Kind::Interrupt, Some("local_timer")) => "the timer".to_owned(),
         (Kind::Steal, _) => "the hypervisor".to_owned(),
-        _ => cause.words(),
+        _ => cause.label(),
     }
 }
 

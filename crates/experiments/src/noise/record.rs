@@ -125,7 +125,7 @@ pub struct CauseRow {
 
 impl CauseRow {
     /// In words: `task competitor (4711)`, `interrupt local_timer`.
-    pub fn words(&self) -> String {
+    pub fn label(&self) -> String {
         let cause = Cause { kind: self.kind, name: self.name.clone(), pid: self.pid };
         let pid = self.pid.iter().map(|pid| format!(" ({pid})"));
         let below = self.below_us.iter().map(|us| format!(", under {}", terminal::nanoseconds(us * 1e3)));

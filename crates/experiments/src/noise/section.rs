@@ -25,7 +25,7 @@ fn of_scenario(row: &Row) -> impl Iterator<Item = Figure> {
 }
 
 fn finding(row: &Row) -> String {
-    let most = row.causes.first().map(|cause| format!(", {} of it: {}", percent(cause.share), cause.words()));
+    let most = row.causes.first().map(|cause| format!(", {} of it: {}", percent(cause.share), cause.label()));
     format!(
         "{}: {} of CPU {} was taken{}; the longest piece was {}.",
         row.scenario,
@@ -98,10 +98,10 @@ fn timeline(rows: &[Row]) -> Figure {
 
 fn causes(row: &Row) -> Figure {
     let bars =
-        row.causes.iter().map(|cause| Bar { name: cause.words(), value: cause.share, interval: None, limit: None });
+        row.causes.iter().map(|cause| Bar { name: cause.label(), value: cause.share, interval: None, limit: None });
     let lines = row.causes.iter().map(|cause| {
         vec![
-            cause.words(),
+            cause.label(),
             percent(cause.share),
             count(cause.count),
             nanoseconds(cause.total_us * 1e3),

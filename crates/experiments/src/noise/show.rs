@@ -142,7 +142,7 @@ fn causes_of(row: &Row) -> String {
     }
     let line = |cause: &CauseRow| {
         vec![
-            format!("  {}", shortened(&cause.words())),
+            format!("  {}", shortened(&cause.label())),
             percent(cause.share),
             terminal::count(cause.count),
             microseconds(cause.total_us),
@@ -289,7 +289,7 @@ pub fn line_heading() -> String {
 /// A line of a live run, without its end.
 pub fn line(line: &Line) -> String {
     let most =
-        line.causes.first().map_or_else(String::new, |cause| format!("{} {}", percent(cause.share), cause.words()));
+        line.causes.first().map_or_else(String::new, |cause| format!("{} {}", percent(cause.share), cause.label()));
     let scenario: String = line.scenario.chars().take(12).collect();
     let text = format!(
         "{:>7.1}s  {scenario:<12} {:>8} {:>7} {:>7} {:>8}  {most}",

@@ -98,7 +98,7 @@ impl Flags {
 
     /// Whether a contestant was asked for by its name.
     pub fn names(&self, name: &str) -> bool {
-        self.contestant.iter().any(|asked| asked == name)
+        self.contestant.iter().any(|requested| requested == name)
     }
 
     /// Names that no contestant has, and classes that leave none of the names.
@@ -106,7 +106,9 @@ impl Flags {
     /// # Errors
     /// There are such.
     pub fn check<'a>(&self, known: impl Iterator<Item = (&'a str, Class)> + Clone) -> Result<(), UsageError> {
-        if let Some(unknown) = self.contestant.iter().find(|asked| known.clone().all(|(name, _)| name != **asked)) {
+        if let Some(unknown) =
+            self.contestant.iter().find(|requested| known.clone().all(|(name, _)| name != **requested))
+        {
             return Err(UsageError(format!(
                 "--contestant {unknown}: no contestant has this name; `contend ring --list` prints them"
             )));

@@ -6,7 +6,7 @@ use terminal::count;
 
 pub fn metrics(row: &Row) -> Vec<Metric> {
     let Some(ns_per_hop) = row.ns_per_hop else { return Vec::new() };
-    let laid = row.arrangement.filter(|_| row.large).map(|arrangement| arrangement.words().to_owned());
+    let laid = row.arrangement.filter(|_| row.large).map(|arrangement| arrangement.label().to_owned());
     let cell = Cell::of([
         row.contestant.clone(),
         laid.unwrap_or_default(),

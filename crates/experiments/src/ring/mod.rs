@@ -17,10 +17,10 @@ mod then_and_now;
 use self::record::{RingRecord, Row, failures};
 use ::record::{Finding, Metric, Section, ThenAndNow};
 use contestants::built_in::CONTESTANTS;
-use contestants::{Class, Contestant, Course};
+use contestants::{Class, Contestant, RingSpec};
 use flags::Flags;
 use harness::{Experiment, Finished, Progress, Run, Session, SharedFlags, SurveyPart, UsageError};
-use measure::{Readiness, Workshop};
+use measure::{BuildDir, Readiness};
 use plan::{Absent, Parameters, Plan};
 use terminal::Page;
 
@@ -100,8 +100,8 @@ fn list(flags: &Flags, session: &Session) -> anyhow::Result<String> {
     let (known, sources) = plan::known_contestants(flags)?;
     let wanted: Vec<&Contestant> =
         known.iter().map(|contestant| &**contestant).filter(|known| flags.asks_for(&known.name, known.class)).collect();
-    let workshop = Workshop::open(&sources)?;
-    let found = workshop.prepare(&wanted, true, session.cpus.len(), &session.interruption, &Progress::hidden());
+    let build_dir = BuildDir::open(&sources)?;
+    let found = build_dir.prepare(&wanted, true, session.cpus.len(), &session.interruption, &Progress::hidden());
     let needs = |contestant: &Contestant| match found.get(&contestant.name) {
         Some(Readiness::Absent(needs)) => Some(needs.clone()),
         _ => None,
@@ -130,6 +130,6 @@ fn answer_alone(flags: &Flags) -> anyhow::Result<Option<String>> {
         );
     };
     allow_many_descriptors();
-    let course = Course { threads, hops, arrangement: None, cpus: Vec::new(), seed: 0 };
-    Ok(Some(format!("{}\n", (built_in.run)(&course)?.answer)))
+    let spec = RingSpec { threads, hops, arrangement: None, cpus: Vec::new(), seed: 0 };
+    Ok(Some(format!("{}\n", (built_in.run)(&spec)?.answer)))
 }

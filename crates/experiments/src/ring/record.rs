@@ -87,7 +87,7 @@ pub enum Fault {
 
 impl Fault {
     /// In words.
-    pub fn words(self) -> &'static str {
+    pub fn label(self) -> &'static str {
         match self {
             Self::NotBuilt => "does not build",
             Self::Crashed => "crashed",
@@ -103,7 +103,7 @@ pub fn failures(rows: &[Row]) -> Vec<String> {
     let mut lines = Vec::new();
     for row in rows {
         if let Some(failure) = &row.failure {
-            let line = format!("{} {}: {}", row.contestant, failure.fault.words(), failure.message);
+            let line = format!("{} {}: {}", row.contestant, failure.fault.label(), failure.message);
             if !lines.contains(&line) {
                 lines.push(line);
             }

@@ -24,7 +24,7 @@ fn group(row: &Row) -> String {
 }
 
 fn words(row: &Row) -> String {
-    let laid = row.arrangement.filter(|_| row.large).map(|arrangement| format!(", {}", arrangement.words()));
+    let laid = row.arrangement.filter(|_| row.large).map(|arrangement| format!(", {}", arrangement.label()));
     format!("{}{}", row.contestant, laid.unwrap_or_default())
 }
 
@@ -34,7 +34,7 @@ fn is_limit(row: &Row) -> bool {
 
 fn finding(row: &Row) -> Option<String> {
     if let Some(failure) = &row.failure {
-        return Some(format!("{} {}: {}.", words(row), failure.fault.words(), failure.message));
+        return Some(format!("{} {}: {}.", words(row), failure.fault.label(), failure.message));
     }
     if is_limit(row) || row.large || !row.pinned {
         return None;
@@ -57,7 +57,7 @@ fn figure(wanted: &str, rows: &[&Row]) -> Figure {
             words(row),
             row.class.name().to_owned(),
             row.ns_per_hop.map_or_else(
-                || row.failure.as_ref().map_or("–".into(), |failure| failure.fault.words().to_owned()),
+                || row.failure.as_ref().map_or("–".into(), |failure| failure.fault.label().to_owned()),
                 |ns| Unit::Ns.words_with(ns, row.ns_per_hop_ci),
             ),
             row.limit_ns.map_or_else(

@@ -187,8 +187,8 @@ fn large(rows: &[Row]) -> String {
 
 /// What resident memory does not tell of threads of the kernel.
 fn memory_in_kernel(rows: &[Row]) -> String {
-    let weighed = |row: &&Row| row.kernel_bytes_per_thread.is_some() && !row.large;
-    let rows: Vec<&Row> = rows.iter().filter(weighed).collect();
+    let measured = |row: &&Row| row.kernel_bytes_per_thread.is_some() && !row.large;
+    let rows: Vec<&Row> = rows.iter().filter(measured).collect();
     let lines: Vec<_> = pairs(&rows)
         .iter()
         .filter_map(|pair| pair.pinned.or(pair.free))

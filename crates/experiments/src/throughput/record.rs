@@ -58,7 +58,8 @@ pub struct Row {
     pub wait_p99_ns: Option<f64>,
     pub wait_max_ns: Option<f64>,
     /// The longest row of acquisitions by one child.
-    pub longest_run: Option<u64>,
+    #[serde(rename = "longest_run")]
+    pub longest_streak: Option<u64>,
     /// Futex and semaphore calls that the lock knows of, for each loop.
     pub syscalls_per_op: Option<f64>,
     pub voluntary_switches_per_op: f64,

@@ -89,7 +89,7 @@ fn wide_line(row: &Row) -> Vec<String> {
     vec![
         row.write_contended_share.map_or_else(String::new, percent),
         figure(row.retry),
-        row.longest_run.map_or_else(String::new, terminal::count),
+        row.longest_streak.map_or_else(String::new, terminal::count),
         figure(row.syscalls_per_op),
         figure(Some(row.voluntary_switches_per_op)),
         figure(Some(row.cpus_used)),

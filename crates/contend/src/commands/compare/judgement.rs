@@ -27,7 +27,7 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    pub fn words(self) -> &'static str {
+    pub fn label(self) -> &'static str {
         match self {
             Self::Slower => "slower",
             Self::Faster => "faster",
@@ -42,7 +42,7 @@ impl Verdict {
 
 impl Serialize for Verdict {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.words())
+        serializer.serialize_str(self.label())
     }
 }
 
@@ -76,7 +76,7 @@ pub struct Pair<'a> {
     pub b: &'a Metric,
     pub run_to_run: RunToRun,
     /// From how many other runs that is known, beside the general.
-    pub others: usize,
+    pub other_runs: usize,
 }
 
 /// Judges pairs of A and B, all of one comparison, each with its scatter from run to run.
@@ -97,7 +97,7 @@ pub fn judged(pairs: &[Pair<'_>]) -> Vec<Judgement> {
 
 fn comparison(pair: &Pair<'_>) -> Result<Comparison, &'static str> {
     let alone = pair.a.interval.is_none() || pair.b.interval.is_none();
-    if alone && pair.a.variation != VariationSource::Computed && pair.others < ENOUGH_WITHOUT_INTERVAL {
+    if alone && pair.a.variation != VariationSource::Computed && pair.other_runs < ENOUGH_WITHOUT_INTERVAL {
         return Err("no interval of its own, too few other runs");
     }
     let compared =

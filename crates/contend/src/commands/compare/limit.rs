@@ -19,7 +19,7 @@ impl FromStr for Limit {
         let wrong = || "write slower:5%, faster:5% or differs:5%".to_owned();
         let (word, percent) = text.split_once(':').ok_or_else(wrong)?;
         let known = [Verdict::Slower, Verdict::Faster, Verdict::Differs];
-        let verdict = known.into_iter().find(|verdict| verdict.words() == word).ok_or_else(wrong)?;
+        let verdict = known.into_iter().find(|verdict| verdict.label() == word).ok_or_else(wrong)?;
         let percent: f64 = percent.strip_suffix('%').and_then(|number| number.trim().parse().ok()).ok_or_else(wrong)?;
         if !(0.0..=1e6).contains(&percent) {
             return Err("the per cent must be 0 or more".into());
@@ -30,7 +30,7 @@ impl FromStr for Limit {
 
 impl fmt::Display for Limit {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{}:{}%", self.verdict.words(), self.percent)
+        write!(formatter, "{}:{}%", self.verdict.label(), self.percent)
     }
 }
 

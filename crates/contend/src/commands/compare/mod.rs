@@ -1,4 +1,4 @@
-//! `contend compare`: two records held against each other. It reads records and never metrics.
+//! `contend compare`: two records held against each other. It reads records and never measures.
 //!
 //! What others do was looked at first. benchstat compares sets of runs by a rank test, and needs at least four runs a side to say
 //! anything. criterion resamples one run, so that any difference between two runs of the same beyond a fixed threshold is a
@@ -7,24 +7,24 @@
 //! uncertainty within the runs, how much runs of the same differ. That is taken from the archive, which has them, and moderated by
 //! what was measured in general.
 
-mod answer;
+mod comparison;
+mod differences;
 mod judgement;
 mod limit;
 mod operand;
-mod others;
-mod setting;
+mod prior_runs;
 mod show;
 
+pub use differences::environments as environment_differences;
 pub use judgement::{Judgement, Pair, in_general, judged};
-pub use setting::environments as setting_differences;
 
 use crate::output::Destination;
 use archive::{Archive, Location};
 use harness::Outcome;
 use harness::output;
 
-use answer::Answer;
 use clap::Args;
+use comparison::Comparison;
 use harness::SharedFlags;
 use limit::Limit;
 use operand::Operand;
@@ -57,12 +57,12 @@ pub fn run(flags: &Flags, shared: &SharedFlags) -> anyhow::Result<Outcome> {
     let archive = archive(flags, shared)?;
     let (a, b) = (Operand::find(&flags.a, archive.as_ref())?, Operand::find(&flags.b, archive.as_ref())?);
     operand::check(&a, &b)?;
-    let answer = Answer::of(&a, &b, archive.as_ref(), &flags.fail_if)?;
-    destination.present(&answer, &answer.cells, |page| show::text(&answer, page))?;
-    if answer.exceeded.is_empty() {
+    let comparison = Comparison::of(&a, &b, archive.as_ref(), &flags.fail_if)?;
+    destination.present(&comparison, &comparison.cells, |page| show::text(&comparison, page))?;
+    if comparison.exceeded.is_empty() {
         return Ok(Outcome::Done);
     }
-    answer.exceeded.iter().for_each(|found| output::eprint_line(&format!("--fail-if {found}")));
+    comparison.exceeded.iter().for_each(|found| output::eprint_line(&format!("--fail-if {found}")));
     Ok(Outcome::Exceeded)
 }
 

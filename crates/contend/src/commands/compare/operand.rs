@@ -16,7 +16,7 @@ pub struct Operand {
     content: Vec<u8>,
 }
 
-/// What a record is called in the answer.
+/// What a record is called in the comparison.
 #[derive(Serialize)]
 pub struct Title {
     pub name: String,

@@ -1,6 +1,6 @@
 //! A comparison on a terminal: what differs beside the figures first, then the cells by verdict.
 
-use super::answer::{Answer, Line};
+use super::comparison::{Comparison, Line};
 use super::judgement::{FALSE_SHARE, Verdict};
 use super::operand::Title;
 use instruments::statistics::Interval;
@@ -19,18 +19,18 @@ const VERDICTS: [Verdict; 7] = [
     Verdict::NotInB,
 ];
 
-pub fn text(answer: &Answer, page: &Page) -> String {
-    let mut text = format!("A: {}\nB: {}\n\n", title(&answer.a), title(&answer.b));
-    for caution in &answer.cautions {
+pub fn text(comparison: &Comparison, page: &Page) -> String {
+    let mut text = format!("A: {}\nB: {}\n\n", title(&comparison.a), title(&comparison.b));
+    for caution in &comparison.cautions {
         text += &format!("warning: {caution}\n\n");
     }
-    text += &differences("environment", &answer.environment, page);
-    text += &differences("parameters", &answer.parameters, page);
+    text += &differences("environment", &comparison.environment, page);
+    text += &differences("parameters", &comparison.parameters, page);
     for verdict in VERDICTS {
-        let lines: Vec<&Line> = answer.cells.iter().filter(|line| line.verdict == verdict).collect();
+        let lines: Vec<&Line> = comparison.cells.iter().filter(|line| line.verdict == verdict).collect();
         text += &group(verdict, &lines);
     }
-    text + &summary(&answer.cells)
+    text + &summary(&comparison.cells)
 }
 
 fn title(title: &Title) -> String {
@@ -64,7 +64,7 @@ fn group(verdict: Verdict, lines: &[&Line]) -> String {
     }
     let table = terminal::table(&["   A", "B", "B/A (95 %)"], lines.iter().map(|line| values(line)));
     let mut rows = table.lines();
-    let mut text = format!("{}: {}\n{}\n", verdict.words(), lines.len(), rows.next().unwrap_or_default());
+    let mut text = format!("{}: {}\n{}\n", verdict.label(), lines.len(), rows.next().unwrap_or_default());
     for (line, row) in lines.iter().zip(rows) {
         let reason = line.reason.map(|reason| format!(" ({reason})")).unwrap_or_default();
         text += &format!("{}: {}{reason}\n{row}\n", line.cell, line.figure);
@@ -73,7 +73,7 @@ fn group(verdict: Verdict, lines: &[&Line]) -> String {
 }
 
 fn values(line: &Line) -> Vec<String> {
-    let words = |value: f64| line.unit_of.words(value);
+    let words = |value: f64| line.unit.words(value);
     let figure = |value: Option<f64>, interval: Option<Interval>| match (value, interval) {
         (None, _) => "–".to_owned(),
         (Some(value), None) => words(value),
@@ -93,7 +93,7 @@ fn summary(lines: &[Line]) -> String {
     let found: Vec<String> = VERDICTS
         .into_iter()
         .filter(|verdict| count(*verdict) > 0)
-        .map(|verdict| format!("{} {}", count(verdict), verdict.words()))
+        .map(|verdict| format!("{} {}", count(verdict), verdict.label()))
         .collect();
     let others = lines.iter().map(|line| line.other_runs).max().unwrap_or(0);
     let known = match others {

@@ -86,7 +86,7 @@ impl<'a> Shared<'a> {
         let a = self.first();
         let b = self.all.iter().flatten().next_back().copied().unwrap_or(a);
         let (one, other) = (in_general(a.variation, is_disturbed), in_general(b.variation, is_disturbed));
-        Pair { a, b, run_to_run: if one.deviation >= other.deviation { one } else { other }, others: 0 }
+        Pair { a, b, run_to_run: if one.deviation >= other.deviation { one } else { other }, other_runs: 0 }
     }
 
     fn line(&self, judgement: &Judgement) -> Vec<String> {
@@ -97,7 +97,7 @@ impl<'a> Shared<'a> {
             .comparison
             .map_or_else(|| "–".into(), |found| Unit::Times.words_with(found.ratio, Some(found.interval)));
         let names = [self.cell.clone(), self.first().figure.to_owned()];
-        let verdict = judgement.reason.unwrap_or(judgement.verdict.words()).to_owned();
+        let verdict = judgement.reason.unwrap_or(judgement.verdict.label()).to_owned();
         names.into_iter().chain(self.all.iter().map(one)).chain([times, verdict]).collect()
     }
 }

@@ -107,7 +107,7 @@ fn grind_rows(calibrated: &Calibrated) -> Vec<Row> {
     let checks = CHECKED_NS.map(|ns| {
         let check = grind.check(calibrated.clock(), ns);
         Row::GrindCheck(CheckRow {
-            asked_us: check.requested_ns / 1e3,
+            requested_us: check.requested_ns / 1e3,
             best_us: check.best_ns / 1e3,
             median_us: check.median_ns / 1e3,
             holds: check.holds(),

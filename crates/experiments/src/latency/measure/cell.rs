@@ -1,10 +1,11 @@
 //! One cell: a lock, the threads that want it, and the competitors that want their CPU.
 
-use super::findings::{Laps, Others, Witness};
+use super::causes::{Laps, OtherThreads, SliceEvidence};
 use super::rounds::{self, Trace};
-use super::series::{Baseline, Raised, Series};
+use super::series::{Baseline, OffsetTally, Series};
 use crate::latency::flags::{CellPlan, Plan};
 use anyhow::Context;
+use crossbeam_utils::CachePadded;
 use harness::turns;
 use instruments::clock::Clock;
 use instruments::cpus::{self, CpuSet};
@@ -36,14 +37,14 @@ impl Slice {
 }
 
 /// Keeps the kernel's record of the slices with evidence.
-pub struct Clerk {
+pub struct EvidenceRecorder {
     source: Source,
     /// Of whole CPUs.
     recorder: Option<Recorder>,
     pub warnings: Vec<Warning>,
 }
 
-impl Clerk {
+impl EvidenceRecorder {
     /// Opens the best record of these CPUs. A record of single threads is opened by each of them.
     pub fn open(clock: Clock, cpus: &CpuSet) -> Self {
         let recorder = Recorder::open(clock, cpus);
@@ -72,7 +73,7 @@ impl Clerk {
 
 /// What every thread needs.
 #[derive(Clone, Copy)]
-pub struct Bench {
+pub struct SliceSetup {
     pub clock: Clock,
     pub hold: Work,
     /// What recording a round costs, in ticks, and the clock's step.
@@ -83,33 +84,29 @@ pub struct Bench {
 }
 
 /// A lock whose type is no longer known.
-trait Subject: Send + Sync {
-    fn rounds(&self, bench: &Bench, trace: &mut Trace, gate: &StartGate);
+trait DynLock: Send + Sync {
+    fn rounds(&self, setup: &SliceSetup, trace: &mut Trace, gate: &StartGate);
     fn bare_pair(&self, clock: Clock) -> f64;
 }
 
-/// A lock on cache lines of its own.
-#[repr(align(128))]
-struct Apart<L>(L);
-
-impl<L: Lock> Subject for Apart<L> {
-    fn rounds(&self, bench: &Bench, trace: &mut Trace, gate: &StartGate) {
-        rounds::run(&self.0, bench.clock, bench.hold, trace, |ended| ended < gate.stop());
+impl<L: Lock> DynLock for CachePadded<L> {
+    fn rounds(&self, setup: &SliceSetup, trace: &mut Trace, gate: &StartGate) {
+        rounds::run(&**self, setup.clock, setup.hold, trace, |ended| ended < gate.stop());
     }
 
     fn bare_pair(&self, clock: Clock) -> f64 {
-        rounds::bare_pair(&self.0, clock)
+        rounds::bare_pair(&**self, clock)
     }
 }
 
-struct MakeSubject;
+struct MakeLock;
 
-impl Builder for MakeSubject {
-    type Output = Box<dyn Subject>;
+impl Builder for MakeLock {
+    type Output = Box<dyn DynLock>;
 
     fn build<L: Lock>(self) -> io::Result<Self::Output> {
-        let mut lock = Box::new(Apart(L::create()?));
-        lock.0.settle()?;
+        let mut lock = Box::new(CachePadded::new(L::create()?));
+        lock.settle()?;
         Ok(lock)
     }
 }
@@ -122,12 +119,12 @@ pub struct Cell {
     pub bare_pairs: Vec<f64>,
     pub slices: u64,
     /// Slices with evidence.
-    pub witnessed: u64,
+    pub recorded: u64,
     /// What their evidence may lack.
     pub ledger: Option<EvidenceQuality>,
     /// A slice ended early because a trace was full.
     pub cut_short: bool,
-    subject: Box<dyn Subject>,
+    lock: Box<dyn DynLock>,
     cpus: Vec<usize>,
 }
 
@@ -137,7 +134,7 @@ impl Cell {
     /// # Errors
     /// What the system refuses.
     pub fn new(plan: &CellPlan, all: &Plan, resolution: u64, hold: u64) -> anyhow::Result<Self> {
-        let subject = locks::build(&plan.lock, Reach::Threads, MakeSubject)
+        let lock = locks::build(&plan.lock, Reach::Threads, MakeLock)
             .expect("the flags let only known names through")
             .with_context(|| format!("the lock `{}` could not be made", plan.lock))?;
         Ok(Self {
@@ -145,10 +142,10 @@ impl Cell {
             series: (0..plan.threads).map(|_| Series::new(resolution, hold)).collect(),
             bare_pairs: Vec::new(),
             slices: 0,
-            witnessed: 0,
+            recorded: 0,
             ledger: None,
             cut_short: false,
-            subject,
+            lock,
             cpus: all.cpus.clone(),
         })
     }
@@ -160,89 +157,95 @@ impl Cell {
 
     /// Whether the next slice is one with evidence: the third, and then every fourth. Recording a switch takes time of
     /// the very waits that it explains, so such a slice tells causes and no latencies.
-    pub fn is_witnessed_next(&self) -> bool {
-        (self.slices + self.witnessed) % 4 == 2
+    pub fn is_recorded_next(&self) -> bool {
+        (self.slices + self.recorded) % 4 == 2
     }
 
-    /// Runs one slice and adds it up; with a clerk it is one with evidence.
+    /// Runs one slice and adds it up; with a recorder it is one with evidence.
     ///
     /// # Errors
     /// A thread that the system refuses; a record of the kernel's that cannot be read.
     pub fn run(
         &mut self,
-        bench: &Bench,
+        setup: &SliceSetup,
         slice: Slice,
         traces: &mut [Trace],
-        clerk: Option<&mut Clerk>,
+        recorder: Option<&mut EvidenceRecorder>,
     ) -> anyhow::Result<()> {
-        let own_record = clerk.as_ref().is_some_and(|clerk| clerk.source() == Source::ThreadRecord);
-        let mut seats: Vec<Seat> =
-            traces[..self.plan.threads].iter_mut().map(|trace| Seat::new(trace, own_record)).collect();
-        let members = self.members(bench, &mut seats);
-        let Some(clerk) = clerk else {
-            work_together(bench.clock, slice.whole(), members)?;
-            self.add_up(bench, slice, &seats);
+        let own_record = recorder.as_ref().is_some_and(|recorder| recorder.source() == Source::ThreadRecord);
+        let mut parts: Vec<ThreadSlice> =
+            traces[..self.plan.threads].iter_mut().map(|trace| ThreadSlice::new(trace, own_record)).collect();
+        let members = self.members(setup, &mut parts);
+        let Some(recorder) = recorder else {
+            work_together(setup.clock, slice.whole(), members)?;
+            self.add_up(setup, slice, &parts);
             return Ok(());
         };
-        clerk.begin()?;
-        work_together(bench.clock, slice.whole(), members)?;
-        let timeline = clerk.end()?;
-        self.add_testimony(bench, slice, &seats, timeline.as_ref());
-        self.witnessed += 1;
+        recorder.begin()?;
+        work_together(setup.clock, slice.whole(), members)?;
+        let timeline = recorder.end()?;
+        self.add_evidence(setup, slice, &parts, timeline.as_ref());
+        self.recorded += 1;
         Ok(())
     }
 
-    fn members<'a>(&'a self, bench: &'a Bench, seats: &'a mut [Seat<'_>]) -> Vec<Member<'a>> {
-        let subject = self.subject.as_ref();
-        let threads = seats.iter_mut().enumerate().map(|(thread, seat)| Member {
+    fn members<'a>(&'a self, setup: &'a SliceSetup, parts: &'a mut [ThreadSlice<'_>]) -> Vec<Member<'a>> {
+        let lock = self.lock.as_ref();
+        let threads = parts.iter_mut().enumerate().map(|(thread, part)| Member {
             cpu: Some(self.cpu_of(thread)),
             job: Box::new(move |gate: &StartGate| {
                 // The others take no lock before the start, so the first has it for itself.
-                seat.bare_pair = (thread == 0).then(|| subject.bare_pair(bench.clock));
-                seat.work(subject, bench, gate);
+                part.bare_pair = (thread == 0).then(|| lock.bare_pair(setup.clock));
+                part.work(lock, setup, gate);
             }),
         });
         let competitors = (0..self.plan.competitors).map(|competitor| Member {
             cpu: Some(self.cpu_of(competitor)),
-            job: Box::new(move |gate: &StartGate| compete(bench.clock, gate)),
+            job: Box::new(move |gate: &StartGate| compete(setup.clock, gate)),
         });
         threads.chain(competitors).collect()
     }
 
-    fn add_up(&mut self, bench: &Bench, slice: Slice, seats: &[Seat<'_>]) {
-        let Some(window) = window(bench, slice, seats) else { return };
-        for (series, seat) in self.series.iter_mut().zip(seats) {
-            if let Some(baseline) = seat.baseline {
-                series.add(seat.trace, window.clone(), baseline, bench.recording_ticks);
+    fn add_up(&mut self, setup: &SliceSetup, slice: Slice, parts: &[ThreadSlice<'_>]) {
+        let Some(window) = window(setup, slice, parts) else { return };
+        for (series, part) in self.series.iter_mut().zip(parts) {
+            if let Some(baseline) = part.baseline {
+                series.add(part.trace, window.clone(), baseline, setup.recording_ticks);
             }
         }
-        self.cut_short |= window.end < window.start + bench.clock.ticks_in(slice.window);
-        self.bare_pairs.extend(seats.iter().filter_map(|seat| seat.bare_pair));
+        self.cut_short |= window.end < window.start + setup.clock.ticks_in(slice.window);
+        self.bare_pairs.extend(parts.iter().filter_map(|part| part.bare_pair));
         self.slices += 1;
     }
 }
 
 impl Cell {
     /// Adds a slice with evidence; `timeline` is that of all CPUs, where there is one.
-    fn add_testimony(&mut self, bench: &Bench, slice: Slice, seats: &[Seat<'_>], timeline: Option<&Timeline>) {
-        let Some(window) = window(bench, slice, seats) else { return };
-        let nothing = empty_timeline(bench.clock, &window);
-        let laps = Laps::of(seats.iter().map(|seat| &*seat.trace));
+    fn add_evidence(
+        &mut self,
+        setup: &SliceSetup,
+        slice: Slice,
+        parts: &[ThreadSlice<'_>],
+        timeline: Option<&Timeline>,
+    ) {
+        let Some(window) = window(setup, slice, parts) else { return };
+        let nothing = empty_timeline(setup.clock, &window);
+        let laps = Laps::of(parts.iter().map(|part| &*part.trace));
         timeline.into_iter().for_each(|timeline| self.enter(&timeline.quality));
-        for (place, seat) in seats.iter().enumerate() {
+        for (place, part) in parts.iter().enumerate() {
             // Who takes no lock waits for nobody.
-            let others = if self.plan.lock == locks::NONE { Others::default() } else { laps.others(place) };
-            seat.timeline.iter().for_each(|own| self.enter(&own.quality));
-            let Some(baseline) = seat.baseline else { continue };
-            let witness = Witness {
-                timeline: timeline.or(seat.timeline.as_ref()).unwrap_or(&nothing),
-                task: seat.task,
-                trace: seat.trace,
+            let others = if self.plan.lock == locks::NONE { OtherThreads::default() } else { laps.others(place) };
+            part.timeline.iter().for_each(|own| self.enter(&own.quality));
+            let Some(baseline) = part.baseline else { continue };
+            let evidence = SliceEvidence {
+                timeline: timeline.or(part.timeline.as_ref()).unwrap_or(&nothing),
+                task: part.task,
+                trace: part.trace,
                 window: window.clone(),
-                resolution: bench.resolution,
+                resolution: setup.resolution,
                 others: &others,
             };
-            self.series[place].testify(&witness, baseline, bench.recording_ticks);
+            self.series[place].attribute(&evidence, baseline, setup.recording_ticks);
         }
     }
 
@@ -266,7 +269,7 @@ impl turns::Cell for Cell {
     /// The median and the 99.9 % quantile of every thread's locks and unlocks.
     fn figures(&self) -> Vec<Estimate> {
         let operations = self.series.iter().flat_map(|series| [&series.lock, &series.unlock]);
-        operations.flat_map(Raised::figures).collect()
+        operations.flat_map(OffsetTally::figures).collect()
     }
 
     /// Whether some round was timed.
@@ -281,15 +284,15 @@ fn empty_timeline(clock: Clock, window: &Range<u64>) -> Timeline {
 }
 
 /// When rounds count. A full trace ends that for all where it ended its own.
-fn window(bench: &Bench, slice: Slice, seats: &[Seat<'_>]) -> Option<Range<u64>> {
-    let opens = seats.iter().find_map(|seat| seat.start)? + bench.clock.ticks_in(slice.ramp_up);
-    let full = seats.iter().filter(|seat| seat.trace.is_full()).filter_map(|seat| seat.trace.laps().last());
+fn window(setup: &SliceSetup, slice: Slice, parts: &[ThreadSlice<'_>]) -> Option<Range<u64>> {
+    let opens = parts.iter().find_map(|part| part.start)? + setup.clock.ticks_in(slice.ramp_up);
+    let full = parts.iter().filter(|part| part.trace.is_full()).filter_map(|part| part.trace.laps().last());
     let cut = full.map(|lap| lap.ended).min();
-    Some(opens..cut.unwrap_or(u64::MAX).min(opens + bench.clock.ticks_in(slice.window)))
+    Some(opens..cut.unwrap_or(u64::MAX).min(opens + setup.clock.ticks_in(slice.window)))
 }
 
-/// A thread's place in a slice.
-struct Seat<'a> {
+/// A thread's part in a slice.
+struct ThreadSlice<'a> {
     trace: &'a mut Trace,
     /// The thread records its own switches, because it may not see the whole CPU.
     own_record: bool,
@@ -300,27 +303,27 @@ struct Seat<'a> {
     bare_pair: Option<f64>,
 }
 
-impl<'a> Seat<'a> {
+impl<'a> ThreadSlice<'a> {
     fn new(trace: &'a mut Trace, own_record: bool) -> Self {
         Self { trace, own_record, timeline: None, task: 0, start: None, baseline: None, bare_pair: None }
     }
 
-    fn work(&mut self, subject: &dyn Subject, bench: &Bench, gate: &StartGate) {
+    fn work(&mut self, lock: &dyn DynLock, setup: &SliceSetup, gate: &StartGate) {
         // For the kernel's record; a thread without a name of its own works as well.
         let _ = rustix::thread::set_name(c"locker");
-        let left = std::cell::Cell::new(bench.baseline_rounds);
-        rounds::run(&NoLock, bench.clock, bench.hold, self.trace, |_| {
+        let left = std::cell::Cell::new(setup.baseline_rounds);
+        rounds::run(&NoLock, setup.clock, setup.hold, self.trace, |_| {
             left.set(left.get() - 1);
             left.get() > 0
         });
-        self.baseline = Baseline::of(self.trace, bench.resolution);
-        let mut recorder = self.own_record.then(|| own_recorder(bench.clock)).flatten();
+        self.baseline = Baseline::of(self.trace, setup.resolution);
+        let mut recorder = self.own_record.then(|| own_recorder(setup.clock)).flatten();
         self.task = rustix::thread::gettid().as_raw_nonzero().get() as u32;
         self.start = gate.ready();
         if self.start.is_some() {
-            subject.rounds(bench, self.trace, gate);
+            lock.rounds(setup, self.trace, gate);
             if self.trace.is_full() {
-                gate.stop_at(bench.clock.now());
+                gate.stop_at(setup.clock.now());
             }
             self.timeline = recorder.as_mut().and_then(|recorder| recorder.stop().ok());
         }

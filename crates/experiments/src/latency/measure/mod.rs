@@ -1,16 +1,16 @@
 //! The measurement: slices of all cells in turn, until their intervals are narrow or the time is spent.
 
+mod causes;
 mod cell;
-mod findings;
 mod rounds;
 mod row;
 mod series;
 
-pub use findings::UNEXPLAINED;
+pub use causes::UNEXPLAINED;
 
 use super::flags::Plan;
 use super::record::{Operation, Row};
-use cell::{Bench, Cell, Clerk, Slice};
+use cell::{Cell, EvidenceRecorder, Slice, SliceSetup};
 use harness::Calibrated;
 use harness::EvidenceChoice;
 use harness::turns::{Rules, Turns, take_turns};
@@ -24,7 +24,7 @@ use instruments::warning::{BelowResolution, BufferFull, ClockCost, MemoryNotLock
 use locks::NoLock;
 use rounds::Trace;
 use row::Conditions;
-use series::{Baseline, Raised, Series};
+use series::{Baseline, OffsetTally, Series};
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
@@ -55,26 +55,26 @@ pub fn run_plan(
     calibrated: &Calibrated,
     progress: &Progress,
 ) -> anyhow::Result<Measured> {
-    let mut laboratory = Laboratory::furnish(plan, calibrated)?;
-    let turns = laboratory.run(plan, session, progress)?;
-    let rows = laboratory.rows(plan, calibrated, &turns.ended);
-    let warnings = laboratory.warnings(plan, &rows, &turns);
+    let mut measurement = Measurement::prepare(plan, calibrated)?;
+    let turns = measurement.run(plan, session, progress)?;
+    let rows = measurement.rows(plan, calibrated, &turns.ended);
+    let warnings = measurement.warnings(plan, &rows, &turns);
     Ok(Measured { rows, order: turns.order, warnings })
 }
 
 /// The cells, the memory for their traces, and what they are run with.
-struct Laboratory {
+struct Measurement {
     cells: Vec<Cell>,
     traces: Vec<Trace>,
-    bench: Bench,
+    setup: SliceSetup,
     slice: Slice,
     recording_ns: f64,
     not_locked: Option<String>,
-    clerk: Option<Clerk>,
+    recorder: Option<EvidenceRecorder>,
 }
 
-impl Laboratory {
-    fn furnish(plan: &Plan, calibrated: &Calibrated) -> anyhow::Result<Self> {
+impl Measurement {
+    fn prepare(plan: &Plan, calibrated: &Calibrated) -> anyhow::Result<Self> {
         let clock = calibrated.clock();
         let hold = calibrated.grind.work(plan.hold_ns);
         let hold_ticks = plan.hold_ns / clock.ns_per_tick();
@@ -87,24 +87,25 @@ impl Laboratory {
         // About 1.5 ms of rounds without a lock.
         let baseline_rounds = (1.5e6 / (plan.hold_ns + recording_ns)).clamp(5.0, 2_000.0) as usize;
         let recording_ticks = recording_ns / clock.ns_per_tick();
-        let bench = Bench { clock, hold, recording_ticks, resolution: resolution_ticks, baseline_rounds };
-        let clerk = (plan.evidence == EvidenceChoice::Best).then(|| Clerk::open(clock, &cpus_in_use(plan)));
-        Ok(Self { cells: cells?, traces, bench, slice, recording_ns, not_locked, clerk })
+        let setup = SliceSetup { clock, hold, recording_ticks, resolution: resolution_ticks, baseline_rounds };
+        let recorder =
+            (plan.evidence == EvidenceChoice::Best).then(|| EvidenceRecorder::open(clock, &cpus_in_use(plan)));
+        Ok(Self { cells: cells?, traces, setup, slice, recording_ns, not_locked, recorder })
     }
 
     /// Slices of all cells in turn.
     fn run(&mut self, plan: &Plan, session: &Session, progress: &Progress) -> anyhow::Result<Turns> {
-        let Self { cells, traces, bench, slice, clerk, .. } = self;
+        let Self { cells, traces, setup, slice, recorder, .. } = self;
         take_turns(cells, &rules(plan), session, progress, |cell| {
-            let clerk = clerk.as_mut().filter(|_| cell.is_witnessed_next());
-            cell.run(bench, *slice, traces, clerk)?;
+            let recorder = recorder.as_mut().filter(|_| cell.is_recorded_next());
+            cell.run(setup, *slice, traces, recorder)?;
             Ok(ControlFlow::Continue(()))
         })
     }
 
     fn rows(&self, plan: &Plan, calibrated: &Calibrated, ended: &[EndedBy]) -> Vec<Row> {
         let mut rows = Vec::new();
-        let evidence = self.clerk.as_ref().map_or(Source::None, Clerk::source);
+        let evidence = self.recorder.as_ref().map_or(Source::None, EvidenceRecorder::source);
         for (cell, &ended_by) in self.cells.iter().zip(ended) {
             let conditions = Conditions::of(plan, cell, ended_by, calibrated, self.recording_ns, evidence);
             for (thread, series) in cell.series.iter().enumerate() {
@@ -121,7 +122,7 @@ impl Laboratory {
         if let Some(reason) = &self.not_locked {
             warnings.push(Warning::from(MemoryNotLocked { reason: reason.clone() }));
         }
-        warnings.extend(self.clerk.iter().flat_map(|clerk| clerk.warnings.clone()));
+        warnings.extend(self.recorder.iter().flat_map(|recorder| recorder.warnings.clone()));
         warnings.extend(self.cells.iter().filter_map(|cell| cell.ledger.as_ref()).flat_map(EvidenceQuality::warnings));
         for cell in self.cells.iter().filter(|cell| cell.cut_short) {
             warnings.push(Warning::from(BufferFull { what: cell.plan.to_string() }));
@@ -165,7 +166,7 @@ fn clock_cost(rows: &[Row]) -> Option<Warning> {
     (share(fastest) > CLOCK_COST_SHARE).then(|| Warning::from(ClockCost { share: share(fastest), what }))
 }
 
-fn operations(series: &Series) -> [(Operation, &Raised); 3] {
+fn operations(series: &Series) -> [(Operation, &OffsetTally); 3] {
     [(Operation::Lock, &series.lock), (Operation::Unlock, &series.unlock), (Operation::RoundTrip, &series.round_trip)]
 }
 

@@ -1,8 +1,8 @@
 //! The rows of a cell: from ticks and tallies to figures.
 
+use super::causes::{SpikeCause, UNEXPLAINED};
 use super::cell::Cell;
-use super::findings::{Testimony, UNEXPLAINED};
-use super::series::Raised;
+use super::series::OffsetTally;
 use crate::latency::flags::{CellPlan, Plan};
 use crate::latency::record::{Operation, Row, SpikeRow};
 use harness::Calibrated;
@@ -21,7 +21,7 @@ pub struct Conditions {
     pub placement: String,
     pub hold_ns: f64,
     pub slices: u64,
-    pub witnessed_slices: u64,
+    pub recorded_slices: u64,
     pub evidence: Source,
     pub ledger: Option<EvidenceQuality>,
     pub ended_by: EndedBy,
@@ -46,7 +46,7 @@ impl Conditions {
             placement: plan.placement.to_string(),
             hold_ns: plan.hold_ns,
             slices: cell.slices,
-            witnessed_slices: cell.witnessed,
+            recorded_slices: cell.recorded,
             evidence,
             ledger: cell.ledger.clone(),
             ended_by,
@@ -65,11 +65,11 @@ pub fn row(
     thread: usize,
     cpu: usize,
     operation: Operation,
-    latencies: &Raised,
+    latencies: &OffsetTally,
     conditions: &Conditions,
 ) -> Option<Row> {
     let summary = Summary::of(&latencies.tally)?;
-    let lower = Lowering { raised_by: latencies.raised_by as f64, ns_per_tick: conditions.ns_per_tick };
+    let net = ToNanoseconds { offset: latencies.offset as f64, ns_per_tick: conditions.ns_per_tick };
     let found = find_spikes(latencies);
     Some(Row {
         lock: cell.lock.clone(),
@@ -81,23 +81,23 @@ pub fn row(
         cpu,
         operation,
         count: summary.count,
-        min_ns: lower.value(summary.min),
-        p50_ns: lower.value(summary.p50),
-        p90_ns: lower.value(summary.p90),
-        p99_ns: lower.value(summary.p99),
-        p999_ns: lower.value(summary.p999),
-        max_ns: lower.value(summary.max),
-        mean_ns: lower.value(summary.mean),
-        p50_ci_ns: lower.interval(latencies.median_interval()),
-        p90_ci_ns: lower.interval(summary.p90_ci),
-        p99_ci_ns: lower.interval(summary.p99_ci),
-        p999_ci_ns: lower.interval(summary.p999_ci),
+        min_ns: net.value(summary.min),
+        p50_ns: net.value(summary.p50),
+        p90_ns: net.value(summary.p90),
+        p99_ns: net.value(summary.p99),
+        p999_ns: net.value(summary.p999),
+        max_ns: net.value(summary.max),
+        mean_ns: net.value(summary.mean),
+        p50_ci_ns: net.interval(latencies.median_interval()),
+        p90_ci_ns: net.interval(summary.p90_ci),
+        p99_ci_ns: net.interval(summary.p99_ci),
+        p999_ci_ns: net.interval(summary.p999_ci),
         leftover_share: found.leftover_share,
         spikes: spike_rows(&found, latencies, conditions.ns_per_tick),
-        histogram: lower.histogram(&latencies.tally, latencies.resolution),
+        histogram: net.histogram(&latencies.tally, latencies.resolution),
         ended_by: conditions.ended_by,
         slices: conditions.slices,
-        witnessed_slices: conditions.witnessed_slices,
+        recorded_slices: conditions.recorded_slices,
         evidence: conditions.evidence,
         ledger: conditions.ledger.clone(),
         bare_pair_ns: conditions.bare_pair_ns,
@@ -110,22 +110,22 @@ pub fn row(
 
 /// Finds the spikes; whatever came out below zero counts as zero, or the scatter of the hold time would have spikes of
 /// its own. The means still take every value as it is: their errors cancel.
-fn find_spikes(latencies: &Raised) -> Spikes {
-    let raised_by = latencies.raised_by;
-    let net = latencies.tally.map_values(|ticks| ticks.saturating_sub(raised_by));
+fn find_spikes(latencies: &OffsetTally) -> Spikes {
+    let offset = latencies.offset;
+    let net = latencies.tally.map_values(|ticks| ticks.saturating_sub(offset));
     let mut found = spikes::find(&net, latencies.resolution as f64);
     for spike in found.spikes.iter_mut().filter(|spike| spike.from == 0.0) {
-        let as_measured = latencies.tally.between(0..=spike.to as u64 + raised_by).mean();
-        spike.mean = as_measured.map_or(spike.mean, |mean| mean - raised_by as f64);
+        let as_measured = latencies.tally.between(0..=spike.to as u64 + offset).mean();
+        spike.mean = as_measured.map_or(spike.mean, |mean| mean - offset as f64);
     }
     found
 }
 
-fn spike_rows(found: &Spikes, latencies: &Raised, ns_per_tick: f64) -> Vec<SpikeRow> {
-    let findings = &latencies.findings;
-    let fast = findings.fast_limit(latencies.resolution);
-    let testimonies = found.spikes.iter().map(|spike| findings.cause_of(spike.from as u64..=spike.to as u64, fast));
-    let row = |(spike, testimony): (&spikes::Spike, Option<Testimony>)| SpikeRow {
+fn spike_rows(found: &Spikes, latencies: &OffsetTally, ns_per_tick: f64) -> Vec<SpikeRow> {
+    let known = &latencies.causes;
+    let fast = known.fast_limit(latencies.resolution);
+    let causes = found.spikes.iter().map(|spike| known.cause_of(spike.from as u64..=spike.to as u64, fast));
+    let row = |(spike, cause): (&spikes::Spike, Option<SpikeCause>)| SpikeRow {
         label: spike.label.clone(),
         share: spike.share,
         count: spike.count,
@@ -136,28 +136,28 @@ fn spike_rows(found: &Spikes, latencies: &Raised, ns_per_tick: f64) -> Vec<Spike
         to_ns: spike.to,
         echo_of: spike.echo_of.clone(),
         delay_ns: spike.delay,
-        cause_share: testimony.as_ref().and_then(|testimony| testimony.cause_share),
-        evidence_share: testimony.as_ref().map(|testimony| testimony.evidence_share),
-        median_with_evidence_ns: testimony.as_ref().map(|testimony| testimony.median as f64 * ns_per_tick),
-        cause: testimony.map_or_else(|| UNEXPLAINED.to_owned(), |testimony| testimony.cause),
+        cause_share: cause.as_ref().and_then(|cause| cause.cause_share),
+        evidence_share: cause.as_ref().map(|cause| cause.evidence_share),
+        median_with_evidence_ns: cause.as_ref().map(|cause| cause.median as f64 * ns_per_tick),
+        cause: cause.map_or_else(|| UNEXPLAINED.to_owned(), |cause| cause.cause),
     };
-    found.scaled(ns_per_tick).spikes.iter().zip(testimonies).map(row).collect()
+    found.scaled(ns_per_tick).spikes.iter().zip(causes).map(row).collect()
 }
 
-/// From raised ticks to nanoseconds.
-struct Lowering {
-    raised_by: f64,
+/// From ticks with an offset to nanoseconds without.
+struct ToNanoseconds {
+    offset: f64,
     ns_per_tick: f64,
 }
 
-impl Lowering {
+impl ToNanoseconds {
     /// A latency below zero is one that the clock cannot tell from zero.
-    fn value(&self, raised: f64) -> f64 {
-        ((raised - self.raised_by) * self.ns_per_tick).max(0.0)
+    fn value(&self, ticks: f64) -> f64 {
+        ((ticks - self.offset) * self.ns_per_tick).max(0.0)
     }
 
-    fn interval(&self, raised: Option<Interval>) -> Option<Interval> {
-        raised.map(|interval| Interval::new(self.value(interval.low), self.value(interval.high)))
+    fn interval(&self, ticks: Option<Interval>) -> Option<Interval> {
+        ticks.map(|interval| Interval::new(self.value(interval.low), self.value(interval.high)))
     }
 
     /// Steps of the clock as long as they are the coarser, then 16 bins an octave.
@@ -183,8 +183,8 @@ impl Lowering {
             }
         };
         let mut bins: BTreeMap<i64, u64> = BTreeMap::new();
-        for (raised, count) in tally.iter() {
-            *bins.entry(bin_of((raised as f64 - self.raised_by).max(0.0))).or_default() += count;
+        for (ticks, count) in tally.iter() {
+            *bins.entry(bin_of((ticks as f64 - self.offset).max(0.0))).or_default() += count;
         }
         let ns = |ticks: f64| (ticks * self.ns_per_tick).max(0.0);
         bins.into_iter().map(|(bin, count)| Bin { from_ns: ns(edge(bin)), to_ns: ns(edge(bin + 1)), count }).collect()
@@ -201,7 +201,7 @@ mod tests {
             placement: "one-cpu".into(),
             hold_ns: 6_100.0,
             slices: 1,
-            witnessed_slices: 0,
+            recorded_slices: 0,
             evidence: Source::None,
             ledger: None,
             ended_by: EndedBy::Budget,
@@ -216,12 +216,12 @@ mod tests {
     fn row(values: impl Iterator<Item = (u64, u64)>) -> Option<Row> {
         let cell = CellPlan { lock: "std".into(), threads: 1, competitors: 0 };
         let tally = Tally::from_counts(values);
-        let latencies = Raised { tally, raised_by: 40, resolution: 20, ..Raised::default() };
+        let latencies = OffsetTally { tally, offset: 40, resolution: 20, ..OffsetTally::default() };
         row_of(&cell, 0, 0, Operation::Lock, &latencies, &conditions())
     }
 
     #[test]
-    fn latencies_are_lowered_and_turned_into_ns() {
+    fn the_offset_is_taken_off_and_ticks_turned_into_ns() {
         let row = row([(20, 10), (60, 1_000), (1_040, 50)].into_iter()).unwrap();
         assert_eq!((row.min_ns, row.p50_ns, row.max_ns), (0.0, 10.0, 500.0));
         assert_eq!(row.count, 1_060);

@@ -2,11 +2,12 @@
 //!
 //! Latencies are kept in ticks, less the baseline of their own slice: what the same loop takes with no lock in it. The
 //! core's frequency drifts by a per cent or so over seconds, which for a hold of 6 µs is more than most locks take; over
-//! one slice it is steady. A latency below the clock's resolution can come out a little below zero, so every tally is
-//! raised by a constant, which its reader takes off again.
+//! one slice it is steady. A latency below the clock's resolution can come out a little below zero, so every tally has
+//! an offset added, which its reader takes off again.
 
-use super::findings::{Findings, Part, Witness};
+use super::causes::{Causes, SliceEvidence};
 use super::rounds::{Lap, Trace};
+use crate::latency::record::Operation;
 use instruments::statistics::comparison::Estimate;
 use instruments::statistics::order::{quantile_interval, sample_quantile_interval};
 use instruments::statistics::summary::CONFIDENCE;
@@ -55,21 +56,21 @@ fn undisturbed_mean(sorted: &[u64], resolution: u64) -> Option<f64> {
     Some(sorted[..kept].iter().sum::<u64>() as f64 / kept as f64)
 }
 
-/// Latencies of one operation, each raised by `raised_by`.
+/// Latencies of one operation, each with `offset` added.
 #[derive(Clone, Debug, Default)]
-pub struct Raised {
+pub struct OffsetTally {
     pub tally: Tally,
     /// What every value is too high by, in ticks.
-    pub raised_by: u64,
+    pub offset: u64,
     /// Differences smaller than this mean nothing, in ticks.
     pub resolution: u64,
-    /// The median of each slice, raised too: how far slices differ is part of how well the median is known.
+    /// The median of each slice, with the offset too: how far slices differ is part of how well the median is known.
     pub slice_medians: Vec<f64>,
     /// What slices with evidence know of the causes; their latencies are in no figure.
-    pub findings: Findings,
+    pub causes: Causes,
 }
 
-impl Raised {
+impl OffsetTally {
     /// The 95 % interval of the median: that of all rounds together, widened to that of the slices' medians.
     ///
     /// Millions of rounds give an interval of no width, as if they were independent. What differs from slice to slice,
@@ -83,7 +84,7 @@ impl Raised {
     /// The figures that decide whether these are known well enough, in ticks.
     pub fn figures(&self) -> [Estimate; 2] {
         let summary = Summary::of(&self.tally);
-        let by = self.raised_by as f64;
+        let by = self.offset as f64;
         let figure = |value: Option<f64>, interval: Option<Interval>| Estimate {
             value: value.map_or(0.0, |value| value - by),
             interval: interval.map(|ends| Interval::new(ends.low - by, ends.high - by)),
@@ -96,7 +97,7 @@ impl Raised {
     }
 
     fn add(&mut self, scratch: &mut Vec<u32>, ticks: impl Iterator<Item = u64>, baseline: f64) {
-        let shift = self.raised_by as f64 - baseline;
+        let shift = self.offset as f64 - baseline;
         scratch.clear();
         let mut long = Tally::new();
         for tick in ticks {
@@ -119,9 +120,9 @@ impl Raised {
 /// One thread's latencies over all slices of a cell.
 #[derive(Clone, Debug)]
 pub struct Series {
-    pub lock: Raised,
-    pub unlock: Raised,
-    pub round_trip: Raised,
+    pub lock: OffsetTally,
+    pub unlock: OffsetTally,
+    pub round_trip: OffsetTally,
     scratch: Vec<u32>,
     scatters: Vec<u64>,
 }
@@ -129,12 +130,12 @@ pub struct Series {
 impl Series {
     /// Empty. `resolution` and `hold` in ticks decide how far below zero a latency may come out.
     pub fn new(resolution: u64, hold: u64) -> Self {
-        let raised_by = |raised_by| Raised { raised_by, resolution, ..Raised::default() };
+        let with_offset = |offset| OffsetTally { offset, resolution, ..OffsetTally::default() };
         let (short, long) = (2 * resolution, 2 * resolution + hold / 100);
         Self {
-            lock: raised_by(short),
-            unlock: raised_by(long),
-            round_trip: raised_by(short),
+            lock: with_offset(short),
+            unlock: with_offset(long),
+            round_trip: with_offset(short),
             scratch: Vec::new(),
             scatters: Vec::new(),
         }
@@ -158,12 +159,12 @@ impl Series {
     }
 
     /// Adds what a slice with evidence knows of its rounds; their latencies count nowhere else.
-    pub fn testify(&mut self, witness: &Witness<'_>, baseline: Baseline, recording: f64) {
+    pub fn attribute(&mut self, evidence: &SliceEvidence<'_>, baseline: Baseline, recording: f64) {
         let net = |cost: f64| move |ticks: u64| (ticks as f64 - cost).round().max(0.0) as u64;
         let (lock, unlock) = (baseline.lock, baseline.unlock);
-        self.lock.findings.add(Part::Lock, witness, lock as u64, net(lock));
-        self.unlock.findings.add(Part::Unlock, witness, unlock as u64, net(unlock));
-        self.round_trip.findings.add(Part::RoundTrip, witness, (lock + unlock) as u64, net(recording));
+        self.lock.causes.add(Operation::Lock, evidence, lock as u64, net(lock));
+        self.unlock.causes.add(Operation::Unlock, evidence, unlock as u64, net(unlock));
+        self.round_trip.causes.add(Operation::RoundTrip, evidence, (lock + unlock) as u64, net(recording));
     }
 }
 
@@ -180,10 +181,10 @@ mod tests {
     }
 
     #[test]
-    fn latencies_are_raised_and_never_lost() {
-        let mut raised = Raised { raised_by: 52, resolution: 26, ..Raised::default() };
-        raised.add(&mut Vec::new(), [26, 52, 1_000, 10_000_000_000].into_iter(), 48.0);
-        let values: Vec<_> = raised.tally.iter().collect();
+    fn latencies_have_the_offset_and_are_never_lost() {
+        let mut latencies = OffsetTally { offset: 52, resolution: 26, ..OffsetTally::default() };
+        latencies.add(&mut Vec::new(), [26, 52, 1_000, 10_000_000_000].into_iter(), 48.0);
+        let values: Vec<_> = latencies.tally.iter().collect();
         assert_eq!(values, [(30, 1), (56, 1), (1_004, 1), (10_000_000_004, 1)]);
     }
 }

@@ -1,10 +1,10 @@
 //! A run: intervals, stretch by stretch, until its length is over or someone stops it.
 
 use super::accounts::ExactAccount;
-use super::edge::{Edge, Reader, Window};
+use super::snapshot::{Delta, Reader, Snapshot};
 use super::soaker::{GRIND, Soakers, read_in_time};
 use super::stretches::{Stretch, stretches};
-use super::tally::Tally;
+use super::totals::Totals;
 use crate::load::flags::Plan;
 use crate::load::priority::Priority;
 use crate::load::record::{AllCpusRow, IntervalRow, TotalRow};
@@ -51,12 +51,12 @@ pub fn run_plan(
     };
     let mut run = Run { plan, reader, soakers: &soakers, rng: fastrand::Rng::with_seed(seed) };
     let usual_ns = GRIND.as_nanos() as f64 + calibrated.quality.now.mean_of_1000_ns;
-    let mut tally = Tally::new(plan, priority, usual_ns);
-    let intervals = run.intervals(&mut tally, observer)?;
+    let mut totals = Totals::new(plan, priority, usual_ns);
+    let intervals = run.intervals(&mut totals, observer)?;
     warnings.extend(run.what_was_missing(plan));
-    warnings.extend(tally.warnings());
+    warnings.extend(totals.warnings());
     let exact_account = run.reader.exact.as_ref().map(|account| account.name().to_owned());
-    Ok(Measured { intervals, totals: tally.totals(), all_cpus: tally.all_cpus(), exact_account, warnings })
+    Ok(Measured { intervals, totals: totals.rows(), all_cpus: totals.all_cpus(), exact_account, warnings })
 }
 
 /// The priority that was asked for if it is granted, or else idle, with a warning: the load can be measured all the same.
@@ -88,12 +88,12 @@ struct Run<'a> {
 impl Run<'_> {
     fn intervals(
         &mut self,
-        tally: &mut Tally,
+        totals: &mut Totals,
         observer: &mut impl Observer<[IntervalRow]>,
     ) -> io::Result<Vec<IntervalRow>> {
         let mut kept = Vec::new();
         self.soakers.let_grind(1);
-        let mut edge = self.reader.take()?;
+        let mut snapshot = self.reader.take()?;
         let mut tick = self.reader.tick()?;
         let began = Instant::now();
         let end = self.plan.length.map(|length| began + length);
@@ -105,11 +105,11 @@ impl Run<'_> {
             if let Some(left) = end.map(|end| end - start - planned).filter(|&left| left < self.plan.interval / 4) {
                 planned += left;
             }
-            flow = self.interval(start, planned, &mut edge, tally, observer)?;
+            flow = self.interval(start, planned, &mut snapshot, totals, observer)?;
             start += planned;
             let now = self.reader.tick()?;
             let rows =
-                tally.end_interval(began.elapsed(), &now.shares_since(&tick, self.reader.clock), flow.is_continue());
+                totals.end_interval(began.elapsed(), &now.shares_since(&tick, self.reader.clock), flow.is_continue());
             tick = now;
             if !rows.is_empty() && observer.piece(&rows).is_break() {
                 flow = ControlFlow::Break(());
@@ -121,13 +121,13 @@ impl Run<'_> {
         Ok(kept)
     }
 
-    /// One interval, stretch by stretch, from the last edge on.
+    /// One interval, stretch by stretch, from the last snapshot on.
     fn interval(
         &mut self,
         start: Instant,
         length: Duration,
-        edge: &mut Edge,
-        tally: &mut Tally,
+        snapshot: &mut Snapshot,
+        totals: &mut Totals,
         observer: &mut impl Observer<[IntervalRow]>,
     ) -> io::Result<ControlFlow<()>> {
         let parts = stretches(length, self.plan.grinders, self.reader.exact.is_some(), &mut self.rng);
@@ -136,18 +136,18 @@ impl Run<'_> {
             self.soakers.let_grind(active);
             until += length;
             if active == 0 {
-                // A rest that began late, because others had the CPU, must not be short: its window would be of no use.
+                // A rest that began late, because others had the CPU, must not be short: its delta would be of no use.
                 until = until.max(Instant::now() + length);
             }
             let flow = observer.wait(until);
             if active == 0 {
-                // The next edge is taken while a soaker runs; waking up belongs to the rest.
+                // The next snapshot is taken while a soaker runs; waking up belongs to the rest.
                 self.soakers.let_grind(1);
             }
             let next = self.reader.take()?;
-            let windows: Vec<Window> = self.reader.windows(edge, &next);
-            tally.add(active, &windows);
-            *edge = next;
+            let deltas: Vec<Delta> = self.reader.deltas(snapshot, &next);
+            totals.add(active, &deltas);
+            *snapshot = next;
             if flow.is_break() {
                 return Ok(flow);
             }

@@ -5,6 +5,7 @@
 //! process: no way to end it, SIGKILL included, leaves one behind.
 
 use super::thread_clock::ThreadClock;
+use crossbeam_utils::CachePadded;
 use instruments::clock::Clock;
 use instruments::cpus::pin_current_thread;
 use instruments::cpus::schedule::{Schedule, bound_realtime, reschedule_current_thread};
@@ -38,8 +39,7 @@ struct Orders {
     end: AtomicBool,
 }
 
-/// What a soaker tells. On cache lines of its own: it is written every 20 µs.
-#[repr(align(128))]
+/// What a soaker tells. It belongs on cache lines of its own: it is written every 20 µs.
 #[derive(Default)]
 struct Published {
     grinds: AtomicU64,
@@ -62,7 +62,7 @@ pub struct Demands {
 pub struct Soaker {
     /// The CPU that it is pinned to.
     pub cpu: usize,
-    published: Arc<Published>,
+    published: Arc<CachePadded<Published>>,
     clock: ThreadClock,
     thread: JoinHandle<()>,
 }
@@ -113,7 +113,7 @@ impl Soakers {
         let mut started = Self { soakers: Vec::new(), orders: Arc::default() };
         for &cpu in cpus {
             for rank in 0..each {
-                let published = Arc::new(Published::default());
+                let published = Arc::new(CachePadded::<Published>::default());
                 let work = grind.work(GRIND.as_nanos() as f64);
                 let hand = Hand { clock, work, rank, orders: started.orders.clone(), published: published.clone() };
                 let (tell, told) = mpsc::channel();
@@ -163,7 +163,7 @@ struct Hand {
     /// The first on its CPU has 0.
     rank: usize,
     orders: Arc<Orders>,
-    published: Arc<Published>,
+    published: Arc<CachePadded<Published>>,
 }
 
 impl Hand {
@@ -197,7 +197,7 @@ impl Hand {
 
     /// Grinds as long as it should, and `longer` says so of the time in ticks.
     fn grind_while(&self, longer: impl Fn(u64) -> bool) {
-        let Published { grinds, usual_ticks, .. } = &*self.published;
+        let Published { grinds, usual_ticks, .. } = &**self.published;
         let mut usual = usual_ticks.load(Ordering::Relaxed);
         let mut last = self.clock.now();
         while self.wanted() && longer(last) {

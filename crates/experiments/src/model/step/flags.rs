@@ -250,11 +250,11 @@ impl Support<'_> {
     fn admit(
         &self,
         flag: &str,
-        asked: &[u64],
+        requested: &[u64],
         defaults: impl Iterator<Item = u64>,
         warnings: &mut Vec<Warning>,
     ) -> Result<Vec<u64>, UsageError> {
-        let all: Vec<u64> = if asked.is_empty() { defaults.collect() } else { asked.to_vec() };
+        let all: Vec<u64> = if requested.is_empty() { defaults.collect() } else { requested.to_vec() };
         let Some(&beyond) = all.iter().find(|number| **number > self.nodes) else { return Ok(all) };
         let (name, first) = (flag.trim_start_matches('-'), terminal::count(beyond));
         let what = format!("a number of {name} from {first} on, with steps of {:?},", self.step);
@@ -263,7 +263,7 @@ impl Support<'_> {
             warnings.push(Warning::from(Extrapolated { what, supported }));
             return Ok(all);
         }
-        if !asked.is_empty() {
+        if !requested.is_empty() {
             return Err(self.refusal(&format!("{flag} {beyond}"), beyond));
         }
         let reason = format!("the recording supports {supported}; record for longer, or allow it with --extrapolate");

@@ -255,7 +255,7 @@ mod tests {
         let parts = [(Kind::Interrupt, 50, 6e5), (Kind::Unexplained, 130, 4e5)];
         let found = causes(clock, &parts, (100, 5e4), &[comb]);
         let rows = found.rows(clock, clock.to_ticks(1e6));
-        let line = |row: &CauseRow| (row.words(), row.count, (row.share * 100.0).round());
+        let line = |row: &CauseRow| (row.label(), row.count, (row.share * 100.0).round());
         assert_eq!(
             rows.iter().map(line).collect::<Vec<_>>(),
             [

@@ -2,7 +2,7 @@
 
 use super::causes::{Causes, SoFar};
 use super::longest::Longest;
-use super::turn::{self, Bench, Outcome, Piece, Used};
+use super::turn::{self, Outcome, Piece, TurnSetup, Used};
 use crate::noise::cells::CellPlan;
 use crate::noise::flags::Plan;
 use crate::noise::record::{Line, Row, Turn};
@@ -103,18 +103,18 @@ impl Cell {
     /// A thread that the system refuses, or a way to schedule it.
     pub fn run(
         &mut self,
-        bench: &Bench<'_>,
+        setup: &TurnSetup<'_>,
         record: &mut Option<Recorder>,
         mut on_line: impl FnMut(Line) -> ControlFlow<()> + Send,
     ) -> anyhow::Result<()> {
         let plan = self.plan.clone();
         let mut turn = Sum::default();
         let mut line = LineSum { causes: self.causes.so_far(), sum: Sum::default() };
-        let outcome = turn::run(bench, &plan, record, |piece| {
+        let outcome = turn::run(setup, &plan, record, |piece| {
             self.add(&piece);
             turn.add(&piece.watch, self.clock);
             line.sum.add(&piece.watch, self.clock);
-            match bench.plan.interval {
+            match setup.plan.interval {
                 // Nearly: the last piece of an interval may end a pass early.
                 Some(interval) if self.clock.to_ns(line.sum.span) > 0.99 * interval.as_nanos() as f64 => {
                     let fresh = LineSum { causes: self.causes.so_far(), sum: Sum::default() };

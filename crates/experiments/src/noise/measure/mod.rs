@@ -18,7 +18,7 @@ use instruments::warning::Warning;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
-use turn::Bench;
+use turn::TurnSetup;
 
 pub use cell::GapTrace;
 #[cfg(test)]
@@ -48,7 +48,7 @@ pub fn run_plan(
     observer: &mut (impl Observer<Line> + Send),
 ) -> anyhow::Result<Measured> {
     bound_realtime(LONGEST_REALTIME)?;
-    let bench = Bench { clock, plan, interruption: &session.interruption };
+    let setup = TurnSetup { clock, plan, interruption: &session.interruption };
     // The kernel's record of each CPU that is read on: opening and closing takes longer than some turns.
     let mut records: BTreeMap<usize, Option<Recorder>> = BTreeMap::new();
     let origin = clock.now();
@@ -60,7 +60,7 @@ pub fn run_plan(
         observer.note(&cell.plan.name);
         let record = records.entry(cell.plan.reader_cpu).or_default();
         let mut flow = ControlFlow::Continue(());
-        cell.run(&bench, record, |line| {
+        cell.run(&setup, record, |line| {
             flow = observer.piece(&Line { time_s: began.elapsed().as_secs_f64(), ..line });
             flow
         })?;

@@ -23,7 +23,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// What every turn needs.
-pub struct Bench<'a> {
+pub struct TurnSetup<'a> {
     pub clock: Clock,
     pub plan: &'a Plan,
     pub interruption: &'a Interruption,
@@ -83,43 +83,43 @@ const PIECE: Duration = Duration::from_secs(1);
 /// # Errors
 /// A thread that the system refuses, or a way to schedule one; a record of the kernel's that cannot be read.
 pub fn run(
-    bench: &Bench<'_>,
+    setup: &TurnSetup<'_>,
     cell: &CellPlan,
     record: &mut Option<Recorder>,
     mut on_piece: impl FnMut(Piece) -> ControlFlow<()> + Send,
 ) -> anyhow::Result<Outcome> {
-    let contended = bench.plan.contest.cpu;
+    let contended = setup.plan.contest.cpu;
     let nobody = || Ok(Used::default());
     let mut reader = Err(io::Error::other("the reader did not begin"));
     let mut competitors: Vec<io::Result<Used>> =
-        cell.competitor.map_or_else(Vec::new, |_| (0..bench.plan.contest.competitors).map(|_| nobody()).collect());
+        cell.competitor.map_or_else(Vec::new, |_| (0..setup.plan.contest.competitors).map(|_| nobody()).collect());
     let mut rescheduler = cell.rescheduler.map(|_| nobody());
 
     let over = &AtomicBool::new(false);
     // Outside of the job, which is dropped unrun where the reader cannot begin.
-    let (ends, seat, on_piece) = (SetOnDrop(over), &mut reader, &mut on_piece);
+    let (ends, notes, on_piece) = (SetOnDrop(over), &mut reader, &mut on_piece);
     let mut members = vec![Member {
         cpu: Some(cell.reader_cpu),
         job: Box::new(move |gate: &StartGate| {
             let _ends = ends;
-            *seat = read(bench, cell, record, gate, on_piece);
+            *notes = read(setup, cell, record, gate, on_piece);
         }),
     }];
     members.extend(competitors.iter_mut().zip(cell.competitor.into_iter().cycle()).map(|(used, schedule)| Member {
         cpu: Some(contended),
         job: Box::new(move |gate: &StartGate| {
             let _stays = StayUntil(over);
-            *used = intrude(bench.clock, gate, c"competitor", schedule, || Work::of_loads(64).run());
+            *used = intrude(setup.clock, gate, c"competitor", schedule, || Work::of_loads(64).run());
         }),
     }));
     members.extend(rescheduler.iter_mut().zip(cell.rescheduler).map(|(used, period)| Member {
         cpu: Some(contended),
         job: Box::new(move |gate: &StartGate| {
             let _stays = StayUntil(over);
-            *used = intrude(bench.clock, gate, c"rescheduler", RESCHEDULER, || sleep(period));
+            *used = intrude(setup.clock, gate, c"rescheduler", RESCHEDULER, || sleep(period));
         }),
     }));
-    work_together(bench.clock, bench.plan.turn, members)?;
+    work_together(setup.clock, setup.plan.turn, members)?;
     Ok(Outcome {
         reader: reader.context("the reader")?,
         competitors: competitors.into_iter().collect::<io::Result<_>>().context("a competitor")?,
@@ -157,15 +157,15 @@ fn take_rank(name: &CStr, schedule: Schedule) -> io::Result<()> {
 
 /// The reader's turn.
 fn read(
-    bench: &Bench<'_>,
+    setup: &TurnSetup<'_>,
     cell: &CellPlan,
     record: &mut Option<Recorder>,
     gate: &StartGate,
     on_piece: &mut impl FnMut(Piece) -> ControlFlow<()>,
 ) -> io::Result<ReaderNotes> {
-    let clock = bench.clock;
+    let clock = setup.clock;
     // Calibrated before the others begin, and before the thread becomes a real-time one.
-    let mut eye = Eye::open(bench, cell, record);
+    let mut eye = Eye::open(setup, cell, record);
     let notes = eye.notes();
     let ranked = take_rank(c"reader", cell.reader);
     let begins = gate.ready().is_some();
@@ -173,15 +173,15 @@ fn read(
     if !begins {
         return Ok(notes);
     }
-    let mut left = bench.plan.samples;
+    let mut left = setup.plan.samples;
     let longest = if cell.reader_rests() { BURST } else { PIECE };
-    let length = bench.plan.interval.map_or(longest, |interval| interval.min(longest));
+    let length = setup.plan.interval.map_or(longest, |interval| interval.min(longest));
     loop {
         let until_stop = Duration::from_nanos(clock.to_ns(gate.stop().saturating_sub(clock.now())) as u64);
-        if until_stop.is_zero() || left == 0 || bench.interruption.is_requested() {
+        if until_stop.is_zero() || left == 0 || setup.interruption.is_requested() {
             break;
         }
-        let piece = eye.read(Limit { length: length.min(until_stop), passes: left }, bench.interruption);
+        let piece = eye.read(Limit { length: length.min(until_stop), passes: left }, setup.interruption);
         let piece = piece.inspect_err(|_| gate.stop_at(clock.now()))?;
         left -= piece.watch.passes.min(left);
         if on_piece(piece).is_break() {
@@ -204,17 +204,17 @@ struct Eye<'a> {
 }
 
 impl<'a> Eye<'a> {
-    fn open(bench: &Bench<'_>, cell: &CellPlan, record: &'a mut Option<Recorder>) -> Self {
-        let wanted = bench.plan.evidence == EvidenceChoice::Best;
+    fn open(setup: &TurnSetup<'_>, cell: &CellPlan, record: &'a mut Option<Recorder>) -> Self {
+        let wanted = setup.plan.evidence == EvidenceChoice::Best;
         let recorder = wanted.then(|| match record {
             Some(recorder) => {
                 recorder.follow_this_thread();
                 recorder
             }
-            None => record.insert(Recorder::open(bench.clock, &CpuSet::single(cell.reader_cpu))),
+            None => record.insert(Recorder::open(setup.clock, &CpuSet::single(cell.reader_cpu))),
         });
         Self {
-            reader: Reader::new(bench.clock, CAPACITY),
+            reader: Reader::new(setup.clock, CAPACITY),
             recorder,
             flag: wanted.then(PreemptionFlag::of_current_thread).flatten(),
             // Not false, which would be memory that nobody has touched.

@@ -7,7 +7,7 @@ mod embedded;
 mod recipe;
 mod toolchain;
 
-pub use built_in::{Arrangement, BuiltIn, Course};
+pub use built_in::{Arrangement, BuiltIn, RingSpec};
 pub use class::Class;
 pub use contestant::{Contestant, Runs};
 pub use embedded::{Source, embedded, in_folder};

@@ -1,9 +1,9 @@
 //! One contestant in one ring: its turns, and the row that comes of them.
 
-use super::lap::{self, Miss, Order, Run, Switches};
+use super::build_dir::Ready;
 use super::memory::Memory;
-use super::workshop::Ready;
-use crate::ring::contestants::{Arrangement, BuiltIn, Class, Course, Runs};
+use super::run::{self, Order, Run, RunError, Switches};
+use crate::ring::contestants::{Arrangement, BuiltIn, Class, RingSpec, Runs};
 use crate::ring::plan::{CellPlan, Plan};
 use crate::ring::record::{Failure, Row};
 use crate::ring::then;
@@ -93,15 +93,15 @@ impl Cell {
         }
         match outcome {
             Ok(()) => ControlFlow::Continue(()),
-            Err(Miss::Interrupted) => ControlFlow::Break(()),
-            Err(Miss::Failed(failure)) => {
+            Err(RunError::Interrupted) => ControlFlow::Break(()),
+            Err(RunError::Failed(failure)) => {
                 self.failure = Some(failure);
                 ControlFlow::Continue(())
             }
         }
     }
 
-    fn turn(&mut self, plan: &Plan, ready: Option<&Ready>, slice: Duration, session: &Session) -> Result<(), Miss> {
+    fn turn(&mut self, plan: &Plan, ready: Option<&Ready>, slice: Duration, session: &Session) -> Result<(), RunError> {
         let fixed = plan.hops.filter(|_| !self.is_limit());
         for attempt in 1.. {
             let slice_ns = self.slice_ns(slice);
@@ -128,7 +128,7 @@ impl Cell {
     }
 
     /// Runs so many hops; the time of one, in ns.
-    fn run_hops(&mut self, hops: u64, plan: &Plan, ready: Option<&Ready>, session: &Session) -> Result<f64, Miss> {
+    fn run_hops(&mut self, hops: u64, plan: &Plan, ready: Option<&Ready>, session: &Session) -> Result<f64, RunError> {
         let contestant = Rc::clone(&self.plan.contestant);
         let (ns, start_ns) = match (&contestant.runs, ready) {
             (Runs::BuiltIn(built_in), _) => {
@@ -143,8 +143,8 @@ impl Cell {
     }
 
     /// The time of the hops, and that of making the threads.
-    fn run_built_in(&mut self, built_in: &BuiltIn, hops: u64, session: &Session) -> Result<(f64, f64), Miss> {
-        let course = Course {
+    fn run_built_in(&mut self, built_in: &BuiltIn, hops: u64, session: &Session) -> Result<(f64, f64), RunError> {
+        let spec = RingSpec {
             threads: self.plan.threads,
             hops,
             arrangement: self.plan.arrangement,
@@ -152,7 +152,7 @@ impl Cell {
             seed: session.seed,
         };
         let cpu = session.cpus.first().filter(|_| self.plan.pinned && !built_in.across);
-        let run = lap::built_in(built_in, &course, cpu)?;
+        let run = run::built_in(built_in, &spec, cpu)?;
         self.note(hops, &run);
         let hops_ns = run.hops_ns.unwrap_or(run.total_ns);
         Ok((hops_ns, run.total_ns - hops_ns))
@@ -165,12 +165,12 @@ impl Cell {
         plan: &Plan,
         ready: &Ready,
         session: &Session,
-    ) -> Result<(f64, f64), Miss> {
+    ) -> Result<(f64, f64), RunError> {
         let cpu = session.cpus.first().filter(|_| self.plan.pinned);
         let threads = self.plan.threads;
         let mut run = |hops| {
             let order = Order { threads, hops, cpu, timeout: plan.timeout };
-            let run = lap::program(ready, &order, session, None, |_| ())?;
+            let run = run::program(ready, &order, session, None, |_| ())?;
             self.note(hops, &run);
             Ok(run.total_ns)
         };

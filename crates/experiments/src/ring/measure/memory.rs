@@ -7,8 +7,8 @@
 //!
 //! A rise that the kernel's own counting could hide is not reported: it lets each CPU count some dozens of pages by itself.
 
-use super::lap::{self, Miss, Order};
-use super::workshop::Ready;
+use super::build_dir::Ready;
+use super::run::{self, Order, RunError};
 use crate::ring::contestants::{Class, Contestant};
 use harness::Session;
 use instruments::statistics::order::median;
@@ -35,7 +35,7 @@ struct Size {
 
 /// Pairs of sizes, of a ring and of a larger one.
 #[derive(Clone, Debug, Default)]
-pub struct Scales {
+pub struct MemorySamples {
     pairs: Vec<(Size, Option<Size>)>,
     more_threads: f64,
 }
@@ -46,16 +46,16 @@ const LOOK_EVERY: Duration = Duration::from_millis(1);
 /// The kernel frees the stacks of ended threads a little later.
 const SETTLING: Duration = Duration::from_millis(30);
 
-impl Scales {
+impl MemorySamples {
     /// Runs the contestant with `threads`, and with more.
-    pub fn weigh(
+    pub fn measure(
         &mut self,
         contestant: &Contestant,
         ready: &Ready,
         threads: usize,
         timeout: Duration,
         session: &Session,
-    ) -> Result<(), Miss> {
+    ) -> Result<(), RunError> {
         let small = size(contestant, ready, threads, timeout, session)?;
         let more = (threads + step(contestant)).min(contestant.max_threads);
         let large = match more > threads {
@@ -109,7 +109,7 @@ fn size(
     threads: usize,
     timeout: Duration,
     session: &Session,
-) -> Result<Size, Miss> {
+) -> Result<Size, RunError> {
     // Twice around, so that every thread's memory has been used; where all are polled, two hops have seen to that.
     let visits_all = if contestant.polls_in_vain() { 2 } else { 2 * threads as u64 };
     let hops = visits_all.max((SPAN_NS / contestant.guess_ns(threads)) as u64);
@@ -129,7 +129,7 @@ fn size(
         looks.extend(kib(&status, "Threads:").zip(InKernel::now()).map(|(threads, rest)| (threads as u64, rest)));
     };
     let order = Order { threads, hops, cpu: session.cpus.first(), timeout };
-    lap::program(ready, &order, session, Some(LOOK_EVERY), look)?;
+    run::program(ready, &order, session, Some(LOOK_EVERY), look)?;
     let most = looks.iter().map(|(threads, _)| *threads).max();
     let full: Vec<InKernel> =
         looks.iter().filter(|(threads, _)| Some(*threads) == most).map(|(_, rest)| *rest).collect();
@@ -174,19 +174,19 @@ mod tests {
             (size(2004.0, 100.0), Some(size(3004.0, 1700.0))),
             (size(2010.0, 130.0), Some(size(3010.0, 1730.0))),
         ];
-        let scales = Scales { pairs, more_threads: 100.0 };
-        let memory = scales.memory(Class::OsBlock);
+        let samples = MemorySamples { pairs, more_threads: 100.0 };
+        let memory = samples.memory(Class::OsBlock);
         assert_eq!(memory.rss_kib, Some(2004.0));
         assert_eq!(memory.bytes_per_thread, Some(10240.0));
         assert_eq!(memory.kernel_stack_bytes_per_thread, Some(16.0 * 1024.0));
-        assert_eq!(scales.memory(Class::Mailbox).kernel_stack_bytes_per_thread, None);
+        assert_eq!(samples.memory(Class::Mailbox).kernel_stack_bytes_per_thread, None);
     }
 
     #[test]
     fn a_rise_that_could_be_the_kernels_counting_is_none() {
         let size = |resident| Size { resident, ..Size::default() };
-        let scales = Scales { pairs: vec![(size(2000.0), Some(size(2064.0)))], more_threads: 10_000.0 };
-        assert_eq!(scales.memory(Class::Mailbox).bytes_per_thread, None);
+        let samples = MemorySamples { pairs: vec![(size(2000.0), Some(size(2064.0)))], more_threads: 10_000.0 };
+        assert_eq!(samples.memory(Class::Mailbox).bytes_per_thread, None);
     }
 
     #[test]

@@ -1,26 +1,26 @@
-//! The measurement: contestants are built, weighed, and then take turns.
+//! The measurement: contestants are built, their memory is measured, and then they take turns.
 
+mod build_dir;
 mod cell;
-mod lap;
 mod memory;
 mod program;
-mod workshop;
+mod run;
 
-pub use workshop::{Readiness, Workshop};
+pub use build_dir::{BuildDir, Readiness};
 
 use super::contestants::{Class, Contestant, Runs};
 use super::plan::{Absent, CellPlan, Plan};
 use super::record::{Failure, Fault, Row};
+use build_dir::Ready;
 use cell::{Cell, LEAST_TURNS, MOST_TURNS};
 use harness::turns::{Rules, take_turns};
 use harness::{Progress, Session};
 use instruments::statistics::EndedBy;
 use instruments::warning::Warning;
-use lap::Miss;
-use memory::{Memory, Scales};
+use memory::{Memory, MemorySamples};
+use run::RunError;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
-use workshop::Ready;
 
 /// What the experiment brought.
 pub struct Measured {
@@ -37,7 +37,7 @@ struct Known {
     ready: BTreeMap<String, Ready>,
     failures: BTreeMap<String, Failure>,
     absent: Vec<Absent>,
-    scales: BTreeMap<(String, usize), Scales>,
+    samples: BTreeMap<(String, usize), MemorySamples>,
 }
 
 /// Measures every cell of the plan, and says what it is at.
@@ -47,9 +47,9 @@ struct Known {
 pub fn run_plan(plan: &Plan, session: &Session, progress: &Progress) -> anyhow::Result<Measured> {
     let began = Instant::now();
     let end = began + plan.budget;
-    let workshop = Workshop::open(&plan.sources)?;
-    let mut known = build(plan, &workshop, session, progress);
-    weigh(plan, &mut known, session, progress, began + plan.budget.mul_f64(MEMORY_SHARE));
+    let build_dir = BuildDir::open(&plan.sources)?;
+    let mut known = build(plan, &build_dir, session, progress);
+    measure_memory(plan, &mut known, session, progress, began + plan.budget.mul_f64(MEMORY_SHARE));
     let mut cells: Vec<Cell> = plan.cells.iter().filter(|cell| can_run(cell, &known)).cloned().map(Cell::new).collect();
     for cell in &mut cells {
         cell.failure = known.failures.get(&cell.plan.contestant.name).cloned();
@@ -76,11 +76,11 @@ fn rules(plan: &Plan, began: Instant) -> Rules {
 
 /// Of the budget, for building and for memory; the rest is for the turns.
 const MEMORY_SHARE: f64 = 0.3;
-const WEIGHINGS: usize = 3;
+const MEMORY_REPEATS: usize = 3;
 
-fn build(plan: &Plan, workshop: &Workshop, session: &Session, progress: &Progress) -> Known {
+fn build(plan: &Plan, build_dir: &BuildDir, session: &Session, progress: &Progress) -> Known {
     let contestants: Vec<&Contestant> = plan.contestants.iter().map(|contestant| &**contestant).collect();
-    let prepared = workshop.prepare(&contestants, false, session.cpus.len(), &session.interruption, progress);
+    let prepared = build_dir.prepare(&contestants, false, session.cpus.len(), &session.interruption, progress);
     let mut known = Known::default();
     for (contestant, readiness) in prepared {
         match readiness {
@@ -97,7 +97,7 @@ fn build(plan: &Plan, workshop: &Workshop, session: &Session, progress: &Progres
         if let Runs::BuiltIn(built_in) = contestant.runs {
             // This program, which is still there when its file has been replaced.
             let words = ["/proc/self/exe", "ring", "--alone", built_in.name].map(str::to_owned).into();
-            let (environment, folder) = (Vec::new(), workshop.path().to_owned());
+            let (environment, folder) = (Vec::new(), build_dir.path().to_owned());
             known.ready.insert(contestant.name.clone(), Ready { words, environment, folder });
         }
     }
@@ -105,8 +105,8 @@ fn build(plan: &Plan, workshop: &Workshop, session: &Session, progress: &Progres
 }
 
 /// Measures memory: everyone once, and again while there is time.
-fn weigh(plan: &Plan, known: &mut Known, session: &Session, progress: &Progress, until: Instant) {
-    for repeat in 0..WEIGHINGS {
+fn measure_memory(plan: &Plan, known: &mut Known, session: &Session, progress: &Progress, until: Instant) {
+    for repeat in 0..MEMORY_REPEATS {
         for contestant in &plan.contestants {
             let Some(ready) = known.ready.get(&contestant.name) else { continue };
             let rings = plan.memory.iter().filter(|&&threads| threads <= contestant.max_threads);
@@ -116,8 +116,10 @@ fn weigh(plan: &Plan, known: &mut Known, session: &Session, progress: &Progress,
                     break;
                 }
                 progress.note(&format!("memory of {}", contestant.name));
-                let scales = known.scales.entry((contestant.name.clone(), threads)).or_default();
-                if let Err(Miss::Failed(failure)) = scales.weigh(contestant, ready, threads, plan.timeout, session) {
+                let samples = known.samples.entry((contestant.name.clone(), threads)).or_default();
+                if let Err(RunError::Failed(failure)) =
+                    samples.measure(contestant, ready, threads, plan.timeout, session)
+                {
                     known.failures.insert(contestant.name.clone(), failure);
                 }
             }
@@ -146,8 +148,8 @@ fn slice_within(left: Duration, cells: usize) -> Duration {
 fn rows(cells: &[Cell], ended: &[EndedBy], known: &Known) -> Vec<Row> {
     let row = |(cell, &ended_by): (&Cell, &EndedBy)| {
         let key = (cell.plan.contestant.name.clone(), cell.plan.threads);
-        let scales = known.scales.get(&key).filter(|scales| scales.repeats() > 0);
-        let memory = scales.map_or_else(Memory::default, |scales| scales.memory(cell.plan.contestant.class));
+        let samples = known.samples.get(&key).filter(|samples| samples.repeats() > 0);
+        let memory = samples.map_or_else(Memory::default, |samples| samples.memory(cell.plan.contestant.class));
         cell.row(ended_by, memory, limit_of(cell, cells))
     };
     cells.iter().zip(ended).filter_map(row).collect()
@@ -168,7 +170,9 @@ fn limit_of(cell: &Cell, cells: &[Cell]) -> Option<(String, f64)> {
         }
         match plan.contestant.limit {
             "chase" => other.contestant.name == "chase" && other.threads == plan.threads,
-            way => other.contestant.name.strip_prefix(way).is_some_and(|rest| rest == "-one-cpu" || rest == "-across"),
+            handover => {
+                other.contestant.name.strip_prefix(handover).is_some_and(|rest| rest == "-one-cpu" || rest == "-across")
+            }
         }
     };
     if plan.contestant.class == Class::Limit {

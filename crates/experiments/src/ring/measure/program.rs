@@ -16,7 +16,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 /// What to run, and how.
-pub struct Errand<'a> {
+pub struct ProcessSpec<'a> {
     pub words: &'a [String],
     /// `NAME=value` each.
     pub environment: &'a [String],
@@ -67,30 +67,30 @@ impl From<io::Error> for Stopped {
 
 const KEPT: usize = 64 * 1024;
 /// How often somebody looks whether the end was asked for.
-const GLANCE: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Runs it, and calls `watch` every so often (once a [`GLANCE`] without a shorter wish) with its process id.
+/// Runs it, and calls `watch` every so often (once a [`POLL_INTERVAL`] without a shorter wish) with its process id.
 pub fn run(
-    errand: &Errand<'_>,
+    spec: &ProcessSpec<'_>,
     interruption: &Interruption,
     every: Option<Duration>,
     mut watch: impl FnMut(u32) + Send,
 ) -> Result<Ended, Stopped> {
-    let mut attend = || attend(errand, interruption, every.unwrap_or(GLANCE), &mut watch);
-    match errand.cpu {
+    let mut attend = || attend(spec, interruption, every.unwrap_or(POLL_INTERVAL), &mut watch);
+    match spec.cpu {
         Some(cpu) => on_cpu(cpu, attend)?,
         None => attend(),
     }
 }
 
 fn attend(
-    errand: &Errand<'_>,
+    spec: &ProcessSpec<'_>,
     interruption: &Interruption,
     every: Duration,
     watch: &mut dyn FnMut(u32),
 ) -> Result<Ended, Stopped> {
     let began = Instant::now();
-    let mut running = Running::start(errand)?;
+    let mut running = Running::start(spec)?;
     let (mut stdout, mut stderr) = (running.child.stdout.take(), running.child.stderr.take());
     let (mut said, mut complained) = (Vec::new(), Vec::new());
     let pidfd = rustix::process::pidfd_open(running.pid, PidfdFlags::empty()).map_err(io::Error::from)?;
@@ -115,7 +115,7 @@ fn attend(
         if interruption.is_requested() {
             return Err(Stopped::Interrupted);
         }
-        if wall > errand.timeout {
+        if wall > spec.timeout {
             return Err(Stopped::TimedOut);
         }
         watch(running.pid.as_raw_pid() as u32);
@@ -161,13 +161,13 @@ struct Running {
 }
 
 impl Running {
-    fn start(errand: &Errand<'_>) -> io::Result<Self> {
-        let Some((program, arguments)) = errand.words.split_first() else {
+    fn start(spec: &ProcessSpec<'_>) -> io::Result<Self> {
+        let Some((program, arguments)) = spec.words.split_first() else {
             return Err(io::Error::other("an empty command"));
         };
         let mut command = Command::new(program);
-        command.args(arguments).current_dir(errand.folder).process_group(0);
-        command.envs(errand.environment.iter().filter_map(|word| word.split_once('=')));
+        command.args(arguments).current_dir(spec.folder).process_group(0);
+        command.envs(spec.environment.iter().filter_map(|word| word.split_once('=')));
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let die_with_parent = || Ok(rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?);
         // SAFETY: between fork and exec the closure makes one system call; it allocates nothing and takes no lock.

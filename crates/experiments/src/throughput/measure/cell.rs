@@ -1,11 +1,13 @@
 //! One cell: its locks, its runs, and the row they add up to.
 
-use super::child::{Dealt, Exclusive, Guarded, Labour, Subject, WithReaders, together};
-use super::stage::{Slot, Stage};
+use super::child::{Dealt, DynLock, Exclusive, Guarded, LoopSpec, WithReaders, together};
+use super::counters::ChildCounters;
+use super::phase::RunPhase;
 use crate::throughput::flags::{CellPlan, Plan, TIMED_EVERY};
 use crate::throughput::record::{Row, coefficient_of_variation, ideal_per_s};
 use crate::throughput::then;
 use anyhow::{Context, bail};
+use crossbeam_utils::CachePadded;
 use harness::{Calibrated, Session, turns};
 use instruments::clock::Clock;
 use instruments::shared_memory::SharedArray;
@@ -32,10 +34,10 @@ pub struct Cell {
     waits: Tally,
     holds: Tally,
     longest_wait_ticks: u64,
-    longest_run: u64,
+    longest_streak: u64,
     visits: u64,
     loops_counted: u64,
-    subject: Option<Box<dyn Subject>>,
+    lock: Option<Box<dyn DynLock>>,
 }
 
 /// Sums over all counted runs.
@@ -52,7 +54,7 @@ struct Totals {
 
 /// What a run that has ended leaves.
 struct Outcome {
-    slots: SharedArray<Slot>,
+    children: SharedArray<CachePadded<ChildCounters>>,
     counted_ns: f64,
     counts: Option<Counts>,
 }
@@ -66,10 +68,10 @@ impl Cell {
             waits: Tally::new(),
             holds: Tally::new(),
             longest_wait_ticks: 0,
-            longest_run: 0,
+            longest_streak: 0,
             visits: 0,
             loops_counted: 0,
-            subject: None,
+            lock: None,
             plan,
         }
     }
@@ -93,28 +95,28 @@ impl Cell {
     }
 
     fn run(&mut self, plan: &Plan, session: &Session, calibrated: &Calibrated, timed: bool) -> anyhow::Result<Outcome> {
-        if self.subject.is_none() {
-            self.subject = Some(make_subject(&self.plan, plan.reach)?);
+        if self.lock.is_none() {
+            self.lock = Some(make_locks(&self.plan, plan.reach)?);
         }
-        let subject = self.subject.as_deref().expect("made above");
-        let labour = self.labour(session, calibrated, timed);
-        let stage = SharedArray::from_fn(1, |_| Ok(Stage::new()))?;
-        let mut slots = SharedArray::from_fn(self.plan.children, |_| Ok(Slot::default()))?;
-        subject.forget_rows();
-        let (counts_before, protected_before) = (subject.counts(), subject.protected_rounds());
-        perform(plan, calibrated.clock(), subject, &labour, &stage[0], &mut slots)
+        let lock = self.lock.as_deref().expect("made above");
+        let spec = self.loop_spec(session, calibrated, timed);
+        let phase = SharedArray::from_fn(1, |_| Ok(CachePadded::new(RunPhase::new())))?;
+        let mut children = SharedArray::from_fn(self.plan.children, |_| Ok(CachePadded::default()))?;
+        lock.reset_streaks();
+        let (counts_before, protected_before) = (lock.counts(), lock.protected_rounds());
+        perform(plan, calibrated.clock(), lock, &spec, &phase[0], &mut children)
             .with_context(|| format!("{} could not be measured", self.plan))?;
-        let protected: u64 = slots.iter().map(|slot| slot.protected_rounds).sum();
-        if self.plan.lock != locks::NONE && subject.protected_rounds() - protected_before != protected {
+        let protected: u64 = children.iter().map(|child: &CachePadded<ChildCounters>| child.protected_rounds).sum();
+        if self.plan.lock != locks::NONE && lock.protected_rounds() - protected_before != protected {
             bail!("{} does not exclude: of {protected} updates under the lock some were lost", self.plan.lock);
         }
-        let counts = subject.counts().zip(counts_before).map(|(after, before)| difference(after, before));
-        Ok(Outcome { slots, counted_ns: calibrated.clock().to_ns(stage[0].counted_ticks()), counts })
+        let counts = lock.counts().zip(counts_before).map(|(after, before)| difference(after, before));
+        Ok(Outcome { children, counted_ns: calibrated.clock().to_ns(phase[0].counted_ticks()), counts })
     }
 
-    fn labour(&self, session: &Session, calibrated: &Calibrated, timed: bool) -> Labour {
+    fn loop_spec(&self, session: &Session, calibrated: &Calibrated, timed: bool) -> LoopSpec {
         let loads = |ns: f64| (ns / calibrated.grind.ns_per_load).round() as u64;
-        Labour {
+        LoopSpec {
             clock: calibrated.clock(),
             nonhold_loads: loads(self.plan.nonhold_ns),
             hold_loads: loads(self.plan.hold_ns),
@@ -125,20 +127,20 @@ impl Cell {
     }
 
     fn add(&mut self, outcome: &Outcome, clock: Clock) {
-        let rounds: u64 = outcome.slots.iter().map(|slot| slot.rounds).sum();
+        let rounds: u64 = outcome.children.iter().map(|child| child.rounds).sum();
         self.loops_counted += rounds;
         self.throughputs.push(rounds as f64 / outcome.counted_ns * 1e9);
-        let loops: Vec<u64> = outcome.slots.iter().map(|slot| slot.rounds).collect();
+        let loops: Vec<u64> = outcome.children.iter().map(|child| child.rounds).collect();
         self.unevenness.push(coefficient_of_variation(&loops));
         let totals = &mut self.totals;
-        for slot in outcome.slots.iter() {
-            totals.all_rounds += slot.all_rounds;
-            totals.reads += slot.reads;
-            totals.cpu_ns += slot.cpu_ns as f64;
-            totals.voluntary_switches += slot.voluntary_switches;
-            totals.involuntary_switches += slot.involuntary_switches;
+        for child in outcome.children.iter() {
+            totals.all_rounds += child.all_rounds;
+            totals.reads += child.reads;
+            totals.cpu_ns += child.cpu_ns as f64;
+            totals.voluntary_switches += child.voluntary_switches;
+            totals.involuntary_switches += child.involuntary_switches;
         }
-        totals.wall_ns += clock.to_ns(outcome.slots.iter().map(|slot| slot.wall_ticks).max().unwrap_or(0));
+        totals.wall_ns += clock.to_ns(outcome.children.iter().map(|child| child.wall_ticks).max().unwrap_or(0));
         totals.counts = match (totals.counts, outcome.counts) {
             (Some(sum), Some(more)) => Some(together(sum, more)),
             (None, more) => more,
@@ -147,11 +149,11 @@ impl Cell {
     }
 
     fn add_waits(&mut self, outcome: &Outcome) {
-        for slot in outcome.slots.iter() {
-            self.waits.merge(&slot.waits.tally());
-            self.holds.merge(&slot.holds.tally());
-            self.longest_wait_ticks = self.longest_wait_ticks.max(slot.waits.longest());
-            self.longest_run = self.longest_run.max(slot.longest_run);
+        for child in outcome.children.iter() {
+            self.waits.merge(&child.waits.tally());
+            self.holds.merge(&child.holds.tally());
+            self.longest_wait_ticks = self.longest_wait_ticks.max(child.waits.longest());
+            self.longest_streak = self.longest_streak.max(child.longest_streak);
         }
     }
 
@@ -199,7 +201,7 @@ impl Cell {
             wait_p50_ns: self.waits.quantile(0.5).map(beside_clock),
             wait_p99_ns: self.waits.quantile(0.99).map(beside_clock),
             wait_max_ns: (!self.waits.is_empty()).then(|| beside_clock(self.longest_wait_ticks)),
-            longest_run: (self.longest_run > 0).then_some(self.longest_run),
+            longest_streak: (self.longest_streak > 0).then_some(self.longest_streak),
             syscalls_per_op: syscalls_per_op(&self.plan.lock, counts.as_ref(), rounds),
             voluntary_switches_per_op: self.totals.voluntary_switches as f64 / rounds,
             involuntary_switches_per_op: self.totals.involuntary_switches as f64 / rounds,
@@ -234,7 +236,7 @@ impl turns::Cell for Cell {
 
     /// Gives the lock back; a thousand cells would hold a thousand semaphores.
     fn retire(&mut self) {
-        self.subject = None;
+        self.lock = None;
     }
 }
 
@@ -262,18 +264,18 @@ fn difference(after: Counts, before: Counts) -> Counts {
 fn perform(
     plan: &Plan,
     clock: Clock,
-    subject: &dyn Subject,
-    labour: &Labour,
-    stage: &Stage,
-    slots: &mut [Slot],
+    lock: &dyn DynLock,
+    spec: &LoopSpec,
+    phase: &RunPhase,
+    counters: &mut [CachePadded<ChildCounters>],
 ) -> anyhow::Result<()> {
     let ramp_up = (plan.run / 10).max(Duration::from_millis(1));
-    let children = slots.iter_mut().enumerate().map(|(child, slot)| Member {
+    let children = counters.iter_mut().enumerate().map(|(child, counters)| Member {
         cpu: None,
-        job: Box::new(move |gate: &StartGate| subject.work(child, labour, stage, slot, gate)),
+        job: Box::new(move |gate: &StartGate| lock.work(child, spec, phase, counters, gate)),
     });
     let conductor =
-        Member { cpu: None, job: Box::new(move |gate: &StartGate| stage.conduct(clock, ramp_up, plan.run, gate)) };
+        Member { cpu: None, job: Box::new(move |gate: &StartGate| phase.conduct(clock, ramp_up, plan.run, gate)) };
     let members = children.chain(std::iter::once(conductor)).collect();
     let length = ramp_up + plan.run;
     match plan.reach {
@@ -283,20 +285,20 @@ fn perform(
     Ok(())
 }
 
-struct MakeSubject {
+struct MakeLocks {
     locks: usize,
 }
 
-impl Builder for MakeSubject {
-    type Output = Box<dyn Subject>;
+impl Builder for MakeLocks {
+    type Output = Box<dyn DynLock>;
 
     fn build<L: Lock>(self) -> io::Result<Self::Output> {
         Ok(Box::new(Dealt::new(settled::<L>(self.locks)?, Exclusive)))
     }
 }
 
-impl SharedBuilder for MakeSubject {
-    type Output = Box<dyn Subject>;
+impl SharedBuilder for MakeLocks {
+    type Output = Box<dyn DynLock>;
 
     fn build_shared<L: SharedLock>(self) -> io::Result<Self::Output> {
         Ok(Box::new(Dealt::new(settled::<L>(self.locks)?, WithReaders)))
@@ -310,8 +312,8 @@ fn settled<L: Lock>(locks: usize) -> io::Result<SharedArray<Guarded<L>>> {
     Ok(array)
 }
 
-fn make_subject(plan: &CellPlan, reach: Reach) -> anyhow::Result<Box<dyn Subject>> {
-    let make = MakeSubject { locks: plan.locks };
+fn make_locks(plan: &CellPlan, reach: Reach) -> anyhow::Result<Box<dyn DynLock>> {
+    let make = MakeLocks { locks: plan.locks };
     let made = if plan.share > 0 {
         locks::build_shared(&plan.lock, reach, make)
     } else {

@@ -5,7 +5,9 @@
 //!
 //! Both works last a uniformly random time of 0.5 to 1.5 times their mean, by a calibrated chain of loads.
 
-use super::stage::{COUNTING, OVER, Slot, Stage, Usage};
+use super::counters::{ChildCounters, Usage};
+use super::phase::{COUNTING, OVER, RunPhase};
+use crossbeam_utils::CachePadded;
 use instruments::clock::Clock;
 use instruments::grind::Work;
 use instruments::shared_memory::SharedArray;
@@ -14,9 +16,9 @@ use locks::{Lock, SharedLock};
 use std::sync::atomic::{AtomicU64, Ordering};
 use ulocks::Counts;
 
-/// The work of a child.
+/// The loop that a child runs.
 #[derive(Clone, Copy, Debug)]
-pub struct Labour {
+pub struct LoopSpec {
     pub clock: Clock,
     /// Dependent loads that last the mean time without and with the lock.
     pub nonhold_loads: u64,
@@ -30,12 +32,9 @@ pub struct Labour {
 
 /// A lock on lines of its own, and beside it what it protects.
 pub struct Guarded<L> {
-    lock: Apart<L>,
-    protected: Apart<Protected>,
+    lock: CachePadded<L>,
+    protected: CachePadded<Protected>,
 }
-
-#[repr(align(128))]
-struct Apart<T>(T);
 
 /// Touched only under the lock, with loads and stores that nothing but the lock orders: lost updates show a lock that does
 /// not exclude.
@@ -43,49 +42,49 @@ struct Apart<T>(T);
 struct Protected {
     rounds: AtomicU64,
     last_child: AtomicU64,
-    run: AtomicU64,
+    streak: AtomicU64,
 }
 
 impl Protected {
     /// Counts a round and says how many the child has had in a row.
     fn enter(&self, child: u64) -> u64 {
         let rounds = self.rounds.load(Ordering::Relaxed);
-        let run =
-            if self.last_child.load(Ordering::Relaxed) == child { self.run.load(Ordering::Relaxed) + 1 } else { 1 };
+        let streak =
+            if self.last_child.load(Ordering::Relaxed) == child { self.streak.load(Ordering::Relaxed) + 1 } else { 1 };
         self.last_child.store(child, Ordering::Relaxed);
-        self.run.store(run, Ordering::Relaxed);
+        self.streak.store(streak, Ordering::Relaxed);
         self.rounds.store(rounds + 1, Ordering::Relaxed);
-        run
+        streak
     }
 }
 
 /// A lock whose type is no longer known.
-pub trait Subject: Send + Sync {
+pub trait DynLock: Send + Sync {
     /// A whole run of one child.
-    fn work(&self, child: usize, labour: &Labour, stage: &Stage, slot: &mut Slot, gate: &StartGate);
+    fn work(&self, child: usize, spec: &LoopSpec, phase: &RunPhase, counters: &mut ChildCounters, gate: &StartGate);
     /// What the lock has counted since it was made.
     fn counts(&self) -> Option<Counts>;
     /// Rounds that the protected counter has seen since it was made.
     fn protected_rounds(&self) -> u64;
     /// Forgets who had the lock last; between runs.
-    fn forget_rows(&self);
+    fn reset_streaks(&self);
 }
 
 impl<L: Lock> Guarded<L> {
     pub fn new() -> std::io::Result<Self> {
-        Ok(Self { lock: Apart(L::create()?), protected: Apart(Protected::default()) })
+        Ok(Self { lock: CachePadded::new(L::create()?), protected: CachePadded::default() })
     }
 
     pub fn settle(&mut self) -> std::io::Result<()> {
-        self.lock.0.settle()
+        self.lock.settle()
     }
 
     fn protected_rounds(&self) -> u64 {
-        self.protected.0.rounds.load(Ordering::Relaxed)
+        self.protected.rounds.load(Ordering::Relaxed)
     }
 
-    fn forget_row(&self) {
-        self.protected.0.run.store(0, Ordering::Relaxed);
+    fn reset_streak(&self) {
+        self.protected.streak.store(0, Ordering::Relaxed);
     }
 }
 
@@ -95,9 +94,9 @@ pub trait Rounds<L>: Send + Sync {
         &self,
         guarded: &Guarded<L>,
         child: usize,
-        labour: &Labour,
+        spec: &LoopSpec,
         random: &mut Random,
-        slot: &mut Slot,
+        counters: &mut ChildCounters,
         counting: bool,
     );
 }
@@ -113,12 +112,12 @@ impl<L: Lock> Rounds<L> for Exclusive {
         &self,
         guarded: &Guarded<L>,
         child: usize,
-        labour: &Labour,
+        spec: &LoopSpec,
         random: &mut Random,
-        slot: &mut Slot,
+        counters: &mut ChildCounters,
         counting: bool,
     ) {
-        write_round(guarded, child, labour, random, slot, counting);
+        write_round(guarded, child, spec, random, counters, counting);
     }
 }
 
@@ -128,15 +127,15 @@ impl<L: SharedLock> Rounds<L> for WithReaders {
         &self,
         guarded: &Guarded<L>,
         child: usize,
-        labour: &Labour,
+        spec: &LoopSpec,
         random: &mut Random,
-        slot: &mut Slot,
+        counters: &mut ChildCounters,
         counting: bool,
     ) {
-        if random.per_cent() < labour.share {
-            read_round(guarded, labour, random, slot, counting);
+        if random.per_cent() < spec.share {
+            read_round(guarded, spec, random, counters, counting);
         } else {
-            write_round(guarded, child, labour, random, slot, counting);
+            write_round(guarded, child, spec, random, counters, counting);
         }
     }
 }
@@ -153,24 +152,24 @@ impl<L, R> Dealt<L, R> {
     }
 }
 
-impl<L: Lock, R: Rounds<L>> Subject for Dealt<L, R> {
-    fn work(&self, child: usize, labour: &Labour, stage: &Stage, slot: &mut Slot, gate: &StartGate) {
+impl<L: Lock, R: Rounds<L>> DynLock for Dealt<L, R> {
+    fn work(&self, child: usize, spec: &LoopSpec, phase: &RunPhase, counters: &mut ChildCounters, gate: &StartGate) {
         let guarded = &self.locks[child % self.locks.len()];
-        run(child, labour, stage, slot, gate, |labour, random, slot, counting| {
-            self.rounds.round(guarded, child, labour, random, slot, counting);
+        run(child, spec, phase, counters, gate, |spec, random, counters, counting| {
+            self.rounds.round(guarded, child, spec, random, counters, counting);
         });
     }
 
     fn counts(&self) -> Option<Counts> {
-        sum(self.locks.iter().map(|guarded| guarded.lock.0.counts()))
+        sum(self.locks.iter().map(|guarded| guarded.lock.counts()))
     }
 
     fn protected_rounds(&self) -> u64 {
         self.locks.iter().map(Guarded::protected_rounds).sum()
     }
 
-    fn forget_rows(&self) {
-        self.locks.iter().for_each(Guarded::forget_row);
+    fn reset_streaks(&self) {
+        self.locks.iter().for_each(Guarded::reset_streak);
     }
 }
 
@@ -220,7 +219,7 @@ impl Random {
     }
 
     #[inline(always)]
-    fn labour(&mut self, mean_loads: u64) {
+    fn work(&mut self, mean_loads: u64) {
         if mean_loads > 0 {
             Work::of_loads(self.around(mean_loads)).run();
         }
@@ -230,34 +229,34 @@ impl Random {
 #[inline(always)]
 fn run(
     child: usize,
-    labour: &Labour,
-    stage: &Stage,
-    slot: &mut Slot,
+    spec: &LoopSpec,
+    phase: &RunPhase,
+    counters: &mut ChildCounters,
     gate: &StartGate,
-    mut round: impl FnMut(&Labour, &mut Random, &mut Slot, bool),
+    mut round: impl FnMut(&LoopSpec, &mut Random, &mut ChildCounters, bool),
 ) {
-    let mut random = Random::new(labour.seed, child);
+    let mut random = Random::new(spec.seed, child);
     if gate.ready().is_none() {
         return;
     }
-    let began = labour.clock.now();
+    let began = spec.clock.now();
     let before = Usage::of_this_thread();
     loop {
-        let phase = stage.phase();
-        if phase == OVER {
+        let now = phase.current();
+        if now == OVER {
             break;
         }
-        random.labour(labour.nonhold_loads);
-        let counting = phase == COUNTING;
-        round(labour, &mut random, slot, counting);
-        slot.all_rounds += 1;
-        slot.rounds += u64::from(counting);
+        random.work(spec.nonhold_loads);
+        let counting = now == COUNTING;
+        round(spec, &mut random, counters, counting);
+        counters.all_rounds += 1;
+        counters.rounds += u64::from(counting);
     }
-    slot.wall_ticks += labour.clock.now() - began;
+    counters.wall_ticks += spec.clock.now() - began;
     if let (Ok(before), Ok(after)) = (before, Usage::of_this_thread()) {
-        slot.cpu_ns += after.cpu_ns - before.cpu_ns;
-        slot.voluntary_switches += after.voluntary_switches - before.voluntary_switches;
-        slot.involuntary_switches += after.involuntary_switches - before.involuntary_switches;
+        counters.cpu_ns += after.cpu_ns - before.cpu_ns;
+        counters.voluntary_switches += after.voluntary_switches - before.voluntary_switches;
+        counters.involuntary_switches += after.involuntary_switches - before.involuntary_switches;
     }
 }
 
@@ -265,56 +264,56 @@ fn run(
 fn write_round<L: Lock>(
     guarded: &Guarded<L>,
     child: usize,
-    labour: &Labour,
+    spec: &LoopSpec,
     random: &mut Random,
-    slot: &mut Slot,
+    counters: &mut ChildCounters,
     counting: bool,
 ) {
-    if !labour.timed {
-        let guard = guarded.lock.0.lock();
-        random.labour(labour.hold_loads);
+    if !spec.timed {
+        let guard = guarded.lock.lock();
+        random.work(spec.hold_loads);
         drop(guard);
         return;
     }
-    let asked = labour.clock.stamp();
-    let guard = guarded.lock.0.lock();
-    let got = labour.clock.stamp();
-    let run = guarded.protected.0.enter(child as u64);
-    random.labour(labour.hold_loads);
-    let worked = labour.clock.stamp();
+    let requested = spec.clock.stamp();
+    let guard = guarded.lock.lock();
+    let got = spec.clock.stamp();
+    let streak = guarded.protected.enter(child as u64);
+    random.work(spec.hold_loads);
+    let worked = spec.clock.stamp();
     drop(guard);
-    slot.protected_rounds += 1;
+    counters.protected_rounds += 1;
     if counting {
-        slot.longest_run = slot.longest_run.max(run);
-        slot.waits.add(got - asked);
-        slot.holds.add(worked - got);
+        counters.longest_streak = counters.longest_streak.max(streak);
+        counters.waits.add(got - requested);
+        counters.holds.add(worked - got);
     }
 }
 
 #[inline(always)]
 fn read_round<L: SharedLock>(
     guarded: &Guarded<L>,
-    labour: &Labour,
+    spec: &LoopSpec,
     random: &mut Random,
-    slot: &mut Slot,
+    counters: &mut ChildCounters,
     counting: bool,
 ) {
-    slot.reads += 1;
-    if !labour.timed {
-        let guard = guarded.lock.0.read();
-        random.labour(labour.hold_loads);
+    counters.reads += 1;
+    if !spec.timed {
+        let guard = guarded.lock.read();
+        random.work(spec.hold_loads);
         drop(guard);
         return;
     }
-    let asked = labour.clock.stamp();
-    let guard = guarded.lock.0.read();
-    let got = labour.clock.stamp();
-    random.labour(labour.hold_loads);
-    let worked = labour.clock.stamp();
+    let requested = spec.clock.stamp();
+    let guard = guarded.lock.read();
+    let got = spec.clock.stamp();
+    random.work(spec.hold_loads);
+    let worked = spec.clock.stamp();
     drop(guard);
     if counting {
-        slot.waits.add(got - asked);
-        slot.holds.add(worked - got);
+        counters.waits.add(got - requested);
+        counters.holds.add(worked - got);
     }
 }
 

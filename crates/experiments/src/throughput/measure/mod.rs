@@ -2,7 +2,9 @@
 
 mod cell;
 mod child;
-mod stage;
+mod counters;
+mod histogram;
+mod phase;
 
 use super::flags::{LEAST_RUNS, MOST_RUNS, Plan};
 use super::record::Row;

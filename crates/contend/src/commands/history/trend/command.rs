@@ -1,6 +1,6 @@
 //! A figure over the records, and where it took a step.
 
-use super::answer::Answer;
+use super::levels::Trend;
 use super::series::{self, Series};
 use super::show;
 use crate::commands::history::list::Filter;
@@ -32,8 +32,8 @@ pub fn run(flags: &Flags, archive: &Archive, destination: Destination) -> anyhow
         return Ok(Outcome::Done);
     };
     let chosen = chosen(wanted, &all)?;
-    let answer = Answer::of(chosen, unreadable, archive)?;
-    destination.present(&answer, &answer.points, |page| show::text(&answer, page))?;
+    let trend = Trend::of(chosen, unreadable, archive)?;
+    destination.present(&trend, &trend.points, |page| show::text(&trend, page))?;
     Ok(Outcome::Done)
 }
 

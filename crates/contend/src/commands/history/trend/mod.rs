@@ -1,7 +1,7 @@
 //! A figure over all records: its series, the steps in it, and what else changed there.
 
-mod answer;
 mod command;
+mod levels;
 mod series;
 mod show;
 

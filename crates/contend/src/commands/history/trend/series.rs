@@ -16,13 +16,14 @@ pub struct Series {
     pub experiment: String,
     pub cell: String,
     pub figure: &'static str,
-    pub unit: &'static str,
+    #[serde(rename = "unit")]
+    pub unit_name: &'static str,
     /// The oldest first.
     pub points: Vec<Point>,
     /// Records in which it is 0 or less: a ratio to them says nothing.
     pub not_positive: usize,
     #[serde(skip)]
-    pub unit_of: Unit,
+    pub unit: Unit,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -86,10 +87,10 @@ impl Series {
             experiment: metric.experiment.clone(),
             cell,
             figure: metric.figure,
-            unit: metric.unit.unit(),
+            unit_name: metric.unit.unit(),
             points: Vec::new(),
             not_positive: 0,
-            unit_of: metric.unit,
+            unit: metric.unit,
         }
     }
 

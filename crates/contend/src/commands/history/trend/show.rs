@@ -1,28 +1,28 @@
 //! A series on a terminal: points in the order of the records, marked by their level, and a table of the levels.
 
-use super::answer::{Answer, Level};
+use super::levels::{Level, Trend};
 use archive::short;
 use instruments::statistics::Interval;
 use instruments::statistics::order::median;
 use terminal::{self, Page, Point, Scatter, moment, ratio};
 
-pub fn text(answer: &Answer, page: &Page) -> String {
-    let values: Vec<f64> = answer.points.iter().map(|point| point.value).collect();
-    let name = format!("{}: {}: {}", answer.experiment, answer.cell, answer.figure);
-    let Some(middle) = median(&values) else { return format!("{name}\n\n{}", left_out(answer)) };
+pub fn text(trend: &Trend, page: &Page) -> String {
+    let values: Vec<f64> = trend.points.iter().map(|point| point.value).collect();
+    let name = format!("{}: {}: {}", trend.experiment, trend.cell, trend.figure);
+    let Some(middle) = median(&values) else { return format!("{name}\n\n{}", left_out(trend)) };
     let point = |(place, point): (usize, &super::series::Point)| Point {
         x_ns: (place + 1) as f64,
         y: point.value / middle,
         mark: point.level.unwrap_or('+'),
     };
-    let points: Vec<Point> = answer.points.iter().enumerate().map(point).collect();
-    let title = format!("{name}; 1.0 is {}", answer.unit_of.words(middle));
+    let points: Vec<Point> = trend.points.iter().enumerate().map(point).collect();
+    let title = format!("{name}; 1.0 is {}", trend.unit.words(middle));
     let picture = Scatter { title: &title, points: &points }.draw_in_order(page);
-    format!("{picture}\n{}{}{}", table(answer), changes(&answer.levels), left_out(answer))
+    format!("{picture}\n{}{}{}", table(trend), changes(&trend.levels), left_out(trend))
 }
 
-fn table(answer: &Answer) -> String {
-    let words = |value: f64| answer.unit_of.words(value);
+fn table(trend: &Trend) -> String {
+    let words = |value: f64| trend.unit.words(value);
     let interval = |value: String, ends: Option<Interval>, words: &dyn Fn(f64) -> String| match ends {
         Some(ends) => format!("{value} ({}–{})", words(ends.low), words(ends.high)),
         None => value,
@@ -37,7 +37,7 @@ fn table(answer: &Answer) -> String {
         ]
     };
     let header = ["level", "begun (UTC)", "records", "median (95 %)", "step (95 %)"];
-    terminal::table(&header, answer.levels.iter().map(line)) + "\n"
+    terminal::table(&header, trend.levels.iter().map(line)) + "\n"
 }
 
 fn changes(levels: &[Level]) -> String {
@@ -57,13 +57,13 @@ fn changes(levels: &[Level]) -> String {
     if levels.len() == 1 { "No step is shown.\n".into() } else { text }
 }
 
-fn left_out(answer: &Answer) -> String {
+fn left_out(trend: &Trend) -> String {
     let mut text = String::new();
-    if answer.not_positive > 0 {
-        text += &format!("{} records are left out: it is 0 there, and has no ratio to others.\n", answer.not_positive);
+    if trend.not_positive > 0 {
+        text += &format!("{} records are left out: it is 0 there, and has no ratio to others.\n", trend.not_positive);
     }
-    if answer.unreadable > 0 {
-        text += &format!("{} records are left out: this contend cannot read them.\n", answer.unreadable);
+    if trend.unreadable > 0 {
+        text += &format!("{} records are left out: this contend cannot read them.\n", trend.unreadable);
     }
     text
 }

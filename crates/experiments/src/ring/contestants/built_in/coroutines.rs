@@ -1,6 +1,6 @@
 //! corosensei: coroutines with stacks of their own, resumed first come, first served.
 
-use super::course::{Course, Lap};
+use super::ring_spec::{RingResult, RingSpec};
 use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, Yielder};
 use std::cell::{Cell, RefCell};
@@ -44,21 +44,21 @@ const STACK: usize = 16 * 1024;
 ///
 /// # Errors
 /// The system has no room for so many stacks.
-pub fn ring(course: &Course) -> io::Result<Lap> {
-    let tokens = (0..course.threads).map(|_| Cell::new(None)).collect();
+pub fn ring(spec: &RingSpec) -> io::Result<RingResult> {
+    let tokens = (0..spec.threads).map(|_| Cell::new(None)).collect();
     let shared = Rc::new(Shared { tokens, ready: RefCell::default(), last: Cell::new(None) });
     let member = |place| {
         let stack = DefaultStack::new(STACK)?;
         let shared = Rc::clone(&shared);
         Ok(Coroutine::with_stack(stack, move |yielder: &Yielder<(), ()>, ()| shared.member(place, yielder)))
     };
-    let mut members = (0..course.threads).map(member).collect::<io::Result<Vec<_>>>()?;
+    let mut members = (0..spec.threads).map(member).collect::<io::Result<Vec<_>>>()?;
     // All begin, and wait.
     for member in &mut members {
         member.resume(());
     }
     let began = Instant::now();
-    shared.put(0, course.hops);
+    shared.put(0, spec.hops);
     while shared.last.get().is_none() {
         let next = shared.ready.borrow_mut().pop_front();
         let Some(next) = next else { break };
@@ -70,5 +70,5 @@ pub fn ring(course: &Course) -> io::Result<Lap> {
         member.resume(());
     }
     let place = shared.last.get().ok_or_else(|| io::Error::other("the token was lost"))?;
-    Ok(Lap { answer: place + 1, hops_ns, wasted_polls: None })
+    Ok(RingResult { answer: place + 1, hops_ns, wasted_polls: None })
 }

@@ -1,6 +1,6 @@
 //! A contestant of this process.
 
-use super::course::{Course, Lap};
+use super::ring_spec::{RingResult, RingSpec};
 use crate::ring::contestants::class::Class;
 use std::io;
 
@@ -19,5 +19,5 @@ pub struct BuiltIn {
     pub across: bool,
     /// Bytes of a thread, for one that is also run as a large ring, in order and shuffled.
     pub large: Option<usize>,
-    pub run: fn(&Course) -> io::Result<Lap>,
+    pub run: fn(&RingSpec) -> io::Result<RingResult>,
 }

@@ -2,10 +2,10 @@
 
 mod chase;
 mod coroutines;
-mod course;
 mod kind;
 mod ping_pong;
 mod protothreads;
+mod ring_spec;
 mod system_call;
 mod threads;
 mod tokio;
@@ -19,14 +19,14 @@ use crate::ring::contestants::class::Class;
 use ::protothreads::{Fifo, InOrder, Random, Reverse, RunNext};
 use std::io;
 
-pub use course::{Arrangement, Course, Lap};
 pub use kind::BuiltIn;
+pub use ring_spec::{Arrangement, RingResult, RingSpec};
 
 const LARGEST: usize = 10_000_000;
 /// A thread of the kernel takes about 32 KiB, and a system has room for 30,000 or so.
 const LARGEST_OF_KERNEL: usize = 10_000;
 
-const fn blocking(name: &'static str, limit: &'static str, run: fn(&Course) -> io::Result<Lap>) -> BuiltIn {
+const fn blocking(name: &'static str, limit: &'static str, run: fn(&RingSpec) -> io::Result<RingResult>) -> BuiltIn {
     BuiltIn {
         name,
         class: Class::OsBlock,
@@ -41,13 +41,18 @@ const fn blocking(name: &'static str, limit: &'static str, run: fn(&Course) -> i
     }
 }
 
-const fn limit(name: &'static str, ns_per_hop: f64, threads: usize, run: fn(&Course) -> io::Result<Lap>) -> BuiltIn {
+const fn limit(
+    name: &'static str,
+    ns_per_hop: f64,
+    threads: usize,
+    run: fn(&RingSpec) -> io::Result<RingResult>,
+) -> BuiltIn {
     let max_threads = threads;
     let (class, scheduler, threads) = (Class::Limit, "none", Some(threads));
     BuiltIn { name, class, scheduler, limit: "", ns_per_hop, max_threads, threads, across: false, large: None, run }
 }
 
-const fn across(name: &'static str, ns_per_hop: f64, run: fn(&Course) -> io::Result<Lap>) -> BuiltIn {
+const fn across(name: &'static str, ns_per_hop: f64, run: fn(&RingSpec) -> io::Result<RingResult>) -> BuiltIn {
     BuiltIn { across: true, ..limit(name, ns_per_hop, 2, run) }
 }
 
@@ -55,7 +60,7 @@ const fn mailbox(
     name: &'static str,
     scheduler: &'static str,
     ns_per_hop: f64,
-    run: fn(&Course) -> io::Result<Lap>,
+    run: fn(&RingSpec) -> io::Result<RingResult>,
 ) -> BuiltIn {
     let (class, limit, max_threads) = (Class::Mailbox, "chase", LARGEST);
     BuiltIn { name, class, scheduler, limit, ns_per_hop, max_threads, threads: None, across: false, large: None, run }
@@ -66,7 +71,7 @@ const fn in_vain(
     name: &'static str,
     scheduler: &'static str,
     ns_per_hop: f64,
-    run: fn(&Course) -> io::Result<Lap>,
+    run: fn(&RingSpec) -> io::Result<RingResult>,
 ) -> BuiltIn {
     BuiltIn { max_threads: 1_000_000, ..mailbox(name, scheduler, ns_per_hop, run) }
 }
@@ -75,7 +80,7 @@ const fn large(bytes: usize, built_in: BuiltIn) -> BuiltIn {
     BuiltIn { large: Some(bytes), ..built_in }
 }
 
-const fn of_tokio(name: &'static str, class: Class, run: fn(&Course) -> io::Result<Lap>) -> BuiltIn {
+const fn of_tokio(name: &'static str, class: Class, run: fn(&RingSpec) -> io::Result<RingResult>) -> BuiltIn {
     BuiltIn { class, max_threads: 200_000, ..mailbox(name, "runtime", 60.0, run) }
 }
 
@@ -157,10 +162,10 @@ mod tests {
                         None => &[None],
                     };
                     for &arrangement in arrangements {
-                        let course = Course { threads, hops, arrangement, cpus: Vec::new(), seed: 5 };
-                        let lap = (built_in.run)(&course).unwrap();
-                        assert_eq!(lap.answer, hops as usize % threads + 1, "{}: {course:?}", built_in.name);
-                        assert!(lap.hops_ns >= 0.0);
+                        let spec = RingSpec { threads, hops, arrangement, cpus: Vec::new(), seed: 5 };
+                        let result = (built_in.run)(&spec).unwrap();
+                        assert_eq!(result.answer, hops as usize % threads + 1, "{}: {spec:?}", built_in.name);
+                        assert!(result.hops_ns >= 0.0);
                     }
                 }
             }

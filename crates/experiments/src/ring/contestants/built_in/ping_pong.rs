@@ -1,14 +1,14 @@
 //! A cache line that goes back and forth between two CPUs: how fast news travel.
 
-use super::course::{Course, Lap};
+use super::ring_spec::{RingResult, RingSpec};
+use crossbeam_utils::CachePadded;
 use instruments::cpus::pin_current_thread;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 /// What is left of the hops, on a line of its own (two, because CPUs fetch them in pairs).
-#[repr(align(128))]
-struct Line(AtomicU64);
+type Line = CachePadded<AtomicU64>;
 
 const NOT_YET: u64 = u64::MAX;
 /// A player could not go to its CPU: the other must not wait for it.
@@ -18,14 +18,14 @@ const CALLED_OFF: u64 = u64::MAX - 1;
 ///
 /// # Errors
 /// A thread that the system refuses, a CPU that it may not run on.
-pub fn ring(course: &Course) -> io::Result<Lap> {
-    let line = Line(AtomicU64::new(NOT_YET));
+pub fn ring(spec: &RingSpec) -> io::Result<RingResult> {
+    let line = Line::new(AtomicU64::new(NOT_YET));
     let play = |player: usize| {
-        let pinned = course.cpus.get(player).map_or(Ok(()), |&cpu| pin_current_thread(cpu));
+        let pinned = spec.cpus.get(player).map_or(Ok(()), |&cpu| pin_current_thread(cpu));
         if pinned.is_err() {
-            line.0.store(CALLED_OFF, Ordering::Relaxed);
+            line.store(CALLED_OFF, Ordering::Relaxed);
         }
-        let last = count_down(&line, course.hops, player as u64);
+        let last = count_down(&line, spec.hops, player as u64);
         pinned.map(|()| last)
     };
     std::thread::scope(|scope| {
@@ -33,7 +33,7 @@ pub fn ring(course: &Course) -> io::Result<Lap> {
         let other = scope.spawn(|| play(1));
         let began = Instant::now();
         // Fails if it was called off.
-        let _ = line.0.compare_exchange(NOT_YET, course.hops, Ordering::Relaxed, Ordering::Relaxed);
+        let _ = line.compare_exchange(NOT_YET, spec.hops, Ordering::Relaxed, Ordering::Relaxed);
         let ends = [here, other].map(|player| player.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
         let [first, second]: [io::Result<bool>; 2] = ends;
         let hops_ns = began.elapsed().as_nanos() as f64;
@@ -43,7 +43,7 @@ pub fn ring(course: &Course) -> io::Result<Lap> {
             (false, true) => 2,
             _ => return Err(io::Error::other("the line was not with exactly one of the two")),
         };
-        Ok(Lap { answer, hops_ns, wasted_polls: None })
+        Ok(RingResult { answer, hops_ns, wasted_polls: None })
     })
 }
 
@@ -52,12 +52,12 @@ fn count_down(line: &Line, hops: u64, player: u64) -> bool {
     // The number of hops after which it is this player's turn.
     let mut mine = player;
     loop {
-        match line.0.load(Ordering::Relaxed) {
+        match line.load(Ordering::Relaxed) {
             CALLED_OFF => return false,
             NOT_YET => std::hint::spin_loop(),
             0 => return hops == mine,
             left if hops - left == mine => {
-                line.0.store(left - 1, Ordering::Relaxed);
+                line.store(left - 1, Ordering::Relaxed);
                 mine += 2;
             }
             _ => std::hint::spin_loop(),

@@ -1,6 +1,6 @@
 //! tokio, the reference among Rust's runtimes: its `Notify` and its channel, on one worker and on several.
 
-use super::course::{Course, Lap};
+use super::ring_spec::{RingResult, RingSpec};
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -37,11 +37,11 @@ impl End {
         self.reached.notify_one();
     }
 
-    async fn lap(&self, began: Instant) -> io::Result<Lap> {
+    async fn result(&self, began: Instant) -> io::Result<RingResult> {
         self.reached.notified().await;
         let (place, ended) = self.seen.get().ok_or_else(|| io::Error::other("the token was lost"))?;
         let hops_ns = ended.duration_since(began).as_nanos() as f64;
-        Ok(Lap { answer: place + 1, hops_ns, wasted_polls: None })
+        Ok(RingResult { answer: place + 1, hops_ns, wasted_polls: None })
     }
 }
 
@@ -64,11 +64,11 @@ impl Mailbox {
 ///
 /// # Errors
 /// The system refuses a runtime.
-pub fn notify(course: &Course, runtime: io::Result<Runtime>) -> io::Result<Lap> {
-    let mailboxes: Arc<Vec<Mailbox>> = Arc::new((0..course.threads).map(|_| Mailbox::default()).collect());
+pub fn notify(spec: &RingSpec, runtime: io::Result<Runtime>) -> io::Result<RingResult> {
+    let mailboxes: Arc<Vec<Mailbox>> = Arc::new((0..spec.threads).map(|_| Mailbox::default()).collect());
     let end = Arc::new(End::default());
     runtime?.block_on(async {
-        for place in 0..course.threads {
+        for place in 0..spec.threads {
             let (mailboxes, end) = (Arc::clone(&mailboxes), Arc::clone(&end));
             tokio::spawn(async move {
                 let next = (place + 1) % mailboxes.len();
@@ -82,8 +82,8 @@ pub fn notify(course: &Course, runtime: io::Result<Runtime>) -> io::Result<Lap> 
             });
         }
         let began = Instant::now();
-        mailboxes[0].put(course.hops);
-        end.lap(began).await
+        mailboxes[0].put(spec.hops);
+        end.result(began).await
     })
 }
 
@@ -91,12 +91,12 @@ pub fn notify(course: &Course, runtime: io::Result<Runtime>) -> io::Result<Lap> 
 ///
 /// # Errors
 /// The system refuses a runtime.
-pub fn channel(course: &Course, runtime: io::Result<Runtime>) -> io::Result<Lap> {
+pub fn channel(spec: &RingSpec, runtime: io::Result<Runtime>) -> io::Result<RingResult> {
     let end = Arc::new(End::default());
     runtime?.block_on(async {
-        let (senders, receivers): (Vec<_>, Vec<_>) = (0..course.threads).map(|_| mpsc::channel::<u64>(1)).unzip();
+        let (senders, receivers): (Vec<_>, Vec<_>) = (0..spec.threads).map(|_| mpsc::channel::<u64>(1)).unzip();
         for (place, mut receiver) in receivers.into_iter().enumerate() {
-            let (next, end) = (senders[(place + 1) % course.threads].clone(), Arc::clone(&end));
+            let (next, end) = (senders[(place + 1) % spec.threads].clone(), Arc::clone(&end));
             tokio::spawn(async move {
                 while let Some(token) = receiver.recv().await {
                     match token {
@@ -108,7 +108,7 @@ pub fn channel(course: &Course, runtime: io::Result<Runtime>) -> io::Result<Lap>
             });
         }
         let began = Instant::now();
-        senders[0].send(course.hops).await.map_err(io::Error::other)?;
-        end.lap(began).await
+        senders[0].send(spec.hops).await.map_err(io::Error::other)?;
+        end.result(began).await
     })
 }

@@ -1,8 +1,8 @@
 //! A ring of async threads: straight code.
 
 use super::journey::{Journey, token_for};
-use super::way::Way;
-use crate::ring::contestants::built_in::course::{Course, Lap};
+use super::successor::Successor;
+use crate::ring::contestants::built_in::ring_spec::{RingResult, RingSpec};
 use protothreads::{Handle, Link, Runtime, Scheduler};
 use std::cell::Cell;
 use std::io;
@@ -12,9 +12,9 @@ use std::pin::Pin;
 type Token = Cell<u32>;
 
 #[expect(clippy::manual_async_fn, reason = "the compiler keeps the arguments of an async fn twice")]
-fn member<W: Way, S: Scheduler>(
+fn member<N: Successor, S: Scheduler>(
     mut me: Handle<'_, Link<Token>, S, Journey>,
-    kept: W::Kept,
+    kept: N::Kept,
 ) -> impl Future<Output = ()> {
     async move {
         loop {
@@ -24,7 +24,7 @@ fn member<W: Way, S: Scheduler>(
                 me.shared().end(me.index());
                 continue;
             }
-            let next = W::next(me.index(), me.thread_count(), kept);
+            let next = N::next(me.index(), me.thread_count(), kept);
             me.tell(next, |next| next.set(token - 1));
         }
     }
@@ -35,16 +35,16 @@ fn member<W: Way, S: Scheduler>(
 /// # Errors
 /// More hops than a token can count.
 #[inline(never)]
-pub fn ring<W: Way>(course: &Course, scheduler: impl Scheduler) -> io::Result<Lap> {
-    let token = token_for(course.hops)?;
-    let links: Vec<_> = (0..course.threads).map(|_| Link::with(Token::new(token))).collect();
+pub fn ring<N: Successor>(spec: &RingSpec, scheduler: impl Scheduler) -> io::Result<RingResult> {
+    let token = token_for(spec.hops)?;
+    let links: Vec<_> = (0..spec.threads).map(|_| Link::with(Token::new(token))).collect();
     let journey = Journey::default();
     let runtime = Runtime::new(&links, scheduler, &journey);
-    let kept = W::kept(course).enumerate();
+    let kept = N::kept(spec).enumerate();
     let mut members: Pin<Box<[_]>> =
-        kept.map(|(place, kept)| member::<W, _>(runtime.handle(place), kept)).collect::<Box<_>>().into();
+        kept.map(|(place, kept)| member::<N, _>(runtime.handle(place), kept)).collect::<Box<_>>().into();
     let report = runtime.run_with(members.as_mut(), |runtime| journey.idle(|| runtime.signal(0)));
-    journey.lap::<W>(course, report)
+    journey.result::<N>(spec, report)
 }
 
 #[cfg(test)]

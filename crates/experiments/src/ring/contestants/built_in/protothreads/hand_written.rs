@@ -1,22 +1,22 @@
 //! A ring of hand-written threads: each is its token, and its next where that is not its neighbour.
 
 use super::journey::{Journey, token_for};
-use super::way::Way;
-use crate::ring::contestants::built_in::course::{Course, Lap};
+use super::successor::Successor;
+use crate::ring::contestants::built_in::ring_spec::{RingResult, RingSpec};
 use protothreads::{Fifo, Report, Runtime, Scheduler, Slot, Thread, ThreadHandle};
 use std::cell::Cell;
 use std::io;
 use std::task::{Poll, ready};
 
-struct Member<W: Way> {
+struct Member<N: Successor> {
     token: Cell<u32>,
-    kept: W::Kept,
+    kept: N::Kept,
 }
 
 /// Bytes of a thread that keeps its next.
 pub const BYTES: usize = size_of::<Slot<Member<super::Anywhere>>>();
 
-impl<W: Way> Thread for Member<W> {
+impl<N: Successor> Thread for Member<N> {
     type Shared = Journey;
 
     // It waits in one place only, so it needs no state to say where.
@@ -28,7 +28,7 @@ impl<W: Way> Thread for Member<W> {
             me.shared().end(me.index());
             return Poll::Ready(());
         }
-        let next = W::next(me.index(), me.thread_count(), self.kept);
+        let next = N::next(me.index(), me.thread_count(), self.kept);
         me.tell(next, |next| next.token.set(token - 1));
         me.wait_again()
     }
@@ -39,22 +39,22 @@ impl<W: Way> Thread for Member<W> {
 /// # Errors
 /// More hops than a token can count.
 #[inline(never)]
-pub fn ring<W: Way>(course: &Course, scheduler: impl Scheduler) -> io::Result<Lap> {
-    let token = token_for(course.hops)?;
-    let member = |kept| Slot::new(Member::<W> { token: Cell::new(token), kept });
-    let members: Vec<_> = W::kept(course).map(member).collect();
+pub fn ring<N: Successor>(spec: &RingSpec, scheduler: impl Scheduler) -> io::Result<RingResult> {
+    let token = token_for(spec.hops)?;
+    let member = |kept| Slot::new(Member::<N> { token: Cell::new(token), kept });
+    let members: Vec<_> = N::kept(spec).map(member).collect();
     let journey = Journey::default();
     protothreads::run(&members, Fifo::new(), &journey);
     // All wait.
     journey.begin();
     let report = travel(&members, scheduler, &journey);
-    journey.lap::<W>(course, report)
+    journey.result::<N>(spec, report)
 }
 
 /// From the first hop to the last. A function of its own, which has the registers to itself: together with what comes before it, a
 /// hop took up to a fifth longer.
 #[inline(never)]
-fn travel<W: Way>(members: &[Slot<Member<W>>], scheduler: impl Scheduler, journey: &Journey) -> Report {
+fn travel<N: Successor>(members: &[Slot<Member<N>>], scheduler: impl Scheduler, journey: &Journey) -> Report {
     let runtime = Runtime::new(members, scheduler, journey);
     runtime.signal(0);
     runtime.run_ready();

@@ -1,7 +1,7 @@
 //! A token on its way: when it set out, where it ended.
 
-use super::way::Way;
-use crate::ring::contestants::built_in::course::{Course, Lap};
+use super::successor::Successor;
+use crate::ring::contestants::built_in::ring_spec::{RingResult, RingSpec};
 use protothreads::Report;
 use std::cell::Cell;
 use std::io;
@@ -45,10 +45,10 @@ impl Journey {
         true
     }
 
-    pub fn lap<W: Way>(&self, course: &Course, report: Report) -> io::Result<Lap> {
+    pub fn result<N: Successor>(&self, spec: &RingSpec, report: Report) -> io::Result<RingResult> {
         let lost = || io::Error::other("the token was lost");
         let (began, (place, ended)) = self.began.get().zip(self.ended.get()).ok_or_else(lost)?;
         let hops_ns = ended.duration_since(began).as_nanos() as f64;
-        Ok(Lap { answer: W::number(course, place), hops_ns, wasted_polls: Some(report.wasted_polls) })
+        Ok(RingResult { answer: N::number(spec, place), hops_ns, wasted_polls: Some(report.wasted_polls) })
     }
 }

@@ -4,14 +4,14 @@ mod asynchronous;
 mod hand_written;
 mod journey;
 mod ordinary;
-mod way;
+mod successor;
 
 pub use asynchronous::ring as asynchronous;
 pub use hand_written::ring as hand_written;
 pub use ordinary::ring as ordinary;
-pub use way::{Anywhere, Backward, Forward};
+pub use successor::{Anywhere, Backward, Forward};
 
-use crate::ring::contestants::built_in::course::{Course, Lap};
+use crate::ring::contestants::built_in::ring_spec::{RingResult, RingSpec};
 use ::protothreads::{Bitmap, Scheduler};
 use std::cell::Cell;
 use std::io;
@@ -21,18 +21,18 @@ pub const HAND_WRITTEN_BYTES: usize = hand_written::BYTES;
 pub const ASYNC_BYTES: usize = 40;
 
 /// Threads keep their nexts only if the ring has an arrangement.
-pub fn hand_written_anywhere(course: &Course, scheduler: impl Scheduler) -> io::Result<Lap> {
-    match course.arrangement {
-        None => hand_written::<Forward>(course, scheduler),
-        Some(_) => hand_written::<Anywhere>(course, scheduler),
+pub fn hand_written_anywhere(spec: &RingSpec, scheduler: impl Scheduler) -> io::Result<RingResult> {
+    match spec.arrangement {
+        None => hand_written::<Forward>(spec, scheduler),
+        Some(_) => hand_written::<Anywhere>(spec, scheduler),
     }
 }
 
 /// Threads keep their nexts only if the ring has an arrangement.
-pub fn asynchronous_anywhere(course: &Course, scheduler: impl Scheduler) -> io::Result<Lap> {
-    match course.arrangement {
-        None => asynchronous::<Forward>(course, scheduler),
-        Some(_) => asynchronous::<Anywhere>(course, scheduler),
+pub fn asynchronous_anywhere(spec: &RingSpec, scheduler: impl Scheduler) -> io::Result<RingResult> {
+    match spec.arrangement {
+        None => asynchronous::<Forward>(spec, scheduler),
+        Some(_) => asynchronous::<Anywhere>(spec, scheduler),
     }
 }
 

@@ -1,8 +1,8 @@
 //! A ring of ordinary futures, which know nothing of protothreads: they wait and wake by standard wakers.
 
 use super::journey::{Journey, token_for};
-use super::way::{Forward, Way};
-use crate::ring::contestants::built_in::course::{Course, Lap};
+use super::successor::{Forward, Successor};
+use crate::ring::contestants::built_in::ring_spec::{RingResult, RingSpec};
 use protothreads::{Link, Runtime, Scheduler};
 use std::cell::Cell;
 use std::future::poll_fn;
@@ -53,14 +53,14 @@ async fn member(mailboxes: &[Mailbox], place: usize, journey: &Journey) {
 /// # Errors
 /// More hops than a token can count.
 #[inline(never)]
-pub fn ring(course: &Course, scheduler: impl Scheduler) -> io::Result<Lap> {
-    let token = token_for(course.hops)?;
-    let links: Vec<_> = (0..course.threads).map(|_| Link::new()).collect();
-    let mailboxes: Vec<_> = (0..course.threads).map(|_| Mailbox::default()).collect();
+pub fn ring(spec: &RingSpec, scheduler: impl Scheduler) -> io::Result<RingResult> {
+    let token = token_for(spec.hops)?;
+    let links: Vec<_> = (0..spec.threads).map(|_| Link::new()).collect();
+    let mailboxes: Vec<_> = (0..spec.threads).map(|_| Mailbox::default()).collect();
     let journey = Journey::default();
     let runtime = Runtime::new(&links, scheduler, &());
     let mut members: Pin<Box<[_]>> =
-        (0..course.threads).map(|place| member(&mailboxes, place, &journey)).collect::<Box<_>>().into();
+        (0..spec.threads).map(|place| member(&mailboxes, place, &journey)).collect::<Box<_>>().into();
     let report = runtime.run_with(members.as_mut(), |_| journey.idle(|| mailboxes[0].put(token)));
-    journey.lap::<Forward>(course, report)
+    journey.result::<Forward>(spec, report)
 }

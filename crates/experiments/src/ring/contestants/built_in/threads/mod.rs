@@ -17,7 +17,7 @@ pub use park::Park;
 pub use stream::{Pipe, Socketpair};
 pub use turns::Yield;
 
-use crate::ring::contestants::built_in::course::{Course, Lap};
+use crate::ring::contestants::built_in::ring_spec::{RingResult, RingSpec};
 use instruments::cpus::pin_current_thread;
 use mailbox::Mailbox;
 use std::io;
@@ -32,7 +32,7 @@ const STOP: u64 = u64::MAX >> 1;
 const STACK: usize = 64 * 1024;
 
 struct Shared<'a, M> {
-    course: &'a Course,
+    spec: &'a RingSpec,
     mailboxes: Vec<M>,
     settled: AtomicUsize,
     last: OnceLock<(usize, Instant)>,
@@ -42,9 +42,9 @@ struct Shared<'a, M> {
 ///
 /// # Errors
 /// Threads or descriptors that the system refuses, a CPU that a thread may not run on.
-pub fn ring<M: Mailbox>(course: &Course) -> io::Result<Lap> {
-    let mailboxes = (0..course.threads).map(|_| M::new()).collect::<io::Result<_>>()?;
-    let shared = Shared { course, mailboxes, settled: AtomicUsize::new(0), last: OnceLock::new() };
+pub fn ring<M: Mailbox>(spec: &RingSpec) -> io::Result<RingResult> {
+    let mailboxes = (0..spec.threads).map(|_| M::new()).collect::<io::Result<_>>()?;
+    let shared = Shared { spec, mailboxes, settled: AtomicUsize::new(0), last: OnceLock::new() };
     let began = std::thread::scope(|scope| {
         let started = start(scope, &shared);
         let count = *started.as_ref().unwrap_or_else(|(count, _)| count);
@@ -53,27 +53,27 @@ pub fn ring<M: Mailbox>(course: &Course) -> io::Result<Lap> {
         }
         let began = Instant::now();
         if count > 0 {
-            shared.mailboxes[0].put(if started.is_ok() { course.hops } else { STOP })?;
+            shared.mailboxes[0].put(if started.is_ok() { spec.hops } else { STOP })?;
         }
         started.map(|_| began).map_err(|(_, error)| error)
     })?;
     let (place, ended) = shared.last.get().ok_or_else(|| io::Error::other("the token was lost"))?;
-    Ok(Lap { answer: place + 1, hops_ns: ended.duration_since(began).as_nanos() as f64, wasted_polls: None })
+    Ok(RingResult { answer: place + 1, hops_ns: ended.duration_since(began).as_nanos() as f64, wasted_polls: None })
 }
 
 /// How many were started, and if that is not all, why.
 fn start<'s, M: Mailbox>(scope: &'s Scope<'s, '_>, shared: &'s Shared<'_, M>) -> Result<usize, (usize, io::Error)> {
-    for place in 0..shared.course.threads {
+    for place in 0..shared.spec.threads {
         let builder = Builder::new().stack_size(STACK);
         builder.spawn_scoped(scope, move || member(shared, place)).map_err(|error| (place, error))?;
     }
-    Ok(shared.course.threads)
+    Ok(shared.spec.threads)
 }
 
 /// A thread's whole life. An error ends the ring: without a last token there is no answer.
 fn member<M: Mailbox>(shared: &Shared<M>, place: usize) {
     let (own, next) = (&shared.mailboxes[place], &shared.mailboxes[(place + 1) % shared.mailboxes.len()]);
-    let cpus = &shared.course.cpus;
+    let cpus = &shared.spec.cpus;
     let pinned = cpus.get(place % cpus.len().max(1)).map_or(Ok(()), |&cpu| pin_current_thread(cpu));
     own.settle();
     shared.settled.fetch_add(1, Ordering::Release);

@@ -1,10 +1,10 @@
 //! What a comparison says: types to be written as JSON, and how they come about.
 
+use super::differences;
 use super::judgement::{Judgement, Pair, Verdict, judged};
 use super::limit::Limit;
 use super::operand::{Operand, Title};
-use super::others::Others;
-use super::setting;
+use super::prior_runs::PriorRuns;
 use crate::commands::metrics;
 use anyhow::ensure;
 use archive::Archive;
@@ -16,7 +16,7 @@ use serde::Serialize;
 use terminal::percent;
 
 #[derive(Serialize)]
-pub struct Answer {
+pub struct Comparison {
     pub a: Title,
     pub b: Title,
     /// What must be known before anything else is believed.
@@ -34,7 +34,8 @@ pub struct Line {
     pub experiment: String,
     pub cell: String,
     pub figure: &'static str,
-    pub unit: &'static str,
+    #[serde(rename = "unit")]
+    pub unit_name: &'static str,
     pub a: Option<f64>,
     pub a_ci: Option<Interval>,
     pub b: Option<f64>,
@@ -52,10 +53,10 @@ pub struct Line {
     /// … and the number of other runs that it is known from, beside what is known in general.
     pub other_runs: usize,
     #[serde(skip)]
-    pub unit_of: Unit,
+    pub unit: Unit,
 }
 
-impl Answer {
+impl Comparison {
     /// Compares.
     ///
     /// # Errors
@@ -63,7 +64,7 @@ impl Answer {
     pub fn of(a: &Operand, b: &Operand, archive: Option<&Archive>, limits: &[Limit]) -> anyhow::Result<Self> {
         let metrics = [metrics::of(&a.source)?, metrics::of(&b.source)?];
         let naming = Naming::within(&metrics);
-        let lines = lines(&metrics, &naming, &Others::of(a, b, archive)?);
+        let lines = lines(&metrics, &naming, &PriorRuns::of(a, b, archive)?);
         let is_compared = |line: &&Line| line.a.is_some() && line.b.is_some();
         ensure!(
             lines.iter().any(|line| is_compared(&line)),
@@ -77,8 +78,8 @@ impl Answer {
             a: a.title(),
             b: b.title(),
             cautions: cautions(a, b),
-            environment: setting::environments([&a.source, &b.source], [a, b].map(|side| side.manifest.as_ref())),
-            parameters: setting::parameters(a, b, &metrics, &naming),
+            environment: differences::environments([&a.source, &b.source], [a, b].map(|side| side.manifest.as_ref())),
+            parameters: differences::parameters(a, b, &metrics, &naming),
             exceeded: exceeded(&lines, limits),
             cells: lines,
         })
@@ -93,7 +94,7 @@ fn cells_of(lines: &[Line], wanted: impl Fn(&&Line) -> bool) -> String {
 }
 
 /// Pairs are judged together; what only one side has comes after them. An experiment that only one side has is not spoken of.
-fn lines(metrics: &[Vec<Metric>; 2], naming: &Naming, others: &Others) -> Vec<Line> {
+fn lines(metrics: &[Vec<Metric>; 2], naming: &Naming, prior_runs: &PriorRuns) -> Vec<Line> {
     let [of_a, of_b] = metrics;
     let is_it = |one: &Metric, other: &Metric| {
         one.experiment == other.experiment && one.figure == other.figure && naming.name(one) == naming.name(other)
@@ -104,9 +105,9 @@ fn lines(metrics: &[Vec<Metric>; 2], naming: &Naming, others: &Others) -> Vec<Li
         .filter_map(|a| {
             let b = pair(a)?;
             // They may differ in kind: what is mostly work on one side need not be on the other.
-            let (one, other) = (others.run_to_run(a, naming), others.run_to_run(b, naming));
-            let (run_to_run, others) = if one.0.deviation >= other.0.deviation { one } else { other };
-            Some(Pair { a, b, run_to_run, others })
+            let (one, other) = (prior_runs.run_to_run(a, naming), prior_runs.run_to_run(b, naming));
+            let (run_to_run, other_runs) = if one.0.deviation >= other.0.deviation { one } else { other };
+            Some(Pair { a, b, run_to_run, other_runs })
         })
         .collect();
     let both = pairs.iter().zip(judged(&pairs)).map(|(pair, judgement)| Line::of_pair(pair, &judgement, naming));
@@ -130,7 +131,7 @@ impl Line {
             chance: comparison.map(|comparison| comparison.p),
             reason: judgement.reason,
             run_to_run_deviation: comparison.map(|_| pair.run_to_run.deviation),
-            other_runs: pair.others,
+            other_runs: pair.other_runs,
             ..Self::of_one(pair.a, judgement.verdict, naming)
         }
     }
@@ -143,7 +144,7 @@ impl Line {
             experiment: metric.experiment.clone(),
             cell: naming.name(metric),
             figure: metric.figure,
-            unit: metric.unit.unit(),
+            unit_name: metric.unit.unit(),
             a: on(false),
             a_ci: interval_on(false),
             b: on(true),
@@ -155,7 +156,7 @@ impl Line {
             reason: None,
             run_to_run_deviation: None,
             other_runs: 0,
-            unit_of: metric.unit,
+            unit: metric.unit,
         }
     }
 }

@@ -1,6 +1,6 @@
-//! What the windows of a run add up to, CPU by CPU: for the interval at hand and for the run.
+//! What the deltas of a run add up to, CPU by CPU: for the interval at hand and for the run.
 
-use super::edge::Window;
+use super::snapshot::Delta;
 use crate::load::flags::Plan;
 use crate::load::priority::Priority;
 use crate::load::record::{AllCpusRow, IntervalRow, Shares, TotalRow};
@@ -22,7 +22,7 @@ const TAKEN_SHARE: f64 = 0.02;
 const LIE_NEEDS_S: f64 = 2.0;
 
 /// The sums of a run.
-pub struct Tally {
+pub struct Totals {
     grinders: usize,
     priority: Priority,
     /// How long a grind took in the calibration, in nanoseconds.
@@ -37,8 +37,8 @@ pub struct Tally {
 struct OfCpu {
     cpu: usize,
     now: Parts,
-    /// All soaked windows of the run.
-    soaked: Window,
+    /// All soaked deltas of the run.
+    soaked: Delta,
     /// The tick's answer, as time.
     tick_s: Option<f64>,
     intervals: u64,
@@ -48,25 +48,25 @@ struct OfCpu {
     efficiency: VecDeque<f64>,
 }
 
-/// The windows of the interval at hand.
+/// The deltas of the interval at hand.
 #[derive(Clone, Copy, Default)]
 struct Parts {
-    resting: Option<Window>,
-    alone: Option<Window>,
-    together: Option<Window>,
+    resting: Option<Delta>,
+    alone: Option<Delta>,
+    together: Option<Delta>,
 }
 
 impl Parts {
-    /// All windows in which soakers ground.
-    fn soaked(&self) -> Option<Window> {
+    /// All deltas in which soakers ground.
+    fn soaked(&self) -> Option<Delta> {
         match (self.alone, self.together) {
             (Some(alone), Some(together)) => Some(alone.and(together)),
             (alone, together) => alone.or(together),
         }
     }
 
-    fn others_share(window: Option<Window>) -> Option<f64> {
-        window.and_then(|window| Some(window.others_ns? / window.wall_ns)).filter(|share| share.is_finite())
+    fn others_share(delta: Option<Delta>) -> Option<f64> {
+        delta.and_then(|delta| Some(delta.others_ns? / delta.wall_ns)).filter(|share| share.is_finite())
     }
 
     /// How much more the others ran while the soaker rested.
@@ -76,17 +76,17 @@ impl Parts {
 
     /// Grinds in a nanosecond of CPU time, all together against one alone.
     fn efficiency(&self) -> Option<f64> {
-        let rate = |window: Window| (window.got_ns > 0.0).then(|| window.grinds as f64 / window.got_ns);
+        let rate = |delta: Delta| (delta.got_ns > 0.0).then(|| delta.grinds as f64 / delta.got_ns);
         Some(rate(self.together?)? / rate(self.alone?)?).filter(|ratio| ratio.is_finite())
     }
 }
 
-impl Tally {
+impl Totals {
     pub fn new(plan: &Plan, priority: Priority, calibrated_ns: f64) -> Self {
         let of_cpu = |&cpu: &usize| OfCpu {
             cpu,
             now: Parts::default(),
-            soaked: Window { others_ns: Some(0.0), ..Window::default() },
+            soaked: Delta { others_ns: Some(0.0), ..Delta::default() },
             tick_s: Some(0.0),
             intervals: 0,
             got_most: 0.0,
@@ -107,15 +107,15 @@ impl Tally {
         }
     }
 
-    /// A window of each CPU, in which so many soakers ground.
-    pub fn add(&mut self, active: usize, windows: &[Window]) {
-        for (of_cpu, &window) in self.cpus.iter_mut().zip(windows) {
+    /// A delta of each CPU, in which so many soakers ground.
+    pub fn add(&mut self, active: usize, deltas: &[Delta]) {
+        for (of_cpu, &delta) in self.cpus.iter_mut().zip(deltas) {
             let part = match active {
                 0 => &mut of_cpu.now.resting,
                 1 => &mut of_cpu.now.alone,
                 _ => &mut of_cpu.now.together,
             };
-            *part = Some(part.map_or(window, |sum| sum.and(window)));
+            *part = Some(part.map_or(delta, |sum| sum.and(delta)));
         }
     }
 
@@ -138,7 +138,7 @@ impl Tally {
     }
 
     /// A row for each CPU that was measured.
-    pub fn totals(&self) -> Vec<TotalRow> {
+    pub fn rows(&self) -> Vec<TotalRow> {
         self.cpus.iter().filter_map(|of_cpu| self.total(of_cpu)).collect()
     }
 
@@ -184,7 +184,7 @@ impl Tally {
             let lies = total.time_s >= LIE_NEEDS_S && (proc_stat_share - load_share).abs() > allowed;
             lies.then_some(Warning::from(TickAccountingLies { cpu: total.cpu, proc_stat_share, load_share }))
         };
-        self.totals().into_iter().filter_map(lie).chain(disturbs).collect()
+        self.rows().into_iter().filter_map(lie).chain(disturbs).collect()
     }
 }
 
@@ -218,8 +218,8 @@ impl OfCpu {
     }
 }
 
-/// The shares of a window; `None` if the soaker never wanted the CPU in it.
-fn shares(soaked: Window, proc_stat_share: Option<f64>, calibrated_ns: f64) -> Option<Shares> {
+/// The shares of a delta; `None` if the soaker never wanted the CPU in it.
+fn shares(soaked: Delta, proc_stat_share: Option<f64>, calibrated_ns: f64) -> Option<Shares> {
     if soaked.wanted_ns <= 0.0 {
         return None;
     }

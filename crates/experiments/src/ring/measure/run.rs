@@ -1,8 +1,8 @@
 //! One run of one contestant: wherever it runs, its answer is looked at.
 
-use super::program::{self, Errand, Stopped};
-use super::workshop::Ready;
-use crate::ring::contestants::{BuiltIn, Course};
+use super::build_dir::Ready;
+use super::program::{self, ProcessSpec, Stopped};
+use crate::ring::contestants::{BuiltIn, RingSpec};
 use crate::ring::record::{Failure, Fault};
 use harness::Session;
 use instruments::cpus::pin_current_thread;
@@ -30,13 +30,13 @@ pub struct Switches {
 
 /// Why there is no such run.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Miss {
+pub enum RunError {
     Interrupted,
     Failed(Failure),
 }
 
-fn failed(fault: Fault, message: impl Into<String>) -> Miss {
-    Miss::Failed(Failure { fault, message: message.into() })
+fn failed(fault: Fault, message: impl Into<String>) -> RunError {
+    RunError::Failed(Failure { fault, message: message.into() })
 }
 
 /// The number of the thread that must get the last token.
@@ -44,7 +44,7 @@ pub fn expected(threads: usize, hops: u64) -> usize {
     (hops % threads as u64) as usize + 1
 }
 
-fn judged(answer: usize, threads: usize, hops: u64) -> Result<usize, Miss> {
+fn judged(answer: usize, threads: usize, hops: u64) -> Result<usize, RunError> {
     let right = expected(threads, hops);
     if answer == right {
         return Ok(answer);
@@ -53,38 +53,38 @@ fn judged(answer: usize, threads: usize, hops: u64) -> Result<usize, Miss> {
 }
 
 /// Runs a contestant of this process, on the CPU given or wherever the session's threads may run.
-pub fn built_in(built_in: &BuiltIn, course: &Course, cpu: Option<usize>) -> Result<Run, Miss> {
+pub fn built_in(built_in: &BuiltIn, spec: &RingSpec, cpu: Option<usize>) -> Result<Run, RunError> {
     let timed = || {
         if let Some(cpu) = cpu {
             pin_current_thread(cpu)?;
         }
         let before = switches_so_far();
         let began = Instant::now();
-        let lap = (built_in.run)(course)?;
+        let result = (built_in.run)(spec)?;
         let total_ns = began.elapsed().as_nanos() as f64;
         let after = switches_so_far();
         let switches = Switches {
             voluntary: after.voluntary.saturating_sub(before.voluntary),
             involuntary: after.involuntary.saturating_sub(before.involuntary),
         };
-        Ok((lap, total_ns, switches))
+        Ok((result, total_ns, switches))
     };
     let outcome: std::thread::Result<std::io::Result<_>> = std::thread::scope(|scope| scope.spawn(timed).join());
     match outcome {
-        Ok(Ok((lap, total_ns, switches))) => Ok(Run {
-            answer: judged(lap.answer, course.threads, course.hops)?,
+        Ok(Ok((result, total_ns, switches))) => Ok(Run {
+            answer: judged(result.answer, spec.threads, spec.hops)?,
             total_ns,
-            hops_ns: Some(lap.hops_ns),
-            wasted_polls: lap.wasted_polls,
+            hops_ns: Some(result.hops_ns),
+            wasted_polls: result.wasted_polls,
             switches,
         }),
-        Ok(Err(error)) => Err(failed(Fault::Crashed, refusal(&error, course))),
+        Ok(Err(error)) => Err(failed(Fault::Crashed, refusal(&error, spec))),
         Err(_) => Err(failed(Fault::Crashed, "it panicked")),
     }
 }
 
-fn refusal(error: &std::io::Error, course: &Course) -> String {
-    let threads = course.threads;
+fn refusal(error: &std::io::Error, spec: &RingSpec) -> String {
+    let threads = spec.threads;
     match error.kind() {
         std::io::ErrorKind::WouldBlock => {
             format!("the system refuses {threads} threads: {error}; use fewer --threads or raise `ulimit -u`")
@@ -120,14 +120,14 @@ pub fn program(
     session: &Session,
     every: Option<Duration>,
     watch: impl FnMut(u32) + Send,
-) -> Result<Run, Miss> {
+) -> Result<Run, RunError> {
     let &Order { threads, hops, cpu, timeout } = order;
     let mut words = ready.words.clone();
     words.extend([threads.to_string(), hops.to_string()]);
     let (environment, folder) = (ready.environment.as_slice(), ready.folder.as_path());
-    let errand = Errand { words: &words, environment, folder, cpu, timeout };
-    let ended = program::run(&errand, &session.interruption, every, watch).map_err(|stopped| match stopped {
-        Stopped::Interrupted => Miss::Interrupted,
+    let spec = ProcessSpec { words: &words, environment, folder, cpu, timeout };
+    let ended = program::run(&spec, &session.interruption, every, watch).map_err(|stopped| match stopped {
+        Stopped::Interrupted => RunError::Interrupted,
         Stopped::TimedOut => failed(
             Fault::Hung,
             format!("{threads} threads, {hops} hops: not at its end after {} s (--timeout)", timeout.as_secs_f64()),

@@ -2,7 +2,7 @@
 //!
 //! Every build has a copy of its sources to itself: what one compiler leaves another might take for its own.
 
-use super::program::{self, Errand, Stopped};
+use super::program::{self, ProcessSpec, Stopped};
 use crate::ring::contestants::{Contestant, Recipe, Runs, Source, Toolchain, filled};
 use anyhow::Context;
 use harness::{Interruption, Progress};
@@ -15,7 +15,7 @@ use std::time::Duration;
 use tempfile::TempDir;
 
 /// The folder, and what is copied into it.
-pub struct Workshop<'a> {
+pub struct BuildDir<'a> {
     folder: TempDir,
     sources: &'a [Source],
     copies: AtomicUsize,
@@ -42,7 +42,7 @@ pub enum Readiness {
 const BUILD_TIMEOUT: Duration = Duration::from_secs(300);
 const CHECK_TIMEOUT: Duration = Duration::from_secs(60);
 
-impl<'a> Workshop<'a> {
+impl<'a> BuildDir<'a> {
     /// # Errors
     /// There is no place for temporary files.
     pub fn open(sources: &'a [Source]) -> anyhow::Result<Self> {
@@ -86,10 +86,10 @@ impl<'a> Workshop<'a> {
         let (next, done) = (AtomicUsize::new(0), Mutex::new(BTreeMap::new()));
         let work = || {
             while let Some(recipes) = folders.get(next.fetch_add(1, Ordering::Relaxed)) {
-                let mut bench = Bench { workshop: self, interruption, looking, built: BTreeMap::new() };
+                let mut folder_build = FolderBuild { build_dir: self, interruption, looking, built: BTreeMap::new() };
                 for recipe in recipes.iter().take_while(|_| !interruption.is_requested()) {
                     progress.note(&format!("building {}", recipe.name));
-                    let readiness = bench.prepare(recipe).unwrap_or_else(|error| {
+                    let readiness = folder_build.prepare(recipe).unwrap_or_else(|error| {
                         Some(Readiness::NotBuilt(format!("{}: {error}", self.path().display())))
                     });
                     let mut done = done.lock().expect("nobody panics with it");
@@ -103,8 +103,8 @@ impl<'a> Workshop<'a> {
 }
 
 /// The work on one folder.
-struct Bench<'a> {
-    workshop: &'a Workshop<'a>,
+struct FolderBuild<'a> {
+    build_dir: &'a BuildDir<'a>,
     interruption: &'a Interruption,
     looking: bool,
     /// By tool and command: several contestants may share a build.
@@ -119,10 +119,10 @@ struct Built {
     outcome: Result<(), String>,
 }
 
-impl Bench<'_> {
+impl FolderBuild<'_> {
     /// `None` if it was interrupted.
     fn prepare(&mut self, recipe: &Recipe) -> io::Result<Option<Readiness>> {
-        let folder = self.workshop.path();
+        let folder = self.build_dir.path();
         let suits = |words: &[String]| matches!(self.perform(words, folder, CHECK_TIMEOUT), Some(Ok(())));
         let Some(toolchain) = Toolchain::find(recipe, folder, suits) else {
             return Ok((!self.interruption.is_requested()).then(|| Readiness::Absent(recipe.package.clone())));
@@ -144,7 +144,7 @@ impl Bench<'_> {
         if let Some(known) = self.built.get(&key) {
             return Ok(Some(known.clone()));
         }
-        let out = self.workshop.copy(&recipe.folder)?;
+        let out = self.build_dir.copy(&recipe.folder)?;
         let outcome = match recipe.build.as_ref().filter(|_| !self.looking) {
             Some(build) => self.perform(&filled(build, toolchain, &out), &out, BUILD_TIMEOUT),
             None => Some(Ok(())),
@@ -157,8 +157,8 @@ impl Bench<'_> {
 
     /// Whether the command succeeded, and if not, why; `None` if it was interrupted.
     fn perform(&self, words: &[String], folder: &Path, timeout: Duration) -> Option<Result<(), String>> {
-        let errand = Errand { words, environment: &[], folder, cpu: None, timeout };
-        Some(match program::run(&errand, self.interruption, None, |_| ()) {
+        let spec = ProcessSpec { words, environment: &[], folder, cpu: None, timeout };
+        Some(match program::run(&spec, self.interruption, None, |_| ()) {
             Ok(ended) if ended.status.success() => Ok(()),
             Ok(ended) => Err(ended.last_words()),
             Err(Stopped::Interrupted) => return None,

@@ -13,7 +13,7 @@ const NEWEST: usize = 40;
 
 /// Sets of runs of the same thing; A and B are in none.
 #[derive(Default)]
-pub struct Others {
+pub struct PriorRuns {
     sets: Vec<Set>,
     /// Whether A or B was disturbed.
     is_disturbed: bool,
@@ -25,15 +25,15 @@ struct Set {
     runs: Vec<Vec<Metric>>,
 }
 
-impl Others {
+impl PriorRuns {
     /// Those in the archive. A record that cannot be read is left out, and a disturbed one where neither A nor B is.
     ///
     /// # Errors
     /// An archive that cannot be read.
     pub fn of(a: &Operand, b: &Operand, archive: Option<&Archive>) -> anyhow::Result<Self> {
         let is_disturbed = a.source.is_disturbed() || b.source.is_disturbed();
-        let mut others = Self { sets: Vec::new(), is_disturbed };
-        let Some(archive) = archive else { return Ok(others) };
+        let mut prior_runs = Self { sets: Vec::new(), is_disturbed };
+        let Some(archive) = archive else { return Ok(prior_runs) };
         let entries = archive.entries()?;
         let candidates = entries.iter().rev().filter(|entry| [a, b].into_iter().all(|side| is_candidate(entry, side)));
         let ids: Vec<&str> = candidates.take(NEWEST).map(|entry| entry.id.as_str()).collect();
@@ -41,10 +41,10 @@ impl Others {
             let Ok(source) = record::understand("", &content) else { continue };
             let fits = [a, b].into_iter().any(|side| is_same(&side.source, &source));
             if fits && (is_disturbed || !source.is_disturbed()) {
-                others.add(source, &manifest);
+                prior_runs.add(source, &manifest);
             }
         }
-        Ok(others)
+        Ok(prior_runs)
     }
 
     fn add(&mut self, source: Source, manifest: &Manifest) {

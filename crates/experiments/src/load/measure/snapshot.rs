@@ -1,4 +1,4 @@
-//! Readings of all accounts at one moment, and what lies between two of them.
+//! Snapshots of all accounts at one moment, and what lies between two of them.
 
 use super::accounts::{ExactAccount, busy_by_tick_ns};
 use super::soaker::{Demands, Soaker};
@@ -6,9 +6,9 @@ use instruments::clock::Clock;
 use std::io;
 use std::time::{Duration, Instant};
 
-/// What is known of one CPU at one moment. Sums over its soakers; a window is the difference of two.
+/// What is known of one CPU at one moment. Sums over its soakers; a delta is the difference of two.
 #[derive(Clone, Copy, Debug, Default)]
-struct Reading {
+struct CpuSnapshot {
     /// When, in ticks.
     at: u64,
     soaked_ns: u64,
@@ -19,9 +19,9 @@ struct Reading {
     run_ns: Option<u64>,
 }
 
-/// A reading, and whether it is one of a single moment.
+/// A snapshot, and whether it is one of a single moment.
 struct Attempt {
-    reading: Reading,
+    snapshot: CpuSnapshot,
     /// When it began, in ticks.
     began: u64,
     /// How long it took until all accounts were read.
@@ -37,12 +37,12 @@ impl Attempt {
     }
 }
 
-/// One moment on all CPUs, each with a reading of its own.
-pub struct Edge(Vec<Reading>);
+/// One moment on all CPUs, each with a snapshot of its own.
+pub struct Snapshot(Vec<CpuSnapshot>);
 
-/// What happened on one CPU between two edges, in nanoseconds.
+/// What happened on one CPU between two snapshots, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Window {
+pub struct Delta {
     /// How long the soakers wanted the CPU: all the time, for those that are not real-time.
     pub wanted_ns: f64,
     /// What they got of it.
@@ -51,14 +51,14 @@ pub struct Window {
     pub ground_ns: f64,
     /// How many grinds that were.
     pub grinds: u64,
-    /// From edge to edge.
+    /// From snapshot to snapshot.
     pub wall_ns: f64,
     /// What all other tasks ran, if it is known.
     pub others_ns: Option<f64>,
 }
 
-impl Window {
-    /// Both windows together.
+impl Delta {
+    /// Both deltas together.
     pub fn and(self, other: Self) -> Self {
         Self {
             wanted_ns: self.wanted_ns + other.wanted_ns,
@@ -82,7 +82,7 @@ pub struct Reader<'a> {
     pub realtime: bool,
 }
 
-/// How long an edge may be put off until a soaker is seen running.
+/// How long a snapshot may be put off until a soaker is seen running.
 const PATIENCE: Duration = Duration::from_millis(2);
 /// Accounts that are read within this time are of one moment. Many CPUs take longer, and then the narrowest try counts.
 const NARROW_NS: f64 = 200_000.0;
@@ -90,16 +90,16 @@ const NARROW_NS: f64 = 200_000.0;
 const BETWEEN: Duration = Duration::from_micros(137);
 
 impl Reader<'_> {
-    /// Takes a reading on each CPU.
+    /// Takes a snapshot on each CPU.
     ///
     /// The account of all tasks is brought up to date only at a switch, a tick, or when the running task's own account is
     /// read. So the moment is put off, for 2 ms at most, until a soaker runs, whose account has just been read, or this
     /// thread, which has just come by a switch; and until this thread has not been held up between the accounts. Every
-    /// window begins and ends at such a moment, so the choice favours neither the soaker nor the others.
+    /// delta begins and ends at such a moment, so the choice favours neither the soaker nor the others.
     ///
     /// # Errors
     /// A soaker has died.
-    pub fn take(&self) -> io::Result<Edge> {
+    pub fn take(&self) -> io::Result<Snapshot> {
         let began = Instant::now();
         let mut best = self.once()?;
         while !best.iter().all(|attempt| attempt.is_good(self)) && began.elapsed() < PATIENCE {
@@ -111,7 +111,7 @@ impl Reader<'_> {
                 }
             }
         }
-        Ok(Edge(best.into_iter().map(|attempt| attempt.reading).collect()))
+        Ok(Snapshot(best.into_iter().map(|attempt| attempt.snapshot).collect()))
     }
 
     /// One attempt on each CPU.
@@ -123,7 +123,7 @@ impl Reader<'_> {
         if let Some(exact) = &self.exact {
             let run_ns = exact.run_ns();
             for (attempt, soakers) in attempts.iter_mut().zip(&self.soakers) {
-                attempt.reading.run_ns = run_ns.get(&soakers[0].cpu).copied();
+                attempt.snapshot.run_ns = run_ns.get(&soakers[0].cpu).copied();
             }
         }
         let end = self.clock.stamp();
@@ -146,7 +146,7 @@ impl Reader<'_> {
             got_ns: sum.got_ns + one.got_ns,
             grinds: sum.grinds + one.grinds,
         });
-        let reading = Reading {
+        let snapshot = CpuSnapshot {
             at: between + (last - between) / 2,
             soaked_ns,
             grinds: soakers.iter().map(Soaker::grinds).sum(),
@@ -156,15 +156,15 @@ impl Reader<'_> {
         };
         let soaker_runs = (soaked_ns - before) as f64 > 0.5 * apart_ns;
         let up_to_date = soaker_runs || instruments::cpus::current_cpu() == soakers[0].cpu;
-        Ok(Attempt { reading, began: first, width_ns: 0.0, up_to_date })
+        Ok(Attempt { snapshot, began: first, width_ns: 0.0, up_to_date })
     }
 
-    /// What happened on each CPU from one edge to a later one.
-    pub fn windows(&self, from: &Edge, to: &Edge) -> Vec<Window> {
-        from.0.iter().zip(&to.0).map(|(from, to)| self.window(from, to)).collect()
+    /// What happened on each CPU from one snapshot to a later one.
+    pub fn deltas(&self, from: &Snapshot, to: &Snapshot) -> Vec<Delta> {
+        from.0.iter().zip(&to.0).map(|(from, to)| self.delta(from, to)).collect()
     }
 
-    fn window(&self, from: &Reading, to: &Reading) -> Window {
+    fn delta(&self, from: &CpuSnapshot, to: &CpuSnapshot) -> Delta {
         let wall_ns = self.clock.to_ns(to.at.saturating_sub(from.at));
         let soaked_ns = to.soaked_ns.saturating_sub(from.soaked_ns) as f64;
         let run_ns = from.run_ns.zip(to.run_ns).map(|(from, to)| to.saturating_sub(from) as f64);
@@ -175,7 +175,7 @@ impl Reader<'_> {
         } else {
             (wall_ns, soaked_ns, to.grinds.saturating_sub(from.grinds))
         };
-        Window {
+        Delta {
             wanted_ns,
             got_ns,
             ground_ns: grinds as f64 * self.clock.to_ns(to.usual_ticks),
@@ -187,7 +187,7 @@ impl Reader<'_> {
 }
 
 /// What the tick has seen on each CPU of others, in nanoseconds, and when.
-pub struct TickReading {
+pub struct TickSnapshot {
     at: u64,
     others_ns: Vec<Option<f64>>,
 }
@@ -197,18 +197,18 @@ impl Reader<'_> {
     ///
     /// # Errors
     /// A soaker has died.
-    pub fn tick(&self) -> io::Result<TickReading> {
+    pub fn tick(&self) -> io::Result<TickSnapshot> {
         let busy = busy_by_tick_ns();
         let mut others_ns = Vec::with_capacity(self.soakers.len());
         for soakers in &self.soakers {
             let own = soakers.iter().try_fold(0, |sum, soaker| Ok::<_, io::Error>(sum + soaker.by_tick_ns()?))?;
             others_ns.push(busy.get(&soakers[0].cpu).map(|&busy| busy as f64 - own as f64));
         }
-        Ok(TickReading { at: self.clock.now(), others_ns })
+        Ok(TickSnapshot { at: self.clock.now(), others_ns })
     }
 }
 
-impl TickReading {
+impl TickSnapshot {
     /// The share of each CPU that others had since `earlier`, as the tick has it. The fields are printed in whole jiffies,
     /// so a short stretch may read a little below nothing: that is then nothing.
     pub fn shares_since(&self, earlier: &Self, clock: Clock) -> Vec<Option<f64>> {

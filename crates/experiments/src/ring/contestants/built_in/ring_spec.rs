@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 /// A ring to be run.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Course {
+pub struct RingSpec {
     pub threads: usize,
     pub hops: u64,
     /// How a large ring lies in memory; otherwise a thread's next is its neighbour.
@@ -27,7 +27,7 @@ pub enum Arrangement {
 
 impl Arrangement {
     /// In words.
-    pub fn words(self) -> &'static str {
+    pub fn label(self) -> &'static str {
         match self {
             Self::InOrder => "in order",
             Self::Shuffled => "shuffled",
@@ -35,7 +35,7 @@ impl Arrangement {
     }
 }
 
-impl Course {
+impl RingSpec {
     /// The places in memory, as the token comes by. It sets out from place 0.
     fn order(&self) -> Vec<u32> {
         let mut order: Vec<u32> = (0..self.threads as u32).collect();
@@ -68,7 +68,7 @@ impl Course {
 
 /// What a built-in contestant saw.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Lap {
+pub struct RingResult {
     /// The number, from 1, of the thread that got the last token.
     pub answer: usize,
     /// Time of all hops, without that of making the threads.
@@ -83,9 +83,9 @@ mod tests {
 
     #[test]
     fn a_shuffled_ring_is_one_ring() {
-        let course =
-            Course { threads: 100, hops: 0, arrangement: Some(Arrangement::Shuffled), cpus: Vec::new(), seed: 1 };
-        let mut numbers: Vec<usize> = (0..100).map(|place| course.number_of(place)).collect();
+        let spec =
+            RingSpec { threads: 100, hops: 0, arrangement: Some(Arrangement::Shuffled), cpus: Vec::new(), seed: 1 };
+        let mut numbers: Vec<usize> = (0..100).map(|place| spec.number_of(place)).collect();
         assert_eq!(numbers[0], 1);
         assert!(!numbers.is_sorted());
         numbers.sort();

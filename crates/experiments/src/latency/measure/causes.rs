@@ -1,4 +1,4 @@
-//! Why rounds took as long as they did: from the other threads' own timestamps, and from the kernel's record.
+//! DelayCause rounds took as long as they did: from the other threads' own timestamps, and from the kernel's record.
 //!
 //! A round is *free* if nobody else had the lock when it was asked for. What a round took beyond what it takes without a
 //! lock is its excess, and is divided: while another thread had the lock, or this one slept for it, it waited for the
@@ -6,6 +6,7 @@
 //! [`MARGIN_NS`] the kernel can have had no part: its shortest visit takes longer.
 
 use super::rounds::{Lap, Trace};
+use crate::latency::record::Operation;
 use harness::label;
 use instruments::evidence::{Cause, EntryExitOverhead, Kind, Stretch, Timeline, attribute};
 use instruments::gaps::Gap;
@@ -19,7 +20,7 @@ const WAKING_NS: f64 = 20_000.0;
 
 /// What took the excess of a round.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Why {
+pub enum DelayCause {
     /// Another thread had the lock.
     Holder,
     /// Another thread waited for it, and had to be woken.
@@ -30,7 +31,7 @@ pub enum Why {
     Unexplained,
 }
 
-impl Why {
+impl DelayCause {
     /// As the record has it.
     pub fn label(&self) -> String {
         match self {
@@ -50,7 +51,7 @@ pub const UNCONTENDED: &str = "uncontended";
 
 /// What is known of the rounds of one operation, by their net latency in ticks.
 #[derive(Clone, Debug, Default)]
-pub struct Findings {
+pub struct Causes {
     values: HashMap<u64, Value>,
     overhead: EntryExitOverhead,
 }
@@ -62,29 +63,20 @@ struct Value {
     /// Nobody else had, or wanted, the lock, and nothing of the kernel's came between.
     free: u64,
     /// Rounds that this took most of the excess of, and the excess that it took, in ticks.
-    whys: BTreeMap<Why, (u64, u64)>,
+    by_cause: BTreeMap<DelayCause, (u64, u64)>,
 }
 
-/// Which part of a round is looked at.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
-    Lock,
-    Unlock,
-    RoundTrip,
-}
-
-impl Part {
-    fn of(self, lap: &Lap) -> (u64, u64) {
-        match self {
-            Self::Lock => (lap.began, lap.locked),
-            Self::Unlock => (lap.locked, lap.ended),
-            Self::RoundTrip => (lap.began, lap.ended),
-        }
+/// When the operation began in a round, and when it ended.
+fn span(operation: Operation, lap: &Lap) -> (u64, u64) {
+    match operation {
+        Operation::Lock => (lap.began, lap.locked),
+        Operation::Unlock => (lap.locked, lap.ended),
+        Operation::RoundTrip => (lap.began, lap.ended),
     }
 }
 
 /// What one slice knows of one thread.
-pub struct Witness<'a> {
+pub struct SliceEvidence<'a> {
     pub timeline: &'a Timeline,
     /// The thread's id.
     pub task: u32,
@@ -94,12 +86,12 @@ pub struct Witness<'a> {
     /// The clock's step, in ticks.
     pub resolution: u64,
     /// The rounds of the threads that it shares the lock with.
-    pub others: &'a Others,
+    pub others: &'a OtherThreads,
 }
 
 /// When other threads had the lock, and when they waited for it: intervals in order of time that do not overlap.
 #[derive(Default)]
-pub struct Others {
+pub struct OtherThreads {
     holds: Vec<(u64, u64)>,
     waits: Vec<(u64, u64)>,
 }
@@ -119,12 +111,12 @@ impl Laps {
     ///
     /// A holder can be switched out between its release and the timestamp behind it. The lock was free by then, since
     /// somebody else could take it: a hold ends when the next one begins.
-    pub fn others(&self, place: usize) -> Others {
+    pub fn others(&self, place: usize) -> OtherThreads {
         let next = self.0.iter().skip(1).map(|(_, lap)| lap.locked).chain([u64::MAX]);
         let others = self.0.iter().zip(next).filter(|((thread, _), _)| *thread != place);
         let (holds, waits): (Vec<_>, Vec<_>) =
             others.map(|((_, lap), next)| ((lap.locked, lap.ended.min(next)), (lap.began, lap.locked))).unzip();
-        Others { holds, waits: joined(waits) }
+        OtherThreads { holds, waits: joined(waits) }
     }
 }
 
@@ -164,25 +156,25 @@ struct Long {
     others: u64,
 }
 
-impl Findings {
+impl Causes {
     /// Adds a slice. `usual` is what this part takes without a lock, in ticks, and `net` gives the net latency of a
     /// difference of timestamps.
-    pub fn add(&mut self, part: Part, witness: &Witness<'_>, usual: u64, net: impl Fn(u64) -> u64) {
-        let clock = witness.timeline.clock;
-        let laps: Vec<Lap> = witness.trace.laps().filter(|lap| witness.window.contains(&lap.began)).collect();
+    pub fn add(&mut self, operation: Operation, evidence: &SliceEvidence<'_>, usual: u64, net: impl Fn(u64) -> u64) {
+        let clock = evidence.timeline.clock;
+        let laps: Vec<Lap> = evidence.trace.laps().filter(|lap| evidence.window.contains(&lap.began)).collect();
         let (margin, waking) = (clock.to_ticks(MARGIN_NS), clock.to_ticks(WAKING_NS));
-        let mut holds = Sweep { intervals: &witness.others.holds, first: 0 };
-        let mut waits = Sweep { intervals: &witness.others.waits, first: 0 };
-        let why = if part == Part::Unlock { Why::Waiter } else { Why::Holder };
+        let mut holds = Sweep { intervals: &evidence.others.holds, first: 0 };
+        let mut waits = Sweep { intervals: &evidence.others.waits, first: 0 };
+        let usual_cause = if operation == Operation::Unlock { DelayCause::Waiter } else { DelayCause::Holder };
         let mut long = Vec::new();
         for lap in &laps {
-            let (start, end) = part.of(lap);
+            let (start, end) = span(operation, lap);
             let held = holds.overlap(lap.began, lap.locked);
-            let others = match part {
-                Part::Unlock if waits.overlap(lap.ended - 1, lap.ended) > 0 => waking,
-                Part::Unlock => 0,
+            let others = match operation {
+                Operation::Unlock if waits.overlap(lap.ended - 1, lap.ended) > 0 => waking,
+                Operation::Unlock => 0,
                 // A release is timed a little after it.
-                Part::Lock | Part::RoundTrip => held.saturating_sub(4 * witness.resolution),
+                Operation::Lock | Operation::RoundTrip => held.saturating_sub(4 * evidence.resolution),
             };
             let excess = (end - start).saturating_sub(usual);
             let net = net(end - start);
@@ -193,19 +185,19 @@ impl Findings {
             let value = self.values.entry(net).or_default();
             value.rounds += 1;
             value.free += u64::from(others == 0);
-            value.blame(if others == 0 { Why::Unexplained } else { why.clone() }, excess);
+            value.blame(if others == 0 { DelayCause::Unexplained } else { usual_cause.clone() }, excess);
         }
-        self.explain(&long, witness, usual, &why);
+        self.explain(&long, evidence, usual, &usual_cause);
     }
 
     /// Divides the excess of the long rounds between the other threads and what the kernel's record says.
-    fn explain(&mut self, long: &[Long], witness: &Witness<'_>, usual: u64, why: &Why) {
+    fn explain(&mut self, long: &[Long], evidence: &SliceEvidence<'_>, usual: u64, usual_cause: &DelayCause) {
         let gaps: Vec<Gap> = long.iter().map(|long| long.gap).collect();
         let stretch = Stretch {
-            timeline: witness.timeline,
-            task: witness.task,
-            start: witness.window.start,
-            end: witness.window.end,
+            timeline: evidence.timeline,
+            task: evidence.task,
+            start: evidence.window.start,
+            end: evidence.window.end,
             gaps: &gaps,
             usual,
             preempted: &[],
@@ -213,35 +205,35 @@ impl Findings {
         self.overhead.learn(&stretch);
         let attribution = attribute(&stretch, &self.overhead);
         for (number, long) in long.iter().enumerate() {
-            let mut shares: BTreeMap<Why, u64> = BTreeMap::new();
+            let mut shares: BTreeMap<DelayCause, u64> = BTreeMap::new();
             for (cause, ticks) in attribution.of_gap(number) {
                 match cause.kind {
                     Kind::Own => {}
                     // Who sleeps while it takes a lock sleeps for the lock.
-                    Kind::Blocked => *shares.entry(why.clone()).or_default() += ticks,
+                    Kind::Blocked => *shares.entry(usual_cause.clone()).or_default() += ticks,
                     Kind::Unexplained => {
                         let due = ticks.min(long.others);
-                        *shares.entry(why.clone()).or_default() += due;
-                        *shares.entry(Why::Unexplained).or_default() += ticks - due;
+                        *shares.entry(usual_cause.clone()).or_default() += due;
+                        *shares.entry(DelayCause::Unexplained).or_default() += ticks - due;
                     }
                     // Of several processes of one name the record needs only the name.
-                    _ => *shares.entry(Why::Kernel(Cause { pid: None, ..cause.clone() })).or_default() += ticks,
+                    _ => *shares.entry(DelayCause::Kernel(Cause { pid: None, ..cause.clone() })).or_default() += ticks,
                 }
             }
             let value = self.values.entry(long.net).or_default();
             value.rounds += 1;
-            let most = shares.iter().max_by_key(|(_, ticks)| **ticks).map(|(why, _)| why.clone());
-            for (why, ticks) in shares {
-                let part = value.whys.entry(why.clone()).or_default();
-                part.0 += u64::from(Some(&why) == most.as_ref());
-                part.1 += ticks;
+            let most = shares.iter().max_by_key(|(_, ticks)| **ticks).map(|(cause, _)| cause.clone());
+            for (cause, ticks) in shares {
+                let sum = value.by_cause.entry(cause.clone()).or_default();
+                sum.0 += u64::from(Some(&cause) == most.as_ref());
+                sum.1 += ticks;
             }
         }
     }
 
     /// The cause of the rounds with these net latencies, the usual latency of which is `fast` at most; `None` if no slice
     /// with evidence had such rounds.
-    pub fn cause_of(&self, latencies: RangeInclusive<u64>, fast: u64) -> Option<Testimony> {
+    pub fn cause_of(&self, latencies: RangeInclusive<u64>, fast: u64) -> Option<SpikeCause> {
         let values = self.values.iter().filter(|(net, _)| latencies.contains(net));
         let mut all = Value::default();
         let mut nets = Vec::new();
@@ -253,13 +245,13 @@ impl Findings {
         let share = |part: u64, whole: u64| if whole > 0 { part as f64 / whole as f64 } else { 0.0 };
         if median <= fast && 2 * all.free >= all.rounds {
             let free = share(all.free, all.rounds);
-            return Some(Testimony { cause: UNCONTENDED.into(), cause_share: None, evidence_share: free, median });
+            return Some(SpikeCause { cause: UNCONTENDED.into(), cause_share: None, evidence_share: free, median });
         }
-        let excess: u64 = all.whys.values().map(|(_, ticks)| ticks).sum();
-        let (why, (rounds, ticks)) = all.whys.iter().max_by_key(|(_, (_, ticks))| *ticks)?;
-        let known = if *why == Why::Unexplained { 0 } else { *rounds };
-        Some(Testimony {
-            cause: why.label(),
+        let excess: u64 = all.by_cause.values().map(|(_, ticks)| ticks).sum();
+        let (cause, (rounds, ticks)) = all.by_cause.iter().max_by_key(|(_, (_, ticks))| *ticks)?;
+        let known = if *cause == DelayCause::Unexplained { 0 } else { *rounds };
+        Some(SpikeCause {
+            cause: cause.label(),
             cause_share: Some(share(*ticks, excess)),
             evidence_share: share(known, all.rounds),
             median,
@@ -274,9 +266,9 @@ impl Findings {
     }
 }
 
-/// Why a spike is where it is.
+/// DelayCause a spike is where it is.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Testimony {
+pub struct SpikeCause {
     pub cause: String,
     /// Of the excess of the spike's rounds; `None` for what has none.
     pub cause_share: Option<f64>,
@@ -287,19 +279,19 @@ pub struct Testimony {
 }
 
 impl Value {
-    fn blame(&mut self, why: Why, ticks: u64) {
-        let part = self.whys.entry(why).or_default();
-        part.0 += 1;
-        part.1 += ticks;
+    fn blame(&mut self, cause: DelayCause, ticks: u64) {
+        let sum = self.by_cause.entry(cause).or_default();
+        sum.0 += 1;
+        sum.1 += ticks;
     }
 
     fn absorb(&mut self, other: &Self) {
         self.rounds += other.rounds;
         self.free += other.free;
-        for (why, (rounds, ticks)) in &other.whys {
-            let part = self.whys.entry(why.clone()).or_default();
-            part.0 += rounds;
-            part.1 += ticks;
+        for (cause, (rounds, ticks)) in &other.by_cause {
+            let sum = self.by_cause.entry(cause.clone()).or_default();
+            sum.0 += rounds;
+            sum.1 += ticks;
         }
     }
 }
@@ -335,22 +327,22 @@ mod tests {
         assert_eq!(sweep.overlap(100, 200), 0);
     }
 
-    fn value(rounds: u64, free: u64, whys: &[(Why, u64, u64)]) -> Value {
-        let whys = whys.iter().map(|(why, count, ticks)| (why.clone(), (*count, *ticks))).collect();
-        Value { rounds, free, whys }
+    fn value(rounds: u64, free: u64, by_cause: &[(DelayCause, u64, u64)]) -> Value {
+        let by_cause = by_cause.iter().map(|(cause, count, ticks)| (cause.clone(), (*count, *ticks))).collect();
+        Value { rounds, free, by_cause }
     }
 
-    fn findings(values: Vec<(u64, Value)>) -> Findings {
-        Findings { values: values.into_iter().collect(), ..Findings::default() }
+    fn causes(values: Vec<(u64, Value)>) -> Causes {
+        Causes { values: values.into_iter().collect(), ..Causes::default() }
     }
 
     #[test]
     fn the_fast_path_is_uncontended_and_the_rest_is_what_took_most() {
-        let cron = || Why::Kernel(Cause { kind: Kind::Task, name: Some("cron".into()), pid: None });
-        let found = findings(vec![
-            (100, value(90, 85, &[(Why::Unexplained, 5, 50)])),
-            (50_000, value(10, 0, &[(Why::Holder, 7, 300_000), (cron(), 3, 100_000)])),
-            (9_000_000, value(4, 0, &[(Why::Holder, 1, 9_000), (cron(), 3, 30_000_000)])),
+        let cron = || DelayCause::Kernel(Cause { kind: Kind::Task, name: Some("cron".into()), pid: None });
+        let found = causes(vec![
+            (100, value(90, 85, &[(DelayCause::Unexplained, 5, 50)])),
+            (50_000, value(10, 0, &[(DelayCause::Holder, 7, 300_000), (cron(), 3, 100_000)])),
+            (9_000_000, value(4, 0, &[(DelayCause::Holder, 1, 9_000), (cron(), 3, 30_000_000)])),
         ]);
         let fast = found.fast_limit(10);
         let cause = |range| found.cause_of(range, fast).map(|found| found.cause);
@@ -364,7 +356,8 @@ mod tests {
 
     #[test]
     fn a_free_round_that_took_longer_is_unexplained() {
-        let found = findings(vec![(100, value(90, 90, &[])), (400, value(10, 10, &[(Why::Unexplained, 10, 3_000)]))]);
+        let found =
+            causes(vec![(100, value(90, 90, &[])), (400, value(10, 10, &[(DelayCause::Unexplained, 10, 3_000)]))]);
         let slow = found.cause_of(300..=500, found.fast_limit(10)).unwrap();
         assert_eq!((slow.cause.as_str(), slow.evidence_share), (UNEXPLAINED, 0.0));
     }

@@ -1,31 +1,31 @@
 //! Who comes next in the ring.
 
-use crate::ring::contestants::built_in::course::Course;
+use crate::ring::contestants::built_in::ring_spec::RingSpec;
 use std::hint::cold_path;
 
-/// The way around the ring.
-pub trait Way: 'static {
+/// The order around the ring.
+pub trait Successor: 'static {
     /// What a thread keeps to find its next.
     type Kept: Copy + 'static;
 
     /// What the threads keep, by their places.
-    fn kept(course: &Course) -> impl ExactSizeIterator<Item = Self::Kept>;
+    fn kept(spec: &RingSpec) -> impl ExactSizeIterator<Item = Self::Kept>;
 
     /// The place of the next.
     fn next(place: usize, threads: usize, kept: Self::Kept) -> usize;
 
     /// The number, from 1, of the thread at a place.
-    fn number(course: &Course, place: usize) -> usize;
+    fn number(spec: &RingSpec, place: usize) -> usize;
 }
 
 /// The next is the neighbour. The end of the ring is a branch, which is predicted, so no hop waits for the number of threads.
 pub struct Forward;
 
-impl Way for Forward {
+impl Successor for Forward {
     type Kept = ();
 
-    fn kept(course: &Course) -> impl ExactSizeIterator<Item = ()> {
-        std::iter::repeat_n((), course.threads)
+    fn kept(spec: &RingSpec) -> impl ExactSizeIterator<Item = ()> {
+        std::iter::repeat_n((), spec.threads)
     }
 
     #[inline(always)]
@@ -37,7 +37,7 @@ impl Way for Forward {
         place + 1
     }
 
-    fn number(_: &Course, place: usize) -> usize {
+    fn number(_: &RingSpec, place: usize) -> usize {
         place + 1
     }
 }
@@ -45,11 +45,11 @@ impl Way for Forward {
 /// The next is the neighbour on the other side: what the order of polling is the worst for.
 pub struct Backward;
 
-impl Way for Backward {
+impl Successor for Backward {
     type Kept = ();
 
-    fn kept(course: &Course) -> impl ExactSizeIterator<Item = ()> {
-        std::iter::repeat_n((), course.threads)
+    fn kept(spec: &RingSpec) -> impl ExactSizeIterator<Item = ()> {
+        std::iter::repeat_n((), spec.threads)
     }
 
     #[inline(always)]
@@ -61,19 +61,19 @@ impl Way for Backward {
         place - 1
     }
 
-    fn number(course: &Course, place: usize) -> usize {
-        (course.threads - place) % course.threads + 1
+    fn number(spec: &RingSpec, place: usize) -> usize {
+        (spec.threads - place) % spec.threads + 1
     }
 }
 
 /// The next may be anywhere.
 pub struct Anywhere;
 
-impl Way for Anywhere {
+impl Successor for Anywhere {
     type Kept = u32;
 
-    fn kept(course: &Course) -> impl ExactSizeIterator<Item = u32> {
-        course.neighbours().into_iter()
+    fn kept(spec: &RingSpec) -> impl ExactSizeIterator<Item = u32> {
+        spec.neighbours().into_iter()
     }
 
     #[inline(always)]
@@ -81,7 +81,7 @@ impl Way for Anywhere {
         kept as usize
     }
 
-    fn number(course: &Course, place: usize) -> usize {
-        course.number_of(place)
+    fn number(spec: &RingSpec, place: usize) -> usize {
+        spec.number_of(place)
     }
 }

@@ -1,7 +1,7 @@
 //! The levels of a series, and what changed where one begins.
 
 use super::series::{Point, Series};
-use crate::commands::compare::setting_differences;
+use crate::commands::compare::environment_differences;
 use archive::Archive;
 use instruments::statistics::comparison::Estimate;
 use instruments::statistics::order::median;
@@ -11,11 +11,12 @@ use record::{Difference, Unit, understand};
 use serde::Serialize;
 
 #[derive(Serialize)]
-pub struct Answer {
+pub struct Trend {
     pub experiment: String,
     pub cell: String,
     pub figure: &'static str,
-    pub unit: &'static str,
+    #[serde(rename = "unit")]
+    pub unit_name: &'static str,
     pub levels: Vec<Level>,
     pub points: Vec<Point>,
     /// Records left out: it is 0 there, …
@@ -23,7 +24,7 @@ pub struct Answer {
     /// … or this contend cannot read them.
     pub unreadable: usize,
     #[serde(skip)]
-    pub unit_of: Unit,
+    pub unit: Unit,
 }
 
 /// Some records after each other between which nothing stepped.
@@ -44,7 +45,7 @@ pub struct Level {
     pub changed: Vec<Difference>,
 }
 
-impl Answer {
+impl Trend {
     /// Finds the levels, and looks up what changed between them.
     ///
     /// # Errors
@@ -63,12 +64,12 @@ impl Answer {
             experiment: series.experiment.clone(),
             cell: series.cell.clone(),
             figure: series.figure,
-            unit: series.unit,
+            unit_name: series.unit_name,
             levels: described,
             points,
             not_positive: series.not_positive,
             unreadable,
-            unit_of: series.unit_of,
+            unit: series.unit,
         })
     }
 }
@@ -105,5 +106,5 @@ impl Level {
 fn changed(archive: &Archive, before: &str, after: &str) -> anyhow::Result<Vec<Difference>> {
     let read = |id: &str| anyhow::Ok((understand(id, &archive.record(id)?)?, archive.manifest(id)?));
     let ((source_before, manifest_before), (source_after, manifest_after)) = (read(before)?, read(after)?);
-    Ok(setting_differences([&source_before, &source_after], [Some(&manifest_before), Some(&manifest_after)]))
+    Ok(environment_differences([&source_before, &source_after], [Some(&manifest_before), Some(&manifest_after)]))
 }

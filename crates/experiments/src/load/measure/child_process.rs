@@ -22,9 +22,9 @@ use std::os::unix::net::UnixStream;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
-/// What the child tells, an object a line.
+/// What the child sends, an object a line.
 #[derive(Serialize, Deserialize)]
-enum Told {
+enum Message {
     Interval(Vec<IntervalRow>),
     Measured(Box<Measured>),
     Failed(String),
@@ -38,7 +38,7 @@ const LOOK: Duration = Duration::from_millis(50);
 ///
 /// # Errors
 /// The system refuses a process or threads; a CPU that may not be used after all; the child was killed.
-pub fn run_apart(
+pub fn run_in_child(
     plan: &Plan,
     seed: u64,
     calibrated: &Calibrated,
@@ -83,11 +83,11 @@ fn listen(mut child: UnixStream, observer: &mut impl Observer<[IntervalRow]>) ->
     loop {
         let mut stop = observer.wait(Instant::now() + LOOK).is_break();
         let open = lines.read_from(&mut child)?;
-        while let Some(told) = lines.next() {
-            match serde_json::from_slice(&told)? {
-                Told::Interval(rows) => stop |= observer.piece(&rows).is_break(),
-                Told::Measured(measured) => return Ok(*measured),
-                Told::Failed(reason) => return Err(io::Error::other(reason)),
+        while let Some(message) = lines.next() {
+            match serde_json::from_slice(&message)? {
+                Message::Interval(rows) => stop |= observer.piece(&rows).is_break(),
+                Message::Measured(measured) => return Ok(*measured),
+                Message::Failed(reason) => return Err(io::Error::other(reason)),
             }
         }
         if !open {
@@ -140,12 +140,12 @@ fn serve(parent: u32, stream: UnixStream, plan: &Plan, seed: u64, calibrated: &C
     if plan.priority == Priority::IDLE {
         leave_the_session();
     }
-    let mut teller = Teller(stream);
-    let told = match run_plan(plan, seed, calibrated, &mut teller) {
-        Ok(measured) => Told::Measured(Box::new(measured)),
-        Err(error) => Told::Failed(error.to_string()),
+    let mut parent = Parent(stream);
+    let message = match run_plan(plan, seed, calibrated, &mut parent) {
+        Ok(measured) => Message::Measured(Box::new(measured)),
+        Err(error) => Message::Failed(error.to_string()),
     };
-    teller.tell(&told)
+    parent.send(&message)
 }
 
 /// Into a session whose group, if the kernel groups by session, weighs least. Where that is refused, the meter is heavier
@@ -163,17 +163,17 @@ fn leave_the_session() {
     }
 }
 
-/// The observer that the child has: its parent.
-struct Teller(UnixStream);
+/// The observer that the child has: its parent, at the other end of the stream.
+struct Parent(UnixStream);
 
-impl Teller {
-    fn tell(&mut self, told: &Told) -> io::Result<()> {
-        let line = serde_json::to_string(told)? + "\n";
+impl Parent {
+    fn send(&mut self, message: &Message) -> io::Result<()> {
+        let line = serde_json::to_string(message)? + "\n";
         self.0.write_all(line.as_bytes())
     }
 }
 
-impl Observer<[IntervalRow]> for Teller {
+impl Observer<[IntervalRow]> for Parent {
     fn wait(&mut self, until: Instant) -> ControlFlow<()> {
         loop {
             let left = until.saturating_duration_since(Instant::now());
@@ -191,7 +191,7 @@ impl Observer<[IntervalRow]> for Teller {
     fn note(&self, _: &str) {}
 
     fn piece(&mut self, rows: &[IntervalRow]) -> ControlFlow<()> {
-        match self.tell(&Told::Interval(rows.to_vec())) {
+        match self.send(&Message::Interval(rows.to_vec())) {
             Ok(()) => ControlFlow::Continue(()),
             Err(_) => ControlFlow::Break(()),
         }
