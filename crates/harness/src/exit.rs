@@ -29,6 +29,18 @@ impl fmt::Display for LeftOut {
 
 impl std::error::Error for LeftOut {}
 
+/// A signal came before anything was measured.
+#[derive(Debug)]
+pub struct Interrupted;
+
+impl fmt::Display for Interrupted {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("interrupted before anything was measured")
+    }
+}
+
+impl std::error::Error for Interrupted {}
+
 /// How what did not fail ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {

@@ -20,7 +20,7 @@ pub mod turns;
 pub use calibrated::Calibrated;
 pub use entry::Entry;
 pub use evidence::{EvidenceChoice, label};
-pub use exit::{LeftOut, Outcome, UsageError};
+pub use exit::{Interrupted, LeftOut, Outcome, UsageError};
 pub use experiment::{Experiment, SurveyPart};
 pub use finished::{AnyFinished, AnyRecord, Finished};
 pub use interruption::Interruption;

@@ -1,12 +1,12 @@
 //! One run of an experiment: alone, or as a part of something longer.
 
 use crate::calibrated::Calibrated;
+use crate::exit::Interrupted;
 use crate::observer::Progress;
 use crate::session::{Session, SharedFlags};
 use instruments::clock::Calibration;
 use instruments::clock::Clock;
 use std::cell::OnceCell;
-use std::io;
 use std::time::Duration;
 
 /// What a run is given.
@@ -80,12 +80,15 @@ impl<'a> Run<'a> {
     /// The instruments, calibrated at the first call.
     ///
     /// # Errors
-    /// The CPU may not be used after all.
-    pub fn calibrated(&self) -> io::Result<&'a Calibrated> {
+    /// The CPU may not be used after all; the calibration was cut short by a signal, and what it gave is worth nothing.
+    pub fn calibrated(&self) -> anyhow::Result<&'a Calibrated> {
         if let Some(instruments) = self.instruments.get() {
             return Ok(instruments);
         }
         let calibrated = Calibrated::calibrate(self.session)?;
+        if self.session.interruption.is_requested() {
+            return Err(Interrupted.into());
+        }
         Ok(self.instruments.get_or_init(|| calibrated))
     }
 

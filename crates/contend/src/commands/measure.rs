@@ -3,7 +3,7 @@
 use crate::output::{Destination, View};
 use anyhow::ensure;
 use clap::ArgMatches;
-use harness::{AnyRecord, Entry, Outcome, Run, Session, SharedFlags, output};
+use harness::{AnyRecord, Entry, Interrupted, Outcome, Run, Session, SharedFlags, output};
 use std::cell::OnceCell;
 use terminal::Page;
 
@@ -24,7 +24,13 @@ pub fn run(entry: &Entry, matches: &ArgMatches, shared: &SharedFlags) -> anyhow:
     let session = Session::open(shared)?;
     let destination = Destination::open(shared)?;
     let instruments = OnceCell::new();
-    let mut finished = entry.run(matches, &mut Run::alone(&session, shared, &instruments))?;
+    let mut finished = match entry.run(matches, &mut Run::alone(&session, shared, &instruments)) {
+        Err(error) if error.is::<Interrupted>() => {
+            output::eprint_line(&error.to_string());
+            return Ok(Outcome::Interrupted);
+        }
+        finished => finished?,
+    };
     let record = finished.take_record(entry.name, &session);
     let outcome = match finished.is_printed {
         true => destination.conclude(&record),

@@ -4,6 +4,7 @@
 #![allow(dead_code)]
 
 pub mod archive;
+pub mod watched;
 
 use serde_json::Value;
 use std::process::{Command, Output};

@@ -4,7 +4,7 @@ use super::plan::{Part, Plan};
 use super::record::{Parameters, comparison, finding, placed, tagged};
 use super::warnings::ExperimentFailed;
 use anyhow::Context;
-use harness::{LeftOut, Passed, Progress, Run, Session, SharedFlags};
+use harness::{Interrupted, LeftOut, Passed, Progress, Run, Session, SharedFlags};
 use instruments::warning::{self, Warning};
 use serde_json::Value;
 use std::cell::OnceCell;
@@ -32,7 +32,9 @@ pub fn run_plan(plan: &Plan, session: &Session, shared: &SharedFlags, progress: 
         let within = session.within(part.budget);
         let progress = progress.of_part(part.entry.name);
         let mut run = Run::part(&within, shared, &instruments, progress, &mut passed);
-        if let Err(error) = measured.run(part, &mut run) {
+        if let Err(error) = measured.run(part, &mut run)
+            && !error.is::<Interrupted>()
+        {
             measured.warnings.push(missing(part.entry.name, error));
         }
     }

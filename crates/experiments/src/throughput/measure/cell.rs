@@ -84,9 +84,12 @@ impl Cell {
         if self.visits == 0 {
             self.run(plan, session, calibrated, false)?;
         }
-        let counted = self.run(plan, session, calibrated, false)?;
-        self.add(&counted, calibrated.clock());
-        if self.visits.is_multiple_of(TIMED_EVERY) {
+        let goes_on = || !session.interruption.is_requested();
+        if goes_on() {
+            let counted = self.run(plan, session, calibrated, false)?;
+            self.add(&counted, calibrated.clock());
+        }
+        if self.visits.is_multiple_of(TIMED_EVERY) && goes_on() {
             let timed = self.run(plan, session, calibrated, true)?;
             self.add_waits(&timed);
         }
@@ -104,7 +107,7 @@ impl Cell {
         let mut children = SharedArray::from_fn(self.plan.children, |_| Ok(CachePadded::default()))?;
         lock.reset_streaks();
         let (counts_before, protected_before) = (lock.counts(), lock.protected_rounds());
-        perform(plan, calibrated.clock(), lock, &spec, &phase[0], &mut children)
+        perform(plan, session, lock, &spec, &phase[0], &mut children)
             .with_context(|| format!("{} could not be measured", self.plan))?;
         let protected: u64 = children.iter().map(|child: &CachePadded<ChildCounters>| child.protected_rounds).sum();
         if self.plan.lock != locks::NONE && lock.protected_rounds() - protected_before != protected {
@@ -263,7 +266,7 @@ fn difference(after: Counts, before: Counts) -> Counts {
 /// One run of all children, with a conductor beside them.
 fn perform(
     plan: &Plan,
-    clock: Clock,
+    session: &Session,
     lock: &dyn DynLock,
     spec: &LoopSpec,
     phase: &RunPhase,
@@ -274,13 +277,16 @@ fn perform(
         cpu: None,
         job: Box::new(move |gate: &StartGate| lock.work(child, spec, phase, counters, gate)),
     });
-    let conductor =
-        Member { cpu: None, job: Box::new(move |gate: &StartGate| phase.conduct(clock, ramp_up, plan.run, gate)) };
+    let (clock, interruption) = (spec.clock, &session.interruption);
+    let conductor = Member {
+        cpu: None,
+        job: Box::new(move |gate: &StartGate| phase.conduct(clock, ramp_up, plan.run, interruption, gate)),
+    };
     let members = children.chain(std::iter::once(conductor)).collect();
     let length = ramp_up + plan.run;
     match plan.reach {
         Reach::Threads => work_together(clock, length, members)?,
-        Reach::Processes => work_together_as_processes(clock, length, members, || false)?,
+        Reach::Processes => work_together_as_processes(clock, length, members, || interruption.is_requested())?,
     }
     Ok(())
 }
