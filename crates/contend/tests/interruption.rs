@@ -1,5 +1,8 @@
 //! Ctrl-C and SIGTERM at any moment.
 
+mod command;
+
+use command::read;
 use serde_json::Value;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
@@ -73,7 +76,7 @@ fn what_was_measured_is_printed_and_nothing_is_left_behind() {
         if output.stdout.is_empty() {
             assert!(stderr.contains("before anything was measured"), "{stderr}");
         } else {
-            let record: Value = serde_json::from_slice(&output.stdout).unwrap();
+            let record = read(&output.stdout);
             assert_eq!(record["environment"]["interrupted"], true);
             assert!(record["warnings"].as_array().unwrap().iter().any(|warning| warning["code"] == "interrupted"));
         }
@@ -138,7 +141,7 @@ fn a_survey_that_is_interrupted_keeps_what_it_has() {
     if output.stdout.is_empty() {
         assert!(stderr.contains("before anything was measured"), "{stderr}");
     } else {
-        let record: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let record = read(&output.stdout);
         assert_eq!(record["environment"]["interrupted"], true);
         let of =
             |name: &str| record["results"].as_array().unwrap().iter().filter(|row| row["experiment"] == name).count();
@@ -156,7 +159,7 @@ fn noise_is_interrupted_in_the_middle_of_a_turn() {
     if output.stdout.is_empty() {
         assert!(stderr.contains("before anything was measured"), "{stderr}");
     } else {
-        let record: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let record = read(&output.stdout);
         assert_eq!(record["environment"]["interrupted"], true);
     }
 }
@@ -187,7 +190,7 @@ fn the_clock_is_interrupted_too() {
     if output.stdout.is_empty() {
         assert!(stderr.contains("before anything was measured"), "{stderr}");
     } else {
-        let record: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let record = read(&output.stdout);
         assert_eq!(record["environment"]["interrupted"], true);
     }
 }
