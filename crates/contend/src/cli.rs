@@ -1,6 +1,6 @@
 //! The command line: made from the registry of experiments; what is asked for, and what its outcome means to the shell.
 
-use crate::commands::{compare, history, manual, measure, report, survey};
+use crate::commands::{compare, history, manual, measure, report, schema, survey};
 use clap::{ArgMatches, Args, Command, FromArgMatches};
 use experiments::{ALL, GROUPS};
 use harness::{Entry, Outcome, SharedFlags, UsageError, output};
@@ -49,6 +49,11 @@ const OTHERS: &[Other] = &[
         name: "history",
         flags: history::Flags::augment_args,
         run: |matches, shared| history::run(&history::Flags::from_arg_matches(matches)?, shared),
+    },
+    Other {
+        name: "schema",
+        flags: schema::Flags::augment_args,
+        run: |matches, shared| schema::run(&schema::Flags::from_arg_matches(matches)?, shared),
     },
     Other {
         name: "completions",

@@ -2,6 +2,7 @@
 
 mod command;
 
+use command::read;
 use command::watched::Watched;
 use rustix::process::Signal;
 use serde_json::Value;
@@ -39,7 +40,7 @@ fn interrupted(arguments: &[&str], at: &str, signal: Signal) -> Option<Value> {
         assert!(ended.stderr.contains("before anything was measured"), "{}", ended.stderr);
         return None;
     }
-    let record: Value = serde_json::from_slice(&ended.stdout).unwrap();
+    let record = read(&ended.stdout);
     assert_eq!(record["environment"]["interrupted"], true);
     assert!(record["warnings"].as_array().unwrap().iter().any(|warning| warning["code"] == "interrupted"));
     Some(record)

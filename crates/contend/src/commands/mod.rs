@@ -7,5 +7,6 @@ pub mod measure;
 mod methods;
 mod metrics;
 pub mod report;
+pub mod schema;
 mod shown;
 pub mod survey;

@@ -4,6 +4,7 @@
 #![allow(dead_code)]
 
 pub mod archive;
+pub mod schema;
 pub mod watched;
 
 use serde_json::Value;
@@ -23,7 +24,15 @@ pub fn record(arguments: &[&str]) -> Value {
     let output = contend(&[arguments, &["--format", "json"]].concat());
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{arguments:?}: {:?}\n{stderr}", output.status);
-    serde_json::from_slice(&output.stdout).expect("stdout is one JSON object")
+    read(&output.stdout)
+}
+
+/// The record that these bytes are: every record that a test reads comes through here, and is held against the schema.
+pub fn read(bytes: &[u8]) -> Value {
+    let said = || format!("no record: {}", String::from_utf8_lossy(bytes));
+    let record = serde_json::from_slice(bytes).unwrap_or_else(|error| panic!("{error}: {}", said()));
+    schema::assert_valid(&record);
+    record
 }
 
 /// The rows of a record.

@@ -23,7 +23,7 @@ pub struct Kernel {
     /// Timer ticks a second on a busy CPU, from the kernel's configuration.
     pub hz: Option<u32>,
     /// When the tick stops: `periodic` (never), `idle` (on an idle CPU), `full` (also under a lone thread on the CPUs
-    /// in [`Kernel::tickless_cpus`]).
+    /// in `tickless_cpus`).
     pub tickless: Option<String>,
     /// CPUs of `nohz_full=`.
     pub tickless_cpus: Option<CpuSet>,

@@ -1,7 +1,6 @@
 //! A script with which a shell completes commands, flags, and those of their values that are known beforehand.
 
-use super::form::check_form;
-use crate::output::print_or_write;
+use crate::output::{check_form, print_or_write};
 use clap::{Args, Command};
 use clap_complete::Shell;
 use harness::{Outcome, SharedFlags};

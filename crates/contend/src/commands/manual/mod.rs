@@ -2,7 +2,6 @@
 //! the command line is parsed with, so that neither knows a flag that is not there.
 
 mod completions;
-mod form;
 mod page;
 mod pages;
 

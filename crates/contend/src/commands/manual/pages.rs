@@ -1,8 +1,7 @@
 //! Man pages: the command's own, or one for each command in a folder.
 
-use super::form::check_form;
 use super::page;
-use crate::output::print_or_write;
+use crate::output::{check_form, print_or_write};
 use anyhow::{Context, bail};
 use clap::{Args, Command, ValueHint};
 use harness::UsageError;

@@ -7,11 +7,11 @@ mod then_and_now;
 pub use report::SIGNATURE;
 
 use crate::commands::methods::method;
-use crate::output::print_or_write;
+use crate::output::{check_form, print_or_write};
 use anyhow::Context;
 use archive::Location;
 use clap::{Args, ValueHint};
-use harness::{Format, Outcome, SharedFlags, UsageError};
+use harness::{Outcome, SharedFlags, UsageError};
 use record::{Section, Source, content, is_file, typed, understand};
 use serde_json::Value;
 use std::path::Path;
@@ -32,9 +32,7 @@ pub struct Flags {
 /// # Errors
 /// Flags that make no sense for a report, what is no record, a page that cannot be written.
 pub fn run(flags: &Flags, shared: &SharedFlags) -> anyhow::Result<Outcome> {
-    if shared.format != Format::Text {
-        return Err(UsageError("--format: a report is always HTML; leave --format out".into()).into());
-    }
+    check_form(shared, "a report is always HTML")?;
     check(&flags.records, shared.output.as_deref()).map_err(UsageError)?;
     let sources = sources(&flags.records, shared)?;
     let sections = sources.iter().map(sections_of).collect::<anyhow::Result<Vec<Vec<Section>>>>()?;

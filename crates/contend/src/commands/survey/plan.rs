@@ -3,6 +3,7 @@
 
 use super::flags::Flags;
 use harness::{Entry, Session, SurveyPart, UsageError};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
@@ -24,7 +25,7 @@ pub struct Part {
 }
 
 /// What a record says of a part.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PartParameters {
     pub experiment: String,
     /// The same as a command of its own.

@@ -3,6 +3,7 @@
 use super::plan::{Part, PartParameters, Plan};
 use harness::{AnyRecord, Entry};
 use record::{Finding, ThenAndNow, typed};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -10,11 +11,12 @@ use serde_json::{Map, Value};
 pub const NAME: &str = "survey";
 /// By this field a row is told from those of others.
 const EXPERIMENT: &str = "experiment";
-const FINDINGS: &str = "findings";
-const THEN_AND_NOW: &str = "then_and_now";
+/// As which its own rows are told from those of experiments.
+pub const FINDINGS: &str = "findings";
+pub const THEN_AND_NOW: &str = "then_and_now";
 
 /// What was asked for, and the parameters of each experiment that ran, by the last word of its name.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Parameters {
     pub budget_s: f64,
     #[serde(default)]
@@ -36,7 +38,8 @@ impl Parameters {
     }
 }
 
-fn key(entry: &Entry) -> &'static str {
+/// Under which the parameters of an experiment stand.
+pub fn key(entry: &Entry) -> &'static str {
     entry.words().1.unwrap_or(entry.name)
 }
 

@@ -1,4 +1,4 @@
-//! Completions and pages have one form each.
+//! What has one form only: completions, man pages, reports, schemas.
 
 use harness::{Format, SharedFlags, UsageError};
 
