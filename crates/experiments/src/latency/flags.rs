@@ -6,7 +6,6 @@ use harness::Session;
 use harness::UsageError;
 use harness::parse_duration;
 use instruments::cpus::CpuSet;
-use locks;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;

@@ -10,7 +10,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::time::Duration;
-use terminal;
 
 /// ulockflex: throughput, fairness and waits of locks under children that work with and without them
 ///

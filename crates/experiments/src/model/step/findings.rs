@@ -3,7 +3,6 @@
 use super::record::{Method, Row};
 use record::Unit;
 use record::{Finding, Origin};
-use terminal;
 
 /// Of the most nodes that the noise was watched long enough for.
 pub fn findings(rows: &[(usize, &Row)]) -> Vec<Finding> {

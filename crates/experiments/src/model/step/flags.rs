@@ -12,7 +12,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::time::Duration;
-use terminal;
 
 /// What this machine's noise does to many nodes in lock-step, where every step waits for the slowest
 ///

@@ -13,7 +13,6 @@ use harness::Calibrated;
 use harness::turns::{Rules, take_turns};
 use harness::{Progress, Session};
 use instruments::warning::Warning;
-use locks;
 use std::ops::ControlFlow;
 use std::time::Instant;
 
