@@ -6,7 +6,7 @@ mod counters;
 mod histogram;
 mod phase;
 
-use super::flags::{LEAST_RUNS, MOST_RUNS, Plan};
+use super::plan::{LEAST_RUNS, MOST_RUNS, Plan};
 use super::record::Row;
 use cell::Cell;
 use harness::Calibrated;
