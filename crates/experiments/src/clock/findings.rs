@@ -1,8 +1,7 @@
 //! What the clock costs.
 
 use super::record::Row;
-use record::Unit;
-use record::{Finding, Origin};
+use record::{Finding, Origin, Unit};
 
 pub fn findings(rows: &[(usize, &Row)]) -> Vec<Finding> {
     rows.iter().filter_map(|(place, row)| read(*place, row)).collect()

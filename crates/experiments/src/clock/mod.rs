@@ -4,6 +4,7 @@ mod findings;
 mod flags;
 mod measure;
 mod metrics;
+mod plan;
 mod record;
 mod section;
 mod show;
@@ -11,8 +12,9 @@ mod then_and_now;
 
 use self::record::{ClockRecord, Row};
 use ::record::{Finding, Metric, Section, ThenAndNow};
-use flags::{Flags, Parameters, Plan};
+use flags::Flags;
 use harness::{Experiment, Finished, Run, SurveyPart};
+use plan::{Parameters, Plan};
 use terminal::Page;
 
 /// The experiment.

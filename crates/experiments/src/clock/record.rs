@@ -1,6 +1,6 @@
 //! What came out: a row for the clock, one a CPU compared, the grind, its checks, the curve, the losses.
 
-use super::flags::Parameters;
+use super::plan::Parameters;
 use instruments::clock::Source;
 use instruments::statistics::Interval;
 use record::Record;

@@ -3,8 +3,7 @@
 use super::record::{Operation, Row};
 use super::then_and_now::waited;
 use instruments::statistics::comparison::Estimate;
-use record::Unit;
-use record::{Finding, Origin};
+use record::{Finding, Origin, Unit};
 
 /// The lock that most programs have.
 const USUAL: &str = "std";

@@ -4,6 +4,7 @@ mod findings;
 mod flags;
 mod measure;
 mod metrics;
+mod plan;
 mod record;
 #[cfg(test)]
 mod sample;
@@ -13,8 +14,9 @@ mod then_and_now;
 
 use self::record::{LatencyRecord, Row};
 use ::record::{Finding, Metric, Section, ThenAndNow};
-use flags::{Flags, Parameters, Plan};
+use flags::Flags;
 use harness::{Experiment, Finished, Run, SharedFlags, SurveyPart};
+use plan::{Parameters, Plan};
 use std::time::Duration;
 use terminal::Page;
 

@@ -1,6 +1,6 @@
 //! What came out: a row for each thread and operation of a cell.
 
-use super::flags::{CellPlan, Parameters};
+use super::plan::{CellPlan, Parameters};
 use instruments::evidence::{EvidenceQuality, Source};
 use instruments::statistics::Interval;
 use instruments::statistics::stopping::EndedBy;

@@ -2,8 +2,7 @@
 
 use super::record::{Operation, Row, SpikeRow};
 use instruments::statistics::comparison::Estimate;
-use record::ThenAndNow;
-use record::Unit;
+use record::{ThenAndNow, Unit};
 
 pub fn figures(rows: &[(usize, &Row)]) -> Vec<ThenAndNow> {
     if rows.is_empty() {

@@ -1,8 +1,7 @@
 //! How much CPU another process would get.
 
 use super::record::Row;
-use record::Unit;
-use record::{Finding, Origin};
+use record::{Finding, Origin, Unit};
 
 /// Of the CPU that leaves it the least.
 pub fn findings(rows: &[(usize, &Row)]) -> Vec<Finding> {

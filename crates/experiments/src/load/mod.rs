@@ -5,6 +5,7 @@ mod flags;
 mod live;
 mod measure;
 mod metrics;
+mod plan;
 mod priority;
 mod record;
 #[cfg(test)]
@@ -17,11 +18,12 @@ mod warnings;
 
 use self::record::{LoadRecord, Row};
 use ::record::{Finding, Metric, Section, ThenAndNow};
-use flags::{Flags, Parameters, Plan, View};
+use flags::{Flags, View};
 use harness::{Calibrated, Experiment, Finished, Run, SurveyPart};
 use instruments::warning::Warning;
 use live::Live;
 use measure::Measured;
+use plan::{Parameters, Plan};
 use priority::Priority;
 use std::time::Duration;
 use terminal::Page;

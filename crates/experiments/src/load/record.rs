@@ -1,6 +1,6 @@
 //! What came out: a row for each CPU and interval, and one for each CPU over the whole run.
 
-use super::flags::Parameters;
+use super::plan::Parameters;
 use instruments::statistics::Interval;
 use record::Record;
 use schemars::JsonSchema;

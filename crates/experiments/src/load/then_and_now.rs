@@ -3,8 +3,7 @@
 use super::record::Row;
 use super::then::TAKING_TURNS_SHARE;
 use instruments::statistics::comparison::Estimate;
-use record::ThenAndNow;
-use record::Unit;
+use record::{ThenAndNow, Unit};
 
 pub fn figures(rows: &[(usize, &Row)]) -> Vec<ThenAndNow> {
     let Some(total) = rows.iter().find_map(|(_, row)| row.total()) else { return Vec::new() };

@@ -3,8 +3,7 @@
 use super::record::{CauseRow, Row};
 use instruments::evidence::Kind;
 use instruments::statistics::comparison::Estimate;
-use record::Unit;
-use record::{Finding, Origin};
+use record::{Finding, Origin, Unit};
 
 type Placed<'a> = (usize, &'a Row);
 

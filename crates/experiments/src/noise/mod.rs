@@ -6,6 +6,7 @@ mod flags;
 mod live;
 mod measure;
 mod metrics;
+mod plan;
 mod record;
 #[cfg(test)]
 mod sample;
@@ -15,15 +16,17 @@ mod show;
 mod then;
 mod then_and_now;
 mod trace;
+mod values;
 
 use self::record::{NoiseRecord, Row};
 use ::record::{Finding, Metric, Section, ThenAndNow};
-use flags::{Flags, Parameters, Plan, View};
+use flags::{Flags, View};
 use harness::output::OutputFile;
 use harness::{Experiment, Finished, Run, SurveyPart, WatchedGaps};
 use instruments::warning::{ClockFallback, Warning};
 use live::Live;
 use measure::{GapTrace, Measured};
+use plan::{Parameters, Plan};
 use std::path::Path;
 use terminal::Page;
 

@@ -1,6 +1,6 @@
 //! What came out: a row for each scenario or remedy.
 
-use super::flags::Parameters;
+use super::plan::Parameters;
 use super::then;
 use instruments::evidence::{Cause, EvidenceQuality, Kind, Source};
 use instruments::statistics::Interval;

@@ -39,3 +39,16 @@ impl FromStr for Nice {
         Ok(Self { reader: value(reader)?, competitor: value(competitor)? })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nice_values_come_in_pairs() {
+        assert_eq!("-12,19".parse(), Ok(Nice { reader: -12, competitor: 19 }));
+        for wrong in ["5", "-21,0", "0,20", "a,b", ""] {
+            assert!(wrong.parse::<Nice>().is_err(), "{wrong}");
+        }
+    }
+}

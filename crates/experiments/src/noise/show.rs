@@ -1,7 +1,7 @@
 //! The record on a terminal: the scenarios beside 1999's, the causes, the remedies, and lines while it measures.
 
 use super::cells::{ALONE, EQUAL};
-use super::flags::{Parameters, SAMPLES_1999};
+use super::plan::{Parameters, SAMPLES_1999};
 use super::record::{CauseRow, Line, NoiseRecord, Row};
 use instruments::evidence::Source;
 use terminal::{self, Page, nanoseconds, percent};

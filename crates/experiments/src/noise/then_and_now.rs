@@ -1,10 +1,9 @@
 //! Jean-Baptiste Queru, "The Scheduler Is Your Friend", Be Newsletter 4-45, 1999: the interruptions, on a bare system.
 
-use super::flags::SAMPLES_1999;
+use super::plan::SAMPLES_1999;
 use super::record::Row;
 use instruments::statistics::comparison::Estimate;
-use record::ThenAndNow;
-use record::Unit;
+use record::{ThenAndNow, Unit};
 
 pub fn figures(rows: &[(usize, &Row)]) -> Vec<ThenAndNow> {
     rows.iter().flat_map(|(_, row)| of(row)).collect()

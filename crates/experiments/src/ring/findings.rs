@@ -3,8 +3,7 @@
 use super::contestants::Class;
 use super::record::Row;
 use instruments::statistics::comparison::Estimate;
-use record::Unit;
-use record::{Finding, Origin};
+use record::{Finding, Origin, Unit};
 
 type Placed<'a> = (usize, &'a Row);
 

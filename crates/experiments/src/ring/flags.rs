@@ -2,8 +2,7 @@
 
 use super::contestants::Class;
 use clap::{Args, ValueEnum, ValueHint};
-use harness::UsageError;
-use harness::parse_duration;
+use harness::{UsageError, parse_duration};
 use std::path::PathBuf;
 use std::time::Duration;
 

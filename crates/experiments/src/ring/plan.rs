@@ -3,8 +3,7 @@
 use super::contestants::built_in::{CONTESTANTS, LIMITS};
 use super::contestants::{Arrangement, Contestant, Runs, Source, embedded, in_folder, recipes};
 use super::flags::{Flags, Placement};
-use harness::Session;
-use harness::UsageError;
+use harness::{Session, UsageError};
 use instruments::warning::{LeftOut, Warning};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

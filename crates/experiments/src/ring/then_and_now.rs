@@ -3,8 +3,7 @@
 use super::record::Row;
 use super::then::{HOPS as HOPS_2008, table as table_2008};
 use instruments::statistics::comparison::Estimate;
-use record::ThenAndNow;
-use record::Unit;
+use record::{ThenAndNow, Unit};
 
 /// The lines whose programs are here: the same sources, another machine.
 const PROGRAMS: [(&str, &str); 3] = [

@@ -4,6 +4,7 @@ mod findings;
 mod flags;
 mod measure;
 mod metrics;
+mod plan;
 mod record;
 #[cfg(test)]
 mod sample;
@@ -14,8 +15,9 @@ mod then_and_now;
 
 use self::record::{Row, ThroughputRecord};
 use ::record::{Finding, Metric, Section, ThenAndNow};
-use flags::{Flags, Parameters, Plan};
+use flags::Flags;
 use harness::{Experiment, Finished, Run, SharedFlags, SurveyPart, UsageError};
+use plan::{Parameters, Plan};
 use terminal::Page;
 
 /// The experiment.

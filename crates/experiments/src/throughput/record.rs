@@ -1,6 +1,6 @@
 //! What came out: a row for each cell.
 
-use super::flags::{CellPlan, Parameters};
+use super::plan::{CellPlan, Parameters};
 use super::then;
 use instruments::statistics::Interval;
 use instruments::statistics::stopping::EndedBy;

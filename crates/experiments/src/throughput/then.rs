@@ -4,7 +4,7 @@
 //! Linux 2.4.17, runs of 10 s. Its letters for locks are the names used here: e none, k sysv, f usema, F usema-spin,
 //! c calock, C calock-spin, s rwlock.
 
-use super::flags::CellPlan;
+use super::plan::CellPlan;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -9,9 +9,7 @@ use crate::commands::metrics;
 use anyhow::ensure;
 use archive::Archive;
 use instruments::statistics::Interval;
-use record::Difference;
-use record::Unit;
-use record::{Metric, Naming};
+use record::{Difference, Metric, Naming, Unit};
 use serde::Serialize;
 use terminal::percent;
 

@@ -2,8 +2,7 @@
 
 use super::operand::Operand;
 use archive::Manifest;
-use record::{Difference, Source};
-use record::{Metric, Naming};
+use record::{Difference, Metric, Naming, Source};
 use serde_json::{Map, Value};
 
 /// The machine and how it was set, the program and how it was built, the warnings. Of manifests only what both have counts.

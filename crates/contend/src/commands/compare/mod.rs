@@ -20,8 +20,7 @@ pub use judgement::{Judgement, Pair, in_general, judged};
 
 use crate::output::Destination;
 use archive::{Archive, Location};
-use harness::Outcome;
-use harness::output;
+use harness::{Outcome, output};
 
 use clap::Args;
 use comparison::Comparison;

@@ -5,8 +5,7 @@ use super::operand::Operand;
 use crate::commands::metrics;
 use archive::{Archive, Entry, Manifest};
 use instruments::statistics::comparison::{Estimate, RunToRun};
-use record::Source;
-use record::{Metric, Naming};
+use record::{Metric, Naming, Source};
 
 /// Records looked at, the newest of their experiment: reading them must not take long.
 const NEWEST: usize = 40;

@@ -3,8 +3,7 @@
 use anyhow::Context;
 use archive::Archive;
 use clap::Args;
-use harness::Outcome;
-use harness::output;
+use harness::{Outcome, output};
 
 #[derive(Args, Clone, Debug)]
 pub struct Flags {

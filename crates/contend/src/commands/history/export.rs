@@ -3,8 +3,7 @@
 use anyhow::Context;
 use archive::{Archive, named};
 use clap::Args;
-use harness::Outcome;
-use harness::output;
+use harness::{Outcome, output};
 use std::fs::OpenOptions;
 use std::io::Write;
 use std::path::PathBuf;

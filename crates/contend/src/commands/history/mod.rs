@@ -11,8 +11,7 @@ mod verify;
 use crate::output::Destination;
 use archive::{Archive, Location};
 use clap::{Args, Subcommand};
-use harness::Outcome;
-use harness::SharedFlags;
+use harness::{Outcome, SharedFlags};
 
 /// The records that were kept: list them, show one, share them, check them
 ///

@@ -3,8 +3,7 @@
 use anyhow::{Context, bail};
 use archive::{Archive, Likeness, kept_as};
 use clap::Args;
-use harness::Outcome;
-use harness::output;
+use harness::{Outcome, output};
 use std::path::PathBuf;
 
 #[derive(Args, Clone, Debug)]

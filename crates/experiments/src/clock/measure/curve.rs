@@ -1,6 +1,6 @@
 //! The curve: how fast work of each length runs, from 10 µs to seconds.
 
-use crate::clock::flags::Plan;
+use crate::clock::plan::Plan;
 use crate::clock::record::{Row, SliceRow};
 use harness::turns::{self, Rules, take_turns};
 use harness::{Calibrated, Interruption, Progress, Session};

@@ -2,11 +2,10 @@
 
 mod curve;
 
-use super::flags::Plan;
+use super::plan::Plan;
 use super::record::{AgreementRow, CheckRow, ClockRow, GrindRow, LossesRow, PeriodicLossRow, Row};
 use curve::curve;
-use harness::Calibrated;
-use harness::{Progress, Session};
+use harness::{Calibrated, Progress, Session};
 use instruments::clock::{Clock, Cost, agreement};
 use instruments::gaps::{Limit, Reader, Watch};
 use instruments::period::{self, Gap};

@@ -3,7 +3,7 @@
 use super::causes::{Laps, OtherThreads, SliceEvidence};
 use super::rounds::{self, Trace};
 use super::series::{Baseline, OffsetTally, Series};
-use crate::latency::flags::{CellPlan, Plan};
+use crate::latency::plan::{CellPlan, Plan};
 use anyhow::Context;
 use crossbeam_utils::CachePadded;
 use harness::turns;

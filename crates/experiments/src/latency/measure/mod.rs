@@ -8,12 +8,11 @@ mod series;
 
 pub use causes::UNEXPLAINED;
 
-use super::flags::Plan;
+use super::plan::Plan;
 use super::record::{Operation, Row};
 use cell::{Cell, EvidenceRecorder, Slice, SliceSetup};
-use harness::Calibrated;
-use harness::EvidenceChoice;
 use harness::turns::{Rules, Turns, take_turns};
+use harness::{Calibrated, EvidenceChoice};
 use harness::{Progress, Session};
 use instruments::cpus::CpuSet;
 use instruments::evidence::{EvidenceQuality, Source};

@@ -3,7 +3,7 @@
 use super::causes::{SpikeCause, UNEXPLAINED};
 use super::cell::Cell;
 use super::series::OffsetTally;
-use crate::latency::flags::{CellPlan, Plan};
+use crate::latency::plan::{CellPlan, Plan};
 use crate::latency::record::{Operation, Row, SpikeRow};
 use harness::Calibrated;
 use instruments::evidence::{EvidenceQuality, Source};

@@ -4,7 +4,8 @@ mod history;
 mod metrics;
 mod screen;
 
-use super::flags::{Plan, View};
+use super::flags::View;
+use super::plan::Plan;
 use super::record::{IntervalRow, Row};
 use super::show;
 use anyhow::Context;

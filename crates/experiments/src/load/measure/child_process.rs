@@ -9,7 +9,7 @@
 //! The child dies with its parent, whatever ends that.
 
 use super::run::{Measured, run_plan};
-use crate::load::flags::Plan;
+use crate::load::plan::Plan;
 use crate::load::priority::Priority;
 use crate::load::record::IntervalRow;
 use harness::{Calibrated, Observer};

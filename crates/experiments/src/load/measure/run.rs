@@ -5,7 +5,7 @@ use super::snapshot::{Delta, Reader, Snapshot};
 use super::soaker::{GRIND, Soakers, read_in_time};
 use super::stretches::{Stretch, stretches};
 use super::totals::Totals;
-use crate::load::flags::Plan;
+use crate::load::plan::Plan;
 use crate::load::priority::Priority;
 use crate::load::record::{AllCpusRow, IntervalRow, TotalRow};
 use harness::{Calibrated, Observer};

@@ -1,7 +1,7 @@
 //! What the deltas of a run add up to, CPU by CPU: for the interval at hand and for the run.
 
 use super::snapshot::Delta;
-use crate::load::flags::Plan;
+use crate::load::plan::Plan;
 use crate::load::priority::Priority;
 use crate::load::record::{AllCpusRow, IntervalRow, Shares, TotalRow};
 use crate::load::warnings::{MeterDisturbs, TickAccountingLies};

@@ -1,8 +1,10 @@
 //! `contend model frames`: how often does the other thread spoil a frame?
 
+mod contest;
 mod flags;
 mod measure;
 mod metrics;
+mod plan;
 mod record;
 mod section;
 mod show;
@@ -11,8 +13,9 @@ mod then_and_now;
 
 use self::record::{FramesRecord, Row};
 use ::record::{Metric, Section, ThenAndNow};
-use flags::{Flags, Parameters, Plan};
+use flags::Flags;
 use harness::{Experiment, Finished, Run, SurveyPart};
+use plan::{Parameters, Plan};
 use terminal::Page;
 
 /// The experiment.

@@ -1,6 +1,6 @@
 //! What came out: how often a frame loses how much, and what that does to an animation.
 
-use super::flags::Parameters;
+use super::plan::Parameters;
 use instruments::statistics::Interval;
 use record::Record;
 use schemars::JsonSchema;

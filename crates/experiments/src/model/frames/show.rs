@@ -1,6 +1,7 @@
 //! The record on a terminal.
 
-use super::flags::{Parameters, Policy};
+use super::flags::Policy;
+use super::plan::Parameters;
 use super::record::{AnimationRow, AnyRow, FramesRecord, LostRow, MoreThanRow, Row};
 use super::then;
 use crate::model::show::{assumptions, printed, seconds, tiny, trace};

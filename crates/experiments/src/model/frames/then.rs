@@ -4,7 +4,8 @@
 //! another thread at priority 10, 60 frames a second, the scheduler called every 3 ms or, by a real-time thread that only
 //! sleeps, every 100 µs.
 
-use super::flags::{Plan, Policy};
+use super::flags::Policy;
+use super::plan::Plan;
 
 const SLOW_NS: u64 = 3_000_000;
 const FAST_NS: u64 = 100_000;

@@ -2,8 +2,7 @@
 
 use super::record::Row;
 use instruments::statistics::comparison::Estimate;
-use record::ThenAndNow;
-use record::Unit;
+use record::{ThenAndNow, Unit};
 
 pub fn figures(rows: &[(usize, &Row)]) -> Vec<ThenAndNow> {
     rows.iter().filter_map(|(_, row)| of(row)).collect()

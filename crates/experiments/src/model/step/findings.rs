@@ -1,9 +1,7 @@
 //! What this machine's noise would do to many of it in lock-step.
 
 use super::record::{Method, Row};
-use record::Unit;
-use record::{Finding, Origin};
-use terminal;
+use record::{Finding, Origin, Unit};
 
 /// Of the most nodes that the noise was watched long enough for.
 pub fn findings(rows: &[(usize, &Row)]) -> Vec<Finding> {

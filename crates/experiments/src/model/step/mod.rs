@@ -4,18 +4,21 @@ mod findings;
 mod flags;
 mod measure;
 mod metrics;
+mod plan;
 mod record;
 #[cfg(test)]
 mod sample;
 mod section;
 mod show;
+mod support;
 mod warnings;
 
 use self::record::{Row, StepRecord};
 use super::trace::Trace;
 use ::record::{Finding, Metric, Section};
-use flags::{Flags, Parameters, Plan};
+use flags::Flags;
 use harness::{Experiment, Finished, LeftOut, Run, SurveyPart};
+use plan::{Parameters, Plan};
 use std::time::Duration;
 use terminal::Page;
 

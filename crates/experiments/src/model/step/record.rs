@@ -1,6 +1,6 @@
 //! What came out: a row for each number of nodes, exact or simulated.
 
-use super::flags::Parameters;
+use super::plan::Parameters;
 use instruments::statistics::Interval;
 use record::Record;
 use schemars::JsonSchema;

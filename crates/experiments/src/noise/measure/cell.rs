@@ -4,7 +4,7 @@ use super::causes::{Causes, SoFar};
 use super::longest::Longest;
 use super::turn::{self, Outcome, Piece, TurnSetup, Used};
 use crate::noise::cells::CellPlan;
-use crate::noise::flags::Plan;
+use crate::noise::plan::Plan;
 use crate::noise::record::{Line, Row, Turn};
 use crate::noise::then;
 use harness::turns;

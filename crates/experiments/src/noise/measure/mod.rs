@@ -6,7 +6,7 @@ mod longest;
 mod turn;
 
 use super::cells::CellPlan;
-use super::flags::Plan;
+use super::plan::Plan;
 use super::record::{Line, Row};
 use cell::Cell;
 use harness::turns::{Rules, take_turns};

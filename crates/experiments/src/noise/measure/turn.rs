@@ -1,10 +1,9 @@
 //! One turn of a cell: a reader, the competitors and the rescheduler, from a common start to a common end.
 
 use crate::noise::cells::CellPlan;
-use crate::noise::flags::Plan;
+use crate::noise::plan::Plan;
 use anyhow::Context;
-use harness::EvidenceChoice;
-use harness::Interruption;
+use harness::{EvidenceChoice, Interruption};
 use instruments::clock::Clock;
 use instruments::cpus::CpuSet;
 use instruments::cpus::schedule::{Schedule, reschedule_current_thread};

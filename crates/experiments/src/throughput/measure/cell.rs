@@ -3,7 +3,7 @@
 use super::child::{Dealt, DynLock, Exclusive, Guarded, LoopSpec, WithReaders, together};
 use super::counters::ChildCounters;
 use super::phase::RunPhase;
-use crate::throughput::flags::{CellPlan, Plan, TIMED_EVERY};
+use crate::throughput::plan::{CellPlan, Plan, TIMED_EVERY};
 use crate::throughput::record::{Row, coefficient_of_variation, ideal_per_s};
 use crate::throughput::then;
 use anyhow::{Context, bail};

@@ -6,14 +6,13 @@ mod counters;
 mod histogram;
 mod phase;
 
-use super::flags::{LEAST_RUNS, MOST_RUNS, Plan};
+use super::plan::{LEAST_RUNS, MOST_RUNS, Plan};
 use super::record::Row;
 use cell::Cell;
 use harness::Calibrated;
 use harness::turns::{Rules, take_turns};
 use harness::{Progress, Session};
 use instruments::warning::Warning;
-use locks;
 use std::ops::ControlFlow;
 use std::time::Instant;
 

@@ -9,7 +9,6 @@ use anyhow::bail;
 use archive::Archive;
 use clap::Args;
 use harness::{Outcome, UsageError};
-use terminal;
 
 #[derive(Args, Clone, Debug)]
 pub struct Flags {

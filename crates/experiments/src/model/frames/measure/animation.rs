@@ -6,7 +6,7 @@
 
 use super::limits::LIMITS;
 use super::lost::Lost;
-use crate::model::frames::flags::Plan;
+use crate::model::frames::plan::Plan;
 use crate::model::frames::record::AnimationRow;
 use crate::model::frames::then;
 use anyhow::bail;

@@ -1,7 +1,7 @@
 //! The quanta that a frame loses, described once: as the function that performs it. What enumerates and what simulates
 //! it is the library's.
 
-use super::super::flags::Contest;
+use super::super::contest::Contest;
 use chance::{Chance, Error, Experiment, Limits, Sink, Weight};
 
 /// Every quantum is drawn by lot.

@@ -5,7 +5,8 @@ mod beside;
 mod limits;
 mod lost;
 
-use super::flags::{Plan, Policy};
+use super::flags::Policy;
+use super::plan::Plan;
 use super::record::{AnyRow, LostRow, MoreThanRow, Row};
 use super::then;
 use anyhow::Context;

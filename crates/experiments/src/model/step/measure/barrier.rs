@@ -5,7 +5,7 @@
 //! of all, and begins its next step. A process is late by the gaps of its node while it works and while it handles a
 //! message; waiting costs nothing, whatever happens meanwhile. So every moment is a maximum of sums of earlier ones.
 
-use super::super::flags::Network;
+use super::super::plan::Network;
 use super::noise::{Node, Noise};
 use fastrand::Rng;
 

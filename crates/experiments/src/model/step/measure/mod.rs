@@ -3,7 +3,8 @@
 mod barrier;
 mod noise;
 
-use super::flags::{MOST_STEPS, Plan, StepPlan};
+use super::flags::MOST_STEPS;
+use super::plan::{Plan, StepPlan};
 use super::record::{Method, Row};
 use barrier::{Barrier, Simulated, mean};
 use harness::{Progress, Session};
