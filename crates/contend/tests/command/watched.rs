@@ -9,9 +9,21 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 pub struct Watched {
-    child: Child,
+    child: Running,
     said: Arc<Mutex<String>>,
     reader: JoinHandle<()>,
+}
+
+/// A test that fails leaves nothing running.
+struct Running(Option<Child>);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if let Some(child) = &mut self.0 {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
 }
 
 /// What a run left.
@@ -43,11 +55,11 @@ impl Watched {
             let said = Arc::clone(&said);
             move || listen(&mut File::from(master), &said)
         });
-        Self { child, said, reader }
+        Self { child: Running(Some(child)), said, reader }
     }
 
     pub fn id(&self) -> u32 {
-        self.child.id()
+        self.child.0.as_ref().expect("it was not waited for").id()
     }
 
     /// Waits until the progress has said this.
@@ -62,10 +74,11 @@ impl Watched {
     }
 
     /// Sends the signal and waits for the end.
-    pub fn interrupt(self, signal: rustix::process::Signal) -> Ended {
+    pub fn interrupt(mut self, signal: rustix::process::Signal) -> Ended {
         let began = Instant::now();
-        rustix::process::kill_process(rustix::process::Pid::from_child(&self.child), signal).expect("it still runs");
-        let output = self.child.wait_with_output().expect("it ends");
+        let child = self.child.0.take().expect("it was not waited for");
+        rustix::process::kill_process(rustix::process::Pid::from_child(&child), signal).expect("it still runs");
+        let output = child.wait_with_output().expect("it ends");
         let took = began.elapsed();
         self.reader.join().unwrap();
         let stderr = self.said.lock().unwrap().clone();
