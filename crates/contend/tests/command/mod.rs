@@ -5,6 +5,7 @@
 
 pub mod archive;
 pub mod schema;
+pub mod stored;
 
 use serde_json::Value;
 use std::process::{Command, Output};
