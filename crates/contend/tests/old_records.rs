@@ -3,77 +3,12 @@
 mod command;
 
 use command::archive::{Archive, has_git};
-use serde_json::{Value, json};
+use command::stored::{Old, all};
+use serde_json::Value;
 use std::fs;
-use std::path::{Path, PathBuf};
 
 /// With this variable set, the texts are written anew.
 const RENEW: &str = "CONTEND_RENEW";
-
-/// A figure in the rows of each experiment.
-const FIGURES: &[&str] = &[
-    "read_cost_ns",
-    "p50_ns",
-    "throughput_per_s",
-    "lost_share",
-    "taken_share",
-    "ns_per_hop",
-    "probability",
-    "simulated_probability",
-    "slowdown",
-];
-
-struct Old {
-    /// The file.
-    path: PathBuf,
-    content: String,
-    record: Value,
-}
-
-impl Old {
-    fn name(&self) -> &str {
-        self.path.file_stem().unwrap().to_str().unwrap()
-    }
-
-    fn experiment(&self) -> &str {
-        self.record["experiment"].as_str().unwrap()
-    }
-
-    fn rows(&self) -> &[Value] {
-        command::results(&self.record)
-    }
-
-    /// Another run of the same, whose figures are half as much again.
-    fn again(&self) -> String {
-        let mut again = self.record.clone();
-        again["environment"]["seed"] = json!(1);
-        again["environment"]["started_unix_s"] = json!(again["environment"]["started_unix_s"].as_u64().unwrap() + 60);
-        for row in again["results"].as_array_mut().unwrap() {
-            for figure in FIGURES {
-                if let Some(value) = row.get(*figure).and_then(Value::as_f64) {
-                    row[*figure] = json!(value * 1.5);
-                }
-            }
-        }
-        again.to_string() + "\n"
-    }
-}
-
-fn folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/records")
-}
-
-/// Every record of the folder.
-fn all() -> Vec<Old> {
-    let files = fs::read_dir(folder()).unwrap().map(|file| file.unwrap().path());
-    let mut files: Vec<PathBuf> = files.filter(|path| path.extension().is_some_and(|kind| kind == "json")).collect();
-    files.sort();
-    let read = |path: PathBuf| {
-        let content = fs::read_to_string(&path).unwrap();
-        Old { record: serde_json::from_str(&content).unwrap(), path, content }
-    };
-    files.into_iter().map(read).collect()
-}
 
 /// What a reader prints; it must end well.
 fn said(archive: &Archive, arguments: &[&str]) -> String {

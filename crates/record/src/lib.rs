@@ -5,6 +5,7 @@
 mod difference;
 mod envelope;
 mod finding;
+mod layout;
 mod metric;
 mod section;
 mod source;
@@ -14,11 +15,12 @@ mod unit;
 pub use difference::{Difference, between, environments, parameters};
 pub use envelope::{Record, RunEnvironment, SCHEMA};
 pub use finding::{Finding, Origin};
+pub use layout::fields;
 pub use metric::{Better, Cell, MOSTLY, Metric, Naming, VariationSource};
 pub use section::{
     Axis, Bar, Bars, Bin, Figure, Histogram, Mark, Picture, Plot, Point, Section, Series, Statement, Table, distinct,
     optional,
 };
-pub use source::{Source, content, flattened, is_file, typed, understand};
+pub use source::{Source, content, flattened, is_file, typed, understand, warning};
 pub use then_and_now::ThenAndNow;
 pub use unit::Unit;

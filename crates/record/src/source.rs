@@ -1,7 +1,9 @@
 //! Records as they come from files: somebody else's, perhaps broken, perhaps of another version.
 
-use crate::envelope::SCHEMA;
+use crate::layout;
 use anyhow::{Context, anyhow, bail};
+use instruments::warning::Warning;
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use std::io::Read;
@@ -62,28 +64,10 @@ pub fn content(path: &Path) -> anyhow::Result<(String, Vec<u8>)> {
 /// # Errors
 /// They are no record that this program understands.
 pub fn understand(name: &str, bytes: &[u8]) -> anyhow::Result<Source> {
-    understood(name, bytes).with_context(|| format!("{name} is no record that can be read"))
+    understood(name, layout::fields(name, bytes)?).with_context(|| layout::unreadable(name))
 }
 
-fn understood(name: &str, bytes: &[u8]) -> anyhow::Result<Source> {
-    const HOW: &str = "`contend … --format json --output FILE` writes one";
-    if bytes.iter().all(u8::is_ascii_whitespace) {
-        bail!("it is empty; {HOW}");
-    }
-    let value: Value = serde_json::from_slice(bytes).map_err(|error| match error.is_eof() {
-        true => anyhow!("it is truncated: {error}; measure again, or take another copy"),
-        false => anyhow!("it is not JSON: {error}; {HOW}"),
-    })?;
-    let Value::Object(mut record) = value else { bail!("it is JSON, but not an object; {HOW}") };
-    match record.get("schema").and_then(Value::as_str) {
-        Some(SCHEMA) => {}
-        Some(other) if other.starts_with("contend/") => {
-            bail!(
-                "its schema is {other:?}, and this contend reads {SCHEMA:?}; use the contend that wrote it, or a newer one"
-            )
-        }
-        _ => bail!("it has no schema {SCHEMA:?}; {HOW}"),
-    }
+fn understood(name: &str, mut record: Map<String, Value>) -> anyhow::Result<Source> {
     let Some(Value::String(experiment)) = record.remove("experiment") else { bail!("its field experiment is no text") };
     let Some(Value::Object(environment)) = record.remove("environment") else {
         bail!("its field environment is no object")
@@ -132,6 +116,11 @@ pub fn typed<R: DeserializeOwned>(rows: &[Value]) -> anyhow::Result<Vec<R>> {
         R::deserialize(row).map_err(|error| anyhow!("its row {} cannot be read: {error}", place + 1))
     };
     rows.iter().enumerate().map(read).collect()
+}
+
+/// A warning as it is said, of another version too; `None` for what is none at all.
+pub fn warning(value: &Value) -> Option<Warning> {
+    Warning::deserialize(value).ok()
 }
 
 /// Every value of an environment, or of parameters, with the path of its names, as text.

@@ -7,7 +7,7 @@ use harness::output::{OutputFile, eprint_line, print};
 use harness::{AnyRecord, Format, Outcome, SharedFlags, UsageError};
 use instruments::warning::Warning;
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use terminal::Page;
 
 /// What can be shown of a record.
@@ -148,21 +148,22 @@ impl Destination {
         self.write(&content)
     }
 
-    /// Writes a record that was kept: as text, or as the JSON that it is.
+    /// Writes a record that was kept, and has these fields: as text, or as the JSON that it is.
     ///
     /// # Errors
     /// As [`Self::present`], and a record that cannot be shown.
     pub fn present_record(
         self,
         content: &[u8],
+        fields: &Map<String, Value>,
         text: impl FnOnce(&Page) -> anyhow::Result<String>,
     ) -> anyhow::Result<()> {
         let content = match self.format {
             Format::Text => text(&self.page())?,
             Format::Json => String::from_utf8(content.to_vec())?,
             Format::Csv => {
-                let record: Value = serde_json::from_slice(content)?;
-                csv::rows(record["results"].as_array().context("the record has no results")?)?
+                let results = fields.get("results").and_then(Value::as_array);
+                csv::rows(results.context("the record has no results")?)?
             }
             Format::Own(name) => return Err(no_such_layout(&name)),
         };

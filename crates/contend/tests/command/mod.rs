@@ -5,6 +5,7 @@
 
 pub mod archive;
 pub mod schema;
+pub mod stored;
 pub mod watched;
 
 use serde_json::Value;

@@ -38,14 +38,17 @@ pub fn one_record(record: &PlacedRecord<'_>, place: usize, method: Method<'_>, n
 }
 
 fn warnings(warnings: &[Value]) -> Markup {
-    let field = |warning: &Value, name: &str| warning.get(name).and_then(Value::as_str).unwrap_or("unknown").to_owned();
     html! {
         div.warnings role="note" aria-label="Warnings" {
             ul {
                 @for warning in warnings {
                     li {
-                        "Warning: " (field(warning, "message")) " [" (field(warning, "code")) "]. "
-                        "Remedy: " (field(warning, "remedy"))
+                        @match record::warning(warning) {
+                            Some(said) => {
+                                "Warning: " (said.message()) " [" (said.code()) "]. Remedy: " (said.remedy())
+                            }
+                            None => { "Warning: " (warning) }
+                        }
                     }
                 }
             }

@@ -27,8 +27,9 @@ pub fn run(flags: &Flags, archive: &Archive, destination: Destination) -> anyhow
         return Ok(Outcome::Done);
     }
     let content = archive.record(&entry.id)?;
-    destination.present_record(&content, |page| {
-        Ok(heading(&entry, &manifest) + &shown(&entry.summary.experiment, &content, page)?)
+    let record = record::fields(entry.short_id(), &content)?;
+    destination.present_record(&content, &record, |page| {
+        Ok(heading(&entry, &manifest) + &shown(entry.short_id(), &record, page)?)
     })?;
     Ok(Outcome::Done)
 }

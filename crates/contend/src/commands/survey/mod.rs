@@ -8,7 +8,7 @@ mod record;
 mod show;
 mod warnings;
 
-pub use self::record::{FINDINGS, NAME, Parameters, THEN_AND_NOW, key};
+pub use self::record::{FINDINGS, NAME, Parameters, THEN_AND_NOW, key, unknown_experiment};
 pub use flags::Flags;
 pub use show::show as shown;
 

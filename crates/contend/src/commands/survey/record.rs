@@ -68,6 +68,13 @@ pub fn placed<'a>(rows: &'a [Value], experiment: &str) -> Vec<(usize, &'a Value)
     rows.iter().enumerate().filter(|(_, row)| row[EXPERIMENT] == experiment).collect()
 }
 
+/// One that this version does not know and that has rows, if there is any.
+pub fn unknown_experiment(record: &AnyRecord) -> Option<&str> {
+    let named = record.results.iter().filter_map(|row| row[EXPERIMENT].as_str());
+    let mut others = named.filter(|name| ![FINDINGS, THEN_AND_NOW].contains(name));
+    others.find(|name| experiments::named(name).is_none())
+}
+
 /// What was found.
 ///
 /// # Errors

@@ -27,7 +27,7 @@ pub fn run(flags: &Flags, archive: &Archive, destination: Destination) -> anyhow
     let entries = flags.filter.of(archive.entries()?)?;
     let (all, unreadable) = series::series(archive, &entries)?;
     let Some(wanted) = &flags.cell else {
-        destination.present(&all, &all, |_| list(&all))?;
+        destination.present(&all, &all, |_| list(&all) + &show::unreadable(unreadable))?;
         return Ok(Outcome::Done);
     };
     let chosen = chosen(wanted, &all)?;

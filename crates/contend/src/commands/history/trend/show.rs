@@ -62,8 +62,14 @@ fn left_out(trend: &Trend) -> String {
     if trend.not_positive > 0 {
         text += &format!("{} records are left out: it is 0 there, and has no ratio to others.\n", trend.not_positive);
     }
-    if trend.unreadable > 0 {
-        text += &format!("{} records are left out: this contend cannot read them.\n", trend.unreadable);
+    text + &unreadable(trend.unreadable)
+}
+
+/// How many records are of another version, or broken.
+pub fn unreadable(records: usize) -> String {
+    match records {
+        0 => String::new(),
+        1 => "1 record is left out: this contend cannot read it.\n".to_owned(),
+        several => format!("{several} records are left out: this contend cannot read them.\n"),
     }
-    text
 }
