@@ -2,7 +2,10 @@
 
 mod causes;
 mod cell;
+mod gap_trace;
 mod longest;
+mod row;
+mod sum;
 mod turn;
 
 use super::cells::CellPlan;
@@ -20,9 +23,9 @@ use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 use turn::TurnSetup;
 
-pub use cell::GapTrace;
+pub use gap_trace::GapTrace;
 #[cfg(test)]
-pub use cell::KeptGap;
+pub use gap_trace::KeptGap;
 
 /// What the experiment brought.
 pub struct Measured {
@@ -68,7 +71,7 @@ pub fn run_plan(
     })?;
     let warnings = plan.warnings.iter().cloned().chain(cells.iter_mut().flat_map(Cell::warnings)).collect();
     let kept = cells.first_mut().map(Cell::take_kept).unwrap_or_default();
-    let rows = cells.iter().filter_map(|cell| cell.row(plan)).collect();
+    let rows = cells.iter().filter_map(|cell| row::row(cell, plan)).collect();
     Ok(Measured { rows, order: turns.order, kept, warnings: without_repeats(warnings) })
 }
 

@@ -24,6 +24,14 @@ pub struct Memory {
     pub page_table_bytes_per_thread: Option<f64>,
 }
 
+impl Memory {
+    /// All that threads take in the kernel; `None` where a part of it is not known.
+    pub fn kernel_bytes_per_thread(&self) -> Option<f64> {
+        let parts = [self.kernel_stack_bytes_per_thread, self.slab_bytes_per_thread, self.page_table_bytes_per_thread];
+        parts.into_iter().sum()
+    }
+}
+
 /// One program at one size, in KiB.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Size {
