@@ -37,7 +37,8 @@ pub struct Entry {
     pub readers: bool,
 }
 
-/// `name => type, processes: the type for several processes or none, about;`, below a condition if not every build has it
+/// `name => type, processes: the type for several processes or none, about;`, below a condition if not every build has
+/// it
 macro_rules! registry {
     (@processes none) => { false };
     (@processes $lock:ty) => { true };

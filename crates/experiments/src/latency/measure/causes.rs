@@ -1,7 +1,7 @@
 //! DelayCause rounds took as long as they did: from the other threads' own timestamps, and from the kernel's record.
 //!
-//! A round is *free* if nobody else had the lock when it was asked for. What a round took beyond what it takes without a
-//! lock is its excess, and is divided: while another thread had the lock, or this one slept for it, it waited for the
+//! A round is *free* if nobody else had the lock when it was asked for. What a round took beyond what it takes without
+//! a lock is its excess, and is divided: while another thread had the lock, or this one slept for it, it waited for the
 //! holder; the kernel's record says which task or interrupt had the CPU; the rest is unexplained. In less than
 //! [`MARGIN_NS`] the kernel can have had no part: its shortest visit takes longer.
 
@@ -173,8 +173,8 @@ impl Causes {
         }
     }
 
-    /// The cause of the rounds with these net latencies, the usual latency of which is `fast` at most; `None` if no slice
-    /// with evidence had such rounds.
+    /// The cause of the rounds with these net latencies, the usual latency of which is `fast` at most; `None` if no
+    /// slice with evidence had such rounds.
     pub fn cause_of(&self, latencies: RangeInclusive<u64>, fast: u64) -> Option<SpikeCause> {
         let values = self.values.iter().filter(|(net, _)| latencies.contains(net));
         let mut all = Value::default();

@@ -76,8 +76,8 @@ const REST: Duration = Duration::from_millis(10);
 /// The recorder has room for so much, even with a rescheduler that wakes 20,000 times a second.
 const PIECE: Duration = Duration::from_secs(1);
 
-/// Runs one turn; `on_piece` gets each piece on the reader's thread as soon as it ends, and may end the turn. `record` is the
-/// kernel's of the reader's CPU, opened if it is not yet.
+/// Runs one turn; `on_piece` gets each piece on the reader's thread as soon as it ends, and may end the turn. `record`
+/// is the kernel's of the reader's CPU, opened if it is not yet.
 ///
 /// # Errors
 /// A thread that the system refuses, or a way to schedule one; a record of the kernel's that cannot be read.
@@ -122,8 +122,8 @@ pub fn run(
     })
 }
 
-/// Somebody on the reader's CPU, by its name and how it is scheduled, who repeats `round` and stays until the reader's turn is
-/// `over`.
+/// Somebody on the reader's CPU, by its name and how it is scheduled, who repeats `round` and stays until the reader's
+/// turn is `over`.
 fn intruder<'a>(
     setup: &TurnSetup<'_>,
     over: &'a AtomicBool,

@@ -1,11 +1,13 @@
 //! What a thread takes: from two sizes of the ring, resident and in the kernel.
 //!
-//! A program's largest resident size is read from its `VmHWM` while it runs. (What `wait4` reports instead begins with the
-//! size of the process that forked it.) All threads exist before the token sets out and the token visits them all, so it is
-//! at its largest long before the end. What threads take in the kernel is not the process's: it is the rise of the machine's
-//! own account while the program has most threads. Built-in contestants run in a process of their own here.
+//! A program's largest resident size is read from its `VmHWM` while it runs. (What `wait4` reports instead begins with
+//! the size of the process that forked it.) All threads exist before the token sets out and the token visits them all,
+//! so it is at its largest long before the end. What threads take in the kernel is not the process's: it is the rise of
+//! the machine's own account while the program has most threads. Built-in contestants run in a process of their own
+//! here.
 //!
-//! A rise that the kernel's own counting could hide is not reported: it lets each CPU count some dozens of pages by itself.
+//! A rise that the kernel's own counting could hide is not reported: it lets each CPU count some dozens of pages by
+//! itself.
 
 use super::build_dir::Ready;
 use super::run::{self, Order, RunError};

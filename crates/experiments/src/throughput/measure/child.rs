@@ -36,8 +36,8 @@ pub struct Guarded<L> {
     protected: CachePadded<Protected>,
 }
 
-/// Touched only under the lock, with loads and stores that nothing but the lock orders: lost updates show a lock that does
-/// not exclude.
+/// Touched only under the lock, with loads and stores that nothing but the lock orders: lost updates show a lock that
+/// does not exclude.
 #[derive(Default)]
 struct Protected {
     rounds: AtomicU64,

@@ -10,8 +10,8 @@ pub const RAMP_UP: u32 = 0;
 pub const COUNTING: u32 = 1;
 pub const OVER: u32 = 2;
 
-/// The phase. It belongs on a cache line of its own: the children read it in every round, and reading the clock there would
-/// cost more than some locks.
+/// The phase. It belongs on a cache line of its own: the children read it in every round, and reading the clock there
+/// would cost more than some locks.
 pub struct RunPhase {
     phase: AtomicU32,
     /// When counting began and ended, in ticks.

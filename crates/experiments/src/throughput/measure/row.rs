@@ -71,7 +71,8 @@ fn hold_seen_ns(cell: &Cell, calibrated: &Calibrated) -> Option<f64> {
     cell.holds.quantile(0.5).map(|ticks| net_ns(ticks, calibrated)).filter(|_| cell.plan.hold_ns > 0.0)
 }
 
-/// The ideal for the hold time that was seen. Work is a number of loads: when the CPU changes its speed, all of it does.
+/// The ideal for the hold time that was seen. Work is a number of loads: when the CPU changes its speed, all of it
+/// does.
 fn ideal_seen_per_s(cell: &CellPlan, cpus: usize, hold_seen_ns: Option<f64>) -> Option<f64> {
     let slowness = hold_seen_ns.map_or(1.0, |seen| seen / cell.hold_ns);
     ideal_per_s(cell, cpus).map(|ideal| ideal / slowness)
