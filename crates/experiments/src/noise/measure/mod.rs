@@ -18,6 +18,7 @@ use instruments::clock::Clock;
 use instruments::cpus::schedule::bound_realtime;
 use instruments::evidence::Recorder;
 use instruments::warning::Warning;
+use record::distinct;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
@@ -69,18 +70,10 @@ pub fn run_plan(
         })?;
         Ok(flow)
     })?;
-    let warnings = plan.warnings.iter().cloned().chain(cells.iter_mut().flat_map(Cell::warnings)).collect();
+    let warnings: Vec<Warning> =
+        plan.warnings.iter().cloned().chain(cells.iter_mut().flat_map(Cell::warnings)).collect();
     let kept = cells.first_mut().map(Cell::take_kept).unwrap_or_default();
     let rows = cells.iter().filter_map(|cell| row::row(cell, plan)).collect();
-    Ok(Measured { rows, order: turns.order, kept, warnings: without_repeats(warnings) })
-}
-
-/// Several cells say the same of the machine.
-fn without_repeats(warnings: Vec<Warning>) -> Vec<Warning> {
-    warnings.into_iter().fold(Vec::new(), |mut kept, warning| {
-        if !kept.contains(&warning) {
-            kept.push(warning);
-        }
-        kept
-    })
+    // Several cells say the same of the machine.
+    Ok(Measured { rows, order: turns.order, kept, warnings: distinct(&warnings, Warning::clone) })
 }
