@@ -1,7 +1,7 @@
 //! Who works on the archive: a lock on its mark that lives as long as any Git that was started under it.
 //!
-//! The kernel lets go of it when the last process that has it open ends, however it ends. Git inherits it, with all that Git
-//! starts; so a `contend` that is killed leaves it to its children, and nobody to nobody.
+//! The kernel lets go of it when the last process that has it open ends, however it ends. Git inherits it, with all
+//! that Git starts; so a `contend` that is killed leaves it to its children, and nobody to nobody.
 
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::{FdFlags, fcntl_setfd};

@@ -1,5 +1,5 @@
-//! A file of a record, read with every hash on the way to it checked: Git checks them when it fetches or verifies, not when it
-//! reads, and an archive is a folder that anybody may have had their hands in.
+//! A file of a record, read with every hash on the way to it checked: Git checks them when it fetches or verifies, not
+//! when it reads, and an archive is a folder that anybody may have had their hands in.
 
 use crate::git::Git;
 use anyhow::ensure;

@@ -1,8 +1,8 @@
-//! Lock files that a killed Git left in the archive: a `refs/records/<hash>.lock` would end every further `pull` of that record,
-//! a `packed-refs.lock` every packing.
+//! Lock files that a killed Git left in the archive: a `refs/records/<hash>.lock` would end every further `pull` of
+//! that record, a `packed-refs.lock` every packing.
 //!
-//! Git does not note whose a lock file is. It is nobody's once no Git that `contend` started lives, which a [`Claim`] tells, nor
-//! any other Git that is at work on this archive, which `/proc` tells.
+//! Git does not note whose a lock file is. It is nobody's once no Git that `contend` started lives, which a [`Claim`]
+//! tells, nor any other Git that is at work on this archive, which `/proc` tells.
 
 use crate::claim::Claim;
 use std::ffi::OsStr;

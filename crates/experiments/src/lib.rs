@@ -1,9 +1,9 @@
 //! The experiments: a folder each, and a line each in [`ALL`].
 //!
-//! Every folder has the same parts: what the user may set and the plan that comes of it (`flags`), the measurement (`measure`), what
-//! came out (`record`), the record on a terminal (`show`), on a page (`section`), what of it can be compared (`metrics`), what a
-//! person would say of it (`findings`), what an old document said (`then_and_now`), and how it is measured (`method.md`). An
-//! experiment knows no other.
+//! Every folder has the same parts: what the user may set and the plan that comes of it (`flags`), the measurement
+//! (`measure`), what came out (`record`), the record on a terminal (`show`), on a page (`section`), what of it can be
+//! compared (`metrics`), what a person would say of it (`findings`), what an old document said (`then_and_now`), and
+//! how it is measured (`method.md`). An experiment knows no other.
 
 mod clock;
 mod latency;
@@ -17,8 +17,8 @@ mod throughput;
 
 use harness::Entry;
 
-/// Every experiment, in the order of the help and of the survey: load is measured in a forked child before the ring has a runtime
-/// with threads, and a model needs what was measured.
+/// Every experiment, in the order of the help and of the survey: load is measured in a forked child before the ring has
+/// a runtime with threads, and a model needs what was measured.
 pub static ALL: &[Entry] = &[
     Entry::of::<clock::Clock>(),
     Entry::of::<latency::Latency>(),

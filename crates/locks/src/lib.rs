@@ -4,6 +4,7 @@
 //! be in a program. [`build`] turns a name into a type by handing the lock to a [`Builder`].
 
 mod benaphore;
+mod builder;
 mod lock;
 mod none;
 mod parking_lot;
@@ -20,42 +21,10 @@ mod ulocks;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use std::io;
 
+pub use builder::{Builder, Reach, SharedBuilder};
 pub use lock::{Lock, SharedLock};
 pub use none::NoLock;
 pub use ulocks::set_patience;
-
-/// What is done with a lock once its type is known.
-pub trait Builder {
-    /// What comes of it.
-    type Output;
-
-    /// Called with the type that the name stands for.
-    ///
-    /// # Errors
-    /// The lock could not be made.
-    fn build<L: Lock>(self) -> io::Result<Self::Output>;
-}
-
-/// What is done with a lock that readers share.
-pub trait SharedBuilder {
-    /// What comes of it.
-    type Output;
-
-    /// Called with the type that the name stands for.
-    ///
-    /// # Errors
-    /// The lock could not be made.
-    fn build_shared<L: SharedLock>(self) -> io::Result<Self::Output>;
-}
-
-/// Who uses a lock.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reach {
-    /// The threads of one process.
-    Threads,
-    /// Several processes, with the lock in memory that they share.
-    Processes,
-}
 
 /// A lock's name and what it is, for lists and help.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,7 +39,8 @@ pub struct Entry {
     pub readers: bool,
 }
 
-/// `name => type, processes: the type for several processes or none, about;`, below a condition if not every build has it
+/// `name => type, processes: the type for several processes or none, about;`, below a condition if not every build has
+/// it
 macro_rules! registry {
     (@processes none) => { false };
     (@processes $lock:ty) => { true };

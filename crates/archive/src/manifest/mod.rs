@@ -1,8 +1,8 @@
 //! What Git forgets: the state of the machine and of the program that a record came from.
 //!
-//! Git keeps content, and of a file's nature only whether it may be executed. What a figure depends on beside the record
-//! itself is written down here: how the kernel was started and set, the control group, the packages, and of the program
-//! its hash, mode, owner, time and extended attributes (a capability is one, and decides what can be measured).
+//! Git keeps content, and of a file's nature only whether it may be executed. What a figure depends on beside the
+//! record itself is written down here: how the kernel was started and set, the control group, the packages, and of the
+//! program its hash, mode, owner, time and extended attributes (a capability is one, and decides what can be measured).
 
 mod build;
 mod cgroup;

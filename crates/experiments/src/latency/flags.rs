@@ -39,8 +39,8 @@ pub struct Flags {
     #[arg(long, value_name = "SHARE", default_value_t = 0.05, value_parser = parse_duration::share)]
     pub precision: f64,
 
-    /// The kernel's record of who ran, for the spikes' causes: the best that may be read, or none. A quarter of the slices
-    /// has it; their latencies are in no other figure
+    /// The kernel's record of who ran, for the spikes' causes: the best that may be read, or none. A quarter of the
+    /// slices has it; their latencies are in no other figure
     #[arg(long, value_enum, value_name = "WHICH", default_value = "best")]
     pub evidence: EvidenceChoice,
 }

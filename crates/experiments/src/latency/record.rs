@@ -59,7 +59,8 @@ pub struct Row {
     pub p999_ns: f64,
     pub max_ns: f64,
     pub mean_ns: f64,
-    /// 95 % intervals by order statistics, the median's widened to that of the slices' medians; `null` where there are too few rounds for one.
+    /// 95 % intervals by order statistics, the median's widened to that of the slices' medians; `null` where there are
+    /// too few rounds for one.
     pub p50_ci_ns: Option<Interval>,
     pub p90_ci_ns: Option<Interval>,
     pub p99_ci_ns: Option<Interval>,
@@ -108,8 +109,8 @@ pub struct SpikeRow {
     /// The spike that this one repeats after a constant delay.
     pub echo_of: Option<String>,
     pub delay_ns: Option<f64>,
-    /// What most of its excess time was, by the threads' own timestamps and the kernel's record: uncontended, waited for the
-    /// holder, switched out to a task, an interrupt, …; without evidence it is unexplained.
+    /// What most of its excess time was, by the threads' own timestamps and the kernel's record: uncontended, waited
+    /// for the holder, switched out to a task, an interrupt, …; without evidence it is unexplained.
     pub cause: String,
     /// Of its excess time; `null` where there is none, or no evidence.
     pub cause_share: Option<f64>,

@@ -12,7 +12,8 @@ pub fn show(record: &LatencyRecord, page: &Page) -> String {
     shown.join("\n") + "\n" + &overview(&cells) + &recording(&record.results)
 }
 
-/// As in 1998, unlocking is drawn for one thread only, since it never waits; with competitors only the tables are shown.
+/// As in 1998, unlocking is drawn for one thread only, since it never waits; with competitors only the tables are
+/// shown.
 pub fn sections(rows: &[Row], page: &Page) -> String {
     let cells = cells(rows);
     let drawn = |row: &Row| row.competitors == 0 && (row.operation == Operation::Lock || row.threads == 1);

@@ -116,8 +116,8 @@ impl Laboratory<'_> {
         self.0.iter().map(|(_, row)| *row).find(key)
     }
 
-    /// The delays of the echoes of locking, the shortest first. 1998 called its two the scheduler's and a daemon's; that
-    /// these are the same takes evidence.
+    /// The delays of the echoes of locking, the shortest first. 1998 called its two the scheduler's and a daemon's;
+    /// that these are the same takes evidence.
     fn echoes(&self, lock: &str) -> Vec<f64> {
         let row = self.row(lock, 1, Operation::Lock);
         let mut delays: Vec<f64> =

@@ -10,16 +10,16 @@ use std::time::Duration;
 /// How much CPU a process would really get, each second, beside /proc/stat's answer
 ///
 /// One thread on each CPU takes what nobody else wants and counts it: its CPU time, and the work it did in it. What it
-/// did not get is the load. It runs until Ctrl-C (or q), or for --seconds; where a record is asked for (--format json or
-/// csv, --output), for 10 s.
+/// did not get is the load. It runs until Ctrl-C (or q), or for --seconds; where a record is asked for (--format json
+/// or csv, --output), for 10 s.
 #[derive(Args, Clone, Debug)]
 pub struct Flags {
     /// How often to say it: from 100ms to 1min
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = interval, allow_hyphen_values = true)]
     pub interval: Duration,
 
-    /// What to show meanwhile: a line for each interval, a JSON object for each CPU and interval, a scrolling graph, or the
-    /// mean over the last 1, 2, 4 … 32,768 seconds [default: graph at a terminal, else lines]
+    /// What to show meanwhile: a line for each interval, a JSON object for each CPU and interval, a scrolling graph, or
+    /// the mean over the last 1, 2, 4 … 32,768 seconds [default: graph at a terminal, else lines]
     #[arg(long, value_enum, value_name = "VIEW")]
     pub view: Option<View>,
 

@@ -66,8 +66,8 @@ pub struct TotalRow {
     /// The most and the least that an interval left to the soaker.
     pub cputime_most_share: f64,
     pub cputime_least_share: f64,
-    /// The share of the CPU that the soaker takes: while it rests, the others run this much more. Negative when they ran
-    /// longer beside it. The median of the intervals.
+    /// The share of the CPU that the soaker takes: while it rests, the others run this much more. Negative when they
+    /// ran longer beside it. The median of the intervals.
     pub taken_share: Option<f64>,
     pub taken_ci: Option<Interval>,
     /// Grinds in a CPU second by all soakers together, against one alone. The median of the intervals.

@@ -2,12 +2,13 @@
 
 use super::flags::View;
 use super::record::Line;
-use super::show;
+use super::show::microseconds;
 use anyhow::Context;
 use harness::{Observer, Progress};
 use std::io::{self, Write};
 use std::ops::ControlFlow;
 use std::time::Instant;
+use terminal::percent;
 
 /// Prints what is wanted of each piece; where nothing is, the progress is shown.
 pub struct Live {
@@ -33,8 +34,8 @@ impl Live {
             None => return ControlFlow::Continue(()),
             Some(View::Json) => serde_json::to_writer(&mut stdout, line).map_err(io::Error::from),
             Some(View::Lines) => {
-                let heading = self.lines.is_multiple_of(SCREEN).then(|| writeln!(stdout, "{}", show::line_heading()));
-                heading.unwrap_or(Ok(())).and_then(|()| write!(stdout, "{}", show::line(line)))
+                let heading = self.lines.is_multiple_of(SCREEN).then(|| writeln!(stdout, "{}", line_heading()));
+                heading.unwrap_or(Ok(())).and_then(|()| write!(stdout, "{}", line_text(line)))
             }
         };
         self.lines += 1;
@@ -71,4 +72,28 @@ impl Observer<Line> for Live {
     fn wait(&mut self, until: Instant) -> ControlFlow<()> {
         Observer::<Line>::wait(&mut self.progress, until)
     }
+}
+
+/// What stands above the lines of a live run.
+fn line_heading() -> String {
+    format!(
+        "{:>8}  {:<12} {:>8} {:>7} {:>7} {:>8}  {}",
+        "time", "scenario", "lost", "gaps", ">256 µs", "longest", "most"
+    )
+}
+
+/// A line of a live run, without its end.
+fn line_text(line: &Line) -> String {
+    let most =
+        line.causes.first().map_or_else(String::new, |cause| format!("{} {}", percent(cause.share), cause.label()));
+    let scenario: String = line.scenario.chars().take(12).collect();
+    let text = format!(
+        "{:>7.1}s  {scenario:<12} {:>8} {:>7} {:>7} {:>8}  {most}",
+        line.time_s,
+        percent(line.lost_share),
+        line.gaps,
+        line.over_256us,
+        microseconds(line.longest_us)
+    );
+    text.chars().take(80).collect::<String>().trim_end().to_owned()
 }

@@ -62,8 +62,8 @@ const DEFAULT_REMEDIES_BUDGET: Duration = Duration::from_secs(120);
 pub const SAMPLES_1999: u64 = 256_000_000;
 /// Turns that a cell gets: fewer give no interval without assuming a distribution.
 const TURNS: u64 = 6;
-/// What a turn takes beside its readings: threads begin, the reader calibrates itself; the record's first opening and its closing
-/// are shared by all.
+/// What a turn takes beside its readings: threads begin, the reader calibrates itself; the record's first opening and
+/// its closing are shared by all.
 const BESIDE_A_TURN: Duration = Duration::from_millis(250);
 /// A year: as good as without an end.
 const ENDLESS: Duration = Duration::from_secs(365 * 24 * 3600);

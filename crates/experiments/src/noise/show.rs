@@ -1,8 +1,8 @@
-//! The record on a terminal: the scenarios beside 1999's, the causes, the remedies, and lines while it measures.
+//! The record on a terminal: the scenarios beside 1999's, the causes, the remedies.
 
 use super::cells::{ALONE, EQUAL};
 use super::plan::{Parameters, SAMPLES_1999};
-use super::record::{CauseRow, Line, NoiseRecord, Row};
+use super::record::{CauseRow, NoiseRecord, Row};
 use instruments::evidence::Source;
 use terminal::{self, Page, nanoseconds, percent};
 
@@ -16,7 +16,7 @@ pub fn show(record: &NoiseRecord, _: &Page) -> String {
     parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n")
 }
 
-fn microseconds(us: f64) -> String {
+pub fn microseconds(us: f64) -> String {
     nanoseconds(us * 1e3)
 }
 
@@ -276,28 +276,4 @@ fn rules_of_1999(rows: &[Row]) -> String {
         ));
     }
     text
-}
-
-/// What stands above the lines of a live run.
-pub fn line_heading() -> String {
-    format!(
-        "{:>8}  {:<12} {:>8} {:>7} {:>7} {:>8}  {}",
-        "time", "scenario", "lost", "gaps", ">256 µs", "longest", "most"
-    )
-}
-
-/// A line of a live run, without its end.
-pub fn line(line: &Line) -> String {
-    let most =
-        line.causes.first().map_or_else(String::new, |cause| format!("{} {}", percent(cause.share), cause.label()));
-    let scenario: String = line.scenario.chars().take(12).collect();
-    let text = format!(
-        "{:>7.1}s  {scenario:<12} {:>8} {:>7} {:>7} {:>8}  {most}",
-        line.time_s,
-        percent(line.lost_share),
-        line.gaps,
-        line.over_256us,
-        microseconds(line.longest_us)
-    );
-    text.chars().take(80).collect::<String>().trim_end().to_owned()
 }

@@ -9,7 +9,8 @@ pub fn figures(rows: &[(usize, &Row)]) -> Vec<ThenAndNow> {
     rows.iter().flat_map(|(_, row)| of(row)).collect()
 }
 
-/// The count is for 1999's number of readings; the longest is the median of the turns, however many readings these have.
+/// The count is for 1999's number of readings; the longest is the median of the turns, however many readings these
+/// have.
 fn of(row: &Row) -> Vec<ThenAndNow> {
     let Some(then) = row.then else { return Vec::new() };
     let scenario = match row.scenario.as_str() {

@@ -8,9 +8,9 @@ use std::time::Duration;
 
 /// The thread ring: what a switch costs in stackless threads, threads of the kernel and other runtimes
 ///
-/// Threads stand in a ring and pass a token around, as in 2008. Contestants in other languages are built and run if their
-/// toolchain is here. All of them, and the limits that the machine sets, take turns in random order. Every answer is checked: the
-/// thread that gets the last token is number hops mod threads + 1.
+/// Threads stand in a ring and pass a token around, as in 2008. Contestants in other languages are built and run if
+/// their toolchain is here. All of them, and the limits that the machine sets, take turns in random order. Every answer
+/// is checked: the thread that gets the last token is number hops mod threads + 1.
 #[derive(Args, Clone, Debug)]
 pub struct Flags {
     /// Contestants, separated by commas [default: all; --list names them]

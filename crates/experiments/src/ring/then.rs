@@ -1,8 +1,8 @@
 //! The table of 2008, as data.
 //!
-//! "The lightest lightweight threads, Protothreads" and "Comparing lightweight threads", eigenclass.org, 1 April and 24 March 2008:
-//! 503 threads on a dual-core AMD Athlon 64 X2 6000+ in 32-bit mode. The page does not say how many hops; 10 million suit its
-//! figures best.
+//! "The lightest lightweight threads, Protothreads" and "Comparing lightweight threads", eigenclass.org, 1 April and 24
+//! March 2008: 503 threads on a dual-core AMD Athlon 64 X2 6000+ in 32-bit mode. The page does not say how many hops;
+//! 10 million suit its figures best.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

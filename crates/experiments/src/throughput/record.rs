@@ -37,8 +37,8 @@ pub struct Row {
     pub write_contended_share: Option<f64>,
     /// Shared acquisitions that found the lock taken, of all shared ones.
     pub read_contended_share: Option<f64>,
-    /// 2002's R: for a lock that hands over, the per cent of contended acquisitions that spinning resolved; for one that
-    /// does not (calock), how often a contended acquisition slept.
+    /// 2002's R: for a lock that hands over, the per cent of contended acquisitions that spinning resolved; for one
+    /// that does not (calock), how often a contended acquisition slept.
     pub retry: Option<f64>,
     /// Coefficient of variation of the children's loops in a run: the median of the runs; 0 is fair. It falls with the
     /// length of the run.

@@ -96,8 +96,8 @@ fn wide_line(row: &Row) -> Vec<String> {
     ]
 }
 
-/// The columns of 2002, in its order: children, locks, seconds, iterations, lock, patience, non-hold, hold, contention of
-/// writers and readers in per cent, retry rate, COV, throughput. A dash stands for what the lock does not count.
+/// The columns of 2002, in its order: children, locks, seconds, iterations, lock, patience, non-hold, hold, contention
+/// of writers and readers in per cent, retry rate, COV, throughput. A dash stands for what the lock does not count.
 pub fn ulockflex(rows: &[Row]) -> String {
     let mut text = String::from("c a t i L p r x WC RC R COV ThPut\n");
     for row in rows {

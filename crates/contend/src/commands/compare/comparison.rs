@@ -91,7 +91,8 @@ fn cells_of(lines: &[Line], wanted: impl Fn(&&Line) -> bool) -> String {
     format!("one has {}, …", names.join("; "))
 }
 
-/// Pairs are judged together; what only one side has comes after them. An experiment that only one side has is not spoken of.
+/// Pairs are judged together; what only one side has comes after them. An experiment that only one side has is not
+/// spoken of.
 fn lines(metrics: &[Vec<Metric>; 2], naming: &Naming, prior_runs: &PriorRuns) -> Vec<Line> {
     let [of_a, of_b] = metrics;
     let is_it = |one: &Metric, other: &Metric| {

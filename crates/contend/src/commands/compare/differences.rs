@@ -5,7 +5,8 @@ use archive::Manifest;
 use record::{Difference, Metric, Naming, Source};
 use serde_json::{Map, Value};
 
-/// The machine and how it was set, the program and how it was built, the warnings. Of manifests only what both have counts.
+/// The machine and how it was set, the program and how it was built, the warnings. Of manifests only what both have
+/// counts.
 pub fn environments(sources: [&Source; 2], manifests: [Option<&Manifest>; 2]) -> Vec<Difference> {
     let mut differences = record::environments(&sources);
     if let [Some(one), Some(other)] = manifests {

@@ -1,8 +1,9 @@
 //! Is B different from A? Of all cells together, so that few are called different by chance.
 //!
 //! The statistics are those of [`comparison`](instruments::statistics::comparison) and
-//! [`discovery`](instruments::statistics::discovery). What a verdict is worth rests on the scatter between runs, which no single
-//! run can tell: it comes from other runs of the same in the archive, and from [`in_general`] where there are none.
+//! [`discovery`](instruments::statistics::discovery). What a verdict is worth rests on the scatter between runs, which
+//! no single run can tell: it comes from other runs of the same in the archive, and from [`in_general`] where there are
+//! none.
 
 use instruments::statistics::comparison::{Comparison, RunToRun, compare};
 use instruments::statistics::discovery::discoveries;
@@ -55,8 +56,8 @@ pub struct Judgement {
     pub comparison: Option<Comparison>,
 }
 
-/// How far another run of the same comes out elsewhere, before any other run was seen: measured, see docs/compare.md. The degrees
-/// of freedom say how alike cells are in that.
+/// How far another run of the same comes out elsewhere, before any other run was seen: measured, see docs/compare.md.
+/// The degrees of freedom say how alike cells are in that.
 pub fn in_general(source: VariationSource, is_disturbed: bool) -> RunToRun {
     let (deviation, degrees) = match source {
         VariationSource::Computed => return RunToRun::NONE,

@@ -35,7 +35,8 @@ impl fmt::Display for Limit {
 }
 
 impl Limit {
-    /// Whether all that is plausible is beyond it: the verdict is this one, and the near end of the interval exceeds it.
+    /// Whether all that is plausible is beyond it: the verdict is this one, and the near end of the interval exceeds
+    /// it.
     pub fn is_exceeded(&self, found: Verdict, ratio: Option<Interval>) -> bool {
         let called = match self.verdict {
             Verdict::Differs => [Verdict::Slower, Verdict::Faster, Verdict::Differs].contains(&found),

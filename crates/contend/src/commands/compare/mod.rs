@@ -1,11 +1,11 @@
 //! `contend compare`: two records held against each other. It reads records and never measures.
 //!
-//! What others do was looked at first. benchstat compares sets of runs by a rank test, and needs at least four runs a side to say
-//! anything. criterion resamples one run, so that any difference between two runs of the same beyond a fixed threshold is a
-//! "regression". critcmp prints ratios and leaves the rest to the reader. Here a single run a side must do, since that is what
-//! people have, and nothing may be called different because it was run twice: so the interval of a ratio has, beside the
-//! uncertainty within the runs, how much runs of the same differ. That is taken from the archive, which has them, and moderated by
-//! what was measured in general.
+//! What others do was looked at first. benchstat compares sets of runs by a rank test, and needs at least four runs a
+//! side to say anything. criterion resamples one run, so that any difference between two runs of the same beyond a
+//! fixed threshold is a "regression". critcmp prints ratios and leaves the rest to the reader. Here a single run a side
+//! must do, since that is what people have, and nothing may be called different because it was run twice: so the
+//! interval of a ratio has, beside the uncertainty within the runs, how much runs of the same differ. That is taken
+//! from the archive, which has them, and moderated by what was measured in general.
 
 mod comparison;
 mod differences;
@@ -30,8 +30,8 @@ use operand::Operand;
 
 /// Two records: what differs beside the figures, then which cells are faster, slower, or not shown to differ
 ///
-/// A record is a file that `--format json` wrote, or one of the archive: the first digits of its hash, `last`, `last~3`, a
-/// revision of contend's sources. Exit status 3: a limit of --fail-if is exceeded.
+/// A record is a file that `--format json` wrote, or one of the archive: the first digits of its hash, `last`,
+/// `last~3`, a revision of contend's sources. Exit status 3: a limit of --fail-if is exceeded.
 #[derive(Args, Clone, Debug)]
 pub struct Flags {
     /// What is held against: a file (- is standard input) or a record of the archive

@@ -18,8 +18,9 @@ use std::path::Path;
 
 /// Records on one HTML page: findings, pictures, tables, the method; two or more are compared
 ///
-/// A record is a file that `--format json` wrote, of any experiment, or one of the archive: the first digits of its hash, `last`,
-/// `last~3`, a revision of contend's sources. The page is one file: it needs no network, and shows its pictures without scripts too.
+/// A record is a file that `--format json` wrote, of any experiment, or one of the archive: the first digits of its
+/// hash, `last`, `last~3`, a revision of contend's sources. The page is one file: it needs no network, and shows its
+/// pictures without scripts too.
 #[derive(Args, Clone, Debug)]
 pub struct Flags {
     /// Files with records (- is standard input), or records of the archive

@@ -1,10 +1,11 @@
 //! DelayCause rounds took as long as they did: from the other threads' own timestamps, and from the kernel's record.
 //!
-//! A round is *free* if nobody else had the lock when it was asked for. What a round took beyond what it takes without a
-//! lock is its excess, and is divided: while another thread had the lock, or this one slept for it, it waited for the
+//! A round is *free* if nobody else had the lock when it was asked for. What a round took beyond what it takes without
+//! a lock is its excess, and is divided: while another thread had the lock, or this one slept for it, it waited for the
 //! holder; the kernel's record says which task or interrupt had the CPU; the rest is unexplained. In less than
 //! [`MARGIN_NS`] the kernel can have had no part: its shortest visit takes longer.
 
+use super::other_threads::{OtherThreads, Sweep};
 use super::rounds::{Lap, Trace};
 use crate::latency::record::Operation;
 use harness::label;
@@ -89,65 +90,6 @@ pub struct SliceEvidence<'a> {
     pub others: &'a OtherThreads,
 }
 
-/// When other threads had the lock, and when they waited for it: intervals in order of time that do not overlap.
-#[derive(Default)]
-pub struct OtherThreads {
-    holds: Vec<(u64, u64)>,
-    waits: Vec<(u64, u64)>,
-}
-
-/// The rounds of all threads of a slice, each with its thread's number, in the order in which they took the lock.
-pub struct Laps(Vec<(usize, Lap)>);
-
-impl Laps {
-    pub fn of<'a>(traces: impl Iterator<Item = &'a Trace>) -> Self {
-        let laps = traces.enumerate().flat_map(|(thread, trace)| trace.laps().map(move |lap| (thread, lap)));
-        let mut laps: Vec<(usize, Lap)> = laps.collect();
-        laps.sort_unstable_by_key(|(_, lap)| lap.locked);
-        Self(laps)
-    }
-
-    /// What thread number `place` shares the lock with.
-    ///
-    /// A holder can be switched out between its release and the timestamp behind it. The lock was free by then, since
-    /// somebody else could take it: a hold ends when the next one begins.
-    pub fn others(&self, place: usize) -> OtherThreads {
-        let next = self.0.iter().skip(1).map(|(_, lap)| lap.locked).chain([u64::MAX]);
-        let others = self.0.iter().zip(next).filter(|((thread, _), _)| *thread != place);
-        let (holds, waits): (Vec<_>, Vec<_>) =
-            others.map(|((_, lap), next)| ((lap.locked, lap.ended.min(next)), (lap.began, lap.locked))).unzip();
-        OtherThreads { holds, waits: joined(waits) }
-    }
-}
-
-/// The same time in intervals that do not overlap, in order.
-fn joined(mut intervals: Vec<(u64, u64)>) -> Vec<(u64, u64)> {
-    intervals.sort_unstable();
-    intervals.into_iter().fold(Vec::new(), |mut joined: Vec<(u64, u64)>, next| {
-        match joined.last_mut() {
-            Some(last) if next.0 <= last.1 => last.1 = last.1.max(next.1),
-            _ => joined.push(next),
-        }
-        joined
-    })
-}
-
-/// For how long some of `intervals`, which are in order, overlap a time; times come in order too.
-struct Sweep<'a> {
-    intervals: &'a [(u64, u64)],
-    first: usize,
-}
-
-impl Sweep<'_> {
-    fn overlap(&mut self, start: u64, end: u64) -> u64 {
-        while self.intervals.get(self.first).is_some_and(|interval| interval.1 <= start) {
-            self.first += 1;
-        }
-        let reaching = self.intervals[self.first..].iter().take_while(|interval| interval.0 < end);
-        reaching.map(|interval| interval.1.min(end).saturating_sub(interval.0.max(start))).sum()
-    }
-}
-
 /// A round that took long enough for the kernel to have had a part.
 struct Long {
     net: u64,
@@ -163,8 +105,8 @@ impl Causes {
         let clock = evidence.timeline.clock;
         let laps: Vec<Lap> = evidence.trace.laps().filter(|lap| evidence.window.contains(&lap.began)).collect();
         let (margin, waking) = (clock.to_ticks(MARGIN_NS), clock.to_ticks(WAKING_NS));
-        let mut holds = Sweep { intervals: &evidence.others.holds, first: 0 };
-        let mut waits = Sweep { intervals: &evidence.others.waits, first: 0 };
+        let mut holds = Sweep::over(&evidence.others.holds);
+        let mut waits = Sweep::over(&evidence.others.waits);
         let usual_cause = if operation == Operation::Unlock { DelayCause::Waiter } else { DelayCause::Holder };
         let mut long = Vec::new();
         for lap in &laps {
@@ -231,8 +173,8 @@ impl Causes {
         }
     }
 
-    /// The cause of the rounds with these net latencies, the usual latency of which is `fast` at most; `None` if no slice
-    /// with evidence had such rounds.
+    /// The cause of the rounds with these net latencies, the usual latency of which is `fast` at most; `None` if no
+    /// slice with evidence had such rounds.
     pub fn cause_of(&self, latencies: RangeInclusive<u64>, fast: u64) -> Option<SpikeCause> {
         let values = self.values.iter().filter(|(net, _)| latencies.contains(net));
         let mut all = Value::default();
@@ -310,22 +252,6 @@ fn weighted_median(values: &mut [(u64, u64)]) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn intervals_are_joined_where_they_overlap() {
-        assert_eq!(joined(vec![(20, 30), (0, 10), (25, 40), (10, 12)]), [(0, 12), (20, 40)]);
-        assert_eq!(joined(Vec::new()), []);
-    }
-
-    #[test]
-    fn a_sweep_adds_up_what_overlaps() {
-        let intervals = [(0, 10), (20, 30), (30, 40)];
-        let mut sweep = Sweep { intervals: &intervals, first: 0 };
-        assert_eq!(sweep.overlap(5, 8), 3);
-        assert_eq!(sweep.overlap(9, 22), 1 + 2);
-        assert_eq!(sweep.overlap(26, 100), 4 + 10);
-        assert_eq!(sweep.overlap(100, 200), 0);
-    }
 
     fn value(rounds: u64, free: u64, by_cause: &[(DelayCause, u64, u64)]) -> Value {
         let by_cause = by_cause.iter().map(|(cause, count, ticks)| (cause.clone(), (*count, *ticks))).collect();

@@ -1,21 +1,19 @@
 //! One cell: a lock, the threads that want it, and the competitors that want their CPU.
 
-use super::causes::{Laps, OtherThreads, SliceEvidence};
-use super::rounds::{self, Trace};
-use super::series::{Baseline, OffsetTally, Series};
+use super::causes::SliceEvidence;
+use super::evidence_recorder::EvidenceRecorder;
+use super::other_threads::{Laps, OtherThreads};
+use super::rounds::Trace;
+use super::series::{OffsetTally, Series};
+use super::thread_slice::{DynLock, MakeLock, SliceSetup, ThreadSlice, compete};
 use crate::latency::plan::{CellPlan, Plan};
 use anyhow::Context;
-use crossbeam_utils::CachePadded;
 use harness::turns;
 use instruments::clock::Clock;
-use instruments::cpus::{self, CpuSet};
-use instruments::evidence::{EvidenceQuality, Names, Recorder, Source, Timeline};
-use instruments::grind::Work;
+use instruments::evidence::{EvidenceQuality, Names, Source, Timeline};
 use instruments::statistics::comparison::Estimate;
 use instruments::team::{Member, StartGate, work_together};
-use instruments::warning::Warning;
-use locks::{self, Builder, Lock, NoLock, Reach};
-use std::io;
+use locks::Reach;
 use std::ops::Range;
 use std::time::Duration;
 
@@ -33,81 +31,6 @@ pub struct Slice {
 impl Slice {
     fn whole(&self) -> Duration {
         self.ramp_up + self.window + self.ramp_down
-    }
-}
-
-/// Keeps the kernel's record of the slices with evidence.
-pub struct EvidenceRecorder {
-    source: Source,
-    /// Of whole CPUs.
-    recorder: Option<Recorder>,
-    pub warnings: Vec<Warning>,
-}
-
-impl EvidenceRecorder {
-    /// Opens the best record of these CPUs. A record of single threads is opened by each of them.
-    pub fn open(clock: Clock, cpus: &CpuSet) -> Self {
-        let recorder = Recorder::open(clock, cpus);
-        let (source, warnings) = (recorder.source(), recorder.warnings().to_vec());
-        match source {
-            Source::CpuRecord => Self { source, recorder: Some(recorder), warnings },
-            Source::ThreadRecord => Self { source, recorder: None, warnings },
-            // The others know nothing of single waits; the threads' own timestamps still do.
-            _ => Self { source: Source::None, recorder: None, warnings },
-        }
-    }
-
-    pub fn source(&self) -> Source {
-        self.source
-    }
-
-    fn begin(&mut self) -> io::Result<()> {
-        self.recorder.as_mut().map_or(Ok(()), Recorder::start)
-    }
-
-    /// The timeline of all CPUs, where that is what is recorded.
-    fn end(&mut self) -> io::Result<Option<Timeline>> {
-        self.recorder.as_mut().map(Recorder::stop).transpose()
-    }
-}
-
-/// What every thread needs.
-#[derive(Clone, Copy)]
-pub struct SliceSetup {
-    pub clock: Clock,
-    pub hold: Work,
-    /// What recording a round costs, in ticks, and the clock's step.
-    pub recording_ticks: f64,
-    pub resolution: u64,
-    /// Rounds without a lock before each slice.
-    pub baseline_rounds: usize,
-}
-
-/// A lock whose type is no longer known.
-trait DynLock: Send + Sync {
-    fn rounds(&self, setup: &SliceSetup, trace: &mut Trace, gate: &StartGate);
-    fn bare_pair(&self, clock: Clock) -> f64;
-}
-
-impl<L: Lock> DynLock for CachePadded<L> {
-    fn rounds(&self, setup: &SliceSetup, trace: &mut Trace, gate: &StartGate) {
-        rounds::run(&**self, setup.clock, setup.hold, trace, |ended| ended < gate.stop());
-    }
-
-    fn bare_pair(&self, clock: Clock) -> f64 {
-        rounds::bare_pair(&**self, clock)
-    }
-}
-
-struct MakeLock;
-
-impl Builder for MakeLock {
-    type Output = Box<dyn DynLock>;
-
-    fn build<L: Lock>(self) -> io::Result<Self::Output> {
-        let mut lock = Box::new(CachePadded::new(L::create()?));
-        lock.settle()?;
-        Ok(lock)
     }
 }
 
@@ -289,63 +212,4 @@ fn window(setup: &SliceSetup, slice: Slice, parts: &[ThreadSlice<'_>]) -> Option
     let full = parts.iter().filter(|part| part.trace.is_full()).filter_map(|part| part.trace.laps().last());
     let cut = full.map(|lap| lap.ended).min();
     Some(opens..cut.unwrap_or(u64::MAX).min(opens + setup.clock.ticks_in(slice.window)))
-}
-
-/// A thread's part in a slice.
-struct ThreadSlice<'a> {
-    trace: &'a mut Trace,
-    /// The thread records its own switches, because it may not see the whole CPU.
-    own_record: bool,
-    timeline: Option<Timeline>,
-    task: u32,
-    start: Option<u64>,
-    baseline: Option<Baseline>,
-    bare_pair: Option<f64>,
-}
-
-impl<'a> ThreadSlice<'a> {
-    fn new(trace: &'a mut Trace, own_record: bool) -> Self {
-        Self { trace, own_record, timeline: None, task: 0, start: None, baseline: None, bare_pair: None }
-    }
-
-    fn work(&mut self, lock: &dyn DynLock, setup: &SliceSetup, gate: &StartGate) {
-        // For the kernel's record; a thread without a name of its own works as well.
-        let _ = rustix::thread::set_name(c"locker");
-        let left = std::cell::Cell::new(setup.baseline_rounds);
-        rounds::run(&NoLock, setup.clock, setup.hold, self.trace, |_| {
-            left.set(left.get() - 1);
-            left.get() > 0
-        });
-        self.baseline = Baseline::of(self.trace, setup.resolution);
-        let mut recorder = self.own_record.then(|| own_recorder(setup.clock)).flatten();
-        self.task = rustix::thread::gettid().as_raw_nonzero().get() as u32;
-        self.start = gate.ready();
-        if self.start.is_some() {
-            lock.rounds(setup, self.trace, gate);
-            if self.trace.is_full() {
-                gate.stop_at(setup.clock.now());
-            }
-            self.timeline = recorder.as_mut().and_then(|recorder| recorder.stop().ok());
-        }
-    }
-}
-
-/// A recorder of the calling thread's own switches, started; `None` where that is not granted either: then nothing is
-/// known of this thread.
-fn own_recorder(clock: Clock) -> Option<Recorder> {
-    let cpus = cpus::allowed().ok()?;
-    let mut recorder = Recorder::open_with(clock, &cpus, Source::ThreadRecord).ok()?;
-    recorder.start().ok()?;
-    Some(recorder)
-}
-
-/// Wants the CPU and nothing else.
-fn compete(clock: Clock, gate: &StartGate) {
-    // For the kernel's record; a thread without a name of its own competes as well.
-    let _ = rustix::thread::set_name(c"competitor");
-    if gate.ready().is_some() {
-        while clock.now() < gate.stop() {
-            Work::of_loads(64).run();
-        }
-    }
 }

@@ -2,15 +2,19 @@
 
 mod causes;
 mod cell;
+mod evidence_recorder;
+mod other_threads;
 mod rounds;
 mod row;
 mod series;
+mod thread_slice;
 
 pub use causes::UNEXPLAINED;
 
 use super::plan::Plan;
 use super::record::{Operation, Row};
-use cell::{Cell, EvidenceRecorder, Slice, SliceSetup};
+use cell::{Cell, Slice};
+use evidence_recorder::EvidenceRecorder;
 use harness::turns::{Rules, Turns, take_turns};
 use harness::{Calibrated, EvidenceChoice};
 use harness::{Progress, Session};
@@ -22,10 +26,11 @@ use instruments::team::on_cpu;
 use instruments::warning::{BelowResolution, BufferFull, ClockCost, MemoryNotLocked, Warning};
 use locks::NoLock;
 use rounds::Trace;
-use row::Conditions;
+use row::{Conditions, RowKey};
 use series::{Baseline, OffsetTally, Series};
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
+use thread_slice::SliceSetup;
 
 /// What the experiment brought.
 pub struct Measured {
@@ -109,7 +114,8 @@ impl Measurement {
             let conditions = Conditions::of(plan, cell, ended_by, calibrated, self.recording_ns, evidence);
             for (thread, series) in cell.series.iter().enumerate() {
                 for (operation, latencies) in operations(series) {
-                    rows.extend(row::row(&cell.plan, thread, cell.cpu_of(thread), operation, latencies, &conditions));
+                    let key = RowKey { cell: &cell.plan, thread, cpu: cell.cpu_of(thread), operation };
+                    rows.extend(row::row(&key, latencies, &conditions));
                 }
             }
         }

@@ -59,27 +59,28 @@ impl Conditions {
     }
 }
 
+/// What the rows of a cell are told apart by.
+pub struct RowKey<'a> {
+    pub cell: &'a CellPlan,
+    pub thread: usize,
+    pub cpu: usize,
+    pub operation: Operation,
+}
+
 /// The row of one operation; `None` when no round was timed.
-pub fn row(
-    cell: &CellPlan,
-    thread: usize,
-    cpu: usize,
-    operation: Operation,
-    latencies: &OffsetTally,
-    conditions: &Conditions,
-) -> Option<Row> {
+pub fn row(key: &RowKey<'_>, latencies: &OffsetTally, conditions: &Conditions) -> Option<Row> {
     let summary = Summary::of(&latencies.tally)?;
     let net = ToNanoseconds { offset: latencies.offset as f64, ns_per_tick: conditions.ns_per_tick };
     let found = find_spikes(latencies);
     Some(Row {
-        lock: cell.lock.clone(),
-        threads: cell.threads,
-        competitors: cell.competitors,
+        lock: key.cell.lock.clone(),
+        threads: key.cell.threads,
+        competitors: key.cell.competitors,
         placement: conditions.placement.clone(),
         hold_us: conditions.hold_ns / 1e3,
-        thread,
-        cpu,
-        operation,
+        thread: key.thread,
+        cpu: key.cpu,
+        operation: key.operation,
         count: summary.count,
         min_ns: net.value(summary.min),
         p50_ns: net.value(summary.p50),
@@ -217,7 +218,8 @@ mod tests {
         let cell = CellPlan { lock: "std".into(), threads: 1, competitors: 0 };
         let tally = Tally::from_counts(values);
         let latencies = OffsetTally { tally, offset: 40, resolution: 20, ..OffsetTally::default() };
-        row_of(&cell, 0, 0, Operation::Lock, &latencies, &conditions())
+        let key = RowKey { cell: &cell, thread: 0, cpu: 0, operation: Operation::Lock };
+        row_of(&key, &latencies, &conditions())
     }
 
     #[test]

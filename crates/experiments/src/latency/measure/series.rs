@@ -1,9 +1,9 @@
 //! What one thread's rounds add up to, slice by slice.
 //!
 //! Latencies are kept in ticks, less the baseline of their own slice: what the same loop takes with no lock in it. The
-//! core's frequency drifts by a per cent or so over seconds, which for a hold of 6 µs is more than most locks take; over
-//! one slice it is steady. A latency below the clock's resolution can come out a little below zero, so every tally has
-//! an offset added, which its reader takes off again.
+//! core's frequency drifts by a per cent or so over seconds, which for a hold of 6 µs is more than most locks take;
+//! over one slice it is steady. A latency below the clock's resolution can come out a little below zero, so every tally
+//! has an offset added, which its reader takes off again.
 
 use super::causes::{Causes, SliceEvidence};
 use super::rounds::{Lap, Trace};
@@ -22,16 +22,16 @@ pub struct Baseline {
     pub lock: f64,
     /// From the lock taken to its release: the hold time and one timestamp.
     pub unlock: f64,
-    /// How far the second one scatters by itself (from the 10 % to the 90 % quantile). An unlock is what is left when it
-    /// is subtracted, so no unlock is known better than that.
+    /// How far the second one scatters by itself (from the 10 % to the 90 % quantile). An unlock is what is left when
+    /// it is subtracted, so no unlock is known better than that.
     pub scatter: u64,
 }
 
 impl Baseline {
     /// Of rounds that took no lock.
     ///
-    /// Means, because it sees below the steps of the clock; of those that are near the median, because an interruption is
-    /// no part of what the recording costs. `None` without rounds.
+    /// Means, because it sees below the steps of the clock; of those that are near the median, because an interruption
+    /// is no part of what the recording costs. `None` without rounds.
     pub fn of(empty: &Trace, resolution: u64) -> Option<Self> {
         let locks = sorted(empty.laps().map(|lap| lap.locked - lap.began));
         let unlocks = sorted(empty.laps().map(|lap| lap.ended - lap.locked));
@@ -148,8 +148,8 @@ impl Series {
         *self.scatters.select_nth_unstable(middle).1
     }
 
-    /// Adds the rounds that began within `window`. From a round trip only the cost of `recording`, in ticks, is taken off:
-    /// the hold time belongs to it, however long it was.
+    /// Adds the rounds that began within `window`. From a round trip only the cost of `recording`, in ticks, is taken
+    /// off: the hold time belongs to it, however long it was.
     pub fn add(&mut self, trace: &Trace, window: Range<u64>, baseline: Baseline, recording: f64) {
         let laps = || trace.laps().filter(|lap: &Lap| window.contains(&lap.began));
         self.lock.add(&mut self.scratch, laps().map(|lap| lap.locked - lap.began), baseline.lock);

@@ -1,7 +1,7 @@
 //! The figures as a file of OpenMetrics, replaced whole after each interval.
 //!
-//! <https://prometheus.io/docs/specs/om/open_metrics_spec/>: a name ends in its unit, a counter's sample in `_total`, and
-//! the file in `# EOF`.
+//! <https://prometheus.io/docs/specs/om/open_metrics_spec/>: a name ends in its unit, a counter's sample in `_total`,
+//! and the file in `# EOF`.
 
 use crate::load::record::IntervalRow;
 use instruments::warning::{LeftOut, Warning};

@@ -1,5 +1,5 @@
-//! The terminal as a live view. However the command ends, except by SIGKILL, the terminal is as it was before: on a panic
-//! by the hook that the library sets, otherwise when the view is dropped.
+//! The terminal as a live view. However the command ends, except by SIGKILL, the terminal is as it was before: on a
+//! panic by the hook that the library sets, otherwise when the view is dropped.
 
 use super::history::{History, POWERS};
 use crate::load::flags::View;

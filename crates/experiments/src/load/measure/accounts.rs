@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 
-/// What the tick saw of each CPU: the busy fields of `/proc/stat` (user, nice, system, interrupts and soft interrupts), in
-/// nanoseconds. Idle, waiting for a disk and stolen are not busy; a guest's time is part of user.
+/// What the tick saw of each CPU: the busy fields of `/proc/stat` (user, nice, system, interrupts and soft interrupts),
+/// in nanoseconds. Idle, waiting for a disk and stolen are not busy; a guest's time is part of user.
 ///
 /// Empty when the file cannot be read.
 pub fn busy_by_tick_ns() -> BTreeMap<usize, u64> {
@@ -59,8 +59,8 @@ impl ExactAccount {
     }
 }
 
-/// The file of the topmost control group, if the whole hierarchy is mounted: a container sees a part, whose account lacks
-/// all other tasks.
+/// The file of the topmost control group, if the whole hierarchy is mounted: a container sees a part, whose account
+/// lacks all other tasks.
 fn root_group(mounts: &str) -> Option<PathBuf> {
     let place = mounts.lines().find_map(|line| {
         let (place, kind) = line.split_once(" - ")?;

@@ -1,10 +1,10 @@
 //! The measurement in a process and a session of its own.
 //!
 //! The scheduler's autogroups divide the CPU between sessions first and only then by priority: an idle thread of one
-//! session takes half of a CPU from a busy thread of another. So soakers that are to take only what nobody wants are put
-//! into a session of their own, whose group then gets the smallest weight, 15 against 1,024. That cannot be done for a
-//! thread, and would take this process from its terminal. Soakers of another priority stay in the user's session, as the
-//! program would whose share is asked for.
+//! session takes half of a CPU from a busy thread of another. So soakers that are to take only what nobody wants are
+//! put into a session of their own, whose group then gets the smallest weight, 15 against 1,024. That cannot be done
+//! for a thread, and would take this process from its terminal. Soakers of another priority stay in the user's session,
+//! as the program would whose share is asked for.
 //!
 //! The child dies with its parent, whatever ends that.
 
@@ -33,8 +33,8 @@ enum Message {
 /// How often the observer is asked whether to stop, and the child's words are read.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Measures in a child until the plan's length is over or the observer stops it. The caller must have no other threads: a
-/// forked child has only a copy of the calling one.
+/// Measures in a child until the plan's length is over or the observer stops it. The caller must have no other threads:
+/// a forked child has only a copy of the calling one.
 ///
 /// # Errors
 /// The system refuses a process or threads; a CPU that may not be used after all; the child was killed.
@@ -148,8 +148,8 @@ fn serve(parent: u32, stream: UnixStream, plan: &Plan, seed: u64, calibrated: &C
     parent.send(&message)
 }
 
-/// Into a session whose group, if the kernel groups by session, weighs least. Where that is refused, the meter is heavier
-/// than it should be, which it measures and says.
+/// Into a session whose group, if the kernel groups by session, weighs least. Where that is refused, the meter is
+/// heavier than it should be, which it measures and says.
 fn leave_the_session() {
     if rustix::process::setsid().is_err() {
         return;

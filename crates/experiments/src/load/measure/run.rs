@@ -59,7 +59,8 @@ pub fn run_plan(
     Ok(Measured { intervals, totals: totals.rows(), all_cpus: totals.all_cpus(), exact_account, warnings })
 }
 
-/// The priority that was asked for if it is granted, or else idle, with a warning: the load can be measured all the same.
+/// The priority that was asked for if it is granted, or else idle, with a warning: the load can be measured all the
+/// same.
 fn granted(wanted: Priority, warnings: &mut Vec<Warning>) -> Priority {
     let refused = if wanted.is_realtime() {
         may_use_realtime().err().map(|missing| Warning::from(NoRealtimePriority { missing }))

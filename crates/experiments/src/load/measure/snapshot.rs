@@ -92,10 +92,10 @@ const BETWEEN: Duration = Duration::from_micros(137);
 impl Reader<'_> {
     /// Takes a snapshot on each CPU.
     ///
-    /// The account of all tasks is brought up to date only at a switch, a tick, or when the running task's own account is
-    /// read. So the moment is put off, for 2 ms at most, until a soaker runs, whose account has just been read, or this
-    /// thread, which has just come by a switch; and until this thread has not been held up between the accounts. Every
-    /// delta begins and ends at such a moment, so the choice favours neither the soaker nor the others.
+    /// The account of all tasks is brought up to date only at a switch, a tick, or when the running task's own account
+    /// is read. So the moment is put off, for 2 ms at most, until a soaker runs, whose account has just been read, or
+    /// this thread, which has just come by a switch; and until this thread has not been held up between the accounts.
+    /// Every delta begins and ends at such a moment, so the choice favours neither the soaker nor the others.
     ///
     /// # Errors
     /// A soaker has died.
@@ -209,8 +209,8 @@ impl Reader<'_> {
 }
 
 impl TickSnapshot {
-    /// The share of each CPU that others had since `earlier`, as the tick has it. The fields are printed in whole jiffies,
-    /// so a short stretch may read a little below nothing: that is then nothing.
+    /// The share of each CPU that others had since `earlier`, as the tick has it. The fields are printed in whole
+    /// jiffies, so a short stretch may read a little below nothing: that is then nothing.
     pub fn shares_since(&self, earlier: &Self, clock: Clock) -> Vec<Option<f64>> {
         let wall_ns = clock.to_ns(self.at - earlier.at);
         let pairs = self.others_ns.iter().zip(&earlier.others_ns);

@@ -1,7 +1,7 @@
 //! Threads that take all of a CPU's time that they are given, and count what they could do with it.
 //!
-//! A soaker grinds: 20 µs of work at a time, until it is told to rest. It is read from outside, so it publishes only what
-//! nobody else can know: how many grinds it has done, and how long one usually takes. Soakers are threads of this
+//! A soaker grinds: 20 µs of work at a time, until it is told to rest. It is read from outside, so it publishes only
+//! what nobody else can know: how many grinds it has done, and how long one usually takes. Soakers are threads of this
 //! process: no way to end it, SIGKILL included, leaves one behind.
 
 use super::thread_clock::ThreadClock;
@@ -144,9 +144,9 @@ impl Drop for Soakers {
     }
 }
 
-/// Has the calling thread, which only reads the soakers' accounts and sleeps, come in time beside whatever else wants the
-/// CPU: at real-time priority where that is allowed, otherwise with short turns, for which a group of little weight waits
-/// less long. Call it when the soakers have started, which would inherit it.
+/// Has the calling thread, which only reads the soakers' accounts and sleeps, come in time beside whatever else wants
+/// the CPU: at real-time priority where that is allowed, otherwise with short turns, for which a group of little weight
+/// waits less long. Call it when the soakers have started, which would inherit it.
 pub fn read_in_time() {
     let realtime =
         bound_realtime(REALTIME_LIMIT).and_then(|()| reschedule_current_thread(Schedule::Fifo { priority: 1 }));
@@ -169,8 +169,8 @@ struct Hand {
 impl Hand {
     fn serve(self, cpu: usize, schedule: Schedule, tell: &Sender<io::Result<ThreadClock>>) {
         if schedule == Schedule::Idle {
-            // Short turns, which also its group inherits: else someone who wakes up in another group may have to wait for
-            // the end of a turn. A kernel that has no such thing leaves the turns as they are.
+            // Short turns, which also its group inherits: else someone who wakes up in another group may have to wait
+            // for the end of a turn. A kernel that has no such thing leaves the turns as they are.
             let _ = reschedule_current_thread(Schedule::Fair { nice: 0, slice: Some(TURN) });
         }
         let ready = pin_current_thread(cpu).and_then(|()| reschedule_current_thread(schedule));
@@ -230,8 +230,8 @@ impl Hand {
     }
 }
 
-/// One step towards the median: as many values lie above it as below when it comes to rest. A value that is twice as long,
-/// because something interrupted the grind, moves it no further than one that is a nanosecond longer.
+/// One step towards the median: as many values lie above it as below when it comes to rest. A value that is twice as
+/// long, because something interrupted the grind, moves it no further than one that is a nanosecond longer.
 fn follow_median(median: u64, value: u64) -> u64 {
     match value.cmp(&median) {
         _ if median == 0 => value,

@@ -1,8 +1,8 @@
 //! What another thread of this process has run, read from outside.
 //!
-//! A thread can be asked while it runs: the kernel brings its account up to the moment of the call. The ids are those of
-//! the kernel's header `linux/posix-timers_types.h`: the complement of the thread's id, a bit for "thread, not process",
-//! and two bits for the account. `pthread_getcpuclockid` makes the same ids, but only for the exact account.
+//! A thread can be asked while it runs: the kernel brings its account up to the moment of the call. The ids are those
+//! of the kernel's header `linux/posix-timers_types.h`: the complement of the thread's id, a bit for "thread, not
+//! process", and two bits for the account. `pthread_getcpuclockid` makes the same ids, but only for the exact account.
 
 use std::io;
 
@@ -43,8 +43,8 @@ impl ThreadClock {
     fn read(self, account: u32) -> io::Result<u64> {
         let id = (!self.thread << 3) | OF_A_THREAD | account;
         let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-        // SAFETY: the call writes one timespec to the pointer, which is to one that outlives the call; an id of a thread
-        // that has ended is refused with EINVAL.
+        // SAFETY: the call writes one timespec to the pointer, which is to one that outlives the call; an id of a
+        // thread that has ended is refused with EINVAL.
         let result = unsafe { libc::clock_gettime(id as libc::clockid_t, &raw mut time) };
         if result != 0 {
             return Err(io::Error::last_os_error());

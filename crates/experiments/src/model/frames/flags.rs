@@ -10,8 +10,8 @@ use std::time::Duration;
 /// How often another busy thread spoils a frame: the time-sharing lottery of 1999, or Linux nice weights
 ///
 /// A thread computes frames and never blocks; beside it others never block either. Every quantum goes to one of them.
-/// Without flags it computes the figures of 1999: priorities 20 and 10, 60 frames a second, a quantum of 3 ms and one of
-/// 100 µs.
+/// Without flags it computes the figures of 1999: priorities 20 and 10, 60 frames a second, a quantum of 3 ms and one
+/// of 100 µs.
 #[derive(Args, Clone, Debug)]
 pub struct Flags {
     /// Who gets a quantum

@@ -77,15 +77,7 @@ fn table(rows: &[&LostRow]) -> String {
     let present: Vec<_> =
         columns.into_iter().filter(|(_, value)| rows.iter().any(|row| value(row).is_some())).collect();
     header.extend(present.iter().map(|(name, _)| *name));
-    // The likeliest by any account, in their order, where there are too many for a page.
-    let weight = |row: &LostRow| {
-        let others = [row.drawn_probability, row.measured_probability];
-        others.into_iter().flatten().fold(row.probability.max(row.simulated_probability), f64::max)
-    };
-    let mut likely: Vec<&&LostRow> = rows.iter().filter(|row| weight(row) > 0.0).collect();
-    likely.sort_by(|a, b| weight(b).total_cmp(&weight(a)));
-    likely.truncate(MOST_LINES);
-    likely.sort_by_key(|row| row.lost_quanta);
+    let likely = likeliest(rows);
     let shown = likely.len();
     let lines = likely.into_iter().map(|row| {
         let optional = present.iter().map(|(name, value)| {
@@ -107,6 +99,19 @@ fn table(rows: &[&LostRow]) -> String {
     format!("A quantum of {quantum}: {} in a frame\n", terminal::count(first.quanta))
         + &terminal::table(&header, lines)
         + &rest
+}
+
+/// The likeliest by any account, in their order, where there are too many for a page.
+fn likeliest<'a>(rows: &[&'a LostRow]) -> Vec<&'a LostRow> {
+    let weight = |row: &LostRow| {
+        let others = [row.drawn_probability, row.measured_probability];
+        others.into_iter().flatten().fold(row.probability.max(row.simulated_probability), f64::max)
+    };
+    let mut likely: Vec<&LostRow> = rows.iter().copied().filter(|row| weight(row) > 0.0).collect();
+    likely.sort_by(|a, b| weight(b).total_cmp(&weight(a)));
+    likely.truncate(MOST_LINES);
+    likely.sort_by_key(|row| row.lost_quanta);
+    likely
 }
 
 fn any(row: &AnyRow) -> String {

@@ -15,8 +15,8 @@ pub struct Causes {
     overhead: EntryExitOverhead,
     /// The unexplained gaps that are too short for the kernel, which stay unexplained.
     short: Part,
-    /// The parts of gaps that nobody is known to have taken, nor when: since `searched`, and in which no rhythm has been
-    /// looked for.
+    /// The parts of gaps that nobody is known to have taken, nor when: since `searched`, and in which no rhythm has
+    /// been looked for.
     open: Vec<period::Gap>,
     /// From when on, and until when, in ticks.
     searched: Option<(u64, u64)>,

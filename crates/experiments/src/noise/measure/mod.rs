@@ -2,7 +2,10 @@
 
 mod causes;
 mod cell;
+mod gap_trace;
 mod longest;
+mod row;
+mod sum;
 mod turn;
 
 use super::cells::CellPlan;
@@ -15,14 +18,15 @@ use instruments::clock::Clock;
 use instruments::cpus::schedule::bound_realtime;
 use instruments::evidence::Recorder;
 use instruments::warning::Warning;
+use record::distinct;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 use turn::TurnSetup;
 
-pub use cell::GapTrace;
+pub use gap_trace::GapTrace;
 #[cfg(test)]
-pub use cell::KeptGap;
+pub use gap_trace::KeptGap;
 
 /// What the experiment brought.
 pub struct Measured {
@@ -66,18 +70,10 @@ pub fn run_plan(
         })?;
         Ok(flow)
     })?;
-    let warnings = plan.warnings.iter().cloned().chain(cells.iter_mut().flat_map(Cell::warnings)).collect();
+    let warnings: Vec<Warning> =
+        plan.warnings.iter().cloned().chain(cells.iter_mut().flat_map(Cell::warnings)).collect();
     let kept = cells.first_mut().map(Cell::take_kept).unwrap_or_default();
-    let rows = cells.iter().filter_map(|cell| cell.row(plan)).collect();
-    Ok(Measured { rows, order: turns.order, kept, warnings: without_repeats(warnings) })
-}
-
-/// Several cells say the same of the machine.
-fn without_repeats(warnings: Vec<Warning>) -> Vec<Warning> {
-    warnings.into_iter().fold(Vec::new(), |mut kept, warning| {
-        if !kept.contains(&warning) {
-            kept.push(warning);
-        }
-        kept
-    })
+    let rows = cells.iter().filter_map(|cell| row::row(cell, plan)).collect();
+    // Several cells say the same of the machine.
+    Ok(Measured { rows, order: turns.order, kept, warnings: distinct(&warnings, Warning::clone) })
 }

@@ -76,8 +76,8 @@ const REST: Duration = Duration::from_millis(10);
 /// The recorder has room for so much, even with a rescheduler that wakes 20,000 times a second.
 const PIECE: Duration = Duration::from_secs(1);
 
-/// Runs one turn; `on_piece` gets each piece on the reader's thread as soon as it ends, and may end the turn. `record` is the
-/// kernel's of the reader's CPU, opened if it is not yet.
+/// Runs one turn; `on_piece` gets each piece on the reader's thread as soon as it ends, and may end the turn. `record`
+/// is the kernel's of the reader's CPU, opened if it is not yet.
 ///
 /// # Errors
 /// A thread that the system refuses, or a way to schedule one; a record of the kernel's that cannot be read.
@@ -87,7 +87,6 @@ pub fn run(
     record: &mut Option<Recorder>,
     mut on_piece: impl FnMut(Piece) -> ControlFlow<()> + Send,
 ) -> anyhow::Result<Outcome> {
-    let contended = setup.plan.contest.cpu;
     let nobody = || Ok(Used::default());
     let mut reader = Err(io::Error::other("the reader did not begin"));
     let mut competitors: Vec<io::Result<Used>> =
@@ -104,26 +103,40 @@ pub fn run(
             *notes = read(setup, cell, record, gate, on_piece);
         }),
     }];
-    members.extend(competitors.iter_mut().zip(cell.competitor.into_iter().cycle()).map(|(used, schedule)| Member {
-        cpu: Some(contended),
-        job: Box::new(move |gate: &StartGate| {
-            let _stays = StayUntil(over);
-            *used = intrude(setup.clock, gate, c"competitor", schedule, || Work::of_loads(64).run());
+    let ranked = competitors.iter_mut().zip(cell.competitor.into_iter().cycle());
+    members.extend(
+        ranked.map(|(used, schedule)| {
+            intruder(setup, over, used, (c"competitor", schedule), || Work::of_loads(64).run())
         }),
-    }));
-    members.extend(rescheduler.iter_mut().zip(cell.rescheduler).map(|(used, period)| Member {
-        cpu: Some(contended),
-        job: Box::new(move |gate: &StartGate| {
-            let _stays = StayUntil(over);
-            *used = intrude(setup.clock, gate, c"rescheduler", RESCHEDULER, || sleep(period));
-        }),
-    }));
+    );
+    let rescheduled = rescheduler.iter_mut().zip(cell.rescheduler);
+    members.extend(
+        rescheduled
+            .map(|(used, period)| intruder(setup, over, used, (c"rescheduler", RESCHEDULER), move || sleep(period))),
+    );
     work_together(setup.clock, setup.plan.turn, members)?;
     Ok(Outcome {
         reader: reader.context("the reader")?,
         competitors: competitors.into_iter().collect::<io::Result<_>>().context("a competitor")?,
         rescheduler: rescheduler.transpose().context("the rescheduler")?,
     })
+}
+
+/// Somebody on the reader's CPU, by its name and how it is scheduled, who repeats `round` and stays until the reader's
+/// turn is `over`.
+fn intruder<'a>(
+    setup: &TurnSetup<'_>,
+    over: &'a AtomicBool,
+    used: &'a mut io::Result<Used>,
+    (name, schedule): (&'static CStr, Schedule),
+    round: impl Fn() + Send + 'a,
+) -> Member<'a> {
+    let clock = setup.clock;
+    let job = move |gate: &StartGate| {
+        let _stays = StayUntil(over);
+        *used = intrude(clock, gate, name, schedule, round);
+    };
+    Member { cpu: Some(setup.plan.contest.cpu), job: Box::new(job) }
 }
 
 /// Says that the reader has read the kernel's record, however its turn ended.

@@ -1,4 +1,5 @@
-//! A recipe: how to find a contestant's toolchain, build it and run it. `contestants/README.md` says what the keys mean.
+//! A recipe: how to find a contestant's toolchain, build it and run it. `contestants/README.md` says what the keys
+//! mean.
 
 use super::{Class, Source};
 use anyhow::Context;

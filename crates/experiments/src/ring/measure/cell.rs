@@ -204,15 +204,11 @@ impl Cell {
 
     /// Its row; `None` if it never had a turn.
     pub fn row(&self, ended_by: EndedBy, memory: Memory, limit: Option<(String, f64)>) -> Option<Row> {
-        if self.answer.is_none() && self.failure.is_none() {
-            return None;
-        }
-        let contestant = &self.plan.contestant;
+        let had_a_turn = self.answer.is_some() || self.failure.is_some();
+        let contestant = had_a_turn.then_some(&self.plan.contestant)?;
         // What failed once is not to be believed.
         let ns_per_hop = self.ns_per_hop().filter(|_| self.failure.is_none());
         let per_hop = |count: u64| (self.all_hops > 0).then(|| count as f64 / self.all_hops as f64);
-        let in_kernel =
-            [memory.kernel_stack_bytes_per_thread, memory.slab_bytes_per_thread, memory.page_table_bytes_per_thread];
         Some(Row {
             contestant: contestant.name.clone(),
             class: contestant.class,
@@ -236,7 +232,7 @@ impl Cell {
             limit: limit.map(|(name, _)| name),
             rss_kib: memory.rss_kib,
             bytes_per_thread: memory.bytes_per_thread,
-            kernel_bytes_per_thread: in_kernel.into_iter().sum(),
+            kernel_bytes_per_thread: memory.kernel_bytes_per_thread(),
             kernel_stack_bytes_per_thread: memory.kernel_stack_bytes_per_thread,
             slab_bytes_per_thread: memory.slab_bytes_per_thread,
             page_table_bytes_per_thread: memory.page_table_bytes_per_thread,

@@ -1,11 +1,13 @@
 //! What a thread takes: from two sizes of the ring, resident and in the kernel.
 //!
-//! A program's largest resident size is read from its `VmHWM` while it runs. (What `wait4` reports instead begins with the
-//! size of the process that forked it.) All threads exist before the token sets out and the token visits them all, so it is
-//! at its largest long before the end. What threads take in the kernel is not the process's: it is the rise of the machine's
-//! own account while the program has most threads. Built-in contestants run in a process of their own here.
+//! A program's largest resident size is read from its `VmHWM` while it runs. (What `wait4` reports instead begins with
+//! the size of the process that forked it.) All threads exist before the token sets out and the token visits them all,
+//! so it is at its largest long before the end. What threads take in the kernel is not the process's: it is the rise of
+//! the machine's own account while the program has most threads. Built-in contestants run in a process of their own
+//! here.
 //!
-//! A rise that the kernel's own counting could hide is not reported: it lets each CPU count some dozens of pages by itself.
+//! A rise that the kernel's own counting could hide is not reported: it lets each CPU count some dozens of pages by
+//! itself.
 
 use super::build_dir::Ready;
 use super::run::{self, Order, RunError};
@@ -22,6 +24,14 @@ pub struct Memory {
     pub kernel_stack_bytes_per_thread: Option<f64>,
     pub slab_bytes_per_thread: Option<f64>,
     pub page_table_bytes_per_thread: Option<f64>,
+}
+
+impl Memory {
+    /// All that threads take in the kernel; `None` where a part of it is not known.
+    pub fn kernel_bytes_per_thread(&self) -> Option<f64> {
+        let parts = [self.kernel_stack_bytes_per_thread, self.slab_bytes_per_thread, self.page_table_bytes_per_thread];
+        parts.into_iter().sum()
+    }
 }
 
 /// One program at one size, in KiB.

@@ -1,7 +1,7 @@
 //! Running a program to its end, or to its time limit, whatever it does.
 //!
-//! A program gets a process group of its own, which is killed with it; it dies with the thread that started it. So none is
-//! left, whether it ends, hangs, or is interrupted.
+//! A program gets a process group of its own, which is killed with it; it dies with the thread that started it. So none
+//! is left, whether it ends, hangs, or is interrupted.
 
 use harness::Interruption;
 use instruments::team::on_cpu;

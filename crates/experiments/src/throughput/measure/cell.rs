@@ -1,11 +1,11 @@
-//! One cell: its locks, its runs, and the row they add up to.
+//! One cell: its locks and its runs.
 
-use super::child::{Dealt, DynLock, Exclusive, Guarded, LoopSpec, WithReaders, together};
+use super::child::{DynLock, LoopSpec, together};
 use super::counters::ChildCounters;
+use super::make_locks::make_locks;
 use super::phase::RunPhase;
 use crate::throughput::plan::{CellPlan, Plan, TIMED_EVERY};
-use crate::throughput::record::{Row, coefficient_of_variation, ideal_per_s};
-use crate::throughput::then;
+use crate::throughput::record::coefficient_of_variation;
 use anyhow::{Context, bail};
 use crossbeam_utils::CachePadded;
 use harness::{Calibrated, Session, turns};
@@ -14,12 +14,10 @@ use instruments::shared_memory::SharedArray;
 use instruments::statistics::Interval;
 use instruments::statistics::comparison::Estimate;
 use instruments::statistics::order::{median, sample_quantile_interval};
-use instruments::statistics::stopping::EndedBy;
 use instruments::statistics::summary::CONFIDENCE;
 use instruments::tally::Tally;
 use instruments::team::{Member, StartGate, work_together, work_together_as_processes};
-use locks::{self, Builder, Lock, Reach, SharedBuilder, SharedLock};
-use std::io;
+use locks::Reach;
 use std::time::Duration;
 use ulocks::Counts;
 
@@ -29,27 +27,27 @@ pub struct Cell {
     /// Loops of all children a second, one for each counted run.
     pub throughputs: Vec<f64>,
     /// How unevenly the children looped, one for each counted run.
-    unevenness: Vec<f64>,
-    totals: Totals,
-    waits: Tally,
-    holds: Tally,
-    longest_wait_ticks: u64,
-    longest_streak: u64,
+    pub unevenness: Vec<f64>,
+    pub totals: Totals,
+    pub waits: Tally,
+    pub holds: Tally,
+    pub longest_wait_ticks: u64,
+    pub longest_streak: u64,
     visits: u64,
-    loops_counted: u64,
+    pub loops_counted: u64,
     lock: Option<Box<dyn DynLock>>,
 }
 
 /// Sums over all counted runs.
 #[derive(Default)]
-struct Totals {
-    all_rounds: u64,
-    reads: u64,
-    cpu_ns: f64,
-    wall_ns: f64,
-    voluntary_switches: u64,
-    involuntary_switches: u64,
-    counts: Option<Counts>,
+pub struct Totals {
+    pub all_rounds: u64,
+    pub reads: u64,
+    pub cpu_ns: f64,
+    pub wall_ns: f64,
+    pub voluntary_switches: u64,
+    pub involuntary_switches: u64,
+    pub counts: Option<Counts>,
 }
 
 /// What a run that has ended leaves.
@@ -159,63 +157,10 @@ impl Cell {
             self.longest_streak = self.longest_streak.max(child.longest_streak);
         }
     }
-
-    /// The row of the cell; `None` when no loop was counted.
-    pub fn row(&self, plan: &Plan, calibrated: &Calibrated, ended_by: EndedBy) -> Option<Row> {
-        if self.loops_counted == 0 {
-            return None;
-        }
-        let throughput_per_s = median(&self.throughputs)?;
-        let spins_first = self.plan.lock.ends_with("-spin");
-        let patience_us = if spins_first { plan.patience.as_nanos() as f64 / 1e3 } else { 0.0 };
-        let rounds = self.totals.all_rounds.max(1) as f64;
-        let reads = self.totals.reads;
-        let counts = self.totals.counts;
-        let of = |part: u64, whole: f64| if whole > 0.0 { part as f64 / whole } else { 0.0 };
-        let beside_clock =
-            |ticks: u64| (calibrated.clock().to_ns(ticks) - calibrated.quality.stamp.mean_of_1000_ns).max(0.0);
-        let hold_seen_ns = self.holds.quantile(0.5).map(beside_clock).filter(|_| self.plan.hold_ns > 0.0);
-        // Work is a number of loads: when the CPU changes its speed, all of it does.
-        let slowness = hold_seen_ns.map_or(1.0, |seen| seen / self.plan.hold_ns);
-        let ideal_per_s = ideal_per_s(&self.plan, plan.cpus).map(|ideal| ideal / slowness);
-        Some(Row {
-            lock: self.plan.lock.clone(),
-            children: self.plan.children,
-            processes: plan.reach == Reach::Processes,
-            locks: self.plan.locks,
-            nonhold_us: self.plan.nonhold_ns / 1e3,
-            hold_us: self.plan.hold_ns / 1e3,
-            share: self.plan.share,
-            patience_us,
-            run_s: plan.run.as_secs_f64(),
-            iterations: self.throughputs.len(),
-            converged: ended_by == EndedBy::Converged,
-            ended_by,
-            write_contended_share: counts.map(|counts| of(counts.write_contended, rounds - reads as f64)),
-            read_contended_share: counts.map(|counts| of(counts.read_contended, reads as f64)),
-            retry: counts.map(|counts| retry(&self.plan.lock, &counts)),
-            cov: median(&self.unevenness)?,
-            throughput_per_s,
-            throughput_ci: throughput_interval(&self.throughputs),
-            hold_seen_us: hold_seen_ns.map(|ns| ns / 1e3),
-            ideal_per_s,
-            ideal_share: ideal_per_s.map(|ideal| throughput_per_s / ideal),
-            waits_count: self.waits.count(),
-            wait_p50_ns: self.waits.quantile(0.5).map(beside_clock),
-            wait_p99_ns: self.waits.quantile(0.99).map(beside_clock),
-            wait_max_ns: (!self.waits.is_empty()).then(|| beside_clock(self.longest_wait_ticks)),
-            longest_streak: (self.longest_streak > 0).then_some(self.longest_streak),
-            syscalls_per_op: syscalls_per_op(&self.plan.lock, counts.as_ref(), rounds),
-            voluntary_switches_per_op: self.totals.voluntary_switches as f64 / rounds,
-            involuntary_switches_per_op: self.totals.involuntary_switches as f64 / rounds,
-            cpus_used: self.totals.cpu_ns / self.totals.wall_ns.max(1.0),
-            then: then::figures(&self.plan, patience_us),
-        })
-    }
 }
 
 /// Of the median of the runs.
-fn throughput_interval(throughputs: &[f64]) -> Option<Interval> {
+pub fn throughput_interval(throughputs: &[f64]) -> Option<Interval> {
     sample_quantile_interval(throughputs, 0.5, CONFIDENCE)
 }
 
@@ -241,17 +186,6 @@ impl turns::Cell for Cell {
     fn retire(&mut self) {
         self.lock = None;
     }
-}
-
-/// 2002's column R, which means one thing for a lock that hands over and another for one that does not.
-fn retry(lock: &str, counts: &Counts) -> f64 {
-    if lock.starts_with("calock") { counts.sleeps_per_contention() } else { counts.spun_share() * 100.0 }
-}
-
-/// Every operation of a System V semaphore is a call. For the other locks that count, a sleep is a call and so is the
-/// wake-up that ends it. Nobody counts for the rest.
-fn syscalls_per_op(lock: &str, counts: Option<&Counts>, rounds: f64) -> Option<f64> {
-    if lock == "sysv" { Some(2.0) } else { counts.map(|counts| 2.0 * counts.slept as f64 / rounds) }
 }
 
 fn difference(after: Counts, before: Counts) -> Counts {
@@ -289,42 +223,4 @@ fn perform(
         Reach::Processes => work_together_as_processes(clock, length, members, || interruption.is_requested())?,
     }
     Ok(())
-}
-
-struct MakeLocks {
-    locks: usize,
-}
-
-impl Builder for MakeLocks {
-    type Output = Box<dyn DynLock>;
-
-    fn build<L: Lock>(self) -> io::Result<Self::Output> {
-        Ok(Box::new(Dealt::new(settled::<L>(self.locks)?, Exclusive)))
-    }
-}
-
-impl SharedBuilder for MakeLocks {
-    type Output = Box<dyn DynLock>;
-
-    fn build_shared<L: SharedLock>(self) -> io::Result<Self::Output> {
-        Ok(Box::new(Dealt::new(settled::<L>(self.locks)?, WithReaders)))
-    }
-}
-
-/// Locks in memory that forked children share.
-fn settled<L: Lock>(locks: usize) -> io::Result<SharedArray<Guarded<L>>> {
-    let mut array = SharedArray::from_fn(locks, |_| Guarded::<L>::new())?;
-    array.iter_mut().try_for_each(Guarded::settle)?;
-    Ok(array)
-}
-
-fn make_locks(plan: &CellPlan, reach: Reach) -> anyhow::Result<Box<dyn DynLock>> {
-    let make = MakeLocks { locks: plan.locks };
-    let made = if plan.share > 0 {
-        locks::build_shared(&plan.lock, reach, make)
-    } else {
-        locks::build(&plan.lock, reach, make)
-    };
-    made.expect("the plan has only locks that fit")
-        .with_context(|| format!("the lock `{}` could not be made", plan.lock))
 }

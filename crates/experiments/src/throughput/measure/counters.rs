@@ -4,8 +4,8 @@ use super::histogram::LogHistogram;
 use std::io;
 use std::mem::MaybeUninit;
 
-/// What one child saw. Plain data in shared memory, on cache lines of its own: the child writes it, the parent reads it when
-/// the child has ended.
+/// What one child saw. Plain data in shared memory, on cache lines of its own: the child writes it, the parent reads it
+/// when the child has ended.
 #[derive(Default)]
 pub struct ChildCounters {
     /// Rounds that began while counting.

@@ -6,8 +6,8 @@ const BUCKETS_AN_OCTAVE: u64 = 32;
 const OCTAVES: usize = 40;
 const BUCKETS: usize = BUCKETS_AN_OCTAVE as usize * OCTAVES;
 
-/// Durations in ticks, in buckets of an exact width up to 64 ticks and then 32 an octave (3 %). It needs no heap, which a
-/// forked child could not share.
+/// Durations in ticks, in buckets of an exact width up to 64 ticks and then 32 an octave (3 %). It needs no heap, which
+/// a forked child could not share.
 pub struct LogHistogram {
     buckets: [u32; BUCKETS],
     longest: u64,

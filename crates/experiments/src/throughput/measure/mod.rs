@@ -4,7 +4,10 @@ mod cell;
 mod child;
 mod counters;
 mod histogram;
+mod make_locks;
 mod phase;
+mod random;
+mod row;
 
 use super::plan::{LEAST_RUNS, MOST_RUNS, Plan};
 use super::record::Row;
@@ -41,7 +44,8 @@ pub fn run_plan(
         cell.visit(plan, session, calibrated)?;
         Ok(ControlFlow::Continue(()))
     })?;
-    let rows = cells.iter().zip(&turns.ended).filter_map(|(cell, &ended_by)| cell.row(plan, calibrated, ended_by));
+    let rows =
+        cells.iter().zip(&turns.ended).filter_map(|(cell, &ended_by)| row::row(cell, plan, calibrated, ended_by));
     let rows = rows.collect();
     let warnings = plan.left_out.iter().cloned().chain(rules.not_converged(&cells, &turns, "the throughput of "));
     Ok(Measured { rows, order: turns.order, warnings: warnings.collect() })

@@ -14,8 +14,8 @@ pub const OVER: u32 = 2;
 /// How often the conductor of a long run looks whether to stop; a run of the usual length is one sleep.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// The phase. It belongs on a cache line of its own: the children read it in every round, and reading the clock there would
-/// cost more than some locks.
+/// The phase. It belongs on a cache line of its own: the children read it in every round, and reading the clock there
+/// would cost more than some locks.
 pub struct RunPhase {
     phase: AtomicU32,
     /// When counting began and ended, in ticks.

@@ -41,7 +41,8 @@ pub struct Level {
     /// To the level before.
     pub ratio: Option<f64>,
     pub ratio_ci: Option<Interval>,
-    /// Between the last record before and the first of this level. That it changed at the same time does not make it the cause.
+    /// Between the last record before and the first of this level. That it changed at the same time does not make it
+    /// the cause.
     pub changed: Vec<Difference>,
 }
 

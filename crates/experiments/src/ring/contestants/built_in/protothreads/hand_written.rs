@@ -51,8 +51,8 @@ pub fn ring<N: Successor>(spec: &RingSpec, scheduler: impl Scheduler) -> io::Res
     journey.result::<N>(spec, report)
 }
 
-/// From the first hop to the last. A function of its own, which has the registers to itself: together with what comes before it, a
-/// hop took up to a fifth longer.
+/// From the first hop to the last. A function of its own, which has the registers to itself: together with what comes
+/// before it, a hop took up to a fifth longer.
 #[inline(never)]
 fn travel<N: Successor>(members: &[Slot<Member<N>>], scheduler: impl Scheduler, journey: &Journey) -> Report {
     let runtime = Runtime::new(members, scheduler, journey);

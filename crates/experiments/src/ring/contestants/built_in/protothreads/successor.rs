@@ -18,7 +18,8 @@ pub trait Successor: 'static {
     fn number(spec: &RingSpec, place: usize) -> usize;
 }
 
-/// The next is the neighbour. The end of the ring is a branch, which is predicted, so no hop waits for the number of threads.
+/// The next is the neighbour. The end of the ring is a branch, which is predicted, so no hop waits for the number of
+/// threads.
 pub struct Forward;
 
 impl Successor for Forward {

@@ -14,8 +14,8 @@ struct Guarded {
 /// In a box, because a mutex and a condition variable that are in use must stay where they are.
 pub struct PthreadCondvar(Box<Guarded>);
 
-// SAFETY: the mutex and the condition variable are used through pthread calls alone, which any thread may make at the same
-// time, and the token only while the mutex is held.
+// SAFETY: the mutex and the condition variable are used through pthread calls alone, which any thread may make at the
+// same time, and the token only while the mutex is held.
 unsafe impl Sync for PthreadCondvar {}
 // SAFETY: as above; neither belongs to the thread that made it.
 unsafe impl Send for PthreadCondvar {}
@@ -43,8 +43,8 @@ impl Mailbox for PthreadCondvar {
 
     fn take(&self) -> io::Result<u64> {
         let Guarded { mutex, filled, token } = &*self.0;
-        // SAFETY: both were initialised and stay in their box; the token is read and cleared while the mutex is held, which
-        // it is again whenever the wait returns.
+        // SAFETY: both were initialised and stay in their box; the token is read and cleared while the mutex is held,
+        // which it is again whenever the wait returns.
         unsafe {
             libc::pthread_mutex_lock(mutex.get());
             let taken = loop {

@@ -1,4 +1,5 @@
-//! Threads of the kernel that stand in a ring: each hop blocks one and wakes another. A file for each way of handing over.
+//! Threads of the kernel that stand in a ring: each hop blocks one and wakes another. A file for each way of handing
+//! over.
 
 mod condvar;
 mod eventfd;

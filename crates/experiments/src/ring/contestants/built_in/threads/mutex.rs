@@ -36,8 +36,8 @@ impl Mailbox for PthreadMutex {
 
     fn put(&self, token: u64) -> io::Result<()> {
         self.token.store(token, Ordering::Relaxed);
-        // SAFETY: the mutex was initialised, stays in its box, and is locked since `settle` or `take`. POSIX leaves open
-        // what happens when another thread unlocks it; Linux's plain mutex keeps no owner that would matter.
+        // SAFETY: the mutex was initialised, stays in its box, and is locked since `settle` or `take`. POSIX leaves
+        // open what happens when another thread unlocks it; Linux's plain mutex keeps no owner that would matter.
         unsafe { libc::pthread_mutex_unlock(self.empty.get()) };
         Ok(())
     }
