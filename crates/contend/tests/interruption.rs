@@ -148,7 +148,8 @@ fn noise_is_interrupted_in_the_middle_of_a_turn() {
     interrupted(&call, "competitor", Signal::INT);
 }
 
-/// Its threads, the real-time one included, are the process's own, and so is all that it opened to see the kernel's record.
+/// Its threads, the real-time one included, are the process's own, and so is all that it opened to see the kernel's
+/// record.
 #[test]
 fn noise_that_is_killed_leaves_nothing() {
     let tracing = || std::fs::read_to_string("/proc/mounts").unwrap().matches("tracefs").count();

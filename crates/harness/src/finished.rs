@@ -74,8 +74,8 @@ impl<P, R> Finished<P, R> {
 }
 
 impl AnyFinished {
-    /// Takes the record out. To the measurement's own warnings it adds those that the environment gives and those of what else
-    /// happened on the CPUs meanwhile.
+    /// Takes the record out. To the measurement's own warnings it adds those that the environment gives and those of
+    /// what else happened on the CPUs meanwhile.
     pub fn take_record(&mut self, experiment: &str, session: &Session) -> AnyRecord {
         let seen = std::mem::take(&mut self.warnings);
         let warnings = self.conditions.warnings(session).into_iter().chain(seen).collect();

@@ -1,7 +1,7 @@
 //! What every experiment is given, and what it is asked for.
 //!
-//! An experiment implements [`Experiment`]; its [`Entry`] is its line in the registry, and all that the command, the survey, the
-//! report, the comparison and the archive know of it. Nothing here knows an experiment.
+//! An experiment implements [`Experiment`]; its [`Entry`] is its line in the registry, and all that the command, the
+//! survey, the report, the comparison and the archive know of it. Nothing here knows an experiment.
 
 mod calibrated;
 mod entry;

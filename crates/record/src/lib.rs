@@ -1,6 +1,8 @@
-//! The vocabulary of records: what every run leaves, how it is read back, and what can be said, compared and drawn of it.
+//! The vocabulary of records: what every run leaves, how it is read back, and what can be said, compared and drawn of
+//! it.
 //!
-//! An experiment fills these types; whoever shows, compares or keeps records reads them. Nothing here knows an experiment.
+//! An experiment fills these types; whoever shows, compares or keeps records reads them. Nothing here knows an
+//! experiment.
 
 mod difference;
 mod envelope;

@@ -1,8 +1,8 @@
 //! What of a record can be held against other records: figures, each of a cell.
 //!
-//! A cell is what the rows themselves say was measured: which lock, how many threads, where. How the work was set (the hold
-//! time) is part of its name only where it varies: a run with `--hold 1us` and one with `--hold 2us` have the same cells, and a
-//! run with `--hold 1us,2us` has twice as many. Cells are the same when their names are.
+//! A cell is what the rows themselves say was measured: which lock, how many threads, where. How the work was set (the
+//! hold time) is part of its name only where it varies: a run with `--hold 1us` and one with `--hold 2us` have the same
+//! cells, and a run with `--hold 1us,2us` has twice as many. Cells are the same when their names are.
 
 use crate::unit::Unit;
 use instruments::statistics::Interval;

@@ -1,5 +1,5 @@
-//! What a page shows: findings, pictures, and the tables with their numbers. Texts are plain here; they are escaped where
-//! they become markup.
+//! What a page shows: findings, pictures, and the tables with their numbers. Texts are plain here; they are escaped
+//! where they become markup.
 
 use crate::unit::Unit;
 use instruments::statistics::Interval;

@@ -15,8 +15,8 @@ pub struct ThenAndNow {
     /// What it is.
     pub figure: String,
     pub unit: Unit,
-    /// 1998: on a Pentium II at 350 MHz (locks) or a Pentium Pro at 200 MHz (clock) under BeOS; 2002: on two Pentium III at
-    /// 550 MHz; 2008: on an Athlon 64 X2 at 3 GHz.
+    /// 1998: on a Pentium II at 350 MHz (locks) or a Pentium Pro at 200 MHz (clock) under BeOS; 2002: on two Pentium
+    /// III at 550 MHz; 2008: on an Athlon 64 X2 at 3 GHz.
     pub then: f64,
     /// `null` when today's measurement has nothing that corresponds.
     pub today: Option<f64>,

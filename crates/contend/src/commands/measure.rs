@@ -10,8 +10,8 @@ use terminal::Page;
 /// Runs an experiment and delivers what it leaves.
 ///
 /// # Errors
-/// Flags that make no sense; what the system refuses; a file that cannot be written; what the experiment calls a failure, after its
-/// record was delivered.
+/// Flags that make no sense; what the system refuses; a file that cannot be written; what the experiment calls a
+/// failure, after its record was delivered.
 pub fn run(entry: &Entry, matches: &ArgMatches, shared: &SharedFlags) -> anyhow::Result<Outcome> {
     if shared.explain {
         output::print(&terminal::folded(entry.method, &Page::of_stdout()))?;

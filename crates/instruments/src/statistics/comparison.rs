@@ -86,8 +86,8 @@ impl RunToRun {
 }
 
 impl Estimate {
-    /// The width of its interval as a share of it; of a figure below its resolution, as a share of that. An interval within a step
-    /// of the clock is as narrow as can be; without one it is infinitely wide.
+    /// The width of its interval as a share of it; of a figure below its resolution, as a share of that. An interval
+    /// within a step of the clock is as narrow as can be; without one it is infinitely wide.
     pub fn relative_width(&self) -> f64 {
         match self.interval {
             None => f64::INFINITY,

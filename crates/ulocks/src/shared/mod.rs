@@ -1,7 +1,8 @@
 //! Locks, and the data they protect, in a file that several processes map.
 //!
 //! Any value whose all-zero bytes are valid and that holds no pointers can live there ([`Plain`]): the locks of this
-//! crate in [`Shared`](crate::Shared) scope, atomics, integers, arrays of these. A fresh file is all zero: unlocked locks.
+//! crate in [`Shared`](crate::Shared) scope, atomics, integers, arrays of these. A fresh file is all zero: unlocked
+//! locks.
 //!
 //! ```
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -1,5 +1,5 @@
-//! What an installation has beside the binary: completions for shells and man pages, both written from the definition that
-//! the command line is parsed with, so that neither knows a flag that is not there.
+//! What an installation has beside the binary: completions for shells and man pages, both written from the definition
+//! that the command line is parsed with, so that neither knows a flag that is not there.
 
 mod completions;
 mod page;

@@ -6,9 +6,10 @@ use std::path::PathBuf;
 
 /// The main job, also run without a command: every experiment briefly, what it found in words, then and now
 ///
-/// The clock, the lock latency laboratory, ulockflex, the interruptions of a running thread, the CPU that a process would
-/// get, the thread ring, and what follows for many machines. It ends with the findings and with the figures of 1998 to 2008
-/// beside today's; the tables and pictures of each experiment are on a page, and in the record that is kept.
+/// The clock, the lock latency laboratory, ulockflex, the interruptions of a running thread, the CPU that a process
+/// would get, the thread ring, and what follows for many machines. It ends with the findings and with the figures of
+/// 1998 to 2008 beside today's; the tables and pictures of each experiment are on a page, and in the record that is
+/// kept.
 #[derive(Args, Clone, Debug, Default)]
 pub struct Flags {
     /// Only these experiments, separated by commas

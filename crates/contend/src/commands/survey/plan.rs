@@ -1,5 +1,5 @@
-//! The plan: which experiments, with which flags, in how much of the time. A part of the survey is the experiment that the
-//! user could run alone with the same flags.
+//! The plan: which experiments, with which flags, in how much of the time. A part of the survey is the experiment that
+//! the user could run alone with the same flags.
 
 use super::flags::Flags;
 use harness::{Entry, Session, SurveyPart, UsageError};

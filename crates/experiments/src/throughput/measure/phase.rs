@@ -33,8 +33,8 @@ impl RunPhase {
         self.phase.load(Ordering::Relaxed)
     }
 
-    /// Leads a run through its phases; the job of a member that takes no lock. It ends early when the gate closes early or
-    /// someone asks for the end.
+    /// Leads a run through its phases; the job of a member that takes no lock. It ends early when the gate closes early
+    /// or someone asks for the end.
     pub fn conduct(
         &self,
         clock: Clock,
