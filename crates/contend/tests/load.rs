@@ -54,8 +54,7 @@ fn every_interval_and_cpu_has_a_row_and_every_cpu_a_total() {
 
 /// Three quarters of a CPU are wanted by bursts, which get nearly all of it beside a soaker: whether a tick falls into
 /// them or not, much of the CPU is load, and where the kernel keeps an exact account, both agree. (How closely, and
-/// what
-/// `/proc/stat` makes of it, the example `bursts` shows; a busy machine would disturb that here.)
+/// what `/proc/stat` makes of it, the example `bursts` shows; a busy machine would disturb that here.)
 #[test]
 fn bursts_are_seen_however_they_lie_to_the_tick() {
     for alignment in [Alignment::Avoids, Alignment::Hits, Alignment::Unaligned] {
