@@ -39,6 +39,7 @@ impl<L: Lock> DynLock for CachePadded<L> {
     }
 }
 
+/// Makes a lock on cache lines of its own.
 pub struct MakeLock;
 
 impl Builder for MakeLock {

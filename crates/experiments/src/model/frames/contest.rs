@@ -21,8 +21,10 @@ impl Contest {
     /// # Errors
     /// Priorities that the policy does not have, shares that do not sum to one.
     pub fn of(flags: &Flags, priorities: &[i32]) -> Result<Self, UsageError> {
+        if !flags.shares.is_empty() {
+            return by_shares(flags);
+        }
         match flags.policy {
-            _ if !flags.shares.is_empty() => by_shares(flags),
             Policy::Lottery => lottery(priorities),
             Policy::Weights => weights(priorities),
         }
@@ -36,8 +38,10 @@ impl Contest {
 
 /// Those given, or the policy's own; none where shares are given.
 pub fn priorities(flags: &Flags) -> Vec<i32> {
+    if !flags.shares.is_empty() {
+        return Vec::new();
+    }
     match (flags.priorities.as_slice(), flags.policy) {
-        _ if !flags.shares.is_empty() => Vec::new(),
         ([], Policy::Lottery) => vec![20, 10],
         ([], Policy::Weights) => vec![0, 10],
         (given, _) => given.to_vec(),

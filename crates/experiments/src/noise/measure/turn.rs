@@ -103,17 +103,12 @@ pub fn run(
             *notes = read(setup, cell, record, gate, on_piece);
         }),
     }];
-    let ranked = competitors.iter_mut().zip(cell.competitor.into_iter().cycle());
-    members.extend(
-        ranked.map(|(used, schedule)| {
-            intruder(setup, over, used, (c"competitor", schedule), || Work::of_loads(64).run())
-        }),
-    );
-    let rescheduled = rescheduler.iter_mut().zip(cell.rescheduler);
-    members.extend(
-        rescheduled
-            .map(|(used, period)| intruder(setup, over, used, (c"rescheduler", RESCHEDULER), move || sleep(period))),
-    );
+    for (used, schedule) in competitors.iter_mut().zip(cell.competitor.into_iter().cycle()) {
+        members.push(intruder(setup, over, used, (c"competitor", schedule), || Work::of_loads(64).run()));
+    }
+    for (used, period) in rescheduler.iter_mut().zip(cell.rescheduler) {
+        members.push(intruder(setup, over, used, (c"rescheduler", RESCHEDULER), move || sleep(period)));
+    }
     work_together(setup.clock, setup.plan.turn, members)?;
     Ok(Outcome {
         reader: reader.context("the reader")?,

@@ -34,6 +34,10 @@ fn settled<L: Lock>(locks: usize) -> io::Result<SharedArray<Guarded<L>>> {
     Ok(array)
 }
 
+/// The locks of a cell.
+///
+/// # Errors
+/// What the system refuses.
 pub fn make_locks(plan: &CellPlan, reach: Reach) -> anyhow::Result<Box<dyn DynLock>> {
     let make = MakeLocks { locks: plan.locks };
     let made = if plan.share > 0 {
