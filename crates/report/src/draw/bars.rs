@@ -1,7 +1,7 @@
 //! Named values beside each other: the name above its bar, so that it is readable on a phone.
 
+use super::frame::svg;
 use super::scale::Scale;
-use super::svg;
 use maud::{Markup, html};
 use record::{Bar, Bars, Unit};
 

@@ -14,13 +14,12 @@ mod table;
 
 pub use frame::SIGNATURE;
 
+pub use methods::Method;
+
 use crate::names::Names;
 use maud::html;
 use placed::PlacedRecord;
 use record::{Figure, Section, Source};
-
-/// The page, in Markdown, that says how an experiment measures, if there is one.
-pub type Method<'a> = &'a dyn Fn(&str) -> Option<&'static str>;
 
 /// The whole page. The same records give the same page.
 ///

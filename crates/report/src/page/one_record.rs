@@ -1,8 +1,8 @@
 //! One record: how it was measured, what to beware of, and its sections.
 
-use super::Method;
 use super::figure::figure;
 use super::heading::{Level, heading};
+use super::methods::Method;
 use super::placed::{PlacedRecord, PlacedSection};
 use super::setting::setting;
 use crate::names::Names;

@@ -1,6 +1,7 @@
 //! Both axes with their marks and labels.
 
-use super::{BOTTOM, HEIGHT, LEFT, RIGHT, Scale, TOP};
+use super::layout::{BOTTOM, HEIGHT, LEFT, RIGHT, TOP};
+use crate::draw::scale::Scale;
 use maud::{Markup, html};
 use record::Plot;
 

@@ -1,6 +1,6 @@
 //! The series' names, as many as two lines have room for; the table has all.
 
-use super::{LEFT, RIGHT, TOP, colour};
+use super::layout::{LEFT, RIGHT, TOP, colour};
 use maud::{Markup, html};
 use record::Series;
 

@@ -1,20 +1,15 @@
 //! Points over two axes.
 
 mod axes;
+mod layout;
 mod legend;
 mod series;
 
+use super::frame::svg;
 use super::scale::Scale;
-use super::svg;
+use layout::{BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, colour};
 use maud::{Markup, html};
 use record::{Mark, Plot};
-
-const WIDTH: f64 = 640.0;
-const HEIGHT: f64 = 300.0;
-const LEFT: f64 = 76.0;
-const RIGHT: f64 = 628.0;
-const TOP: f64 = 34.0;
-const BOTTOM: f64 = 250.0;
 
 /// The picture with this name for screen readers.
 pub fn plot(plot: &Plot, name: &str) -> Markup {
@@ -50,6 +45,5 @@ fn scales(plot: &Plot) -> (Scale, Scale) {
 
 /// The style sheet's class for a series.
 fn colour(series: usize) -> String {
-    const COLOURS: usize = 8;
     format!("c{}", series % COLOURS)
 }

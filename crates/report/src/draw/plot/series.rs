@@ -1,6 +1,7 @@
 //! The points of a series, each kind of mark in its own way.
 
-use super::{BOTTOM, Scale};
+use super::layout::BOTTOM;
+use crate::draw::scale::Scale;
 use maud::{Markup, html};
 use record::{Mark, Point, Series};
 use std::fmt::Write;
