@@ -42,8 +42,3 @@ fn scales(plot: &Plot) -> (Scale, Scale) {
     let y = Scale::over(upwards.flatten().chain(foot), plot.y.logarithmic, BOTTOM, TOP);
     (x, y)
 }
-
-/// The style sheet's class for a series.
-fn colour(series: usize) -> String {
-    format!("c{}", series % COLOURS)
-}
