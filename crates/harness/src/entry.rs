@@ -12,6 +12,9 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use terminal::Page;
 
+/// A row with its place among all results.
+type Placed<'a> = (usize, &'a Value);
+
 /// What others know of an experiment.
 pub struct Entry {
     /// Its name in records and on the command line.
@@ -27,8 +30,8 @@ pub struct Entry {
     layout: fn(&AnyRecord, &str) -> anyhow::Result<String>,
     section: fn(&[Value]) -> anyhow::Result<Section>,
     metrics: fn(&[Value]) -> anyhow::Result<Vec<Metric>>,
-    findings: fn(&[(usize, &Value)]) -> anyhow::Result<Vec<Finding>>,
-    then_and_now: fn(&[(usize, &Value)]) -> anyhow::Result<Vec<ThenAndNow>>,
+    findings: fn(&[Placed<'_>]) -> anyhow::Result<Vec<Finding>>,
+    then_and_now: fn(&[Placed<'_>]) -> anyhow::Result<Vec<ThenAndNow>>,
     schema: fn(&mut SchemaGenerator) -> [Schema; 2],
 }
 
@@ -132,7 +135,7 @@ impl Entry {
     ///
     /// # Errors
     /// As [`Self::section`].
-    pub fn findings(&self, rows: &[(usize, &Value)]) -> anyhow::Result<Vec<Finding>> {
+    pub fn findings(&self, rows: &[Placed<'_>]) -> anyhow::Result<Vec<Finding>> {
         (self.findings)(rows)
     }
 
@@ -140,7 +143,7 @@ impl Entry {
     ///
     /// # Errors
     /// As [`Self::section`].
-    pub fn then_and_now(&self, rows: &[(usize, &Value)]) -> anyhow::Result<Vec<ThenAndNow>> {
+    pub fn then_and_now(&self, rows: &[Placed<'_>]) -> anyhow::Result<Vec<ThenAndNow>> {
         (self.then_and_now)(rows)
     }
 }
@@ -182,7 +185,7 @@ fn one<T: DeserializeOwned>(value: &Value) -> serde_json::Result<T> {
 }
 
 /// The rows as the experiment writes them, with their places, for one of its functions.
-fn placed<R: DeserializeOwned, T>(rows: &[(usize, &Value)], of: fn(&[(usize, &R)]) -> T) -> anyhow::Result<T> {
+fn placed<R: DeserializeOwned, T>(rows: &[Placed<'_>], of: fn(&[(usize, &R)]) -> T) -> anyhow::Result<T> {
     let read = |(place, row): &(usize, &Value)| Ok((*place, one(row).with_context(|| format!("its row {place}"))?));
     let read: Vec<(usize, R)> = rows.iter().map(read).collect::<anyhow::Result<_>>()?;
     let refer: Vec<(usize, &R)> = read.iter().map(|(place, row)| (*place, row)).collect();

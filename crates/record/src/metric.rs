@@ -59,7 +59,7 @@ pub enum VariationSource {
     Elapsed,
     /// That it is rare: the far end of a distribution.
     Rare,
-    /// What the others did is what it metrics.
+    /// What the others did is what it measures.
     Others,
 }
 

@@ -124,7 +124,7 @@ impl Destination {
 
     fn keep(&self, record: &mut AnyRecord) -> Option<Stored> {
         self.store.keep(record).unwrap_or_else(|warning| {
-            record.warnings.push(warning);
+            record.warnings.push(*warning);
             None
         })
     }

@@ -37,17 +37,19 @@ impl Store {
     ///
     /// # Errors
     /// The warning that says why it was not kept. A measurement is worth printing all the same.
-    pub fn keep(&self, record: &AnyRecord) -> Result<Option<Stored>, Warning> {
+    pub fn keep(&self, record: &AnyRecord) -> Result<Option<Stored>, Box<Warning>> {
         match &self.0 {
             Location::Nowhere => Ok(None),
-            Location::Unknown => {
-                Err(Warning::from(NotKept { reason: "neither XDG_DATA_HOME nor HOME is set".to_owned() }))
-            }
+            Location::Unknown => Err(not_kept("neither XDG_DATA_HOME nor HOME is set".to_owned())),
             Location::Folder(folder) => Archive::open_or_create(folder)
                 .and_then(|archive| Ok(Some(Stored { id: keep_in(&archive, record)?, archive })))
-                .map_err(|error| Warning::from(NotKept { reason: one_line(&error) })),
+                .map_err(|error| not_kept(one_line(&error))),
         }
     }
+}
+
+fn not_kept(reason: String) -> Box<Warning> {
+    Box::new(NotKept { reason }.into())
 }
 
 fn keep_in(archive: &Archive, record: &AnyRecord) -> anyhow::Result<String> {

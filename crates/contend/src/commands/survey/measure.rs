@@ -39,7 +39,8 @@ pub fn run_plan(plan: &Plan, session: &Session, shared: &SharedFlags, progress: 
         }
     }
     measured.conclude(plan).context("what was measured cannot be read back")?;
-    measured.warnings = without_repeats(measured.warnings);
+    // Several experiments say the same of the machine.
+    measured.warnings = record::distinct(&measured.warnings, Warning::clone);
     Ok(measured)
 }
 
@@ -83,14 +84,4 @@ fn missing(experiment: &str, error: anyhow::Error) -> Warning {
 fn failed(experiment: &str, reason: &str) -> Warning {
     let reason = reason.split_whitespace().collect::<Vec<_>>().join(" ");
     Warning::from(ExperimentFailed { experiment: experiment.to_owned(), reason })
-}
-
-/// Several experiments say the same of the machine.
-fn without_repeats(warnings: Vec<Warning>) -> Vec<Warning> {
-    warnings.into_iter().fold(Vec::new(), |mut kept, warning| {
-        if !kept.contains(&warning) {
-            kept.push(warning);
-        }
-        kept
-    })
 }
