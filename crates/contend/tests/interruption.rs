@@ -3,7 +3,6 @@
 mod command;
 
 use command::read;
-use serde_json::Value;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
 

@@ -26,7 +26,7 @@ impl Names {
     /// The definitions by these names.
     pub fn put_on(&self, definitions: Value) -> Value {
         let Value::Object(definitions) = self.refer(definitions) else { return Value::Null };
-        definitions.into_iter().map(|(name, schema)| (self.new(&name).to_owned(), schema)).collect()
+        definitions.into_iter().map(|(name, schema)| (self.renamed(&name).to_owned(), schema)).collect()
     }
 
     /// A schema that refers to them by these names.
@@ -42,12 +42,12 @@ impl Names {
         const PLACE: &str = "#/$defs/";
         let target = value.as_str().filter(|_| name == "$ref").and_then(|text| text.strip_prefix(PLACE));
         match target {
-            Some(target) => (name, format!("{PLACE}{}", self.new(target)).into()),
+            Some(target) => (name, format!("{PLACE}{}", self.renamed(target)).into()),
             None => (name, self.refer(value)),
         }
     }
 
-    fn new<'a>(&'a self, name: &'a str) -> &'a str {
+    fn renamed<'a>(&'a self, name: &'a str) -> &'a str {
         self.0.get(name).map_or(name, String::as_str)
     }
 }
