@@ -1,4 +1,5 @@
-//! Records of a newer contend: what this one does not know is kept and shown as what it is; what it cannot read, it names.
+//! Records of a newer contend: what this one does not know is kept and shown as what it is; what it cannot read, it
+//! names.
 
 mod command;
 

@@ -1,6 +1,6 @@
-//! Names of what a schema refers to. Every experiment has its `Parameters` and `Row`, which schemars numbers in the order
-//! in which it meets them; with the experiment's name instead they stay what they are when another one comes. A full stop
-//! is in no type's name.
+//! Names of what a schema refers to. Every experiment has its `Parameters` and `Row`, which schemars numbers in the
+//! order in which it meets them; with the experiment's name instead they stay what they are when another one comes. A
+//! full stop is in no type's name.
 
 use schemars::SchemaGenerator;
 use serde_json::Value;
