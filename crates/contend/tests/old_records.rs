@@ -52,8 +52,8 @@ fn an_old_record_is_shown_as_it_always_was() {
         let stored = fs::read_to_string(&place).unwrap_or_default();
         assert!(
             stored == text,
-            "`contend history show` says something else of tests/records/{name}.json than tests/records/{name}.txt. If it \
-             is meant to, `{RENEW}=1 cargo test -p contend --test old_records` writes the texts anew; look at what \
+            "`contend history show` says something else of tests/records/{name}.json than tests/records/{name}.txt. \
+             If it is meant to, `{RENEW}=1 cargo test -p contend --test old_records` writes the texts anew; look at what \
              changed. It says now:\n{text}",
             name = old.name(),
         );

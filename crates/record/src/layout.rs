@@ -33,7 +33,8 @@ fn checked(bytes: &[u8]) -> anyhow::Result<Map<String, Value>> {
         Some(SCHEMA) => Ok(record),
         Some(other) if other.starts_with("contend/") => {
             bail!(
-                "its schema is {other:?}, and this contend reads {SCHEMA:?}; use the contend that wrote it, or a newer one"
+                "its schema is {other:?}, and this contend reads {SCHEMA:?}; use the contend that wrote it, or a newer \
+                 one"
             )
         }
         _ => bail!("it has no schema {SCHEMA:?}; {HOW}"),

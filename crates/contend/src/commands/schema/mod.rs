@@ -11,8 +11,8 @@ use harness::{Outcome, SharedFlags, UsageError};
 
 /// The JSON schema of records (draft 2020-12): of one experiment, or of all
 ///
-/// It says what this contend writes with `--format json`. A record may have more fields than it says: a newer
-/// contend's.
+/// It says what this contend writes with `--format json`. A record may have more fields than it says: those of a newer
+/// contend.
 #[derive(Args, Clone, Debug)]
 pub struct Flags {
     /// Whose records, such as latency, model frames or survey; without it, one schema for all
