@@ -2,7 +2,7 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use chance::{Chance, Distribution, Error, Expectation, Experiment, Simulation, sure};
+use chance::{Chance, Distribution, Error, Expectation, Experiment, Simulation, constant};
 
 const DRAWS: usize = 10_000_000;
 
@@ -29,7 +29,7 @@ fn print<T>(what: &str, work: impl Fn() -> Result<T, Error>) -> Result<(), Error
 
 fn main() -> Result<(), Error> {
     println!("{:<52} {:>9}", "", "fastest of 5");
-    let steps = || sure(0_u32).repeat(1000, |chance: &mut Chance, sum| sum + chance.die(6));
+    let steps = || constant(0_u32).repeat(1000, |chance: &mut Chance, sum| sum + chance.die(6));
     print("sum of 1,000 dice, closed form, exact rationals", || Distribution::exact(&die)?.sum_of(1000))?;
     print("sum of 1,000 dice, closed form, f64", || Distribution::floating(&die)?.sum_of(1000))?;
     print("sum of 1,000 dice, step by step, exact rationals", || Distribution::exact(&steps()))?;

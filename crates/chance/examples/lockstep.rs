@@ -47,8 +47,8 @@ fn print(step: &Delay) {
 mod tests {
     use super::*;
 
-    /// A step that starts in a gap waits for its rest; one that meets a gap, for all of it. With the shares 1/1000 each,
-    /// the delay has F(x) = 0.998 + 0.001·x up to 1 ms, and the slowest of N has the mean ∫ 1 − F(x)^N dx.
+    /// A step that starts in a gap waits for its rest; one that meets a gap, for all of it. With the shares 1/1000
+    /// each, the delay has F(x) = 0.998 + 0.001·x up to 1 ms, and the slowest of N has the mean ∫ 1 − F(x)^N dx.
     #[test]
     fn the_synthetic_trace_has_its_closed_form() {
         let step = synthetic().unwrap();

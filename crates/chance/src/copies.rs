@@ -1,7 +1,7 @@
 //! Independent copies of one experiment: their sum, their greatest, their least.
 use std::borrow::Cow;
 
-use crate::{Chance, Distribution, Error, Experiment, Limits, Sink, Weight, Whole};
+use crate::{Chance, Distribution, Error, Experiment, Integer, Limits, MaxOf, MinOf, Sink, SumOf, Weight};
 
 impl<T: Clone + Ord, W: Weight> Distribution<T, W> {
     /// The sum of `copies` independent outcomes.
@@ -22,14 +22,14 @@ impl<T: Clone + Ord, W: Weight> Distribution<T, W> {
     /// [`Error::Overflow`] if a sum does not fit `T`, [`Error::TooLarge`] past the default limits.
     pub fn sum_of(&self, copies: u64) -> Result<Self, Error>
     where
-        T: Whole,
+        T: Integer,
     {
         self.sum_of_within(copies, &Limits::default())
     }
 
     fn sum_of_within(&self, copies: u64, limits: &Limits) -> Result<Self, Error>
     where
-        T: Whole,
+        T: Integer,
     {
         if copies == 0 {
             return Self::from_rows(vec![(T::fit(0)?, W::one())], W::one());
@@ -55,7 +55,7 @@ impl<T: Clone + Ord, W: Weight> Distribution<T, W> {
 
     fn sum_by_pairs(&self, copies: u64, limits: &Limits) -> Result<Self, Error>
     where
-        T: Whole,
+        T: Integer,
     {
         let mut sum = self.clone();
         for bit in (0..copies.ilog2()).rev() {
@@ -134,20 +134,7 @@ impl Grid {
     }
 }
 
-/// The sum of independent performances; made by [`Experiment::sum_of`].
-#[derive(Debug, Clone, Copy)]
-pub struct SumOf<E> {
-    each: E,
-    copies: u64,
-}
-
-impl<E> SumOf<E> {
-    pub(crate) fn new(each: E, copies: u64) -> Self {
-        Self { each, copies }
-    }
-}
-
-impl<E: Experiment<Outcome: Whole>> Experiment for SumOf<E> {
+impl<E: Experiment<Outcome: Integer>> Experiment for SumOf<E> {
     type Outcome = E::Outcome;
 
     /// # Panics
@@ -178,20 +165,7 @@ impl<E: Experiment<Outcome: Whole>> Experiment for SumOf<E> {
 }
 
 macro_rules! extreme {
-    ($name:ident, $method:ident, $reach:ident, $what:literal) => {
-        #[doc = $what]
-        #[derive(Debug, Clone, Copy)]
-        pub struct $name<E> {
-            each: E,
-            copies: u64,
-        }
-
-        impl<E> $name<E> {
-            pub(crate) fn new(each: E, copies: u64) -> Self {
-                Self { each, copies }
-            }
-        }
-
+    ($name:ident, $method:ident, $reach:ident) => {
         impl<E: Experiment> Experiment for $name<E> {
             type Outcome = E::Outcome;
 
@@ -208,8 +182,8 @@ macro_rules! extreme {
     };
 }
 
-extreme!(MaxOf, max_of_within, max, "The greatest of independent performances; made by [`Experiment::max_of`].");
-extreme!(MinOf, min_of_within, min, "The least of independent performances; made by [`Experiment::min_of`].");
+extreme!(MaxOf, max_of_within, max);
+extreme!(MinOf, min_of_within, min);
 
 /// Sends a finished table to `sink`.
 fn send<T: Clone, W: Weight>(table: &Distribution<T, W>, sink: &mut impl Sink<T, W>) -> Result<(), Error> {

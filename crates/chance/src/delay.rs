@@ -3,8 +3,8 @@ use crate::{Continuous, Distribution};
 
 /// The delay of work among recorded gaps, made by [`Gaps::delay`](crate::Gaps::delay).
 ///
-/// Its cumulative distribution jumps (delays met by many starting moments) and climbs in straight lines (starts within a
-/// gap). Jumps and slopes are whole nanoseconds of the recording. The slowest of N independent workers has the N-th
+/// Its cumulative distribution jumps (delays met by many starting moments) and climbs in straight lines (starts within
+/// a gap). Jumps and slopes are whole nanoseconds of the recording. The slowest of N independent workers has the N-th
 /// power of it, whose mean has a closed form on each line: no sampling, and ten million workers cost what one does.
 ///
 /// ```
@@ -134,8 +134,8 @@ impl Delay {
 
     /// Whether the recording is long enough to tell the `p`-quantile of the slowest of `workers`.
     ///
-    /// A recording holds as many separate pieces of work as fit in it, and cannot show what happens to fewer than one in
-    /// so many.
+    /// A recording holds as many separate pieces of work as fit in it, and cannot show what happens to fewer than one
+    /// in so many.
     ///
     /// # Panics
     /// If `workers` is 0 or `p` is not between 0 and 1.

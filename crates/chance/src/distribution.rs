@@ -1,10 +1,9 @@
 //! Every outcome with its probability.
 use std::borrow::Cow;
 
-use crate::experiment::step_from;
-use crate::tally::Tally;
+use crate::outcome_table::OutcomeTable;
 use crate::weight::arithmetic::Arithmetic;
-use crate::{Chance, Continuous, Error, Exact, Experiment, Limits, Plot, Sink, Source, Table, Weight, Whole};
+use crate::{Continuous, Error, Exact, Integer, Limits, Sink, Source, Weight};
 
 /// A finite distribution: distinct outcomes in ascending order, each with a positive weight.
 ///
@@ -33,14 +32,6 @@ pub struct Distribution<T, W> {
 }
 
 impl<T: Clone + Ord> Distribution<T, Exact> {
-    /// Enumerates `experiment` in exact rationals, within the default [`Limits`].
-    ///
-    /// # Errors
-    /// See [`within`](Self::within).
-    pub fn exact(experiment: &impl Experiment<Outcome = T>) -> Result<Self, Error> {
-        Self::of(experiment)
-    }
-
     /// The same distribution in `f64`. Probabilities below about 1e-308 drop out.
     pub fn to_floating(&self) -> Distribution<T, f64> {
         let evidence = Exact::to_f64(&self.evidence());
@@ -48,16 +39,6 @@ impl<T: Clone + Ord> Distribution<T, Exact> {
         let rows = self.rows.iter().map(|(outcome, weight)| (outcome.clone(), in_f64(weight)));
         Distribution::from_rows(rows.filter(|row| row.1 > 0.0).collect(), 1.0 / evidence)
             .expect("some outcome is likely enough")
-    }
-}
-
-impl<T: Clone + Ord> Distribution<T, f64> {
-    /// Enumerates `experiment` in `f64`, within the default [`Limits`].
-    ///
-    /// # Errors
-    /// See [`within`](Self::within).
-    pub fn floating(experiment: &impl Experiment<Outcome = T>) -> Result<Self, Error> {
-        Self::of(experiment)
     }
 }
 
@@ -85,35 +66,6 @@ impl Distribution<u64, f64> {
 }
 
 impl<T: Clone + Ord, W: Weight> Distribution<T, W> {
-    /// Enumerates `experiment` within the default [`Limits`], in the arithmetic that `W` names.
-    ///
-    /// # Errors
-    /// See [`within`](Self::within).
-    pub fn of(experiment: &impl Experiment<Outcome = T>) -> Result<Self, Error> {
-        Self::within(experiment, &Limits::default())
-    }
-
-    /// Enumerates `experiment` within `limits`.
-    ///
-    /// # Errors
-    /// When a limit is passed, a condition never holds, or the experiment draws a continuous value.
-    pub fn within(experiment: &impl Experiment<Outcome = T>, limits: &Limits) -> Result<Self, Error> {
-        let mut tally = Tally::new(limits);
-        experiment.visit(limits, &mut tally)?;
-        tally.finish()
-    }
-
-    /// Goes on with `step` from every outcome; equal results merge.
-    ///
-    /// # Errors
-    /// See [`within`](Self::within).
-    pub fn then<U: Clone + Ord>(&self, step: impl Fn(&mut Chance, T) -> U) -> Result<Distribution<U, W>, Error> {
-        let limits = Limits::default();
-        let mut tally = Tally::new(&limits);
-        step_from(self, step, &limits, &mut tally)?;
-        tally.finish()
-    }
-
     /// The distribution of a function of the outcome.
     ///
     /// ```
@@ -123,12 +75,13 @@ impl<T: Clone + Ord, W: Weight> Distribution<T, W> {
     /// # Ok::<(), chance::Error>(())
     /// ```
     pub fn map<U: Clone + Ord>(&self, function: impl Fn(&T) -> U) -> Distribution<U, W> {
-        let mut tally = Tally::new(&Limits { bytes: u64::MAX, ..Limits::default() });
-        tally.scale(&self.considered);
-        for (outcome, weight) in &self.rows {
-            tally.outcome(function(outcome), Cow::Borrowed(weight), &W::one()).expect("a table of any size is allowed");
-        }
-        tally.finish().expect("no outcome is lost")
+        let of_any_size = Limits { bytes: u64::MAX, ..Limits::default() };
+        let mapped = Distribution::gathered(&of_any_size, |table| {
+            table.scale(&self.considered);
+            let mut rows = self.rows.iter();
+            rows.try_for_each(|(outcome, weight)| table.outcome(function(outcome), Cow::Borrowed(weight), &W::one()))
+        });
+        mapped.expect("no outcome is lost")
     }
 
     /// The distribution given that `condition` holds.
@@ -154,24 +107,25 @@ impl<T: Clone + Ord, W: Weight> Distribution<T, W> {
     /// [`Error::Overflow`] if a sum does not fit `T`, [`Error::TooLarge`] past the default limits.
     pub fn plus(&self, other: &Self) -> Result<Self, Error>
     where
-        T: Whole,
+        T: Integer,
     {
         self.plus_within(other, &Limits::default())
     }
 
     pub(crate) fn plus_within(&self, other: &Self, limits: &Limits) -> Result<Self, Error>
     where
-        T: Whole,
+        T: Integer,
     {
-        let mut tally = Tally::new(limits);
-        tally.scale(&self.considered);
-        tally.scale(&other.considered);
-        for (a, weight_a) in &self.rows {
-            for (b, weight_b) in &other.rows {
-                tally.outcome(T::fit(a.widen() + b.widen())?, Cow::Owned(weight_a.times(weight_b)), &W::one())?;
+        Self::gathered(limits, |table| {
+            table.scale(&self.considered);
+            table.scale(&other.considered);
+            for (a, weight_a) in &self.rows {
+                for (b, weight_b) in &other.rows {
+                    table.outcome(T::fit(a.widen() + b.widen())?, Cow::Owned(weight_a.times(weight_b)), &W::one())?;
+                }
             }
-        }
-        tally.finish()
+            Ok(())
+        })
     }
 
     /// The probability of `outcome`; zero if it is none of the table's.
@@ -216,19 +170,19 @@ impl<T: Clone + Ord, W: Weight> Distribution<T, W> {
     /// The mean outcome.
     pub fn mean(&self) -> W::Probability
     where
-        T: Whole,
+        T: Integer,
     {
-        self.mean_of(|outcome| W::whole(outcome.widen()))
+        self.mean_of(|outcome| W::integer(outcome.widen()))
     }
 
     /// The mean square distance from the mean.
     pub fn variance(&self) -> W::Probability
     where
-        T: Whole,
+        T: Integer,
     {
         let mean = self.mean();
         self.mean_of(|outcome| {
-            let distance = W::whole(outcome.widen()) - mean.clone();
+            let distance = W::integer(outcome.widen()) - mean.clone();
             distance.clone() * distance
         })
     }
@@ -245,7 +199,7 @@ impl<T: Clone + Ord, W: Weight> Distribution<T, W> {
         use num_traits::Zero;
         let mut total = W::Probability::zero();
         self.rows.iter().for_each(|(outcome, weight)| W::add(&mut total, weight.of(function(outcome))));
-        total / self.kept.of(W::whole(1))
+        total / self.kept.of(W::integer(1))
     }
 
     /// The probability that every condition held on the way here; 1 where there was none.
@@ -282,15 +236,18 @@ impl<T: Clone + Ord, W: Weight> Distribution<T, W> {
         let parts = self.rows.iter().map(|(outcome, weight)| (outcome.clone(), weight.parts(&self.kept)));
         Source::weighted(parts).expect("the likeliest outcome has a positive part")
     }
+}
 
-    /// The distribution as a table of text: see [`Table`].
-    pub fn table(&self) -> Table<'_, T, W> {
-        Table::new(self)
-    }
-
-    /// The distribution as bars of text: see [`Plot`].
-    pub fn plot(&self) -> Plot<'_, T, W> {
-        Plot::new(self)
+impl<T: Ord, W: Weight> Distribution<T, W> {
+    /// The distribution of the outcomes that `fill` sends to a table.
+    pub(crate) fn gathered(
+        limits: &Limits,
+        fill: impl FnOnce(&mut OutcomeTable<T, W>) -> Result<(), Error>,
+    ) -> Result<Self, Error> {
+        let mut table = OutcomeTable::new(limits);
+        fill(&mut table)?;
+        let (rows, considered) = table.finish()?;
+        Self::from_rows(rows, considered)
     }
 }
 

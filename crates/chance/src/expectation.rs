@@ -9,8 +9,8 @@ use crate::{Error, Exact, Experiment, Limits, Sink, Weight};
 
 /// An experiment to be asked for single numbers.
 ///
-/// The last step is never tabulated: each of its paths adds to one sum and is forgotten. The probability of one value of
-/// a [`sum_of`](Experiment::sum_of) is an inner product of two half sums, never the whole one.
+/// The last step is never tabulated: each of its paths adds to one sum and is forgotten. The probability of one value
+/// of a [`sum_of`](Experiment::sum_of) is an inner product of two half sums, never the whole one.
 ///
 /// ```
 /// use chance::{Chance, Expectation, Experiment};
@@ -71,7 +71,7 @@ impl<'a, E: Experiment, W: Weight> Expectation<'a, E, W> {
     pub fn mean(&self, function: impl Fn(&E::Outcome) -> W::Probability) -> Result<W::Probability, Error> {
         let mut sums = Sums { function, total: W::Probability::zero(), seen: W::zero(), of: W::one() };
         self.experiment.visit(&self.limits, &mut sums)?;
-        if sums.seen.is_nothing() { Err(Error::Impossible) } else { Ok(sums.total / sums.seen.of(W::whole(1))) }
+        if sums.seen.is_nothing() { Err(Error::Impossible) } else { Ok(sums.total / sums.seen.of(W::integer(1))) }
     }
 }
 

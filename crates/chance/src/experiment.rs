@@ -1,9 +1,9 @@
-//! Descriptions of experiments, and how steps are joined.
+//! What an experiment is.
 use std::borrow::Cow;
 
 use crate::chance::EveryPath;
-use crate::tally::Tally;
-use crate::{Chance, Distribution, Error, Limits, MaxOf, MinOf, SumOf, Weight, Whole};
+use crate::outcome_table::OutcomeTable;
+use crate::{Chance, Distribution, Error, Integer, Limits, MaxOf, MinOf, Repeat, Sink, SumOf, Then, Weight};
 
 /// A random experiment: a function of a [`Chance`], or steps made of such functions.
 ///
@@ -13,9 +13,9 @@ use crate::{Chance, Distribution, Error, Limits, MaxOf, MinOf, SumOf, Weight, Wh
 /// step merge before the next begins.
 ///
 /// ```
-/// use chance::{Chance, Distribution, Experiment, sure};
+/// use chance::{Chance, Distribution, Experiment, constant};
 ///
-/// let thousand = sure(0).repeat(1000, |chance: &mut Chance, sum| sum + chance.die(6));
+/// let thousand = constant(0).repeat(1000, |chance: &mut Chance, sum| sum + chance.die(6));
 /// let total = Distribution::floating(&thousand)?;
 /// assert!((total.mean() - 3500.0).abs() < 1e-6);
 /// # Ok::<(), chance::Error>(())
@@ -69,9 +69,10 @@ pub trait Experiment {
     /// Goes on with `step` from each distinct outcome, `times` times over.
     ///
     /// ```
-    /// use chance::{Chance, Distribution, Experiment, sure};
+    /// use chance::{Chance, Distribution, Experiment, constant};
     /// // A drunkard's walk of 100 steps ends where it began with probability C(100, 50) / 2^100.
-    /// let walk = sure(0_i32).repeat(100, |chance: &mut Chance, at| if chance.odds(1, 2) { at + 1 } else { at - 1 });
+    /// let step = |chance: &mut Chance, at| if chance.odds(1, 2) { at + 1 } else { at - 1 };
+    /// let walk = constant(0_i32).repeat(100, step);
     /// assert!((Distribution::floating(&walk)?.probability(&0) - 0.079_589_237).abs() < 1e-9);
     /// # Ok::<(), chance::Error>(())
     /// ```
@@ -94,9 +95,9 @@ pub trait Experiment {
     fn sum_of(self, copies: u64) -> SumOf<Self>
     where
         Self: Sized,
-        Self::Outcome: Whole,
+        Self::Outcome: Integer,
     {
-        SumOf::new(self, copies)
+        SumOf { each: self, copies }
     }
 
     /// The greatest outcome of `copies` independent performances.
@@ -111,7 +112,7 @@ pub trait Experiment {
     where
         Self: Sized,
     {
-        MaxOf::new(self, copies)
+        MaxOf { each: self, copies }
     }
 
     /// The least outcome of `copies` independent performances.
@@ -126,20 +127,8 @@ pub trait Experiment {
     where
         Self: Sized,
     {
-        MinOf::new(self, copies)
+        MinOf { each: self, copies }
     }
-}
-
-/// Where an enumeration sends its outcomes.
-pub trait Sink<T, W: Weight> {
-    /// Makes the whole of every part `total` times as large: a part's probability is `part / (of · total)`.
-    fn scale(&mut self, total: &W);
-
-    /// Takes a portion of an outcome's probability: `part` out of `of`.
-    ///
-    /// # Errors
-    /// When the sink can hold no more.
-    fn outcome(&mut self, outcome: T, part: Cow<'_, W>, of: &W) -> Result<(), Error>;
 }
 
 impl<T: Clone + Ord, F: Fn(&mut Chance) -> T> Experiment for F {
@@ -150,91 +139,21 @@ impl<T: Clone + Ord, F: Fn(&mut Chance) -> T> Experiment for F {
     }
 }
 
-/// The experiment that always comes out the same; made by [`sure`].
+/// The experiment that always comes out the same; made by [`constant`].
 #[derive(Debug, Clone, Copy)]
-pub struct Sure<T>(T);
+pub struct Constant<T>(T);
 
 /// The experiment that always comes out as `outcome`: where a [`repeat`](Experiment::repeat) starts.
-pub fn sure<T: Clone + Ord>(outcome: T) -> Sure<T> {
-    Sure(outcome)
+pub fn constant<T: Clone + Ord>(outcome: T) -> Constant<T> {
+    Constant(outcome)
 }
 
-impl<T: Clone + Ord> Experiment for Sure<T> {
+impl<T: Clone + Ord> Experiment for Constant<T> {
     type Outcome = T;
 
     fn perform(&self, _: &mut Chance) -> T {
         self.0.clone()
     }
-}
-
-/// One experiment, then a step that depends on its outcome; made by [`Experiment::then`].
-#[derive(Debug, Clone, Copy)]
-pub struct Then<E, F> {
-    first: E,
-    step: F,
-}
-
-impl<E: Experiment, T: Clone + Ord, F: Fn(&mut Chance, E::Outcome) -> T> Experiment for Then<E, F> {
-    type Outcome = T;
-
-    fn perform(&self, chance: &mut Chance) -> T {
-        let state = self.first.perform(chance);
-        (self.step)(chance, state)
-    }
-
-    fn visit<W: Weight>(&self, limits: &Limits, sink: &mut impl Sink<T, W>) -> Result<(), Error> {
-        step_from(&Distribution::within(&self.first, limits)?, &self.step, limits, sink)
-    }
-}
-
-/// A step repeated; made by [`Experiment::repeat`].
-#[derive(Debug, Clone, Copy)]
-pub struct Repeat<E, F> {
-    start: E,
-    times: u64,
-    step: F,
-}
-
-impl<E: Experiment, F: Fn(&mut Chance, E::Outcome) -> E::Outcome> Experiment for Repeat<E, F> {
-    type Outcome = E::Outcome;
-
-    fn perform(&self, chance: &mut Chance) -> E::Outcome {
-        (0..self.times).fold(self.start.perform(chance), |state, _| (self.step)(chance, state))
-    }
-
-    fn visit<W: Weight>(&self, limits: &Limits, sink: &mut impl Sink<E::Outcome, W>) -> Result<(), Error> {
-        let Some(all_but_last) = self.times.checked_sub(1) else { return self.start.visit(limits, sink) };
-        let mut states = Distribution::within(&self.start, limits)?;
-        for _ in 0..all_but_last {
-            let mut tally = Tally::new(limits);
-            step_from(&states, &self.step, limits, &mut tally)?;
-            states = tally.finish()?;
-        }
-        step_from(&states, &self.step, limits, sink)
-    }
-}
-
-/// Sends the outcomes of `step` from every state of a table to `sink`.
-pub(crate) fn step_from<S: Clone + Ord, T, W: Weight>(
-    states: &Distribution<S, W>,
-    step: impl Fn(&mut Chance, S) -> T,
-    limits: &Limits,
-    sink: &mut impl Sink<T, W>,
-) -> Result<(), Error> {
-    let mut paths = EveryPath::<W>::new(limits);
-    sink.scale(states.considered());
-    for (state, weight) in states.weighted() {
-        paths.follow(
-            |chance| step(chance, state.clone()),
-            |outcome, mass| sink.outcome(outcome, scaled(weight, &mass.part), &mass.of),
-        )?;
-    }
-    Ok(())
-}
-
-/// The product, borrowed where one factor is one: a fair draw's exact weights need no new number.
-fn scaled<'a, W: Weight>(weight: &'a W, part: &W) -> Cow<'a, W> {
-    if *part == W::one() { Cow::Borrowed(weight) } else { Cow::Owned(weight.times(part)) }
 }
 
 /// The probability of an event: the experiment's distribution with two rows left, inside and outside.
@@ -243,22 +162,21 @@ pub(crate) fn probability_where<E: Experiment + ?Sized, W: Weight>(
     event: impl Fn(&E::Outcome) -> bool,
     limits: &Limits,
 ) -> Result<W::Probability, Error> {
-    let mut sides = Sides { event, tally: Tally::<bool, W>::new(limits) };
-    experiment.visit(limits, &mut sides)?;
-    Ok(sides.tally.finish()?.probability(&true))
+    let sides = Distribution::<_, W>::gathered(limits, |table| experiment.visit(limits, &mut Sides { event, table }))?;
+    Ok(sides.probability(&true))
 }
 
-struct Sides<F, W> {
+struct Sides<'a, F, W> {
     event: F,
-    tally: Tally<bool, W>,
+    table: &'a mut OutcomeTable<bool, W>,
 }
 
-impl<T, W: Weight, F: Fn(&T) -> bool> Sink<T, W> for Sides<F, W> {
+impl<T, W: Weight, F: Fn(&T) -> bool> Sink<T, W> for Sides<'_, F, W> {
     fn scale(&mut self, total: &W) {
-        self.tally.scale(total);
+        self.table.scale(total);
     }
 
     fn outcome(&mut self, outcome: T, part: Cow<'_, W>, of: &W) -> Result<(), Error> {
-        self.tally.outcome((self.event)(&outcome), part, of)
+        self.table.outcome((self.event)(&outcome), part, of)
     }
 }

@@ -1,7 +1,8 @@
 //! Recorded interruptions as a random source: how long does a piece of work take that starts at a random moment?
 //!
-//! The recording is taken to repeat for ever, and the work to start at any instant of it alike. That is the whole model:
-//! it keeps every gap and every interval between gaps as recorded, and knows nothing rarer than the recording holds.
+//! The recording is taken to repeat for ever, and the work to start at any instant of it alike. That is the whole
+//! model: it keeps every gap and every interval between gaps as recorded, and knows nothing rarer than the recording
+//! holds.
 use crate::Delay;
 
 /// An interval in which nothing ran.

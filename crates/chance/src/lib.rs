@@ -4,7 +4,8 @@
 //! gets, and returns an outcome. That one function can then be
 //!
 //! - **simulated**: [`Simulation`] performs it with seeded random numbers;
-//! - **enumerated**: [`Distribution`] finds every outcome with its probability, in exact rationals ([`Exact`]) or `f64`;
+//! - **enumerated**: [`Distribution`] finds every outcome with its probability, in exact rationals ([`Exact`]) or
+//!   `f64`;
 //! - **asked**: [`Expectation`] gives the probability of one event, or one mean, and keeps no table of the rest.
 //!
 //! ```
@@ -36,48 +37,57 @@
 //!
 //! # Where it comes from
 //!
-//! "Warm fuzzy things for random simulations" (2008), on the weblog eigenclass.org, wrote experiments in Ruby against an
-//! abstract monad and interpreted them as Simulation, Distribution and Expectation; the names are kept. There a
-//! continuation is passed to each draw. Here the continuation is the rest of the function, which is run again for each value of the draw.
+//! "Warm fuzzy things for random simulations" (2008), on the weblog eigenclass.org, wrote experiments in Ruby against
+//! an abstract monad and interpreted them as Simulation, Distribution and Expectation; the names are kept. There a
+//! continuation is passed to each draw. Here the continuation is the rest of the function, which is run again for each
+//! value of the draw.
+
+#![warn(missing_docs)]
+
 mod alias;
 mod chance;
+mod combinators;
 mod continuous;
 mod copies;
 mod delay;
 mod distribution;
+mod enumeration;
 mod error;
 mod expectation;
 mod experiment;
 mod gaps;
+mod integer;
 mod limits;
+mod outcome_table;
 mod path;
 mod power;
 mod show;
 mod simulation;
+mod sink;
 mod source;
-mod tally;
+mod steps;
 mod trace;
 mod weight;
-mod whole;
 
 pub use chance::Chance;
+pub use combinators::{MaxOf, MinOf, Repeat, SumOf, Then};
 pub use continuous::{Continuous, Exponential, Pareto, Uniform};
-pub use copies::{MaxOf, MinOf, SumOf};
 pub use delay::Delay;
 pub use distribution::Distribution;
 pub use error::Error;
 pub use expectation::Expectation;
-pub use experiment::{Experiment, Repeat, Sink, Sure, Then, sure};
+pub use experiment::{Constant, Experiment, constant};
 pub use gaps::{Gap, Gaps, GapsError};
+pub use integer::Integer;
 pub use limits::Limits;
 pub use num_bigint::BigUint;
 pub use num_rational::BigRational;
 pub use show::{Plot, Table};
 pub use simulation::{Estimate, Simulation};
+pub use sink::Sink;
 pub use source::Source;
 pub use trace::{Problem, Recording, SpanFrom, TraceError};
 pub use weight::{Exact, Weight};
-pub use whole::Whole;
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

@@ -8,7 +8,8 @@ use num_traits::Zero;
 /// With Q = P^n, the identity P·Q' = n·P'·Q gives, coefficient by coefficient,
 /// k·p0·q_k = Σ_{i=1..d} ((n+1)·i − k)·p_i·q_{k−i}
 /// (Euler; Knuth, *The Art of Computer Programming*, vol. 2, 4.7). That is n·d² products of a long integer by a short
-/// one, where squaring needs (n·d)² products of two long ones. It needs p0 ≠ 0, and exact division: hence not for `f64`.
+/// one, where squaring needs (n·d)² products of two long ones. It needs p0 ≠ 0, and exact division: hence not for
+/// `f64`.
 pub(crate) fn by_recurrence(weights: &[BigUint], copies: u64) -> Vec<BigUint> {
     let degree = weights.len() - 1;
     let mut power = Vec::with_capacity(degree * copies as usize + 1);

@@ -28,6 +28,18 @@ pub struct Plot<'a, T, W> {
     width: usize,
 }
 
+impl<T: Clone + Ord, W: Weight> Distribution<T, W> {
+    /// The distribution as a table of text: see [`Table`].
+    pub fn table(&self) -> Table<'_, T, W> {
+        Table::new(self)
+    }
+
+    /// The distribution as bars of text: see [`Plot`].
+    pub fn plot(&self) -> Plot<'_, T, W> {
+        Plot::new(self)
+    }
+}
+
 impl<'a, T, W> Table<'a, T, W> {
     pub(crate) fn new(distribution: &'a Distribution<T, W>) -> Self {
         Self(distribution)

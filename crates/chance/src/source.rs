@@ -1,7 +1,7 @@
 //! Finite sources to draw from: weighted lists and recorded samples.
+use crate::Error;
 use crate::alias::Alias;
-use crate::weight::{Exact, PARTS};
-use crate::{Distribution, Error};
+use crate::weight::arithmetic::PARTS;
 
 /// Outcomes with whole-number weights, ready for [`Chance::draw`](crate::Chance::draw).
 ///
@@ -39,7 +39,8 @@ impl<T> Source<T> {
         Ok(Self { alias: Alias::new(&weights, total), outcomes, weights, total })
     }
 
-    /// Outcomes and their probabilities, rounded to parts of 2^60: for exact fractions use [`weighted`](Self::weighted).
+    /// Outcomes and their probabilities, rounded to parts of 2^60: for exact fractions use
+    /// [`weighted`](Self::weighted).
     ///
     /// ```
     /// use chance::{Error, Source};
@@ -84,15 +85,6 @@ impl<T> Source<T> {
             equal
         });
         Self::weighted(counts)
-    }
-
-    /// The source as an exact distribution.
-    pub fn distribution(&self) -> Distribution<T, Exact>
-    where
-        T: Clone + Ord,
-    {
-        Distribution::exact(&|chance: &mut crate::Chance| chance.draw(self).clone())
-            .expect("a source has an outcome, and its outcomes fit in memory once more")
     }
 
     /// The number of outcomes listed.

@@ -61,7 +61,8 @@ pub struct Recording {
 }
 
 impl Gaps {
-    /// Reads a trace from text; its length is `span_ns`, else that of a line `# span_ns N`, else the end of the last gap.
+    /// Reads a trace from text; its length is `span_ns`, else that of a line `# span_ns N`, else the end of the last
+    /// gap.
     ///
     /// Blank lines, other lines that start with `#`, and column names on the first line are passed over.
     ///

@@ -1,5 +1,5 @@
 //! The three answers agree, whatever the experiment; closed forms agree with enumeration.
-use chance::{BigRational, Chance, Distribution, Exact, Expectation, Experiment, Simulation, Source, Weight, sure};
+use chance::{BigRational, Chance, Distribution, Exact, Expectation, Experiment, Simulation, Source, Weight, constant};
 use num_traits::One;
 use proptest::prelude::*;
 
@@ -24,7 +24,7 @@ impl Machine {
     }
 
     fn in_steps(&self) -> impl Experiment<Outcome = u32> {
-        sure(0).repeat(self.steps, |chance: &mut Chance, state| self.step(chance, state))
+        constant(0).repeat(self.steps, |chance: &mut Chance, state| self.step(chance, state))
     }
 }
 
@@ -80,11 +80,16 @@ proptest! {
     }
 
     #[test]
-    fn copies_agree_with_enumeration(rows in prop::collection::btree_map(-40_i64..40, 1_u64..30, 1..5), copies in 1_u64..5) {
+    fn copies_agree_with_enumeration(
+        rows in prop::collection::btree_map(-40_i64..40, 1_u64..30, 1..5),
+        copies in 1_u64..5,
+    ) {
         let source = Source::weighted(rows).unwrap();
         let each = source.distribution();
         let rolls = |fold: fn(i64, i64) -> i64| {
-            let next = |so_far: Distribution<i64, Exact>, _| so_far.then(|chance, a| fold(a, *chance.draw(&source))).unwrap();
+            let next = |so_far: Distribution<i64, Exact>, _| {
+                so_far.then(|chance, a| fold(a, *chance.draw(&source))).unwrap()
+            };
             (1..copies).fold(each.clone(), next)
         };
         prop_assert!(same(&rolls(|a, b| a + b), &each.sum_of(copies).unwrap()));
@@ -133,7 +138,7 @@ fn a_thousand_dice_are_exact() {
 
 #[test]
 fn closed_forms_equal_steps() {
-    let steps = sure(0).repeat(150, |chance: &mut Chance, sum| sum + chance.die(6));
+    let steps = constant(0).repeat(150, |chance: &mut Chance, sum| sum + chance.die(6));
     let exact = Distribution::exact(&steps).unwrap();
     assert!(exact == Distribution::exact(&die).unwrap().sum_of(150).unwrap());
     assert_eq!(Expectation::exact(&die.sum_of(150)).probability_of(&500).unwrap(), exact.probability(&500));
@@ -161,6 +166,6 @@ fn a_million_coins_are_a_binomial() {
 fn scattered_outcomes_are_summed_by_pairs() {
     let rare = Source::weighted([(0_i64, 5), (1, 2), (1_000_003, 1)]).unwrap();
     let five = rare.distribution().sum_of(5).unwrap();
-    let steps = sure(0).repeat(5, |chance: &mut Chance, sum| sum + chance.draw(&rare));
+    let steps = constant(0).repeat(5, |chance: &mut Chance, sum| sum + chance.draw(&rare));
     assert!(five == Distribution::exact(&steps).unwrap());
 }

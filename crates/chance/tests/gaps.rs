@@ -44,10 +44,12 @@ proptest! {
         for limit in 0..=longest {
             // A start within a gap stands for delays half a nanosecond to either side.
             let share = walks.iter().filter(|late| late.ceil() <= limit as f64).count() as f64 / span_ns as f64;
-            prop_assert!((delay.cdf(limit as f64) - share).abs() < 1e-12, "at {limit}: {} {share}", delay.cdf(limit as f64));
+            let cdf = delay.cdf(limit as f64);
+            prop_assert!((cdf - share).abs() < 1e-12, "at {limit}: {cdf} {share}");
         }
-        let stopped = |start: &u64| gaps.iter().any(|gap| (gap.start_ns..gap.start_ns + gap.duration_ns).contains(start));
-        let running: Vec<f64> = (0..span_ns).filter(|start| !stopped(start)).map(|start| walks[start as usize]).collect();
+        let holds = |gap: &Gap, start: &u64| (gap.start_ns..gap.start_ns + gap.duration_ns).contains(start);
+        let runs = |start: &u64| !gaps.iter().any(|gap| holds(gap, start));
+        let running: Vec<f64> = (0..span_ns).filter(runs).map(|start| walks[start as usize]).collect();
         let mean = running.iter().sum::<f64>() / running.len() as f64;
         let delay = Gaps::new(gaps.clone(), span_ns).unwrap().delay_while_running(work_ns).unwrap();
         prop_assert!((delay.mean_ns() - mean).abs() < 1e-9, "{} {mean}", delay.mean_ns());

@@ -1,11 +1,11 @@
 //! What is too large, endless, continuous or impossible stops with an error.
-use chance::{Chance, Distribution, Error, Expectation, Experiment, Limits, Simulation, Source, sure};
+use chance::{Chance, Distribution, Error, Expectation, Experiment, Limits, Simulation, Source, constant};
 
 const SMALL: Limits = Limits { bytes: 100_000, paths: 10_000, draws: 50 };
 
 #[test]
 fn a_state_space_too_large_stops_with_the_size_reached() {
-    let growing = sure(0_u64).repeat(60, |chance: &mut Chance, bits| bits << 1 | chance.below(2));
+    let growing = constant(0_u64).repeat(60, |chance: &mut Chance, bits| bits << 1 | chance.below(2));
     let Err(Error::TooLarge { states, bytes, limit }) = Distribution::<_, f64>::within(&growing, &SMALL) else {
         panic!("2^60 states fit nowhere")
     };

@@ -1,5 +1,8 @@
 //! `contend history` through its binary, each test with an archive of its own.
 
+mod command;
+
+use command::read;
 use serde_json::Value;
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -134,7 +137,7 @@ fn nothing_is_kept_where_that_is_not_wanted() {
 fn assert_warned(output: &Output, why: &str) {
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success() && stderr.contains("[not_kept]") && stderr.contains(why), "{stderr}");
-    let record: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let record = read(&output.stdout);
     let warning = record["warnings"].as_array().unwrap().last().unwrap();
     assert!(warning["code"] == "not_kept" && warning["message"].as_str().unwrap().contains(why), "{warning}");
 }

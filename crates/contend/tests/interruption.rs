@@ -1,7 +1,12 @@
 //! Ctrl-C and SIGTERM at any moment.
 
+mod command;
+
+use command::read;
+use command::watched::Watched;
+use rustix::process::Signal;
 use serde_json::Value;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 fn start(arguments: &[&str]) -> Child {
@@ -14,17 +19,6 @@ fn start(arguments: &[&str]) -> Child {
         .expect("the binary starts")
 }
 
-/// Signals before it catches them end it as they end any program.
-fn wait_until_it_catches(child: &Child, signal: rustix::process::Signal) {
-    let bit = 1_u64 << (signal.as_raw() - 1);
-    let catches = || {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap_or_default();
-        let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
-        caught.is_some_and(|mask| u64::from_str_radix(mask.trim(), 16).unwrap_or(0) & bit != 0)
-    };
-    until(catches, "it catches the signal");
-}
-
 fn until(mut done: impl FnMut() -> bool, what: &str) {
     for _ in 0..600 {
         if done() {
@@ -35,12 +29,21 @@ fn until(mut done: impl FnMut() -> bool, what: &str) {
     panic!("never: {what}");
 }
 
-fn interrupt(child: Child, after: Duration, signal: rustix::process::Signal) -> Output {
-    wait_until_it_catches(&child, signal);
-    std::thread::sleep(after);
-    let process = rustix::process::Pid::from_child(&child);
-    rustix::process::kill_process(process, signal).expect("the child still runs");
-    child.wait_with_output().expect("the child ends")
+/// Interrupted as soon as it says that it is at this; what it printed, if anything.
+fn interrupted(arguments: &[&str], at: &str, signal: Signal) -> Option<Value> {
+    let child = Watched::start(arguments);
+    child.until(at);
+    let ended = child.interrupt(signal);
+    println!("{arguments:?} at {at:?}: ended after {:?}", ended.took);
+    assert_eq!(ended.status.code(), Some(130), "{}", ended.stderr);
+    if ended.stdout.is_empty() {
+        assert!(ended.stderr.contains("before anything was measured"), "{}", ended.stderr);
+        return None;
+    }
+    let record = read(&ended.stdout);
+    assert_eq!(record["environment"]["interrupted"], true);
+    assert!(record["warnings"].as_array().unwrap().iter().any(|warning| warning["code"] == "interrupted"));
+    Some(record)
 }
 
 /// The system's semaphore sets, a line each.
@@ -64,21 +67,23 @@ fn left_behind(before: &[String]) -> Vec<String> {
 #[test]
 fn what_was_measured_is_printed_and_nothing_is_left_behind() {
     let before = semaphores();
-    for (after_ms, signal) in [(400, rustix::process::Signal::INT), (2_500, rustix::process::Signal::TERM)] {
-        let child =
-            start(&["latency", "--lock", "sysv,benaphore", "--threads", "2", "--seconds", "60", "--format", "json"]);
-        let output = interrupt(child, Duration::from_millis(after_ms), signal);
-        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert_eq!(output.status.code(), Some(130), "{stderr}");
-        if output.stdout.is_empty() {
-            assert!(stderr.contains("before anything was measured"), "{stderr}");
-        } else {
-            let record: Value = serde_json::from_slice(&output.stdout).unwrap();
-            assert_eq!(record["environment"]["interrupted"], true);
-            assert!(record["warnings"].as_array().unwrap().iter().any(|warning| warning["code"] == "interrupted"));
-        }
-    }
+    let call = ["latency", "--lock", "sysv,benaphore", "--threads", "2", "--seconds", "60", "--format", "json"];
+    interrupted(&call, "calibrating", Signal::INT);
+    interrupted(&call, "benaphore, 2 threads", Signal::TERM);
     assert_eq!(left_behind(&before), Vec::<String>::new());
+}
+
+/// Turns that last as long as a minute are cut short.
+#[test]
+fn a_long_turn_is_cut_short() {
+    let run = ["--run", "60s", "--children", "2", "--lock", "std", "--seconds", "600", "--format", "json"];
+    interrupted(&[&["throughput"], &run[..]].concat(), "std, 2 children", Signal::INT);
+    let shared = ["--run", "60s", "--children", "2", "--lock", "calock", "--seconds", "600", "--format", "json"];
+    interrupted(&[&["throughput", "--processes"], &shared[..]].concat(), "calock, 2 children", Signal::INT);
+    // With this seed a slice of ten seconds comes first.
+    let clock = ["clock", "--longest", "30s", "--seconds", "300", "--seed", "11", "--format", "json"];
+    assert!(interrupted(&clock, "grinding slices of 9.53 s", Signal::INT).is_some());
+    assert!(interrupted(&clock, "watching for periodic losses", Signal::INT).is_some());
 }
 
 /// Children die with their parent, even if that is killed.
@@ -120,9 +125,8 @@ fn lives(pid: u32) -> bool {
 
 #[test]
 fn processes_are_interrupted_too() {
-    let child = start(&["throughput", "--processes", "--children", "4", "--seconds", "60", "--format", "json"]);
-    let output = interrupt(child, Duration::from_millis(3_000), rustix::process::Signal::TERM);
-    assert_eq!(output.status.code(), Some(130), "{}", String::from_utf8_lossy(&output.stderr));
+    let call = ["throughput", "--processes", "--children", "4", "--seconds", "60", "--format", "json"];
+    interrupted(&call, "4 children", Signal::TERM);
 }
 
 /// The experiment at hand ends, the next do not begin, and the rest of the survey is as ever.
@@ -131,63 +135,32 @@ fn a_survey_that_is_interrupted_keeps_what_it_has() {
     let folder = tempfile::tempdir().unwrap();
     let page = folder.path().join("page.html");
     let page = page.to_str().unwrap();
-    let child = start(&["survey", "--only", "load,model", "--seconds", "60", "--format", "json", "--page", page]);
-    let output = interrupt(child, Duration::from_millis(3_500), rustix::process::Signal::INT);
-    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(130), "{stderr}");
-    if output.stdout.is_empty() {
-        assert!(stderr.contains("before anything was measured"), "{stderr}");
-    } else {
-        let record: Value = serde_json::from_slice(&output.stdout).unwrap();
-        assert_eq!(record["environment"]["interrupted"], true);
-        let of =
-            |name: &str| record["results"].as_array().unwrap().iter().filter(|row| row["experiment"] == name).count();
-        assert!(of("load") > 0 && of("model frames") == 0, "{record}");
-        assert!(std::path::Path::new(page).is_file(), "{stderr}");
-    }
+    let call = ["survey", "--only", "clock,load,model", "--seconds", "10", "--format", "json", "--page", page];
+    let record = interrupted(&call, "load: what a process would get", Signal::INT).expect("the clock was measured");
+    let of = |name: &str| record["results"].as_array().unwrap().iter().filter(|row| row["experiment"] == name).count();
+    assert!(of("clock") > 0 && of("model frames") == 0, "{record}");
+    assert!(std::path::Path::new(page).is_file());
 }
 
 #[test]
 fn noise_is_interrupted_in_the_middle_of_a_turn() {
-    let child = start(&["noise", "--scenario", "competitor", "--samples", "100G", "--format", "json"]);
-    let output = interrupt(child, Duration::from_millis(1_500), rustix::process::Signal::INT);
-    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(130), "{stderr}");
-    if output.stdout.is_empty() {
-        assert!(stderr.contains("before anything was measured"), "{stderr}");
-    } else {
-        let record: Value = serde_json::from_slice(&output.stdout).unwrap();
-        assert_eq!(record["environment"]["interrupted"], true);
-    }
+    let call = ["noise", "--scenario", "competitor", "--samples", "100G", "--format", "json"];
+    interrupted(&call, "competitor", Signal::INT);
 }
 
-/// Its threads, the real-time one included, are the process's own, and so is all that it opened to see the kernel's record.
+/// Its threads, the real-time one included, are the process's own, and so is all that it opened to see the kernel's
+/// record.
 #[test]
 fn noise_that_is_killed_leaves_nothing() {
     let tracing = || std::fs::read_to_string("/proc/mounts").unwrap().matches("tracefs").count();
     let before = tracing();
-    for after_ms in [150, 400, 900] {
-        let mut child = start(&["noise", "--seconds", "60"]);
-        std::thread::sleep(Duration::from_millis(after_ms));
+    for at in ["calibrating", "quiet", "competitor and rescheduler"] {
+        let child = Watched::start(&["noise", "--seconds", "60"]);
+        child.until(at);
         let pid = child.id();
-        child.kill().unwrap();
-        child.wait().unwrap();
+        child.interrupt(Signal::KILL);
         until(|| !lives(pid), "the process and all its threads have ended");
         assert!(!std::path::Path::new(&format!("/proc/{pid}/task")).exists());
     }
     assert_eq!(tracing(), before);
-}
-
-#[test]
-fn the_clock_is_interrupted_too() {
-    let child = start(&["clock", "--seconds", "60", "--format", "json"]);
-    let output = interrupt(child, Duration::from_millis(3_000), rustix::process::Signal::INT);
-    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(130), "{stderr}");
-    if output.stdout.is_empty() {
-        assert!(stderr.contains("before anything was measured"), "{stderr}");
-    } else {
-        let record: Value = serde_json::from_slice(&output.stdout).unwrap();
-        assert_eq!(record["environment"]["interrupted"], true);
-    }
 }

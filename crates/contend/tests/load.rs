@@ -5,7 +5,7 @@ mod burst;
 mod command;
 
 use burst::{Alignment, Pattern, Tick};
-use command::{contend, record, results};
+use command::{contend, read, record, results};
 use rustix::process::Signal;
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Read};
@@ -52,9 +52,9 @@ fn every_interval_and_cpu_has_a_row_and_every_cpu_a_total() {
     assert!(times.windows(2).all(|pair| pair[0] < pair[1]), "{times:?}");
 }
 
-/// Three quarters of a CPU are wanted by bursts, which get nearly all of it beside a soaker: whether a tick falls into them
-/// or not, much of the CPU is load, and where the kernel keeps an exact account, both agree. (How closely, and what
-/// `/proc/stat` makes of it, the example `bursts` shows; a busy machine would disturb that here.)
+/// Three quarters of a CPU are wanted by bursts, which get nearly all of it beside a soaker: whether a tick falls into
+/// them or not, much of the CPU is load, and where the kernel keeps an exact account, both agree. (How closely, and
+/// what `/proc/stat` makes of it, the example `bursts` shows; a busy machine would disturb that here.)
 #[test]
 fn bursts_are_seen_however_they_lie_to_the_tick() {
     for alignment in [Alignment::Avoids, Alignment::Hits, Alignment::Unaligned] {
@@ -170,7 +170,7 @@ fn a_refused_priority_is_a_warning_and_the_load_is_measured() {
         if output.status.code() == Some(2) {
             return println!("skipped: needs two CPUs");
         }
-        let record: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{stderr}"));
+        let record = read(&output.stdout);
         assert!(warnings(&record).contains(&code), "{stderr}");
         assert!(rows(&record, "total").iter().all(|total| total["priority"] == "idle"));
         assert!(stderr.contains("CAP_SYS_NICE") || stderr.contains("cap_sys_nice"), "{stderr}");
@@ -183,7 +183,7 @@ fn a_realtime_soaker_sleeps_and_leaves_one_cpu_to_others() {
     if output.status.code() == Some(2) {
         return println!("skipped: needs two CPUs");
     }
-    let record: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let record = read(&output.stdout);
     if warnings(&record).contains(&"no_realtime_priority") {
         return println!("skipped: needs CAP_SYS_NICE");
     }
@@ -266,7 +266,7 @@ fn a_full_disk_costs_the_metrics_and_nothing_else() {
     let output = filled(&full).unwrap();
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{stderr}");
-    let record: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let record = read(&output.stdout);
     assert!(!rows(&record, "total").is_empty());
     assert!(warnings(&record).contains(&"left_out") && stderr.contains("could not be replaced"), "{stderr}");
 }

@@ -2,7 +2,7 @@
 
 mod command;
 
-use command::{contend, record, results};
+use command::{contend, read, record, results};
 use serde_json::Value;
 use std::io::{BufRead, BufReader};
 use std::os::unix::process::CommandExt;
@@ -143,7 +143,7 @@ fn without_privileges_the_rest_is_measured_and_the_remedy_said() {
         .expect("the binary starts");
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{stderr}");
-    let record: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let record = read(&output.stdout);
     let codes: Vec<&str> =
         record["warnings"].as_array().unwrap().iter().filter_map(|warning| warning["code"].as_str()).collect();
     assert!(codes.contains(&"nice_refused") && codes.contains(&"left_out"), "{codes:?}");
@@ -211,7 +211,7 @@ fn a_trace_may_be_a_histogram_log() {
 fn a_trace_that_cannot_be_written_costs_nobody_the_record() {
     let output = contend(&["noise", "--seconds", "0.3", "--trace", "/dev/full", "--format", "json", "--quiet"]);
     assert_eq!(output.status.code(), Some(1));
-    let record: Value = serde_json::from_slice(&output.stdout).expect("the record is printed");
+    let record = read(&output.stdout);
     assert_eq!(results(&record).len(), 1);
     assert!(String::from_utf8_lossy(&output.stderr).contains("/dev/full could not be written"));
 }

@@ -2,7 +2,7 @@
 
 mod command;
 
-use command::{contend, record, results};
+use command::{contend, read, record, results};
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 use serde_json::Value;
 use std::path::Path;
@@ -198,7 +198,7 @@ fn a_contestant_that_fails_is_reported_and_fails_the_run() {
         let stderr = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(1), "{name}: {stderr}");
         assert!(stderr.contains(name) && stderr.contains(word), "{name}: {stderr}");
-        let record: Value = serde_json::from_slice(&output.stdout).expect("the record is printed all the same");
+        let record = read(&output.stdout);
         let failed = row(&record, name);
         assert!(
             failed["failure"]["fault"] == fault && failed["correct"] == false && failed["ns_per_hop"].is_null(),
@@ -215,7 +215,7 @@ fn the_start_of_a_program_is_no_part_of_its_hops() {
     let folder = shell_contestant("sh-sleeper", script, "");
     let output = with_recipe(folder.path(), &["--contestant", "sh-sleeper", "--hops", "700000"]);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let record: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let record = read(&output.stdout);
     let row = row(&record, "sh-sleeper");
     // Never less: a sleep is not shorter than asked for. How much more is up to the machine.
     assert!(number(row, "start_ms") >= 300.0, "{row}");

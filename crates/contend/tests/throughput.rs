@@ -54,8 +54,8 @@ fn the_record_has_every_field_and_2002_beside() {
     assert_eq!(then("std", 3.0), None);
 }
 
-/// Two children under one lock cannot do more loops than fit their hold time, as it was seen in the same visits, however
-/// fast the lock is; the margin is for a machine that changes its speed within a visit.
+/// Two children under one lock cannot do more loops than fit their hold time, as it was seen in the same visits,
+/// however fast the lock is; the margin is for a machine that changes its speed within a visit.
 #[test]
 fn a_lock_that_is_always_held_limits_the_throughput() {
     let record = record(&[

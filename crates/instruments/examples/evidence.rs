@@ -1,5 +1,5 @@
-//! What the kernel knows of the gaps of a thread that only reads the clock: alone, and beside a competitor. And what the
-//! evidence costs. Takes about ten seconds.
+//! What the kernel knows of the gaps of a thread that only reads the clock: alone, and beside a competitor. And what
+//! the evidence costs. Takes about ten seconds.
 //!
 //!     cargo run --release -p instruments --example evidence
 
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use instruments::clock::Clock;
 use instruments::cpus::{self, CpuSet};
-use instruments::evidence::{Attribution, Ledger, Recorder, Source, Stretch, Surroundings, attribute};
+use instruments::evidence::{Attribution, EntryExitOverhead, EvidenceQuality, Recorder, Source, Stretch, attribute};
 use instruments::gaps;
 
 const SLICE: Duration = Duration::from_millis(25);
@@ -64,7 +64,7 @@ fn cost_of_an_event(clock: Clock, cpu: usize, recorder: &mut Recorder) -> std::i
         for _ in 0..5 {
             recorder.start()?;
             costs[0].push(yields(clock));
-            events = recorder.stop()?.ledger.events;
+            events = recorder.stop()?.quality.events;
             costs[1].push(yields(clock));
         }
         done.store(true, Ordering::Relaxed);
@@ -96,9 +96,9 @@ fn middle(mut values: Vec<f64>) -> f64 {
 /// Slices with and without evidence take turns.
 fn measure(clock: Clock, recorder: &mut Recorder, scenario: &str) -> std::io::Result<()> {
     let mut ratios = Vec::new();
-    let mut surroundings = Surroundings::default();
+    let mut overhead = EntryExitOverhead::default();
     let mut all = Attribution::default();
-    let mut ledger: Option<Ledger> = None;
+    let mut quality: Option<EvidenceQuality> = None;
     for _ in 0..PAIRS {
         recorder.start()?;
         let watch = gaps::watch(clock, SLICE);
@@ -106,22 +106,24 @@ fn measure(clock: Clock, recorder: &mut Recorder, scenario: &str) -> std::io::Re
         let plain = gaps::watch(clock, SLICE);
         ratios.push(passes_per_tick(&watch) / passes_per_tick(&plain));
         let stretch = Stretch::of_watch(&timeline, &watch);
-        surroundings.learn(&stretch);
-        all.absorb(&attribute(&stretch, &surroundings));
-        match &mut ledger {
-            Some(ledger) => ledger.absorb(&timeline.ledger),
-            None => ledger = Some(timeline.ledger),
+        overhead.learn(&stretch);
+        all.absorb(&attribute(&stretch, &overhead));
+        match &mut quality {
+            Some(quality) => quality.absorb(&timeline.quality),
+            None => quality = Some(timeline.quality),
         }
     }
     let effect = (middle(ratios) - 1.0) * 100.0;
     println!("  {scenario}: {} gaps, {:.3} ms", all.gaps(), clock.to_ns(all.total()) / 1e6);
-    println!(
-        "    explained {:.3} %, recall {:?} {:?}",
-        all.explained_share().unwrap_or(1.0) * 100.0,
-        all.recall.share(),
-        all.recall
-    );
     println!("    passes in the same time with evidence: {effect:+.3} % (median of {PAIRS} pairs)");
+    print_causes(clock, &all);
+    print_quality(&quality.expect("at least one slice"));
+    Ok(())
+}
+
+fn print_causes(clock: Clock, all: &Attribution) {
+    let explained = all.explained_share().unwrap_or(1.0) * 100.0;
+    println!("    explained {explained:.3} %, recall {:?} {:?}", all.recall.share(), all.recall);
     for cause in all.causes().iter().take(12) {
         let share = cause.ticks as f64 / all.total() as f64 * 100.0;
         let ms = clock.to_ns(cause.ticks) / 1e6;
@@ -133,17 +135,18 @@ fn measure(clock: Clock, recorder: &mut Recorder, scenario: &str) -> std::io::Re
             cause.cause.pid
         );
     }
-    let ledger = ledger.expect("at least one slice");
-    let account = &ledger.account;
+}
+
+fn print_quality(quality: &EvidenceQuality) {
+    let account = &quality.account;
     println!(
         "    {} events, {} lost, {:.0} ns blind; clock residual {:.2} ns, uncertainty {:.2} ns; recorder {:.2} ms",
-        ledger.events,
-        ledger.lost_events,
-        ledger.blind_ns,
-        ledger.clock_residual_ns,
-        ledger.clock_uncertainty_ns,
-        ledger.recorder_ns / 1e6
+        quality.events,
+        quality.lost_events,
+        quality.blind_ns,
+        quality.clock_residual_ns,
+        quality.clock_uncertainty_ns,
+        quality.recorder_ns / 1e6
     );
     println!("    {} ns of wall time in no account, {account:?}", account.missing_ns().unwrap_or(0));
-    Ok(())
 }

@@ -80,7 +80,8 @@ pub struct Reader {
 const CAPACITY: usize = 1 << 20;
 
 impl Reader {
-    /// Calibrates on the calling thread's CPU, in a few milliseconds, and makes room for `capacity` gaps. Pin the thread first.
+    /// Calibrates on the calling thread's CPU, in a few milliseconds, and makes room for `capacity` gaps. Pin the
+    /// thread first.
     ///
     /// # Panics
     /// When `capacity` is 0.
@@ -158,8 +159,8 @@ pub fn watch(clock: Clock, length: Duration) -> Watch {
 
 /// Reads that the calibration looks at.
 const READS: usize = 100_001;
-/// What stands so much above the usual pass, in nanoseconds, is a gap: beyond the jitter of one read and what a neighbour
-/// on the same core does to it, which makes crowds at 100 to 130, and far below the shortest interrupt.
+/// What stands so much above the usual pass, in nanoseconds, is a gap: beyond the jitter of one read and what a
+/// neighbour on the same core does to it, which makes crowds at 100 to 130, and far below the shortest interrupt.
 const MARGIN_NS: f64 = 140.0;
 
 /// In ticks: the usual pass, the median of many, and the margin.
@@ -179,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn a_watch_lasts_as_long_as_asked_and_its_gaps_lie_in_it() {
+    fn a_watch_lasts_as_long_as_requested_and_its_gaps_lie_in_it() {
         let clock = clock();
         let watch = watch(clock, Duration::from_millis(50));
         assert!(clock.to_ns(watch.span) >= 50e6 * 0.99 && watch.passes > 0 && !watch.full);

@@ -21,6 +21,7 @@
 //! ```
 
 use crate::clock::Clock;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Dependent loads in one pass of the inner loop.
@@ -82,7 +83,7 @@ fn follow_eight(link: *const Link) -> *const Link {
 }
 
 /// One candidate of the calibration's search.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Candidate {
     /// Dependent loads a run.
     pub loads: u64,
@@ -91,7 +92,7 @@ pub struct Candidate {
 }
 
 /// A calibrated grind: how long a load takes here, and what a run costs beside its loads.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Grind {
     /// Nanoseconds a load.
     pub ns_per_load: f64,
@@ -104,10 +105,11 @@ pub struct Grind {
 }
 
 /// What a grind of a given length took when it was checked.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Check {
-    /// The length asked for, in nanoseconds.
-    pub asked_ns: f64,
+    /// The requested length, in nanoseconds.
+    #[serde(rename = "asked_ns")]
+    pub requested_ns: f64,
     /// The best of 100 runs, in nanoseconds: up to one step of the clock below the truth.
     pub best_ns: f64,
     /// The median of those runs, in nanoseconds.
@@ -115,9 +117,9 @@ pub struct Check {
 }
 
 impl Check {
-    /// Whether the best run was within 1 % or 20 ns of what was asked, whichever is larger.
+    /// Whether the best run was within 1 % or 20 ns of what was requested, whichever is larger.
     pub fn holds(&self) -> bool {
-        (self.best_ns - self.asked_ns).abs() <= (self.asked_ns * 0.01).max(20.0)
+        (self.best_ns - self.requested_ns).abs() <= (self.requested_ns * 0.01).max(20.0)
     }
 }
 
@@ -158,7 +160,7 @@ impl Grind {
         let clock_cost_ns = clock_cost_ns(clock);
         let work = self.work(ns);
         let took = runs(clock, RUNS, || work.run());
-        Check { asked_ns: ns, best_ns: took[0] - clock_cost_ns, median_ns: took[RUNS / 2] - clock_cost_ns }
+        Check { requested_ns: ns, best_ns: took[0] - clock_cost_ns, median_ns: took[RUNS / 2] - clock_cost_ns }
     }
 
     /// The core's clock rate in MHz, by the chain of additions.
@@ -197,9 +199,9 @@ fn usual_ns(clock: Clock, work: Work) -> f64 {
     undisturbed_mean(&runs(clock, 1_000, || work.run()))
 }
 
-/// Of the runs that nothing interrupted, which are those within a few dozen ns of the median. A counter that advances in
-/// steps hides nothing from a mean, but up to a step from a minimum; leaving out a fixed share would cut into the upper
-/// of two neighbouring steps.
+/// Of the runs that nothing interrupted, which are those within a few dozen ns of the median. A counter that advances
+/// in steps hides nothing from a mean, but up to a step from a minimum; leaving out a fixed share would cut into the
+/// upper of two neighbouring steps.
 fn undisturbed_mean(sorted: &[f64]) -> f64 {
     let limit = sorted[sorted.len() / 2] * 1.1 + 30.0;
     let kept = &sorted[..sorted.partition_point(|&ns| ns <= limit)];
@@ -288,7 +290,7 @@ mod tests {
 
     #[test]
     fn a_check_holds_within_one_percent_or_twenty_ns() {
-        let check = |asked_ns, best_ns| Check { asked_ns, best_ns, median_ns: best_ns }.holds();
+        let check = |requested_ns, best_ns| Check { requested_ns, best_ns, median_ns: best_ns }.holds();
         assert!(check(100.0, 119.0) && !check(100.0, 121.0));
         assert!(check(10_000.0, 9_901.0) && !check(10_000.0, 9_899.0));
     }

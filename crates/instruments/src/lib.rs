@@ -6,7 +6,7 @@
 //! |---|---|
 //! | read the time in nanoseconds and know what a read costs | [`clock`] |
 //! | spend a known time doing nothing | [`grind`] |
-//! | run threads that start and end together, each on its CPU | [`crew`], [`cpus`] |
+//! | run threads that start and end together, each on its CPU | [`team`], [`cpus`] |
 //! | see when a thread did not run | [`gaps`] |
 //! | know from the kernel who ran instead | [`evidence`] |
 //! | share memory with forked processes | [`shared_memory`] |
@@ -15,9 +15,10 @@
 //! | find the clusters in latencies, and what recurs in time | [`spikes`], [`period`] |
 //! | know the machine, and what a reader must be told | [`environment`], [`warning`] |
 
+#![warn(missing_docs)]
+
 pub mod clock;
 pub mod cpus;
-pub mod crew;
 pub mod environment;
 pub mod evidence;
 pub mod gaps;
@@ -27,4 +28,10 @@ pub mod shared_memory;
 pub mod spikes;
 pub mod statistics;
 pub mod tally;
+pub mod team;
 pub mod warning;
+
+/// The README's examples are tested with the others.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

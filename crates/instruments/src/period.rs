@@ -6,6 +6,7 @@
 //! or there is none, and the likelihood of these answers, against that of gaps by chance, is highest at the
 //! fundamental. Half the period doubles the misses, twice the period halves the hits. The gaps so explained are taken
 //! out and the search is repeated, so that several combs are told apart.
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::statistics::order::{median, sorted};
@@ -43,7 +44,7 @@ const NARROWEST_NS: f64 = 5_000.0;
 const NEARLY: f64 = 0.97;
 
 /// A stretch of time in which the thread did not run.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Gap {
     /// When it began, since the start of the observation.
     pub start_ns: f64,
@@ -52,7 +53,7 @@ pub struct Gap {
 }
 
 /// A comb of gaps.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Period {
     /// The distance between teeth.
     pub period_ns: f64,
@@ -75,8 +76,8 @@ pub struct Period {
 /// Finds the periods among `gaps` seen while observing for `span_ns`, the strongest first.
 ///
 /// Gaps may come in any order; those outside the observation are ignored. Only significant periods are given, see
-/// [`FALSE_ALARMS`]; for each of them the observation should span at least some ten teeth. Of an observation longer than
-/// 100 s only the first 100 s are used.
+/// [`FALSE_ALARMS`]; for each of them the observation should span at least some ten teeth. Of an observation longer
+/// than 100 s only the first 100 s are used.
 ///
 /// ```
 /// use instruments::period::{Gap, find};

@@ -12,7 +12,8 @@ fn normal(rng: &mut Rng) -> f64 {
     (-2.0 * (1.0 - rng.f64()).ln()).sqrt() * (std::f64::consts::TAU * rng.f64()).cos()
 }
 
-/// A run's figure: the truth, times what this run had of its own, times the error of its measurement, with an honest interval.
+/// A run's figure: the truth, times what this run had of its own, times the error of its measurement, with an honest
+/// interval.
 fn run(truth: f64, between: f64, rng: &mut Rng) -> Estimate {
     let value = truth * (between * normal(rng) + WITHIN * normal(rng)).exp();
     let reach = (1.96 * WITHIN).exp();

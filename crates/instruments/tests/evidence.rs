@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use instruments::clock::Clock;
-use instruments::evidence::Happening::{Entered, Exited, Left, Lost, Took};
+use instruments::evidence::EventKind::{Entered, Exited, Left, Lost, Took};
 use instruments::evidence::{
-    Attribution, Event, HandlerKind, Happening, Kind, Names, Source, Stretch, Surroundings, Timeline, attribute,
+    Attribution, EntryExitOverhead, Event, EventKind, HandlerKind, Kind, Names, Source, Stretch, Timeline, attribute,
 };
 use instruments::gaps::Gap;
 use proptest::prelude::*;
@@ -36,8 +36,8 @@ fn clock() -> Clock {
 }
 
 impl Scene {
-    fn timeline(&self, events: &[(u64, Happening)]) -> Timeline {
-        let events = events.iter().map(|&(at, what)| Event { at, what }).collect();
+    fn timeline(&self, events: &[(u64, EventKind)]) -> Timeline {
+        let events = events.iter().map(|&(at, kind)| Event { at, kind }).collect();
         let names = self.names.clone();
         Timeline::of_events(clock(), Source::CpuRecord, 0..END, READER, names, &[(Some(0), events)])
     }
@@ -54,9 +54,9 @@ fn gap(start: u64, end: u64) -> Gap {
 /// Attributes with what the gaps themselves teach.
 fn attributed(timeline: &Timeline, gaps: &[Gap]) -> Attribution {
     let stretch = stretch(timeline, gaps);
-    let mut surroundings = Surroundings::default();
-    surroundings.learn(&stretch);
-    attribute(&stretch, &surroundings)
+    let mut overhead = EntryExitOverhead::default();
+    overhead.learn(&stretch);
+    attribute(&stretch, &overhead)
 }
 
 /// The ticks that a cause took of all gaps.
@@ -66,11 +66,11 @@ fn taken(attribution: &Attribution, kind: Kind, name: Option<&str>) -> u64 {
     of_it.map(|cause| cause.ticks).sum()
 }
 
-fn handler(from: u64, to: u64, handler: u32) -> [(u64, Happening); 2] {
+fn handler(from: u64, to: u64, handler: u32) -> [(u64, EventKind); 2] {
     [(from, Entered { task: READER, handler }), (to, Exited { task: READER, handler })]
 }
 
-fn turn(from: u64, to: u64, preempted: bool) -> [(u64, Happening); 2] {
+fn turn(from: u64, to: u64, preempted: bool) -> [(u64, EventKind); 2] {
     [
         (from, Left { task: READER, next: Some(COMPETITOR), preempted }),
         (to, Took { task: READER, previous: Some(COMPETITOR) }),
@@ -109,7 +109,7 @@ fn the_inner_of_two_handlers_has_the_time() {
 }
 
 #[test]
-fn surroundings_belong_to_their_handler() {
+fn entry_and_exit_belong_to_their_handler() {
     let scene = scene();
     let events: Vec<_> = (1..40).flat_map(|n| handler(n * 10_000 + 300, n * 10_000 + 800, scene.timer)).collect();
     let gaps: Vec<_> = (1..40).map(|n| gap(n * 10_000, n * 10_000 + 1_900)).collect();
@@ -142,7 +142,7 @@ fn an_idle_cpu_under_a_willing_thread_is_throttling() {
     let mut timeline = scene.timeline(&events);
     let gaps = [gap(1_000, 9_000)];
     assert_eq!(attributed(&timeline, &gaps).unexplained(0), 8_000);
-    timeline.ledger.account.throttled_ns = Some(8_000);
+    timeline.quality.account.throttled_ns = Some(8_000);
     assert_eq!(taken(&attributed(&timeline, &gaps), Kind::CgroupThrottling, None), 8_000);
     timeline.realtime = true;
     assert_eq!(taken(&attributed(&timeline, &gaps), Kind::RealtimeThrottling, None), 8_000);
@@ -172,9 +172,9 @@ fn time_in_which_reports_were_lost_is_unexplained_and_counted() {
     let [out, back] = turn(1_000, 9_000, true);
     let timeline = scene.timeline(&[out, (6_000, Lost { reports: 3 }), back]);
     let attribution = attributed(&timeline, &[gap(1_000, 9_000)]);
-    assert_eq!(timeline.ledger.lost_events, 3);
-    assert_eq!(timeline.ledger.blind_ns, timeline.clock.to_ns(5_000));
-    assert_eq!(timeline.ledger.warnings().len(), 1);
+    assert_eq!(timeline.quality.lost_events, 3);
+    assert_eq!(timeline.quality.blind_ns, timeline.clock.to_ns(5_000));
+    assert_eq!(timeline.quality.warnings().len(), 1);
     assert_eq!(attribution.unexplained(0), 5_000);
     assert_eq!(taken(&attribution, Kind::Task, Some("competitor")), 3_000);
 }
@@ -193,7 +193,7 @@ fn no_events_explain_nothing_and_no_gaps_need_nothing() {
 fn what_the_account_misses_goes_to_the_longest_unexplained_times() {
     let scene = scene();
     let mut timeline = scene.timeline(&[]);
-    let account = &mut timeline.ledger.account;
+    let account = &mut timeline.quality.account;
     account.wall_ns = timeline.clock.to_ns(5_000_000).round() as u64;
     (account.cpu_ns, account.run_delay_ns) = (account.wall_ns - timeline.clock.to_ns(40_000) as u64, Some(0));
     let attribution = attributed(&timeline, &[gap(10, 20_010), gap(100_000, 150_000)]);
@@ -207,14 +207,14 @@ fn what_the_account_misses_goes_to_the_longest_unexplained_times() {
 fn time_slept_was_not_stolen() {
     let scene = scene();
     let mut timeline = scene.timeline(&turn(1_000, 9_000, false));
-    timeline.ledger.account.wall_ns = timeline.clock.to_ns(8_000) as u64;
-    timeline.ledger.account.run_delay_ns = Some(0);
+    timeline.quality.account.wall_ns = timeline.clock.to_ns(8_000) as u64;
+    timeline.quality.account.run_delay_ns = Some(0);
     let attribution = attributed(&timeline, &[gap(1_000, 9_000), gap(20_000, 28_000)]);
     assert_eq!(taken(&attribution, Kind::Steal, None), 0);
     // Without a record of its switches a thread that slept cannot tell.
     timeline.tracks.clear();
-    timeline.ledger.source = Source::PreemptionFlag;
-    timeline.ledger.account.sleeps = Some(1);
+    timeline.quality.source = Source::PreemptionFlag;
+    timeline.quality.account.sleeps = Some(1);
     assert_eq!(attributed(&timeline, &[gap(20_000, 28_000)]).explained_share(), Some(0.0));
 }
 
@@ -224,7 +224,7 @@ fn usual_work_is_nobodys_fault() {
     let timeline = scene.timeline(&handler(2_000, 2_500, scene.timer));
     let gaps = [gap(1_000, 1_800), gap(1_800, 3_300)];
     let stretch = Stretch { usual: 900, ..stretch(&timeline, &gaps) };
-    let attribution = attribute(&stretch, &Surroundings::default());
+    let attribution = attribute(&stretch, &EntryExitOverhead::default());
     assert_eq!(taken(&attribution, Kind::Own, None), 800 + 900);
     assert_eq!(taken(&attribution, Kind::Interrupt, Some("local_timer")), 600);
 }
@@ -235,7 +235,7 @@ fn a_cleared_flag_explains_the_gap_where_nothing_else_does() {
     let timeline = Timeline::of_events(clock(), Source::PreemptionFlag, 0..END, READER, names, &[]);
     let gaps = [gap(10, 30), gap(50, 90)];
     let stretch = Stretch { preempted: &[false, true], ..stretch(&timeline, &gaps) };
-    let attribution = attribute(&stretch, &Surroundings::default());
+    let attribution = attribute(&stretch, &EntryExitOverhead::default());
     assert_eq!((attribution.unexplained(0), taken(&attribution, Kind::SwitchedOut, None)), (20, 40));
 }
 
@@ -251,11 +251,11 @@ fn a_reported_taking_outside_of_every_gap_is_missed() {
 #[test]
 fn a_thread_is_followed_to_another_cpu() {
     let scene = scene();
-    let first = vec![Event { at: 1_000, what: Left { task: READER, next: Some(COMPETITOR), preempted: true } }];
+    let first = vec![Event { at: 1_000, kind: Left { task: READER, next: Some(COMPETITOR), preempted: true } }];
     let second = vec![
-        Event { at: 4_000, what: Took { task: READER, previous: Some(0) } },
-        Event { at: 6_000, what: Entered { task: READER, handler: scene.timer } },
-        Event { at: 6_500, what: Exited { task: READER, handler: scene.timer } },
+        Event { at: 4_000, kind: Took { task: READER, previous: Some(0) } },
+        Event { at: 6_000, kind: Entered { task: READER, handler: scene.timer } },
+        Event { at: 6_500, kind: Exited { task: READER, handler: scene.timer } },
     ];
     let tracks = [(Some(0), first), (Some(1), second)];
     let timeline = Timeline::of_events(clock(), Source::CpuRecord, 0..END, READER, scene.names.clone(), &tracks);
@@ -273,7 +273,7 @@ fn a_thread_is_followed_to_another_cpu() {
 }
 
 /// Any report at any time, as a kernel would never give it.
-fn event() -> impl Strategy<Value = (u64, Happening)> {
+fn event() -> impl Strategy<Value = (u64, EventKind)> {
     let task = || prop::sample::select(vec![0, READER, COMPETITOR, u32::MAX]);
     let other = || prop::option::of(task());
     let what = prop_oneof![
@@ -305,17 +305,17 @@ proptest! {
         flags in prop::collection::vec(any::<bool>(), 0..12),
     ) {
         let mut timeline = scene().timeline(&events);
-        timeline.ledger.account.wall_ns = missing;
-        timeline.ledger.account.run_delay_ns = Some(0);
+        timeline.quality.account.wall_ns = missing;
+        timeline.quality.account.run_delay_ns = Some(0);
         let mut at = 0;
         let gaps: Vec<Gap> = lengths.iter().map(|&(pause, length)| {
             at += pause + length;
             Gap { start: at - length, length }
         }).collect();
         let stretch = Stretch { usual, preempted: &flags, ..stretch(&timeline, &gaps) };
-        let mut surroundings = Surroundings::default();
-        surroundings.learn(&stretch);
-        let attribution = attribute(&stretch, &surroundings);
+        let mut overhead = EntryExitOverhead::default();
+        overhead.learn(&stretch);
+        let attribution = attribute(&stretch, &overhead);
         prop_assert_eq!(attribution.gaps(), gaps.len());
         for (number, gap) in gaps.iter().enumerate() {
             prop_assert_eq!(attribution.of_gap(number).iter().map(|(_, ticks)| ticks).sum::<u64>(), gap.length);

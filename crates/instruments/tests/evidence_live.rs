@@ -10,7 +10,8 @@ use instruments::clock::Clock;
 use instruments::cpus::{self, CpuSet};
 use instruments::evidence::preemption::PreemptionFlag;
 use instruments::evidence::{
-    Attribution, CauseTime, Kind, Recorder, Source, Stretch, Surroundings, Timeline, Who, attribute,
+    Attribution, CauseTime, EntryExitOverhead, Kind, NoInterruptEvidence, Recorder, Source, Stretch, Timeline,
+    WeakerEvidence, Who, attribute,
 };
 use instruments::gaps::{self, Watch};
 use instruments::warning::Warning;
@@ -60,13 +61,13 @@ fn cpu_time_ns(thread: u32) -> f64 {
 
 fn attributed(timeline: &Timeline, watch: &Watch) -> Attribution {
     let stretch = Stretch::of_watch(timeline, watch);
-    let mut surroundings = Surroundings::default();
-    surroundings.learn(&stretch);
-    attribute(&stretch, &surroundings)
+    let mut overhead = EntryExitOverhead::default();
+    overhead.learn(&stretch);
+    attribute(&stretch, &overhead)
 }
 
-/// Watches beside the rival with evidence from `source`. Gives the time that the causes which `is_rival` picks took, and
-/// the rival's CPU time meanwhile, both in ns; `None` without the privilege.
+/// Watches beside the rival with evidence from `source`. Gives the time that the causes which `is_rival` picks took,
+/// and the rival's CPU time meanwhile, both in ns; `None` without the privilege.
 fn taken_by_the_rival(source: Source, is_rival: impl Fn(Kind) -> bool) -> Option<(f64, f64)> {
     beside_a_rival(|cpu, rival| {
         let clock = clock();
@@ -82,7 +83,7 @@ fn taken_by_the_rival(source: Source, is_rival: impl Fn(Kind) -> bool) -> Option
         let watch = gaps::watch(clock, Duration::from_millis(300));
         let ran = cpu_time_ns(rival) - before;
         let timeline = recorder.stop().unwrap();
-        assert_eq!(timeline.ledger.source, source);
+        assert_eq!(timeline.quality.source, source);
         let attribution = attributed(&timeline, &watch);
         assert!(attribution.recall.share().is_none_or(|share| share > 0.99), "{:?}", attribution.recall);
         let causes = attribution.causes();
@@ -229,7 +230,8 @@ fn without_privilege_a_weaker_source_is_used_and_the_warning_says_how_to_get_the
         return;
     }
     let [warning] = &warnings[..] else { panic!("{warnings:?}") };
-    assert!(matches!(warning, Warning::WeakerEvidence { source: used, .. } if *used == source), "{warning:?}");
+    assert!(warning.is::<WeakerEvidence>(), "{warning:?}");
+    assert_eq!(warning.field("source"), serde_json::to_value(source).ok().as_ref());
     assert!(warning.remedy().contains("cap_perfmon"));
 }
 
@@ -243,7 +245,7 @@ fn cap_perfmon_is_enough_for_switches() {
     let (source, warnings) = open_with_capabilities(CapabilitySet::PERFMON);
     assert_eq!(source, Source::CpuRecord);
     // Where tracefs is mounted, root may read it without any capability.
-    assert!(warnings.iter().all(|warning| matches!(warning, Warning::NoInterruptEvidence { .. })), "{warnings:?}");
+    assert!(warnings.iter().all(Warning::is::<NoInterruptEvidence>), "{warnings:?}");
 }
 
 #[test]
@@ -286,7 +288,7 @@ fn a_recorder_follows_another_thread() {
         };
         let timeline = thread::scope(|scope| scope.spawn(follow).join().unwrap());
         assert_ne!(timeline.thread, first);
-        assert_eq!((recorder.source(), timeline.ledger.source), (source, source));
+        assert_eq!((recorder.source(), timeline.quality.source), (source, source));
     }
 }
 
@@ -344,7 +346,7 @@ fn a_ring_that_overflows_says_so() {
         });
         // Leaving the CPU and coming back are two records of 32 bytes.
         recorder.start().unwrap();
-        let enough = recorder.stop().unwrap().ledger.ring_kib * 1024 / 64;
+        let enough = recorder.stop().unwrap().quality.ring_kib * 1024 / 64;
         recorder.start().unwrap();
         let latest = Instant::now() + Duration::from_secs(8);
         let before = switches(&[VOLUNTARY, INVOLUNTARY]);
@@ -353,10 +355,10 @@ fn a_ring_that_overflows_says_so() {
             (0..10_000).for_each(|_| thread::yield_now());
             away = switches(&[VOLUNTARY, INVOLUNTARY]) - before;
         }
-        let overflowed = recorder.stop().unwrap().ledger;
+        let overflowed = recorder.stop().unwrap().quality;
         recorder.start().unwrap();
         (0..100).for_each(|_| thread::yield_now());
-        let next = recorder.stop().unwrap().ledger;
+        let next = recorder.stop().unwrap().quality;
         done.store(true, Ordering::Relaxed);
         if away < enough {
             println!("skipped: needs a machine that switches faster");

@@ -5,11 +5,11 @@ use instruments::cpus::schedule::{Schedule, current_slice, reschedule_current_th
 use std::thread;
 use std::time::Duration;
 
-/// What the kernel says of a thread after it asked for `schedule`; `None` if it may not.
+/// What the kernel says of a thread after it requested `schedule`; `None` if it may not.
 fn as_granted(schedule: Schedule) -> Option<(Policy, i32)> {
-    let asked =
+    let rescheduled =
         thread::spawn(move || reschedule_current_thread(schedule).map(|()| current().expect("one's own thread")));
-    match asked.join().expect("no panic") {
+    match rescheduled.join().expect("no panic") {
         Ok(now) => Some((now.policy, now.nice)),
         Err(error) if error.raw_os_error() == Some(libc::EPERM) => {
             println!("skipped: needs CAP_SYS_NICE for {schedule:?}");

@@ -193,7 +193,11 @@ proptest! {
     }
 
     #[test]
-    fn rounds_are_permutations_of_the_open(cells in 0_usize..8, seed in any::<u64>(), closings in prop::collection::vec(0_usize..8, 0..8)) {
+    fn rounds_are_permutations_of_the_open(
+        cells in 0_usize..8,
+        seed in any::<u64>(),
+        closings in prop::collection::vec(0_usize..8, 0..8),
+    ) {
         let mut turns = Interleaving::new(cells, seed);
         for closing in closings {
             let expected = turns.open().to_vec();

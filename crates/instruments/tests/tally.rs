@@ -9,7 +9,10 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn ranks_and_quantiles_are_those_of_the_sorted_list(mut values in prop::collection::vec(0_u64..50, 1..200), q in 0.0..=1.0_f64) {
+    fn ranks_and_quantiles_are_those_of_the_sorted_list(
+        mut values in prop::collection::vec(0_u64..50, 1..200),
+        q in 0.0..=1.0_f64,
+    ) {
         let tally: Tally = values.iter().copied().collect();
         values.sort_unstable();
         for (index, &value) in values.iter().enumerate() {
@@ -23,7 +26,10 @@ proptest! {
     }
 
     #[test]
-    fn merging_is_tallying_both(a in prop::collection::vec(any::<u64>(), 0..50), b in prop::collection::vec(0_u64..9, 0..50)) {
+    fn merging_is_tallying_both(
+        a in prop::collection::vec(any::<u64>(), 0..50),
+        b in prop::collection::vec(0_u64..9, 0..50),
+    ) {
         let mut merged: Tally = a.iter().copied().collect();
         merged.merge(&b.iter().copied().collect());
         prop_assert_eq!(merged, a.into_iter().chain(b).collect::<Tally>());

@@ -5,9 +5,10 @@ use core::{
     task::{Poll, ready},
 };
 
-use crate::{kernel::Kernel, me::Me, node::Node, scheduler::Scheduler, semaphore::Semaphore};
+use crate::{handle::Handle, node::Node, runtime::Runtime, scheduler::Scheduler, semaphore::Semaphore};
 
-/// A queue of at most `N` values between any threads of a kernel: first in, first out, and who waits is served in order.
+/// A queue of at most `N` values between any threads of a runtime: first in, first out, and who waits is served in
+/// order.
 ///
 /// The storage is within it. It is never closed; what ends is a value of its own.
 #[derive(Debug)]
@@ -36,59 +37,59 @@ impl<T, const N: usize> Channel<T, N> {
     ///
     /// # Panics
     /// If there is no value.
-    pub fn poll_send<K: Node, S: Scheduler, W>(&self, me: &Me<'_, K, S, W>, value: &mut Option<T>) -> Poll<()> {
+    pub fn poll_send<K: Node, S: Scheduler, W>(&self, me: &Handle<'_, K, S, W>, value: &mut Option<T>) -> Poll<()> {
         ready!(self.places.poll_wait(me));
-        self.put(me.kernel(), value.take().expect("there is a value to send"));
+        self.put(me.runtime(), value.take().expect("there is a value to send"));
         Poll::Ready(())
     }
 
     /// Sends a value, or waits for a place. If the wait is dropped, the value is, too.
-    pub async fn send<K: Node, S: Scheduler, W>(&self, me: &mut Me<'_, K, S, W>, value: T) {
+    pub async fn send<K: Node, S: Scheduler, W>(&self, me: &mut Handle<'_, K, S, W>, value: T) {
         self.places.wait(me).await;
-        self.put(me.kernel(), value);
+        self.put(me.runtime(), value);
     }
 
     /// Sends a value if there is a place; gives it back if there is none.
     ///
     /// # Errors
     /// The value.
-    pub fn try_send<K: Node, S: Scheduler, W>(&self, kernel: &Kernel<'_, K, S, W>, value: T) -> Result<(), T> {
+    pub fn try_send<K: Node, S: Scheduler, W>(&self, runtime: &Runtime<'_, K, S, W>, value: T) -> Result<(), T> {
         if !self.places.try_wait() {
             return Err(value);
         }
-        self.put(kernel, value);
+        self.put(runtime, value);
         Ok(())
     }
 
     /// Receives a value, or waits for one.
-    pub fn poll_receive<K: Node, S: Scheduler, W>(&self, me: &Me<'_, K, S, W>) -> Poll<T> {
+    pub fn poll_receive<K: Node, S: Scheduler, W>(&self, me: &Handle<'_, K, S, W>) -> Poll<T> {
         ready!(self.values.poll_wait(me));
-        Poll::Ready(self.get(me.kernel()))
+        Poll::Ready(self.get(me.runtime()))
     }
 
     /// Receives a value, or waits for one. If the wait is dropped, no value is lost.
-    pub async fn receive<K: Node, S: Scheduler, W>(&self, me: &mut Me<'_, K, S, W>) -> T {
+    pub async fn receive<K: Node, S: Scheduler, W>(&self, me: &mut Handle<'_, K, S, W>) -> T {
         self.values.wait(me).await;
-        self.get(me.kernel())
+        self.get(me.runtime())
     }
 
     /// Receives a value if there is one.
-    pub fn try_receive<K: Node, S: Scheduler, W>(&self, kernel: &Kernel<'_, K, S, W>) -> Option<T> {
-        self.values.try_wait().then(|| self.get(kernel))
+    pub fn try_receive<K: Node, S: Scheduler, W>(&self, runtime: &Runtime<'_, K, S, W>) -> Option<T> {
+        self.values.try_wait().then(|| self.get(runtime))
     }
 
     /// The caller has a unit of `places`.
-    fn put<K: Node, S: Scheduler, W>(&self, kernel: &Kernel<'_, K, S, W>, value: T) {
+    fn put<K: Node, S: Scheduler, W>(&self, runtime: &Runtime<'_, K, S, W>, value: T) {
         let end = self.end.replace((self.end.get() + 1) % N);
         self.buffer[end].replace(Some(value));
-        self.values.signal(kernel);
+        self.values.signal(runtime);
     }
 
     /// The caller has a unit of `values`.
-    fn get<K: Node, S: Scheduler, W>(&self, kernel: &Kernel<'_, K, S, W>) -> T {
+    fn get<K: Node, S: Scheduler, W>(&self, runtime: &Runtime<'_, K, S, W>) -> T {
         let first = self.first.replace((self.first.get() + 1) % N);
         let value = self.buffer[first].take().expect("a unit stands for a value, unless a thread polled another wait");
-        self.places.signal(kernel);
+        self.places.signal(runtime);
         value
     }
 }

@@ -7,9 +7,9 @@ use core::{
 };
 
 use crate::{
-    kernel::{self, Kernel},
-    me::Me,
+    handle::Handle,
     node::Node,
+    runtime::{self, Runtime},
     scheduler::Scheduler,
     semaphore::Semaphore,
 };
@@ -33,14 +33,14 @@ impl Event {
     }
 
     /// It has happened: all threads that wait go on, and who comes later does not wait.
-    pub fn set<N: Node, S: Scheduler, W>(&self, kernel: &Kernel<'_, N, S, W>) {
+    pub fn set<N: Node, S: Scheduler, W>(&self, runtime: &Runtime<'_, N, S, W>) {
         self.is_set.set(true);
-        self.pulse(kernel);
+        self.pulse(runtime);
     }
 
     /// It happens now: all threads that wait go on, and who comes later waits for the next time.
-    pub fn pulse<N: Node, S: Scheduler, W>(&self, kernel: &Kernel<'_, N, S, W>) {
-        while self.waiters.grant_first(kernel) {}
+    pub fn pulse<N: Node, S: Scheduler, W>(&self, runtime: &Runtime<'_, N, S, W>) {
+        while self.waiters.grant_first(runtime) {}
     }
 
     /// It has not happened any more. Who was told before goes on all the same.
@@ -49,12 +49,15 @@ impl Event {
     }
 
     /// Waits until it happens, unless it has.
-    pub fn poll_wait<N: Node, S: Scheduler, W>(&self, me: &Me<'_, N, S, W>) -> Poll<()> {
-        kernel::wait(me.node(), || self.is_set(), || self.waiters.enlist(me))
+    pub fn poll_wait<N: Node, S: Scheduler, W>(&self, me: &Handle<'_, N, S, W>) -> Poll<()> {
+        runtime::wait(me.node(), || self.is_set(), || self.waiters.enlist(me))
     }
 
     /// Waits until it happens, unless it has. The wait can be dropped at any time.
-    pub fn wait<'m, 'k, N: Node, S: Scheduler, W>(&'m self, me: &'m mut Me<'k, N, S, W>) -> EventWait<'m, 'k, N, S, W> {
+    pub fn wait<'m, 'r, N: Node, S: Scheduler, W>(
+        &'m self,
+        me: &'m mut Handle<'r, N, S, W>,
+    ) -> EventWait<'m, 'r, N, S, W> {
         EventWait { event: self, me }
     }
 }
@@ -68,9 +71,9 @@ impl Default for Event {
 /// A wait for an [`Event`].
 #[must_use = "a future does nothing unless it is awaited"]
 #[derive(Debug)]
-pub struct EventWait<'m, 'k, N: Node, S: Scheduler, W> {
+pub struct EventWait<'m, 'r, N: Node, S: Scheduler, W> {
     event: &'m Event,
-    me: &'m mut Me<'k, N, S, W>,
+    me: &'m mut Handle<'r, N, S, W>,
 }
 
 impl<N: Node, S: Scheduler, W> Future for EventWait<'_, '_, N, S, W> {

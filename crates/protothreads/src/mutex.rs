@@ -6,12 +6,12 @@ use core::{
     task::{Poll, ready},
 };
 
-use crate::{kernel::Kernel, me::Me, node::Node, scheduler::Scheduler, semaphore::Semaphore};
+use crate::{handle::Handle, node::Node, runtime::Runtime, scheduler::Scheduler, semaphore::Semaphore};
 
 /// A value for one thread at a time, also while that thread waits for something else; first come, first served.
 ///
-/// Between two waits a thread has everything for itself, so a [`Cell`](core::cell::Cell) does for what is changed there.
-/// A mutex is for what takes several.
+/// Between two waits a thread has everything for itself, so a [`Cell`](core::cell::Cell) does for what is changed
+/// there. A mutex is for what takes several.
 #[derive(Debug)]
 pub struct Mutex<T> {
     unlocked: Semaphore,
@@ -27,30 +27,31 @@ impl<T> Mutex<T> {
     /// Locks it, or waits until that is possible.
     ///
     /// # Panics
-    /// If the thread takes what it was granted by something else for this mutex: see [`Thread::step`](crate::Thread::step).
-    pub fn poll_lock<'a, 'k, N: Node, S: Scheduler, W>(
+    /// If the thread takes what it was granted by something else for this mutex: see
+    /// [`Thread::step`](crate::Thread::step).
+    pub fn poll_lock<'a, 'r, N: Node, S: Scheduler, W>(
         &'a self,
-        me: &Me<'k, N, S, W>,
-    ) -> Poll<MutexGuard<'a, 'k, T, N, S, W>> {
+        me: &Handle<'r, N, S, W>,
+    ) -> Poll<MutexGuard<'a, 'r, T, N, S, W>> {
         ready!(self.unlocked.poll_wait(me));
-        Poll::Ready(self.guard(me.kernel()))
+        Poll::Ready(self.guard(me.runtime()))
     }
 
     /// Locks it, or waits until that is possible. The wait can be dropped at any time.
-    pub async fn lock<'a, 'k, N: Node, S: Scheduler, W>(
+    pub async fn lock<'a, 'r, N: Node, S: Scheduler, W>(
         &'a self,
-        me: &mut Me<'k, N, S, W>,
-    ) -> MutexGuard<'a, 'k, T, N, S, W> {
+        me: &mut Handle<'r, N, S, W>,
+    ) -> MutexGuard<'a, 'r, T, N, S, W> {
         self.unlocked.wait(me).await;
-        self.guard(me.kernel())
+        self.guard(me.runtime())
     }
 
     /// Locks it if it is free.
-    pub fn try_lock<'a, 'k, N: Node, S: Scheduler, W>(
+    pub fn try_lock<'a, 'r, N: Node, S: Scheduler, W>(
         &'a self,
-        me: &Me<'k, N, S, W>,
-    ) -> Option<MutexGuard<'a, 'k, T, N, S, W>> {
-        self.unlocked.try_wait().then(|| self.guard(me.kernel()))
+        me: &Handle<'r, N, S, W>,
+    ) -> Option<MutexGuard<'a, 'r, T, N, S, W>> {
+        self.unlocked.try_wait().then(|| self.guard(me.runtime()))
     }
 
     /// The value; nobody can have it locked.
@@ -63,19 +64,19 @@ impl<T> Mutex<T> {
         self.value.into_inner()
     }
 
-    fn guard<'a, 'k, N: Node, S: Scheduler, W>(
+    fn guard<'a, 'r, N: Node, S: Scheduler, W>(
         &'a self,
-        kernel: &'k Kernel<'k, N, S, W>,
-    ) -> MutexGuard<'a, 'k, T, N, S, W> {
-        MutexGuard { value: self.value.borrow_mut(), unlocked: &self.unlocked, kernel }
+        runtime: &'r Runtime<'r, N, S, W>,
+    ) -> MutexGuard<'a, 'r, T, N, S, W> {
+        MutexGuard { value: self.value.borrow_mut(), unlocked: &self.unlocked, runtime }
     }
 }
 
 /// A locked [`Mutex`]; dropping it hands the mutex to the first who waits.
-pub struct MutexGuard<'a, 'k, T, N: Node, S: Scheduler, W> {
+pub struct MutexGuard<'a, 'r, T, N: Node, S: Scheduler, W> {
     value: RefMut<'a, T>,
     unlocked: &'a Semaphore,
-    kernel: &'k Kernel<'k, N, S, W>,
+    runtime: &'r Runtime<'r, N, S, W>,
 }
 
 impl<T, N: Node, S: Scheduler, W> Deref for MutexGuard<'_, '_, T, N, S, W> {
@@ -95,7 +96,7 @@ impl<T, N: Node, S: Scheduler, W> DerefMut for MutexGuard<'_, '_, T, N, S, W> {
 impl<T, N: Node, S: Scheduler, W> Drop for MutexGuard<'_, '_, T, N, S, W> {
     fn drop(&mut self) {
         // The next owner runs later, when the value is no longer borrowed.
-        self.unlocked.signal(self.kernel);
+        self.unlocked.signal(self.runtime);
     }
 }
 

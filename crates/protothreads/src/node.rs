@@ -1,10 +1,10 @@
 //! What a scheduler keeps of each thread, beside the thread itself.
 use crate::word::{NONE, Word};
 
-/// The most threads that a [`Kernel`](crate::Kernel) can have: 16,777,215.
+/// The most threads that a [`Runtime`](crate::Runtime) can have: 16,777,215.
 pub const MOST_THREADS: usize = NONE as usize;
 
-/// A place in a kernel's slice of threads: [`Slot`] for hand-written threads, [`Link`] for async ones.
+/// A place in a runtime's slice of threads: [`Slot`] for hand-written threads, [`Link`] for async ones.
 ///
 /// It is sealed: there are these two.
 pub trait Node: sealed::Sealed {
@@ -90,10 +90,11 @@ impl<T> Node for Slot<T> {
     }
 }
 
-/// What the scheduler needs for an async thread, 8 bytes, and what other threads see of it: a place for messages, perhaps.
+/// What the scheduler needs for an async thread, 8 bytes, and what other threads see of it: a place for messages,
+/// perhaps.
 ///
-/// Links lie in an array of their own because futures refer to them. What a thread is told at each switch belongs into its
-/// link: it is then in the cache when the thread is signalled.
+/// Links lie in an array of their own because futures refer to them. What a thread is told at each switch belongs into
+/// its link: it is then in the cache when the thread is signalled.
 #[derive(Debug)]
 pub struct Link<T = ()> {
     word: Word,

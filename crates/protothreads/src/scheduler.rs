@@ -5,8 +5,8 @@ use crate::node::Node;
 ///
 /// Schedulers are values, and any of them runs any threads. [`Fifo`](crate::Fifo), [`RunNext`](crate::RunNext) and
 /// [`Bitmap`](crate::Bitmap) poll threads that can run and no others; [`InOrder`](crate::InOrder),
-/// [`Reverse`](crate::Reverse) and [`Random`](crate::Random) poll all of them, as protothreads do, and most of their polls
-/// may be wasted.
+/// [`Reverse`](crate::Reverse) and [`Random`](crate::Random) poll all of them, as protothreads do, and most of their
+/// polls may be wasted.
 pub trait Scheduler {
     /// A thread can run. It is told once for each time that the thread is polled with a reason.
     fn ready<N: Node>(&self, nodes: &[N], thread: u32);

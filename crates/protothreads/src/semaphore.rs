@@ -5,8 +5,8 @@
 //! | 0 | units that may be taken |
 //! | 1 | the last of the threads that wait |
 //!
-//! There are never units and waiters at once: a unit goes to the first waiter directly, so nobody can take it in between
-//! and no waiter starves.
+//! There are never units and waiters at once: a unit goes to the first waiter directly, so nobody can take it in
+//! between and no waiter starves.
 use core::{
     cell::Cell,
     future::Future,
@@ -15,9 +15,9 @@ use core::{
 };
 
 use crate::{
-    kernel::{self, Kernel},
-    me::Me,
+    handle::Handle,
     node::Node,
+    runtime::{self, Runtime},
     scheduler::Scheduler,
     wait_list,
 };
@@ -27,7 +27,7 @@ const WAITERS: u32 = 1 << 31;
 /// A counting semaphore: 4 bytes, however many wait; first come, first served.
 ///
 /// ```
-/// use protothreads::{Fifo, Here, Scheduler, Semaphore, Slot, Thread, run};
+/// use protothreads::{Fifo, Scheduler, Semaphore, Slot, Thread, ThreadHandle, run};
 /// use std::{cell::Cell, task::{Poll, ready}};
 ///
 /// /// Two threads, one unit: each adds one to the sum while it has the unit.
@@ -36,11 +36,11 @@ const WAITERS: u32 = 1 << 31;
 /// impl Thread for Adder {
 ///     type Shared = (Semaphore, Cell<u32>);
 ///
-///     fn step<S: Scheduler>(&self, me: &Here<'_, Self, S>) -> Poll<()> {
+///     fn step<S: Scheduler>(&self, me: &ThreadHandle<'_, Self, S>) -> Poll<()> {
 ///         let (unit, sum) = me.shared();
 ///         ready!(unit.poll_wait(me));
 ///         sum.set(sum.get() + 1);
-///         unit.signal(me.kernel());
+///         unit.signal(me.runtime());
 ///         Poll::Ready(())
 ///     }
 /// }
@@ -64,14 +64,14 @@ impl Semaphore {
 
     /// Takes a unit, or waits for one: `Ready` when it is the thread's own.
     #[inline(always)]
-    pub fn poll_wait<N: Node, S: Scheduler, W>(&self, me: &Me<'_, N, S, W>) -> Poll<()> {
-        kernel::wait(me.node(), || self.try_wait(), || self.enlist(me))
+    pub fn poll_wait<N: Node, S: Scheduler, W>(&self, me: &Handle<'_, N, S, W>) -> Poll<()> {
+        runtime::wait(me.node(), || self.try_wait(), || self.enlist(me))
     }
 
     /// Takes a unit, or waits for one.
     ///
     /// The wait can be dropped at any time, and has then not taken a unit.
-    pub fn wait<'m, 'k, N: Node, S: Scheduler, W>(&'m self, me: &'m mut Me<'k, N, S, W>) -> Wait<'m, 'k, N, S, W> {
+    pub fn wait<'m, 'r, N: Node, S: Scheduler, W>(&'m self, me: &'m mut Handle<'r, N, S, W>) -> Wait<'m, 'r, N, S, W> {
         Wait { semaphore: self, me }
     }
 
@@ -91,8 +91,8 @@ impl Semaphore {
     /// # Panics
     /// In a debug build, if there are 2^31 − 1 units.
     #[inline(always)]
-    pub fn signal<N: Node, S: Scheduler, W>(&self, kernel: &Kernel<'_, N, S, W>) {
-        if !self.grant_first(kernel) {
+    pub fn signal<N: Node, S: Scheduler, W>(&self, runtime: &Runtime<'_, N, S, W>) {
+        if !self.grant_first(runtime) {
             debug_assert!(self.0.get() + 1 < WAITERS, "a semaphore has at most 2,147,483,647 units");
             self.0.set(self.0.get() + 1);
         }
@@ -110,27 +110,27 @@ impl Semaphore {
 
     /// Gives a unit to the first thread that waits; false when none does.
     #[inline(always)]
-    pub(crate) fn grant_first<N: Node, S: Scheduler, W>(&self, kernel: &Kernel<'_, N, S, W>) -> bool {
+    pub(crate) fn grant_first<N: Node, S: Scheduler, W>(&self, runtime: &Runtime<'_, N, S, W>) -> bool {
         if !self.has_waiters() {
             return false;
         }
-        let (first, last) = wait_list::pop(kernel.nodes, self.0.get() & !WAITERS);
+        let (first, last) = wait_list::pop(runtime.nodes, self.0.get() & !WAITERS);
         self.0.set(last.map_or(0, |last| WAITERS | last));
-        kernel.grant(first);
+        runtime.grant(first);
         true
     }
 
     #[inline(always)]
-    pub(crate) fn enlist<N: Node, S: Scheduler, W>(&self, me: &Me<'_, N, S, W>) {
+    pub(crate) fn enlist<N: Node, S: Scheduler, W>(&self, me: &Handle<'_, N, S, W>) {
         let last = self.has_waiters().then_some(self.0.get() & !WAITERS);
-        self.0.set(WAITERS | wait_list::push(me.kernel().nodes, last, me.number()));
+        self.0.set(WAITERS | wait_list::push(me.runtime().nodes, last, me.number()));
     }
 
     /// Ends a wait that was begun and not finished: a unit that was granted is passed on by `signal`.
-    pub(crate) fn give_up<N: Node, S: Scheduler, W>(&self, me: &Me<'_, N, S, W>, signal: impl FnOnce()) {
+    pub(crate) fn give_up<N: Node, S: Scheduler, W>(&self, me: &Handle<'_, N, S, W>, signal: impl FnOnce()) {
         let word = me.node().word();
         if word.is_listed() {
-            let last = wait_list::remove(me.kernel().nodes, self.0.get() & !WAITERS, me.number());
+            let last = wait_list::remove(me.runtime().nodes, self.0.get() & !WAITERS, me.number());
             self.0.set(last.map_or(0, |last| WAITERS | last));
             word.set_free();
         } else if word.is_granted() {
@@ -143,9 +143,9 @@ impl Semaphore {
 /// A wait for a unit of a [`Semaphore`].
 #[must_use = "a future does nothing unless it is awaited"]
 #[derive(Debug)]
-pub struct Wait<'m, 'k, N: Node, S: Scheduler, W> {
+pub struct Wait<'m, 'r, N: Node, S: Scheduler, W> {
     semaphore: &'m Semaphore,
-    me: &'m mut Me<'k, N, S, W>,
+    me: &'m mut Handle<'r, N, S, W>,
 }
 
 impl<N: Node, S: Scheduler, W> Future for Wait<'_, '_, N, S, W> {
@@ -162,7 +162,7 @@ impl<N: Node, S: Scheduler, W> Drop for Wait<'_, '_, N, S, W> {
     fn drop(&mut self) {
         // The thread can have begun no other wait, for this one borrows its handle.
         if !self.me.node().word().is_free() {
-            self.semaphore.give_up(self.me, || self.semaphore.signal(self.me.kernel()));
+            self.semaphore.give_up(self.me, || self.semaphore.signal(self.me.runtime()));
         }
     }
 }

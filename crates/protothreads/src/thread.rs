@@ -2,10 +2,10 @@
 use core::task::Poll;
 
 use crate::{
-    kernel::Kernel,
-    me::Me,
+    handle::Handle,
     node::{Node, Slot},
     report::Report,
+    runtime::Runtime,
     scheduler::Scheduler,
 };
 
@@ -14,22 +14,22 @@ use crate::{
 /// Its state is its fields, usually [`Cell`](core::cell::Cell)s, for threads refer to each other. Where a wait comes in
 /// the midst of a step, a field says where to go on; a thread with a single wait needs none.
 pub trait Thread: Sized {
-    /// What all threads of the kernel share.
+    /// What all threads of the runtime share.
     type Shared;
 
     /// Runs until the thread has finished (`Ready`) or has to wait (`Pending`).
     ///
     /// Before it returns `Pending` it must have polled something that was not ready, or have [given
-    /// way](Me::give_way). When it is called again it must poll the same thing again, until that is ready: it is then the
-    /// thread's own. Under a polling scheduler it is called many times for nothing.
-    fn step<S: Scheduler>(&self, me: &Here<'_, Self, S>) -> Poll<()>;
+    /// way](Handle::give_way). When it is called again it must poll the same thing again, until that is ready: it is
+    /// then the thread's own. Under a polling scheduler it is called many times for nothing.
+    fn step<S: Scheduler>(&self, me: &ThreadHandle<'_, Self, S>) -> Poll<()>;
 }
 
 /// The handle of a hand-written thread of type `T` under scheduler `S`.
-pub type Here<'k, T, S> = Me<'k, Slot<T>, S, <T as Thread>::Shared>;
+pub type ThreadHandle<'r, T, S> = Handle<'r, Slot<T>, S, <T as Thread>::Shared>;
 
-/// The kernel of hand-written threads of type `T` under scheduler `S`.
-pub type ThreadKernel<'k, T, S> = Kernel<'k, Slot<T>, S, <T as Thread>::Shared>;
+/// The runtime of hand-written threads of type `T` under scheduler `S`.
+pub type ThreadRuntime<'r, T, S> = Runtime<'r, Slot<T>, S, <T as Thread>::Shared>;
 
 /// Runs hand-written threads until none can run.
 ///
@@ -48,20 +48,20 @@ pub fn run_with<T: Thread, S: Scheduler>(
     threads: &[Slot<T>],
     scheduler: S,
     shared: &T::Shared,
-    mut idle: impl FnMut(&ThreadKernel<'_, T, S>) -> bool,
+    mut idle: impl FnMut(&ThreadRuntime<'_, T, S>) -> bool,
 ) -> Report {
-    let kernel = Kernel::new(threads, scheduler, shared);
-    kernel.begin();
+    let runtime = Runtime::new(threads, scheduler, shared);
+    runtime.begin();
     loop {
-        kernel.run_ready();
-        if !idle(&kernel) {
-            return kernel.report();
+        runtime.run_ready();
+        if !idle(&runtime) {
+            return runtime.report();
         }
     }
 }
 
 /// The parts of [`run_with`], for a program that has a loop of its own.
-impl<T: Thread, S: Scheduler> Kernel<'_, Slot<T>, S, T::Shared> {
+impl<T: Thread, S: Scheduler> Runtime<'_, Slot<T>, S, T::Shared> {
     /// All threads that have not finished and are not waiting can run from now on, in the order of the slice.
     pub fn begin(&self) {
         for (index, slot) in self.nodes.iter().enumerate() {
@@ -73,12 +73,12 @@ impl<T: Thread, S: Scheduler> Kernel<'_, Slot<T>, S, T::Shared> {
 
     /// Runs those that can run, until none can.
     //
-    // Inlined, so that the scheduler's own words are in registers: the kernel must not be somewhere in memory.
+    // Inlined, so that the scheduler's own words are in registers: the runtime must not be somewhere in memory.
     #[inline(always)]
     pub fn run_ready(&self) {
         while let Some(thread) = self.next() {
             let slot = &self.nodes[thread as usize];
-            if slot.thread().step(&self.at(thread)).is_ready() {
+            if slot.thread().step(&Handle::new(self, thread)).is_ready() {
                 slot.word().set_finished();
             }
         }

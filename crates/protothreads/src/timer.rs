@@ -7,9 +7,9 @@ use core::{
 };
 
 use crate::{
-    kernel::{self, Kernel},
-    me::Me,
+    handle::Handle,
     node::Node,
+    runtime::{self, Runtime},
     scheduler::Scheduler,
     word::NONE,
 };
@@ -24,14 +24,14 @@ pub struct Sleeper {
 /// Wakes threads at their time. What time is, and what its unit, the user says by [`advance`](Self::advance).
 ///
 /// ```
-/// use protothreads::{Fifo, Kernel, Link, Sleeper, Timer};
+/// use protothreads::{Fifo, Link, Runtime, Sleeper, Timer};
 /// use std::{cell::Cell, pin::pin, thread, time::{Duration, Instant}};
 ///
 /// let links = [const { Link::new() }; 2];
 /// let timer = Timer::new([const { Cell::new(Sleeper::new()) }; 2]);
-/// let kernel = Kernel::new(&links, Fifo::new(), &timer);
+/// let runtime = Runtime::new(&links, Fifo::new(), &timer);
 /// let sleepy = |index: usize| {
-///     let mut me = kernel.me(index);
+///     let mut me = runtime.handle(index);
 ///     async move {
 ///         let until_ms = me.shared().now() + 2 - index as u64;
 ///         me.shared().sleep_until(&mut me, until_ms).await;
@@ -40,10 +40,10 @@ pub struct Sleeper {
 /// let threads = pin!([sleepy(0), sleepy(1)]);
 ///
 /// let start = Instant::now();
-/// let report = kernel.run_with(threads, |kernel| {
+/// let report = runtime.run_with(threads, |runtime| {
 ///     let Some(deadline_ms) = timer.next_deadline() else { return false };
 ///     thread::park_timeout(Duration::from_millis(deadline_ms).saturating_sub(start.elapsed()));
-///     timer.advance(kernel, start.elapsed().as_millis() as u64);
+///     timer.advance(runtime, start.elapsed().as_millis() as u64);
 ///     true
 /// });
 /// assert_eq!(report.finished, 2);
@@ -82,10 +82,10 @@ impl<A: AsRef<[Cell<Sleeper>]>> Timer<A> {
     }
 
     /// It is `now`: wakes those whose time has come, the earliest first. A time before the last one is taken for that.
-    pub fn advance<N: Node, S: Scheduler, W>(&self, kernel: &Kernel<'_, N, S, W>, now: u64) {
+    pub fn advance<N: Node, S: Scheduler, W>(&self, runtime: &Runtime<'_, N, S, W>, now: u64) {
         self.now.set(self.now.get().max(now));
         while self.next_deadline().is_some_and(|deadline| deadline <= self.now.get()) {
-            kernel.grant(self.remove(0).thread);
+            runtime.grant(self.remove(0).thread);
         }
     }
 
@@ -93,23 +93,23 @@ impl<A: AsRef<[Cell<Sleeper>]>> Timer<A> {
     ///
     /// # Panics
     /// If all places are taken.
-    pub fn poll_sleep_until<N: Node, S: Scheduler, W>(&self, me: &Me<'_, N, S, W>, deadline: u64) -> Poll<()> {
-        kernel::wait(me.node(), || deadline <= self.now.get(), || self.enlist(me, deadline))
+    pub fn poll_sleep_until<N: Node, S: Scheduler, W>(&self, me: &Handle<'_, N, S, W>, deadline: u64) -> Poll<()> {
+        runtime::wait(me.node(), || deadline <= self.now.get(), || self.enlist(me, deadline))
     }
 
     /// Sleeps until `deadline`, unless that has passed. The sleep can be dropped at any time.
     ///
     /// # Panics
     /// When it is polled, if all places are taken.
-    pub fn sleep_until<'m, 'k, N: Node, S: Scheduler, W>(
+    pub fn sleep_until<'m, 'r, N: Node, S: Scheduler, W>(
         &'m self,
-        me: &'m mut Me<'k, N, S, W>,
+        me: &'m mut Handle<'r, N, S, W>,
         deadline: u64,
-    ) -> Sleep<'m, 'k, A, N, S, W> {
+    ) -> Sleep<'m, 'r, A, N, S, W> {
         Sleep { timer: self, me, deadline }
     }
 
-    fn enlist<N: Node, S: Scheduler, W>(&self, me: &Me<'_, N, S, W>, deadline: u64) {
+    fn enlist<N: Node, S: Scheduler, W>(&self, me: &Handle<'_, N, S, W>, deadline: u64) {
         let heap = self.heap.as_ref();
         let at = self.sleepers.get();
         assert!(at < heap.len(), "this timer has room for {at} sleepers; it needs one for each thread");
@@ -156,9 +156,9 @@ impl<A: AsRef<[Cell<Sleeper>]>> Timer<A> {
 /// A sleep until a time of a [`Timer`].
 #[must_use = "a future does nothing unless it is awaited"]
 #[derive(Debug)]
-pub struct Sleep<'m, 'k, A: AsRef<[Cell<Sleeper>]>, N: Node, S: Scheduler, W> {
+pub struct Sleep<'m, 'r, A: AsRef<[Cell<Sleeper>]>, N: Node, S: Scheduler, W> {
     timer: &'m Timer<A>,
-    me: &'m mut Me<'k, N, S, W>,
+    me: &'m mut Handle<'r, N, S, W>,
     deadline: u64,
 }
 

@@ -10,12 +10,12 @@
 //! | 24 to 27 | units | of its own semaphore |
 //! | 0 to 23 | next | the thread behind it in the list that it is in, or `NONE` |
 //!
-//! A thread that waits for one thing at a time is never in a wait list and in the ready queue at once, so a hand-written
-//! thread has one such word. An async thread can be woken by somebody's [`Waker`](core::task::Waker) while it is in a wait
-//! list: it has a second word, whose next is the one behind it in the ready queue.
+//! A thread that waits for one thing at a time is never in a wait list and in the ready queue at once, so a
+//! hand-written thread has one such word. An async thread can be woken by somebody's [`Waker`](core::task::Waker) while
+//! it is in a wait list: it has a second word, whose next is the one behind it in the ready queue.
 //!
-//! Who signals a thread's own semaphore knows its number, so what to run next comes from no word in memory: the words only
-//! decide branches, which the processor predicts. That is why a ring of such threads is as fast as it is.
+//! Who signals a thread's own semaphore knows its number, so what to run next comes from no word in memory: the words
+//! only decide branches, which the processor predicts. That is why a ring of such threads is as fast as it is.
 use core::{cell::Cell, hint::cold_path, task::Poll};
 
 /// No thread.
@@ -31,14 +31,14 @@ const OWN: u32 = 1 << 28;
 const UNIT: u32 = 1 << 24;
 const UNITS: u32 = UNIT * MOST_OWN_UNITS;
 
-// Whole words of a thread that is in no list before another. Nearly all hand-overs come by these only, so they are compared
-// first: that takes one instruction, and what follows knows every bit.
+// Whole words of a thread that is in no list before another. Nearly all hand-overs come by these only, so they are
+// compared first: that takes one instruction, and what follows knows every bit.
 const FREE: u32 = NONE;
 const WAITS: u32 = OWN | NONE;
 const HAS: u32 = GRANTED | NONE;
 const CALLED: u32 = QUEUED | HAS;
 
-/// The word of a thread: opaque; all of it is the kernel's.
+/// The word of a thread: opaque; all of it is the runtime's.
 #[derive(Debug)]
 pub struct Word(Cell<u32>);
 
@@ -173,8 +173,8 @@ impl Word {
         Poll::Pending
     }
 
-    /// Adds a unit to the thread's own semaphore; true if the thread, which waited for it, now belongs into the ready queue,
-    /// as the word says.
+    /// Adds a unit to the thread's own semaphore; true if the thread, which waited for it, now belongs into the ready
+    /// queue, as the word says.
     #[inline(always)]
     pub(crate) fn signal_own(&self) -> bool {
         let word = self.0.get();

@@ -6,7 +6,9 @@ use std::{
     task::{Poll, ready},
 };
 
-use protothreads::{Bitmap, Fifo, Here, InOrder, Kernel, Link, Random, Reverse, RunNext, Scheduler, Slot, Thread};
+use protothreads::{
+    Bitmap, Fifo, InOrder, Link, Random, Reverse, RunNext, Runtime, Scheduler, Slot, Thread, ThreadHandle,
+};
 
 /// Notes each unit of its own semaphore as a turn.
 #[derive(Default)]
@@ -15,7 +17,7 @@ struct Turns(Cell<u32>);
 impl Thread for Turns {
     type Shared = Cell<u32>;
 
-    fn step<S: Scheduler>(&self, me: &Here<'_, Self, S>) -> Poll<()> {
+    fn step<S: Scheduler>(&self, me: &ThreadHandle<'_, Self, S>) -> Poll<()> {
         ready!(me.poll_wait());
         self.0.set(self.0.get() + 1);
         me.shared().set(me.shared().get() * 10 + me.index() as u32);
@@ -37,17 +39,17 @@ fn a_kernel_runs_again_after_a_signal_and_takes_no_unit_twice() {
     fn under(scheduler: impl Scheduler) {
         let threads: [_; 70] = std::array::from_fn(|_| Slot::new(Turns::default()));
         let order = Cell::new(0);
-        let kernel = Kernel::new(&threads, scheduler, &order);
-        kernel.begin();
-        kernel.run_ready();
+        let runtime = Runtime::new(&threads, scheduler, &order);
+        runtime.begin();
+        runtime.run_ready();
         assert!(threads.iter().all(|slot| slot.thread().0.get() == 0));
         for index in [69, 3, 3] {
-            kernel.signal(index);
-            kernel.run_ready();
+            runtime.signal(index);
+            runtime.run_ready();
         }
-        kernel.run_ready();
+        runtime.run_ready();
         let turns = |index: usize| threads[index].thread().0.get();
-        assert_eq!((turns(3), turns(69), kernel.report().waiting), (2, 1, 70));
+        assert_eq!((turns(3), turns(69), runtime.report().waiting), (2, 1, 70));
     }
     under(Fifo::new());
     under(RunNext::new());
@@ -60,9 +62,9 @@ fn a_kernel_runs_again_after_a_signal_and_takes_no_unit_twice() {
 #[test]
 fn async_threads_leave_messages_in_each_others_links() {
     let links = [1, 2, 3].map(|start| Link::with(Cell::new(start)));
-    let kernel = &Kernel::new(&links, Fifo::new(), &());
+    let runtime = &Runtime::new(&links, Fifo::new(), &());
     let body = |index| {
-        let mut me = kernel.me(index);
+        let mut me = runtime.handle(index);
         async move {
             if index > 0 {
                 me.wait().await;
@@ -74,8 +76,8 @@ fn async_threads_leave_messages_in_each_others_links() {
             }
         }
     };
-    let report = kernel.run_with(pin!([body(0), body(1), body(2)]), |_| false);
-    assert_eq!((report.finished, kernel.thread(2).get()), (3, 6));
+    let report = runtime.run_with(pin!([body(0), body(1), body(2)]), |_| false);
+    assert_eq!((report.finished, runtime.thread(2).get()), (3, 6));
 }
 
 /// A wake that comes while a thread is polled has it polled again, and the unit that it then takes is taken once.
@@ -83,9 +85,9 @@ fn async_threads_leave_messages_in_each_others_links() {
 fn a_thread_that_wakes_itself_while_it_takes_a_unit_is_polled_once_more() {
     let links = [const { Link::new() }; 2];
     let polls = Cell::new(0);
-    let kernel = &Kernel::new(&links, Fifo::new(), &polls);
+    let runtime = &Runtime::new(&links, Fifo::new(), &polls);
     let body = |index| {
-        let mut me = kernel.me(index);
+        let mut me = runtime.handle(index);
         async move {
             if index == 1 {
                 for _ in 0..3 {
@@ -97,7 +99,7 @@ fn a_thread_that_wakes_itself_while_it_takes_a_unit_is_polled_once_more() {
             for _ in 0..3 {
                 let mut wait = pin!(me.wait());
                 poll_fn(|context| {
-                    kernel.shared().set(kernel.shared().get() + 1);
+                    runtime.shared().set(runtime.shared().get() + 1);
                     context.waker().wake_by_ref();
                     wait.as_mut().poll(context)
                 })
@@ -105,7 +107,7 @@ fn a_thread_that_wakes_itself_while_it_takes_a_unit_is_polled_once_more() {
             }
         }
     };
-    let report = kernel.run_with(pin!([body(0), body(1)]), |_| false);
+    let report = runtime.run_with(pin!([body(0), body(1)]), |_| false);
     assert_eq!((report.finished, report.waiting), (2, 0));
     assert!(polls.get() >= 3, "{} polls for three units", polls.get());
 }

@@ -4,7 +4,8 @@
 //! RUSTFLAGS="--cfg loom" cargo test --release -p protothreads --test loom
 //! ```
 //!
-//! Loom reports a lost wake-up as a deadlock, and the use of an inbox that is gone through the cells that it is made of.
+//! Loom reports a lost wake-up as a deadlock, and the use of an inbox that is gone through the cells that it is made
+//! of.
 #![cfg(loom)]
 
 use loom::{
@@ -25,7 +26,7 @@ fn model(model: impl Fn() + Send + Sync + 'static) {
     builder.check(model);
 }
 
-/// Waits, as a kernel that is idle, until `wanted` wakes have been seen.
+/// Waits, as a runtime that is idle, until `wanted` wakes have been seen.
 fn await_wakes(inbox: &Inbox, wanted: u64) {
     let mut seen = 0;
     while seen != wanted {

@@ -1,7 +1,7 @@
 //! No scheduler starves a thread, however busy the others are: a test for each.
 use std::{cell::Cell, task::Poll};
 
-use protothreads::{Bitmap, Fifo, Here, InOrder, Random, Reverse, RunNext, Scheduler, Slot, Thread, run};
+use protothreads::{Bitmap, Fifo, InOrder, Random, Reverse, RunNext, Scheduler, Slot, Thread, ThreadHandle, run};
 
 const THREADS: usize = 10;
 
@@ -25,7 +25,7 @@ const BOUND: u32 = 124 * THREADS as u32;
 impl Thread for Busy {
     type Shared = Shared;
 
-    fn step<S: Scheduler>(&self, me: &Here<'_, Self, S>) -> Poll<()> {
+    fn step<S: Scheduler>(&self, me: &ThreadHandle<'_, Self, S>) -> Poll<()> {
         let shared = me.shared();
         shared.steps.set(shared.steps.get() + 1);
         if shared.turns_of_0.get() >= TURNS || shared.steps.get() > TURNS * BOUND {

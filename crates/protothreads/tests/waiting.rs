@@ -8,19 +8,19 @@ use std::{
 
 use proptest::prelude::*;
 use protothreads::{
-    Bitmap, Channel, Event, Fifo, Here, InOrder, Kernel, Link, Me, Mutex, Random, Reverse, RunNext, Scheduler,
-    Semaphore, Sleeper, Slot, Thread, Timer, run, run_with,
+    Bitmap, Channel, Event, Fifo, Handle, InOrder, Link, Mutex, Random, Reverse, RunNext, Runtime, Scheduler,
+    Semaphore, Sleeper, Slot, Thread, ThreadHandle, Timer, run, run_with,
 };
 
 type Boxed<'f> = Pin<Box<dyn Future<Output = ()> + 'f>>;
 
 /// Runs boxed bodies, made by `body` from each thread's handle, under a scheduler.
-fn run_async<'k, S: Scheduler, W>(
-    kernel: &'k Kernel<'k, Link, S, W>,
-    body: impl Fn(Me<'k, Link, S, W>) -> Boxed<'k>,
+fn run_async<'r, S: Scheduler, W>(
+    runtime: &'r Runtime<'r, Link, S, W>,
+    body: impl Fn(Handle<'r, Link, S, W>) -> Boxed<'r>,
 ) -> protothreads::Report {
-    let mut threads: Vec<_> = (0..kernel.thread_count()).map(|index| body(kernel.me(index))).collect();
-    kernel.run_with(Pin::new(&mut threads[..]), |_| false)
+    let mut threads: Vec<_> = (0..runtime.thread_count()).map(|index| body(runtime.handle(index))).collect();
+    runtime.run_with(Pin::new(&mut threads[..]), |_| false)
 }
 
 fn links(threads: usize) -> Vec<Link> {
@@ -32,13 +32,13 @@ fn a_semaphore_serves_who_came_first() {
     #[derive(Default)]
     struct Shared(RefCell<Vec<usize>>);
     let (shared, semaphore, links) = (Shared::default(), Semaphore::new(0), links(6));
-    let kernel = Kernel::new(&links, Fifo::new(), &shared);
+    let runtime = Runtime::new(&links, Fifo::new(), &shared);
     let semaphore = &semaphore;
-    let report = run_async(&kernel, |mut me| {
+    let report = run_async(&runtime, |mut me| {
         Box::pin(async move {
             if me.index() == 5 {
                 for _ in 0..5 {
-                    semaphore.signal(me.kernel());
+                    semaphore.signal(me.runtime());
                 }
                 assert!(!semaphore.try_wait(), "all units were granted");
             } else {
@@ -54,13 +54,13 @@ fn a_semaphore_serves_who_came_first() {
 fn a_dropped_wait_takes_nothing_wherever_it_stood() {
     for dropped in 0..3 {
         let (semaphore, links, served) = (Semaphore::new(0), links(4), RefCell::new(Vec::new()));
-        let kernel = Kernel::new(&links, Fifo::new(), &());
+        let runtime = Runtime::new(&links, Fifo::new(), &());
         let (semaphore, served) = (&semaphore, &served);
-        let report = run_async(&kernel, |mut me| {
+        let report = run_async(&runtime, |mut me| {
             Box::pin(async move {
                 if me.index() == 3 {
-                    semaphore.signal(me.kernel());
-                    semaphore.signal(me.kernel());
+                    semaphore.signal(me.runtime());
+                    semaphore.signal(me.runtime());
                 } else if me.index() == dropped {
                     {
                         let mut wait = pin!(semaphore.wait(&mut me));
@@ -80,9 +80,9 @@ fn a_dropped_wait_takes_nothing_wherever_it_stood() {
 #[test]
 fn a_unit_granted_to_a_wait_that_is_dropped_goes_to_the_next() {
     let (semaphore, links, served) = (Semaphore::new(0), links(3), Cell::new(0));
-    let kernel = Kernel::new(&links, Fifo::new(), &());
+    let runtime = Runtime::new(&links, Fifo::new(), &());
     let (semaphore, served) = (&semaphore, &served);
-    let report = run_async(&kernel, |mut me| {
+    let report = run_async(&runtime, |mut me| {
         Box::pin(async move {
             match me.index() {
                 0 => {
@@ -99,7 +99,7 @@ fn a_unit_granted_to_a_wait_that_is_dropped_goes_to_the_next() {
                     semaphore.wait(&mut me).await;
                     served.set(served.get() + 1);
                 }
-                _ => semaphore.signal(me.kernel()),
+                _ => semaphore.signal(me.runtime()),
             }
         })
     });
@@ -109,8 +109,8 @@ fn a_unit_granted_to_a_wait_that_is_dropped_goes_to_the_next() {
 #[test]
 fn a_mutex_is_held_across_waits() {
     let (mutex, links) = (Mutex::new((0, 0)), links(20));
-    let kernel = Kernel::new(&links, RunNext::new(), &mutex);
-    let report = run_async(&kernel, |mut me| {
+    let runtime = Runtime::new(&links, RunNext::new(), &mutex);
+    let report = run_async(&runtime, |mut me| {
         Box::pin(async move {
             for _ in 0..10 {
                 let mut pair = me.shared().lock(&mut me).await;
@@ -129,12 +129,12 @@ fn a_mutex_is_held_across_waits() {
 #[test]
 fn an_event_lets_all_go_on_and_later_ones_pass() {
     let (event, links, passed) = (Event::new(), links(5), Cell::new(0));
-    let kernel = Kernel::new(&links, Fifo::new(), &event);
+    let runtime = Runtime::new(&links, Fifo::new(), &event);
     let passed = &passed;
-    let report = run_async(&kernel, |mut me| {
+    let report = run_async(&runtime, |mut me| {
         Box::pin(async move {
             match me.index() {
-                3 => me.shared().set(me.kernel()),
+                3 => me.shared().set(me.runtime()),
                 _ => {
                     me.shared().wait(&mut me).await;
                     passed.set(passed.get() + 1);
@@ -155,7 +155,7 @@ fn hand_written_threads_use_a_channel() {
     }
     impl Thread for Half {
         type Shared = Channel<u32, 3>;
-        fn step<S: Scheduler>(&self, me: &Here<'_, Self, S>) -> Poll<()> {
+        fn step<S: Scheduler>(&self, me: &ThreadHandle<'_, Self, S>) -> Poll<()> {
             while self.count.get() < 100 {
                 if me.index() == 0 {
                     let mut value = self.value.take().or(Some(self.count.get()));
@@ -178,11 +178,11 @@ fn hand_written_threads_use_a_channel() {
 #[test]
 fn a_channel_without_room_gives_the_value_back() {
     let links = links(1);
-    let kernel = Kernel::new(&links, Fifo::new(), &());
+    let runtime = Runtime::new(&links, Fifo::new(), &());
     let channel = Channel::<_, 1>::new();
-    assert_eq!(channel.try_send(&kernel, "one"), Ok(()));
-    assert_eq!(channel.try_send(&kernel, "two"), Err("two"));
-    assert_eq!((channel.try_receive(&kernel), channel.try_receive(&kernel)), (Some("one"), None));
+    assert_eq!(channel.try_send(&runtime, "one"), Ok(()));
+    assert_eq!(channel.try_send(&runtime, "two"), Err("two"));
+    assert_eq!((channel.try_receive(&runtime), channel.try_receive(&runtime)), (Some("one"), None));
 }
 
 /// A thread that sleeps until its own time.
@@ -190,7 +190,7 @@ struct Sleepy(u64);
 
 impl Thread for Sleepy {
     type Shared = (Timer<Vec<Cell<Sleeper>>>, RefCell<Vec<u64>>);
-    fn step<S: Scheduler>(&self, me: &Here<'_, Self, S>) -> Poll<()> {
+    fn step<S: Scheduler>(&self, me: &ThreadHandle<'_, Self, S>) -> Poll<()> {
         let (timer, woken) = me.shared();
         ready!(timer.poll_sleep_until(me, self.0));
         assert!(timer.now() >= self.0);
@@ -202,9 +202,9 @@ impl Thread for Sleepy {
 #[test]
 fn a_sleep_that_is_dropped_wakes_nobody() {
     let (links, timer) = (links(2), Timer::new([const { Cell::new(Sleeper::new()) }; 2]));
-    let kernel = Kernel::new(&links, Fifo::new(), &timer);
+    let runtime = Runtime::new(&links, Fifo::new(), &timer);
     let body = |index: usize| {
-        let mut me = kernel.me(index);
+        let mut me = runtime.handle(index);
         async move {
             if index == 0 {
                 let mut sleep = pin!(me.shared().sleep_until(&mut me, 5));
@@ -215,10 +215,10 @@ fn a_sleep_that_is_dropped_wakes_nobody() {
         }
     };
     let mut idles = 0;
-    let report = kernel.run_with(pin!([body(0), body(1)]), |kernel| {
+    let report = runtime.run_with(pin!([body(0), body(1)]), |runtime| {
         idles += 1;
         assert_eq!(timer.next_deadline(), (idles == 1).then_some(7));
-        timer.advance(kernel, 7);
+        timer.advance(runtime, 7);
         idles == 1
     });
     assert_eq!((report.finished, idles), (2, 2));
@@ -228,11 +228,11 @@ fn a_sleep_that_is_dropped_wakes_nobody() {
 fn own_units_are_counted_and_too_many_are_refused() {
     let threads = [Slot::new(Sleepy(0))];
     let shared = (Timer::new(Vec::<Cell<Sleeper>>::new()), RefCell::new(Vec::<u64>::new()));
-    let kernel = Kernel::new(&threads, Fifo::new(), &shared);
+    let runtime = Runtime::new(&threads, Fifo::new(), &shared);
     for _ in 0..protothreads::MOST_OWN_UNITS {
-        kernel.signal(0);
+        runtime.signal(0);
     }
-    assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| kernel.signal(0))).is_err());
+    assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| runtime.signal(0))).is_err());
 }
 
 /// What the threads of a random program do in turn.
@@ -254,9 +254,9 @@ fn perform(program: &[Vec<Deed>], scheduler: impl Scheduler) -> (usize, u32, u32
     let (semaphore, channel) = (Semaphore::new(1), Channel::<usize, 2>::new());
     let (taken, given, received, sent) = (Cell::new(0), Cell::new(0), RefCell::new(Vec::new()), Cell::new(0));
     let links = links(program.len());
-    let kernel = Kernel::new(&links, scheduler, &());
+    let runtime = Runtime::new(&links, scheduler, &());
     let (semaphore, channel, taken, given, received, sent) = (&semaphore, &channel, &taken, &given, &received, &sent);
-    let report = run_async(&kernel, |mut me| {
+    let report = run_async(&runtime, |mut me| {
         Box::pin(async move {
             for deed in &program[me.index()] {
                 match deed {
@@ -265,7 +265,7 @@ fn perform(program: &[Vec<Deed>], scheduler: impl Scheduler) -> (usize, u32, u32
                         taken.set(taken.get() + 1);
                     }
                     Deed::Signal => {
-                        semaphore.signal(me.kernel());
+                        semaphore.signal(me.runtime());
                         given.set(given.get() + 1);
                     }
                     Deed::GiveWay => me.give_way().await,
@@ -316,9 +316,9 @@ proptest! {
         let timer = Timer::new(vec![Cell::new(Sleeper::new()); deadlines.len()]);
         let shared = (timer, RefCell::default());
         let mut now = 0;
-        let report = run_with(&threads, Fifo::new(), &shared, |kernel| {
+        let report = run_with(&threads, Fifo::new(), &shared, |runtime| {
             now += step;
-            shared.0.advance(kernel, now);
+            shared.0.advance(runtime, now);
             shared.0.next_deadline().is_some() || now < 60
         });
         prop_assert_eq!(report.finished, deadlines.len());
@@ -330,7 +330,7 @@ proptest! {
         struct Once;
         impl Thread for Once {
             type Shared = RefCell<Vec<usize>>;
-            fn step<S: Scheduler>(&self, me: &Here<'_, Self, S>) -> Poll<()> {
+            fn step<S: Scheduler>(&self, me: &ThreadHandle<'_, Self, S>) -> Poll<()> {
                 me.shared().borrow_mut().push(me.index());
                 Poll::Ready(())
             }

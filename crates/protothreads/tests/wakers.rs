@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use protothreads::{Fifo, InOrder, Kernel, Link, Report, RunNext, Scheduler, Semaphore};
+use protothreads::{Fifo, InOrder, Link, Report, RunNext, Runtime, Scheduler, Semaphore};
 
 /// A value that another OS thread will bring.
 #[derive(Default)]
@@ -42,7 +42,7 @@ impl Delivery {
 fn deliver_across_threads(scheduler: impl Scheduler, threads: usize, rounds: u32) -> Report {
     let deliveries: Arc<Vec<Delivery>> = Arc::new((0..threads).map(|_| Delivery::default()).collect());
     let links: Vec<_> = (0..threads).map(|_| Link::new()).collect();
-    let kernel = Kernel::new(&links, scheduler, &());
+    let runtime = Runtime::new(&links, scheduler, &());
     let (order, orders) = mpsc::channel::<(usize, u32)>();
     let bringer = {
         let deliveries = Arc::clone(&deliveries);
@@ -60,7 +60,7 @@ fn deliver_across_threads(scheduler: impl Scheduler, threads: usize, rounds: u32
         })
         .collect::<Box<_>>()
         .into();
-    let report = kernel.run(bodies.as_mut());
+    let report = runtime.run(bodies.as_mut());
     drop((bodies, order));
     bringer.join().unwrap();
     report
@@ -81,10 +81,10 @@ fn threads_beyond_the_inbox_share_its_bits_and_are_all_woken() {
 #[test]
 fn a_waker_wakes_a_thread_that_also_waits_for_a_semaphore() {
     let (semaphore, links) = (Semaphore::new(0), [const { Link::new() }; 2]);
-    let kernel = Kernel::new(&links, Fifo::new(), &());
+    let runtime = Runtime::new(&links, Fifo::new(), &());
     let delivery = Arc::new(Delivery::default());
     let either = {
-        let (mut me, delivery, semaphore) = (kernel.me(0), Arc::clone(&delivery), &semaphore);
+        let (mut me, delivery, semaphore) = (runtime.handle(0), Arc::clone(&delivery), &semaphore);
         async move {
             let mut wait = pin!(semaphore.wait(&mut me));
             let value = poll_fn(|context| {
@@ -99,20 +99,20 @@ fn a_waker_wakes_a_thread_that_also_waits_for_a_semaphore() {
         delivery.bring(7);
     };
     let bodies: [Pin<Box<dyn Future<Output = ()> + '_>>; 2] = [Box::pin(either), Box::pin(bringer)];
-    assert_eq!(kernel.run(pin!(bodies)).finished, 2);
-    semaphore.signal(&kernel);
+    assert_eq!(runtime.run(pin!(bodies)).finished, 2);
+    semaphore.signal(&runtime);
     assert_eq!(semaphore.units(), 1, "the dropped wait is in no list");
 }
 
 #[test]
 fn threads_that_wait_for_each_other_end_the_run() {
     let (semaphore, links) = (Semaphore::new(0), [const { Link::new() }; 2]);
-    let kernel = Kernel::new(&links, Fifo::new(), &());
+    let runtime = Runtime::new(&links, Fifo::new(), &());
     let body = |index| {
-        let (mut me, semaphore) = (kernel.me(index), &semaphore);
+        let (mut me, semaphore) = (runtime.handle(index), &semaphore);
         async move { semaphore.wait(&mut me).await }
     };
-    let report = kernel.run(pin!([body(0), body(1)]));
+    let report = runtime.run(pin!([body(0), body(1)]));
     assert_eq!((report.finished, report.waiting), (0, 2));
 }
 
@@ -120,12 +120,12 @@ fn threads_that_wait_for_each_other_end_the_run() {
 fn a_waker_that_outlives_its_kernel_wakes_nobody() {
     let kept = RefCell::new(None);
     let links = [Link::new()];
-    let kernel = Kernel::new(&links, Fifo::new(), &());
+    let runtime = Runtime::new(&links, Fifo::new(), &());
     let keep = poll_fn(|context| {
         *kept.borrow_mut() = Some(context.waker().clone());
         Poll::Ready(())
     });
-    assert_eq!(kernel.run(pin!([keep])).finished, 1);
+    assert_eq!(runtime.run(pin!([keep])).finished, 1);
     let waker = kept.into_inner().unwrap();
     waker.wake_by_ref();
     thread::spawn(move || waker.wake()).join().unwrap();
@@ -134,7 +134,7 @@ fn a_waker_that_outlives_its_kernel_wakes_nobody() {
 #[test]
 fn a_kernel_runs_within_a_thread_of_another() {
     let outer_links = [const { Link::new() }; 2];
-    let outer = Kernel::new(&outer_links, Fifo::new(), &());
+    let outer = Runtime::new(&outer_links, Fifo::new(), &());
     let delivery = Arc::new(Delivery::default());
     let waits = {
         let delivery = Arc::clone(&delivery);
@@ -142,8 +142,8 @@ fn a_kernel_runs_within_a_thread_of_another() {
     };
     let nests = async {
         let links = [Link::new()];
-        let inner = Kernel::new(&links, Fifo::new(), &());
-        // The wake goes to the outer kernel, from within the inner one.
+        let inner = Runtime::new(&links, Fifo::new(), &());
+        // The wake goes to the outer runtime, from within the inner one.
         assert_eq!(inner.run(pin!([async { delivery.bring(3) }])).finished, 1);
     };
     let bodies: [Pin<Box<dyn Future<Output = ()> + '_>>; 2] = [Box::pin(waits), Box::pin(nests)];
@@ -154,8 +154,8 @@ fn a_kernel_runs_within_a_thread_of_another() {
 fn a_panic_in_a_future_leaves_the_registry_in_order() {
     for _ in 0..300 {
         let links = [Link::new()];
-        let kernel = Kernel::new(&links, Fifo::new(), &());
-        let run = || kernel.run(pin!([async { std::panic::panic_any(()) }]));
+        let runtime = Runtime::new(&links, Fifo::new(), &());
+        let run = || runtime.run(pin!([async { std::panic::panic_any(()) }]));
         assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(run)).is_err());
     }
     thread::sleep(Duration::from_millis(1));
@@ -165,6 +165,6 @@ fn a_panic_in_a_future_leaves_the_registry_in_order() {
 #[should_panic = "the handle of thread 0 was handed out before"]
 fn a_handle_is_handed_out_once() {
     let links = [Link::new()];
-    let kernel = Kernel::new(&links, Fifo::new(), &());
-    _ = (kernel.me(0), kernel.me(0));
+    let runtime = Runtime::new(&links, Fifo::new(), &());
+    _ = (runtime.handle(0), runtime.handle(0));
 }

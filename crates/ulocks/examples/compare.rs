@@ -235,11 +235,11 @@ fn child_loop(lock: &dyn Lock, stop: &AtomicBool, mix: (f64, f64), per_microseco
     let (mut loops, mut longest, mut random) = (0, Duration::ZERO, seed.wrapping_mul(0x9E37_79B9_7F4A_7C15));
     while !stop.load(Relaxed) {
         work(uniform(&mut random, mix.0 * per_microsecond));
-        let asked = Instant::now();
+        let requested = Instant::now();
         let mut waited = Duration::ZERO;
         let hold = uniform(&mut random, mix.1 * per_microsecond);
         lock.with(&mut || {
-            waited = asked.elapsed();
+            waited = requested.elapsed();
             work(hold);
         });
         longest = longest.max(waited);

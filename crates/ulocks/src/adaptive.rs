@@ -7,8 +7,8 @@
 //! | `word` bits | name | meaning | changed by |
 //! |---|---|---|---|
 //! | 0 | `HELD` | somebody holds the lock | the taker; the holder |
-//! | 1 | `FENCED` | the holder will free it by a read-modify-write | the taker; who frees a plain lock that is waited for |
-//! | 2 | `RESERVED` | a waiter that spins has waited long: only it may take the lock | that waiter, while a `FENCED` lock is held; the taker |
+//! | 1 | `FENCED` | the holder will free it by a read-modify-write | the taker; who frees a plain lock with waiters |
+//! | 2 | `RESERVED` | only a spinner that has waited long may take it | that spinner, if held `FENCED`; the taker |
 //! | 3..8 | `CREDIT` | how many more quiet acquisitions keep `FENCED` | the taker |
 //! | 8..16 | `CPU` | a hint: where the holder was when it took the lock, plus one | the taker; the holder |
 //! | 16..32 | `STAMP` | when a thread that had slept last took the lock, in units of about 10 µs | that thread |
@@ -19,7 +19,7 @@
 //! |---|---|---|---|
 //! | 0..20 | `PARKED` | how many threads sleep, are about to, or have just been woken | each for itself |
 //! | 20..31 | `SPINNER` | how many threads spin | each for itself |
-//! | 31 | `WAKING` | a sleeper has been woken and has not yet either taken the lock or looked again | the waker; any parked thread that is awake |
+//! | 31 | `WAKING` | a woken one has neither the lock nor looked again | the waker; whoever is parked and awake |
 //!
 //! # The unlock that is a plain store
 //! A thread that frees a plain lock stores 0 to `word` and then loads `waiters`. A thread that wants to sleep adds
@@ -45,8 +45,8 @@
 //!
 //! # Ordering
 //! Taking is `Acquire`, freeing `Release`, on `word`. A plain store of 0 heads a new release sequence: it needs nothing
-//! of the old one, because only the holder stores, and it has acquired everything before. The `FENCED` free and the load
-//! of `waiters` after it, the change of `waiters` and the load of `word` after it are `SeqCst`.
+//! of the old one, because only the holder stores, and it has acquired everything before. The `FENCED` free and the
+//! load of `waiters` after it, the change of `waiters` and the load of `word` after it are `SeqCst`.
 //!
 //! No wake-up is lost. A thread sleeps only if `waiters` still holds the value that it read after it had (1) announced
 //! itself, or cleared `WAKING`, (2) fenced, and (3) seen `word` held. Call that holder's free F.
@@ -69,8 +69,8 @@
 //! For about as long as a wake costs (some 20 µs), not at all if the holder was last seen on this CPU, since then it is
 //! not running: then it yields a few times, and sleeps. No more threads spin than there are CPUs, and of a crowd only
 //! one; the rest sleep at once. That keeps the run queue short: where 100 threads are runnable on two CPUs, one that is
-//! switched out while it waits comes back after a tenth of a second, whatever the lock does. A spinner that has seen no change for its patience sleeps too:
-//! the holder holds long, or does not run.
+//! switched out while it waits comes back after a tenth of a second, whatever the lock does. A spinner that has seen no
+//! change for its patience sleeps too: the holder holds long, or does not run.
 //!
 //! # A stopped or dead holder
 //! Blocks everybody else. A stopped or dead *waiter* does not, for long: its reservation becomes void. In
@@ -82,24 +82,26 @@
 //! fence as `SeqCst` fences. It does not have membarrier itself, time (slices, patience), or CPUs.
 //!
 //! # Measured
-//! On two virtual CPUs of an AMD EPYC (Zen 5) under Linux 6.18, in runs in which it took turns with the standard library's
-//! mutex, parking_lot, pthread (default and adaptive), nsync and Abseil:
+//! On two virtual CPUs of an AMD EPYC (Zen 5) under Linux 6.18, in runs in which it took turns with the standard
+//! library's mutex, parking_lot, pthread (default and adaptive), nsync and Abseil:
 //!
 //! - Uncontended lock and unlock take 5.3 to 6.3 ns, from C 6.1; the fastest of the others takes 10.2 to 11.0.
 //! - With 2, 4, 8 and 100 children and 0+1, 0+10, 7+3 and 9+1 µs without and with the lock, it has 0.96 to 1.19 of the
-//!   throughput of the best other lock of each cell. The coefficient of variation over 2 s was measured for 100 children
-//!   and for 8 at 0+1 and 0+10: 0.25 at most. The other cells were below that in runs of 0.2 s already.
+//!   throughput of the best other lock of each cell. The coefficient of variation over 2 s was measured for 100
+//!   children and for 8 at 0+1 and 0+10: 0.25 at most. The other cells were below that in runs of 0.2 s already.
 //! - The longest wait is below 40 ms, except with 100 children that mostly work without the lock: 100 to 240 ms. There
 //!   nearly all threads are runnable, the lock is mostly free, and a thread that the scheduler switches out while it
 //!   waits for the lock comes back after a whole round of the run queue.
 //!
-//! The asymmetric unlock was kept because it halves the uncontended pair and the whole lock keeps up when contended. What it
-//! costs there by itself, against this lock with two atomics, was not measured. `contend throughput` repeats the comparison.
+//! The asymmetric unlock was kept because it halves the uncontended pair and the whole lock keeps up when contended.
+//! What it costs there by itself, against this lock with two atomics, was not measured. `contend throughput` repeats
+//! the comparison.
 //!
 //! # Source
-//! The asymmetric fence: Dice, Huang and Yang, "Asymmetric Dekker Synchronization", Sun Labs, 2001, and membarrier(2). The
-//! bounded unfairness: parking_lot's and WebKit's eventual fairness. Few threads that circulate while the rest sleep:
-//! Dave Dice, "Malthusian Locks", EuroSys 2017. Not spinning behind a holder that does not run: Mutexee and FlexGuard.
+//! The asymmetric fence: Dice, Huang and Yang, "Asymmetric Dekker Synchronization", Sun Labs, 2001, and membarrier(2).
+//! The bounded unfairness: parking_lot's and WebKit's eventual fairness. Few threads that circulate while the rest
+//! sleep: Dave Dice, "Malthusian Locks", EuroSys 2017. Not spinning behind a holder that does not run: Mutexee and
+//! FlexGuard.
 
 use crate::{
     asymmetric_fence as fence,
@@ -109,8 +111,8 @@ use crate::{
         between_seqcst, pause,
     },
     count::{Count, NoCount},
+    cpu::{MOST_CPUS, coarse_now, cpu_hint, cpus},
     futex::{self, Deadline, Private, Scope, Wait},
-    here::{MOST_CPUS, cpu_hint, cpus, late},
 };
 use std::{marker::PhantomData, time::Duration};
 
@@ -270,7 +272,7 @@ impl<S: Scope, C: Count> Adaptive<S, C> {
     #[cold]
     fn wake_if_due(&self, word: u32, waiters: u32) {
         let parked = waiters & PARKED;
-        let now = late();
+        let now = coarse_now();
         if word & FENCED == 0 {
             self.restamp(now);
         }
@@ -359,7 +361,7 @@ impl<S: Scope, C: Count> Adaptive<S, C> {
                 promised = fence::heavy::<S>();
                 word = self.word.load(SeqCst);
             }
-            if self.take_late(word, false, Some(late())) {
+            if self.take_late(word, false, Some(coarse_now())) {
                 self.leave_parked();
                 return None;
             }
@@ -423,26 +425,25 @@ mod spinning {
     /// Rounds of a spin, of some 120 ns each, after which it gives the CPU to whoever else can run, as long as nobody
     /// sleeps: nobody sleeping does not mean that nobody is kept waiting by the scheduler.
     const ROUNDS: u32 = 12;
-    /// How often to yield to a holder that was last seen on this CPU, before sleeping; and how often after having slept,
-    /// since sleeping again means the end of the line.
+    /// How often to yield to a holder that was last seen on this CPU, before sleeping; and how often after having
+    /// slept, since sleeping again means the end of the line.
     const YIELDS: u32 = 8;
     const YIELDS_WOKEN: u32 = 100;
     impl<S: Scope, C: Count> Adaptive<S, C> {
         /// Spins while it can pay. `woken` says that the caller has slept: it reserves the lock at once.
         pub(super) fn spin(&self, woken: bool) -> Spin {
-            let start = late();
+            let start = coarse_now();
             let stamp = woken.then_some(start);
             let mut seen = self.word.load(Relaxed);
             let (mut changed, mut reserved, mut yields) = (woken, false, 0);
-            let patience = if woken { 0 } else { PATIENCE };
             // One that was woken waits for another's reservation to pass; one that was not goes to sleep then.
-            let mut until = if woken { PATIENCE_RESERVED } else { PATIENCE + 1 };
-            let most_yields = if woken { YIELDS_WOKEN } else { YIELDS };
+            let (patience, mut until, most_yields) =
+                if woken { (0, PATIENCE_RESERVED, YIELDS_WOKEN) } else { (PATIENCE, PATIENCE + 1, YIELDS) };
             let mut free_since = None;
             let mut rounds = 0;
             loop {
                 let word = self.word.load(Relaxed);
-                let age = late().wrapping_sub(start);
+                let age = coarse_now().wrapping_sub(start);
                 reserved &= word & RESERVED != 0;
                 let void = free_since.is_some_and(|since: u32| age.wrapping_sub(since) > PATIENCE);
                 if word & HELD == 0 && self.take_late(word, reserved || void, stamp) {
@@ -467,11 +468,16 @@ mod spinning {
                     return self.stop(reserved);
                 }
                 rounds += 1;
-                if rounds > ROUNDS && self.waiters.load(Relaxed) & PARKED == 0 {
-                    give_way();
-                } else {
-                    (0..4).for_each(|_| pause());
-                }
+                self.pass_time(rounds);
+            }
+        }
+
+        #[inline(always)]
+        fn pass_time(&self, rounds: u32) {
+            if rounds > ROUNDS && self.waiters.load(Relaxed) & PARKED == 0 {
+                give_way();
+            } else {
+                (0..4).for_each(|_| pause());
             }
         }
     }

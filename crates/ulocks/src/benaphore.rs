@@ -25,8 +25,8 @@
 //! so the lock will be handed to a dead thread: not a lock for processes that may be killed.
 //!
 //! # Source
-//! Benoît Schillings, "Be Engineering Insights: Benaphores", Be Newsletter 1-26, 1996; used to measure lock latency in the
-//! Be Newsletter of 1998. The same idea is `usema` in Hubertus Franke's ulocks of 2002.
+//! Benoît Schillings, "Be Engineering Insights: Benaphores", Be Newsletter 1-26, 1996; used to measure lock latency in
+//! the Be Newsletter of 1998. The same idea is `usema` in Hubertus Franke's ulocks of 2002.
 
 use crate::{
     Semaphore,

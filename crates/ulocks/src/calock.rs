@@ -24,8 +24,9 @@
 //! others sleep until the next contended unlock. [`Robust`](crate::Robust) survives both.
 //!
 //! # Source
-//! `calock` and `calock_spin` (lock types `c`, `C`) in Hubertus Franke, "Lightweight userspace semaphores", linux-kernel,
-//! February 2002. With three values instead of a counter: the third mutex of Ulrich Drepper, "Futexes Are Tricky".
+//! `calock` and `calock_spin` (lock types `c`, `C`) in Hubertus Franke, "Lightweight userspace semaphores",
+//! linux-kernel, February 2002. With three values instead of a counter: the third mutex of Ulrich Drepper, "Futexes Are
+//! Tricky".
 
 use crate::{
     atomic::{

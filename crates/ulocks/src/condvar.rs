@@ -12,8 +12,8 @@
 //! `notes` that the waiter compares when it falls asleep. The lock orders them, and everything here can be relaxed.
 //! A notifier that never took the lock may notify too early, as with every condition variable.
 //!
-//! `notes` wraps around: a waiter that is stopped between unlocking and sleeping for exactly 4,294,967,296 notifications
-//! misses them.
+//! `notes` wraps around: a waiter that is stopped between unlocking and sleeping for exactly 4,294,967,296
+//! notifications misses them.
 //!
 //! # Fairness
 //! Waiters are woken first in, first out; they then compete for the lock by its rules. A wait may return for no reason:

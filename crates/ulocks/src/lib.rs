@@ -40,6 +40,8 @@
 //! The crate is for Linux. Fork: a child can go on using shared locks, and private ones that no other thread of its
 //! parent held.
 
+#![warn(missing_docs)]
+
 #[macro_use]
 mod raw;
 
@@ -50,13 +52,13 @@ mod benaphore;
 mod calock;
 mod condvar;
 mod count;
+mod cpu;
 #[cfg(not(loom))]
 mod futex;
 #[cfg(loom)]
 #[doc(hidden)]
 pub mod futex;
 mod futex_sem;
-mod here;
 mod mcs;
 mod once;
 mod patience;

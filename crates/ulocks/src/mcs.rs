@@ -18,8 +18,8 @@
 //! # Ordering
 //! Joining is an `AcqRel` swap of `tail`: `Acquire` for the data of a holder that left it free, `Release` so that the
 //! next to join finds the node prepared. The link (`next`) and the handover (`waits`) are `Release` stores read with
-//! `Acquire`. A holder that leaves nobody behind swaps `tail` from its node to 0 with `Release`. Nobody sleeps, so there
-//! is no wake-up to lose and no fence.
+//! `Acquire`. A holder that leaves nobody behind swaps `tail` from its node to 0 with `Release`. Nobody sleeps, so
+//! there is no wake-up to lose and no fence.
 //!
 //! # Fairness
 //! Strict, first come, first served.
@@ -30,8 +30,8 @@
 //! fork a lock that another thread held or waited for stays held in the child.
 //!
 //! # Source
-//! John Mellor-Crummey and Michael Scott, "Algorithms for Scalable Synchronization on Shared-Memory Multiprocessors", ACM
-//! TOCS 9(1), 1991, section 2.4. Keeping the holder's node in the lock, so that nobody has to pass it in: the K42
+//! John Mellor-Crummey and Michael Scott, "Algorithms for Scalable Synchronization on Shared-Memory Multiprocessors",
+//! ACM TOCS 9(1), 1991, section 2.4. Keeping the holder's node in the lock, so that nobody has to pass it in: the K42
 //! operating system's variant.
 
 use crate::{

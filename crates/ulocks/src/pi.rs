@@ -5,7 +5,7 @@
 //!
 //! | `word` bits | meaning | set by | cleared by |
 //! |---|---|---|---|
-//! | 0..30 | the holder's thread number; 0: free | the taker, or the kernel when it hands over | the holder, or the kernel |
+//! | 0..30 | the holder's thread number; 0: free | the taker; the kernel when it hands over | the holder; the kernel |
 //! | 30 | a holder died, and the kernel handed over | the kernel | the next free |
 //! | 31 | somebody waits: free through the kernel | the kernel | the kernel |
 //!
@@ -19,12 +19,12 @@
 //!
 //! # A stopped or dead holder
 //! A stopped holder blocks the others, with their priority. When one dies while others already wait, the kernel hands
-//! the lock to the first of them. When one dies with nobody waiting, the next `lock` panics instead of waiting for ever.
-//! Neither tells that the data may be half written: [`Robust`](crate::Robust) does.
+//! the lock to the first of them. When one dies with nobody waiting, the next `lock` panics instead of waiting for
+//! ever. Neither tells that the data may be half written: [`Robust`](crate::Robust) does.
 //!
 //! # Source
-//! futex(2) and the kernel's Documentation/locking/pi-futex.rst (Ingo Molnar and Thomas Gleixner, 2006); Sha, Rajkumar and
-//! Lehoczky, "Priority Inheritance Protocols", 1990.
+//! futex(2) and the kernel's Documentation/locking/pi-futex.rst (Ingo Molnar and Thomas Gleixner, 2006); Sha, Rajkumar
+//! and Lehoczky, "Priority Inheritance Protocols", 1990.
 
 use crate::{
     atomic::{

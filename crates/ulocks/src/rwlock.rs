@@ -4,7 +4,7 @@
 //! | `state` bit | name | meaning | set by | cleared by |
 //! |---|---|---|---|---|
 //! | 31 | `WRITER` | a writer holds | that writer | that writer |
-//! | 30 | `WRITERS` | a writer may sleep | a writer about to sleep, or one that has slept and takes the lock | whoever wakes one |
+//! | 30 | `WRITERS` | a writer may sleep | a writer about to sleep, or that slept and takes it | whoever wakes one |
 //! | 29 | `READERS` | a reader may sleep | a reader about to sleep | the writer that wakes them all |
 //! | 0..29 | | readers that hold | readers | readers |
 //!

@@ -29,9 +29,9 @@ pub struct Pattern {
 pub struct Tick(u64);
 
 impl Tick {
-    /// Watches the calling thread's CPU for a quarter of a second; pin the thread first. A loop that only reads the clock
-    /// is held up by every tick, so the phase at which it is held up most often is the tick's. (Ticks of other CPUs may
-    /// come at other times, and in a virtual machine all come later than they should.)
+    /// Watches the calling thread's CPU for a quarter of a second; pin the thread first. A loop that only reads the
+    /// clock is held up by every tick, so the phase at which it is held up most often is the tick's. (Ticks of other
+    /// CPUs may come at other times, and in a virtual machine all come later than they should.)
     pub fn find() -> Self {
         const BINS: u64 = 80;
         let period_ns = nanoseconds(clock_getres(ClockId::MonotonicCoarse));
@@ -64,8 +64,8 @@ impl Pattern {
         }
     }
 
-    /// Bursts on the calling thread until `stop`. Every burst ends when it should, however late it began; its CPU time so
-    /// far, in nanoseconds, is kept in `used_ns`.
+    /// Bursts on the calling thread until `stop`. Every burst ends when it should, however late it began; its CPU time
+    /// so far, in nanoseconds, is kept in `used_ns`.
     pub fn run(&self, tick: Tick, stop: &AtomicBool, used_ns: &AtomicU64) {
         // Otherwise a sleep of one's own may be stretched by 50 µs.
         let _ = set_current_timer_slack(NonZeroU64::new(1));

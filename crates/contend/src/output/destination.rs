@@ -1,24 +1,46 @@
 //! The place that `--output` names, checked before the measurement, written after it.
 
-use super::file::OutputFile;
-use super::{Show, complain, csv, print};
-use crate::cli::{Misuse, Outcome};
-use crate::history::{Keeping, Kept};
-use crate::record::Record;
-use crate::session::{Format, SharedFlags};
-use crate::terminal::Page;
+use super::csv;
+use super::store::{Store, Stored};
 use anyhow::{Context, bail};
+use harness::output::{OutputFile, eprint_line, print};
+use harness::{AnyRecord, Format, Outcome, SharedFlags, UsageError};
 use instruments::warning::Warning;
 use serde::Serialize;
-use serde_json::Value;
-use std::borrow::Cow;
+use serde_json::{Map, Value};
+use terminal::Page;
+
+/// What can be shown of a record.
+pub trait View {
+    /// Tables and pictures that fit the page.
+    ///
+    /// # Errors
+    /// A record that cannot be shown.
+    fn show(&self, record: &AnyRecord, page: &Page) -> anyhow::Result<String>;
+
+    /// One screen to close with, where there is much to show: on stdout it stands in the place of all.
+    ///
+    /// # Errors
+    /// As [`Self::show`].
+    fn closing(&self, _: &AnyRecord, _: &Page) -> anyhow::Result<Option<String>> {
+        Ok(None)
+    }
+
+    /// One of the layouts of the experiment's own.
+    ///
+    /// # Errors
+    /// It has none of that name.
+    fn layout(&self, _: &AnyRecord, name: &str) -> anyhow::Result<String> {
+        Err(no_such_layout(name))
+    }
+}
 
 /// Where a record is delivered.
 pub struct Destination {
     format: Format,
     quiet: bool,
     place: Place,
-    keeping: Keeping,
+    store: Store,
 }
 
 enum Place {
@@ -32,7 +54,7 @@ impl Destination {
     /// # Errors
     /// The file or its folder cannot be written.
     pub fn open(flags: &SharedFlags) -> anyhow::Result<Self> {
-        Self::with(flags, Keeping::of(flags))
+        Self::with(flags, Store::of(flags))
     }
 
     /// The same for a view of what was kept: it is not kept itself.
@@ -40,16 +62,16 @@ impl Destination {
     /// # Errors
     /// As [`Self::open`].
     pub fn of_view(flags: &SharedFlags) -> anyhow::Result<Self> {
-        Self::with(flags, Keeping::nowhere())
+        Self::with(flags, Store::nowhere())
     }
 
-    fn with(flags: &SharedFlags, keeping: Keeping) -> anyhow::Result<Self> {
+    fn with(flags: &SharedFlags, store: Store) -> anyhow::Result<Self> {
         let place = match &flags.output {
             None => Place::Stdout,
             Some(path) if path.as_os_str() == "-" => Place::Stdout,
             Some(path) => Place::File(OutputFile::open("--output", path)?),
         };
-        Ok(Self { format: flags.format, quiet: flags.quiet, place, keeping })
+        Ok(Self { format: flags.format.clone(), quiet: flags.quiet, place, store })
     }
 
     /// Keeps the record, writes it, and says its warnings on stderr. One that cannot be kept has a warning more.
@@ -57,57 +79,54 @@ impl Destination {
     /// # Errors
     /// A record without results, or a file that cannot be written after all: the record is then printed, so that the
     /// measurement is not lost.
-    pub fn deliver<P: Serialize + Clone, R: Serialize + Clone>(self, record: &Record<P, R>) -> anyhow::Result<Outcome>
-    where
-        Record<P, R>: Show,
-    {
-        let outcome = outcome(record)?;
+    pub fn deliver(self, mut record: AnyRecord, view: &dyn View) -> anyhow::Result<Outcome> {
+        let outcome = outcome(&record)?;
         if record.results.is_empty() {
             return Ok(outcome);
         }
-        let mut record = Cow::Borrowed(record);
-        let kept = self.keeping.keep(&record).unwrap_or_else(|warning| {
-            record.to_mut().warnings.push(warning);
-            None
-        });
-        let record = record.as_ref();
-        let page = self.page();
-        let content = match self.format {
-            Format::Text if matches!(self.place, Place::Stdout) => match record.closing(&page) {
-                Some(closing) => return self.close(&closing, &record.warnings, kept).map(|()| outcome),
-                None => record.show(&page),
-            },
-            Format::Text => record.show(&page),
-            Format::Json => serde_json::to_string(record)? + "\n",
-            Format::Csv => csv::rows(&record.results)?,
-            Format::Ulockflex => record.ulockflex().context("this experiment has no ulockflex layout")?,
-        };
+        let stored = self.keep(&mut record);
         let quiet = self.quiet;
-        let written = self.write(&content);
-        conclusion(&record.warnings, kept, quiet);
+        if self.format == Format::Text
+            && matches!(self.place, Place::Stdout)
+            && let Some(closing) = view.closing(&record, &self.page())?
+        {
+            // The warnings first, so that they do not push the closing screen away.
+            conclusion(&record.warnings, stored, quiet);
+            return self.write(&closing).map(|()| outcome);
+        }
+        let written = self.content(&record, view).and_then(|content| self.write(&content));
+        conclusion(&record.warnings, stored, quiet);
         written.map(|()| outcome)
     }
 
-    /// The warnings first, so that they do not push the closing screen away.
-    fn close(self, closing: &str, warnings: &[Warning], kept: Option<Kept>) -> anyhow::Result<()> {
-        conclusion(warnings, kept, self.quiet);
-        self.write(closing)
+    fn content(&self, record: &AnyRecord, view: &dyn View) -> anyhow::Result<String> {
+        Ok(match &self.format {
+            Format::Text => view.show(record, &self.page())?,
+            Format::Json => serde_json::to_string(record)? + "\n",
+            Format::Csv => csv::rows(&record.results)?,
+            Format::Own(name) => view.layout(record, name)?,
+        })
     }
 
     /// Keeps a record whose results were printed as they came, and says its warnings.
     ///
     /// # Errors
     /// A record without results.
-    pub fn conclude<P: Serialize, R: Serialize>(self, record: &Record<P, R>) -> anyhow::Result<Outcome> {
+    pub fn conclude(self, record: &AnyRecord) -> anyhow::Result<Outcome> {
         let outcome = outcome(record)?;
         if !record.results.is_empty() {
-            let (kept, not_kept) = match self.keeping.keep(record) {
-                Ok(kept) => (kept, None),
-                Err(warning) => (None, Some(warning)),
-            };
-            conclusion(record.warnings.iter().chain(&not_kept), kept, self.quiet);
+            let mut record = record.clone();
+            let stored = self.keep(&mut record);
+            conclusion(&record.warnings, stored, self.quiet);
         }
         Ok(outcome)
+    }
+
+    fn keep(&self, record: &mut AnyRecord) -> Option<Stored> {
+        self.store.keep(record).unwrap_or_else(|warning| {
+            record.warnings.push(*warning);
+            None
+        })
     }
 
     /// Writes what a view found: as text, as the JSON of `answer`, or as `rows`.
@@ -124,28 +143,29 @@ impl Destination {
             Format::Text => text(&self.page()),
             Format::Json => serde_json::to_string(answer)? + "\n",
             Format::Csv => csv::rows(rows)?,
-            Format::Ulockflex => return Err(no_such_layout()),
+            Format::Own(name) => return Err(no_such_layout(&name)),
         };
         self.write(&content)
     }
 
-    /// Writes a record that was kept: as text, or as the JSON that it is.
+    /// Writes a record that was kept, and has these fields: as text, or as the JSON that it is.
     ///
     /// # Errors
     /// As [`Self::present`], and a record that cannot be shown.
     pub fn present_record(
         self,
         content: &[u8],
+        fields: &Map<String, Value>,
         text: impl FnOnce(&Page) -> anyhow::Result<String>,
     ) -> anyhow::Result<()> {
         let content = match self.format {
             Format::Text => text(&self.page())?,
             Format::Json => String::from_utf8(content.to_vec())?,
             Format::Csv => {
-                let record: Value = serde_json::from_slice(content)?;
-                csv::rows(record["results"].as_array().context("the record has no results")?)?
+                let results = fields.get("results").and_then(Value::as_array);
+                csv::rows(results.context("the record has no results")?)?
             }
-            Format::Ulockflex => return Err(no_such_layout()),
+            Format::Own(name) => return Err(no_such_layout(&name)),
         };
         self.write(&content)
     }
@@ -166,28 +186,39 @@ impl Destination {
 }
 
 /// Says the warnings of a record, and as what it was kept.
-fn conclusion<'a>(warnings: impl IntoIterator<Item = &'a Warning>, kept: Option<Kept>, quiet: bool) {
+fn conclusion<'a>(warnings: impl IntoIterator<Item = &'a Warning>, stored: Option<Stored>, quiet: bool) {
     if !quiet {
         warnings.into_iter().for_each(say);
     }
-    if let Some(kept) = kept {
+    if let Some(stored) = stored {
         if !quiet {
-            complain(&format!("kept as {}", kept.id));
+            eprint_line(&format!("kept as {}", stored.id));
         }
-        kept.tidy();
+        stored.tidy();
     }
 }
 
-fn no_such_layout() -> anyhow::Error {
-    Misuse("--format ulockflex: only `contend throughput` has that layout".into()).into()
+fn no_such_layout(name: &str) -> anyhow::Error {
+    UsageError(format!("--format {name}: only the measurement itself has that layout")).into()
+}
+
+/// Prints a text, or writes it to the file that `--output` names.
+///
+/// # Errors
+/// Stdout or the file cannot be written.
+pub fn print_or_write(text: &str, flags: &SharedFlags) -> anyhow::Result<()> {
+    match flags.output.as_ref().filter(|_| flags.writes_a_file()) {
+        Some(path) => OutputFile::open("--output", path)?.write(text.as_bytes()),
+        None => Ok(print(text)?),
+    }
 }
 
 /// How a measurement with this record ended.
-fn outcome<P, R>(record: &Record<P, R>) -> anyhow::Result<Outcome> {
+fn outcome(record: &AnyRecord) -> anyhow::Result<Outcome> {
     match (record.results.is_empty(), record.environment.interrupted) {
         (true, false) => bail!("nothing was measured; a longer --seconds may help"),
         (true, true) => {
-            complain("interrupted before anything was measured");
+            eprint_line("interrupted before anything was measured");
             Ok(Outcome::Interrupted)
         }
         (false, true) => Ok(Outcome::Interrupted),
@@ -196,5 +227,5 @@ fn outcome<P, R>(record: &Record<P, R>) -> anyhow::Result<Outcome> {
 }
 
 fn say(warning: &Warning) {
-    complain(&format!("warning: {} [{}]\n         {}", warning.message(), warning.code(), warning.remedy()));
+    eprint_line(&format!("warning: {} [{}]\n         {}", warning.message(), warning.code(), warning.remedy()));
 }

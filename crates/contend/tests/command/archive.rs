@@ -70,20 +70,25 @@ impl Archive {
 
     /// Keeps a record as a run of it would have been kept, an hour after the last one.
     pub fn insert(&mut self, record: &Value) -> String {
-        self.written += 1;
         let mut record = record.clone();
-        let started = 1_700_000_000 + 3_600 * self.written;
-        record["environment"]["seed"] = json!(self.written);
-        record["environment"]["started_unix_s"] = json!(started);
+        record["environment"]["seed"] = json!(self.written + 1);
+        record["environment"]["started_unix_s"] = json!(1_700_000_000 + 3_600 * (self.written + 1));
+        self.insert_bytes(&(record.to_string() + "\n"))
+    }
+
+    /// Keeps a record byte for byte, after whatever was kept before.
+    pub fn insert_bytes(&mut self, content: &str) -> String {
+        self.written += 1;
         let first = self.first();
         let message = self.git(&["show", "--no-patch", "--format=%b", &first], "");
         let mut summary: Value = serde_json::from_str(&message).unwrap();
+        let record: Value = serde_json::from_str(content).unwrap();
         summary["experiment"] = record["experiment"].clone();
-        summary["seed"] = json!(self.written);
-        summary["started_unix_s"] = json!(started);
-        // After whatever was kept by a run.
+        for field in ["seed", "started_unix_s", "command_line", "interrupted"] {
+            summary[field] = record["environment"][field].clone();
+        }
         summary["kept_unix_ns"] = json!(4_000_000_000_000_000_000_u64 + self.written);
-        let blob = self.git(&["hash-object", "-w", "--stdin"], &(record.to_string() + "\n"));
+        let blob = self.git(&["hash-object", "-w", "--stdin"], content);
         let manifest = self.git(&["rev-parse", &format!("{first}:manifest.json")], "");
         let tree = format!("100644 blob {manifest}\tmanifest.json\n100644 blob {blob}\trecord.json\n");
         let tree = self.git(&["mktree"], &tree);

@@ -7,12 +7,14 @@
 
 use super::Clock;
 use crate::cpus::pin_current_thread;
+use crossbeam_utils::CachePadded;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The offset of one CPU's counter against another's.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Agreement {
     /// The CPU that is compared.
     pub cpu: usize,
@@ -39,30 +41,28 @@ const EXCHANGES: u64 = 20_000;
 /// What the answering thread publishes before the first exchange; no counter starts there.
 const UNANSWERED: u64 = 0;
 
-#[repr(align(128))]
-struct Line(AtomicU64);
-
 /// Compares the counters of two CPUs in 20,000 exchanges (about 5 ms on an idle machine).
 ///
 /// # Errors
 /// A CPU that the calling thread may not run on.
 pub fn agreement(clock: Clock, reference_cpu: usize, cpu: usize) -> io::Result<Agreement> {
-    let (ask, answer) = (Line(AtomicU64::new(0)), Line(AtomicU64::new(UNANSWERED)));
+    let padded = |value| CachePadded::new(AtomicU64::new(value));
+    let (ask, answer) = (padded(0), padded(UNANSWERED));
     let before = crate::cpus::allowed()?;
     let bounds = std::thread::scope(|scope| -> io::Result<Bounds> {
         let answering = std::thread::Builder::new().spawn_scoped(scope, || {
             let pinned = pin_current_thread(cpu);
             // Answered even when the pin failed, so that the asker never waits for nobody.
             (1..=EXCHANGES).for_each(|exchange| {
-                wait_until(|| ask.0.load(Ordering::Acquire) == exchange);
-                answer.0.store(clock.stamp(), Ordering::Release);
+                wait_until(|| ask.load(Ordering::Acquire) == exchange);
+                answer.store(clock.stamp(), Ordering::Release);
             });
             pinned
         })?;
         // The caller's own thread asks, pinned for as long as that takes: a second thread that could not be started
         // would leave the first one waiting.
         let pinned = pin_current_thread(reference_cpu);
-        let bounds = exchange_all(clock, &ask.0, &answer.0);
+        let bounds = exchange_all(clock, &ask, &answer);
         crate::cpus::restrict_current_thread(&before)?;
         answering.join().expect("the answering thread does not panic")?;
         pinned.map(|()| bounds)

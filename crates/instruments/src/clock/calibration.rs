@@ -2,6 +2,7 @@
 
 use super::counter::monotonic_raw_ns;
 use super::{Clock, Source};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
@@ -45,12 +46,20 @@ pub struct Calibration {
 }
 
 /// A calibrated clock against `CLOCK_MONOTONIC_RAW` over a longer span than it was calibrated with.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ConversionError {
     /// The span of the comparison in seconds.
     pub span_s: f64,
     /// (clock − raw) / raw, in parts per million.
     pub error_ppm: f64,
+}
+
+impl Clock {
+    /// Chooses the best source this machine can be trusted with and calibrates it for about `span`.
+    pub fn calibrate(span: Duration) -> Calibration {
+        let (source, fallback) = Source::choose();
+        Calibration::of(source, fallback, span)
+    }
 }
 
 impl Calibration {
@@ -98,8 +107,8 @@ mod tests {
 
     #[test]
     fn the_fallback_counts_nanoseconds() {
-        let calibration = Calibration::of(Source::ClockGettime, Some("asked".into()), Duration::from_millis(20));
+        let calibration = Calibration::of(Source::ClockGettime, Some("requested".into()), Duration::from_millis(20));
         assert!((calibration.clock.ns_per_tick() - 1.0).abs() < 1e-3, "{calibration:?}");
-        assert_eq!(calibration.fallback.as_deref(), Some("asked"));
+        assert_eq!(calibration.fallback.as_deref(), Some("requested"));
     }
 }

@@ -136,7 +136,8 @@ fn parse_cpu_max(text: &str) -> Option<f64> {
     quota_from(quota.parse().ok()?, period.parse().ok()?)
 }
 
-/// `throttled_usec 12` (version 2) or `throttled_time 12000` (version 1, in ns). Groups without a quota may have neither.
+/// `throttled_usec 12` (version 2) or `throttled_time 12000` (version 1, in ns). Groups without a quota may have
+/// neither.
 fn parse_throttled(text: &str) -> Option<u64> {
     let value = |key: &str| text.lines().find_map(|line| line.strip_prefix(key)?.trim().parse::<u64>().ok());
     value("throttled_usec ").map(|us| us * 1_000).or_else(|| value("throttled_time "))

@@ -7,7 +7,7 @@
 //! | run this thread on that one | [`pin_current_thread`] |
 //! | which CPUs share a core with it? | [`siblings`] |
 //! | how much CPU time does the cgroup grant? | [`cpu_quota`] |
-//! | may a thread of ours run at real-time priority? | [`priority::may_use_realtime`] |
+//! | may a thread of ours run at real-time priority? | [`realtime::may_use_realtime`] |
 //! | have this thread scheduled in another way | [`schedule::reschedule_current_thread`] |
 
 mod affinity;
@@ -15,6 +15,7 @@ pub(crate) mod cgroup;
 mod choice;
 pub(crate) mod files;
 pub mod priority;
+pub mod realtime;
 pub mod schedule;
 mod set;
 mod topology;

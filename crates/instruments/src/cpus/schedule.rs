@@ -74,7 +74,7 @@ impl Schedule {
 ///
 /// # Errors
 /// `EPERM` without `CAP_SYS_NICE` (for a nice value below the present one, or real-time priority without
-/// `RLIMIT_RTPRIO`; [`may_use_realtime`](super::priority::may_use_realtime) says what is missing); `EINVAL` for values
+/// `RLIMIT_RTPRIO`; [`may_use_realtime`](super::realtime::may_use_realtime) says what is missing); `EINVAL` for values
 /// out of range.
 ///
 /// ```
@@ -96,7 +96,8 @@ pub fn reschedule_current_thread(schedule: Schedule) -> io::Result<()> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// The length of the calling thread's turns that the kernel keeps for it; `None` where it keeps none, before Linux 6.12.
+/// The length of the calling thread's turns that the kernel keeps for it; `None` where it keeps none, before Linux
+/// 6.12.
 pub fn current_slice() -> Option<Duration> {
     let mut attributes = Schedule::Idle.attributes();
     // SAFETY: the kernel writes at most the given size behind the pointer, which is the size of the structure; thread 0

@@ -3,7 +3,9 @@
 use std::fmt;
 use std::str::FromStr;
 
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use std::borrow::Cow;
 
 /// The highest CPU number that a list may name.
 ///
@@ -170,6 +172,16 @@ fn parse_cpu(digits: &str, piece: &str) -> Result<usize, ParseCpuSetError> {
         Ok(cpu) if cpu <= MAX_CPU => Ok(cpu),
         // Digits only, so the one way to fail is to be too large.
         _ => Err(ParseCpuSetError::TooLarge { piece: piece.to_owned() }),
+    }
+}
+
+impl JsonSchema for CpuSet {
+    fn schema_name() -> Cow<'static, str> {
+        "CpuSet".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"description": "CPUs as the kernel lists them, such as 0-2,8.", "type": "string"})
     }
 }
 

@@ -94,8 +94,8 @@ impl Activity {
     /// What became of the time of `cpus` between `earlier` and this moment, or `None` if no time passed or none of the
     /// CPUs was online at both.
     ///
-    /// Give the CPUs that this process runs on: its CPU time is known only as a whole, so time it spends elsewhere would
-    /// be subtracted from the wrong CPUs.
+    /// Give the CPUs that this process runs on: its CPU time is known only as a whole, so time it spends elsewhere
+    /// would be subtracted from the wrong CPUs.
     pub fn since(&self, earlier: &Self, cpus: &CpuSet) -> Option<ActivityShare> {
         let spent: Vec<Jiffies> =
             cpus.iter().filter_map(|cpu| Some(self.cpus.get(&cpu)?.since(earlier.cpus.get(&cpu)?))).collect();
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_cpus_asked_for_count() {
+    fn only_the_requested_cpus_count() {
         let start = Instant::now();
         let before = activity(start, 0, 0, [0, 0], 0);
         let share = activity(start, 1, 800, [100, 20], 0).since(&before, &cpus("1,7")).unwrap();

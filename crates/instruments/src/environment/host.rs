@@ -2,19 +2,21 @@
 
 use std::path::Path;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::cpus::files;
 
 /// What is around the kernel.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Host {
     /// Memory of the machine, in MiB.
     pub memory_mib: Option<u64>,
     /// Whose virtual machine this is (`KVM`, `VMware`, …, or `unknown`); `None` on bare metal.
     pub hypervisor: Option<String>,
-    /// What sort of container this seems to be (`docker`, `podman`, `lxc`, …), by the traces that container managers leave in
-    /// the file system; a virtual machine started from a container image has them too. `None` if there are none.
+    /// What sort of container this seems to be (`docker`, `podman`, `lxc`, …), by the traces that container managers
+    /// leave in the file system; a virtual machine started from a container image has them too. `None` if there are
+    /// none.
     pub container_hint: Option<String>,
 }
 

@@ -43,8 +43,8 @@ impl KernelConfig {
         self.text.is_some().then(|| self.has("IRQ_TIME_ACCOUNTING"))
     }
 
-    /// When the tick stops: `periodic` (never), `idle` (on an idle CPU), `full` (also where one thread runs alone, on the
-    /// CPUs that `nohz_full=` names).
+    /// When the tick stops: `periodic` (never), `idle` (on an idle CPU), `full` (also where one thread runs alone, on
+    /// the CPUs that `nohz_full=` names).
     pub fn tickless(&self) -> Option<&'static str> {
         let choices = [("HZ_PERIODIC", "periodic"), ("NO_HZ_FULL", "full"), ("NO_HZ_IDLE", "idle")];
         choices.iter().find(|(name, _)| self.has(name)).map(|(_, mode)| *mode)
@@ -83,7 +83,8 @@ mod tests {
     #[test]
     fn a_distribution_kernel() {
         let config = config(
-            "# CONFIG_HZ_PERIODIC is not set\nCONFIG_NO_HZ_COMMON=y\nCONFIG_NO_HZ_IDLE=y\n# CONFIG_NO_HZ_FULL is not set\n\
+            "# CONFIG_HZ_PERIODIC is not set\nCONFIG_NO_HZ_COMMON=y\nCONFIG_NO_HZ_IDLE=y\n\
+             # CONFIG_NO_HZ_FULL is not set\n\
              # CONFIG_PREEMPT_NONE is not set\nCONFIG_PREEMPT_VOLUNTARY_BUILD=y\nCONFIG_PREEMPT_VOLUNTARY=y\n\
              # CONFIG_PREEMPT is not set\nCONFIG_PREEMPT_DYNAMIC=y\nCONFIG_HZ_250=y\nCONFIG_HZ=250\n",
         );

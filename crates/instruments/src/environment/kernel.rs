@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::kconfig::KernelConfig;
@@ -10,7 +11,7 @@ use crate::cpus::CpuSet;
 use crate::cpus::files;
 
 /// The kernel and its settings.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Kernel {
     /// As `uname -r`.
     pub release: Option<String>,
@@ -21,8 +22,8 @@ pub struct Kernel {
     pub preemption: Option<String>,
     /// Timer ticks a second on a busy CPU, from the kernel's configuration.
     pub hz: Option<u32>,
-    /// When the tick stops: `periodic` (never), `idle` (on an idle CPU), `full` (also under a lone thread on the CPUs in
-    /// [`Kernel::tickless_cpus`]).
+    /// When the tick stops: `periodic` (never), `idle` (on an idle CPU), `full` (also under a lone thread on the CPUs
+    /// in `tickless_cpus`).
     pub tickless: Option<String>,
     /// CPUs of `nohz_full=`.
     pub tickless_cpus: Option<CpuSet>,
@@ -103,7 +104,8 @@ fn parameter<'a>(boot: &'a str, name: &str) -> Option<&'a str> {
     parameters.filter_map(|word| word.split_once('=')).filter(|(key, _)| *key == name).map(|(_, value)| value).last()
 }
 
-/// `#1 SMP PREEMPT_DYNAMIC …`; a version without any such word is of a kernel that is not preempted, or only voluntarily.
+/// `#1 SMP PREEMPT_DYNAMIC …`; a version without any such word is of a kernel that is not preempted, or only
+/// voluntarily.
 fn preemption_from_version(version: &str) -> Option<&'static str> {
     version.split_whitespace().find_map(|word| match word {
         "PREEMPT_RT" => Some("rt"),

@@ -14,6 +14,7 @@ mod load;
 
 use std::path::Path;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use activity::{Activity, ActivityShare};
@@ -27,7 +28,7 @@ pub use load::Load;
 /// What a result depends on besides the program: one part of every record.
 ///
 /// `None` (null in a record) is "could not be read here", never "no". Names end in their unit.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Environment {
     /// The processor and its clock frequency.
     pub cpu: Cpu,
@@ -72,8 +73,8 @@ impl Environment {
     }
 }
 
-/// Whether the kernel times interrupts by the clock and charges them to no thread; `None` where its configuration cannot
-/// be read. Costs what reading the configuration costs, see [`Environment::probe`].
+/// Whether the kernel times interrupts by the clock and charges them to no thread; `None` where its configuration
+/// cannot be read. Costs what reading the configuration costs, see [`Environment::probe`].
 pub(crate) fn interrupt_time() -> Option<bool> {
     let root = Path::new("/");
     let release = crate::cpus::files::word(root, "proc/sys/kernel/osrelease");

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::OnceLock;
 
 use rustix::time::{ClockId, clock_gettime};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::cpus::CpuSet;
@@ -13,7 +14,7 @@ use crate::cpus::cgroup::CpuGroup;
 use crate::environment::{self, Activity};
 
 /// The account of one thread over a stretch, or over several added up.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Account {
     /// Time passed.
     pub wall_ns: u64,

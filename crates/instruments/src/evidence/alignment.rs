@@ -1,7 +1,7 @@
 //! From the kernel's timestamps to ticks: a line through two moments at which both clocks were read.
 //!
-//! The kernel stamps its records with `CLOCK_MONOTONIC_RAW`, which runs at the counter's rate and is never bent, so that
-//! a line is exact but for the width of the two readings.
+//! The kernel stamps its records with `CLOCK_MONOTONIC_RAW`, which runs at the counter's rate and is never bent, so
+//! that a line is exact but for the width of the two readings.
 
 use crate::clock::{Anchor, Clock};
 

@@ -3,8 +3,8 @@
 //! What counts is time, not presence: an interrupt at the end of a gap of milliseconds is not its cause. Inside a gap
 //!
 //! - another task's time is that task's, but for the handlers that ran inside it, whose time is theirs;
-//! - what is left of the thread's own time is around handlers and switches, and belongs to the nearest of them as far as
-//!   its [`Surroundings`] go;
+//! - what is left of the thread's own time is around handlers and switches, and belongs to the nearest of them as far
+//!   as its [`EntryExitOverhead`] goes;
 //! - of the rest, the kernel's account of the whole stretch may know that it was stolen. It does not know when, so the
 //!   longest unexplained times are taken for it first;
 //! - the rest is unexplained.
@@ -12,47 +12,11 @@
 use std::collections::BTreeMap;
 
 use super::cause::{Cause, CauseTime, Kind};
+use super::overhead::EntryExitOverhead;
 use super::shares::{Shares, match_accounts};
-use super::story::{Story, What};
-use super::surroundings::Surroundings;
+use super::stretch::Stretch;
+use super::thread_timeline::{ThreadTimeline, What};
 use super::timeline::Timeline;
-use crate::gaps::{Gap, Watch};
-
-/// Gaps of one thread in one stretch, and the evidence for it.
-#[derive(Clone, Copy, Debug)]
-pub struct Stretch<'a> {
-    /// The evidence.
-    pub timeline: &'a Timeline,
-    /// The thread, by its id.
-    pub task: u32,
-    /// From when on gaps were looked for, in ticks.
-    pub start: u64,
-    /// Until when.
-    pub end: u64,
-    /// The gaps, in order.
-    pub gaps: &'a [Gap],
-    /// How much of each gap is the thread's own work, in ticks: nothing for gaps between readings of a clock, the usual
-    /// time of an operation where a gap is one operation.
-    pub usual: u64,
-    /// For each gap whether the [`PreemptionFlag`](super::preemption::PreemptionFlag) was cleared in it; empty if it was
-    /// not asked.
-    pub preempted: &'a [bool],
-}
-
-impl<'a> Stretch<'a> {
-    /// A watch by the thread that opened the recorder.
-    pub fn of_watch(timeline: &'a Timeline, watch: &'a Watch) -> Self {
-        Self {
-            timeline,
-            task: timeline.thread,
-            start: watch.start,
-            end: watch.start + watch.span,
-            gaps: &watch.gaps,
-            usual: 0,
-            preempted: &[],
-        }
-    }
-}
 
 /// How the gaps agree with the kernel's record.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -163,21 +127,21 @@ impl Index {
 }
 
 /// Divides the time of each gap between its causes.
-pub fn attribute(stretch: &Stretch, surroundings: &Surroundings) -> Attribution {
+pub fn attribute(stretch: &Stretch, overhead: &EntryExitOverhead) -> Attribution {
     let timeline = stretch.timeline;
-    let story = Story::of(timeline, stretch.task);
-    let limits = surroundings.limits(timeline.clock, &timeline.names);
+    let thread_timeline = ThreadTimeline::of(timeline, stretch.task);
+    let limits = overhead.limits(timeline.clock, &timeline.names);
     let mut shares: Vec<Shares> = Vec::with_capacity(stretch.gaps.len());
     for (number, gap) in stretch.gaps.iter().enumerate() {
         let flagged = stretch.preempted.get(number).copied().unwrap_or(false);
-        shares.push(Shares::of(gap, &story, &limits, stretch.usual, flagged));
+        shares.push(Shares::of(gap, &thread_timeline, &limits, stretch.usual, flagged));
     }
     // The account is that of the thread which opened the recorder; another one may have slept all the while.
     if stretch.task == timeline.thread {
-        match_accounts(timeline, &story, &mut shares);
+        match_accounts(timeline, &thread_timeline, &mut shares);
     }
     let mut attribution = gather(timeline, &shares);
-    attribution.recall = recall(stretch, &story);
+    attribution.recall = recall(stretch, &thread_timeline);
     attribution
 }
 
@@ -207,11 +171,11 @@ fn gather(timeline: &Timeline, shares: &[Shares]) -> Attribution {
 }
 
 /// Counts the reports that fall in a gap.
-fn recall(stretch: &Stretch, story: &Story) -> Recall {
+fn recall(stretch: &Stretch, thread_timeline: &ThreadTimeline) -> Recall {
     let slack = stretch.timeline.slack();
     let inside = stretch.start..=stretch.end;
     let mut recall = Recall::default();
-    let mut takings = story.takings.clone();
+    let mut takings = thread_timeline.takings.clone();
     takings.sort_unstable();
     let mut gaps = stretch.gaps.iter().peekable();
     for taking in takings.into_iter().filter(|taking| inside.contains(taking)) {

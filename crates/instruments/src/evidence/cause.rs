@@ -1,9 +1,10 @@
 //! What can take a thread's time.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// One taker of time.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub struct Cause {
     /// What sort of taker.
     pub kind: Kind,
@@ -14,7 +15,7 @@ pub struct Cause {
 }
 
 /// The sorts of takers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
     /// Another thread, which ran meanwhile.

@@ -6,7 +6,7 @@ pub struct Event {
     /// When, in ticks.
     pub at: u64,
     /// What.
-    pub what: Happening,
+    pub kind: EventKind,
 }
 
 /// The number of a task that is ending and has given up its own: whoever has the CPU.
@@ -15,7 +15,7 @@ pub(super) const ENDING: u32 = u32::MAX;
 /// What can happen on a CPU. Tasks are thread ids, 0 for the idle task; handlers are numbers from
 /// [`Names::handler`](super::Names::handler).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Happening {
+pub enum EventKind {
     /// A task left the CPU.
     Left {
         /// Who.

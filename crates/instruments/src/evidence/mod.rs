@@ -1,14 +1,14 @@
 //! Evidence from the kernel: who ran, and which interrupts were served, while a thread did not run.
 //!
 //! A [`Recorder`] is opened once, and started and stopped around each stretch of a measurement. What it gives is a
-//! [`Timeline`] in the ticks of the measurement's own [`Clock`](crate::clock::Clock), and a [`Ledger`] of what the
-//! evidence may lack. [`attribute`] then divides the time of each gap between its causes.
+//! [`Timeline`] in the ticks of the measurement's own [`Clock`](crate::clock::Clock), and its [`EvidenceQuality`]:
+//! what it may lack. [`attribute`] then divides the time of each gap between its causes.
 //!
 //! It takes the best [`Source`] that this process may use and says what the better ones would need:
 //!
 //! | source | needs | tells |
 //! |---|---|---|
-//! | [`Source::CpuRecord`] | CAP_PERFMON (tracefs for interrupts) | every switch with names, every interrupt and softirq |
+//! | [`Source::CpuRecord`] | CAP_PERFMON (tracefs for interrupts) | every switch with names, interrupts and softirqs |
 //! | [`Source::ThreadRecord`] | `perf_event_paranoid` of 2 or less | when the thread was switched out, not to whom |
 //! | [`Source::PreemptionFlag`] | a C library that registers rseq | which gap was a preemption, not how much of it |
 //! | [`Source::Account`] | `/proc` | how much time went in the whole stretch |
@@ -17,7 +17,7 @@
 //! use std::time::Duration;
 //! use instruments::clock::Clock;
 //! use instruments::cpus::{CpuSet, current_cpu};
-//! use instruments::evidence::{Recorder, Stretch, Surroundings, attribute};
+//! use instruments::evidence::{EntryExitOverhead, Recorder, Stretch, attribute};
 //! use instruments::gaps;
 //!
 //! let clock = Clock::calibrate(Duration::from_millis(20)).clock;
@@ -26,10 +26,11 @@
 //! let watch = gaps::watch(clock, Duration::from_millis(20));
 //! let timeline = recorder.stop()?;
 //! let stretch = Stretch::of_watch(&timeline, &watch);
-//! let mut surroundings = Surroundings::default();
-//! surroundings.learn(&stretch);
-//! for cause in attribute(&stretch, &surroundings).causes() {
-//!     println!("{:?} {:?}: {} times, {} ns", cause.cause.kind, cause.cause.name, cause.count, clock.to_ns(cause.ticks));
+//! let mut overhead = EntryExitOverhead::default();
+//! overhead.learn(&stretch);
+//! for cause in attribute(&stretch, &overhead).causes() {
+//!     let ns = clock.to_ns(cause.ticks);
+//!     println!("{:?} {:?}: {} times, {ns} ns", cause.cause.kind, cause.cause.name, cause.count);
 //! }
 //! # Ok::<(), std::io::Error>(())
 //! ```
@@ -45,24 +46,30 @@ mod alignment;
 mod attribution;
 mod cause;
 mod event;
-mod ledger;
 mod names;
+mod overhead;
 mod perf;
 pub mod preemption;
+mod quality;
 mod recorder;
 mod shares;
-mod story;
-mod surroundings;
+mod source;
+mod stretch;
+mod thread_timeline;
 mod timeline;
 mod track;
+mod warnings;
 
 pub use account::Account;
-pub use attribution::{Attribution, Recall, Stretch, attribute};
+pub use attribution::{Attribution, Recall, attribute};
 pub use cause::{Cause, CauseTime, Kind};
-pub use event::{Event, Happening};
-pub use ledger::Ledger;
+pub use event::{Event, EventKind};
 pub use names::{Handler, HandlerKind, Names, Task};
+pub use overhead::EntryExitOverhead;
+pub use quality::EvidenceQuality;
 pub use recorder::Recorder;
-pub use surroundings::Surroundings;
-pub use timeline::{Source, Timeline};
-pub use track::{Leaving, Segment, Track, Who};
+pub use source::Source;
+pub use stretch::Stretch;
+pub use timeline::Timeline;
+pub use track::{Segment, SwitchOut, Track, Who};
+pub use warnings::{EvidenceLost, NoInterruptEvidence, WeakerEvidence};

@@ -49,8 +49,8 @@ const SIGNATURE: Option<u32> = Some(0xd428_bc00);
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 const SIGNATURE: Option<u32> = None;
 
-/// The signature and the place behind it. The kernel reads the one, and jumps to the other only from inside the section:
-/// never.
+/// The signature and the place behind it. The kernel reads the one, and jumps to the other only from inside the
+/// section: never.
 static LANDING: [u32; 2] = match SIGNATURE {
     Some(signature) => [signature, 0],
     None => [0; 2],
@@ -81,9 +81,9 @@ impl PreemptionFlag {
 
     #[inline(always)]
     fn word(&self) -> &AtomicU64 {
-        // SAFETY: the C library says that a registered `struct rseq` lies at this offset from the thread pointer, in the
-        // thread's own block, which lives as long as the thread; `self` cannot leave the thread. The word is aligned as
-        // a u64 there. Only this thread and the kernel on its behalf touch it.
+        // SAFETY: the C library says that a registered `struct rseq` lies at this offset from the thread pointer, in
+        // the thread's own block, which lives as long as the thread; `self` cannot leave the thread. The word is
+        // aligned as a u64 there. Only this thread and the kernel on its behalf touch it.
         unsafe { self.word.as_ref() }
     }
 

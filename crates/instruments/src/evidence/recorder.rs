@@ -4,13 +4,15 @@ use std::io;
 
 use super::account::{Bookkeeper, SystemReading, ThreadReading};
 use super::alignment::Alignment;
-use super::event::{Event, Happening};
-use super::ledger::Ledger;
+use super::event::{Event, EventKind};
 use super::names::{Names, is_realtime};
 use super::perf::{Drained, Rings, follow_interrupts};
 use super::preemption::PreemptionFlag;
-use super::timeline::{Source, Timeline};
+use super::quality::EvidenceQuality;
+use super::source::Source;
+use super::timeline::Timeline;
 use super::track::{Track, Who};
+use super::warnings::{NoInterruptEvidence, WeakerEvidence};
 use crate::clock::{Anchor, Clock};
 use crate::cpus::CpuSet;
 use crate::warning::Warning;
@@ -46,7 +48,7 @@ impl Recorder {
         for source in best {
             match Self::open_with(clock, cpus, source) {
                 Ok(mut recorder) => {
-                    recorder.warnings.extend(refused.map(|reason| Warning::WeakerEvidence { source, reason }));
+                    recorder.warnings.extend(refused.map(|reason| WeakerEvidence { source, reason }.into()));
                     return recorder;
                 }
                 // The first reason is that of the best source.
@@ -54,7 +56,7 @@ impl Recorder {
             }
         }
         let mut recorder = Self::without_rings(clock, cpus, Source::None);
-        recorder.warnings.extend(refused.map(|reason| Warning::WeakerEvidence { source: Source::None, reason }));
+        recorder.warnings.extend(refused.map(|reason| WeakerEvidence { source: Source::None, reason }.into()));
         recorder
     }
 
@@ -68,7 +70,7 @@ impl Recorder {
             Source::CpuRecord => {
                 let mut rings = Rings::of_cpus(cpus)?;
                 if let Err(error) = follow_interrupts(&mut rings) {
-                    recorder.warnings.push(Warning::NoInterruptEvidence { reason: error.to_string() });
+                    recorder.warnings.push(NoInterruptEvidence { reason: error.to_string() }.into());
                 }
                 recorder.rings = Some(rings);
             }
@@ -100,8 +102,8 @@ impl Recorder {
         }
     }
 
-    /// Records the same CPUs and the calling thread from now on, from the same source; from the best there is, if that one
-    /// is refused now. A stretch that was begun is forgotten.
+    /// Records the same CPUs and the calling thread from now on, from the same source; from the best there is, if that
+    /// one is refused now. A stretch that was begun is forgotten.
     ///
     /// A record of whole CPUs stays open: the kernel waits for a grace period for each tracepoint that it closes, which
     /// is most of a second for all of them.
@@ -165,33 +167,21 @@ impl Recorder {
         let drained = self.rings.as_mut().map(|rings| rings.drain(&mut self.names)).unwrap_or_default();
         self.names.ask_proc();
         let (start, end) = (begun.inner.ticks, inner.ticks);
-        let mut timeline = Timeline {
-            clock: self.clock,
-            start,
-            end,
-            thread: self.thread,
-            realtime: is_realtime(self.thread).unwrap_or(false),
-            tracks: drained.iter().map(|drained| track(drained, &line, start, end)).collect(),
-            names: self.names.clone(),
-            ledger: Ledger {
-                source: self.source,
-                span_ns: self.clock.to_ns(end - start),
-                events: drained.iter().map(|drained| drained.events.len() as u64).sum(),
-                lost_events: 0,
-                skipped_events: drained.iter().map(|drained| drained.skipped).sum(),
-                blind_ns: 0.0,
-                clock_residual_ns: line.residual_ns(),
-                clock_uncertainty_ns: line.uncertainty_ns(),
-                recorder_ns: 0.0,
-                ring_kib: self.rings.as_ref().map_or(0, Rings::kib),
-                account,
-            },
+        let tracks: Vec<Track> = drained.iter().map(|drained| track(drained, &line, start, end)).collect();
+        let events = drained.iter().map(|drained| drained.events.len() as u64).sum();
+        let realtime = is_realtime(self.thread).unwrap_or(false);
+        let names = self.names.clone();
+        let spent = self.clock.now().saturating_sub(end) + (start - begun.outer.ticks);
+        let quality = EvidenceQuality {
+            skipped_events: drained.iter().map(|drained| drained.skipped).sum(),
+            clock_residual_ns: line.residual_ns(),
+            clock_uncertainty_ns: line.uncertainty_ns(),
+            recorder_ns: self.clock.to_ns(spent),
+            ring_kib: self.rings.as_ref().map_or(0, Rings::kib),
+            account,
+            ..EvidenceQuality::of_tracks(self.clock, self.source, start..end, events, &tracks)
         };
-        timeline.ledger.lost_events = timeline.tracks.iter().map(|track| track.lost).sum();
-        timeline.ledger.blind_ns = self.clock.to_ns(timeline.tracks.iter().map(|track| track.blind).sum());
-        let spent = self.clock.now().saturating_sub(end) + (begun.inner.ticks - begun.outer.ticks);
-        timeline.ledger.recorder_ns = self.clock.to_ns(spent);
-        Ok(timeline)
+        Ok(Timeline { clock: self.clock, start, end, thread: self.thread, realtime, tracks, names, quality })
     }
 }
 
@@ -205,7 +195,7 @@ fn track(drained: &Drained, line: &Alignment, start: u64, end: u64) -> Track {
         drained.events.iter().map(|event| Event { at: line.ticks(event.at), ..*event }).collect();
     if drained.full_since.is_some() {
         // How many were lost the kernel says with the next record, if there ever is one.
-        events.push(Event { at: end, what: Happening::Lost { reports: 0 } });
+        events.push(Event { at: end, kind: EventKind::Lost { reports: 0 } });
     }
     let mut track = Track::of(drained.cpu, start, end, &events);
     if !sees_all_tasks() {

@@ -1,9 +1,10 @@
 //! One gap's time, shared out.
 
 use super::cause::Kind;
-use super::story::{Piece, Story, What};
-use super::surroundings::{Limits, scale};
-use super::timeline::{Source, Timeline};
+use super::overhead::{Limits, scale};
+use super::source::Source;
+use super::thread_timeline::{Piece, ThreadTimeline, What};
+use super::timeline::Timeline;
 use crate::gaps::Gap;
 
 /// One gap's time by what took it.
@@ -16,9 +17,9 @@ pub(super) struct Shares {
 }
 
 impl Shares {
-    pub fn of(gap: &Gap, story: &Story, limits: &Limits, usual: u64, flagged: bool) -> Self {
+    pub fn of(gap: &Gap, thread_timeline: &ThreadTimeline, limits: &Limits, usual: u64, flagged: bool) -> Self {
         let (start, end) = (gap.start, gap.start + gap.length);
-        let pieces = story.between(start, end);
+        let pieces = thread_timeline.between(start, end);
         if flagged && !pieces.iter().any(|piece| piece.what.takes()) {
             let own = usual.min(gap.length);
             let taken = vec![(What::Unnamed(Kind::SwitchedOut), gap.length - own)];
@@ -73,20 +74,20 @@ impl Shares {
 }
 
 /// Explains by the accounts of the whole stretch what the reports left open.
-pub(super) fn match_accounts(timeline: &Timeline, story: &Story, shares: &mut [Shares]) {
-    let account = &timeline.ledger.account;
+pub(super) fn match_accounts(timeline: &Timeline, thread_timeline: &ThreadTimeline, shares: &mut [Shares]) {
+    let account = &timeline.quality.account;
     let ticks = |ns: u64| timeline.clock.to_ticks(ns as f64);
-    if timeline.ledger.source == Source::Account {
+    if timeline.quality.source == Source::Account {
         let delay = ticks(account.run_delay_ns.unwrap_or(0));
         explain_longest(shares, What::Unnamed(Kind::SwitchedOut), delay);
     }
-    explain_longest(shares, What::Unnamed(Kind::Steal), ticks(stolen_ns(timeline, story)));
+    explain_longest(shares, What::Unnamed(Kind::Steal), ticks(stolen_ns(timeline, thread_timeline)));
 }
 
 /// What the account lacks, but for what is known to be lacking.
-fn stolen_ns(timeline: &Timeline, story: &Story) -> u64 {
-    let account = &timeline.ledger.account;
-    let sees_switches = matches!(timeline.ledger.source, Source::CpuRecord | Source::ThreadRecord);
+fn stolen_ns(timeline: &Timeline, thread_timeline: &ThreadTimeline) -> u64 {
+    let account = &timeline.quality.account;
+    let sees_switches = matches!(timeline.quality.source, Source::CpuRecord | Source::ThreadRecord);
     if !sees_switches && account.sleeps != Some(0) {
         return 0;
     }
@@ -95,7 +96,7 @@ fn stolen_ns(timeline: &Timeline, story: &Story) -> u64 {
         What::Handler(_) => account.interrupts_apart,
         _ => false,
     };
-    let known = story.pieces.iter().filter(is_known).map(|piece| piece.end - piece.start).sum();
+    let known = thread_timeline.pieces.iter().filter(is_known).map(|piece| piece.end - piece.start).sum();
     account.missing_ns().unwrap_or(0).saturating_sub(timeline.clock.to_ns(known) as u64)
 }
 

@@ -1,41 +1,11 @@
 //! Who had each CPU during a stretch.
 
-use serde::{Deserialize, Serialize};
-
 use super::event::Event;
-use super::ledger::Ledger;
 use super::names::Names;
+use super::quality::EvidenceQuality;
+use super::source::Source;
 use super::track::Track;
 use crate::clock::Clock;
-
-/// Where evidence comes from, the best first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Source {
-    /// The kernel's record of all that happens on the CPUs: perf rings.
-    CpuRecord,
-    /// The kernel's record of the thread's own switches: a perf ring, open to everyone.
-    ThreadRecord,
-    /// The word that the kernel clears when it preempts the thread: rseq.
-    PreemptionFlag,
-    /// The thread's own account in `/proc`.
-    Account,
-    /// Nothing.
-    None,
-}
-
-impl Source {
-    /// What it tells, for a sentence.
-    pub fn tells(self) -> &'static str {
-        match self {
-            Self::CpuRecord => "every switch and every interrupt has its name",
-            Self::ThreadRecord => "switches are seen, but not to whom, and interrupts are not",
-            Self::PreemptionFlag => "it is seen which gap was a switch, but not to whom, and interrupts are not",
-            Self::Account => "it is known how much time switches took in all, but not when",
-            Self::None => "no gap has a cause",
-        }
-    }
-}
 
 /// All that is known of a stretch.
 #[derive(Clone, Debug)]
@@ -55,7 +25,7 @@ pub struct Timeline {
     /// Who is who.
     pub names: Names,
     /// What the evidence may lack.
-    pub ledger: Ledger,
+    pub quality: EvidenceQuality,
 }
 
 impl Timeline {
@@ -70,24 +40,13 @@ impl Timeline {
     ) -> Self {
         let tracks: Vec<Track> =
             events.iter().map(|(cpu, events)| Track::of(*cpu, span.start, span.end, events)).collect();
-        let ledger = Ledger {
-            source,
-            span_ns: clock.to_ns(span.end.saturating_sub(span.start)),
-            events: events.iter().map(|(_, events)| events.len() as u64).sum(),
-            lost_events: tracks.iter().map(|track| track.lost).sum(),
-            skipped_events: 0,
-            blind_ns: clock.to_ns(tracks.iter().map(|track| track.blind).sum()),
-            clock_residual_ns: 0.0,
-            clock_uncertainty_ns: 0.0,
-            recorder_ns: 0.0,
-            ring_kib: 0,
-            account: super::Account::default(),
-        };
-        Self { clock, start: span.start, end: span.end, thread, realtime: false, tracks, names, ledger }
+        let count = events.iter().map(|(_, events)| events.len() as u64).sum();
+        let quality = EvidenceQuality::of_tracks(clock, source, span.clone(), count, &tracks);
+        Self { clock, start: span.start, end: span.end, thread, realtime: false, tracks, names, quality }
     }
 
     /// How far a time of an event may be off, in ticks.
     pub fn slack(&self) -> u64 {
-        self.clock.to_ticks(self.ledger.clock_residual_ns + self.ledger.clock_uncertainty_ns) + 1
+        self.clock.to_ticks(self.quality.clock_residual_ns + self.quality.clock_uncertainty_ns) + 1
     }
 }

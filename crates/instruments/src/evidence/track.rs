@@ -1,6 +1,6 @@
 //! From reports to an unbroken account of one CPU: at each moment one task, and at most one handler inside it.
 
-use super::event::{ENDING, Event, Happening};
+use super::event::{ENDING, Event, EventKind};
 
 /// A part of a track in which nothing changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,7 +16,7 @@ pub struct Segment {
     /// A handler began here; the other segments of a handler continue one that another handler interrupted.
     pub begins: bool,
     /// How the task left the CPU at the end of this segment, if it did.
-    pub leaves: Option<Leaving>,
+    pub switch_out: Option<SwitchOut>,
 }
 
 /// Who has the CPU.
@@ -34,7 +34,7 @@ pub enum Who {
 
 /// How a task leaves the CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Leaving {
+pub enum SwitchOut {
     /// It wanted to go on.
     Preempted,
     /// It had nothing to do.
@@ -88,12 +88,12 @@ impl Track {
 
 /// Who had the CPU before this event.
 fn before(event: &Event) -> Option<Who> {
-    match event.what {
-        Happening::Left { task, .. } | Happening::Entered { task, .. } | Happening::Exited { task, .. } => {
+    match event.kind {
+        EventKind::Left { task, .. } | EventKind::Entered { task, .. } | EventKind::Exited { task, .. } => {
             Some(Who::of(Some(task)))
         }
-        Happening::Took { previous, .. } => Some(Who::of(previous)),
-        Happening::Lost { .. } => None,
+        EventKind::Took { previous, .. } => Some(Who::of(previous)),
+        EventKind::Lost { .. } => None,
     }
 }
 
@@ -110,15 +110,15 @@ struct Writer {
 
 impl Writer {
     fn take(&mut self, event: Event) {
-        match event.what {
-            Happening::Left { task, next, preempted } => {
+        match event.kind {
+            EventKind::Left { task, next, preempted } => {
                 self.correct(event.at, task);
                 self.leave_handlers(event.at, 0);
-                let leaves = if preempted { Leaving::Preempted } else { Leaving::Blocked };
-                self.advance(event.at, Some(leaves));
+                let switch_out = if preempted { SwitchOut::Preempted } else { SwitchOut::Blocked };
+                self.advance(event.at, Some(switch_out));
                 self.who = Who::of(next);
             }
-            Happening::Took { task, previous } => {
+            EventKind::Took { task, previous } => {
                 if self.who == Who::Unknown {
                     self.who = Who::of(previous);
                 }
@@ -126,17 +126,17 @@ impl Writer {
                 self.advance(event.at, None);
                 self.who = Who::of(Some(task));
             }
-            Happening::Entered { task, handler } => {
+            EventKind::Entered { task, handler } => {
                 self.correct(event.at, task);
                 self.advance(event.at, None);
                 self.stack.push(handler);
                 self.begins = true;
             }
-            Happening::Exited { task, handler } => {
+            EventKind::Exited { task, handler } => {
                 self.correct(event.at, task);
                 self.exit(event.at, handler);
             }
-            Happening::Lost { reports } => self.lose(event.at, reports),
+            EventKind::Lost { reports } => self.lose(event.at, reports),
         }
     }
 
@@ -192,10 +192,10 @@ impl Writer {
     }
 
     /// Writes the account up to `at`.
-    fn advance(&mut self, at: u64, leaves: Option<Leaving>) {
-        if at > self.at || self.begins || leaves.is_some() {
+    fn advance(&mut self, at: u64, switch_out: Option<SwitchOut>) {
+        if at > self.at || self.begins || switch_out.is_some() {
             let handler = self.stack.last().copied();
-            let segment = Segment { start: self.at, end: at, who: self.who, handler, begins: self.begins, leaves };
+            let segment = Segment { start: self.at, end: at, who: self.who, handler, begins: self.begins, switch_out };
             self.track.segments.push(segment);
         }
         self.begins = false;

@@ -6,8 +6,8 @@ const BINS_PER_OCTAVE: f64 = 32.0;
 
 /// The edges of the bins.
 ///
-/// No bin is narrower than the clock's step, or empty bins between two neighbouring steps would look like valleys. Every
-/// bin holds a whole number of steps, or bins that hold two would alternate with bins that hold one.
+/// No bin is narrower than the clock's step, or empty bins between two neighbouring steps would look like valleys.
+/// Every bin holds a whole number of steps, or bins that hold two would alternate with bins that hold one.
 pub(super) struct Axis {
     /// Bin `i` reaches from `edges[i]` to below `edges[i + 1]`.
     edges: Vec<f64>,

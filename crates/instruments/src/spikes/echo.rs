@@ -56,7 +56,8 @@ pub(super) fn mark(spikes: &mut [Spike], tally: &Tally, resolution: f64) {
 
 /// The distance from the 10th to the 90th percentile.
 fn spread(spike: &Spike, tally: &Tally) -> f64 {
-    // The ends came from whole numbers; where they are too large for that to be exact, the spread is not needed exactly.
+    // The ends came from whole numbers; where they are too large for that to be exact, the spread is not needed
+    // exactly.
     let inside = tally.between(spike.from as u64..=spike.to as u64);
     let at = |q| inside.quantile(q).unwrap_or(0) as f64;
     at(0.9) - at(0.1)

@@ -15,42 +15,17 @@ mod blocks;
 mod echo;
 mod letters;
 mod modes;
+mod spike;
 
+pub use spike::Spike;
+
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::statistics::Interval;
 use crate::tally::Tally;
 
-/// A cluster of latencies. Every quantity is in the unit of the tally it was found in.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Spike {
-    /// `A` for the largest share, then `B` and so on; `AA` follows `Z`.
-    pub label: String,
-    /// Its part of all latencies, 0 to 1.
-    pub share: f64,
-    /// How many latencies.
-    pub count: u64,
-    /// Their mean.
-    pub mean: f64,
-    /// Their median.
-    pub median: f64,
-    /// The 95 % interval of the median; `None` below six latencies.
-    pub median_ci: Option<Interval>,
-    /// The smallest.
-    pub from: f64,
-    /// The largest.
-    pub to: f64,
-    /// The label of the spike that this one repeats after a constant delay.
-    ///
-    /// An echo is arithmetic, not proof of a cause: it says that this spike has the shape that the other would have if
-    /// something always delayed it by `delay`. What that something is takes evidence from elsewhere.
-    pub echo_of: Option<String>,
-    /// The delay of the echo: the difference of the two medians.
-    pub delay: Option<f64>,
-}
-
 /// All spikes of a tally, largest share first, and what belongs to none.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Spikes {
     /// The spikes. Their ranges do not overlap.
     pub spikes: Vec<Spike>,
@@ -111,15 +86,7 @@ impl Spikes {
 
     /// The same spikes in another unit: every quantity multiplied by `factor`.
     pub fn scaled(&self, factor: f64) -> Self {
-        let spikes = self.spikes.iter().map(|spike| Spike {
-            mean: spike.mean * factor,
-            median: spike.median * factor,
-            median_ci: spike.median_ci.map(|interval| interval.scaled(factor)),
-            from: spike.from * factor,
-            to: spike.to * factor,
-            delay: spike.delay.map(|delay| delay * factor),
-            ..spike.clone()
-        });
-        Self { spikes: spikes.collect(), leftover_share: self.leftover_share }
+        let spikes = self.spikes.iter().map(|spike| spike.scaled(factor)).collect();
+        Self { spikes, leftover_share: self.leftover_share }
     }
 }

@@ -5,6 +5,7 @@
 //! interval; Efron and Tibshirani, "An Introduction to the Bootstrap", 13). For medians that is the right variant: the
 //! acceleration of the BCa interval comes from the jackknife, which is inconsistent for a median. For means of few,
 //! very skewed samples the percentile interval is too narrow; compare medians there.
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::interval::Interval;
@@ -18,7 +19,7 @@ const RESAMPLES: usize = 2_000;
 const FEWEST: usize = 6;
 
 /// One quantity over another, with the interval that the data support.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Ratio {
     /// The ratio of the samples as measured.
     pub estimate: f64,
@@ -35,8 +36,8 @@ impl Ratio {
 
 /// The median of `over` divided by the median of `under`, two independent sets of samples.
 ///
-/// `None` with fewer than six samples on a side, when a median of `under` is or may well be zero, or when `confidence` is
-/// not strictly between 0 and 1.
+/// `None` with fewer than six samples on a side, when a median of `under` is or may well be zero, or when `confidence`
+/// is not strictly between 0 and 1.
 ///
 /// ```
 /// use instruments::statistics::bootstrap::ratio_of_medians;

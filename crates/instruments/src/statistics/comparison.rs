@@ -2,14 +2,15 @@
 //!
 //! The ratio of two positive figures is the difference of their logarithms. Three things keep it from being exact:
 //!
-//! - each figure is uncertain within its run. Its 95 % interval says how much, and may reach further to one side than to the
-//!   other; the distances that matter for an end of the ratio's interval are squared and added (Zou and Donner,
+//! - each figure is uncertain within its run. Its 95 % interval says how much, and may reach further to one side than
+//!   to the other; the distances that matter for an end of the ratio's interval are squared and added (Zou and Donner,
 //!   "Construction of confidence limits about effect measures", 2008).
-//! - another run of the same thing comes out differently, by more than the intervals of either say: memory lies elsewhere,
-//!   the neighbours are others. That scatter ([`RunToRun`]) is a variance more, once for each run, and is itself known from
-//!   few runs only, hence the t distribution, with the degrees of freedom after Welch and Satterthwaite.
-//! - the clock advances in steps, and a median is rounded to one. An error of half a step does not average out, so it is not
-//!   squared with the others: both figures are first moved towards each other by it.
+//! - another run of the same thing comes out differently, by more than the intervals of either say: memory lies
+//!   elsewhere, the neighbours are others. That scatter ([`RunToRun`]) is a variance more, once for each run, and is
+//!   itself known from few runs only, hence the t distribution, with the degrees of freedom after Welch and
+//!   Satterthwaite.
+//! - the clock advances in steps, and a median is rounded to one. An error of half a step does not average out, so it
+//!   is not squared with the others: both figures are first moved towards each other by it.
 //!
 //! Two figures without any error (computed, not measured) are different as soon as they are not equal.
 use serde::{Deserialize, Serialize};
@@ -35,6 +36,19 @@ pub struct Estimate {
     pub resolution: f64,
 }
 
+impl Estimate {
+    /// A figure whose resolution is far below it.
+    pub const fn new(value: f64, interval: Option<Interval>) -> Self {
+        Self { value, interval, resolution: 0.0 }
+    }
+}
+
+impl From<f64> for Estimate {
+    fn from(value: f64) -> Self {
+        Self::new(value, None)
+    }
+}
+
 /// How much a figure differs between runs of the same thing, beyond what their intervals say.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct RunToRun {
@@ -48,8 +62,8 @@ impl RunToRun {
     /// For what is computed.
     pub const NONE: Self = Self { deviation: 0.0, degrees: f64::INFINITY };
 
-    /// What sets of runs of the same thing say, moderated by what is known in general (as Smyth does for variances of many
-    /// genes: "Linear models and empirical Bayes methods", 2004): few runs can look alike by luck.
+    /// What sets of runs of the same thing say, moderated by what is known in general (as Smyth does for variances of
+    /// many genes: "Linear models and empirical Bayes methods", 2004): few runs can look alike by luck.
     ///
     /// A set's variance has the errors of its runs in it, which are taken off.
     pub fn learned(self, sets: &[Vec<Estimate>]) -> Self {
@@ -72,6 +86,16 @@ impl RunToRun {
 }
 
 impl Estimate {
+    /// The width of its interval as a share of it; of a figure below its resolution, as a share of that. An interval
+    /// within a step of the clock is as narrow as can be; without one it is infinitely wide.
+    pub fn relative_width(&self) -> f64 {
+        match self.interval {
+            None => f64::INFINITY,
+            Some(interval) if interval.width() <= self.resolution => 0.0,
+            Some(interval) => interval.relative_width(self.value.max(self.resolution)),
+        }
+    }
+
     /// The standard deviation of its logarithm within the run, the step of the clock included.
     pub fn error(&self) -> f64 {
         let half = self.interval.map_or(0.0, |ends| (ends.high.ln() - ends.low.ln()).abs() / 2.0 / DEVIATIONS);

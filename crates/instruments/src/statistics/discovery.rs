@@ -1,9 +1,10 @@
 //! Which of many comparisons show something.
 //!
-//! Of a hundred comparisons in which nothing differs, five have an interval that excludes "nothing". Benjamini and Hochberg
-//! ("Controlling the false discovery rate", 1995) ask instead that of those that are *called* different, at most a given
-//! share is called so by chance, on average; where nothing differs at all, that any is called so at most so often. The cells
-//! of a run have part of their scatter in common, and the rule holds for such dependence too (Benjamini and Yekutieli, 2001).
+//! Of a hundred comparisons in which nothing differs, five have an interval that excludes "nothing". Benjamini and
+//! Hochberg ("Controlling the false discovery rate", 1995) ask instead that of those that are *called* different, at
+//! most a given share is called so by chance, on average; where nothing differs at all, that any is called so at most
+//! so often. The cells of a run have part of their scatter in common, and the rule holds for such dependence too
+//! (Benjamini and Yekutieli, 2001).
 
 /// For each comparison, by the chance that it had to come out so, whether it is called different.
 ///

@@ -1,5 +1,7 @@
 //! A range of plausible values.
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 
 /// The values from `low` to `high`, both included. Written as `[low, high]` in records.
 ///
@@ -48,6 +50,19 @@ impl Interval {
     pub fn scaled(&self, factor: f64) -> Self {
         let (a, b) = (self.low * factor, self.high * factor);
         Self::new(a.min(b), a.max(b))
+    }
+}
+
+impl JsonSchema for Interval {
+    fn schema_name() -> Cow<'static, str> {
+        "Interval".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "description": "From the first to the second; an end that is not known is null.",
+            "type": "array", "items": {"type": ["number", "null"]}, "minItems": 2, "maxItems": 2
+        })
     }
 }
 

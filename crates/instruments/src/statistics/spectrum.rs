@@ -15,8 +15,9 @@ const MOST_BINS: usize = 1 << 22;
 /// one is taken for a side lobe.
 const SIDE_LOBES: f64 = 8.0;
 
-/// The frequencies of the peaks, strongest first, between two frequencies, that chance would raise in at most `false_alarms` of all
-/// searches. `times` are sorted and count from the start of an observation that lasted `span`, all in seconds.
+/// The frequencies of the peaks, strongest first, between two frequencies, that chance would raise in at most
+/// `false_alarms` of all searches. `times` are sorted and count from the start of an observation that lasted `span`,
+/// all in seconds.
 pub(crate) fn peaks(times: &[f64], span: f64, (lowest, highest): (f64, f64), false_alarms: f64) -> Vec<f64> {
     let (power, hz_per_line) = spectrum(times, span);
     let first = ((lowest / hz_per_line).ceil() as usize).max(1);

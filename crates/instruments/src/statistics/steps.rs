@@ -1,12 +1,14 @@
 //! Where a series of figures took a step.
 //!
-//! The series is taken as constant between steps, on logarithms: a step is a ratio. Of all ways to cut it, the one is chosen
-//! whose distances from the medians of its pieces are the least, each cut costing a penalty that grows with the logarithm of
-//! the length, as in Schwarz's criterion (optimal partitioning: Jackson and others, "An algorithm for optimal partitioning of
-//! data on an interval", 2005). Distances, not their squares: a single outlier is then not worth two cuts. The unit is the
-//! noise of the series, from the differences of neighbours, which a step changes in one place only.
+//! The series is taken as constant between steps, on logarithms: a step is a ratio. Of all ways to cut it, the one is
+//! chosen whose distances from the medians of its pieces are the least, each cut costing a penalty that grows with the
+//! logarithm of the length, as in Schwarz's criterion (optimal partitioning: Jackson and others, "An algorithm for
+//! optimal partitioning of data on an interval", 2005). Distances, not their squares: a single outlier is then not
+//! worth two cuts. The unit is the noise of the series, from the differences of neighbours, which a step changes in one
+//! place only.
 //!
 //! A piece has three values at least, so that a step is seen with the third value after it.
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
@@ -27,9 +29,9 @@ const MEAN_DISTANCE: f64 = 0.797_885;
 /// The median of n normal values scatters this much more than their mean.
 const MEDIAN_OVER_MEAN: f64 = 1.253_314;
 
-/// A cut must be worth this many times the logarithm of the length in mean distances, and the more the fewer values there are
-/// to tell the noise from. In pure noise, normal or with the tails of a t distribution, fewer than one series in twenty then has
-/// a cut.
+/// A cut must be worth this many times the logarithm of the length in mean distances, and the more the fewer values
+/// there are to tell the noise from. In pure noise, normal or with the tails of a t distribution, fewer than one series
+/// in twenty then has a cut.
 const PENALTY: f64 = 2.0;
 const PENALTY_OF_FEW: f64 = 30.0;
 
@@ -40,7 +42,7 @@ const ROUNDING: f64 = 1e-9;
 const NO_NOISE: f64 = 1e-9;
 
 /// A piece of a series.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Level {
     /// The place of its first value.
     pub from: usize,
@@ -50,8 +52,8 @@ pub struct Level {
     pub median: f64,
     /// The median's 95 % interval, if all pieces scatter alike.
     pub interval: Option<Interval>,
-    /// The median over that of the piece before. Its interval knows nothing of the choice of the place, and is a little too
-    /// narrow for that.
+    /// The median over that of the piece before. Its interval knows nothing of the choice of the place, and is a little
+    /// too narrow for that.
     pub step: Option<Ratio>,
 }
 
@@ -145,8 +147,8 @@ fn cuts(values: &[f64], noise: f64) -> Vec<usize> {
     cuts
 }
 
-/// By more than rounding. Distances from medians are often equal wherever a cut lies, and then the first place is taken, in
-/// whatever unit the values are.
+/// By more than rounding. Distances from medians are often equal wherever a cut lies, and then the first place is
+/// taken, in whatever unit the values are.
 fn is_less(cost: f64, best: f64) -> bool {
     cost < best - ROUNDING * best.abs().clamp(1.0, f64::MAX)
 }
@@ -165,7 +167,8 @@ struct Growing {
 }
 
 impl Growing {
-    /// The sum grows by the new value's distance from the median, or from the two in the middle, between which any is one.
+    /// The sum grows by the new value's distance from the median, or from the two in the middle, between which any is
+    /// one.
     fn add(&mut self, value: f64) {
         let n = self.sorted.len();
         if n > 0 {

@@ -1,4 +1,5 @@
 //! The figures that stand for a distribution.
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::interval::Interval;
@@ -23,7 +24,7 @@ pub const CONFIDENCE: f64 = 0.95;
 /// assert!(summary.p50_ci.unwrap().contains(250.0));
 /// assert_eq!(summary.p999_ci, None);
 /// ```
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Summary {
     /// How many samples.
     pub count: u64,

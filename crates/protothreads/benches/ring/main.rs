@@ -17,7 +17,7 @@ mod tokio_ring;
 
 use std::{cell::Cell, env, hint::black_box, time::Instant};
 
-use protothreads::{Bitmap, Fifo, InOrder, Random, Reverse, RunNext};
+use protothreads::{Bitmap, Fifo, InOrder, Random, Reverse, RunNext, Scheduler};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 use crate::{limits::Chase, native::Program};
@@ -50,69 +50,69 @@ fn timed<'r>(run: impl Fn(usize, u32) -> usize + 'r) -> Run<'r> {
     })
 }
 
+fn contestant<'r>(name: &'static str, hops: u32, run: Run<'r>) -> Contestant<'r> {
+    Contestant { name, hops, run, ns: Vec::new() }
+}
+
+/// Hand-written threads under a scheduler of which each run gets a new one.
+fn hand_written<const BACKWARD: bool, S: Scheduler>(
+    name: &'static str,
+    hops: u32,
+    scheduler: impl Fn() -> S + 'static,
+) -> Contestant<'static> {
+    let ring = move |threads, hops| hand_written::ring::<BACKWARD>(threads, hops, scheduler()).0;
+    contestant(name, hops, timed(ring))
+}
+
 fn contestants<'r>(chase: &'r Chase, c: Option<&'r Program>, cpp: Option<&'r Program>) -> Vec<Contestant<'r>> {
-    let mut all = Vec::new();
-    let mut add = |name, hops, run| all.push(Contestant { name, hops, run, ns: Vec::new() });
-    add("pointer chase", 4_000_000, Box::new(|hops| Outcome { answer: answer(hops), ns: chase.run(hops) }));
-    add("run-next", 2_000_000, timed(|threads, hops| hand_written::ring::<false>(threads, hops, RunNext::new()).0));
-    add("fifo", 2_000_000, timed(|threads, hops| hand_written::ring::<false>(threads, hops, Fifo::new()).0));
-    add(
-        "fifo, placed backward",
-        2_000_000,
-        timed(|threads, hops| hand_written::ring::<true>(threads, hops, Fifo::new()).0),
-    );
-    add(
-        "run-next, placed backward",
-        2_000_000,
-        timed(|threads, hops| hand_written::ring::<true>(threads, hops, RunNext::new()).0),
-    );
-    add(
-        "bitmap",
-        1_000_000,
-        timed(|threads, hops| {
-            hand_written::ring::<false>(threads, hops, Bitmap::new([const { Cell::new(0) }; THREADS.div_ceil(64)])).0
-        }),
-    );
-    add(
-        "polled in order",
-        2_000_000,
-        timed(|threads, hops| hand_written::ring::<false>(threads, hops, InOrder::new()).0),
-    );
-    add(
-        "polled in random order",
-        5_000,
-        timed(|threads, hops| hand_written::ring::<false>(threads, hops, Random::seeded(1)).0),
-    );
-    add(
-        "polled in reverse",
-        10_000,
-        timed(|threads, hops| hand_written::ring::<false>(threads, hops, Reverse::new()).0),
-    );
-    add("async, fifo", 1_000_000, timed(|threads, hops| asynchronous::ring(threads, hops, Fifo::new()).0));
-    add("async, run-next", 1_000_000, timed(|threads, hops| asynchronous::ring(threads, hops, RunNext::new()).0));
-    add(
-        "ordinary futures, real wakers",
-        1_000_000,
-        timed(|threads, hops| ordinary::ring(threads, hops, Fifo::new()).0),
-    );
-    add("tokio's Notify, real wakers", 300_000, timed(tokio_ring::on_protothreads));
-    add("tokio: Notify", 200_000, timed(tokio_ring::on_tokio));
-    if let Some(c) = c {
-        let mut program = |name, scheduler, called, hops| {
-            add(name, hops, Box::new(move |hops| c.run(&[scheduler, called], THREADS, hops)));
-        };
-        program("C: queue, inlined", "queue", "0", 2_000_000);
-        program("C: queue, called", "queue", "1", 2_000_000);
-        program("C: optimum, inlined", "optimum", "0", 2_000_000);
-        program("C: optimum, called", "optimum", "1", 2_000_000);
-        program("C: pessimum, inlined", "pessimum", "0", 10_000);
-        program("C: pessimum, called", "pessimum", "1", 10_000);
-    }
-    if let Some(cpp) = cpp {
-        add("C++20: queue", 1_000_000, Box::new(|hops| cpp.run(&["queue"], THREADS, hops)));
-        add("C++20: symmetric transfer", 1_000_000, Box::new(|hops| cpp.run(&["direct"], THREADS, hops)));
-    }
+    let chased = Box::new(|hops| Outcome { answer: answer(hops), ns: chase.run(hops) });
+    let mut all = vec![contestant("pointer chase", 4_000_000, chased)];
+    all.extend(of_this_crate());
+    all.push(contestant("tokio's Notify, real wakers", 300_000, timed(tokio_ring::on_protothreads)));
+    all.push(contestant("tokio: Notify", 200_000, timed(tokio_ring::on_tokio)));
+    all.extend(c.into_iter().flat_map(in_c));
+    all.extend(cpp.into_iter().flat_map(in_cpp));
     all
+}
+
+fn of_this_crate() -> Vec<Contestant<'static>> {
+    let bitmap = || Bitmap::new([const { Cell::new(0) }; THREADS.div_ceil(64)]);
+    let asynchronous = |threads, hops| asynchronous::ring(threads, hops, Fifo::new()).0;
+    let asynchronous_run_next = |threads, hops| asynchronous::ring(threads, hops, RunNext::new()).0;
+    let ordinary = |threads, hops| ordinary::ring(threads, hops, Fifo::new()).0;
+    vec![
+        hand_written::<false, _>("run-next", 2_000_000, RunNext::new),
+        hand_written::<false, _>("fifo", 2_000_000, Fifo::new),
+        hand_written::<true, _>("fifo, placed backward", 2_000_000, Fifo::new),
+        hand_written::<true, _>("run-next, placed backward", 2_000_000, RunNext::new),
+        hand_written::<false, _>("bitmap", 1_000_000, bitmap),
+        hand_written::<false, _>("polled in order", 2_000_000, InOrder::new),
+        hand_written::<false, _>("polled in random order", 5_000, || Random::seeded(1)),
+        hand_written::<false, _>("polled in reverse", 10_000, Reverse::new),
+        contestant("async, fifo", 1_000_000, timed(asynchronous)),
+        contestant("async, run-next", 1_000_000, timed(asynchronous_run_next)),
+        contestant("ordinary futures, real wakers", 1_000_000, timed(ordinary)),
+    ]
+}
+
+fn in_c(c: &Program) -> [Contestant<'_>; 6] {
+    let program = |name, scheduler, called, hops| {
+        contestant(name, hops, Box::new(move |hops| c.run(&[scheduler, called], THREADS, hops)))
+    };
+    [
+        program("C: queue, inlined", "queue", "0", 2_000_000),
+        program("C: queue, called", "queue", "1", 2_000_000),
+        program("C: optimum, inlined", "optimum", "0", 2_000_000),
+        program("C: optimum, called", "optimum", "1", 2_000_000),
+        program("C: pessimum, inlined", "pessimum", "0", 10_000),
+        program("C: pessimum, called", "pessimum", "1", 10_000),
+    ]
+}
+
+fn in_cpp(cpp: &Program) -> [Contestant<'_>; 2] {
+    let program =
+        |name, how, hops| contestant(name, hops, Box::new(move |hops| cpp.run(&[how], THREADS, hops)) as Run<'_>);
+    [program("C++20: queue", "queue", 1_000_000), program("C++20: symmetric transfer", "direct", 1_000_000)]
 }
 
 fn answer(hops: u32) -> usize {
@@ -167,7 +167,7 @@ fn print_million(rounds: usize) {
 
 /// Stays on one of the CPUs that are allowed, and so do the programs that are started.
 fn stay_on_one_cpu() {
-    let allowed = sched_getaffinity(None).expect("the kernel tells which CPUs are allowed");
+    let allowed = sched_getaffinity(None).expect("the OS says which CPUs are allowed");
     let last = (0..CpuSet::MAX_CPU).rev().find(|cpu| allowed.is_set(*cpu)).expect("one is allowed");
     let mut one = CpuSet::new();
     one.set(last);

@@ -6,7 +6,7 @@ use std::{
     time::Instant,
 };
 
-use protothreads::{Fifo, Here, Kernel, Link, Me, Scheduler, Slot, Thread, run};
+use protothreads::{Fifo, Handle, Link, Runtime, Scheduler, Slot, Thread, ThreadHandle, run};
 
 /// A hand-written thread that remembers its neighbour.
 struct Member {
@@ -18,7 +18,7 @@ impl Thread for Member {
     type Shared = Cell<usize>;
 
     #[inline(always)]
-    fn step<S: Scheduler>(&self, me: &Here<'_, Self, S>) -> Poll<()> {
+    fn step<S: Scheduler>(&self, me: &ThreadHandle<'_, Self, S>) -> Poll<()> {
         ready!(me.poll_wait());
         let token = self.token.get();
         if token == 0 {
@@ -52,7 +52,7 @@ pub fn hand_written(order: &[u32], hops: u32) -> f64 {
 type Token = Cell<u32>;
 
 #[expect(clippy::manual_async_fn, reason = "the compiler keeps the arguments of an async fn twice")]
-fn member<S: Scheduler>(mut me: Me<'_, Link<Token>, S, Cell<usize>>, next: u32) -> impl Future<Output = ()> {
+fn member<S: Scheduler>(mut me: Handle<'_, Link<Token>, S, Cell<usize>>, next: u32) -> impl Future<Output = ()> {
     async move {
         loop {
             me.wait().await;
@@ -70,12 +70,13 @@ fn member<S: Scheduler>(mut me: Me<'_, Link<Token>, S, Cell<usize>>, next: u32) 
 pub fn asynchronous(order: &[u32], hops: u32) -> f64 {
     let last = Cell::new(0);
     let links: Vec<_> = order.iter().map(|_| Link::with(Token::new(hops))).collect();
-    let kernel = Kernel::new(&links, Fifo::new(), &last);
+    let runtime = Runtime::new(&links, Fifo::new(), &last);
     let next = successors(order).into_iter().enumerate();
-    let mut bodies: Pin<Box<[_]>> = next.map(|(index, next)| member(kernel.me(index), next)).collect::<Box<_>>().into();
-    kernel.signal(order[0] as usize);
+    let mut bodies: Pin<Box<[_]>> =
+        next.map(|(index, next)| member(runtime.handle(index), next)).collect::<Box<_>>().into();
+    runtime.signal(order[0] as usize);
     let start = Instant::now();
-    kernel.run_with(bodies.as_mut(), |_| false);
+    runtime.run_with(bodies.as_mut(), |_| false);
     let ns = start.elapsed().as_nanos() as f64;
     assert_eq!(last.get(), order[hops as usize % order.len()] as usize);
     ns

@@ -1,7 +1,7 @@
-//! The ring on tokio's `Notify`: under tokio's own current-thread runtime, and under a kernel of this crate.
+//! The ring on tokio's `Notify`: under tokio's own current-thread runtime, and under a runtime of this crate.
 use std::{cell::Cell, pin::Pin, rc::Rc};
 
-use protothreads::{Fifo, Kernel, Link};
+use protothreads::{Fifo, Link, Runtime};
 use tokio::{runtime::Builder, sync::Notify, task::LocalSet};
 
 struct Members {
@@ -48,8 +48,8 @@ pub fn on_tokio(threads: usize, hops: u32) -> usize {
 pub fn on_protothreads(threads: usize, hops: u32) -> usize {
     let members = Members::new(threads, hops);
     let links: Vec<_> = (0..threads).map(|_| Link::new()).collect();
-    let kernel = Kernel::new(&links, Fifo::new(), &());
+    let runtime = Runtime::new(&links, Fifo::new(), &());
     let mut bodies: Pin<Box<[_]>> = (0..threads).map(|index| members.member(index)).collect::<Box<_>>().into();
-    kernel.run_with(bodies.as_mut(), |_| false);
+    runtime.run_with(bodies.as_mut(), |_| false);
     members.last.get() + 1
 }

@@ -2,7 +2,7 @@
 use std::{cell::Cell, pin::Pin};
 
 use crate::neighbour::after;
-use protothreads::{Kernel, Link, Me, Report, Scheduler};
+use protothreads::{Handle, Link, Report, Runtime, Scheduler};
 
 /// A thread's token.
 type Token = Cell<u32>;
@@ -11,7 +11,7 @@ type Token = Cell<u32>;
 type Shared = Cell<usize>;
 
 #[expect(clippy::manual_async_fn, reason = "the compiler keeps the arguments of an async fn twice")]
-fn member<S: Scheduler>(mut me: Me<'_, Link<Token>, S, Shared>, threads: u32) -> impl Future<Output = ()> {
+fn member<S: Scheduler>(mut me: Handle<'_, Link<Token>, S, Shared>, threads: u32) -> impl Future<Output = ()> {
     async move {
         loop {
             me.wait().await;
@@ -33,8 +33,8 @@ fn size_of_future<F>(_: impl FnOnce() -> F) -> usize {
 pub fn size() -> usize {
     let links = [Link::with(Token::new(0))];
     let shared = Shared::new(0);
-    let kernel = Kernel::new(&links, protothreads::Fifo::new(), &shared);
-    size_of_future(|| member(kernel.me(0), 1)) + size_of::<Link<Token>>()
+    let runtime = Runtime::new(&links, protothreads::Fifo::new(), &shared);
+    size_of_future(|| member(runtime.handle(0), 1)) + size_of::<Link<Token>>()
 }
 
 /// The number, from 1, of the thread that got the last token, and what the run did.
@@ -42,10 +42,10 @@ pub fn size() -> usize {
 pub fn ring(threads: usize, hops: u32, scheduler: impl Scheduler) -> (usize, Report) {
     let links: Vec<_> = (0..threads).map(|_| Link::with(Token::new(hops))).collect();
     let shared = Shared::new(0);
-    let kernel = Kernel::new(&links, scheduler, &shared);
+    let runtime = Runtime::new(&links, scheduler, &shared);
     let mut members: Pin<Box<[_]>> =
-        (0..threads).map(|index| member(kernel.me(index), threads as u32)).collect::<Box<_>>().into();
-    kernel.signal(0);
-    let report = kernel.run(members.as_mut());
+        (0..threads).map(|index| member(runtime.handle(index), threads as u32)).collect::<Box<_>>().into();
+    runtime.signal(0);
+    let report = runtime.run(members.as_mut());
     (shared.get() + 1, report)
 }

@@ -5,7 +5,7 @@ use std::{
 };
 
 use crate::neighbour::{after, before};
-use protothreads::{Here, Report, Scheduler, Slot, Thread, run};
+use protothreads::{Report, Scheduler, Slot, Thread, ThreadHandle, run};
 
 /// A thread of the ring: it waits for its own semaphore, and hands the token to its neighbour.
 ///
@@ -20,7 +20,7 @@ impl<const BACKWARD: bool> Thread for Member<BACKWARD> {
 
     // It waits in one place only, so its semaphore is all the state that it needs.
     #[inline(always)]
-    fn step<S: Scheduler>(&self, me: &Here<'_, Self, S>) -> Poll<()> {
+    fn step<S: Scheduler>(&self, me: &ThreadHandle<'_, Self, S>) -> Poll<()> {
         ready!(me.poll_wait());
         let token = self.token.get();
         if token == 0 {

@@ -1,8 +1,8 @@
 //! Who comes next in the ring.
 use std::hint::cold_path;
 
-/// The thread after this one. The end of the ring is a branch, which is predicted, so a hop does not wait for the number of
-/// threads to be loaded.
+/// The thread after this one. The end of the ring is a branch, which is predicted, so a hop does not wait for the
+/// number of threads to be loaded.
 #[inline(always)]
 pub fn after(index: usize, threads: usize) -> usize {
     if index + 1 == threads {

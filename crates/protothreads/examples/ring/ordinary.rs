@@ -7,7 +7,7 @@ use std::{
 };
 
 use crate::neighbour::after;
-use protothreads::{Kernel, Link, Report, Scheduler};
+use protothreads::{Link, Report, Runtime, Scheduler};
 
 /// A place for a token, and the waker of who waits for it.
 #[derive(Default)]
@@ -55,10 +55,10 @@ pub fn ring(threads: usize, hops: u32, scheduler: impl Scheduler) -> (usize, Rep
     let links: Vec<_> = (0..threads).map(|_| Link::new()).collect();
     let mailboxes: Vec<_> = (0..threads).map(|_| Mailbox::default()).collect();
     let last = Cell::new(0);
-    let kernel = Kernel::new(&links, scheduler, &());
+    let runtime = Runtime::new(&links, scheduler, &());
     let mut members: Pin<Box<[_]>> =
         (0..threads).map(|index| member(&mailboxes, index, &last)).collect::<Box<_>>().into();
     mailboxes[0].send(hops);
-    let report = kernel.run_with(members.as_mut(), |_| false);
+    let report = runtime.run_with(members.as_mut(), |_| false);
     (last.get() + 1, report)
 }

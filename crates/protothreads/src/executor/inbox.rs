@@ -2,8 +2,8 @@
 //!
 //! A bit for each thread, and a flag that says to look. A waker sets the bit and then the flag; the owner clears the
 //! flag and then takes the bits. Both change the flag by read-modify-write, so a waker that finds the flag set comes
-//! before the clearing that will take its bit: acquire and release along that chain make the bit visible. The one who sets
-//! the flag unparks the owner, whose token (`std::thread::park`) keeps an unpark that comes before the park.
+//! before the clearing that will take its bit: acquire and release along that chain make the bit visible. The one who
+//! sets the flag unparks the owner, whose token (`std::thread::park`) keeps an unpark that comes before the park.
 use core::array;
 
 #[cfg(any(feature = "std", loom))]
@@ -16,7 +16,7 @@ use crate::atomic::{
 const WORD: usize = usize::BITS as usize;
 const WORDS: usize = if cfg!(loom) { 1 } else { 4096 / WORD };
 
-/// The wakes from elsewhere for a kernel that is running.
+/// The wakes from elsewhere for a runtime that is running.
 ///
 /// Threads whose numbers are equal modulo 4,096 share a bit, so beyond that many threads a wake also polls others for
 /// nothing. That keeps it at half a KiB, on the stack of the run.
@@ -60,8 +60,8 @@ impl Inbox {
         }
     }
 
-    /// Calls `ready` for each of the `threads` that may have been woken. What it misses comes with a new unpark: whoever
-    /// sets the flag after this swap, which reads the latest value, finds it clear.
+    /// Calls `ready` for each of the `threads` that may have been woken. What it misses comes with a new unpark:
+    /// whoever sets the flag after this swap, which reads the latest value, finds it clear.
     #[cold]
     pub fn drain(&self, threads: usize, mut ready: impl FnMut(u32)) {
         if !self.any.swap(false, AcqRel) {

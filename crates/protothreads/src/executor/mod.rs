@@ -1,4 +1,4 @@
-//! Runs futures on a kernel.
+//! Runs futures on a runtime.
 mod inbox;
 #[cfg_attr(loom, allow(dead_code))]
 mod registry;

@@ -1,17 +1,18 @@
-//! Where a waker finds the kernel that it belongs to, if that is still running.
+//! Where a waker finds the runtime that it belongs to, if that is still running.
 //!
-//! A [`Waker`](core::task::Waker) may outlive everything, so it holds a number instead of a pointer: a place in this table.
-//! A kernel takes a place while it runs. So wakers are not counted, cost nothing to clone, and need no heap; one that is
-//! left over wakes nobody, or a thread of a later kernel for nothing, which futures must bear with anyway.
+//! A [`Waker`](core::task::Waker) may outlive everything, so it holds a number instead of a pointer: a place in this
+//! table. A runtime takes a place while it runs. So wakers are not counted, cost nothing to clone, and need no heap;
+//! one that is left over wakes nobody, or a thread of a later runtime for nothing, which futures must bear with anyway.
 //!
 //! | state | means |
 //! |---|---|
-//! | bit 0, `TAKEN` | a kernel has the place |
+//! | bit 0, `TAKEN` | a runtime has the place |
 //! | bit 1, `OPEN` | its inbox may be used |
 //! | the rest | wakers that are looking at the place |
 //!
-//! All changes of a state are read-modify-write, so they have one order. A waker adds itself before it looks at `OPEN`; the
-//! kernel closes before it waits for the wakers to go. So either the waker sees it closed, or the kernel waits for it.
+//! All changes of a state are read-modify-write, so they have one order. A waker adds itself before it looks at `OPEN`;
+//! the runtime closes before it waits for the wakers to go. So either the waker sees it closed, or the runtime waits
+//! for it.
 use core::ptr;
 
 use super::Inbox;
@@ -25,7 +26,7 @@ const TAKEN: usize = 1;
 const OPEN: usize = 2;
 const VISITOR: usize = 4;
 
-/// How many kernels can run futures at the same time.
+/// How many runtimes can run futures at the same time.
 pub(crate) const PLACES: usize = 256;
 
 #[cfg(not(loom))]
@@ -62,7 +63,7 @@ impl Place {
         Some(work())
     }
 
-    /// Wakes thread `index` of the kernel that is here, if one is.
+    /// Wakes thread `index` of the runtime that is here, if one is.
     pub fn wake(&self, index: u32) {
         if self.state.fetch_add(VISITOR, Acquire) & OPEN != 0 {
             // SAFETY: the pointer was stored before `OPEN` was set. It came from a reference that lives until `with`

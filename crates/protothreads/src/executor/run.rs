@@ -11,25 +11,26 @@ use super::{
     waker,
 };
 use crate::{
-    kernel::Kernel,
     node::{Link, Node},
     report::Report,
+    runtime::Runtime,
     scheduler::Scheduler,
 };
 
-impl<T, S: Scheduler, W> Kernel<'_, Link<T>, S, W> {
+impl<T, S: Scheduler, W> Runtime<'_, Link<T>, S, W> {
     /// Runs futures until all have finished, or those that are left wait for each other.
     ///
-    /// The future at place `i` is the body of thread `i`, and should use the handle [`me(i)`](Kernel::me) and no other.
+    /// The future at place `i` is the body of thread `i`, and should use [`handle(i)`](Runtime::handle) and no
+    /// other.
     /// When no thread can run and one of them waits for something else than this crate's semaphores and what is made of
     /// them, as a future that another OS thread will wake, the OS thread sleeps until a wake comes.
     ///
     /// # Panics
-    /// If there are not as many futures as threads, or if 256 kernels are running already.
+    /// If there are not as many futures as threads, or if 256 runtimes are running already.
     #[cfg(feature = "std")]
     pub fn run<F: Future<Output = ()>>(&self, futures: Pin<&mut [F]>) -> Report {
-        self.run_with(futures, |kernel| {
-            let sleeps = kernel.awaits_wake();
+        self.run_with(futures, |runtime| {
+            let sleeps = runtime.awaits_wake();
             if sleeps {
                 std::thread::park();
             }
@@ -39,8 +40,8 @@ impl<T, S: Scheduler, W> Kernel<'_, Link<T>, S, W> {
 
     /// Runs futures; when none can run, asks `idle`, and goes on while it returns true.
     ///
-    /// `idle` is for what comes from outside: it signals semaphores, advances a [`Timer`](crate::Timer), sleeps until an
-    /// interrupt, or, with `std`, calls `std::thread::park` or `park_timeout`, which a wake from elsewhere ends.
+    /// `idle` is for what comes from outside: it signals semaphores, advances a [`Timer`](crate::Timer), sleeps until
+    /// an interrupt, or, with `std`, calls `std::thread::park` or `park_timeout`, which a wake from elsewhere ends.
     ///
     /// # Panics
     /// As [`run`](Self::run).
@@ -50,7 +51,7 @@ impl<T, S: Scheduler, W> Kernel<'_, Link<T>, S, W> {
         mut idle: impl FnMut(&Self) -> bool,
     ) -> Report {
         let (bodies, threads) = (futures.len(), self.thread_count());
-        assert!(bodies == threads, "a kernel of {threads} threads needs as many futures, not {bodies}");
+        assert!(bodies == threads, "a runtime of {threads} threads needs as many futures, not {bodies}");
         let inbox = Inbox::new();
         for (index, place) in REGISTRY.iter().enumerate() {
             let run = || self.run_at(index, &inbox, futures.as_mut(), &mut idle);
@@ -58,7 +59,7 @@ impl<T, S: Scheduler, W> Kernel<'_, Link<T>, S, W> {
                 return report;
             }
         }
-        panic!("{PLACES} kernels are running futures already");
+        panic!("{PLACES} runtimes are running futures already");
     }
 
     /// Whether a thread that has not finished waits for something that only a waker can tell.
@@ -81,9 +82,9 @@ impl<T, S: Scheduler, W> Kernel<'_, Link<T>, S, W> {
             self.poll_all(place, inbox, futures, idle)
         };
         #[cfg(feature = "std")]
-        // SAFETY: `wake_here::<T, S, W>` may be called with a pointer to this kernel, which outlives this call, and from this
-        // OS thread, for it takes no more than a shared reference.
-        return unsafe { waker::Here::with(place, core::ptr::from_ref(self).cast(), wake_here::<T, S, W>, work) };
+        // SAFETY: `wake_local::<T, S, W>` may be called with a pointer to this runtime, which outlives this call, and
+        // from this OS thread, for it takes no more than a shared reference.
+        return unsafe { waker::LocalWake::with(place, core::ptr::from_ref(self).cast(), wake_local::<T, S, W>, work) };
         #[cfg(not(feature = "std"))]
         work()
     }
@@ -130,12 +131,12 @@ impl<T, S: Scheduler, W> Kernel<'_, Link<T>, S, W> {
     }
 }
 
-/// Wakes a thread of the kernel behind a pointer.
+/// Wakes a thread of the runtime behind a pointer.
 ///
 /// # Safety
-/// The pointer must be to a `Kernel<Link<T>, S, W>` of this OS thread.
+/// The pointer must be to a `Runtime<Link<T>, S, W>` of this OS thread.
 #[cfg(feature = "std")]
-unsafe fn wake_here<T, S: Scheduler, W>(kernel: *const (), thread: u32) {
+unsafe fn wake_local<T, S: Scheduler, W>(runtime: *const (), thread: u32) {
     // SAFETY: the caller's.
-    unsafe { &*kernel.cast::<Kernel<'_, Link<T>, S, W>>() }.wake(thread);
+    unsafe { &*runtime.cast::<Runtime<'_, Link<T>, S, W>>() }.wake(thread);
 }

@@ -17,7 +17,7 @@ fn clone(data: *const ()) -> RawWaker {
     RawWaker::new(data, &VTABLE)
 }
 
-/// The waker of thread `index` of the kernel in `place`. Dropping it would do nothing.
+/// The waker of thread `index` of the runtime in `place`. Dropping it would do nothing.
 #[inline(always)]
 pub(crate) fn waker(place: usize, index: u32) -> ManuallyDrop<Waker> {
     let data = ptr::without_provenance(place << INDEX_BITS | index as usize);
@@ -28,56 +28,57 @@ pub(crate) fn waker(place: usize, index: u32) -> ManuallyDrop<Waker> {
 fn wake(data: *const ()) {
     let (place, index) = (data.addr() >> INDEX_BITS, data.addr() as u32 & ((1 << INDEX_BITS) - 1));
     #[cfg(feature = "std")]
-    if Here::wake(place, index) {
+    if LocalWake::wake(place, index) {
         return;
     }
     REGISTRY[place].wake(index);
 }
 
-/// The kernel that runs on this OS thread, for wakes that come from it: they need no atomics.
+/// How to wake the threads of the runtime that runs on this OS thread: wakes that come from it need no atomics.
 #[cfg(feature = "std")]
 #[derive(Clone, Copy)]
-pub(crate) struct Here {
+pub(crate) struct LocalWake {
     place: usize,
-    kernel: *const (),
+    runtime: *const (),
     wake: unsafe fn(*const (), u32),
 }
 
 #[cfg(feature = "std")]
 std::thread_local! {
-    static HERE: Cell<Here> = const { Cell::new(Here { place: usize::MAX, kernel: ptr::null(), wake: |_, _| () }) };
+    static LOCAL_WAKE: Cell<LocalWake> =
+        const { Cell::new(LocalWake { place: usize::MAX, runtime: ptr::null(), wake: |_, _| () }) };
 }
 
 #[cfg(feature = "std")]
-impl Here {
-    /// Runs `work` while `wake(kernel, index)` is called for the wakes of `place` that come from this OS thread.
+impl LocalWake {
+    /// Runs `work` while `wake(runtime, index)` is called for the wakes of `place` that come from this OS thread.
     ///
     /// # Safety
-    /// `wake(kernel, index)` must be safe to call from this thread until `work` returns or panics, within it.
+    /// `wake(runtime, index)` must be safe to call from this thread until `work` returns or panics, within it.
     pub(crate) unsafe fn with<R>(
         place: usize,
-        kernel: *const (),
+        runtime: *const (),
         wake: unsafe fn(*const (), u32),
         work: impl FnOnce() -> R,
     ) -> R {
-        struct Restore(Here);
+        struct Restore(LocalWake);
         impl Drop for Restore {
             fn drop(&mut self) {
-                HERE.set(self.0);
+                LOCAL_WAKE.set(self.0);
             }
         }
-        let _restore = Restore(HERE.replace(Here { place, kernel, wake }));
+        let _restore = Restore(LOCAL_WAKE.replace(LocalWake { place, runtime, wake }));
         work()
     }
 
     #[inline(always)]
     fn wake(place: usize, index: u32) -> bool {
-        let here = HERE.get();
-        if here.place != place {
+        let local = LOCAL_WAKE.get();
+        if local.place != place {
             return false;
         }
         // SAFETY: `with` is running on this OS thread, and whoever called it allowed this.
-        unsafe { (here.wake)(here.kernel, index) };
+        unsafe { (local.wake)(local.runtime, index) };
         true
     }
 }

@@ -71,8 +71,8 @@ impl Scheduler for Reverse {
 
 /// Polls all threads, each round in another random order.
 ///
-/// The order is a small block cipher (Luby and Rackoff, 1988) of the places in the round, with a key for each round: each
-/// thread comes once, and no memory is needed.
+/// The order is a small block cipher (Luby and Rackoff, 1988) of the places in the round, with a key for each round:
+/// each thread comes once, and no memory is needed.
 #[derive(Debug)]
 pub struct Random {
     ready: Cell<u32>,

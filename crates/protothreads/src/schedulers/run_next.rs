@@ -1,9 +1,9 @@
 //! The thread that became ready last runs next, while its data is in the cache; the others are not forgotten.
 //!
-//! There is one queue. A thread that becomes ready goes to its front, and after so many of those in a row one goes to its
-//! end. Why nobody starves: in T polls at most T + N threads become ready, since each of the N is in the queue once.
-//! Of these, one in 62 goes to the end. So the number before a thread shrinks by at least T / 62 − N,
-//! and it runs within 124·N polls.
+//! There is one queue. A thread that becomes ready goes to its front, and after so many of those in a row one goes to
+//! its end. Why nobody starves: in T polls at most T + N threads become ready, since each of the N is in the queue
+//! once. Of these, one in 62 goes to the end. So the number before a thread shrinks by at least T / 62 − N, and it runs
+//! within 124·N polls.
 use core::{cell::Cell, hint::cold_path};
 
 use crate::{node::Node, scheduler::Scheduler, schedulers::Fifo};

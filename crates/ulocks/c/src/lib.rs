@@ -1,8 +1,8 @@
 //! The C face of `ulocks`: what `include/ulocks.h` declares. The contract of each function is in the manual page
 //! ulocks(3); here is only how it maps to Rust.
 //!
-//! Every function takes a pointer to a lock that the caller keeps alive. A misuse that Rust would panic about (relocking
-//! a `pilock_t`) aborts: a panic cannot cross into C.
+//! Every function takes a pointer to a lock that the caller keeps alive. A misuse that Rust would panic about
+//! (relocking a `pilock_t`) aborts: a panic cannot cross into C.
 
 use std::{ffi::c_int, time::Duration};
 use ulocks::{
@@ -81,7 +81,13 @@ exclusive!(
 exclusive!(Usema<Private, NoCount>, usema_lock, usema_trylock, usema_unlock);
 exclusive!(Usema<Shared, NoCount>, shared_usema_lock, shared_usema_trylock, shared_usema_unlock);
 exclusive!(Pi<Private, NoCount>, pilock_lock, pilock_trylock, pilock_unlock, pilock_timedlock);
-exclusive!(Pi<Shared, NoCount>, shared_pilock_lock, shared_pilock_trylock, shared_pilock_unlock, shared_pilock_timedlock);
+exclusive!(
+    Pi<Shared, NoCount>,
+    shared_pilock_lock,
+    shared_pilock_trylock,
+    shared_pilock_unlock,
+    shared_pilock_timedlock
+);
 
 /// The six functions of a readers' lock.
 macro_rules! readers {

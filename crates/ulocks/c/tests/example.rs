@@ -23,7 +23,7 @@ fn build_and_run(program: &Path, link: &[&str], library: &Path) -> Option<String
     let home = Path::new(env!("CARGO_MANIFEST_DIR"));
     let compiled = Command::new("cc")
         .args(["-std=c11", "-D_DEFAULT_SOURCE", "-Wall", "-Wextra", "-Werror", "-O2", "-I"])
-        .arg(home.join("../include"))
+        .arg(home.join("include"))
         .arg(home.join("examples/tally.c"))
         .arg(library)
         .args(link)
@@ -58,7 +58,7 @@ fn the_example_runs_with_either_library() {
 #[test]
 fn sizes_are_those_of_the_header() {
     use ulocks::{Adaptive, Calock, FutexSem, Pi, Robust, RwLock, RwLockFair, Shared, Usema};
-    let header = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../include/ulocks.h")).unwrap();
+    let header = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("include/ulocks.h")).unwrap();
     let words = |name: &str| {
         let line = header.lines().find(|line| line.ends_with(&format!("}} {name};"))).unwrap();
         let count = line.split(['[', ']']).nth(1).map_or(2, |digits| digits.parse().unwrap());

@@ -14,8 +14,8 @@ pub(super) use ring::{Drained, Rings};
 pub(super) fn follow_interrupts(rings: &mut Rings) -> std::io::Result<()> {
     let tracepoints = tracepoints::list()?;
     let mut refused = rings.follow(&tracepoints);
-    // The kernel allows nobody to sample the exit of `irq_work`, and it may be others' turn tomorrow: without its exit a
-    // handler is a moment, and its time is in its surroundings.
+    // The kernel allows nobody to sample the exit of `irq_work`, and it may be others' turn tomorrow: without its exit
+    // a handler is a moment, and its time counts as entry and exit.
     refused.retain(|(name, _)| name.ends_with("_entry"));
     match &refused[..] {
         [] => Ok(()),

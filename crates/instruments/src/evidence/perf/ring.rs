@@ -15,7 +15,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use super::record::{Content, Record, parse};
 use super::tracepoints::{Decoder, Tracepoint};
 use crate::cpus::CpuSet;
-use crate::evidence::event::{Event, Happening};
+use crate::evidence::event::{Event, EventKind};
 use crate::evidence::names::Names;
 
 /// Room for a second of a hundred thousand records.
@@ -74,7 +74,8 @@ impl Rings {
     /// One ring with the switches of one thread of this process.
     ///
     /// # Errors
-    /// Those of `perf_event_open(2)`: `EACCES` or `EPERM` where `perf_event_paranoid` is above 2 or a filter forbids it.
+    /// Those of `perf_event_open(2)`: `EACCES` or `EPERM` where `perf_event_paranoid` is above 2 or a filter forbids
+    /// it.
     pub fn of_thread(thread: u32) -> io::Result<Self> {
         let ring = Ring::open(None, LARGEST_OF_THREAD, |builder| {
             builder.observe_pid(thread as i32).any_cpu().exclude_kernel(true);
@@ -195,32 +196,32 @@ const HEADER: usize = 8;
 impl Drained {
     fn take(&mut self, record: &Record, decoder: &mut Decoder, names: &mut Names) {
         let task = record.tid;
-        let mut push = |what| self.events.push(Event { at: record.time_ns, what });
+        let mut push = |kind| self.events.push(Event { at: record.time_ns, kind });
         match record.what {
             Content::Out { next, preempted } => {
                 names.meet(task, record.pid);
                 if let Some(next) = next {
                     names.meet(next.tid, next.pid);
                 }
-                push(Happening::Left { task, next: next.map(|next| next.tid), preempted });
+                push(EventKind::Left { task, next: next.map(|next| next.tid), preempted });
             }
             Content::In { previous } => {
                 names.meet(task, record.pid);
-                push(Happening::Took { task, previous: previous.map(|previous| previous.tid) });
+                push(EventKind::Took { task, previous: previous.map(|previous| previous.tid) });
             }
             Content::Named { task, name } => names.name_task(task.tid, task.pid, name),
             Content::Family { task, parent } => names.descend(task.tid, task.pid, parent),
-            Content::Lost { records } => push(Happening::Lost { reports: records }),
+            Content::Lost { records } => push(EventKind::Lost { reports: records }),
             Content::Sample { raw } => match decoder.decode(raw, names) {
                 Some(report) => {
                     let handler = report.handler;
                     push(if report.entry {
-                        Happening::Entered { task, handler }
+                        EventKind::Entered { task, handler }
                     } else {
-                        Happening::Exited { task, handler }
+                        EventKind::Exited { task, handler }
                     });
                     if report.lone {
-                        push(Happening::Exited { task, handler });
+                        push(EventKind::Exited { task, handler });
                     }
                 }
                 None => self.skipped += 1,

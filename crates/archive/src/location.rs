@@ -1,0 +1,88 @@
+//! Where the archive lies: what the flag says, what the environment says, the user's data directory.
+
+use crate::archive::Archive;
+use anyhow::Context;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+const VARIABLE: &str = "CONTEND_ARCHIVE";
+const BELOW_DATA: &str = "contend/archive.git";
+
+/// Where records are kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Location {
+    /// In this folder.
+    Folder(PathBuf),
+    /// Nowhere, because the user said so.
+    Nowhere,
+    /// Nowhere, because there is no home to keep them in.
+    Unknown,
+}
+
+impl Location {
+    /// `--archive`, then the variable (empty: nowhere), then the data directory of the user.
+    pub fn of(flag: Option<&Path>) -> Self {
+        let set = |name: &str| std::env::var_os(name);
+        match (flag, set(VARIABLE)) {
+            (Some(folder), _) => Self::Folder(folder.to_owned()),
+            (None, Some(folder)) if folder.is_empty() => Self::Nowhere,
+            (None, Some(folder)) => Self::Folder(folder.into()),
+            (None, None) => data_directory(set).map_or(Self::Unknown, |data| Self::Folder(data.join(BELOW_DATA))),
+        }
+    }
+
+    /// The folder, for a command that needs one.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn folder(self) -> anyhow::Result<PathBuf> {
+        match self {
+            Self::Folder(folder) => Some(folder),
+            Self::Nowhere | Self::Unknown => None,
+        }
+        .with_context(|| {
+            format!("no archive: {VARIABLE} is empty, or there is no home folder; name one with --archive")
+        })
+    }
+
+    /// A file of this name beside the archive; `None` where nothing is kept.
+    pub fn beside(&self, name: &str) -> Option<PathBuf> {
+        match self {
+            Self::Folder(folder) => Some(folder.with_file_name(name)),
+            Self::Nowhere | Self::Unknown => None,
+        }
+    }
+
+    /// The archive, if there is one.
+    ///
+    /// # Errors
+    /// Something else is there.
+    pub fn archive(&self) -> anyhow::Result<Option<Archive>> {
+        match self {
+            Self::Folder(folder) if folder.exists() => Archive::open(folder).map(Some),
+            Self::Folder(_) | Self::Nowhere | Self::Unknown => Ok(None),
+        }
+    }
+}
+
+/// As the XDG Base Directory Specification has it: a relative path does not count.
+fn data_directory(set: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
+    let absolute = |path: OsString| Some(PathBuf::from(path)).filter(|path| path.is_absolute());
+    set("XDG_DATA_HOME").and_then(absolute).or_else(|| Some(set("HOME").and_then(absolute)?.join(".local/share")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_data_directory_is_the_specifications() {
+        let with = |pairs: &'static [(&str, &str)]| {
+            data_directory(|name| pairs.iter().find(|(key, _)| *key == name).map(|(_, value)| value.into()))
+        };
+        assert_eq!(with(&[("HOME", "/home/a")]), Some("/home/a/.local/share".into()));
+        assert_eq!(with(&[("HOME", "/home/a"), ("XDG_DATA_HOME", "/data")]), Some("/data".into()));
+        assert_eq!(with(&[("HOME", "/home/a"), ("XDG_DATA_HOME", "data")]), Some("/home/a/.local/share".into()));
+        assert_eq!(with(&[]), None);
+    }
+}

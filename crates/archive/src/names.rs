@@ -1,0 +1,110 @@
+//! What a record is called on the command line: an abbreviated hash, `last`, `last~3`, a revision of the sources.
+
+use crate::git;
+use crate::summary::Entry;
+use anyhow::{bail, ensure};
+
+/// A name, before it is looked up.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Name {
+    /// So many before the last.
+    Last(usize),
+    /// Digits of a hash, or something that Git may know.
+    Other(String),
+}
+
+impl Name {
+    pub fn of(text: &str) -> Self {
+        let back = match text.strip_prefix("last") {
+            Some("") => Some(0),
+            Some(rest) => rest.strip_prefix('~').and_then(|number| number.parse().ok()),
+            None => None,
+        };
+        back.map_or_else(|| Self::Other(text.to_owned()), Self::Last)
+    }
+
+    /// The record among `entries`, the oldest of which comes first. `revision_of` tells the full hash of a revision.
+    ///
+    /// # Errors
+    /// None is called so, or several are.
+    pub fn among<'a>(
+        &self,
+        entries: &'a [Entry],
+        revision_of: impl Fn(&str) -> Option<String>,
+    ) -> anyhow::Result<&'a Entry> {
+        ensure!(!entries.is_empty(), "no such record is kept; `contend history` lists what is");
+        let text = match self {
+            Self::Last(back) => {
+                let place = entries.len().checked_sub(back + 1);
+                let Some(place) = place else { bail!("last~{back}: only {} such records are kept", entries.len()) };
+                return Ok(&entries[place]);
+            }
+            Self::Other(text) => text,
+        };
+        let is_hash = text.len() >= 4 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let matching: Vec<&Entry> =
+            entries.iter().filter(|entry| is_hash && entry.id.starts_with(&text.to_lowercase())).collect();
+        match matching[..] {
+            [one] => return Ok(one),
+            [] => {}
+            _ => bail!("{text}: {} records begin with these digits; give more of them", matching.len()),
+        }
+        let revision = revision_of(text);
+        let built = |mark: &str| {
+            let wanted = revision.as_ref().map(|revision| revision.clone() + mark)?;
+            entries.iter().rev().find(|entry| entry.summary.revision.as_ref() == Some(&wanted))
+        };
+        match (built("").or_else(|| built("+")), &revision) {
+            (Some(entry), _) => Ok(entry),
+            (None, Some(revision)) => bail!("{text}: no record is kept of a build of revision {revision}"),
+            (None, None) => bail!(
+                "{text}: no file, no record and no revision is called so; `contend history` lists the records, \
+                 and last or last~3 count back from the newest"
+            ),
+        }
+    }
+}
+
+/// The full hash of a revision of the repository that the user stands in.
+pub fn revision_here(text: &str) -> Option<String> {
+    git::here(&["rev-parse", "--verify", "--quiet", "--end-of-options", &format!("{text}^{{commit}}")])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::summary::Summary;
+
+    fn entry(id: &str, revision: Option<&str>) -> Entry {
+        let summary = Summary {
+            experiment: "clock".into(),
+            host: "here".into(),
+            started_unix_s: 0,
+            kept_unix_ns: 0,
+            revision: revision.map(str::to_owned),
+            command_line: Vec::new(),
+            seed: 0,
+            results: 1,
+            warnings: 0,
+            interrupted: false,
+        };
+        Entry { id: id.into(), summary }
+    }
+
+    #[test]
+    fn names_are_looked_up_by_place_digits_and_revision() {
+        let entries = [entry("abcd11", Some("f00d+")), entry("abcd22", Some("f00d")), entry("beef33", None)];
+        let found = |name: &str| {
+            let revision_of = |text: &str| (text == "main").then(|| "f00d".to_owned());
+            Name::of(name).among(&entries, revision_of).map(|entry| entry.id.clone()).map_err(|error| error.to_string())
+        };
+        assert_eq!(found("last").unwrap(), "beef33");
+        assert_eq!(found("last~2").unwrap(), "abcd11");
+        assert!(found("last~3").unwrap_err().contains("only 3"));
+        assert_eq!(found("BEEF").unwrap(), "beef33");
+        assert!(found("abcd").unwrap_err().contains("give more"));
+        // An unchanged build comes before a changed one.
+        assert_eq!(found("main").unwrap(), "abcd22");
+        assert!(found("last~x").unwrap_err().contains("no revision"));
+    }
+}

@@ -1,0 +1,63 @@
+//! Lock files that a killed Git left in the archive: a `refs/records/<hash>.lock` would end every further `pull` of
+//! that record, a `packed-refs.lock` every packing.
+//!
+//! Git does not note whose a lock file is. It is nobody's once no Git that `contend` started lives, which a [`Claim`]
+//! tells, nor any other Git that is at work on this archive, which `/proc` tells.
+
+use crate::claim::Claim;
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+/// Where Git has locks in a bare repository.
+const FOLDERS: &[&str] =
+    &["", "refs", "refs/records", "objects", "objects/info", "objects/info/commit-graphs", "objects/pack"];
+/// What excludes another Git and is not called a lock.
+const OTHER_LOCKS: &[&str] = &["gc.pid", "packed-refs.new"];
+
+/// Removes the lock files that are nobody's. What cannot be removed stays, and Git names it when it is in the way.
+pub fn remove(archive: &Path, mark: &Path) {
+    if locks(archive).is_empty() {
+        return;
+    }
+    let Some(_claim) = Claim::sole(mark) else { return };
+    // Listed before the processes are: whoever made one of these and lives is among them.
+    let stale = locks(archive);
+    if !others_are_at_work(archive) {
+        stale.iter().for_each(|path| drop(fs::remove_file(path)));
+    }
+}
+
+fn locks(archive: &Path) -> Vec<PathBuf> {
+    let files = FOLDERS.iter().filter_map(|folder| fs::read_dir(archive.join(folder)).ok()).flatten().flatten();
+    let is_lock = |path: &PathBuf| {
+        let named = |name: &str| path.file_name().is_some_and(|found| found == name);
+        path.extension().is_some_and(|extension| extension == "lock") || OTHER_LOCKS.iter().any(|name| named(name))
+    };
+    files.map(|entry| entry.path()).filter(is_lock).collect()
+}
+
+/// Whether a Git of somebody else's may be writing here. Where nobody can say, it may.
+fn others_are_at_work(archive: &Path) -> bool {
+    let (Ok(archive), Ok(processes)) = (archive.canonicalize(), fs::read_dir("/proc")) else { return true };
+    let is_process = |path: &PathBuf| path.file_name().is_some_and(|name| name.as_bytes()[0].is_ascii_digit());
+    processes.flatten().map(|entry| entry.path()).filter(is_process).any(|process| is_git_on(&archive, &process))
+}
+
+/// By its working directory, a path on its command line, or the one that another Git told it.
+fn is_git_on(archive: &Path, process: &Path) -> bool {
+    let content = |file: &str| fs::read(process.join(file)).unwrap_or_default();
+    if !content("comm").starts_with(b"git") {
+        return false;
+    }
+    let folder = fs::read_link(process.join("cwd")).unwrap_or_default();
+    let is_here = |word: &[u8]| {
+        // `--git-dir=PATH` and `GIT_DIR=PATH` too.
+        let path = word.rsplit(|byte| *byte == b'=').next().unwrap_or(word);
+        folder.join(OsStr::from_bytes(path)).canonicalize().is_ok_and(|path| path.starts_with(archive))
+    };
+    let (called, environment) = (content("cmdline"), content("environ"));
+    let mut told = environment.split(|byte| *byte == 0).filter(|variable| variable.starts_with(b"GIT_DIR="));
+    folder.starts_with(archive) || called.split(|byte| *byte == 0).any(is_here) || told.any(is_here)
+}

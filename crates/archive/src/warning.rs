@@ -1,0 +1,24 @@
+//! What a reader of a record that is in no archive must know.
+
+use instruments::warning::WarningKind;
+use serde::Serialize;
+
+/// The record was not put into the archive.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct NotKept {
+    /// Why.
+    pub reason: String,
+}
+
+impl WarningKind for NotKept {
+    const CODE: &'static str = "not_kept";
+
+    fn message(&self) -> String {
+        format!("this record is not in the archive: {}", self.reason)
+    }
+
+    fn remedy(&self) -> &'static str {
+        "the figures are good; name an archive with --archive or CONTEND_ARCHIVE, write the record with \
+         --format json --output FILE, or keep nothing with --no-keep"
+    }
+}

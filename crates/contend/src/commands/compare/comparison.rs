@@ -1,0 +1,192 @@
+//! What a comparison says: types to be written as JSON, and how they come about.
+
+use super::differences;
+use super::judgement::{Judgement, Pair, Verdict, judged};
+use super::limit::Limit;
+use super::operand::{Operand, Title};
+use super::prior_runs::PriorRuns;
+use crate::commands::metrics;
+use anyhow::ensure;
+use archive::Archive;
+use instruments::statistics::Interval;
+use record::{Difference, Metric, Naming, Unit};
+use serde::Serialize;
+use terminal::percent;
+
+#[derive(Serialize)]
+pub struct Comparison {
+    pub a: Title,
+    pub b: Title,
+    /// What must be known before anything else is believed.
+    pub cautions: Vec<String>,
+    pub environment: Vec<Difference>,
+    pub parameters: Vec<Difference>,
+    pub cells: Vec<Line>,
+    /// Those beyond a limit of `--fail-if`.
+    pub exceeded: Vec<String>,
+}
+
+/// A figure of a cell. What was not measured is `null`.
+#[derive(Serialize)]
+pub struct Line {
+    pub experiment: String,
+    pub cell: String,
+    pub figure: &'static str,
+    #[serde(rename = "unit")]
+    pub unit_name: &'static str,
+    pub a: Option<f64>,
+    pub a_ci: Option<Interval>,
+    pub b: Option<f64>,
+    pub b_ci: Option<Interval>,
+    /// B over A.
+    pub ratio: Option<f64>,
+    /// An end that is not known is `null`.
+    pub ratio_ci: Option<Interval>,
+    /// How often two runs of the same would differ at least as much.
+    pub chance: Option<f64>,
+    pub verdict: Verdict,
+    pub reason: Option<&'static str>,
+    /// The standard deviation of the logarithm from run to run that was reckoned with, …
+    pub run_to_run_deviation: Option<f64>,
+    /// … and the number of other runs that it is known from, beside what is known in general.
+    pub other_runs: usize,
+    #[serde(skip)]
+    pub unit: Unit,
+}
+
+impl Comparison {
+    /// Compares.
+    ///
+    /// # Errors
+    /// Rows that cannot be read, no cell in common, an archive that cannot be read.
+    pub fn of(a: &Operand, b: &Operand, archive: Option<&Archive>, limits: &[Limit]) -> anyhow::Result<Self> {
+        let metrics = [metrics::of(&a.source)?, metrics::of(&b.source)?];
+        let naming = Naming::within(&metrics);
+        let lines = lines(&metrics, &naming, &PriorRuns::of(a, b, archive)?);
+        let is_compared = |line: &&Line| line.a.is_some() && line.b.is_some();
+        ensure!(
+            lines.iter().any(|line| is_compared(&line)),
+            "{} and {} have no cell in common: {}; {}",
+            a.source.name,
+            b.source.name,
+            cells_of(&lines, |line| line.a.is_some()),
+            cells_of(&lines, |line| line.b.is_some()),
+        );
+        Ok(Self {
+            a: a.title(),
+            b: b.title(),
+            cautions: cautions(a, b),
+            environment: differences::environments([&a.source, &b.source], [a, b].map(|side| side.manifest.as_ref())),
+            parameters: differences::parameters(a, b, &metrics, &naming),
+            exceeded: exceeded(&lines, limits),
+            cells: lines,
+        })
+    }
+}
+
+fn cells_of(lines: &[Line], wanted: impl Fn(&&Line) -> bool) -> String {
+    let mut names: Vec<&str> = lines.iter().filter(wanted).map(|line| line.cell.as_str()).collect();
+    names.dedup();
+    names.truncate(3);
+    format!("one has {}, …", names.join("; "))
+}
+
+/// Pairs are judged together; what only one side has comes after them. An experiment that only one side has is not
+/// spoken of.
+fn lines(metrics: &[Vec<Metric>; 2], naming: &Naming, prior_runs: &PriorRuns) -> Vec<Line> {
+    let [of_a, of_b] = metrics;
+    let is_it = |one: &Metric, other: &Metric| {
+        one.experiment == other.experiment && one.figure == other.figure && naming.name(one) == naming.name(other)
+    };
+    let pair = |a: &'_ Metric| of_b.iter().find(|b| is_it(a, b));
+    let pairs: Vec<Pair<'_>> = of_a
+        .iter()
+        .filter_map(|a| {
+            let b = pair(a)?;
+            // They may differ in kind: what is mostly work on one side need not be on the other.
+            let (one, other) = (prior_runs.run_to_run(a, naming), prior_runs.run_to_run(b, naming));
+            let (run_to_run, other_runs) = if one.0.deviation >= other.0.deviation { one } else { other };
+            Some(Pair { a, b, run_to_run, other_runs })
+        })
+        .collect();
+    let both = pairs.iter().zip(judged(&pairs)).map(|(pair, judgement)| Line::of_pair(pair, &judgement, naming));
+    let is_shared =
+        |metric: &&Metric, other: &[Metric]| other.iter().any(|other| other.experiment == metric.experiment);
+    let only_a = of_a.iter().filter(|a| pair(a).is_none() && is_shared(a, of_b));
+    let only_b = of_b.iter().filter(|b| !of_a.iter().any(|a| is_it(a, b)) && is_shared(b, of_a));
+    let only_a = only_a.map(|a| Line::of_one(a, Verdict::NotInB, naming));
+    let only_b = only_b.map(|b| Line::of_one(b, Verdict::NotInA, naming));
+    both.chain(only_a).chain(only_b).collect()
+}
+
+impl Line {
+    fn of_pair(pair: &Pair<'_>, judgement: &Judgement, naming: &Naming) -> Self {
+        let comparison = judgement.comparison;
+        Self {
+            b: Some(pair.b.value),
+            b_ci: pair.b.interval,
+            ratio: (pair.a.value > 0.0).then(|| pair.b.value / pair.a.value),
+            ratio_ci: comparison.map(|comparison| comparison.interval),
+            chance: comparison.map(|comparison| comparison.p),
+            reason: judgement.reason,
+            run_to_run_deviation: comparison.map(|_| pair.run_to_run.deviation),
+            other_runs: pair.other_runs,
+            ..Self::of_one(pair.a, judgement.verdict, naming)
+        }
+    }
+
+    fn of_one(metric: &Metric, verdict: Verdict, naming: &Naming) -> Self {
+        let is_b = verdict == Verdict::NotInA;
+        let on = |side: bool| (side == is_b).then_some(metric.value);
+        let interval_on = |side: bool| metric.interval.filter(|_| side == is_b);
+        Self {
+            experiment: metric.experiment.clone(),
+            cell: naming.name(metric),
+            figure: metric.figure,
+            unit_name: metric.unit.unit(),
+            a: on(false),
+            a_ci: interval_on(false),
+            b: on(true),
+            b_ci: interval_on(true),
+            ratio: None,
+            ratio_ci: None,
+            chance: None,
+            verdict,
+            reason: None,
+            run_to_run_deviation: None,
+            other_runs: 0,
+            unit: metric.unit,
+        }
+    }
+}
+
+fn cautions(a: &Operand, b: &Operand) -> Vec<String> {
+    let mut said: Vec<String> = [a, b].iter().filter_map(|side| side.caution.clone()).collect();
+    let machine = |side: &Operand| {
+        let model = side.source.environment.get("cpu").map(|cpu| cpu["model"].clone());
+        (side.manifest.as_ref().map(|manifest| manifest.host.clone()), model)
+    };
+    let ((host_a, model_a), (host_b, model_b)) = (machine(a), machine(b));
+    if model_a != model_b || host_a.zip(host_b).is_some_and(|(one, other)| one != other) {
+        said.push("A and B come from different machines: what differs may be the machines' doing".into());
+    }
+    for side in [a, b] {
+        let name = &side.source.name;
+        if side.source.is_disturbed() {
+            let share = percent(side.source.taken_by_others());
+            said.push(format!("others took {share} of the CPUs during {name}: of rates, only large differences show"));
+        }
+        if side.source.environment.get("interrupted").and_then(serde_json::Value::as_bool) == Some(true) {
+            said.push(format!("{name} was interrupted before its end"));
+        }
+    }
+    said
+}
+
+fn exceeded(lines: &[Line], limits: &[Limit]) -> Vec<String> {
+    let of_limit = |limit: &Limit| {
+        let beyond = lines.iter().filter(|line| limit.is_exceeded(line.verdict, line.ratio_ci));
+        beyond.map(|line| format!("{limit}: {}: {}", line.cell, line.figure)).collect::<Vec<String>>()
+    };
+    limits.iter().flat_map(of_limit).collect()
+}

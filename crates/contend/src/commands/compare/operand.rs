@@ -1,0 +1,98 @@
+//! A and B: files, or records of the archive.
+
+use archive::{Archive, Entry, Manifest};
+use record::Source;
+use serde::Serialize;
+use std::path::Path;
+
+/// One side of a comparison.
+pub struct Operand {
+    pub source: Source,
+    /// The record that it is in the archive, if it is one.
+    pub entry: Option<Entry>,
+    pub manifest: Option<Manifest>,
+    /// What must be said of it.
+    pub caution: Option<String>,
+    content: Vec<u8>,
+}
+
+/// What a record is called in the comparison.
+#[derive(Serialize)]
+pub struct Title {
+    pub name: String,
+    pub record: Option<String>,
+    pub experiment: String,
+    pub started_unix_s: Option<u64>,
+    pub host: Option<String>,
+    pub revision: Option<String>,
+}
+
+impl Operand {
+    /// What `name` means: a file if there is one, a record of the archive if not.
+    ///
+    /// # Errors
+    /// It is neither, or no record that can be read.
+    pub fn find(name: &str, archive: Option<&Archive>) -> anyhow::Result<Self> {
+        if record::is_file(name) {
+            return Self::of_file(name, archive);
+        }
+        let (entry, content) = archive::recalled(archive, name)?;
+        let source = record::understand(name, &content)?;
+        let manifest = archive.map(|archive| archive.manifest(&entry.id)).transpose()?;
+        Ok(Self { source, manifest, entry: Some(entry), caution: None, content })
+    }
+
+    fn of_file(name: &str, archive: Option<&Archive>) -> anyhow::Result<Self> {
+        let (name, content) = record::content(Path::new(name))?;
+        let source = record::understand(&name, &content)?;
+        let mut operand = Self { source, entry: None, manifest: None, caution: None, content };
+        if let Some(archive) = archive {
+            match archive::kept_as(&operand.content, archive, &archive.entries()?)? {
+                archive::Likeness::Same(entry) => {
+                    operand.manifest = Some(archive.manifest(&entry.id)?);
+                    operand.entry = Some(entry.clone());
+                }
+                archive::Likeness::Changed(entry) => {
+                    let id = entry.short_id();
+                    operand.caution = Some(format!(
+                        "{name} was changed by hand: it differs from record {id}, the same run; `contend history export {id} FILE` \
+                         writes it as it was"
+                    ));
+                }
+                archive::Likeness::Unknown => {}
+            }
+        }
+        Ok(operand)
+    }
+
+    pub fn title(&self) -> Title {
+        Title {
+            name: self.source.name.clone(),
+            record: self.entry.as_ref().map(|entry| entry.id.clone()),
+            experiment: self.source.experiment.clone(),
+            started_unix_s: self.source.environment.get("started_unix_s").and_then(serde_json::Value::as_u64),
+            host: self.manifest.as_ref().map(|manifest| manifest.host.clone()),
+            revision: self.manifest.as_ref().and_then(|manifest| manifest.build.revision.clone()),
+        }
+    }
+}
+
+/// That A and B are two records of which something can be compared.
+///
+/// # Errors
+/// They are not.
+pub fn check(a: &Operand, b: &Operand) -> anyhow::Result<()> {
+    let (first, second) = (&a.source, &b.source);
+    let misuse = |text: String| Err(harness::UsageError(text).into());
+    if a.content == b.content {
+        return misuse(format!("{} and {} are the same record; name two", first.name, second.name));
+    }
+    let of_b = |(experiment, _): &(String, _)| second.parts.iter().any(|(other, _)| other == experiment);
+    if !first.parts.iter().any(of_b) {
+        return misuse(format!(
+            "{} is a record of {}, {} one of {}: they have nothing in common; name two of the same experiment",
+            first.name, first.experiment, second.name, second.experiment
+        ));
+    }
+    Ok(())
+}

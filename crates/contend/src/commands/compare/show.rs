@@ -1,0 +1,109 @@
+//! A comparison on a terminal: what differs beside the figures first, then the cells by verdict.
+
+use super::comparison::{Comparison, Line};
+use super::judgement::{FALSE_SHARE, Verdict};
+use super::operand::Title;
+use instruments::statistics::Interval;
+use record::Difference;
+use terminal::moment;
+use terminal::{self, Page, percent, ratio};
+
+/// In this order.
+const VERDICTS: [Verdict; 7] = [
+    Verdict::Slower,
+    Verdict::Faster,
+    Verdict::Differs,
+    Verdict::NoDifference,
+    Verdict::NotJudged,
+    Verdict::NotInA,
+    Verdict::NotInB,
+];
+
+pub fn text(comparison: &Comparison, page: &Page) -> String {
+    let mut text = format!("A: {}\nB: {}\n\n", title(&comparison.a), title(&comparison.b));
+    for caution in &comparison.cautions {
+        text += &format!("warning: {caution}\n\n");
+    }
+    text += &differences("environment", &comparison.environment, page);
+    text += &differences("parameters", &comparison.parameters, page);
+    for verdict in VERDICTS {
+        let lines: Vec<&Line> = comparison.cells.iter().filter(|line| line.verdict == verdict).collect();
+        text += &group(verdict, &lines);
+    }
+    text + &summary(&comparison.cells)
+}
+
+fn title(title: &Title) -> String {
+    let record = title.record.as_deref().map(|id| format!("record {}", history_id(id)));
+    let begun = title.started_unix_s.map(|begun| format!("{} UTC", moment(begun)));
+    let host = title.host.as_deref().map(|host| format!("on {host}"));
+    let built = title.revision.as_deref().map(|revision| format!("built from {}", history_id(revision)));
+    let words = [Some(title.name.clone()), Some(title.experiment.clone()), record, begun, host, built];
+    words.into_iter().flatten().collect::<Vec<String>>().join(", ")
+}
+
+fn history_id(hash: &str) -> &str {
+    archive::short(hash)
+}
+
+fn differences(what: &str, found: &[Difference], page: &Page) -> String {
+    if found.is_empty() {
+        return format!("The {what} do not differ.\n\n").replace("environment do", "environments do");
+    }
+    let rows = found.iter().map(|difference| {
+        std::iter::once(difference.name.clone()).chain(difference.values.iter().cloned()).collect::<Vec<String>>()
+    });
+    let table = terminal::table_of_words(&[what, "A", "B"], rows);
+    table.lines().map(|line| page.cut(line) + "\n").collect::<String>() + "\n"
+}
+
+/// Two lines a figure: its name, then A, B and their ratio in columns.
+fn group(verdict: Verdict, lines: &[&Line]) -> String {
+    if lines.is_empty() {
+        return String::new();
+    }
+    let table = terminal::table(&["   A", "B", "B/A (95 %)"], lines.iter().map(|line| values(line)));
+    let mut rows = table.lines();
+    let mut text = format!("{}: {}\n{}\n", verdict.label(), lines.len(), rows.next().unwrap_or_default());
+    for (line, row) in lines.iter().zip(rows) {
+        let reason = line.reason.map(|reason| format!(" ({reason})")).unwrap_or_default();
+        text += &format!("{}: {}{reason}\n{row}\n", line.cell, line.figure);
+    }
+    text + "\n"
+}
+
+fn values(line: &Line) -> Vec<String> {
+    let words = |value: f64| line.unit.words(value);
+    let figure = |value: Option<f64>, interval: Option<Interval>| match (value, interval) {
+        (None, _) => "–".to_owned(),
+        (Some(value), None) => words(value),
+        (Some(value), Some(ends)) => format!("{} ({}–{})", words(value), words(ends.low), words(ends.high)),
+    };
+    let end = |end: f64| if end.is_finite() { ratio(end) } else { "∞".to_owned() };
+    let over = match (line.ratio, line.ratio_ci) {
+        (Some(over), Some(ends)) => format!("{} ({}–{})", ratio(over), end(ends.low), end(ends.high)),
+        (Some(over), None) => ratio(over),
+        (None, _) => "–".to_owned(),
+    };
+    vec![format!("   {}", figure(line.a, line.a_ci)), figure(line.b, line.b_ci), over]
+}
+
+fn summary(lines: &[Line]) -> String {
+    let count = |verdict: Verdict| lines.iter().filter(|line| line.verdict == verdict).count();
+    let found: Vec<String> = VERDICTS
+        .into_iter()
+        .filter(|verdict| count(*verdict) > 0)
+        .map(|verdict| format!("{} {}", count(verdict), verdict.label()))
+        .collect();
+    let others = lines.iter().map(|line| line.other_runs).max().unwrap_or(0);
+    let known = match others {
+        0 => "known in general only: no other runs of the same are in the archive".to_owned(),
+        others => format!("known from {others} other runs in the archive, and in general"),
+    };
+    format!(
+        "{} figures: {}.\nOf those called different, at most {} are expected to be so by chance. How much runs differ is {known}.\n",
+        lines.len(),
+        found.join(", "),
+        percent(FALSE_SHARE)
+    )
+}

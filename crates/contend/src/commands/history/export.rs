@@ -1,0 +1,40 @@
+//! One record as a file.
+
+use anyhow::Context;
+use archive::{Archive, named};
+use clap::Args;
+use harness::{Outcome, output};
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::path::PathBuf;
+
+#[derive(Args, Clone, Debug)]
+pub struct Flags {
+    /// Which: the first digits of its hash, last, last~3, or a revision of contend's sources
+    #[arg(value_name = "RECORD")]
+    record: String,
+
+    /// The file, which must not exist yet; - prints the record
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+}
+
+pub fn run(flags: &Flags, archive: &Archive) -> anyhow::Result<Outcome> {
+    let content = archive.record(&named(archive, &flags.record)?.id)?;
+    if flags.file.as_os_str() == "-" {
+        output::print(&String::from_utf8(content)?)?;
+        return Ok(Outcome::Done);
+    }
+    let place = flags.file.display();
+    let mut file = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .open(&flags.file)
+        .with_context(|| format!("{place}: no new file can be made there, and none is overwritten"))?;
+    let written = file.write_all(&content).and_then(|()| file.sync_all());
+    // Half a record is none.
+    written
+        .inspect_err(|_| drop(std::fs::remove_file(&flags.file)))
+        .with_context(|| format!("{place} cannot be written"))?;
+    Ok(Outcome::Done)
+}

@@ -1,0 +1,83 @@
+//! The records, a line each.
+
+use super::since::since;
+use crate::output::Destination;
+use archive::{Archive, Entry, Summary};
+use clap::Args;
+use harness::{Outcome, UsageError};
+use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
+use terminal::{Page, moment};
+
+/// Which records are listed.
+#[derive(Args, Clone, Debug)]
+pub struct Filter {
+    /// Only of this experiment, such as latency
+    #[arg(long, value_name = "NAME")]
+    pub experiment: Option<String>,
+
+    /// Only of this machine
+    #[arg(long, value_name = "NAME")]
+    pub host: Option<String>,
+
+    /// Only begun since then: a day like 2026-11-21, or a time before now like 12h, 7d, 4w
+    #[arg(long, value_name = "WHEN")]
+    pub since: Option<String>,
+}
+
+impl Filter {
+    /// Those of `entries` that are wanted.
+    ///
+    /// # Errors
+    /// A `--since` that means no moment.
+    pub fn of(&self, entries: Vec<Entry>) -> anyhow::Result<Vec<Entry>> {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+        let from = self
+            .since
+            .as_deref()
+            .map(|text| since(text, now).map_err(|error| UsageError(format!("--since {text}: {error}"))));
+        let from = from.transpose()?.unwrap_or(0);
+        let is = |wanted: &Option<String>, found: &str| wanted.as_deref().is_none_or(|wanted| wanted == found);
+        let wanted = |entry: &Entry| {
+            let summary = &entry.summary;
+            is(&self.experiment, &summary.experiment) && is(&self.host, &summary.host) && summary.started_unix_s >= from
+        };
+        Ok(entries.into_iter().filter(wanted).collect())
+    }
+}
+
+pub fn run(filter: &Filter, folder: &Path, destination: Destination) -> anyhow::Result<Outcome> {
+    // Before the first run there is no archive, and that is no failure.
+    let all = if folder.exists() { Archive::open(folder)?.entries()? } else { Vec::new() };
+    let entries = filter.of(all)?;
+    destination.present(&entries, &entries, |page| text(&entries, folder, page))?;
+    Ok(Outcome::Done)
+}
+
+fn text(entries: &[Entry], folder: &Path, page: &Page) -> String {
+    if entries.is_empty() {
+        return format!("no such records in {}\n", folder.display());
+    }
+    let line = |entry: &Entry| {
+        let summary = &entry.summary;
+        let interrupted = if summary.interrupted { " (interrupted)" } else { "" };
+        let host: String = summary.host.chars().take(16).collect();
+        vec![
+            entry.short_id().to_owned(),
+            moment(summary.started_unix_s),
+            host,
+            format!("{}{interrupted}", called(summary)),
+        ]
+    };
+    let table = terminal::table_of_words(&["record", "begun (UTC)", "machine", "contend …"], entries.iter().map(line));
+    let lines: Vec<String> = table.lines().map(|line| page.cut(line)).collect();
+    lines.join("\n") + "\n"
+}
+
+/// The words behind `contend`; a survey needs none.
+fn called(summary: &Summary) -> String {
+    match summary.command_line[..] {
+        [] => summary.experiment.clone(),
+        ref words => words.join(" "),
+    }
+}

@@ -1,0 +1,64 @@
+//! `contend history`: the archive on the command line.
+
+mod exchange;
+mod export;
+mod list;
+mod show;
+mod since;
+mod trend;
+mod verify;
+
+use crate::output::Destination;
+use archive::{Archive, Location};
+use clap::{Args, Subcommand};
+use harness::{Outcome, SharedFlags};
+
+/// The records that were kept: list them, show one, share them, check them
+///
+/// A record is called by the first digits of its hash, by `last` or `last~3`, or by a revision of contend's sources.
+#[derive(Args, Clone, Debug)]
+#[command(args_conflicts_with_subcommands = true)]
+pub struct Flags {
+    #[command(subcommand)]
+    request: Option<Request>,
+
+    #[command(flatten)]
+    filter: list::Filter,
+}
+
+#[derive(Subcommand, Clone, Debug)]
+enum Request {
+    /// List the records, the newest last
+    List(list::Filter),
+    /// Show a record as it was shown when it was measured
+    Show(show::Flags),
+    /// Show a cell's figure over all records, and where it took a step
+    Trend(trend::Flags),
+    /// Write a record, byte for byte, to a new file
+    Export(export::Flags),
+    /// Send the records that another repository has not
+    Push(exchange::Flags),
+    /// Fetch the records that another repository has
+    Pull(exchange::Flags),
+    /// Check every hash; and that files are records that were kept
+    Verify(verify::Flags),
+}
+
+/// Does what is asked.
+///
+/// # Errors
+/// No archive, no such record, what Git says.
+pub fn run(flags: &Flags, shared: &SharedFlags) -> anyhow::Result<Outcome> {
+    let folder = Location::of(shared.archive.as_deref()).folder()?;
+    let list = |filter| list::run(filter, &folder, Destination::of_view(shared)?);
+    match &flags.request {
+        None => list(&flags.filter),
+        Some(Request::List(filter)) => list(filter),
+        Some(Request::Show(flags)) => show::run(flags, &Archive::open(&folder)?, Destination::of_view(shared)?),
+        Some(Request::Trend(flags)) => trend::run(flags, &Archive::open(&folder)?, Destination::of_view(shared)?),
+        Some(Request::Export(flags)) => export::run(flags, &Archive::open(&folder)?),
+        Some(Request::Push(flags)) => exchange::push(flags, &Archive::open(&folder)?),
+        Some(Request::Pull(flags)) => exchange::pull(flags, &Archive::open_or_create(&folder)?),
+        Some(Request::Verify(flags)) => verify::run(flags, &Archive::open(&folder)?),
+    }
+}

@@ -1,0 +1,44 @@
+//! `--since`: a moment that a person means.
+
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
+
+const DAY_S: u64 = 86_400;
+
+/// The moment that `text` means, in seconds since 1970: a day in UTC (`2026-11-21`), or that long before `now_unix_s`
+/// (`12h`, `7d`, `4w`).
+///
+/// # Errors
+/// What would be right.
+pub fn since(text: &str, now_unix_s: u64) -> Result<u64, String> {
+    let wrong = || "write a day like 2026-11-21, or a time before now like 12h, 7d or 4w".to_owned();
+    if text.contains('-') {
+        let day = Date::strptime("%Y-%m-%d", text).and_then(|day| day.to_zoned(TimeZone::UTC)).map_err(|_| wrong())?;
+        return u64::try_from(day.timestamp().as_second()).map_err(|_| wrong());
+    }
+    let unit = text.chars().last().ok_or_else(wrong)?;
+    let unit_s = [('h', 3_600), ('d', DAY_S), ('w', 7 * DAY_S)].into_iter().find(|(name, _)| *name == unit);
+    let (_, unit_s) = unit_s.ok_or_else(wrong)?;
+    let number: u64 = text[..text.len() - 1].parse().map_err(|_| wrong())?;
+    Ok(now_unix_s.saturating_sub(number.saturating_mul(unit_s)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_day_is_its_first_moment() {
+        assert_eq!(since("1970-01-02", 0), Ok(DAY_S));
+        assert_eq!(since("2020-02-29", 0), Ok(1_582_934_400));
+    }
+
+    #[test]
+    fn a_span_counts_back_from_now() {
+        assert_eq!(since("12h", 100_000), Ok(100_000 - 43_200));
+        assert_eq!(since("4w", 1_000), Ok(0));
+        for wrong in ["", "7", "d", "7m", "2026-13-01", "2026-02-30", "2026-01", "1969-12-31", "-1d"] {
+            assert!(since(wrong, 0).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! A figure over the records, and where it took a step.
+
+use super::levels::Trend;
+use super::series::{self, Series};
+use super::show;
+use crate::commands::history::list::Filter;
+use crate::output::Destination;
+use anyhow::bail;
+use archive::Archive;
+use clap::Args;
+use harness::{Outcome, UsageError};
+
+#[derive(Args, Clone, Debug)]
+pub struct Flags {
+    /// Whose: a name as `contend compare` prints it, or part of one; without it, all names are listed
+    #[arg(value_name = "CELL")]
+    cell: Option<String>,
+
+    #[command(flatten)]
+    filter: Filter,
+}
+
+/// Names that a message has room for.
+const NAMED: usize = 12;
+
+pub fn run(flags: &Flags, archive: &Archive, destination: Destination) -> anyhow::Result<Outcome> {
+    let entries = flags.filter.of(archive.entries()?)?;
+    let (all, unreadable) = series::series(archive, &entries)?;
+    let Some(wanted) = &flags.cell else {
+        destination.present(&all, &all, |_| list(&all) + &show::unreadable(unreadable))?;
+        return Ok(Outcome::Done);
+    };
+    let chosen = chosen(wanted, &all)?;
+    let trend = Trend::of(chosen, unreadable, archive)?;
+    destination.present(&trend, &trend.points, |page| show::text(&trend, page))?;
+    Ok(Outcome::Done)
+}
+
+/// The series of that name; or the only one that has the text in its name.
+fn chosen<'a>(wanted: &str, all: &'a [Series]) -> anyhow::Result<&'a Series> {
+    let lower = wanted.to_lowercase();
+    if let Some(exact) = all.iter().find(|series| series.name().to_lowercase() == lower) {
+        return Ok(exact);
+    }
+    let matching: Vec<&Series> = all.iter().filter(|series| series.name().to_lowercase().contains(&lower)).collect();
+    match matching[..] {
+        [one] => Ok(one),
+        [] => bail!("{wanted}: no such figure in these records; `contend history trend` lists them"),
+        _ => {
+            let names: Vec<String> = matching.iter().take(NAMED).map(|series| series.name()).collect();
+            let more = matching.len().saturating_sub(NAMED);
+            let more = if more > 0 { format!("\n  and {more} more") } else { String::new() };
+            Err(UsageError(format!(
+                "{wanted}: {} figures have this in their names; give more of one:\n  {}{more}",
+                matching.len(),
+                names.join("\n  ")
+            ))
+            .into())
+        }
+    }
+}
+
+fn list(all: &[Series]) -> String {
+    if all.is_empty() {
+        return "no figures in such records\n".into();
+    }
+    let line = |series: &Series| vec![series.points.len().to_string(), series.name()];
+    terminal::table_of_words(&["records", "figure"], all.iter().map(line))
+}

@@ -1,0 +1,8 @@
+//! A figure over all records: its series, the steps in it, and what else changed there.
+
+mod command;
+mod levels;
+mod series;
+mod show;
+
+pub use command::{Flags, run};

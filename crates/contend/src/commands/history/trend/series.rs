@@ -1,0 +1,111 @@
+//! Each figure of each cell, record after record.
+
+use crate::commands::metrics;
+use archive::{Archive, Entry};
+use instruments::statistics::Interval;
+use record::{Metric, Naming, Unit, understand};
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// Records read at once.
+const BATCH: usize = 64;
+
+/// One figure of one cell.
+#[derive(Debug, Serialize)]
+pub struct Series {
+    pub experiment: String,
+    pub cell: String,
+    pub figure: &'static str,
+    #[serde(rename = "unit")]
+    pub unit_name: &'static str,
+    /// The oldest first.
+    pub points: Vec<Point>,
+    /// Records in which it is 0 or less: a ratio to them says nothing.
+    pub not_positive: usize,
+    #[serde(skip)]
+    pub unit: Unit,
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub struct Point {
+    pub record: String,
+    pub started_unix_s: u64,
+    pub value: f64,
+    pub value_ci: Option<Interval>,
+    /// The step of the clock that it was read from.
+    pub resolution: f64,
+    /// The piece of the series that it is in: A, B, …
+    pub level: Option<char>,
+}
+
+impl Series {
+    /// As it is called on the command line.
+    pub fn name(&self) -> String {
+        format!("{}: {}: {}", self.experiment, self.cell, self.figure)
+    }
+}
+
+/// All series of these records, and how many of them this contend cannot read.
+///
+/// Runs on several machines, or with several settings of the work, are series of their own.
+///
+/// # Errors
+/// An archive that cannot be read.
+pub fn series(archive: &Archive, entries: &[Entry]) -> anyhow::Result<(Vec<Series>, usize)> {
+    let mut read: Vec<(&Entry, Vec<Metric>)> = Vec::new();
+    let whole: Vec<&Entry> = entries.iter().filter(|entry| !entry.summary.interrupted).collect();
+    for batch in whole.chunks(BATCH) {
+        let ids: Vec<&str> = batch.iter().map(|entry| entry.id.as_str()).collect();
+        for (entry, (content, _)) in batch.iter().zip(archive.records(&ids)?) {
+            let found = understand(entry.short_id(), &content).and_then(|source| metrics::of(&source));
+            read.extend(found.ok().map(|metrics| (*entry, on_its_machine(entry, metrics))));
+        }
+    }
+    let unreadable = whole.len() - read.len();
+    let naming = Naming::across(read.iter().flat_map(|(_, metrics)| metrics));
+    let mut found: BTreeMap<(String, String, &'static str), Series> = BTreeMap::new();
+    for (entry, metrics) in &read {
+        for metric in metrics {
+            let key = (metric.experiment.clone(), naming.name(metric), metric.figure);
+            found.entry(key.clone()).or_insert_with(|| Series::of(metric, key.1)).add(entry, metric);
+        }
+    }
+    Ok((found.into_values().collect(), unreadable))
+}
+
+fn on_its_machine(entry: &Entry, metrics: Vec<Metric>) -> Vec<Metric> {
+    let with_host = |metric: Metric| Metric {
+        cell: metric.cell.clone().with("host", format!("on {}", entry.summary.host)),
+        ..metric
+    };
+    metrics.into_iter().map(with_host).collect()
+}
+
+impl Series {
+    fn of(metric: &Metric, cell: String) -> Self {
+        Self {
+            experiment: metric.experiment.clone(),
+            cell,
+            figure: metric.figure,
+            unit_name: metric.unit.unit(),
+            points: Vec::new(),
+            not_positive: 0,
+            unit: metric.unit,
+        }
+    }
+
+    fn add(&mut self, entry: &Entry, metric: &Metric) {
+        if metric.value <= 0.0 {
+            self.not_positive += 1;
+            return;
+        }
+        self.points.push(Point {
+            record: entry.id.clone(),
+            started_unix_s: entry.summary.started_unix_s,
+            value: metric.value,
+            value_ci: metric.interval,
+            resolution: metric.resolution,
+            level: None,
+        });
+    }
+}

@@ -1,0 +1,73 @@
+//! Man pages: the command's own, or one for each command in a folder.
+
+use super::page;
+use crate::output::{check_form, print_or_write};
+use anyhow::{Context, bail};
+use clap::{Args, Command, ValueHint};
+use harness::UsageError;
+use harness::output::{self, OutputFile};
+use harness::{Outcome, SharedFlags};
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Man pages: contend(1) on stdout, or in a folder one for each command
+///
+/// `contend man | man -l -` shows the page; `contend man ~/.local/share/man/man1` installs them all.
+#[derive(Args, Clone, Debug)]
+pub struct Flags {
+    /// Write contend.1, contend-latency.1 and so on into this folder, which is made if there is none
+    #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
+    folder: Option<PathBuf>,
+}
+
+/// Writes the pages of `command`.
+///
+/// # Errors
+/// Flags that make no sense for pages, a folder or file that cannot be written, a file that is somebody else's.
+pub fn run(flags: &Flags, shared: &SharedFlags, command: Command) -> anyhow::Result<Outcome> {
+    check_form(shared, "man pages are always roff")?;
+    // Left out, so that `help` has no page for each of the others.
+    let mut command = command.disable_help_subcommand(true);
+    command.build();
+    match &flags.folder {
+        None => print_or_write(&page::of(&command, None)?, shared)?,
+        Some(_) if shared.output.is_some() => {
+            return Err(UsageError(
+                "--output: `contend man DIR` writes several files; leave --output or DIR out".into(),
+            )
+            .into());
+        }
+        Some(folder) => write_all(&command, folder)?,
+    }
+    Ok(Outcome::Done)
+}
+
+fn write_all(command: &Command, folder: &Path) -> anyhow::Result<()> {
+    let mut pages = Vec::new();
+    collect(command, None, &mut pages)?;
+    fs::create_dir_all(folder).with_context(|| format!("{}: no folder for man pages can be made", folder.display()))?;
+    let pages: Vec<(PathBuf, String)> = pages.into_iter().map(|(name, text)| (folder.join(name), text)).collect();
+    // All of them before the first is written.
+    let drafts = pages.iter().map(|(path, _)| draft(path)).collect::<anyhow::Result<Vec<OutputFile>>>()?;
+    drafts.into_iter().zip(&pages).try_for_each(|(draft, (_, text))| draft.write(text.as_bytes()))?;
+    output::eprint_line(&format!("{} pages in {}", pages.len(), folder.display()));
+    Ok(())
+}
+
+/// The page of a command and of those below it, with their names.
+fn collect(command: &Command, above: Option<&Command>, pages: &mut Vec<(String, String)>) -> io::Result<()> {
+    pages.push((format!("{}.1", page::name(command)), page::of(command, above)?));
+    let below = command.get_subcommands().filter(|one| !one.is_hide_set());
+    below.into_iter().try_for_each(|one| collect(one, Some(command), pages))
+}
+
+/// A file that an earlier contend wrote is replaced, one of somebody else's is not.
+fn draft(path: &Path) -> anyhow::Result<OutputFile> {
+    match fs::read_to_string(path) {
+        Ok(text) if !page::is_ours(&text) => {
+            bail!("{}: not a man page of contend's, and so it is left as it is; name another folder", path.display())
+        }
+        _ => OutputFile::open("the page", path),
+    }
+}

@@ -1,0 +1,59 @@
+//! One experiment measures; its record is kept, written, and its warnings are said.
+
+use crate::output::{Destination, View};
+use anyhow::ensure;
+use clap::ArgMatches;
+use harness::{AnyRecord, Entry, Interrupted, Outcome, Run, Session, SharedFlags, output};
+use std::cell::OnceCell;
+use terminal::Page;
+
+/// Runs an experiment and delivers what it leaves.
+///
+/// # Errors
+/// Flags that make no sense; what the system refuses; a file that cannot be written; what the experiment calls a
+/// failure, after its record was delivered.
+pub fn run(entry: &Entry, matches: &ArgMatches, shared: &SharedFlags) -> anyhow::Result<Outcome> {
+    if shared.explain {
+        output::print(&terminal::folded(entry.method, &Page::of_stdout()))?;
+        return Ok(Outcome::Done);
+    }
+    if let Some(answer) = entry.answer(matches, shared)? {
+        output::print(&answer)?;
+        return Ok(Outcome::Done);
+    }
+    let session = Session::open(shared)?;
+    let destination = Destination::open(shared)?;
+    let instruments = OnceCell::new();
+    let mut finished = match entry.run(matches, &mut Run::alone(&session, shared, &instruments)) {
+        Err(error) if error.is::<Interrupted>() => {
+            output::eprint_line(&error.to_string());
+            return Ok(Outcome::Interrupted);
+        }
+        finished => finished?,
+    };
+    let record = finished.take_record(entry.name, &session);
+    let outcome = match finished.is_printed {
+        true => destination.conclude(&record),
+        false => destination.deliver(record, &Of(entry)),
+    };
+    // No file costs the others.
+    let written: Vec<anyhow::Result<()>> =
+        finished.files.into_iter().map(|(file, content)| file.write(&content?)).collect();
+    written.into_iter().collect::<anyhow::Result<()>>()?;
+    let outcome = outcome?;
+    ensure!(finished.failures.is_empty(), "{}", finished.failures.join("\n"));
+    Ok(outcome)
+}
+
+/// The record as the experiment shows it.
+struct Of<'a>(&'a Entry);
+
+impl View for Of<'_> {
+    fn show(&self, record: &AnyRecord, page: &Page) -> anyhow::Result<String> {
+        self.0.show(record, page)
+    }
+
+    fn layout(&self, record: &AnyRecord, name: &str) -> anyhow::Result<String> {
+        self.0.layout(record, name)
+    }
+}

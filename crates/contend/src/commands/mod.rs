@@ -1,0 +1,12 @@
+//! What can be asked for: a measurement, or something of records that were kept.
+
+pub mod compare;
+pub mod history;
+pub mod manual;
+pub mod measure;
+mod methods;
+mod metrics;
+pub mod report;
+pub mod schema;
+mod shown;
+pub mod survey;

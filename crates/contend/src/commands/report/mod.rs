@@ -1,0 +1,111 @@
+//! `contend report`: records on one page that needs nothing else. It reads records and never measures.
+
+mod compare;
+mod findings;
+mod then_and_now;
+
+pub use report::SIGNATURE;
+
+use crate::commands::methods::method;
+use crate::output::{check_form, print_or_write};
+use anyhow::Context;
+use archive::Location;
+use clap::{Args, ValueHint};
+use harness::{Outcome, SharedFlags, UsageError};
+use record::{Section, Source, content, is_file, typed, understand};
+use serde_json::Value;
+use std::path::Path;
+
+/// Records on one HTML page: findings, pictures, tables, the method; two or more are compared
+///
+/// A record is a file that `--format json` wrote, of any experiment, or one of the archive: the first digits of its
+/// hash, `last`, `last~3`, a revision of contend's sources. The page is one file: it needs no network, and shows its
+/// pictures without scripts too.
+#[derive(Args, Clone, Debug)]
+pub struct Flags {
+    /// Files with records (- is standard input), or records of the archive
+    #[arg(value_name = "RECORD", default_value = "last", value_hint = ValueHint::FilePath)]
+    records: Vec<String>,
+}
+
+/// Reads the records and writes the page, to stdout without `--output`.
+///
+/// # Errors
+/// Flags that make no sense for a report, what is no record, a page that cannot be written.
+pub fn run(flags: &Flags, shared: &SharedFlags) -> anyhow::Result<Outcome> {
+    check_form(shared, "a report is always HTML")?;
+    check(&flags.records, shared.output.as_deref()).map_err(UsageError)?;
+    let sources = sources(&flags.records, shared)?;
+    let sections = sources.iter().map(sections_of).collect::<anyhow::Result<Vec<Vec<Section>>>>()?;
+    let compared = compare::figures(&sources)?;
+    print_or_write(&report::page(&sources, &sections, &compared, &method), shared)?;
+    Ok(Outcome::Done)
+}
+
+fn sources(names: &[String], shared: &SharedFlags) -> anyhow::Result<Vec<Source>> {
+    let only_files = names.iter().all(|name| is_file(name));
+    // An archive that is broken does not stand in the way of files.
+    let archive = if only_files { None } else { Location::of(shared.archive.as_deref()).archive()? };
+    let source = |name: &String| {
+        if is_file(name) {
+            let (name, content) = content(Path::new(name))?;
+            return understand(&name, &content);
+        }
+        let (entry, content) = archive::recalled(archive.as_ref(), name)?;
+        // Tomorrow another one is the last; the page is to say which it was.
+        understand(entry.short_id(), &content)
+    };
+    let sources = names.iter().map(source).collect::<anyhow::Result<Vec<Source>>>()?;
+    for (place, source) in sources.iter().enumerate() {
+        if let Some(same) = sources[..place].iter().position(|other| other.name == source.name) {
+            let both = format!("{} and {} are the same record; name each record once", names[same], names[place]);
+            return Err(UsageError(both).into());
+        }
+    }
+    Ok(sources)
+}
+
+/// The page of one record that is at hand, as JSON.
+///
+/// # Errors
+/// It is no record for a report.
+pub fn page_of(name: &str, record: &[u8]) -> anyhow::Result<String> {
+    let source = understand(name, record)?;
+    let sections = vec![sections_of(&source)?];
+    Ok(report::page(&[source], &sections, &[], &method))
+}
+
+fn sections_of(source: &Source) -> anyhow::Result<Vec<Section>> {
+    let typed = source.parts.iter().map(|(experiment, rows)| section(experiment, rows));
+    let typed: anyhow::Result<Vec<Section>> = typed.collect();
+    typed.with_context(|| format!("{} is no record for a report", source.name))
+}
+
+/// The section of one experiment's rows; a survey has two of its own.
+fn section(experiment: &str, rows: &[Value]) -> anyhow::Result<Section> {
+    match experiment {
+        "findings" => Ok(findings::section(&typed(rows)?)),
+        "then_and_now" => Ok(then_and_now::section(&typed(rows)?)),
+        other => experiments::named(other)
+            .with_context(|| format!("its experiment {other:?} is not known to this contend"))?
+            .section(rows),
+    }
+}
+
+/// The names of the records, each once, and the page not among them.
+///
+/// # Errors
+/// What makes no sense, in words.
+fn check(records: &[String], output: Option<&Path>) -> Result<(), String> {
+    for (place, name) in records.iter().enumerate() {
+        if records[..place].contains(name) {
+            return Err(format!("{name} is named twice; name each record once"));
+        }
+    }
+    let resolved = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let page = output.filter(|path| *path != Path::new("-") && path.is_file()).map(resolved);
+    match records.iter().find(|name| page.as_ref() == Some(&resolved(Path::new(name)))) {
+        Some(name) => Err(format!("--output {name} would overwrite a record; choose another file")),
+        None => Ok(()),
+    }
+}

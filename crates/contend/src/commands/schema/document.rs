@@ -1,0 +1,95 @@
+//! The schemas of records: the envelope that all have, around the parameters and rows of an experiment.
+
+use super::choice::by_experiment;
+use super::definitions::Names;
+use super::survey::schema as of_survey;
+use crate::commands::survey;
+use harness::AnyRecord;
+use record::SCHEMA;
+use schemars::generate::SchemaSettings;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde_json::{Value, json};
+
+/// Those whose records have schemas.
+pub fn names() -> Vec<&'static str> {
+    experiments::ALL.iter().map(|entry| entry.name).chain([survey::NAME]).collect()
+}
+
+/// The schema of one experiment's records, if it is known.
+pub fn of(name: &str) -> Option<Schema> {
+    let mut made = Made::default();
+    let schema = made.record(name)?;
+    Some(made.whole(schema, &format!("A record of contend {name}")))
+}
+
+/// The schema of records of any experiment.
+pub fn of_all() -> Schema {
+    let mut made = Made::default();
+    let mut kinds = Vec::new();
+    for name in names() {
+        let Some(schema) = made.record(name) else { continue };
+        let title = owner(name) + ".Record";
+        made.generator.definitions_mut().insert(title.clone(), schema.to_value());
+        kinds.push((name, Schema::new_ref(format!("#/$defs/{title}"))));
+    }
+    made.whole(by_experiment(&kinds), "A record of contend")
+}
+
+/// What schemas refer to, as far as it is made.
+struct Made {
+    generator: SchemaGenerator,
+    names: Names,
+}
+
+impl Default for Made {
+    fn default() -> Self {
+        // What is written, not what can be read: a field that an older record may lack is there today.
+        let generator = SchemaSettings::draft2020_12().for_serialize().into_generator();
+        Self { generator, names: Names::default() }
+    }
+}
+
+impl Made {
+    fn record(&mut self, name: &str) -> Option<Schema> {
+        let [parameters, row] = match experiments::named(name) {
+            Some(entry) => entry.schema(&mut self.generator),
+            None if name == survey::NAME => of_survey(&mut self.generator),
+            None => return None,
+        };
+        let schema = enveloped(name, parameters, row, &mut self.generator);
+        self.names.claim(&owner(name), &self.generator);
+        Some(schema)
+    }
+
+    /// The schema with what it refers to.
+    fn whole(mut self, schema: Schema, title: &str) -> Schema {
+        let meta = self.generator.settings().meta_schema.clone();
+        let definitions = self.names.put_on(Value::Object(self.generator.take_definitions(true)));
+        let mut whole = json_schema!({"$schema": meta, "title": title});
+        let schema = self.names.refer(schema.to_value());
+        whole.ensure_object().extend(schema.as_object().cloned().unwrap_or_default());
+        whole.insert("$defs".to_owned(), definitions);
+        whole
+    }
+}
+
+/// The envelope around the parameters and rows of this experiment.
+fn enveloped(name: &str, parameters: Schema, row: Schema, generator: &mut SchemaGenerator) -> Schema {
+    let mut schema = AnyRecord::json_schema(generator);
+    schema.remove("description");
+    let fields = &mut schema.ensure_object()["properties"];
+    fields["schema"] = json!({"description": "The version of the layout.", "const": SCHEMA});
+    fields["experiment"]["const"] = json!(name);
+    if let (Value::Object(field), Value::Object(parameters)) = (&mut fields["parameters"], parameters.to_value()) {
+        field.extend(parameters);
+    }
+    fields["results"]["items"] = row.to_value();
+    // One without results is not delivered.
+    fields["results"]["minItems"] = json!(1);
+    schema
+}
+
+/// By this its own definitions are told from those of others: `model-frames`.
+fn owner(name: &str) -> String {
+    name.replace(' ', "-")
+}

@@ -1,0 +1,39 @@
+//! `contend schema`: what a record is, as a JSON schema, made from the types that it is written from.
+
+mod choice;
+mod definitions;
+mod document;
+mod survey;
+
+use crate::output::{check_form, print_or_write};
+use clap::Args;
+use harness::{Outcome, SharedFlags, UsageError};
+
+/// The JSON schema of records (draft 2020-12): of one experiment, or of all
+///
+/// It says what this contend writes with `--format json`. A record may have more fields than it says: those of a newer
+/// contend.
+#[derive(Args, Clone, Debug)]
+pub struct Flags {
+    /// Whose records, such as latency, model frames or survey; without it, one schema for all
+    #[arg(value_name = "EXPERIMENT", num_args = 0..=2)]
+    experiment: Vec<String>,
+}
+
+/// Prints the schema, or writes it to the file that `--output` names.
+///
+/// # Errors
+/// An experiment that is not known, a format that a schema has not, a file that cannot be written.
+pub fn run(flags: &Flags, shared: &SharedFlags) -> anyhow::Result<Outcome> {
+    check_form(shared, "a schema is always JSON")?;
+    let schema = match flags.experiment.join(" ").as_str() {
+        "" => document::of_all(),
+        name => document::of(name).ok_or_else(|| unknown(name))?,
+    };
+    print_or_write(&(serde_json::to_string_pretty(&schema)? + "\n"), shared)?;
+    Ok(Outcome::Done)
+}
+
+fn unknown(name: &str) -> UsageError {
+    UsageError(format!("{name}: no such experiment; name one of {}, or none for all", document::names().join(", ")))
+}

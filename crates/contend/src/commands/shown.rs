@@ -1,0 +1,28 @@
+//! A record that is read back, shown by the experiment that made it.
+
+use super::survey;
+use anyhow::{Context, bail};
+use harness::AnyRecord;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+use terminal::Page;
+
+/// The record of this name and with these fields, on a page.
+///
+/// # Errors
+/// An experiment that this version does not know, or a record that it cannot read.
+pub fn shown(name: &str, fields: &Map<String, Value>, page: &Page) -> anyhow::Result<String> {
+    let unreadable = || format!("{name} cannot be read; an older record may lack fields");
+    let unknown = |experiment: &str| {
+        format!("{name}: its experiment {experiment:?} is not known to this contend; a newer one may show it")
+    };
+    let record = AnyRecord::deserialize(fields).with_context(unreadable)?;
+    if record.experiment == survey::NAME {
+        if let Some(experiment) = survey::unknown_experiment(&record) {
+            bail!(unknown(experiment));
+        }
+        return survey::shown(&record, page).with_context(unreadable);
+    }
+    let entry = experiments::named(&record.experiment).with_context(|| unknown(&record.experiment))?;
+    entry.show(&record, page).with_context(unreadable)
+}

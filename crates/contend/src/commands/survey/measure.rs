@@ -1,0 +1,87 @@
+//! The measurement: one experiment after the other with the same instruments. One that fails does not cost the others.
+
+use super::plan::{Part, Plan};
+use super::record::{Parameters, comparison, finding, placed, tagged};
+use super::warnings::ExperimentFailed;
+use anyhow::Context;
+use harness::{Interrupted, LeftOut, Passed, Progress, Run, Session, SharedFlags};
+use instruments::warning::{self, Warning};
+use serde_json::Value;
+use std::cell::OnceCell;
+
+/// What the survey brought.
+#[derive(Default)]
+pub struct Measured {
+    pub rows: Vec<Value>,
+    pub parameters: Parameters,
+    pub warnings: Vec<Warning>,
+}
+
+/// Runs the experiments of the plan, and says what it is at.
+///
+/// # Errors
+/// What was measured is not as the experiment reads it.
+pub fn run_plan(plan: &Plan, session: &Session, shared: &SharedFlags, progress: &Progress) -> anyhow::Result<Measured> {
+    let mut measured = Measured { parameters: Parameters::of(plan), ..Measured::default() };
+    progress.note("calibrating");
+    let (instruments, mut passed) = (OnceCell::new(), Passed::default());
+    for part in &plan.parts {
+        if session.interruption.is_requested() {
+            break;
+        }
+        let within = session.within(part.budget);
+        let progress = progress.of_part(part.entry.name);
+        let mut run = Run::part(&within, shared, &instruments, progress, &mut passed);
+        if let Err(error) = measured.run(part, &mut run)
+            && !error.is::<Interrupted>()
+        {
+            measured.warnings.push(missing(part.entry.name, error));
+        }
+    }
+    measured.conclude(plan).context("what was measured cannot be read back")?;
+    // Several experiments say the same of the machine.
+    measured.warnings = record::distinct(&measured.warnings, Warning::clone);
+    Ok(measured)
+}
+
+impl Measured {
+    fn run(&mut self, part: &Part, run: &mut Run<'_>) -> anyhow::Result<()> {
+        let entry = part.entry;
+        let finished = entry.run_part(part.short, run)?;
+        self.parameters.set(entry, finished.parameters);
+        for row in finished.rows {
+            self.rows.push(tagged(entry.name, row)?);
+        }
+        self.warnings.extend(finished.warnings);
+        // What failed of it is its own; the rest is good.
+        self.warnings.extend(finished.failures.iter().map(|failure| failed(entry.name, failure)));
+        Ok(())
+    }
+
+    /// Puts the old documents beside the rows, and says what was found in them.
+    fn conclude(&mut self, plan: &Plan) -> anyhow::Result<()> {
+        let mut further = Vec::new();
+        for part in &plan.parts {
+            let compared = part.entry.then_and_now(&placed(&self.rows, part.entry.name))?;
+            further.extend(compared.into_iter().map(comparison));
+        }
+        for part in &plan.parts {
+            let found = part.entry.findings(&placed(&self.rows, part.entry.name))?;
+            further.extend(found.into_iter().map(finding));
+        }
+        self.rows.extend(further.into_iter().collect::<Result<Vec<Value>, _>>()?);
+        Ok(())
+    }
+}
+
+fn missing(experiment: &str, error: anyhow::Error) -> Warning {
+    match error.downcast::<LeftOut>() {
+        Ok(LeftOut { what, reason }) => Warning::from(warning::LeftOut { what, reason }),
+        Err(error) => failed(experiment, &format!("{error:#}")),
+    }
+}
+
+fn failed(experiment: &str, reason: &str) -> Warning {
+    let reason = reason.split_whitespace().collect::<Vec<_>>().join(" ");
+    Warning::from(ExperimentFailed { experiment: experiment.to_owned(), reason })
+}

@@ -1,0 +1,64 @@
+//! `contend` without a command: every experiment briefly, what it found in words, and the old documents beside today.
+
+mod flags;
+mod measure;
+mod page;
+mod plan;
+mod record;
+mod show;
+mod warnings;
+
+pub use self::record::{FINDINGS, NAME, Parameters, THEN_AND_NOW, key, unknown_experiment};
+pub use flags::Flags;
+pub use show::show as shown;
+
+use crate::commands::methods;
+use crate::output::{Destination, View};
+use harness::{AnyFinished, AnyRecord, Finished, Outcome, Session, SharedFlags, output};
+use page::PagePlace;
+use plan::Plan;
+use terminal::Page;
+
+/// Runs the survey, delivers its record, and leaves a page.
+///
+/// # Errors
+/// Flags that leave nothing to measure; a page that may not be written there; none of the experiments brought anything.
+pub fn run(flags: &Flags, shared: &SharedFlags) -> anyhow::Result<Outcome> {
+    if shared.explain {
+        output::print(&terminal::folded(methods::SURVEY, &Page::of_stdout()))?;
+        return Ok(Outcome::Done);
+    }
+    let session = Session::open(shared)?;
+    let destination = Destination::open(shared)?;
+    let plan = Plan::of(flags, &session)?;
+    let page = PagePlace::of(flags, shared)?;
+    let record = measured(&plan, &session, shared)?;
+    if record.results.is_empty() && !session.interruption.is_requested() {
+        anyhow::bail!("nothing was measured: {}", show::failures(&record.warnings).join("; "));
+    }
+    let outcome = destination.deliver(record.clone(), &Screen);
+    // Neither costs the other.
+    page.leave(&record, shared);
+    outcome
+}
+
+fn measured(plan: &Plan, session: &Session, shared: &SharedFlags) -> anyhow::Result<AnyRecord> {
+    let progress = harness::Progress::over(plan.budget, &session.interruption, session.shows_progress());
+    let found = measure::run_plan(plan, session, shared, &progress)?;
+    let (parameters, cpus) = (serde_json::to_value(found.parameters)?, session.cpus.clone());
+    let mut finished: AnyFinished = Finished::measured(parameters, found.rows, found.warnings, cpus, Some(plan.budget));
+    Ok(finished.take_record(NAME, session))
+}
+
+/// All of it, or the screen to close with.
+struct Screen;
+
+impl View for Screen {
+    fn show(&self, record: &AnyRecord, page: &Page) -> anyhow::Result<String> {
+        show::show(record, page)
+    }
+
+    fn closing(&self, record: &AnyRecord, page: &Page) -> anyhow::Result<Option<String>> {
+        show::closing(record, page).map(Some)
+    }
+}

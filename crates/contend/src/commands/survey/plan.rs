@@ -1,0 +1,78 @@
+//! The plan: which experiments, with which flags, in how much of the time. A part of the survey is the experiment that
+//! the user could run alone with the same flags.
+
+use super::flags::Flags;
+use harness::{Entry, Session, SurveyPart, UsageError};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+
+const DEFAULT_BUDGET: Duration = Duration::from_secs(100);
+
+/// Everything that the measurement needs to know.
+pub struct Plan {
+    /// The time for all parts.
+    pub budget: Duration,
+    pub parts: Vec<Part>,
+}
+
+/// An experiment as a part of the survey, and its time.
+#[derive(Clone, Copy)]
+pub struct Part {
+    pub entry: &'static Entry,
+    pub short: SurveyPart,
+    pub budget: Duration,
+}
+
+/// What a record says of a part.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PartParameters {
+    pub experiment: String,
+    /// The same as a command of its own.
+    pub command: String,
+    pub budget_s: f64,
+}
+
+impl Plan {
+    /// Divides the session's budget, 100 s by default, between the parts that are wanted.
+    ///
+    /// # Errors
+    /// None is left.
+    pub fn of(flags: &Flags, session: &Session) -> Result<Self, UsageError> {
+        let budget = session.seconds.unwrap_or(DEFAULT_BUDGET);
+        let wanted = experiments::ALL.iter().filter(|entry| flags.wants(entry.words().0));
+        let wanted: Vec<(&Entry, SurveyPart)> = wanted.filter_map(|entry| Some((entry, entry.survey?))).collect();
+        if wanted.is_empty() {
+            let names = super::flags::names().join(", ");
+            return Err(UsageError(format!("--skip: no experiment is left; keep one of {names}")));
+        }
+        let all: u32 = wanted.iter().map(|(_, short)| short.weight).sum();
+        let share = |short: SurveyPart| budget * short.weight / all.max(1);
+        let parts = wanted.into_iter().map(|(entry, short)| Part { entry, short, budget: share(short) });
+        Ok(Self { budget, parts: parts.collect() })
+    }
+}
+
+impl Part {
+    /// What the record says of it.
+    pub fn parameters(&self) -> PartParameters {
+        let budget_s = self.budget.as_secs_f64();
+        // What is computed takes no time of its own.
+        let seconds = if self.short.weight == 0 { String::new() } else { format!(" --seconds {budget_s:.1}") };
+        let words = [self.entry.name, self.short.flags].join(" ");
+        let command = format!("contend {}{seconds}", words.trim());
+        PartParameters { experiment: self.entry.name.to_owned(), command, budget_s }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_can_be_run_alone() {
+        let entry = experiments::named("load").unwrap();
+        let part = Part { entry, short: entry.survey.unwrap(), budget: Duration::from_millis(7_200) };
+        assert_eq!(part.parameters().command, "contend load --grinders 2 --interval 500ms --seconds 7.2");
+    }
+}

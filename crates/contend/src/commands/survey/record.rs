@@ -1,0 +1,111 @@
+//! What came out: the rows of each experiment, the figures of the old documents beside today's, and what was found.
+
+use super::plan::{Part, PartParameters, Plan};
+use harness::{AnyRecord, Entry};
+use record::{Finding, ThenAndNow, typed};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// The name of the command, and of its records.
+pub const NAME: &str = "survey";
+/// By this field a row is told from those of others.
+const EXPERIMENT: &str = "experiment";
+/// As which its own rows are told from those of experiments.
+pub const FINDINGS: &str = "findings";
+pub const THEN_AND_NOW: &str = "then_and_now";
+
+/// What was asked for, and the parameters of each experiment that ran, by the last word of its name.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Parameters {
+    pub budget_s: f64,
+    #[serde(default)]
+    pub parts: Vec<PartParameters>,
+    #[serde(flatten)]
+    pub experiments: Map<String, Value>,
+}
+
+impl Parameters {
+    pub fn of(plan: &Plan) -> Self {
+        let parts = plan.parts.iter().map(Part::parameters).collect();
+        let unknown = experiments::ALL.iter().map(|entry| (key(entry).to_owned(), Value::Null));
+        Self { budget_s: plan.budget.as_secs_f64(), parts, experiments: unknown.collect() }
+    }
+
+    /// Notes those of an experiment.
+    pub fn set(&mut self, entry: &Entry, parameters: Value) {
+        self.experiments.insert(key(entry).to_owned(), parameters);
+    }
+}
+
+/// Under which the parameters of an experiment stand.
+pub fn key(entry: &Entry) -> &'static str {
+    entry.words().1.unwrap_or(entry.name)
+}
+
+/// The row of an experiment as a survey has it.
+pub fn tagged<R: Serialize>(experiment: &str, row: R) -> serde_json::Result<Value> {
+    let mut tagged = Map::from_iter([(EXPERIMENT.to_owned(), Value::from(experiment))]);
+    match serde_json::to_value(row)? {
+        Value::Object(fields) => tagged.extend(fields),
+        other => drop(tagged.insert("value".to_owned(), other)),
+    }
+    Ok(Value::Object(tagged))
+}
+
+/// A finding as a row.
+pub fn finding(found: Finding) -> serde_json::Result<Value> {
+    tagged(FINDINGS, found)
+}
+
+/// An old figure beside today's as a row.
+pub fn comparison(compared: ThenAndNow) -> serde_json::Result<Value> {
+    tagged(THEN_AND_NOW, compared)
+}
+
+/// The rows of an experiment, each with its place among all results.
+pub fn placed<'a>(rows: &'a [Value], experiment: &str) -> Vec<(usize, &'a Value)> {
+    rows.iter().enumerate().filter(|(_, row)| row[EXPERIMENT] == experiment).collect()
+}
+
+/// One that this version does not know and that has rows, if there is any.
+pub fn unknown_experiment(record: &AnyRecord) -> Option<&str> {
+    let named = record.results.iter().filter_map(|row| row[EXPERIMENT].as_str());
+    let mut others = named.filter(|name| ![FINDINGS, THEN_AND_NOW].contains(name));
+    others.find(|name| experiments::named(name).is_none())
+}
+
+/// What was found.
+///
+/// # Errors
+/// A row that is no finding.
+pub fn findings(rows: &[Value]) -> anyhow::Result<Vec<Finding>> {
+    typed(&of(rows, FINDINGS))
+}
+
+/// The old figures beside today's.
+///
+/// # Errors
+/// A row that is none.
+pub fn comparisons(rows: &[Value]) -> anyhow::Result<Vec<ThenAndNow>> {
+    typed(&of(rows, THEN_AND_NOW))
+}
+
+fn of(rows: &[Value], experiment: &str) -> Vec<Value> {
+    placed(rows, experiment).into_iter().map(|(_, row)| row.clone()).collect()
+}
+
+/// The rows of one experiment as a record of their own; `None` where it did not run.
+pub fn part(record: &AnyRecord, entry: &Entry) -> Option<AnyRecord> {
+    let results = of(&record.results, entry.name);
+    let parameters = &record.parameters[key(entry)];
+    let ran = !results.is_empty() && !parameters.is_null();
+    ran.then(|| AnyRecord {
+        schema: record.schema.clone(),
+        experiment: entry.name.to_owned(),
+        environment: record.environment.clone(),
+        parameters: parameters.clone(),
+        results,
+        warnings: Vec::new(),
+    })
+}

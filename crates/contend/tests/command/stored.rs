@@ -1,0 +1,70 @@
+//! The records of before, in `tests/records`.
+
+use serde_json::{Value, json};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// A figure in the rows of each experiment.
+const FIGURES: &[&str] = &[
+    "read_cost_ns",
+    "p50_ns",
+    "throughput_per_s",
+    "lost_share",
+    "taken_share",
+    "ns_per_hop",
+    "probability",
+    "simulated_probability",
+    "slowdown",
+];
+
+pub struct Old {
+    /// The file.
+    pub path: PathBuf,
+    pub content: String,
+    pub record: Value,
+}
+
+impl Old {
+    pub fn name(&self) -> &str {
+        self.path.file_stem().unwrap().to_str().unwrap()
+    }
+
+    pub fn experiment(&self) -> &str {
+        self.record["experiment"].as_str().unwrap()
+    }
+
+    pub fn rows(&self) -> &[Value] {
+        super::results(&self.record)
+    }
+
+    /// Another run of the same, whose figures are half as much again.
+    pub fn again(&self) -> String {
+        let mut again = self.record.clone();
+        again["environment"]["seed"] = json!(1);
+        again["environment"]["started_unix_s"] = json!(again["environment"]["started_unix_s"].as_u64().unwrap() + 60);
+        for row in again["results"].as_array_mut().unwrap() {
+            for figure in FIGURES {
+                if let Some(value) = row.get(*figure).and_then(Value::as_f64) {
+                    row[*figure] = json!(value * 1.5);
+                }
+            }
+        }
+        again.to_string() + "\n"
+    }
+}
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/records")
+}
+
+/// Every record of the folder.
+pub fn all() -> Vec<Old> {
+    let files = fs::read_dir(folder()).unwrap().map(|file| file.unwrap().path());
+    let mut files: Vec<PathBuf> = files.filter(|path| path.extension().is_some_and(|kind| kind == "json")).collect();
+    files.sort();
+    let read = |path: PathBuf| {
+        let content = fs::read_to_string(&path).unwrap();
+        Old { record: serde_json::from_str(&content).unwrap(), path, content }
+    };
+    files.into_iter().map(read).collect()
+}

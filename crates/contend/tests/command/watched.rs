@@ -1,0 +1,95 @@
+//! A run that is watched: its stderr is a terminal, where the progress says what it is at.
+
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use std::fs::{File, OpenOptions};
+use std::io::Read;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+pub struct Watched {
+    child: Running,
+    said: Arc<Mutex<String>>,
+    reader: JoinHandle<()>,
+}
+
+/// A test that fails leaves nothing running.
+struct Running(Option<Child>);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if let Some(child) = &mut self.0 {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+/// What a run left.
+pub struct Ended {
+    pub status: ExitStatus,
+    pub stdout: Vec<u8>,
+    pub stderr: String,
+    /// From the signal to its end.
+    pub took: Duration,
+}
+
+impl Watched {
+    pub fn start(arguments: &[&str]) -> Self {
+        let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        grantpt(&master).unwrap();
+        unlockpt(&master).unwrap();
+        let path = ptsname(&master, Vec::new()).unwrap();
+        let slave = OpenOptions::new().read(true).write(true).open(path.to_str().unwrap()).unwrap();
+        let child = Command::new(env!("CARGO_BIN_EXE_contend"))
+            .env("CONTEND_ARCHIVE", "")
+            .env("TERM", "xterm")
+            .args(arguments)
+            .stdout(Stdio::piped())
+            .stderr(slave)
+            .spawn()
+            .expect("the binary starts");
+        let said = Arc::new(Mutex::new(String::new()));
+        let reader = std::thread::spawn({
+            let said = Arc::clone(&said);
+            move || listen(&mut File::from(master), &said)
+        });
+        Self { child: Running(Some(child)), said, reader }
+    }
+
+    pub fn id(&self) -> u32 {
+        self.child.0.as_ref().expect("it was not waited for").id()
+    }
+
+    /// Waits until the progress has said this.
+    pub fn until(&self, word: &str) {
+        for _ in 0..600 {
+            if self.said.lock().unwrap().contains(word) {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        panic!("never said {word:?}, but {}", self.said.lock().unwrap());
+    }
+
+    /// Sends the signal and waits for the end.
+    pub fn interrupt(mut self, signal: rustix::process::Signal) -> Ended {
+        let began = Instant::now();
+        let child = self.child.0.take().expect("it was not waited for");
+        rustix::process::kill_process(rustix::process::Pid::from_child(&child), signal).expect("it still runs");
+        let output = child.wait_with_output().expect("it ends");
+        let took = began.elapsed();
+        self.reader.join().unwrap();
+        let stderr = self.said.lock().unwrap().clone();
+        Ended { status: output.status, stdout: output.stdout, stderr, took }
+    }
+}
+
+/// A terminal that the last writer has left gives an error.
+fn listen(terminal: &mut File, said: &Mutex<String>) {
+    let mut bytes = [0; 4_096];
+    while let Ok(length @ 1..) = terminal.read(&mut bytes) {
+        said.lock().unwrap().push_str(&String::from_utf8_lossy(&bytes[..length]));
+    }
+}

@@ -1,0 +1,37 @@
+//! The floors of the house: what stands above what. This is the table to change when something new moves in.
+
+/// What lies in one folder, by floor, the highest first.
+///
+/// Each may import what stands on a lower floor and nothing else of the folder: not what is above, nor its neighbours
+/// on the same floor. Where one is a folder itself, its files have no order among them unless it has floors of its own.
+pub struct Floors {
+    pub folder: &'static str,
+    pub highest_first: &'static [&'static [&'static str]],
+}
+
+pub const FLOORS: &[Floors] = &[
+    Floors {
+        folder: "crates",
+        highest_first: &[
+            &["contend"],
+            &["experiments"],
+            &["report", "archive", "locks"],
+            &["harness"],
+            &["record"],
+            &["terminal"],
+            &["instruments", "chance", "protothreads", "ulocks"],
+        ],
+    },
+    // The C face of the locks is a crate in the folder of theirs.
+    Floors { folder: "crates/ulocks", highest_first: &[&["c"], &["src"]] },
+    Floors { folder: "crates/contend/src", highest_first: &[&["main"], &["cli"], &["commands"], &["output"]] },
+    Floors {
+        folder: "crates/experiments/src",
+        highest_first: &[&["lib"], &["clock", "latency", "load", "model", "noise", "ring", "template", "throughput"]],
+    },
+    // Two experiments that are one command and share what is not either's.
+    Floors {
+        folder: "crates/experiments/src/model",
+        highest_first: &[&["mod"], &["frames", "step"], &["show"], &["trace"]],
+    },
+];

@@ -1,0 +1,204 @@
+//! Records of a newer contend: what this one does not know is kept and shown as what it is; what it cannot read, it
+//! names.
+
+mod command;
+
+use command::archive::{Archive, has_git};
+use command::stored::{Old, all};
+use serde_json::{Value, json};
+use std::process::Output;
+
+const FIELD: &str = "field_of_tomorrow";
+const VALUE: &str = "value of tomorrow";
+
+/// A record as a newer contend would write it, with more fields and with warnings of another kind.
+fn of_tomorrow(mut record: Value) -> Value {
+    for place in ["", "/environment", "/environment/cpu", "/parameters"] {
+        record.pointer_mut(place).unwrap()[FIELD] = json!(VALUE);
+    }
+    record["results"].as_array_mut().unwrap().iter_mut().for_each(|row| row[FIELD] = json!({"inner": VALUE}));
+    let warnings = record["warnings"].as_array_mut().unwrap();
+    warnings.push(json!({"code": "silent", FIELD: 3}));
+    warnings.push(json!({"code": "smoke", FIELD: VALUE, "message": "it smokes", "remedy": "open a window"}));
+    record
+}
+
+struct Kept {
+    archive: Archive,
+    id: String,
+    content: String,
+}
+
+impl Kept {
+    fn of(record: &Value) -> Self {
+        let (mut archive, content) = (Archive::new(), record.to_string() + "\n");
+        Self { id: archive.insert_bytes(&content), archive, content }
+    }
+
+    /// What a reader prints of it; it must end well.
+    fn said(&self, arguments: &[&str]) -> String {
+        let output = self.archive.contend(arguments);
+        assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    /// That every reader of a record refuses it with these words; what it copies, it need not understand.
+    fn assert_refused(&self, words: &[&str]) {
+        let other = all().into_iter().find(|old| old.name() == "latency").unwrap().path;
+        let other = other.to_str().unwrap();
+        let file = self.archive.file("file.json", &self.content);
+        let calls: [&[&str]; 6] = [
+            &["history", "show", &self.id],
+            &["report", &self.id],
+            &["report", other, &self.id],
+            &["report", &file],
+            &["compare", &self.id, other],
+            &["compare", other, &file],
+        ];
+        for call in calls {
+            let output = self.archive.contend(call);
+            let stderr = String::from_utf8_lossy(&output.stderr);
+            assert!(!output.status.success() && output.stdout.is_empty(), "{call:?}");
+            assert!(
+                words.iter().all(|word| stderr.contains(word)) && !stderr.contains("panicked"),
+                "{call:?}: {stderr}"
+            );
+        }
+        assert!(self.said(&["history", "export", &self.id, "-"]) == self.content);
+    }
+
+    /// That the list has it, and that a trend counts it among those that it cannot read.
+    fn assert_listed_and_left_out(&self) {
+        assert!(self.said(&["history"]).contains(&self.id[..10]));
+        assert!(self.said(&["history", "verify"]).contains("every hash is right"));
+        assert!(self.said(&["history", "trend"]).contains("1 record is left out: this contend cannot read it."));
+        let trend = self.said(&["history", "trend", "quantum 1.00 ms, more than"]);
+        assert!(trend.contains("1 record is left out: this contend cannot read it."), "{trend}");
+    }
+}
+
+/// Every stored record, as a newer contend would have written it.
+fn each(check: impl Fn(&Kept, &Old)) {
+    if has_git() {
+        all().iter().for_each(|old| check(&Kept::of(&of_tomorrow(old.record.clone())), old));
+    }
+}
+
+#[test]
+fn a_record_with_unknown_fields_and_warnings_is_shown_as_without_them() {
+    each(|kept, old| {
+        let shown = kept.said(&["history", "show", &kept.id]);
+        let text = shown.split_once("\n\n").expect("a heading").1;
+        assert!(text == std::fs::read_to_string(old.path.with_extension("txt")).unwrap(), "{}: {text}", old.name());
+    });
+}
+
+#[test]
+fn what_is_unknown_survives_byte_for_byte() {
+    each(|kept, old| {
+        for call in [&["history", "show", &kept.id, "--format", "json"], &["history", "export", &kept.id, "-"][..]] {
+            assert!(kept.said(call) == kept.content, "{}", old.name());
+        }
+    });
+}
+
+#[test]
+fn an_unknown_field_of_a_row_is_a_column() {
+    each(|kept, old| {
+        let rows = kept.said(&["history", "show", &kept.id, "--format", "csv"]);
+        assert!(rows.lines().next().unwrap().contains("field_of_tomorrow_inner"), "{}", old.name());
+        assert_eq!(rows.matches(VALUE).count(), old.rows().len(), "{}", old.name());
+    });
+}
+
+#[test]
+fn a_page_has_unknown_fields_of_the_environment() {
+    each(|kept, old| {
+        let page = kept.said(&["report", &kept.id]);
+        for name in [FIELD, "cpu.field_of_tomorrow"] {
+            assert!(page.contains(name), "{}: {name}", old.name());
+        }
+        assert_eq!(page.matches(VALUE).count(), 2, "{}", old.name());
+    });
+}
+
+#[test]
+fn a_page_has_an_unknown_warning_as_what_it_is() {
+    each(|kept, old| {
+        let page = kept.said(&["report", &kept.id]);
+        assert!(page.contains("Warning: it smokes [smoke]. Remedy: open a window"), "{}", old.name());
+        assert!(page.contains("Warning: warning `silent` of another version [silent]."), "{}", old.name());
+    });
+}
+
+#[test]
+fn what_is_unknown_is_a_difference_of_a_comparison() {
+    each(|kept, old| {
+        let again = kept.archive.file("again.json", &old.again());
+        let text = kept.said(&["compare", &kept.id, &again]);
+        assert!(
+            text.contains(FIELD) && text.lines().any(|line| line.starts_with("warnings ")),
+            "{}: {text}",
+            old.name()
+        );
+        let answer: Value =
+            serde_json::from_str(&kept.said(&["compare", &kept.id, &again, "--format", "json"])).unwrap();
+        for part in ["environment", "parameters"] {
+            let differences = answer[part].as_array().unwrap();
+            assert!(differences.contains(&json!({"name": FIELD, "values": [VALUE, "–"]})), "{}: {answer}", old.name());
+        }
+        let warnings = answer["environment"].as_array().unwrap().iter().find(|found| found["name"] == "warnings");
+        assert!(warnings.unwrap()["values"][0].as_str().unwrap().ends_with("silent smoke"), "{}: {answer}", old.name());
+        assert!(answer["cells"].as_array().unwrap().iter().any(|line| line["ratio"] == 1.5), "{}", old.name());
+    });
+}
+
+#[test]
+fn a_record_with_unknown_fields_is_in_a_trend() {
+    each(|kept, old| {
+        let all: Value = serde_json::from_str(&kept.said(&["history", "trend", "--format", "json"])).unwrap();
+        let ours = |point: &Value| point["record"] == kept.id.as_str();
+        let has_it = |series: &Value| series["points"].as_array().unwrap().iter().any(ours);
+        assert!(all.as_array().unwrap().iter().any(has_it), "{}", old.name());
+        assert!(!kept.said(&["history", "trend"]).contains("left out"), "{}", old.name());
+    });
+}
+
+#[test]
+fn a_record_of_a_newer_layout_is_refused_by_its_version() {
+    if !has_git() {
+        return;
+    }
+    let mut record = all().into_iter().find(|old| old.name() == "latency").unwrap().record;
+    record["schema"] = json!("contend/2");
+    let kept = Kept::of(&record);
+    kept.assert_refused(&["contend/2", "contend/1"]);
+    kept.assert_listed_and_left_out();
+    for format in ["json", "csv"] {
+        let output: Output = kept.archive.contend(&["history", "show", &kept.id, "--format", format]);
+        assert!(String::from_utf8_lossy(&output.stderr).contains("contend/2") && output.stdout.is_empty(), "{format}");
+    }
+}
+
+#[test]
+fn a_record_of_an_unknown_experiment_is_refused_by_its_name() {
+    if !has_git() {
+        return;
+    }
+    let mut record = all().into_iter().find(|old| old.name() == "latency").unwrap().record;
+    record["experiment"] = json!("cooking");
+    let kept = Kept::of(&record);
+    kept.assert_refused(&["cooking"]);
+    kept.assert_listed_and_left_out();
+    assert!(kept.said(&["history", "list", "--experiment", "cooking"]).contains(&kept.id[..10]));
+}
+
+#[test]
+fn a_survey_with_an_unknown_experiment_is_refused_by_its_name() {
+    if !has_git() {
+        return;
+    }
+    let mut record = all().into_iter().find(|old| old.experiment() == "survey").unwrap().record;
+    record["results"].as_array_mut().unwrap().push(json!({"experiment": "cooking", "figure_ns": 1.0}));
+    Kept::of(&record).assert_refused(&["cooking"]);
+}

@@ -1,0 +1,96 @@
+//! The curve: how fast work of each length runs, from 10 µs to seconds.
+
+use crate::clock::plan::Plan;
+use crate::clock::record::{Row, SliceRow};
+use harness::turns::{self, Rules, take_turns};
+use harness::{Calibrated, Interruption, Progress, Session};
+use instruments::grind::Work;
+use instruments::statistics::order::{median, sample_quantile_interval};
+use instruments::statistics::summary::CONFIDENCE;
+use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
+
+const BEST_OF: usize = 100;
+/// Short slices are run for at least this long at a visit.
+const VISIT_NS: f64 = 3e6;
+/// Between pieces of a long slice someone looks whether to stop.
+const PIECE_NS: f64 = 50e6;
+
+/// A point of the curve and what its runs took.
+struct Point {
+    slice_ns: f64,
+    work: Work,
+    took_ns: Vec<f64>,
+    /// When the time is up.
+    end: Instant,
+}
+
+impl turns::Cell for Point {
+    fn title(&self) -> String {
+        format!("grinding slices of {}", terminal::nanoseconds(self.slice_ns))
+    }
+
+    fn turns(&self) -> u64 {
+        self.took_ns.len() as u64
+    }
+
+    /// A long slice needs its time; a short one has a turn in any case.
+    fn is_due(&self) -> bool {
+        let left = self.end.saturating_duration_since(Instant::now());
+        left >= Duration::from_nanos(self.slice_ns as u64) || (self.took_ns.is_empty() && self.slice_ns < VISIT_NS)
+    }
+}
+
+/// Visits all slices in random order, round after round, while the budget lasts.
+///
+/// # Errors
+/// None of its own.
+pub fn curve(
+    plan: &Plan,
+    session: &Session,
+    calibrated: &Calibrated,
+    began: Instant,
+    progress: &Progress,
+) -> anyhow::Result<Vec<Row>> {
+    let grind = &calibrated.grind;
+    let end = began + plan.budget;
+    let new_point = |&slice_ns: &f64| Point { slice_ns, work: grind.work(slice_ns), took_ns: Vec::new(), end };
+    let mut points: Vec<Point> = plan.slices_ns.iter().map(new_point).collect();
+    // Each point knows itself whether there is time for it.
+    let rules = Rules { began, budget: None, precision: None, at_least: 0, at_most: BEST_OF as u64 };
+    take_turns(&mut points, &rules, session, progress, |point| Ok(visit(calibrated, point, &session.interruption)))?;
+    let cycles = grind.cycles_per_load().unwrap_or(1.0);
+    Ok(points.iter().filter(|point| !point.took_ns.is_empty()).map(|point| slice_row(point, cycles)).collect())
+}
+
+fn visit(calibrated: &Calibrated, point: &mut Point, interruption: &Interruption) -> ControlFlow<()> {
+    let clock = calibrated.clock();
+    let clock_cost_ns = calibrated.quality.stamp.mean_of_1000_ns;
+    let runs = (VISIT_NS / point.slice_ns).ceil().clamp(1.0, (BEST_OF - point.took_ns.len()) as f64);
+    let pieces = (point.slice_ns / PIECE_NS).ceil().max(1.0) as u64;
+    let piece = Work::of_loads(point.work.loads() / pieces);
+    let rest = Work::of_loads(point.work.loads() - piece.loads() * (pieces - 1));
+    for _ in 0..runs as usize {
+        let start = clock.stamp();
+        for _ in 1..pieces {
+            piece.run();
+            interruption.flow()?;
+        }
+        rest.run();
+        point.took_ns.push(clock.to_ns(clock.stamp() - start) - clock_cost_ns);
+    }
+    ControlFlow::Continue(())
+}
+
+fn slice_row(point: &Point, cycles_per_load: f64) -> Row {
+    let cycles = point.work.loads() as f64 * cycles_per_load;
+    let mut mhz: Vec<f64> = point.took_ns.iter().map(|ns| cycles / ns * 1e3).collect();
+    mhz.sort_by(f64::total_cmp);
+    Row::Slice(SliceRow {
+        slice_us: point.slice_ns / 1e3,
+        runs: mhz.len(),
+        best_mhz: mhz[mhz.len() - 1],
+        median_mhz: median(&mhz).expect("a point has runs"),
+        median_ci_mhz: sample_quantile_interval(&mhz, 0.5, CONFIDENCE),
+    })
+}

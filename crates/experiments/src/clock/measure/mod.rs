@@ -1,0 +1,153 @@
+//! The measurement: counters compared, the grind checked, gaps watched, and the curve of slices.
+
+mod curve;
+
+use super::plan::Plan;
+use super::record::{AgreementRow, CheckRow, ClockRow, GrindRow, LossesRow, PeriodicLossRow, Row};
+use curve::curve;
+use harness::{Calibrated, Progress, Session};
+use instruments::clock::{Clock, Cost, agreement};
+use instruments::gaps::{Limit, Reader, Watch};
+use instruments::period::{self, Gap};
+use instruments::team::on_cpu;
+use std::io;
+use std::time::Instant;
+
+/// Measures on the first of the plan's CPUs, and says what it is at.
+///
+/// # Errors
+/// A CPU that may not be used after all.
+pub fn run_plan(
+    plan: &Plan,
+    session: &Session,
+    calibrated: &Calibrated,
+    progress: &Progress,
+) -> anyhow::Result<Vec<Row>> {
+    let began = Instant::now();
+    progress.note("comparing the counters of the CPUs");
+    let mut rows = Vec::new();
+    for &cpu in plan.cpus[1..].iter().take_while(|_| !session.interruption.is_requested()) {
+        rows.push(agreement_row(calibrated, cpu)?);
+    }
+    let on_cpu = on_cpu(calibrated.cpu, || {
+        let mut rows = grind_rows(calibrated);
+        progress.note("watching for periodic losses");
+        rows.extend(loss_rows(plan, session, calibrated));
+        rows.extend(curve(plan, session, calibrated, began, progress)?);
+        anyhow::Ok(rows)
+    })?;
+    rows.extend(on_cpu?);
+    // Last, so that the conversion is compared over as long a span as there was.
+    rows.insert(0, clock_row(calibrated));
+    Ok(rows)
+}
+
+fn clock_row(calibrated: &Calibrated) -> Row {
+    let Calibrated { calibration, quality, cpu, .. } = calibrated;
+    let clock = calibration.clock;
+    let error = calibration.error_since();
+    let at = |cost: &Cost, q| cost.differences.quantile(q).map_or(0.0, |ticks| clock.to_ns(ticks));
+    Row::Clock(ClockRow {
+        source: clock.source(),
+        fallback: calibration.fallback.clone(),
+        cpu: *cpu,
+        frequency_mhz: 1e3 / clock.ns_per_tick(),
+        resolution_ns: quality.resolution_ns,
+        read_cost_ns: quality.now.mean_of_1000_ns,
+        read_least_ns: quality.now.least_ns,
+        read_p50_ns: at(&quality.now, 0.5),
+        read_p99_ns: at(&quality.now, 0.99),
+        read_max_ns: at(&quality.now, 1.0),
+        ordered_read_cost_ns: quality.stamp.mean_of_1000_ns,
+        ordered_read_least_ns: quality.stamp.least_ns,
+        ordered_read_p50_ns: at(&quality.stamp, 0.5),
+        ordered_read_p99_ns: at(&quality.stamp, 0.99),
+        ordered_read_max_ns: at(&quality.stamp, 1.0),
+        reads_count: quality.now.differences.count(),
+        backward_steps: quality.backward_steps,
+        residual_ns: calibration.residual_ns,
+        uncertainty_ppm: calibration.uncertainty_ppm,
+        conversion_error_ppm: error.error_ppm,
+        conversion_span_s: error.span_s,
+    })
+}
+
+fn agreement_row(calibrated: &Calibrated, cpu: usize) -> io::Result<Row> {
+    let found = agreement(calibrated.clock(), calibrated.cpu, cpu)?;
+    Ok(Row::Agreement(AgreementRow {
+        cpu: found.cpu,
+        reference_cpu: found.reference_cpu,
+        offset_low_ns: found.low_ns,
+        offset_high_ns: found.high_ns,
+        exchanges: found.exchanges,
+        out_of_order: found.out_of_order,
+    }))
+}
+
+/// Lengths at which the grind is checked, in nanoseconds; 6.1 µs is the critical section of 1998.
+const CHECKED_NS: [f64; 5] = [100.0, 1_000.0, 6_100.0, 100_000.0, 800_000.0];
+
+fn grind_rows(calibrated: &Calibrated) -> Vec<Row> {
+    let grind = &calibrated.grind;
+    let last = grind.search[grind.search.len() - 1];
+    let grind_row = Row::Grind(GrindRow {
+        load_ns: grind.ns_per_load,
+        load_cycles: grind.cycles_per_load(),
+        core_mhz: grind.mhz(),
+        overhead_ns: grind.overhead_ns,
+        calibrated_loads: last.loads,
+        calibrated_us: last.best_ns / 1e3,
+        candidates: grind.search.len(),
+    });
+    let checks = CHECKED_NS.map(|ns| {
+        let check = grind.check(calibrated.clock(), ns);
+        Row::GrindCheck(CheckRow {
+            requested_us: check.requested_ns / 1e3,
+            best_us: check.best_ns / 1e3,
+            median_us: check.median_ns / 1e3,
+            holds: check.holds(),
+        })
+    });
+    std::iter::once(grind_row).chain(checks).collect()
+}
+
+/// Gaps of a watch that there is room for.
+const CAPACITY: usize = 1 << 20;
+
+fn loss_rows(plan: &Plan, session: &Session, calibrated: &Calibrated) -> Vec<Row> {
+    let clock = calibrated.clock();
+    let limit = Limit { length: plan.watch, passes: u64::MAX };
+    let watched = Reader::new(clock, CAPACITY).read(limit, |_| session.interruption.flow());
+    let kernel_hz = session.environment.kernel.hz;
+    let longest = watched.gaps.iter().map(|gap| gap.length).max().unwrap_or(0);
+    let losses = Row::Losses(LossesRow {
+        cpu: calibrated.cpu,
+        watched_s: clock.to_ns(watched.span) / 1e9,
+        threshold_ns: clock.to_ns(watched.threshold),
+        gaps: watched.gaps.len(),
+        lost_share: watched.lost_share(),
+        longest_us: clock.to_ns(longest) / 1e3,
+        kernel_hz,
+    });
+    std::iter::once(losses).chain(periodic_rows(clock, &watched, kernel_hz)).collect()
+}
+
+fn periodic_rows(clock: Clock, watched: &Watch, kernel_hz: Option<u32>) -> Vec<Row> {
+    let gaps: Vec<Gap> = watched
+        .gaps
+        .iter()
+        .map(|gap| Gap { start_ns: clock.to_ns(gap.start - watched.start), duration_ns: clock.to_ns(gap.length) })
+        .collect();
+    let row = |found: period::Period| {
+        let frequency_hz = 1e9 / found.period_ns;
+        Row::PeriodicLoss(PeriodicLossRow {
+            period_us: found.period_ns / 1e3,
+            frequency_hz,
+            gaps: found.gaps,
+            median_gap_us: found.median_gap_ns / 1e3,
+            presence_share: found.presence,
+            is_kernel_tick: kernel_hz.is_some_and(|hz| (frequency_hz / f64::from(hz) - 1.0).abs() < 0.01),
+        })
+    };
+    period::find(&gaps, clock.to_ns(watched.span)).into_iter().map(row).collect()
+}

@@ -1,0 +1,61 @@
+//! `contend clock`: the clock, the grind, and the speed that is left of the CPU.
+
+mod findings;
+mod flags;
+mod measure;
+mod metrics;
+mod plan;
+mod record;
+mod section;
+mod show;
+mod then_and_now;
+
+use self::record::{ClockRecord, Row};
+use ::record::{Finding, Metric, Section, ThenAndNow};
+use flags::Flags;
+use harness::{Experiment, Finished, Run, SurveyPart};
+use plan::{Parameters, Plan};
+use terminal::Page;
+
+/// The experiment.
+pub struct Clock;
+
+impl Experiment for Clock {
+    const NAME: &'static str = "clock";
+    const METHOD: &'static str = include_str!("method.md");
+    const SURVEY: Option<SurveyPart> = Some(SurveyPart { weight: 7, flags: "" });
+
+    type Flags = Flags;
+    type Parameters = Parameters;
+    type Row = Row;
+
+    fn run(flags: &Flags, run: &mut Run<'_>) -> anyhow::Result<Finished<Parameters, Row>> {
+        let plan = Plan::of(flags, run.session);
+        let progress = run.progress(plan.budget);
+        progress.note("calibrating");
+        let instruments = run.calibrated()?;
+        let rows = measure::run_plan(&plan, run.session, instruments, &progress)?;
+        let cpus = run.session.cpus.clone();
+        Ok(Finished::measured(plan.parameters(), rows, instruments.warnings(), cpus, Some(plan.budget)))
+    }
+
+    fn show(record: &ClockRecord, page: &Page) -> String {
+        show::show(record, page)
+    }
+
+    fn section(rows: &[Row]) -> Section {
+        section::section(rows)
+    }
+
+    fn metrics(row: &Row) -> Vec<Metric> {
+        metrics::metrics(row)
+    }
+
+    fn findings(rows: &[(usize, &Row)]) -> Vec<Finding> {
+        findings::findings(rows)
+    }
+
+    fn then_and_now(rows: &[(usize, &Row)]) -> Vec<ThenAndNow> {
+        then_and_now::figures(rows)
+    }
+}

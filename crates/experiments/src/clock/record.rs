@@ -1,0 +1,154 @@
+//! What came out: a row for the clock, one a CPU compared, the grind, its checks, the curve, the losses.
+
+use super::plan::Parameters;
+use instruments::clock::Source;
+use instruments::statistics::Interval;
+use record::Record;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A record of this experiment.
+pub type ClockRecord = Record<Parameters, Row>;
+
+/// A row, told from the others by its field `measurement`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "measurement", rename_all = "snake_case")]
+pub enum Row {
+    Clock(ClockRow),
+    Agreement(AgreementRow),
+    Grind(GrindRow),
+    GrindCheck(CheckRow),
+    Slice(SliceRow),
+    Losses(LossesRow),
+    PeriodicLoss(PeriodicLossRow),
+}
+
+/// The clock itself.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ClockRow {
+    pub source: Source,
+    /// Why the CPU's counter was not used, if it was not.
+    pub fallback: Option<String>,
+    pub cpu: usize,
+    pub frequency_mhz: f64,
+    /// The step in which it advances.
+    pub resolution_ns: f64,
+    /// Mean of 1,000 calls, the median of 200 such thousands.
+    pub read_cost_ns: f64,
+    pub read_least_ns: f64,
+    pub read_p50_ns: f64,
+    pub read_p99_ns: f64,
+    pub read_max_ns: f64,
+    /// The same for a read that is ordered against its neighbours.
+    pub ordered_read_cost_ns: f64,
+    pub ordered_read_least_ns: f64,
+    pub ordered_read_p50_ns: f64,
+    pub ordered_read_p99_ns: f64,
+    pub ordered_read_max_ns: f64,
+    pub reads_count: u64,
+    /// Neighbouring reads that went backwards.
+    pub backward_steps: u64,
+    /// By how much a third point misses the calibration's line.
+    pub residual_ns: f64,
+    pub uncertainty_ppm: f64,
+    /// Against `CLOCK_MONOTONIC_RAW` over `conversion_span_s`.
+    pub conversion_error_ppm: f64,
+    pub conversion_span_s: f64,
+}
+
+/// The counter of one CPU against the first one's.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct AgreementRow {
+    pub cpu: usize,
+    pub reference_cpu: usize,
+    /// The offset lies between these.
+    pub offset_low_ns: f64,
+    pub offset_high_ns: f64,
+    pub exchanges: u64,
+    /// Exchanges in which time ran backwards between the CPUs.
+    pub out_of_order: u64,
+}
+
+/// The calibrated grind.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct GrindRow {
+    pub load_ns: f64,
+    /// Load-to-use latency; `null` where the length of a cycle is not known.
+    pub load_cycles: Option<f64>,
+    /// The core's clock rate.
+    pub core_mhz: Option<f64>,
+    /// What a run costs beside its loads.
+    pub overhead_ns: f64,
+    /// Where the search ended: the first candidate above 800 µs.
+    pub calibrated_loads: u64,
+    pub calibrated_us: f64,
+    pub candidates: usize,
+}
+
+/// A length asked for, and what 100 runs took.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CheckRow {
+    #[serde(rename = "asked_us")]
+    pub requested_us: f64,
+    pub best_us: f64,
+    pub median_us: f64,
+    /// The best run was within 1 % or 20 ns.
+    pub holds: bool,
+}
+
+/// A point of the curve.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SliceRow {
+    pub slice_us: f64,
+    pub runs: usize,
+    /// Effective MHz of the best run.
+    pub best_mhz: f64,
+    pub median_mhz: f64,
+    pub median_ci_mhz: Option<Interval>,
+}
+
+/// What a loop that only reads the clock lost.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LossesRow {
+    pub cpu: usize,
+    pub watched_s: f64,
+    /// A difference above this is a gap.
+    pub threshold_ns: f64,
+    pub gaps: usize,
+    pub lost_share: f64,
+    pub longest_us: f64,
+    /// The kernel's own tick rate, where its configuration is readable.
+    pub kernel_hz: Option<u32>,
+}
+
+/// Losses that recur with a period.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PeriodicLossRow {
+    pub period_us: f64,
+    pub frequency_hz: f64,
+    pub gaps: usize,
+    pub median_gap_us: f64,
+    /// The share of its beats at which a gap was seen.
+    pub presence_share: f64,
+    /// Whether it is the kernel's tick: the period is within 1 % of 1/HZ.
+    pub is_kernel_tick: bool,
+}
+
+/// The rows of one kind.
+macro_rules! rows_of {
+    ($($name:ident: $variant:ident => $row:ty),*) => {
+        $(pub fn $name(rows: &[Row]) -> Vec<&$row> {
+            rows.iter().filter_map(|row| if let Row::$variant(found) = row { Some(found) } else { None }).collect()
+        })*
+    };
+}
+
+rows_of! {
+    clocks: Clock => ClockRow,
+    agreements: Agreement => AgreementRow,
+    grinds: Grind => GrindRow,
+    checks: GrindCheck => CheckRow,
+    slices: Slice => SliceRow,
+    losses: Losses => LossesRow,
+    periodic_losses: PeriodicLoss => PeriodicLossRow
+}

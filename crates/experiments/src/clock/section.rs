@@ -1,0 +1,120 @@
+//! The clock, and what the system takes from a loop that only works.
+
+use super::record::Row;
+use record::{Axis, Figure, Mark, Picture, Plot, Point, Section, Series, Statement, Table, Unit};
+use terminal::{nanoseconds, percent};
+
+pub fn section(rows: &[Row]) -> Section {
+    Section {
+        experiment: "clock",
+        title: "The clock".into(),
+        findings: rows.iter().filter_map(finding).map(Statement::from).collect(),
+        figures: [figures(rows), curve(rows)].into_iter().flatten().collect(),
+        histograms: Vec::new(),
+    }
+}
+
+fn finding(row: &Row) -> Option<String> {
+    match row {
+        Row::Clock(clock) => Some(format!(
+            "Reading the clock costs {}; it advances in steps of {}.",
+            nanoseconds(clock.read_cost_ns),
+            nanoseconds(clock.resolution_ns)
+        )),
+        Row::Losses(losses) => Some(format!(
+            "The system took {} of CPU {} from a loop that only reads the clock; its longest interruption was {}.",
+            percent(losses.lost_share),
+            losses.cpu,
+            nanoseconds(losses.longest_us * 1e3)
+        )),
+        Row::PeriodicLoss(loss) if loss.is_kernel_tick => Some(format!(
+            "The kernel's tick interrupts {:.0} times a second, for {} each.",
+            loss.frequency_hz,
+            nanoseconds(loss.median_gap_us * 1e3)
+        )),
+        _ => None,
+    }
+}
+
+fn figures(rows: &[Row]) -> Option<Figure> {
+    let lines: Vec<Vec<String>> = rows.iter().flat_map(lines).collect();
+    let table = Table { caption: "Clock and grind".into(), header: vec!["figure", "value"], rows: lines };
+    let figure = Figure {
+        title: "What the clock can tell".into(),
+        picture: Picture::None,
+        tables: vec![table],
+        secondary: false,
+    };
+    (!figure.tables[0].rows.is_empty()).then_some(figure)
+}
+
+fn lines(row: &Row) -> Vec<Vec<String>> {
+    let line = |name: String, value: String| vec![name, value];
+    match row {
+        Row::Clock(clock) => vec![
+            line("a read, mean".into(), nanoseconds(clock.read_cost_ns)),
+            line("a read, 99 %".into(), nanoseconds(clock.read_p99_ns)),
+            line("an ordered read, mean".into(), nanoseconds(clock.ordered_read_cost_ns)),
+            line("resolution".into(), nanoseconds(clock.resolution_ns)),
+            line("conversion error".into(), format!("{:.4} ppm", clock.conversion_error_ppm)),
+            line("steps backwards".into(), clock.backward_steps.to_string()),
+        ],
+        Row::Agreement(pair) => vec![line(
+            format!("CPU {} against CPU {}", pair.cpu, pair.reference_cpu),
+            format!("{} to {}", nanoseconds(pair.offset_low_ns), nanoseconds(pair.offset_high_ns)),
+        )],
+        Row::Grind(grind) => vec![line("a load from the L1 cache".into(), nanoseconds(grind.load_ns))],
+        Row::GrindCheck(check) => vec![line(
+            format!("a grind of {}: best, median", nanoseconds(check.requested_us * 1e3)),
+            format!("{}, {}", nanoseconds(check.best_us * 1e3), nanoseconds(check.median_us * 1e3)),
+        )],
+        Row::Losses(losses) => {
+            vec![line(format!("lost on CPU {}", losses.cpu), percent(losses.lost_share))]
+        }
+        Row::PeriodicLoss(loss) => vec![line(
+            format!("every {}", nanoseconds(loss.period_us * 1e3)),
+            format!("{} a time, {} of its beats", nanoseconds(loss.median_gap_us * 1e3), percent(loss.presence_share)),
+        )],
+        Row::Slice(_) => Vec::new(),
+    }
+}
+
+fn curve(rows: &[Row]) -> Option<Figure> {
+    let slices: Vec<_> =
+        rows.iter().filter_map(|row| if let Row::Slice(slice) = row { Some(slice) } else { None }).collect();
+    if slices.is_empty() {
+        return None;
+    }
+    let best = slices.iter().map(|slice| Point::new(slice.slice_us * 1e3, slice.best_mhz));
+    let median =
+        slices.iter().map(|slice| Point::with_interval(slice.slice_us * 1e3, slice.median_mhz, slice.median_ci_mhz));
+    let series = vec![
+        Series { name: "best run".into(), mark: Mark::Line, points: best.collect() },
+        Series { name: "median".into(), mark: Mark::Line, points: median.collect() },
+    ];
+    let megahertz = Unit::Mhz;
+    let line = |slice: &&_| {
+        let slice: &super::record::SliceRow = slice;
+        vec![
+            nanoseconds(slice.slice_us * 1e3),
+            slice.runs.to_string(),
+            megahertz.words(slice.best_mhz),
+            megahertz.words_with(slice.median_mhz, slice.median_ci_mhz),
+        ]
+    };
+    let table = Table {
+        caption: "Effective speed by length of the work".into(),
+        header: vec!["length", "runs", "best", "median (95 %)"],
+        rows: slices.iter().map(line).collect(),
+    };
+    Some(Figure {
+        title: "The longer the work, the more of it is interrupted".into(),
+        picture: Picture::Plot(Plot {
+            x: Axis { label: "length of the work", unit: Unit::Ns, logarithmic: true },
+            y: Axis { label: "effective MHz", unit: megahertz, logarithmic: false },
+            series,
+        }),
+        tables: vec![table],
+        secondary: false,
+    })
+}

@@ -1,0 +1,190 @@
+//! The record on a terminal.
+
+use super::record::{
+    ClockRecord, ClockRow, GrindRow, Row, SliceRow, agreements, checks, clocks, grinds, losses, periodic_losses, slices,
+};
+use terminal::{self, Page, Point, Scatter, megahertz, nanoseconds, percent};
+
+/// All of it.
+pub fn show(record: &ClockRecord, page: &Page) -> String {
+    sections(&record.results, page)
+}
+
+/// All sections of the record; those without rows are left out.
+pub fn sections(rows: &[Row], page: &Page) -> String {
+    [clock(rows), grind(rows), curve(rows, page), lost(rows)]
+        .into_iter()
+        .filter(|part| !part.is_empty())
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+fn clock(rows: &[Row]) -> String {
+    let Some(clock) = clocks(rows).into_iter().next() else { return String::new() };
+    let mut text = format!(
+        "The clock: {} at {}, in steps of {}\n",
+        clock.source.name(),
+        megahertz(clock.frequency_mhz),
+        nanoseconds(clock.resolution_ns)
+    );
+    if let Some(reason) = &clock.fallback {
+        text.push_str(&format!("  not the CPU's counter: {reason}\n"));
+    }
+    text.push_str(&costs(clock));
+    text.push_str(&format!(
+        "  calibration residual {:.0} ns; against CLOCK_MONOTONIC_RAW over {:.1} s: {:+.2} ppm\n",
+        clock.residual_ns, clock.conversion_span_s, clock.conversion_error_ppm
+    ));
+    text.push_str(&format!(
+        "  backward steps in {} reads: {}\n",
+        terminal::count(2 * clock.reads_count),
+        clock.backward_steps
+    ));
+    for found in agreements(rows) {
+        text.push_str(&format!(
+            "  CPU {} against CPU {}: {:+.0} to {:+.0} ns apart\n    out of order in {} exchanges: {}\n",
+            found.cpu,
+            found.reference_cpu,
+            found.offset_low_ns,
+            found.offset_high_ns,
+            terminal::count(found.exchanges),
+            found.out_of_order
+        ));
+    }
+    text
+}
+
+fn costs(clock: &ClockRow) -> String {
+    let row = |name: &str, figures: [f64; 5]| {
+        std::iter::once(name.to_owned()).chain(figures.map(nanoseconds)).collect::<Vec<_>>()
+    };
+    let plain = [clock.read_cost_ns, clock.read_least_ns, clock.read_p50_ns, clock.read_p99_ns, clock.read_max_ns];
+    let ordered = [
+        clock.ordered_read_cost_ns,
+        clock.ordered_read_least_ns,
+        clock.ordered_read_p50_ns,
+        clock.ordered_read_p99_ns,
+        clock.ordered_read_max_ns,
+    ];
+    terminal::table(
+        &["  a read costs", "mean of 1,000", "least such", "median", "p99", "max"],
+        [row("  plain", plain), row("  ordered", ordered)],
+    )
+}
+
+fn grind(rows: &[Row]) -> String {
+    let Some(grind) = grinds(rows).into_iter().next() else { return String::new() };
+    let mut text = format!("The grind: dependent loads of {}{}\n", nanoseconds(grind.load_ns), in_cycles(grind));
+    text.push_str(&format!(
+        "  calibrated in {} candidates, the last of {} loads in {:.1} µs\n",
+        grind.candidates,
+        terminal::count(grind.calibrated_loads),
+        grind.calibrated_us
+    ));
+    let checked = checks(rows).into_iter().map(|check| {
+        let verdict = if check.holds { "within 1 % or 20 ns" } else { "off: was the CPU busy?" };
+        vec![
+            format!("  {}", nanoseconds(check.requested_us * 1e3)),
+            nanoseconds(check.best_us * 1e3),
+            nanoseconds(check.median_us * 1e3),
+            verdict.to_owned(),
+        ]
+    });
+    text + &terminal::table(&["  asked for", "best of 100", "median", ""], checked)
+}
+
+fn in_cycles(grind: &GrindRow) -> String {
+    match (grind.load_cycles, grind.core_mhz) {
+        (Some(cycles), Some(mhz)) => format!(", {cycles:.2} cycles of a core at {}", megahertz(mhz)),
+        _ => String::new(),
+    }
+}
+
+fn curve(rows: &[Row], page: &Page) -> String {
+    let slices = slices(rows);
+    if slices.is_empty() {
+        return String::new();
+    }
+    let points = |value: fn(&SliceRow) -> f64, mark| {
+        slices.iter().map(move |slice| Point { x_ns: slice.slice_us * 1e3, y: value(slice), mark }).collect::<Vec<_>>()
+    };
+    let mut all = points(|slice| slice.median_mhz, '.');
+    all.extend(points(|slice| slice.best_mhz, '#'));
+    let cycles_known = grinds(rows).first().is_some_and(|grind| grind.load_cycles.is_some());
+    let unit = if cycles_known { "effective MHz" } else { "million loads a second" };
+    let title = format!("Length of a slice against {unit}: # best of up to 100 runs, . median");
+    Scatter { title: &title, points: &all }.draw(page)
+}
+
+fn lost(rows: &[Row]) -> String {
+    let Some(losses) = losses(rows).into_iter().next() else { return String::new() };
+    let mut text = format!(
+        "Losses of CPU {} in {:.1} s: {} of the time\n  {} gaps above {}, the longest {}\n",
+        losses.cpu,
+        losses.watched_s,
+        percent(losses.lost_share),
+        terminal::count(losses.gaps as u64),
+        nanoseconds(losses.threshold_ns),
+        nanoseconds(losses.longest_us * 1e3)
+    );
+    for found in periodic_losses(rows) {
+        text.push_str(&format!(
+            "  every {} ({:.1} Hz): {} gaps of {} at {} of its beats{}\n",
+            nanoseconds(found.period_us * 1e3),
+            found.frequency_hz,
+            terminal::count(found.gaps as u64),
+            nanoseconds(found.median_gap_us * 1e3),
+            percent(found.presence_share),
+            tick(found.is_kernel_tick, losses.kernel_hz)
+        ));
+    }
+    if periodic_losses(rows).is_empty() {
+        text.push_str("  no period stands out\n");
+    }
+    text
+}
+
+fn tick(is_kernel_tick: bool, kernel_hz: Option<u32>) -> String {
+    match kernel_hz {
+        Some(hz) if is_kernel_tick => format!("; HZ={hz}"),
+        Some(_) => "; not HZ".to_owned(),
+        None => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::record::{LossesRow, PeriodicLossRow};
+
+    #[test]
+    fn the_tick_is_named_only_when_it_is_one() {
+        let losses = LossesRow {
+            cpu: 0,
+            watched_s: 2.0,
+            threshold_ns: 160.0,
+            gaps: 500,
+            lost_share: 0.002,
+            longest_us: 35.0,
+            kernel_hz: Some(250),
+        };
+        let comb = |frequency_hz: f64, is_kernel_tick| {
+            Row::PeriodicLoss(PeriodicLossRow {
+                period_us: 1e6 / frequency_hz,
+                frequency_hz,
+                gaps: 400,
+                median_gap_us: 8.0,
+                presence_share: 1.0,
+                is_kernel_tick,
+            })
+        };
+        let text = sections(&[Row::Losses(losses), comb(250.0, true), comb(100.0, false)], &Page::plain());
+        assert!(text.contains("every 4.00 ms (250.0 Hz)") && text.contains("; HZ=250"), "{text}");
+        assert!(text.contains("every 10.0 ms (100.0 Hz)") && text.contains("; not HZ"), "{text}");
+    }
+
+    #[test]
+    fn no_rows_show_nothing() {
+        assert_eq!(sections(&[], &Page::plain()), "");
+    }
+}

@@ -1,0 +1,142 @@
+//! What a free lock costs, a wait for its holder, and a busy neighbour.
+
+use super::record::{Operation, Row};
+use super::then_and_now::waited;
+use instruments::statistics::comparison::Estimate;
+use record::{Finding, Origin, Unit};
+
+/// The lock that most programs have.
+const USUAL: &str = "std";
+
+type Placed<'a> = (usize, &'a Row);
+
+pub fn findings(rows: &[Placed<'_>]) -> Vec<Finding> {
+    let alone = cells(rows, Operation::Lock, (1, 0));
+    let together = cells(rows, Operation::Lock, (2, 0));
+    let beside = cells(rows, Operation::RoundTrip, (1, 1));
+    let usual_first = |cells: &[Placed<'_>], of: fn(Placed<'_>) -> Option<Finding>| {
+        let mut cells = cells.to_vec();
+        cells.sort_by_key(|(_, row)| row.lock != USUAL);
+        cells.into_iter().find_map(of)
+    };
+    let found = [free(&alone), slowest(&alone), usual_first(&together, handed_over), usual_first(&beside, neighbour)];
+    found.into_iter().flatten().collect()
+}
+
+/// The first thread's rows of an operation, with so many threads and competitors.
+fn cells<'a>(rows: &[Placed<'a>], operation: Operation, company: (usize, usize)) -> Vec<Placed<'a>> {
+    let wanted = |row: &Row| row.thread == 0 && row.operation == operation && (row.threads, row.competitors) == company;
+    rows.iter().copied().filter(|(_, row)| wanted(row)).collect()
+}
+
+fn cell(row: &Row) -> String {
+    let threads = if row.threads == 1 { "1 thread".to_owned() } else { format!("{} threads", row.threads) };
+    let beside = if row.competitors > 0 { format!(", {} beside", row.competitors) } else { String::new() };
+    format!("{}, {threads}{beside}", row.lock)
+}
+
+fn pair(row: &Row) -> Option<Estimate> {
+    row.bare_pair_ns.map(|value| Estimate::new(value, row.bare_pair_ci_ns))
+}
+
+fn free(alone: &[Placed<'_>]) -> Option<Finding> {
+    let of = |usual: bool| alone.iter().filter(move |(_, row)| (row.lock == USUAL) == usual);
+    let (place, row) = *of(true).chain(of(false)).find(|(_, row)| row.bare_pair_ns.is_some())?;
+    let figure = pair(row)?;
+    let words = format!("A free {} lock is taken and released in {}", row.lock, Unit::Ns.estimate(figure));
+    let source = Origin::of("latency", place, cell(row), "bare_pair_ns");
+    Some(Finding::new("free_lock", words, Unit::Ns, figure, source))
+}
+
+/// Of several locks, the one that costs most when it is free.
+fn slowest(alone: &[Placed<'_>]) -> Option<Finding> {
+    let usual = alone.iter().find(|(_, row)| row.lock == USUAL).and_then(|(_, row)| row.bare_pair_ns)?;
+    let timed = alone.iter().filter(|(_, row)| row.lock != USUAL && row.bare_pair_ns.is_some());
+    let (place, row) =
+        *timed.max_by(|a, b| a.1.bare_pair_ns.unwrap_or(0.0).total_cmp(&b.1.bare_pair_ns.unwrap_or(0.0)))?;
+    let figure = pair(row).filter(|figure| figure.value > usual && usual > 0.0)?;
+    let times = Unit::Times.words(figure.value / usual);
+    let words = format!("A free {} lock takes {}, {times} that of {USUAL}", row.lock, Unit::Ns.estimate(figure));
+    let source = Origin::of("latency", place, cell(row), "bare_pair_ns");
+    Some(Finding::new("slowest_free_lock", words, Unit::Ns, figure, source))
+}
+
+fn handed_over((place, row): Placed<'_>) -> Option<Finding> {
+    let spike = waited(row)?;
+    let number = row.spikes.iter().position(|other| other.label == spike.label)?;
+    let figure = Estimate::new(spike.median_ns, spike.median_ci_ns);
+    let words = format!(
+        "Waiting for a {} lock that another thread on the same CPU holds for {} takes {}: {}",
+        row.lock,
+        Unit::Ns.words(row.hold_us * 1e3),
+        Unit::Ns.estimate(figure),
+        spike.cause
+    );
+    let source = Origin::of(
+        "latency",
+        place,
+        format!("{}, spike {}", cell(row), spike.label),
+        &format!("spikes[{number}].median_ns"),
+    );
+    Some(Finding::new("lock_wait", words, Unit::Ns, figure, source))
+}
+
+fn neighbour((place, row): Placed<'_>) -> Option<Finding> {
+    let figure = Estimate::new(row.p999_ns, row.p999_ci_ns);
+    let words = format!(
+        "With a busy neighbour on its CPU, one round in a thousand of {} (held for {}) takes more than {}",
+        row.lock,
+        Unit::Ns.words(row.hold_us * 1e3),
+        Unit::Ns.estimate(figure)
+    );
+    let source = Origin::of("latency", place, cell(row), "p999_ns");
+    Some(Finding::new("busy_neighbour", words, Unit::Ns, figure, source))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::sample::row;
+    use super::*;
+
+    #[test]
+    fn a_free_lock_is_the_usual_one_and_the_slowest_stands_beside() {
+        let (sysv, std) = (row("sysv", 1, 0), row("std", 1, 0));
+        let sysv = Row { bare_pair_ns: Some(600.0), ..sysv };
+        let found = findings(&[(3, &sysv), (7, &std)]);
+        assert_eq!(found[0].words, "A free std lock is taken and released in 18.0 ns (17.0 ns to 19.0 ns)");
+        assert_eq!((found[0].value, found[0].source.row, found[0].source.field.as_str()), (18.0, 7, "bare_pair_ns"));
+        assert!(
+            found[1].words.starts_with("A free sysv lock takes 600 ns")
+                && found[1].words.ends_with("33.3× that of std")
+        );
+        assert_eq!(found[1].source.row, 3);
+        assert_eq!(found.len(), 2);
+    }
+
+    #[test]
+    fn a_wait_names_its_hold_its_cause_and_its_spike() {
+        let row = row("std", 2, 0);
+        let found = findings(&[(0, &row)]);
+        assert_eq!(
+            found[0].to_string(),
+            "Waiting for a std lock that another thread on the same CPU holds for 6.10 µs takes 11.0 µs \
+             (10.0 µs to 12.0 µs): waited for the holder [latency: std, 2 threads, spike B]"
+        );
+    }
+
+    #[test]
+    fn a_neighbour_shows_in_the_last_of_a_thousand_rounds() {
+        let row = Row { operation: Operation::RoundTrip, p999_ns: 4e6, p999_ci_ns: None, ..row("std", 1, 1) };
+        let found = findings(&[(0, &row)]);
+        assert!(found[0].words.contains("takes more than 4.00 ms"), "{}", found[0].words);
+        assert_eq!(found[0].source.cell, "std, 1 thread, 1 beside");
+    }
+
+    #[test]
+    fn what_was_not_measured_is_not_found() {
+        let untimed = Row { bare_pair_ns: None, ..row("std", 1, 0) };
+        assert_eq!(findings(&[(0, &untimed)]), []);
+        let unseen = Row { spikes: Vec::new(), ..row("std", 2, 0) };
+        assert_eq!(findings(&[(0, &unseen)]), []);
+    }
+}

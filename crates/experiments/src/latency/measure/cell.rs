@@ -1,0 +1,215 @@
+//! One cell: a lock, the threads that want it, and the competitors that want their CPU.
+
+use super::causes::SliceEvidence;
+use super::evidence_recorder::EvidenceRecorder;
+use super::other_threads::{Laps, OtherThreads};
+use super::rounds::Trace;
+use super::series::{OffsetTally, Series};
+use super::thread_slice::{DynLock, MakeLock, SliceSetup, ThreadSlice, compete};
+use crate::latency::plan::{CellPlan, Plan};
+use anyhow::Context;
+use harness::turns;
+use instruments::clock::Clock;
+use instruments::evidence::{EvidenceQuality, Names, Source, Timeline};
+use instruments::statistics::comparison::Estimate;
+use instruments::team::{Member, StartGate, work_together};
+use locks::Reach;
+use std::ops::Range;
+use std::time::Duration;
+
+/// What one slice is made of.
+#[derive(Clone, Copy, Debug)]
+pub struct Slice {
+    /// Runs before rounds count: threads and caches warm up.
+    pub ramp_up: Duration,
+    /// Rounds that begin here count.
+    pub window: Duration,
+    /// Runs on, so that rounds which began in the window end under the same load.
+    pub ramp_down: Duration,
+}
+
+impl Slice {
+    fn whole(&self) -> Duration {
+        self.ramp_up + self.window + self.ramp_down
+    }
+}
+
+/// A cell and what has been measured of it.
+pub struct Cell {
+    pub plan: CellPlan,
+    pub series: Vec<Series>,
+    /// Lock and unlock in a bare, uncontended loop, in ticks, once before each slice.
+    pub bare_pairs: Vec<f64>,
+    pub slices: u64,
+    /// Slices with evidence.
+    pub recorded: u64,
+    /// What their evidence may lack.
+    pub ledger: Option<EvidenceQuality>,
+    /// A slice ended early because a trace was full.
+    pub cut_short: bool,
+    lock: Box<dyn DynLock>,
+    cpus: Vec<usize>,
+}
+
+impl Cell {
+    /// Makes the lock.
+    ///
+    /// # Errors
+    /// What the system refuses.
+    pub fn new(plan: &CellPlan, all: &Plan, resolution: u64, hold: u64) -> anyhow::Result<Self> {
+        let lock = locks::build(&plan.lock, Reach::Threads, MakeLock)
+            .expect("the flags let only known names through")
+            .with_context(|| format!("the lock `{}` could not be made", plan.lock))?;
+        Ok(Self {
+            plan: plan.clone(),
+            series: (0..plan.threads).map(|_| Series::new(resolution, hold)).collect(),
+            bare_pairs: Vec::new(),
+            slices: 0,
+            recorded: 0,
+            ledger: None,
+            cut_short: false,
+            lock,
+            cpus: all.cpus.clone(),
+        })
+    }
+
+    /// The CPU of a thread, or of a competitor, which follows the threads' order.
+    pub fn cpu_of(&self, thread: usize) -> usize {
+        self.cpus[thread % self.cpus.len()]
+    }
+
+    /// Whether the next slice is one with evidence: the third, and then every fourth. Recording a switch takes time of
+    /// the very waits that it explains, so such a slice tells causes and no latencies.
+    pub fn is_recorded_next(&self) -> bool {
+        (self.slices + self.recorded) % 4 == 2
+    }
+
+    /// Runs one slice and adds it up; with a recorder it is one with evidence.
+    ///
+    /// # Errors
+    /// A thread that the system refuses; a record of the kernel's that cannot be read.
+    pub fn run(
+        &mut self,
+        setup: &SliceSetup,
+        slice: Slice,
+        traces: &mut [Trace],
+        recorder: Option<&mut EvidenceRecorder>,
+    ) -> anyhow::Result<()> {
+        let own_record = recorder.as_ref().is_some_and(|recorder| recorder.source() == Source::ThreadRecord);
+        let mut parts: Vec<ThreadSlice> =
+            traces[..self.plan.threads].iter_mut().map(|trace| ThreadSlice::new(trace, own_record)).collect();
+        let members = self.members(setup, &mut parts);
+        let Some(recorder) = recorder else {
+            work_together(setup.clock, slice.whole(), members)?;
+            self.add_up(setup, slice, &parts);
+            return Ok(());
+        };
+        recorder.begin()?;
+        work_together(setup.clock, slice.whole(), members)?;
+        let timeline = recorder.end()?;
+        self.add_evidence(setup, slice, &parts, timeline.as_ref());
+        self.recorded += 1;
+        Ok(())
+    }
+
+    fn members<'a>(&'a self, setup: &'a SliceSetup, parts: &'a mut [ThreadSlice<'_>]) -> Vec<Member<'a>> {
+        let lock = self.lock.as_ref();
+        let threads = parts.iter_mut().enumerate().map(|(thread, part)| Member {
+            cpu: Some(self.cpu_of(thread)),
+            job: Box::new(move |gate: &StartGate| {
+                // The others take no lock before the start, so the first has it for itself.
+                part.bare_pair = (thread == 0).then(|| lock.bare_pair(setup.clock));
+                part.work(lock, setup, gate);
+            }),
+        });
+        let competitors = (0..self.plan.competitors).map(|competitor| Member {
+            cpu: Some(self.cpu_of(competitor)),
+            job: Box::new(move |gate: &StartGate| compete(setup.clock, gate)),
+        });
+        threads.chain(competitors).collect()
+    }
+
+    fn add_up(&mut self, setup: &SliceSetup, slice: Slice, parts: &[ThreadSlice<'_>]) {
+        let Some(window) = window(setup, slice, parts) else { return };
+        for (series, part) in self.series.iter_mut().zip(parts) {
+            if let Some(baseline) = part.baseline {
+                series.add(part.trace, window.clone(), baseline, setup.recording_ticks);
+            }
+        }
+        self.cut_short |= window.end < window.start + setup.clock.ticks_in(slice.window);
+        self.bare_pairs.extend(parts.iter().filter_map(|part| part.bare_pair));
+        self.slices += 1;
+    }
+}
+
+impl Cell {
+    /// Adds a slice with evidence; `timeline` is that of all CPUs, where there is one.
+    fn add_evidence(
+        &mut self,
+        setup: &SliceSetup,
+        slice: Slice,
+        parts: &[ThreadSlice<'_>],
+        timeline: Option<&Timeline>,
+    ) {
+        let Some(window) = window(setup, slice, parts) else { return };
+        let nothing = empty_timeline(setup.clock, &window);
+        let laps = Laps::of(parts.iter().map(|part| &*part.trace));
+        timeline.into_iter().for_each(|timeline| self.enter(&timeline.quality));
+        for (place, part) in parts.iter().enumerate() {
+            // Who takes no lock waits for nobody.
+            let others = if self.plan.lock == locks::NONE { OtherThreads::default() } else { laps.others(place) };
+            part.timeline.iter().for_each(|own| self.enter(&own.quality));
+            let Some(baseline) = part.baseline else { continue };
+            let evidence = SliceEvidence {
+                timeline: timeline.or(part.timeline.as_ref()).unwrap_or(&nothing),
+                task: part.task,
+                trace: part.trace,
+                window: window.clone(),
+                resolution: setup.resolution,
+                others: &others,
+            };
+            self.series[place].attribute(&evidence, baseline, setup.recording_ticks);
+        }
+    }
+
+    fn enter(&mut self, ledger: &EvidenceQuality) {
+        match &mut self.ledger {
+            Some(sum) => sum.absorb(ledger),
+            none => *none = Some(ledger.clone()),
+        }
+    }
+}
+
+impl turns::Cell for Cell {
+    fn title(&self) -> String {
+        self.plan.to_string()
+    }
+
+    fn turns(&self) -> u64 {
+        self.slices
+    }
+
+    /// The median and the 99.9 % quantile of every thread's locks and unlocks.
+    fn figures(&self) -> Vec<Estimate> {
+        let operations = self.series.iter().flat_map(|series| [&series.lock, &series.unlock]);
+        operations.flat_map(OffsetTally::figures).collect()
+    }
+
+    /// Whether some round was timed.
+    fn has_result(&self) -> bool {
+        self.series.iter().any(|series| !series.lock.tally.is_empty())
+    }
+}
+
+/// Of a thread that may record nothing: its own timestamps are all there is.
+fn empty_timeline(clock: Clock, window: &Range<u64>) -> Timeline {
+    Timeline::of_events(clock, Source::None, window.clone(), 0, Names::default(), &[])
+}
+
+/// When rounds count. A full trace ends that for all where it ended its own.
+fn window(setup: &SliceSetup, slice: Slice, parts: &[ThreadSlice<'_>]) -> Option<Range<u64>> {
+    let opens = parts.iter().find_map(|part| part.start)? + setup.clock.ticks_in(slice.ramp_up);
+    let full = parts.iter().filter(|part| part.trace.is_full()).filter_map(|part| part.trace.laps().last());
+    let cut = full.map(|lap| lap.ended).min();
+    Some(opens..cut.unwrap_or(u64::MAX).min(opens + setup.clock.ticks_in(slice.window)))
+}

@@ -1,0 +1,87 @@
+//! When the other threads of a slice had the lock, and when they waited for it.
+
+use super::rounds::{Lap, Trace};
+
+/// When other threads had the lock, and when they waited for it: intervals in order of time that do not overlap.
+#[derive(Default)]
+pub struct OtherThreads {
+    pub holds: Vec<(u64, u64)>,
+    pub waits: Vec<(u64, u64)>,
+}
+
+/// The rounds of all threads of a slice, each with its thread's number, in the order in which they took the lock.
+pub struct Laps(Vec<(usize, Lap)>);
+
+impl Laps {
+    pub fn of<'a>(traces: impl Iterator<Item = &'a Trace>) -> Self {
+        let laps = traces.enumerate().flat_map(|(thread, trace)| trace.laps().map(move |lap| (thread, lap)));
+        let mut laps: Vec<(usize, Lap)> = laps.collect();
+        laps.sort_unstable_by_key(|(_, lap)| lap.locked);
+        Self(laps)
+    }
+
+    /// What thread number `place` shares the lock with.
+    ///
+    /// A holder can be switched out between its release and the timestamp behind it. The lock was free by then, since
+    /// somebody else could take it: a hold ends when the next one begins.
+    pub fn others(&self, place: usize) -> OtherThreads {
+        let next = self.0.iter().skip(1).map(|(_, lap)| lap.locked).chain([u64::MAX]);
+        let others = self.0.iter().zip(next).filter(|((thread, _), _)| *thread != place);
+        let (holds, waits): (Vec<_>, Vec<_>) =
+            others.map(|((_, lap), next)| ((lap.locked, lap.ended.min(next)), (lap.began, lap.locked))).unzip();
+        OtherThreads { holds, waits: joined(waits) }
+    }
+}
+
+/// The same time in intervals that do not overlap, in order.
+fn joined(mut intervals: Vec<(u64, u64)>) -> Vec<(u64, u64)> {
+    intervals.sort_unstable();
+    intervals.into_iter().fold(Vec::new(), |mut joined: Vec<(u64, u64)>, next| {
+        match joined.last_mut() {
+            Some(last) if next.0 <= last.1 => last.1 = last.1.max(next.1),
+            _ => joined.push(next),
+        }
+        joined
+    })
+}
+
+/// For how long some of `intervals`, which are in order, overlap a time; times come in order too.
+pub struct Sweep<'a> {
+    intervals: &'a [(u64, u64)],
+    first: usize,
+}
+
+impl<'a> Sweep<'a> {
+    pub fn over(intervals: &'a [(u64, u64)]) -> Self {
+        Self { intervals, first: 0 }
+    }
+
+    pub fn overlap(&mut self, start: u64, end: u64) -> u64 {
+        while self.intervals.get(self.first).is_some_and(|interval| interval.1 <= start) {
+            self.first += 1;
+        }
+        let reaching = self.intervals[self.first..].iter().take_while(|interval| interval.0 < end);
+        reaching.map(|interval| interval.1.min(end).saturating_sub(interval.0.max(start))).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn intervals_are_joined_where_they_overlap() {
+        assert_eq!(joined(vec![(20, 30), (0, 10), (25, 40), (10, 12)]), [(0, 12), (20, 40)]);
+        assert_eq!(joined(Vec::new()), []);
+    }
+
+    #[test]
+    fn a_sweep_adds_up_what_overlaps() {
+        let intervals = [(0, 10), (20, 30), (30, 40)];
+        let mut sweep = Sweep::over(&intervals);
+        assert_eq!(sweep.overlap(5, 8), 3);
+        assert_eq!(sweep.overlap(9, 22), 1 + 2);
+        assert_eq!(sweep.overlap(26, 100), 4 + 10);
+        assert_eq!(sweep.overlap(100, 200), 0);
+    }
+}

@@ -1,0 +1,49 @@
+//! Locks: an uncontended pair, the wait, the round.
+
+use super::flags::Placement;
+use super::record::{Operation, Row};
+use instruments::statistics::Interval;
+use record::{Cell, MOSTLY, Metric, VariationSource};
+use terminal::{counted, nanoseconds};
+
+pub fn metrics(row: &Row) -> Vec<Metric> {
+    let cell = cell(row);
+    let seen = |figure, value, interval: Option<Interval>, variation| Metric {
+        resolution: row.resolution_ns,
+        variation,
+        ..Metric::time(&cell, figure, value, interval)
+    };
+    match row.operation {
+        Operation::Lock => {
+            let pair = row.bare_pair_ns.filter(|_| row.thread == 0);
+            let pair = pair.map(|pair| Metric::time(&cell, "lock and unlock", pair, row.bare_pair_ci_ns));
+            let median = seen("lock, median", row.p50_ns, row.p50_ci_ns, variation(row));
+            let rare = seen("lock, 99.9 %", row.p999_ns, row.p999_ci_ns, VariationSource::Rare);
+            pair.into_iter().chain([median, rare]).collect()
+        }
+        Operation::RoundTrip => vec![seen("round trip, median", row.p50_ns, row.p50_ci_ns, variation(row))],
+        // What the hold time scatters hides it.
+        Operation::Unlock => Vec::new(),
+    }
+}
+
+/// A thread that waits for one on another CPU waits for whoever else runs there.
+fn variation(row: &Row) -> VariationSource {
+    match row.operation {
+        _ if row.threads > 1 && row.placement != Placement::OneCpu.to_string() => VariationSource::Elapsed,
+        Operation::RoundTrip if row.hold_us * 1e3 >= MOSTLY * row.p50_ns => VariationSource::Work,
+        _ => VariationSource::Operation,
+    }
+}
+
+fn cell(row: &Row) -> Cell {
+    let several = row.threads + row.competitors > 1;
+    Cell::of([
+        row.lock.clone(),
+        counted(row.threads, "thread"),
+        if row.competitors > 0 { counted(row.competitors, "competitor") } else { String::new() },
+        if several { row.placement.clone() } else { String::new() },
+        if row.threads > 1 { format!("thread {}", row.thread) } else { String::new() },
+    ])
+    .with("hold_us", format!("hold {}", nanoseconds(row.hold_us * 1e3)))
+}

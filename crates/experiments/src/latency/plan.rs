@@ -1,0 +1,141 @@
+//! The cells that come of the flags, and what a record says of them.
+
+use super::flags::{Flags, Placement};
+use harness::{EvidenceChoice, Session, UsageError};
+use instruments::cpus::CpuSet;
+use record::distinct;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::time::Duration;
+
+/// What is compared: one combination of lock, threads and competitors.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CellPlan {
+    /// The lock's name.
+    pub lock: String,
+    /// Threads that want it.
+    pub threads: usize,
+    /// Threads that only want the CPU.
+    pub competitors: usize,
+}
+
+impl fmt::Display for CellPlan {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let plural = |number: usize| if number == 1 { "" } else { "s" };
+        write!(formatter, "{}, {} thread{}", self.lock, self.threads, plural(self.threads))?;
+        match self.competitors {
+            0 => Ok(()),
+            number => write!(formatter, ", {number} competitor{}", plural(number)),
+        }
+    }
+}
+
+/// Everything that the measurement needs to know.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plan {
+    /// The cells.
+    pub cells: Vec<CellPlan>,
+    /// How long the lock is held, in nanoseconds.
+    pub hold_ns: f64,
+    /// As asked for.
+    pub placement: Placement,
+    /// The CPUs that threads are dealt to, in turn.
+    pub cpus: Vec<usize>,
+    /// The time for all cells together.
+    pub budget: Duration,
+    /// The relative width at which an interval is narrow enough.
+    pub precision: f64,
+    /// Whether causes are looked for.
+    pub evidence: EvidenceChoice,
+}
+
+/// The parameters of a record, defaults filled in.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Parameters {
+    /// Locks, in the order asked for.
+    pub locks: Vec<String>,
+    /// Numbers of threads.
+    pub threads: Vec<usize>,
+    /// Numbers of competitors.
+    pub competitors: Vec<usize>,
+    /// How long the lock is held, in microseconds.
+    pub hold_us: f64,
+    /// `one-cpu`, `spread` or a list.
+    pub placement: String,
+    /// The CPUs that threads are dealt to, in turn.
+    pub cpus: Vec<usize>,
+    /// The time budget for all cells together, in seconds.
+    pub budget_s: f64,
+    /// The relative width at which an interval is narrow enough.
+    pub precision_share: f64,
+    pub evidence: EvidenceChoice,
+    /// The order in which the cells had their turns, round by round; cells are numbered lock by lock, then by threads,
+    /// then by competitors.
+    pub order: Vec<Vec<usize>>,
+}
+
+/// 1998 ran each test for about two seconds.
+const DEFAULT_CELL: Duration = Duration::from_secs(2);
+
+impl Plan {
+    /// Checks the flags against the machine and fills in the rest.
+    ///
+    /// # Errors
+    /// A CPU in the placement that does not exist or is not allowed.
+    pub fn of(flags: &Flags, session: &Session) -> Result<Self, UsageError> {
+        let mut cells = Vec::new();
+        for lock in locks::chosen(&flags.lock, false).into_iter().map(|entry| entry.name) {
+            for &threads in &flags.threads {
+                for &competitors in &flags.competitors {
+                    let cell =
+                        CellPlan { lock: lock.to_owned(), threads: threads.into(), competitors: competitors.into() };
+                    if !cells.contains(&cell) {
+                        cells.push(cell);
+                    }
+                }
+            }
+        }
+        Ok(Self {
+            hold_ns: flags.hold.as_nanos() as f64,
+            placement: flags.placement.clone(),
+            cpus: dealt_cpus(&flags.placement, &session.cpus)?,
+            budget: session.seconds.unwrap_or(DEFAULT_CELL * cells.len() as u32),
+            precision: flags.precision,
+            evidence: flags.evidence,
+            cells,
+        })
+    }
+
+    /// The CPUs that are used.
+    pub fn cpu_set(&self) -> CpuSet {
+        self.cpus.iter().copied().collect()
+    }
+
+    /// What the record says of the plan.
+    pub fn parameters(&self, order: Vec<Vec<usize>>) -> Parameters {
+        Parameters {
+            locks: distinct(&self.cells, |cell| cell.lock.clone()),
+            threads: distinct(&self.cells, |cell| cell.threads),
+            competitors: distinct(&self.cells, |cell| cell.competitors),
+            hold_us: self.hold_ns / 1e3,
+            placement: self.placement.to_string(),
+            cpus: self.cpus.clone(),
+            budget_s: self.budget.as_secs_f64(),
+            precision_share: self.precision,
+            evidence: self.evidence,
+            order,
+        }
+    }
+}
+
+fn dealt_cpus(placement: &Placement, session: &CpuSet) -> Result<Vec<usize>, UsageError> {
+    Ok(match placement {
+        Placement::OneCpu => session.iter().take(1).collect(),
+        Placement::Spread => session.iter().collect(),
+        Placement::List(list) => instruments::cpus::resolve(list, session)
+            .map_err(|error| UsageError(format!("--placement: {error}")))?
+            .iter()
+            .collect(),
+    })
+}

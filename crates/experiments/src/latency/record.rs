@@ -1,0 +1,134 @@
+//! What came out: a row for each thread and operation of a cell.
+
+use super::plan::{CellPlan, Parameters};
+use instruments::evidence::{EvidenceQuality, Source};
+use instruments::statistics::Interval;
+use instruments::statistics::stopping::EndedBy;
+use record::{Bin, Record};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A record of this experiment.
+pub type LatencyRecord = Record<Parameters, Row>;
+
+/// What was timed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Operation {
+    /// From wanting the lock to having it.
+    Lock,
+    /// From the end of the hold time to the lock released.
+    Unlock,
+    /// Lock, hold time and unlock together.
+    RoundTrip,
+}
+
+impl Operation {
+    /// For headings.
+    pub fn noun(self) -> &'static str {
+        match self {
+            Self::Lock => "locking",
+            Self::Unlock => "unlocking",
+            Self::RoundTrip => "round trip",
+        }
+    }
+}
+
+/// The latencies of one operation of one thread of one cell. Times are net of the recording's own cost.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Row {
+    pub lock: String,
+    /// Threads that wanted the lock.
+    pub threads: usize,
+    /// Threads that only wanted the CPU.
+    pub competitors: usize,
+    /// `one-cpu`, `spread` or a list of CPUs.
+    pub placement: String,
+    pub hold_us: f64,
+    /// Which of the threads, from 0.
+    pub thread: usize,
+    /// The CPU that it was pinned to.
+    pub cpu: usize,
+    pub operation: Operation,
+    /// Rounds that were timed; none is left out.
+    pub count: u64,
+    pub min_ns: f64,
+    pub p50_ns: f64,
+    pub p90_ns: f64,
+    pub p99_ns: f64,
+    pub p999_ns: f64,
+    pub max_ns: f64,
+    pub mean_ns: f64,
+    /// 95 % intervals by order statistics, the median's widened to that of the slices' medians; `null` where there are
+    /// too few rounds for one.
+    pub p50_ci_ns: Option<Interval>,
+    pub p90_ci_ns: Option<Interval>,
+    pub p99_ci_ns: Option<Interval>,
+    pub p999_ci_ns: Option<Interval>,
+    pub spikes: Vec<SpikeRow>,
+    /// The share of rounds that belong to no spike.
+    pub leftover_share: f64,
+    pub histogram: Vec<Bin>,
+    /// Why the cell ended.
+    pub ended_by: EndedBy,
+    /// In how many slices it was measured, taking turns with the other cells.
+    pub slices: u64,
+    /// Further slices, which have evidence and are in none of the figures above.
+    #[serde(rename = "witnessed_slices")]
+    pub recorded_slices: u64,
+    /// Where the evidence comes from.
+    pub evidence: Source,
+    /// What the evidence of the cell may lack.
+    pub ledger: Option<EvidenceQuality>,
+    /// A single latency is known no better: the clock's step or, for unlocking, the scatter of the hold time if that is
+    /// more.
+    pub resolution_ns: f64,
+    /// A lock and an unlock of this lock in a bare, uncontended loop, 500 pairs between two timestamps: the median of a
+    /// batch before each slice.
+    pub bare_pair_ns: Option<f64>,
+    pub bare_pair_ci_ns: Option<Interval>,
+    /// What one timestamp costs.
+    pub clock_cost_ns: f64,
+    /// What recording a round costs, both timestamps included; it is already taken off.
+    pub recording_ns: f64,
+}
+
+/// A cluster of latencies.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SpikeRow {
+    /// `A` has the largest share.
+    pub label: String,
+    /// Of all rounds, 0 to 1.
+    pub share: f64,
+    pub count: u64,
+    pub mean_ns: f64,
+    pub median_ns: f64,
+    pub median_ci_ns: Option<Interval>,
+    pub from_ns: f64,
+    pub to_ns: f64,
+    /// The spike that this one repeats after a constant delay.
+    pub echo_of: Option<String>,
+    pub delay_ns: Option<f64>,
+    /// What most of its excess time was, by the threads' own timestamps and the kernel's record: uncontended, waited
+    /// for the holder, switched out to a task, an interrupt, …; without evidence it is unexplained.
+    pub cause: String,
+    /// Of its excess time; `null` where there is none, or no evidence.
+    pub cause_share: Option<f64>,
+    /// Of its rounds in slices with evidence: those with evidence for this cause; `null` without such rounds.
+    pub evidence_share: Option<f64>,
+    /// The median of those rounds: what recording the evidence does to the latency.
+    pub median_with_evidence_ns: Option<f64>,
+}
+
+impl Row {
+    /// The cell that the row belongs to.
+    pub fn cell(&self) -> CellPlan {
+        CellPlan { lock: self.lock.clone(), threads: self.threads, competitors: self.competitors }
+    }
+
+    /// The first letter of the spike that a bin belongs to: of those that overlap it, the one with most rounds.
+    pub fn letter_of(&self, bin: &Bin) -> Option<char> {
+        let overlaps = |spike: &&SpikeRow| spike.from_ns < bin.to_ns && bin.from_ns <= spike.to_ns;
+        self.spikes.iter().filter(overlaps).max_by_key(|spike| spike.count).and_then(|spike| spike.label.chars().next())
+    }
+}

@@ -1,0 +1,216 @@
+//! Histograms of latencies with lettered spikes.
+
+use super::record::{Operation, Row, SpikeRow};
+use record::{Axis, Figure, Histogram, Mark, Picture, Plot, Point, Section, Series, Statement, Table, Unit, distinct};
+use std::collections::BTreeMap;
+use terminal::{count, counted, nanoseconds, percent};
+
+pub fn section(rows: &[Row]) -> Section {
+    Section {
+        experiment: "latency",
+        title: "Latency of locks".into(),
+        findings: findings(rows).into_iter().map(Statement::from).collect(),
+        figures: rows.iter().filter(|row| drawn(row)).map(figure).collect(),
+        histograms: locking(rows).map(whole).collect(),
+    }
+}
+
+/// Of all threads their locking; unlocking and round trips are alike, so the first thread's stand for all.
+fn drawn(row: &Row) -> bool {
+    row.thread == 0 || row.operation == Operation::Lock
+}
+
+fn locking(rows: &[Row]) -> impl Iterator<Item = &Row> {
+    rows.iter().filter(|row| row.operation == Operation::Lock)
+}
+
+fn cell_words(row: &Row) -> String {
+    let beside = match row.competitors {
+        0 => String::new(),
+        competitors => format!(", {}", counted(competitors, "competitor")),
+    };
+    format!("{}, {}{beside}", row.lock, counted(row.threads, "thread"))
+}
+
+fn row_words(row: &Row) -> String {
+    let thread = if row.threads > 1 { format!(", thread {}", row.thread) } else { String::new() };
+    format!("{}{thread}", cell_words(row))
+}
+
+fn findings(rows: &[Row]) -> Vec<String> {
+    let lone = |row: &&Row| row.threads == 1 && row.competitors == 0;
+    let mut said: Vec<String> = locking(rows).filter(lone).map(uncontended).collect();
+    let cells = distinct(rows, Row::cell);
+    for cell in cells.iter().filter(|cell| cell.threads > 1 || cell.competitors > 0) {
+        let worst = locking(rows).filter(|row| row.cell() == *cell).max_by(|a, b| a.p999_ns.total_cmp(&b.p999_ns));
+        said.extend(worst.map(contended));
+    }
+    said
+}
+
+fn uncontended(row: &Row) -> String {
+    match row.bare_pair_ns {
+        Some(pair) => format!(
+            "An uncontended {} costs {} for a lock and an unlock; one lock in a thousand takes more than {}.",
+            row.lock,
+            Unit::Ns.words_with(pair, row.bare_pair_ci_ns),
+            nanoseconds(row.p999_ns)
+        ),
+        None => format!("An uncontended {} takes {} to lock (median).", row.lock, nanoseconds(row.p50_ns)),
+    }
+}
+
+fn contended(row: &Row) -> String {
+    let slow = row
+        .spikes
+        .iter()
+        .filter(|spike| spike.share < 0.5)
+        .max_by(|a, b| (a.share * a.mean_ns).total_cmp(&(b.share * b.mean_ns)));
+    let bump = slow.map(|spike| {
+        let (label, share) = (&spike.label, percent(spike.share));
+        format!(
+            " Its costliest bump is {label}, {share} of the locks at {}: {}.",
+            nanoseconds(spike.median_ns),
+            spike.cause
+        )
+    });
+    format!(
+        "{}: half of the locks take at most {}, one in a thousand more than {}.{}",
+        cell_words(row),
+        Unit::Ns.words_with(row.p50_ns, row.p50_ci_ns),
+        nanoseconds(row.p999_ns),
+        bump.unwrap_or_default()
+    )
+}
+
+fn figure(row: &Row) -> Figure {
+    let columns = columns(row);
+    Figure {
+        title: format!("{}: {}", row_words(row), row.operation.noun()),
+        picture: Picture::Plot(Plot {
+            x: Axis { label: "latency", unit: Unit::Ns, logarithmic: true },
+            y: Axis { label: "hits", unit: Unit::Number, logarithmic: true },
+            series: series(&columns),
+        }),
+        tables: vec![quantiles(row), spikes(row), histogram(&columns)],
+        secondary: row.operation != Operation::Lock,
+    }
+}
+
+/// Some neighbouring bins.
+struct Column {
+    from_ns: f64,
+    to_ns: f64,
+    count: u64,
+    letters: BTreeMap<char, u64>,
+}
+
+impl Column {
+    /// Of the spike that has most of its hits.
+    fn letter(&self) -> char {
+        self.letters.iter().max_by_key(|(_, count)| **count).map_or('#', |(letter, _)| *letter)
+    }
+}
+
+/// How much wider than its beginning a column may become: a quarter of an octave.
+const WIDENING: f64 = 1.19;
+
+/// Bins are as fine as the clock; a picture has no room for so many.
+fn columns(row: &Row) -> Vec<Column> {
+    let mut columns: Vec<Column> = Vec::new();
+    for bin in row.histogram.iter().filter(|bin| bin.count > 0) {
+        let letter = row.letter_of(bin).unwrap_or('#');
+        let fits = |column: &&mut Column| bin.to_ns <= column.from_ns.max(0.0) * WIDENING && bin.to_ns >= column.to_ns;
+        match columns.last_mut().filter(fits) {
+            Some(column) => {
+                column.to_ns = bin.to_ns;
+                column.count = column.count.saturating_add(bin.count);
+                *column.letters.entry(letter).or_default() += bin.count;
+            }
+            None => columns.push(Column {
+                from_ns: bin.from_ns,
+                to_ns: bin.to_ns,
+                count: bin.count,
+                letters: [(letter, bin.count)].into(),
+            }),
+        }
+    }
+    columns
+}
+
+fn series(columns: &[Column]) -> Vec<Series> {
+    let mut letters: Vec<char> = columns.iter().map(Column::letter).collect();
+    letters.sort_unstable_by_key(|letter| (*letter == '#', *letter));
+    letters.dedup();
+    // A logarithmic axis has no zero: what the fast path took less than the clock's step begins at half of it.
+    let positive = columns.iter().map(|column| column.to_ns).filter(|to| *to > 0.0);
+    let least = positive.fold(f64::INFINITY, f64::min) / 2.0;
+    let point = |column: &Column| {
+        let (from, to) = (column.from_ns.max(least), column.to_ns.max(least));
+        Point { x: (from * to).sqrt(), y: column.count as f64, low: Some(from), high: Some(to) }
+    };
+    let of = |letter: char| columns.iter().filter(move |column| column.letter() == letter);
+    letters
+        .into_iter()
+        .map(|letter| Series { name: letter.to_string(), mark: Mark::Columns, points: of(letter).map(point).collect() })
+        .collect()
+}
+
+fn quantiles(row: &Row) -> Table {
+    let time = Unit::Ns;
+    let line = |name: &str, value: String| vec![name.to_owned(), value];
+    Table {
+        caption: format!("{} rounds", count(row.count)),
+        header: vec!["quantile", "latency (95 %)"],
+        rows: vec![
+            line("least", time.words(row.min_ns)),
+            line("median", time.words_with(row.p50_ns, row.p50_ci_ns)),
+            line("90 %", time.words_with(row.p90_ns, row.p90_ci_ns)),
+            line("99 %", time.words_with(row.p99_ns, row.p99_ci_ns)),
+            line("99.9 %", time.words_with(row.p999_ns, row.p999_ci_ns)),
+            line("most", time.words(row.max_ns)),
+            line("mean", time.words(row.mean_ns)),
+        ],
+    }
+}
+
+fn spikes(row: &Row) -> Table {
+    let line = |spike: &SpikeRow| {
+        let echo = spike.echo_of.iter().map(|of| format!("; an echo of {of}"));
+        let cause: String = std::iter::once(spike.cause.clone()).chain(echo).collect();
+        vec![
+            spike.label.clone(),
+            percent(spike.share),
+            Unit::Ns.words_with(spike.median_ns, spike.median_ci_ns),
+            format!("{} to {}", nanoseconds(spike.from_ns), nanoseconds(spike.to_ns)),
+            cause,
+        ]
+    };
+    let scattered =
+        ["#".to_owned(), percent(row.leftover_share), "–".into(), "–".into(), "scattered, in no spike".into()];
+    Table {
+        caption: "Spikes".into(),
+        header: vec!["spike", "share", "median (95 %)", "range", "cause"],
+        rows: row.spikes.iter().map(line).chain([scattered.to_vec()]).collect(),
+    }
+}
+
+fn histogram(columns: &[Column]) -> Table {
+    let line = |column: &Column| {
+        vec![nanoseconds(column.from_ns), nanoseconds(column.to_ns), count(column.count), column.letter().to_string()]
+    };
+    Table {
+        caption: "Histogram".into(),
+        header: vec!["from", "to", "hits", "spike"],
+        rows: columns.iter().map(line).collect(),
+    }
+}
+
+/// What has to be the same in another record to be compared.
+fn compared(row: &Row) -> String {
+    format!("{}, hold {}", row_words(row), nanoseconds(row.hold_us * 1e3))
+}
+
+fn whole(row: &Row) -> Histogram {
+    Histogram { cell: compared(row), bins: row.histogram.clone() }
+}

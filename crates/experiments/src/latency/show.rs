@@ -1,0 +1,217 @@
+//! The record on a terminal: for each cell the picture of locking, a table of spikes, and how far its threads agree.
+
+use super::measure::UNEXPLAINED;
+use super::record::{LatencyRecord, Operation, Row, SpikeRow};
+use instruments::statistics::Interval;
+use terminal::{self, Bar, Histogram, Page, nanoseconds, percent};
+
+/// All of it.
+pub fn show(record: &LatencyRecord, page: &Page) -> String {
+    let cells = cells(&record.results);
+    let shown: Vec<String> = cells.iter().map(|cell| of_cell(cell, page, |_| true)).collect();
+    shown.join("\n") + "\n" + &overview(&cells) + &recording(&record.results)
+}
+
+/// As in 1998, unlocking is drawn for one thread only, since it never waits; with competitors only the tables are
+/// shown.
+pub fn sections(rows: &[Row], page: &Page) -> String {
+    let cells = cells(rows);
+    let drawn = |row: &Row| row.competitors == 0 && (row.operation == Operation::Lock || row.threads == 1);
+    let shown: Vec<String> = cells.iter().map(|cell| of_cell(cell, page, drawn)).collect();
+    shown.join("\n") + "\n" + &overview(&cells) + &recording(rows)
+}
+
+/// The rows of each cell, in order of appearance.
+fn cells(rows: &[Row]) -> Vec<Vec<&Row>> {
+    rows.iter().fold(Vec::new(), |mut cells: Vec<Vec<&Row>>, row| {
+        match cells.iter_mut().find(|cell| same_cell(cell[0], row)) {
+            Some(cell) => cell.push(row),
+            None => cells.push(vec![row]),
+        }
+        cells
+    })
+}
+
+fn same_cell(a: &Row, b: &Row) -> bool {
+    (&a.lock, a.threads, a.competitors) == (&b.lock, b.threads, b.competitors)
+}
+
+fn of_cell(cell: &[&Row], page: &Page, drawn: impl Fn(&Row) -> bool) -> String {
+    let mut text = String::new();
+    for row in cell.iter().filter(|row| row.thread == 0 && row.operation != Operation::RoundTrip) {
+        if drawn(row) {
+            text.push_str(&picture(row, page));
+        } else if row.operation == Operation::Lock {
+            text.push_str(&title(row));
+            text.push('\n');
+        }
+        text.push_str(&spike_table(row));
+        text.push_str(&known(row));
+    }
+    text + &agreement(cell) + &ledger(cell[0])
+}
+
+/// What the evidence of a cell may lack; nothing where there is none.
+fn ledger(row: &Row) -> String {
+    row.ledger.as_ref().map_or_else(String::new, |ledger| {
+        format!(
+            "  evidence from {} of {} slices: {} reports, {} lost, blind for {}\n",
+            row.recorded_slices,
+            row.recorded_slices + row.slices,
+            terminal::count(ledger.events),
+            terminal::count(ledger.lost_events),
+            nanoseconds(ledger.blind_ns)
+        )
+    })
+}
+
+fn picture(row: &Row, page: &Page) -> String {
+    let bar = |bin: &record::Bin| {
+        let at_ns = if bin.from_ns == 0.0 { 0.0 } else { (bin.from_ns + bin.to_ns) / 2.0 };
+        Bar { at_ns, count: bin.count, letter: row.letter_of(bin).unwrap_or('#') }
+    };
+    let bars: Vec<Bar> = row.histogram.iter().map(bar).collect();
+    Histogram { title: &title(row), bars: &bars, resolution_ns: row.resolution_ns }.draw(page)
+}
+
+fn title(row: &Row) -> String {
+    format!("{}, {}", row.cell(), row.operation.noun())
+}
+
+fn spike_table(row: &Row) -> String {
+    let heading = format!("  {}", row.operation.noun());
+    let lines = row.spikes.iter().map(|spike| {
+        vec![
+            format!("  ({})", spike.label),
+            percent(spike.share),
+            nanoseconds(spike.mean_ns),
+            at_least(spike.median_ns, row.resolution_ns),
+            format!("{} to {}", nanoseconds(spike.from_ns), nanoseconds(spike.to_ns)),
+            echo(spike),
+        ]
+    });
+    let mut text = terminal::table(&[&heading, "share", "mean", "median", "range", ""], lines);
+    if row.leftover_share > 0.0 {
+        text.push_str(&format!("  (#) {:>8}  scattered, in no spike\n", percent(row.leftover_share)));
+    }
+    text + &causes(row)
+}
+
+/// A line for each spike; nothing where no evidence was recorded.
+fn causes(row: &Row) -> String {
+    row.spikes.iter().filter_map(|spike| Some(cause(spike, spike.evidence_share?))).collect()
+}
+
+fn cause(spike: &SpikeRow, evidence_share: f64) -> String {
+    let text = match spike.cause_share {
+        Some(share) if spike.cause == UNEXPLAINED => {
+            format!("  ({}) {UNEXPLAINED}: {} of its excess", spike.label, percent(share))
+        }
+        None => format!("  ({}) {}: {} of its rounds", spike.label, spike.cause, percent(evidence_share)),
+        Some(share) => format!(
+            "  ({}) {}: {} of its excess, {} of its rounds",
+            spike.label,
+            spike.cause,
+            percent(share),
+            percent(evidence_share)
+        ),
+    };
+    // A task may have any name of 15 bytes.
+    text.chars().take(80).collect::<String>() + "\n"
+}
+
+/// How many rounds there were, and how well the median and the tail are known.
+fn known(row: &Row) -> String {
+    let interval = |ci: Option<Interval>| {
+        ci.map_or_else(|| "?".to_owned(), |ci| format!("{}–{}", nanoseconds(ci.low), nanoseconds(ci.high)))
+    };
+    format!(
+        "  {} rounds; 95 %: median {}, p99.9 {}\n",
+        terminal::count(row.count),
+        interval(row.p50_ci_ns),
+        interval(row.p999_ci_ns)
+    )
+}
+
+/// A single latency is known no better than the clock's step.
+fn at_least(ns: f64, resolution_ns: f64) -> String {
+    if ns < resolution_ns { format!("< {}", nanoseconds(resolution_ns)) } else { nanoseconds(ns) }
+}
+
+fn echo(spike: &SpikeRow) -> String {
+    match (&spike.echo_of, spike.delay_ns) {
+        (Some(parent), Some(delay)) => format!("echo of ({parent}), +{}", nanoseconds(delay)),
+        _ => String::new(),
+    }
+}
+
+/// The largest spikes of every thread beside the first one's, as 1998 compared its two threads.
+fn agreement(cell: &[&Row]) -> String {
+    let locking: Vec<&&Row> = cell.iter().filter(|row| row.operation == Operation::Lock).collect();
+    let Some((first, others)) = locking.split_first() else { return String::new() };
+    let line = |spike: &SpikeRow, other: &SpikeRow| {
+        format!(
+            "  ({}) {} ({}) against {} ({})\n",
+            spike.label,
+            nanoseconds(spike.mean_ns),
+            percent(spike.share),
+            nanoseconds(other.mean_ns),
+            percent(other.share)
+        )
+    };
+    let mut text = String::new();
+    for other in others.iter().take(1) {
+        text.push_str("  agreement of the first two threads\n");
+        for spike in &first.spikes {
+            match nearest(spike, &other.spikes) {
+                Some(found) => text.push_str(&line(spike, found)),
+                None => text.push_str(&format!("  ({}) has no counterpart\n", spike.label)),
+            }
+        }
+    }
+    text
+}
+
+/// The other thread's spike whose range overlaps and whose median is nearest.
+fn nearest<'a>(spike: &SpikeRow, others: &'a [SpikeRow]) -> Option<&'a SpikeRow> {
+    let distance = |other: &&SpikeRow| ((other.median_ns + 1.0) / (spike.median_ns + 1.0)).ln().abs();
+    let overlapping = others.iter().filter(|other| other.from_ns <= spike.to_ns && spike.from_ns <= other.to_ns);
+    overlapping.min_by(|a, b| distance(a).total_cmp(&distance(b)))
+}
+
+/// One line a cell.
+fn overview(cells: &[Vec<&Row>]) -> String {
+    let lines = cells.iter().filter_map(|cell| {
+        let of = |operation| cell.iter().find(|row| row.thread == 0 && row.operation == operation);
+        let (lock, unlock, trip) = (of(Operation::Lock)?, of(Operation::Unlock)?, of(Operation::RoundTrip)?);
+        Some(vec![
+            lock.lock.clone(),
+            lock.threads.to_string(),
+            lock.competitors.to_string(),
+            at_least(lock.p50_ns, lock.resolution_ns),
+            nanoseconds(lock.p999_ns),
+            nanoseconds(lock.max_ns),
+            at_least(unlock.p50_ns, unlock.resolution_ns),
+            lock.bare_pair_ns.map_or_else(String::new, nanoseconds),
+            nanoseconds(trip.p50_ns),
+        ])
+    });
+    let header = ["lock", "thr", "cmp", "median", "p99.9", "max", "unlock", "pair", "trip"];
+    terminal::table(&header, lines)
+}
+
+fn recording(rows: &[Row]) -> String {
+    rows.first().map_or_else(String::new, |row| {
+        format!(
+            "Median, p99.9 and max: locking, by the first thread; unlock: median; pair: lock\n\
+             and unlock in a bare loop; trip: median of a whole round with a hold of {}.\n\
+             Recording a round costs {} (timestamps: 2 x {}) and is taken off.\n\
+             The clock advances in steps of {}; < stands for what is below that, or\n\
+             for unlocking below what the hold time scatters by itself.\n",
+            nanoseconds(row.hold_us * 1e3),
+            nanoseconds(row.recording_ns),
+            nanoseconds(row.clock_cost_ns),
+            nanoseconds(row.resolution_ns)
+        )
+    })
+}

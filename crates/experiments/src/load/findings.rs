@@ -1,0 +1,39 @@
+//! How much CPU another process would get.
+
+use super::record::Row;
+use record::{Finding, Origin, Unit};
+
+/// Of the CPU that leaves it the least.
+pub fn findings(rows: &[(usize, &Row)]) -> Vec<Finding> {
+    let totals = || rows.iter().filter_map(|(place, row)| Some((*place, row.total()?)));
+    let least = totals().min_by(|a, b| a.1.shares.cputime_share.total_cmp(&b.1.shares.cputime_share));
+    let Some((place, total)) = least else { return Vec::new() };
+    let share = total.shares.cputime_share;
+    let (low, high) = (Unit::Share.words(total.cputime_least_share), Unit::Share.words(total.cputime_most_share));
+    let words = format!(
+        "Another process would get {} of CPU {}, {low} to {high} from interval to interval",
+        Unit::Share.words(share),
+        total.cpu
+    );
+    let source =
+        Origin::of("load", place, format!("CPU {}, the least of {}", total.cpu, totals().count()), "cputime_share");
+    vec![Finding::new("obtainable_cpu", words, Unit::Share, share.into(), source)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::sample::row;
+    use super::*;
+
+    #[test]
+    fn the_least_of_the_cpus_is_named() {
+        let (first, second) = (row(0, 0.99), row(1, 0.97));
+        let found = findings(&[(8, &first), (9, &second)]);
+        assert_eq!(
+            found[0].to_string(),
+            "Another process would get 97.0 % of CPU 1, 92.0 % to 98.0 % from interval to interval \
+             [load: CPU 1, the least of 2]"
+        );
+        assert_eq!((found[0].value, found[0].source.row), (0.97, 9));
+    }
+}

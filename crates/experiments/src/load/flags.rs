@@ -1,0 +1,102 @@
+//! What the user may set.
+
+use super::priority::Priority;
+use clap::{Args, ValueEnum};
+use harness::{Format, SharedFlags, UsageError, parse_duration};
+use std::io::IsTerminal;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// How much CPU a process would really get, each second, beside /proc/stat's answer
+///
+/// One thread on each CPU takes what nobody else wants and counts it: its CPU time, and the work it did in it. What it
+/// did not get is the load. It runs until Ctrl-C (or q), or for --seconds; where a record is asked for (--format json
+/// or csv, --output), for 10 s.
+#[derive(Args, Clone, Debug)]
+pub struct Flags {
+    /// How often to say it: from 100ms to 1min
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = interval, allow_hyphen_values = true)]
+    pub interval: Duration,
+
+    /// What to show meanwhile: a line for each interval, a JSON object for each CPU and interval, a scrolling graph, or
+    /// the mean over the last 1, 2, 4 … 32,768 seconds [default: graph at a terminal, else lines]
+    #[arg(long, value_enum, value_name = "VIEW")]
+    pub view: Option<View>,
+
+    /// Measure what a thread of this priority would get, and what it would take: idle, batch, a nice value, fifo or rr
+    #[arg(long, value_name = "WHAT", default_value = "idle", allow_hyphen_values = true)]
+    pub priority: Priority,
+
+    /// Threads on each CPU; with more than one, what their taking turns costs: 1998 measured 99.92 % with two
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=64))]
+    pub grinders: u16,
+
+    /// Keep the figures of the last interval in this file, for a collector of OpenMetrics
+    #[arg(long, value_name = "FILE")]
+    pub metrics: Option<PathBuf>,
+}
+
+/// What is shown while it measures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum View {
+    /// A line for each interval
+    Lines,
+    /// A JSON object a line, for each interval and CPU
+    Json,
+    /// The load of the last minutes, scrolling
+    Graph,
+    /// The mean load over the last 1, 2, 4 … 32,768 seconds
+    Bars,
+}
+
+const SHORTEST: Duration = Duration::from_millis(100);
+const LONGEST: Duration = Duration::from_secs(60);
+
+fn interval(text: &str) -> Result<Duration, String> {
+    match parse_duration::span(text)? {
+        short if short < SHORTEST => Err("it must be at least 100ms: /proc/stat counts in jiffies of 10ms".into()),
+        long if long > LONGEST => Err("it must be at most 1min".into()),
+        interval => Ok(interval),
+    }
+}
+
+impl Flags {
+    /// What to show while it measures; `None` where stdout is for the record.
+    ///
+    /// # Errors
+    /// JSON lines and a record want the same stdout.
+    pub fn live_view(&self, shared: &SharedFlags) -> Result<Option<View>, UsageError> {
+        let elsewhere = shared.output.as_ref().is_some_and(|path| path.as_os_str() != "-");
+        let record_on_stdout = shared.format != Format::Text && !elsewhere;
+        let terminal = std::io::stdout().is_terminal()
+            && std::io::stdin().is_terminal()
+            && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+        match (self.view, record_on_stdout) {
+            (Some(View::Json), true) => Err(UsageError(
+                "--view json: stdout cannot have lines and the record of --format; write the record elsewhere with \
+                 --output FILE, or leave out one of the two"
+                    .into(),
+            )),
+            (_, true) => Ok(None),
+            (None, false) if elsewhere => Ok(None),
+            (Some(View::Json), false) => Ok(Some(View::Json)),
+            (Some(view), false) if terminal => Ok(Some(view)),
+            (None, false) if terminal => Ok(Some(View::Graph)),
+            (_, false) => Ok(Some(View::Lines)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn intervals_are_neither_too_short_nor_too_long() {
+        assert_eq!(interval("1s"), Ok(Duration::from_secs(1)));
+        assert!(interval("0").unwrap_err().contains("100ms"));
+        assert!(interval("1ms").unwrap_err().contains("100ms"));
+        assert!(interval("2min").unwrap_err().contains("1min"));
+        assert!(interval("-1s").unwrap_err().contains("negative"));
+    }
+}

@@ -1,0 +1,129 @@
+//! The figures as a file of OpenMetrics, replaced whole after each interval.
+//!
+//! <https://prometheus.io/docs/specs/om/open_metrics_spec/>: a name ends in its unit, a counter's sample in `_total`,
+//! and the file in `# EOF`.
+
+use crate::load::record::IntervalRow;
+use instruments::warning::{LeftOut, Warning};
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use tempfile::NamedTempFile;
+
+/// The file, and what it could not be given.
+pub struct MetricsFile {
+    path: PathBuf,
+    counted: BTreeMap<usize, Counted>,
+    last_s: f64,
+    failures: u64,
+    reason: String,
+}
+
+/// What has added up on a CPU, in seconds.
+#[derive(Clone, Copy, Default)]
+struct Counted {
+    wall_s: f64,
+    load_s: f64,
+    soaked_s: f64,
+    ground_s: f64,
+    proc_stat_s: f64,
+}
+
+impl MetricsFile {
+    /// Checks that the file can be replaced.
+    ///
+    /// # Errors
+    /// It is a folder or a device, or its folder takes no new file.
+    pub fn open(path: &Path) -> io::Result<Self> {
+        // A link is followed, so that it stays one.
+        let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        if path.metadata().is_ok_and(|found| !found.is_file()) {
+            return Err(io::Error::other("it is no regular file, so it cannot be replaced"));
+        }
+        draft_beside(&path)?;
+        Ok(Self { path, counted: BTreeMap::new(), last_s: 0.0, failures: 0, reason: String::new() })
+    }
+
+    /// Replaces the file. When that fails the old one stays, and the next interval tries again.
+    pub fn interval(&mut self, rows: &[IntervalRow]) {
+        let Some(time_s) = rows.first().map(|row| row.time_s) else { return };
+        let length_s = time_s - self.last_s;
+        self.last_s = time_s;
+        for row in rows {
+            let counted = self.counted.entry(row.cpu).or_default();
+            counted.wall_s += length_s;
+            counted.load_s += length_s * row.shares.load_share;
+            counted.soaked_s += length_s * row.shares.cputime_share;
+            counted.ground_s += length_s * row.shares.grind_share;
+            counted.proc_stat_s += length_s * row.shares.proc_stat_share.unwrap_or(0.0);
+        }
+        let text = exposition(rows, &self.counted);
+        let written = draft_beside(&self.path).and_then(|mut draft| {
+            draft.write_all(text.as_bytes())?;
+            draft.persist(&self.path).map(drop).map_err(Into::into)
+        });
+        if let Err(error) = written {
+            self.failures += 1;
+            self.reason = error.to_string();
+        }
+    }
+
+    /// What a reader of the file must know.
+    pub fn warning(self) -> Option<Warning> {
+        (self.failures > 0).then(|| {
+            Warning::from(LeftOut {
+                what: format!("--metrics {}, for {} intervals,", self.path.display(), self.failures),
+                reason: format!("it could not be replaced: {}", self.reason),
+            })
+        })
+    }
+}
+
+fn draft_beside(path: &Path) -> io::Result<NamedTempFile> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    // As a shell's redirection would make it; a temporary file is private otherwise, and no collector could read it.
+    let permissions = std::os::unix::fs::PermissionsExt::from_mode(0o666);
+    tempfile::Builder::new().prefix(".contend-").permissions(permissions).tempfile_in(folder)
+}
+
+/// One family of metrics with a sample for each CPU.
+fn family(text: &mut String, name: &str, kind: &str, help: &str, samples: impl Iterator<Item = (usize, Option<f64>)>) {
+    let unit = name.rsplit('_').next().unwrap_or_default();
+    let _ = writeln!(text, "# TYPE {name} {kind}\n# UNIT {name} {unit}\n# HELP {name} {help}");
+    let suffix = if kind == "counter" { "_total" } else { "" };
+    for (cpu, value) in samples {
+        if let Some(value) = value {
+            let _ = writeln!(text, "{name}{suffix}{{cpu=\"{cpu}\"}} {value}");
+        }
+    }
+}
+
+fn exposition(rows: &[IntervalRow], counted: &BTreeMap<usize, Counted>) -> String {
+    let mut text = String::new();
+    let mut gauge = |name: &str, help: &str, figure: fn(&IntervalRow) -> Option<f64>| {
+        family(&mut text, name, "gauge", help, rows.iter().map(|row| (row.cpu, figure(row))));
+    };
+    gauge("contend_load_ratio", "What the soaker did not get in the last interval.", |row| Some(row.shares.load_share));
+    gauge("contend_lost_inside_ratio", "What interrupts and the hypervisor took of what it got.", |row| {
+        Some(row.shares.lost_inside_share)
+    });
+    gauge("contend_proc_stat_load_ratio", "The load of the last interval by /proc/stat.", |row| {
+        row.shares.proc_stat_share
+    });
+    gauge(
+        "contend_task_load_ratio",
+        "What all other tasks ran in the last interval, by the kernel's exact account.",
+        |row| row.shares.exec_share,
+    );
+    gauge("contend_speed_ratio", "The CPU's speed against that of the calibration.", |row| row.shares.speed_share);
+    let mut counter = |name: &str, help: &str, figure: fn(&Counted) -> f64| {
+        family(&mut text, name, "counter", help, counted.iter().map(|(&cpu, sums)| (cpu, Some(figure(sums)))));
+    };
+    counter("contend_measured_seconds", "Time that was measured.", |sums| sums.wall_s);
+    counter("contend_load_seconds", "Time that the soaker did not get.", |sums| sums.load_s);
+    counter("contend_soaked_seconds", "CPU time that the soaker got.", |sums| sums.soaked_s);
+    counter("contend_ground_seconds", "CPU time that it could use.", |sums| sums.ground_s);
+    counter("contend_proc_stat_load_seconds", "The load by /proc/stat.", |sums| sums.proc_stat_s);
+    text + "# EOF\n"
+}

@@ -1,0 +1,199 @@
+//! The measurement in a process and a session of its own.
+//!
+//! The scheduler's autogroups divide the CPU between sessions first and only then by priority: an idle thread of one
+//! session takes half of a CPU from a busy thread of another. So soakers that are to take only what nobody wants are
+//! put into a session of their own, whose group then gets the smallest weight, 15 against 1,024. That cannot be done
+//! for a thread, and would take this process from its terminal. Soakers of another priority stay in the user's session,
+//! as the program would whose share is asked for.
+//!
+//! The child dies with its parent, whatever ends that.
+
+use super::run::{Measured, run_plan};
+use crate::load::plan::Plan;
+use crate::load::priority::Priority;
+use crate::load::record::IntervalRow;
+use harness::{Calibrated, Observer};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
+use serde::{Deserialize, Serialize};
+use std::io::{self, Read, Write};
+use std::ops::ControlFlow;
+use std::os::unix::net::UnixStream;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::{Duration, Instant};
+
+/// What the child sends, an object a line.
+#[derive(Serialize, Deserialize)]
+enum Message {
+    Interval(Vec<IntervalRow>),
+    Measured(Box<Measured>),
+    Failed(String),
+}
+
+/// How often the observer is asked whether to stop, and the child's words are read.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// Measures in a child until the plan's length is over or the observer stops it. The caller must have no other threads:
+/// a forked child has only a copy of the calling one.
+///
+/// # Errors
+/// The system refuses a process or threads; a CPU that may not be used after all; the child was killed.
+pub fn run_in_child(
+    plan: &Plan,
+    seed: u64,
+    calibrated: &Calibrated,
+    observer: &mut impl Observer<[IntervalRow]>,
+) -> io::Result<Measured> {
+    let (here, there) = UnixStream::pair()?;
+    let parent = std::process::id();
+    // SAFETY: the caller is the only thread, so the child's copy of the process is whole; it measures and leaves with
+    // `_exit`, so nothing of the parent's is dropped twice.
+    let child = match unsafe { libc::fork() } {
+        -1 => return Err(io::Error::last_os_error()),
+        0 => {
+            drop(here);
+            let served = catch_unwind(AssertUnwindSafe(|| serve(parent, there, plan, seed, calibrated)));
+            // SAFETY: `_exit` ends the process and touches nothing.
+            unsafe { libc::_exit(i32::from(!matches!(served, Ok(Ok(()))))) }
+        }
+        pid => Child(Pid::from_raw(pid).ok_or_else(|| io::Error::other("fork returned no process id"))?),
+    };
+    drop(there);
+    let measured = listen(here, observer);
+    drop(child);
+    measured
+}
+
+/// A child that has not been waited for. Dropping it ends it, unless it has ended by itself.
+struct Child(Pid);
+
+impl Drop for Child {
+    fn drop(&mut self) {
+        // It has told all it had, or never will. Its number is not given to another process before it is waited for.
+        let _ = kill_process(self.0, Signal::KILL);
+        let _ = waitpid(Some(self.0), WaitOptions::empty());
+    }
+}
+
+/// The parent's part: hands the child's rows to the observer, and the observer's wish to end to the child.
+fn listen(mut child: UnixStream, observer: &mut impl Observer<[IntervalRow]>) -> io::Result<Measured> {
+    child.set_nonblocking(true)?;
+    let mut lines = Lines::default();
+    let mut stopping = false;
+    loop {
+        let mut stop = observer.wait(Instant::now() + LOOK).is_break();
+        let open = lines.read_from(&mut child)?;
+        while let Some(message) = lines.next() {
+            match serde_json::from_slice(&message)? {
+                Message::Interval(rows) => stop |= observer.piece(&rows).is_break(),
+                Message::Measured(measured) => return Ok(*measured),
+                Message::Failed(reason) => return Err(io::Error::other(reason)),
+            }
+        }
+        if !open {
+            return Err(io::Error::other("the process that measured was ended by something else"));
+        }
+        if stop && !stopping {
+            stopping = true;
+            // A child that has ended meanwhile has told so.
+            let _ = child.write_all(b"stop");
+        }
+        if stopping {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+}
+
+/// Whole lines out of what has arrived.
+#[derive(Default)]
+struct Lines(Vec<u8>);
+
+impl Lines {
+    /// Takes what is there; says whether more may come.
+    fn read_from(&mut self, stream: &mut UnixStream) -> io::Result<bool> {
+        let mut piece = [0; 4096];
+        loop {
+            match stream.read(&mut piece) {
+                Ok(0) => return Ok(false),
+                Ok(length) => self.0.extend_from_slice(&piece[..length]),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(true),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                // The child ended before it read that it should.
+                Err(error) if error.kind() == io::ErrorKind::ConnectionReset => return Ok(false),
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    fn next(&mut self) -> Option<Vec<u8>> {
+        let end = self.0.iter().position(|&byte| byte == b'\n')?;
+        Some(self.0.drain(..=end).collect())
+    }
+}
+
+/// The child's whole life.
+fn serve(parent: u32, stream: UnixStream, plan: &Plan, seed: u64, calibrated: &Calibrated) -> io::Result<()> {
+    rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
+    if std::os::unix::process::parent_id() != parent {
+        return Ok(());
+    }
+    if plan.priority == Priority::IDLE {
+        leave_the_session();
+    }
+    let mut parent = Parent(stream);
+    let message = match run_plan(plan, seed, calibrated, &mut parent) {
+        Ok(measured) => Message::Measured(Box::new(measured)),
+        Err(error) => Message::Failed(error.to_string()),
+    };
+    parent.send(&message)
+}
+
+/// Into a session whose group, if the kernel groups by session, weighs least. Where that is refused, the meter is
+/// heavier than it should be, which it measures and says.
+fn leave_the_session() {
+    if rustix::process::setsid().is_err() {
+        return;
+    }
+    // The kernel lets ordinary users do this ten times a second, all together.
+    for _ in 0..20 {
+        match std::fs::write("/proc/self/autogroup", "19") {
+            Err(error) if error.raw_os_error() == Some(libc::EAGAIN) => std::thread::sleep(LOOK),
+            _ => return,
+        }
+    }
+}
+
+/// The observer that the child has: its parent, at the other end of the stream.
+struct Parent(UnixStream);
+
+impl Parent {
+    fn send(&mut self, message: &Message) -> io::Result<()> {
+        let line = serde_json::to_string(message)? + "\n";
+        self.0.write_all(line.as_bytes())
+    }
+}
+
+impl Observer<[IntervalRow]> for Parent {
+    fn wait(&mut self, until: Instant) -> ControlFlow<()> {
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            let timeout = Timespec { tv_sec: left.as_secs() as i64, tv_nsec: left.subsec_nanos().into() };
+            // Its only words are that it is to stop, or that the parent has gone.
+            let mut parent = [PollFd::new(&self.0, PollFlags::IN)];
+            match poll(&mut parent, Some(&timeout)) {
+                Ok(0) => return ControlFlow::Continue(()),
+                Err(rustix::io::Errno::INTR) => {}
+                _ => return ControlFlow::Break(()),
+            }
+        }
+    }
+
+    fn note(&self, _: &str) {}
+
+    fn piece(&mut self, rows: &[IntervalRow]) -> ControlFlow<()> {
+        match self.send(&Message::Interval(rows.to_vec())) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(_) => ControlFlow::Break(()),
+        }
+    }
+}

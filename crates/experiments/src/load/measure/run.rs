@@ -1,0 +1,177 @@
+//! A run: intervals, stretch by stretch, until its length is over or someone stops it.
+
+use super::accounts::ExactAccount;
+use super::snapshot::{Delta, Reader, Snapshot};
+use super::soaker::{GRIND, Soakers, read_in_time};
+use super::stretches::{Stretch, stretches};
+use super::totals::Totals;
+use crate::load::plan::Plan;
+use crate::load::priority::Priority;
+use crate::load::record::{AllCpusRow, IntervalRow, TotalRow};
+use harness::{Calibrated, Observer};
+use instruments::cpus::realtime::may_use_realtime;
+use instruments::cpus::schedule::reschedule_current_thread;
+use instruments::warning::{LeftOut, NoRealtimePriority, PriorityRefused, Warning};
+use serde::{Deserialize, Serialize};
+use std::io;
+use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
+
+/// What was measured.
+#[derive(Serialize, Deserialize)]
+pub struct Measured {
+    pub intervals: Vec<IntervalRow>,
+    pub totals: Vec<TotalRow>,
+    pub all_cpus: Option<AllCpusRow>,
+    /// The name of the exact account, if there is one.
+    pub exact_account: Option<String>,
+    pub warnings: Vec<Warning>,
+}
+
+/// Measures until the plan's length is over or the observer stops it.
+///
+/// # Errors
+/// The system refuses threads, or a CPU that may not be used after all.
+pub fn run_plan(
+    plan: &Plan,
+    seed: u64,
+    calibrated: &Calibrated,
+    observer: &mut impl Observer<[IntervalRow]>,
+) -> io::Result<Measured> {
+    let mut warnings = Vec::new();
+    let priority = granted(plan.priority, &mut warnings);
+    let clock = calibrated.clock();
+    let soakers = Soakers::start(clock, &calibrated.grind, priority.0, &plan.cpus, plan.grinders)?;
+    read_in_time();
+    let reader = Reader {
+        soakers: soakers.soakers.chunks(plan.grinders).collect(),
+        clock,
+        exact: ExactAccount::find(),
+        realtime: priority.is_realtime(),
+    };
+    let mut run = Run { plan, reader, soakers: &soakers, rng: fastrand::Rng::with_seed(seed) };
+    let usual_ns = GRIND.as_nanos() as f64 + calibrated.quality.now.mean_of_1000_ns;
+    let mut totals = Totals::new(plan, priority, usual_ns);
+    let intervals = run.intervals(&mut totals, observer)?;
+    warnings.extend(run.what_was_missing(plan));
+    warnings.extend(totals.warnings());
+    let exact_account = run.reader.exact.as_ref().map(|account| account.name().to_owned());
+    Ok(Measured { intervals, totals: totals.rows(), all_cpus: totals.all_cpus(), exact_account, warnings })
+}
+
+/// The priority that was asked for if it is granted, or else idle, with a warning: the load can be measured all the
+/// same.
+fn granted(wanted: Priority, warnings: &mut Vec<Warning>) -> Priority {
+    let refused = if wanted.is_realtime() {
+        may_use_realtime().err().map(|missing| Warning::from(NoRealtimePriority { missing }))
+    } else {
+        let attempt = std::thread::spawn(move || reschedule_current_thread(wanted.0)).join();
+        let refused = attempt.unwrap_or_else(|_| Err(io::Error::other("the attempt panicked"))).err();
+        refused.map(|error| Warning::from(PriorityRefused { wanted: wanted.to_string(), reason: error.to_string() }))
+    };
+    match refused {
+        None => wanted,
+        Some(warning) => {
+            warnings.push(warning);
+            Priority::IDLE
+        }
+    }
+}
+
+/// A run in progress.
+struct Run<'a> {
+    plan: &'a Plan,
+    reader: Reader<'a>,
+    soakers: &'a Soakers,
+    rng: fastrand::Rng,
+}
+
+impl Run<'_> {
+    fn intervals(
+        &mut self,
+        totals: &mut Totals,
+        observer: &mut impl Observer<[IntervalRow]>,
+    ) -> io::Result<Vec<IntervalRow>> {
+        let mut kept = Vec::new();
+        self.soakers.let_grind(1);
+        let mut snapshot = self.reader.take()?;
+        let mut tick = self.reader.tick()?;
+        let began = Instant::now();
+        let end = self.plan.length.map(|length| began + length);
+        let mut start = began;
+        let mut flow = ControlFlow::Continue(());
+        while flow.is_continue() && end.is_none_or(|end| start < end) {
+            let mut planned = end.map_or(self.plan.interval, |end| (end - start).min(self.plan.interval));
+            // A remainder too short to say anything of belongs to the interval before it.
+            if let Some(left) = end.map(|end| end - start - planned).filter(|&left| left < self.plan.interval / 4) {
+                planned += left;
+            }
+            flow = self.interval(start, planned, &mut snapshot, totals, observer)?;
+            start += planned;
+            let now = self.reader.tick()?;
+            let rows =
+                totals.end_interval(began.elapsed(), &now.shares_since(&tick, self.reader.clock), flow.is_continue());
+            tick = now;
+            if !rows.is_empty() && observer.piece(&rows).is_break() {
+                flow = ControlFlow::Break(());
+            }
+            if self.plan.keep_intervals {
+                kept.extend(rows);
+            }
+        }
+        Ok(kept)
+    }
+
+    /// One interval, stretch by stretch, from the last snapshot on.
+    fn interval(
+        &mut self,
+        start: Instant,
+        length: Duration,
+        snapshot: &mut Snapshot,
+        totals: &mut Totals,
+        observer: &mut impl Observer<[IntervalRow]>,
+    ) -> io::Result<ControlFlow<()>> {
+        let parts = stretches(length, self.plan.grinders, self.reader.exact.is_some(), &mut self.rng);
+        let mut until = start;
+        for Stretch { active, length } in parts {
+            self.soakers.let_grind(active);
+            until += length;
+            if active == 0 {
+                // A rest that began late, because others had the CPU, must not be short: its delta would be of no use.
+                until = until.max(Instant::now() + length);
+            }
+            let flow = observer.wait(until);
+            if active == 0 {
+                // The next snapshot is taken while a soaker runs; waking up belongs to the rest.
+                self.soakers.let_grind(1);
+            }
+            let next = self.reader.take()?;
+            let deltas: Vec<Delta> = self.reader.deltas(snapshot, &next);
+            totals.add(active, &deltas);
+            *snapshot = next;
+            if flow.is_break() {
+                return Ok(flow);
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    fn what_was_missing(&self, plan: &Plan) -> Vec<Warning> {
+        let no_account = self.reader.exact.is_none().then(|| {
+            Warning::from(LeftOut {
+                what: "what the soaker takes from the load".into(),
+                reason:
+                    "no exact account of each CPU can be read; mount version 1's cpuacct control group whole, or use a \
+                     kernel with /proc/schedstat (CONFIG_SCHEDSTATS)"
+                        .into(),
+            })
+        });
+        let spared = plan.spared.map(|cpu| {
+            Warning::from(LeftOut {
+                what: format!("CPU {cpu}"),
+                reason: "real-time threads must leave one CPU to others; choose which with --cpus".into(),
+            })
+        });
+        no_account.into_iter().chain(spared).collect()
+    }
+}

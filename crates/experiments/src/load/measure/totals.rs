@@ -1,0 +1,252 @@
+//! What the deltas of a run add up to, CPU by CPU: for the interval at hand and for the run.
+
+use super::snapshot::Delta;
+use crate::load::plan::Plan;
+use crate::load::priority::Priority;
+use crate::load::record::{AllCpusRow, IntervalRow, Shares, TotalRow};
+use crate::load::warnings::{MeterDisturbs, TickAccountingLies};
+use instruments::statistics::order::{median, sample_quantile_interval};
+use instruments::statistics::summary::CONFIDENCE;
+use instruments::warning::Warning;
+use std::collections::VecDeque;
+use std::time::Duration;
+
+/// A comparison of intervals is made over the last of them, about an hour of seconds: an endless run must not fill the
+/// memory.
+const COMPARED: usize = 4_096;
+/// `/proc/stat` lies when it is further from the truth than this, its resolution aside.
+const LIE_SHARE: f64 = 0.02;
+/// A meter that surely takes more than this says so.
+const TAKEN_SHARE: f64 = 0.02;
+/// A shorter run does not accuse `/proc/stat`.
+const LIE_NEEDS_S: f64 = 2.0;
+
+/// The sums of a run.
+pub struct Totals {
+    grinders: usize,
+    priority: Priority,
+    /// How long a grind took in the calibration, in nanoseconds.
+    calibrated_ns: f64,
+    cpus: Vec<OfCpu>,
+    /// What the soakers of all CPUs took, of each interval.
+    taken: VecDeque<f64>,
+    elapsed: Duration,
+    ended: Duration,
+}
+
+struct OfCpu {
+    cpu: usize,
+    now: Parts,
+    /// All soaked deltas of the run.
+    soaked: Delta,
+    /// The tick's answer, as time.
+    tick_s: Option<f64>,
+    intervals: u64,
+    got_most: f64,
+    got_least: f64,
+    taken: VecDeque<f64>,
+    efficiency: VecDeque<f64>,
+}
+
+/// The deltas of the interval at hand.
+#[derive(Clone, Copy, Default)]
+struct Parts {
+    resting: Option<Delta>,
+    alone: Option<Delta>,
+    together: Option<Delta>,
+}
+
+impl Parts {
+    /// All deltas in which soakers ground.
+    fn soaked(&self) -> Option<Delta> {
+        match (self.alone, self.together) {
+            (Some(alone), Some(together)) => Some(alone.and(together)),
+            (alone, together) => alone.or(together),
+        }
+    }
+
+    fn others_share(delta: Option<Delta>) -> Option<f64> {
+        delta.and_then(|delta| Some(delta.others_ns? / delta.wall_ns)).filter(|share| share.is_finite())
+    }
+
+    /// How much more the others ran while the soaker rested.
+    fn taken(&self) -> Option<f64> {
+        Some(Self::others_share(self.resting)? - Self::others_share(self.soaked())?)
+    }
+
+    /// Grinds in a nanosecond of CPU time, all together against one alone.
+    fn efficiency(&self) -> Option<f64> {
+        let rate = |delta: Delta| (delta.got_ns > 0.0).then(|| delta.grinds as f64 / delta.got_ns);
+        Some(rate(self.together?)? / rate(self.alone?)?).filter(|ratio| ratio.is_finite())
+    }
+}
+
+impl Totals {
+    pub fn new(plan: &Plan, priority: Priority, calibrated_ns: f64) -> Self {
+        let of_cpu = |&cpu: &usize| OfCpu {
+            cpu,
+            now: Parts::default(),
+            soaked: Delta { others_ns: Some(0.0), ..Delta::default() },
+            tick_s: Some(0.0),
+            intervals: 0,
+            got_most: 0.0,
+            got_least: 1.0,
+            taken: VecDeque::new(),
+            efficiency: VecDeque::new(),
+        };
+        let cpus = plan.cpus.iter().map(of_cpu).collect();
+        let grinders = plan.grinders;
+        Self {
+            grinders,
+            priority,
+            calibrated_ns,
+            cpus,
+            taken: VecDeque::new(),
+            elapsed: Duration::ZERO,
+            ended: Duration::ZERO,
+        }
+    }
+
+    /// A delta of each CPU, in which so many soakers ground.
+    pub fn add(&mut self, active: usize, deltas: &[Delta]) {
+        for (of_cpu, &delta) in self.cpus.iter_mut().zip(deltas) {
+            let part = match active {
+                0 => &mut of_cpu.now.resting,
+                1 => &mut of_cpu.now.alone,
+                _ => &mut of_cpu.now.together,
+            };
+            *part = Some(part.map_or(delta, |sum| sum.and(delta)));
+        }
+    }
+
+    /// Ends the interval at hand: a row for each CPU that was measured in it. An interval that was cut short is not
+    /// compared with others.
+    pub fn end_interval(&mut self, at: Duration, tick_shares: &[Option<f64>], whole: bool) -> Vec<IntervalRow> {
+        let length_s = (at - self.ended).as_secs_f64();
+        self.ended = at;
+        let (time_s, calibrated_ns) = (at.as_secs_f64(), self.calibrated_ns);
+        let taken: Option<Vec<f64>> = self.cpus.iter().map(|of_cpu| of_cpu.now.taken()).collect();
+        let taken = taken.filter(|_| whole).map(|taken| taken.iter().sum::<f64>() / taken.len() as f64);
+        keep(&mut self.taken, taken);
+        let pairs = self.cpus.iter_mut().zip(tick_shares);
+        let rows: Vec<IntervalRow> =
+            pairs.filter_map(|(of_cpu, &tick)| of_cpu.end(time_s, length_s, tick, whole, calibrated_ns)).collect();
+        if !rows.is_empty() {
+            self.elapsed = at;
+        }
+        rows
+    }
+
+    /// A row for each CPU that was measured.
+    pub fn rows(&self) -> Vec<TotalRow> {
+        self.cpus.iter().filter_map(|of_cpu| self.total(of_cpu)).collect()
+    }
+
+    /// What the soakers took of all CPUs, where there are several.
+    pub fn all_cpus(&self) -> Option<AllCpusRow> {
+        let (taken_share, taken_ci) = compared(&self.taken);
+        let measured = self.cpus.len() > 1 && !self.elapsed.is_zero();
+        measured.then_some(AllCpusRow { time_s: self.elapsed.as_secs_f64(), taken_share, taken_ci })
+    }
+
+    fn total(&self, of_cpu: &OfCpu) -> Option<TotalRow> {
+        let time_s = self.elapsed.as_secs_f64();
+        let tick = of_cpu.tick_s.map(|tick_s| tick_s / time_s);
+        let (taken, taken_ci) = compared(&of_cpu.taken);
+        let (efficiency, efficiency_ci) = compared(&of_cpu.efficiency);
+        Some(TotalRow {
+            time_s,
+            cpu: of_cpu.cpu,
+            intervals: of_cpu.intervals,
+            priority: self.priority.to_string(),
+            shares: shares(of_cpu.soaked, tick, self.calibrated_ns)?,
+            cputime_most_share: of_cpu.got_most,
+            cputime_least_share: of_cpu.got_least,
+            taken_share: taken,
+            taken_ci,
+            efficiency_share: efficiency.filter(|_| self.grinders > 1),
+            efficiency_ci,
+            proc_stat_resolution_share: 1.0 / rustix::param::clock_ticks_per_second() as f64 / time_s,
+        })
+    }
+
+    /// Where the tick lies, and whether the meter itself is in the way.
+    pub fn warnings(&self) -> Vec<Warning> {
+        let (share, interval) = compared(&self.taken);
+        // Another priority than idle takes what it gets: that is what was asked for.
+        let surely = self.priority == Priority::IDLE && interval.is_some_and(|interval| interval.low > TAKEN_SHARE);
+        let disturbs = share.filter(|_| surely).map(|share| Warning::from(MeterDisturbs { share }));
+        let lie = |total: TotalRow| {
+            let proc_stat_share = total.shares.proc_stat_share?;
+            let load_share =
+                total.shares.exec_share.filter(|_| self.priority.is_realtime()).unwrap_or(total.shares.load_share);
+            let allowed = LIE_SHARE + 2.0 * total.proc_stat_resolution_share;
+            let lies = total.time_s >= LIE_NEEDS_S && (proc_stat_share - load_share).abs() > allowed;
+            lies.then_some(Warning::from(TickAccountingLies { cpu: total.cpu, proc_stat_share, load_share }))
+        };
+        self.rows().into_iter().filter_map(lie).chain(disturbs).collect()
+    }
+}
+
+impl OfCpu {
+    fn end(
+        &mut self,
+        time_s: f64,
+        length_s: f64,
+        tick: Option<f64>,
+        whole: bool,
+        calibrated_ns: f64,
+    ) -> Option<IntervalRow> {
+        let parts = std::mem::take(&mut self.now);
+        let soaked = parts.soaked()?;
+        let shares = shares(soaked, tick, calibrated_ns)?;
+        let (taken, efficiency) = if whole { (parts.taken(), parts.efficiency()) } else { (None, None) };
+        keep(&mut self.taken, taken);
+        keep(&mut self.efficiency, efficiency);
+        self.soaked = self.soaked.and(soaked);
+        self.tick_s = self.tick_s.zip(tick).map(|(sum, share)| sum + share * length_s);
+        self.intervals += 1;
+        self.got_most = self.got_most.max(shares.cputime_share);
+        self.got_least = self.got_least.min(shares.cputime_share);
+        Some(IntervalRow {
+            time_s,
+            cpu: self.cpu,
+            shares,
+            resting_exec_share: Parts::others_share(parts.resting),
+            efficiency_share: efficiency,
+        })
+    }
+}
+
+/// The shares of a delta; `None` if the soaker never wanted the CPU in it.
+fn shares(soaked: Delta, proc_stat_share: Option<f64>, calibrated_ns: f64) -> Option<Shares> {
+    if soaked.wanted_ns <= 0.0 {
+        return None;
+    }
+    let cputime_share = (soaked.got_ns / soaked.wanted_ns).clamp(0.0, 1.0);
+    let grind_share = soaked.ground_ns / soaked.wanted_ns;
+    Some(Shares {
+        load_share: 1.0 - cputime_share,
+        cputime_share,
+        grind_share,
+        lost_inside_share: cputime_share - grind_share,
+        proc_stat_share,
+        exec_share: Parts::others_share(Some(soaked)),
+        speed_share: (soaked.grinds > 0).then(|| calibrated_ns * soaked.grinds as f64 / soaked.ground_ns),
+    })
+}
+
+fn keep(compared: &mut VecDeque<f64>, value: Option<f64>) {
+    if let Some(value) = value {
+        if compared.len() == COMPARED {
+            compared.pop_front();
+        }
+        compared.push_back(value);
+    }
+}
+
+/// The median and its interval.
+fn compared(values: &VecDeque<f64>) -> (Option<f64>, Option<instruments::statistics::Interval>) {
+    let values: Vec<f64> = values.iter().copied().collect();
+    (median(&values), sample_quantile_interval(&values, 0.5, CONFIDENCE))
+}

@@ -1,0 +1,111 @@
+//! `contend load`: how much CPU a process would really get.
+
+mod findings;
+mod flags;
+mod live;
+mod measure;
+mod metrics;
+mod plan;
+mod priority;
+mod record;
+#[cfg(test)]
+mod sample;
+mod section;
+mod show;
+mod then;
+mod then_and_now;
+mod warnings;
+
+use self::record::{LoadRecord, Row};
+use ::record::{Finding, Metric, Section, ThenAndNow};
+use flags::{Flags, View};
+use harness::{Calibrated, Experiment, Finished, Run, SurveyPart};
+use instruments::warning::Warning;
+use live::Live;
+use measure::Measured;
+use plan::{Parameters, Plan};
+use priority::Priority;
+use std::time::Duration;
+use terminal::Page;
+
+/// The experiment.
+pub struct Load;
+
+impl Experiment for Load {
+    const NAME: &'static str = "load";
+    const METHOD: &'static str = include_str!("method.md");
+    const SURVEY: Option<SurveyPart> = Some(SurveyPart { weight: 7, flags: "--grinders 2 --interval 500ms" });
+
+    type Flags = Flags;
+    type Parameters = Parameters;
+    type Row = Row;
+
+    fn run(flags: &Flags, run: &mut Run<'_>) -> anyhow::Result<Finished<Parameters, Row>> {
+        let plan = Plan::of(flags, run.is_part() || run.shared.wants_record(), run.session)?;
+        let finished = if run.is_part() { headless(&plan, run)? } else { with_view(flags, &plan, run)? };
+        // The load is what is measured here, and an idle meter goes into a session of its own.
+        let autogroup = (plan.priority == Priority::IDLE).then_some("autogroup");
+        Ok(finished.without(std::iter::once("other_load").chain(autogroup)))
+    }
+
+    fn show(record: &LoadRecord, page: &Page) -> String {
+        show::show(record, page)
+    }
+
+    fn section(rows: &[Row]) -> Section {
+        section::section(rows)
+    }
+
+    fn metrics(row: &Row) -> Vec<Metric> {
+        metrics::metrics(row)
+    }
+
+    fn findings(rows: &[(usize, &Row)]) -> Vec<Finding> {
+        findings::findings(rows)
+    }
+
+    fn then_and_now(rows: &[(usize, &Row)]) -> Vec<ThenAndNow> {
+        then_and_now::figures(rows)
+    }
+}
+
+/// As a part of something longer. The caller must have no other threads.
+fn headless(plan: &Plan, run: &Run<'_>) -> anyhow::Result<Finished<Parameters, Row>> {
+    let mut progress = run.progress(Duration::ZERO);
+    let calibrated = run.calibrated()?;
+    progress.note("what a process would get");
+    let measured = measure::run_in_child(plan, run.session.seed, calibrated, &mut progress)?;
+    Ok(finished(plan, measured, calibrated, Vec::new()))
+}
+
+/// With a view of its own. The caller must have no other threads.
+fn with_view(flags: &Flags, plan: &Plan, run: &Run<'_>) -> anyhow::Result<Finished<Parameters, Row>> {
+    let view = flags.live_view(run.shared)?;
+    let mut live = Live::new(view, flags.metrics.as_deref(), run.session, plan)?;
+    let progress = run.progress(plan.length.unwrap_or(Duration::ZERO));
+    progress.note("calibrating");
+    let calibrated = run.calibrated()?;
+    drop(progress);
+    live.begin()?;
+    let measured = measure::run_in_child(plan, run.session.seed, calibrated, &mut live)?;
+    let mut finished = finished(plan, measured, calibrated, live.end());
+    finished.is_printed = view == Some(View::Json) && run.shared.output.is_none();
+    if finished.is_printed {
+        live::json_lines(finished.rows.iter().filter(|row| row.interval().is_none()))?;
+    }
+    Ok(finished)
+}
+
+/// The rows of intervals, then those of the whole run; and what a reader must know.
+fn finished(
+    plan: &Plan,
+    measured: Measured,
+    calibrated: &Calibrated,
+    of_view: Vec<Warning>,
+) -> Finished<Parameters, Row> {
+    let parameters = plan.parameters(measured.exact_account.as_deref());
+    let intervals = measured.intervals.into_iter().map(Row::Interval);
+    let totals = measured.totals.into_iter().map(Row::Total).chain(measured.all_cpus.map(Row::AllCpus));
+    let warnings = calibrated.warnings().into_iter().chain(measured.warnings).chain(of_view).collect();
+    Finished::measured(parameters, intervals.chain(totals).collect(), warnings, plan.cpu_set(), plan.length)
+}

@@ -1,0 +1,124 @@
+//! The plan that comes of the flags, and what a record says of it.
+
+use super::flags::Flags;
+use super::priority::Priority;
+use harness::{Session, UsageError};
+use instruments::cpus::{self, CpuSet};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+
+/// Everything that the measurement needs to know.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plan {
+    /// How long it measures; `None` is until it is told to stop.
+    pub length: Option<Duration>,
+    /// How often it reports.
+    pub interval: Duration,
+    /// At what priority the soakers run.
+    pub priority: Priority,
+    /// Soakers on each CPU.
+    pub grinders: usize,
+    /// The CPUs that are watched.
+    pub cpus: Vec<usize>,
+    /// The CPU that is left out because real-time threads must not have all.
+    pub spared: Option<usize>,
+    /// Whether the rows of the intervals are kept for the record.
+    pub keep_intervals: bool,
+}
+
+/// The parameters of a record, defaults filled in.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Parameters {
+    /// `None` is until it was told to stop.
+    pub length_s: Option<f64>,
+    pub interval_s: f64,
+    /// What was asked for; a row says what was granted.
+    pub priority: String,
+    pub grinders: usize,
+    pub cpus: Vec<usize>,
+    /// The work whose count gives `grind_share`, in microseconds.
+    pub grind_us: f64,
+    /// Where the exact time of all tasks was read, if anywhere.
+    pub exact_account: Option<String>,
+}
+
+const RECORD_LENGTH: Duration = Duration::from_secs(10);
+
+impl Plan {
+    /// Checks the flags against the machine and fills in the rest. Where a record is wanted the run has an end, and the
+    /// record has the rows of all intervals.
+    ///
+    /// # Errors
+    /// Flags that contradict each other; a real-time priority on the only CPU.
+    pub fn of(flags: &Flags, record_wanted: bool, session: &Session) -> Result<Self, UsageError> {
+        let length = session.seconds.or(record_wanted.then_some(RECORD_LENGTH));
+        if flags.priority.is_realtime() && flags.grinders > 1 {
+            let (priority, grinders) = (flags.priority, flags.grinders);
+            return Err(UsageError(format!(
+                "--grinders {grinders} with --priority {priority}: real-time threads must sleep in between, so they do \
+                 not share all of the time; use idle, batch or a nice value"
+            )));
+        }
+        let (cpus, spared) = watched(flags.priority, &session.cpus)?;
+        Ok(Self {
+            length,
+            interval: length.map_or(flags.interval, |length| flags.interval.min(length)),
+            priority: flags.priority,
+            grinders: flags.grinders.into(),
+            cpus,
+            spared,
+            keep_intervals: record_wanted,
+        })
+    }
+
+    /// The CPUs that are watched.
+    pub fn cpu_set(&self) -> CpuSet {
+        self.cpus.iter().copied().collect()
+    }
+
+    /// What the record says of the plan.
+    pub fn parameters(&self, exact_account: Option<&str>) -> Parameters {
+        Parameters {
+            length_s: self.length.map(|length| length.as_secs_f64()),
+            interval_s: self.interval.as_secs_f64(),
+            priority: self.priority.to_string(),
+            grinders: self.grinders,
+            cpus: self.cpus.clone(),
+            grind_us: super::measure::GRIND.as_nanos() as f64 / 1e3,
+            exact_account: exact_account.map(str::to_owned),
+        }
+    }
+}
+
+/// The CPUs to watch, and the one that is spared: real-time threads must leave one of the machine's CPUs to others.
+fn watched(priority: Priority, session: &CpuSet) -> Result<(Vec<usize>, Option<usize>), UsageError> {
+    let cpus: Vec<usize> = session.iter().collect();
+    let others_left = cpus::online().is_ok_and(|online| online.iter().any(|cpu| !session.contains(cpu)));
+    if !priority.is_realtime() || others_left {
+        return Ok((cpus, None));
+    }
+    match cpus.split_last() {
+        Some((&spared, rest)) if !rest.is_empty() => Ok((rest.to_vec(), Some(spared))),
+        _ => Err(UsageError(format!(
+            "--priority {priority}: real-time threads must leave one CPU to others, and this machine has only one; use \
+             idle, batch or a nice value"
+        ))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn realtime_threads_never_get_all_cpus() {
+        let online = cpus::online().unwrap();
+        let fifo: Priority = "fifo".parse().unwrap();
+        match watched(fifo, &online) {
+            Ok((cpus, spared)) => assert!(cpus.len() + 1 == online.len() && spared == online.last()),
+            Err(misuse) => assert!(online.len() == 1 && misuse.0.contains("only one")),
+        }
+        assert_eq!(watched(Priority::IDLE, &online).unwrap().1, None);
+    }
+}

@@ -1,0 +1,155 @@
+//! The record on a terminal: a line for each interval, then what the run adds up to, with 1998 beside.
+
+use super::record::{AllCpusRow, IntervalRow, LoadRecord, Row, Shares, TotalRow};
+use super::then::TAKING_TURNS_SHARE;
+use instruments::statistics::Interval;
+use terminal::{self, Page, percent};
+
+/// All of it.
+pub fn show(record: &LoadRecord, page: &Page) -> String {
+    let intervals: Vec<&IntervalRow> = record.results.iter().filter_map(Row::interval).collect();
+    let by_time = intervals.chunk_by(|one, other| one.time_s == other.time_s);
+    let lines: String = by_time.map(|rows| line(rows, page) + "\n").collect();
+    let totals: Vec<&TotalRow> = record.results.iter().filter_map(Row::total).collect();
+    let lines = if lines.is_empty() { lines } else { heading() + "\n" + &lines + "\n" };
+    let all_cpus = record.results.iter().find_map(Row::all_cpus);
+    lines + &summary(&totals, all_cpus)
+}
+
+/// The heading above the lines.
+pub fn heading() -> String {
+    "    time   load  tasks /proc/stat    got ground   lost  speed   load of each CPU".to_owned()
+}
+
+/// One interval: the means of all CPUs, then the load of each, as many as fit.
+pub fn line(rows: &[&IntervalRow], page: &Page) -> String {
+    let mean = |figure: fn(&Shares) -> Option<f64>| {
+        let known: Vec<f64> = rows.iter().filter_map(|row| figure(&row.shares)).collect();
+        (!known.is_empty()).then(|| known.iter().sum::<f64>() / known.len() as f64)
+    };
+    let load = mean(|shares| Some(shares.load_share));
+    let mut text = format!("{:>6.1} s", rows.first().map_or(0.0, |row| row.time_s));
+    for figure in [load, mean(|shares| shares.exec_share)] {
+        text.push_str(&format!(" {:>6}", points(figure)));
+    }
+    text.push_str(&format!(" {:>10}", points(mean(|shares| shares.proc_stat_share))));
+    let rest: [fn(&Shares) -> Option<f64>; 4] = [
+        |shares| Some(shares.cputime_share),
+        |shares| Some(shares.grind_share),
+        |shares| Some(shares.lost_inside_share),
+        |shares| shares.speed_share,
+    ];
+    rest.into_iter().for_each(|figure| text.push_str(&format!(" {:>6}", points(mean(figure)))));
+    text.push(' ');
+    for row in rows {
+        let each = format!(" {:>5}", points(Some(row.shares.load_share)));
+        if text.len() + each.len() + 2 > page.width {
+            text.push_str(" …");
+            break;
+        }
+        text.push_str(&each);
+    }
+    text
+}
+
+/// A share in hundredths, without the sign that the heading leaves out.
+fn points(share: Option<f64>) -> String {
+    share.map_or_else(|| "-".to_owned(), |share| format!("{:.1}", share * 100.0))
+}
+
+fn summary(totals: &[&TotalRow], all_cpus: Option<&AllCpusRow>) -> String {
+    let Some(first) = totals.first() else { return String::new() };
+    let of_intervals =
+        if first.intervals == 1 { "1 interval".to_owned() } else { format!("{} intervals", first.intervals) };
+    let mut text = format!("{:.1} s in {of_intervals}; soaker's priority: {}\n", first.time_s, first.priority);
+    let rows = totals.iter().map(|total| {
+        let shares = &total.shares;
+        let known = |share: Option<f64>| share.map_or_else(|| "-".to_owned(), percent);
+        vec![
+            total.cpu.to_string(),
+            percent(shares.load_share),
+            known(shares.exec_share),
+            known(shares.proc_stat_share),
+            percent(shares.cputime_share),
+            percent(shares.grind_share),
+            percent(shares.lost_inside_share),
+            known(shares.speed_share),
+        ]
+    });
+    let header = ["CPU", "load", "all tasks", "/proc/stat", "soaker got", "ground", "lost inside", "speed"];
+    text.push_str(&terminal::table(&header, rows));
+    text.push_str(&match all_cpus {
+        Some(all) => taken(all.taken_share, all.taken_ci, "all CPUs"),
+        None => taken(first.taken_share, first.taken_ci, "the CPU"),
+    });
+    totals.iter().for_each(|total| text.push_str(&efficiency(total)));
+    text + &then(totals)
+}
+
+fn taken(share: Option<f64>, interval: Option<Interval>, of: &str) -> String {
+    let Some(share) = share else { return String::new() };
+    let interval = interval.map_or_else(
+        || "too few intervals for a range".to_owned(),
+        |ci| format!("95 %: {:+.2} to {:+.2}", ci.low * 100.0, ci.high * 100.0),
+    );
+    format!("The soaker takes {:+.2} points of {of} ({interval}).\n", share * 100.0)
+}
+
+fn efficiency(total: &TotalRow) -> String {
+    let Some(efficiency) = total.efficiency_share else { return String::new() };
+    let interval = total
+        .efficiency_ci
+        .map_or_else(String::new, |ci| format!(" (95 %: {:.2} to {:.2})", ci.low * 100.0, ci.high * 100.0));
+    let percent = efficiency * 100.0;
+    let then = TAKING_TURNS_SHARE * 100.0;
+    format!("CPU {}, taking turns: {percent:.2} % of the work{interval}; 1998: {then:.2} %\n", total.cpu)
+}
+
+/// 1998 had one machine with two CPUs: 97 % for the meter when nothing else ran, 4 % when the CPUs were swamped.
+fn then(totals: &[&TotalRow]) -> String {
+    let most = totals.iter().map(|total| total.cputime_most_share).fold(0.0, f64::max);
+    let least = totals.iter().map(|total| total.cputime_least_share).fold(1.0, f64::min);
+    format!(
+        "An interval left the soaker {} at most and {} at least; 1998: 97 % with\nnothing else running, 4 % beside \
+         programs that wanted all of the CPU.\n",
+        percent(most),
+        percent(least)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(cpu: usize, load_share: f64) -> IntervalRow {
+        let shares = Shares {
+            load_share,
+            cputime_share: 1.0 - load_share,
+            grind_share: 0.9 - load_share,
+            lost_inside_share: 0.1,
+            proc_stat_share: Some(0.0),
+            exec_share: None,
+            speed_share: Some(1.0),
+        };
+        IntervalRow { time_s: 1.0, cpu, shares, resting_exec_share: None, efficiency_share: None }
+    }
+
+    #[test]
+    fn a_line_fits_its_page_however_many_cpus_there_are() {
+        let rows: Vec<IntervalRow> = (0..200).map(|cpu| row(cpu, 0.25)).collect();
+        let rows: Vec<&IntervalRow> = rows.iter().collect();
+        for width in [80, 120] {
+            let line = line(&rows, &Page { width, colour: false });
+            assert!(line.chars().count() <= width && line.ends_with('…'), "{line}");
+        }
+        assert!(heading().chars().count() <= 80);
+    }
+
+    #[test]
+    fn a_line_has_the_means_of_all_cpus_and_a_dash_for_what_is_not_known() {
+        let rows = [row(0, 0.2), row(1, 0.4)];
+        let line = line(&rows.iter().collect::<Vec<_>>(), &Page::plain());
+        let words: Vec<&str> = line.split_whitespace().collect();
+        assert_eq!(words, ["1.0", "s", "30.0", "-", "0.0", "70.0", "60.0", "10.0", "100.0", "20.0", "40.0"]);
+    }
+}

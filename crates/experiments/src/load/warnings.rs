@@ -1,0 +1,48 @@
+//! What a reader of a load must know.
+
+use instruments::warning::{WarningKind, percent};
+use serde::Serialize;
+
+/// `/proc/stat`, which asks at every tick who is running, is far from what the CPU did.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct TickAccountingLies {
+    /// The CPU.
+    pub cpu: usize,
+    /// Its load by `/proc/stat`.
+    pub proc_stat_share: f64,
+    /// Its load as measured.
+    pub load_share: f64,
+}
+
+impl WarningKind for TickAccountingLies {
+    const CODE: &'static str = "tick_accounting_lies";
+
+    fn message(&self) -> String {
+        let (told, measured) = (percent(self.proc_stat_share), percent(self.load_share));
+        format!("/proc/stat has {told} of load on CPU {} where {measured} were measured", self.cpu)
+    }
+
+    fn remedy(&self) -> &'static str {
+        "the load follows the tick, or avoids it: believe the measured figure here, and cgroup or per-task CPU \
+         times elsewhere, which are exact; a kernel with CONFIG_VIRT_CPU_ACCOUNTING_GEN does not ask the tick"
+    }
+}
+
+/// The meter takes a considerable part of what it watches.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct MeterDisturbs {
+    /// What it takes, as a share of the CPUs' time.
+    pub share: f64,
+}
+
+impl WarningKind for MeterDisturbs {
+    const CODE: &'static str = "meter_disturbs";
+
+    fn message(&self) -> String {
+        format!("the meter takes {} of the CPUs from the load", percent(self.share))
+    }
+
+    fn remedy(&self) -> &'static str {
+        "give it a control group that weighs nothing: `systemd-run --scope -p CPUWeight=idle contend load`"
+    }
+}

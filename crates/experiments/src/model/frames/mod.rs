@@ -1,0 +1,54 @@
+//! `contend model frames`: how often does the other thread spoil a frame?
+
+mod contest;
+mod flags;
+mod measure;
+mod metrics;
+mod plan;
+mod record;
+mod section;
+mod show;
+mod then;
+mod then_and_now;
+
+use self::record::{FramesRecord, Row};
+use ::record::{Metric, Section, ThenAndNow};
+use flags::Flags;
+use harness::{Experiment, Finished, Run, SurveyPart};
+use plan::{Parameters, Plan};
+use terminal::Page;
+
+/// The experiment.
+pub struct Frames;
+
+impl Experiment for Frames {
+    const NAME: &'static str = "model frames";
+    const METHOD: &'static str = include_str!("../method.md");
+    const SURVEY: Option<SurveyPart> = Some(SurveyPart { weight: 0, flags: "" });
+
+    type Flags = Flags;
+    type Parameters = Parameters;
+    type Row = Row;
+
+    fn run(flags: &Flags, run: &mut Run<'_>) -> anyhow::Result<Finished<Parameters, Row>> {
+        let plan = Plan::of(flags, run.session)?;
+        let computed = measure::compute(&plan)?;
+        Ok(Finished::computed(plan.parameters(), computed.rows, computed.warnings))
+    }
+
+    fn show(record: &FramesRecord, page: &Page) -> String {
+        show::show(record, page)
+    }
+
+    fn section(rows: &[Row]) -> Section {
+        section::section(rows)
+    }
+
+    fn metrics(row: &Row) -> Vec<Metric> {
+        metrics::metrics(row)
+    }
+
+    fn then_and_now(rows: &[(usize, &Row)]) -> Vec<ThenAndNow> {
+        then_and_now::figures(rows)
+    }
+}

@@ -1,0 +1,167 @@
+//! The record on a terminal.
+
+use super::flags::Policy;
+use super::plan::Parameters;
+use super::record::{AnimationRow, AnyRow, FramesRecord, LostRow, MoreThanRow, Row};
+use super::then;
+use crate::model::show::{assumptions, printed, seconds, tiny, trace};
+use terminal::{self, Page, nanoseconds, percent};
+
+/// Rows of a table; further outcomes are in the other formats.
+const MOST_LINES: usize = 12;
+const THEN: &str = "1999";
+
+/// A column that only some records have.
+type Column = (&'static str, fn(&LostRow) -> Option<f64>);
+
+/// All of it.
+pub fn show(record: &FramesRecord, page: &Page) -> String {
+    let mut text = heading(&record.parameters);
+    for block in record.results.chunk_by(|a, b| a.quantum_us() == b.quantum_us()) {
+        text.push('\n');
+        text.push_str(&quantum(block, &record.parameters));
+    }
+    text + "\n" + &assumptions(&record.parameters.assumptions, page)
+}
+
+fn heading(parameters: &Parameters) -> String {
+    let mut names: Vec<String> = match (parameters.priorities.as_slice(), parameters.shares.as_slice()) {
+        ([], shares) => shares.iter().map(f64::to_string).collect(),
+        (priorities, _) => priorities.iter().map(i32::to_string).collect(),
+    };
+    let kind = match (parameters.policy, parameters.shares.is_empty()) {
+        (_, false) => "Drawn by lot, shares",
+        (Policy::Lottery, _) => "The lottery, priorities",
+        (Policy::Weights, _) => "In turn by Linux weights, nice",
+    };
+    let fraction = parameters.others_fraction.as_ref().map_or_else(String::new, |fraction| format!(" ({fraction})"));
+    let known = parameters.others_fraction.as_deref() == Some(then::FRACTION);
+    let single = names.len() == 2;
+    let mut text = format!(
+        "{kind} {}; frames of {}\n  {} {} of the CPU{fraction}{}\n",
+        names.remove(0) + " against " + &names.join(", "),
+        nanoseconds(parameters.frame_us * 1e3),
+        if single { "the other takes" } else { "the others take" },
+        percent(parameters.others_share),
+        if known { "; 1999: 1/1025" } else { "" },
+    );
+    if let Some(beside) = &parameters.beside {
+        text.push_str(&format!("  beside {}\n", trace(beside)));
+    }
+    text
+}
+
+fn quantum(block: &[Row], parameters: &Parameters) -> String {
+    let lost: Vec<&LostRow> =
+        block.iter().filter_map(|row| if let Row::Lost(row) = row { Some(row) } else { None }).collect();
+    let mut text = table(&lost);
+    for row in block {
+        text.push_str(&match row {
+            Row::Lost(_) => String::new(),
+            Row::Any(row) => any(row),
+            Row::MoreThan(row) => more_than(row),
+            Row::Animation(row) => animation(row, parameters),
+        });
+    }
+    text
+}
+
+fn table(rows: &[&LostRow]) -> String {
+    let Some(first) = rows.first() else { return String::new() };
+    let mut header = vec!["  lost", "of the frame", "probability", "simulated"];
+    let columns: [Column; 3] = [
+        ("by lot", |row| row.drawn_probability),
+        ("trace", |row| row.measured_probability),
+        (THEN, |row| row.then_probability),
+    ];
+    let present: Vec<_> =
+        columns.into_iter().filter(|(_, value)| rows.iter().any(|row| value(row).is_some())).collect();
+    header.extend(present.iter().map(|(name, _)| *name));
+    let likely = likeliest(rows);
+    let shown = likely.len();
+    let lines = likely.into_iter().map(|row| {
+        let optional = present.iter().map(|(name, value)| {
+            let print = if *name == THEN { printed } else { tiny };
+            value(row).map_or_else(String::new, print)
+        });
+        [format!("  {}", terminal::count(row.lost_quanta)), percent(row.lost_share), tiny(row.probability)]
+            .into_iter()
+            .chain([tiny(row.simulated_probability)])
+            .chain(optional)
+            .collect()
+    });
+    let rest = if shown < rows.len() {
+        format!("  the {shown} likeliest of {} outcomes; --format csv has all\n", terminal::count(rows.len() as u64))
+    } else {
+        String::new()
+    };
+    let quantum = nanoseconds(first.quantum_us * 1e3);
+    format!("A quantum of {quantum}: {} in a frame\n", terminal::count(first.quanta))
+        + &terminal::table(&header, lines)
+        + &rest
+}
+
+/// The likeliest by any account, in their order, where there are too many for a page.
+fn likeliest<'a>(rows: &[&'a LostRow]) -> Vec<&'a LostRow> {
+    let weight = |row: &LostRow| {
+        let others = [row.drawn_probability, row.measured_probability];
+        others.into_iter().flatten().fold(row.probability.max(row.simulated_probability), f64::max)
+    };
+    let mut likely: Vec<&LostRow> = rows.iter().copied().filter(|row| weight(row) > 0.0).collect();
+    likely.sort_by(|a, b| weight(b).total_cmp(&weight(a)));
+    likely.truncate(MOST_LINES);
+    likely.sort_by_key(|row| row.lost_quanta);
+    likely
+}
+
+fn any(row: &AnyRow) -> String {
+    let (Some(frames), Some(every_s)) = (row.every_frames, row.every_s) else {
+        return "  no frame loses a quantum\n".to_owned();
+    };
+    let then = row
+        .then_every_frames
+        .map_or_else(String::new, |frames| format!("    1999: once in {frames} frames, every 3 or 4 s\n"));
+    let frames = if frames < 1e6 { format!("{frames:.1}") } else { format!("{frames:.1e}") };
+    format!("  a frame loses any once in {frames} frames, every {}\n{then}", seconds(every_s))
+}
+
+fn more_than(row: &MoreThanRow) -> String {
+    let every = row.every_s.map_or_else(|| "never".to_owned(), |every_s| format!("every {}", seconds(every_s)));
+    let then =
+        row.then_probability.map_or_else(String::new, |then| format!("    1999: in less than {}\n", printed(then)));
+    let counted = |what: &str, p: f64, low: f64, high: f64, frames: u64| {
+        format!(
+            "    {what} {}, 95 %: {} to {}, of {} frames\n",
+            tiny(p),
+            tiny(low),
+            tiny(high),
+            terminal::count(frames)
+        )
+    };
+    let mut text = format!(
+        "  more than {} is lost in {} of frames, {every}\n{then}",
+        percent(row.more_than_share),
+        tiny(row.probability)
+    );
+    let simulated = row.simulated_ci;
+    text += &counted("simulated", row.simulated_probability, simulated.low, simulated.high, row.simulated_frames);
+    if let (Some(p), Some(ci), Some(frames)) = (row.measured_probability, row.measured_ci, row.measured_frames) {
+        text += &counted("the trace", p, ci.low, ci.high, frames);
+    }
+    text
+}
+
+fn animation(row: &AnimationRow, parameters: &Parameters) -> String {
+    let every = row.every_s.map_or_else(|| "never".to_owned(), |every_s| format!("every {}", seconds(every_s)));
+    let glitch = row.first_glitch_s.map_or_else(|| "never".to_owned(), |s| format!("after {} on average", seconds(s)));
+    let then = row.then_every_s.map_or_else(String::new, |_| "    1999: less than once in 10 min\n".to_owned());
+    let plural = if row.lost_quanta == 1 { "loss" } else { "losses" };
+    let head = format!(
+        "  an animation that needs {} and computes {:.2} frames ahead\n",
+        percent(parameters.animation_needs_share),
+        parameters.animation_ahead_frames,
+    );
+    let resisted = terminal::count(row.resisted_quanta);
+    let lost = format!("{} {plural} in {} frames", terminal::count(row.lost_quanta), row.window_frames);
+    head + &format!("    resists {resisted} at once; {lost}: {every}\n{then}    its first late picture: {glitch}\n")
+}

@@ -1,0 +1,33 @@
+//! What this machine's noise would do to many of it in lock-step.
+
+use super::record::{Method, Row};
+use record::{Finding, Origin, Unit};
+
+/// Of the most nodes that the noise was watched long enough for.
+pub fn findings(rows: &[(usize, &Row)]) -> Vec<Finding> {
+    let exact = rows.iter().filter(|(_, row)| row.method == Method::Exact);
+    let Some((place, row)) = exact.max_by_key(|(_, row)| row.nodes) else { return Vec::new() };
+    let (nodes, step) = (terminal::count(row.nodes), Unit::Ns.words(row.step_us * 1e3));
+    let times = Unit::Times.words(row.slowdown);
+    let words = format!("In lock-step, with steps of {step}, {nodes} of this machine would take {times} as long");
+    let source = Origin::of("model step", *place, format!("exact, {nodes} nodes"), "slowdown");
+    vec![Finding::new("lock_step", words, Unit::Times, row.slowdown.into(), source)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::sample::row;
+    use super::*;
+
+    #[test]
+    fn the_most_nodes_are_told() {
+        let (few, many) = (row(10, 1.1), row(5_000, 1.9));
+        let found = findings(&[(2, &many), (3, &few)]);
+        assert_eq!(
+            found[0].to_string(),
+            "In lock-step, with steps of 1.00 ms, 5,000 of this machine would take 1.90× as long \
+             [model step: exact, 5,000 nodes]"
+        );
+        assert_eq!((found[0].value, found[0].source.row), (1.9, 2));
+    }
+}

@@ -1,0 +1,119 @@
+//! The computation: exact for any number of nodes, simulated for a barrier of so many processes.
+
+mod barrier;
+mod noise;
+
+use super::flags::MOST_STEPS;
+use super::plan::{Plan, StepPlan};
+use super::record::{Method, Row};
+use barrier::{Barrier, Simulated, mean};
+use harness::{Progress, Session};
+use instruments::statistics::bootstrap::ratio_of_means;
+use instruments::statistics::order::sample_quantile;
+use instruments::warning::{LeftOut, Warning};
+use noise::Noise;
+
+/// What came out, and what a reader must know.
+pub struct Computed {
+    pub rows: Vec<Row>,
+    pub warnings: Vec<Warning>,
+}
+
+/// Slowdown at which half the time is lost.
+const HALF: f64 = 2.0;
+/// Runs of a simulation, each from new random moments.
+const RUNS: u64 = 10;
+/// Steps of processes in a run, and its steps at the least.
+const PROCESS_STEPS: u64 = 1 << 20;
+const FEWEST_STEPS: u64 = 20;
+
+const CONFIDENCE: f64 = 0.95;
+
+/// Computes every step's rows; says what it is at.
+///
+/// # Errors
+/// Runs too few for an interval, which the constants rule out.
+pub fn compute(plan: &Plan, session: &Session, progress: &Progress) -> anyhow::Result<Computed> {
+    let mut computed = Computed { rows: Vec::new(), warnings: plan.warnings.clone() };
+    let noise = Noise::of(&plan.trace.gaps);
+    let mut rng = fastrand::Rng::with_seed(plan.seed);
+    for step in &plan.steps {
+        let half_lost_nodes =
+            step.delay.workers_for(HALF).filter(|nodes| plan.extrapolate || *nodes <= step.supported_nodes);
+        computed.rows.extend(step.nodes.iter().map(|nodes| exact(plan, step, *nodes, half_lost_nodes)));
+        for &processes in &step.processes {
+            progress.note(&format!("simulating {processes} processes"));
+            let steps = plan.steps_a_run.unwrap_or((PROCESS_STEPS / processes).clamp(FEWEST_STEPS, MOST_STEPS));
+            let barrier = Barrier::of(plan.network, step.step_ns, processes, steps);
+            let mut simulate =
+                |barrier: Barrier| barrier.simulate(&noise, RUNS, &mut rng, &|| session.interruption.is_requested());
+            let together = barrier.together(plan.steps_a_run.unwrap_or(MOST_STEPS));
+            let Some((apart, together)) = simulate(barrier).zip(simulate(together)) else {
+                let what = format!("a barrier of {processes} processes, and what follows");
+                computed.warnings.push(Warning::from(LeftOut { what, reason: "interrupted".into() }));
+                return Ok(computed);
+            };
+            computed.rows.push(simulated(plan, step, processes, &apart, &together, half_lost_nodes));
+        }
+    }
+    Ok(computed)
+}
+
+fn exact(plan: &Plan, step: &StepPlan, nodes: u64, half_lost_nodes: Option<u64>) -> Row {
+    let work_us = step.step_ns as f64 / 1e3;
+    let quantile_us = |p: f64| work_us + step.delay.slowest_quantile_ns(nodes, p) / 1e3;
+    let told = |p: f64| (plan.extrapolate || step.delay.supports(nodes, p)).then(|| quantile_us(p));
+    let slowdown = step.delay.slowdown(nodes);
+    Row {
+        method: Method::Exact,
+        nodes,
+        step_us: work_us,
+        quiet_us: work_us,
+        mean_us: work_us * slowdown,
+        p50_us: quantile_us(0.5),
+        p90_us: told(0.9),
+        p99_us: told(0.99),
+        slowdown,
+        running_slowdown: Some(step.delay_while_running.slowdown(nodes)),
+        slowdown_ci: None,
+        together_slowdown: step.delay.slowdown_together(),
+        simulated_steps: None,
+        supported_nodes: step.supported_nodes,
+        half_lost_nodes,
+    }
+}
+
+fn simulated(
+    plan: &Plan,
+    step: &StepPlan,
+    processes: u64,
+    apart: &Simulated,
+    together: &Simulated,
+    half_lost_nodes: Option<u64>,
+) -> Row {
+    let quiet_ns = apart.quiet_ns as f64;
+    let mean_ns = mean(&apart.run_means_ns);
+    let quantile_us = |p: f64| sample_quantile(&apart.steps_ns, p).expect("a simulation has steps") / 1e3;
+    let told = |p: f64| (plan.extrapolate || step.delay.supports(processes, p)).then(|| quantile_us(p));
+    let quiet = vec![quiet_ns; apart.run_means_ns.len()];
+    // A generator of its own, so that what is simulated does not depend on how it is summed up.
+    let mut rng = fastrand::Rng::with_seed(plan.seed);
+    let ratio = ratio_of_means(&apart.run_means_ns, &quiet, CONFIDENCE, &mut rng);
+    Row {
+        method: Method::Barrier,
+        nodes: processes,
+        step_us: step.step_ns as f64 / 1e3,
+        quiet_us: quiet_ns / 1e3,
+        mean_us: mean_ns / 1e3,
+        p50_us: quantile_us(0.5),
+        p90_us: told(0.9),
+        p99_us: told(0.99),
+        slowdown: mean_ns / quiet_ns,
+        running_slowdown: None,
+        slowdown_ci: ratio.map(|ratio| ratio.interval),
+        together_slowdown: mean(&together.run_means_ns) / quiet_ns,
+        simulated_steps: Some(apart.steps_ns.len() as u64),
+        supported_nodes: step.supported_nodes,
+        half_lost_nodes,
+    }
+}

@@ -1,0 +1,19 @@
+//! Nodes in lock-step, computed from a trace.
+
+use super::record::{Method, Row};
+use record::{Cell, Metric, Unit, VariationSource};
+use terminal::{count, nanoseconds};
+
+pub fn metrics(row: &Row) -> Vec<Metric> {
+    let method = match row.method {
+        Method::Exact => "exact",
+        Method::Barrier => "simulated barrier",
+    };
+    let cell = Cell::of([method.to_owned(), format!("{} nodes", count(row.nodes))])
+        .with("step_us", format!("step {}", nanoseconds(row.step_us * 1e3)));
+    vec![Metric {
+        unit: Unit::Times,
+        variation: VariationSource::Computed,
+        ..Metric::time(&cell, "slowdown", row.slowdown, row.slowdown_ci)
+    }]
+}

@@ -1,0 +1,74 @@
+//! `contend model step`: what does this machine's noise do to many of it in lock-step?
+
+mod findings;
+mod flags;
+mod measure;
+mod metrics;
+mod plan;
+mod record;
+#[cfg(test)]
+mod sample;
+mod section;
+mod show;
+mod support;
+mod warnings;
+
+use self::record::{Row, StepRecord};
+use super::trace::Trace;
+use ::record::{Finding, Metric, Section};
+use flags::Flags;
+use harness::{Experiment, Finished, LeftOut, Run, SurveyPart};
+use plan::{Parameters, Plan};
+use std::time::Duration;
+use terminal::Page;
+
+/// The experiment.
+pub struct Step;
+
+/// About what the simulations take, for the progress bar.
+const SIMULATION: Duration = Duration::from_secs(10);
+
+impl Experiment for Step {
+    const NAME: &'static str = "model step";
+    const METHOD: &'static str = include_str!("../method.md");
+    /// On the gaps that `noise` left, without a simulated barrier.
+    const SURVEY: Option<SurveyPart> = Some(SurveyPart { weight: 0, flags: "--step 1ms" });
+
+    type Flags = Flags;
+    type Parameters = Parameters;
+    type Row = Row;
+
+    fn run(flags: &Flags, run: &mut Run<'_>) -> anyhow::Result<Finished<Parameters, Row>> {
+        let plan = match run.passed() {
+            Some(passed) => {
+                let gaps = passed.gaps.take().ok_or_else(no_gaps)?;
+                let trace = Trace::measured("the quiet turns of this survey", gaps.gaps, gaps.span_ns)?;
+                Plan::exact(trace, flags, run.session)?
+            }
+            None => Plan::of(flags, run.session)?,
+        };
+        let computed = measure::compute(&plan, run.session, &run.progress(SIMULATION))?;
+        Ok(Finished::computed(plan.parameters(), computed.rows, computed.warnings))
+    }
+
+    fn show(record: &StepRecord, page: &Page) -> String {
+        show::show(record, page)
+    }
+
+    fn section(rows: &[Row]) -> Section {
+        section::section(rows)
+    }
+
+    fn metrics(row: &Row) -> Vec<Metric> {
+        metrics::metrics(row)
+    }
+
+    fn findings(rows: &[(usize, &Row)]) -> Vec<Finding> {
+        findings::findings(rows)
+    }
+}
+
+fn no_gaps() -> LeftOut {
+    let reason = "the survey has no trace of this machine's noise";
+    LeftOut { what: "the model of machines in lock-step".into(), reason: reason.into() }
+}

@@ -1,0 +1,181 @@
+//! The plan that comes of the flags, and what a record says of it.
+
+use super::flags::{Flags, MOST_NODES, MOST_STEPS};
+use super::support::{MEDIAN, Support};
+use super::warnings::StepShorterThanGap;
+use crate::model::trace::{self, Description, Trace};
+use chance::Delay;
+use harness::{Session, UsageError};
+use instruments::warning::{FewSamples, Warning};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+
+const MOST_ROUNDS: f64 = 20.0;
+/// With fewer gaps their rate is known to a tenth at best.
+const FEW_GAPS: usize = 100;
+const DEFAULT_PROCESSES: [u64; 9] = [1, 4, 16, 64, 256, 1_024, 4_096, 16_384, 65_536];
+
+/// What one length of step is asked for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StepPlan {
+    pub step_ns: u64,
+    /// How late one node is.
+    pub delay: Delay,
+    /// How late it is if its step never begins in a gap.
+    pub delay_while_running: Delay,
+    /// The most nodes whose median the trace can tell.
+    pub supported_nodes: u64,
+    pub nodes: Vec<u64>,
+    pub processes: Vec<u64>,
+}
+
+/// A network, in the words of LogP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Network {
+    pub overhead_ns: u64,
+    pub latency_ns: u64,
+}
+
+/// Everything that is computed from.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plan {
+    pub trace: Trace,
+    pub steps: Vec<StepPlan>,
+    pub network: Network,
+    pub steps_a_run: Option<u64>,
+    pub extrapolate: bool,
+    pub seed: u64,
+    /// What the trace is too short for, and what else a reader must know.
+    pub warnings: Vec<Warning>,
+}
+
+/// The parameters of a record, defaults filled in.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Parameters {
+    pub trace: Description,
+    pub step_us: Vec<f64>,
+    pub overhead_us: f64,
+    pub latency_us: f64,
+    pub extrapolate: bool,
+    pub assumptions: Vec<String>,
+}
+
+impl Plan {
+    /// Checks the flags and reads the trace.
+    ///
+    /// # Errors
+    /// No trace, a trace that makes no sense, steps of no length, nodes that the trace does not support.
+    pub fn of(flags: &Flags, session: &Session) -> anyhow::Result<Self> {
+        let Some(path) = &flags.trace else {
+            let remedy = "record this machine's with `contend noise --trace FILE`, then give that file";
+            return Err(UsageError(format!("--trace FILE is missing: {remedy}")).into());
+        };
+        let trace = trace::read("--trace", path, flags.span)?;
+        let mut warnings: Vec<Warning> = few_gaps(&trace).into_iter().collect();
+        let mut steps = Vec::new();
+        for step in &flags.step {
+            steps.push(StepPlan::of(*step, flags, &trace, &mut warnings)?);
+        }
+        Ok(Self {
+            trace,
+            steps,
+            network: Network {
+                overhead_ns: flags.overhead.as_nanos() as u64,
+                latency_ns: flags.latency.as_nanos() as u64,
+            },
+            steps_a_run: flags.steps,
+            extrapolate: flags.extrapolate,
+            seed: session.seed,
+            warnings,
+        })
+    }
+
+    /// The default numbers of nodes on a trace that is at hand, exactly.
+    ///
+    /// # Errors
+    /// A trace that does not support a single node.
+    pub fn exact(trace: Trace, flags: &Flags, session: &Session) -> anyhow::Result<Self> {
+        let mut warnings: Vec<Warning> = few_gaps(&trace).into_iter().collect();
+        let steps = flags.step.iter().map(|step| StepPlan::exact(*step, &trace, &mut warnings));
+        let steps = steps.collect::<anyhow::Result<_>>()?;
+        let network = Network { overhead_ns: 0, latency_ns: 0 };
+        Ok(Self { trace, steps, network, steps_a_run: None, extrapolate: false, seed: session.seed, warnings })
+    }
+
+    /// The parameters as the record has them.
+    pub fn parameters(&self) -> Parameters {
+        let own = [
+            "independence: nodes are interrupted as recorded, each from a random moment of its own",
+            "exact figures: a step begins at a random moment of the recording, gaps included",
+            "simulated figures: a step begins when the barrier lets its process go",
+        ];
+        let of_trace = self.trace.description.assumptions();
+        Parameters {
+            trace: self.trace.description.clone(),
+            step_us: self.steps.iter().map(|step| step.step_ns as f64 / 1e3).collect(),
+            overhead_us: self.network.overhead_ns as f64 / 1e3,
+            latency_us: self.network.latency_ns as f64 / 1e3,
+            extrapolate: self.extrapolate,
+            assumptions: own.into_iter().map(str::to_owned).chain(of_trace).collect(),
+        }
+    }
+}
+
+impl StepPlan {
+    fn of(step: Duration, flags: &Flags, trace: &Trace, warnings: &mut Vec<Warning>) -> anyhow::Result<Self> {
+        let step_ns = step.as_nanos() as u64;
+        let delay = trace.gaps.delay(step_ns).map_err(|error| UsageError(format!("--step {step:?}: {error}")))?;
+        let delay_while_running = trace.gaps.delay_while_running(step_ns)?;
+        let supported_nodes = delay.supported_workers(MEDIAN);
+        let support = Support { step, nodes: supported_nodes, extrapolate: flags.extrapolate, trace };
+        if supported_nodes == 0 && !flags.extrapolate {
+            return Err(support.refusal(&format!("--step {step:?}"), 1).into());
+        }
+        fits(step, flags, trace, &delay)?;
+        let nodes = support.admit("--nodes", &flags.nodes, default_nodes(), warnings)?;
+        let processes = support.admit("--processes", &flags.processes, DEFAULT_PROCESSES.into_iter(), warnings)?;
+        warnings.extend(longer_gap(step_ns, trace));
+        Ok(Self { step_ns, delay, delay_while_running, supported_nodes, nodes, processes })
+    }
+
+    fn exact(step: Duration, trace: &Trace, warnings: &mut Vec<Warning>) -> anyhow::Result<Self> {
+        let step_ns = step.as_nanos() as u64;
+        let (delay, delay_while_running) = (trace.gaps.delay(step_ns)?, trace.gaps.delay_while_running(step_ns)?);
+        let supported_nodes = delay.supported_workers(MEDIAN);
+        let support = Support { step, nodes: supported_nodes, extrapolate: false, trace };
+        let nodes = support.admit("--nodes", &[], default_nodes(), warnings)?;
+        anyhow::ensure!(!nodes.is_empty(), support.refusal("the trace", 1));
+        warnings.extend(longer_gap(step_ns, trace));
+        Ok(Self { step_ns, delay, delay_while_running, supported_nodes, nodes, processes: Vec::new() })
+    }
+}
+
+fn few_gaps(trace: &Trace) -> Option<Warning> {
+    let count = trace.description.gaps;
+    let what = "gaps, on which every figure rests";
+    (count < FEW_GAPS).then(|| Warning::from(FewSamples { what: what.into(), count: count as u64 }))
+}
+
+fn longer_gap(step_ns: u64, trace: &Trace) -> Option<Warning> {
+    let (step_us, longest_gap_us) = (step_ns as f64 / 1e3, trace.description.longest_gap_us);
+    (trace.gaps.longest_ns() > step_ns).then_some(Warning::from(StepShorterThanGap { step_us, longest_gap_us }))
+}
+
+fn default_nodes() -> impl Iterator<Item = u64> {
+    (0..=6).flat_map(|power| [1, 2, 5].map(|digit| digit * 10_u64.pow(power))).chain([MOST_NODES])
+}
+
+/// Whether the simulated time fits 64 bits, should every step be as late as any.
+fn fits(step: Duration, flags: &Flags, trace: &Trace, delay: &Delay) -> Result<(), UsageError> {
+    let message = flags.overhead.as_nanos() as f64 + flags.latency.as_nanos() as f64 + trace.gaps.longest_ns() as f64;
+    let longest_ns = step.as_nanos() as f64 + delay.slowest_quantile_ns(1, 1.0) + MOST_ROUNDS * message;
+    let steps = flags.steps.unwrap_or(MOST_STEPS) as f64;
+    let all_ns = steps * longest_ns + 4.0 * trace.gaps.span_ns() as f64;
+    if all_ns < u64::MAX as f64 / 2.0 {
+        return Ok(());
+    }
+    Err(UsageError(format!(
+        "--step {step:?}: so many steps last longer than 64 bits of ns; take fewer --steps or shorter ones"
+    )))
+}

@@ -1,0 +1,107 @@
+//! The record on a terminal.
+
+use super::record::{Method, Row, StepRecord};
+use crate::model::show::{assumptions, trace};
+use terminal::{self, Page, Point, Scatter, nanoseconds};
+
+/// All of it.
+pub fn show(record: &StepRecord, page: &Page) -> String {
+    let mut text = format!("Nodes in lock-step, each with the noise of\n  {}\n", trace(&record.parameters.trace));
+    for block in record.results.chunk_by(|a, b| a.step_us == b.step_us) {
+        text.push('\n');
+        text.push_str(&step(block, page));
+    }
+    text + "\n" + &assumptions(&record.parameters.assumptions, page)
+}
+
+fn step(block: &[Row], page: &Page) -> String {
+    let of = |method: Method| block.iter().filter(|row| row.method == method).collect::<Vec<_>>();
+    let (exact, barrier) = (of(Method::Exact), of(Method::Barrier));
+    let mut text = String::new();
+    if let Some(first) = exact.first() {
+        text += &format!("Steps of {}, exact\n", nanoseconds(first.step_us * 1e3));
+        text += &exact_table(&exact);
+        text += &summary(first, exact.iter().any(|row| row.nodes > row.supported_nodes));
+    }
+    if !barrier.is_empty() {
+        text += "\nA dissemination barrier, simulated step after step\n";
+        text += &barrier_table(&barrier);
+    }
+    text + "\n" + &plot(block, page)
+}
+
+fn time(us: f64) -> String {
+    nanoseconds(us * 1e3)
+}
+
+fn told(us: Option<f64>) -> String {
+    us.map_or_else(|| "-".to_owned(), time)
+}
+
+fn factor(slowdown: f64) -> String {
+    if slowdown < 100.0 { format!("{slowdown:.4}") } else { format!("{slowdown:.1}") }
+}
+
+/// A star marks what the trace is too short for.
+fn nodes(row: &Row) -> String {
+    format!("  {}{}", terminal::count(row.nodes), if row.nodes > row.supported_nodes { "*" } else { "" })
+}
+
+fn exact_table(rows: &[&Row]) -> String {
+    let lines = rows.iter().map(|row| {
+        vec![
+            nodes(row),
+            time(row.mean_us),
+            time(row.p50_us),
+            told(row.p90_us),
+            told(row.p99_us),
+            factor(row.slowdown),
+            row.running_slowdown.map_or_else(String::new, factor),
+        ]
+    });
+    terminal::table(&["  nodes", "mean", "p50", "p90", "p99", "slowdown", "running"], lines)
+}
+
+fn barrier_table(rows: &[&Row]) -> String {
+    let lines = rows.iter().map(|row| {
+        let interval = row.slowdown_ci.map_or_else(String::new, |ci| format!("{}-{}", factor(ci.low), factor(ci.high)));
+        vec![
+            nodes(row),
+            time(row.quiet_us),
+            time(row.mean_us),
+            told(row.p99_us),
+            factor(row.slowdown),
+            interval,
+            factor(row.together_slowdown),
+        ]
+    });
+    terminal::table(&["  processes", "no noise", "mean", "p99", "slowdown", "95 %", "at once"], lines)
+}
+
+fn summary(row: &Row, extrapolated: bool) -> String {
+    let supported = terminal::count(row.supported_nodes);
+    let half = match row.half_lost_nodes {
+        Some(nodes) => format!("half the time is lost from {} nodes on", terminal::count(nodes)),
+        None if extrapolated => "half the time is not lost with 10,000,000 nodes".to_owned(),
+        None => format!("half the time is not lost with the {supported} nodes that the trace supports"),
+    };
+    let star = if extrapolated {
+        format!("  * extrapolated: the trace is long enough for {supported} nodes\n")
+    } else {
+        "  -: the trace is too short for this quantile\n".to_owned()
+    };
+    let running = "  running: the slowdown if no step began in a gap\n";
+    format!(
+        "{star}{running}  all nodes interrupted at once: {}, however many\n  {half}\n",
+        factor(row.together_slowdown)
+    )
+}
+
+fn plot(block: &[Row], page: &Page) -> String {
+    let point = |row: &Row, y: f64, mark: char| Point { x_ns: row.nodes as f64, y, mark };
+    let mark = |method: Method| if method == Method::Exact { '#' } else { 'o' };
+    let mut points: Vec<Point> = block.iter().map(|row| point(row, row.together_slowdown, '.')).collect();
+    points.extend(block.iter().map(|row| point(row, row.slowdown, mark(row.method))));
+    let title = "Nodes against slowdown: # exact, o simulated barrier, . all at once";
+    Scatter { title, points: &points }.draw_over_counts(page)
+}

@@ -1,0 +1,49 @@
+//! What a reader of computed slowdowns must know.
+
+use instruments::warning::WarningKind;
+use serde::Serialize;
+
+/// A figure reaches beyond what its recording is long enough to tell.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Extrapolated {
+    /// The figure.
+    pub what: String,
+    /// How far the recording reaches.
+    pub supported: String,
+}
+
+impl WarningKind for Extrapolated {
+    const CODE: &'static str = "extrapolated";
+
+    fn message(&self) -> String {
+        let Self { what, supported } = self;
+        format!("{what} is extrapolated: the recording supports {supported}")
+    }
+
+    fn remedy(&self) -> &'static str {
+        "record for longer, with `contend noise --seconds … --trace FILE`"
+    }
+}
+
+/// The work of a step is shorter than an interruption that it meets.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct StepShorterThanGap {
+    /// The step's work, in µs.
+    pub step_us: f64,
+    /// The longest interruption, in µs.
+    pub longest_gap_us: f64,
+}
+
+impl WarningKind for StepShorterThanGap {
+    const CODE: &'static str = "step_shorter_than_gap";
+
+    fn message(&self) -> String {
+        let Self { step_us, longest_gap_us } = self;
+        format!("the longest gap of {longest_gap_us:.1} µs lasts longer than a step of {step_us:.1} µs")
+    }
+
+    fn remedy(&self) -> &'static str {
+        "one gap costs several steps' time: read the mean beside the median, and believe the simulated barrier, \
+         whose steps follow each other, before the exact figure, whose steps begin at random moments"
+    }
+}

@@ -1,0 +1,110 @@
+//! A recorded trace of interruptions, as both models take it from the command line.
+
+use anyhow::Context;
+use chance::{Gap, Gaps, SpanFrom};
+use harness::UsageError;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+use std::time::Duration;
+
+/// A trace as it was read.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Trace {
+    pub gaps: Gaps,
+    pub description: Description,
+}
+
+/// What a record says of a trace.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Description {
+    pub file: String,
+    pub span_s: f64,
+    /// How the length is known.
+    pub span_from: Source,
+    pub gaps: usize,
+    pub lost_share: f64,
+    pub longest_gap_us: f64,
+}
+
+/// Where the length of a recording comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Source {
+    /// The flag `--span`.
+    Flag,
+    /// The line `# span_ns N` of the trace.
+    Header,
+    /// Assumed: the end of the last gap.
+    LastGap,
+    /// Measured in the same run.
+    Measured,
+}
+
+/// Reads a trace; `flag` is the flag that named it.
+///
+/// # Errors
+/// A file that cannot be read, or a trace that makes no sense: its line and column.
+pub fn read(flag: &str, path: &Path, span: Option<Duration>) -> anyhow::Result<Trace> {
+    let file = path.display().to_string();
+    let bytes = std::fs::read(path).with_context(|| format!("{flag} {file} cannot be read"))?;
+    let text = String::from_utf8(bytes).map_err(|error| {
+        let line =
+            error.as_bytes()[..error.utf8_error().valid_up_to()].iter().filter(|byte| **byte == b'\n').count() + 1;
+        UsageError(format!("{flag} {file}, line {line}: it is no text; {WANTED}"))
+    })?;
+    let recording = Gaps::parse(&text, span.map(|span| span.as_nanos() as u64))
+        .map_err(|error| UsageError(format!("{flag} {file}, {error}; {WANTED}")))?;
+    let span_from = match recording.span_from {
+        SpanFrom::Caller => Source::Flag,
+        SpanFrom::Header => Source::Header,
+        SpanFrom::LastGap => Source::LastGap,
+    };
+    Ok(Trace::of(file, recording.gaps, span_from))
+}
+
+impl Trace {
+    fn of(file: String, gaps: Gaps, span_from: Source) -> Self {
+        let description = Description {
+            file,
+            span_s: gaps.span_ns() as f64 / 1e9,
+            span_from,
+            gaps: gaps.iter().len(),
+            lost_share: gaps.lost_ns() as f64 / gaps.span_ns() as f64,
+            longest_gap_us: gaps.longest_ns() as f64 / 1e3,
+        };
+        Self { gaps, description }
+    }
+
+    /// What was just recorded: starts and durations in nanoseconds, in order of time, and how long it was watched.
+    ///
+    /// # Errors
+    /// Gaps that make no recording, such as none.
+    pub fn measured(
+        name: &str,
+        gaps: impl IntoIterator<Item = (f64, f64)>,
+        span_ns: f64,
+    ) -> Result<Self, chance::GapsError> {
+        // Both ends are rounded, so that a gap which begins where the last one ended does so in whole ns too.
+        let gaps = gaps.into_iter().map(|(start, duration)| {
+            let start_ns = start.round() as u64;
+            Gap { start_ns, duration_ns: (start + duration).round() as u64 - start_ns }
+        });
+        let gaps = Gaps::new(gaps, span_ns.ceil() as u64)?;
+        Ok(Self::of(name.to_owned(), gaps, Source::Measured))
+    }
+}
+
+const WANTED: &str = "a trace has a gap a line, `start_ns duration_ns`, in order of time; `contend noise --trace FILE` \
+writes one";
+
+impl Description {
+    /// What is assumed of the recording beside what it says.
+    pub fn assumptions(&self) -> Vec<String> {
+        let ends = (self.span_from == Source::LastGap).then(|| {
+            "the recording ends with its last gap: neither the trace nor --span says how long it is".to_owned()
+        });
+        let repeats = "stationarity: the machine goes on as recorded; the recording repeats for ever".to_owned();
+        std::iter::once(repeats).chain(ends).collect()
+    }
+}

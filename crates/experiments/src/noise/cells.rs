@@ -1,0 +1,232 @@
+//! What is compared: a reader, and what runs beside it.
+
+use super::scenario::{Nice, Scenario};
+use instruments::cpus::CpuSet;
+use instruments::cpus::realtime::may_use_realtime;
+use instruments::cpus::schedule::{Schedule, current_slice, reschedule_current_thread, weight};
+use instruments::warning::{LeftOut, NiceRefused, Warning};
+use std::io;
+use std::time::Duration;
+use terminal::nanoseconds;
+
+/// One combination of a reader and what runs beside it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CellPlan {
+    /// As the record and the tables name it.
+    pub name: String,
+    /// The scenario, unless it is a remedy.
+    pub scenario: Option<Scenario>,
+    pub reader: Schedule,
+    pub reader_cpu: usize,
+    /// How each competitor is scheduled, if there are any.
+    pub competitor: Option<Schedule>,
+    /// How long the rescheduler sleeps, if there is one.
+    pub rescheduler: Option<Duration>,
+}
+
+impl CellPlan {
+    /// Whether the reader is a real-time thread, which must sleep now and then.
+    pub fn reader_rests(&self) -> bool {
+        matches!(self.reader, Schedule::Fifo { .. } | Schedule::RoundRobin { .. })
+    }
+}
+
+/// The two sides, as far as the machine grants them.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Contest {
+    /// The CPU that they contend for.
+    pub cpu: usize,
+    pub nice: Nice,
+    pub competitors: usize,
+}
+
+/// What a cell may use.
+pub struct Machine<'a> {
+    /// A real-time thread would have all CPUs there are.
+    pub lone_cpu: bool,
+    /// The session's CPUs.
+    pub session: &'a CpuSet,
+}
+
+/// The highest ratio of two weights.
+pub fn highest_ratio() -> f64 {
+    f64::from(weight(-20)) / f64::from(weight(19))
+}
+
+/// Nice values whose weights have nearly this ratio: the reader stays at 0 as long as competitors can be nice enough,
+/// because only who may do so goes below.
+pub fn nice_for(ratio: f64) -> Nice {
+    let off =
+        |reader: i32, competitor: i32| (f64::from(weight(reader)) / f64::from(weight(competitor)) / ratio).ln().abs();
+    let with_nicer_competitors = (0..=19).map(|competitor| Nice { reader: 0, competitor });
+    let with_higher_readers = (-20..0).map(|reader| Nice { reader, competitor: 19 });
+    let distance = |nice: &Nice| off(nice.reader, nice.competitor);
+    let all = with_nicer_competitors.chain(with_higher_readers);
+    all.min_by(|a, b| distance(a).total_cmp(&distance(b))).expect("there are nice values")
+}
+
+impl Contest {
+    /// What the machine grants of a wish; it warns of the rest.
+    pub fn granted(cpu: usize, wished: Nice, competitors: usize, warnings: &mut Vec<Warning>) -> Self {
+        let mut nice = wished;
+        for value in [&mut nice.reader, &mut nice.competitor] {
+            let wanted = *value;
+            while *value < 19 && is_granted(Schedule::Fair { nice: *value, slice: None }).is_err() {
+                *value += 1;
+            }
+            if *value != wanted {
+                warnings.push(Warning::from(NiceRefused { wanted, granted: *value }));
+            }
+        }
+        Self { cpu, nice, competitors }
+    }
+
+    pub fn weight_ratio(&self) -> f64 {
+        f64::from(weight(self.nice.reader)) / f64::from(weight(self.nice.competitor))
+    }
+
+    fn reader(&self) -> Schedule {
+        Schedule::Fair { nice: self.nice.reader, slice: None }
+    }
+
+    fn competitor(&self) -> Schedule {
+        Schedule::Fair { nice: self.nice.competitor, slice: None }
+    }
+
+    /// Priorities alone.
+    fn bare(&self, name: impl Into<String>) -> CellPlan {
+        CellPlan {
+            name: name.into(),
+            scenario: None,
+            reader: self.reader(),
+            reader_cpu: self.cpu,
+            competitor: Some(self.competitor()),
+            rescheduler: None,
+        }
+    }
+}
+
+/// Whether a thread of ours may be scheduled in this way. One tries, and ends.
+fn is_granted(schedule: Schedule) -> io::Result<()> {
+    let trial = std::thread::Builder::new().name("trial".into()).spawn(move || reschedule_current_thread(schedule))?;
+    trial.join().unwrap_or_else(|_| Err(io::Error::other("the trial panicked")))
+}
+
+/// Why a real-time thread is not to be had, if it is not.
+fn no_realtime(machine: &Machine<'_>) -> Option<String> {
+    if machine.lone_cpu {
+        return Some("a real-time thread is never given all CPUs, and this machine has one".into());
+    }
+    may_use_realtime().err().map(|missing| format!("{missing} ({})", missing.remedy()))
+}
+
+/// The cells of 1999.
+pub fn scenarios(
+    chosen: &[Scenario],
+    rescheduler: Duration,
+    contest: &Contest,
+    machine: &Machine<'_>,
+    warnings: &mut Vec<Warning>,
+) -> Vec<CellPlan> {
+    let refused = no_realtime(machine);
+    let mut cells = Vec::new();
+    for &scenario in chosen {
+        let (name, competes, reschedules) = match scenario {
+            Scenario::Quiet => ("quiet", false, false),
+            Scenario::Competitor => ("competitor", true, false),
+            Scenario::Both => ("competitor and rescheduler", true, true),
+            Scenario::Rescheduler => ("rescheduler", false, true),
+        };
+        match &refused {
+            Some(reason) if reschedules => {
+                warnings
+                    .push(Warning::from(LeftOut { what: format!("the scenario `{name}`"), reason: reason.clone() }));
+            }
+            _ => cells.push(CellPlan {
+                scenario: Some(scenario),
+                competitor: competes.then(|| contest.competitor()),
+                rescheduler: reschedules.then_some(rescheduler),
+                ..contest.bare(name)
+            }),
+        }
+    }
+    cells
+}
+
+const RESCHEDULERS: [Duration; 4] =
+    [Duration::from_millis(1), Duration::from_micros(500), Duration::from_micros(125), Duration::from_micros(50)];
+/// The shortest that the kernel grants.
+const SHORT_SLICE: Duration = Duration::from_micros(100);
+/// The lowest real-time priority is above every thread that has none.
+const REALTIME: u32 = 1;
+/// The remedies' names that the closing words look up.
+pub const EQUAL: &str = "equal nice values";
+pub const ALONE: &str = "nice values alone";
+
+/// The same load under each remedy that the machine allows.
+pub fn remedies(contest: &Contest, machine: &Machine<'_>, warnings: &mut Vec<Warning>) -> Vec<CellPlan> {
+    let bare = |name: &str| contest.bare(name);
+    let mut left_out = |what: &str, reason: String| warnings.push(Warning::from(LeftOut { what: what.into(), reason }));
+    let equal = Schedule::Fair { nice: contest.nice.reader.max(0), slice: None };
+    let mut cells = vec![CellPlan { reader: equal, competitor: Some(equal), ..bare(EQUAL) }, bare(ALONE)];
+    match no_realtime(machine) {
+        Some(reason) => left_out("the remedies with a rescheduler or a real-time reader", reason),
+        None => {
+            cells.extend(RESCHEDULERS.map(|period| CellPlan {
+                rescheduler: Some(period),
+                ..bare(&format!("rescheduler {}", nanoseconds(period.as_nanos() as f64)))
+            }));
+            cells.push(CellPlan { reader: Schedule::RoundRobin { priority: REALTIME }, ..bare("reader SCHED_RR") });
+            cells.push(CellPlan { reader: Schedule::Fifo { priority: REALTIME }, ..bare("reader SCHED_FIFO") });
+        }
+    }
+    if keeps_slices() {
+        let short = |nice| Schedule::Fair { nice, slice: Some(SHORT_SLICE) };
+        cells.push(CellPlan { reader: short(contest.nice.reader), ..bare("reader's slice 100 µs") });
+        cells.push(CellPlan { competitor: Some(short(contest.nice.competitor)), ..bare("competitor's slice 100 µs") });
+    } else {
+        left_out("the remedies with shorter slices", "slices of a thread's own need Linux 6.12".into());
+    }
+    let batch = Schedule::Batch { nice: contest.nice.competitor };
+    cells.push(CellPlan { competitor: Some(batch), ..bare("competitor SCHED_BATCH") });
+    cells.push(CellPlan { competitor: Some(Schedule::Idle), ..bare("competitor SCHED_IDLE") });
+    match machine.session.iter().find(|&cpu| cpu != contest.cpu) {
+        Some(reader_cpu) => cells.push(CellPlan { reader_cpu, ..bare("reader on another CPU") }),
+        None => left_out("the remedy of another CPU", "there is only one to use".into()),
+    }
+    cells
+}
+
+/// Whether this kernel keeps a slice for each thread.
+fn keeps_slices() -> bool {
+    let requested = Schedule::Fair { nice: 19, slice: Some(SHORT_SLICE) };
+    let trial = move || reschedule_current_thread(requested).is_ok() && current_slice() == Some(SHORT_SLICE);
+    std::thread::spawn(trial).join().unwrap_or(false)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ratios_become_nice_values() {
+        assert_eq!(nice_for(1.0), Nice { reader: 0, competitor: 0 });
+        assert_eq!(nice_for(68.0), Nice { reader: 0, competitor: 19 });
+        assert_eq!(nice_for(1024.0), Nice { reader: -12, competitor: 19 });
+        assert_eq!(nice_for(highest_ratio()), Nice { reader: -20, competitor: 19 });
+    }
+
+    #[test]
+    fn a_lone_cpu_gets_no_realtime_thread() {
+        let contest = Contest { cpu: 0, nice: Nice { reader: 0, competitor: 19 }, competitors: 1 };
+        let session = CpuSet::single(0);
+        let machine = Machine { lone_cpu: true, session: &session };
+        let mut warnings = Vec::new();
+        let all = [Scenario::Quiet, Scenario::Competitor, Scenario::Both, Scenario::Rescheduler];
+        let cells = scenarios(&all, Duration::from_micros(125), &contest, &machine, &mut warnings);
+        assert_eq!(cells.iter().map(|cell| cell.name.as_str()).collect::<Vec<_>>(), ["quiet", "competitor"]);
+        let cells = remedies(&contest, &machine, &mut warnings);
+        assert!(cells.iter().all(|cell| cell.rescheduler.is_none() && !cell.reader_rests()));
+        assert_eq!(warnings.iter().filter(|warning| warning.code() == "left_out").count(), 4);
+    }
+}

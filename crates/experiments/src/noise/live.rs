@@ -1,0 +1,99 @@
+//! Lines while it measures.
+
+use super::flags::View;
+use super::record::Line;
+use super::show::microseconds;
+use anyhow::Context;
+use harness::{Observer, Progress};
+use std::io::{self, Write};
+use std::ops::ControlFlow;
+use std::time::Instant;
+use terminal::percent;
+
+/// Prints what is wanted of each piece; where nothing is, the progress is shown.
+pub struct Live {
+    view: Option<View>,
+    progress: Progress,
+    lines: u64,
+    /// Why stdout can no longer be written, if that is so.
+    failed: Option<io::Error>,
+}
+
+/// The heading is said again after so many lines.
+const SCREEN: u64 = 24;
+
+impl Live {
+    pub fn new(view: Option<View>, progress: Progress) -> Self {
+        Self { view, progress, lines: 0, failed: None }
+    }
+
+    /// Prints a line. When nobody reads it any more, there is no reason to go on.
+    fn line(&mut self, line: &Line) -> ControlFlow<()> {
+        let mut stdout = io::stdout().lock();
+        let printed = match self.view {
+            None => return ControlFlow::Continue(()),
+            Some(View::Json) => serde_json::to_writer(&mut stdout, line).map_err(io::Error::from),
+            Some(View::Lines) => {
+                let heading = self.lines.is_multiple_of(SCREEN).then(|| writeln!(stdout, "{}", line_heading()));
+                heading.unwrap_or(Ok(())).and_then(|()| write!(stdout, "{}", line_text(line)))
+            }
+        };
+        self.lines += 1;
+        match printed.and_then(|()| writeln!(stdout)).and_then(|()| stdout.flush()) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(error) => {
+                self.failed = Some(error);
+                ControlFlow::Break(())
+            }
+        }
+    }
+
+    /// Says what went wrong with the lines.
+    ///
+    /// # Errors
+    /// Stdout could not be written. A reader that has gone away is no error.
+    pub fn end(self) -> anyhow::Result<()> {
+        let failed = self.failed.filter(|error| error.kind() != io::ErrorKind::BrokenPipe);
+        failed.map_or(Ok(()), |error| Err(error).context("the lines could not be printed"))
+    }
+}
+
+impl Observer<Line> for Live {
+    fn note(&self, what: &str) {
+        if self.view.is_none() {
+            self.progress.note(what);
+        }
+    }
+
+    fn piece(&mut self, line: &Line) -> ControlFlow<()> {
+        self.line(line)
+    }
+
+    fn wait(&mut self, until: Instant) -> ControlFlow<()> {
+        Observer::<Line>::wait(&mut self.progress, until)
+    }
+}
+
+/// What stands above the lines of a live run.
+fn line_heading() -> String {
+    format!(
+        "{:>8}  {:<12} {:>8} {:>7} {:>7} {:>8}  {}",
+        "time", "scenario", "lost", "gaps", ">256 µs", "longest", "most"
+    )
+}
+
+/// A line of a live run, without its end.
+fn line_text(line: &Line) -> String {
+    let most =
+        line.causes.first().map_or_else(String::new, |cause| format!("{} {}", percent(cause.share), cause.label()));
+    let scenario: String = line.scenario.chars().take(12).collect();
+    let text = format!(
+        "{:>7.1}s  {scenario:<12} {:>8} {:>7} {:>7} {:>8}  {most}",
+        line.time_s,
+        percent(line.lost_share),
+        line.gaps,
+        line.over_256us,
+        microseconds(line.longest_us)
+    );
+    text.chars().take(80).collect::<String>().trim_end().to_owned()
+}

@@ -1,0 +1,190 @@
+//! A cell, and what its turns add up to.
+
+use super::causes::{Causes, SoFar};
+use super::gap_trace::{GapTrace, KeptGap};
+use super::longest::Longest;
+use super::sum::Sum;
+use super::turn::{self, Outcome, Piece, TurnSetup, Used};
+use crate::noise::cells::CellPlan;
+use crate::noise::record::Line;
+use harness::turns;
+use instruments::clock::Clock;
+use instruments::evidence::{EvidenceQuality, Recorder, Source};
+use instruments::gaps::{Cost, Watch};
+use instruments::tally::Tally;
+use instruments::warning::{LeftOut, Warning};
+use std::ops::ControlFlow;
+
+/// A cell and what has been measured of it.
+pub struct Cell {
+    pub plan: CellPlan,
+    pub clock: Clock,
+    pub turns: Vec<Sum>,
+    pub lengths: Tally,
+    pub causes: Causes,
+    pub longest: Longest,
+    pub ledger: Option<EvidenceQuality>,
+    pub source: Source,
+    pub costs: Vec<Cost>,
+    /// The lowest and the highest.
+    pub thresholds: (u64, u64),
+    pub preempted: Option<u64>,
+    pub competitors: Used,
+    pub rescheduler: Used,
+    warnings: Vec<Warning>,
+    /// `None` unless gaps are kept.
+    kept: Option<GapTrace>,
+}
+
+impl Cell {
+    pub fn new(plan: CellPlan, clock: Clock, origin: u64, keeps_gaps: bool) -> Self {
+        Self {
+            plan,
+            clock,
+            turns: Vec::new(),
+            lengths: Tally::new(),
+            causes: Causes::default(),
+            longest: Longest::since(origin),
+            ledger: None,
+            source: Source::None,
+            costs: Vec::new(),
+            thresholds: (u64::MAX, 0),
+            preempted: None,
+            competitors: Used::default(),
+            rescheduler: Used::default(),
+            warnings: Vec::new(),
+            kept: keeps_gaps.then(GapTrace::default),
+        }
+    }
+
+    /// One turn; `on_line` gets each interval of it, its time left open, and may end it.
+    ///
+    /// # Errors
+    /// A thread that the system refuses, or a way to schedule it.
+    pub fn run(
+        &mut self,
+        setup: &TurnSetup<'_>,
+        record: &mut Option<Recorder>,
+        mut on_line: impl FnMut(Line) -> ControlFlow<()> + Send,
+    ) -> anyhow::Result<()> {
+        let plan = self.plan.clone();
+        let mut turn = Sum::default();
+        let mut line = LineSum { causes: self.causes.so_far(), sum: Sum::default() };
+        let outcome = turn::run(setup, &plan, record, |piece| {
+            self.add(&piece);
+            turn.add(&piece.watch, self.clock);
+            line.sum.add(&piece.watch, self.clock);
+            match setup.plan.interval {
+                // Nearly: the last piece of an interval may end a pass early.
+                Some(interval) if self.clock.to_ns(line.sum.span) > 0.99 * interval.as_nanos() as f64 => {
+                    let fresh = LineSum { causes: self.causes.so_far(), sum: Sum::default() };
+                    on_line(self.line(&std::mem::replace(&mut line, fresh)))
+                }
+                _ => ControlFlow::Continue(()),
+            }
+        })?;
+        self.causes.end_turn(self.clock);
+        self.turns.push(turn);
+        self.add_outcome(outcome);
+        Ok(())
+    }
+
+    fn add(&mut self, piece: &Piece) {
+        let watch = &piece.watch;
+        self.lengths.merge(&watch.gaps.iter().map(|gap| gap.length).collect());
+        self.thresholds = (self.thresholds.0.min(watch.threshold), self.thresholds.1.max(watch.threshold));
+        if watch.full {
+            let what = format!("a second of `{}`", self.plan.name);
+            self.warnings.push(Warning::from(LeftOut {
+                what: format!("the rest of {what}"),
+                reason: "it had too many gaps".into(),
+            }));
+        }
+        if !piece.preempted.is_empty() {
+            let seen = piece.preempted.iter().filter(|&&preempted| preempted).count() as u64;
+            self.preempted = Some(self.preempted.unwrap_or(0) + seen);
+        }
+        let attribution = piece.timeline.as_ref().map(|timeline| self.causes.add(timeline, watch, &piece.preempted));
+        self.longest.add(watch, attribution.as_ref());
+        if let Some(timeline) = &piece.timeline {
+            match &mut self.ledger {
+                Some(ledger) => ledger.absorb(&timeline.quality),
+                none => *none = Some(timeline.quality.clone()),
+            }
+        }
+        self.keep(watch);
+    }
+
+    fn line(&self, line: &LineSum) -> Line {
+        let figures = line.sum.figures(self.clock);
+        Line {
+            time_s: 0.0,
+            scenario: self.plan.name.clone(),
+            span_s: figures.span_s,
+            samples: figures.samples,
+            gaps: figures.gaps,
+            over_256us: figures.over_256us,
+            longest_us: figures.longest_us,
+            lost_share: figures.lost_share,
+            causes: self.causes.since(&line.causes).rows(self.clock, line.sum.lost),
+        }
+    }
+
+    fn keep(&mut self, watch: &Watch) {
+        let Some(kept) = &mut self.kept else { return };
+        let first = *kept.first_reading.get_or_insert(watch.start);
+        let clock = self.clock;
+        let start_ns = clock.to_ns(watch.start - first);
+        if start_ns > kept.span_ns {
+            kept.unwatched.push(KeptGap { start_ns: kept.span_ns, duration_ns: start_ns - kept.span_ns });
+        }
+        kept.span_ns = clock.to_ns(watch.start + watch.span - first);
+        kept.gaps.extend(
+            watch
+                .gaps
+                .iter()
+                .map(|gap| KeptGap { start_ns: clock.to_ns(gap.start - first), duration_ns: clock.to_ns(gap.length) }),
+        );
+    }
+
+    fn add_outcome(&mut self, outcome: Outcome) {
+        self.source = outcome.reader.source;
+        self.costs.push(outcome.reader.cost);
+        self.warnings.extend(outcome.reader.warnings);
+        outcome.competitors.into_iter().for_each(|used| self.competitors.add(used));
+        outcome.rescheduler.into_iter().for_each(|used| self.rescheduler.add(used));
+    }
+
+    /// What a reader of the record must know.
+    pub fn warnings(&mut self) -> Vec<Warning> {
+        let lost = self.ledger.iter().flat_map(EvidenceQuality::warnings);
+        std::mem::take(&mut self.warnings).into_iter().chain(lost).collect()
+    }
+
+    pub fn take_kept(&mut self) -> GapTrace {
+        self.kept.take().unwrap_or_default()
+    }
+
+    /// All turns together; `None` when nothing was read.
+    pub fn all_turns(&self) -> Option<Sum> {
+        let mut all = Sum::default();
+        self.turns.iter().for_each(|turn| all.absorb(turn));
+        (all.passes > 0).then_some(all)
+    }
+}
+
+impl turns::Cell for Cell {
+    fn title(&self) -> String {
+        self.plan.name.clone()
+    }
+
+    fn turns(&self) -> u64 {
+        self.turns.len() as u64
+    }
+}
+
+/// An interval of a live run that has not ended, and the causes before it.
+struct LineSum {
+    causes: SoFar,
+    sum: Sum,
+}

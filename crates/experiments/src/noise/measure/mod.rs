@@ -1,0 +1,79 @@
+//! The measurement: turns of all cells, in random order, until the time is spent or each has had its turns.
+
+mod causes;
+mod cell;
+mod gap_trace;
+mod longest;
+mod row;
+mod sum;
+mod turn;
+
+use super::cells::CellPlan;
+use super::plan::Plan;
+use super::record::{Line, Row};
+use cell::Cell;
+use harness::turns::{Rules, take_turns};
+use harness::{Observer, Progress, Session};
+use instruments::clock::Clock;
+use instruments::cpus::schedule::bound_realtime;
+use instruments::evidence::Recorder;
+use instruments::warning::Warning;
+use record::distinct;
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
+use turn::TurnSetup;
+
+pub use gap_trace::GapTrace;
+#[cfg(test)]
+pub use gap_trace::KeptGap;
+
+/// What the experiment brought.
+pub struct Measured {
+    pub rows: Vec<Row>,
+    /// The order in which the cells, by number, had their turns.
+    pub order: Vec<Vec<usize>>,
+    /// Every gap of the first cell, if the plan keeps them.
+    pub kept: GapTrace,
+    pub warnings: Vec<Warning>,
+}
+
+/// A real-time thread of ours that runs for so long without sleeping is ended by the kernel, with the process.
+const LONGEST_REALTIME: Duration = Duration::from_millis(500);
+
+/// Measures every cell of the plan; the observer, which may end it all, sees each piece that has been read.
+///
+/// # Errors
+/// A thread that the system refuses, or a way to schedule it.
+pub fn run_plan(
+    plan: &Plan,
+    session: &Session,
+    clock: Clock,
+    observer: &mut (impl Observer<Line> + Send),
+) -> anyhow::Result<Measured> {
+    bound_realtime(LONGEST_REALTIME)?;
+    let setup = TurnSetup { clock, plan, interruption: &session.interruption };
+    // The kernel's record of each CPU that is read on: opening and closing takes longer than some turns.
+    let mut records: BTreeMap<usize, Option<Recorder>> = BTreeMap::new();
+    let origin = clock.now();
+    let new = |cell: &CellPlan| Cell::new(cell.clone(), clock, origin, plan.keeps_gaps);
+    let mut cells: Vec<Cell> = plan.cells.iter().map(new).collect();
+    let began = Instant::now();
+    let rules = Rules { began, budget: plan.budget, precision: None, at_least: 0, at_most: plan.turns };
+    let turns = take_turns(&mut cells, &rules, session, &Progress::hidden(), |cell| {
+        observer.note(&cell.plan.name);
+        let record = records.entry(cell.plan.reader_cpu).or_default();
+        let mut flow = ControlFlow::Continue(());
+        cell.run(&setup, record, |line| {
+            flow = observer.piece(&Line { time_s: began.elapsed().as_secs_f64(), ..line });
+            flow
+        })?;
+        Ok(flow)
+    })?;
+    let warnings: Vec<Warning> =
+        plan.warnings.iter().cloned().chain(cells.iter_mut().flat_map(Cell::warnings)).collect();
+    let kept = cells.first_mut().map(Cell::take_kept).unwrap_or_default();
+    let rows = cells.iter().filter_map(|cell| row::row(cell, plan)).collect();
+    // Several cells say the same of the machine.
+    Ok(Measured { rows, order: turns.order, kept, warnings: distinct(&warnings, Warning::clone) })
+}

@@ -1,0 +1,90 @@
+//! The row of a cell.
+
+use super::cell::Cell;
+use super::turn::Used;
+use crate::noise::plan::Plan;
+use crate::noise::record::{Row, Turn};
+use crate::noise::then;
+use instruments::evidence::Source;
+use instruments::gaps::Cost;
+use instruments::statistics::Interval;
+use instruments::statistics::order::{median, sample_quantile_interval};
+use instruments::statistics::summary::CONFIDENCE;
+
+/// The row of a cell; `None` when nothing was read.
+pub fn row(cell: &Cell, plan: &Plan) -> Option<Row> {
+    let (clock, all) = (cell.clock, cell.all_turns()?);
+    let (figures, turns) = (all.figures(clock), cell.turns.iter().map(|turn| turn.figures(clock)).collect::<Vec<_>>());
+    Some(Row {
+        scenario: cell.plan.name.clone(),
+        cpu: cell.plan.reader_cpu,
+        samples: figures.samples,
+        span_s: figures.span_s,
+        loop_ns: (figures.span_s * 1e9 - clock.to_ns(all.lost)) / (all.passes - all.gaps).max(1) as f64,
+        loop_check_ns: cost_ns(cell, |cost| cost.pass),
+        bare_loop_ns: cost_ns(cell, |cost| cost.bare_pass),
+        threshold_ns: clock.to_ns(cell.thresholds.1),
+        least_threshold_ns: clock.to_ns(cell.thresholds.0),
+        gaps: figures.gaps,
+        gaps_per_s: figures.gaps as f64 / figures.span_s,
+        over_256us: figures.over_256us,
+        longest_us: figures.longest_us,
+        longest_p50_us: median(&of_each(&turns, |turn| turn.longest_us))?,
+        longest_ci_us: median_interval(&turns, |turn| turn.longest_us),
+        median_gap_us: length_us(cell, 0.5),
+        p99_gap_us: length_us(cell, 0.99),
+        lost_share: figures.lost_share,
+        lost_ci_share: median_interval(&turns, |turn| turn.lost_share),
+        unwatched_s: turns.iter().map(|turn| turn.unwatched_s).sum(),
+        turns,
+        explained_share: where_known(cell, cell.causes.explained_share()),
+        explained_or_periodic_share: where_known(cell, cell.causes.explained_or_periodic_share(clock)),
+        causes: cell.causes.rows(clock, all.lost),
+        longest_gaps: cell.longest.rows(clock),
+        evidence: cell.source,
+        ledger: cell.ledger.clone(),
+        events_in_gaps: cell.causes.recall.reported - cell.causes.recall.missed,
+        events_outside_gaps: cell.causes.recall.missed,
+        preempted_gaps: cell.preempted,
+        competitors_cpu_share: competitors_cpu_share(cell, plan),
+        rescheduler_cpu_share: cell.plan.rescheduler.map(|_| cpu_share(&cell.rescheduler)),
+        rescheduler_wakes_per_s: cell.plan.rescheduler.map(|_| rounds_per_s(&cell.rescheduler)),
+        then: cell.plan.scenario.and_then(then::figures),
+    })
+}
+
+fn of_each(turns: &[Turn], figure: fn(&Turn) -> f64) -> Vec<f64> {
+    turns.iter().map(figure).collect()
+}
+
+fn median_interval(turns: &[Turn], figure: fn(&Turn) -> f64) -> Option<Interval> {
+    sample_quantile_interval(&of_each(turns, figure), 0.5, CONFIDENCE)
+}
+
+/// The median of what the reader's calibrations found.
+fn cost_ns(cell: &Cell, of: fn(&Cost) -> f64) -> f64 {
+    let costs: Vec<f64> = cell.costs.iter().map(of).collect();
+    median(&costs).unwrap_or(0.0) * cell.clock.ns_per_tick()
+}
+
+fn length_us(cell: &Cell, quantile: f64) -> Option<f64> {
+    cell.lengths.quantile(quantile).map(|ticks| cell.clock.to_ns(ticks) / 1e3)
+}
+
+/// Without evidence nothing is known of causes.
+fn where_known(cell: &Cell, share: Option<f64>) -> Option<f64> {
+    share.filter(|_| cell.source != Source::None)
+}
+
+fn cpu_share(used: &Used) -> f64 {
+    used.cpu_ns / used.wall_ns.max(1.0)
+}
+
+/// Of all competitors together. Their walls overlap: each saw the whole turn.
+fn competitors_cpu_share(cell: &Cell, plan: &Plan) -> Option<f64> {
+    cell.plan.competitor.map(|_| cpu_share(&cell.competitors) * plan.contest.competitors as f64)
+}
+
+fn rounds_per_s(used: &Used) -> f64 {
+    used.rounds as f64 / used.wall_ns.max(1.0) * 1e9
+}

@@ -1,0 +1,286 @@
+//! One turn of a cell: a reader, the competitors and the rescheduler, from a common start to a common end.
+
+use crate::noise::cells::CellPlan;
+use crate::noise::plan::Plan;
+use anyhow::Context;
+use harness::{EvidenceChoice, Interruption};
+use instruments::clock::Clock;
+use instruments::cpus::CpuSet;
+use instruments::cpus::schedule::{Schedule, reschedule_current_thread};
+use instruments::evidence::preemption::PreemptionFlag;
+use instruments::evidence::{Recorder, Source, Timeline};
+use instruments::gaps::{Cost, Limit, Reader, Watch};
+use instruments::grind::Work;
+use instruments::team::{Member, StartGate, work_together};
+use instruments::warning::Warning;
+use rustix::thread::{Timespec, nanosleep, set_name};
+use rustix::time::{ClockId, clock_gettime};
+use std::ffi::CStr;
+use std::io;
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// What every turn needs.
+pub struct TurnSetup<'a> {
+    pub clock: Clock,
+    pub plan: &'a Plan,
+    pub interruption: &'a Interruption,
+}
+
+/// What the reader saw in one piece of a turn, and the kernel's record of it.
+pub struct Piece {
+    pub watch: Watch,
+    /// For each gap whether the kernel says that it preempted the reader; empty where it does not say.
+    pub preempted: Vec<bool>,
+    pub timeline: Option<Timeline>,
+}
+
+/// What the reader found out about itself.
+pub struct ReaderNotes {
+    pub cost: Cost,
+    pub source: Source,
+    pub warnings: Vec<Warning>,
+}
+
+/// What a competitor or the rescheduler used of the CPU between start and end.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Used {
+    pub cpu_ns: f64,
+    pub wall_ns: f64,
+    /// Rounds of work, or wake-ups.
+    pub rounds: u64,
+}
+
+impl Used {
+    pub fn add(&mut self, other: Self) {
+        self.cpu_ns += other.cpu_ns;
+        self.wall_ns += other.wall_ns;
+        self.rounds += other.rounds;
+    }
+}
+
+/// What a turn leaves beside its pieces.
+pub struct Outcome {
+    pub reader: ReaderNotes,
+    pub competitors: Vec<Used>,
+    pub rescheduler: Option<Used>,
+}
+
+/// Gaps that a piece has room for.
+const CAPACITY: usize = 1 << 18;
+/// A real-time reader reads for so long, …
+const BURST: Duration = Duration::from_millis(90);
+/// … and then sleeps, so that it can hang nobody.
+const REST: Duration = Duration::from_millis(10);
+/// The recorder has room for so much, even with a rescheduler that wakes 20,000 times a second.
+const PIECE: Duration = Duration::from_secs(1);
+
+/// Runs one turn; `on_piece` gets each piece on the reader's thread as soon as it ends, and may end the turn. `record`
+/// is the kernel's of the reader's CPU, opened if it is not yet.
+///
+/// # Errors
+/// A thread that the system refuses, or a way to schedule one; a record of the kernel's that cannot be read.
+pub fn run(
+    setup: &TurnSetup<'_>,
+    cell: &CellPlan,
+    record: &mut Option<Recorder>,
+    mut on_piece: impl FnMut(Piece) -> ControlFlow<()> + Send,
+) -> anyhow::Result<Outcome> {
+    let nobody = || Ok(Used::default());
+    let mut reader = Err(io::Error::other("the reader did not begin"));
+    let mut competitors: Vec<io::Result<Used>> =
+        cell.competitor.map_or_else(Vec::new, |_| (0..setup.plan.contest.competitors).map(|_| nobody()).collect());
+    let mut rescheduler = cell.rescheduler.map(|_| nobody());
+
+    let over = &AtomicBool::new(false);
+    // Outside of the job, which is dropped unrun where the reader cannot begin.
+    let (ends, notes, on_piece) = (SetOnDrop(over), &mut reader, &mut on_piece);
+    let mut members = vec![Member {
+        cpu: Some(cell.reader_cpu),
+        job: Box::new(move |gate: &StartGate| {
+            let _ends = ends;
+            *notes = read(setup, cell, record, gate, on_piece);
+        }),
+    }];
+    for (used, schedule) in competitors.iter_mut().zip(cell.competitor.into_iter().cycle()) {
+        members.push(intruder(setup, over, used, (c"competitor", schedule), || Work::of_loads(64).run()));
+    }
+    for (used, period) in rescheduler.iter_mut().zip(cell.rescheduler) {
+        members.push(intruder(setup, over, used, (c"rescheduler", RESCHEDULER), move || sleep(period)));
+    }
+    work_together(setup.clock, setup.plan.turn, members)?;
+    Ok(Outcome {
+        reader: reader.context("the reader")?,
+        competitors: competitors.into_iter().collect::<io::Result<_>>().context("a competitor")?,
+        rescheduler: rescheduler.transpose().context("the rescheduler")?,
+    })
+}
+
+/// Somebody on the reader's CPU, by its name and how it is scheduled, who repeats `round` and stays until the reader's
+/// turn is `over`.
+fn intruder<'a>(
+    setup: &TurnSetup<'_>,
+    over: &'a AtomicBool,
+    used: &'a mut io::Result<Used>,
+    (name, schedule): (&'static CStr, Schedule),
+    round: impl Fn() + Send + 'a,
+) -> Member<'a> {
+    let clock = setup.clock;
+    let job = move |gate: &StartGate| {
+        let _stays = StayUntil(over);
+        *used = intrude(clock, gate, name, schedule, round);
+    };
+    Member { cpu: Some(setup.plan.contest.cpu), job: Box::new(job) }
+}
+
+/// Says that the reader has read the kernel's record, however its turn ended.
+struct SetOnDrop<'a>(&'a AtomicBool);
+
+impl Drop for SetOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Release);
+    }
+}
+
+/// Keeps an intruder asleep but alive until then: whoever is gone cannot be asked for its name.
+struct StayUntil<'a>(&'a AtomicBool);
+
+impl Drop for StayUntil<'_> {
+    fn drop(&mut self) {
+        while !self.0.load(Ordering::Acquire) {
+            sleep(Duration::from_millis(1));
+        }
+    }
+}
+
+const RESCHEDULER: Schedule = Schedule::Fifo { priority: 1 };
+
+/// Names the calling thread, for the kernel's record, and schedules it as planned.
+fn take_rank(name: &CStr, schedule: Schedule) -> io::Result<()> {
+    set_name(name)?;
+    reschedule_current_thread(schedule)
+}
+
+/// The reader's turn.
+fn read(
+    setup: &TurnSetup<'_>,
+    cell: &CellPlan,
+    record: &mut Option<Recorder>,
+    gate: &StartGate,
+    on_piece: &mut impl FnMut(Piece) -> ControlFlow<()>,
+) -> io::Result<ReaderNotes> {
+    let clock = setup.clock;
+    // Calibrated before the others begin, and before the thread becomes a real-time one.
+    let mut eye = Eye::open(setup, cell, record);
+    let notes = eye.notes();
+    let ranked = take_rank(c"reader", cell.reader);
+    let begins = gate.ready().is_some();
+    ranked.inspect_err(|_| gate.stop_at(clock.now()))?;
+    if !begins {
+        return Ok(notes);
+    }
+    let mut left = setup.plan.samples;
+    let longest = if cell.reader_rests() { BURST } else { PIECE };
+    let length = setup.plan.interval.map_or(longest, |interval| interval.min(longest));
+    loop {
+        let until_stop = Duration::from_nanos(clock.to_ns(gate.stop().saturating_sub(clock.now())) as u64);
+        if until_stop.is_zero() || left == 0 || setup.interruption.is_requested() {
+            break;
+        }
+        let piece = eye.read(Limit { length: length.min(until_stop), passes: left }, setup.interruption);
+        let piece = piece.inspect_err(|_| gate.stop_at(clock.now()))?;
+        left -= piece.watch.passes.min(left);
+        if on_piece(piece).is_break() {
+            break;
+        }
+        if cell.reader_rests() {
+            sleep(REST);
+        }
+    }
+    gate.stop_at(clock.now());
+    Ok(notes)
+}
+
+/// The reader with the evidence beside it.
+struct Eye<'a> {
+    reader: Reader,
+    recorder: Option<&'a mut Recorder>,
+    flag: Option<PreemptionFlag>,
+    preempted: Vec<bool>,
+}
+
+impl<'a> Eye<'a> {
+    fn open(setup: &TurnSetup<'_>, cell: &CellPlan, record: &'a mut Option<Recorder>) -> Self {
+        let wanted = setup.plan.evidence == EvidenceChoice::Best;
+        let recorder = wanted.then(|| match record {
+            Some(recorder) => {
+                recorder.follow_this_thread();
+                recorder
+            }
+            None => record.insert(Recorder::open(setup.clock, &CpuSet::single(cell.reader_cpu))),
+        });
+        Self {
+            reader: Reader::new(setup.clock, CAPACITY),
+            recorder,
+            flag: wanted.then(PreemptionFlag::of_current_thread).flatten(),
+            // Not false, which would be memory that nobody has touched.
+            preempted: vec![true; CAPACITY],
+        }
+    }
+
+    fn notes(&mut self) -> ReaderNotes {
+        ReaderNotes {
+            cost: self.reader.cost(),
+            source: self.recorder.as_ref().map_or(Source::None, |recorder| recorder.source()),
+            warnings: self.recorder.as_ref().map_or_else(Vec::new, |recorder| recorder.warnings().to_vec()),
+        }
+    }
+
+    fn read(&mut self, limit: Limit, interruption: &Interruption) -> io::Result<Piece> {
+        let Self { reader, recorder, flag, preempted } = self;
+        if let Some(recorder) = recorder {
+            recorder.start()?;
+        }
+        if let Some(flag) = flag {
+            flag.set();
+        }
+        let watch = reader.read(limit, |number| {
+            if let Some(flag) = flag {
+                preempted[number] = flag.was_cleared();
+                flag.set();
+            }
+            if interruption.is_requested() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
+        let timeline = recorder.as_mut().map(|recorder| recorder.stop()).transpose()?;
+        let seen = if flag.is_some() { watch.gaps.len() } else { 0 };
+        Ok(Piece { watch, preempted: preempted[..seen].to_vec(), timeline })
+    }
+}
+
+/// Repeats `round` from the start to the end at the given rank.
+fn intrude(clock: Clock, gate: &StartGate, name: &CStr, schedule: Schedule, round: impl Fn()) -> io::Result<Used> {
+    let ranked = take_rank(name, schedule);
+    let start = gate.ready();
+    ranked.inspect_err(|_| gate.stop_at(clock.now()))?;
+    let Some(start) = start else { return Ok(Used::default()) };
+    let before = cpu_ns();
+    let mut rounds = 0;
+    while clock.now() < gate.stop() {
+        round();
+        rounds += 1;
+    }
+    Ok(Used { cpu_ns: cpu_ns() - before, wall_ns: clock.to_ns(clock.now() - start), rounds })
+}
+
+/// CPU time of the calling thread.
+fn cpu_ns() -> f64 {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    time.tv_sec as f64 * 1e9 + time.tv_nsec as f64
+}
+
+/// One system call, and no more of it when a signal cuts it short.
+fn sleep(length: Duration) {
+    let wanted = Timespec { tv_sec: length.as_secs() as i64, tv_nsec: i64::from(length.subsec_nanos()) };
+    let _ = nanosleep(&wanted);
+}

@@ -1,0 +1,202 @@
+//! The plan that comes of the flags, and what a record says of it.
+
+use super::cells::{self, CellPlan, Contest};
+use super::flags::Flags;
+use super::scenario::Scenario;
+use clap::ValueEnum;
+use harness::{EvidenceChoice, Session, UsageError};
+use instruments::cpus::{CpuSet, online};
+use instruments::warning::{self, Warning};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+
+/// Everything that the measurement needs to know.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    pub cells: Vec<CellPlan>,
+    pub remedies: bool,
+    /// Limits of one turn of a cell.
+    pub samples: u64,
+    pub turn: Duration,
+    /// No turn begins that might not end within it; `None` without an end.
+    pub budget: Option<Duration>,
+    /// Every cell has so many turns at most.
+    pub turns: u64,
+    pub evidence: EvidenceChoice,
+    /// Lines are wanted for each such piece of a turn.
+    pub interval: Option<Duration>,
+    /// Whether every gap is kept.
+    pub keeps_gaps: bool,
+    /// The CPUs in use.
+    pub cpus: CpuSet,
+    pub contest: Contest,
+    pub rescheduler: Duration,
+    /// What was asked for and is not measured, and what the machine does not allow.
+    pub warnings: Vec<Warning>,
+}
+
+/// The parameters of a record, defaults filled in.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Parameters {
+    pub remedies: bool,
+    pub samples_a_turn: u64,
+    pub turn_s: f64,
+    pub budget_s: Option<f64>,
+    pub cpu: usize,
+    pub reader_nice: i32,
+    pub competitor_nice: i32,
+    /// The reader's weight by a competitor's.
+    pub weight_ratio: f64,
+    pub competitors: usize,
+    pub rescheduler_us: f64,
+    pub evidence: EvidenceChoice,
+    pub interval_s: Option<f64>,
+    /// The order in which the cells had their turns, round by round, by their numbers.
+    pub order: Vec<Vec<usize>>,
+}
+
+const DEFAULT_BUDGET: Duration = Duration::from_secs(80);
+const DEFAULT_REMEDIES_BUDGET: Duration = Duration::from_secs(120);
+/// 1999's.
+pub const SAMPLES_1999: u64 = 256_000_000;
+/// Turns that a cell gets: fewer give no interval without assuming a distribution.
+const TURNS: u64 = 6;
+/// What a turn takes beside its readings: threads begin, the reader calibrates itself; the record's first opening and
+/// its closing are shared by all.
+const BESIDE_A_TURN: Duration = Duration::from_millis(250);
+/// A year: as good as without an end.
+const ENDLESS: Duration = Duration::from_secs(365 * 24 * 3600);
+
+impl Plan {
+    /// Checks the flags against the machine and fills in the rest.
+    ///
+    /// # Errors
+    /// A CPU that may not be used, a trace of several scenarios, a rescheduler on a machine with one CPU.
+    pub fn of(flags: &Flags, session: &Session) -> Result<Self, UsageError> {
+        let cpu = chosen_cpu(flags, session)?;
+        let wished = flags.nice.unwrap_or_else(|| cells::nice_for(flags.weight_ratio));
+        let mut warnings = Vec::new();
+        let contest = Contest::granted(cpu, wished, flags.competitors.into(), &mut warnings);
+        let machine =
+            cells::Machine { lone_cpu: online().map_or(true, |cpus| cpus.len() == 1), session: &session.cpus };
+        let cells = match flags.remedies {
+            true => cells::remedies(&contest, &machine, &mut warnings),
+            false => cells::scenarios(&chosen_scenarios(flags)?, flags.rescheduler, &contest, &machine, &mut warnings),
+        };
+        if cells.is_empty() {
+            let reason = warnings.last().map(|warning| warning.message().to_owned()).unwrap_or_default();
+            return Err(UsageError(format!("--scenario: {reason}; `quiet` and `competitor` can be measured")));
+        }
+        let cpus: CpuSet = cells.iter().map(|cell| cell.reader_cpu).chain([cpu]).collect();
+        if cells.iter().any(|cell| cell.rescheduler.is_some() || cell.reader_rests()) {
+            warnings.extend(warning::realtime_throttling(&session.environment));
+        }
+        let mut plan = Self {
+            remedies: flags.remedies,
+            samples: flags.samples.unwrap_or(SAMPLES_1999),
+            turn: ENDLESS,
+            budget: None,
+            turns: u64::MAX,
+            evidence: flags.evidence,
+            interval: flags.interval,
+            keeps_gaps: flags.trace.is_some(),
+            cpus,
+            contest,
+            rescheduler: flags.rescheduler,
+            warnings,
+            cells,
+        };
+        plan.divide(flags, session);
+        Ok(plan)
+    }
+
+    /// Divides the time between the cells.
+    fn divide(&mut self, flags: &Flags, session: &Session) {
+        let cells = self.cells.len() as u32;
+        let live_alone = self.interval.is_some() && cells == 1;
+        // A trace, or lines of one scenario, are of one stretch of time.
+        let turns = if self.keeps_gaps || live_alone { 1 } else { TURNS };
+        match (session.seconds, flags.samples) {
+            // Live lines go on until someone ends them.
+            (None, None) if live_alone => {
+                self.samples = u64::MAX;
+                self.turns = 1;
+            }
+            (None, Some(_)) => self.turns = turns,
+            (given, samples) => {
+                let default = if self.remedies { DEFAULT_REMEDIES_BUDGET } else { DEFAULT_BUDGET };
+                let budget = given.unwrap_or(default);
+                self.budget = Some(budget);
+                self.turn = turn_within(budget / (cells * turns as u32), turns);
+                if turns == 1 {
+                    self.turns = 1;
+                    self.samples = samples.unwrap_or(u64::MAX);
+                }
+            }
+        }
+    }
+
+    /// How long it will take; `None` if that depends on the machine, or on the user.
+    pub fn expected_time(&self) -> Option<Duration> {
+        self.budget
+    }
+
+    /// What the record says of the plan.
+    pub fn parameters(&self, order: Vec<Vec<usize>>) -> Parameters {
+        Parameters {
+            remedies: self.remedies,
+            samples_a_turn: self.samples,
+            turn_s: self.turn.as_secs_f64(),
+            budget_s: self.budget.map(|budget| budget.as_secs_f64()),
+            cpu: self.contest.cpu,
+            reader_nice: self.contest.nice.reader,
+            competitor_nice: self.contest.nice.competitor,
+            weight_ratio: self.contest.weight_ratio(),
+            competitors: self.contest.competitors,
+            rescheduler_us: self.rescheduler.as_secs_f64() * 1e6,
+            evidence: self.evidence,
+            interval_s: self.interval.map(|interval| interval.as_secs_f64()),
+            order,
+        }
+    }
+}
+
+/// The readings' part of a turn's time, so that all turns fit; a single turn takes all of it.
+fn turn_within(time: Duration, turns: u64) -> Duration {
+    if turns == 1 { time } else { time.saturating_sub(BESIDE_A_TURN).max(time / 2) }
+}
+
+fn chosen_cpu(flags: &Flags, session: &Session) -> Result<usize, UsageError> {
+    match flags.cpu {
+        Some(cpu) if session.cpus.contains(cpu) => Ok(cpu),
+        Some(cpu) => Err(UsageError(format!("--cpu {cpu}: not among the CPUs that may be used, {}", session.cpus))),
+        // Device interrupts favour the first.
+        None => session.cpus.last().ok_or_else(|| UsageError("--cpus: no CPU is left".into())),
+    }
+}
+
+fn chosen_scenarios(flags: &Flags) -> Result<Vec<Scenario>, UsageError> {
+    let one = flags.trace.is_some() || flags.interval.is_some();
+    match flags.scenario.as_slice() {
+        [] if one => Ok(vec![Scenario::Quiet]),
+        [] => Ok(Scenario::value_variants().to_vec()),
+        [_, _, ..] if flags.trace.is_some() => {
+            Err(UsageError("--trace: a trace holds one scenario; name one, such as --scenario quiet".into()))
+        }
+        named => Ok(Scenario::value_variants().iter().copied().filter(|scenario| named.contains(scenario)).collect()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn turns_leave_room_for_what_comes_beside_them() {
+        let ms = Duration::from_millis;
+        assert_eq!(turn_within(ms(1_250), TURNS), ms(1_000));
+        assert_eq!(turn_within(ms(200), TURNS), ms(100));
+        assert_eq!(turn_within(ms(200), 1), ms(200));
+    }
+}

@@ -1,0 +1,151 @@
+//! What came out: a row for each scenario or remedy.
+
+use super::plan::Parameters;
+use super::then;
+use instruments::evidence::{Cause, EvidenceQuality, Kind, Source};
+use instruments::statistics::Interval;
+use record::Record;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A record of this experiment.
+pub type NoiseRecord = Record<Parameters, Row>;
+
+/// One cell. What was not measured is `null`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Row {
+    /// Its name: quiet, competitor, competitor and rescheduler, rescheduler; or that of a remedy.
+    pub scenario: String,
+    /// The reader's CPU.
+    pub cpu: usize,
+    /// Readings of the clock, in all turns.
+    pub samples: u64,
+    /// Time in which the clock was read.
+    pub span_s: f64,
+    /// A pass of the reader's loop where nothing interrupted it, in the measurement itself.
+    pub loop_ns: f64,
+    /// The same in short turns beside those of a loop that only reads the clock, …
+    pub loop_check_ns: f64,
+    /// … and that loop.
+    pub bare_loop_ns: f64,
+    /// A difference of two readings above this is a gap: the highest of all turns, …
+    pub threshold_ns: f64,
+    /// … and the lowest.
+    pub least_threshold_ns: f64,
+    pub gaps: u64,
+    pub gaps_per_s: f64,
+    /// Gaps of more than 256 µs, in all turns.
+    pub over_256us: u64,
+    /// The longest gap of all turns.
+    pub longest_us: f64,
+    /// The longest gap of a turn: the median of the turns, and its 95 % interval where there are turns enough.
+    pub longest_p50_us: f64,
+    pub longest_ci_us: Option<Interval>,
+    pub median_gap_us: Option<f64>,
+    pub p99_gap_us: Option<f64>,
+    /// Share of the reading time that the gaps took.
+    pub lost_share: f64,
+    /// The 95 % interval of the turns' median.
+    pub lost_ci_share: Option<Interval>,
+    /// Within the turns, time in which nobody watched: the kernel's record was read. It is in no share.
+    pub unwatched_s: f64,
+    pub turns: Vec<Turn>,
+    /// What took the gaps' time, the most first; the shares add up to 1.
+    pub causes: Vec<CauseRow>,
+    /// The longest gaps of all turns, at most a hundred, the longest first; a record of before they were kept has none.
+    #[serde(default)]
+    pub longest_gaps: Vec<LongGap>,
+    /// Share of the gaps' time that has evidence from the kernel.
+    pub explained_share: Option<f64>,
+    /// The same, counting what has no evidence but recurs with a period.
+    pub explained_or_periodic_share: Option<f64>,
+    /// Where the evidence comes from.
+    pub evidence: Source,
+    /// What the evidence may lack.
+    pub ledger: Option<EvidenceQuality>,
+    /// Of the switches and interrupts that the kernel recorded while the reader had the CPU: those inside a gap, …
+    pub events_in_gaps: u64,
+    /// … and those outside.
+    pub events_outside_gaps: u64,
+    /// Gaps in which the kernel says that it preempted the reader (rseq); `null` where it does not say.
+    pub preempted_gaps: Option<u64>,
+    /// CPU time of all competitors, as a share of one CPU.
+    pub competitors_cpu_share: Option<f64>,
+    /// CPU time of the rescheduler, as a share of one CPU; what its wake-ups cost beside that is in `lost_share`.
+    pub rescheduler_cpu_share: Option<f64>,
+    pub rescheduler_wakes_per_s: Option<f64>,
+    /// 1999's figures for the scenario, on one CPU, for 256 million samples.
+    pub then: Option<then::Figures>,
+}
+
+/// One turn of a cell.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Turn {
+    pub span_s: f64,
+    pub samples: u64,
+    pub gaps: u64,
+    pub over_256us: u64,
+    pub longest_us: f64,
+    pub lost_share: f64,
+    pub unwatched_s: f64,
+}
+
+/// One gap, and what took most of it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LongGap {
+    /// Since the run began: all scenarios lie on one axis.
+    pub start_s: f64,
+    pub length_us: f64,
+    #[serde(flatten)]
+    pub cause: Cause,
+    /// Its part of the gap.
+    pub cause_us: f64,
+}
+
+/// What one cause took.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CauseRow {
+    pub kind: Kind,
+    /// The task's, interrupt's or softirq's name.
+    pub name: Option<String>,
+    /// The task's process.
+    pub pid: Option<u32>,
+    /// How far apart its gaps are, if it is known by that alone.
+    pub period_us: Option<f64>,
+    /// Its gaps are shorter than this, which is shorter than any visit to the kernel.
+    pub below_us: Option<f64>,
+    /// Gaps that it had a part in.
+    pub count: u64,
+    pub total_us: f64,
+    /// Its longest part of one gap; in a live line, since the run began.
+    pub longest_us: f64,
+    /// Of the time of all gaps.
+    pub share: f64,
+}
+
+impl CauseRow {
+    /// In words: `task competitor (4711)`, `interrupt local_timer`.
+    pub fn label(&self) -> String {
+        let cause = Cause { kind: self.kind, name: self.name.clone(), pid: self.pid };
+        let pid = self.pid.iter().map(|pid| format!(" ({pid})"));
+        let below = self.below_us.iter().map(|us| format!(", under {}", terminal::nanoseconds(us * 1e3)));
+        let period = self.period_us.iter().map(|us| format!(", every {}", terminal::nanoseconds(us * 1e3)));
+        std::iter::once(harness::label(&cause)).chain(pid).chain(below).chain(period).collect()
+    }
+}
+
+/// A line of a live run: one piece of a turn.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Line {
+    /// Since the run began.
+    pub time_s: f64,
+    pub scenario: String,
+    pub span_s: f64,
+    pub samples: u64,
+    pub gaps: u64,
+    pub over_256us: u64,
+    pub longest_us: f64,
+    pub lost_share: f64,
+    /// The most first.
+    pub causes: Vec<CauseRow>,
+}

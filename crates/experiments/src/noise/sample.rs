@@ -1,0 +1,27 @@
+//! Rows as the experiment makes them, by hand, for the tests of what is said of them.
+
+use super::record::Row;
+use serde_json::json;
+
+/// 0.9 % lost, two thirds of it to the timer, in turns of 750 ms.
+pub fn row(scenario: &str) -> Row {
+    let turn = json!({
+        "span_s": 0.75, "samples": 64_000_000, "gaps": 500, "over_256us": 10, "longest_us": 3_000.0, "lost_share": 0.009,
+        "unwatched_s": 0.0
+    });
+    let cause = json!({
+        "kind": "interrupt", "name": "local_timer", "pid": null, "period_us": null, "below_us": null, "count": 400,
+        "total_us": 5_000.0, "longest_us": 20.0, "share": 0.66
+    });
+    serde_json::from_value(json!({
+        "scenario": scenario, "cpu": 1, "samples": 64_000_000, "span_s": 0.75, "loop_ns": 11.0, "loop_check_ns": 11.0,
+        "bare_loop_ns": 10.0, "threshold_ns": 150.0, "least_threshold_ns": 150.0, "gaps": 500, "gaps_per_s": 600.0,
+        "over_256us": 10, "longest_us": 3_500.0, "longest_p50_us": 3_000.0, "longest_ci_us": [2_000.0, 4_000.0],
+        "median_gap_us": 5.0, "p99_gap_us": 50.0, "lost_share": 0.009, "lost_ci_share": [0.007, 0.011], "unwatched_s": 0.0,
+        "turns": [turn], "causes": [cause], "explained_share": 0.9, "explained_or_periodic_share": 0.9,
+        "evidence": "cpu_record", "ledger": null, "events_in_gaps": 500, "events_outside_gaps": 0, "preempted_gaps": null,
+        "competitors_cpu_share": null, "rescheduler_cpu_share": null, "rescheduler_wakes_per_s": null,
+        "then": {"bare_over_256us": 35, "bare_longest_us": 3_060.0, "normal_over_256us": 702, "normal_longest_us": 4_776.0}
+    }))
+    .expect("the sample is as the experiment writes it")
+}

@@ -1,0 +1,161 @@
+//! Who takes the CPU: causes as bars, turns and the longest gaps as timelines.
+
+use super::record::Row;
+use harness::label;
+use record::{
+    Axis, Bar, Bars, Figure, Mark, Picture, Plot, Point, Section, Series, Statement, Table, Unit, distinct, optional,
+};
+use terminal::{count, nanoseconds, percent};
+
+pub fn section(rows: &[Row]) -> Section {
+    let overviews = [scenarios(rows), timeline(rows)];
+    Section {
+        experiment: "noise",
+        title: "Who takes the CPU".into(),
+        findings: rows.iter().map(finding).map(Statement::from).collect(),
+        figures: overviews.into_iter().chain(rows.iter().flat_map(of_scenario)).collect(),
+        histograms: Vec::new(),
+    }
+}
+
+fn of_scenario(row: &Row) -> impl Iterator<Item = Figure> {
+    // A record of before they were kept has no longest gaps.
+    let longest = (!row.longest_gaps.is_empty()).then(|| longest(row));
+    std::iter::once(causes(row)).chain(longest)
+}
+
+fn finding(row: &Row) -> String {
+    let most = row.causes.first().map(|cause| format!(", {} of it: {}", percent(cause.share), cause.label()));
+    format!(
+        "{}: {} of CPU {} was taken{}; the longest piece was {}.",
+        row.scenario,
+        Unit::Share.words_with(row.lost_share, row.lost_ci_share),
+        row.cpu,
+        most.unwrap_or_default(),
+        nanoseconds(row.longest_us * 1e3)
+    )
+}
+
+fn scenarios(rows: &[Row]) -> Figure {
+    let bar =
+        |row: &Row| Bar { name: row.scenario.clone(), value: row.lost_share, interval: row.lost_ci_share, limit: None };
+    let line = |row: &Row| {
+        vec![
+            row.scenario.clone(),
+            Unit::Share.words_with(row.lost_share, row.lost_ci_share),
+            count(row.gaps),
+            optional(row.median_gap_us.map(|us| us * 1e3), Unit::Ns),
+            optional(row.p99_gap_us.map(|us| us * 1e3), Unit::Ns),
+            nanoseconds(row.longest_us * 1e3),
+            optional(row.explained_share, Unit::Share),
+        ]
+    };
+    Figure {
+        title: "What was taken in each scenario".into(),
+        picture: Picture::Bars(Bars { unit: Unit::Share, logarithmic: false, bars: rows.iter().map(bar).collect() }),
+        tables: vec![Table {
+            caption: "Scenarios".into(),
+            header: vec!["scenario", "taken (95 %)", "gaps", "median gap", "99 %", "longest", "with evidence"],
+            rows: rows.iter().map(line).collect(),
+        }],
+        secondary: false,
+    }
+}
+
+fn timeline(rows: &[Row]) -> Figure {
+    let series = rows.iter().map(|row| {
+        let points =
+            row.turns.iter().enumerate().map(|(place, turn)| Point::new((place + 1) as f64, turn.longest_us * 1e3));
+        Series { name: row.scenario.clone(), mark: Mark::Line, points: points.collect() }
+    });
+    let line = |row: &Row, place: usize| {
+        let turn = &row.turns[place];
+        vec![
+            row.scenario.clone(),
+            (place + 1).to_string(),
+            Unit::Number.words(turn.span_s) + " s",
+            count(turn.gaps),
+            percent(turn.lost_share),
+            nanoseconds(turn.longest_us * 1e3),
+        ]
+    };
+    let lines = rows.iter().flat_map(|row| (0..row.turns.len()).map(move |place| line(row, place)));
+    Figure {
+        title: "Turn by turn: the longest gap".into(),
+        picture: Picture::Plot(Plot {
+            x: Axis { label: "turn", unit: Unit::Number, logarithmic: false },
+            y: Axis { label: "longest gap", unit: Unit::Ns, logarithmic: true },
+            series: series.collect(),
+        }),
+        tables: vec![Table {
+            caption: "Turns".into(),
+            header: vec!["scenario", "turn", "watched", "gaps", "taken", "longest"],
+            rows: lines.collect(),
+        }],
+        secondary: false,
+    }
+}
+
+fn causes(row: &Row) -> Figure {
+    let bars =
+        row.causes.iter().map(|cause| Bar { name: cause.label(), value: cause.share, interval: None, limit: None });
+    let lines = row.causes.iter().map(|cause| {
+        vec![
+            cause.label(),
+            percent(cause.share),
+            count(cause.count),
+            nanoseconds(cause.total_us * 1e3),
+            nanoseconds(cause.longest_us * 1e3),
+        ]
+    });
+    Figure {
+        title: format!("{}: what took the time", row.scenario),
+        picture: Picture::Bars(Bars { unit: Unit::Share, logarithmic: false, bars: bars.collect() }),
+        tables: vec![Table {
+            caption: "Causes".into(),
+            header: vec!["cause", "of the gaps' time", "gaps", "together", "longest"],
+            rows: lines.collect(),
+        }],
+        secondary: false,
+    }
+}
+
+/// Causes with a colour of their own; what the others took has one together.
+const COLOURED: usize = 6;
+
+fn longest(row: &Row) -> Figure {
+    let gaps = &row.longest_gaps;
+    let words: Vec<String> = gaps.iter().map(|gap| label(&gap.cause)).collect();
+    let mut names = distinct(&words, String::clone);
+    names.sort_by_key(|name| std::cmp::Reverse(words.iter().filter(|word| *word == name).count()));
+    let (own, shared) = names.split_at(names.len().min(COLOURED));
+    let others = (!shared.is_empty()).then(|| ("others".to_owned(), shared));
+    let coloured = own.iter().map(|name| (name.clone(), std::slice::from_ref(name)));
+    let series = coloured.chain(others).map(|(name, causes)| {
+        let whose = gaps.iter().zip(&words).filter(|(_, word)| causes.contains(word));
+        let points = whose.map(|(gap, _)| Point::new(gap.start_s * 1e9, gap.length_us * 1e3)).collect();
+        Series { name, mark: Mark::Points, points }
+    });
+    let lines = gaps.iter().zip(&words).map(|(gap, word)| {
+        vec![
+            format!("{:.6} s", gap.start_s),
+            nanoseconds(gap.length_us * 1e3),
+            word.clone(),
+            nanoseconds(gap.cause_us * 1e3),
+        ]
+    });
+    Figure {
+        title: format!("{}: the longest gaps", row.scenario),
+        picture: Picture::Plot(Plot {
+            x: Axis { label: "since the run began", unit: Unit::Ns, logarithmic: false },
+            y: Axis { label: "length", unit: Unit::Ns, logarithmic: true },
+            series: series.collect(),
+        }),
+        tables: vec![Table {
+            caption: format!("The {} longest of {} gaps, by what took most of each", gaps.len(), count(row.gaps)),
+            header: vec!["begun", "length", "cause", "its part"],
+            rows: lines.collect(),
+        }],
+        secondary: false,
+    }
+}

@@ -1,0 +1,279 @@
+//! The record on a terminal: the scenarios beside 1999's, the causes, the remedies.
+
+use super::cells::{ALONE, EQUAL};
+use super::plan::{Parameters, SAMPLES_1999};
+use super::record::{CauseRow, NoiseRecord, Row};
+use instruments::evidence::Source;
+use terminal::{self, Page, nanoseconds, percent};
+
+/// All of it.
+pub fn show(record: &NoiseRecord, _: &Page) -> String {
+    let rows = &record.results;
+    let parts = match record.parameters.remedies {
+        true => vec![setting(&record.parameters, rows), remedies(rows), ledgers(rows), rules_of_1999(rows)],
+        false => vec![setting(&record.parameters, rows), scenarios(rows), beside_1999(rows), causes(rows)],
+    };
+    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n")
+}
+
+pub fn microseconds(us: f64) -> String {
+    nanoseconds(us * 1e3)
+}
+
+fn milliseconds(us: f64) -> String {
+    format!("{:.2}", us / 1e3)
+}
+
+fn setting(parameters: &Parameters, rows: &[Row]) -> String {
+    let Some(first) = rows.first() else { return String::new() };
+    let plural = if parameters.competitors == 1 { "" } else { "s" };
+    format!(
+        "The reader on CPU {} at nice {}, {} competitor{plural} at nice {}: weights {:.1}:1\n\
+         A pass costs {}, a bare reading {}: {:.2}×.\n\
+         A gap is over {}. A turn has {} million readings.\n",
+        parameters.cpu,
+        parameters.reader_nice,
+        parameters.competitors,
+        parameters.competitor_nice,
+        parameters.weight_ratio,
+        nanoseconds(first.loop_check_ns),
+        nanoseconds(first.bare_loop_ns),
+        first.loop_check_ns / first.bare_loop_ns,
+        thresholds(rows),
+        readings_a_turn(rows),
+    )
+}
+
+fn thresholds(rows: &[Row]) -> String {
+    let least = rows.iter().map(|row| row.least_threshold_ns).fold(f64::INFINITY, f64::min);
+    let most = rows.iter().map(|row| row.threshold_ns).fold(0.0, f64::max);
+    if least == most { nanoseconds(most) } else { format!("{least:.0} to {}", nanoseconds(most)) }
+}
+
+fn readings_a_turn(rows: &[Row]) -> String {
+    let millions = rows.iter().flat_map(|row| &row.turns).map(|turn| (turn.samples as f64 / 1e6).round());
+    let (least, most) = millions.fold((f64::INFINITY, 0.0_f64), |(least, most), of| (least.min(of), most.max(of)));
+    if least == most { format!("{most}") } else { format!("{least} to {most}") }
+}
+
+fn scenarios(rows: &[Row]) -> String {
+    let header = ["", "lost", "gaps/s", "median", "p99", ">256 µs", "longest"];
+    let lines = rows.iter().map(|row| {
+        vec![
+            row.scenario.clone(),
+            percent(row.lost_share),
+            format!("{:.0}", row.gaps_per_s),
+            row.median_gap_us.map_or_else(String::new, microseconds),
+            row.p99_gap_us.map_or_else(String::new, microseconds),
+            terminal::count(row.over_256us),
+            microseconds(row.longest_us),
+        ]
+    });
+    let costs: String = rows.iter().filter_map(rescheduler_cost).collect();
+    terminal::table(&header, lines) + &costs + &rescheduler_effect(rows).unwrap_or_default()
+}
+
+/// What a rescheduler does to the competitor's longest turn, whatever else took the CPU.
+fn rescheduler_effect(rows: &[Row]) -> Option<String> {
+    let longest_turn = |with_rescheduler: bool| {
+        let row = rows.iter().find(|row| {
+            row.competitors_cpu_share.is_some() && row.rescheduler_cpu_share.is_some() == with_rescheduler
+        })?;
+        let own = |cause: &&CauseRow| cause.name.as_deref() == Some("competitor");
+        row.causes.iter().find(own).map(|cause| cause.longest_us)
+    };
+    let (alone, with) = (longest_turn(false)?, longest_turn(true)?);
+    let times = terminal::ratio(alone / with);
+    Some(format!(
+        "  the competitor's longest part of a gap: {}, with it {}: {times}\n",
+        microseconds(alone),
+        microseconds(with)
+    ))
+}
+
+fn rescheduler_cost(row: &Row) -> Option<String> {
+    let (share, wakes) = (row.rescheduler_cpu_share?, row.rescheduler_wakes_per_s?);
+    let name = &row.scenario;
+    Some(format!("  {name}: {wakes:.0} wake-ups/s, which ran for {} of the time\n", percent(share)))
+}
+
+/// Counts as for 1999's number of readings; the longest as the median of the turns, however many readings these have.
+fn beside_1999(rows: &[Row]) -> String {
+    let header = ["", "today", "longest", "ms", "bare", "longest", "normal", "longest"];
+    let lines: Vec<_> = rows
+        .iter()
+        .filter_map(|row| {
+            let then = row.then?;
+            let over = row.over_256us as f64 * SAMPLES_1999 as f64 / row.samples as f64;
+            Some(vec![
+                row.scenario.clone(),
+                if over < 10.0 { format!("{over:.1}") } else { terminal::count(over.round() as u64) },
+                microseconds(row.longest_p50_us),
+                row.longest_ci_us
+                    .map_or_else(String::new, |ci| format!("{}–{}", milliseconds(ci.low), milliseconds(ci.high))),
+                terminal::count(then.bare_over_256us),
+                microseconds(then.bare_longest_us),
+                terminal::count(then.normal_over_256us),
+                microseconds(then.normal_longest_us),
+            ])
+        })
+        .collect();
+    if lines.is_empty() {
+        return String::new();
+    }
+    let turns = rows.iter().map(|row| row.turns.len()).min().unwrap_or(0);
+    let title = format!(
+        "Interrupted for over 256 µs in 256 million readings, and the longest (the\nmedian of {turns} turns, and its 95 % interval), beside 1999\n"
+    );
+    title + &terminal::table(&header, lines)
+}
+
+/// More causes than these are added up.
+const CAUSES: usize = 8;
+
+fn causes(rows: &[Row]) -> String {
+    rows.iter().map(causes_of).collect::<Vec<_>>().join("\n")
+}
+
+fn causes_of(row: &Row) -> String {
+    let title = format!("Who took the CPU: {}\n", row.scenario);
+    if row.evidence == Source::None {
+        return title + "  no evidence was recorded\n";
+    }
+    let line = |cause: &CauseRow| {
+        vec![
+            format!("  {}", shortened(&cause.label())),
+            percent(cause.share),
+            terminal::count(cause.count),
+            microseconds(cause.total_us),
+            microseconds(cause.longest_us),
+        ]
+    };
+    let (most, rest) = row.causes.split_at(row.causes.len().min(CAUSES));
+    let others = (!rest.is_empty()).then(|| {
+        vec![
+            format!("  {} others", rest.len()),
+            percent(rest.iter().map(|cause| cause.share).sum()),
+            terminal::count(rest.iter().map(|cause| cause.count).sum()),
+            microseconds(rest.iter().map(|cause| cause.total_us).sum()),
+            microseconds(rest.iter().map(|cause| cause.longest_us).fold(0.0, f64::max)),
+        ]
+    });
+    let table = terminal::table(&["", "share", "gaps", "time", "longest"], most.iter().map(line).chain(others));
+    title + &table + &ledger(row)
+}
+
+/// The kernel lengthens the names of its workers by what they work on.
+fn shortened(words: &str) -> String {
+    const LONGEST: usize = 38;
+    if words.chars().count() <= LONGEST {
+        return words.to_owned();
+    }
+    words.chars().take(LONGEST - 1).chain(['…']).collect()
+}
+
+/// A line for all rows, where there is no table of causes.
+fn ledgers(rows: &[Row]) -> String {
+    let all: Vec<_> = rows.iter().filter_map(|row| row.ledger.as_ref()).collect();
+    if all.is_empty() {
+        return "No evidence was recorded.\n".to_owned();
+    }
+    let shares: Vec<f64> = rows.iter().filter_map(|row| row.explained_share).collect();
+    let least = shares.iter().copied().fold(1.0, f64::min);
+    format!(
+        "Ledger: {} reports, {} lost, blind for {}; at least {} of the\ngaps' time explained\n",
+        terminal::count(all.iter().map(|ledger| ledger.events).sum()),
+        terminal::count(all.iter().map(|ledger| ledger.lost_events).sum()),
+        nanoseconds(all.iter().map(|ledger| ledger.blind_ns).sum()),
+        percent(least)
+    )
+}
+
+fn ledger(row: &Row) -> String {
+    let source = match row.evidence {
+        Source::CpuRecord => "the kernel's record of the CPU",
+        Source::ThreadRecord => "the kernel's record of the reader's own switches",
+        Source::PreemptionFlag => "the kernel's preemption flag (rseq)",
+        Source::Account => "the reader's own account in /proc",
+        Source::None => "nothing",
+    };
+    let share = |share: Option<f64>| share.map_or_else(|| "nothing".to_owned(), percent);
+    let mut text = format!(
+        "  explained: {}, with what recurs {};\n  by {source}\n",
+        share(row.explained_share),
+        share(row.explained_or_periodic_share)
+    );
+    if let Some(ledger) = &row.ledger {
+        text.push_str(&format!(
+            "  ledger: {} reports, {} lost, {} not understood, blind for {}; of the\n  switches and interrupts {} in a gap, {} in none; clocks agree to {}\n",
+            terminal::count(ledger.events),
+            terminal::count(ledger.lost_events),
+            terminal::count(ledger.skipped_events),
+            nanoseconds(ledger.blind_ns),
+            terminal::count(row.events_in_gaps),
+            terminal::count(row.events_outside_gaps),
+            nanoseconds(ledger.clock_residual_ns + ledger.clock_uncertainty_ns),
+        ));
+        text.push_str(&format!(
+            "  not watched while the record was read: {}; reading a report: {}\n",
+            nanoseconds(row.unwatched_s * 1e9),
+            nanoseconds(ledger.recorder_ns / ledger.events.max(1) as f64)
+        ));
+        if let Some(throttled_ns) = ledger.account.throttled_ns.filter(|&throttled| throttled > 0) {
+            let throttled = nanoseconds(throttled_ns as f64);
+            text.push_str(&format!("  the control group's quota stopped its threads for {throttled} in all\n"));
+        }
+    }
+    text
+}
+
+fn remedies(rows: &[Row]) -> String {
+    let header = ["", "longest", "max", ">256 µs/s", "lost", "competitors"];
+    let lines = rows.iter().map(|row| {
+        vec![
+            row.scenario.clone(),
+            microseconds(row.longest_p50_us),
+            microseconds(row.longest_us),
+            format!("{:.2}", row.over_256us as f64 / row.span_s),
+            percent(row.lost_share),
+            row.competitors_cpu_share.map_or_else(String::new, percent),
+        ]
+    });
+    let legend = "longest: the median of the turns; max: of all turns; lost: the reader's CPU;\ncompetitors: the CPU that the remedy leaves them\n";
+    terminal::table(&header, lines) + legend
+}
+
+/// 1999's advice, and what the figures say of it.
+fn rules_of_1999(rows: &[Row]) -> String {
+    let find = |name: &str| rows.iter().find(|row| row.scenario == name);
+    let competitors = |row: &Row| row.competitors_cpu_share.map_or_else(|| "?".to_owned(), percent);
+    let mut text = String::from("What 1999 advised, and what was measured here\n");
+    let Some(alone) = find(ALONE) else { return String::new() };
+    if let Some(equal) = find(EQUAL) {
+        text.push_str(&format!(
+            "- A higher priority does not make a busy thread much faster, but others much\n  slower. From equal nice values to these the reader's CPU went from {} to\n  {}, the competitors' from {} to {}.\n",
+            percent(1.0 - equal.lost_share),
+            percent(1.0 - alone.lost_share),
+            competitors(equal),
+            competitors(alone),
+        ));
+    }
+    if let Some(fifo) = find("reader SCHED_FIFO") {
+        text.push_str(&format!(
+            "- Real-time priority is for threads that use little CPU. A reader that used it\n  all, but for a rest of 10 ms in 100: longest gap {} instead of\n  {}; {} of the CPU left to the competitors.\n",
+            microseconds(fifo.longest_p50_us),
+            microseconds(alone.longest_p50_us),
+            competitors(fifo),
+        ));
+    }
+    if let Some(rescheduler) = rows.iter().find(|row| row.scenario == "rescheduler 125 µs") {
+        text.push_str(&format!(
+            "- A rescheduler spreads the load more evenly, at a cost. At 125 µs: longest\n  gap {} instead of {}; CPU lost {} instead of {}.\n",
+            microseconds(rescheduler.longest_p50_us),
+            microseconds(alone.longest_p50_us),
+            percent(rescheduler.lost_share),
+            percent(alone.lost_share),
+        ));
+    }
+    text
+}

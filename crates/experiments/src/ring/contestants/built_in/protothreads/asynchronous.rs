@@ -1,0 +1,71 @@
+//! A ring of async threads: straight code.
+
+use super::journey::{Journey, token_for};
+use super::successor::Successor;
+use crate::ring::contestants::built_in::ring_spec::{RingResult, RingSpec};
+use protothreads::{Handle, Link, Runtime, Scheduler};
+use std::cell::Cell;
+use std::io;
+use std::pin::Pin;
+
+/// A thread's token.
+type Token = Cell<u32>;
+
+#[expect(clippy::manual_async_fn, reason = "the compiler keeps the arguments of an async fn twice")]
+fn member<N: Successor, S: Scheduler>(
+    mut me: Handle<'_, Link<Token>, S, Journey>,
+    kept: N::Kept,
+) -> impl Future<Output = ()> {
+    async move {
+        loop {
+            me.wait().await;
+            let token = me.own().get();
+            if token == 0 {
+                me.shared().end(me.index());
+                continue;
+            }
+            let next = N::next(me.index(), me.thread_count(), kept);
+            me.tell(next, |next| next.set(token - 1));
+        }
+    }
+}
+
+/// Passes the token around.
+///
+/// # Errors
+/// More hops than a token can count.
+#[inline(never)]
+pub fn ring<N: Successor>(spec: &RingSpec, scheduler: impl Scheduler) -> io::Result<RingResult> {
+    let token = token_for(spec.hops)?;
+    let links: Vec<_> = (0..spec.threads).map(|_| Link::with(Token::new(token))).collect();
+    let journey = Journey::default();
+    let runtime = Runtime::new(&links, scheduler, &journey);
+    let kept = N::kept(spec).enumerate();
+    let mut members: Pin<Box<[_]>> =
+        kept.map(|(place, kept)| member::<N, _>(runtime.handle(place), kept)).collect::<Box<_>>().into();
+    let report = runtime.run_with(members.as_mut(), |runtime| journey.idle(|| runtime.signal(0)));
+    journey.result::<N>(spec, report)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ring::contestants::built_in::protothreads::{ASYNC_BYTES, Anywhere, Forward, HAND_WRITTEN_BYTES};
+
+    fn size_of_future<F>(_: impl FnOnce() -> F) -> usize {
+        size_of::<F>()
+    }
+
+    /// The stride of the chase that a large ring is held against.
+    #[test]
+    fn a_thread_has_the_size_that_its_limit_assumes() {
+        let links = [Link::with(Token::new(0))];
+        let journey = Journey::default();
+        let runtime = Runtime::new(&links, protothreads::Fifo::new(), &journey);
+        let beside = size_of::<Link<Token>>();
+        assert_eq!(size_of_future(|| member::<Anywhere, _>(runtime.handle(0), 0)) + beside, ASYNC_BYTES);
+        // Without a next it is 36 bytes, and 8 of a hand-written one.
+        assert!(size_of_future(|| member::<Forward, _>(runtime.handle(0), ())) + beside <= 36);
+        assert_eq!(HAND_WRITTEN_BYTES, 12);
+    }
+}

@@ -1,0 +1,95 @@
+//! Threads of the kernel that stand in a ring: each hop blocks one and wakes another. A file for each way of handing
+//! over.
+
+mod condvar;
+mod eventfd;
+mod futex;
+mod mailbox;
+mod mutex;
+mod park;
+mod stream;
+mod turns;
+
+pub use condvar::PthreadCondvar;
+pub use eventfd::Eventfd;
+pub use futex::Futex;
+pub use mutex::PthreadMutex;
+pub use park::Park;
+pub use stream::{Pipe, Socketpair};
+pub use turns::Yield;
+
+use crate::ring::contestants::built_in::ring_spec::{RingResult, RingSpec};
+use instruments::cpus::pin_current_thread;
+use mailbox::Mailbox;
+use std::io;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread::{Builder, Scope};
+use std::time::{Duration, Instant};
+
+/// Goes around when all is over. Below the greatest number, so that a mailbox may add one.
+const STOP: u64 = u64::MAX >> 1;
+/// Deep enough for `take`, and small enough for ten thousand.
+const STACK: usize = 64 * 1024;
+
+struct Shared<'a, M> {
+    spec: &'a RingSpec,
+    mailboxes: Vec<M>,
+    settled: AtomicUsize,
+    last: OnceLock<(usize, Instant)>,
+}
+
+/// Passes the token around through mailboxes of one kind.
+///
+/// # Errors
+/// Threads or descriptors that the system refuses, a CPU that a thread may not run on.
+pub fn ring<M: Mailbox>(spec: &RingSpec) -> io::Result<RingResult> {
+    let mailboxes = (0..spec.threads).map(|_| M::new()).collect::<io::Result<_>>()?;
+    let shared = Shared { spec, mailboxes, settled: AtomicUsize::new(0), last: OnceLock::new() };
+    let began = std::thread::scope(|scope| {
+        let started = start(scope, &shared);
+        let count = *started.as_ref().unwrap_or_else(|(count, _)| count);
+        while shared.settled.load(Ordering::Acquire) < count {
+            std::thread::sleep(Duration::from_micros(50));
+        }
+        let began = Instant::now();
+        if count > 0 {
+            shared.mailboxes[0].put(if started.is_ok() { spec.hops } else { STOP })?;
+        }
+        started.map(|_| began).map_err(|(_, error)| error)
+    })?;
+    let (place, ended) = shared.last.get().ok_or_else(|| io::Error::other("the token was lost"))?;
+    Ok(RingResult { answer: place + 1, hops_ns: ended.duration_since(began).as_nanos() as f64, wasted_polls: None })
+}
+
+/// How many were started, and if that is not all, why.
+fn start<'s, M: Mailbox>(scope: &'s Scope<'s, '_>, shared: &'s Shared<'_, M>) -> Result<usize, (usize, io::Error)> {
+    for place in 0..shared.spec.threads {
+        let builder = Builder::new().stack_size(STACK);
+        builder.spawn_scoped(scope, move || member(shared, place)).map_err(|error| (place, error))?;
+    }
+    Ok(shared.spec.threads)
+}
+
+/// A thread's whole life. An error ends the ring: without a last token there is no answer.
+fn member<M: Mailbox>(shared: &Shared<M>, place: usize) {
+    let (own, next) = (&shared.mailboxes[place], &shared.mailboxes[(place + 1) % shared.mailboxes.len()]);
+    let cpus = &shared.spec.cpus;
+    let pinned = cpus.get(place % cpus.len().max(1)).map_or(Ok(()), |&cpu| pin_current_thread(cpu));
+    own.settle();
+    shared.settled.fetch_add(1, Ordering::Release);
+    let _ = pinned.and_then(|()| pass_on(shared, place, own, next)).or_else(|_| next.put(STOP));
+}
+
+fn pass_on<M: Mailbox>(shared: &Shared<M>, place: usize, own: &M, next: &M) -> io::Result<()> {
+    loop {
+        match own.take()? {
+            STOP => return next.put(STOP),
+            0 => {
+                let _ = shared.last.set((place, Instant::now()));
+                return next.put(STOP);
+            }
+            token => next.put(token - 1)?,
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! Streams of bytes through the kernel: a pipe, a pair of sockets. The token is eight bytes of it.
+
+use super::mailbox::Mailbox;
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::pipe::{PipeFlags, pipe_with};
+use std::io;
+use std::os::unix::net::UnixStream;
+
+/// A pipe of its own.
+pub struct Pipe {
+    reads: OwnedFd,
+    writes: OwnedFd,
+}
+
+impl Mailbox for Pipe {
+    fn new() -> io::Result<Self> {
+        let (reads, writes) = pipe_with(PipeFlags::CLOEXEC)?;
+        Ok(Self { reads, writes })
+    }
+
+    fn put(&self, token: u64) -> io::Result<()> {
+        put(&self.writes, token)
+    }
+
+    fn take(&self) -> io::Result<u64> {
+        take(&self.reads)
+    }
+}
+
+/// Two connected sockets of the local kind.
+pub struct Socketpair {
+    reads: UnixStream,
+    writes: UnixStream,
+}
+
+impl Mailbox for Socketpair {
+    fn new() -> io::Result<Self> {
+        let (reads, writes) = UnixStream::pair()?;
+        Ok(Self { reads, writes })
+    }
+
+    fn put(&self, token: u64) -> io::Result<()> {
+        put(&self.writes, token)
+    }
+
+    fn take(&self) -> io::Result<u64> {
+        take(&self.reads)
+    }
+}
+
+fn put(stream: impl AsFd, token: u64) -> io::Result<()> {
+    // Eight bytes are written whole or not at all: the buffer is empty.
+    rustix::io::write(stream, &token.to_ne_bytes())?;
+    Ok(())
+}
+
+fn take(stream: impl AsFd) -> io::Result<u64> {
+    let mut token = [0; 8];
+    let stream = stream.as_fd();
+    match rustix::io::retry_on_intr(|| rustix::io::read(stream, &mut token))? {
+        8 => Ok(u64::from_ne_bytes(token)),
+        _ => Err(io::ErrorKind::UnexpectedEof.into()),
+    }
+}

@@ -1,0 +1,58 @@
+//! What a switch costs.
+
+use super::contestants::Class;
+use super::record::Row;
+use instruments::statistics::comparison::Estimate;
+use record::{Finding, Origin, Unit};
+
+type Placed<'a> = (usize, &'a Row);
+
+/// In our stackless threads, in coroutines and tasks, and in threads of the kernel.
+pub fn findings(rows: &[Placed<'_>]) -> Vec<Finding> {
+    let named = |name: &str| rows.iter().copied().find(|(_, row)| row.contestant == name && row.ns_per_hop.is_some());
+    let stackless = named("rust-fifo").and_then(|placed| switch("stackless_switch", "stackless threads", placed, None));
+    let base = stackless.as_ref().map(|finding| finding.value);
+    let task = named("tokio-notify").and_then(|placed| switch("task_switch", "tokio's tasks", placed, base));
+    let kernel = fastest_of_kernel(rows);
+    let kernel = kernel.and_then(|placed| switch("kernel_switch", "threads of the kernel", placed, base));
+    [stackless, task, kernel].into_iter().flatten().collect()
+}
+
+fn fastest_of_kernel<'a>(rows: &[Placed<'a>]) -> Option<Placed<'a>> {
+    let timed = rows.iter().filter_map(|(place, row)| Some((*place, *row, row.ns_per_hop?)));
+    let of_kernel = timed.filter(|(_, row, _)| row.class == Class::OsBlock);
+    of_kernel.min_by(|a, b| a.2.total_cmp(&b.2)).map(|(place, row, _)| (place, row))
+}
+
+fn switch(what: &str, between: &str, (place, row): Placed<'_>, base_ns: Option<f64>) -> Option<Finding> {
+    let figure = Estimate::new(row.ns_per_hop?, row.ns_per_hop_ci);
+    let times = base_ns.map(|base| format!(", {} as much", Unit::Times.words(figure.value / base)));
+    let words = format!("A switch between {between} costs {}{}", Unit::Ns.estimate(figure), times.unwrap_or_default());
+    let cell = format!("{}, {} threads", row.contestant, row.threads);
+    Some(Finding::new(what, words, Unit::Ns, figure, Origin::of("ring", place, cell, "ns_per_hop")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::sample::row;
+    use super::*;
+
+    #[test]
+    fn a_switch_of_the_kernel_is_so_many_of_ours() {
+        let fifo = row("rust-fifo", Class::Mailbox, 2.0);
+        let (futex, mutex) = (row("rust-futex", Class::OsBlock, 1_400.0), row("x", Class::OsBlock, 2e3));
+        let found = findings(&[(1, &mutex), (2, &futex), (5, &fifo)]);
+        assert_eq!(
+            found[0].to_string(),
+            "A switch between stackless threads costs 2.00 ns (1.80 ns to 2.20 ns) [ring: rust-fifo, 503 threads]"
+        );
+        assert!(found[1].words.ends_with(", 700× as much") && found[1].source.row == 2, "{found:?}");
+        assert_eq!(found.len(), 2);
+    }
+
+    #[test]
+    fn one_that_failed_is_not_found() {
+        let failed = Row { ns_per_hop: None, ..row("rust-fifo", Class::Mailbox, 2.0) };
+        assert_eq!(findings(&[(0, &failed)]), []);
+    }
+}

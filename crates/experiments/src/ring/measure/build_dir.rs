@@ -1,0 +1,169 @@
+//! A temporary folder in which the contestants that are programs are built and run. It is gone when it is dropped.
+//!
+//! Every build has a copy of its sources to itself: what one compiler leaves another might take for its own.
+
+use super::program::{self, ProcessSpec, Stopped};
+use crate::ring::contestants::{Contestant, Recipe, Runs, Source, Toolchain, filled};
+use anyhow::Context;
+use harness::{Interruption, Progress};
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+use tempfile::TempDir;
+
+/// The folder, and what is copied into it.
+pub struct BuildDir<'a> {
+    folder: TempDir,
+    sources: &'a [Source],
+    copies: AtomicUsize,
+}
+
+/// A program that can be run: the words before THREADS and HOPS.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Ready {
+    pub words: Vec<String>,
+    pub environment: Vec<String>,
+    pub folder: PathBuf,
+}
+
+/// What became of a contestant that is a program.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Readiness {
+    Ready(Ready),
+    /// Its toolchain is not here: these packages bring it.
+    Absent(String),
+    NotBuilt(String),
+}
+
+/// A slow compiler on a busy machine takes a while.
+const BUILD_TIMEOUT: Duration = Duration::from_secs(300);
+const CHECK_TIMEOUT: Duration = Duration::from_secs(60);
+
+impl<'a> BuildDir<'a> {
+    /// # Errors
+    /// There is no place for temporary files.
+    pub fn open(sources: &'a [Source]) -> anyhow::Result<Self> {
+        let folder = tempfile::Builder::new().prefix("contend-ring-").tempdir();
+        let folder = folder.context("no folder for building contestants; TMPDIR may name a better place")?;
+        Ok(Self { folder, sources, copies: AtomicUsize::new(0) })
+    }
+
+    /// A fresh copy of a contestant's folder.
+    fn copy(&self, of: &str) -> io::Result<PathBuf> {
+        let copy = self.folder.path().join(self.copies.fetch_add(1, Ordering::Relaxed).to_string());
+        std::fs::create_dir(&copy)?;
+        for source in self.sources.iter().filter(|source| source.folder == of) {
+            std::fs::write(copy.join(&source.name), &source.content)?;
+        }
+        Ok(copy)
+    }
+
+    /// Somewhere to run what has no folder of its own.
+    pub fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Finds toolchains, and builds unless only `looking`; folders side by side on so many `workers`. When interrupted,
+    /// what is missing is not there.
+    pub fn prepare(
+        &self,
+        contestants: &[&Contestant],
+        looking: bool,
+        workers: usize,
+        interruption: &Interruption,
+        progress: &Progress,
+    ) -> BTreeMap<String, Readiness> {
+        let mut folders: BTreeMap<&str, Vec<&Recipe>> = BTreeMap::new();
+        for contestant in contestants {
+            if let Runs::Program(recipe) = &contestant.runs {
+                folders.entry(&recipe.folder).or_default().push(recipe);
+            }
+        }
+        let folders: Vec<_> = folders.into_values().collect();
+        let (next, done) = (AtomicUsize::new(0), Mutex::new(BTreeMap::new()));
+        let work = || {
+            while let Some(recipes) = folders.get(next.fetch_add(1, Ordering::Relaxed)) {
+                let mut folder_build = FolderBuild { build_dir: self, interruption, looking, built: BTreeMap::new() };
+                for recipe in recipes.iter().take_while(|_| !interruption.is_requested()) {
+                    progress.note(&format!("building {}", recipe.name));
+                    let readiness = folder_build.prepare(recipe).unwrap_or_else(|error| {
+                        Some(Readiness::NotBuilt(format!("{}: {error}", self.path().display())))
+                    });
+                    let mut done = done.lock().expect("nobody panics with it");
+                    done.extend(readiness.map(|readiness| (recipe.name.clone(), readiness)));
+                }
+            }
+        };
+        std::thread::scope(|scope| (0..workers.max(1)).for_each(|_| drop(scope.spawn(work))));
+        done.into_inner().expect("nobody panics with it")
+    }
+}
+
+/// The work on one folder.
+struct FolderBuild<'a> {
+    build_dir: &'a BuildDir<'a>,
+    interruption: &'a Interruption,
+    looking: bool,
+    /// By tool and command: several contestants may share a build.
+    built: BTreeMap<(PathBuf, Option<String>), Built>,
+}
+
+/// A build that came to its end.
+#[derive(Clone)]
+struct Built {
+    out: PathBuf,
+    /// Whether it succeeded, and if not, why.
+    outcome: Result<(), String>,
+}
+
+impl FolderBuild<'_> {
+    /// `None` if it was interrupted.
+    fn prepare(&mut self, recipe: &Recipe) -> io::Result<Option<Readiness>> {
+        let folder = self.build_dir.path();
+        let suits = |words: &[String]| matches!(self.perform(words, folder, CHECK_TIMEOUT), Some(Ok(())));
+        let Some(toolchain) = Toolchain::find(recipe, folder, suits) else {
+            return Ok((!self.interruption.is_requested()).then(|| Readiness::Absent(recipe.package.clone())));
+        };
+        let Some(Built { out, outcome }) = self.build(recipe, &toolchain)? else { return Ok(None) };
+        if let Err(why) = outcome {
+            return Ok(Some(Readiness::NotBuilt(why)));
+        }
+        Ok(Some(Readiness::Ready(Ready {
+            words: filled(&recipe.run, &toolchain, &out),
+            environment: recipe.environment.iter().flat_map(|words| words.split(' ')).map(str::to_owned).collect(),
+            folder: out,
+        })))
+    }
+
+    /// `None` if it was interrupted.
+    fn build(&mut self, recipe: &Recipe, toolchain: &Toolchain) -> io::Result<Option<Built>> {
+        let key = (toolchain.tool.clone(), recipe.build.clone());
+        if let Some(known) = self.built.get(&key) {
+            return Ok(Some(known.clone()));
+        }
+        let out = self.build_dir.copy(&recipe.folder)?;
+        let outcome = match recipe.build.as_ref().filter(|_| !self.looking) {
+            Some(build) => self.perform(&filled(build, toolchain, &out), &out, BUILD_TIMEOUT),
+            None => Some(Ok(())),
+        };
+        let Some(outcome) = outcome else { return Ok(None) };
+        let built = Built { out, outcome };
+        self.built.insert(key, built.clone());
+        Ok(Some(built))
+    }
+
+    /// Whether the command succeeded, and if not, why; `None` if it was interrupted.
+    fn perform(&self, words: &[String], folder: &Path, timeout: Duration) -> Option<Result<(), String>> {
+        let spec = ProcessSpec { words, environment: &[], folder, cpu: None, timeout };
+        Some(match program::run(&spec, self.interruption, None, |_| ()) {
+            Ok(ended) if ended.status.success() => Ok(()),
+            Ok(ended) => Err(ended.last_words()),
+            Err(Stopped::Interrupted) => return None,
+            Err(Stopped::TimedOut) => Err(format!("it took longer than {} s", timeout.as_secs())),
+            Err(Stopped::Refused(error)) => Err(error.to_string()),
+        })
+    }
+}

@@ -1,0 +1,184 @@
+//! The measurement: contestants are built, their memory is measured, and then they take turns.
+
+mod build_dir;
+mod cell;
+mod memory;
+mod program;
+mod run;
+
+pub use build_dir::{BuildDir, Readiness};
+
+use super::contestants::{Class, Contestant, Runs};
+use super::plan::{Absent, CellPlan, Plan};
+use super::record::{Failure, Fault, Row};
+use build_dir::Ready;
+use cell::{Cell, LEAST_TURNS, MOST_TURNS};
+use harness::turns::{Rules, take_turns};
+use harness::{Progress, Session};
+use instruments::statistics::EndedBy;
+use instruments::warning::Warning;
+use memory::{Memory, MemorySamples};
+use run::RunError;
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+/// What the experiment brought.
+pub struct Measured {
+    pub rows: Vec<Row>,
+    pub absent: Vec<Absent>,
+    /// The order in which the cells, by number, had their turns.
+    pub order: Vec<Vec<usize>>,
+    pub warnings: Vec<Warning>,
+}
+
+/// What is known of the contestants beside their cells.
+#[derive(Default)]
+struct Known {
+    ready: BTreeMap<String, Ready>,
+    failures: BTreeMap<String, Failure>,
+    absent: Vec<Absent>,
+    samples: BTreeMap<(String, usize), MemorySamples>,
+}
+
+/// Measures every cell of the plan, and says what it is at.
+///
+/// # Errors
+/// No place for building contestants.
+pub fn run_plan(plan: &Plan, session: &Session, progress: &Progress) -> anyhow::Result<Measured> {
+    let began = Instant::now();
+    let end = began + plan.budget;
+    let build_dir = BuildDir::open(&plan.sources)?;
+    let mut known = build(plan, &build_dir, session, progress);
+    measure_memory(plan, &mut known, session, progress, began + plan.budget.mul_f64(MEMORY_SHARE));
+    let mut cells: Vec<Cell> = plan.cells.iter().filter(|cell| can_run(cell, &known)).cloned().map(Cell::new).collect();
+    for cell in &mut cells {
+        cell.failure = known.failures.get(&cell.plan.contestant.name).cloned();
+    }
+    let rules = rules(plan, began);
+    let slice = slice_within(end.saturating_duration_since(Instant::now()), cells.len());
+    let turns = take_turns(&mut cells, &rules, session, progress, |cell| {
+        Ok(cell.visit(plan, known.ready.get(&cell.plan.contestant.name), slice, session))
+    })?;
+    let rows: Vec<Row> = rows(&cells, &turns.ended, &known);
+    let warnings = plan.left_out.iter().cloned().chain(rules.not_converged(&cells, &turns, "the time of a hop of "));
+    Ok(Measured { rows, absent: known.absent, order: turns.order, warnings: warnings.collect() })
+}
+
+fn rules(plan: &Plan, began: Instant) -> Rules {
+    Rules {
+        began,
+        budget: Some(plan.budget),
+        precision: Some(plan.precision),
+        at_least: LEAST_TURNS,
+        at_most: MOST_TURNS,
+    }
+}
+
+/// Of the budget, for building and for memory; the rest is for the turns.
+const MEMORY_SHARE: f64 = 0.3;
+const MEMORY_REPEATS: usize = 3;
+
+fn build(plan: &Plan, build_dir: &BuildDir, session: &Session, progress: &Progress) -> Known {
+    let contestants: Vec<&Contestant> = plan.contestants.iter().map(|contestant| &**contestant).collect();
+    let prepared = build_dir.prepare(&contestants, false, session.cpus.len(), &session.interruption, progress);
+    let mut known = Known::default();
+    for (contestant, readiness) in prepared {
+        match readiness {
+            Readiness::Ready(ready) => {
+                known.ready.insert(contestant, ready);
+            }
+            Readiness::Absent(needs) => known.absent.push(Absent { contestant, needs }),
+            Readiness::NotBuilt(message) => {
+                known.failures.insert(contestant, Failure { fault: Fault::NotBuilt, message });
+            }
+        }
+    }
+    for contestant in &contestants {
+        if let Runs::BuiltIn(built_in) = contestant.runs {
+            // This program, which is still there when its file has been replaced.
+            let words = ["/proc/self/exe", "ring", "--alone", built_in.name].map(str::to_owned).into();
+            let (environment, folder) = (Vec::new(), build_dir.path().to_owned());
+            known.ready.insert(contestant.name.clone(), Ready { words, environment, folder });
+        }
+    }
+    known
+}
+
+/// Measures memory: everyone once, and again while there is time.
+fn measure_memory(plan: &Plan, known: &mut Known, session: &Session, progress: &Progress, until: Instant) {
+    for repeat in 0..MEMORY_REPEATS {
+        for contestant in &plan.contestants {
+            let Some(ready) = known.ready.get(&contestant.name) else { continue };
+            let rings = plan.memory.iter().filter(|&&threads| threads <= contestant.max_threads);
+            for &threads in rings {
+                let over = repeat > 0 && Instant::now() > until;
+                if over || session.interruption.is_requested() || known.failures.contains_key(&contestant.name) {
+                    break;
+                }
+                progress.note(&format!("memory of {}", contestant.name));
+                let samples = known.samples.entry((contestant.name.clone(), threads)).or_default();
+                if let Err(RunError::Failed(failure)) =
+                    samples.measure(contestant, ready, threads, plan.timeout, session)
+                {
+                    known.failures.insert(contestant.name.clone(), failure);
+                }
+            }
+        }
+    }
+}
+
+/// Whether there is anything to say of a cell: that it fails is something.
+fn can_run(cell: &CellPlan, known: &Known) -> bool {
+    let name = &cell.contestant.name;
+    matches!(cell.contestant.runs, Runs::BuiltIn(_))
+        || known.ready.contains_key(name)
+        || known.failures.contains_key(name)
+}
+
+/// A turn lasts long enough for the clock, and for a program's hops to stand out from its start.
+const SHORTEST_TURN: Duration = Duration::from_millis(5);
+const LONGEST_TURN: Duration = Duration::from_millis(60);
+/// Turns a cell for which there should be time.
+const TURNS: u32 = 14;
+
+fn slice_within(left: Duration, cells: usize) -> Duration {
+    (left / (cells.max(1) as u32 * TURNS)).clamp(SHORTEST_TURN, LONGEST_TURN)
+}
+
+fn rows(cells: &[Cell], ended: &[EndedBy], known: &Known) -> Vec<Row> {
+    let row = |(cell, &ended_by): (&Cell, &EndedBy)| {
+        let key = (cell.plan.contestant.name.clone(), cell.plan.threads);
+        let samples = known.samples.get(&key).filter(|samples| samples.repeats() > 0);
+        let memory = samples.map_or_else(Memory::default, |samples| samples.memory(cell.plan.contestant.class));
+        cell.row(ended_by, memory, limit_of(cell, cells))
+    };
+    cells.iter().zip(ended).filter_map(row).collect()
+}
+
+/// The limit that a cell is held against, and its time: of handing over on one CPU and across, the faster.
+fn limit_of(cell: &Cell, cells: &[Cell]) -> Option<(String, f64)> {
+    let plan = &cell.plan;
+    let suits = |limit: &&Cell| {
+        let other = &limit.plan;
+        let Runs::BuiltIn(built_in) = other.contestant.runs else { return false };
+        if other.contestant.class != Class::Limit {
+            return false;
+        }
+        if plan.arrangement.is_some() {
+            let Runs::BuiltIn(own) = plan.contestant.runs else { return false };
+            return built_in.large.is_some() && built_in.large == own.large && other.arrangement == plan.arrangement;
+        }
+        match plan.contestant.limit {
+            "chase" => other.contestant.name == "chase" && other.threads == plan.threads,
+            handover => {
+                other.contestant.name.strip_prefix(handover).is_some_and(|rest| rest == "-one-cpu" || rest == "-across")
+            }
+        }
+    };
+    if plan.contestant.class == Class::Limit {
+        return None;
+    }
+    let timed =
+        cells.iter().filter(suits).filter_map(|limit| Some((limit.plan.contestant.name.clone(), limit.ns_per_hop()?)));
+    timed.min_by(|a, b| a.1.total_cmp(&b.1))
+}

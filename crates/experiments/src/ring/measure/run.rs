@@ -1,0 +1,152 @@
+//! One run of one contestant: wherever it runs, its answer is looked at.
+
+use super::build_dir::Ready;
+use super::program::{self, ProcessSpec, Stopped};
+use crate::ring::contestants::{BuiltIn, RingSpec};
+use crate::ring::record::{Failure, Fault};
+use harness::Session;
+use instruments::cpus::pin_current_thread;
+use std::mem::MaybeUninit;
+use std::time::{Duration, Instant};
+
+/// What a run that ended well took.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Run {
+    pub answer: usize,
+    /// From start to end.
+    pub total_ns: f64,
+    /// Of the hops alone, where that is known.
+    pub hops_ns: Option<f64>,
+    pub wasted_polls: Option<u64>,
+    pub switches: Switches,
+}
+
+/// Switches of the kernel, of all threads.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Switches {
+    pub voluntary: u64,
+    pub involuntary: u64,
+}
+
+/// Why there is no such run.
+#[derive(Clone, Debug, PartialEq)]
+pub enum RunError {
+    Interrupted,
+    Failed(Failure),
+}
+
+fn failed(fault: Fault, message: impl Into<String>) -> RunError {
+    RunError::Failed(Failure { fault, message: message.into() })
+}
+
+/// The number of the thread that must get the last token.
+pub fn expected(threads: usize, hops: u64) -> usize {
+    (hops % threads as u64) as usize + 1
+}
+
+fn judged(answer: usize, threads: usize, hops: u64) -> Result<usize, RunError> {
+    let right = expected(threads, hops);
+    if answer == right {
+        return Ok(answer);
+    }
+    Err(failed(Fault::WrongThread, format!("{threads} threads, {hops} hops: it answered {answer} instead of {right}")))
+}
+
+/// Runs a contestant of this process, on the CPU given or wherever the session's threads may run.
+pub fn built_in(built_in: &BuiltIn, spec: &RingSpec, cpu: Option<usize>) -> Result<Run, RunError> {
+    let timed = || {
+        if let Some(cpu) = cpu {
+            pin_current_thread(cpu)?;
+        }
+        let before = switches_so_far();
+        let began = Instant::now();
+        let result = (built_in.run)(spec)?;
+        let total_ns = began.elapsed().as_nanos() as f64;
+        let after = switches_so_far();
+        let switches = Switches {
+            voluntary: after.voluntary.saturating_sub(before.voluntary),
+            involuntary: after.involuntary.saturating_sub(before.involuntary),
+        };
+        Ok((result, total_ns, switches))
+    };
+    let outcome: std::thread::Result<std::io::Result<_>> = std::thread::scope(|scope| scope.spawn(timed).join());
+    match outcome {
+        Ok(Ok((result, total_ns, switches))) => Ok(Run {
+            answer: judged(result.answer, spec.threads, spec.hops)?,
+            total_ns,
+            hops_ns: Some(result.hops_ns),
+            wasted_polls: result.wasted_polls,
+            switches,
+        }),
+        Ok(Err(error)) => Err(failed(Fault::Crashed, refusal(&error, spec))),
+        Err(_) => Err(failed(Fault::Crashed, "it panicked")),
+    }
+}
+
+fn refusal(error: &std::io::Error, spec: &RingSpec) -> String {
+    let threads = spec.threads;
+    match error.kind() {
+        std::io::ErrorKind::WouldBlock => {
+            format!("the system refuses {threads} threads: {error}; use fewer --threads or raise `ulimit -u`")
+        }
+        _ => format!("{threads} threads: {error}"),
+    }
+}
+
+/// Of all threads of this process, ended ones included.
+fn switches_so_far() -> Switches {
+    let mut usage = MaybeUninit::<libc::rusage>::zeroed();
+    // SAFETY: the pointer is to memory of the right size; all zeros is a valid value, should the call fail.
+    let usage = unsafe {
+        libc::getrusage(libc::RUSAGE_SELF, usage.as_mut_ptr());
+        usage.assume_init()
+    };
+    Switches { voluntary: usage.ru_nvcsw as u64, involuntary: usage.ru_nivcsw as u64 }
+}
+
+/// What is asked of a program.
+#[derive(Clone, Copy, Debug)]
+pub struct Order {
+    pub threads: usize,
+    pub hops: u64,
+    pub cpu: Option<usize>,
+    pub timeout: Duration,
+}
+
+/// Runs a program; `watch` gets its process id every so often.
+pub fn program(
+    ready: &Ready,
+    order: &Order,
+    session: &Session,
+    every: Option<Duration>,
+    watch: impl FnMut(u32) + Send,
+) -> Result<Run, RunError> {
+    let &Order { threads, hops, cpu, timeout } = order;
+    let mut words = ready.words.clone();
+    words.extend([threads.to_string(), hops.to_string()]);
+    let (environment, folder) = (ready.environment.as_slice(), ready.folder.as_path());
+    let spec = ProcessSpec { words: &words, environment, folder, cpu, timeout };
+    let ended = program::run(&spec, &session.interruption, every, watch).map_err(|stopped| match stopped {
+        Stopped::Interrupted => RunError::Interrupted,
+        Stopped::TimedOut => failed(
+            Fault::Hung,
+            format!("{threads} threads, {hops} hops: not at its end after {} s (--timeout)", timeout.as_secs_f64()),
+        ),
+        Stopped::Refused(error) => failed(Fault::Crashed, format!("{}: {error}", words[0])),
+    })?;
+    let ring = format!("{threads} threads, {hops} hops");
+    if !ended.status.success() {
+        return Err(failed(Fault::Crashed, format!("{ring}: {}", ended.last_words())));
+    }
+    let answer = ended.stdout.trim_end().parse().map_err(|_| {
+        let printed: String = ended.stdout.chars().take(40).collect();
+        failed(Fault::Garbage, format!("{ring}: it printed {printed:?}, which is not the number of a thread"))
+    })?;
+    Ok(Run {
+        answer: judged(answer, threads, hops)?,
+        total_ns: ended.wall.as_nanos() as f64,
+        hops_ns: None,
+        wasted_polls: None,
+        switches: Switches { voluntary: ended.voluntary_switches, involuntary: ended.involuntary_switches },
+    })
+}

@@ -1,0 +1,135 @@
+//! `contend ring`: what one switch costs, against every other runtime that is here.
+
+mod contestants;
+mod findings;
+mod flags;
+mod measure;
+mod metrics;
+mod plan;
+mod record;
+#[cfg(test)]
+mod sample;
+mod section;
+mod show;
+mod then;
+mod then_and_now;
+
+use self::record::{RingRecord, Row, failures};
+use ::record::{Finding, Metric, Section, ThenAndNow};
+use contestants::built_in::CONTESTANTS;
+use contestants::{Class, Contestant, RingSpec};
+use flags::Flags;
+use harness::{Experiment, Finished, Progress, Run, Session, SharedFlags, SurveyPart, UsageError};
+use measure::{BuildDir, Readiness};
+use plan::{Absent, Parameters, Plan};
+use terminal::Page;
+
+/// The experiment.
+pub struct Ring;
+
+impl Experiment for Ring {
+    const NAME: &'static str = "ring";
+    const METHOD: &'static str = include_str!("method.md");
+    const SURVEY: Option<SurveyPart> = Some(SurveyPart {
+        weight: 16,
+        flags: "--contestant rust-optimum,rust-fifo,rust-async-fifo,rust-corosensei,tokio-notify,rust-futex,\
+                rust-pthread-condvar,c-protothreads-optimum,c-protothreads-pessimum,c-pthread-mutex \
+                --large 0 --placement pinned --no-memory",
+    });
+
+    type Flags = Flags;
+    type Parameters = Parameters;
+    type Row = Row;
+
+    fn answer(flags: &Flags, shared: &SharedFlags) -> anyhow::Result<Option<String>> {
+        if flags.list {
+            return list(flags, &Session::open(shared)?).map(Some);
+        }
+        answer_alone(flags)
+    }
+
+    fn run(flags: &Flags, run: &mut Run<'_>) -> anyhow::Result<Finished<Parameters, Row>> {
+        let plan = Plan::of(flags, run.session)?;
+        allow_many_descriptors();
+        let progress = run.progress(plan.budget);
+        let measured = measure::run_plan(&plan, run.session, &progress)?;
+        let parameters = plan.parameters(flags, run.session, measured.absent, measured.order);
+        let mut failed = failures(&measured.rows);
+        let nobody = measured.rows.iter().all(|row| row.class == Class::Limit);
+        if failed.is_empty() && nobody && !run.session.interruption.is_requested() {
+            let help = "`contend ring --list` says what they need";
+            failed.push(format!("none of the contestants asked for can run here; {help}"));
+        }
+        let cpus = run.session.cpus.clone();
+        let mut finished = Finished::measured(parameters, measured.rows, measured.warnings, cpus, Some(plan.budget));
+        finished.failures = failed;
+        Ok(finished)
+    }
+
+    fn show(record: &RingRecord, page: &Page) -> String {
+        show::show(record, page)
+    }
+
+    fn section(rows: &[Row]) -> Section {
+        section::section(rows)
+    }
+
+    fn metrics(row: &Row) -> Vec<Metric> {
+        metrics::metrics(row)
+    }
+
+    fn findings(rows: &[(usize, &Row)]) -> Vec<Finding> {
+        findings::findings(rows)
+    }
+
+    fn then_and_now(rows: &[(usize, &Row)]) -> Vec<ThenAndNow> {
+        then_and_now::figures(rows)
+    }
+}
+
+/// A ring of pipes takes two descriptors a thread: as many as the hard limit allows.
+fn allow_many_descriptors() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
+    // Whoever needs more than there is says so when it fails.
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
+}
+
+/// Every contestant, and what those that cannot run here need.
+fn list(flags: &Flags, session: &Session) -> anyhow::Result<String> {
+    let (known, sources) = plan::known_contestants(flags)?;
+    let wanted: Vec<&Contestant> =
+        known.iter().map(|contestant| &**contestant).filter(|known| flags.asks_for(&known.name, known.class)).collect();
+    let build_dir = BuildDir::open(&sources)?;
+    let found = build_dir.prepare(&wanted, true, session.cpus.len(), &session.interruption, &Progress::hidden());
+    let needs = |contestant: &Contestant| match found.get(&contestant.name) {
+        Some(Readiness::Absent(needs)) => Some(needs.clone()),
+        _ => None,
+    };
+    let line = |contestant: &&Contestant| {
+        let here = if needs(contestant).is_none() { "yes" } else { "no" };
+        vec![contestant.name.clone(), contestant.class.name().to_owned(), contestant.scheduler.clone(), here.to_owned()]
+    };
+    let table = terminal::table_of_words(&["contestant", "class", "scheduler", "here"], wanted.iter().map(line));
+    let absent =
+        wanted.iter().filter_map(|known| Some(Absent { contestant: known.name.clone(), needs: needs(known)? }));
+    let absent: String = absent.map(|absent| absent.line()).collect();
+    Ok(table + &absent)
+}
+
+/// Runs one built-in contestant in this process; its answer, as the programs in other languages print it.
+///
+/// # Errors
+/// A name or number that is none; a ring that the system refuses.
+fn answer_alone(flags: &Flags) -> anyhow::Result<Option<String>> {
+    let [name, threads, hops] = flags.alone.as_slice() else { return Ok(None) };
+    let built_in = CONTESTANTS.iter().find(|built_in| built_in.name == *name);
+    let (Some(built_in), Ok(threads), Ok(hops)) = (built_in, threads.parse(), hops.parse()) else {
+        return Err(
+            UsageError(format!("--alone {name} {threads} {hops}: not a built-in contestant and two numbers")).into()
+        );
+    };
+    allow_many_descriptors();
+    let spec = RingSpec { threads, hops, arrangement: None, cpus: Vec::new(), seed: 0 };
+    Ok(Some(format!("{}\n", (built_in.run)(&spec)?.answer)))
+}

@@ -1,0 +1,113 @@
+//! What came out: a row for each contestant in each ring, and for each limit.
+
+use super::contestants::{Arrangement, Class};
+use super::plan::Parameters;
+use super::then;
+use instruments::statistics::{EndedBy, Interval};
+use record::Record;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A record of this experiment.
+pub type RingRecord = Record<Parameters, Row>;
+
+/// One contestant, or limit, in one ring. What was not measured is `null`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Row {
+    pub contestant: String,
+    /// What a hop goes through; `limit` for what the machine allows.
+    pub class: Class,
+    pub scheduler: String,
+    pub threads: usize,
+    /// Of the last run.
+    pub hops: u64,
+    /// The number of the thread that got the last token, in the last run.
+    pub answer: Option<usize>,
+    /// Whether it was hops mod threads + 1 in every run.
+    pub correct: bool,
+    /// What went wrong, if anything did.
+    pub failure: Option<Failure>,
+    /// Whether it is one of the large rings, and how that lies in memory.
+    pub large: bool,
+    pub arrangement: Option<Arrangement>,
+    /// On one CPU; a limit with `across` in its name has a CPU for each of its two threads.
+    pub pinned: bool,
+    /// The median of the turns.
+    pub ns_per_hop: Option<f64>,
+    pub ns_per_hop_ci: Option<Interval>,
+    /// Turns that count.
+    pub repeats: usize,
+    /// What all its turns took, starts and ends included.
+    pub spent_s: f64,
+    /// `null` where no time was measured.
+    pub ended_by: Option<EndedBy>,
+    /// Making the threads, and for a program starting it and ending it: the time of no hops.
+    pub start_ms: Option<f64>,
+    /// The limit that it is held against, what that took in this run, and how many times as much this takes.
+    pub limit: Option<String>,
+    pub limit_ns: Option<f64>,
+    pub times_limit: Option<f64>,
+    /// The most memory that was resident, with everything that the program is.
+    pub rss_kib: Option<f64>,
+    /// What a thread adds to it, from two sizes of the ring.
+    pub bytes_per_thread: Option<f64>,
+    /// What a thread takes in the kernel, of which the resident memory tells nothing: stack, slab and page tables.
+    pub kernel_bytes_per_thread: Option<f64>,
+    pub kernel_stack_bytes_per_thread: Option<f64>,
+    pub slab_bytes_per_thread: Option<f64>,
+    pub page_table_bytes_per_thread: Option<f64>,
+    /// Threads that were asked and could not run, for schedulers that count them.
+    pub wasted_polls_per_hop: Option<f64>,
+    /// Switches of the kernel in all turns, starting and ending included, by its hops.
+    pub voluntary_switches_per_hop: Option<f64>,
+    pub involuntary_switches_per_hop: Option<f64>,
+    /// Time that the hypervisor took from the CPUs during its turns.
+    pub steal_share: Option<f64>,
+    /// The lines of 2008's table that it stands beside.
+    pub then: Vec<then::Line>,
+}
+
+/// What went wrong.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Failure {
+    pub fault: Fault,
+    pub message: String,
+}
+
+/// In which way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Fault {
+    NotBuilt,
+    Crashed,
+    Hung,
+    Garbage,
+    WrongThread,
+}
+
+impl Fault {
+    /// In words.
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::NotBuilt => "does not build",
+            Self::Crashed => "crashed",
+            Self::Hung => "hung",
+            Self::Garbage => "printed garbage",
+            Self::WrongThread => "ended at the wrong thread",
+        }
+    }
+}
+
+/// What went wrong, a line each.
+pub fn failures(rows: &[Row]) -> Vec<String> {
+    let mut lines = Vec::new();
+    for row in rows {
+        if let Some(failure) = &row.failure {
+            let line = format!("{} {}: {}", row.contestant, failure.fault.label(), failure.message);
+            if !lines.contains(&line) {
+                lines.push(line);
+            }
+        }
+    }
+    lines
+}

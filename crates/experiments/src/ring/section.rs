@@ -1,0 +1,86 @@
+//! The thread ring: hops as bars, beside what the machine allows.
+
+use super::record::Row;
+use record::{Bar, Bars, Figure, Picture, Section, Statement, Table, Unit, distinct, optional};
+use terminal::{count, nanoseconds, ratio};
+
+pub fn section(rows: &[Row]) -> Section {
+    let mut sorted: Vec<&Row> = rows.iter().collect();
+    let ns = |row: &Row| row.ns_per_hop.unwrap_or(f64::INFINITY);
+    sorted.sort_by(|one, other| ns(one).total_cmp(&ns(other)));
+    Section {
+        experiment: "ring",
+        title: "The thread ring".into(),
+        findings: sorted.iter().filter_map(|row| finding(row)).map(Statement::from).collect(),
+        figures: distinct(rows, group).into_iter().map(|wanted| figure(&wanted, &sorted)).collect(),
+        histograms: Vec::new(),
+    }
+}
+
+fn group(row: &Row) -> String {
+    let place = if row.pinned { "pinned to one CPU" } else { "free to move" };
+    let size = if row.large { format!(", large ring of {} threads", count(row.threads as u64)) } else { String::new() };
+    format!("A hop, {place}{size}")
+}
+
+fn words(row: &Row) -> String {
+    let laid = row.arrangement.filter(|_| row.large).map(|arrangement| format!(", {}", arrangement.label()));
+    format!("{}{}", row.contestant, laid.unwrap_or_default())
+}
+
+fn is_limit(row: &Row) -> bool {
+    row.class.name() == "limit"
+}
+
+fn finding(row: &Row) -> Option<String> {
+    if let Some(failure) = &row.failure {
+        return Some(format!("{} {}: {}.", words(row), failure.fault.label(), failure.message));
+    }
+    if is_limit(row) || row.large || !row.pinned {
+        return None;
+    }
+    let than = row.times_limit.zip(row.limit.as_ref());
+    let than = than.map(|(times, limit)| format!(", {} what the machine allows ({limit})", ratio(times)));
+    let hop = Unit::Ns.words_with(row.ns_per_hop?, row.ns_per_hop_ci);
+    Some(format!("A hop in {} takes {hop}{}.", words(row), than.unwrap_or_default()))
+}
+
+fn figure(wanted: &str, rows: &[&Row]) -> Figure {
+    let chosen: Vec<&&Row> = rows.iter().filter(|row| group(row) == wanted).collect();
+    let bar = |row: &&&Row| {
+        let limit = row.limit_ns.map(|ns| (ns, row.limit.clone().unwrap_or_default()));
+        let name = if is_limit(row) { format!("(limit) {}", words(row)) } else { words(row) };
+        Some(Bar { name, value: row.ns_per_hop?, interval: row.ns_per_hop_ci, limit })
+    };
+    let line = |row: &&&Row| {
+        vec![
+            words(row),
+            row.class.name().to_owned(),
+            row.ns_per_hop.map_or_else(
+                || row.failure.as_ref().map_or("–".into(), |failure| failure.fault.label().to_owned()),
+                |ns| Unit::Ns.words_with(ns, row.ns_per_hop_ci),
+            ),
+            row.limit_ns.map_or_else(
+                || "–".into(),
+                |ns| format!("{} {}", nanoseconds(ns), row.limit.as_deref().unwrap_or_default()),
+            ),
+            optional(row.times_limit, Unit::Times),
+            optional(row.bytes_per_thread, Unit::Number),
+            optional(row.kernel_bytes_per_thread, Unit::Number),
+        ]
+    };
+    Figure {
+        title: wanted.to_owned(),
+        picture: Picture::Bars(Bars {
+            unit: Unit::Ns,
+            logarithmic: true,
+            bars: chosen.iter().filter_map(bar).collect(),
+        }),
+        tables: vec![Table {
+            caption: "Time of a hop, and memory of a thread in bytes".into(),
+            header: vec!["contestant", "class", "a hop (95 %)", "limit", "times", "bytes", "in the kernel"],
+            rows: chosen.iter().map(line).collect(),
+        }],
+        secondary: false,
+    }
+}

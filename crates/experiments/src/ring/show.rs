@@ -1,0 +1,242 @@
+//! The record on a terminal: a table for each class, the limits, the large rings, and 2008 beside today.
+
+use super::contestants::{Arrangement, Class};
+use super::plan::Absent;
+use super::record::{RingRecord, Row};
+use super::then;
+use terminal::{self, Page, nanoseconds, ratio};
+
+/// All of it.
+pub fn show(record: &RingRecord, _: &Page) -> String {
+    let rows = &record.results;
+    let mut parts: Vec<String> = rings(rows)
+        .into_iter()
+        .flat_map(|threads| {
+            let ring: Vec<&Row> = rows.iter().filter(|row| is_ring_of(row, threads)).collect();
+            tables(&ring, threads, record.parameters.across_classes)
+        })
+        .collect();
+    parts.extend([
+        limits(rows),
+        large(rows),
+        memory_in_kernel(rows),
+        beside_2008(rows),
+        failures(rows),
+        absent(record),
+    ]);
+    parts.retain(|part| !part.is_empty());
+    parts.join("\n")
+}
+
+fn is_ring_of(row: &Row, threads: usize) -> bool {
+    row.class != Class::Limit && !row.large && row.threads == threads
+}
+
+/// The sizes of the rings, in the order asked for.
+fn rings(rows: &[Row]) -> Vec<usize> {
+    rows.iter().filter(|row| row.class != Class::Limit && !row.large).fold(Vec::new(), |mut rings, row| {
+        if !rings.contains(&row.threads) {
+            rings.push(row.threads);
+        }
+        rings
+    })
+}
+
+/// One table a class, or one for all.
+fn tables(ring: &[&Row], threads: usize, across_classes: bool) -> Vec<String> {
+    let plural = if threads == 1 { "" } else { "s" };
+    let heading = |what: &str| format!("{} thread{plural}: {what}\n", terminal::count(threads as u64));
+    if across_classes {
+        return vec![heading("all classes") + &table(ring)];
+    }
+    let classes = [Class::Mailbox, Class::Channel, Class::OsBlock];
+    let of = |class| ring.iter().copied().filter(move |row: &&Row| row.class == class).collect::<Vec<_>>();
+    let described = |class: Class| match class {
+        Class::Mailbox => "mailbox, a place for one token",
+        Class::Channel => "channel, for any number of senders",
+        _ => "os-block, a thread of the kernel blocks in each hop",
+    };
+    let tables = classes.into_iter().map(|class| (class, of(class))).filter(|(_, rows)| !rows.is_empty());
+    tables.map(|(class, rows)| heading(described(class)) + &table(&rows)).collect()
+}
+
+/// A line each contestant, the fastest first: pinned and free side by side.
+fn table(rows: &[&Row]) -> String {
+    let mut pairs = pairs(rows);
+    pairs.sort_by(|a, b| a.time().total_cmp(&b.time()));
+    let header = ["contestant", "pinned", "±", "limits", "free", "switches", "B/thread", "KiB"];
+    let lines = pairs.iter().map(|pair| {
+        let best = pair.pinned.or(pair.free);
+        vec![
+            pair.name.to_owned(),
+            pair.pinned.map_or_else(String::new, time_or_fault),
+            best.map_or_else(String::new, half_width),
+            best.and_then(|row| row.times_limit).map_or_else(String::new, ratio),
+            pair.free.map_or_else(String::new, time_or_fault),
+            pair.free.or(pair.pinned).map_or_else(String::new, switches),
+            best.and_then(|row| row.bytes_per_thread).map_or_else(String::new, bytes),
+            best.and_then(|row| row.rss_kib).map_or_else(String::new, |kib| terminal::count(kib.round() as u64)),
+        ]
+    });
+    terminal::table(&header, lines)
+}
+
+/// The rows of one contestant.
+struct Pair<'a> {
+    name: &'a str,
+    pinned: Option<&'a Row>,
+    free: Option<&'a Row>,
+}
+
+impl Pair<'_> {
+    fn time(&self) -> f64 {
+        let time = |row: Option<&Row>| row.and_then(|row| row.ns_per_hop);
+        time(self.pinned).or(time(self.free)).unwrap_or(f64::INFINITY)
+    }
+}
+
+fn pairs<'a>(rows: &[&'a Row]) -> Vec<Pair<'a>> {
+    rows.iter().fold(Vec::new(), |mut pairs: Vec<Pair<'a>>, row| {
+        let place = pairs.iter().position(|pair| pair.name == row.contestant).unwrap_or_else(|| {
+            pairs.push(Pair { name: &row.contestant, pinned: None, free: None });
+            pairs.len() - 1
+        });
+        let side = if row.pinned { &mut pairs[place].pinned } else { &mut pairs[place].free };
+        *side = Some(row);
+        pairs
+    })
+}
+
+fn time_or_fault(row: &Row) -> String {
+    match (&row.failure, row.ns_per_hop) {
+        (Some(_), _) => "failed".to_owned(),
+        (None, Some(ns)) => nanoseconds(ns),
+        (None, None) => "?".to_owned(),
+    }
+}
+
+fn half_width(row: &Row) -> String {
+    let relative = row.ns_per_hop.zip(row.ns_per_hop_ci).map(|(ns, interval)| interval.relative_width(ns) * 50.0);
+    relative.map_or_else(|| "?".to_owned(), |percent| format!("{percent:.0} %"))
+}
+
+/// All switches of the kernel, by hops; next to none is none.
+fn switches(row: &Row) -> String {
+    let all = row.voluntary_switches_per_hop.zip(row.involuntary_switches_per_hop).map(|(a, b)| a + b);
+    all.map_or_else(String::new, |all| if all < 0.005 { "0".to_owned() } else { format!("{all:.2}") })
+}
+
+fn bytes(bytes: f64) -> String {
+    if bytes < 100.0 { format!("{bytes:.1}") } else { terminal::count(bytes.round() as u64) }
+}
+
+fn limits(rows: &[Row]) -> String {
+    let limits: Vec<&Row> = rows.iter().filter(|row| row.class == Class::Limit && !row.large).collect();
+    if limits.is_empty() {
+        return String::new();
+    }
+    let several = rings(rows).len() > 1;
+    let lines = limits.iter().map(|row| {
+        let ring =
+            if several && row.contestant == "chase" { format!(", {} lines", row.threads) } else { String::new() };
+        vec![
+            format!("{}{ring}", row.contestant),
+            time_or_fault(row),
+            half_width(row),
+            described(&row.contestant).to_owned(),
+        ]
+    });
+    let title = "Limits: what this machine allows\n";
+    title.to_owned() + &terminal::table_of_words(&["limit", "time", "±", ""], lines)
+}
+
+fn described(limit: &str) -> &'static str {
+    match limit {
+        "chase" => "from cache line to cache line, as many as threads",
+        "system-call" => "into the kernel and back",
+        "cache-line-across" => "a line from one CPU to another",
+        "sched-yield-one-cpu" => "a switch to the other thread of the CPU",
+        limit if limit.ends_with("-one-cpu") => "wakes the other thread of the CPU, and sleeps",
+        _ => "wakes the thread on the other CPU, and sleeps",
+    }
+}
+
+/// Million-thread rings, in order and shuffled, beside the chase at the same stride.
+fn large(rows: &[Row]) -> String {
+    let large: Vec<&Row> = rows.iter().filter(|row| row.large && row.class != Class::Limit).collect();
+    let Some(first) = large.first() else { return String::new() };
+    let lines = large.iter().filter(|row| row.arrangement == Some(Arrangement::InOrder)).map(|in_order| {
+        let shuffled =
+            large.iter().find(|row| row.contestant == in_order.contestant && row.arrangement != in_order.arrangement);
+        let columns = |row: &Row| {
+            let times = row.times_limit.map_or_else(String::new, ratio);
+            [time_or_fault(row), row.limit_ns.map_or_else(String::new, nanoseconds), times]
+        };
+        let mut line = vec![in_order.contestant.clone()];
+        line.extend(columns(in_order));
+        line.extend(shuffled.map_or_else(Default::default, |row| columns(row)));
+        line
+    });
+    let header = ["contestant", "in order", "chase", "", "shuffled", "chase", ""];
+    let title = format!(
+        "{} threads, in order and shuffled; chase: at the same stride\n",
+        terminal::count(first.threads as u64)
+    );
+    title + &terminal::table(&header, lines)
+}
+
+/// What resident memory does not tell of threads of the kernel.
+fn memory_in_kernel(rows: &[Row]) -> String {
+    let measured = |row: &&Row| row.kernel_bytes_per_thread.is_some() && !row.large;
+    let rows: Vec<&Row> = rows.iter().filter(measured).collect();
+    let lines: Vec<_> = pairs(&rows)
+        .iter()
+        .filter_map(|pair| pair.pinned.or(pair.free))
+        .map(|row| {
+            let figure = |value: Option<f64>| value.map_or_else(String::new, bytes);
+            vec![
+                row.contestant.clone(),
+                figure(row.bytes_per_thread),
+                figure(row.kernel_stack_bytes_per_thread),
+                figure(row.slab_bytes_per_thread),
+                figure(row.page_table_bytes_per_thread),
+                figure(row.bytes_per_thread.zip(row.kernel_bytes_per_thread).map(|(a, b)| a + b)),
+            ]
+        })
+        .collect();
+    if lines.is_empty() {
+        return String::new();
+    }
+    let header = ["", "resident", "kernel stack", "slab", "page tables", "all"];
+    "Bytes that a thread of the kernel takes\n".to_owned() + &terminal::table(&header, lines)
+}
+
+fn beside_2008(rows: &[Row]) -> String {
+    let is_it = |row: &Row| !row.large && row.threads == then::THREADS && row.ns_per_hop.is_some();
+    let today = |name: &str| rows.iter().find(|row| row.contestant == name && is_it(row));
+    if then::table().iter().filter_map(|line| line.today.as_deref()).all(|name| today(name).is_none()) {
+        return String::new();
+    }
+    let lines = then::table().into_iter().map(|line| {
+        let row = line.today.as_deref().and_then(today);
+        let seconds = row.and_then(|row| row.ns_per_hop).map(|ns| ns * then::HOPS / 1e9);
+        vec![
+            line.implementation,
+            terminal::count(line.memory_kib),
+            format!("{:.3}", line.time_s),
+            row.and_then(|row| row.rss_kib).map_or_else(String::new, |kib| terminal::count(kib.round() as u64)),
+            seconds.map_or_else(String::new, |seconds| format!("{seconds:.3}")),
+        ]
+    });
+    let header = ["2008", "KiB", "s", "today KiB", "today s"];
+    let foot = "today's seconds are for 10 million hops; 2008 does not say how many its were for\n";
+    terminal::table(&header, lines) + foot
+}
+
+fn failures(rows: &[Row]) -> String {
+    super::record::failures(rows).into_iter().map(|line| format!("FAILED {line}\n")).collect()
+}
+
+fn absent(record: &RingRecord) -> String {
+    record.parameters.absent.iter().map(Absent::line).collect()
+}

@@ -1,0 +1,16 @@
+//! What a person would say of the rows of a survey.
+
+use super::record::Row;
+use instruments::statistics::comparison::Estimate;
+use record::{Finding, Origin, Unit};
+
+/// Of the first CPU.
+pub fn findings(rows: &[(usize, &Row)]) -> Vec<Finding> {
+    let found = |(place, row): &(usize, &Row)| {
+        let figure = Estimate::new(row.call_ns, row.call_ci_ns);
+        let words = format!("A system call costs {}", Unit::Ns.estimate(figure));
+        let source = Origin::of("template", *place, format!("CPU {}", row.cpu), "call_ns");
+        Finding::new("system_call", words, Unit::Ns, figure, source)
+    };
+    rows.iter().take(1).map(found).collect()
+}

@@ -1,0 +1,75 @@
+//! The measurement: batches of calls on all CPUs in turn. It prints nothing.
+
+use super::plan::Plan;
+use super::record::Row;
+use harness::turns::{self, Rules, take_turns};
+use harness::{Progress, Session};
+use instruments::clock::Clock;
+use instruments::statistics::comparison::Estimate;
+use instruments::statistics::order::{median, sample_quantile_interval};
+use instruments::statistics::summary::CONFIDENCE;
+use instruments::team::on_cpu;
+use instruments::warning::Warning;
+use std::ops::ControlFlow;
+use std::time::Instant;
+
+/// What the experiment brought.
+pub struct Measured {
+    pub rows: Vec<Row>,
+    pub warnings: Vec<Warning>,
+}
+
+/// A CPU, and what a call took on it, batch by batch.
+struct Cell {
+    cpu: usize,
+    calls_ns: Vec<f64>,
+}
+
+impl turns::Cell for Cell {
+    fn title(&self) -> String {
+        format!("calls on CPU {}", self.cpu)
+    }
+
+    fn turns(&self) -> u64 {
+        self.calls_ns.len() as u64
+    }
+
+    fn figures(&self) -> Vec<Estimate> {
+        median(&self.calls_ns).map(|value| Estimate::new(value, interval(&self.calls_ns))).into_iter().collect()
+    }
+}
+
+/// Measures until every interval is within 2 %, or the time is up.
+///
+/// # Errors
+/// A CPU that may not be used after all.
+pub fn run_plan(plan: &Plan, session: &Session, clock: Clock, progress: &Progress) -> anyhow::Result<Measured> {
+    let mut cells: Vec<Cell> = plan.cpus.iter().map(|&cpu| Cell { cpu, calls_ns: Vec::new() }).collect();
+    let (began, budget) = (Instant::now(), Some(plan.budget));
+    let rules = Rules { began, budget, precision: Some(0.02), at_least: 20, at_most: 10_000 };
+    let turns = take_turns(&mut cells, &rules, session, progress, |cell| {
+        cell.calls_ns.push(on_cpu(cell.cpu, || batch(clock, plan.batch))?);
+        Ok(ControlFlow::Continue(()))
+    })?;
+    let warnings = rules.not_converged(&cells, &turns, "").into_iter().collect();
+    Ok(Measured { rows: cells.iter().filter_map(row).collect(), warnings })
+}
+
+/// The time of a call, in ns.
+fn batch(clock: Clock, calls: u32) -> f64 {
+    let began = clock.stamp();
+    for _ in 0..calls {
+        // The C library keeps no answer to this one: it goes to the kernel each time.
+        std::hint::black_box(rustix::process::getppid());
+    }
+    clock.to_ns(clock.stamp() - began) / f64::from(calls)
+}
+
+fn interval(calls_ns: &[f64]) -> Option<instruments::statistics::Interval> {
+    sample_quantile_interval(calls_ns, 0.5, CONFIDENCE)
+}
+
+fn row(cell: &Cell) -> Option<Row> {
+    let call_ns = median(&cell.calls_ns)?;
+    Some(Row { cpu: cell.cpu, batches: cell.calls_ns.len(), call_ns, call_ci_ns: interval(&cell.calls_ns) })
+}

@@ -1,0 +1,57 @@
+//! `contend template`: what does a system call cost? The experiment to copy: CONTRIBUTING.md walks through it.
+//!
+//! It is built with the feature `template` only. Every part that an experiment may have is here, as short as it can be.
+
+mod findings;
+mod flags;
+mod measure;
+mod metrics;
+mod plan;
+mod record;
+mod section;
+mod show;
+
+use self::record::{Row, TemplateRecord};
+use ::record::{Finding, Metric, Section};
+use flags::Flags;
+use harness::{Experiment, Finished, Run, SurveyPart};
+use plan::{Parameters, Plan};
+use terminal::Page;
+
+/// The experiment.
+pub struct Template;
+
+impl Experiment for Template {
+    const NAME: &'static str = "template";
+    const METHOD: &'static str = include_str!("method.md");
+    const SURVEY: Option<SurveyPart> = Some(SurveyPart { weight: 1, flags: "--batch 100" });
+
+    type Flags = Flags;
+    type Parameters = Parameters;
+    type Row = Row;
+
+    fn run(flags: &Flags, run: &mut Run<'_>) -> anyhow::Result<Finished<Parameters, Row>> {
+        let plan = Plan::of(flags, run.session);
+        let progress = run.progress(plan.budget);
+        let clock = run.clock().clock;
+        let measured = measure::run_plan(&plan, run.session, clock, &progress)?;
+        let cpus = run.session.cpus.clone();
+        Ok(Finished::measured(plan.parameters(), measured.rows, measured.warnings, cpus, Some(plan.budget)))
+    }
+
+    fn show(record: &TemplateRecord, _: &Page) -> String {
+        show::show(record)
+    }
+
+    fn section(rows: &[Row]) -> Section {
+        section::section(rows)
+    }
+
+    fn metrics(row: &Row) -> Vec<Metric> {
+        metrics::metrics(row)
+    }
+
+    fn findings(rows: &[(usize, &Row)]) -> Vec<Finding> {
+        findings::findings(rows)
+    }
+}

@@ -1,0 +1,38 @@
+//! The plan that comes of the flags and the machine, and what the record says of it.
+
+use super::flags::Flags;
+use harness::Session;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+
+/// Everything that the measurement needs to know.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plan {
+    pub budget: Duration,
+    pub batch: u32,
+    pub cpus: Vec<usize>,
+}
+
+/// The parameters of a record, defaults filled in.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Parameters {
+    pub budget_s: f64,
+    /// Calls between two timestamps.
+    pub batch: u32,
+}
+
+const DEFAULT_BUDGET: Duration = Duration::from_secs(2);
+
+impl Plan {
+    /// Fills in the defaults.
+    pub fn of(flags: &Flags, session: &Session) -> Self {
+        let budget = session.seconds.unwrap_or(DEFAULT_BUDGET);
+        Self { budget, batch: flags.batch, cpus: session.cpus.iter().collect() }
+    }
+
+    /// What the record says of the plan.
+    pub fn parameters(&self) -> Parameters {
+        Parameters { budget_s: self.budget.as_secs_f64(), batch: self.batch }
+    }
+}

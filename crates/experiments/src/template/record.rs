@@ -1,0 +1,20 @@
+//! What came out: a row for each CPU.
+
+use super::plan::Parameters;
+use instruments::statistics::Interval;
+use record::Record;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A record of this experiment.
+pub type TemplateRecord = Record<Parameters, Row>;
+
+/// What a call took on a CPU. A field's name ends in its unit.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Row {
+    pub cpu: usize,
+    pub batches: usize,
+    /// The median of the batches, and its 95 % interval where there are batches enough.
+    pub call_ns: f64,
+    pub call_ci_ns: Option<Interval>,
+}

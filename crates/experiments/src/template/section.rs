@@ -1,0 +1,33 @@
+//! The rows on a page: what a person would say, a picture, and the table with its numbers.
+
+use super::record::Row;
+use record::{Bar, Bars, Figure, Picture, Section, Statement, Table, Unit};
+
+/// The section of this experiment.
+pub fn section(rows: &[Row]) -> Section {
+    let bar =
+        |row: &Row| Bar { name: format!("CPU {}", row.cpu), value: row.call_ns, interval: row.call_ci_ns, limit: None };
+    let bars = Bars { unit: Unit::Ns, logarithmic: false, bars: rows.iter().map(bar).collect() };
+    let line = |row: &Row| vec![format!("CPU {}", row.cpu), Unit::Ns.words_with(row.call_ns, row.call_ci_ns)];
+    let table = Table {
+        caption: "A system call".into(),
+        header: vec!["CPU", "median (95 %)"],
+        rows: rows.iter().map(line).collect(),
+    };
+    Section {
+        experiment: "template",
+        title: "System calls".into(),
+        findings: rows.iter().map(|row| Statement::from(said(row))).collect(),
+        figures: vec![Figure {
+            title: "What a system call costs".into(),
+            picture: Picture::Bars(bars),
+            tables: vec![table],
+            secondary: false,
+        }],
+        histograms: Vec::new(),
+    }
+}
+
+fn said(row: &Row) -> String {
+    format!("A system call on CPU {} costs {}.", row.cpu, Unit::Ns.words(row.call_ns))
+}

@@ -1,0 +1,281 @@
+//! What a child does: ulockflex's loop.
+//!
+//! ```text
+//!     loop { work without the lock; lock; work with it; unlock }
+//!
+//! Both works last a uniformly random time of 0.5 to 1.5 times their mean, by a calibrated chain of loads.
+
+use super::counters::{ChildCounters, Usage};
+use super::phase::{COUNTING, OVER, RunPhase};
+use super::random::Random;
+use crossbeam_utils::CachePadded;
+use instruments::clock::Clock;
+use instruments::shared_memory::SharedArray;
+use instruments::team::StartGate;
+use locks::{Lock, SharedLock};
+use std::sync::atomic::{AtomicU64, Ordering};
+use ulocks::Counts;
+
+/// The loop that a child runs.
+#[derive(Clone, Copy, Debug)]
+pub struct LoopSpec {
+    pub clock: Clock,
+    /// Dependent loads that last the mean time without and with the lock.
+    pub nonhold_loads: u64,
+    pub hold_loads: u64,
+    /// Reads among acquisitions, of 100.
+    pub share: u32,
+    /// Whether this run takes timestamps.
+    pub timed: bool,
+    pub seed: u64,
+}
+
+/// A lock on lines of its own, and beside it what it protects.
+pub struct Guarded<L> {
+    lock: CachePadded<L>,
+    protected: CachePadded<Protected>,
+}
+
+/// Touched only under the lock, with loads and stores that nothing but the lock orders: lost updates show a lock that
+/// does not exclude.
+#[derive(Default)]
+struct Protected {
+    rounds: AtomicU64,
+    last_child: AtomicU64,
+    streak: AtomicU64,
+}
+
+impl Protected {
+    /// Counts a round and says how many the child has had in a row.
+    fn enter(&self, child: u64) -> u64 {
+        let rounds = self.rounds.load(Ordering::Relaxed);
+        let streak =
+            if self.last_child.load(Ordering::Relaxed) == child { self.streak.load(Ordering::Relaxed) + 1 } else { 1 };
+        self.last_child.store(child, Ordering::Relaxed);
+        self.streak.store(streak, Ordering::Relaxed);
+        self.rounds.store(rounds + 1, Ordering::Relaxed);
+        streak
+    }
+}
+
+/// A lock whose type is no longer known.
+pub trait DynLock: Send + Sync {
+    /// A whole run of one child.
+    fn work(&self, child: usize, spec: &LoopSpec, phase: &RunPhase, counters: &mut ChildCounters, gate: &StartGate);
+    /// What the lock has counted since it was made.
+    fn counts(&self) -> Option<Counts>;
+    /// Rounds that the protected counter has seen since it was made.
+    fn protected_rounds(&self) -> u64;
+    /// Forgets who had the lock last; between runs.
+    fn reset_streaks(&self);
+}
+
+impl<L: Lock> Guarded<L> {
+    pub fn new() -> std::io::Result<Self> {
+        Ok(Self { lock: CachePadded::new(L::create()?), protected: CachePadded::default() })
+    }
+
+    pub fn settle(&mut self) -> std::io::Result<()> {
+        self.lock.settle()
+    }
+
+    fn protected_rounds(&self) -> u64 {
+        self.protected.rounds.load(Ordering::Relaxed)
+    }
+
+    fn reset_streak(&self) {
+        self.protected.streak.store(0, Ordering::Relaxed);
+    }
+}
+
+/// Which rounds a child makes: with an exclusive lock, or with one that has readers.
+pub trait Rounds<L>: Send + Sync {
+    fn round(
+        &self,
+        guarded: &Guarded<L>,
+        child: usize,
+        spec: &LoopSpec,
+        random: &mut Random,
+        counters: &mut ChildCounters,
+        counting: bool,
+    );
+}
+
+/// Every round is exclusive.
+pub struct Exclusive;
+
+/// A share of the rounds reads.
+pub struct WithReaders;
+
+impl<L: Lock> Rounds<L> for Exclusive {
+    #[inline(always)]
+    fn round(
+        &self,
+        guarded: &Guarded<L>,
+        child: usize,
+        spec: &LoopSpec,
+        random: &mut Random,
+        counters: &mut ChildCounters,
+        counting: bool,
+    ) {
+        write_round(guarded, child, spec, random, counters, counting);
+    }
+}
+
+impl<L: SharedLock> Rounds<L> for WithReaders {
+    #[inline(always)]
+    fn round(
+        &self,
+        guarded: &Guarded<L>,
+        child: usize,
+        spec: &LoopSpec,
+        random: &mut Random,
+        counters: &mut ChildCounters,
+        counting: bool,
+    ) {
+        if random.per_cent() < spec.share {
+            read_round(guarded, spec, random, counters, counting);
+        } else {
+            write_round(guarded, child, spec, random, counters, counting);
+        }
+    }
+}
+
+/// Locks, dealt to the children in turn.
+pub struct Dealt<L, R> {
+    locks: SharedArray<Guarded<L>>,
+    rounds: R,
+}
+
+impl<L, R> Dealt<L, R> {
+    pub fn new(locks: SharedArray<Guarded<L>>, rounds: R) -> Self {
+        Self { locks, rounds }
+    }
+}
+
+impl<L: Lock, R: Rounds<L>> DynLock for Dealt<L, R> {
+    fn work(&self, child: usize, spec: &LoopSpec, phase: &RunPhase, counters: &mut ChildCounters, gate: &StartGate) {
+        let guarded = &self.locks[child % self.locks.len()];
+        run(child, spec, phase, counters, gate, |spec, random, counters, counting| {
+            self.rounds.round(guarded, child, spec, random, counters, counting);
+        });
+    }
+
+    fn counts(&self) -> Option<Counts> {
+        sum(self.locks.iter().map(|guarded| guarded.lock.counts()))
+    }
+
+    fn protected_rounds(&self) -> u64 {
+        self.locks.iter().map(Guarded::protected_rounds).sum()
+    }
+
+    fn reset_streaks(&self) {
+        self.locks.iter().for_each(Guarded::reset_streak);
+    }
+}
+
+/// `None` when the locks do not count.
+fn sum(counts: impl Iterator<Item = Option<Counts>>) -> Option<Counts> {
+    counts.reduce(|a, b| Some(together(a?, b?))).flatten()
+}
+
+/// What two locks, or one lock in two runs, have counted.
+pub fn together(a: Counts, b: Counts) -> Counts {
+    Counts {
+        write_contended: a.write_contended + b.write_contended,
+        read_contended: a.read_contended + b.read_contended,
+        spun: a.spun + b.spun,
+        slept: a.slept + b.slept,
+    }
+}
+
+#[inline(always)]
+fn run(
+    child: usize,
+    spec: &LoopSpec,
+    phase: &RunPhase,
+    counters: &mut ChildCounters,
+    gate: &StartGate,
+    mut round: impl FnMut(&LoopSpec, &mut Random, &mut ChildCounters, bool),
+) {
+    let mut random = Random::new(spec.seed, child);
+    if gate.ready().is_none() {
+        return;
+    }
+    let began = spec.clock.now();
+    let before = Usage::of_this_thread();
+    loop {
+        let now = phase.current();
+        if now == OVER {
+            break;
+        }
+        random.work(spec.nonhold_loads);
+        let counting = now == COUNTING;
+        round(spec, &mut random, counters, counting);
+        counters.all_rounds += 1;
+        counters.rounds += u64::from(counting);
+    }
+    counters.wall_ticks += spec.clock.now() - began;
+    if let (Ok(before), Ok(after)) = (before, Usage::of_this_thread()) {
+        counters.cpu_ns += after.cpu_ns - before.cpu_ns;
+        counters.voluntary_switches += after.voluntary_switches - before.voluntary_switches;
+        counters.involuntary_switches += after.involuntary_switches - before.involuntary_switches;
+    }
+}
+
+#[inline(always)]
+fn write_round<L: Lock>(
+    guarded: &Guarded<L>,
+    child: usize,
+    spec: &LoopSpec,
+    random: &mut Random,
+    counters: &mut ChildCounters,
+    counting: bool,
+) {
+    if !spec.timed {
+        let guard = guarded.lock.lock();
+        random.work(spec.hold_loads);
+        drop(guard);
+        return;
+    }
+    let requested = spec.clock.stamp();
+    let guard = guarded.lock.lock();
+    let got = spec.clock.stamp();
+    let streak = guarded.protected.enter(child as u64);
+    random.work(spec.hold_loads);
+    let worked = spec.clock.stamp();
+    drop(guard);
+    counters.protected_rounds += 1;
+    if counting {
+        counters.longest_streak = counters.longest_streak.max(streak);
+        counters.waits.add(got - requested);
+        counters.holds.add(worked - got);
+    }
+}
+
+#[inline(always)]
+fn read_round<L: SharedLock>(
+    guarded: &Guarded<L>,
+    spec: &LoopSpec,
+    random: &mut Random,
+    counters: &mut ChildCounters,
+    counting: bool,
+) {
+    counters.reads += 1;
+    if !spec.timed {
+        let guard = guarded.lock.read();
+        random.work(spec.hold_loads);
+        drop(guard);
+        return;
+    }
+    let requested = spec.clock.stamp();
+    let guard = guarded.lock.read();
+    let got = spec.clock.stamp();
+    random.work(spec.hold_loads);
+    let worked = spec.clock.stamp();
+    drop(guard);
+    if counting {
+        counters.waits.add(got - requested);
+        counters.holds.add(worked - got);
+    }
+}

@@ -1,0 +1,78 @@
+//! `contend throughput`: ulockflex, the benchmark of 2002, on today's locks.
+
+mod findings;
+mod flags;
+mod measure;
+mod metrics;
+mod plan;
+mod record;
+#[cfg(test)]
+mod sample;
+mod section;
+mod show;
+mod then;
+mod then_and_now;
+
+use self::record::{Row, ThroughputRecord};
+use ::record::{Finding, Metric, Section, ThenAndNow};
+use flags::Flags;
+use harness::{Experiment, Finished, Run, SharedFlags, SurveyPart, UsageError};
+use plan::{Parameters, Plan};
+use terminal::Page;
+
+/// The experiment.
+pub struct Throughput;
+
+impl Experiment for Throughput {
+    const NAME: &'static str = "throughput";
+    const METHOD: &'static str = include_str!("method.md");
+    const SURVEY: Option<SurveyPart> = Some(SurveyPart {
+        weight: 14,
+        flags: "--lock sysv,usema,pthread,std,adaptive --children 2,4 --nonhold 7us --hold 3us",
+    });
+    const LAYOUTS: &'static [(&'static str, &'static str)] = &[("ulockflex", "The table of 2002, column by column")];
+
+    type Flags = Flags;
+    type Parameters = Parameters;
+    type Row = Row;
+
+    fn answer(flags: &Flags, _: &SharedFlags) -> anyhow::Result<Option<String>> {
+        Ok(flags.asks_for_list().then(locks::list))
+    }
+
+    fn run(flags: &Flags, run: &mut Run<'_>) -> anyhow::Result<Finished<Parameters, Row>> {
+        let plan = Plan::of(flags, run.session)?;
+        let budget = plan.expected_time();
+        let progress = run.progress(budget);
+        progress.note("calibrating");
+        let instruments = run.calibrated()?;
+        let measured = measure::run_plan(&plan, run.session, instruments, &progress)?;
+        let warnings = instruments.warnings().into_iter().chain(measured.warnings).collect();
+        let (parameters, cpus) = (plan.parameters(measured.order), run.session.cpus.clone());
+        Ok(Finished::measured(parameters, measured.rows, warnings, cpus, Some(budget)))
+    }
+
+    fn show(record: &ThroughputRecord, page: &Page) -> String {
+        show::show(record, page)
+    }
+
+    fn layout(record: &ThroughputRecord, _: &str) -> Result<String, UsageError> {
+        Ok(show::ulockflex(&record.results))
+    }
+
+    fn section(rows: &[Row]) -> Section {
+        section::section(rows)
+    }
+
+    fn metrics(row: &Row) -> Vec<Metric> {
+        metrics::metrics(row)
+    }
+
+    fn findings(rows: &[(usize, &Row)]) -> Vec<Finding> {
+        findings::findings(rows)
+    }
+
+    fn then_and_now(rows: &[(usize, &Row)]) -> Vec<ThenAndNow> {
+        then_and_now::figures(rows)
+    }
+}

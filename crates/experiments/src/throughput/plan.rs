@@ -1,0 +1,230 @@
+//! The cells that come of the flags, and what a record says of them.
+
+use super::flags::Flags;
+use harness::{Session, UsageError};
+use instruments::warning::{LeftOut, Warning};
+use locks::{self, Reach};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::time::Duration;
+
+/// What is compared: one combination of lock, children and work.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CellPlan {
+    /// The lock's name.
+    pub lock: String,
+    pub children: usize,
+    /// How many locks there are.
+    pub locks: usize,
+    pub nonhold_ns: f64,
+    pub hold_ns: f64,
+    /// Per cent of acquisitions that read.
+    pub share: u32,
+}
+
+impl fmt::Display for CellPlan {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            formatter,
+            "{}, {} children, {}+{} µs",
+            self.lock,
+            self.children,
+            self.nonhold_ns / 1e3,
+            self.hold_ns / 1e3
+        )?;
+        if self.share > 0 { write!(formatter, ", {} % reading", self.share) } else { Ok(()) }
+    }
+}
+
+/// Everything that the measurement needs to know.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plan {
+    pub cells: Vec<CellPlan>,
+    pub reach: Reach,
+    pub patience: Duration,
+    /// Length of one run.
+    pub run: Duration,
+    /// The time for all, if it was given.
+    pub budget: Option<Duration>,
+    pub precision: f64,
+    pub cpus: usize,
+    /// What was asked for and is not measured.
+    pub left_out: Vec<Warning>,
+}
+
+/// The parameters of a record, defaults filled in.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Parameters {
+    pub processes: bool,
+    pub patience_us: f64,
+    pub run_s: f64,
+    pub precision_share: f64,
+    pub cpus: usize,
+    pub cells: usize,
+    /// The order in which the cells had their turns, round by round, by their numbers in the order of the flags.
+    pub order: Vec<Vec<usize>>,
+}
+
+/// 2002's mixes of work without and with the lock, in microseconds.
+const MIXES_2002: [(f64, f64); 4] = [(0.0, 0.0), (0.0, 10.0), (7.0, 3.0), (9.0, 1.0)];
+/// Runs of a cell: one to warm up, at least six (fewer give no interval without assuming a distribution), at most 20.
+pub const LEAST_RUNS: u64 = 6;
+pub const MOST_RUNS: u64 = 20;
+/// Of every so many runs one has timestamps, for the waits; it does not count for the throughput.
+pub const TIMED_EVERY: u64 = 3;
+/// A lock that only spins hands over once in a time slice when its waiters outnumber the CPUs, and 100 waiters take
+/// minutes to end; with more waiters a CPU than this it is measured only if it is asked for by name.
+const SPINNERS_A_CPU: usize = 2;
+
+impl Plan {
+    /// Checks the flags against the registry and fills in the rest.
+    ///
+    /// # Errors
+    /// More locks than children; a lock that processes cannot share; a share of readers without a lock that has any.
+    pub fn of(flags: &Flags, session: &Session) -> Result<Self, UsageError> {
+        check_locks_and_children(flags)?;
+        let reach = if flags.processes { Reach::Processes } else { Reach::Threads };
+        let cpus = session.cpus.len();
+        let (mut cells, mut left_out) = (Vec::new(), Vec::new());
+        for entry in chosen_locks(flags) {
+            let named = flags.lock.iter().any(|name| name == entry.name);
+            if reach == Reach::Processes && !entry.between_processes {
+                left_out.push(refuse(named, entry.name, "processes cannot share it", "--processes")?);
+                continue;
+            }
+            cells.extend(cells_of(flags, entry, named, cpus, &mut left_out)?);
+        }
+        if cells.is_empty() {
+            return Err(UsageError("--lock: none of the locks asked for can be measured this way".into()));
+        }
+        let run = session.seconds.map_or(flags.run, |budget| run_within(budget, cells.len()));
+        check_run(run, &cells)?;
+        let (patience, precision) = (flags.patience, flags.precision);
+        Ok(Self { cells, reach, patience, run, budget: session.seconds, precision, cpus, left_out })
+    }
+
+    /// About how long it takes if every cell converges as soon as it may.
+    pub fn expected_time(&self) -> Duration {
+        self.budget.unwrap_or(self.run * (self.cells.len() as u32) * RUNS_EXPECTED)
+    }
+
+    /// What the record says of the plan.
+    pub fn parameters(&self, order: Vec<Vec<usize>>) -> Parameters {
+        Parameters {
+            processes: self.reach == Reach::Processes,
+            patience_us: self.patience.as_nanos() as f64 / 1e3,
+            run_s: self.run.as_secs_f64(),
+            precision_share: self.precision,
+            cpus: self.cpus,
+            cells: self.cells.len(),
+            order,
+        }
+    }
+}
+
+/// Six that count, two with timestamps, one to warm up; and about as much as three for ramps and for starting children.
+const RUNS_EXPECTED: u32 = 12;
+const SHORTEST_RUN: Duration = Duration::from_millis(5);
+
+fn run_within(budget: Duration, cells: usize) -> Duration {
+    (budget / (cells as u32 * RUNS_EXPECTED)).max(SHORTEST_RUN)
+}
+
+const DEFAULT_LOCKS: &[&str] = &[
+    "sysv",
+    "usema",
+    "usema-spin",
+    "calock",
+    "calock-spin",
+    "adaptive",
+    "pthread",
+    "pthread-shared",
+    "std",
+    "parking_lot",
+];
+
+const DEFAULT_LOCKS_WITH_READERS: &[&str] = &["rwlock", "rwlock-fair"];
+
+/// The locks that were asked for; without any, those that can do what else was asked for.
+fn chosen_locks(flags: &Flags) -> Vec<&'static locks::Entry> {
+    if !flags.lock.is_empty() {
+        return locks::chosen(&flags.lock, true);
+    }
+    let readers = flags.share.iter().any(|&share| share > 0);
+    let defaults = if readers { DEFAULT_LOCKS_WITH_READERS } else { DEFAULT_LOCKS };
+    let suits = |entry: &&locks::Entry| !flags.processes || entry.between_processes;
+    defaults.iter().filter_map(|name| locks::entry(name)).filter(suits).collect()
+}
+
+/// Loops of a child that a run must have room for.
+const LEAST_LOOPS: f64 = 10.0;
+
+fn check_run(run: Duration, cells: &[CellPlan]) -> Result<(), UsageError> {
+    let longest_ns = cells.iter().map(|cell| cell.nonhold_ns + cell.hold_ns).fold(0.0, f64::max);
+    if longest_ns * LEAST_LOOPS > run.as_nanos() as f64 {
+        let needed = terminal::nanoseconds(longest_ns * LEAST_LOOPS);
+        return Err(UsageError(format!(
+            "--hold and --nonhold are too long for runs of {run:?}: ask for --run {needed} or more"
+        )));
+    }
+    Ok(())
+}
+
+fn check_locks_and_children(flags: &Flags) -> Result<(), UsageError> {
+    let fewest = flags.children.iter().copied().min().unwrap_or(1);
+    if flags.locks > fewest {
+        return Err(UsageError(format!(
+            "--locks {} is more than --children {fewest}: a lock without a child",
+            flags.locks
+        )));
+    }
+    Ok(())
+}
+
+/// A lock that was named is refused; one that came with `all` is left out, and the record says so.
+fn refuse(named: bool, lock: &str, reason: &str, flag: &str) -> Result<Warning, UsageError> {
+    if named {
+        return Err(UsageError(format!("--lock {lock}: {reason} ({flag})")));
+    }
+    Ok(Warning::from(LeftOut { what: lock.to_owned(), reason: reason.to_owned() }))
+}
+
+fn cells_of(
+    flags: &Flags,
+    entry: &locks::Entry,
+    named: bool,
+    cpus: usize,
+    left_out: &mut Vec<Warning>,
+) -> Result<Vec<CellPlan>, UsageError> {
+    let (lock, mixes) = (entry.name, mixes(flags));
+    let mut cells = Vec::new();
+    for &children in &flags.children {
+        let children = children as usize;
+        if entry.only_spins() && !named && children > SPINNERS_A_CPU * cpus {
+            let reason = "it only spins and collapses with more threads than CPUs; name it to measure it all the same";
+            left_out
+                .push(Warning::from(LeftOut { what: format!("{lock}, {children} children"), reason: reason.into() }));
+            continue;
+        }
+        for &share in &flags.share {
+            if share > 0 && !entry.readers {
+                left_out.push(refuse(named, lock, "it has no readers", &format!("--share {share}"))?);
+                continue;
+            }
+            for &(nonhold_ns, hold_ns) in &mixes {
+                let locks = flags.locks as usize;
+                cells.push(CellPlan { lock: lock.to_owned(), children, locks, nonhold_ns, hold_ns, share });
+            }
+        }
+    }
+    Ok(cells)
+}
+
+fn mixes(flags: &Flags) -> Vec<(f64, f64)> {
+    if flags.nonhold.is_none() && flags.hold.is_none() {
+        return MIXES_2002.map(|(nonhold_us, hold_us)| (nonhold_us * 1e3, hold_us * 1e3)).into();
+    }
+    let ns = |span: Option<Duration>| span.unwrap_or_default().as_nanos() as f64;
+    vec![(ns(flags.nonhold), ns(flags.hold))]
+}

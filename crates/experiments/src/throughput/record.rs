@@ -1,0 +1,121 @@
+//! What came out: a row for each cell.
+
+use super::plan::{CellPlan, Parameters};
+use super::then;
+use instruments::statistics::Interval;
+use instruments::statistics::stopping::EndedBy;
+use record::Record;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A record of this experiment.
+pub type ThroughputRecord = Record<Parameters, Row>;
+
+/// One cell. What a lock does not count, and what was not measured, is `null`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Row {
+    pub lock: String,
+    pub children: usize,
+    /// Whether the children were processes.
+    pub processes: bool,
+    /// Locks that the children were dealt to.
+    pub locks: usize,
+    pub nonhold_us: f64,
+    pub hold_us: f64,
+    /// Per cent of acquisitions that read.
+    pub share: u32,
+    /// How long a waiter spun first; 0 for a lock that takes no patience.
+    pub patience_us: f64,
+    /// Length of a run.
+    pub run_s: f64,
+    /// Runs that count for the throughput.
+    pub iterations: usize,
+    /// Whether the interval of the throughput is as narrow as was asked for.
+    pub converged: bool,
+    pub ended_by: EndedBy,
+    /// Exclusive acquisitions that found the lock taken, of all exclusive ones.
+    pub write_contended_share: Option<f64>,
+    /// Shared acquisitions that found the lock taken, of all shared ones.
+    pub read_contended_share: Option<f64>,
+    /// 2002's R: for a lock that hands over, the per cent of contended acquisitions that spinning resolved; for one
+    /// that does not (calock), how often a contended acquisition slept.
+    pub retry: Option<f64>,
+    /// Coefficient of variation of the children's loops in a run: the median of the runs; 0 is fair. It falls with the
+    /// length of the run.
+    pub cov: f64,
+    /// Loops of all children together: the median of the runs.
+    pub throughput_per_s: f64,
+    pub throughput_ci: Option<Interval>,
+    /// The median of how long the lock was held, in runs with timestamps; their cost is taken off.
+    pub hold_seen_us: Option<f64>,
+    /// The most that this work allows: min(locks / hold, min(children, CPUs) / (hold + non-hold)), for the hold time
+    /// that was seen; `null` for no work.
+    pub ideal_per_s: Option<f64>,
+    pub ideal_share: Option<f64>,
+    /// Waits for the lock, from runs with timestamps of their own; their cost is taken off.
+    pub waits_count: u64,
+    pub wait_p50_ns: Option<f64>,
+    pub wait_p99_ns: Option<f64>,
+    pub wait_max_ns: Option<f64>,
+    /// The longest row of acquisitions by one child.
+    #[serde(rename = "longest_run")]
+    pub longest_streak: Option<u64>,
+    /// Futex and semaphore calls that the lock knows of, for each loop.
+    pub syscalls_per_op: Option<f64>,
+    pub voluntary_switches_per_op: f64,
+    pub involuntary_switches_per_op: f64,
+    /// CPU time of all children, in CPUs.
+    pub cpus_used: f64,
+    /// 2002's figures for the same cell, on two Pentium III at 550 MHz.
+    pub then: Option<then::Figures>,
+}
+
+/// The most loops a second that the work itself allows.
+pub fn ideal_per_s(cell: &CellPlan, cpus: usize) -> Option<f64> {
+    let loop_ns = cell.hold_ns + cell.nonhold_ns;
+    if loop_ns == 0.0 {
+        return None;
+    }
+    let by_cpus = cell.children.min(cpus) as f64 * 1e9 / loop_ns;
+    // Readers share the lock, so its hold time limits only writers; without a lock nothing is limited.
+    let held_ns = cell.hold_ns * f64::from(100 - cell.share) / 100.0;
+    let limited = held_ns > 0.0 && cell.lock != locks::NONE;
+    let by_locks = if limited { cell.locks as f64 * 1e9 / held_ns } else { f64::INFINITY };
+    Some(by_cpus.min(by_locks))
+}
+
+/// Standard deviation over mean.
+pub fn coefficient_of_variation(loops: &[u64]) -> f64 {
+    let mean = loops.iter().sum::<u64>() as f64 / loops.len().max(1) as f64;
+    if mean == 0.0 {
+        return 0.0;
+    }
+    let variance = loops.iter().map(|&count| (count as f64 - mean).powi(2)).sum::<f64>() / loops.len() as f64;
+    variance.sqrt() / mean
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cell(lock: &str, children: usize, nonhold_us: f64, hold_us: f64) -> CellPlan {
+        let (nonhold_ns, hold_ns) = (nonhold_us * 1e3, hold_us * 1e3);
+        CellPlan { lock: lock.into(), children, locks: 1, nonhold_ns, hold_ns, share: 0 }
+    }
+
+    #[test]
+    fn the_ideal_is_limited_by_the_lock_or_by_the_cpus() {
+        assert_eq!(ideal_per_s(&cell("std", 2, 0.0, 10.0), 2), Some(100_000.0));
+        assert_eq!(ideal_per_s(&cell("std", 1, 7.0, 3.0), 2), Some(100_000.0));
+        assert_eq!(ideal_per_s(&cell("std", 100, 7.0, 3.0), 2), Some(200_000.0));
+        assert_eq!(ideal_per_s(&cell("none", 2, 0.0, 10.0), 2), Some(200_000.0));
+        assert_eq!(ideal_per_s(&cell("std", 2, 0.0, 0.0), 2), None);
+    }
+
+    #[test]
+    fn equal_children_are_fair_and_a_monopoly_is_not() {
+        assert_eq!(coefficient_of_variation(&[5, 5, 5]), 0.0);
+        assert!((coefficient_of_variation(&[10, 0]) - 1.0).abs() < 1e-12);
+        assert_eq!(coefficient_of_variation(&[]), 0.0);
+    }
+}

@@ -1,0 +1,48 @@
+//! The calibrated instruments that an experiment measures with.
+
+use crate::session::Session;
+use instruments::clock::{Calibration, Clock, Quality, quality};
+use instruments::grind::Grind;
+use instruments::team::on_cpu;
+use instruments::warning::{ClockFallback, Warning};
+use std::io;
+use std::time::Duration;
+
+/// A clock, what is known of it, and a grind.
+pub struct Calibrated {
+    pub calibration: Calibration,
+    pub quality: Quality,
+    pub grind: Grind,
+    /// The CPU that they were calibrated on.
+    pub cpu: usize,
+}
+
+const CLOCK_SPAN: Duration = Duration::from_millis(200);
+
+impl Calibrated {
+    /// Calibrates on the first of the session's CPUs, for a little over a second. On a thread of its own, so that the
+    /// caller's affinity stays as it is.
+    ///
+    /// # Errors
+    /// The CPU may not be used after all.
+    pub fn calibrate(session: &Session) -> io::Result<Self> {
+        let cpu = session.cpus.first().ok_or_else(|| io::Error::other("no CPU to measure on"))?;
+        let interruption = &session.interruption;
+        on_cpu(cpu, move || {
+            let calibration = Clock::calibrate(CLOCK_SPAN);
+            let quality = quality(calibration.clock);
+            let grind = Grind::calibrate(calibration.clock, || interruption.is_requested());
+            Self { calibration, quality, grind, cpu }
+        })
+    }
+
+    pub fn clock(&self) -> Clock {
+        self.calibration.clock
+    }
+
+    /// What a reader must know of the clock.
+    pub fn warnings(&self) -> Vec<Warning> {
+        let fallback = self.calibration.fallback.clone();
+        fallback.map(|reason| Warning::from(ClockFallback { reason })).into_iter().collect()
+    }
+}

@@ -1,0 +1,36 @@
+//! The kernel's record in experiments: whether it is read, and its causes in words.
+
+use clap::ValueEnum;
+use instruments::evidence::{Cause, Kind};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Whether the kernel's record is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum EvidenceChoice {
+    /// The best source that this process may use
+    Best,
+    /// None: causes stay unexplained, and nothing is spent on recording them
+    None,
+}
+
+/// A cause in words: `task cron`, `interrupt local_timer`, `hypervisor`.
+pub fn label(cause: &Cause) -> String {
+    let kind = match cause.kind {
+        Kind::Task => "task",
+        Kind::Interrupt => "interrupt",
+        Kind::Softirq => "softirq",
+        Kind::SwitchedOut => "switched out",
+        Kind::Blocked => "slept by itself",
+        Kind::Steal => "hypervisor",
+        Kind::RealtimeThrottling => "real-time throttling",
+        Kind::CgroupThrottling => "cgroup throttling",
+        Kind::Own => "own work",
+        Kind::Unexplained => "unexplained",
+    };
+    match &cause.name {
+        Some(name) => format!("{kind} {name}"),
+        None => kind.to_owned(),
+    }
+}

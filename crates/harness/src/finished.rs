@@ -1,0 +1,131 @@
+//! What an experiment leaves, and the record that comes of it.
+
+use crate::output::OutputFile;
+use crate::session::Session;
+use instruments::cpus::CpuSet;
+use instruments::warning::{self, Interrupted, Warning};
+use record::{Record, RunEnvironment, SCHEMA};
+use serde::Serialize;
+use serde_json::Value;
+use std::time::Duration;
+
+/// A record of any experiment.
+pub type AnyRecord = Record<Value, Value>;
+
+/// What an experiment of any kind leaves.
+pub type AnyFinished = Finished<Value, Value>;
+
+/// What an experiment leaves: parameters and rows, and what goes beside them.
+pub struct Finished<P, R> {
+    pub parameters: P,
+    pub rows: Vec<R>,
+    /// What the measurement itself has to say.
+    pub warnings: Vec<Warning>,
+    conditions: Conditions,
+    /// Whether the rows were printed as they came.
+    pub is_printed: bool,
+    /// Files beside the record, and what goes into them.
+    pub files: Vec<(OutputFile, anyhow::Result<Vec<u8>>)>,
+    /// Why the command fails although the record is good.
+    pub failures: Vec<String>,
+}
+
+/// What the machine could do to the figures.
+enum Conditions {
+    Measured {
+        cpus: CpuSet,
+        /// How long it should have taken; `None` for what has no planned end.
+        planned: Option<Duration>,
+        /// Codes of warnings of the machine that are no reason to warn here.
+        moot: Vec<&'static str>,
+    },
+    Computed,
+}
+
+impl<P, R> Finished<P, R> {
+    /// What was measured on these CPUs.
+    pub fn measured(
+        parameters: P,
+        rows: Vec<R>,
+        warnings: Vec<Warning>,
+        cpus: CpuSet,
+        planned: Option<Duration>,
+    ) -> Self {
+        Self::of(parameters, rows, warnings, Conditions::Measured { cpus, planned, moot: Vec::new() })
+    }
+
+    /// What was computed: what the machine did meanwhile is no reason for a warning.
+    pub fn computed(parameters: P, rows: Vec<R>, warnings: Vec<Warning>) -> Self {
+        Self::of(parameters, rows, warnings, Conditions::Computed)
+    }
+
+    fn of(parameters: P, rows: Vec<R>, warnings: Vec<Warning>, conditions: Conditions) -> Self {
+        let (files, failures) = (Vec::new(), Vec::new());
+        Self { parameters, rows, warnings, conditions, is_printed: false, files, failures }
+    }
+
+    /// Leaves out warnings of the machine that are no reason to warn here, by their codes.
+    pub fn without(mut self, codes: impl IntoIterator<Item = &'static str>) -> Self {
+        if let Conditions::Measured { moot, .. } = &mut self.conditions {
+            moot.extend(codes);
+        }
+        self
+    }
+}
+
+impl AnyFinished {
+    /// Takes the record out. To the measurement's own warnings it adds those that the environment gives and those of
+    /// what else happened on the CPUs meanwhile.
+    pub fn take_record(&mut self, experiment: &str, session: &Session) -> AnyRecord {
+        let seen = std::mem::take(&mut self.warnings);
+        let warnings = self.conditions.warnings(session).into_iter().chain(seen).collect();
+        let (parameters, results) = (std::mem::take(&mut self.parameters), std::mem::take(&mut self.rows));
+        Record {
+            schema: SCHEMA.to_owned(),
+            experiment: experiment.to_owned(),
+            environment: environment(session),
+            parameters,
+            results,
+            warnings,
+        }
+    }
+}
+
+impl<P: Serialize, R: Serialize> Finished<P, R> {
+    /// The same without its types.
+    ///
+    /// # Errors
+    /// What cannot be written as JSON.
+    pub fn erased(self) -> serde_json::Result<AnyFinished> {
+        let Self { parameters, rows, warnings, conditions, is_printed, files, failures } = self;
+        let parameters = serde_json::to_value(parameters)?;
+        let rows = rows.into_iter().map(serde_json::to_value).collect::<Result<_, _>>()?;
+        Ok(Finished { parameters, rows, warnings, conditions, is_printed, files, failures })
+    }
+}
+
+impl Conditions {
+    fn warnings(&self, session: &Session) -> Vec<Warning> {
+        let Self::Measured { cpus, planned, moot } = self else { return Vec::new() };
+        let mut warnings = warning::standing(&session.environment, cpus);
+        warnings.extend(session.disturbances(cpus));
+        // What has no planned end cannot fall short of it.
+        let planned = planned.filter(|_| session.interruption.is_requested());
+        warnings.extend(planned.map(|planned| {
+            Warning::from(Interrupted { measured_s: session.elapsed().as_secs_f64(), planned_s: planned.as_secs_f64() })
+        }));
+        warnings.retain(|warning| !moot.contains(&warning.code()));
+        warnings
+    }
+}
+
+fn environment(session: &Session) -> RunEnvironment {
+    RunEnvironment {
+        contend: env!("CARGO_PKG_VERSION").to_owned(),
+        command_line: std::env::args().skip(1).collect(),
+        seed: session.seed,
+        started_unix_s: session.started_unix_s(),
+        interrupted: session.interruption.is_requested(),
+        machine: session.environment.clone(),
+    }
+}

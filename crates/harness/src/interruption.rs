@@ -1,0 +1,70 @@
+//! Ctrl-C and SIGTERM: a flag that measurements look at between their slices.
+//!
+//! Nothing is torn down in the handler. A slice lasts a fraction of a second, so the measurement ends by itself, every
+//! destructor runs, and what was measured is still shown.
+
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use std::io;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// How often someone who waits looks whether to stop.
+pub const LOOK: Duration = Duration::from_millis(50);
+
+/// Whether someone asked for the end.
+#[derive(Clone, Debug, Default)]
+pub struct Interruption(Arc<AtomicBool>);
+
+impl Interruption {
+    /// Catches the signals that ask a command to end.
+    ///
+    /// # Errors
+    /// The system refuses a handler.
+    pub fn catch() -> io::Result<Self> {
+        let requested = Self::default();
+        for signal in [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|&signal| !is_ignored(signal)) {
+            signal_hook::flag::register(signal, Arc::clone(&requested.0))?;
+        }
+        Ok(requested)
+    }
+
+    /// Whether a signal has come.
+    pub fn is_requested(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// The flag itself, for who measures without knowing of signals.
+    pub fn flag(&self) -> &AtomicBool {
+        &self.0
+    }
+
+    /// Whether to go on.
+    pub fn flow(&self) -> ControlFlow<()> {
+        if self.is_requested() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+
+    /// Waits until then, or until a signal comes.
+    pub fn wait(&self, until: Instant) -> ControlFlow<()> {
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            if self.is_requested() || left.is_zero() {
+                return self.flow();
+            }
+            std::thread::sleep(left.min(LOOK));
+        }
+    }
+}
+
+/// `nohup` has signals ignored before the command starts, and means it.
+fn is_ignored(signal: i32) -> bool {
+    let mut action = std::mem::MaybeUninit::<libc::sigaction>::zeroed();
+    // SAFETY: without a new action the call only writes the present one to the pointer, which is to memory of the right
+    // size; all zeros is a valid value, should the call fail.
+    let action = unsafe {
+        libc::sigaction(signal, std::ptr::null(), action.as_mut_ptr());
+        action.assume_init()
+    };
+    action.sa_sigaction == libc::SIG_IGN
+}

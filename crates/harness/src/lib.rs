@@ -1,0 +1,29 @@
+//! What every experiment is given, and what it is asked for.
+//!
+//! An experiment implements [`Experiment`]; its [`Entry`] is its line in the registry, and all that the command, the
+//! survey, the report, the comparison and the archive know of it. Nothing here knows an experiment.
+
+mod calibrated;
+mod entry;
+mod evidence;
+mod exit;
+mod experiment;
+mod finished;
+mod interruption;
+mod observer;
+pub mod output;
+pub mod parse_duration;
+mod run;
+mod session;
+pub mod turns;
+
+pub use calibrated::Calibrated;
+pub use entry::Entry;
+pub use evidence::{EvidenceChoice, label};
+pub use exit::{Interrupted, LeftOut, Outcome, UsageError};
+pub use experiment::{Experiment, SurveyPart};
+pub use finished::{AnyFinished, AnyRecord, Finished};
+pub use interruption::Interruption;
+pub use observer::{Observer, Progress};
+pub use run::{Passed, Run, WatchedGaps};
+pub use session::{Format, Session, SharedFlags};

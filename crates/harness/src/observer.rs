@@ -1,0 +1,83 @@
+//! Who is told what a measurement is at: the progress of a person at a terminal, lines, live views.
+
+use crate::interruption::Interruption;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
+
+/// Sees a measurement while it goes on, piece by piece, and may end it.
+pub trait Observer<Piece: ?Sized> {
+    /// What is being measured now.
+    fn note(&self, what: &str);
+
+    /// A piece has been measured.
+    fn piece(&mut self, piece: &Piece) -> ControlFlow<()>;
+
+    /// Waits until then, or until someone asks for the end.
+    fn wait(&mut self, until: Instant) -> ControlFlow<()>;
+}
+
+/// How far a measurement is, on stderr and only for a person at a terminal.
+#[derive(Clone)]
+pub struct Progress {
+    bar: ProgressBar,
+    began: Instant,
+    budget: Duration,
+    /// Before each note.
+    part: String,
+    interruption: Interruption,
+}
+
+impl Progress {
+    /// A bar that fills in `budget`; an invisible one when nobody looks.
+    pub fn over(budget: Duration, interruption: &Interruption, is_visible: bool) -> Self {
+        let target = if is_visible { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+        let bar = ProgressBar::with_draw_target(Some(budget.as_millis() as u64), target);
+        let style = ProgressStyle::with_template("{bar:32} {percent:>3} %  {prefix:>5} left  {msg}");
+        bar.set_style(style.expect("the template is well-formed"));
+        Self { bar, began: Instant::now(), budget, part: String::new(), interruption: interruption.clone() }
+    }
+
+    /// One that nobody sees.
+    pub fn hidden() -> Self {
+        Self::over(Duration::ZERO, &Interruption::default(), false)
+    }
+
+    /// The same for a part, which is named before each note.
+    pub fn of_part(&self, name: &str) -> Self {
+        let mut part = self.clone();
+        part.part = format!("{name}: ");
+        part
+    }
+
+    /// What is being measured now.
+    pub fn note(&self, what: &str) {
+        let elapsed = self.began.elapsed();
+        self.bar.set_position(elapsed.min(self.budget).as_millis() as u64);
+        self.bar.set_prefix(format!("{:.0} s", self.budget.saturating_sub(elapsed).as_secs_f64()));
+        self.bar.set_message(format!("{}{what}", self.part));
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        // A part's view is that of the whole.
+        if self.part.is_empty() {
+            self.bar.finish_and_clear();
+        }
+    }
+}
+
+impl<Piece: ?Sized> Observer<Piece> for Progress {
+    fn note(&self, what: &str) {
+        self.note(what);
+    }
+
+    fn piece(&mut self, _: &Piece) -> ControlFlow<()> {
+        self.interruption.flow()
+    }
+
+    fn wait(&mut self, until: Instant) -> ControlFlow<()> {
+        self.interruption.wait(until)
+    }
+}

@@ -1,0 +1,174 @@
+//! What every experiment is given: the flags that mean the same everywhere, the CPUs, and the signal flag.
+
+use crate::exit::UsageError;
+use crate::interruption::Interruption;
+use crate::parse_duration;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::{Arg, Args, Command, ValueHint};
+use instruments::cpus::{self, CpuSet};
+use instruments::environment::{Activity, Environment};
+use instruments::warning::{self, Warning};
+use std::io::IsTerminal;
+use std::path::PathBuf;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// Flags that every experiment has.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Everywhere")]
+pub struct SharedFlags {
+    /// Time budget of the whole run, in seconds (2, 0.5) or with a unit (90s, 2min); every cell has one turn at least
+    #[arg(long, global = true, value_name = "TIME", value_parser = parse_duration::budget, allow_hyphen_values = true)]
+    pub seconds: Option<Duration>,
+
+    /// Seed of every random choice [default: from the time; the record has it]
+    #[arg(long, global = true, value_name = "N")]
+    pub seed: Option<u64>,
+
+    /// CPUs to use, such as 0 or 0,2-3 [default: all that this process may run on]
+    #[arg(long, global = true, value_name = "LIST")]
+    pub cpus: Option<CpuSet>,
+
+    /// What to print: tables and pictures for people, one JSON object, or rows
+    #[arg(long, global = true, value_name = "FORMAT", default_value = "text", value_parser = format_parser(&[]))]
+    pub format: Format,
+
+    /// Write to this file instead of printing
+    #[arg(long, global = true, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+
+    /// Keep the record in this archive [default: $CONTEND_ARCHIVE, then contend/archive.git in the user's data
+    /// directory]
+    #[arg(long, global = true, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub archive: Option<PathBuf>,
+
+    /// Do not keep the record
+    #[arg(long, global = true)]
+    pub no_keep: bool,
+
+    /// No progress and no warnings on stderr (they stay in the record)
+    #[arg(long, global = true)]
+    pub quiet: bool,
+
+    /// Print how this experiment measures and what it cannot tell, and measure nothing
+    #[arg(long, global = true)]
+    pub explain: bool,
+}
+
+impl SharedFlags {
+    /// Whether the record is asked for, not only a view of it.
+    pub fn wants_record(&self) -> bool {
+        self.format != Format::Text || self.output.is_some()
+    }
+
+    /// Whether the record goes to a file, and leaves stdout to others.
+    pub fn writes_a_file(&self) -> bool {
+        self.output.as_ref().is_some_and(|path| path.as_os_str() != "-")
+    }
+}
+
+/// How a record is written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Format {
+    Text,
+    Json,
+    Csv,
+    /// A layout of the experiment's own, by its name.
+    Own(String),
+}
+
+const FORMATS: [(&str, &str); 3] = [
+    ("text", "Tables and pictures for a terminal"),
+    ("json", "One JSON object"),
+    ("csv", "A line for each result, with a header"),
+];
+
+/// The flag `--format`, for an experiment that has layouts of its own.
+pub fn format_argument(own: &'static [(&'static str, &'static str)]) -> Arg {
+    let shared =
+        SharedFlags::augment_args(Command::new("")).get_arguments().find(|one| one.get_id() == "format").cloned();
+    shared.expect("the shared flags have it").value_parser(format_parser(own))
+}
+
+fn format_parser(own: &'static [(&'static str, &'static str)]) -> impl TypedValueParser<Value = Format> {
+    let known = FORMATS.iter().chain(own).map(|(name, help)| PossibleValue::new(*name).help(*help));
+    PossibleValuesParser::new(known).map(|name| match name.as_str() {
+        "text" => Format::Text,
+        "json" => Format::Json,
+        "csv" => Format::Csv,
+        _ => Format::Own(name),
+    })
+}
+
+/// A run of one experiment.
+#[derive(Clone)]
+pub struct Session {
+    pub seconds: Option<Duration>,
+    pub seed: u64,
+    /// The CPUs to measure on: never empty, all allowed.
+    pub cpus: CpuSet,
+    pub interruption: Interruption,
+    pub environment: Environment,
+    started: SystemTime,
+    /// What the CPUs had done by then.
+    activity: Option<Activity>,
+    show_progress: bool,
+}
+
+impl Session {
+    /// Checks the flags against the machine.
+    ///
+    /// # Errors
+    /// CPUs that do not exist or are not allowed; a system that does not say which are.
+    pub fn open(flags: &SharedFlags) -> anyhow::Result<Self> {
+        let allowed = cpus::allowed()?;
+        let cpus = match &flags.cpus {
+            Some(request) => {
+                cpus::resolve(request, &allowed).map_err(|error| UsageError(format!("--cpus: {error}")))?
+            }
+            None => allowed,
+        };
+        let environment = Environment::probe();
+        // Threads and processes that are not pinned inherit this.
+        cpus::restrict_current_thread(&cpus)?;
+        let started = SystemTime::now();
+        let from_time = started.duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos() as u64;
+        Ok(Self {
+            seconds: flags.seconds,
+            // 53 bits: JSON readers that keep numbers as doubles keep it whole.
+            seed: flags.seed.unwrap_or(from_time & ((1 << 53) - 1)),
+            cpus,
+            interruption: Interruption::catch()?,
+            environment,
+            started,
+            activity: Activity::now().ok(),
+            show_progress: !flags.quiet && std::io::stderr().is_terminal(),
+        })
+    }
+
+    /// The same run with a budget of its own, for an experiment that is a part of it.
+    pub fn within(&self, budget: Duration) -> Self {
+        Self { seconds: Some(budget), ..self.clone() }
+    }
+
+    /// Whether a person at a terminal looks.
+    pub fn shows_progress(&self) -> bool {
+        self.show_progress
+    }
+
+    /// Since it was opened.
+    pub fn elapsed(&self) -> Duration {
+        self.started.elapsed().unwrap_or_default()
+    }
+
+    /// When it was opened, in seconds since 1970.
+    pub fn started_unix_s(&self) -> u64 {
+        self.started.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
+    }
+
+    /// What else happened on these CPUs since it was opened.
+    pub fn disturbances(&self, used: &CpuSet) -> Vec<Warning> {
+        let now = Activity::now().ok();
+        let meanwhile = self.activity.as_ref().zip(now).and_then(|(before, now)| now.since(before, used));
+        meanwhile.iter().flat_map(warning::disturbances).collect()
+    }
+}

@@ -1,0 +1,215 @@
+//! Cells that are compared take turns: round after round in random order, until they are known well enough or the time
+//! is up.
+//!
+//! One loop for all experiments, so that narrow enough, out of time and interrupted mean the same everywhere:
+//!
+//! - the first round is whole, whatever the time; a further one begins only if one as long as the last still fits the
+//!   budget;
+//! - a cell ends when each of its figures is as narrow as wanted, or when it has had all its turns;
+//! - who takes longer has fewer turns: nobody has a second one before the others have had as much time;
+//! - a cell that has brought nothing when the time is up has a few turns more: on a busy CPU a short turn can pass in
+//!   vain;
+//! - a signal ends it all between two turns; a turn that can be long looks for itself.
+
+use crate::interruption::Interruption;
+use crate::observer::Progress;
+use crate::session::Session;
+use instruments::statistics::comparison::Estimate;
+use instruments::statistics::{EndedBy, Interleaving};
+use instruments::warning::{NotConverged, Warning};
+use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
+
+/// What takes turns with others of its kind.
+pub trait Cell {
+    /// What it is, for people.
+    fn title(&self) -> String;
+
+    /// How many turns it has had.
+    fn turns(&self) -> u64;
+
+    /// The figures that decide whether it is known well enough; without any, it never is.
+    fn figures(&self) -> Vec<Estimate> {
+        Vec::new()
+    }
+
+    /// Whether it has brought anything yet.
+    fn has_result(&self) -> bool {
+        self.turns() > 0
+    }
+
+    /// Time that its turns took; left at nothing where all take as long.
+    fn spent(&self) -> Duration {
+        Duration::ZERO
+    }
+
+    /// Whether a turn is of use now.
+    fn is_due(&self) -> bool {
+        true
+    }
+
+    /// Whether it ended of itself: it failed, say.
+    fn is_over(&self) -> bool {
+        false
+    }
+
+    /// It has had its last turn.
+    fn retire(&mut self) {}
+}
+
+/// When it is enough.
+#[derive(Clone, Copy, Debug)]
+pub struct Rules {
+    /// When the time for it began, and how long it is; `None` is without end.
+    pub began: Instant,
+    pub budget: Option<Duration>,
+    /// The width of an interval, as a share of its figure, that is narrow enough; `None` if that ends nothing.
+    pub precision: Option<f64>,
+    /// No cell is known well enough before so many turns, and none has more than so many.
+    pub at_least: u64,
+    pub at_most: u64,
+}
+
+/// How it went.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Turns {
+    /// Why each cell ended.
+    pub ended: Vec<EndedBy>,
+    /// The order in which the cells, by number, had their turns, round by round.
+    pub order: Vec<Vec<usize>>,
+}
+
+/// Further rounds for cells without a result when the time is up.
+const MOST_EXTRA_ROUNDS: u32 = 10;
+
+/// Lets the cells take turns; `visit` is a turn, and may end it all.
+///
+/// # Errors
+/// Those of a turn: they end it.
+pub fn take_turns<C: Cell>(
+    cells: &mut [C],
+    rules: &Rules,
+    session: &Session,
+    progress: &Progress,
+    visit: impl FnMut(&mut C) -> anyhow::Result<ControlFlow<()>>,
+) -> anyhow::Result<Turns> {
+    let loops = Loop {
+        ended: vec![EndedBy::Budget; cells.len()],
+        order: Vec::new(),
+        turns: Interleaving::new(cells.len(), session.seed),
+        cells,
+        rules,
+        interruption: &session.interruption,
+        progress,
+        visit,
+    };
+    loops.run()
+}
+
+struct Loop<'a, C, V> {
+    cells: &'a mut [C],
+    rules: &'a Rules,
+    interruption: &'a Interruption,
+    progress: &'a Progress,
+    visit: V,
+    turns: Interleaving,
+    ended: Vec<EndedBy>,
+    order: Vec<Vec<usize>>,
+}
+
+impl<C: Cell, V: FnMut(&mut C) -> anyhow::Result<ControlFlow<()>>> Loop<'_, C, V> {
+    fn run(mut self) -> anyhow::Result<Turns> {
+        (0..self.cells.len()).for_each(|place| self.close_if_over(place));
+        let (mut last_round, mut extra_rounds) = (Duration::ZERO, 0);
+        while let Some(round) = self.turns.next() {
+            let is_spent = !self.order.is_empty() && self.is_spent_after(last_round);
+            let due = self.due(round, is_spent);
+            if due.is_empty() || extra_rounds == MOST_EXTRA_ROUNDS {
+                break;
+            }
+            extra_rounds += u32::from(is_spent);
+            self.order.push(due.clone());
+            let began = Instant::now();
+            if self.round(&due)?.is_break() {
+                break;
+            }
+            last_round = began.elapsed();
+        }
+        Ok(Turns { ended: self.ended, order: self.order })
+    }
+
+    /// Whether a round that takes as long as the last would end too late.
+    fn is_spent_after(&self, last_round: Duration) -> bool {
+        self.rules.budget.is_some_and(|budget| self.rules.began.elapsed() + last_round > budget)
+    }
+
+    fn due(&self, round: Vec<usize>, is_spent: bool) -> Vec<usize> {
+        let mean = round.iter().map(|&place| self.cells[place].spent()).sum::<Duration>() / round.len() as u32;
+        let is_due = |cell: &C| match is_spent {
+            true => !cell.has_result(),
+            false => cell.spent() <= mean && cell.is_due(),
+        };
+        round.into_iter().filter(|&place| is_due(&self.cells[place])).collect()
+    }
+
+    fn round(&mut self, due: &[usize]) -> anyhow::Result<ControlFlow<()>> {
+        for &place in due {
+            if self.interruption.is_requested() {
+                return Ok(self.end_all());
+            }
+            let cell = &mut self.cells[place];
+            self.progress.note(&cell.title());
+            if (self.visit)(cell)?.is_break() {
+                return Ok(self.end_all());
+            }
+            self.close_if_over(place);
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    fn end_all(&mut self) -> ControlFlow<()> {
+        self.turns.open().iter().for_each(|&cell| self.ended[cell] = EndedBy::Interrupted);
+        ControlFlow::Break(())
+    }
+
+    fn close_if_over(&mut self, place: usize) {
+        let cell = &mut self.cells[place];
+        let is_known = self.rules.is_known(cell);
+        if !is_known && !cell.is_over() && cell.turns() < self.rules.at_most {
+            return;
+        }
+        self.ended[place] = if is_known { EndedBy::Converged } else { EndedBy::Budget };
+        cell.retire();
+        self.turns.close(place);
+    }
+}
+
+impl Rules {
+    /// Whether all figures of a cell are known well enough.
+    fn is_known(&self, cell: &impl Cell) -> bool {
+        let Some(precision) = self.precision.filter(|_| cell.turns() >= self.at_least) else { return false };
+        let figures = cell.figures();
+        !figures.is_empty() && figures.iter().all(|figure| figure.relative_width() <= precision)
+    }
+
+    /// One warning for all cells whose time was up first: it names the widest.
+    pub fn not_converged<C: Cell>(&self, cells: &[C], turns: &Turns, what: &str) -> Option<Warning> {
+        let open = cells
+            .iter()
+            .zip(&turns.ended)
+            .filter(|(cell, ended_by)| **ended_by == EndedBy::Budget && !cell.figures().is_empty() && !cell.is_over());
+        // Too few turns for an interval are as good as one of the figure's own width.
+        let width = |cell: &C| {
+            let widths = cell.figures().into_iter().map(|figure| figure.relative_width());
+            widths.map(|width| if width.is_finite() { width } else { 1.0 }).fold(0.0, f64::max)
+        };
+        let widths: Vec<(f64, &C)> = open.map(|(cell, _)| (width(cell), cell)).collect();
+        let (relative_width, widest) = widths.iter().max_by(|a, b| a.0.total_cmp(&b.0))?;
+        let title = [what, &widest.title()].concat();
+        let what = match widths.len() {
+            1 => title,
+            many => format!("{title} (the widest of {many} such cells)"),
+        };
+        Some(Warning::from(NotConverged { what, relative_width: *relative_width, target: self.precision? }))
+    }
+}

@@ -1,0 +1,33 @@
+//! Where evidence comes from.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Where evidence comes from, the best first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Source {
+    /// The kernel's record of all that happens on the CPUs: perf rings.
+    CpuRecord,
+    /// The kernel's record of the thread's own switches: a perf ring, open to everyone.
+    ThreadRecord,
+    /// The word that the kernel clears when it preempts the thread: rseq.
+    PreemptionFlag,
+    /// The thread's own account in `/proc`.
+    Account,
+    /// Nothing.
+    None,
+}
+
+impl Source {
+    /// What it tells, for a sentence.
+    pub fn tells(self) -> &'static str {
+        match self {
+            Self::CpuRecord => "every switch and every interrupt has its name",
+            Self::ThreadRecord => "switches are seen, but not to whom, and interrupts are not",
+            Self::PreemptionFlag => "it is seen which gap was a switch, but not to whom, and interrupts are not",
+            Self::Account => "it is known how much time switches took in all, but not when",
+            Self::None => "no gap has a cause",
+        }
+    }
+}

@@ -1,0 +1,15 @@
+//! Threads, or processes, that start together, work for a while, and end together.
+//!
+//! Each member is pinned, prepares itself, and calls [`StartGate::ready`]. When the last one is ready, a start a little
+//! in the future is announced, and all of them wait for that instant: a barrier would let them out one after the other,
+//! and the first would run uncontended. A member that fails cancels the start, so nobody waits for it.
+
+mod error;
+mod gate;
+mod processes;
+mod threads;
+
+pub use error::TeamError;
+pub use gate::{Member, StartGate};
+pub use processes::work_together_as_processes;
+pub use threads::{on_cpu, work_together};

@@ -1,0 +1,52 @@
+//! The warnings that are due from the environment alone, before and after measuring.
+
+use super::machine::{Autogroup, CpuQuota, FrequencyChanging, OtherLoad, RealtimeThrottling, SmtSiblingsShared, Steal};
+use super::value::Warning;
+use crate::cpus::CpuSet;
+use crate::environment::{ActivityShare, Environment};
+
+/// The warnings that are due before anything is measured, for a measurement on `cpus`: from the environment alone.
+///
+/// Real-time throttling concerns only who uses real-time threads: for that ask [`realtime_throttling`].
+pub fn standing(environment: &Environment, cpus: &CpuSet) -> Vec<Warning> {
+    let autogroup = (environment.kernel.autogroup == Some(true)).then(|| Autogroup.into());
+    // A quota that covers all CPUs in use never stops anyone.
+    let quota = environment.limits.cpu_quota_cpus.filter(|&quota| quota < cpus.len() as f64);
+    let governor = environment.cpu.governor.clone().filter(|governor| governor != "performance");
+    shared_siblings(environment, cpus)
+        .chain(autogroup)
+        .chain(quota.map(|cpus| CpuQuota { cpus }.into()))
+        .chain(governor.map(|governor| FrequencyChanging { governor }.into()))
+        .collect()
+}
+
+/// For each core with several of `cpus`: its first with each further one.
+fn shared_siblings(environment: &Environment, cpus: &CpuSet) -> impl Iterator<Item = Warning> {
+    environment.cpu.cores.iter().map(|core| core.intersection(cpus)).flat_map(|used| {
+        let pairs: Vec<_> = used.iter().skip(1).filter_map(|sibling| Some((used.first()?, sibling))).collect();
+        pairs.into_iter().map(|(cpu, sibling)| SmtSiblingsShared { cpu, sibling }.into())
+    })
+}
+
+/// The warning for a measurement that uses real-time threads, if the kernel throttles them.
+pub fn realtime_throttling(environment: &Environment) -> Option<Warning> {
+    let runtime_us = environment.kernel.rt_runtime_us.filter(|&runtime| runtime >= 0)?;
+    Some(RealtimeThrottling { runtime_us, period_us: environment.kernel.rt_period_us? }.into())
+}
+
+/// The share of other processes above which [`disturbances`] warns. A quiet machine stays below it.
+pub const OTHER_LOAD_SHARE: f64 = 0.02;
+
+/// The warnings that are due after measuring: from what became of the CPUs' time meanwhile.
+///
+/// What is not above the resolution of the kernel's own account is not said.
+pub fn disturbances(activity: &ActivityShare) -> Vec<Warning> {
+    let (steal, other) = (activity.steal_share, activity.other_share);
+    let steal = (steal > activity.resolution_share * ROUNDING).then(|| Steal { share: steal }.into());
+    let floor = OTHER_LOAD_SHARE.max(2.0 * activity.resolution_share * ROUNDING);
+    let other = (other > floor).then(|| OtherLoad { share: other }.into());
+    steal.into_iter().chain(other).collect()
+}
+
+/// Keeps a single jiffy, which may belong to a moment before, from counting as more than one by rounding.
+const ROUNDING: f64 = 1.0 + 1e-9;

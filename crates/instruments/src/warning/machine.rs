@@ -1,0 +1,143 @@
+//! What the machine does to a measurement.
+
+use serde::Serialize;
+
+use super::kind::{WarningKind, percent};
+
+/// The hypervisor took CPU time.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Steal {
+    /// Of the wall time of the CPUs measured on.
+    pub share: f64,
+}
+
+impl WarningKind for Steal {
+    const CODE: &'static str = "steal";
+
+    fn message(&self) -> String {
+        format!("the hypervisor took {} of the CPU time", percent(self.share))
+    }
+
+    fn remedy(&self) -> &'static str {
+        "use a virtual machine with CPUs of its own, or bare metal; or measure when its host is idle"
+    }
+}
+
+/// Other processes ran on the CPUs measured on.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct OtherLoad {
+    /// Of the wall time of those CPUs.
+    pub share: f64,
+}
+
+impl WarningKind for OtherLoad {
+    const CODE: &'static str = "other_load";
+
+    fn message(&self) -> String {
+        format!("other processes used {} of the CPU time", percent(self.share))
+    }
+
+    fn remedy(&self) -> &'static str {
+        "stop what else is running, or choose quieter CPUs with --cpus"
+    }
+}
+
+/// Two of the CPUs measured on are threads of one core.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct SmtSiblingsShared {
+    /// One of them.
+    pub cpu: usize,
+    /// The other.
+    pub sibling: usize,
+}
+
+impl WarningKind for SmtSiblingsShared {
+    const CODE: &'static str = "smt_siblings_shared";
+
+    fn message(&self) -> String {
+        let Self { cpu, sibling } = self;
+        format!("CPUs {cpu} and {sibling} are two threads of one core: each slows the other")
+    }
+
+    fn remedy(&self) -> &'static str {
+        "choose CPUs of different cores with --cpus (lscpu --extended shows them), or switch SMT off: \
+         write off to /sys/devices/system/cpu/smt/control"
+    }
+}
+
+/// The control group grants less CPU time than the measurement can use.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct CpuQuota {
+    /// CPUs' worth of time that it grants.
+    pub cpus: f64,
+}
+
+impl WarningKind for CpuQuota {
+    const CODE: &'static str = "cpu_quota";
+
+    fn message(&self) -> String {
+        format!("the control group grants the time of {} CPUs and stops us beyond", self.cpus)
+    }
+
+    fn remedy(&self) -> &'static str {
+        "raise the limit (cpu.max, cpu.cfs_quota_us, or the container's --cpus), or use fewer threads with --threads"
+    }
+}
+
+/// The clock frequency may change while measuring.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct FrequencyChanging {
+    /// Who chooses it.
+    pub governor: String,
+}
+
+impl WarningKind for FrequencyChanging {
+    const CODE: &'static str = "frequency_changing";
+
+    fn message(&self) -> String {
+        format!("the clock frequency may change while measuring: the governor is {}", self.governor)
+    }
+
+    fn remedy(&self) -> &'static str {
+        "`sudo cpupower frequency-set --governor performance`"
+    }
+}
+
+/// The kernel stops real-time threads for a part of each period.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RealtimeThrottling {
+    /// What they may use of it, in µs.
+    pub runtime_us: i64,
+    /// The period, in µs.
+    pub period_us: u64,
+}
+
+impl WarningKind for RealtimeThrottling {
+    const CODE: &'static str = "realtime_throttling";
+
+    fn message(&self) -> String {
+        let Self { runtime_us, period_us } = self;
+        format!("real-time threads are stopped after {runtime_us} µs of each {period_us} µs")
+    }
+
+    fn remedy(&self) -> &'static str {
+        "`sudo sysctl kernel.sched_rt_runtime_us=-1` lifts it; a real-time thread that never sleeps can then \
+         hang its CPU"
+    }
+}
+
+/// The scheduler groups threads by session.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Autogroup;
+
+impl WarningKind for Autogroup {
+    const CODE: &'static str = "autogroup";
+
+    fn message(&self) -> String {
+        "the scheduler groups threads by session: nice values count only inside one".to_owned()
+    }
+
+    fn remedy(&self) -> &'static str {
+        "`sudo sysctl kernel.sched_autogroup_enabled=0`"
+    }
+}

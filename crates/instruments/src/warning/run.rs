@@ -1,0 +1,114 @@
+//! How a measurement went.
+
+use serde::Serialize;
+
+use super::kind::{WarningKind, percent};
+
+/// The time was up before the interval was as narrow as wanted.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct NotConverged {
+    /// The figure.
+    pub what: String,
+    /// The width that its interval has, as a share of the figure.
+    pub relative_width: f64,
+    /// The width that was wanted.
+    pub target: f64,
+}
+
+impl WarningKind for NotConverged {
+    const CODE: &'static str = "not_converged";
+
+    fn message(&self) -> String {
+        let (width, target) = (percent(self.relative_width), percent(self.target));
+        format!("the 95 % interval of {} is still {width} wide; wanted: {target}", self.what)
+    }
+
+    fn remedy(&self) -> &'static str {
+        "measure longer with --seconds, or on a quieter machine"
+    }
+}
+
+/// The measurement was stopped before its end.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Interrupted {
+    /// How long it ran, in s.
+    pub measured_s: f64,
+    /// How long it should have run, in s.
+    pub planned_s: f64,
+}
+
+impl WarningKind for Interrupted {
+    const CODE: &'static str = "interrupted";
+
+    fn message(&self) -> String {
+        let Self { measured_s, planned_s } = self;
+        format!("interrupted after {measured_s:.1} s of {planned_s:.1} s")
+    }
+
+    fn remedy(&self) -> &'static str {
+        "run it again to its end, or ask for less time with --seconds"
+    }
+}
+
+/// There are too few samples for what is claimed of them.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct FewSamples {
+    /// What they are samples of.
+    pub what: String,
+    /// How many there are.
+    pub count: u64,
+}
+
+impl WarningKind for FewSamples {
+    const CODE: &'static str = "few_samples";
+
+    fn message(&self) -> String {
+        let Self { what, count } = self;
+        format!("only {count} samples of {what}")
+    }
+
+    fn remedy(&self) -> &'static str {
+        "measure longer with --seconds"
+    }
+}
+
+/// A recorder's buffer was full before the measurement ended.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct BufferFull {
+    /// The recorder.
+    pub what: String,
+}
+
+impl WarningKind for BufferFull {
+    const CODE: &'static str = "buffer_full";
+
+    fn message(&self) -> String {
+        format!("the buffer of {} was full: what came later is not in its figures", self.what)
+    }
+
+    fn remedy(&self) -> &'static str {
+        "measure for less time with --seconds"
+    }
+}
+
+/// Something that was requested was not measured.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct LeftOut {
+    /// What.
+    pub what: String,
+    /// Why not.
+    pub reason: String,
+}
+
+impl WarningKind for LeftOut {
+    const CODE: &'static str = "left_out";
+
+    fn message(&self) -> String {
+        let Self { what, reason } = self;
+        format!("{what} was not measured: {reason}")
+    }
+
+    fn remedy(&self) -> &'static str {
+        "its figures are missing, neither good nor bad"
+    }
+}

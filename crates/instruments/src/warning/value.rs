@@ -1,0 +1,111 @@
+//! A warning of any kind, as it stands in a record.
+
+use std::borrow::Cow;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::Error;
+use serde::ser::SerializeMap;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::{Map, Value};
+
+use super::kind::WarningKind;
+
+/// Something that may have bent a figure, or that the figure cannot tell.
+///
+/// In a record it is an object: its code, the fields of its kind, its message and its remedy. One that is read back is
+/// what it was when it was recorded, whatever this version would say, and whether or not it knows that kind.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Warning {
+    code: Cow<'static, str>,
+    fields: Map<String, Value>,
+    message: String,
+    remedy: String,
+}
+
+impl Warning {
+    /// The name that it has in a record, for programs to tell warnings apart by.
+    pub fn code(&self) -> &str {
+        &self.code
+    }
+
+    /// What was seen, with its figures: one sentence without a full stop.
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// What can be done about it: a flag, a file, a capability; or how to read the figures if nothing can.
+    pub fn remedy(&self) -> &str {
+        &self.remedy
+    }
+
+    /// One of its fields, if it has it.
+    pub fn field(&self, name: &str) -> Option<&Value> {
+        self.fields.get(name)
+    }
+
+    /// Whether it is of this kind.
+    pub fn is<K: WarningKind>(&self) -> bool {
+        self.code == K::CODE
+    }
+}
+
+impl<K: WarningKind> From<K> for Warning {
+    /// # Panics
+    /// If the kind is not a struct with named fields, or without any.
+    fn from(kind: K) -> Self {
+        let fields = match serde_json::to_value(&kind) {
+            Ok(Value::Object(fields)) => fields,
+            Ok(Value::Null) => Map::new(),
+            other => panic!("the kind of warning {} is no struct with named fields: {other:?}", K::CODE),
+        };
+        Self { code: Cow::Borrowed(K::CODE), fields, message: kind.message(), remedy: kind.remedy().to_owned() }
+    }
+}
+
+impl JsonSchema for Warning {
+    fn schema_name() -> Cow<'static, str> {
+        "Warning".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        let text = |description: &str| json_schema!({"description": description, "type": "string"});
+        json_schema!({
+            "description": "What a reader must know. Beside these it has the fields of its kind.",
+            "type": "object",
+            "properties": {
+                "code": text("Its kind, for programs."),
+                "message": text("What was seen, with its figures."),
+                "remedy": text("What can be done about it."),
+            },
+            "required": ["code", "message", "remedy"]
+        })
+    }
+}
+
+impl Serialize for Warning {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut object = serializer.serialize_map(Some(self.fields.len() + 3))?;
+        object.serialize_entry("code", &self.code)?;
+        for (name, value) in &self.fields {
+            object.serialize_entry(name, value)?;
+        }
+        object.serialize_entry("message", &self.message)?;
+        object.serialize_entry("remedy", &self.remedy)?;
+        object.end()
+    }
+}
+
+impl<'de> Deserialize<'de> for Warning {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let mut fields = Map::deserialize(deserializer)?;
+        // Not `remove`, which puts the last field into the place of the one that goes.
+        let mut text = |name: &str| match fields.shift_remove(name) {
+            Some(Value::String(text)) => Some(text),
+            _ => None,
+        };
+        let code = text("code").ok_or_else(|| D::Error::missing_field("code"))?;
+        let message = text("message").unwrap_or_else(|| format!("warning `{code}` of another version"));
+        let remedy = text("remedy").unwrap_or_else(|| "none is recorded".to_owned());
+        Ok(Self { code: Cow::Owned(code), fields, message, remedy })
+    }
+}

@@ -1,0 +1,285 @@
+//! The locks under test: one file each, or one for a family, and one line each in the registry.
+//!
+//! An experiment writes its loop once, generic over [`Lock`], so that a lock's fast path is inlined into it as it would
+//! be in a program. [`build`] turns a name into a type by handing the lock to a [`Builder`].
+
+mod benaphore;
+mod builder;
+mod lock;
+mod none;
+mod parking_lot;
+#[cfg(feature = "c-peers")]
+mod peers;
+mod posix;
+mod pthread;
+mod standard;
+mod sysv;
+#[cfg(feature = "template")]
+mod template;
+mod ulocks;
+
+use clap::builder::{PossibleValue, PossibleValuesParser};
+use std::io;
+
+pub use builder::{Builder, Reach, SharedBuilder};
+pub use lock::{Lock, SharedLock};
+pub use none::NoLock;
+pub use ulocks::set_patience;
+
+/// A lock's name and what it is, for lists and help.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// The name on the command line and in records.
+    pub name: &'static str,
+    /// One line.
+    pub about: &'static str,
+    /// Whether processes can share it.
+    pub between_processes: bool,
+    /// Whether it has readers.
+    pub readers: bool,
+}
+
+/// `name => type, processes: the type for several processes or none, about;`, below a condition if not every build has
+/// it
+macro_rules! registry {
+    (@processes none) => { false };
+    (@processes $lock:ty) => { true };
+    (@build $builder:ident none) => { None };
+    (@build $builder:ident $lock:ty) => { Some($builder.build::<$lock>()) };
+    (@shared $builder:ident none) => { None };
+    (@shared $builder:ident $lock:ty) => { Some($builder.build_shared::<$lock>()) };
+    (
+        exclusive { $($(#[$condition:meta])* $name:literal => [$($threads:tt)*], [$($processes:tt)*], $about:literal;)* }
+        shared { $($rw_name:literal => [$($rw_threads:tt)*], [$($rw_processes:tt)*], $rw_about:literal;)* }
+    ) => {
+        /// Every lock, in the order in which `all` runs them.
+        pub const ENTRIES: &[Entry] = &[
+            $($(#[$condition])* Entry {
+                name: $name,
+                about: $about,
+                between_processes: registry!(@processes $($processes)*),
+                readers: false,
+            },)*
+            $(Entry {
+                name: $rw_name,
+                about: $rw_about,
+                between_processes: registry!(@processes $($rw_processes)*),
+                readers: true,
+            },)*
+        ];
+
+        /// Hands the lock of that name to `builder`; `None` for a name that is not in the registry or a lock that
+        /// processes cannot share.
+        pub fn build<B: Builder>(name: &str, reach: Reach, builder: B) -> Option<io::Result<B::Output>> {
+            match (name, reach) {
+                $($(#[$condition])*
+                ($name, Reach::Threads) => registry!(@build builder $($threads)*),
+                $(#[$condition])*
+                ($name, Reach::Processes) => registry!(@build builder $($processes)*),)*
+                $(($rw_name, Reach::Threads) => registry!(@build builder $($rw_threads)*),
+                ($rw_name, Reach::Processes) => registry!(@build builder $($rw_processes)*),)*
+                _ => None,
+            }
+        }
+
+        /// The same for a lock that readers share; `None` for one that they do not.
+        pub fn build_shared<B: SharedBuilder>(name: &str, reach: Reach, builder: B) -> Option<io::Result<B::Output>> {
+            match (name, reach) {
+                $(($rw_name, Reach::Threads) => registry!(@shared builder $($rw_threads)*),
+                ($rw_name, Reach::Processes) => registry!(@shared builder $($rw_processes)*),)*
+                _ => None,
+            }
+        }
+    };
+}
+
+registry! {
+    exclusive {
+        "sysv" => [sysv::Sysv], [sysv::Sysv],
+            "System V semaphore: a system call for every operation (ulocks)";
+        "benaphore" => [benaphore::OverSysv], [benaphore::OverSysv],
+            "atomic counter over a System V semaphore, as in 1998 (ulocks)";
+        "benaphore-posix" => [benaphore::OverPosix<false>], [benaphore::OverPosix<true>],
+            "atomic counter over a POSIX semaphore (ulocks)";
+        "usema" => [ulocks::Usema<ulocks::Private>], [ulocks::Usema<ulocks::Shared>],
+            "first come, first served; the kernel only when contended, as in 2002 (ulocks)";
+        "usema-spin" => [ulocks::UsemaSpin<ulocks::Private>], [ulocks::UsemaSpin<ulocks::Shared>],
+            "the same, spinning for its patience first (ulocks)";
+        "calock" => [ulocks::Calock<ulocks::Private>], [ulocks::Calock<ulocks::Shared>],
+            "convoy avoidance: unlocking frees the lock even when it wakes someone (ulocks)";
+        "calock-spin" => [ulocks::CalockSpin<ulocks::Private>], [ulocks::CalockSpin<ulocks::Shared>],
+            "the same, spinning for its patience first (ulocks)";
+        "adaptive" => [ulocks::Adaptive<ulocks::Private>], [ulocks::Adaptive<ulocks::Shared>],
+            "one atomic when uncontended; spins while it pays, sleeps otherwise, starves nobody (ulocks)";
+        "pi" => [ulocks::Pi<ulocks::Private>], [ulocks::Pi<ulocks::Shared>],
+            "priority inheritance by the kernel, FUTEX_LOCK_PI (ulocks)";
+        "robust" => [ulocks::Robust<ulocks::Private>], [ulocks::Robust<ulocks::Shared>],
+            "tells the next owner that the last one died (ulocks)";
+        "ticket" => [ulocks::Ticket], [ulocks::Ticket],
+            "spins in the order of arrival (ulocks)";
+        "mcs" => [ulocks::Mcs], [none],
+            "spins in the order of arrival, each waiter on its own word (ulocks)";
+        "posix" => [posix::Posix<false>], [posix::Posix<true>],
+            "POSIX semaphore (sem_wait, sem_post) of the C library";
+        "pthread" => [pthread::Default], [none],
+            "pthread mutex, default type";
+        "pthread-adaptive" => [pthread::Adaptive], [none],
+            "pthread mutex, PTHREAD_MUTEX_ADAPTIVE_NP: spins a little first";
+        "pthread-pi" => [pthread::Pi<false>], [pthread::Pi<true>],
+            "pthread mutex, priority inheritance";
+        "pthread-robust" => [pthread::Robust<false>], [pthread::Robust<true>],
+            "pthread mutex, robust: tells the next owner that the last one died";
+        "pthread-shared" => [pthread::Shared], [pthread::Shared],
+            "pthread mutex, shared between processes";
+        "std" => [standard::Standard], [none],
+            "std::sync::Mutex of Rust's standard library: a futex";
+        "parking_lot" => [parking_lot::ParkingLot], [none],
+            "parking_lot::Mutex: spins, then parks in a table of its own";
+        "parking_lot-fair" => [parking_lot::Fair], [none],
+            "parking_lot::Mutex, every unlock handing over (unlock_fair)";
+        #[cfg(feature = "c-peers")]
+        "ck-fas" => [peers::CkFas], [peers::CkFas],
+            "spins on one word (Concurrency Kit)";
+        #[cfg(feature = "c-peers")]
+        "ck-ticket" => [peers::CkTicket], [peers::CkTicket],
+            "spins in the order of arrival (Concurrency Kit)";
+        #[cfg(feature = "c-peers")]
+        "ck-mcs" => [peers::CkMcs], [none],
+            "spins in the order of arrival, each waiter on its own word (Concurrency Kit)";
+        #[cfg(feature = "c-peers")]
+        "nsync" => [peers::Nsync], [none],
+            "nsync_mu: spins a little, then sleeps in a queue of its own";
+        #[cfg(feature = "c-peers")]
+        "abseil" => [peers::Abseil], [none],
+            "absl::Mutex: spins a little, then sleeps in a queue of its own";
+        #[cfg(feature = "template")]
+        "template" => [template::Flag], [template::Flag],
+            "a flag that spins and yields: the template of a lock";
+        "none" => [none::NoLock], [none::NoLock],
+            "no lock at all: what the measurement itself costs";
+    }
+    shared {
+        "rwlock" => [ulocks::RwLock<ulocks::Private>], [ulocks::RwLock<ulocks::Shared>],
+            "readers and writers in two queues, readers woken first, as in 2002 (ulocks)";
+        "rwlock-fair" => [ulocks::RwLockFair<ulocks::Private>], [ulocks::RwLockFair<ulocks::Shared>],
+            "readers and writers in the order of arrival (ulocks)";
+    }
+}
+
+/// The name of the lock that excludes nobody.
+pub const NONE: &str = "none";
+/// Asks for every lock.
+const ALL: &str = "all";
+/// Asks for the list instead of a measurement.
+const LIST: &str = "list";
+
+impl Entry {
+    /// Whether its waiters never sleep.
+    pub fn only_spins(&self) -> bool {
+        ["ticket", "mcs", "ck-fas", "ck-ticket", "ck-mcs"].contains(&self.name)
+    }
+}
+
+/// The names on the command line.
+pub fn names() -> PossibleValuesParser {
+    let locks = ENTRIES.iter().map(|entry| PossibleValue::new(entry.name).help(entry.about));
+    let more = [
+        PossibleValue::new(ALL).help("every lock that excludes"),
+        PossibleValue::new(LIST).help("no measurement, but the names"),
+    ];
+    locks.chain(more).collect::<Vec<PossibleValue>>().into()
+}
+
+/// Whether the list is all that is wanted.
+pub fn asks_for_list(names: &[String]) -> bool {
+    names.iter().any(|name| name == LIST)
+}
+
+/// The locks of these names, each once; `all` is every lock that excludes, and the one that does not only `with_none`.
+pub fn chosen(names: &[String], with_none: bool) -> Vec<&'static Entry> {
+    let mut chosen: Vec<&Entry> = Vec::new();
+    for name in names {
+        let wanted = |entry: &&Entry| entry.name == name || (name == ALL && (with_none || entry.name != NONE));
+        for entry in ENTRIES.iter().filter(wanted) {
+            if !chosen.contains(&entry) {
+                chosen.push(entry);
+            }
+        }
+    }
+    chosen
+}
+
+/// The locks with one line each.
+pub fn list() -> String {
+    let who = |entry: &Entry| if entry.between_processes { "threads, processes" } else { "threads" };
+    terminal::table_of_words(
+        &["lock", "shared by", "what it is"],
+        ENTRIES.iter().map(|entry| vec![entry.name.to_owned(), who(entry).to_owned(), entry.about.to_owned()]),
+    )
+}
+
+/// The entry of that name.
+pub fn entry(name: &str) -> Option<&'static Entry> {
+    ENTRIES.iter().find(|entry| entry.name == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::UnsafeCell;
+
+    struct Counter(UnsafeCell<u64>);
+
+    // SAFETY: the test below touches the counter only under the lock under test.
+    unsafe impl Sync for Counter {}
+
+    struct Exclusion;
+
+    impl Builder for Exclusion {
+        type Output = u64;
+
+        fn build<L: Lock>(self) -> io::Result<u64> {
+            let mut lock = L::create()?;
+            lock.settle()?;
+            let counter = Counter(UnsafeCell::new(0));
+            let counter = &counter;
+            std::thread::scope(|scope| {
+                for _ in 0..4 {
+                    scope.spawn(|| {
+                        for _ in 0..2_000 {
+                            let guard = lock.lock();
+                            // SAFETY: the guard excludes the other threads.
+                            unsafe { *counter.0.get() += 1 };
+                            drop(guard);
+                        }
+                    });
+                }
+            });
+            // SAFETY: all threads have ended.
+            Ok(unsafe { *counter.0.get() })
+        }
+    }
+
+    #[test]
+    fn every_lock_but_none_excludes() {
+        for entry in ENTRIES.iter().filter(|entry| entry.name != NONE) {
+            assert_eq!(build(entry.name, Reach::Threads, Exclusion).unwrap().unwrap(), 8_000, "{}", entry.name);
+            let shared = build(entry.name, Reach::Processes, Exclusion);
+            assert_eq!(shared.is_some(), entry.between_processes, "{}", entry.name);
+            shared.into_iter().for_each(|count| assert_eq!(count.unwrap(), 8_000, "{}", entry.name));
+        }
+    }
+
+    #[test]
+    fn all_leaves_out_what_excludes_nobody_unless_it_is_wanted() {
+        let all = chosen(&["std".into(), "all".into()], false);
+        assert_eq!((all[0].name, all.len()), ("std", ENTRIES.len() - 1));
+        assert_eq!(chosen(&["all".into()], true).len(), ENTRIES.len());
+        assert_eq!(chosen(&["none".into()], false)[0].name, NONE);
+    }
+
+    #[test]
+    fn a_name_that_is_not_there_builds_nothing() {
+        assert!(build("foo", Reach::Threads, Exclusion).is_none());
+    }
+}

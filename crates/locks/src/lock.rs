@@ -1,0 +1,41 @@
+//! What a lock under test can do.
+
+use std::io;
+use ulocks::Counts;
+
+/// A lock that an experiment can take and, by dropping the guard, release.
+pub trait Lock: Sync + Send + Sized + 'static {
+    /// Holds the lock until it is dropped.
+    type Guard<'a>;
+
+    /// A free lock, which may still be moved.
+    ///
+    /// # Errors
+    /// What the system refuses: locks made of kernel objects can run out.
+    fn create() -> io::Result<Self>;
+
+    /// Called once, where the lock will stay until it is dropped, before it is used.
+    ///
+    /// # Errors
+    /// What the system refuses.
+    fn settle(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// Waits for the lock and takes it.
+    fn lock(&self) -> Self::Guard<'_>;
+
+    /// What the lock itself has counted, if it counts.
+    fn counts(&self) -> Option<Counts> {
+        None
+    }
+}
+
+/// A lock that readers share.
+pub trait SharedLock: Lock {
+    /// Holds the lock together with other readers until it is dropped.
+    type ReadGuard<'a>;
+
+    /// Waits for the lock and takes it with other readers.
+    fn read(&self) -> Self::ReadGuard<'_>;
+}

@@ -1,0 +1,60 @@
+//! What a person would say of the rows. A figure that was not measured is in no finding.
+
+use crate::unit::Unit;
+use instruments::statistics::Interval;
+use instruments::statistics::comparison::Estimate;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// One sentence, its figure, and where that comes from.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Finding {
+    /// The figure's name, for programs.
+    pub what: String,
+    /// The sentence, with the figure and its interval.
+    pub words: String,
+    pub value: f64,
+    pub unit: Unit,
+    /// 95 %; `null` where there is none.
+    pub value_ci: Option<Interval>,
+    pub source: Origin,
+}
+
+/// The row of the same record that a finding's figure stands in.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Origin {
+    pub experiment: String,
+    /// Its place among the results, from 0.
+    pub row: usize,
+    /// What it is the row of.
+    pub cell: String,
+    /// The figure's field; its name has the unit that it is in there.
+    pub field: String,
+}
+
+impl Origin {
+    /// The row at this place, its field.
+    pub fn of(experiment: &str, row: usize, cell: impl Into<String>, field: &str) -> Self {
+        Self { experiment: experiment.to_owned(), row, cell: cell.into(), field: field.to_owned() }
+    }
+
+    /// For people: `[latency: std, 1 thread]`.
+    pub fn words(&self) -> String {
+        format!("[{}: {}]", self.experiment, self.cell)
+    }
+}
+
+impl Finding {
+    /// A finding of this figure.
+    pub fn new(what: &str, words: String, unit: Unit, figure: Estimate, source: Origin) -> Self {
+        let Estimate { value, interval: value_ci, .. } = figure;
+        Self { what: what.to_owned(), words, value, unit, value_ci, source }
+    }
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{} {}", self.words, self.source.words())
+    }
+}

@@ -1,0 +1,42 @@
+//! The one check of a record's layout, for all who read records: JSON, an object, of a version that this program reads.
+
+use crate::envelope::SCHEMA;
+use anyhow::{Context, anyhow, bail};
+use serde_json::{Map, Value};
+
+/// How a record comes about, for whoever has none.
+const HOW: &str = "`contend … --format json --output FILE` writes one";
+
+/// The fields of the record that these bytes are.
+///
+/// # Errors
+/// They are no record, or one of another layout.
+pub fn fields(name: &str, bytes: &[u8]) -> anyhow::Result<Map<String, Value>> {
+    checked(bytes).with_context(|| unreadable(name))
+}
+
+/// Of the record of this name.
+pub fn unreadable(name: &str) -> String {
+    format!("{name} is no record that can be read")
+}
+
+fn checked(bytes: &[u8]) -> anyhow::Result<Map<String, Value>> {
+    if bytes.iter().all(u8::is_ascii_whitespace) {
+        bail!("it is empty; {HOW}");
+    }
+    let value: Value = serde_json::from_slice(bytes).map_err(|error| match error.is_eof() {
+        true => anyhow!("it is truncated: {error}; measure again, or take another copy"),
+        false => anyhow!("it is not JSON: {error}; {HOW}"),
+    })?;
+    let Value::Object(record) = value else { bail!("it is JSON, but not an object; {HOW}") };
+    match record.get("schema").and_then(Value::as_str) {
+        Some(SCHEMA) => Ok(record),
+        Some(other) if other.starts_with("contend/") => {
+            bail!(
+                "its schema is {other:?}, and this contend reads {SCHEMA:?}; use the contend that wrote it, or a newer \
+                 one"
+            )
+        }
+        _ => bail!("it has no schema {SCHEMA:?}; {HOW}"),
+    }
+}

@@ -1,0 +1,28 @@
+//! The vocabulary of records: what every run leaves, how it is read back, and what can be said, compared and drawn of
+//! it.
+//!
+//! An experiment fills these types; whoever shows, compares or keeps records reads them. Nothing here knows an
+//! experiment.
+
+mod difference;
+mod envelope;
+mod finding;
+mod layout;
+mod metric;
+mod section;
+mod source;
+mod then_and_now;
+mod unit;
+
+pub use difference::{Difference, between, environments, parameters};
+pub use envelope::{Record, RunEnvironment, SCHEMA};
+pub use finding::{Finding, Origin};
+pub use layout::fields;
+pub use metric::{Better, Cell, MOSTLY, Metric, Naming, VariationSource};
+pub use section::{
+    Axis, Bar, Bars, Bin, Figure, Histogram, Mark, Picture, Plot, Point, Section, Series, Statement, Table, distinct,
+    optional,
+};
+pub use source::{Source, content, flattened, is_file, typed, understand, warning};
+pub use then_and_now::ThenAndNow;
+pub use unit::Unit;

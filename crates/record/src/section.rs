@@ -1,0 +1,160 @@
+//! What a page shows: findings, pictures, and the tables with their numbers. Texts are plain here; they are escaped
+//! where they become markup.
+
+use crate::unit::Unit;
+use instruments::statistics::Interval;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// One experiment of one record.
+pub struct Section {
+    pub experiment: &'static str,
+    pub title: String,
+    pub findings: Vec<Statement>,
+    pub figures: Vec<Figure>,
+    /// What can be laid over the same cell of another record.
+    pub histograms: Vec<Histogram>,
+}
+
+/// What a person would say.
+pub struct Statement {
+    pub words: String,
+    /// The experiment that it is about, if it is not the section's own.
+    pub about: Option<String>,
+}
+
+impl From<String> for Statement {
+    fn from(words: String) -> Self {
+        Self { words, about: None }
+    }
+}
+
+/// A bin of a histogram that has hits.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Bin {
+    pub from_ns: f64,
+    pub to_ns: f64,
+    pub count: u64,
+}
+
+/// How often each value of a cell occurred.
+pub struct Histogram {
+    pub cell: String,
+    pub bins: Vec<Bin>,
+}
+
+/// A picture and its numbers.
+pub struct Figure {
+    pub title: String,
+    pub picture: Picture,
+    pub tables: Vec<Table>,
+    /// Folded away at first.
+    pub secondary: bool,
+}
+
+pub enum Picture {
+    Plot(Plot),
+    Bars(Bars),
+    /// For numbers that no picture makes clearer.
+    None,
+}
+
+/// Points over two axes.
+pub struct Plot {
+    pub x: Axis,
+    pub y: Axis,
+    pub series: Vec<Series>,
+}
+
+pub struct Axis {
+    pub label: &'static str,
+    pub unit: Unit,
+    pub logarithmic: bool,
+}
+
+pub struct Series {
+    pub name: String,
+    pub mark: Mark,
+    pub points: Vec<Point>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Mark {
+    /// A bar from the point's `low` to its `high` on the horizontal axis.
+    Columns,
+    /// A line through the points, with vertical intervals from `low` to `high`.
+    Line,
+    /// The points alone.
+    Points,
+    /// As columns, but only the line above them, which hides no other.
+    Outline,
+}
+
+impl Mark {
+    /// By this name the page's script draws it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Columns => "columns",
+            Self::Line => "line",
+            Self::Points => "points",
+            Self::Outline => "outline",
+        }
+    }
+}
+
+#[derive(Clone, Copy)]
+pub struct Point {
+    pub x: f64,
+    pub y: f64,
+    pub low: Option<f64>,
+    pub high: Option<f64>,
+}
+
+impl Point {
+    pub fn new(x: f64, y: f64) -> Self {
+        Self { x, y, low: None, high: None }
+    }
+
+    pub fn with_interval(x: f64, y: f64, interval: Option<Interval>) -> Self {
+        Self { x, y, low: interval.map(|ends| ends.low), high: interval.map(|ends| ends.high) }
+    }
+}
+
+/// Named values beside each other.
+pub struct Bars {
+    pub unit: Unit,
+    pub logarithmic: bool,
+    pub bars: Vec<Bar>,
+}
+
+pub struct Bar {
+    pub name: String,
+    pub value: f64,
+    pub interval: Option<Interval>,
+    /// What the value is held against, and its name.
+    pub limit: Option<(f64, String)>,
+}
+
+pub struct Table {
+    pub caption: String,
+    /// The first column is the row's name; the others hold numbers.
+    pub header: Vec<&'static str>,
+    pub rows: Vec<Vec<String>>,
+}
+
+/// A cell of a table for what may not have been measured.
+pub fn optional(value: Option<f64>, unit: Unit) -> String {
+    value.map_or_else(|| "–".to_owned(), |value| unit.words(value))
+}
+
+/// The different values, in order of appearance.
+pub fn distinct<R, K: PartialEq>(rows: &[R], key: impl Fn(&R) -> K) -> Vec<K> {
+    let mut found = Vec::new();
+    for row in rows {
+        let value = key(row);
+        if !found.contains(&value) {
+            found.push(value);
+        }
+    }
+    found
+}

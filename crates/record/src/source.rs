@@ -1,0 +1,149 @@
+//! Records as they come from files: somebody else's, perhaps broken, perhaps of another version.
+
+use crate::layout;
+use anyhow::{Context, anyhow, bail};
+use instruments::warning::Warning;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+use std::io::Read;
+use std::path::Path;
+
+/// A record as it was read.
+pub struct Source {
+    /// The file's name, for people.
+    pub name: String,
+    pub experiment: String,
+    pub environment: Map<String, Value>,
+    pub parameters: Map<String, Value>,
+    pub warnings: Vec<Value>,
+    /// Its rows by experiment: a survey has those of several.
+    pub parts: Vec<(String, Vec<Value>)>,
+}
+
+/// From this share of the CPUs on, what others took disturbs every rate.
+const DISTURBING_SHARE: f64 = 0.15;
+
+impl Source {
+    pub fn is_disturbed(&self) -> bool {
+        self.taken_by_others() >= DISTURBING_SHARE
+    }
+
+    /// The share of its CPUs that others took meanwhile, as far as it says.
+    pub fn taken_by_others(&self) -> f64 {
+        let share = |warning: &Value| {
+            let is_taken = matches!(warning["code"].as_str(), Some("other_load" | "steal"));
+            warning["share"].as_f64().filter(|_| is_taken)
+        };
+        self.warnings.iter().filter_map(share).sum()
+    }
+}
+
+/// Whether a name means a file, and no record of the archive.
+pub fn is_file(name: &str) -> bool {
+    name == "-" || Path::new(name).exists()
+}
+
+/// The file's name for people, and what is in it; `-` is standard input.
+///
+/// # Errors
+/// It cannot be read.
+pub fn content(path: &Path) -> anyhow::Result<(String, Vec<u8>)> {
+    let mut bytes = Vec::new();
+    let (name, outcome) = if path == Path::new("-") {
+        ("standard input".to_owned(), std::io::stdin().lock().read_to_end(&mut bytes).map(drop))
+    } else {
+        (path.display().to_string(), std::fs::read(path).map(|content| bytes = content))
+    };
+    outcome.with_context(|| format!("{name} cannot be read"))?;
+    Ok((name, bytes))
+}
+
+/// The record that these bytes are.
+///
+/// # Errors
+/// They are no record that this program understands.
+pub fn understand(name: &str, bytes: &[u8]) -> anyhow::Result<Source> {
+    understood(name, layout::fields(name, bytes)?).with_context(|| layout::unreadable(name))
+}
+
+fn understood(name: &str, mut record: Map<String, Value>) -> anyhow::Result<Source> {
+    let Some(Value::String(experiment)) = record.remove("experiment") else { bail!("its field experiment is no text") };
+    let Some(Value::Object(environment)) = record.remove("environment") else {
+        bail!("its field environment is no object")
+    };
+    let Some(Value::Object(parameters)) = record.remove("parameters") else {
+        bail!("its field parameters is no object")
+    };
+    let Some(Value::Array(results)) = record.remove("results") else { bail!("its field results is no array") };
+    let Some(Value::Array(warnings)) = record.remove("warnings") else { bail!("its field warnings is no array") };
+    if results.is_empty() {
+        bail!("it has no results");
+    }
+    let parts = parts(&experiment, results)?;
+    Ok(Source { name: name.to_owned(), experiment, environment, parameters, warnings, parts })
+}
+
+/// A survey's rows say themselves which experiment they are of.
+fn parts(experiment: &str, results: Vec<Value>) -> anyhow::Result<Vec<(String, Vec<Value>)>> {
+    if experiment != "survey" {
+        return Ok(vec![(experiment.to_owned(), results)]);
+    }
+    let mut parts: Vec<(String, Vec<Value>)> = Vec::new();
+    for (place, mut row) in results.into_iter().enumerate() {
+        let whose = row.as_object_mut().and_then(|row| row.remove("experiment"));
+        let Some(Value::String(whose)) = whose else { bail!("its row {} does not say its experiment", place + 1) };
+        match parts.iter_mut().find(|(experiment, _)| *experiment == whose) {
+            Some((_, rows)) => rows.push(row),
+            None => parts.push((whose, vec![row])),
+        }
+    }
+    // What the survey found comes before what each experiment did.
+    parts.sort_by_key(|(experiment, _)| match experiment.as_str() {
+        "findings" => 0,
+        "then_and_now" => 1,
+        _ => 2,
+    });
+    Ok(parts)
+}
+
+/// The rows of one experiment as it writes them.
+///
+/// # Errors
+/// A row that is not.
+pub fn typed<R: DeserializeOwned>(rows: &[Value]) -> anyhow::Result<Vec<R>> {
+    let read = |(place, row): (usize, &Value)| {
+        R::deserialize(row).map_err(|error| anyhow!("its row {} cannot be read: {error}", place + 1))
+    };
+    rows.iter().enumerate().map(read).collect()
+}
+
+/// A warning as it is said, of another version too; `None` for what is none at all.
+pub fn warning(value: &Value) -> Option<Warning> {
+    Warning::deserialize(value).ok()
+}
+
+/// Every value of an environment, or of parameters, with the path of its names, as text.
+pub fn flattened(fields: &Map<String, Value>) -> Vec<(String, String)> {
+    let mut lines = Vec::new();
+    for (name, value) in fields {
+        match value {
+            Value::Object(inner) => {
+                lines.extend(flattened(inner).into_iter().map(|(path, text)| (format!("{name}.{path}"), text)));
+            }
+            other => lines.push((name.clone(), words(other))),
+        }
+    }
+    lines
+}
+
+fn words(value: &Value) -> String {
+    match value {
+        Value::Null => "unknown".into(),
+        Value::String(text) => text.clone(),
+        Value::Array(values) if values.iter().all(Value::is_string) => {
+            values.iter().map(words).collect::<Vec<String>>().join(" ")
+        }
+        other => other.to_string(),
+    }
+}

@@ -1,0 +1,122 @@
+//! What a figure counts, and how it is written.
+
+use instruments::statistics::Interval;
+use instruments::statistics::comparison::Estimate;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use terminal::{count, megahertz, nanoseconds, percent, ratio};
+
+/// What a number counts, and so how it is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Unit {
+    /// Nanoseconds.
+    Ns,
+    /// 0 to 1.
+    Share,
+    /// A ratio.
+    Times,
+    /// Megahertz.
+    Mhz,
+    /// Of the CPU.
+    Cycles,
+    /// A rate.
+    PerS,
+    /// Of things.
+    Number,
+    /// 0 to 1, perhaps far below what a share is written with.
+    Probability,
+}
+
+impl Unit {
+    /// For people, to three digits.
+    pub fn words(self, value: f64) -> String {
+        match self {
+            Self::Ns => nanoseconds(value),
+            Self::Share => percent(value),
+            Self::PerS => format!("{}/s", large(value)),
+            Self::Number if value.abs() < 1e15 && value.fract() == 0.0 => grouped(value),
+            Self::Number => large(value),
+            Self::Times => ratio(value),
+            Self::Mhz => megahertz(value),
+            Self::Cycles => format!("{value:.1} cycles"),
+            Self::Probability if value == 0.0 || (1e-3..=1.0).contains(&value) => format!("{value:.6}"),
+            Self::Probability => format!("{value:.3e}"),
+        }
+    }
+
+    /// In which unit the value is, as names of record fields end.
+    pub fn unit(self) -> &'static str {
+        match self {
+            Self::Ns => "ns",
+            Self::Share => "share",
+            Self::PerS => "per_s",
+            Self::Number => "number",
+            Self::Times => "times",
+            Self::Mhz => "mhz",
+            Self::Cycles => "cycles",
+            Self::Probability => "probability",
+        }
+    }
+
+    /// `value (low to high)`.
+    pub fn words_with(self, value: f64, interval: Option<Interval>) -> String {
+        let ends = interval.map(|ends| format!(" ({} to {})", self.words(ends.low), self.words(ends.high)));
+        self.words(value) + &ends.unwrap_or_default()
+    }
+
+    /// For people in a sentence: what is counted comes in whole things.
+    pub fn rounded(self, value: f64) -> String {
+        match self {
+            Self::PerS => format!("{}/s", count(value.round() as u64)),
+            Self::Number if value < 10.0 => format!("{value:.1}"),
+            Self::Number => count(value.round() as u64),
+            _ => self.words(value),
+        }
+    }
+
+    /// `value (low to high)`, rounded.
+    pub fn rounded_with(self, figure: Estimate) -> String {
+        let ends = figure.interval.map(|ends| format!(" ({} to {})", self.rounded(ends.low), self.rounded(ends.high)));
+        self.rounded(figure.value) + &ends.unwrap_or_default()
+    }
+
+    /// The same; and a figure without an interval says so.
+    pub fn estimate(self, figure: Estimate) -> String {
+        match figure.interval {
+            Some(_) => self.rounded_with(figure),
+            None => format!("{} (too few repeats for an interval)", self.rounded(figure.value)),
+        }
+    }
+
+    /// By this name the page's script finds its own way to write it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Ns => "time",
+            Self::Share => "share",
+            Self::PerS => "per_second",
+            Self::Number => "number",
+            Self::Times => "times",
+            Self::Mhz => "megahertz",
+            Self::Cycles => "cycles",
+            Self::Probability => "probability",
+        }
+    }
+}
+
+fn grouped(whole: f64) -> String {
+    let sign = if whole < 0.0 { "-" } else { "" };
+    format!("{sign}{}", count(whole.abs() as u64))
+}
+
+/// Three digits and a prefix.
+fn large(value: f64) -> String {
+    match value.abs() {
+        size if size >= 1e15 => format!("{value:.2e}"),
+        size if size >= 1e9 => format!("{:.2} G", value / 1e9),
+        size if size >= 1e6 => format!("{:.2} M", value / 1e6),
+        size if size >= 1e4 => format!("{:.1} k", value / 1e3),
+        size if size >= 100.0 => format!("{value:.0}"),
+        _ => format!("{value:.2}"),
+    }
+}

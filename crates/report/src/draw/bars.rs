@@ -1,0 +1,67 @@
+//! Named values beside each other: the name above its bar, so that it is readable on a phone.
+
+use super::frame::svg;
+use super::scale::Scale;
+use maud::{Markup, html};
+use record::{Bar, Bars, Unit};
+
+const WIDTH: f64 = 440.0;
+const ROW: f64 = 38.0;
+const LEFT: f64 = 4.0;
+/// The rest is for the number.
+const RIGHT: f64 = 430.0;
+
+/// The picture with this name for screen readers.
+pub fn bars(bars: &Bars, name: &str) -> Markup {
+    // A ratio's bar grows to either side of what is as it was.
+    let even = (bars.unit == Unit::Times).then_some(1.0);
+    let scale = scale(bars, even);
+    let from = even.map_or_else(|| scale.foot(), |even| scale.place(even));
+    let content = html! {
+        @for (place, one) in bars.bars.iter().enumerate() {
+            (bar(one, bars.unit, place as f64 * ROW, from, &scale))
+        }
+    };
+    svg(WIDTH, bars.bars.len() as f64 * ROW + 6.0, name, &content)
+}
+
+fn scale(bars: &Bars, even: Option<f64>) -> Scale {
+    let values = bars.bars.iter().flat_map(|bar| {
+        let ends = bar.interval.into_iter().flat_map(|ends| [ends.low, ends.high]);
+        [bar.value].into_iter().chain(ends).chain(bar.limit.iter().map(|limit| limit.0)).collect::<Vec<f64>>()
+    });
+    // On a logarithmic axis the smallest bar needs a length.
+    let least = bars.bars.iter().map(|bar| bar.value).filter(|value| *value > 0.0).fold(f64::INFINITY, f64::min);
+    let foot = (bars.logarithmic && least.is_finite()).then_some(least / 2.0);
+    Scale::over(values.chain(foot).chain(even), bars.logarithmic, LEFT, RIGHT)
+}
+
+fn bar(bar: &Bar, unit: Unit, top: f64, from: f64, scale: &Scale) -> Markup {
+    let (middle, above, below) = (top + 26.0, top + 17.0, top + 35.0);
+    let to = scale.place(bar.value);
+    let (left, width) = (from.min(to), (to - from).abs().max(1.0));
+    let interval = bar.interval.map(|ends| (scale.place(ends.low), scale.place(ends.high)));
+    html! {
+        g.c0 {
+            text x=(LEFT) y=(top + 15.0) { (shortened(&bar.name)) ": " (unit.words(bar.value)) }
+            rect.fill x=(format_args!("{left:.1}")) y=(top + 20.0) width=(format_args!("{width:.1}")) height="12" {}
+            @if let Some((low, high)) = interval {
+                path.ends d=(format_args!("M{low:.1} {middle}H{high:.1}")) {}
+            }
+            @if let Some((limit, whose)) = &bar.limit {
+                path.limit d=(format_args!("M{:.1} {above}V{below}", scale.place(*limit))) {
+                    title { "limit " (whose) ": " (unit.words(*limit)) }
+                }
+            }
+        }
+    }
+}
+
+/// As much of a name as there is room for; the table has all of it.
+fn shortened(name: &str) -> String {
+    const ROOM: usize = 52;
+    if name.chars().count() <= ROOM {
+        return name.to_owned();
+    }
+    name.chars().take(ROOM - 1).chain(['…']).collect()
+}

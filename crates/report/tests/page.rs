@@ -1,0 +1,110 @@
+//! The page of records, as whoever opens it has it.
+
+mod sample;
+
+use record::{Figure, Mark, Picture, Section, Source, Statement};
+use sample::{EVIL, PLAIN, bars, figure, plot, section, source};
+use std::collections::HashSet;
+
+fn page(sources: &[Source], sections: &[Vec<Section>], compared: &[Figure]) -> String {
+    report::page(sources, sections, compared, &|_| Some("# Method\n\n<b>How</b>"))
+}
+
+/// Two records side by side.
+fn pair(text: &str) -> String {
+    let sources = [source("latency", text), source("load", "other")];
+    let sections = [vec![section("latency", text)], vec![section("load", "other")]];
+    page(&sources, &sections, &[figure(bars(text), 2, text)])
+}
+
+fn single(figures: Vec<Figure>) -> String {
+    page(&[source("latency", PLAIN)], &[vec![Section { figures, ..section("latency", PLAIN) }]], &[])
+}
+
+/// The figures of a page, each to its end.
+fn figures(page: &str) -> Vec<&str> {
+    page.split("<section class=\"figure\">").skip(1).filter_map(|rest| rest.split("</section>").next()).collect()
+}
+
+/// The tags with the names of their attributes.
+fn markup(page: &str) -> Vec<String> {
+    let tags = page.split('<').skip(1).filter_map(|rest| rest.split('>').next());
+    tags.map(|tag| tag.split('"').step_by(2).collect()).collect()
+}
+
+fn attributes<'a>(page: &'a str, opening: &str) -> Vec<&'a str> {
+    page.split(opening).skip(1).filter_map(|rest| rest.split('"').next()).collect()
+}
+
+#[test]
+fn no_text_is_markup() {
+    let (evil, plain) = (pair(EVIL), pair(PLAIN));
+    let (evil, plain) = (markup(&evil), markup(&plain));
+    assert_eq!(evil.iter().zip(&plain).find(|(one, other)| one != other), None);
+    assert_eq!(evil.len(), plain.len());
+}
+
+#[test]
+fn no_control_character_passes() {
+    let page = pair(EVIL);
+    let control = page.chars().find(|letter| letter.is_control() && !matches!(letter, '\n' | '\t'));
+    assert_eq!(control, None);
+    assert!(page.contains("&amp;amp; \u{fffd}\u{fffd}\u{fffd}\u{fffd}"));
+}
+
+#[test]
+fn no_two_places_have_the_same_name() {
+    let page = pair(EVIL);
+    let ids = attributes(&page, " id=\"");
+    let unique: HashSet<&&str> = ids.iter().collect();
+    assert_eq!(unique.len(), ids.len(), "{ids:?}");
+}
+
+#[test]
+fn every_link_leads_to_a_place_on_the_page() {
+    let page = pair(EVIL);
+    let ids = attributes(&page, " id=\"");
+    let lost: Vec<&str> = attributes(&page, " href=\"#").into_iter().filter(|link| !ids.contains(link)).collect();
+    assert!(lost.is_empty(), "{lost:?}");
+}
+
+#[test]
+fn the_same_records_give_the_same_page() {
+    assert_eq!(pair(EVIL), pair(EVIL));
+}
+
+#[test]
+fn each_figure_has_a_heading_a_picture_and_a_table() {
+    let page = pair(PLAIN);
+    let figures = figures(&page);
+    assert_eq!(figures.len(), 13);
+    for figure in figures {
+        let counts = ["<h4", "<svg", "<table"].map(|element| figure.matches(element).count());
+        assert_eq!(counts, [1, 1, 1], "{figure}");
+    }
+}
+
+#[test]
+fn long_tables_are_folded_below_their_picture() {
+    let page = single(vec![
+        figure(bars(PLAIN), 12, PLAIN),
+        figure(bars(PLAIN), 13, PLAIN),
+        figure(plot(Mark::Line, PLAIN), 13, PLAIN),
+        figure(Picture::None, 13, PLAIN),
+    ]);
+    let is_folded: Vec<bool> = figures(&page).iter().map(|figure| figure.contains("<details>")).collect();
+    assert_eq!(is_folded, [false, true, true, false]);
+}
+
+#[test]
+fn a_finding_leads_to_the_section_that_it_is_about() {
+    let about = Some("latency".to_owned());
+    let summary = Section {
+        title: "summary".into(),
+        findings: vec![Statement { words: "it is slow".into(), about }],
+        ..section("survey", PLAIN)
+    };
+    let detail = Section { title: "detail".into(), ..section("latency", PLAIN) };
+    let page = page(&[source("survey", PLAIN)], &[vec![detail, summary]], &[]);
+    assert!(page.contains("<li>it is slow <a href=\"#detail\">detail</a></li>"), "{page}");
+}

@@ -1,0 +1,101 @@
+//! Figures for people: three significant digits and a unit that fits.
+
+/// A time in nanoseconds: `8.9 ns`, `6.10 µs`, `4.03 ms`.
+pub fn nanoseconds(ns: f64) -> String {
+    let (value, unit) = match ns.abs() {
+        below if below < 999.5 => (ns, "ns"),
+        below if below < 999.5e3 => (ns / 1e3, "µs"),
+        below if below < 999.5e6 => (ns / 1e6, "ms"),
+        _ => (ns / 1e9, "s"),
+    };
+    format!("{} {unit}", three_digits(value))
+}
+
+/// A share of 0 to 1 in per cent.
+pub fn percent(share: f64) -> String {
+    let percent = share * 100.0;
+    if (99.9..99.995).contains(&percent) {
+        // Nearly all: what is missing matters.
+        format!("{percent:.2} %")
+    } else if percent >= 1.0 || percent == 0.0 {
+        format!("{percent:.1} %")
+    } else {
+        format!("{} %", three_digits(percent))
+    }
+}
+
+/// A ratio: `12.0×`.
+pub fn ratio(value: f64) -> String {
+    format!("{}×", three_digits(value))
+}
+
+/// What a ratio lies between: `11.9–12.8`.
+pub fn range(low: f64, high: f64) -> String {
+    format!("{}–{}", three_digits(low), three_digits(high))
+}
+
+/// A frequency.
+pub fn megahertz(mhz: f64) -> String {
+    format!("{mhz:.1} MHz")
+}
+
+/// A number of things, in groups of three digits.
+pub fn count(number: u64) -> String {
+    let digits = number.to_string();
+    let mut grouped = String::with_capacity(digits.len() * 4 / 3);
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    grouped
+}
+
+/// `1 thread`, `2 threads`.
+pub fn counted(number: usize, noun: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{number} {noun}{plural}")
+}
+
+fn three_digits(value: f64) -> String {
+    match value.abs() {
+        size if size >= 99.95 => format!("{value:.0}"),
+        size if size >= 9.995 => format!("{value:.1}"),
+        size if size >= 0.095 || size == 0.0 => format!("{value:.2}"),
+        size if size >= 0.0095 => format!("{value:.3}"),
+        _ => format!("{value:.4}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_have_three_digits_and_a_unit() {
+        assert_eq!(nanoseconds(8.94), "8.94 ns");
+        assert_eq!(nanoseconds(999.7), "1.00 µs");
+        assert_eq!(nanoseconds(24_138.0), "24.1 µs");
+        assert_eq!(nanoseconds(3e6), "3.00 ms");
+        assert_eq!(nanoseconds(2.5e9), "2.50 s");
+        assert_eq!(nanoseconds(0.0), "0.00 ns");
+        assert_eq!(ratio(0.0734), "0.073×");
+        assert_eq!(range(0.951, 12.84), "0.95–12.8");
+    }
+
+    #[test]
+    fn shares_keep_their_small_ones() {
+        assert_eq!(percent(0.85677), "85.7 %");
+        assert_eq!(percent(0.00137), "0.14 %");
+        assert_eq!(percent(0.0), "0.0 %");
+        assert_eq!(percent(1.0), "100.0 %");
+        assert_eq!(percent(0.9996), "99.96 %");
+    }
+
+    #[test]
+    fn counts_are_grouped() {
+        assert_eq!(count(7), "7");
+        assert_eq!(count(1_234_567), "1,234,567");
+    }
+}

@@ -1,0 +1,19 @@
+//! Drawing on a terminal: pages, tables, pictures in letters.
+
+mod figures;
+mod folded;
+mod histogram;
+mod item;
+mod moment;
+mod page;
+mod scatter;
+mod table;
+
+pub use figures::{count, counted, megahertz, nanoseconds, percent, range, ratio};
+pub use folded::folded;
+pub use histogram::{Bar, Histogram};
+pub use item::item;
+pub use moment::moment;
+pub use page::Page;
+pub use scatter::{Point, Scatter};
+pub use table::{table, table_of_words};

@@ -1,0 +1,62 @@
+//! What a file of shared locks begins with.
+
+use std::{fs, os::unix::fs::MetadataExt};
+
+pub(super) const MAGIC: [u8; 8] = *b"ulocks\r\n";
+pub(super) const FORMAT: u32 = 1;
+/// The value begins here: a page that no value shares with the header would be too much, a cache line pair is not.
+pub(super) const HEADER: usize = 128;
+
+/// The first bytes of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Header {
+    pub(super) format: u32,
+    pub(super) layout: u32,
+    pub(super) size: u64,
+    pub(super) align: u64,
+    /// Of the machine since it was started, and of the pid namespace.
+    pub(super) world: [u8; 24],
+}
+
+impl Header {
+    pub(super) fn of<T>(layout: u32) -> Self {
+        Header { format: FORMAT, layout, size: size_of::<T>() as u64, align: align_of::<T>() as u64, world: world() }
+    }
+
+    pub(super) fn bytes(&self) -> [u8; HEADER] {
+        let mut bytes = [0; HEADER];
+        bytes[..8].copy_from_slice(&MAGIC);
+        bytes[8..12].copy_from_slice(&self.format.to_ne_bytes());
+        bytes[12..16].copy_from_slice(&self.layout.to_ne_bytes());
+        bytes[16..24].copy_from_slice(&self.size.to_ne_bytes());
+        bytes[24..32].copy_from_slice(&self.align.to_ne_bytes());
+        bytes[32..56].copy_from_slice(&self.world);
+        bytes
+    }
+
+    /// `None` without the magic.
+    pub(super) fn parse(bytes: &[u8; HEADER]) -> Option<Self> {
+        let word = |at: usize| u32::from_ne_bytes(bytes[at..at + 4].try_into().expect("four bytes"));
+        let long = |at: usize| u64::from_ne_bytes(bytes[at..at + 8].try_into().expect("eight bytes"));
+        (bytes[..8] == MAGIC).then(|| Header {
+            format: word(8),
+            layout: word(12),
+            size: long(16),
+            align: long(24),
+            world: bytes[32..56].try_into().expect("24 bytes"),
+        })
+    }
+}
+
+/// What must be the same for thread numbers to mean the same. Where `/proc` does not tell, zeros.
+fn world() -> [u8; 24] {
+    let mut world = [0; 24];
+    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    let digits: Vec<u32> = boot.chars().filter_map(|c| c.to_digit(16)).collect();
+    for (byte, pair) in world.iter_mut().zip(digits.chunks_exact(2).take(16)) {
+        *byte = (pair[0] * 16 + pair[1]) as u8;
+    }
+    let namespace = fs::metadata("/proc/self/ns/pid").map_or(0, |namespace| namespace.ino());
+    world[16..].copy_from_slice(&namespace.to_ne_bytes());
+    world
+}
