@@ -78,6 +78,8 @@ impl<Piece: ?Sized> Observer<Piece> for Progress {
     }
 
     fn wait(&mut self, until: Instant) -> ControlFlow<()> {
+        // A line noted a moment after another is held back; it is drawn now, if it is time.
+        self.bar.tick();
         self.interruption.wait(until)
     }
 }

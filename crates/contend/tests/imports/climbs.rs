@@ -1,7 +1,7 @@
 //! Arrows that do not lead down, held against the table of the floors.
 
 use super::arrows::Arrows;
-use super::floors::{FLOORS, Floors};
+use super::floors::{EVERY_OTHER, FLOORS, Floors};
 use super::members::Member;
 use super::tree::Tree;
 use std::cmp::Ordering;
@@ -17,7 +17,8 @@ impl Floors {
     }
 
     fn floor(&self, room: &str) -> Option<usize> {
-        self.highest_first.iter().position(|floor| floor.contains(&room))
+        let on = |name: &str| self.highest_first.iter().position(|floor| floor.contains(&name));
+        on(room).or_else(|| on(EVERY_OTHER))
     }
 
     /// From floor to floor; nothing within one room or out of the folder.
@@ -78,6 +79,7 @@ pub fn empty_rooms(tree: &Tree) -> Vec<String> {
     let rooms = FLOORS
         .iter()
         .flat_map(|floors| floors.highest_first.iter().copied().flatten().map(move |room| (floors, *room)));
-    let empty = rooms.filter(|(floors, room)| !tree.files.iter().any(|file| floors.room(file) == Some(*room)));
+    let named = rooms.filter(|(_, room)| *room != EVERY_OTHER);
+    let empty = named.filter(|(floors, room)| !tree.files.iter().any(|file| floors.room(file) == Some(*room)));
     empty.map(|(floors, room)| format!("{}/{room} is in FLOORS in {TABLE}, and nowhere else", floors.folder)).collect()
 }
