@@ -43,14 +43,17 @@ impl RunPhase {
         interruption: &Interruption,
         gate: &StartGate,
     ) {
-        let until = |end: Instant| {
-            let mut left = end.saturating_duration_since(Instant::now());
-            while !left.is_zero() && clock.now() < gate.stop() && !interruption.is_requested() {
-                std::thread::sleep(left.min(LOOK));
-                left = end.saturating_duration_since(Instant::now());
-            }
-        };
-        if gate.ready().is_some() {
+        if let Some(start) = gate.ready() {
+            // The stop that was planned ends nothing here: many children keep the conductor from its CPU, and what comes
+            // late must still be as long as asked.
+            let planned = start + clock.ticks_in(ramp_up + counting);
+            let until = |end: Instant| {
+                let mut left = end.saturating_duration_since(Instant::now());
+                while !left.is_zero() && gate.stop() >= planned && !interruption.is_requested() {
+                    std::thread::sleep(left.min(LOOK));
+                    left = end.saturating_duration_since(Instant::now());
+                }
+            };
             until(Instant::now() + ramp_up);
             self.opened.store(clock.now(), Ordering::Relaxed);
             self.phase.store(COUNTING, Ordering::Relaxed);
