@@ -13,9 +13,10 @@ use super::plan::{LEAST_RUNS, MOST_RUNS, Plan};
 use super::record::Row;
 use cell::Cell;
 use harness::Calibrated;
-use harness::turns::{Rules, take_turns};
+use harness::turns::{Rules, Turns, take_turns};
 use harness::{Progress, Session};
-use instruments::warning::Warning;
+use instruments::statistics::EndedBy;
+use instruments::warning::{LeftOut, Warning};
 use std::ops::ControlFlow;
 use std::time::Instant;
 
@@ -47,8 +48,19 @@ pub fn run_plan(
     let rows =
         cells.iter().zip(&turns.ended).filter_map(|(cell, &ended_by)| row::row(cell, plan, calibrated, ended_by));
     let rows = rows.collect();
-    let warnings = plan.left_out.iter().cloned().chain(rules.not_converged(&cells, &turns, "the throughput of "));
-    Ok(Measured { rows, order: turns.order, warnings: warnings.collect() })
+    let wide = rules.not_converged(&cells, &turns, "the throughput of ");
+    let warnings = plan.left_out.iter().cloned().chain(empty(&cells, &turns)).chain(wide).collect();
+    Ok(Measured { rows, order: turns.order, warnings })
+}
+
+/// The cells that brought nothing although nobody stopped them: a row that is missing is named.
+fn empty(cells: &[Cell], turns: &Turns) -> impl Iterator<Item = Warning> {
+    let ended = cells.iter().zip(&turns.ended);
+    let empty = ended.filter(|(cell, ended_by)| cell.loops_counted == 0 && **ended_by != EndedBy::Interrupted);
+    empty.map(|(cell, _)| {
+        let reason = "no loop of it was counted; a longer --run or --seconds, or fewer children, may measure it";
+        Warning::from(LeftOut { what: cell.plan.to_string(), reason: reason.into() })
+    })
 }
 
 fn rules(plan: &Plan) -> Rules {
