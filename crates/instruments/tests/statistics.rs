@@ -2,6 +2,7 @@
 use fastrand::Rng;
 use instruments::statistics::bootstrap::{ratio_of_means, ratio_of_medians};
 use instruments::statistics::order::{coverage, median, quantile_interval, ranks, sample_quantile_interval};
+use instruments::statistics::slices::Slices;
 use instruments::statistics::stopping::Progress;
 use instruments::statistics::{EndedBy, Interleaving, Interval, StoppingRule, Summary, Verdict};
 use instruments::tally::Tally;
@@ -73,6 +74,37 @@ fn intervals_of_samples_and_of_tallies_cover_95_percent() {
     }
     within_band(by_samples, runs, "samples");
     within_band(by_tally, runs, "tally");
+}
+
+/// Latencies of which a part is a tail that comes in bursts: some slices have ten times as much of it as others.
+fn slice_in_a_mood(rng: &mut Rng) -> Tally {
+    let (shift, share) = (rng.u64(0..40), 10_f64.powf(-3.5 + 1.5 * rng.f64()));
+    let value = |rng: &mut Rng| match rng.f64() < share {
+        true => 1_000 + rng.u64(0..10_000),
+        false => 100 + shift + (-rng.f64().ln() * 100.0) as u64,
+    };
+    (0..1_000).map(|_| value(rng)).collect()
+}
+
+#[test]
+fn intervals_over_slices_cover_where_those_of_independent_values_do_not() {
+    let mut rng = Rng::with_seed(5);
+    let grand: Tally = (0..500).fold(Tally::new(), |mut sum, _| {
+        sum.merge(&slice_in_a_mood(&mut rng));
+        sum
+    });
+    for q in [0.5, 0.99, 0.999] {
+        let truth = grand.quantile(q).unwrap() as f64;
+        let (mut over_slices, mut independent) = (0, 0);
+        for _ in 0..100 {
+            let mut slices = Slices::default();
+            (0..12).for_each(|_| slices.add(slice_in_a_mood(&mut rng)));
+            over_slices += usize::from(slices.interval(q, 0.95).unwrap().contains(truth));
+            independent += usize::from(quantile_interval(slices.all(), q, 0.95).unwrap().contains(truth));
+        }
+        assert!(over_slices >= 90, "{q}: {over_slices} of 100");
+        assert!(independent + 5 < over_slices, "{q}: {independent} of 100 beside {over_slices}");
+    }
 }
 
 #[test]

@@ -2,7 +2,6 @@
 
 use super::record::{Operation, Row};
 use super::then_and_now::waited;
-use instruments::statistics::comparison::Estimate;
 use record::{Finding, Origin, Unit};
 
 /// The lock that most programs have.
@@ -35,14 +34,10 @@ fn cell(row: &Row) -> String {
     format!("{}, {threads}{beside}", row.lock)
 }
 
-fn pair(row: &Row) -> Option<Estimate> {
-    row.bare_pair_ns.map(|value| Estimate::new(value, row.bare_pair_ci_ns))
-}
-
 fn free(alone: &[Placed<'_>]) -> Option<Finding> {
     let of = |usual: bool| alone.iter().filter(move |(_, row)| (row.lock == USUAL) == usual);
     let (place, row) = *of(true).chain(of(false)).find(|(_, row)| row.bare_pair_ns.is_some())?;
-    let figure = pair(row)?;
+    let figure = row.bare_pair()?;
     let words = format!("A free {} lock is taken and released in {}", row.lock, Unit::Ns.estimate(figure));
     let source = Origin::of("latency", place, cell(row), "bare_pair_ns");
     Some(Finding::new("free_lock", words, Unit::Ns, figure, source))
@@ -54,7 +49,7 @@ fn slowest(alone: &[Placed<'_>]) -> Option<Finding> {
     let timed = alone.iter().filter(|(_, row)| row.lock != USUAL && row.bare_pair_ns.is_some());
     let (place, row) =
         *timed.max_by(|a, b| a.1.bare_pair_ns.unwrap_or(0.0).total_cmp(&b.1.bare_pair_ns.unwrap_or(0.0)))?;
-    let figure = pair(row).filter(|figure| figure.value > usual && usual > 0.0)?;
+    let figure = row.bare_pair().filter(|figure| figure.value > usual && usual > 0.0)?;
     let times = Unit::Times.words(figure.value / usual);
     let words = format!("A free {} lock takes {}, {times} that of {USUAL}", row.lock, Unit::Ns.estimate(figure));
     let source = Origin::of("latency", place, cell(row), "bare_pair_ns");
@@ -64,7 +59,7 @@ fn slowest(alone: &[Placed<'_>]) -> Option<Finding> {
 fn handed_over((place, row): Placed<'_>) -> Option<Finding> {
     let spike = waited(row)?;
     let number = row.spikes.iter().position(|other| other.label == spike.label)?;
-    let figure = Estimate::new(spike.median_ns, spike.median_ci_ns);
+    let figure = row.estimate(spike.median_ns, spike.median_ci_ns)?;
     let words = format!(
         "Waiting for a {} lock that another thread on the same CPU holds for {} takes {}: {}",
         row.lock,
@@ -82,7 +77,7 @@ fn handed_over((place, row): Placed<'_>) -> Option<Finding> {
 }
 
 fn neighbour((place, row): Placed<'_>) -> Option<Finding> {
-    let figure = Estimate::new(row.p999_ns, row.p999_ci_ns);
+    let figure = row.estimate(row.p999_ns, row.p999_ci_ns)?;
     let words = format!(
         "With a busy neighbour on its CPU, one round in a thousand of {} (held for {}) takes more than {}",
         row.lock,
@@ -126,7 +121,7 @@ mod tests {
 
     #[test]
     fn a_neighbour_shows_in_the_last_of_a_thousand_rounds() {
-        let row = Row { operation: Operation::RoundTrip, p999_ns: 4e6, p999_ci_ns: None, ..row("std", 1, 1) };
+        let row = Row { operation: Operation::RoundTrip, p999_ns: Some(4e6), p999_ci_ns: None, ..row("std", 1, 1) };
         let found = findings(&[(0, &row)]);
         assert!(found[0].words.contains("takes more than 4.00 ms"), "{}", found[0].words);
         assert_eq!(found[0].source.cell, "std, 1 thread, 1 beside");

@@ -9,9 +9,9 @@ use std::time::Duration;
 
 /// Histograms of single lock and unlock operations, with lettered and explained spikes
 ///
-/// Threads take a lock, hold it for a known time, and release it. Two timestamps a round give every single lock
-/// latency; every unlock latency follows by subtracting the calibrated hold time, as in the lock latency laboratory of
-/// 1998. Cells (lock × threads × competitors) take turns in random order.
+/// Threads take a lock, hold it for a known time, and release it, as in the lock latency laboratory of 1998. Timestamps
+/// around both give the latency of every single lock and unlock. Cells (lock × threads × competitors) take turns in
+/// random order, and one without a lock among them says how well all are known.
 #[derive(Args, Clone, Debug)]
 pub struct Flags {
     /// Locks to measure, separated by commas; `all`; or `list` to print them

@@ -8,10 +8,10 @@ use terminal::{counted, nanoseconds};
 
 pub fn metrics(row: &Row) -> Vec<Metric> {
     let cell = cell(row);
-    let seen = |figure, value, interval: Option<Interval>, variation| Metric {
-        resolution: row.resolution_ns,
-        variation,
-        ..Metric::time(&cell, figure, value, interval)
+    let seen = |figure, value: Option<f64>, interval: Option<Interval>, variation| {
+        let known = row.estimate(value, interval)?;
+        let metric = Metric::time(&cell, figure, known.value, known.interval);
+        Some(Metric { resolution: known.resolution, variation, ..metric })
     };
     match row.operation {
         Operation::Lock => {
@@ -19,10 +19,12 @@ pub fn metrics(row: &Row) -> Vec<Metric> {
             let pair = pair.map(|pair| Metric::time(&cell, "lock and unlock", pair, row.bare_pair_ci_ns));
             let median = seen("lock, median", row.p50_ns, row.p50_ci_ns, variation(row));
             let rare = seen("lock, 99.9 %", row.p999_ns, row.p999_ci_ns, VariationSource::Rare);
-            pair.into_iter().chain([median, rare]).collect()
+            pair.into_iter().chain(median).chain(rare).collect()
         }
-        Operation::RoundTrip => vec![seen("round trip, median", row.p50_ns, row.p50_ci_ns, variation(row))],
-        // What the hold time scatters hides it.
+        Operation::RoundTrip => {
+            seen("round trip, median", row.p50_ns, row.p50_ci_ns, variation(row)).into_iter().collect()
+        }
+        // The pair has it, and it never waits.
         Operation::Unlock => Vec::new(),
     }
 }
@@ -31,7 +33,9 @@ pub fn metrics(row: &Row) -> Vec<Metric> {
 fn variation(row: &Row) -> VariationSource {
     match row.operation {
         _ if row.threads > 1 && row.placement != Placement::OneCpu.to_string() => VariationSource::Elapsed,
-        Operation::RoundTrip if row.hold_us * 1e3 >= MOSTLY * row.p50_ns => VariationSource::Work,
+        Operation::RoundTrip if row.hold_us * 1e3 >= MOSTLY * row.p50_ns.unwrap_or(f64::INFINITY) => {
+            VariationSource::Work
+        }
         _ => VariationSource::Operation,
     }
 }

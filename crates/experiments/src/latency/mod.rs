@@ -11,6 +11,7 @@ mod sample;
 mod section;
 mod show;
 mod then_and_now;
+mod warnings;
 
 use self::record::{LatencyRecord, Row};
 use ::record::{Finding, Metric, Section, ThenAndNow};

@@ -71,7 +71,7 @@ pub struct Parameters {
     pub precision_share: f64,
     pub evidence: EvidenceChoice,
     /// The order in which the cells had their turns, round by round; cells are numbered lock by lock, then by threads,
-    /// then by competitors.
+    /// then by competitors; the last is the one without a lock that says how well the others are known.
     pub order: Vec<Vec<usize>>,
 }
 

@@ -3,10 +3,12 @@
 use super::plan::{CellPlan, Parameters};
 use instruments::evidence::{EvidenceQuality, Source};
 use instruments::statistics::Interval;
+use instruments::statistics::comparison::Estimate;
 use instruments::statistics::stopping::EndedBy;
-use record::{Bin, Record};
+use record::{Bin, Record, Unit};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use terminal::nanoseconds;
 
 /// A record of this experiment.
 pub type LatencyRecord = Record<Parameters, Row>;
@@ -24,6 +26,8 @@ pub enum Operation {
 }
 
 impl Operation {
+    pub const ALL: [Self; 3] = [Self::Lock, Self::Unlock, Self::RoundTrip];
+
     /// For headings.
     pub fn noun(self) -> &'static str {
         match self {
@@ -52,15 +56,23 @@ pub struct Row {
     pub operation: Operation,
     /// Rounds that were timed; none is left out.
     pub count: u64,
-    pub min_ns: f64,
-    pub p50_ns: f64,
-    pub p90_ns: f64,
-    pub p99_ns: f64,
-    pub p999_ns: f64,
-    pub max_ns: f64,
-    pub mean_ns: f64,
-    /// 95 % intervals by order statistics, the median's widened to that of the slices' medians; `null` where there are
-    /// too few rounds for one.
+    /// These and the mean are `null` where they are below what they are known to: quantiles below the clock's step, all
+    /// of them below `accuracy_ns`.
+    pub min_ns: Option<f64>,
+    pub p50_ns: Option<f64>,
+    pub p90_ns: Option<f64>,
+    pub p99_ns: Option<f64>,
+    pub p999_ns: Option<f64>,
+    pub max_ns: Option<f64>,
+    pub mean_ns: Option<f64>,
+    /// The mean of the rounds that nothing disturbed: the median of the slices' means, with its 95 % interval. Of a thread
+    /// that is alone it is what a free lock takes.
+    #[serde(default)]
+    pub undisturbed_mean_ns: Option<f64>,
+    #[serde(default)]
+    pub undisturbed_mean_ci_ns: Option<Interval>,
+    /// 95 % intervals over the slices, never narrower than the clock's step; `null` where there are too few rounds for
+    /// one.
     pub p50_ci_ns: Option<Interval>,
     pub p90_ci_ns: Option<Interval>,
     pub p99_ci_ns: Option<Interval>,
@@ -80,11 +92,21 @@ pub struct Row {
     pub evidence: Source,
     /// What the evidence of the cell may lack.
     pub ledger: Option<EvidenceQuality>,
-    /// A single latency is known no better: the clock's step or, for unlocking, the scatter of the hold time if that is
-    /// more.
+    /// A single latency is known no better: the clock's step; in older records, for unlocking, the scatter of the hold
+    /// time if that was more.
     pub resolution_ns: f64,
-    /// A lock and an unlock of this lock in a bare, uncontended loop, 500 pairs between two timestamps: the median of a
-    /// batch before each slice.
+    /// No figure is known better, and none below it is given: three times what the same loop reads with no lock in it, at
+    /// the far end of that figure's interval. `null` in older records.
+    #[serde(default)]
+    pub accuracy_ns: Option<f64>,
+    /// What the loop without a lock read: 0, had the measurement no error.
+    #[serde(default)]
+    pub residue_ns: Option<f64>,
+    /// How long the lock was held: the median of the slices' means.
+    #[serde(default)]
+    pub held_us: Option<f64>,
+    /// A lock and an unlock of this lock in a bare, uncontended loop, 500 pairs between two timestamps: the median of
+    /// batches before each slice.
     pub bare_pair_ns: Option<f64>,
     pub bare_pair_ci_ns: Option<Interval>,
     /// What one timestamp costs.
@@ -101,8 +123,9 @@ pub struct SpikeRow {
     /// Of all rounds, 0 to 1.
     pub share: f64,
     pub count: u64,
-    pub mean_ns: f64,
-    pub median_ns: f64,
+    /// These are `null` where they are below what they are known to.
+    pub mean_ns: Option<f64>,
+    pub median_ns: Option<f64>,
     pub median_ci_ns: Option<Interval>,
     pub from_ns: f64,
     pub to_ns: f64,
@@ -121,6 +144,58 @@ pub struct SpikeRow {
 }
 
 impl Row {
+    /// Below this no single latency is known, and no quantile.
+    pub fn least_ns(&self) -> f64 {
+        self.resolution_ns.max(self.accuracy_ns.unwrap_or(0.0))
+    }
+
+    /// A quantile, or a spike's median, as far as it is known; older records give some that are not.
+    pub fn known(&self, quantile_ns: Option<f64>) -> Option<f64> {
+        quantile_ns.filter(|ns| *ns >= self.least_ns())
+    }
+
+    /// What is known of it, with its interval.
+    pub fn estimate(&self, quantile_ns: Option<f64>, interval: Option<Interval>) -> Option<Estimate> {
+        let value = self.known(quantile_ns)?;
+        Some(Estimate { value, interval, resolution: self.resolution_ns })
+    }
+
+    /// For people: what is not known is less than what would be.
+    pub fn words(&self, quantile_ns: Option<f64>) -> String {
+        match self.known(quantile_ns) {
+            Some(ns) => nanoseconds(ns),
+            None => format!("< {}", nanoseconds(self.least_ns())),
+        }
+    }
+
+    /// With its interval.
+    pub fn words_with(&self, quantile_ns: Option<f64>, interval: Option<Interval>) -> String {
+        match self.known(quantile_ns) {
+            Some(ns) => Unit::Ns.words_with(ns, interval),
+            None => self.words(None),
+        }
+    }
+
+    /// Of the rounds that nothing disturbed, with its interval, as far as it is known.
+    pub fn undisturbed_mean(&self) -> Option<Estimate> {
+        let known = self.undisturbed_mean_ns.filter(|ns| self.accuracy_ns.is_some_and(|least| *ns >= least));
+        known.map(|value| Estimate::new(value, self.undisturbed_mean_ci_ns))
+    }
+
+    /// For people: that mean.
+    pub fn words_of_mean(&self) -> String {
+        match self.undisturbed_mean() {
+            Some(mean) => nanoseconds(mean.value),
+            None if self.accuracy_ns.is_some() => format!("< {}", nanoseconds(self.accuracy_ns.unwrap_or(0.0))),
+            None => self.words(self.p50_ns),
+        }
+    }
+
+    /// A lock and an unlock in a bare loop.
+    pub fn bare_pair(&self) -> Option<Estimate> {
+        self.bare_pair_ns.map(|value| Estimate::new(value, self.bare_pair_ci_ns))
+    }
+
     /// The cell that the row belongs to.
     pub fn cell(&self) -> CellPlan {
         CellPlan { lock: self.lock.clone(), threads: self.threads, competitors: self.competitors }

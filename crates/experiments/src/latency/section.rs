@@ -1,7 +1,9 @@
 //! Histograms of latencies with lettered spikes.
 
 use super::record::{Operation, Row, SpikeRow};
+use instruments::statistics::comparison::Estimate;
 use record::{Axis, Figure, Histogram, Mark, Picture, Plot, Point, Section, Series, Statement, Table, Unit, distinct};
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use terminal::{count, counted, nanoseconds, percent};
 
@@ -42,7 +44,9 @@ fn findings(rows: &[Row]) -> Vec<String> {
     let mut said: Vec<String> = locking(rows).filter(lone).map(uncontended).collect();
     let cells = distinct(rows, Row::cell);
     for cell in cells.iter().filter(|cell| cell.threads > 1 || cell.competitors > 0) {
-        let worst = locking(rows).filter(|row| row.cell() == *cell).max_by(|a, b| a.p999_ns.total_cmp(&b.p999_ns));
+        let worst = locking(rows)
+            .filter(|row| row.cell() == *cell)
+            .max_by(|a, b| a.p999_ns.partial_cmp(&b.p999_ns).unwrap_or(Ordering::Equal));
         said.extend(worst.map(contended));
     }
     said
@@ -54,9 +58,9 @@ fn uncontended(row: &Row) -> String {
             "An uncontended {} costs {} for a lock and an unlock; one lock in a thousand takes more than {}.",
             row.lock,
             Unit::Ns.words_with(pair, row.bare_pair_ci_ns),
-            nanoseconds(row.p999_ns)
+            row.words(row.p999_ns)
         ),
-        None => format!("An uncontended {} takes {} to lock (median).", row.lock, nanoseconds(row.p50_ns)),
+        None => format!("An uncontended {} takes {} to lock (median).", row.lock, row.words(row.p50_ns)),
     }
 }
 
@@ -65,20 +69,21 @@ fn contended(row: &Row) -> String {
         .spikes
         .iter()
         .filter(|spike| spike.share < 0.5)
-        .max_by(|a, b| (a.share * a.mean_ns).total_cmp(&(b.share * b.mean_ns)));
-    let bump = slow.map(|spike| {
+        .filter_map(|spike| Some((spike.share * spike.mean_ns?, spike)))
+        .max_by(|a, b| a.0.total_cmp(&b.0));
+    let bump = slow.map(|(_, spike)| {
         let (label, share) = (&spike.label, percent(spike.share));
         format!(
             " Its costliest bump is {label}, {share} of the locks at {}: {}.",
-            nanoseconds(spike.median_ns),
+            row.words(spike.median_ns),
             spike.cause
         )
     });
     format!(
         "{}: half of the locks take at most {}, one in a thousand more than {}.{}",
         cell_words(row),
-        Unit::Ns.words_with(row.p50_ns, row.p50_ci_ns),
-        nanoseconds(row.p999_ns),
+        row.words_with(row.p50_ns, row.p50_ci_ns),
+        row.words(row.p999_ns),
         bump.unwrap_or_default()
     )
 }
@@ -157,19 +162,23 @@ fn series(columns: &[Column]) -> Vec<Series> {
 }
 
 fn quantiles(row: &Row) -> Table {
-    let time = Unit::Ns;
     let line = |name: &str, value: String| vec![name.to_owned(), value];
+    let mean = |known: Option<Estimate>| match known {
+        Some(mean) => Unit::Ns.words_with(mean.value, mean.interval),
+        None => format!("< {}", nanoseconds(row.accuracy_ns.unwrap_or(row.resolution_ns))),
+    };
     Table {
         caption: format!("{} rounds", count(row.count)),
         header: vec!["quantile", "latency (95 %)"],
         rows: vec![
-            line("least", time.words(row.min_ns)),
-            line("median", time.words_with(row.p50_ns, row.p50_ci_ns)),
-            line("90 %", time.words_with(row.p90_ns, row.p90_ci_ns)),
-            line("99 %", time.words_with(row.p99_ns, row.p99_ci_ns)),
-            line("99.9 %", time.words_with(row.p999_ns, row.p999_ci_ns)),
-            line("most", time.words(row.max_ns)),
-            line("mean", time.words(row.mean_ns)),
+            line("least", row.words(row.min_ns)),
+            line("median", row.words_with(row.p50_ns, row.p50_ci_ns)),
+            line("90 %", row.words_with(row.p90_ns, row.p90_ci_ns)),
+            line("99 %", row.words_with(row.p99_ns, row.p99_ci_ns)),
+            line("99.9 %", row.words_with(row.p999_ns, row.p999_ci_ns)),
+            line("most", row.words(row.max_ns)),
+            line("mean of the undisturbed", mean(row.undisturbed_mean())),
+            line("mean", mean(row.mean_ns.map(Estimate::from))),
         ],
     }
 }
@@ -181,7 +190,7 @@ fn spikes(row: &Row) -> Table {
         vec![
             spike.label.clone(),
             percent(spike.share),
-            Unit::Ns.words_with(spike.median_ns, spike.median_ci_ns),
+            row.words_with(spike.median_ns, spike.median_ci_ns),
             format!("{} to {}", nanoseconds(spike.from_ns), nanoseconds(spike.to_ns)),
             cause,
         ]

@@ -84,8 +84,8 @@ fn spike_table(row: &Row) -> String {
         vec![
             format!("  ({})", spike.label),
             percent(spike.share),
-            nanoseconds(spike.mean_ns),
-            at_least(spike.median_ns, row.resolution_ns),
+            spike.mean_ns.map_or_else(|| row.words(None), nanoseconds),
+            row.words(spike.median_ns),
             format!("{} to {}", nanoseconds(spike.from_ns), nanoseconds(spike.to_ns)),
             echo(spike),
         ]
@@ -122,20 +122,16 @@ fn cause(spike: &SpikeRow, evidence_share: f64) -> String {
 
 /// How many rounds there were, and how well the median and the tail are known.
 fn known(row: &Row) -> String {
-    let interval = |ci: Option<Interval>| {
-        ci.map_or_else(|| "?".to_owned(), |ci| format!("{}–{}", nanoseconds(ci.low), nanoseconds(ci.high)))
+    let interval = |quantile, ci: Option<Interval>| match row.known(quantile) {
+        Some(_) => ci.map_or_else(|| "?".to_owned(), |ci| format!("{}–{}", nanoseconds(ci.low), nanoseconds(ci.high))),
+        None => row.words(None),
     };
     format!(
         "  {} rounds; 95 %: median {}, p99.9 {}\n",
         terminal::count(row.count),
-        interval(row.p50_ci_ns),
-        interval(row.p999_ci_ns)
+        interval(row.p50_ns, row.p50_ci_ns),
+        interval(row.p999_ns, row.p999_ci_ns)
     )
-}
-
-/// A single latency is known no better than the clock's step.
-fn at_least(ns: f64, resolution_ns: f64) -> String {
-    if ns < resolution_ns { format!("< {}", nanoseconds(resolution_ns)) } else { nanoseconds(ns) }
 }
 
 fn echo(spike: &SpikeRow) -> String {
@@ -153,9 +149,9 @@ fn agreement(cell: &[&Row]) -> String {
         format!(
             "  ({}) {} ({}) against {} ({})\n",
             spike.label,
-            nanoseconds(spike.mean_ns),
+            first.words(spike.median_ns),
             percent(spike.share),
-            nanoseconds(other.mean_ns),
+            first.words(other.median_ns),
             percent(other.share)
         )
     };
@@ -174,7 +170,8 @@ fn agreement(cell: &[&Row]) -> String {
 
 /// The other thread's spike whose range overlaps and whose median is nearest.
 fn nearest<'a>(spike: &SpikeRow, others: &'a [SpikeRow]) -> Option<&'a SpikeRow> {
-    let distance = |other: &&SpikeRow| ((other.median_ns + 1.0) / (spike.median_ns + 1.0)).ln().abs();
+    let median = |spike: &SpikeRow| spike.median_ns.unwrap_or(0.0) + 1.0;
+    let distance = |other: &&SpikeRow| (median(other) / median(spike)).ln().abs();
     let overlapping = others.iter().filter(|other| other.from_ns <= spike.to_ns && spike.from_ns <= other.to_ns);
     overlapping.min_by(|a, b| distance(a).total_cmp(&distance(b)))
 }
@@ -188,30 +185,45 @@ fn overview(cells: &[Vec<&Row>]) -> String {
             lock.lock.clone(),
             lock.threads.to_string(),
             lock.competitors.to_string(),
-            at_least(lock.p50_ns, lock.resolution_ns),
-            nanoseconds(lock.p999_ns),
-            nanoseconds(lock.max_ns),
-            at_least(unlock.p50_ns, unlock.resolution_ns),
+            if lock.threads == 1 { lock.words_of_mean() } else { lock.words(lock.p50_ns) },
+            lock.words(lock.p999_ns),
+            lock.words(lock.max_ns),
+            unlock.words_of_mean(),
             lock.bare_pair_ns.map_or_else(String::new, nanoseconds),
-            nanoseconds(trip.p50_ns),
+            trip.words(trip.p50_ns),
         ])
     });
-    let header = ["lock", "thr", "cmp", "median", "p99.9", "max", "unlock", "pair", "trip"];
+    let header = ["lock", "thr", "cmp", "lock", "p99.9", "max", "unlock", "pair", "trip"];
     terminal::table(&header, lines)
 }
 
 fn recording(rows: &[Row]) -> String {
-    rows.first().map_or_else(String::new, |row| {
-        format!(
-            "Median, p99.9 and max: locking, by the first thread; unlock: median; pair: lock\n\
-             and unlock in a bare loop; trip: median of a whole round with a hold of {}.\n\
-             Recording a round costs {} (timestamps: 2 x {}) and is taken off.\n\
-             The clock advances in steps of {}; < stands for what is below that, or\n\
-             for unlocking below what the hold time scatters by itself.\n",
-            nanoseconds(row.hold_us * 1e3),
-            nanoseconds(row.recording_ns),
-            nanoseconds(row.clock_cost_ns),
-            nanoseconds(row.resolution_ns)
-        )
-    })
+    let Some(row) = rows.first() else { return String::new() };
+    format!(
+        "lock, p99.9 and max: locking, by the first thread, on average where it is alone,\n\
+         else the median; unlock: on average; pair: lock and unlock in a bare loop;\n\
+         trip: median of a whole round with a hold of {}.\n\
+         Recording a round costs {} ({} a timestamp) and is taken off.\n\
+         The clock advances in steps of {}; < stands for what is not known.\n",
+        nanoseconds(row.hold_us * 1e3),
+        nanoseconds(row.recording_ns),
+        nanoseconds(row.clock_cost_ns),
+        nanoseconds(row.resolution_ns)
+    ) + &residue(rows)
+}
+
+/// What the measurement reads where the answer is zero; nothing in older records.
+fn residue(rows: &[Row]) -> String {
+    let of = |operation| rows.iter().find(|row| row.operation == operation);
+    let words = |row: &Row| {
+        Some(format!("{:.2} ns for {} (known from {} on)", row.residue_ns?, row.operation.noun(), least(row)?))
+    };
+    match (of(Operation::Lock).and_then(words), of(Operation::Unlock).and_then(words)) {
+        (Some(lock), Some(unlock)) => format!("The same without a lock reads {lock}\nand {unlock}.\n"),
+        _ => String::new(),
+    }
+}
+
+fn least(row: &Row) -> Option<String> {
+    row.accuracy_ns.map(nanoseconds)
 }

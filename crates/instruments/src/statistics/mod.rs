@@ -8,14 +8,15 @@
 //! Parallel Computing Systems" (SC15), and Georges, Buytaert and Eeckhout, "Statistically Rigorous Java Performance
 //! Evaluation" (OOPSLA 2007).
 //!
-//! All intervals suppose that the samples are independent draws from one distribution. Consecutive latencies of one
-//! run are not quite: give the medians of separate repeats where that matters.
+//! Unless they say otherwise, intervals suppose that the samples are independent draws from one distribution.
+//! Consecutive latencies of one run are not: [`slices`] is for those.
 pub mod bootstrap;
 pub mod comparison;
 pub mod discovery;
 pub mod interleave;
 pub mod interval;
 pub mod order;
+pub mod slices;
 pub(crate) mod spectrum;
 pub mod steps;
 pub mod stopping;

@@ -42,6 +42,13 @@ impl StartGate {
         }
     }
 
+    /// A gate that is open and stays so, for what a member does before the team works.
+    pub fn endless(clock: Clock) -> Self {
+        let gate = Self::new(clock, 0, Duration::ZERO);
+        gate.stop.store(u64::MAX, Ordering::Relaxed);
+        gate
+    }
+
     /// Says that this member is prepared, and waits for the start. Returns the start in ticks, or `None` when the
     /// team does not work after all.
     pub fn ready(&self) -> Option<u64> {

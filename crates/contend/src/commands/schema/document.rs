@@ -7,6 +7,7 @@ use crate::commands::survey;
 use harness::AnyRecord;
 use record::SCHEMA;
 use schemars::generate::SchemaSettings;
+use schemars::transform::RecursiveTransform;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::{Value, json};
 
@@ -35,6 +36,14 @@ pub fn of_all() -> Schema {
     made.whole(by_experiment(&kinds), "A record of contend")
 }
 
+fn require_no_default(schema: &mut Schema) {
+    let properties = schema.get("properties").and_then(Value::as_object).cloned().unwrap_or_default();
+    let has_default = |name: &Value| name.as_str().is_some_and(|name| properties[name].get("default").is_some());
+    if let Some(Value::Array(required)) = schema.get_mut("required") {
+        required.retain(|name| !has_default(name));
+    }
+}
+
 /// What schemas refer to, as far as it is made.
 struct Made {
     generator: SchemaGenerator,
@@ -43,8 +52,9 @@ struct Made {
 
 impl Default for Made {
     fn default() -> Self {
-        // What is written, not what can be read: a field that an older record may lack is there today.
-        let generator = SchemaSettings::draft2020_12().for_serialize().into_generator();
+        // What is written, not what can be read; but a field that has a default came later, and older records lack it.
+        let settings = SchemaSettings::draft2020_12().for_serialize();
+        let generator = settings.with_transform(RecursiveTransform(require_no_default)).into_generator();
         Self { generator, names: Names::default() }
     }
 }

@@ -6,7 +6,7 @@
 //! [`MARGIN_NS`] the kernel can have had no part: its shortest visit takes longer.
 
 use super::other_threads::{OtherThreads, Sweep};
-use super::rounds::{Lap, Trace};
+use super::rounds::{Round, Trace};
 use crate::latency::record::Operation;
 use harness::label;
 use instruments::evidence::{Cause, EntryExitOverhead, Kind, Stretch, Timeline, attribute};
@@ -68,11 +68,11 @@ struct Value {
 }
 
 /// When the operation began in a round, and when it ended.
-fn span(operation: Operation, lap: &Lap) -> (u64, u64) {
+fn span(operation: Operation, round: &Round) -> (u64, u64) {
     match operation {
-        Operation::Lock => (lap.began, lap.locked),
-        Operation::Unlock => (lap.locked, lap.ended),
-        Operation::RoundTrip => (lap.began, lap.ended),
+        Operation::Lock => (round.began, round.locked),
+        Operation::Unlock => (round.releasing, round.ended),
+        Operation::RoundTrip => (round.began, round.ended),
     }
 }
 
@@ -103,17 +103,17 @@ impl Causes {
     /// difference of timestamps.
     pub fn add(&mut self, operation: Operation, evidence: &SliceEvidence<'_>, usual: u64, net: impl Fn(u64) -> u64) {
         let clock = evidence.timeline.clock;
-        let laps: Vec<Lap> = evidence.trace.laps().filter(|lap| evidence.window.contains(&lap.began)).collect();
+        let rounds = evidence.trace.rounds().iter().filter(|round| evidence.window.contains(&round.began));
         let (margin, waking) = (clock.to_ticks(MARGIN_NS), clock.to_ticks(WAKING_NS));
         let mut holds = Sweep::over(&evidence.others.holds);
         let mut waits = Sweep::over(&evidence.others.waits);
         let usual_cause = if operation == Operation::Unlock { DelayCause::Waiter } else { DelayCause::Holder };
         let mut long = Vec::new();
-        for lap in &laps {
-            let (start, end) = span(operation, lap);
-            let held = holds.overlap(lap.began, lap.locked);
+        for round in rounds {
+            let (start, end) = span(operation, round);
+            let held = holds.overlap(round.began, round.locked);
             let others = match operation {
-                Operation::Unlock if waits.overlap(lap.ended - 1, lap.ended) > 0 => waking,
+                Operation::Unlock if waits.overlap(round.ended - 1, round.ended) > 0 => waking,
                 Operation::Unlock => 0,
                 // A release is timed a little after it.
                 Operation::Lock | Operation::RoundTrip => held.saturating_sub(4 * evidence.resolution),
@@ -183,7 +183,7 @@ impl Causes {
             all.absorb(value);
             nets.push((net, value.rounds));
         }
-        let median = weighted_median(&mut nets)?;
+        let median = weighted_quantile(&mut nets, 0.5)?;
         let share = |part: u64, whole: u64| if whole > 0 { part as f64 / whole as f64 } else { 0.0 };
         if median <= fast && 2 * all.free >= all.rounds {
             let free = share(all.free, all.rounds);
@@ -200,11 +200,11 @@ impl Causes {
         })
     }
 
-    /// What a free round takes, in net ticks, with a fifth and some steps of the clock to spare.
+    /// What nine in ten free rounds take at most, in net ticks, with some steps of the clock to spare. Not their median:
+    /// a free lock may have two speeds, as the core has, and the slower is as usual as the faster.
     pub fn fast_limit(&self, resolution: u64) -> u64 {
         let mut free: Vec<(u64, u64)> = self.values.iter().map(|(&net, value)| (net, value.free)).collect();
-        let median = weighted_median(&mut free).unwrap_or(0);
-        median + median / 5 + 3 * resolution
+        weighted_quantile(&mut free, 0.9).unwrap_or(0) + 3 * resolution
     }
 }
 
@@ -239,13 +239,13 @@ impl Value {
 }
 
 /// Of values that occurred so often each.
-fn weighted_median(values: &mut [(u64, u64)]) -> Option<u64> {
+fn weighted_quantile(values: &mut [(u64, u64)], q: f64) -> Option<u64> {
     values.sort_unstable();
-    let half = values.iter().map(|(_, count)| count).sum::<u64>().div_ceil(2);
+    let rank = (q * values.iter().map(|(_, count)| count).sum::<u64>() as f64).ceil() as u64;
     let mut seen = 0;
     values.iter().filter(|(_, count)| *count > 0).find_map(|&(value, count)| {
         seen += count;
-        (seen >= half).then_some(value)
+        (seen >= rank).then_some(value)
     })
 }
 

@@ -2,7 +2,7 @@
 
 use super::causes::SliceEvidence;
 use super::evidence_recorder::EvidenceRecorder;
-use super::other_threads::{Laps, OtherThreads};
+use super::other_threads::{OtherThreads, Rounds};
 use super::rounds::Trace;
 use super::series::{OffsetTally, Series};
 use super::thread_slice::{DynLock, MakeLock, SliceSetup, ThreadSlice, compete};
@@ -49,20 +49,36 @@ pub struct Cell {
     pub cut_short: bool,
     lock: Box<dyn DynLock>,
     cpus: Vec<usize>,
+    resolution: u64,
+    /// It measures the measurement: see [`Cell::reference`].
+    pub is_reference: bool,
 }
 
+/// So many turns of the reference are enough for an interval.
+const REFERENCE_TURNS: u64 = 12;
+
 impl Cell {
+    /// A loop without a lock, measured like the others: it is to read zero, and what it reads is how well they are
+    /// known. In no row.
+    ///
+    /// # Errors
+    /// What the system refuses.
+    pub fn reference(all: &Plan, resolution: u64) -> anyhow::Result<Self> {
+        let plan = CellPlan { lock: locks::NONE.to_owned(), threads: 1, competitors: 0 };
+        Ok(Self { is_reference: true, ..Self::new(&plan, all, resolution)? })
+    }
+
     /// Makes the lock.
     ///
     /// # Errors
     /// What the system refuses.
-    pub fn new(plan: &CellPlan, all: &Plan, resolution: u64, hold: u64) -> anyhow::Result<Self> {
+    pub fn new(plan: &CellPlan, all: &Plan, resolution: u64) -> anyhow::Result<Self> {
         let lock = locks::build(&plan.lock, Reach::Threads, MakeLock)
             .expect("the flags let only known names through")
             .with_context(|| format!("the lock `{}` could not be made", plan.lock))?;
         Ok(Self {
             plan: plan.clone(),
-            series: (0..plan.threads).map(|_| Series::new(resolution, hold)).collect(),
+            series: vec![Series::default(); plan.threads],
             bare_pairs: Vec::new(),
             slices: 0,
             recorded: 0,
@@ -70,6 +86,8 @@ impl Cell {
             cut_short: false,
             lock,
             cpus: all.cpus.clone(),
+            resolution,
+            is_reference: false,
         })
     }
 
@@ -81,7 +99,7 @@ impl Cell {
     /// Whether the next slice is one with evidence: the third, and then every fourth. Recording a switch takes time of
     /// the very waits that it explains, so such a slice tells causes and no latencies.
     pub fn is_recorded_next(&self) -> bool {
-        (self.slices + self.recorded) % 4 == 2
+        !self.is_reference && (self.slices + self.recorded) % 4 == 2
     }
 
     /// Runs one slice and adds it up; with a recorder it is one with evidence.
@@ -133,7 +151,7 @@ impl Cell {
         let Some(window) = window(setup, slice, parts) else { return };
         for (series, part) in self.series.iter_mut().zip(parts) {
             if let Some(baseline) = part.baseline {
-                series.add(part.trace, window.clone(), baseline, setup.recording_ticks);
+                series.add(part.trace, window.clone(), baseline, setup.resolution);
             }
         }
         self.cut_short |= window.end < window.start + setup.clock.ticks_in(slice.window);
@@ -153,11 +171,11 @@ impl Cell {
     ) {
         let Some(window) = window(setup, slice, parts) else { return };
         let nothing = empty_timeline(setup.clock, &window);
-        let laps = Laps::of(parts.iter().map(|part| &*part.trace));
+        let rounds = Rounds::of(parts.iter().map(|part| &*part.trace));
         timeline.into_iter().for_each(|timeline| self.enter(&timeline.quality));
         for (place, part) in parts.iter().enumerate() {
             // Who takes no lock waits for nobody.
-            let others = if self.plan.lock == locks::NONE { OtherThreads::default() } else { laps.others(place) };
+            let others = if self.plan.lock == locks::NONE { OtherThreads::default() } else { rounds.others(place) };
             part.timeline.iter().for_each(|own| self.enter(&own.quality));
             let Some(baseline) = part.baseline else { continue };
             let evidence = SliceEvidence {
@@ -168,7 +186,7 @@ impl Cell {
                 resolution: setup.resolution,
                 others: &others,
             };
-            self.series[place].attribute(&evidence, baseline, setup.recording_ticks);
+            self.series[place].attribute(&evidence, baseline, setup.hold_ticks);
         }
     }
 
@@ -191,13 +209,20 @@ impl turns::Cell for Cell {
 
     /// The median and the 99.9 % quantile of every thread's locks and unlocks.
     fn figures(&self) -> Vec<Estimate> {
+        if self.is_reference {
+            return Vec::new();
+        }
         let operations = self.series.iter().flat_map(|series| [&series.lock, &series.unlock]);
-        operations.flat_map(OffsetTally::figures).collect()
+        operations.flat_map(|known: &OffsetTally| known.figures(self.resolution)).collect()
     }
 
-    /// Whether some round was timed.
+    /// Whether every thread had a round that was timed.
     fn has_result(&self) -> bool {
-        self.series.iter().any(|series| !series.lock.tally.is_empty())
+        self.series.iter().all(|series| !series.lock.tally().is_empty())
+    }
+
+    fn is_over(&self) -> bool {
+        self.is_reference && self.slices >= REFERENCE_TURNS
     }
 }
 
@@ -209,7 +234,7 @@ fn empty_timeline(clock: Clock, window: &Range<u64>) -> Timeline {
 /// When rounds count. A full trace ends that for all where it ended its own.
 fn window(setup: &SliceSetup, slice: Slice, parts: &[ThreadSlice<'_>]) -> Option<Range<u64>> {
     let opens = parts.iter().find_map(|part| part.start)? + setup.clock.ticks_in(slice.ramp_up);
-    let full = parts.iter().filter(|part| part.trace.is_full()).filter_map(|part| part.trace.laps().last());
-    let cut = full.map(|lap| lap.ended).min();
+    let full = parts.iter().filter(|part| part.trace.is_full()).filter_map(|part| part.trace.rounds().last());
+    let cut = full.map(|round| round.ended).min();
     Some(opens..cut.unwrap_or(u64::MAX).min(opens + setup.clock.ticks_in(slice.window)))
 }

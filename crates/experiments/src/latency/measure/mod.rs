@@ -13,6 +13,7 @@ pub use causes::UNEXPLAINED;
 
 use super::plan::Plan;
 use super::record::{Operation, Row};
+use super::warnings::HoldOff;
 use cell::{Cell, Slice};
 use evidence_recorder::EvidenceRecorder;
 use harness::turns::{Rules, Turns, take_turns};
@@ -23,11 +24,10 @@ use instruments::evidence::{EvidenceQuality, Source};
 use instruments::grind::Work;
 use instruments::statistics::EndedBy;
 use instruments::team::on_cpu;
-use instruments::warning::{BelowResolution, BufferFull, ClockCost, MemoryNotLocked, Warning};
-use locks::NoLock;
+use instruments::warning::{BufferFull, MemoryNotLocked, Warning};
 use rounds::Trace;
-use row::{Conditions, RowKey};
-use series::{Baseline, OffsetTally, Series};
+use row::{Accuracy, Conditions, RowKey};
+use series::{OffsetTally, Series, undisturbed_mean};
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 use thread_slice::SliceSetup;
@@ -66,7 +66,7 @@ pub fn run_plan(
     Ok(Measured { rows, order: turns.order, warnings })
 }
 
-/// The cells, the memory for their traces, and what they are run with.
+/// The cells, the last of them the reference, the memory for their traces, and what they are run with.
 struct Measurement {
     cells: Vec<Cell>,
     traces: Vec<Trace>,
@@ -80,18 +80,16 @@ struct Measurement {
 impl Measurement {
     fn prepare(plan: &Plan, calibrated: &Calibrated) -> anyhow::Result<Self> {
         let clock = calibrated.clock();
-        let hold = calibrated.grind.work(plan.hold_ns);
-        let hold_ticks = plan.hold_ns / clock.ns_per_tick();
-        let resolution_ticks = calibrated.quality.resolution_ticks;
-        let cells: anyhow::Result<Vec<Cell>> =
-            plan.cells.iter().map(|cell| Cell::new(cell, plan, resolution_ticks, hold_ticks as u64)).collect();
+        let resolution = calibrated.quality.resolution_ticks;
+        let cells = plan.cells.iter().map(|cell| Cell::new(cell, plan, resolution));
+        let cells: anyhow::Result<Vec<Cell>> = cells.chain([Cell::reference(plan, resolution)]).collect();
         let slice = slice_for(plan);
         let recording_ns = recording_cost(calibrated)?;
         let (traces, not_locked) = traces(plan, slice, recording_ns);
-        // About 1.5 ms of rounds without a lock.
-        let baseline_rounds = (1.5e6 / (plan.hold_ns + recording_ns)).clamp(5.0, 2_000.0) as usize;
-        let recording_ticks = recording_ns / clock.ns_per_tick();
-        let setup = SliceSetup { clock, hold, recording_ticks, resolution: resolution_ticks, baseline_rounds };
+        let hold_ticks = plan.hold_ns / clock.ns_per_tick();
+        let hold = calibrated.grind.work(plan.hold_ns);
+        let baseline_rounds = baseline_rounds(slice, recording_ns);
+        let setup = SliceSetup { clock, hold_ticks, hold, resolution, baseline_rounds };
         let recorder =
             (plan.evidence == EvidenceChoice::Best).then(|| EvidenceRecorder::open(clock, &cpus_in_use(plan)));
         Ok(Self { cells: cells?, traces, setup, slice, recording_ns, not_locked, recorder })
@@ -110,12 +108,14 @@ impl Measurement {
     fn rows(&self, plan: &Plan, calibrated: &Calibrated, ended: &[EndedBy]) -> Vec<Row> {
         let mut rows = Vec::new();
         let evidence = self.recorder.as_ref().map_or(Source::None, EvidenceRecorder::source);
-        for (cell, &ended_by) in self.cells.iter().zip(ended) {
+        let reference = self.cells.iter().find(|cell| cell.is_reference);
+        let accuracy = |operation| Accuracy::of(operation, reference.map(|cell| &cell.series[0]));
+        for (cell, &ended_by) in self.cells.iter().zip(ended).filter(|(cell, _)| !cell.is_reference) {
             let conditions = Conditions::of(plan, cell, ended_by, calibrated, self.recording_ns, evidence);
             for (thread, series) in cell.series.iter().enumerate() {
-                for (operation, latencies) in operations(series) {
+                for operation in Operation::ALL {
                     let key = RowKey { cell: &cell.plan, thread, cpu: cell.cpu_of(thread), operation };
-                    rows.extend(row::row(&key, latencies, &conditions));
+                    rows.extend(row::row(&key, of(series, operation), &conditions, accuracy(operation)));
                 }
             }
         }
@@ -133,12 +133,7 @@ impl Measurement {
             warnings.push(Warning::from(BufferFull { what: cell.plan.to_string() }));
         }
         warnings.extend(rules(plan).not_converged(&self.cells, turns, ""));
-        warnings.extend(clock_cost(rows));
-        let below = rows.iter().filter(|row| row.operation != Operation::RoundTrip && row.p50_ns < row.resolution_ns);
-        if let Some(row) = below.min_by(|a, b| a.p50_ns.total_cmp(&b.p50_ns)) {
-            let what = format!("the median of {} of {}", row.operation.noun(), row.lock);
-            warnings.push(Warning::from(BelowResolution { what, resolution_ns: row.resolution_ns }));
-        }
+        warnings.extend(hold_off(plan, rows));
         warnings
     }
 }
@@ -159,20 +154,25 @@ fn cpus_in_use(plan: &Plan) -> CpuSet {
     plan.cpus.iter().copied().take(most).collect()
 }
 
-/// A timestamp is to cost at most this share of what it times.
-const CLOCK_COST_SHARE: f64 = 0.05;
+/// A hold time that is off by more than this is an error of ours.
+const HOLD_OFF_SHARE: f64 = 0.02;
+/// A hold time is never known better than a few timestamps scatter.
+const HOLD_OFF_NS: f64 = 20.0;
 
-/// The fastest operation beside the cost of a timestamp, if that is considerable.
-fn clock_cost(rows: &[Row]) -> Option<Warning> {
-    let share = |row: &Row| row.clock_cost_ns / row.p50_ns.max(row.resolution_ns);
-    let timed = rows.iter().filter(|row| row.operation != Operation::RoundTrip);
-    let fastest = timed.max_by(|a, b| share(a).total_cmp(&share(b)))?;
-    let what = format!("{} {}", fastest.operation.noun(), fastest.lock);
-    (share(fastest) > CLOCK_COST_SHARE).then(|| Warning::from(ClockCost { share: share(fastest), what }))
+/// The row whose hold time was farthest from what was asked for, if that is considerable.
+fn hold_off(plan: &Plan, rows: &[Row]) -> Option<Warning> {
+    let off = |row: &Row| row.held_us.map_or(0.0, |held| (held - row.hold_us).abs());
+    let farthest = rows.iter().max_by(|a, b| off(a).total_cmp(&off(b)))?;
+    let warning = HoldOff { what: farthest.lock.clone(), asked_ns: plan.hold_ns, held_ns: farthest.held_us? * 1e3 };
+    (off(farthest) * 1e3 > (HOLD_OFF_SHARE * plan.hold_ns).max(HOLD_OFF_NS)).then(|| warning.into())
 }
 
-fn operations(series: &Series) -> [(Operation, &OffsetTally); 3] {
-    [(Operation::Lock, &series.lock), (Operation::Unlock, &series.unlock), (Operation::RoundTrip, &series.round_trip)]
+fn of(series: &Series, operation: Operation) -> &OffsetTally {
+    match operation {
+        Operation::Lock => &series.lock,
+        Operation::Unlock => &series.unlock,
+        Operation::RoundTrip => &series.round_trip,
+    }
 }
 
 fn slice_for(plan: &Plan) -> Slice {
@@ -182,6 +182,17 @@ fn slice_for(plan: &Plan) -> Slice {
     // As long as a time slice for each that may run before a waiter does, or its wait would be cut.
     let waits = most.div_ceil(plan.cpus.len()).saturating_sub(1) as u32;
     Slice { ramp_up: window / 20, window, ramp_down: (TIME_SLICE * waits).clamp(TIME_SLICE, LONGEST_RAMP_DOWN) }
+}
+
+/// With so many rounds without a lock their mean is known to a hundredth of the clock's step, …
+const BASELINE_ROUNDS: f64 = 20_000.0;
+const LEAST_BASELINE_ROUNDS: f64 = 2_000.0;
+/// … and more than this share of a slice is not spent on them.
+const BASELINE_SHARE: f64 = 0.2;
+
+fn baseline_rounds(slice: Slice, recording_ns: f64) -> usize {
+    let affordable = BASELINE_SHARE * slice.window.as_nanos() as f64 / recording_ns;
+    affordable.clamp(LEAST_BASELINE_ROUNDS, BASELINE_ROUNDS) as usize
 }
 
 /// About the scheduler's time slice.
@@ -209,8 +220,8 @@ fn recording_cost(calibrated: &Calibrated) -> std::io::Result<f64> {
     let (clock, cpu) = (calibrated.clock(), calibrated.cpu);
     on_cpu(cpu, move || {
         let (mut trace, _) = Trace::with_capacity(ROUNDS);
-        rounds::run(&NoLock, clock, Work::of_loads(0), &mut trace, |_| true);
-        let baseline = Baseline::of(&trace, calibrated.quality.resolution_ticks).expect("the trace has rounds");
-        (baseline.lock + baseline.unlock) * clock.ns_per_tick()
+        rounds::run(&locks::NoLock, clock, Work::of_loads(0), &mut trace, || u64::MAX);
+        let periods = trace.rounds().windows(2).map(|pair| pair[1].began - pair[0].began);
+        undisturbed_mean(periods, calibrated.quality.resolution_ticks).unwrap_or(0.0) * clock.ns_per_tick()
     })
 }

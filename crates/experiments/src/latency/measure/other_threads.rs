@@ -1,6 +1,6 @@
 //! When the other threads of a slice had the lock, and when they waited for it.
 
-use super::rounds::{Lap, Trace};
+use super::rounds::{Round, Trace};
 
 /// When other threads had the lock, and when they waited for it: intervals in order of time that do not overlap.
 #[derive(Default)]
@@ -10,14 +10,14 @@ pub struct OtherThreads {
 }
 
 /// The rounds of all threads of a slice, each with its thread's number, in the order in which they took the lock.
-pub struct Laps(Vec<(usize, Lap)>);
+pub struct Rounds(Vec<(usize, Round)>);
 
-impl Laps {
+impl Rounds {
     pub fn of<'a>(traces: impl Iterator<Item = &'a Trace>) -> Self {
-        let laps = traces.enumerate().flat_map(|(thread, trace)| trace.laps().map(move |lap| (thread, lap)));
-        let mut laps: Vec<(usize, Lap)> = laps.collect();
-        laps.sort_unstable_by_key(|(_, lap)| lap.locked);
-        Self(laps)
+        let of_thread = |(thread, trace): (usize, &'a Trace)| trace.rounds().iter().map(move |round| (thread, *round));
+        let mut rounds: Vec<(usize, Round)> = traces.enumerate().flat_map(of_thread).collect();
+        rounds.sort_unstable_by_key(|(_, round)| round.locked);
+        Self(rounds)
     }
 
     /// What thread number `place` shares the lock with.
@@ -25,10 +25,10 @@ impl Laps {
     /// A holder can be switched out between its release and the timestamp behind it. The lock was free by then, since
     /// somebody else could take it: a hold ends when the next one begins.
     pub fn others(&self, place: usize) -> OtherThreads {
-        let next = self.0.iter().skip(1).map(|(_, lap)| lap.locked).chain([u64::MAX]);
+        let next = self.0.iter().skip(1).map(|(_, round)| round.locked).chain([u64::MAX]);
         let others = self.0.iter().zip(next).filter(|((thread, _), _)| *thread != place);
         let (holds, waits): (Vec<_>, Vec<_>) =
-            others.map(|((_, lap), next)| ((lap.locked, lap.ended.min(next)), (lap.began, lap.locked))).unzip();
+            others.map(|((_, own), next)| ((own.locked, own.ended.min(next)), (own.began, own.locked))).unzip();
         OtherThreads { holds, waits: joined(waits) }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::causes::{SpikeCause, UNEXPLAINED};
 use super::cell::Cell;
-use super::series::OffsetTally;
+use super::series::{OFFSET, OffsetTally, Series};
 use crate::latency::plan::{CellPlan, Plan};
 use crate::latency::record::{Operation, Row, SpikeRow};
 use harness::Calibrated;
@@ -26,6 +26,9 @@ pub struct Conditions {
     pub ledger: Option<EvidenceQuality>,
     pub ended_by: EndedBy,
     pub ns_per_tick: f64,
+    /// The clock's step, in ticks.
+    pub resolution: u64,
+    pub held_us: Option<f64>,
     pub bare_pair_ns: Option<f64>,
     pub bare_pair_ci_ns: Option<Interval>,
     pub clock_cost_ns: f64,
@@ -50,12 +53,54 @@ impl Conditions {
             evidence,
             ledger: cell.ledger.clone(),
             ended_by,
+            held_us: held(cell).map(|ticks| ticks * calibrated.clock().ns_per_tick() / 1e3),
             bare_pair_ns: median(&bare),
             bare_pair_ci_ns: sample_quantile_interval(&bare, 0.5, CONFIDENCE),
             ns_per_tick: calibrated.clock().ns_per_tick(),
+            resolution: calibrated.quality.resolution_ticks,
             clock_cost_ns: calibrated.quality.stamp.mean_of_1000_ns,
             recording_ns,
         }
+    }
+}
+
+/// The farthest from its mean of a cell's threads.
+fn held(cell: &Cell) -> Option<f64> {
+    let holds: Vec<f64> = cell.series.iter().filter_map(|series| median(&series.holds)).collect();
+    let mean = holds.iter().sum::<f64>() / holds.len() as f64;
+    holds.into_iter().max_by(|a, b| (a - mean).abs().total_cmp(&(b - mean).abs()))
+}
+
+/// How well an operation is known, in ticks: what it reads where there is no lock.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Accuracy {
+    residue: Option<f64>,
+    /// Nothing below this is known.
+    least: Option<f64>,
+}
+
+/// A figure is known to a third.
+const TIMES_THE_RESIDUE: f64 = 3.0;
+
+impl Accuracy {
+    /// By the reference. A round trip without a lock is the hold time, so it is known as well as both its ends.
+    pub fn of(operation: Operation, reference: Option<&Series>) -> Self {
+        match (operation, reference) {
+            (Operation::Lock, Some(series)) => Self::by(&series.lock),
+            (Operation::Unlock, Some(series)) => Self::by(&series.unlock),
+            (Operation::RoundTrip, Some(series)) => {
+                let (lock, unlock) = (Self::by(&series.lock), Self::by(&series.unlock));
+                let sum = |a: Option<f64>, b: Option<f64>| Some(a? + b?);
+                Self { residue: sum(lock.residue, unlock.residue), least: sum(lock.least, unlock.least) }
+            }
+            (_, None) => Self::default(),
+        }
+    }
+
+    fn by(reference: &OffsetTally) -> Self {
+        let Some((residue, interval)) = reference.mean() else { return Self::default() };
+        let farthest = interval.map_or(residue.abs(), |ends| ends.low.abs().max(ends.high.abs()));
+        Self { residue: Some(residue), least: Some(TIMES_THE_RESIDUE * farthest) }
     }
 }
 
@@ -68,34 +113,46 @@ pub struct RowKey<'a> {
 }
 
 /// The row of one operation; `None` when no round was timed.
-pub fn row(key: &RowKey<'_>, latencies: &OffsetTally, conditions: &Conditions) -> Option<Row> {
-    let summary = Summary::of(&latencies.tally)?;
-    let net = ToNanoseconds { offset: latencies.offset as f64, ns_per_tick: conditions.ns_per_tick };
-    let found = find_spikes(latencies);
+pub fn row(key: &RowKey<'_>, latencies: &OffsetTally, conditions: &Conditions, accuracy: Accuracy) -> Option<Row> {
+    let summary = Summary::of(latencies.tally())?;
+    let resolution = conditions.resolution;
+    let least = accuracy.least.unwrap_or(0.0).max(resolution as f64);
+    let net = ToNanoseconds { least, resolution: resolution as f64, ns_per_tick: conditions.ns_per_tick };
+    let found = find_spikes(latencies, resolution);
+    let mean = latencies.mean().filter(|(mean, _)| *mean >= accuracy.least.unwrap_or(0.0));
+    let ns = |ticks: f64| ticks * conditions.ns_per_tick;
+    let at = |q, ticks| net.quantile(ticks, latencies.interval(q));
+    let [p50, p90, p99, p999] =
+        [at(0.5, summary.p50), at(0.9, summary.p90), at(0.99, summary.p99), at(0.999, summary.p999)];
     Some(Row {
         lock: key.cell.lock.clone(),
         threads: key.cell.threads,
         competitors: key.cell.competitors,
         placement: conditions.placement.clone(),
         hold_us: conditions.hold_ns / 1e3,
+        held_us: conditions.held_us,
         thread: key.thread,
         cpu: key.cpu,
         operation: key.operation,
         count: summary.count,
         min_ns: net.value(summary.min),
-        p50_ns: net.value(summary.p50),
-        p90_ns: net.value(summary.p90),
-        p99_ns: net.value(summary.p99),
-        p999_ns: net.value(summary.p999),
+        p50_ns: p50.0,
+        p90_ns: p90.0,
+        p99_ns: p99.0,
+        p999_ns: p999.0,
         max_ns: net.value(summary.max),
-        mean_ns: net.value(summary.mean),
-        p50_ci_ns: net.interval(latencies.median_interval()),
-        p90_ci_ns: net.interval(summary.p90_ci),
-        p99_ci_ns: net.interval(summary.p99_ci),
-        p999_ci_ns: net.interval(summary.p999_ci),
+        mean_ns: Some(summary.mean - OFFSET as f64).filter(|mean| *mean >= accuracy.least.unwrap_or(0.0)).map(ns),
+        undisturbed_mean_ns: mean.map(|(mean, _)| ns(mean)),
+        undisturbed_mean_ci_ns: mean.and_then(|(_, ends)| ends).map(|ends| ends.scaled(conditions.ns_per_tick)),
+        p50_ci_ns: p50.1,
+        p90_ci_ns: p90.1,
+        p99_ci_ns: p99.1,
+        p999_ci_ns: p999.1,
+        accuracy_ns: accuracy.least.map(ns),
+        residue_ns: accuracy.residue.map(ns),
         leftover_share: found.leftover_share,
-        spikes: spike_rows(&found, latencies, conditions.ns_per_tick),
-        histogram: net.histogram(&latencies.tally, latencies.resolution),
+        spikes: spike_rows(&found, latencies, &net),
+        histogram: net.histogram(latencies.tally(), resolution),
         ended_by: conditions.ended_by,
         slices: conditions.slices,
         recorded_slices: conditions.recorded_slices,
@@ -103,62 +160,75 @@ pub fn row(key: &RowKey<'_>, latencies: &OffsetTally, conditions: &Conditions) -
         ledger: conditions.ledger.clone(),
         bare_pair_ns: conditions.bare_pair_ns,
         bare_pair_ci_ns: conditions.bare_pair_ci_ns,
-        resolution_ns: latencies.resolution as f64 * conditions.ns_per_tick,
+        resolution_ns: resolution as f64 * conditions.ns_per_tick,
         clock_cost_ns: conditions.clock_cost_ns,
         recording_ns: conditions.recording_ns,
     })
 }
 
-/// Finds the spikes; whatever came out below zero counts as zero, or the scatter of the hold time would have spikes of
+/// Finds the spikes; whatever came out below zero counts as zero, or the scatter of the timestamps would have spikes of
 /// its own. The means still take every value as it is: their errors cancel.
-fn find_spikes(latencies: &OffsetTally) -> Spikes {
-    let offset = latencies.offset;
-    let net = latencies.tally.map_values(|ticks| ticks.saturating_sub(offset));
-    let mut found = spikes::find(&net, latencies.resolution as f64);
+fn find_spikes(latencies: &OffsetTally, resolution: u64) -> Spikes {
+    let net = latencies.tally().map_values(|ticks| ticks.saturating_sub(OFFSET));
+    let mut found = spikes::find(&net, resolution as f64);
     for spike in found.spikes.iter_mut().filter(|spike| spike.from == 0.0) {
-        let as_measured = latencies.tally.between(0..=spike.to as u64 + offset).mean();
-        spike.mean = as_measured.map_or(spike.mean, |mean| mean - offset as f64);
+        let as_measured = latencies.tally().between(0..=spike.to as u64 + OFFSET).mean();
+        spike.mean = as_measured.map_or(spike.mean, |mean| mean - OFFSET as f64);
     }
     found
 }
 
-fn spike_rows(found: &Spikes, latencies: &OffsetTally, ns_per_tick: f64) -> Vec<SpikeRow> {
+fn spike_rows(found: &Spikes, latencies: &OffsetTally, net: &ToNanoseconds) -> Vec<SpikeRow> {
     let known = &latencies.causes;
-    let fast = known.fast_limit(latencies.resolution);
+    let fast = known.fast_limit(net.resolution as u64);
     let causes = found.spikes.iter().map(|spike| known.cause_of(spike.from as u64..=spike.to as u64, fast));
+    let least_ns = net.least * net.ns_per_tick;
     let row = |(spike, cause): (&spikes::Spike, Option<SpikeCause>)| SpikeRow {
         label: spike.label.clone(),
         share: spike.share,
         count: spike.count,
-        mean_ns: spike.mean.max(0.0),
-        median_ns: spike.median,
-        median_ci_ns: spike.median_ci,
+        mean_ns: Some(spike.mean).filter(|ns| *ns >= least_ns),
+        median_ns: Some(spike.median).filter(|ns| *ns >= least_ns),
+        median_ci_ns: spike.median_ci.filter(|_| spike.median >= least_ns).map(|ends| net.widened(ends)),
         from_ns: spike.from,
         to_ns: spike.to,
         echo_of: spike.echo_of.clone(),
         delay_ns: spike.delay,
         cause_share: cause.as_ref().and_then(|cause| cause.cause_share),
         evidence_share: cause.as_ref().map(|cause| cause.evidence_share),
-        median_with_evidence_ns: cause.as_ref().map(|cause| cause.median as f64 * ns_per_tick),
+        median_with_evidence_ns: cause
+            .as_ref()
+            .map(|cause| cause.median as f64)
+            .filter(|ticks| *ticks >= net.least)
+            .map(|ticks| ticks * net.ns_per_tick),
         cause: cause.map_or_else(|| UNEXPLAINED.to_owned(), |cause| cause.cause),
     };
-    found.scaled(ns_per_tick).spikes.iter().zip(causes).map(row).collect()
+    found.scaled(net.ns_per_tick).spikes.iter().zip(causes).map(row).collect()
 }
 
 /// From ticks with an offset to nanoseconds without.
 struct ToNanoseconds {
-    offset: f64,
+    /// In ticks: below it no quantile is known.
+    least: f64,
+    resolution: f64,
     ns_per_tick: f64,
 }
 
 impl ToNanoseconds {
-    /// A latency below zero is one that the clock cannot tell from zero.
-    fn value(&self, ticks: f64) -> f64 {
-        ((ticks - self.offset) * self.ns_per_tick).max(0.0)
+    fn value(&self, ticks: f64) -> Option<f64> {
+        Some(ticks - OFFSET as f64).filter(|net| *net >= self.least).map(|net| net * self.ns_per_tick)
     }
 
-    fn interval(&self, ticks: Option<Interval>) -> Option<Interval> {
-        ticks.map(|interval| Interval::new(self.value(interval.low), self.value(interval.high)))
+    fn quantile(&self, ticks: f64, interval: Option<Interval>) -> (Option<f64>, Option<Interval>) {
+        let Some(value) = self.value(ticks) else { return (None, None) };
+        let ns = |ticks: f64| (ticks - OFFSET as f64) * self.ns_per_tick;
+        (Some(value), interval.map(|ends| self.widened(Interval::new(ns(ends.low), ns(ends.high)))))
+    }
+
+    /// By half a step of the clock at each end: a latency that was read may be so much more or less.
+    fn widened(&self, ns: Interval) -> Interval {
+        let half = self.resolution * self.ns_per_tick / 2.0;
+        Interval::new(ns.low - half, ns.high + half)
     }
 
     /// Steps of the clock as long as they are the coarser, then 16 bins an octave.
@@ -185,7 +255,7 @@ impl ToNanoseconds {
         };
         let mut bins: BTreeMap<i64, u64> = BTreeMap::new();
         for (ticks, count) in tally.iter() {
-            *bins.entry(bin_of((ticks as f64 - self.offset).max(0.0))).or_default() += count;
+            *bins.entry(bin_of((ticks as f64 - OFFSET as f64).max(0.0))).or_default() += count;
         }
         let ns = |ticks: f64| (ticks * self.ns_per_tick).max(0.0);
         bins.into_iter().map(|(bin, count)| Bin { from_ns: ns(edge(bin)), to_ns: ns(edge(bin + 1)), count }).collect()
@@ -207,6 +277,8 @@ mod tests {
             ledger: None,
             ended_by: EndedBy::Budget,
             ns_per_tick: 0.5,
+            resolution: 20,
+            held_us: None,
             bare_pair_ns: None,
             bare_pair_ci_ns: None,
             clock_cost_ns: 18.0,
@@ -214,30 +286,39 @@ mod tests {
         }
     }
 
-    fn row(values: impl Iterator<Item = (u64, u64)>) -> Option<Row> {
+    /// Of latencies in ticks, in one slice.
+    fn row(values: impl Iterator<Item = (i64, u64)>) -> Option<Row> {
         let cell = CellPlan { lock: "std".into(), threads: 1, competitors: 0 };
-        let tally = Tally::from_counts(values);
-        let latencies = OffsetTally { tally, offset: 40, resolution: 20, ..OffsetTally::default() };
+        let mut latencies = OffsetTally::default();
+        latencies.slices.add(Tally::from_counts(values.map(|(ticks, count)| ((ticks + OFFSET as i64) as u64, count))));
         let key = RowKey { cell: &cell, thread: 0, cpu: 0, operation: Operation::Lock };
-        row_of(&key, &latencies, &conditions())
+        row_of(&key, &latencies, &conditions(), Accuracy { residue: Some(0.1), least: Some(3.0) })
     }
 
     #[test]
     fn the_offset_is_taken_off_and_ticks_turned_into_ns() {
-        let row = row([(20, 10), (60, 1_000), (1_040, 50)].into_iter()).unwrap();
-        assert_eq!((row.min_ns, row.p50_ns, row.max_ns), (0.0, 10.0, 500.0));
+        let row = row([(-20, 10), (20, 1_000), (1_000, 50)].into_iter()).unwrap();
+        assert_eq!((row.p50_ns, row.max_ns), (Some(10.0), Some(500.0)));
         assert_eq!(row.count, 1_060);
-        assert_eq!(row.resolution_ns, 10.0);
+        assert_eq!((row.resolution_ns, row.accuracy_ns, row.residue_ns), (10.0, Some(1.5), Some(0.05)));
+    }
+
+    #[test]
+    fn what_is_below_the_clocks_step_is_no_figure_and_no_interval_is_narrower() {
+        let row = row([(-20, 10), (19, 1_000), (1_000, 50)].into_iter()).unwrap();
+        assert_eq!((row.min_ns, row.p50_ns, row.p50_ci_ns), (None, None, None));
+        assert_eq!(row.p99_ci_ns, Some(Interval::new(495.0, 505.0)));
+        assert_eq!((row.spikes[0].mean_ns, row.spikes[0].median_ns), (None, None));
     }
 
     #[test]
     fn the_histogram_holds_every_round_in_bins_that_follow_each_other() {
-        let values = (1..4_000_u64).map(|step| (40 + step * step, 3));
+        let values = (1..4_000_i64).map(|step| (step * step, 3));
         let row = row(values).unwrap();
         assert_eq!(row.histogram.iter().map(|bin| bin.count).sum::<u64>(), row.count);
         assert!(row.histogram.windows(2).all(|pair| pair[0].to_ns <= pair[1].from_ns + 1e-6));
         assert!(row.histogram.iter().all(|bin| bin.from_ns < bin.to_ns));
-        assert!(row.histogram.last().unwrap().to_ns >= row.max_ns);
+        assert!(row.histogram.last().unwrap().to_ns >= row.max_ns.unwrap());
     }
 
     #[test]
@@ -247,7 +328,7 @@ mod tests {
 
     #[test]
     fn a_spike_without_evidence_is_unexplained() {
-        let row = row([(60, 1_000)].into_iter()).unwrap();
+        let row = row([(20, 1_000)].into_iter()).unwrap();
         assert!(row.spikes.iter().all(|spike| spike.cause == "unexplained"));
         assert_eq!(row.histogram.iter().map(|bin| row.letter_of(bin)).collect::<Vec<_>>(), [Some('A')]);
     }

@@ -15,23 +15,29 @@ use std::io;
 #[derive(Clone, Copy)]
 pub struct SliceSetup {
     pub clock: Clock,
+    /// How long a lock is to be held, in ticks, and what takes about so long.
+    pub hold_ticks: f64,
     pub hold: Work,
-    /// What recording a round costs, in ticks, and the clock's step.
-    pub recording_ticks: f64,
+    /// The clock's step, in ticks.
     pub resolution: u64,
     /// Rounds without a lock before each slice.
     pub baseline_rounds: usize,
 }
 
+/// For about so long the hold time is tried before each slice.
+const HOLDS_FOR_NS: f64 = 500_000.0;
+/// The grind's calibration is trusted that far.
+const MOST_CORRECTION: f64 = 1.25;
+
 /// A lock whose type is no longer known.
 pub trait DynLock: Send + Sync {
-    fn rounds(&self, setup: &SliceSetup, trace: &mut Trace, gate: &StartGate);
+    fn rounds(&self, clock: Clock, hold: Work, trace: &mut Trace, gate: &StartGate);
     fn bare_pair(&self, clock: Clock) -> f64;
 }
 
 impl<L: Lock> DynLock for CachePadded<L> {
-    fn rounds(&self, setup: &SliceSetup, trace: &mut Trace, gate: &StartGate) {
-        rounds::run(&**self, setup.clock, setup.hold, trace, |ended| ended < gate.stop());
+    fn rounds(&self, clock: Clock, hold: Work, trace: &mut Trace, gate: &StartGate) {
+        rounds::run(&**self, clock, hold, trace, || gate.stop());
     }
 
     fn bare_pair(&self, clock: Clock) -> f64 {
@@ -72,22 +78,38 @@ impl<'a> ThreadSlice<'a> {
     pub fn work(&mut self, lock: &dyn DynLock, setup: &SliceSetup, gate: &StartGate) {
         // For the kernel's record; a thread without a name of its own works as well.
         let _ = rustix::thread::set_name(c"locker");
-        let left = std::cell::Cell::new(setup.baseline_rounds);
-        rounds::run(&NoLock, setup.clock, setup.hold, self.trace, |_| {
-            left.set(left.get() - 1);
-            left.get() > 0
-        });
-        self.baseline = Baseline::of(self.trace, setup.resolution);
+        self.baseline = self.without_lock(setup, Work::of_loads(0), setup.baseline_rounds);
+        let hold = self.corrected_hold(setup);
         let mut recorder = self.own_record.then(|| own_recorder(setup.clock)).flatten();
         self.task = rustix::thread::gettid().as_raw_nonzero().get() as u32;
         self.start = gate.ready();
         if self.start.is_some() {
-            lock.rounds(setup, self.trace, gate);
+            self.trace.limit_to(usize::MAX);
+            lock.rounds(setup.clock, hold, self.trace, gate);
             if self.trace.is_full() {
                 gate.stop_at(setup.clock.now());
             }
             self.timeline = recorder.as_mut().and_then(|recorder| recorder.stop().ok());
         }
+    }
+
+    /// The same machine code as with a lock that does nothing: only so is a baseline what it is to be taken off.
+    fn without_lock(&mut self, setup: &SliceSetup, hold: Work, rounds: usize) -> Option<Baseline> {
+        let no_lock = CachePadded::new(NoLock);
+        let no_lock: &dyn DynLock = std::hint::black_box(&no_lock);
+        self.trace.limit_to(rounds);
+        no_lock.rounds(setup.clock, hold, self.trace, &StartGate::endless(setup.clock));
+        Baseline::of(self.trace, setup.resolution)
+    }
+
+    /// The hold time at the speed that the core has now, which is not that of a second ago: as much work as takes so
+    /// long.
+    fn corrected_hold(&mut self, setup: &SliceSetup) -> Work {
+        let Some(stamp) = self.baseline.filter(|_| setup.hold.loads() > 0) else { return setup.hold };
+        let rounds = (setup.clock.to_ticks(HOLDS_FOR_NS) as f64 / setup.hold_ticks).clamp(3.0, 100.0) as usize;
+        let Some(took) = self.without_lock(setup, setup.hold, rounds) else { return setup.hold };
+        let correction = (setup.hold_ticks / (took.hold - stamp.hold)).clamp(1.0 / MOST_CORRECTION, MOST_CORRECTION);
+        Work::of_loads((setup.hold.loads() as f64 * correction).round() as u64)
     }
 }
 
