@@ -3,9 +3,9 @@
 use instruments::cpus::realtime::Missing;
 use instruments::evidence::{EvidenceLost, NoInterruptEvidence, Source, WeakerEvidence};
 use instruments::warning::{
-    Autogroup, BelowResolution, BufferFull, ClockCost, ClockFallback, CpuQuota, FewSamples, FrequencyChanging,
-    Interrupted, LeftOut, MemoryNotLocked, NiceRefused, NoRealtimePriority, NotConverged, OtherLoad, PriorityRefused,
-    RealtimeThrottling, SmtSiblingsShared, Steal, Warning,
+    Autogroup, BufferFull, ClockFallback, CpuQuota, FewSamples, FrequencyChanging, Interrupted, LeftOut,
+    MemoryNotLocked, NiceRefused, NoRealtimePriority, NotConverged, OtherLoad, PriorityRefused, RealtimeThrottling,
+    SmtSiblingsShared, Steal, Warning,
 };
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -25,9 +25,7 @@ fn samples() -> Vec<Warning> {
         FrequencyChanging { governor: "powersave".into() }.into(),
         RealtimeThrottling { runtime_us: 950_000, period_us: 1_000_000 }.into(),
         Autogroup.into(),
-        ClockCost { share: 0.125, what: what() }.into(),
         ClockFallback { reason: "it ran backwards".into() }.into(),
-        BelowResolution { what: what(), resolution_ns: 10.5 }.into(),
         NotConverged { what: what(), relative_width: 0.071, target: 0.02 }.into(),
         Interrupted { measured_s: 1.25, planned_s: 5.0 }.into(),
         FewSamples { what: what(), count: 17 }.into(),

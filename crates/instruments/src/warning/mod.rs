@@ -23,7 +23,7 @@ mod privilege;
 mod run;
 mod value;
 
-pub use clock::{BelowResolution, ClockCost, ClockFallback};
+pub use clock::ClockFallback;
 pub use due::{OTHER_LOAD_SHARE, disturbances, realtime_throttling, standing};
 pub use kind::{WarningKind, percent};
 pub use machine::{Autogroup, CpuQuota, FrequencyChanging, OtherLoad, RealtimeThrottling, SmtSiblingsShared, Steal};

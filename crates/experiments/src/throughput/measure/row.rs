@@ -40,9 +40,9 @@ pub fn row(cell: &Cell, plan: &Plan, calibrated: &Calibrated, ended_by: EndedBy)
         ideal_per_s,
         ideal_share: ideal_per_s.map(|ideal| throughput_per_s / ideal),
         waits_count: cell.waits.count(),
-        wait_p50_ns: cell.waits.quantile(0.5).map(|ticks| net_ns(ticks, calibrated)),
-        wait_p99_ns: cell.waits.quantile(0.99).map(|ticks| net_ns(ticks, calibrated)),
-        wait_max_ns: (!cell.waits.is_empty()).then(|| net_ns(cell.longest_wait_ticks, calibrated)),
+        wait_p50_ns: cell.waits.quantile(0.5).and_then(|ticks| net_ns(ticks, calibrated)),
+        wait_p99_ns: cell.waits.quantile(0.99).and_then(|ticks| net_ns(ticks, calibrated)),
+        wait_max_ns: net_ns(cell.longest_wait_ticks, calibrated).filter(|_| !cell.waits.is_empty()),
         longest_streak: (cell.longest_streak > 0).then_some(cell.longest_streak),
         syscalls_per_op: syscalls_per_op(&cell.plan.lock, counts.as_ref(), rounds),
         voluntary_switches_per_op: totals.voluntary_switches as f64 / rounds,
@@ -61,14 +61,16 @@ fn share(part: u64, whole: f64) -> f64 {
     if whole > 0.0 { part as f64 / whole } else { 0.0 }
 }
 
-/// Without what a timestamp costs.
-fn net_ns(ticks: u64, calibrated: &Calibrated) -> f64 {
-    (calibrated.clock().to_ns(ticks) - calibrated.quality.stamp.mean_of_1000_ns).max(0.0)
+/// Without what a timestamp costs; what is left of less than the clock's step or a tenth of that cost is not known.
+fn net_ns(ticks: u64, calibrated: &Calibrated) -> Option<f64> {
+    let (quality, cost) = (&calibrated.quality, calibrated.quality.stamp.mean_of_1000_ns);
+    let net = calibrated.clock().to_ns(ticks) - cost;
+    Some(net).filter(|net| *net >= quality.resolution_ns.max(0.1 * cost))
 }
 
 /// The median of how long the lock was held, where it was to be held for some time.
 fn hold_seen_ns(cell: &Cell, calibrated: &Calibrated) -> Option<f64> {
-    cell.holds.quantile(0.5).map(|ticks| net_ns(ticks, calibrated)).filter(|_| cell.plan.hold_ns > 0.0)
+    cell.holds.quantile(0.5).and_then(|ticks| net_ns(ticks, calibrated)).filter(|_| cell.plan.hold_ns > 0.0)
 }
 
 /// The ideal for the hold time that was seen. Work is a number of loads: when the CPU changes its speed, all of it
