@@ -3,7 +3,7 @@
 use super::child::{DynLock, LoopSpec, together};
 use super::counters::ChildCounters;
 use super::make_locks::make_locks;
-use super::phase::RunPhase;
+use super::phase::{RunPhase, Spans};
 use crate::throughput::plan::{CellPlan, Plan, TIMED_EVERY};
 use crate::throughput::record::coefficient_of_variation;
 use anyhow::{Context, bail};
@@ -206,18 +206,16 @@ fn perform(
     phase: &RunPhase,
     counters: &mut [CachePadded<ChildCounters>],
 ) -> anyhow::Result<()> {
-    let ramp_up = (plan.run / 10).max(Duration::from_millis(1));
+    let spans = Spans { ramp_up: (plan.run / 10).max(Duration::from_millis(1)), counting: plan.run };
     let children = counters.iter_mut().enumerate().map(|(child, counters)| Member {
         cpu: None,
         job: Box::new(move |gate: &StartGate| lock.work(child, spec, phase, counters, gate)),
     });
     let (clock, interruption) = (spec.clock, &session.interruption);
-    let conductor = Member {
-        cpu: None,
-        job: Box::new(move |gate: &StartGate| phase.conduct(clock, ramp_up, plan.run, interruption, gate)),
-    };
+    let conductor =
+        Member { cpu: None, job: Box::new(move |gate: &StartGate| phase.conduct(clock, spans, interruption, gate)) };
     let members = children.chain(std::iter::once(conductor)).collect();
-    let length = ramp_up + plan.run;
+    let length = spans.ramp_up + spans.counting;
     match plan.reach {
         Reach::Threads => work_together(clock, length, members)?,
         Reach::Processes => work_together_as_processes(clock, length, members, || interruption.is_requested())?,

@@ -14,6 +14,13 @@ pub const OVER: u32 = 2;
 /// How often the conductor of a long run looks whether to stop; a run of the usual length is one sleep.
 const LOOK: Duration = Duration::from_millis(100);
 
+/// How long the phases last.
+#[derive(Clone, Copy, Debug)]
+pub struct Spans {
+    pub ramp_up: Duration,
+    pub counting: Duration,
+}
+
 /// The phase. It belongs on a cache line of its own: the children read it in every round, and reading the clock there
 /// would cost more than some locks.
 pub struct RunPhase {
@@ -35,38 +42,69 @@ impl RunPhase {
 
     /// Leads a run through its phases; the job of a member that takes no lock. It ends early when the gate closes early
     /// or someone asks for the end.
-    pub fn conduct(
-        &self,
-        clock: Clock,
-        ramp_up: Duration,
-        counting: Duration,
-        interruption: &Interruption,
-        gate: &StartGate,
-    ) {
-        if let Some(start) = gate.ready() {
-            // The stop that was planned ends nothing here: many children keep the conductor from its CPU, and what comes
-            // late must still be as long as asked.
-            let planned = start + clock.ticks_in(ramp_up + counting);
-            let until = |end: Instant| {
-                let mut left = end.saturating_duration_since(Instant::now());
-                while !left.is_zero() && gate.stop() >= planned && !interruption.is_requested() {
-                    std::thread::sleep(left.min(LOOK));
-                    left = end.saturating_duration_since(Instant::now());
-                }
-            };
-            until(Instant::now() + ramp_up);
-            self.opened.store(clock.now(), Ordering::Relaxed);
-            self.phase.store(COUNTING, Ordering::Relaxed);
-            until(Instant::now() + counting);
-            self.phase.store(OVER, Ordering::Relaxed);
-            self.closed.store(clock.now(), Ordering::Relaxed);
-        } else {
-            self.phase.store(OVER, Ordering::Relaxed);
+    pub fn conduct(&self, clock: Clock, spans: Spans, interruption: &Interruption, gate: &StartGate) {
+        match gate.ready() {
+            Some(start) => self.lead_from(start, clock, spans, interruption, gate),
+            None => self.phase.store(OVER, Ordering::Relaxed),
         }
+    }
+
+    /// The stop that was planned ends nothing here: many children keep the conductor from its CPU, and what comes late
+    /// must still be as long as asked.
+    fn lead_from(&self, start: u64, clock: Clock, spans: Spans, interruption: &Interruption, gate: &StartGate) {
+        let planned = start + clock.ticks_in(spans.ramp_up + spans.counting);
+        let until = |end: Instant| {
+            let mut left = end.saturating_duration_since(Instant::now());
+            while !left.is_zero() && gate.stop() >= planned && !interruption.is_requested() {
+                std::thread::sleep(left.min(LOOK));
+                left = end.saturating_duration_since(Instant::now());
+            }
+        };
+        until(Instant::now() + spans.ramp_up);
+        self.opened.store(clock.now(), Ordering::Relaxed);
+        self.phase.store(COUNTING, Ordering::Relaxed);
+        until(Instant::now() + spans.counting);
+        self.phase.store(OVER, Ordering::Relaxed);
+        self.closed.store(clock.now(), Ordering::Relaxed);
     }
 
     /// For how long rounds were counted, in ticks.
     pub fn counted_ticks(&self) -> u64 {
         self.closed.load(Ordering::Relaxed).saturating_sub(self.opened.load(Ordering::Relaxed))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SPANS: Spans = Spans { ramp_up: Duration::from_millis(1), counting: Duration::from_millis(20) };
+
+    /// What a conductor counts that gets its CPU so long after the start.
+    fn counted_ns(late: Duration) -> f64 {
+        let clock = Clock::calibrate(Duration::from_millis(10)).clock;
+        let (phase, gate) = (RunPhase::new(), StartGate::endless(clock));
+        let start = clock.now().saturating_sub(clock.ticks_in(late));
+        gate.stop_at(start + clock.ticks_in(SPANS.ramp_up + SPANS.counting));
+        phase.lead_from(start, clock, SPANS, &Interruption::default(), &gate);
+        clock.to_ns(phase.counted_ticks())
+    }
+
+    #[test]
+    fn a_run_that_starts_late_is_as_long_as_asked() {
+        for late in [Duration::ZERO, 4 * SPANS.counting] {
+            let counted = counted_ns(late);
+            assert!(counted >= 0.99 * SPANS.counting.as_nanos() as f64, "{late:?} late: {counted} ns");
+        }
+    }
+
+    #[test]
+    fn a_gate_that_closes_early_ends_it() {
+        let clock = Clock::calibrate(Duration::from_millis(10)).clock;
+        let (phase, gate) = (RunPhase::new(), StartGate::endless(clock));
+        let start = clock.now();
+        gate.stop_at(start);
+        phase.lead_from(start, clock, SPANS, &Interruption::default(), &gate);
+        assert!(clock.to_ns(phase.counted_ticks()) < 0.5 * SPANS.counting.as_nanos() as f64);
     }
 }
