@@ -45,19 +45,18 @@ pub fn run_plan(
         cell.visit(plan, session, calibrated)?;
         Ok(ControlFlow::Continue(()))
     })?;
-    let rows =
-        cells.iter().zip(&turns.ended).filter_map(|(cell, &ended_by)| row::row(cell, plan, calibrated, ended_by));
-    let rows = rows.collect();
+    let ended = cells.iter().zip(&turns.ended);
+    let rows: Vec<Option<Row>> = ended.map(|(cell, &end)| row::row(cell, plan, calibrated, end)).collect();
     let wide = rules.not_converged(&cells, &turns, "the throughput of ");
-    let warnings = plan.left_out.iter().cloned().chain(empty(&cells, &turns)).chain(wide).collect();
-    Ok(Measured { rows, order: turns.order, warnings })
+    let warnings = plan.left_out.iter().cloned().chain(empty(&cells, &rows, &turns)).chain(wide).collect();
+    Ok(Measured { rows: rows.into_iter().flatten().collect(), order: turns.order, warnings })
 }
 
 /// The cells that brought nothing although nobody stopped them: a row that is missing is named.
-fn empty(cells: &[Cell], turns: &Turns) -> impl Iterator<Item = Warning> {
-    let ended = cells.iter().zip(&turns.ended);
-    let empty = ended.filter(|(cell, ended_by)| cell.loops_counted == 0 && **ended_by != EndedBy::Interrupted);
-    empty.map(|(cell, _)| {
+fn empty(cells: &[Cell], rows: &[Option<Row>], turns: &Turns) -> impl Iterator<Item = Warning> {
+    let ended = cells.iter().zip(rows).zip(&turns.ended);
+    let empty = ended.filter(|((_, row), ended_by)| row.is_none() && **ended_by != EndedBy::Interrupted);
+    empty.map(|((cell, _), _)| {
         let reason = "no loop of it was counted; a longer --run or --seconds, or fewer children, may measure it";
         Warning::from(LeftOut { what: cell.plan.to_string(), reason: reason.into() })
     })

@@ -10,12 +10,14 @@ use instruments::statistics::stopping::EndedBy;
 use locks::Reach;
 use ulocks::Counts;
 
-/// The row of a cell; `None` when no loop was counted.
+/// The row of a cell; `None` when no loop was counted, or none in most of its runs.
 pub fn row(cell: &Cell, plan: &Plan, calibrated: &Calibrated, ended_by: EndedBy) -> Option<Row> {
-    let throughput_per_s = median(&cell.throughputs).filter(|_| cell.loops_counted > 0)?;
+    let throughput_per_s = median(&cell.throughputs).filter(|loops| *loops > 0.0)?;
     let (totals, counts) = (&cell.totals, cell.totals.counts);
     let (rounds, reads) = (totals.all_rounds.max(1) as f64, totals.reads as f64);
     let hold_seen_ns = hold_seen_ns(cell, calibrated);
+    // A bucket's middle may be above the longest, which is known exactly.
+    let wait = |q| net_ns(cell.waits.quantile(q)?.min(cell.longest_wait_ticks), calibrated);
     let ideal_per_s = ideal_seen_per_s(&cell.plan, plan.cpus, hold_seen_ns);
     Some(Row {
         lock: cell.plan.lock.clone(),
@@ -40,8 +42,8 @@ pub fn row(cell: &Cell, plan: &Plan, calibrated: &Calibrated, ended_by: EndedBy)
         ideal_per_s,
         ideal_share: ideal_per_s.map(|ideal| throughput_per_s / ideal),
         waits_count: cell.waits.count(),
-        wait_p50_ns: cell.waits.quantile(0.5).and_then(|ticks| net_ns(ticks, calibrated)),
-        wait_p99_ns: cell.waits.quantile(0.99).and_then(|ticks| net_ns(ticks, calibrated)),
+        wait_p50_ns: wait(0.5),
+        wait_p99_ns: wait(0.99),
         wait_max_ns: net_ns(cell.longest_wait_ticks, calibrated).filter(|_| !cell.waits.is_empty()),
         longest_streak: (cell.longest_streak > 0).then_some(cell.longest_streak),
         syscalls_per_op: syscalls_per_op(&cell.plan.lock, counts.as_ref(), rounds),
