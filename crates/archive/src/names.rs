@@ -35,7 +35,7 @@ impl Name {
         ensure!(!entries.is_empty(), "no such record is kept; `contend history` lists what is");
         let text = match self {
             Self::Last(back) => {
-                let place = entries.len().checked_sub(back + 1);
+                let place = entries.len().checked_sub(1).and_then(|last| last.checked_sub(*back));
                 let Some(place) = place else { bail!("last~{back}: only {} such records are kept", entries.len()) };
                 return Ok(&entries[place]);
             }
@@ -100,7 +100,9 @@ mod tests {
         };
         assert_eq!(found("last").unwrap(), "beef33");
         assert_eq!(found("last~2").unwrap(), "abcd11");
-        assert!(found("last~3").unwrap_err().contains("only 3"));
+        for beyond in ["last~3".to_owned(), format!("last~{}", usize::MAX)] {
+            assert!(found(&beyond).unwrap_err().contains("only 3"), "{beyond}");
+        }
         assert_eq!(found("BEEF").unwrap(), "beef33");
         assert!(found("abcd").unwrap_err().contains("give more"));
         // An unchanged build comes before a changed one.
