@@ -6,20 +6,33 @@
 //! a concurrent run nor a killed one stands in the way of another, and sharing is the union of references.
 
 mod archive;
+mod catalogue;
 mod claim;
+mod draft;
+mod environment;
 mod git;
+mod incoming;
 mod integrity;
+mod listing;
 mod location;
-mod lookup;
 mod manifest;
 mod names;
+mod objects;
+mod process;
+mod records;
+mod shell;
+mod soundness;
 mod stale;
 mod summary;
+mod trust;
 mod warning;
 
 pub use archive::Archive;
+pub use catalogue::{Catalogue, Likeness};
+pub use incoming::Fetched;
+pub use listing::{Listing, Skipped};
 pub use location::Location;
-pub use lookup::{Likeness, kept_as, named, recalled};
 pub use manifest::{Build, Manifest};
+pub use shell::quoted;
 pub use summary::{Entry, Summary, short};
 pub use warning::NotKept;

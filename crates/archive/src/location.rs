@@ -3,6 +3,7 @@
 use crate::archive::Archive;
 use anyhow::Context;
 use std::ffi::OsString;
+use std::io;
 use std::path::{Path, PathBuf};
 
 const VARIABLE: &str = "CONTEND_ARCHIVE";
@@ -56,11 +57,12 @@ impl Location {
     /// The archive, if there is one.
     ///
     /// # Errors
-    /// Something else is there.
+    /// Something else is there, or nobody can say what.
     pub fn archive(&self) -> anyhow::Result<Option<Archive>> {
-        match self {
-            Self::Folder(folder) if folder.exists() => Archive::open(folder).map(Some),
-            Self::Folder(_) | Self::Nowhere | Self::Unknown => Ok(None),
+        let Self::Folder(folder) = self else { return Ok(None) };
+        match folder.metadata() {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            _ => Archive::open(folder).map(Some),
         }
     }
 }

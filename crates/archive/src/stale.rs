@@ -1,10 +1,11 @@
-//! Lock files that a killed Git left in the archive: a `refs/records/<hash>.lock` would end every further `pull` of
-//! that record, a `packed-refs.lock` every packing.
+//! What a killed Git left in the archive: a `refs/records/<hash>.lock` would end every further `pull` of that record, a
+//! `packed-refs.lock` every packing; half an object, or half a fetch, takes room for ever.
 //!
-//! Git does not note whose a lock file is. It is nobody's once no Git that `contend` started lives, which a [`Claim`]
+//! Git does not note whose such a file is. It is nobody's once no Git that `contend` started lives, which a [`Claim`]
 //! tells, nor any other Git that is at work on this archive, which `/proc` tells.
 
 use crate::claim::Claim;
+use crate::incoming;
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
@@ -16,26 +17,37 @@ const FOLDERS: &[&str] =
 /// What excludes another Git and is not called a lock.
 const OTHER_LOCKS: &[&str] = &["gc.pid", "packed-refs.new"];
 
-/// Removes the lock files that are nobody's. What cannot be removed stays, and Git names it when it is in the way.
+/// How half-written files and folders begin, within the objects; and fetches, within the archive.
+const HALVES: &[&str] = &["tmp_", ".tmp-", incoming::PREFIX];
+
+/// Removes what is nobody's. What cannot be removed stays, and Git names it when it is in the way.
 pub fn remove(archive: &Path, mark: &Path) {
-    if locks(archive).is_empty() {
+    if left(archive).is_empty() {
         return;
     }
     let Some(_claim) = Claim::sole(mark) else { return };
     // Listed before the processes are: whoever made one of these and lives is among them.
-    let stale = locks(archive);
+    let stale = left(archive);
     if !others_are_at_work(archive) {
-        stale.iter().for_each(|path| drop(fs::remove_file(path)));
+        stale.iter().for_each(|path| drop(fs::remove_file(path).or_else(|_| fs::remove_dir_all(path))));
     }
 }
 
-fn locks(archive: &Path) -> Vec<PathBuf> {
-    let files = FOLDERS.iter().filter_map(|folder| fs::read_dir(archive.join(folder)).ok()).flatten().flatten();
-    let is_lock = |path: &PathBuf| {
-        let named = |name: &str| path.file_name().is_some_and(|found| found == name);
-        path.extension().is_some_and(|extension| extension == "lock") || OTHER_LOCKS.iter().any(|name| named(name))
-    };
-    files.map(|entry| entry.path()).filter(is_lock).collect()
+fn left(archive: &Path) -> Vec<PathBuf> {
+    let folders = FOLDERS.iter().map(|folder| archive.join(folder));
+    // Objects lie in folders that are named by their first two digits.
+    let objects = fs::read_dir(archive.join("objects")).into_iter().flatten().flatten();
+    let objects = objects.map(|entry| entry.path()).filter(|path| path.file_name().is_some_and(|name| name.len() == 2));
+    let files = folders.chain(objects).filter_map(|folder| fs::read_dir(folder).ok()).flatten().flatten();
+    files.map(|entry| entry.path()).filter(|path| is_left(path)).collect()
+}
+
+fn is_left(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default();
+    let is_lock = path.extension().is_some_and(|extension| extension == "lock");
+    is_lock
+        || OTHER_LOCKS.iter().any(|lock| name == *lock)
+        || HALVES.iter().any(|start| name.as_bytes().starts_with(start.as_bytes()))
 }
 
 /// Whether a Git of somebody else's may be writing here. Where nobody can say, it may.

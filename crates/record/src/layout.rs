@@ -1,6 +1,7 @@
 //! The one check of a record's layout, for all who read records: JSON, an object, of a version that this program reads.
 
 use crate::envelope::SCHEMA;
+use crate::limits::check_size;
 use anyhow::{Context, anyhow, bail};
 use serde_json::{Map, Value};
 
@@ -24,6 +25,7 @@ fn checked(bytes: &[u8]) -> anyhow::Result<Map<String, Value>> {
     if bytes.iter().all(u8::is_ascii_whitespace) {
         bail!("it is empty; {HOW}");
     }
+    check_size(bytes)?;
     let value: Value = serde_json::from_slice(bytes).map_err(|error| match error.is_eof() {
         true => anyhow!("it is truncated: {error}; measure again, or take another copy"),
         false => anyhow!("it is not JSON: {error}; {HOW}"),

@@ -8,7 +8,9 @@ mod difference;
 mod envelope;
 mod finding;
 mod layout;
+mod limits;
 mod metric;
+mod reading;
 mod section;
 mod source;
 mod then_and_now;
@@ -18,11 +20,13 @@ pub use difference::{Difference, between, environments, parameters};
 pub use envelope::{Record, RunEnvironment, SCHEMA};
 pub use finding::{Finding, Origin};
 pub use layout::fields;
+pub use limits::{MOST_BYTES, check_size};
 pub use metric::{Better, Cell, MOSTLY, Metric, Naming, VariationSource};
+pub use reading::{content, is_file};
 pub use section::{
     Axis, Bar, Bars, Bin, Figure, Histogram, Mark, Picture, Plot, Point, Section, Series, Statement, Table, distinct,
     optional,
 };
-pub use source::{Source, content, flattened, is_file, typed, understand, warning};
+pub use source::{Source, flattened, typed, understand, warning};
 pub use then_and_now::ThenAndNow;
 pub use unit::Unit;

@@ -6,8 +6,6 @@ use instruments::warning::Warning;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
-use std::io::Read;
-use std::path::Path;
 
 /// A record as it was read.
 pub struct Source {
@@ -37,26 +35,6 @@ impl Source {
         };
         self.warnings.iter().filter_map(share).sum()
     }
-}
-
-/// Whether a name means a file, and no record of the archive.
-pub fn is_file(name: &str) -> bool {
-    name == "-" || Path::new(name).exists()
-}
-
-/// The file's name for people, and what is in it; `-` is standard input.
-///
-/// # Errors
-/// It cannot be read.
-pub fn content(path: &Path) -> anyhow::Result<(String, Vec<u8>)> {
-    let mut bytes = Vec::new();
-    let (name, outcome) = if path == Path::new("-") {
-        ("standard input".to_owned(), std::io::stdin().lock().read_to_end(&mut bytes).map(drop))
-    } else {
-        (path.display().to_string(), std::fs::read(path).map(|content| bytes = content))
-    };
-    outcome.with_context(|| format!("{name} cannot be read"))?;
-    Ok((name, bytes))
 }
 
 /// The record that these bytes are.

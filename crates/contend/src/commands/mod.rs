@@ -1,5 +1,6 @@
 //! What can be asked for: a measurement, or something of records that were kept.
 
+mod archived;
 pub mod compare;
 pub mod history;
 pub mod manual;

@@ -7,6 +7,15 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use terminal::Page;
 
+/// Whether every experiment that the record names is one of this contend's.
+pub fn is_known(fields: &Map<String, Value>) -> bool {
+    match (fields.get("experiment").and_then(Value::as_str), fields.get("results").and_then(Value::as_array)) {
+        (Some(survey::NAME), Some(rows)) => survey::unknown_experiment(rows).is_none(),
+        (Some(name), _) => experiments::named(name).is_some(),
+        (None, _) => true,
+    }
+}
+
 /// The record of this name and with these fields, on a page.
 ///
 /// # Errors
@@ -18,7 +27,7 @@ pub fn shown(name: &str, fields: &Map<String, Value>, page: &Page) -> anyhow::Re
     };
     let record = AnyRecord::deserialize(fields).with_context(unreadable)?;
     if record.experiment == survey::NAME {
-        if let Some(experiment) = survey::unknown_experiment(&record) {
+        if let Some(experiment) = survey::unknown_experiment(&record.results) {
             bail!(unknown(experiment));
         }
         return survey::shown(&record, page).with_context(unreadable);

@@ -4,6 +4,7 @@
 #![allow(dead_code)]
 
 pub mod archive;
+pub mod place;
 pub mod schema;
 pub mod stored;
 pub mod watched;

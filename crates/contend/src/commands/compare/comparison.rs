@@ -7,7 +7,7 @@ use super::operand::{Operand, Title};
 use super::prior_runs::PriorRuns;
 use crate::commands::metrics;
 use anyhow::ensure;
-use archive::Archive;
+use archive::Catalogue;
 use instruments::statistics::Interval;
 use record::{Difference, Metric, Naming, Unit};
 use serde::Serialize;
@@ -59,7 +59,7 @@ impl Comparison {
     ///
     /// # Errors
     /// Rows that cannot be read, no cell in common, an archive that cannot be read.
-    pub fn of(a: &Operand, b: &Operand, archive: Option<&Archive>, limits: &[Limit]) -> anyhow::Result<Self> {
+    pub fn of(a: &Operand, b: &Operand, archive: Option<&Catalogue>, limits: &[Limit]) -> anyhow::Result<Self> {
         let metrics = [metrics::of(&a.source)?, metrics::of(&b.source)?];
         let naming = Naming::within(&metrics);
         let lines = lines(&metrics, &naming, &PriorRuns::of(a, b, archive)?);

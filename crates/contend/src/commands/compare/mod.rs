@@ -18,8 +18,9 @@ mod show;
 pub use differences::environments as environment_differences;
 pub use judgement::{Judgement, Pair, in_general, judged};
 
+use crate::commands::archived;
 use crate::output::Destination;
-use archive::{Archive, Location};
+use archive::{Catalogue, Location};
 use harness::{Outcome, output};
 
 use clap::Args;
@@ -66,12 +67,8 @@ pub fn run(flags: &Flags, shared: &SharedFlags) -> anyhow::Result<Outcome> {
 }
 
 /// The archive, if there is one. Two files are compared without one that cannot be read.
-fn archive(flags: &Flags, shared: &SharedFlags) -> anyhow::Result<Option<Archive>> {
-    let readable = |archive: &Archive| archive.entries().map(drop);
-    let found = Location::of(shared.archive.as_deref())
-        .archive()
-        .and_then(|found| found.as_ref().map_or(Ok(()), readable).map(|()| found));
-    match found {
+fn archive(flags: &Flags, shared: &SharedFlags) -> anyhow::Result<Option<Catalogue>> {
+    match archived::at(&Location::of(shared.archive.as_deref())) {
         Err(error) if [&flags.a, &flags.b].into_iter().all(|name| record::is_file(name)) => {
             output::eprint_line(&format!("warning: compared without other runs of the same: {error:#}"));
             Ok(None)

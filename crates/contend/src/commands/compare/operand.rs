@@ -1,6 +1,8 @@
 //! A and B: files, or records of the archive.
 
-use archive::{Archive, Entry, Manifest};
+use crate::commands::archived;
+use anyhow::Context;
+use archive::{Catalogue, Entry, Likeness, Manifest};
 use record::Source;
 use serde::Serialize;
 use std::path::Path;
@@ -32,34 +34,35 @@ impl Operand {
     ///
     /// # Errors
     /// It is neither, or no record that can be read.
-    pub fn find(name: &str, archive: Option<&Archive>) -> anyhow::Result<Self> {
+    pub fn find(name: &str, archive: Option<&Catalogue>) -> anyhow::Result<Self> {
         if record::is_file(name) {
             return Self::of_file(name, archive);
         }
-        let (entry, content) = archive::recalled(archive, name)?;
+        let catalogue = archive.with_context(|| archived::none_for(name))?;
+        let (entry, content) = catalogue.recalled(name)?;
         let source = record::understand(name, &content)?;
-        let manifest = archive.map(|archive| archive.manifest(&entry.id)).transpose()?;
+        let manifest = Some(catalogue.archive.manifest(&entry.id)?);
         Ok(Self { source, manifest, entry: Some(entry), caution: None, content })
     }
 
-    fn of_file(name: &str, archive: Option<&Archive>) -> anyhow::Result<Self> {
+    fn of_file(name: &str, archive: Option<&Catalogue>) -> anyhow::Result<Self> {
         let (name, content) = record::content(Path::new(name))?;
         let source = record::understand(&name, &content)?;
         let mut operand = Self { source, entry: None, manifest: None, caution: None, content };
-        if let Some(archive) = archive {
-            match archive::kept_as(&operand.content, archive, &archive.entries()?)? {
-                archive::Likeness::Same(entry) => {
-                    operand.manifest = Some(archive.manifest(&entry.id)?);
+        if let Some(catalogue) = archive {
+            match catalogue.kept_as(&operand.content) {
+                Likeness::Same(entry) => {
+                    operand.manifest = Some(catalogue.archive.manifest(&entry.id)?);
                     operand.entry = Some(entry.clone());
                 }
-                archive::Likeness::Changed(entry) => {
+                Likeness::Changed(entry) => {
                     let id = entry.short_id();
                     operand.caution = Some(format!(
                         "{name} was changed by hand: it differs from record {id}, the same run; `contend history export {id} FILE` \
                          writes it as it was"
                     ));
                 }
-                archive::Likeness::Unknown => {}
+                Likeness::Unknown => {}
             }
         }
         Ok(operand)

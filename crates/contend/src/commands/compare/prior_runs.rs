@@ -3,7 +3,7 @@
 use super::judgement::in_general;
 use super::operand::Operand;
 use crate::commands::metrics;
-use archive::{Archive, Entry, Manifest};
+use archive::{Catalogue, Entry, Manifest};
 use instruments::statistics::comparison::{Estimate, RunToRun};
 use record::{Metric, Naming, Source};
 
@@ -29,20 +29,20 @@ impl PriorRuns {
     ///
     /// # Errors
     /// An archive that cannot be read.
-    pub fn of(a: &Operand, b: &Operand, archive: Option<&Archive>) -> anyhow::Result<Self> {
+    pub fn of(a: &Operand, b: &Operand, archive: Option<&Catalogue>) -> anyhow::Result<Self> {
         let is_disturbed = a.source.is_disturbed() || b.source.is_disturbed();
         let mut prior_runs = Self { sets: Vec::new(), is_disturbed };
-        let Some(archive) = archive else { return Ok(prior_runs) };
-        let entries = archive.entries()?;
+        let Some(Catalogue { archive, entries, .. }) = archive else { return Ok(prior_runs) };
         let candidates = entries.iter().rev().filter(|entry| [a, b].into_iter().all(|side| is_candidate(entry, side)));
         let ids: Vec<&str> = candidates.take(NEWEST).map(|entry| entry.id.as_str()).collect();
-        for (content, manifest) in archive.records(&ids)? {
-            let Ok(source) = record::understand("", &content) else { continue };
+        archive.each(&ids, |_, found| {
+            let Ok((content, manifest)) = found else { return };
+            let Ok(source) = record::understand("", &content) else { return };
             let fits = [a, b].into_iter().any(|side| is_same(&side.source, &source));
             if fits && (is_disturbed || !source.is_disturbed()) {
                 prior_runs.add(source, &manifest);
             }
-        }
+        })?;
         Ok(prior_runs)
     }
 

@@ -1,9 +1,10 @@
 //! Records sent to another repository, and fetched from it: each has what either had.
 
+use crate::commands::archived;
 use anyhow::Context;
-use archive::Archive;
+use archive::{Archive, quoted};
 use clap::Args;
-use harness::{Outcome, output};
+use harness::{Outcome, UsageError, output};
 
 #[derive(Args, Clone, Debug)]
 pub struct Flags {
@@ -13,18 +14,34 @@ pub struct Flags {
 }
 
 pub fn push(flags: &Flags, archive: &Archive) -> anyhow::Result<Outcome> {
-    archive.push(&flags.remote).with_context(|| {
-        format!("{}: the records could not be sent; an empty one is made with `git init --bare`", flags.remote)
+    let remote = remote(flags)?;
+    let sent = archive.push(remote).with_context(|| {
+        format!("{remote}: the records could not be sent; an empty one is made with `git init --bare`")
     })?;
-    output::print(&format!("{} records sent or there already\n", archive.entries()?.len()))?;
+    output::print(&format!("{sent} records sent or there already\n"))?;
     Ok(Outcome::Done)
 }
 
 pub fn pull(flags: &Flags, archive: &Archive) -> anyhow::Result<Outcome> {
-    let before = archive.entries()?.len();
-    archive.pull(&flags.remote).with_context(|| format!("{}: no records could be fetched", flags.remote))?;
-    let after = archive.entries()?.len();
-    output::print(&format!("{} records fetched; {after} in all\n", after - before))?;
+    let remote = remote(flags)?;
+    let fetched = archive.pull(remote).with_context(|| format!("{remote}: no records could be fetched"))?;
+    let refused = fetched.refused.iter().map(|skipped| {
+        let remedy =
+            format!("`git push {} --delete {}` removes it there", quoted(remote.as_bytes()), skipped.reference);
+        format!("{}: {}; {remedy}", skipped.reference, skipped.reason)
+    });
+    archived::complain("was not taken", &refused.collect::<Vec<String>>());
+    let all = archived::listed(archive.clone())?.entries.len();
+    output::print(&format!("{} records fetched; {all} in all\n", fetched.taken))?;
     archive.tidy();
     Ok(Outcome::Done)
+}
+
+/// A place that starts like a flag would be one to a program on the way.
+fn remote(flags: &Flags) -> anyhow::Result<&str> {
+    let remote = flags.remote.as_str();
+    if remote.is_empty() || remote.starts_with('-') {
+        return Err(UsageError(format!("{remote:?} is no repository; a folder of such a name is ./{remote}")).into());
+    }
+    Ok(remote)
 }

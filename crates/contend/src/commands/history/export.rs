@@ -1,7 +1,7 @@
 //! One record as a file.
 
 use anyhow::Context;
-use archive::{Archive, named};
+use archive::Catalogue;
 use clap::Args;
 use harness::{Outcome, output};
 use std::fs::OpenOptions;
@@ -19,8 +19,8 @@ pub struct Flags {
     file: PathBuf,
 }
 
-pub fn run(flags: &Flags, archive: &Archive) -> anyhow::Result<Outcome> {
-    let content = archive.record(&named(archive, &flags.record)?.id)?;
+pub fn run(flags: &Flags, catalogue: &Catalogue) -> anyhow::Result<Outcome> {
+    let (_, content) = catalogue.recalled(&flags.record)?;
     if flags.file.as_os_str() == "-" {
         output::print(&String::from_utf8(content)?)?;
         return Ok(Outcome::Done);

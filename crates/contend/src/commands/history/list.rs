@@ -1,8 +1,9 @@
 //! The records, a line each.
 
 use super::since::since;
+use crate::commands::archived;
 use crate::output::Destination;
-use archive::{Archive, Entry, Summary};
+use archive::{Entry, Location, Summary};
 use clap::Args;
 use harness::{Outcome, UsageError};
 use std::path::Path;
@@ -48,7 +49,8 @@ impl Filter {
 
 pub fn run(filter: &Filter, folder: &Path, destination: Destination) -> anyhow::Result<Outcome> {
     // Before the first run there is no archive, and that is no failure.
-    let all = if folder.exists() { Archive::open(folder)?.entries()? } else { Vec::new() };
+    let found = archived::at(&Location::Folder(folder.to_owned()))?;
+    let all = found.map_or_else(Vec::new, |catalogue| catalogue.entries);
     let entries = filter.of(all)?;
     destination.present(&entries, &entries, |page| text(&entries, folder, page))?;
     Ok(Outcome::Done)

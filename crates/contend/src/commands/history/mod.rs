@@ -8,6 +8,7 @@ mod since;
 mod trend;
 mod verify;
 
+use crate::commands::archived;
 use crate::output::Destination;
 use archive::{Archive, Location};
 use clap::{Args, Subcommand};
@@ -54,9 +55,9 @@ pub fn run(flags: &Flags, shared: &SharedFlags) -> anyhow::Result<Outcome> {
     match &flags.request {
         None => list(&flags.filter),
         Some(Request::List(filter)) => list(filter),
-        Some(Request::Show(flags)) => show::run(flags, &Archive::open(&folder)?, Destination::of_view(shared)?),
-        Some(Request::Trend(flags)) => trend::run(flags, &Archive::open(&folder)?, Destination::of_view(shared)?),
-        Some(Request::Export(flags)) => export::run(flags, &Archive::open(&folder)?),
+        Some(Request::Show(flags)) => show::run(flags, &archived::open(&folder)?, Destination::of_view(shared)?),
+        Some(Request::Trend(flags)) => trend::run(flags, archived::open(&folder)?, Destination::of_view(shared)?),
+        Some(Request::Export(flags)) => export::run(flags, &archived::open(&folder)?),
         Some(Request::Push(flags)) => exchange::push(flags, &Archive::open(&folder)?),
         Some(Request::Pull(flags)) => exchange::pull(flags, &Archive::open_or_create(&folder)?),
         Some(Request::Verify(flags)) => verify::run(flags, &Archive::open(&folder)?),

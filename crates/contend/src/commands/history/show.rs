@@ -2,7 +2,7 @@
 
 use crate::commands::shown::shown;
 use crate::output::Destination;
-use archive::{Archive, Entry, Manifest, named};
+use archive::{Catalogue, Entry, Manifest};
 use clap::Args;
 use harness::Outcome;
 use terminal::moment;
@@ -18,8 +18,8 @@ pub struct Flags {
     manifest: bool,
 }
 
-pub fn run(flags: &Flags, archive: &Archive, destination: Destination) -> anyhow::Result<Outcome> {
-    let entry = named(archive, &flags.record)?;
+pub fn run(flags: &Flags, catalogue: &Catalogue, destination: Destination) -> anyhow::Result<Outcome> {
+    let (archive, entry) = (&catalogue.archive, catalogue.named(&flags.record)?);
     let manifest = archive.manifest(&entry.id)?;
     if flags.manifest {
         let text = serde_json::to_string_pretty(&manifest)? + "\n";
@@ -29,7 +29,7 @@ pub fn run(flags: &Flags, archive: &Archive, destination: Destination) -> anyhow
     let content = archive.record(&entry.id)?;
     let record = record::fields(entry.short_id(), &content)?;
     destination.present_record(&content, &record, |page| {
-        Ok(heading(&entry, &manifest) + &shown(entry.short_id(), &record, page)?)
+        Ok(heading(entry, &manifest) + &shown(entry.short_id(), &record, page)?)
     })?;
     Ok(Outcome::Done)
 }

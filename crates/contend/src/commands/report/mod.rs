@@ -6,6 +6,7 @@ mod then_and_now;
 
 pub use report::SIGNATURE;
 
+use crate::commands::archived;
 use crate::commands::methods::method;
 use crate::output::{check_form, print_or_write};
 use anyhow::Context;
@@ -45,13 +46,13 @@ pub fn run(flags: &Flags, shared: &SharedFlags) -> anyhow::Result<Outcome> {
 fn sources(names: &[String], shared: &SharedFlags) -> anyhow::Result<Vec<Source>> {
     let only_files = names.iter().all(|name| is_file(name));
     // An archive that is broken does not stand in the way of files.
-    let archive = if only_files { None } else { Location::of(shared.archive.as_deref()).archive()? };
+    let archive = if only_files { None } else { archived::at(&Location::of(shared.archive.as_deref()))? };
     let source = |name: &String| {
         if is_file(name) {
             let (name, content) = content(Path::new(name))?;
             return understand(&name, &content);
         }
-        let (entry, content) = archive::recalled(archive.as_ref(), name)?;
+        let (entry, content) = archive.as_ref().with_context(|| archived::none_for(name))?.recalled(name)?;
         // Tomorrow another one is the last; the page is to say which it was.
         understand(entry.short_id(), &content)
     };

@@ -69,8 +69,8 @@ pub fn placed<'a>(rows: &'a [Value], experiment: &str) -> Vec<(usize, &'a Value)
 }
 
 /// One that this version does not know and that has rows, if there is any.
-pub fn unknown_experiment(record: &AnyRecord) -> Option<&str> {
-    let named = record.results.iter().filter_map(|row| row[EXPERIMENT].as_str());
+pub fn unknown_experiment(rows: &[Value]) -> Option<&str> {
+    let named = rows.iter().filter_map(|row| row[EXPERIMENT].as_str());
     let mut others = named.filter(|name| ![FINDINGS, THEN_AND_NOW].contains(name));
     others.find(|name| experiments::named(name).is_none())
 }

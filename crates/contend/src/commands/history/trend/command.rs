@@ -6,7 +6,7 @@ use super::show;
 use crate::commands::history::list::Filter;
 use crate::output::Destination;
 use anyhow::bail;
-use archive::Archive;
+use archive::Catalogue;
 use clap::Args;
 use harness::{Outcome, UsageError};
 
@@ -23,15 +23,15 @@ pub struct Flags {
 /// Names that a message has room for.
 const NAMED: usize = 12;
 
-pub fn run(flags: &Flags, archive: &Archive, destination: Destination) -> anyhow::Result<Outcome> {
-    let entries = flags.filter.of(archive.entries()?)?;
-    let (all, unreadable) = series::series(archive, &entries)?;
+pub fn run(flags: &Flags, catalogue: Catalogue, destination: Destination) -> anyhow::Result<Outcome> {
+    let entries = flags.filter.of(catalogue.entries)?;
+    let (all, unreadable) = series::series(&catalogue.archive, &entries)?;
     let Some(wanted) = &flags.cell else {
         destination.present(&all, &all, |_| list(&all) + &show::unreadable(unreadable))?;
         return Ok(Outcome::Done);
     };
     let chosen = chosen(wanted, &all)?;
-    let trend = Trend::of(chosen, unreadable, archive)?;
+    let trend = Trend::of(chosen, unreadable, &catalogue.archive)?;
     destination.present(&trend, &trend.points, |page| show::text(&trend, page))?;
     Ok(Outcome::Done)
 }

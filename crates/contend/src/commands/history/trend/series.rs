@@ -7,9 +7,6 @@ use record::{Metric, Naming, Unit, understand};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// Records read at once.
-const BATCH: usize = 64;
-
 /// One figure of one cell.
 #[derive(Debug, Serialize)]
 pub struct Series {
@@ -54,13 +51,12 @@ impl Series {
 pub fn series(archive: &Archive, entries: &[Entry]) -> anyhow::Result<(Vec<Series>, usize)> {
     let mut read: Vec<(&Entry, Vec<Metric>)> = Vec::new();
     let whole: Vec<&Entry> = entries.iter().filter(|entry| !entry.summary.interrupted).collect();
-    for batch in whole.chunks(BATCH) {
-        let ids: Vec<&str> = batch.iter().map(|entry| entry.id.as_str()).collect();
-        for (entry, (content, _)) in batch.iter().zip(archive.records(&ids)?) {
-            let found = understand(entry.short_id(), &content).and_then(|source| metrics::of(&source));
-            read.extend(found.ok().map(|metrics| (*entry, on_its_machine(entry, metrics))));
-        }
-    }
+    let ids: Vec<&str> = whole.iter().map(|entry| entry.id.as_str()).collect();
+    archive.each(&ids, |place, found| {
+        let entry = whole[place];
+        let found = found.and_then(|(content, _)| metrics::of(&understand(entry.short_id(), &content)?));
+        read.extend(found.ok().map(|metrics| (entry, on_its_machine(entry, metrics))));
+    })?;
     let unreadable = whole.len() - read.len();
     let naming = Naming::across(read.iter().flat_map(|(_, metrics)| metrics));
     let mut found: BTreeMap<(String, String, &'static str), Series> = BTreeMap::new();

@@ -1,0 +1,118 @@
+//! A folder in which an archive is made, beside its place: whoever makes it has locked it, and one that nobody has
+//! locked was left by somebody who was killed.
+
+use anyhow::{Context, bail};
+use rustix::fs::{FlockOperation, flock};
+use rustix::io::{Errno, FdFlags, fcntl_setfd};
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use tempfile::TempDir;
+
+const PREFIX: &str = ".contend-archive-";
+/// How many letters and digits come after it.
+const RANDOM: usize = 6;
+/// What may be in one: what Git makes, and the mark.
+const PARTS: &[&str] = &[
+    "HEAD",
+    "branches",
+    "config",
+    "config.lock",
+    "contend-archive",
+    "description",
+    "hooks",
+    "info",
+    "objects",
+    "refs",
+];
+
+/// Removed when it is dropped, unless it was moved to its place.
+pub struct Draft {
+    folder: TempDir,
+    _lock: Option<File>,
+}
+
+enum Lock {
+    Ours(File),
+    Others,
+    /// The file system has none.
+    None,
+}
+
+impl Draft {
+    /// A new one in this folder.
+    ///
+    /// # Errors
+    /// None can be made there.
+    pub fn inside(parent: &Path) -> anyhow::Result<Self> {
+        // Between the folder and its lock somebody may take it for left.
+        const TRIES: usize = 100;
+        for _ in 0..TRIES {
+            let folder = tempfile::Builder::new().prefix(PREFIX).rand_bytes(RANDOM).tempdir_in(parent)?;
+            match lock(folder.path()) {
+                Ok(Lock::Ours(lock)) => return Ok(Self { folder, _lock: Some(lock) }),
+                Ok(Lock::None) => return Ok(Self { folder, _lock: None }),
+                Ok(Lock::Others) | Err(_) => {}
+            }
+        }
+        bail!("{}: what is made there is removed at once", parent.display())
+    }
+
+    pub fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Moves it to its place.
+    ///
+    /// # Errors
+    /// What is there already, or what the system says.
+    pub fn move_to(self, place: &Path) -> io::Result<()> {
+        fs::rename(self.folder.path(), place)?;
+        // What was moved away need not be removed.
+        let _ = self.folder.keep();
+        Ok(())
+    }
+}
+
+/// Removes those that nobody is making any more. What cannot be removed stays.
+pub fn remove_left(parent: &Path) {
+    let me = rustix::process::geteuid().as_raw();
+    for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let random = name.to_str().and_then(|name| name.strip_prefix(PREFIX)).unwrap_or_default();
+        let is_named = random.len() == RANDOM && random.bytes().all(|byte| byte.is_ascii_alphanumeric());
+        // Not the folder that a link leads to.
+        let is_mine = entry.metadata().is_ok_and(|found| found.is_dir() && found.uid() == me);
+        if !is_named || !is_mine {
+            continue;
+        }
+        if let Ok(Lock::Ours(_lock)) = lock(&entry.path())
+            && is_draft(&entry.path())
+        {
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
+}
+
+/// Whatever else has come by such a name stays.
+fn is_draft(folder: &Path) -> bool {
+    let Ok(entries) = fs::read_dir(folder) else { return false };
+    entries.flatten().all(|entry| PARTS.iter().any(|part| entry.file_name() == *part))
+}
+
+/// Held by the children that are started meanwhile too, until they end.
+fn lock(folder: &Path) -> anyhow::Result<Lock> {
+    let lock = File::open(folder)?;
+    match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => {}
+        Err(Errno::WOULDBLOCK) => return Ok(Lock::Others),
+        Err(_) => return Ok(Lock::None),
+    }
+    let (found, locked) = (fs::symlink_metadata(folder).context("it is gone")?, lock.metadata()?);
+    if (found.dev(), found.ino()) != (locked.dev(), locked.ino()) {
+        return Ok(Lock::Others);
+    }
+    fcntl_setfd(&lock, FdFlags::empty())?;
+    Ok(Lock::Ours(lock))
+}

@@ -1,0 +1,84 @@
+//! What a Git that works for the archive finds around it: of Git's own variables nothing but what is said here, and
+//! settings that keep it from running what it was not asked to run.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::process::Command;
+
+/// How a user reaches other repositories, and what a user sees of it; it decides nothing about the archive.
+const FOR_REMOTES: &[&str] = &[
+    "GIT_ALLOW_PROTOCOL",
+    "GIT_ASKPASS",
+    "GIT_CONFIG_GLOBAL",
+    "GIT_CONFIG_NOSYSTEM",
+    "GIT_CONFIG_SYSTEM",
+    "GIT_HTTP_LOW_SPEED_LIMIT",
+    "GIT_HTTP_LOW_SPEED_TIME",
+    "GIT_HTTP_PROXY_AUTHMETHOD",
+    "GIT_HTTP_USER_AGENT",
+    "GIT_PROTOCOL_FROM_USER",
+    "GIT_PROXY_COMMAND",
+    "GIT_PROXY_SSL_CAINFO",
+    "GIT_PROXY_SSL_CERT",
+    "GIT_PROXY_SSL_CERT_PASSWORD_PROTECTED",
+    "GIT_PROXY_SSL_KEY",
+    "GIT_SSH",
+    "GIT_SSH_COMMAND",
+    "GIT_SSH_VARIANT",
+    "GIT_SSL_CAINFO",
+    "GIT_SSL_CAPATH",
+    "GIT_SSL_CERT",
+    "GIT_SSL_CERT_PASSWORD_PROTECTED",
+    "GIT_SSL_CIPHER_LIST",
+    "GIT_SSL_KEY",
+    "GIT_SSL_NO_VERIFY",
+    "GIT_SSL_VERSION",
+    "GIT_TERMINAL_PROMPT",
+];
+
+/// Stronger than any file of settings.
+const SETTINGS: &[&str] = &["core.hooksPath=/dev/null", "core.fsmonitor=false"];
+/// What is fetched and too large for a record goes to the disk without being held in memory.
+const SETTINGS_FOR_REMOTES: &[&str] = &["core.bigFileThreshold=16m"];
+
+/// A `git` that stays on this machine and in this repository: no settings of the user's (a signature, a hook), and no
+/// object that is not there is asked of anybody.
+pub fn local() -> Command {
+    let mut command = alone(&[]);
+    command.env("GIT_CONFIG_NOSYSTEM", "1").env("GIT_CONFIG_GLOBAL", "/dev/null");
+    command
+}
+
+/// A `git` that asks the repository that the user stands in: whether that is to be trusted, the user's settings say.
+pub fn here() -> Command {
+    alone(&["GIT_CONFIG_GLOBAL", "GIT_CONFIG_NOSYSTEM", "GIT_CONFIG_SYSTEM"])
+}
+
+fn alone(kept: &[&str]) -> Command {
+    let mut command = bare(kept);
+    command.env("GIT_NO_LAZY_FETCH", "1").env("GIT_ALLOW_PROTOCOL", "").env("GIT_TERMINAL_PROMPT", "0");
+    command
+}
+
+/// A `git` that talks to another repository: with the user's settings, keys and terminal.
+pub fn remote() -> Command {
+    let mut command = bare(FOR_REMOTES);
+    SETTINGS_FOR_REMOTES.iter().for_each(|setting| _ = command.args(["-c", setting]));
+    command
+}
+
+fn bare(kept: &[&str]) -> Command {
+    let mut command = Command::new("git");
+    let is_gits = |name: &OsStr| name.as_bytes().starts_with(b"GIT_");
+    let is_kept = |name: &OsStr| kept.iter().any(|kept| name == *kept);
+    for (name, _) in std::env::vars_os().filter(|(name, _)| is_gits(name) && !is_kept(name)) {
+        command.env_remove(name);
+    }
+    SETTINGS.iter().for_each(|setting| _ = command.args(["-c", setting]));
+    // What a reference says is replaced by nothing.
+    command.env("LC_ALL", "C").env("GIT_NO_REPLACE_OBJECTS", "1");
+    for role in ["AUTHOR", "COMMITTER"] {
+        command.env(format!("GIT_{role}_NAME"), "contend").env(format!("GIT_{role}_EMAIL"), "contend@localhost");
+    }
+    command
+}

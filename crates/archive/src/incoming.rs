@@ -1,0 +1,82 @@
+//! Records fetched from another repository: into a repository of their own, which knows what the archive has. What can
+//! be read there, the archive takes; all else goes with it.
+
+use crate::git::{self, Git};
+use crate::listing::{self, RECORDS, Reference, Skipped};
+use crate::process::Memory;
+use crate::soundness;
+use crate::summary::Entry;
+use anyhow::Context;
+use std::collections::HashSet;
+use std::fs;
+use tempfile::TempDir;
+
+/// How such a repository is called, within the archive.
+pub const PREFIX: &str = "incoming-";
+
+const FETCH: [&str; 7] = [
+    "fetch",
+    "--quiet",
+    "--no-tags",
+    "--no-prune",
+    "--no-write-fetch-head",
+    "--no-auto-maintenance",
+    "--no-recurse-submodules",
+];
+
+/// What came of a fetch.
+#[derive(Clone, Debug, Default)]
+pub struct Fetched {
+    /// Records that the archive had not.
+    pub taken: usize,
+    /// What is no record, or none that can be read.
+    pub refused: Vec<Skipped>,
+}
+
+/// Takes what `remote` has and the archive has not.
+///
+/// # Errors
+/// What Git says.
+pub fn fetch(archive: &Git, remote: &str) -> anyhow::Result<Fetched> {
+    let known = listing::references(archive)?;
+    let place = tempfile::Builder::new().prefix(PREFIX).tempdir_in(archive.folder());
+    let place = place.with_context(|| format!("{}: nothing can be put there", archive.folder().display()))?;
+    let incoming = repository(archive, &place, &known)?;
+    let records = format!("+{RECORDS}*:{RECORDS}*");
+    incoming.remote(&[&FETCH[..], &["--end-of-options", remote, &records]].concat(), Memory::Limited)?;
+    let known: HashSet<Reference> = known.into_iter().collect();
+    let mut new = listing::references(&incoming)?;
+    new.retain(|reference| !known.contains(reference));
+    let found = listing::listing(&incoming, &new)?;
+    let unsound = soundness::unsound(&incoming, &found.entries, |_, _| Ok(()))?;
+    let sound: Vec<&Entry> = found.entries.iter().filter(|entry| !unsound.iter().any(|bad| bad.is(entry))).collect();
+    take(archive, &incoming, &sound)?;
+    Ok(Fetched { taken: sound.len(), refused: found.skipped.into_iter().chain(unsound).collect() })
+}
+
+/// An empty repository that has the objects of the archive, so that only what is new is sent, and nothing of its
+/// settings.
+fn repository(archive: &Git, place: &TempDir, known: &[Reference]) -> anyhow::Result<Git> {
+    let hashes = archive.line(&["rev-parse", "--show-object-format"], &[])?;
+    git::create(place.path(), &hashes)?;
+    let information = place.path().join("objects/info");
+    fs::create_dir_all(&information)?;
+    // Relative to the objects of the one that borrows.
+    fs::write(information.join("alternates"), "../../objects\n")?;
+    let mut packed = b"# pack-refs with: sorted \n".to_vec();
+    for reference in known.iter().filter(|reference| reference.is_named_by_its_hash()) {
+        packed.extend([reference.hash.as_bytes(), b" ", &reference.name, b"\n"].concat());
+    }
+    fs::write(place.path().join("packed-refs"), packed)?;
+    Ok(Git::on(place.path()))
+}
+
+/// Fetched again, from beside: as ever, the references come last, when all that they lead to is on the disk.
+fn take(archive: &Git, incoming: &Git, sound: &[&Entry]) -> anyhow::Result<()> {
+    if sound.is_empty() {
+        return Ok(());
+    }
+    let place = incoming.folder().to_str().context("the archive's path is not UTF-8")?;
+    let references: String = sound.iter().map(|entry| format!("{RECORDS}{0}:{RECORDS}{0}\n", entry.id)).collect();
+    archive.neighbour(&[&FETCH[..], &["--stdin", "--end-of-options", place]].concat(), references.as_bytes()).map(drop)
+}

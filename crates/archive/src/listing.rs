@@ -1,0 +1,112 @@
+//! What references say: which are records, and which are not. One that is not stands in nobody's way.
+
+use crate::git::Git;
+use crate::objects::{self, Header, MOST_BESIDE, is_hash};
+use crate::shell::quoted;
+use crate::summary::{Entry, Summary};
+use anyhow::{Context, anyhow, bail, ensure};
+
+/// Where the references are: one for each record, named by the hash that it points to.
+pub const RECORDS: &str = "refs/records/";
+
+/// A reference as it is, whoever made it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Reference {
+    pub hash: String,
+    pub name: Vec<u8>,
+}
+
+/// A reference that is no record, or a record that cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Skipped {
+    /// Its name, as a shell takes it.
+    pub reference: String,
+    pub reason: String,
+}
+
+/// The records, the oldest first, and what else is where they are.
+#[derive(Clone, Debug, Default)]
+pub struct Listing {
+    pub entries: Vec<Entry>,
+    pub skipped: Vec<Skipped>,
+}
+
+impl Reference {
+    /// Whose name is the hash, as a record's is.
+    pub fn is_named_by_its_hash(&self) -> bool {
+        is_hash(&self.hash) && self.name.strip_prefix(RECORDS.as_bytes()) == Some(self.hash.as_bytes())
+    }
+
+    pub fn skipped(&self, reason: &anyhow::Error) -> Skipped {
+        Skipped { reference: quoted(&self.name), reason: format!("{reason:#}") }
+    }
+}
+
+impl Skipped {
+    /// The record of an entry.
+    pub fn record(id: &str, reason: &anyhow::Error) -> Self {
+        Self { reference: format!("{RECORDS}{id}"), reason: format!("{reason:#}") }
+    }
+
+    /// Whether it is this one.
+    pub fn is(&self, entry: &Entry) -> bool {
+        self.reference.strip_prefix(RECORDS) == Some(&entry.id)
+    }
+}
+
+/// All references where the records are.
+///
+/// # Errors
+/// Git cannot list them.
+pub fn references(git: &Git) -> anyhow::Result<Vec<Reference>> {
+    let answer = git.local(&["for-each-ref", "--format=%(objectname) %(refname)", RECORDS], &[])?;
+    let reference = |line: &[u8]| {
+        let space = line.iter().position(|byte| *byte == b' ')?;
+        Some(Reference { hash: String::from_utf8_lossy(&line[..space]).into_owned(), name: line[space + 1..].to_vec() })
+    };
+    Ok(answer.split(|byte| *byte == b'\n').filter_map(reference).collect())
+}
+
+/// What these references are, by what they and their commits say. No record is opened.
+///
+/// # Errors
+/// Git cannot be run.
+pub fn listing(git: &Git, references: &[Reference]) -> anyhow::Result<Listing> {
+    let mut listing = Listing::default();
+    let (named, strange): (Vec<&Reference>, Vec<&Reference>) =
+        references.iter().partition(|reference| reference.is_named_by_its_hash());
+    for reference in strange {
+        let reason = anyhow!("it points to {}: it is not the record that it was, or never was one", reference.hash);
+        listing.skipped.push(reference.skipped(&reason));
+    }
+    let hashes: Vec<String> = named.iter().map(|reference| reference.hash.clone()).collect();
+    let mut commits = Vec::new();
+    for (reference, header) in named.iter().zip(objects::headers(git, &hashes)?) {
+        match commit(header) {
+            Ok(()) => commits.push(*reference),
+            Err(reason) => listing.skipped.push(reference.skipped(&reason)),
+        }
+    }
+    let hashes: Vec<String> = commits.iter().map(|reference| reference.hash.clone()).collect();
+    objects::contents(git, &hashes, |place, content| match content.and_then(|content| summary(&content)) {
+        Ok(summary) => listing.entries.push(Entry { id: hashes[place].clone(), summary }),
+        Err(reason) => listing.skipped.push(commits[place].skipped(&reason)),
+    });
+    listing.entries.sort_by(|a, b| (a.summary.kept_unix_ns, &a.id).cmp(&(b.summary.kept_unix_ns, &b.id)));
+    Ok(listing)
+}
+
+fn commit(header: Option<Header>) -> anyhow::Result<()> {
+    let header = header.context("what it points to is not there")?;
+    ensure!(header.kind == "commit", "it points to a {}", header.kind);
+    ensure!(header.bytes <= MOST_BESIDE, "what it points to is too large: {} bytes", header.bytes);
+    Ok(())
+}
+
+/// The summary in a commit: the line of JSON after the first of its message.
+fn summary(commit: &[u8]) -> anyhow::Result<Summary> {
+    let text = String::from_utf8_lossy(commit);
+    let body = text.split_once("\n\n").and_then(|(_, message)| message.split_once("\n\n"));
+    let Some((_, body)) = body else { bail!("it has no summary: it is no record") };
+    serde_json::from_str(body.trim_end()).context("its summary cannot be read")
+}

@@ -1,0 +1,94 @@
+//! A child that is given something and answers something, neither more than there is room for.
+
+use anyhow::{Context, bail};
+use rustix::process::{Pid, Resource, Rlimit, prlimit};
+use std::io::{self, Read, Write};
+use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
+
+/// The most that an answer may be that is held whole: a list of all records, or one of them.
+const MOST: u64 = 64 << 20;
+/// The most that is kept of what it says on stderr.
+const MOST_SAID: u64 = 16 << 10;
+/// What a child may allocate: what others made may unfold without end.
+const MEMORY: u64 = 256 << 20;
+
+/// Whether the child may take as much memory as it likes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Memory {
+    Limited,
+    Free,
+}
+
+/// What the command answers, whole.
+///
+/// # Errors
+/// It cannot be run, it fails, or it answers too much.
+pub fn answer(command: Command, name: &str, memory: Memory, input: &[u8]) -> anyhow::Result<Vec<u8>> {
+    read(command, name, memory, input, |stdout| {
+        let mut answer = Vec::new();
+        stdout.take(MOST + 1).read_to_end(&mut answer).context("what it answers cannot be read")?;
+        if answer.len() as u64 > MOST {
+            bail!("git {name}: it answers more than {} MiB", MOST >> 20);
+        }
+        Ok(answer)
+    })
+}
+
+/// What `read` makes of what the command answers, while it answers.
+///
+/// # Errors
+/// As [`answer`], or of `read`.
+pub fn read<T>(
+    mut command: Command,
+    name: &str,
+    memory: Memory,
+    input: &[u8],
+    read: impl FnOnce(&mut ChildStdout) -> anyhow::Result<T>,
+) -> anyhow::Result<T> {
+    let mut child = started(&mut command, memory)?;
+    let (mut stdin, mut stdout, mut stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+    // Writes and reads at once: a pipe holds little, and either side may fill it first.
+    let (found, said, status) = std::thread::scope(|scope| {
+        // Whoever does not read all of it says why when it ends.
+        scope.spawn(move || stdin.take().map(|mut pipe| pipe.write_all(input)));
+        let said = scope.spawn(move || stderr.as_mut().map(beginning).unwrap_or_default());
+        let found = stdout.as_mut().context("it has no stdout").and_then(read);
+        // If not all of it was read, it ends of that.
+        drop(stdout.take());
+        let status = child.wait();
+        (found, said.join().unwrap_or_default(), status)
+    });
+    let status = status.context("git cannot be waited for")?;
+    match found {
+        Ok(found) if status.success() => Ok(found),
+        Err(error) if status.success() || said.is_empty() => Err(error),
+        _ => bail!("git {name}: {} ({status})", words(&said, status)),
+    }
+}
+
+fn started(command: &mut Command, memory: Memory) -> anyhow::Result<Child> {
+    let child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+    let child = child.map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => anyhow::anyhow!("git is not on the path; on Debian: apt-get install git"),
+        _ => anyhow::Error::new(error).context("git cannot be run"),
+    })?;
+    if memory == Memory::Limited {
+        let limit = Rlimit { current: Some(MEMORY), maximum: Some(MEMORY) };
+        // Where it may not be set, less is safe and all else works.
+        let _ = prlimit(Some(Pid::from_child(&child)), Resource::Data, limit);
+    }
+    Ok(child)
+}
+
+fn beginning(stderr: &mut impl Read) -> Vec<u8> {
+    let mut said = Vec::new();
+    let _ = stderr.take(MOST_SAID).read_to_end(&mut said);
+    let _ = io::copy(stderr, &mut io::sink());
+    said
+}
+
+fn words(said: &[u8], status: ExitStatus) -> String {
+    let said = String::from_utf8_lossy(said).into_owned();
+    let said: Vec<&str> = said.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    if said.is_empty() { format!("it ended with {status}") } else { said.join("; ") }
+}

@@ -1,0 +1,63 @@
+//! Many records at once, each read only if it is not too large, and held only while somebody looks at it.
+
+use crate::git::Git;
+use crate::manifest::Manifest;
+use crate::objects::{self, Header, MOST_BESIDE};
+use anyhow::{Context, anyhow, ensure};
+use record::MOST_BYTES;
+
+pub const RECORD_FILE: &str = "record.json";
+pub const MANIFEST_FILE: &str = "manifest.json";
+
+/// A record's bytes and its manifest.
+pub type Whole = (Vec<u8>, Manifest);
+
+/// Gives each of these records to `take`, in their order; or why it cannot be read. Hashes are not checked.
+///
+/// # Errors
+/// Git cannot be run.
+pub fn each(git: &Git, ids: &[&str], mut take: impl FnMut(usize, anyhow::Result<Whole>)) -> anyhow::Result<()> {
+    let names: Vec<String> =
+        ids.iter().flat_map(|id| [RECORD_FILE, MANIFEST_FILE].map(|file| format!("{id}:{file}"))).collect();
+    let headers = objects::headers(git, &names)?;
+    let checked: Vec<anyhow::Result<[String; 2]>> = headers.chunks(2).map(readable).collect();
+    let asked: Vec<String> = checked.iter().flatten().flatten().cloned().collect();
+    // Of those that are asked for, where each stands among all.
+    let places: Vec<usize> = (0..ids.len()).filter(|place| checked[*place].is_ok()).collect();
+    let mut refused: Vec<Option<anyhow::Error>> = checked.into_iter().map(Result::err).collect();
+    let (mut given, mut record) = (0, None);
+    let mut give_to = |end: usize, found: Option<anyhow::Result<Whole>>| {
+        for (place, refused) in refused.iter_mut().enumerate().take(end).skip(given) {
+            take(place, Err(refused.take().unwrap_or_else(|| anyhow!("it cannot be read"))));
+        }
+        given = end + usize::from(found.is_some());
+        found.into_iter().for_each(|found| take(end, found));
+    };
+    objects::contents(git, &asked, |place, content| {
+        if place % 2 == 0 {
+            record = Some(content);
+        } else if let Some(record) = record.take() {
+            give_to(places[place / 2], Some(whole(record, content)));
+        }
+    });
+    give_to(ids.len(), None);
+    Ok(())
+}
+
+fn whole(record: anyhow::Result<Vec<u8>>, manifest: anyhow::Result<Vec<u8>>) -> anyhow::Result<Whole> {
+    let manifest = serde_json::from_slice(&manifest?).with_context(|| format!("its {MANIFEST_FILE} cannot be read"))?;
+    Ok((record?, manifest))
+}
+
+/// The hashes of a record's two files.
+fn readable(headers: &[Option<Header>]) -> anyhow::Result<[String; 2]> {
+    let [record, manifest] = headers else { return Err(anyhow!("it has not two files")) };
+    Ok([file(record.as_ref(), RECORD_FILE, MOST_BYTES)?, file(manifest.as_ref(), MANIFEST_FILE, MOST_BESIDE)?])
+}
+
+fn file(header: Option<&Header>, name: &str, most: u64) -> anyhow::Result<String> {
+    let header = header.with_context(|| format!("its {name} is not there"))?;
+    ensure!(header.kind == "blob", "its {name} is no file but a {}", header.kind);
+    ensure!(header.bytes <= most, "its {name} is too large: {} bytes, and {most} are read at most", header.bytes);
+    Ok(header.hash.clone())
+}

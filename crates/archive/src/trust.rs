@@ -1,0 +1,113 @@
+//! Whether an archive may be opened at all. Git does what the repository that it works on tells it to: it runs hooks
+//! and other programs that are named there, as the user who only reads. So an archive is its owner's to read, and has
+//! no settings but such as name no program.
+
+use crate::git;
+use crate::shell::quoted;
+use anyhow::{Context, bail, ensure};
+use std::fs;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+/// Sections whose settings name no program, and those of their settings that do.
+const HARMLESS_SECTIONS: &[&str] = &["gc.", "pack.", "repack.", "user."];
+const HARMFUL: &[&str] = &["gc.recentobjectshook"];
+/// Beside them, what Git itself and `contend` write.
+const HARMLESS: &[&str] = &[
+    "core.bare",
+    "core.compression",
+    "core.filemode",
+    "core.fsync",
+    "core.fsyncmethod",
+    "core.ignorecase",
+    "core.logallrefupdates",
+    "core.loosecompression",
+    "core.precomposeunicode",
+    "core.repositoryformatversion",
+    "core.sharedrepository",
+    "core.symlinks",
+    "extensions.objectformat",
+    "fetch.fsckobjects",
+    "maintenance.auto",
+    "receive.fsckobjects",
+    "transfer.fsckobjects",
+];
+/// Of a remote with a name, where it is.
+const HARMLESS_OF_REMOTES: &[&str] = &[".url", ".pushurl", ".fetch"];
+
+/// That it is this user's, with all that lies in it.
+///
+/// # Errors
+/// It is not, and what to do about that.
+pub fn check_owner(folder: &Path) -> anyhow::Result<()> {
+    let (place, me) = (folder.display(), rustix::process::geteuid().as_raw());
+    let owner = fs::metadata(folder).with_context(|| format!("{place}: the archive cannot be read"))?.uid();
+    let quoted = quoted(folder.as_os_str().as_bytes());
+    ensure!(
+        owner == me,
+        "{place}: the archive of user {owner}, and this is user {me}: to read it could run programs as you that user \
+         {owner} chose, and what is written there could not be replaced later; name another with --archive, or let \
+         user {owner} write its records to a file, with `git --git-dir {quoted} bundle create FILE --all`, and take \
+         them from there with `contend history pull FILE`"
+    );
+    for entry in fs::read_dir(folder).with_context(|| format!("{place}: the archive cannot be read"))? {
+        let entry = entry?;
+        let owner = entry.metadata()?.uid();
+        // Who may do everything has done no harm by doing something here.
+        let (name, file) = (entry.file_name(), entry.path());
+        ensure!(
+            owner == me || owner == 0,
+            "{}: user {owner}'s, in an archive of user {me}'s; look at it, and take it \
+         away",
+            file.display()
+        );
+        ensure!(name != "commondir", "{}: it leads Git to another repository; remove it", file.display());
+    }
+    Ok(())
+}
+
+/// That what a listing needs can be read: Git takes for empty what it may not look into.
+///
+/// # Errors
+/// What cannot be read, and why.
+pub fn check_readable(folder: &Path) -> anyhow::Result<()> {
+    let files = ["HEAD", "config", "packed-refs"].map(|name| (name, fs::File::open(folder.join(name)).map(drop)));
+    let folders = ["objects", "objects/pack", "refs", "refs/records"]
+        .map(|name| (name, fs::read_dir(folder.join(name)).map(drop)));
+    for (name, read) in files.into_iter().chain(folders) {
+        match read {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            read => read.with_context(|| format!("{}: the archive cannot be read", folder.join(name).display()))?,
+        }
+    }
+    Ok(())
+}
+
+/// That its settings name no program.
+///
+/// # Errors
+/// One that may, and how it is removed; or no Git.
+pub fn check_settings(folder: &Path) -> anyhow::Result<()> {
+    let file = folder.join("config");
+    let place = file.display();
+    for name in
+        git::names_of_settings(&file).with_context(|| format!("{place}: the archive's settings cannot be read"))?
+    {
+        if !is_harmless(&name) {
+            let (file, name) = (quoted(file.as_os_str().as_bytes()), quoted(name.as_bytes()));
+            bail!(
+                "{place}: it sets {name}, which contend does not and which may run programs or lead to another \
+                 repository; if it is not wanted, `git config --file {file} --unset-all {name}` removes it"
+            );
+        }
+    }
+    Ok(())
+}
+
+fn is_harmless(name: &str) -> bool {
+    let of_remote = |end: &&str| name.starts_with("remote.") && name.ends_with(*end);
+    let in_section = HARMLESS_SECTIONS.iter().any(|section| name.starts_with(section)) && !HARMFUL.contains(&name);
+    HARMLESS.contains(&name) || in_section || HARMLESS_OF_REMOTES.iter().any(of_remote)
+}

@@ -1,0 +1,189 @@
+//! Those that write to an archive at the same time, and what is left of one that is killed.
+
+mod command;
+
+use command::archive::has_git;
+use command::place::{Place, RUN, kept, kill, waited_for};
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+/// Writers that are killed at any moment, Git with them, and writers that are not.
+#[test]
+fn nothing_that_was_reported_as_kept_is_lost() {
+    if !has_git() {
+        return;
+    }
+    const WRITERS: usize = 8;
+    let rounds = std::env::var("CONTEND_TEST_APPENDS").map_or(4, |all| all.parse::<usize>().unwrap() / WRITERS);
+    let place = Place::new();
+    let write = |writer: usize| -> Vec<String> {
+        (0..rounds).filter_map(|round| write_or_die(&place, writer * rounds + round)).collect()
+    };
+    let reported: Vec<String> = std::thread::scope(|scope| {
+        let writers: Vec<_> = (0..WRITERS).map(|writer| scope.spawn(move || write(writer))).collect();
+        writers.into_iter().flat_map(|writer| writer.join().unwrap()).collect()
+    });
+    assert!(!reported.is_empty());
+    let found = place.ids();
+    reported.iter().for_each(|id| assert!(found.contains(id), "{id} was reported as kept and is lost"));
+    place.said(&["history", "verify"]);
+    let next = place.keep();
+    assert!(place.ids().contains(&next), "the next run is not blocked");
+    // A Git whose contend was killed may live on for a moment.
+    waited_for(|| {
+        place.keep();
+        let locks = Command::new("find").arg(&place.archive).args(["-name", "*.lock"]).output().unwrap();
+        locks.stdout.is_empty().then_some(())
+    });
+}
+
+/// Every third run is killed some milliseconds after its start, with every Git that it started.
+fn write_or_die(place: &Place, run: usize) -> Option<String> {
+    let mut child = place.command(RUN).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    if run.is_multiple_of(3) {
+        std::thread::sleep(Duration::from_millis((run as u64 * 37) % 400));
+        let pid = child.id();
+        let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
+        let _ = child.kill();
+        children.split_whitespace().for_each(|pid| kill(pid.parse().unwrap()));
+    }
+    kept(&child.wait_with_output().unwrap())
+}
+
+/// A Git that has locked the reference to a record in an archive, and waits for a word to go on.
+fn git_that_holds(place: &Place, id: &str) -> (Child, PathBuf) {
+    let some = place.ids().pop().unwrap();
+    let mut git = Command::new("git");
+    git.arg("--git-dir").arg(&place.archive).args(["update-ref", "--stdin"]);
+    let mut child = git.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let script = format!("start\ncreate refs/records/{id} {some}\nprepare\n");
+    child.stdin.as_mut().unwrap().write_all(script.as_bytes()).unwrap();
+    let mut answers = BufReader::new(child.stdout.as_mut().unwrap()).lines();
+    assert!(answers.any(|line| line.unwrap() == "prepare: ok"));
+    let lock = place.archive.join(format!("refs/records/{id}.lock"));
+    assert!(lock.exists());
+    (child, lock)
+}
+
+#[test]
+fn the_lock_of_a_killed_git_blocks_no_pull() {
+    if !has_git() {
+        return;
+    }
+    let (here, there) = (Place::new(), Place::new());
+    here.keep();
+    let theirs = there.keep();
+    let (mut git, lock) = git_that_holds(&here, &theirs);
+    git.kill().unwrap();
+    git.wait().unwrap();
+    assert!(lock.exists());
+    let remote = there.archive.to_str().unwrap();
+    assert!(here.said(&["history", "pull", remote]).contains("1 records fetched; 2 in all"));
+    assert!(!lock.exists() && here.ids().contains(&theirs));
+}
+
+#[test]
+fn the_lock_of_a_living_git_is_left_to_it() {
+    if !has_git() {
+        return;
+    }
+    let place = Place::new();
+    place.keep();
+    let id = "1".repeat(40);
+    let (mut git, lock) = git_that_holds(&place, &id);
+    place.keep();
+    assert!(lock.exists());
+    git.stdin.take().unwrap().write_all(b"commit\n").unwrap();
+    assert!(git.wait().unwrap().success() && !lock.exists());
+    assert!(place.archive.join("refs/records").join(id).exists());
+}
+
+/// Every lock that Git may leave in a bare repository.
+#[test]
+fn stale_locks_block_no_command_and_no_packing() {
+    if !has_git() {
+        return;
+    }
+    let (place, hub) = (Place::new(), Place::new());
+    hub.keep();
+    // Two packs are one too many now.
+    for _ in 0..2 {
+        place.keep();
+        place.git(&["repack", "-q"], &[]);
+    }
+    place.git(&["config", "gc.autoPackLimit", "1"], &[]);
+    let locks = [
+        "HEAD.lock",
+        "packed-refs.lock",
+        "packed-refs.new",
+        "shallow.lock",
+        "config.lock",
+        "gc.pid",
+        "gc.pid.lock",
+        "objects/maintenance.lock",
+        "objects/info/commit-graph.lock",
+        "objects/info/packs.lock",
+    ];
+    let plant = || locks.iter().for_each(|lock| fs::write(place.archive.join(lock), "").unwrap());
+    let remote = hub.archive.to_str().unwrap();
+    for arguments in [&["history", "verify"][..], &["history", "push", remote], &["history", "pull", remote]] {
+        plant();
+        place.said(arguments);
+    }
+    plant();
+    place.keep();
+    let left: Vec<&&str> = locks.iter().filter(|lock| place.archive.join(lock).exists()).collect();
+    assert!(left.is_empty(), "{left:?}");
+    assert!(fs::read_to_string(place.archive.join("packed-refs")).unwrap().contains("refs/records/"));
+    place.said(&["history", "verify"]);
+}
+
+/// A Git that outlives the `contend` that started it still has its claim.
+#[test]
+fn the_lock_of_an_orphan_is_left_to_it() {
+    if !has_git() {
+        return;
+    }
+    let place = Place::new();
+    place.keep();
+    // Not called git, so that only the claim can tell: a script in place of ssh, which waits while it can read.
+    let mut pull = place.command(&["history", "pull", "somebody@nowhere.invalid:archive.git"]);
+    let script = place.archive.with_file_name("ssh");
+    let (started, lock) = (place.archive.with_file_name("started"), place.archive.join("packed-refs.lock"));
+    fs::write(&script, format!("#!/bin/sh\necho $$ > {}\nexec sleep 30 >/dev/null 2>&1\n", started.display())).unwrap();
+    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
+    let mut pull = pull.env("GIT_SSH", &script).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let orphan = waited_for(|| fs::read_to_string(&started).ok()?.trim().parse().ok());
+    let gits = fs::read_to_string(format!("/proc/{0}/task/{0}/children", pull.id())).unwrap();
+    pull.kill().unwrap();
+    pull.wait().unwrap();
+    gits.split_whitespace().for_each(|pid| kill(pid.parse().unwrap()));
+    fs::write(&lock, "").unwrap();
+    place.keep();
+    assert!(lock.exists(), "the script lives");
+    kill(orphan);
+    waited_for(|| {
+        place.keep();
+        (!lock.exists()).then_some(())
+    });
+}
+
+#[test]
+fn an_archive_is_made_by_one_of_many_at_once() {
+    if !has_git() {
+        return;
+    }
+    let place = Place::new();
+    let ids: Vec<String> = std::thread::scope(|scope| {
+        let runs: Vec<_> = (0..4).map(|_| scope.spawn(|| place.keep())).collect();
+        runs.into_iter().map(|run| run.join().unwrap()).collect()
+    });
+    let found = place.ids();
+    assert!(ids.iter().all(|id| found.contains(id)) && found.len() == 4);
+    let debris = fs::read_dir(place.archive.parent().unwrap_or(Path::new("/"))).unwrap().count();
+    assert_eq!(debris, 1, "only the archive is there");
+}

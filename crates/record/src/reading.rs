@@ -1,0 +1,74 @@
+//! The bytes of a file that may be anything: a record, a pipe from another program, a device without end.
+
+use crate::limits::MOST_BYTES;
+use anyhow::{Context, bail, ensure};
+use rustix::fs::{OFlags, fcntl_setfl};
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
+use std::path::Path;
+use std::time::Duration;
+
+/// Whether a name means a file, and no record of the archive.
+pub fn is_file(name: &str) -> bool {
+    // What may not be looked at is there.
+    let may_not = |error: io::Error| error.kind() == io::ErrorKind::PermissionDenied;
+    name == "-" || Path::new(name).try_exists().unwrap_or_else(may_not)
+}
+
+/// The file's name for people, and what is in it; `-` is standard input.
+///
+/// # Errors
+/// It cannot be read, or it is too large.
+pub fn content(path: &Path) -> anyhow::Result<(String, Vec<u8>)> {
+    if path == Path::new("-") {
+        let name = "standard input".to_owned();
+        let bytes = limited(io::stdin().lock()).with_context(|| format!("{name} cannot be read"))?;
+        return Ok((name, bytes));
+    }
+    let name = path.display().to_string();
+    let bytes = opened(path).and_then(limited).with_context(|| format!("{name} cannot be read"))?;
+    Ok((name, bytes))
+}
+
+fn limited(file: impl Read) -> anyhow::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    file.take(MOST_BYTES + 1).read_to_end(&mut bytes)?;
+    ensure!(
+        bytes.len() as u64 <= MOST_BYTES,
+        "it is larger than {} MiB, which is no record of contend's",
+        MOST_BYTES >> 20
+    );
+    Ok(bytes)
+}
+
+/// The file, if it is one, or a pipe that somebody writes to.
+fn opened(path: &Path) -> anyhow::Result<impl Read> {
+    // To open a pipe must not wait for a writer that never comes, nor a terminal become ours.
+    let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
+    let mut file = File::options().read(true).custom_flags(flags.bits() as i32).open(path)?;
+    let kind = file.metadata()?.file_type();
+    ensure!(!kind.is_dir(), "it is a folder");
+    ensure!(!kind.is_char_device() && !kind.is_block_device(), "it is a device; name a file, or - for standard input");
+    let first = if kind.is_fifo() { first_of(&mut file)? } else { Vec::new() };
+    fcntl_setfl(&file, OFlags::empty()).map_err(io::Error::from)?;
+    Ok(io::Cursor::new(first).chain(file))
+}
+
+/// What a pipe has already, once it has a writer. One who has not come yet looks like one who has gone.
+fn first_of(pipe: &mut File) -> anyhow::Result<Vec<u8>> {
+    const TRIES: usize = 100;
+    let mut first = vec![0; 4_096];
+    for _ in 0..TRIES {
+        match pipe.read(&mut first) {
+            Ok(0) => std::thread::sleep(Duration::from_millis(20)),
+            Ok(length) => {
+                first.truncate(length);
+                return Ok(first);
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(Vec::new()),
+            Err(error) => return Err(error.into()),
+        }
+    }
+    bail!("it is a pipe, and nobody writes to it")
+}
