@@ -155,7 +155,7 @@ fn an_archive_without_permission_is_an_error_with_its_reason() {
     let (objects, above) = (place.archive.join("objects"), place.archive.clone());
     for closed in [&records, &objects, &above] {
         let before = fs::metadata(closed).unwrap().permissions();
-        fs::set_permissions(closed, fs::Permissions::from_mode(0)).unwrap();
+        fs::set_permissions(closed, fs::Permissions::from_mode(0o000)).unwrap();
         let mut command = Command::new(&other);
         command.arg("history").env("CONTEND_ARCHIVE", &place.archive);
         if is_root {

@@ -36,9 +36,69 @@ fn nothing_that_was_reported_as_kept_is_lost() {
     // A Git whose contend was killed may live on for a moment.
     waited_for(|| {
         place.keep();
-        let locks = Command::new("find").arg(&place.archive).args(["-name", "*.lock"]).output().unwrap();
-        locks.stdout.is_empty().then_some(())
+        left(&place).is_empty().then_some(())
     });
+    println!("{} runs, {} reported as kept, {} found", WRITERS * rounds, reported.len(), found.len());
+}
+
+/// What Git or `contend` leaves when it is killed: locks, halves of objects, of fetches and of archives.
+fn left(place: &Place) -> Vec<String> {
+    let names = ["*.lock", "tmp_*", "incoming-*", ".contend-archive-*"];
+    let wanted = names.map(|name| ["-name", name]).join(&"-o");
+    let found = Command::new("find").arg(place.archive.parent().unwrap()).args(wanted).output().unwrap();
+    String::from_utf8(found.stdout).unwrap().lines().map(str::to_owned).collect()
+}
+
+/// A run that makes the archive, and whose Git does nothing until it is killed.
+fn run_that_waits(place: &Place) -> (Child, i32) {
+    let (programs, started) = (place.beside("programs"), place.beside("started"));
+    let _ = fs::remove_file(&started);
+    fs::create_dir_all(&programs).unwrap();
+    fs::write(programs.join("git"), format!("#!/bin/sh\necho $$ > {}\nexec sleep 30\n", started.display())).unwrap();
+    fs::set_permissions(programs.join("git"), fs::Permissions::from_mode(0o755)).unwrap();
+    let path = format!("{}:{}", programs.display(), std::env::var("PATH").unwrap());
+    let run = place.command(RUN).env("PATH", path).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    (run, waited_for(|| fs::read_to_string(&started).ok()?.trim().parse().ok()))
+}
+
+#[test]
+fn what_a_killed_creator_left_is_removed_and_what_a_living_one_makes_is_not() {
+    if !has_git() {
+        return;
+    }
+    let place = Place::new();
+    let (mut run, git) = run_that_waits(&place);
+    run.kill().unwrap();
+    run.wait().unwrap();
+    let drafts = || left(&place).into_iter().filter(|path| path.contains("/.contend-archive-")).count();
+    // Of the same name, and something else.
+    let diary = place.beside(".contend-archive-diary1");
+    fs::create_dir(&diary).unwrap();
+    fs::write(diary.join("diary"), "mine").unwrap();
+    place.keep();
+    assert_eq!(drafts(), 2, "its Git lives");
+    kill(git);
+    waited_for(|| {
+        place.keep();
+        (drafts() == 1).then_some(())
+    });
+    assert!(diary.join("diary").exists());
+}
+
+#[test]
+fn what_a_killed_pull_left_is_removed() {
+    if !has_git() {
+        return;
+    }
+    let place = Place::with_two();
+    for name in ["incoming-abc123", "objects/pack"] {
+        fs::create_dir_all(place.archive.join(name).join("tmp_folder")).unwrap();
+    }
+    fs::create_dir_all(place.archive.join("objects/ab")).unwrap();
+    fs::write(place.archive.join("objects/ab/tmp_obj_x"), "half").unwrap();
+    place.keep();
+    assert_eq!(left(&place), [""; 0]);
+    place.said(&["history", "verify"]);
 }
 
 /// Every third run is killed some milliseconds after its start, with every Git that it started.
