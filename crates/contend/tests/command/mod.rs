@@ -4,6 +4,8 @@
 #![allow(dead_code)]
 
 pub mod archive;
+pub mod hostile;
+pub mod mutation;
 pub mod place;
 pub mod schema;
 pub mod stored;

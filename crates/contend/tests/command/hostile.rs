@@ -1,0 +1,86 @@
+//! What no reader may do, whatever it is given.
+
+use std::io::Read;
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+/// The most memory that it may allocate.
+const MEMORY: u64 = 500 << 20;
+/// Nothing that a test gives takes a hundredth of this.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// With this variable set, a test goes on until it has tried so many; else for some seconds.
+const MORE: &str = "CONTEND_TEST_MUTANTS";
+const BUDGET: Duration = Duration::from_secs(3);
+
+/// How many are tried.
+pub struct Tries {
+    began: Instant,
+    wanted: Option<usize>,
+    pub done: usize,
+}
+
+impl Tries {
+    pub fn begin() -> Self {
+        let wanted = std::env::var(MORE).ok().map(|number| number.parse().unwrap());
+        Self { began: Instant::now(), wanted, done: 0 }
+    }
+
+    /// Whether there is to be another batch.
+    pub fn go_on(&self) -> bool {
+        self.wanted.map_or_else(|| self.began.elapsed() < BUDGET, |wanted| self.done < wanted)
+    }
+}
+
+/// Runs it, and what went wrong that never may: a panic, a signal, more time or memory than there is, a character on
+/// stdout or stderr that a terminal obeys.
+pub fn ran(command: &mut Command) -> (Output, Option<String>) {
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).stdin(Stdio::null()).spawn().unwrap();
+    let limit = rustix::process::Rlimit { current: Some(MEMORY), maximum: Some(MEMORY) };
+    let pid = rustix::process::Pid::from_child(&child);
+    rustix::process::prlimit(Some(pid), rustix::process::Resource::Data, limit).unwrap();
+    let (mut stdout, mut stderr) = (child.stdout.take().unwrap(), child.stderr.take().unwrap());
+    let (status, stdout, stderr) = std::thread::scope(|scope| {
+        let stdout = scope.spawn(move || whole(&mut stdout));
+        let stderr = scope.spawn(move || whole(&mut stderr));
+        let began = Instant::now();
+        let status = loop {
+            match child.try_wait().unwrap() {
+                Some(status) => break status,
+                None if began.elapsed() > PATIENCE => child.kill().unwrap(),
+                None => std::thread::sleep(Duration::from_millis(1)),
+            }
+        };
+        (status, stdout.join().unwrap(), stderr.join().unwrap())
+    });
+    let output = Output { status, stdout, stderr };
+    let wrong = wrong(&output);
+    (output, wrong)
+}
+
+fn whole(pipe: &mut impl Read) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    pipe.read_to_end(&mut bytes).unwrap();
+    bytes
+}
+
+fn wrong(output: &Output) -> Option<String> {
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    if !matches!(output.status.code(), Some(0..=3)) || stderr.contains("panicked") {
+        return Some(format!("{}: {stderr}", output.status));
+    }
+    let obeyed = [&output.stdout, &output.stderr].into_iter().find_map(|said| {
+        let said = String::from_utf8_lossy(said);
+        let (place, character) = said.char_indices().find(|(_, character)| is_obeyed(*character))?;
+        let before: String = said[..place].chars().rev().take(60).collect::<Vec<char>>().into_iter().rev().collect();
+        Some(format!("{character:?} after {before:?}"))
+    });
+    obeyed.map(|what| format!("a terminal obeys {what}"))
+}
+
+/// Control characters but the end of a line and the tabulator, and what turns the direction of text.
+fn is_obeyed(character: char) -> bool {
+    let is_control = character.is_control() && !matches!(character, '\n' | '\t');
+    let turns =
+        matches!(character, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    is_control || turns
+}
