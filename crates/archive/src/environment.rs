@@ -38,8 +38,9 @@ const FOR_REMOTES: &[&str] = &[
 
 /// Stronger than any file of settings.
 const SETTINGS: &[&str] = &["core.hooksPath=/dev/null", "core.fsmonitor=false"];
-/// What is fetched and too large for a record goes to the disk without being held in memory.
-const SETTINGS_FOR_REMOTES: &[&str] = &["core.bigFileThreshold=16m"];
+/// What is fetched and too large for a record goes to the disk without being held in memory; one object that is not as
+/// Git makes them must not end it all, and is found where the archive takes it.
+const SETTINGS_FOR_REMOTES: &[&str] = &["core.bigFileThreshold=16m", "fetch.fsckObjects=false"];
 
 /// A `git` that stays on this machine and in this repository: no settings of the user's (a signature, a hook), and no
 /// object that is not there is asked of anybody.

@@ -50,8 +50,9 @@ pub fn fetch(archive: &Git, remote: &str) -> anyhow::Result<Fetched> {
     let found = listing::listing(&incoming, &new)?;
     let unsound = soundness::unsound(&incoming, &found.entries, |_, _| Ok(()))?;
     let sound: Vec<&Entry> = found.entries.iter().filter(|entry| !unsound.iter().any(|bad| bad.is(entry))).collect();
-    take(archive, &incoming, &sound)?;
-    Ok(Fetched { taken: sound.len(), refused: found.skipped.into_iter().chain(unsound).collect() })
+    let mut fetched = Fetched { taken: 0, refused: found.skipped.into_iter().chain(unsound.iter().cloned()).collect() };
+    take_each(archive, &incoming, &sound, &mut fetched)?;
+    Ok(fetched)
 }
 
 /// An empty repository that has the objects of the archive, so that only what is new is sent, and nothing of its
@@ -69,6 +70,22 @@ fn repository(archive: &Git, place: &TempDir, known: &[Reference]) -> anyhow::Re
     }
     fs::write(place.path().join("packed-refs"), packed)?;
     Ok(Git::on(place.path()))
+}
+
+/// All at once, as a rule; where Git finds an object that is not as it makes them, by halves until it is known whose.
+fn take_each(archive: &Git, incoming: &Git, sound: &[&Entry], fetched: &mut Fetched) -> anyhow::Result<()> {
+    match (take(archive, incoming, sound), sound) {
+        (Ok(()), _) => fetched.taken += sound.len(),
+        // A disk that is full is not the records' fault.
+        (Err(error), _) if !format!("{error:#}").contains("fsck error") => return Err(error),
+        (Err(error), [one]) => fetched.refused.push(Skipped::record(&one.id, &error)),
+        (Err(_), _) => {
+            let (some, others) = sound.split_at(sound.len() / 2);
+            take_each(archive, incoming, some, fetched)?;
+            take_each(archive, incoming, others, fetched)?;
+        }
+    }
+    Ok(())
 }
 
 /// Fetched again, from beside: as ever, the references come last, when all that they lead to is on the disk.

@@ -9,7 +9,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Writers that are killed at any moment, Git with them, and writers that are not.
 #[test]
@@ -21,7 +21,8 @@ fn nothing_that_was_reported_as_kept_is_lost() {
     let rounds = std::env::var("CONTEND_TEST_APPENDS").map_or(4, |all| all.parse::<usize>().unwrap() / WRITERS);
     let place = Place::new();
     let write = |writer: usize| -> Vec<String> {
-        (0..rounds).filter_map(|round| write_or_die(&place, writer * rounds + round)).collect()
+        let mut usual = Duration::from_millis(400);
+        (0..rounds).filter_map(|round| write_or_die(&place, writer * rounds + round, &mut usual)).collect()
     };
     let reported: Vec<String> = std::thread::scope(|scope| {
         let writers: Vec<_> = (0..WRITERS).map(|writer| scope.spawn(move || write(writer))).collect();
@@ -101,17 +102,22 @@ fn what_a_killed_pull_left_is_removed() {
     place.said(&["history", "verify"]);
 }
 
-/// Every third run is killed some milliseconds after its start, with every Git that it started.
-fn write_or_die(place: &Place, run: usize) -> Option<String> {
+/// Every third run is killed at some moment of what a run took before, with every Git that it started.
+fn write_or_die(place: &Place, run: usize, usual: &mut Duration) -> Option<String> {
+    let began = Instant::now();
     let mut child = place.command(RUN).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     if run.is_multiple_of(3) {
-        std::thread::sleep(Duration::from_millis((run as u64 * 37) % 400));
+        std::thread::sleep(usual.mul_f64((run * 37 % 100) as f64 / 100.0));
         let pid = child.id();
         let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
         let _ = child.kill();
         children.split_whitespace().for_each(|pid| kill(pid.parse().unwrap()));
     }
-    kept(&child.wait_with_output().unwrap())
+    let output = child.wait_with_output().unwrap();
+    if output.status.success() {
+        *usual = began.elapsed();
+    }
+    kept(&output)
 }
 
 /// A Git that has locked the reference to a record in an archive, and waits for a word to go on.

@@ -106,11 +106,15 @@ fn no_record_makes_a_reader_panic_hang_or_write_to_the_terminal() {
         }
         let planted: Vec<Planted> = batch.iter().map(|(_, _, one)| one.copy()).collect();
         for (id, (number, old, one)) in plant(&place, &planted).iter().zip(&batch) {
-            let (file, other) = (place.beside("mutant.json"), old.path.to_str().unwrap());
+            let (file, page) = (place.beside("mutant.json"), place.beside("page.html"));
             fs::write(&file, &one.record).unwrap();
-            let file = file.to_str().unwrap();
-            let calls: [&[&str]; 4] =
-                [&["history", "show", id], &["report", file], &["compare", file, other], &["compare", other, id]];
+            let [file, page, other] = [&file, &page, &old.path].map(|path| path.to_str().unwrap());
+            let calls: [&[&str]; 4] = [
+                &["history", "show", id],
+                &["report", file, "--output", page],
+                &["compare", file, other],
+                &["compare", other, id],
+            ];
             calls.iter().for_each(|call| check(&place, *number, call));
         }
         for call in [&["history"][..], &["history", "trend"], &["history", "verify"], &["compare", "last", "last~1"]] {
