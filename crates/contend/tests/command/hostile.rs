@@ -8,26 +8,30 @@ use std::time::{Duration, Instant};
 const MEMORY: u64 = 500 << 20;
 /// Nothing that a test gives takes a hundredth of this.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// With this variable set, a test goes on until it has tried so many; else for some seconds.
+/// With this variable set, a test tries the mutants of these numbers (`0..10000`); else some, for some seconds.
 const MORE: &str = "CONTEND_TEST_MUTANTS";
 const BUDGET: Duration = Duration::from_secs(3);
 
 /// How many are tried.
 pub struct Tries {
     began: Instant,
-    wanted: Option<usize>,
-    pub done: usize,
+    end: Option<usize>,
+    /// The number of the next one.
+    pub next: usize,
 }
 
 impl Tries {
     pub fn begin() -> Self {
-        let wanted = std::env::var(MORE).ok().map(|number| number.parse().unwrap());
-        Self { began: Instant::now(), wanted, done: 0 }
+        let wanted = std::env::var(MORE).ok().map(|range| {
+            let (from, to) = range.split_once("..").expect("two numbers with .. between them");
+            (from.parse().unwrap(), to.parse().unwrap())
+        });
+        Self { began: Instant::now(), end: wanted.map(|(_, to)| to), next: wanted.map_or(0, |(from, _)| from) }
     }
 
     /// Whether there is to be another batch.
     pub fn go_on(&self) -> bool {
-        self.wanted.map_or_else(|| self.began.elapsed() < BUDGET, |wanted| self.done < wanted)
+        self.end.map_or_else(|| self.began.elapsed() < BUDGET, |end| self.next < end)
     }
 }
 
