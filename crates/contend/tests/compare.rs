@@ -322,9 +322,17 @@ fn other_runs_in_the_archive_say_how_much_runs_differ() {
         let output = archive.contend(&["compare", &a, &b, "--format", "json"]);
         verdict(&serde_json::from_slice(&output.stdout).unwrap(), "round trip, median").to_owned()
     };
+    // The page of both must not say otherwise.
+    let on_page = |archive: &Archive, verdict: &str| {
+        let page = String::from_utf8(archive.contend(&["report", &a, &b]).stdout).unwrap();
+        let line = page.split("<tr>").find(|line| line.contains(">round trip, median<")).unwrap().to_owned();
+        assert!(line.contains(&format!(">{verdict}<")), "{line}");
+    };
     assert_eq!(verdict(&archive), "slower");
+    on_page(&archive, "slower");
     for place in 0..10 {
         archive.insert(&latency(100.0, if place % 2 == 0 { 900.0 } else { 1_240.0 }));
     }
     assert_eq!(verdict(&archive), "no difference shown");
+    on_page(&archive, "no difference shown");
 }

@@ -62,7 +62,7 @@ impl Comparison {
     pub fn of(a: &Operand, b: &Operand, archive: Option<&Catalogue>, limits: &[Limit]) -> anyhow::Result<Self> {
         let metrics = [metrics::of(&a.source)?, metrics::of(&b.source)?];
         let naming = Naming::within(&metrics);
-        let lines = lines(&metrics, &naming, &PriorRuns::of(a, b, archive)?);
+        let lines = lines(&metrics, &naming, &PriorRuns::of(&a.source, &b.source, archive)?);
         let is_compared = |line: &&Line| line.a.is_some() && line.b.is_some();
         ensure!(
             lines.iter().any(|line| is_compared(&line)),
@@ -99,16 +99,7 @@ fn lines(metrics: &[Vec<Metric>; 2], naming: &Naming, prior_runs: &PriorRuns) ->
         one.experiment == other.experiment && one.figure == other.figure && naming.name(one) == naming.name(other)
     };
     let pair = |a: &'_ Metric| of_b.iter().find(|b| is_it(a, b));
-    let pairs: Vec<Pair<'_>> = of_a
-        .iter()
-        .filter_map(|a| {
-            let b = pair(a)?;
-            // They may differ in kind: what is mostly work on one side need not be on the other.
-            let (one, other) = (prior_runs.run_to_run(a, naming), prior_runs.run_to_run(b, naming));
-            let (run_to_run, other_runs) = if one.0.deviation >= other.0.deviation { one } else { other };
-            Some(Pair { a, b, run_to_run, other_runs })
-        })
-        .collect();
+    let pairs: Vec<Pair<'_>> = of_a.iter().filter_map(|a| Some(prior_runs.pair(a, pair(a)?, naming))).collect();
     let both = pairs.iter().zip(judged(&pairs)).map(|(pair, judgement)| Line::of_pair(pair, &judgement, naming));
     let is_shared =
         |metric: &&Metric, other: &[Metric]| other.iter().any(|other| other.experiment == metric.experiment);

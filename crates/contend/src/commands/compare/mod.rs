@@ -16,7 +16,8 @@ mod prior_runs;
 mod show;
 
 pub use differences::environments as environment_differences;
-pub use judgement::{Judgement, Pair, in_general, judged};
+pub use judgement::{Judgement, Pair, judged};
+pub use prior_runs::PriorRuns;
 
 use crate::commands::archived;
 use crate::output::Destination;
@@ -54,7 +55,7 @@ pub struct Flags {
 /// Records that cannot be found, read or compared; a place that cannot be written.
 pub fn run(flags: &Flags, shared: &SharedFlags) -> anyhow::Result<Outcome> {
     let destination = Destination::of_view(shared)?;
-    let archive = archive(flags, shared)?;
+    let archive = prior_archive([&flags.a, &flags.b], shared)?;
     let (a, b) = (Operand::find(&flags.a, archive.as_ref())?, Operand::find(&flags.b, archive.as_ref())?);
     operand::check(&a, &b)?;
     let comparison = Comparison::of(&a, &b, archive.as_ref(), &flags.fail_if)?;
@@ -66,10 +67,16 @@ pub fn run(flags: &Flags, shared: &SharedFlags) -> anyhow::Result<Outcome> {
     Ok(Outcome::Exceeded)
 }
 
-/// The archive, if there is one. Two files are compared without one that cannot be read.
-fn archive(flags: &Flags, shared: &SharedFlags) -> anyhow::Result<Option<Catalogue>> {
+/// The archive, if there is one. Files are compared without one that cannot be read.
+///
+/// # Errors
+/// An archive that cannot be read, where a record of it is asked for.
+pub fn prior_archive<'a>(
+    names: impl IntoIterator<Item = &'a String>,
+    shared: &SharedFlags,
+) -> anyhow::Result<Option<Catalogue>> {
     match archived::at(&Location::of(shared.archive.as_deref())) {
-        Err(error) if [&flags.a, &flags.b].into_iter().all(|name| record::is_file(name)) => {
+        Err(error) if names.into_iter().all(|name| record::is_file(name)) => {
             output::eprint_line(&format!("warning: compared without other runs of the same: {error:#}"));
             Ok(None)
         }

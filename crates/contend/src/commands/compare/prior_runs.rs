@@ -1,7 +1,6 @@
 //! Other runs of the same as A or B in the archive: how far they differ from each other is how far runs differ.
 
-use super::judgement::in_general;
-use super::operand::Operand;
+use super::judgement::{Pair, in_general};
 use crate::commands::metrics;
 use archive::{Catalogue, Entry, Manifest};
 use instruments::statistics::comparison::{Estimate, RunToRun};
@@ -29,8 +28,8 @@ impl PriorRuns {
     ///
     /// # Errors
     /// An archive that cannot be read.
-    pub fn of(a: &Operand, b: &Operand, archive: Option<&Catalogue>) -> anyhow::Result<Self> {
-        let is_disturbed = a.source.is_disturbed() || b.source.is_disturbed();
+    pub fn of(a: &Source, b: &Source, archive: Option<&Catalogue>) -> anyhow::Result<Self> {
+        let is_disturbed = a.is_disturbed() || b.is_disturbed();
         let mut prior_runs = Self { sets: Vec::new(), is_disturbed };
         let Some(Catalogue { archive, entries, .. }) = archive else { return Ok(prior_runs) };
         let candidates = entries.iter().rev().filter(|entry| [a, b].into_iter().all(|side| is_candidate(entry, side)));
@@ -38,7 +37,7 @@ impl PriorRuns {
         archive.each(&ids, |_, found| {
             let Ok((content, manifest)) = found else { return };
             let Ok(source) = record::understand("", &content) else { return };
-            let fits = [a, b].into_iter().any(|side| is_same(&side.source, &source));
+            let fits = [a, b].into_iter().any(|side| is_same(side, &source));
             if fits && (is_disturbed || !source.is_disturbed()) {
                 prior_runs.add(source, &manifest);
             }
@@ -55,8 +54,16 @@ impl PriorRuns {
         }
     }
 
+    /// A figure of A and of B, to be judged with the scatter that they say it has.
+    pub fn pair<'a>(&self, a: &'a Metric, b: &'a Metric, naming: &Naming) -> Pair<'a> {
+        // They may differ in kind: what is mostly work on one side need not be on the other.
+        let (one, other) = (self.run_to_run(a, naming), self.run_to_run(b, naming));
+        let (run_to_run, other_runs) = if one.0.deviation >= other.0.deviation { one } else { other };
+        Pair { a, b, run_to_run, other_runs }
+    }
+
     /// What they say of a metric's scatter, beside what is known in general; and how many they are.
-    pub fn run_to_run(&self, metric: &Metric, naming: &Naming) -> (RunToRun, usize) {
+    fn run_to_run(&self, metric: &Metric, naming: &Naming) -> (RunToRun, usize) {
         let name = naming.name(metric);
         let is_it = |other: &&Metric| {
             other.experiment == metric.experiment && other.figure == metric.figure && naming.name(other) == name
@@ -70,10 +77,10 @@ impl PriorRuns {
 }
 
 /// A whole run of the same experiment, and not this one. The copy of a record is still the same run.
-fn is_candidate(entry: &Entry, side: &Operand) -> bool {
-    let seed = side.source.environment.get("seed").and_then(serde_json::Value::as_u64);
+fn is_candidate(entry: &Entry, side: &Source) -> bool {
+    let seed = side.environment.get("seed").and_then(serde_json::Value::as_u64);
     let summary = &entry.summary;
-    !summary.interrupted && side.source.experiment == summary.experiment && seed != Some(summary.seed)
+    !summary.interrupted && side.experiment == summary.experiment && seed != Some(summary.seed)
 }
 
 /// The same machine, set in the same way, and the same asked for.

@@ -1,7 +1,8 @@
-//! Records side by side: what their cells have in common, judged as `contend compare` judges, without an archive.
+//! Records side by side: what their cells have in common, judged as `contend compare` judges.
 
-use crate::commands::compare::{Judgement, Pair, in_general, judged};
+use crate::commands::compare::{Judgement, Pair, PriorRuns, judged};
 use crate::commands::metrics;
+use archive::Catalogue;
 use record::{Bar, Bars, Figure, Metric, Naming, Picture, Source, Table, Unit};
 use report::header;
 
@@ -12,24 +13,33 @@ struct Shared<'a> {
     all: Vec<Option<&'a Metric>>,
 }
 
-/// One figure for each experiment that at least two records have.
+/// One figure for each experiment that at least two records have. All of them are judged together, the last by the
+/// first, with what the archive says of how much runs of the same differ.
 ///
 /// # Errors
-/// Rows that cannot be read.
-pub fn figures(sources: &[Source]) -> anyhow::Result<Vec<Figure>> {
+/// Rows that cannot be read; an archive that cannot be.
+pub fn figures(sources: &[Source], archive: Option<&Catalogue>) -> anyhow::Result<Vec<Figure>> {
+    let [first, .., last] = sources else { return Ok(Vec::new()) };
     let records: Vec<Vec<Metric>> = sources.iter().map(metrics::of).collect::<anyhow::Result<_>>()?;
     let naming = Naming::within(&records);
-    let mut experiments: Vec<&str> = Vec::new();
+    let prior_runs = PriorRuns::of(first, last, archive)?;
+    let shared: Vec<Shared<'_>> =
+        experiments(&records).into_iter().flat_map(|name| shared(name, &records, &naming)).collect();
+    let pairs: Vec<Pair<'_>> = shared.iter().map(|cell| prior_runs.pair(cell.first(), cell.last(), &naming)).collect();
+    let judged: Vec<(&Shared<'_>, Judgement)> = shared.iter().zip(judged(&pairs)).collect();
+    let of_one = judged.chunk_by(|one, other| one.0.first().experiment == other.0.first().experiment);
+    Ok(of_one.map(figure).collect())
+}
+
+/// In order of appearance.
+fn experiments(records: &[Vec<Metric>]) -> Vec<&str> {
+    let mut found: Vec<&str> = Vec::new();
     for metric in records.iter().flatten() {
-        if !experiments.contains(&metric.experiment.as_str()) {
-            experiments.push(&metric.experiment);
+        if !found.contains(&metric.experiment.as_str()) {
+            found.push(&metric.experiment);
         }
     }
-    let is_disturbed = sources.iter().any(Source::is_disturbed);
-    Ok(experiments
-        .into_iter()
-        .filter_map(|name| figure(name, &shared(name, &records, &naming), is_disturbed))
-        .collect())
+    found
 }
 
 fn shared<'a>(experiment: &str, records: &'a [Vec<Metric>], naming: &Naming) -> Vec<Shared<'a>> {
@@ -50,30 +60,29 @@ fn shared<'a>(experiment: &str, records: &'a [Vec<Metric>], naming: &Naming) -> 
     found
 }
 
-fn figure(experiment: &str, cells: &[Shared<'_>], is_disturbed: bool) -> Option<Figure> {
-    let records = cells.first()?.all.len();
-    let pairs: Vec<Pair<'_>> = cells.iter().map(|cell| cell.ends(is_disturbed)).collect();
-    let judgements = judged(&pairs);
-    let bars = cells.iter().zip(&judgements).filter_map(|(cell, judgement)| {
+/// Of the cells of one experiment.
+fn figure(cells: &[(&Shared<'_>, Judgement)]) -> Figure {
+    let (experiment, records) = (&cells[0].0.first().experiment, cells[0].0.all.len());
+    let bars = cells.iter().filter_map(|(cell, judgement)| {
         let comparison = judgement.comparison?;
         let name = format!("{}: {}", cell.cell, cell.first().figure);
         let limit = Some((1.0, "no difference".into()));
         Some(Bar { name, value: comparison.ratio, interval: Some(comparison.interval), limit })
     });
     let bars = bars.filter(|bar| bar.interval.is_some_and(|ends| ends.low > 0.0 && ends.high.is_finite()));
-    Some(Figure {
+    Figure {
         title: format!("contend {experiment}: the last by the first"),
         picture: Picture::Bars(Bars { unit: Unit::Times, logarithmic: true, bars: bars.collect() }),
         tables: vec![Table {
             caption:
                 "Cells that at least two records have, with 95 % intervals; the ratio is of the last to the first, and \
-                      its interval counts how much runs of the same differ in general"
+                      its interval counts how much runs of the same differ"
                     .into(),
             header: header(&["cell", "figure"], records, &["last/first (95 %)", "the last is"]),
-            rows: cells.iter().zip(&judgements).map(|(cell, judgement)| cell.line(judgement)).collect(),
+            rows: cells.iter().map(|(cell, judgement)| cell.line(judgement)).collect(),
         }],
         secondary: false,
-    })
+    }
 }
 
 impl<'a> Shared<'a> {
@@ -82,11 +91,8 @@ impl<'a> Shared<'a> {
         measured.next().expect("at least two records have it")
     }
 
-    fn ends(&self, is_disturbed: bool) -> Pair<'a> {
-        let a = self.first();
-        let b = self.all.iter().flatten().next_back().copied().unwrap_or(a);
-        let (one, other) = (in_general(a.variation, is_disturbed), in_general(b.variation, is_disturbed));
-        Pair { a, b, run_to_run: if one.deviation >= other.deviation { one } else { other }, other_runs: 0 }
+    fn last(&self) -> &'a Metric {
+        self.all.iter().flatten().next_back().copied().unwrap_or(self.first())
     }
 
     fn line(&self, judgement: &Judgement) -> Vec<String> {

@@ -7,10 +7,11 @@ mod then_and_now;
 pub use report::SIGNATURE;
 
 use crate::commands::archived;
+use crate::commands::compare::prior_archive;
 use crate::commands::methods::method;
 use crate::output::{check_form, print_or_write};
 use anyhow::Context;
-use archive::Location;
+use archive::Catalogue;
 use clap::{Args, ValueHint};
 use harness::{Outcome, SharedFlags, UsageError};
 use record::{Section, Source, content, is_file, typed, understand};
@@ -36,23 +37,23 @@ pub struct Flags {
 pub fn run(flags: &Flags, shared: &SharedFlags) -> anyhow::Result<Outcome> {
     check_form(shared, "a report is always HTML")?;
     check(&flags.records, shared.output.as_deref()).map_err(UsageError)?;
-    let sources = sources(&flags.records, shared)?;
+    // A page of one record needs no other runs, and is made of a file whatever the archive is like.
+    let is_needed = flags.records.len() > 1 || !is_file(&flags.records[0]);
+    let archive = if is_needed { prior_archive(&flags.records, shared)? } else { None };
+    let sources = sources(&flags.records, archive.as_ref())?;
     let sections = sources.iter().map(sections_of).collect::<anyhow::Result<Vec<Vec<Section>>>>()?;
-    let compared = compare::figures(&sources)?;
+    let compared = compare::figures(&sources, archive.as_ref())?;
     print_or_write(&report::page(&sources, &sections, &compared, &method), shared)?;
     Ok(Outcome::Done)
 }
 
-fn sources(names: &[String], shared: &SharedFlags) -> anyhow::Result<Vec<Source>> {
-    let only_files = names.iter().all(|name| is_file(name));
-    // An archive that is broken does not stand in the way of files.
-    let archive = if only_files { None } else { archived::at(&Location::of(shared.archive.as_deref()))? };
+fn sources(names: &[String], archive: Option<&Catalogue>) -> anyhow::Result<Vec<Source>> {
     let source = |name: &String| {
         if is_file(name) {
             let (name, content) = content(Path::new(name))?;
             return understand(&name, &content);
         }
-        let (entry, content) = archive.as_ref().with_context(|| archived::none_for(name))?.recalled(name)?;
+        let (entry, content) = archive.with_context(|| archived::none_for(name))?.recalled(name)?;
         // Tomorrow another one is the last; the page is to say which it was.
         understand(entry.short_id(), &content)
     };
