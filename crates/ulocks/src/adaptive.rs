@@ -336,8 +336,7 @@ impl<S: Scope, C: Count> Adaptive<S, C> {
                 continue;
             }
             self.counts.slept();
-            let until = sleep_at_most.and_then(Deadline::after).or(deadline);
-            let ended = futex::wait::<S>(&self.waiters, waiters, futex::ALL, until);
+            let ended = futex::wait::<S>(&self.waiters, waiters, futex::ALL, futex::sooner(deadline, sleep_at_most));
             if ended == Wait::TimedOut && deadline.is_some_and(|deadline| deadline.passed()) {
                 self.give_up();
                 return false;

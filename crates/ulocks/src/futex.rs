@@ -8,7 +8,7 @@
 //! a waker names (`FUTEX_WAIT_BITSET`). With a second word a lock has 32 more. In 2002 a lock had two queues at most,
 //! and whether it should have more was an open question; here it is `class`.
 
-use std::fmt;
+use std::{fmt, time::Duration};
 
 mod sealed {
     pub trait Sealed {}
@@ -59,6 +59,14 @@ pub use model::expire;
 #[cfg(loom)]
 pub(crate) use model::{Deadline, wait, wake};
 
+/// The deadline, or the end of a nap of this length, whichever comes first; `None` is never.
+pub(crate) fn sooner(deadline: Option<Deadline>, nap: Option<Duration>) -> Option<Deadline> {
+    match (deadline, nap.and_then(Deadline::after)) {
+        (Some(deadline), Some(nap)) => Some(deadline.earlier(nap)),
+        (deadline, nap) => deadline.or(nap),
+    }
+}
+
 #[cfg(not(loom))]
 mod kernel {
     use super::{Scope, Wait};
@@ -98,6 +106,11 @@ mod kernel {
         pub(crate) fn passed(&self) -> bool {
             let now = clock_gettime(ClockId::Monotonic);
             (now.tv_sec, now.tv_nsec) >= (self.0.tv_sec, self.0.tv_nsec)
+        }
+
+        pub(crate) fn earlier(self, other: Self) -> Self {
+            let key = |deadline: &Self| (deadline.0.tv_sec, deadline.0.tv_nsec);
+            if key(&other) < key(&self) { other } else { self }
         }
     }
 
@@ -153,6 +166,9 @@ mod model {
         }
         pub(crate) fn passed(&self) -> bool {
             KERNEL.lock().unwrap().expired
+        }
+        pub(crate) fn earlier(self, _: Self) -> Self {
+            self
         }
     }
 

@@ -23,7 +23,7 @@
 //!
 //! # A stopped or dead holder
 //! A stopped holder is alive: the others wait. A dead one is found by whoever waits when its next look is due, 1 to
-//! 16 ms later. The same look replaces a wake-up that a killed *waiter* took with it, so no
+//! 16 ms later, or when its time is over: a timed wait that ends in vain has looked. The same look replaces a wake-up that a killed *waiter* took with it, so no
 //! survivor hangs. What it cannot do:
 //!
 //! - Thread numbers mean something within one pid namespace: processes in different containers must not share one.
@@ -128,12 +128,12 @@ impl<S: Scope, C: Count> Robust<S, C> {
 
     /// Takes the lock if it becomes free within `timeout`.
     pub fn try_lock_for(&self, timeout: Duration) -> Option<Inherited> {
-        self.try_lock().or_else(|| self.lock_by(Instant::now().checked_add(timeout)))
+        self.try_lock().or_else(|| self.lock_by(Deadline::after(timeout)))
     }
 
     /// Takes the lock if it becomes free before `deadline`.
     pub fn try_lock_until(&self, deadline: Instant) -> Option<Inherited> {
-        self.try_lock().or_else(|| self.lock_by(Some(deadline)))
+        self.try_lock().or_else(|| self.lock_by(Deadline::at(deadline)))
     }
 
     /// Frees the lock, and wakes the thread that has slept longest, if any does.
@@ -183,7 +183,7 @@ impl<S: Scope, C: Count> Robust<S, C> {
     }
 
     #[cold]
-    fn lock_by(&self, deadline: Option<Instant>) -> Option<Inherited> {
+    fn lock_by(&self, deadline: Option<Deadline>) -> Option<Inherited> {
         self.counts.write_contended();
         let mine = held_by(thread_id::mine());
         let mut slept = 0;
@@ -198,27 +198,32 @@ impl<S: Scope, C: Count> Robust<S, C> {
                 continue;
             }
             slept = SLEPT_ON;
-            if self.sleep(word, look) != Wait::TimedOut {
+            if self.sleep(word, deadline, look) != Wait::TimedOut {
                 continue;
             }
             if self.take_from_the_dead(word | SLEPT_ON, mine) {
                 return Some(Inherited::OwnerDied);
             }
-            if deadline.is_some_and(|deadline| deadline <= Instant::now()) {
+            if deadline.is_some_and(|deadline| deadline.passed()) {
                 return None;
             }
             look = (look * 2).min(LAST_LOOK);
         }
     }
 
-    /// Sleeps while the lower half stays, for `look` at most.
-    fn sleep(&self, word: u64, look: Duration) -> Wait {
+    /// Sleeps while the lower half stays, for `look` at most, and not once the deadline has passed: whoever is woken
+    /// again and again for nothing must not need a quiet moment to give up. The mark of a sleeper is set in any case,
+    /// so a thread that was woken and gives up takes no wake from the others.
+    fn sleep(&self, word: u64, deadline: Option<Deadline>, look: Duration) -> Wait {
         let marked = word | SLEPT_ON;
         if word != marked && self.word.compare_exchange(word, marked, Relaxed, Relaxed).is_err() {
             return Wait::Changed;
         }
+        if deadline.is_some_and(|deadline| deadline.passed()) {
+            return Wait::TimedOut;
+        }
         self.counts.slept();
-        futex::wait::<S>(self.lower(), marked as u32, futex::ALL, Deadline::after(look))
+        futex::wait::<S>(self.lower(), marked as u32, futex::ALL, futex::sooner(deadline, Some(look)))
     }
 
     /// Takes the lock from the holder that `word` names, if that one has died.

@@ -1,0 +1,117 @@
+//! How long a timed wait lasts: never less than was asked, and not much longer, whoever holds the lock.
+//!
+//! The first is exact. The second cannot be where the scheduler decides when a thread runs again; so the best of ten
+//! waits counts, or the middle of five.
+#![cfg(not(loom))]
+
+use std::{
+    sync::atomic::{AtomicBool, Ordering::Relaxed},
+    thread,
+    time::{Duration, Instant},
+};
+use ulocks::{
+    Adaptive, Calock, CalockSpin, Condvar, FutexSem, NoCount, Pi, Private, Robust, RwLock, Shared,
+    lock_api::{Mutex, RawMutexTimed, RawRwLockTimed},
+};
+
+const ASKED: Duration = Duration::from_millis(16);
+const TRIES: usize = 10;
+
+/// How long a wait lasted that ended without what it waited for.
+fn lasted(asked: Duration, wait: &impl Fn(Duration) -> bool) -> Option<Duration> {
+    let start = Instant::now();
+    let taken = wait(asked);
+    let took = start.elapsed();
+    assert!(taken || took >= asked, "asked for {asked:?}, gave up after {took:?}");
+    (!taken).then_some(took)
+}
+
+/// Every wait in vain lasts as long as asked, and the best of ten less than 1.75 times that.
+fn lasts_as_long_as_asked(name: &str, wait: impl Fn(Duration) -> bool) {
+    let best = (0..TRIES).map(|_| lasted(ASKED, &wait).expect("nobody frees it")).min().unwrap();
+    assert!(best < ASKED * 7 / 4, "{name}: asked for {ASKED:?}, never less than {best:?}");
+}
+
+/// While another thread holds the lock and does not free it.
+fn held<R>(name: &str, lock: R)
+where
+    R: RawMutexTimed<Duration = Duration, Instant = Instant> + Sync,
+{
+    let _guard = lock.lock();
+    let waits = || {
+        lasts_as_long_as_asked(name, |asked| lock.try_lock_for(asked).is_some());
+        lasts_as_long_as_asked(name, |asked| lock.try_lock_until(Instant::now() + asked).is_some());
+    };
+    thread::scope(|scope| scope.spawn(waits).join().unwrap());
+}
+
+#[test]
+fn a_wait_for_a_held_lock_lasts_as_long_as_asked() {
+    held("calock", Calock::<Private>::new());
+    held("calock-spin, shared", CalockSpin::<Shared>::new());
+    held("pi", Pi::<Private>::new());
+    held("pi, shared", Pi::<Shared>::new());
+    held("robust", Robust::<Private>::new());
+    held("robust, shared", Robust::<Shared>::new());
+    held("adaptive", Adaptive::<Private>::new());
+    held("adaptive, shared", Adaptive::<Shared>::new());
+}
+
+#[test]
+fn a_wait_for_what_is_no_mutex_lasts_as_long_as_asked() {
+    let lock = RwLock::<Private, NoCount>::new();
+    lock.lock_exclusive();
+    lasts_as_long_as_asked("a reader", |asked| lock.try_lock_shared_for(asked).is_some());
+    lasts_as_long_as_asked("a writer", |asked| lock.try_lock_exclusive_for(asked).is_some());
+    lasts_as_long_as_asked("a semaphore", |asked| FutexSem::<Shared>::new(0).acquire_for(asked));
+    let (changed, lock) = (Condvar::<Private>::new(), Mutex::<Calock, ()>::new(()));
+    lasts_as_long_as_asked("a condition", |asked| changed.wait_for(&mut lock.lock(), asked));
+}
+
+/// Wakes whoever sleeps on a word of this value, every 100 µs, as freeing a lock does that another thread takes first:
+/// until told to stop, or for two seconds.
+fn tease<T>(value: &T, stop: &AtomicBool) {
+    let start = Instant::now();
+    let words = std::ptr::from_ref(value).cast::<u32>();
+    while !stop.load(Relaxed) && start.elapsed() < Duration::from_secs(2) {
+        for word in (0..size_of::<T>() / size_of::<u32>()).map(|at| words.wrapping_add(at)) {
+            for operation in [libc::FUTEX_WAKE, libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG] {
+                // SAFETY: waking reads and writes no memory; the address only names the sleepers.
+                unsafe { libc::syscall(libc::SYS_futex, word, operation, i32::MAX) };
+            }
+        }
+        thread::sleep(Duration::from_micros(100));
+    }
+}
+
+/// Whoever waits is woken again and again, and always for nothing: the wait must not depend on being left alone.
+fn contended<R>(name: &str, lock: R)
+where
+    R: RawMutexTimed<Duration = Duration, Instant = Instant> + Sync,
+{
+    let _guard = lock.lock();
+    let wait = |asked| lock.try_lock_for(asked).is_some();
+    let once = || {
+        let stop = AtomicBool::new(false);
+        thread::scope(|scope| {
+            scope.spawn(|| tease(&lock, &stop));
+            let took = scope.spawn(|| lasted(ASKED, &wait).expect("nobody frees it")).join().unwrap();
+            stop.store(true, Relaxed);
+            took
+        })
+    };
+    let mut took: Vec<Duration> = (0..5).map(|_| once()).collect();
+    took.sort();
+    assert!(took[2] < 4 * ASKED, "{name}: asked for {ASKED:?}, took {took:?}");
+}
+
+#[test]
+fn a_wait_for_a_contended_lock_lasts_as_long_as_asked() {
+    contended("calock", Calock::<Private>::new());
+    contended("calock-spin, shared", CalockSpin::<Shared>::new());
+    contended("pi", Pi::<Private>::new());
+    contended("robust", Robust::<Private>::new());
+    contended("robust, shared", Robust::<Shared>::new());
+    contended("adaptive", Adaptive::<Private>::new());
+    contended("adaptive, shared", Adaptive::<Shared>::new());
+}
