@@ -26,7 +26,8 @@
 //! 16 ms later, or when its time is over: a timed wait that ends in vain has looked. The same look replaces a wake-up that a killed *waiter* took with it, so no
 //! survivor hangs. What it cannot do:
 //!
-//! - Thread numbers mean something within one pid namespace: processes in different containers must not share one.
+//! - Thread numbers mean something within one pid namespace, start times within one time namespace: processes in
+//!   different containers must not share one.
 //! - `/proc` must be mounted for a reused number, and an unreaped zombie, to be noticed.
 //! - A process that unmaps the memory, or execs, while holding is alive, and so holds.
 //! - Nothing can keep out a process that writes over the word.

@@ -63,11 +63,13 @@ pub(crate) fn has_ended(thread: ThreadId) -> bool {
 }
 
 fn life(tid: u32) -> Life {
-    let Ok(stat) = fs::read_to_string(format!("/proc/{tid}/stat")) else {
+    let Ok(stat) = fs::read(format!("/proc/{tid}/stat")) else {
         return exists(tid);
     };
-    // The name, in parentheses, may hold anything; after it come the state and the numbers: the 20th is the start.
-    let mut fields = stat.rsplit_once(')').map_or("", |(_, rest)| rest).split_ascii_whitespace();
+    // The name, in parentheses, may hold any bytes, a character cut in two among them; after it come the state and
+    // the numbers: the 20th is the start.
+    let after_name = stat.rsplit(|&byte| byte == b')').next().unwrap_or_default();
+    let mut fields = str::from_utf8(after_name).unwrap_or_default().split_ascii_whitespace();
     match fields.next() {
         Some("Z" | "X" | "x") => Life::Ended,
         Some(_) => {
@@ -97,6 +99,21 @@ mod tests {
         // A joined thread may be in the kernel's table for a moment longer.
         while !has_ended(other) {
             std::thread::yield_now();
+        }
+    }
+
+    /// A reused number is noticed by the start time, so it must be known whatever the thread is called.
+    #[test]
+    fn a_thread_with_any_name_has_a_start() {
+        let started = |name: &'static std::ffi::CStr| {
+            std::thread::spawn(move || {
+                // SAFETY: the name is a string with a zero at its end; the kernel copies it.
+                assert_eq!(unsafe { libc::prctl(libc::PR_SET_NAME, name.as_ptr()) }, 0);
+                mine().started
+            })
+        };
+        for name in [c"\xff\xfe", c"mid-character\xc3", c") Z 1 (", c"a) b", c"two\nlines", c""] {
+            assert_ne!(started(name).join().unwrap(), 0, "{name:?}");
         }
     }
 

@@ -63,7 +63,7 @@ fn foreign_files_are_refused() {
 fn files_of_the_future_are_refused() {
     let error = patched(8, &9u32.to_ne_bytes());
     assert!(matches!(error, Error::Format { found: 9, .. }), "{error}");
-    assert!(error.to_string().ends_with("made by format version 9; this program knows version 1"), "{error}");
+    assert!(error.to_string().ends_with("made by format version 9; this program knows version 2"), "{error}");
 }
 
 #[test]
@@ -79,6 +79,7 @@ fn another_layout_or_size_is_refused() {
 fn files_from_before_the_boot_are_refused() {
     assert!(matches!(patched(32, &[1; 16]), Error::Stale { .. }), "another boot");
     assert!(matches!(patched(48, &[1; 8]), Error::Stale { .. }), "another pid namespace");
+    assert!(matches!(patched(56, &[1; 8]), Error::Stale { .. }), "another time namespace");
 }
 
 #[test]

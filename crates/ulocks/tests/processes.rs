@@ -284,6 +284,34 @@ fn kill_victims(ledger: &Ledger, kills: u32) {
     }
 }
 
+/// A dead holder is found whatever it was called: by its start time and state, which stand behind the name.
+#[test]
+fn a_dead_holder_with_any_name_is_found() {
+    const TEST: &str = "a_dead_holder_with_any_name_is_found";
+    if orders().is_none() {
+        assert!(again(TEST, Path::new("-"), "").wait().unwrap().success());
+        return;
+    }
+    for name in [c"plain", c"\xff\xfe", c"mid-character\xc3", c") R 1 (", c"line\nbreak"] {
+        let lock = SharedMemory::<Robust<Shared>>::anonymous().unwrap();
+        // SAFETY: the child only sets its name, uses the shared lock, and leaves by _exit.
+        let child = unsafe { libc::fork() };
+        if child == 0 {
+            // SAFETY: the name is a string with a zero at its end; _exit runs nothing of this process.
+            unsafe {
+                libc::prctl(libc::PR_SET_NAME, name.as_ptr());
+                let _ = lock.lock();
+                libc::_exit(0);
+            }
+        }
+        until("the child holds it", || lock.is_locked());
+        // Nobody has waited for the child, so its number still names it.
+        assert_eq!(lock.try_lock_for(Duration::from_secs(10)), Some(Inherited::OwnerDied), "{name:?}");
+        // SAFETY: the child is ours.
+        unsafe { libc::waitpid(child, std::ptr::null_mut(), 0) };
+    }
+}
+
 /// A fork in the middle of everything: the child can use shared locks, and does not remove its parent's semaphore.
 #[test]
 fn forked_children_share_locks_and_remove_nothing() {

@@ -56,10 +56,10 @@ pub enum Error {
         /// The length that it should have.
         expected: u64,
     },
-    /// The file is from before the machine was started, or from another pid namespace: its locks name threads that
-    /// mean nothing here.
+    /// The file is from before the machine was started, or from another pid or time namespace: its locks name
+    /// threads that mean nothing here.
     #[error(
-        "{path}: left from before the last boot, or made in another pid namespace; remove it if nobody uses it",
+        "{path}: left from before the last boot, or made in another pid or time namespace; remove it if nobody uses it",
         path = path.display()
     )]
     Stale {

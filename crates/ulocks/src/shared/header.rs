@@ -3,7 +3,7 @@
 use std::{fs, os::unix::fs::MetadataExt};
 
 pub(super) const MAGIC: [u8; 8] = *b"ulocks\r\n";
-pub(super) const FORMAT: u32 = 1;
+pub(super) const FORMAT: u32 = 2;
 /// The value begins here: a page that no value shares with the header would be too much, a cache line pair is not.
 pub(super) const HEADER: usize = 128;
 
@@ -14,8 +14,8 @@ pub(super) struct Header {
     pub(super) layout: u32,
     pub(super) size: u64,
     pub(super) align: u64,
-    /// Of the machine since it was started, and of the pid namespace.
-    pub(super) world: [u8; 24],
+    /// Of the machine since it was started, and of the pid and time namespaces.
+    pub(super) world: [u8; 32],
 }
 
 impl Header {
@@ -30,7 +30,7 @@ impl Header {
         bytes[12..16].copy_from_slice(&self.layout.to_ne_bytes());
         bytes[16..24].copy_from_slice(&self.size.to_ne_bytes());
         bytes[24..32].copy_from_slice(&self.align.to_ne_bytes());
-        bytes[32..56].copy_from_slice(&self.world);
+        bytes[32..64].copy_from_slice(&self.world);
         bytes
     }
 
@@ -43,20 +43,23 @@ impl Header {
             layout: word(12),
             size: long(16),
             align: long(24),
-            world: bytes[32..56].try_into().expect("24 bytes"),
+            world: bytes[32..64].try_into().expect("32 bytes"),
         })
     }
 }
 
-/// What must be the same for thread numbers to mean the same. Where `/proc` does not tell, zeros.
-fn world() -> [u8; 24] {
-    let mut world = [0; 24];
+/// What must be the same for thread numbers and start times to mean the same: the boot, the pid namespace and the time
+/// namespace, whose offset is in every start time. Where `/proc` does not tell, zeros.
+fn world() -> [u8; 32] {
+    let mut world = [0; 32];
     let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     let digits: Vec<u32> = boot.chars().filter_map(|c| c.to_digit(16)).collect();
     for (byte, pair) in world.iter_mut().zip(digits.chunks_exact(2).take(16)) {
         *byte = (pair[0] * 16 + pair[1]) as u8;
     }
-    let namespace = fs::metadata("/proc/self/ns/pid").map_or(0, |namespace| namespace.ino());
-    world[16..].copy_from_slice(&namespace.to_ne_bytes());
+    for (bytes, name) in world[16..].chunks_exact_mut(8).zip(["pid", "time"]) {
+        let number = fs::metadata(format!("/proc/self/ns/{name}")).map_or(0, |namespace| namespace.ino());
+        bytes.copy_from_slice(&number.to_ne_bytes());
+    }
     world
 }

@@ -21,7 +21,7 @@
 //!
 //! # What is checked, and what cannot be
 //! Opening checks that the file is one of these, of this version and layout, of the right size, made since the machine
-//! was started and in the same pid namespace: anything else is an [`Error`]. The file appears under its name complete
+//! was started and in the same pid and time namespaces: anything else is an [`Error`]. The file appears under its name complete
 //! or not at all, and its blocks are allocated, so that a full file system is an error too and not a fault later.
 //!
 //! After that the file belongs to everybody who may write it. Two things no check can prevent:
