@@ -4,34 +4,49 @@
 use std::{
     fs::{self, File},
     io,
-    os::unix::fs::FileExt,
-    path::PathBuf,
+    os::unix::fs::{FileExt, symlink},
+    path::{Path, PathBuf},
+    sync::{
+        atomic::{AtomicBool, AtomicU8, Ordering::Relaxed},
+        mpsc,
+    },
+    time::Duration,
 };
 use tempfile::TempDir;
 use ulocks::{
-    Adaptive, Shared,
-    shared::{Error, Guarded, SharedMemory},
+    Adaptive, Robust, Shared,
+    shared::{Error, Guarded, Plain, Result, SharedMemory},
 };
 
 type Value = Guarded<Adaptive<Shared>, u64>;
 
+macro_rules! safely {
+    ($($name:ident),*) => {
+        $(fn $name<T: Plain>(path: impl AsRef<Path>, layout: u32) -> Result<SharedMemory<T>> {
+            // SAFETY: the file is in this test's own folder. A test that damages it looks at no value afterwards.
+            unsafe { SharedMemory::$name(path, layout) }
+        })*
+    };
+}
+safely!(create, open, open_or_create);
+
 fn made() -> (TempDir, PathBuf) {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("locks");
-    SharedMemory::<Value>::create(&path, 7).unwrap().with(|value| *value = 42);
+    create::<Value>(&path, 7).unwrap().with(|value| *value = 42);
     (folder, path)
 }
 
 fn patched(at: u64, bytes: &[u8]) -> Error {
     let (_folder, path) = made();
     File::options().write(true).open(&path).unwrap().write_all_at(bytes, at).unwrap();
-    SharedMemory::<Value>::open(&path, 7).expect_err("a damaged header")
+    open::<Value>(&path, 7).expect_err("a damaged header")
 }
 
 #[test]
 fn a_file_keeps_its_value() {
     let (folder, path) = made();
-    assert_eq!(SharedMemory::<Value>::open_or_create(&path, 7).unwrap().with(|value| *value), 42);
+    assert_eq!(open_or_create::<Value>(&path, 7).unwrap().with(|value| *value), 42);
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "nothing else is left behind");
 }
 
@@ -42,9 +57,9 @@ fn creating_twice_and_opening_nothing_are_errors() {
         Error::Io { source, .. } => source.kind(),
         other => panic!("{other}"),
     };
-    assert_eq!(kind(SharedMemory::<Value>::create(&path, 7).unwrap_err()), io::ErrorKind::AlreadyExists);
+    assert_eq!(kind(create::<Value>(&path, 7).unwrap_err()), io::ErrorKind::AlreadyExists);
     fs::remove_file(&path).unwrap();
-    assert_eq!(kind(SharedMemory::<Value>::open(&path, 7).unwrap_err()), io::ErrorKind::NotFound);
+    assert_eq!(kind(open::<Value>(&path, 7).unwrap_err()), io::ErrorKind::NotFound);
 }
 
 #[test]
@@ -54,7 +69,7 @@ fn foreign_files_are_refused() {
     for (name, content) in [("empty", &b""[..]), ("short", b"hello"), ("long", &[0x55; 4096])] {
         let path = folder.path().join(name);
         fs::write(&path, content).unwrap();
-        let error = SharedMemory::<Value>::open(&path, 7).expect_err(name);
+        let error = open::<Value>(&path, 7).expect_err(name);
         assert!(matches!(error, Error::Foreign { .. }), "{name}: {error}");
     }
 }
@@ -69,10 +84,55 @@ fn files_of_the_future_are_refused() {
 #[test]
 fn another_layout_or_size_is_refused() {
     let (_folder, path) = made();
-    let error = SharedMemory::<Value>::open(&path, 8).unwrap_err();
+    let error = open::<Value>(&path, 8).unwrap_err();
     assert!(matches!(error, Error::Layout { found_layout: 7, layout: 8, .. }), "{error}");
-    let error = SharedMemory::<[u64; 5]>::open(&path, 7).unwrap_err();
+    let error = open::<[u64; 5]>(&path, 7).unwrap_err();
     assert!(matches!(error, Error::Layout { found_size: 16, size: 40, .. }), "{error}");
+}
+
+/// As large and aligned alike, and another lock: what one takes for free the other takes for held.
+#[test]
+fn a_value_of_another_type_is_refused() {
+    let (_folder, path) = made();
+    let error = open::<Guarded<Robust<Shared>, u64>>(&path, 7).unwrap_err();
+    assert!(matches!(error, Error::Layout { .. } | Error::Type { .. }), "{error}");
+    let error = open::<[u64; 2]>(&path, 7).unwrap_err();
+    assert!(error.to_string().contains("holds"), "{error}");
+    let (_folder, path) = {
+        let folder = TempDir::new().unwrap();
+        let path = folder.path().join("number");
+        create::<AtomicU8>(&path, 7).unwrap().store(2, Relaxed);
+        (folder, path)
+    };
+    let error = open::<AtomicBool>(&path, 7).unwrap_err();
+    assert!(matches!(error, Error::Type { .. }), "{error}");
+    assert!(error.to_string().contains("holds a Atomic"), "{error}");
+}
+
+/// What the file says of itself may have been written by anybody.
+#[test]
+fn a_name_in_a_file_moves_no_cursor() {
+    let error = patched(64, b"\x1b[2J\xe2\x80\xae\0").to_string();
+    assert!(error.chars().all(|c| !c.is_control() && c != '\u{202e}'), "{error:?}");
+}
+
+/// In a thread of its own, which a fault would keep busy for ever.
+#[test]
+fn a_symbolic_link_to_nothing_is_an_error() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("link");
+    symlink(folder.path().join("nothing"), &path).unwrap();
+    let (sender, receiver) = mpsc::channel();
+    let there = path.clone();
+    std::thread::spawn(move || sender.send(open_or_create::<Value>(there, 7).map(|_| ())));
+    let answer = receiver.recv_timeout(Duration::from_secs(20)).expect("it returns");
+    let error = answer.unwrap_err();
+    assert!(matches!(&error, Error::Io { source, .. } if source.kind() == io::ErrorKind::NotFound), "{error}");
+    fs::remove_file(&path).unwrap();
+    // A link to a file is followed.
+    create::<Value>(folder.path().join("something"), 7).unwrap();
+    symlink(folder.path().join("something"), &path).unwrap();
+    open_or_create::<Value>(&path, 7).unwrap();
 }
 
 #[test]
@@ -85,12 +145,12 @@ fn files_from_before_the_boot_are_refused() {
 #[test]
 fn truncated_files_are_refused_at_every_length() {
     let (_folder, path) = made();
-    let memory = SharedMemory::<Value>::open(&path, 7).unwrap();
+    let memory = open::<Value>(&path, 7).unwrap();
     memory.check().unwrap();
     let full = fs::metadata(&path).unwrap().len();
     for length in (0..full).rev() {
         File::options().write(true).open(&path).unwrap().set_len(length).unwrap();
-        let error = SharedMemory::<Value>::open(&path, 7).expect_err("a truncated file");
+        let error = open::<Value>(&path, 7).expect_err("a truncated file");
         let expected = if length < 8 {
             matches!(error, Error::Foreign { .. })
         } else {
@@ -103,6 +163,6 @@ fn truncated_files_are_refused_at_every_length() {
 
 #[test]
 fn a_folder_that_is_missing_is_named() {
-    let error = SharedMemory::<Value>::create("/nowhere/at/all", 1).unwrap_err();
+    let error = create::<Value>("/nowhere/at/all", 1).unwrap_err();
     assert!(error.to_string().starts_with("/nowhere/at/all: "), "{error}");
 }

@@ -18,7 +18,7 @@ use ulocks::{
     Adaptive, Calock, FutexSem, Inherited, NoCount, Pi, Robust, RwLock, RwLockFair, Semaphore, Shared, SysvSem, Ticket,
     Usema, UsemaSpin,
     lock_api::RawMutex,
-    shared::{Guarded, Plain, SharedMemory},
+    shared::{Guarded, Plain, Result, SharedMemory},
 };
 
 const FILE: &str = "ULOCKS_TEST_FILE";
@@ -39,6 +39,16 @@ fn again(test: &str, file: &Path, lock: &str) -> Child {
         .spawn()
         .unwrap()
 }
+
+macro_rules! safely {
+    ($($name:ident),*) => {
+        $(fn $name<T: Plain>(path: impl AsRef<Path>, layout: u32) -> Result<SharedMemory<T>> {
+            // SAFETY: the file is in the test's own folder, and each test uses its file as one type.
+            unsafe { SharedMemory::$name(path, layout) }
+        })*
+    };
+}
+safely!(create, open, open_or_create);
 
 fn file() -> (TempDir, PathBuf) {
     let folder = TempDir::new().unwrap();
@@ -71,10 +81,10 @@ unsafe impl<R: RawMutex + Plain> Plain for Counter<R> {}
 const ROUNDS: u64 = 5_000;
 
 /// Two processes count in the same file. Before it maps it, one of them maps other things, and it maps it twice.
-fn count<R: RawMutex + Plain + Sync>(file: &Path, child: bool) {
+fn count<R: RawMutex + Plain>(file: &Path, child: bool) {
     let other_things: Vec<_> = (0..2 * usize::from(child)).map(|_| SharedMemory::<[u8; 65536]>::anonymous()).collect();
-    let here = SharedMemory::<Counter<R>>::open_or_create(file, 1).unwrap();
-    let twice = SharedMemory::<Counter<R>>::open(file, 1).unwrap();
+    let here = open_or_create::<Counter<R>>(file, 1).unwrap();
+    let twice = open::<Counter<R>>(file, 1).unwrap();
     here.addresses[usize::from(child)].store((&raw const *here).addr() as u64, SeqCst);
     for round in 0..ROUNDS {
         let mapping = if round % 2 == 0 { &here } else { &twice };
@@ -90,7 +100,7 @@ fn count<R: RawMutex + Plain + Sync>(file: &Path, child: bool) {
     drop(other_things);
 }
 
-fn counts_between_processes<R: RawMutex + Plain + Sync>(name: &str) {
+fn counts_between_processes<R: RawMutex + Plain>(name: &str) {
     const TEST: &str = "processes_exclude_each_other_at_different_addresses";
     if let Some((file, lock)) = orders() {
         if lock == name {
@@ -102,7 +112,7 @@ fn counts_between_processes<R: RawMutex + Plain + Sync>(name: &str) {
     let mut child = again(TEST, &file, name);
     count::<R>(&file, false);
     assert!(child.wait().unwrap().success(), "{name}: the other process failed");
-    let memory = SharedMemory::<Counter<R>>::open(&file, 1).unwrap();
+    let memory = open::<Counter<R>>(&file, 1).unwrap();
     assert_eq!(memory.halves.with(|halves| *halves), [2 * ROUNDS; 2], "{name}");
     assert_ne!(memory.addresses[0].load(SeqCst), memory.addresses[1].load(SeqCst), "{name}: different addresses");
 }
@@ -131,7 +141,7 @@ unsafe impl Plain for Stage {}
 #[test]
 fn a_stopped_holder_keeps_its_lock() {
     if let Some((file, _)) = orders() {
-        let stage = SharedMemory::<Stage>::open(file, 1).unwrap();
+        let stage = open::<Stage>(file, 1).unwrap();
         let _ = stage.robust.lock();
         stage.adaptive.lock();
         stage.inside.store(1, SeqCst);
@@ -144,7 +154,7 @@ fn a_stopped_holder_keeps_its_lock() {
         return;
     }
     let (_folder, file) = file();
-    let stage = SharedMemory::<Stage>::create(&file, 1).unwrap();
+    let stage = create::<Stage>(&file, 1).unwrap();
     let mut child = again("a_stopped_holder_keeps_its_lock", &file, "");
     until("the child holds both", || stage.inside.load(SeqCst) == 1);
     signal(&child, libc::SIGSTOP);
@@ -161,7 +171,7 @@ fn a_stopped_holder_keeps_its_lock() {
 #[test]
 fn a_killed_waiter_does_not_block_the_others() {
     if let Some((file, _)) = orders() {
-        let stage = SharedMemory::<Stage>::open(file, 1).unwrap();
+        let stage = open::<Stage>(file, 1).unwrap();
         stage.inside.fetch_add(1, SeqCst);
         loop {
             stage.adaptive.lock();
@@ -170,7 +180,7 @@ fn a_killed_waiter_does_not_block_the_others() {
         }
     }
     let (_folder, file) = file();
-    let stage = SharedMemory::<Stage>::create(&file, 1).unwrap();
+    let stage = create::<Stage>(&file, 1).unwrap();
     for round in 0..5u32 {
         stage.adaptive.lock();
         stage.inside.store(0, SeqCst);
@@ -227,7 +237,7 @@ fn enter(ledger: &Ledger) {
 fn killed_holders_are_reported_once_each_and_nobody_hangs() {
     const TEST: &str = "killed_holders_are_reported_once_each_and_nobody_hangs";
     if let Some((file, role)) = orders() {
-        let ledger = SharedMemory::<Ledger>::open(file, 1).unwrap();
+        let ledger = open::<Ledger>(file, 1).unwrap();
         match role.as_str() {
             "survivor" => {
                 while ledger.stop.load(SeqCst) == 0 {
@@ -240,7 +250,7 @@ fn killed_holders_are_reported_once_each_and_nobody_hangs() {
     }
     let kills = env::var("ULOCKS_KILLS").unwrap_or_else(|_| "150".into());
     let (_folder, file) = file();
-    let ledger = SharedMemory::<Ledger>::create(&file, 1).unwrap();
+    let ledger = create::<Ledger>(&file, 1).unwrap();
     let mut survivors: Vec<_> = (0..2).map(|_| again(TEST, &file, "survivor")).collect();
     let mut killer = again(TEST, &file, &kills);
     assert!(killer.wait().unwrap().success(), "the killer failed");

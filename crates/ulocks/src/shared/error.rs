@@ -46,6 +46,16 @@ pub enum Error {
         /// The size wanted.
         size: u64,
     },
+    /// The file holds a value of another type, though of the same size.
+    #[error("{path}: holds a {found}, this program wants a {wanted}", path = path.display())]
+    Type {
+        /// The file.
+        path: PathBuf,
+        /// The beginning of the name of the type in it.
+        found: String,
+        /// The name of the type wanted.
+        wanted: String,
+    },
     /// The file is shorter than it says.
     #[error("{path}: truncated: {found} bytes of {expected}", path = path.display())]
     Truncated {

@@ -1,11 +1,14 @@
 //! What a file of shared locks begins with.
 
+use super::plain::Plain;
 use std::{fs, os::unix::fs::MetadataExt};
 
 pub(super) const MAGIC: [u8; 8] = *b"ulocks\r\n";
 pub(super) const FORMAT: u32 = 2;
 /// The value begins here: a page that no value shares with the header would be too much, a cache line pair is not.
 pub(super) const HEADER: usize = 128;
+/// So much of the type's name can be read in the file; all of it is in the checksum behind.
+const READABLE: usize = 56;
 
 /// The first bytes of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,11 +19,14 @@ pub(super) struct Header {
     pub(super) align: u64,
     /// Of the machine since it was started, and of the pid and time namespaces.
     pub(super) world: [u8; 32],
+    /// What the value is: the beginning of its type's name, zeros, and a checksum of the whole name.
+    pub(super) name: [u8; READABLE + 8],
 }
 
 impl Header {
-    pub(super) fn of<T>(layout: u32) -> Self {
-        Header { format: FORMAT, layout, size: size_of::<T>() as u64, align: align_of::<T>() as u64, world: world() }
+    pub(super) fn of<T: Plain>(layout: u32) -> Self {
+        let (size, align) = (size_of::<T>() as u64, align_of::<T>() as u64);
+        Header { format: FORMAT, layout, size, align, world: world(), name: label(&T::name()) }
     }
 
     pub(super) fn bytes(&self) -> [u8; HEADER] {
@@ -31,6 +37,7 @@ impl Header {
         bytes[16..24].copy_from_slice(&self.size.to_ne_bytes());
         bytes[24..32].copy_from_slice(&self.align.to_ne_bytes());
         bytes[32..64].copy_from_slice(&self.world);
+        bytes[64..].copy_from_slice(&self.name);
         bytes
     }
 
@@ -44,8 +51,28 @@ impl Header {
             size: long(16),
             align: long(24),
             world: bytes[32..64].try_into().expect("32 bytes"),
+            name: bytes[64..].try_into().expect("64 bytes"),
         })
     }
+
+    /// As much of the type's name as is in the file. Anybody may have written it, so nothing in it moves a cursor.
+    pub(super) fn readable_name(&self) -> String {
+        let text = self.name[..READABLE].split(|&byte| byte == 0).next().unwrap_or_default();
+        String::from_utf8_lossy(text).escape_debug().collect()
+    }
+}
+
+fn label(name: &str) -> [u8; READABLE + 8] {
+    let mut label = [0; READABLE + 8];
+    let readable = name.len().min(READABLE);
+    label[..readable].copy_from_slice(&name.as_bytes()[..readable]);
+    label[READABLE..].copy_from_slice(&checksum(name.as_bytes()).to_ne_bytes());
+    label
+}
+
+/// FNV-1a (Fowler, Noll and Vo, 1991): it tells names apart that begin alike, and withstands nobody.
+fn checksum(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |sum, &byte| (sum ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
 /// What must be the same for thread numbers and start times to mean the same: the boot, the pid namespace and the time

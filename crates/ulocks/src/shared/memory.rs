@@ -23,6 +23,9 @@ use std::{
 /// A value in memory that processes share: a file, or anonymous memory that forked children share.
 ///
 /// It is unmapped when dropped. The value is not dropped, and the file stays.
+///
+/// It hands out a `&T`, which is a promise about what others do with the memory. Of anonymous memory this crate can
+/// keep it: nobody has it but children, as the same `T`. Of a file only the caller can, so naming one is `unsafe`.
 pub struct SharedMemory<T: Plain> {
     start: NonNull<u8>,
     length: usize,
@@ -30,10 +33,10 @@ pub struct SharedMemory<T: Plain> {
     value: std::marker::PhantomData<T>,
 }
 
-// SAFETY: it is a shared reference to a T that others have as well: it may go where a `&T` may.
-unsafe impl<T: Plain + Sync> Send for SharedMemory<T> {}
+// SAFETY: it is a shared reference to a T that others have as well: it may go where a `&T` may, and `T` is `Sync`.
+unsafe impl<T: Plain> Send for SharedMemory<T> {}
 // SAFETY: as above.
-unsafe impl<T: Plain + Sync> Sync for SharedMemory<T> {}
+unsafe impl<T: Plain> Sync for SharedMemory<T> {}
 
 impl<T: Plain> SharedMemory<T> {
     const LENGTH: usize = {
@@ -62,7 +65,12 @@ impl<T: Plain> SharedMemory<T> {
     ///
     /// # Errors
     /// The file exists (`AlreadyExists`), or cannot be made.
-    pub fn create(path: impl AsRef<Path>, layout: u32) -> Result<Self> {
+    ///
+    /// # Safety
+    /// As long as this value lives, nobody uses the file but as a `SharedMemory` of a `T` laid out as this one: no one
+    /// writes to it, punches holes into it, truncates it or maps it by other means. The file is made for its owner
+    /// alone, so that is for the programs of one user to keep.
+    pub unsafe fn create(path: impl AsRef<Path>, layout: u32) -> Result<Self> {
         let path = path.as_ref();
         let file = Self::prepare(path, layout).map_err(|source| Error::Io { path: path.into(), source })?;
         Self::map(file, path)
@@ -74,7 +82,10 @@ impl<T: Plain> SharedMemory<T> {
     ///
     /// # Errors
     /// Any [`Error`].
-    pub fn open(path: impl AsRef<Path>, layout: u32) -> Result<Self> {
+    ///
+    /// # Safety
+    /// As for [`create`](Self::create). The header is checked, and whoever may write the file may have forged it.
+    pub unsafe fn open(path: impl AsRef<Path>, layout: u32) -> Result<Self> {
         let path = path.as_ref();
         let file = File::options()
             .read(true)
@@ -88,17 +99,27 @@ impl<T: Plain> SharedMemory<T> {
     /// Opens the file, or makes it if there is none. Of several processes that do this at once, one makes it.
     ///
     /// # Errors
-    /// Any [`Error`].
-    pub fn open_or_create(path: impl AsRef<Path>, layout: u32) -> Result<Self> {
+    /// Any [`Error`]. A symbolic link to nothing is one (`NotFound`): a link is followed, but nothing is made through it.
+    ///
+    /// # Safety
+    /// As for [`create`](Self::create).
+    pub unsafe fn open_or_create(path: impl AsRef<Path>, layout: u32) -> Result<Self> {
+        let path = path.as_ref();
         let is = |error: &Error, kind| matches!(error, Error::Io { source, .. } if source.kind() == kind);
         loop {
-            match Self::open(&path, layout) {
-                Err(error) if is(&error, io::ErrorKind::NotFound) => {}
+            // SAFETY: the caller promises what `open` asks for.
+            let missing = match unsafe { Self::open(path, layout) } {
+                Err(error) if is(&error, io::ErrorKind::NotFound) => error,
                 done => return done,
-            }
-            match Self::create(&path, layout) {
+            };
+            // SAFETY: the caller promises what `create` asks for.
+            match unsafe { Self::create(path, layout) } {
                 Err(error) if is(&error, io::ErrorKind::AlreadyExists) => {}
                 done => return done,
+            }
+            // The name is there and leads nowhere. If it is no link, somebody made the file in between.
+            if path.is_symlink() && !path.exists() {
+                return Err(missing);
             }
         }
     }
@@ -146,6 +167,9 @@ impl<T: Plain> SharedMemory<T> {
                 size: wanted.size,
             });
         }
+        if found.name != wanted.name {
+            return Err(Error::Type { path: path.into(), found: found.readable_name(), wanted: T::name() });
+        }
         if found.world != wanted.world {
             return Err(Error::Stale { path: path.into() });
         }
@@ -183,7 +207,7 @@ impl<T: Plain> Deref for SharedMemory<T> {
     fn deref(&self) -> &T {
         // SAFETY: the value begins after the header, within the mapping, aligned (the mapping is to a page, the header
         // to 128 bytes, and T to no more). Its bytes were zero, which is a T, and since then they were changed only
-        // through `&T`, by processes that agree on the layout number. What is not so is in the module's contract.
+        // through `&T`: of a file its opener has promised that, and anonymous memory only children have.
         unsafe { self.start.add(HEADER).cast::<T>().as_ref() }
     }
 }

@@ -12,7 +12,8 @@
 //!
 //! # let folder = tempfile::tempdir()?;
 //! # let path = folder.path().join("tally");
-//! let tally = SharedMemory::<Tally>::open_or_create(&path, 1)?;
+//! // SAFETY: whoever uses this file does it as a `SharedMemory<Tally>`.
+//! let tally = unsafe { SharedMemory::<Tally>::open_or_create(&path, 1)? };
 //! tally.with(|total| *total += 1);
 //! assert_eq!(tally.with(|total| *total), 1);
 //! # Ok(())
@@ -20,14 +21,18 @@
 //! ```
 //!
 //! # What is checked, and what cannot be
-//! Opening checks that the file is one of these, of this version and layout, of the right size, made since the machine
-//! was started and in the same pid and time namespaces: anything else is an [`Error`]. The file appears under its name complete
-//! or not at all, and its blocks are allocated, so that a full file system is an error too and not a fault later.
+//! Opening checks that the file is one of these, of this version and layout, of a type of this name and size, made
+//! since the machine was started and in the same pid and time namespaces: anything else is an [`Error`]. The file
+//! appears under its name complete or not at all, and its blocks are allocated, so that a full file system is an error
+//! too and not a fault later.
 //!
-//! After that the file belongs to everybody who may write it. Two things no check can prevent:
+//! After that the file belongs to everybody who may write it, and a reference to memory that others write by other
+//! means is undefined behaviour in Rust. No check can prevent that, so to open or make a file is `unsafe`: the caller
+//! says that nobody does. If somebody does all the same:
 //!
-//! - A process that overwrites a lock, or punches a hole under it, lets two threads in. No address is stored, so it
-//!   cannot crash the others through the locks.
+//! - A process that overwrites a lock, or punches a hole under it, lets two threads in, or keeps all out. No address
+//!   is stored, and every value of a lock's words is one that the lock can meet: it neither panics nor spins for ever,
+//!   calls that try or have a timeout end, and calls that wait sleep.
 //! - A process that truncates the file makes the next access of the others a SIGBUS. [`SharedMemory::check`] says
 //!   whether it has happened; between check and access it may still happen. Who shares with strangers shares
 //!   [anonymous memory](SharedMemory::anonymous), or a memfd sealed with `F_SEAL_SHRINK`, instead of a file.
