@@ -8,6 +8,7 @@
 //! a waker names (`FUTEX_WAIT_BITSET`). With a second word a lock has 32 more. In 2002 a lock had two queues at most,
 //! and whether it should have more was an open question; here it is `class`.
 
+use crate::atomic::{self, AtomicU32};
 use std::{fmt, time::Duration};
 
 mod sealed {
@@ -64,6 +65,30 @@ pub(crate) fn sooner(deadline: Option<Deadline>, nap: Option<Duration>) -> Optio
     match (deadline, nap.and_then(Deadline::after)) {
         (Some(deadline), Some(nap)) => Some(deadline.earlier(nap)),
         (deadline, nap) => deadline.or(nap),
+    }
+}
+
+/// How long to sleep where nobody promises a wake.
+const NAP: Duration = Duration::from_millis(1);
+
+/// Sleeps a moment, in a state that nobody will wake from: one that a stray write has made, or a count that is full.
+/// Says whether the deadline has passed.
+#[cold]
+pub(crate) fn nap(deadline: Option<Deadline>) -> bool {
+    let nobody = AtomicU32::new(0);
+    wait::<Private>(&nobody, 0, ALL, sooner(deadline, Some(NAP)));
+    deadline.is_some_and(|deadline| deadline.passed())
+}
+
+/// After so many rounds a wait that spins has lasted longer than any that spinning is for.
+const MOST_ROUNDS: u32 = 100_000;
+
+/// Lets others have the CPU in this round of a wait that spins: for the moment, and in the end for longer.
+pub(crate) fn give_way(round: u32) {
+    if round < MOST_ROUNDS {
+        atomic::give_way();
+    } else {
+        nap(None);
     }
 }
 

@@ -32,7 +32,8 @@ use crate::{
 };
 use std::{marker::PhantomData, time::Duration};
 
-/// A counting semaphore on a futex. 8 bytes; all zero is an empty one.
+/// A counting semaphore on a futex. 8 bytes; all zero is an empty one. One that holds [`u32::MAX`] is full: releasing
+/// it adds nothing.
 ///
 /// ```
 /// use ulocks::{FutexSem, Semaphore};
@@ -108,8 +109,8 @@ impl<S: Scope> Semaphore for FutexSem<S> {
     }
 
     fn release(&self) {
-        let before = self.available.fetch_add(1, SeqCst);
-        assert!(before != u32::MAX, "the semaphore's count has overflowed");
+        // A full one stays full.
+        let _ = self.available.fetch_update(SeqCst, SeqCst, |available| available.checked_add(1));
         between_seqcst();
         if self.waiting.load(SeqCst) > 0 {
             futex::wake::<S>(&self.available, 1, futex::ALL);

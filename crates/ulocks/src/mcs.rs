@@ -12,8 +12,9 @@
 //! | `waits` | 1 while its thread must wait | that thread before it joins; the one before it, once, to 0 |
 //! | `next` | the node behind it, 0 if none is known | the one behind it; reset by who takes the node |
 //!
-//! Nodes are numbers in one table of the process, not pointers: 4,096 of them, a cache line each, found by the
-//! thread's address in memory and, where that is taken, the next free one.
+//! Nodes are numbers in tables of the process, not pointers: 4,096 in each, a cache line each, found by the thread's
+//! address in memory and, where that is taken, the next free one. When all are taken another table is made, up to four
+//! million nodes; one more is a panic.
 //!
 //! # Ordering
 //! Joining is an `AcqRel` swap of `tail`: `Acquire` for the data of a holder that left it free, `Release` so that the
@@ -38,15 +39,17 @@ use crate::{
     atomic::{
         AtomicU32,
         Ordering::{AcqRel, Acquire, Relaxed, Release},
-        give_way, pause,
+        pause,
     },
     count::{Count, NoCount},
+    futex::give_way,
 };
+use std::sync::OnceLock;
 
-#[cfg(not(loom))]
-const NODES: usize = 4096;
-#[cfg(loom)]
-const NODES: usize = 4;
+/// Nodes of a table.
+const NODES: usize = if cfg!(loom) { 4 } else { 4096 };
+/// Tables. Linux has four million threads at most; one that holds many of these locks needs a node for each.
+const TABLES: usize = if cfg!(loom) { 1 } else { 1024 };
 
 /// How many rounds to spin before yielding the CPU each round.
 const ROUNDS: u32 = 1000;
@@ -69,35 +72,41 @@ impl Node {
 }
 
 #[cfg(not(loom))]
-static TABLE: [Node; NODES] = [const { Node::new() }; NODES];
+static FIRST: [Node; NODES] = [const { Node::new() }; NODES];
 #[cfg(loom)]
 loom::lazy_static! {
-    static ref TABLE: [Node; NODES] = std::array::from_fn(|_| Node::new());
+    static ref FIRST: [Node; NODES] = std::array::from_fn(|_| Node::new());
 }
+/// Those that are made when all nodes before them are taken. They stay: a number may name one at any time.
+static FURTHER: [OnceLock<Box<[Node]>>; TABLES - 1] = [const { OnceLock::new() }; TABLES - 1];
 
 /// The node with this number, which is not 0.
 fn node(number: u32) -> &'static Node {
-    &TABLE[(number as usize - 1) % NODES]
+    let index = number.wrapping_sub(1) as usize;
+    match (index / NODES) % TABLES {
+        0 => &FIRST[index % NODES],
+        table => &FURTHER[table - 1].get_or_init(|| (0..NODES).map(|_| Node::new()).collect())[index % NODES],
+    }
 }
 
-/// Takes a free node and gives its number. With all 4,096 in use it waits for one.
+/// Takes a free node and gives its number.
+///
+/// # Panics
+/// When four million are taken: then acquisitions were forgotten.
 fn take_node() -> u32 {
     let here = 0u8;
     // Threads have stacks at different addresses: a place to start looking, no more. (Under loom: at the front.)
     let start = if cfg!(loom) { 0 } else { (std::ptr::from_ref(&here).addr() >> 14).wrapping_mul(0x9E37_79B1) };
-    for step in 0.. {
-        let number = (start.wrapping_add(step) % NODES) as u32 + 1;
-        let candidate = node(number);
-        if candidate.taken.load(Relaxed) == 0 && candidate.taken.compare_exchange(0, 1, Acquire, Relaxed).is_ok() {
-            candidate.waits.store(1, Relaxed);
-            candidate.next.store(0, Relaxed);
-            return number;
-        }
-        if step % NODES == NODES - 1 {
-            give_way();
-        }
-    }
-    unreachable!("the loop has no end")
+    let mut numbers = (0..TABLES)
+        .flat_map(|table| (0..NODES).map(move |step| (table * NODES + start.wrapping_add(step) % NODES) as u32 + 1));
+    let number = numbers.find(|&number| {
+        let taken = &node(number).taken;
+        taken.load(Relaxed) == 0 && taken.compare_exchange(0, 1, Acquire, Relaxed).is_ok()
+    });
+    let number = number.unwrap_or_else(|| panic!("{} acquisitions of Mcs locks at once", TABLES * NODES));
+    node(number).waits.store(1, Relaxed);
+    node(number).next.store(0, Relaxed);
+    number
 }
 
 fn give_node(number: u32) {
@@ -131,6 +140,9 @@ impl<C: Count> Mcs<C> {
     }
 
     /// Takes the lock, spinning in line if it is held.
+    ///
+    /// # Panics
+    /// When four million acquisitions of such locks are held or waited for in this process.
     pub fn lock(&self) {
         let mine = take_node();
         let before = self.tail.swap(mine, AcqRel);
@@ -144,6 +156,9 @@ impl<C: Count> Mcs<C> {
     }
 
     /// Takes the lock if it is free now.
+    ///
+    /// # Panics
+    /// As [`lock`](Self::lock).
     pub fn try_lock(&self) -> bool {
         if self.is_locked() {
             return false;
@@ -194,7 +209,7 @@ fn spin_until(mut done: impl FnMut() -> bool) {
         if done() {
             return;
         }
-        if round < ROUNDS { pause() } else { give_way() }
+        if round < ROUNDS { pause() } else { give_way(round) }
     }
 }
 

@@ -8,6 +8,8 @@
 //! | 2 | being done, and somebody may sleep until it is |
 //! | 3 | done |
 //!
+//! Any other value is a stray write: as being done, and who waits sleeps until it changes.
+//!
 //! # Ordering
 //! Done is written with `Release` and read with `Acquire`: whoever sees it sees what was done. One word, no fence.
 //!
@@ -90,8 +92,9 @@ impl<S: Scope> Once<S> {
                 }
                 Err(DONE) => return,
                 Err(DOING) if self.word.compare_exchange(DOING, SLEPT_ON, Relaxed, Relaxed).is_err() => {}
-                Err(_) => {
-                    futex::wait::<S>(&self.word, SLEPT_ON, futex::ALL, None);
+                Err(now) => {
+                    let slept_on = if now == DOING { SLEPT_ON } else { now };
+                    futex::wait::<S>(&self.word, slept_on, futex::ALL, None);
                 }
             }
         }
@@ -113,7 +116,7 @@ struct End<'a, S: Scope> {
 
 impl<S: Scope> Drop for End<'_, S> {
     fn drop(&mut self) {
-        if self.once.word.swap(self.state, Release) == SLEPT_ON {
+        if self.once.word.swap(self.state, Release) != DOING {
             futex::wake::<S>(&self.once.word, u32::MAX, futex::ALL);
         }
     }

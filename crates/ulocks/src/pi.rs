@@ -19,8 +19,11 @@
 //!
 //! # A stopped or dead holder
 //! A stopped holder blocks the others, with their priority. When one dies while others already wait, the kernel hands
-//! the lock to the first of them. When one dies with nobody waiting, the next `lock` panics instead of waiting for
-//! ever. Neither tells that the data may be half written: [`Robust`](crate::Robust) does.
+//! the lock to the first of them. When one dies with nobody waiting, the lock stays held. Neither tells that the data
+//! may be half written: [`Robust`](crate::Robust) does.
+//!
+//! What the kernel refuses to wait for (a holder that is dead or no thread, the calling thread itself, a word that
+//! contradicts what it knows) is waited for here: by looking again every millisecond, for a stray write can be undone.
 //!
 //! # Source
 //! futex(2) and the kernel's Documentation/locking/pi-futex.rst (Ingo Molnar and Thomas Gleixner, 2006); Sha, Rajkumar
@@ -32,12 +35,12 @@ use crate::{
         Ordering::{Acquire, Relaxed, Release},
     },
     count::{Count, NoCount},
-    futex::{Deadline, Private, Scope},
+    futex::{self, Deadline, Private, Scope},
     thread_id,
 };
 use rustix::{
     io::Errno,
-    thread::futex::{self, Flags},
+    thread::futex::{self as kernel, Flags},
 };
 use std::marker::PhantomData;
 
@@ -66,10 +69,7 @@ impl<S: Scope, C: Count> Pi<S, C> {
         Pi { word: AtomicU32::new(0), counts: C::ZERO, scope: PhantomData }
     }
 
-    /// Takes the lock, waiting for it if it is held.
-    ///
-    /// # Panics
-    /// When this thread has it already, or its holder died.
+    /// Takes the lock, waiting for it if it is held: for ever, if by this thread or by one that is dead.
     #[inline]
     pub fn lock(&self) {
         if !self.try_lock() {
@@ -116,25 +116,25 @@ impl<S: Scope, C: Count> Pi<S, C> {
         loop {
             // Without a deadline the older call does, which also older kernels (before 5.14) have.
             let locked = match &deadline {
-                None => futex::lock_pi(&self.word, Self::flags(), None),
-                Some(deadline) => futex::lock_pi2(&self.word, Self::flags(), Some(deadline.timespec())),
+                None => kernel::lock_pi(&self.word, Self::flags(), None),
+                Some(deadline) => kernel::lock_pi2(&self.word, Self::flags(), Some(deadline.timespec())),
             };
             match locked {
                 Ok(()) => return true,
                 Err(Errno::TIMEDOUT) => return false,
-                Err(Errno::INTR | Errno::AGAIN) => {}
-                Err(Errno::DEADLK) => panic!("a thread locks a Pi lock that it already holds"),
-                Err(Errno::SRCH) => panic!("the holder of a Pi lock died holding it"),
-                Err(error) => panic!("FUTEX_LOCK_PI: {error}"),
+                Err(Errno::INTR) => {}
+                // The memory is gone, or the kernel has no such futexes: neither depends on what is in the word.
+                Err(error @ (Errno::FAULT | Errno::NOSYS)) => panic!("FUTEX_LOCK_PI: {error}"),
+                Err(_) if futex::nap(deadline) => return false,
+                Err(_) => {}
             }
         }
     }
 
     #[cold]
     fn unlock_by_kernel(&self) {
-        if let Err(error) = futex::unlock_pi(&self.word, Self::flags()) {
-            panic!("FUTEX_UNLOCK_PI: {error}: is it this thread that holds the lock?");
-        }
+        // Refused where the word names another thread by now: a stray write, and then it is not this thread's to free.
+        let _ = kernel::unlock_pi(&self.word, Self::flags());
     }
 }
 

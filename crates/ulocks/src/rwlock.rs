@@ -82,7 +82,7 @@ impl<S: Scope, C: Count> RwLock<S, C> {
         }
     }
 
-    /// Takes the lock for reading.
+    /// Takes the lock for reading. Where as many readers hold it as can be counted, it waits for one to leave.
     #[inline]
     pub fn lock_shared(&self) {
         if !self.try_lock_shared() {
@@ -90,15 +90,11 @@ impl<S: Scope, C: Count> RwLock<S, C> {
         }
     }
 
-    /// Takes the lock for reading if no writer holds it now.
-    ///
-    /// # Panics
-    /// With half a milliard readers.
+    /// Takes the lock for reading if no writer holds it now, and fewer readers than can be counted: 536,870,911.
     #[inline]
     pub fn try_lock_shared(&self) -> bool {
         let mut state = self.state.load(Relaxed);
-        while state & WRITER == 0 {
-            assert!(state & COUNT != COUNT, "more than {COUNT} readers hold one lock");
+        while state & WRITER == 0 && state & COUNT != COUNT {
             match self.state.compare_exchange_weak(state, state + 1, Acquire, Relaxed) {
                 Ok(_) => return true,
                 Err(now) => state = now,
@@ -113,7 +109,7 @@ impl<S: Scope, C: Count> RwLock<S, C> {
     /// The caller gives up a shared acquisition.
     #[inline]
     pub unsafe fn unlock_shared(&self) {
-        let left = self.state.fetch_sub(1, Release) - 1;
+        let left = self.state.fetch_sub(1, Release).wrapping_sub(1);
         if left & (WRITER | COUNT) == 0 && left & WRITERS != 0 {
             self.wake_writer();
         }
@@ -182,6 +178,13 @@ impl<S: Scope, C: Count> RwLock<S, C> {
             let wakes = self.reader_wakes.load(Acquire);
             if self.try_lock_shared() {
                 return true;
+            }
+            // No more can be counted, and who leaves wakes writers only.
+            if self.state.load(Relaxed) & (WRITER | COUNT) == COUNT {
+                if futex::nap(deadline) {
+                    return false;
+                }
+                continue;
             }
             if !self.mark(WRITER, READERS) {
                 continue;

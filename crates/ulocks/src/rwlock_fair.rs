@@ -11,6 +11,9 @@
 //! | `next` | | the ticket that the next writer draws |
 //! | `serving` | | the ticket of the writer whose turn it is |
 //!
+//! At most 2^23 readers are let in: the counts wrap around at 2^24, and when they meet, a writer believes that all have
+//! gone.
+//!
 //! Sleeping readers wait on `arrived`, the first writer on `departed`, the other writers on `serving`, there each in
 //! one of 32 queues by its ticket: 34 queues, where 2002 had two.
 //!
@@ -74,6 +77,15 @@ pub struct RwLockFair<S: Scope = Private, C: Count = NoCount> {
 
 const _: () = assert!(cfg!(loom) || size_of::<RwLockFair>() == 16);
 
+/// Half of what the counts can tell apart, since a thread counts itself before it knows how many there are: 2^22, the
+/// most threads that Linux has, come on top, and the two counts must not meet.
+const MOST_READERS: u32 = 1 << 23;
+
+/// How many readers have come and not gone.
+fn readers(arrived: u32, departed: u32) -> u32 {
+    (arrived >> 8).wrapping_sub(departed >> 8) & (u32::MAX >> 8)
+}
+
 /// The queue in which this ticket waits for its turn.
 fn class(ticket: u32) -> u32 {
     1 << (ticket % 32)
@@ -102,20 +114,25 @@ impl<S: Scope, C: Count> RwLockFair<S, C> {
         }
     }
 
-    /// Takes the lock for reading.
+    /// Takes the lock for reading. Where 8,388,608 readers hold it, it waits for one to leave.
     #[inline]
     pub fn lock_shared(&self) {
+        let departed = self.departed.load(Acquire);
         let before = self.arrived.fetch_add(READER, Acquire);
         if before & WRITER != 0 {
             self.await_writer(before & WRITER_BITS);
         }
+        if readers(before, departed) >= MOST_READERS {
+            self.await_fewer_readers();
+        }
     }
 
-    /// Takes the lock for reading if no writer holds it or waits to hold it next.
+    /// Takes the lock for reading if no writer holds it or waits to hold it next, and fewer than 8,388,608 readers do.
     #[inline]
     pub fn try_lock_shared(&self) -> bool {
+        let departed = self.departed.load(Acquire);
         let mut arrived = self.arrived.load(Relaxed);
-        while arrived & WRITER == 0 {
+        while arrived & WRITER == 0 && (readers(arrived, departed) < MOST_READERS || !self.is_crowded()) {
             match self.arrived.compare_exchange_weak(arrived, arrived.wrapping_add(READER), Acquire, Relaxed) {
                 Ok(_) => return true,
                 Err(now) => arrived = now,
@@ -212,6 +229,25 @@ impl<S: Scope, C: Count> RwLockFair<S, C> {
             }
             self.counts.slept();
             futex::wait::<S>(&self.arrived, now, futex::ALL, None);
+        }
+    }
+
+    /// Whether as many readers are here as may be. Those that have gone are looked at first: who comes and goes between
+    /// the two looks only makes the number larger, which the next try corrects.
+    #[cold]
+    fn is_crowded(&self) -> bool {
+        (0..4).all(|_| {
+            let departed = self.departed.load(Acquire);
+            readers(self.arrived.load(Relaxed), departed) >= MOST_READERS
+        })
+    }
+
+    /// Sleeps until fewer readers are here. The caller is counted already, which does no harm: there are fewer threads
+    /// than the counts still have room for.
+    #[cold]
+    fn await_fewer_readers(&self) {
+        while self.is_crowded() {
+            futex::nap(None);
         }
     }
 

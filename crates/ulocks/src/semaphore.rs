@@ -22,7 +22,7 @@ pub trait Semaphore {
     /// Gives one, waking a thread that waits for it.
     ///
     /// # Panics
-    /// As [`acquire`](Semaphore::acquire), and when the count would leave its range.
+    /// As [`acquire`](Semaphore::acquire), and when the count of a kernel object would leave its range.
     fn release(&self);
 }
 

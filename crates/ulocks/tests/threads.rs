@@ -234,6 +234,37 @@ fn nobody_starves() {
     a_greedy_thread_lets_others_in(Pi::<Private>::new());
 }
 
+/// A guard that is forgotten is a reader for ever, and there are fewer numbers than somebody may forget: a writer must
+/// not get in when they have all been used up.
+#[test]
+fn readers_without_number_keep_writers_out() {
+    let lock = lock_api::RwLock::<RwLockFair, ()>::new(());
+    let readers = (0..1 << 24).take_while(|_| lock.try_read().map(std::mem::forget).is_some()).count();
+    assert!(lock.try_write().is_none(), "a writer is in beside {readers} readers");
+    assert!(lock.is_locked());
+    thread::scope(|scope| {
+        let reader = scope.spawn(|| drop(lock.read()));
+        thread::sleep(Duration::from_millis(20));
+        assert!(!reader.is_finished(), "one reader more than can be counted is in");
+        // SAFETY: one of the guards that were forgotten above.
+        (0..2).for_each(|_| unsafe { lock.raw().unlock_shared() });
+    });
+}
+
+/// One thread holds more of them than there are nodes in the first table.
+#[test]
+fn many_mcs_locks_are_held_at_once() {
+    let locks: Vec<Mcs> = (0..5000).map(|_| Mcs::new()).collect();
+    let (sender, receiver) = std::sync::mpsc::channel();
+    thread::spawn(move || {
+        locks.iter().for_each(Mcs::lock);
+        // SAFETY: locked in the line before.
+        locks.iter().for_each(|lock| unsafe { lock.unlock() });
+        sender.send(locks.iter().all(|lock| !lock.is_locked())).unwrap();
+    });
+    assert_eq!(receiver.recv_timeout(Duration::from_secs(60)), Ok(true));
+}
+
 #[test]
 fn a_writer_gets_past_a_stream_of_readers() {
     let lock = lock_api::RwLock::<RwLockFair, u32>::new(0);

@@ -2,6 +2,10 @@
  *
  * A lock that is all zero bytes is free: there is nothing to initialise and nothing to destroy. A lock holds no
  * pointer, so memory that several processes map, each at its own address, may hold the shared_ kinds.
+ *
+ * Every pointer must be to a lock of that kind, aligned as its type is: to 4 bytes, a robust_ulock_t to 8. NULL and
+ * misaligned pointers are undefined behaviour, as with pthread_mutex_lock; a debug build of the library aborts with a
+ * message. No value in a lock's words does harm: calls that try or time out end, calls that wait sleep.
  */
 #ifndef ULOCKS_H
 #define ULOCKS_H
@@ -34,7 +38,7 @@ typedef struct { uint32_t word_[3]; } shared_urwlock_t;
 typedef struct { uint32_t word_[4]; } ufairlock_t;
 typedef struct { uint32_t word_[4]; } shared_ufairlock_t;
 
-/* A counting semaphore. 8 bytes; USEM_INIT(n) holds n. */
+/* A counting semaphore. 8 bytes; USEM_INIT(n) holds n. One that holds UINT32_MAX is full: posting adds nothing. */
 typedef struct { uint32_t word_[2]; } usem_t;
 typedef struct { uint32_t word_[2]; } shared_usem_t;
 

@@ -1,13 +1,23 @@
 //! The C face of `ulocks`: what `include/ulocks.h` declares. The contract of each function is in the manual page
 //! ulocks(3); here is only how it maps to Rust.
 //!
-//! Every function takes a pointer to a lock that the caller keeps alive. A misuse that Rust would panic about
-//! (relocking a `pilock_t`) aborts: a panic cannot cross into C.
+//! Every function takes a pointer to a lock that the caller keeps alive. A panic cannot cross into C: it aborts.
 
 use std::{ffi::c_int, time::Duration};
 use ulocks::{
     Adaptive, Calock, FutexSem, Inherited, NoCount, Pi, Private, Robust, RwLock, RwLockFair, Semaphore, Shared, Usema,
 };
+
+/// The lock that the caller points to. A debug build looks whether it can be one, and aborts with a message if not.
+///
+/// # Safety
+/// There is one, and it lives as long as the call.
+unsafe fn at<'a, T>(lock: *const T) -> &'a T {
+    debug_assert!(!lock.is_null(), "a null pointer instead of a lock");
+    debug_assert!(lock.is_aligned(), "a lock at {lock:p}, which is not a multiple of {}", align_of::<T>());
+    // SAFETY: the caller says that it is one, and keeps it alive.
+    unsafe { &*lock }
+}
 
 /// 0, or the error number that says why not.
 fn answer(done: bool, otherwise: c_int) -> c_int {
@@ -24,7 +34,7 @@ macro_rules! exclusive {
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $take(lock: *const $lock) {
             // SAFETY: the caller says that it is one, and keeps it alive.
-            unsafe { &*lock }.lock();
+            unsafe { at(lock) }.lock();
         }
 
         /// Takes the lock if it is free: 0, or `EBUSY`.
@@ -34,7 +44,7 @@ macro_rules! exclusive {
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $try(lock: *const $lock) -> c_int {
             // SAFETY: the caller says that it is one, and keeps it alive.
-            answer(unsafe { &*lock }.try_lock(), libc::EBUSY)
+            answer(unsafe { at(lock) }.try_lock(), libc::EBUSY)
         }
 
         /// Frees the lock.
@@ -44,7 +54,7 @@ macro_rules! exclusive {
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $free(lock: *const $lock) {
             // SAFETY: the caller says that it is one, and that it holds it.
-            unsafe { (*lock).unlock() };
+            unsafe { at(lock).unlock() };
         }
 
         $(
@@ -55,7 +65,7 @@ macro_rules! exclusive {
             #[unsafe(no_mangle)]
             pub unsafe extern "C" fn $timed(lock: *const $lock, nanoseconds: u64) -> c_int {
                 // SAFETY: the caller says that it is one, and keeps it alive.
-                let lock = unsafe { &*lock };
+                let lock = unsafe { at(lock) };
                 answer(lock.try_lock_for(Duration::from_nanos(nanoseconds)), libc::ETIMEDOUT)
             }
         )?
@@ -99,7 +109,7 @@ macro_rules! readers {
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $rd(lock: *const $lock) {
             // SAFETY: the caller says that it is one, and keeps it alive.
-            unsafe { &*lock }.lock_shared();
+            unsafe { at(lock) }.lock_shared();
         }
 
         /// Takes the lock for reading if it can now: 0, or `EBUSY`.
@@ -109,7 +119,7 @@ macro_rules! readers {
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $tryrd(lock: *const $lock) -> c_int {
             // SAFETY: the caller says that it is one, and keeps it alive.
-            answer(unsafe { &*lock }.try_lock_shared(), libc::EBUSY)
+            answer(unsafe { at(lock) }.try_lock_shared(), libc::EBUSY)
         }
 
         /// Ends reading.
@@ -119,7 +129,7 @@ macro_rules! readers {
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $rdfree(lock: *const $lock) {
             // SAFETY: the caller says so.
-            unsafe { (*lock).unlock_shared() };
+            unsafe { at(lock).unlock_shared() };
         }
 
         /// Takes the lock for writing.
@@ -129,7 +139,7 @@ macro_rules! readers {
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $wr(lock: *const $lock) {
             // SAFETY: the caller says that it is one, and keeps it alive.
-            unsafe { &*lock }.lock_exclusive();
+            unsafe { at(lock) }.lock_exclusive();
         }
 
         /// Takes the lock for writing if it is free: 0, or `EBUSY`.
@@ -139,7 +149,7 @@ macro_rules! readers {
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $trywr(lock: *const $lock) -> c_int {
             // SAFETY: the caller says that it is one, and keeps it alive.
-            answer(unsafe { &*lock }.try_lock_exclusive(), libc::EBUSY)
+            answer(unsafe { at(lock) }.try_lock_exclusive(), libc::EBUSY)
         }
 
         /// Ends writing.
@@ -149,7 +159,7 @@ macro_rules! readers {
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $wrfree(lock: *const $lock) {
             // SAFETY: the caller says so.
-            unsafe { (*lock).unlock_exclusive() };
+            unsafe { at(lock).unlock_exclusive() };
         }
     };
 }
@@ -201,7 +211,7 @@ macro_rules! semaphore {
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $take(semaphore: *const $semaphore) {
             // SAFETY: the caller says that it is one, and keeps it alive.
-            unsafe { &*semaphore }.acquire();
+            unsafe { at(semaphore) }.acquire();
         }
 
         /// Takes one if there is one: 0, or `EAGAIN`.
@@ -211,7 +221,7 @@ macro_rules! semaphore {
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $try(semaphore: *const $semaphore) -> c_int {
             // SAFETY: the caller says that it is one, and keeps it alive.
-            answer(unsafe { &*semaphore }.try_acquire(), libc::EAGAIN)
+            answer(unsafe { at(semaphore) }.try_acquire(), libc::EAGAIN)
         }
 
         /// Takes one if there is one within this many nanoseconds: 0, or `ETIMEDOUT`.
@@ -221,7 +231,7 @@ macro_rules! semaphore {
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $timed(semaphore: *const $semaphore, nanoseconds: u64) -> c_int {
             // SAFETY: the caller says that it is one, and keeps it alive.
-            let taken = unsafe { &*semaphore }.acquire_for(Duration::from_nanos(nanoseconds));
+            let taken = unsafe { at(semaphore) }.acquire_for(Duration::from_nanos(nanoseconds));
             answer(taken, libc::ETIMEDOUT)
         }
 
@@ -232,7 +242,7 @@ macro_rules! semaphore {
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $give(semaphore: *const $semaphore) {
             // SAFETY: the caller says that it is one, and keeps it alive.
-            unsafe { &*semaphore }.release();
+            unsafe { at(semaphore) }.release();
         }
     };
 }
@@ -256,7 +266,7 @@ fn inheritance(inherited: Option<Inherited>, otherwise: c_int) -> c_int {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn robust_ulock_lock(lock: *const Robust<Shared, NoCount>) -> c_int {
     // SAFETY: the caller says that it is one, and keeps it alive.
-    inheritance(Some(unsafe { &*lock }.lock()), 0)
+    inheritance(Some(unsafe { at(lock) }.lock()), 0)
 }
 
 /// Takes the lock if it is free: 0, or `EBUSY`.
@@ -266,7 +276,7 @@ pub unsafe extern "C" fn robust_ulock_lock(lock: *const Robust<Shared, NoCount>)
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn robust_ulock_trylock(lock: *const Robust<Shared, NoCount>) -> c_int {
     // SAFETY: the caller says that it is one, and keeps it alive.
-    inheritance(unsafe { &*lock }.try_lock(), libc::EBUSY)
+    inheritance(unsafe { at(lock) }.try_lock(), libc::EBUSY)
 }
 
 /// Takes the lock if it becomes free, or its owner dies, within this many nanoseconds: 0, `EOWNERDEAD` or `ETIMEDOUT`.
@@ -276,7 +286,7 @@ pub unsafe extern "C" fn robust_ulock_trylock(lock: *const Robust<Shared, NoCoun
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn robust_ulock_timedlock(lock: *const Robust<Shared, NoCount>, nanoseconds: u64) -> c_int {
     // SAFETY: the caller says that it is one, and keeps it alive.
-    let inherited = unsafe { &*lock }.try_lock_for(Duration::from_nanos(nanoseconds));
+    let inherited = unsafe { at(lock) }.try_lock_for(Duration::from_nanos(nanoseconds));
     inheritance(inherited, libc::ETIMEDOUT)
 }
 
@@ -287,7 +297,7 @@ pub unsafe extern "C" fn robust_ulock_timedlock(lock: *const Robust<Shared, NoCo
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn robust_ulock_consistent(lock: *const Robust<Shared, NoCount>) {
     // SAFETY: the caller says that it is one, and keeps it alive.
-    unsafe { &*lock }.mark_consistent();
+    unsafe { at(lock) }.mark_consistent();
 }
 
 /// Frees the lock.
@@ -297,5 +307,5 @@ pub unsafe extern "C" fn robust_ulock_consistent(lock: *const Robust<Shared, NoC
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn robust_ulock_unlock(lock: *const Robust<Shared, NoCount>) {
     // SAFETY: the caller says that it holds it.
-    unsafe { (*lock).unlock() };
+    unsafe { at(lock).unlock() };
 }

@@ -54,6 +54,26 @@ fn the_example_runs_with_either_library() {
     }
 }
 
+/// In another process, which it ends: a debug build says what is wrong with the pointer.
+#[test]
+#[cfg(debug_assertions)]
+fn a_debug_build_names_a_pointer_that_is_no_locks() {
+    const ADDRESS: &str = "ULOCKS_TEST_ADDRESS";
+    if let Ok(address) = env::var(ADDRESS) {
+        let pointer = std::ptr::without_provenance(address.parse().unwrap());
+        // SAFETY: it is none; the check that is tested comes before anything is read.
+        unsafe { ulocks_c::ulock_lock(pointer) };
+        return;
+    }
+    for (address, message) in [("0", "a null pointer"), ("4098", "not a multiple of 4")] {
+        let mut test = Command::new(env::current_exe().unwrap());
+        test.args(["--exact", "a_debug_build_names_a_pointer_that_is_no_locks", "--nocapture"]).env(ADDRESS, address);
+        let ended = test.output().unwrap();
+        let said = String::from_utf8_lossy(&ended.stderr);
+        assert!(!ended.status.success() && said.contains(message), "{address}: {said}");
+    }
+}
+
 /// What C thinks a lock's size is, Rust must think too.
 #[test]
 fn sizes_are_those_of_the_header() {
