@@ -236,14 +236,14 @@ impl<S: Scope, C: Count> Adaptive<S, C> {
         if word & (HELD | RESERVED) != 0 {
             return false;
         }
+        // The word may have become plain since `take_plain` looked.
+        let fenced = if fence::enrolled::<S>() { 0 } else { FENCED };
         let taken = if self.waiters.load(Relaxed) != 0 {
-            word | HELD | cpu_hint() << 8
+            word | HELD | fenced | cpu_hint() << 8
         } else if word & CREDIT != 0 {
-            (word - ONE_CREDIT) | HELD
-        } else if fence::enrolled::<S>() {
-            HELD
+            (word - ONE_CREDIT) | HELD | fenced
         } else {
-            HELD | FENCED
+            HELD | fenced
         };
         self.word.compare_exchange(word, taken, Acquire, Relaxed).is_ok()
     }
@@ -297,11 +297,19 @@ impl<S: Scope, C: Count> Adaptive<S, C> {
         }
     }
 
-    /// Wakes the one that has slept longest, unless one is being woken and one is enough.
+    /// Wakes the one that has slept longest, unless one is being woken and one is enough. `WAKING` is set only while
+    /// somebody is parked, who will clear it.
     fn wake(&self, one_more: bool) {
-        let waiters = self.waiters.fetch_or(WAKING, SeqCst);
-        if (waiters & WAKING == 0 || one_more) && waiters & PARKED != 0 {
-            futex::wake::<S>(&self.waiters, 1, futex::ALL);
+        let mut waiters = self.waiters.load(SeqCst);
+        while waiters & PARKED != 0 {
+            match self.waiters.compare_exchange_weak(waiters, waiters | WAKING, SeqCst, SeqCst) {
+                Ok(_) if waiters & WAKING == 0 || one_more => {
+                    futex::wake::<S>(&self.waiters, 1, futex::ALL);
+                    return;
+                }
+                Ok(_) => return,
+                Err(now) => waiters = now,
+            }
         }
     }
 

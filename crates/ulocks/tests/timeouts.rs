@@ -5,7 +5,10 @@
 #![cfg(not(loom))]
 
 use std::{
-    sync::atomic::{AtomicBool, Ordering::Relaxed},
+    sync::atomic::{
+        AtomicBool, AtomicU32,
+        Ordering::{Acquire, Relaxed, Release},
+    },
     thread,
     time::{Duration, Instant},
 };
@@ -114,4 +117,48 @@ fn a_wait_for_a_contended_lock_lasts_as_long_as_asked() {
     contended("robust, shared", Robust::<Shared>::new());
     contended("adaptive", Adaptive::<Private>::new());
     contended("adaptive, shared", Adaptive::<Shared>::new());
+}
+
+/// Whoever frees the lock may wake somebody who has just given up, or got it spinning. When all have left, nothing is
+/// left of that in the words: a mark that nobody clears makes each later pair dearer.
+#[test]
+fn a_wait_that_ends_leaves_no_mark() {
+    const EPISODES: u32 = 3000;
+    let locks: Vec<Adaptive> = (0..EPISODES).map(|_| Adaptive::new()).collect();
+    let spin = |micros: u64| {
+        let start = Instant::now();
+        while start.elapsed() < Duration::from_micros(micros) {}
+    };
+    let (begun, done) = (AtomicU32::new(0), AtomicU32::new(0));
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            for (round, lock) in (1..).zip(&locks) {
+                while begun.load(Acquire) < round {
+                    std::hint::spin_loop();
+                }
+                if lock.try_lock_for(Duration::from_micros(60)) {
+                    // SAFETY: locked in the line before.
+                    unsafe { lock.unlock() };
+                }
+                done.store(round, Release);
+            }
+        });
+        for (round, lock) in (1..).zip(&locks) {
+            lock.lock();
+            begun.store(round, Release);
+            spin(100 + u64::from(round * 37 % 120));
+            // SAFETY: locked above.
+            unsafe { lock.unlock() };
+            while done.load(Acquire) < round {
+                thread::yield_now();
+            }
+        }
+    });
+    let marked = locks.iter().filter(|lock| !format!("{lock:?}").contains("waiters: 0,")).count();
+    assert_eq!(
+        marked,
+        0,
+        "of {EPISODES}, e.g. {:?}",
+        locks.iter().find(|lock| !format!("{lock:?}").contains("waiters: 0,"))
+    );
 }
