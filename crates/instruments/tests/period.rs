@@ -1,6 +1,6 @@
 //! Combs of gaps with a known answer.
 use fastrand::Rng;
-use instruments::period::{Gap, Period, find};
+use instruments::period::{Gap, Period, find, find_among};
 
 const SECOND: f64 = 1e9;
 
@@ -95,4 +95,106 @@ fn nothing_to_find() {
     assert!(find(&[gap(5.0); 50], f64::NAN).is_empty());
     assert!(find(&[gap(f64::NAN), gap(-1.0), gap(2e9)], SECOND).is_empty());
     assert!(find(&[gap(5e8); 50], SECOND).is_empty());
+}
+
+/// Gaps of `length` (from, to) at random times, so many a second.
+fn noise(rng: &mut Rng, span: f64, a_second: f64, length: (f64, f64)) -> Vec<Gap> {
+    let count = (span / SECOND * a_second) as usize;
+    let gap = |_| Gap { start_ns: rng.f64() * span, duration_ns: length.0 + rng.f64() * (length.1 - length.0) };
+    (0..count).map(gap).collect()
+}
+
+/// A tick of 36 to 54 µs every 4 ms (give or take 100 ppm), of which some are missing, among what a busy host leaves.
+fn machine(rng: &mut Rng, span: f64, shorter_a_second: f64) -> (f64, Vec<Gap>) {
+    let period = 4e6 * (1.0 + (rng.f64() - 0.5) * 2e-4);
+    let (phase, missing) = (rng.f64() * period, rng.f64() * 0.1);
+    let mut tick = comb(rng, span, period, phase, 5e3, missing, 0.0);
+    tick.iter_mut().for_each(|gap| gap.duration_ns = 36e3 + rng.f64() * 18e3);
+    let short = noise(rng, span, shorter_a_second, (160.0, 900.0));
+    let middling = noise(rng, span, 400.0, (1e3, 9e3));
+    // Steal, and visits of the firmware: as long as the tick, and longer.
+    let long = noise(rng, span, 30.0, (20e3, 4e6));
+    (period, [tick, short, middling, long].concat())
+}
+
+/// The tick without any search: the gaps above 10 µs folded at a frequency that is known, and of the bin of 10 µs in
+/// which most of them begin their median length.
+fn folded(gaps: &[Gap], period: f64, span: f64) -> f64 {
+    const BIN_NS: f64 = 10e3;
+    let mut bins = vec![Vec::new(); (period / BIN_NS) as usize + 1];
+    for gap in gaps.iter().filter(|gap| gap.duration_ns >= 10e3) {
+        bins[(gap.start_ns.rem_euclid(period) / BIN_NS) as usize].push(gap.duration_ns);
+    }
+    let mut lengths = bins.into_iter().max_by_key(Vec::len).unwrap();
+    assert!(lengths.len() as f64 > span / period / 5.0, "the fold shows a tick");
+    lengths.sort_by(f64::total_cmp);
+    lengths[lengths.len() / 2]
+}
+
+#[test]
+fn a_tick_among_tens_of_thousands_of_short_gaps() {
+    let span = SECOND;
+    for (seed, shorter, likely) in
+        [(0, 500.0, &[][..]), (1, 20_000.0, &[]), (2, 20_000.0, &[250.0]), (3, 5e3, &[250.0])]
+    {
+        let rng = &mut Rng::with_seed(seed);
+        let (period, gaps) = machine(rng, span, shorter);
+        let known = folded(&gaps, period, span);
+        let found = find_among(&gaps, span, likely);
+        let tick = found.iter().find(|found| (found.period_ns / 4e6 - 1.0).abs() < 0.01);
+        let tick = tick.unwrap_or_else(|| panic!("seed {seed}: no tick in {found:?}"));
+        assert!((tick.median_gap_ns / known - 1.0).abs() < 0.2, "seed {seed}: {known} by folding, {tick:?}");
+        assert!(tick.presence > 0.8, "seed {seed}: {tick:?}");
+        assert_eq!(found.len(), 1, "seed {seed}: {found:?}");
+    }
+}
+
+/// On a busy machine a tick ends in a preemption now and then, which lasts longer than the tick's period.
+#[test]
+fn a_gap_longer_than_the_period_is_no_tick() {
+    let rng = &mut Rng::with_seed(80);
+    let mut gaps = comb(rng, SECOND, 4e6, 1e6, 3e3, 0.1, 40e3);
+    gaps.iter_mut().step_by(7).for_each(|gap| gap.duration_ns = 8e6);
+    let found = find_among(&gaps, SECOND, &[250.0]);
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert_eq!((found[0].median_gap_ns, found[0].longest_gap_ns), (40e3, 40e3), "{found:?}");
+}
+
+/// Too few of its teeth are left to stand out by themselves, but who knows the frequency sees them.
+#[test]
+fn a_likely_frequency_needs_no_line() {
+    let span = SECOND;
+    for seed in 0..4 {
+        let rng = &mut Rng::with_seed(70 + seed);
+        let tick = comb(rng, span, 4e6, 1e6, 3e3, 0.85, 40e3);
+        let gaps = [tick, noise(rng, span, 500.0, (20e3, 60e3))].concat();
+        let found = find_among(&gaps, span, &[100.0, 250.0, 300.0, 1000.0]);
+        assert_eq!(found.len(), 1, "seed {seed}: {found:?}");
+        assert_period(&found[0], 4e6);
+    }
+}
+
+/// Another rhythm at a multiple or a part of the likely frequency is not taken for it.
+#[test]
+fn a_likely_frequency_is_not_seen_in_its_multiples() {
+    let span = SECOND;
+    for (seed, period) in [(1, 1e6), (2, 8e6), (3, 2e6), (4, 3e6)] {
+        let rng = &mut Rng::with_seed(seed);
+        let gaps =
+            [comb(rng, span, period, 0.3e6, 5e3, 0.02, 15e3), noise(rng, span, 3_000.0, (160.0, 900.0))].concat();
+        let found = find_among(&gaps, span, &[250.0]);
+        assert_eq!(found.len(), 1, "{period}: {found:?}");
+        assert_period(&found[0], period);
+    }
+}
+
+#[test]
+fn likely_frequencies_raise_no_alarms() {
+    let seeds = 15;
+    let alarms = (0..seeds).filter(|&seed| {
+        let rng = &mut Rng::with_seed(3000 + seed);
+        let (few, many) = (noise(rng, SECOND, 300.0, (1e3, 60e3)), noise(rng, SECOND, 1_000.0, (160.0, 900.0)));
+        !find_among(&[few, many].concat(), SECOND, &[100.0, 250.0, 300.0, 1000.0]).is_empty()
+    });
+    assert!(alarms.count() <= 1);
 }

@@ -1,7 +1,8 @@
 //! The record on a terminal.
 
 use super::record::{
-    ClockRecord, ClockRow, GrindRow, Row, SliceRow, agreements, checks, clocks, grinds, losses, periodic_losses, slices,
+    ClockRecord, ClockRow, GrindRow, LossesRow, PeriodicLossRow, Row, SliceRow, agreements, checks, clocks, grinds,
+    losses, periodic_losses, slices,
 };
 use terminal::{self, Page, Point, Scatter, megahertz, nanoseconds, percent};
 
@@ -138,10 +139,19 @@ fn lost(rows: &[Row]) -> String {
             tick(found.is_kernel_tick, losses.kernel_hz)
         ));
     }
-    if periodic_losses(rows).is_empty() {
-        text.push_str("  no period stands out\n");
+    text + &unresolved(losses, &periodic_losses(rows))
+}
+
+/// What was looked for and not found.
+fn unresolved(losses: &LossesRow, found: &[&PeriodicLossRow]) -> String {
+    let rate = losses.gaps as f64 / losses.watched_s.max(f64::MIN_POSITIVE);
+    match losses.kernel_hz {
+        Some(hz) if !found.iter().any(|loss| loss.is_kernel_tick) => {
+            format!("  the kernel's tick, HZ={hz}: not resolved among {rate:.0} gaps a second\n")
+        }
+        None if found.is_empty() => format!("  no period is resolved among {rate:.0} gaps a second\n"),
+        _ => String::new(),
     }
-    text
 }
 
 fn tick(is_kernel_tick: bool, kernel_hz: Option<u32>) -> String {
@@ -181,6 +191,12 @@ mod tests {
         let text = sections(&[Row::Losses(losses), comb(250.0, true), comb(100.0, false)], &Page::plain());
         assert!(text.contains("every 4.00 ms (250.0 Hz)") && text.contains("; HZ=250"), "{text}");
         assert!(text.contains("every 10.0 ms (100.0 Hz)") && text.contains("; not HZ"), "{text}");
+        assert!(!text.contains("not resolved"), "{text}");
+        let text = sections(&[Row::Losses(losses), comb(100.0, false)], &Page::plain());
+        assert!(text.contains("the kernel's tick, HZ=250: not resolved among 250 gaps a second"), "{text}");
+        let unknown = LossesRow { kernel_hz: None, ..losses };
+        let text = sections(&[Row::Losses(unknown)], &Page::plain());
+        assert!(text.contains("no period is resolved among 250 gaps a second"), "{text}");
     }
 
     #[test]

@@ -111,6 +111,9 @@ fn grind_rows(calibrated: &Calibrated) -> Vec<Row> {
     std::iter::once(grind_row).chain(checks).collect()
 }
 
+/// The tick rates that kernels are built with, tried where this one's configuration cannot be read.
+const USUAL_HZ: [f64; 4] = [100.0, 250.0, 300.0, 1_000.0];
+
 /// Gaps of a watch that there is room for.
 const CAPACITY: usize = 1 << 20;
 
@@ -149,5 +152,6 @@ fn periodic_rows(clock: Clock, watched: &Watch, kernel_hz: Option<u32>) -> Vec<R
             is_kernel_tick: kernel_hz.is_some_and(|hz| (frequency_hz / f64::from(hz) - 1.0).abs() < 0.01),
         })
     };
-    period::find(&gaps, clock.to_ns(watched.span)).into_iter().map(row).collect()
+    let likely: Vec<f64> = kernel_hz.map_or(USUAL_HZ.to_vec(), |hz| vec![f64::from(hz)]);
+    period::find_among(&gaps, clock.to_ns(watched.span), &likely).into_iter().map(row).collect()
 }
