@@ -17,7 +17,7 @@ pub fn percent(share: f64) -> String {
     if (99.9..99.995).contains(&percent) {
         // Nearly all: what is missing matters.
         format!("{percent:.2} %")
-    } else if percent >= 1.0 || percent == 0.0 {
+    } else if (1.0..1e15).contains(&percent) || percent == 0.0 {
         format!("{percent:.1} %")
     } else {
         format!("{} %", three_digits(percent))
@@ -36,7 +36,7 @@ pub fn range(low: f64, high: f64) -> String {
 
 /// A frequency.
 pub fn megahertz(mhz: f64) -> String {
-    format!("{mhz:.1} MHz")
+    if mhz.abs() < 1e15 { format!("{mhz:.1} MHz") } else { format!("{mhz:.2e} MHz") }
 }
 
 /// A number of things, in groups of three digits.
@@ -60,6 +60,8 @@ pub fn counted(number: usize, noun: &str) -> String {
 
 fn three_digits(value: f64) -> String {
     match value.abs() {
+        // A foreign record's: hundreds of digits are no help.
+        size if size >= 1e15 => format!("{value:.2e}"),
         size if size >= 99.95 => format!("{value:.0}"),
         size if size >= 9.995 => format!("{value:.1}"),
         size if size >= 0.095 || size == 0.0 => format!("{value:.2}"),

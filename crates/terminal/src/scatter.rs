@@ -36,10 +36,12 @@ struct Scale {
 }
 
 impl Scale {
+    /// Of values that [`can_stand`].
     fn over(values: impl Iterator<Item = f64> + Clone, cells: usize) -> Self {
         let low = values.clone().fold(f64::INFINITY, f64::min);
         let high = values.fold(f64::NEG_INFINITY, f64::max);
-        Self { low, high: if high > low { high } else { low + 1.0 }, cells }
+        // Nothing is added to a large number by 1.
+        Self { low, high: if high > low { high } else { low + low.abs().max(1.0) }, cells }
     }
 
     fn cell(self, value: f64) -> usize {
@@ -59,7 +61,10 @@ impl Scatter<'_> {
 
     /// The same over an axis of numbers.
     pub fn draw_over_counts(&self, page: &Page) -> String {
-        self.picture(page, |number| figures::count(number.round() as u64))
+        self.picture(
+            page,
+            |number| if number < 1e15 { figures::count(number.round() as u64) } else { format!("{number:e}") },
+        )
     }
 
     /// The same over places in an order, evenly spaced.
@@ -72,31 +77,60 @@ impl Scatter<'_> {
     }
 
     fn over(&self, page: &Page, along: impl Fn(f64) -> f64, foot: impl FnOnce(Scale) -> String) -> String {
-        if self.points.is_empty() {
-            return format!("{}\n  (no points)\n", self.title);
+        // A record may say anything: what has no place on an axis (no logarithm, no number) is left out, and counted.
+        let placed = |point: &Point| Placed { across: along(point.x_ns), upwards: point.y, mark: point.mark };
+        let points: Vec<Placed> = self.points.iter().map(placed).filter(Placed::can_stand).collect();
+        let outside = match self.points.len() - points.len() {
+            0 => String::new(),
+            some => format!("  ({} not drawn: no place on these axes)\n", figures::counted(some, "point")),
+        };
+        if points.is_empty() {
+            return format!("{}\n  (no points)\n{outside}", self.title);
         }
         let columns = page.width.saturating_sub(LABEL_WIDTH + 2).max(20);
-        let across = Scale::over(self.points.iter().map(|point| along(point.x_ns)), columns);
-        let upwards = Scale::over(self.points.iter().map(|point| point.y), ROWS);
-        let mut grid = vec![vec![' '; columns]; ROWS];
-        for point in self.points {
-            grid[upwards.cell(point.y)][across.cell(along(point.x_ns))] = point.mark;
-        }
-        // Enough decimals to tell the labels apart.
-        let decimals = (-(upwards.value(LABEL_EVERY) - upwards.low).log10()).ceil().clamp(1.0, 5.0) as usize;
-        let mut picture = format!("{}\n", self.title);
-        for (row, line) in grid.iter().enumerate().rev() {
-            let label = if row.is_multiple_of(LABEL_EVERY) {
-                format!("{:.decimals$}", upwards.value(row))
-            } else {
-                String::new()
-            };
-            let drawn: String = line.iter().collect();
-            picture.push_str(format!("{label:>LABEL_WIDTH$}|{drawn}").trim_end());
-            picture.push('\n');
-        }
-        picture + &foot(across)
+        let across = Scale::over(points.iter().map(|point| point.across), columns);
+        let upwards = Scale::over(points.iter().map(|point| point.upwards), ROWS);
+        format!("{}\n{}{}{outside}", self.title, rows(&points, across, upwards), foot(across))
     }
+}
+
+/// A point by its places along both axes.
+struct Placed {
+    across: f64,
+    upwards: f64,
+    mark: char,
+}
+
+impl Placed {
+    fn can_stand(&self) -> bool {
+        can_stand(self.across) && can_stand(self.upwards)
+    }
+}
+
+/// Far enough from the largest numbers that differences are numbers too.
+fn can_stand(value: f64) -> bool {
+    value.abs() <= 1e300
+}
+
+fn rows(points: &[Placed], across: Scale, upwards: Scale) -> String {
+    let mut grid = vec![vec![' '; across.cells]; ROWS];
+    for point in points {
+        grid[upwards.cell(point.upwards)][across.cell(point.across)] = point.mark;
+    }
+    // Enough decimals to tell the labels apart.
+    let decimals = (-(upwards.value(LABEL_EVERY) - upwards.low).log10()).ceil().clamp(1.0, 5.0) as usize;
+    let label = |row: usize| match upwards.value(row) {
+        _ if !row.is_multiple_of(LABEL_EVERY) => String::new(),
+        value if value.abs() < 1e6 => format!("{value:.decimals$}"),
+        value => format!("{value:.1e}"),
+    };
+    let mut picture = String::new();
+    for (row, line) in grid.iter().enumerate().rev() {
+        let drawn: String = line.iter().collect();
+        picture.push_str(format!("{:>LABEL_WIDTH$}|{drawn}", label(row)).trim_end());
+        picture.push('\n');
+    }
+    picture
 }
 
 /// A mark and a label at each power of ten.
@@ -138,6 +172,28 @@ mod tests {
         let points = [(1.0, 1.0), (1e7, 1.02)].map(|(x_ns, y)| Point { x_ns, y, mark: '#' });
         let picture = Scatter { title: "nodes", points: &points }.draw_over_counts(&Page::plain());
         assert!(picture.contains("1,000,000") && picture.contains("1.004|"), "{picture}");
+    }
+
+    #[test]
+    fn what_has_no_place_is_counted() {
+        for x_ns in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+            let points = [(x_ns, 1.0), (10.0, f64::NAN), (100.0, 2.0)].map(|(x_ns, y)| Point { x_ns, y, mark: '#' });
+            for draw in [Scatter::draw, Scatter::draw_over_counts] {
+                let picture = draw(&Scatter { title: "t", points: &points }, &Page::plain());
+                assert!(picture.contains("(2 points not drawn") && picture.contains('#'), "{picture}");
+            }
+        }
+    }
+
+    #[test]
+    fn huge_and_tiny_values_fit_the_page() {
+        for [one, other] in [[1e-300, 1e300], [-1e300, 1e300], [1e300, 1e300], [5e-324, 0.0]] {
+            let points = [(1e-300, one), (1e300, other)].map(|(x_ns, y)| Point { x_ns, y, mark: '#' });
+            let scatter = Scatter { title: "t", points: &points };
+            for picture in [scatter.draw(&Page::plain()), scatter.draw_over_counts(&Page::plain())] {
+                assert!(picture.lines().all(|line| line.chars().count() <= 80), "{picture}");
+            }
+        }
     }
 
     #[test]

@@ -13,11 +13,15 @@ pub struct Scale {
 const MARKS: f64 = 7.0;
 /// The smallest value on a logarithmic axis: below it is what records call zero.
 const LEAST: f64 = 1e-15;
+/// Beyond it not every difference is a number.
+const MOST: f64 = 1e300;
+/// A linear axis that is shorter has no steps: they would be 0.
+const SHORTEST: f64 = 1e-300;
 
 impl Scale {
     /// A scale that has room for the values; a linear one begins at zero.
     pub fn over(values: impl Iterator<Item = f64>, logarithmic: bool, from: f64, to: f64) -> Self {
-        let usable = values.filter(|value| value.is_finite() && (!logarithmic || *value >= LEAST));
+        let usable = values.filter(|value| holds(*value, logarithmic));
         let (low, high) =
             usable.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| (low.min(value), high.max(value)));
         let (low, high) = match (low <= high, logarithmic) {
@@ -25,7 +29,7 @@ impl Scale {
             (false, false) => (0.0, 1.0),
             (true, true) if high / low < 2.0 => (low / 2.0, high * 2.0),
             (true, true) => (low, high),
-            (true, false) if low >= 0.0 && high == 0.0 => (0.0, 1.0),
+            (true, false) if low.abs() < SHORTEST && high.abs() < SHORTEST => (0.0, 1.0),
             (true, false) => (low.min(0.0), high.max(0.0)),
         };
         Self { low, high, logarithmic, from, to }
@@ -33,7 +37,7 @@ impl Scale {
 
     /// Whether the value can stand on it.
     pub fn holds(&self, value: f64) -> bool {
-        value.is_finite() && (!self.logarithmic || value >= LEAST)
+        holds(value, self.logarithmic)
     }
 
     /// Where a value is; one outside is at the edge.
@@ -75,6 +79,10 @@ impl Scale {
     }
 }
 
+fn holds(value: f64, logarithmic: bool) -> bool {
+    value.abs() <= MOST && (!logarithmic || value >= LEAST)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -92,7 +100,10 @@ mod tests {
 
     #[test]
     fn one_value_and_none_have_a_scale_too() {
-        for values in [&[][..], &[0.0], &[5.0], &[-3.0], &[f64::MAX, 1e-300]] {
+        let tiny = f64::from_bits(1);
+        for values in
+            [&[][..], &[0.0], &[5.0], &[-3.0], &[f64::MAX, 1e-300], &[f64::MAX, f64::MIN], &[tiny, -tiny], &[f64::NAN]]
+        {
             for logarithmic in [false, true] {
                 let scale = Scale::over(values.iter().copied(), logarithmic, 0.0, 100.0);
                 assert!(scale.place(5.0).is_finite() && scale.marks().len() < 30, "{values:?}");
