@@ -5,6 +5,7 @@ use clap::{ArgMatches, Args, Command, FromArgMatches};
 use experiments::{ALL, GROUPS};
 use harness::{Entry, Outcome, SharedFlags, UsageError, output};
 use std::process::ExitCode;
+use terminal::escaped_text;
 
 const ABOUT: &str = "What waiting costs: on this machine, with these locks, in your program";
 
@@ -94,20 +95,31 @@ fn with_experiment(root: Command, entry: &Entry) -> Command {
 
 /// Runs the command and says how it went.
 pub fn run() -> ExitCode {
-    let outcome = perform(&command().get_matches());
-    match outcome {
+    let matches = command().try_get_matches().unwrap_or_else(|misuse| refuse(&misuse));
+    match perform(&matches) {
         Ok(Outcome::Done) => ExitCode::SUCCESS,
         Ok(Outcome::Exceeded) => ExitCode::from(EXCEEDED),
         Ok(Outcome::Interrupted) => ExitCode::from(INTERRUPTED),
         Err(error) => match error.downcast::<UsageError>() {
             // clap's own form, so that all misuse reads alike; it exits with 2.
-            Ok(misuse) => command().error(clap::error::ErrorKind::ValueValidation, misuse).exit(),
+            Ok(misuse) => refuse(&command().error(clap::error::ErrorKind::ValueValidation, misuse)),
             Err(error) => {
                 output::eprint_line(&format!("error: {error:#}"));
                 ExitCode::FAILURE
             }
         },
     }
+}
+
+/// Says what clap has to say, be it the help, and exits. Its colours are lost where the arguments, which it repeats,
+/// have what a terminal obeys: a shell puts in the names of others' files.
+fn refuse(misuse: &clap::Error) -> ! {
+    let text = misuse.render().to_string();
+    if !misuse.use_stderr() || escaped_text(&text) == text {
+        misuse.exit();
+    }
+    output::eprint_line(text.trim_end());
+    std::process::exit(misuse.exit_code())
 }
 
 fn perform(matches: &ArgMatches) -> anyhow::Result<Outcome> {

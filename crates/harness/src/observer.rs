@@ -4,6 +4,7 @@ use crate::interruption::Interruption;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
+use terminal::escaped;
 
 /// Sees a measurement while it goes on, piece by piece, and may end it.
 pub trait Observer<Piece: ?Sized> {
@@ -55,7 +56,7 @@ impl Progress {
         let elapsed = self.began.elapsed();
         self.bar.set_position(elapsed.min(self.budget).as_millis() as u64);
         self.bar.set_prefix(format!("{:.0} s", self.budget.saturating_sub(elapsed).as_secs_f64()));
-        self.bar.set_message(format!("{}{what}", self.part));
+        self.bar.set_message(escaped(&format!("{}{what}", self.part)).into_owned());
     }
 }
 

@@ -4,6 +4,7 @@
 //! wider than such a step: an exponential axis alone would draw gaps that only the clock put there. Empty stretches are
 //! elided. The number of columns an octave is the largest that fits the page.
 
+use crate::escape::coloured;
 use crate::figures;
 use crate::page::Page;
 use std::collections::BTreeMap;
@@ -108,12 +109,15 @@ impl Histogram<'_> {
     }
 
     fn layout(&self, columns_an_octave: u32) -> (Axis, BTreeMap<usize, Column>, Vec<Cell>) {
-        let axis = Axis { step_ns: self.resolution_ns.max(0.1), columns_an_octave: f64::from(columns_an_octave) };
+        let axis =
+            Axis { step_ns: self.resolution_ns.clamp(0.1, 1e12), columns_an_octave: f64::from(columns_an_octave) };
         let mut columns: BTreeMap<usize, Column> = BTreeMap::new();
-        for bar in self.bars.iter().filter(|bar| bar.count > 0) {
+        // A record may say anything, also what is no number.
+        for bar in self.bars.iter().filter(|bar| bar.count > 0 && bar.at_ns.is_finite()) {
             let column = columns.entry(axis.column(bar.at_ns)).or_default();
-            column.count += bar.count;
-            *column.letters.entry(bar.letter).or_default() += bar.count;
+            column.count = column.count.saturating_add(bar.count);
+            let letter = column.letters.entry(bar.letter).or_default();
+            *letter = letter.saturating_add(bar.count);
         }
         let cells = cells(columns.keys().copied());
         (axis, columns, cells)
@@ -189,8 +193,7 @@ fn push_letter(line: &mut String, letter: char, colour: bool) {
         'A'..='Z' => 31 + (letter as u32 - 'A' as u32) % 6,
         _ => 90,
     };
-    // Writing to a string cannot fail.
-    let _ = write!(line, "\x1b[{code}m{letter}\x1b[0m");
+    line.push_str(&coloured(letter, code));
 }
 
 fn heading(title: &str, width: usize) -> String {

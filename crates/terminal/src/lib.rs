@@ -1,5 +1,6 @@
 //! Drawing on a terminal: pages, tables, pictures in letters.
 
+mod escape;
 mod figures;
 mod folded;
 mod histogram;
@@ -9,6 +10,7 @@ mod page;
 mod scatter;
 mod table;
 
+pub use escape::{escaped, escaped_json, escaped_text};
 pub use figures::{count, counted, megahertz, nanoseconds, percent, range, ratio};
 pub use folded::folded;
 pub use histogram::{Bar, Histogram};

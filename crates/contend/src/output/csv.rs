@@ -2,8 +2,10 @@
 
 use serde::Serialize;
 use serde_json::{Map, Value};
+use terminal::escaped;
 
-/// A header and a line for each result; the columns are those that any of the results has, in order of appearance.
+/// A header and a line for each result; the columns are those that any of the results has, in order of appearance. No cell
+/// has more than one line, or what a terminal obeys.
 ///
 /// # Errors
 /// A result that does not serialise.
@@ -16,7 +18,7 @@ pub fn rows<R: Serialize>(results: &[R]) -> anyhow::Result<String> {
         }
     }
     let mut writer = csv::Writer::from_writer(Vec::new());
-    writer.write_record(columns.iter().map(|column| column.as_str()))?;
+    writer.write_record(columns.iter().map(|column| escaped(column).into_owned()))?;
     for row in &flat {
         writer.write_record(columns.iter().map(|column| row.get(*column).map_or_else(String::new, cell)))?;
     }
@@ -61,7 +63,7 @@ fn is_interval(name: &str, list: &[Value]) -> bool {
 fn cell(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
-        Value::String(text) => text.clone(),
+        Value::String(text) => escaped(text).into_owned(),
         other => other.to_string(),
     }
 }

@@ -3,12 +3,14 @@
 use super::csv;
 use super::store::{Store, Stored};
 use anyhow::{Context, bail};
-use harness::output::{OutputFile, eprint_line, print};
+use harness::output::{OutputFile, eprint_line, print, print_document, print_json};
 use harness::{AnyRecord, Format, Outcome, SharedFlags, UsageError};
 use instruments::warning::Warning;
 use serde::Serialize;
 use serde_json::{Map, Value};
-use terminal::Page;
+use std::borrow::Cow;
+use std::io;
+use terminal::{Page, escaped, escaped_text};
 
 /// What can be shown of a record.
 pub trait View {
@@ -175,10 +177,15 @@ impl Destination {
     }
 
     fn write(self, content: &str) -> anyhow::Result<()> {
+        // JSON is for programs, byte for byte; all else may be read at a terminal one day.
+        let (print, content) = match self.format {
+            Format::Json => (print_json as fn(&str) -> io::Result<()>, Cow::Borrowed(content)),
+            _ => (print as _, escaped_text(content)),
+        };
         match self.place {
-            Place::Stdout => Ok(print(content)?),
+            Place::Stdout => Ok(print(&content)?),
             Place::File(file) => file.write(content.as_bytes()).or_else(|error| {
-                print(content)?;
+                print(&content)?;
                 Err(error.context("the record was printed instead"))
             }),
         }
@@ -209,7 +216,7 @@ fn no_such_layout(name: &str) -> anyhow::Error {
 pub fn print_or_write(text: &str, flags: &SharedFlags) -> anyhow::Result<()> {
     match flags.output.as_ref().filter(|_| flags.writes_a_file()) {
         Some(path) => OutputFile::open("--output", path)?.write(text.as_bytes()),
-        None => Ok(print(text)?),
+        None => Ok(print_document(text)?),
     }
 }
 
@@ -227,5 +234,6 @@ fn outcome(record: &AnyRecord) -> anyhow::Result<Outcome> {
 }
 
 fn say(warning: &Warning) {
-    eprint_line(&format!("warning: {} [{}]\n         {}", warning.message(), warning.code(), warning.remedy()));
+    let [message, code, remedy] = [warning.message(), warning.code(), warning.remedy()].map(escaped);
+    eprint_line(&format!("warning: {message} [{code}]\n         {remedy}"));
 }

@@ -4,11 +4,11 @@ use super::flags::View;
 use super::record::Line;
 use super::show::microseconds;
 use anyhow::Context;
-use harness::{Observer, Progress};
-use std::io::{self, Write};
+use harness::{Observer, Progress, output};
+use std::io;
 use std::ops::ControlFlow;
 use std::time::Instant;
-use terminal::percent;
+use terminal::{escaped, percent};
 
 /// Prints what is wanted of each piece; where nothing is, the progress is shown.
 pub struct Live {
@@ -29,17 +29,18 @@ impl Live {
 
     /// Prints a line. When nobody reads it any more, there is no reason to go on.
     fn line(&mut self, line: &Line) -> ControlFlow<()> {
-        let mut stdout = io::stdout().lock();
         let printed = match self.view {
             None => return ControlFlow::Continue(()),
-            Some(View::Json) => serde_json::to_writer(&mut stdout, line).map_err(io::Error::from),
+            Some(View::Json) => serde_json::to_string(line)
+                .map_err(io::Error::from)
+                .and_then(|json| output::print_json_piece(&(json + "\n"))),
             Some(View::Lines) => {
-                let heading = self.lines.is_multiple_of(SCREEN).then(|| writeln!(stdout, "{}", line_heading()));
-                heading.unwrap_or(Ok(())).and_then(|()| write!(stdout, "{}", line_text(line)))
+                let heading = self.lines.is_multiple_of(SCREEN).then(|| line_heading() + "\n");
+                output::print_piece(&(heading.unwrap_or_default() + &line_text(line) + "\n"))
             }
         };
         self.lines += 1;
-        match printed.and_then(|()| writeln!(stdout)).and_then(|()| stdout.flush()) {
+        match printed {
             Ok(()) => ControlFlow::Continue(()),
             Err(error) => {
                 self.failed = Some(error);
@@ -95,5 +96,5 @@ fn line_text(line: &Line) -> String {
         line.over_256us,
         microseconds(line.longest_us)
     );
-    text.chars().take(80).collect::<String>().trim_end().to_owned()
+    escaped(&text).chars().take(80).collect::<String>().trim_end().to_owned()
 }

@@ -1,23 +1,65 @@
-//! Text on the standard streams, and files that are written whole.
+//! Text on the standard streams, and files that are written whole. Nothing else writes to a terminal, but for the live
+//! pictures: so no view can forget that others' words may have what a terminal obeys.
 
 mod file;
 
 pub use file::OutputFile;
 
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
+use terminal::{escaped_json, escaped_text};
 
 /// Says something on stderr. That nobody can read it is no reason to fail.
 pub fn eprint_line(text: &str) {
-    let _ = writeln!(io::stderr(), "{text}");
+    let _ = writeln!(io::stderr(), "{}", escaped_text(text));
 }
 
-/// Prints to stdout. A reader that has gone away (`contend … | head`) is not an error.
+/// Prints what people read. A reader that has gone away (`contend … | head`) is not an error.
 ///
 /// # Errors
 /// Any other reason why stdout cannot be written.
 pub fn print(text: &str) -> io::Result<()> {
+    spared(print_piece(text))
+}
+
+/// Prints a piece of what people read; a reader that has gone away is an error too, so that no more is measured for it.
+///
+/// # Errors
+/// Stdout cannot be written.
+pub fn print_piece(text: &str) -> io::Result<()> {
+    put(&escaped_text(text))
+}
+
+/// Prints JSON: byte for byte, unless a terminal would read it; then with more escapes, which mean the same.
+///
+/// # Errors
+/// As [`print`].
+pub fn print_json(json: &str) -> io::Result<()> {
+    spared(print_json_piece(json))
+}
+
+/// The same of a line of JSON among others.
+///
+/// # Errors
+/// As [`print_piece`].
+pub fn print_json_piece(json: &str) -> io::Result<()> {
+    if io::stdout().is_terminal() { put(&escaped_json(json)) } else { put(json) }
+}
+
+/// Prints what is a file in itself, as a page or a script: byte for byte, unless a terminal would read it.
+///
+/// # Errors
+/// As [`print`].
+pub fn print_document(text: &str) -> io::Result<()> {
+    if io::stdout().is_terminal() { print(text) } else { spared(put(text)) }
+}
+
+fn put(text: &str) -> io::Result<()> {
     let mut stdout = io::stdout().lock();
-    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+    stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush())
+}
+
+fn spared(outcome: io::Result<()>) -> io::Result<()> {
+    match outcome {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         outcome => outcome,
     }

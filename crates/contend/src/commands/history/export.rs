@@ -22,7 +22,7 @@ pub struct Flags {
 pub fn run(flags: &Flags, catalogue: &Catalogue) -> anyhow::Result<Outcome> {
     let (_, content) = catalogue.recalled(&flags.record)?;
     if flags.file.as_os_str() == "-" {
-        output::print(&String::from_utf8(content)?)?;
+        output::print_json(&String::from_utf8(content)?)?;
         return Ok(Outcome::Done);
     }
     let place = flags.file.display();

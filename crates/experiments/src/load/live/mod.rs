@@ -9,11 +9,11 @@ use super::plan::Plan;
 use super::record::{IntervalRow, Row};
 use super::show;
 use anyhow::Context;
-use harness::{Interruption, Observer, Session};
+use harness::{Interruption, Observer, Session, output};
 use instruments::warning::{LeftOut, Warning};
 use metrics::MetricsFile;
 use screen::Screen;
-use std::io::{self, Write};
+use std::io;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -53,7 +53,7 @@ impl Live {
     /// The terminal cannot be switched.
     pub fn begin(&mut self) -> io::Result<()> {
         match self.view {
-            Some(View::Lines) => self.print(|out| writeln!(out, "{}", show::heading())),
+            Some(View::Lines) => self.print(&show::heading()),
             Some(view @ (View::Graph | View::Bars)) => self.screen = Some(Screen::open(view, self.interval)?),
             Some(View::Json) | None => {}
         }
@@ -69,9 +69,8 @@ impl Live {
         stdout.into_iter().chain(self.metrics.and_then(|metrics| metrics.warning())).collect()
     }
 
-    fn print(&mut self, write: impl FnOnce(&mut io::StdoutLock) -> io::Result<()>) {
-        let mut stdout = io::stdout().lock();
-        self.failed = write(&mut stdout).and_then(|()| stdout.flush()).err();
+    fn print(&mut self, line: &str) {
+        self.failed = output::print_piece(&format!("{line}\n")).err();
     }
 }
 
@@ -101,7 +100,7 @@ impl Observer<[IntervalRow]> for Live {
         match self.view {
             Some(View::Lines) => {
                 let line = show::line(&rows.iter().collect::<Vec<_>>(), &Page::of_stdout());
-                self.print(|out| writeln!(out, "{line}"));
+                self.print(&line);
             }
             Some(View::Json) => self.failed = json_lines(rows.iter().cloned().map(Row::Interval)).err(),
             Some(View::Graph | View::Bars) | None => {}
@@ -121,9 +120,5 @@ impl Observer<[IntervalRow]> for Live {
 /// # Errors
 /// Stdout cannot be written.
 pub fn json_lines<R: serde::Serialize>(rows: impl IntoIterator<Item = R>) -> io::Result<()> {
-    let mut stdout = io::stdout().lock();
-    for row in rows {
-        writeln!(stdout, "{}", serde_json::to_string(&row)?)?;
-    }
-    stdout.flush()
+    rows.into_iter().try_for_each(|row| output::print_json_piece(&(serde_json::to_string(&row)? + "\n")))
 }

@@ -1,0 +1,195 @@
+//! Records that are no run's: every reader says something of them, soon, and nothing of theirs rules the terminal.
+
+mod command;
+
+use command::archive::{Archive, has_git};
+use command::stored::{Old, all};
+use command::typed::typed;
+use serde_json::{Value, json};
+use std::io::Read;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// Far above what any reader takes; a loop without end takes longer.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// What it prints, on stdout and stderr; it must end by itself, well or with a message.
+fn read_by(archive: &Archive, arguments: &[&str]) -> String {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_contend"))
+        .args(arguments)
+        .env("CONTEND_ARCHIVE", &archive.path)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the binary starts");
+    let (mut stdout, mut stderr) = (child.stdout.take().unwrap(), child.stderr.take().unwrap());
+    let listener = std::thread::spawn(move || {
+        let mut said = String::new();
+        stdout.read_to_string(&mut said).and_then(|_| stderr.read_to_string(&mut said)).map(|_| said)
+    });
+    let began = Instant::now();
+    let status = loop {
+        match child.try_wait().unwrap() {
+            Some(status) => break status,
+            None if began.elapsed() > PATIENCE => {
+                child.kill().unwrap();
+                child.wait().unwrap();
+                panic!("{arguments:?} does not end");
+            }
+            None => std::thread::sleep(Duration::from_millis(10)),
+        }
+    };
+    let said = listener.join().unwrap().unwrap();
+    assert!(matches!(status.code(), Some(0..=3)), "{arguments:?}: {status}\n{said}");
+    assert!(!said.contains("panicked"), "{arguments:?}: {said}");
+    said
+}
+
+/// Every number below here, changed.
+fn change(value: &mut Value, number: &dyn Fn(&Value) -> Value) {
+    match value {
+        Value::Number(_) => *value = number(value),
+        Value::Array(all) => all.iter_mut().for_each(|one| change(one, number)),
+        Value::Object(fields) => fields.values_mut().for_each(|one| change(one, number)),
+        _ => {}
+    }
+}
+
+fn with_numbers(old: &Old, number: &dyn Fn(&Value) -> Value) -> Value {
+    let mut record = old.record.clone();
+    change(&mut record["results"], number);
+    change(&mut record["parameters"], number);
+    record
+}
+
+/// A number of its kind: a count stays one.
+fn fraction(of: f64) -> impl Fn(&Value) -> Value {
+    move |old| if old.is_f64() { json!(of) } else { old.clone() }
+}
+
+#[test]
+fn a_zero_where_a_logarithm_is_drawn_does_not_hang() {
+    if !has_git() {
+        return;
+    }
+    let mut archive = Archive::new();
+    for (name, field, zero) in [("clock", "slice_us", json!(0.0)), ("model-step", "nodes", json!(0))] {
+        let old = all().into_iter().find(|old| old.name() == name).unwrap();
+        let mut record = old.record.clone();
+        let row = record["results"].as_array_mut().unwrap().iter_mut().find(|row| row.get(field).is_some());
+        row.unwrap()[field] = zero;
+        let shown = {
+            let id = archive.insert(&record);
+            read_by(&archive, &["history", "show", &id])
+        };
+        assert!(shown.contains("not drawn: no place on these axes"), "{shown}");
+    }
+}
+
+#[test]
+fn no_number_hangs_or_breaks_a_reader() {
+    if !has_git() {
+        return;
+    }
+    let mut archive = Archive::new();
+    let zero = |old: &Value| if old.is_f64() { json!(0.0) } else { json!(0) };
+    for old in all() {
+        for number in [&zero as &dyn Fn(&Value) -> Value, &fraction(-1.0), &fraction(1e300), &fraction(f64::MAX)] {
+            let record = with_numbers(&old, number);
+            {
+                let id = archive.insert(&record);
+                read_by(&archive, &["history", "show", &id])
+            };
+            let file = archive.file("record.json", &record.to_string());
+            read_by(&archive, &["report", &file]);
+            read_by(&archive, &["compare", old.path.to_str().unwrap(), &file]);
+        }
+    }
+}
+
+/// A title for the terminal, a C1 control that empties it, a turn to the left, a mark that nobody sees, and a line.
+const EVIL: &str = "\u{1b}]0;evil\u{7}\u{9b}2J\u{202e}\u{200b}\nkept as 0123456789";
+
+/// Every text below here ends in evil, if its field is wanted.
+fn spoil(value: &mut Value, field: &str, is_free: &dyn Fn(&str) -> bool) {
+    match value {
+        Value::String(text) if is_free(field) => text.push_str(EVIL),
+        Value::Array(all) => all.iter_mut().for_each(|one| spoil(one, field, is_free)),
+        Value::Object(fields) => fields.iter_mut().for_each(|(name, one)| spoil(one, name, is_free)),
+        _ => {}
+    }
+}
+
+/// Fields of an environment that may say anything; others would not be read at all.
+const FREE: [&str; 7] = ["command_line", "model", "microcode", "release", "version", "clock_source", "retbleed"];
+
+/// Free text of the machine, of warnings, and names in rows.
+fn spoiled(old: &Old) -> Value {
+    let mut record = old.record.clone();
+    let names = ["name", "lock", "contestant", "words", "file", "cell", "fallback"];
+    spoil(&mut record["results"], "", &|field| names.contains(&field));
+    spoil(&mut record["environment"], "", &|field| FREE.contains(&field));
+    spoil(&mut record["warnings"], "", &|field| field != "code");
+    record
+}
+
+fn assert_harmless(said: &str, of: &[&str]) {
+    let raw = said.chars().find(|letter| {
+        let is_control = letter.is_control() && !matches!(letter, '\n' | '\t');
+        is_control || matches!(letter, '\u{202a}'..='\u{202e}' | '\u{200b}'..='\u{200f}')
+    });
+    assert_eq!(raw, None, "{of:?} lets it through: {said:?}");
+}
+
+#[test]
+fn no_text_of_a_record_reaches_a_terminal_as_it_is() {
+    if !has_git() {
+        return;
+    }
+    let mut archive = Archive::new();
+    let mut shown = String::new();
+    for old in all() {
+        let record = spoiled(&old);
+        let id = archive.insert(&record);
+        let (mut again, name) = (record.clone(), "evil\u{1b}]0;evil\u{7}.json");
+        again["environment"]["seed"] = json!(77);
+        let (one, other) = (archive.file(name, &record.to_string()), archive.file("b.json", &again.to_string()));
+        let views: [&[&str]; 7] = [
+            &["history", "show", &id],
+            &["history", "show", &id, "--format", "csv"],
+            &["compare", &one, &other],
+            &["compare", &one, &other, "--format", "csv"],
+            &["compare", &one, "\u{1b}]0;evil\u{7}"],
+            &["report", &one, "\u{1b}]0;evil\u{7}"],
+            &["history", "verify", &one],
+        ];
+        for view in views {
+            let said = read_by(&archive, view);
+            assert!(!said.contains("cannot be read;"), "{view:?}: {said}");
+            assert_harmless(&said, view);
+            shown.push_str(&said);
+        }
+    }
+    for view in [&["history"][..], &["history", "trend"], &["history", "trend", EVIL], &["latency", "--lock", EVIL]] {
+        assert_harmless(&read_by(&archive, view), view);
+    }
+    assert!(shown.contains("evil\\u{7}\\u{9b}2J\\u{202e}"), "it is shown, and does nothing");
+}
+
+/// Programs get what was kept, byte for byte; a person at a terminal the same values.
+#[test]
+fn json_is_exact_in_a_pipe() {
+    if !has_git() {
+        return;
+    }
+    let mut archive = Archive::new();
+    let record = spoiled(&all()[0]).to_string();
+    let id = archive.insert_bytes(&record);
+    assert_eq!(read_by(&archive, &["history", "export", &id, "-"]), record);
+    let show = ["history", "show", &id, "--format", "json"];
+    assert_eq!(read_by(&archive, &show), record);
+    let (status, seen) = typed(&show, &[("CONTEND_ARCHIVE", archive.path.to_str().unwrap())]);
+    assert!(status.success(), "{seen}");
+    assert_harmless(&seen.replace("\r\n", "\n"), &show);
+    assert_eq!(serde_json::from_str::<Value>(&seen).unwrap(), serde_json::from_str::<Value>(&record).unwrap());
+}

@@ -1,0 +1,40 @@
+//! Nothing writes to the standard streams but the one place that makes others' words harmless.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// What writes to a terminal.
+const WRITERS: [&str; 7] = ["print!(", "println!(", "eprint!(", "eprintln!(", "io::stdout()", "io::stderr()", "dbg!("];
+/// Asking what it is writes nothing.
+const QUESTIONS: [&str; 2] = ["is_terminal()", "tcgetwinsize("];
+/// The place itself; the live picture, which draws figures of ours through a library that drops controls; and the
+/// progress, whose words are escaped where they come in.
+const OUTLETS: [&str; 2] = ["harness/src/output/mod.rs", "harness/src/observer.rs"];
+const CRATES: [&str; 8] = ["archive", "contend", "experiments", "harness", "locks", "record", "report", "terminal"];
+
+fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
+    for path in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+        if path.is_dir() {
+            sources(&path, found);
+        } else if path.extension().is_some_and(|kind| kind == "rs") {
+            found.push(path);
+        }
+    }
+}
+
+#[test]
+fn only_one_place_writes_to_the_standard_streams() {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let mut found = Vec::new();
+    CRATES.iter().for_each(|name| sources(&crates.join(name).join("src"), &mut found));
+    assert!(found.len() > 200);
+    for path in found.iter().filter(|path| !OUTLETS.iter().any(|outlet| path.ends_with(outlet))) {
+        let text = fs::read_to_string(path).unwrap();
+        let code = text.split("#[cfg(test)]").next().unwrap();
+        for line in code.lines().filter(|line| !line.trim_start().starts_with("//")) {
+            let writes = WRITERS.iter().any(|writer| line.contains(writer));
+            let asks = QUESTIONS.iter().any(|question| line.contains(question));
+            assert!(!writes || asks, "{} writes by itself; harness::output does it:\n{line}", path.display());
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! Text that others wrote, made visible: a terminal obeys some characters, and hides others.
+//!
+//! A process may be called anything, and a record that was fetched may say anything. What a terminal would obey or hide
+//! is written as its number, `\u{1b}`, so that it can be read and does nothing.
+
+use std::borrow::Cow;
+
+/// A word, a name, a cell: nothing in it ends a line.
+pub fn escaped(word: &str) -> Cow<'_, str> {
+    if word.chars().any(is_hazard) { Cow::Owned(word.chars().map(shown).collect()) } else { Cow::Borrowed(word) }
+}
+
+/// A whole text: its lines and tabs stay, and letters in our own colours.
+pub fn escaped_text(text: &str) -> Cow<'_, str> {
+    let is_harmless = |letter: char| !is_hazard(letter) || matches!(letter, '\n' | '\t');
+    if text.chars().all(is_harmless) {
+        return Cow::Borrowed(text);
+    }
+    let mut safe = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(letter) = rest.chars().next() {
+        let length = match coloured_letter(rest) {
+            Some(length) => {
+                safe.push_str(&rest[..length]);
+                length
+            }
+            None if is_harmless(letter) => {
+                safe.push(letter);
+                letter.len_utf8()
+            }
+            None => {
+                safe.push_str(&shown(letter));
+                letter.len_utf8()
+            }
+        };
+        rest = &rest[length..];
+    }
+    Cow::Owned(safe)
+}
+
+/// JSON whose strings have nothing that a terminal obeys: the same values, for whoever parses it.
+pub fn escaped_json(json: &str) -> Cow<'_, str> {
+    let is_harmless = |letter: char| !is_hazard(letter) || matches!(letter, '\n' | '\t' | '\r');
+    if json.chars().all(is_harmless) {
+        return Cow::Borrowed(json);
+    }
+    let escape = |letter: char| match is_harmless(letter) {
+        true => letter.to_string(),
+        false => letter.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}")).collect(),
+    };
+    Cow::Owned(json.chars().map(escape).collect())
+}
+
+/// One letter in a colour of ours, back to none at once: a foreign text in this form leaves nothing behind.
+pub fn coloured(letter: char, code: u32) -> String {
+    format!("\x1b[{code}m{letter}{PLAIN}")
+}
+
+const PLAIN: &str = "\x1b[0m";
+/// Red to cyan, and grey.
+const CODES: [&str; 7] = ["31", "32", "33", "34", "35", "36", "90"];
+
+/// The length of what [`coloured`] wrote, if the text begins with it.
+fn coloured_letter(text: &str) -> Option<usize> {
+    let (code, after) = text.strip_prefix("\x1b[")?.split_once('m')?;
+    let letter = after.chars().next().filter(|letter| CODES.contains(&code) && !is_hazard(*letter))?;
+    let end = after[letter.len_utf8()..].strip_prefix(PLAIN)?;
+    Some(text.len() - end.len())
+}
+
+fn shown(letter: char) -> String {
+    if is_hazard(letter) { letter.escape_unicode().to_string() } else { letter.to_string() }
+}
+
+/// Controls (C0, DEL, C1), and what is drawn as nothing or turns the direction of what follows.
+fn is_hazard(letter: char) -> bool {
+    letter.is_control()
+        || matches!(letter,
+            '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_terminal_obeys_is_written_as_its_number() {
+        assert_eq!(escaped("a\x1b]0;t\x07\nb"), "a\\u{1b}]0;t\\u{7}\\u{a}b");
+        assert_eq!(escaped_text("a\r\tb\n\u{9b}2J\u{202e}"), "a\\u{d}\tb\n\\u{9b}2J\\u{202e}");
+        assert_eq!(escaped_json("{\"a\":\"\u{9b}\u{e0001}µ\"}\n"), "{\"a\":\"\\u009b\\udb40\\udc01µ\"}\n");
+        assert!(matches!(escaped_text("plain µ → 漢\n"), Cow::Borrowed(_)));
+    }
+
+    #[test]
+    fn only_a_letter_in_our_colours_passes() {
+        let ours = format!("{}{}", coloured('A', 31), coloured('#', 90));
+        assert_eq!(escaped_text(&ours), ours);
+        for foreign in ["\x1b[8mA\x1b[0m", "\x1b[31mAB\x1b[0m", "\x1b[31m\x1b\x1b[0m", "\x1b[31", "\x1b[2J", "\x1b[m"] {
+            assert!(!escaped_text(foreign).starts_with('\x1b'), "{foreign:?}");
+        }
+    }
+}
