@@ -1,6 +1,7 @@
 //! The command line: made from the registry of experiments; what is asked for, and what its outcome means to the shell.
 
 use crate::commands::{compare, history, manual, measure, report, schema, survey};
+use clap::error::ErrorKind;
 use clap::{ArgMatches, Args, Command, FromArgMatches};
 use experiments::{ALL, GROUPS};
 use harness::{Entry, Outcome, SharedFlags, UsageError, output};
@@ -102,13 +103,24 @@ pub fn run() -> ExitCode {
         Ok(Outcome::Interrupted) => ExitCode::from(INTERRUPTED),
         Err(error) => match error.downcast::<UsageError>() {
             // clap's own form, so that all misuse reads alike; it exits with 2.
-            Ok(misuse) => refuse(&command().error(clap::error::ErrorKind::ValueValidation, misuse)),
+            Ok(misuse) => refuse(&asked_for(&matches).error(ErrorKind::ValueValidation, misuse)),
             Err(error) => {
                 output::eprint_line(&format!("error: {error:#}"));
                 ExitCode::FAILURE
             }
         },
     }
+}
+
+/// The command whose flags these are, so that its usage is shown and no other's.
+fn asked_for(matches: &ArgMatches) -> Command {
+    let (mut command, mut matches) = (command(), matches);
+    command.build();
+    while let Some((name, below)) = matches.subcommand() {
+        let Some(found) = command.find_subcommand(name).cloned() else { break };
+        (command, matches) = (found, below);
+    }
+    command
 }
 
 /// Says what clap has to say, be it the help, and exits. Its colours are lost where the arguments, which it repeats,

@@ -19,7 +19,7 @@ fn wrong_flags_exit_with_2_and_name_flag_value_and_remedy() {
     let cases: &[(&[&str], &[&str])] = &[
         (&["latency", "--hold", "-1"], &["--hold", "-1", "unit"]),
         (&["latency", "--hold", "-1us"], &["--hold", "-1us", "negative"]),
-        (&["latency", "--hold", "5parsecs"], &["--hold", "5parsecs", "use ns, us, ms, s or min"]),
+        (&["latency", "--hold", "5parsecs"], &["--hold", "5parsecs", "use ns, us, ms, s, min or h"]),
         (&["latency", "--hold", "1s"], &["--hold", "1s", "at most 10ms"]),
         (&["throughput", "--hold", "1s"], &["too long for runs", "--run"]),
         (&["latency", "--threads", "0"], &["--threads", "0", "1.."]),
@@ -32,7 +32,13 @@ fn wrong_flags_exit_with_2_and_name_flag_value_and_remedy() {
         (&["latency", "--placement", "4095"], &["--placement", "4095"]),
         (&["latency", "--seconds", "0"], &["--seconds", "0", "more than 0"]),
         (&["latency", "--seconds", "-3"], &["--seconds", "-3", "negative"]),
-        (&["clock", "--seconds", "2h"], &["--seconds", "2h", "not a unit"]),
+        (&["clock", "--seconds", "2h"], &["--seconds", "2h", "at most an hour"]),
+        (&["clock", "--seconds", "inf"], &["--seconds", "inf", "at most an hour"]),
+        (&["clock", "--seconds", "nan"], &["--seconds", "nan", "not a number"]),
+        (&["clock", "--seed", "1.5"], &["--seed", "1.5", "whole number"]),
+        (&["clock", "--seed", "x"], &["--seed", "1_000, 10k, 1M or 1e9"]),
+        (&["ring", "--hops", "1e18"], &["--hops", "1e18", "from 0 to 4000000000"]),
+        (&["ring", "--threads", "1x3"], &["--threads", "1x3", "not a count"]),
         (&["clock", "--longest", "1"], &["--longest", "unit"]),
         (&["throughput", "--children", "0"], &["--children", "0", "1.."]),
         (&["throughput", "--locks", "3", "--children", "2,4"], &["--locks 3", "--children 2"]),
@@ -47,8 +53,8 @@ fn wrong_flags_exit_with_2_and_name_flag_value_and_remedy() {
         (&["noise", "--rescheduler", "0"], &["--rescheduler", "at least 50us"]),
         (&["noise", "--rescheduler", "10us"], &["--rescheduler", "10us", "at least 50us"]),
         (&["noise", "--cpu", "4095"], &["--cpu 4095", "not among the CPUs"]),
-        (&["noise", "--samples", "many"], &["--samples", "many", "256M"]),
-        (&["noise", "--competitors", "0"], &["--competitors", "0", "1..="]),
+        (&["noise", "--samples", "many"], &["--samples", "many", "not a count", "1M"]),
+        (&["noise", "--competitors", "0"], &["--competitors", "0", "from 1 to 64"]),
         (&["noise", "--scenario", "loud"], &["--scenario", "loud", "quiet"]),
         (&["noise", "--interval", "1ms"], &["--interval", "10ms"]),
         (&["noise", "--view", "json"], &["--interval"]),
@@ -203,4 +209,48 @@ fn a_reader_that_goes_away_is_no_error() {
     let script = format!("{} latency --lock list 2>&1 | true; exit ${{PIPESTATUS[0]}}", env!("CARGO_BIN_EXE_contend"));
     let output = Command::new("bash").args(["-c", &script]).output().unwrap();
     assert!(output.status.success(), "{:?}", output.status);
+}
+
+/// What is found wrong after parsing reads like what the parser finds: with the usage of the command that was asked.
+#[test]
+fn the_usage_is_that_of_the_command_that_was_asked() {
+    for (words, usage) in [
+        (&["clock", "--cpus", "4000"][..], "Usage: contend clock"),
+        (&["model", "frames", "--priorities", "3"], "Usage: contend model frames"),
+        (&["history", "--since", "2"], "Usage: contend history"),
+    ] {
+        let archive = tempfile::tempdir().unwrap();
+        let missing = archive.path().join("missing");
+        let place = ["--archive", missing.to_str().unwrap()];
+        let (status, stderr) = refused(&[words, &place].concat());
+        assert_eq!(status, 2, "{words:?}: {stderr}");
+        assert!(stderr.contains(usage), "{words:?}: {stderr}");
+    }
+}
+
+/// The user's file and what is wrong with its folder; a draft of ours says nothing to anybody.
+#[test]
+fn a_place_that_cannot_be_written_is_named_as_the_user_named_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let (missing, file) = (folder.path().join("missing"), folder.path().join("file"));
+    std::fs::write(&file, "").unwrap();
+    for (flag, call) in [("--output", "clock"), ("--metrics", "load"), ("--page", "survey")] {
+        for (place, why) in [(missing.join("x"), "there is no folder"), (file.join("x"), "is no folder")] {
+            let (status, stderr) = refused(&[call, "--seconds", "1", flag, place.to_str().unwrap()]);
+            let is_named = stderr.contains(place.to_str().unwrap()) && stderr.contains(why);
+            assert!(status == 1 && is_named && !stderr.contains(".contend-"), "{call} {flag}: {stderr}");
+        }
+    }
+}
+
+/// Units and counts as people write them.
+#[test]
+fn times_and_counts_have_many_forms() {
+    for words in [
+        &["model", "frames", "--frame", "0.001h", "--quantum", "1_000us,1e3\u{b5}s", "--seed", "1e9"][..],
+        &["model", "frames", "--frame", "1min", "--quantum", "5s", "--seed", "18446744073709551615"],
+    ] {
+        let output = contend(words);
+        assert!(output.status.success(), "{words:?}: {}", String::from_utf8_lossy(&output.stderr));
+    }
 }

@@ -12,6 +12,7 @@ mod finished;
 mod interruption;
 mod observer;
 pub mod output;
+pub mod parse_count;
 pub mod parse_duration;
 mod run;
 mod session;

@@ -1,9 +1,10 @@
 //! Durations on the command line: a number and a unit, `6.1us`.
 
+use crate::parse_count::ungrouped;
 use std::time::Duration;
 
 const UNITS: &[(&str, f64)] =
-    &[("ns", 1.0), ("us", 1e3), ("µs", 1e3), ("μs", 1e3), ("ms", 1e6), ("s", 1e9), ("min", 6e10)];
+    &[("ns", 1.0), ("us", 1e3), ("µs", 1e3), ("μs", 1e3), ("ms", 1e6), ("s", 1e9), ("min", 6e10), ("h", 3.6e12)];
 
 /// A span with its unit, such as `6.1us`, `250ns` or `0`; at most an hour.
 ///
@@ -12,29 +13,27 @@ const UNITS: &[(&str, f64)] =
 pub fn span(text: &str) -> Result<Duration, String> {
     let digits = text.trim_end_matches(|letter: char| letter.is_alphabetic());
     let unit = text[digits.len()..].trim();
-    let number: f64 = digits
-        .trim()
-        .parse()
-        .map_err(|_| "not a number with a unit; write it like 250ns, 6.1us, 2ms or 1s".to_owned())?;
+    let number: f64 = number(digits)
+        .ok_or_else(|| "not a number with a unit; write it like 250ns, 6.1us, 2ms, 1s or 1h".to_owned())?;
     let ns = match UNITS.iter().find(|(name, _)| *name == unit) {
         Some((_, factor)) => number * factor,
         None if unit.is_empty() && number == 0.0 => 0.0,
         None if unit.is_empty() => {
-            return Err("the unit is missing; write ns, us, ms, s or min after the number".into());
+            return Err("the unit is missing; write ns, us, ms, s, min or h after the number".into());
         }
-        None => return Err(format!("`{unit}` is not a unit of time; use ns, us, ms, s or min")),
+        None => return Err(format!("`{unit}` is not a unit of time; use ns, us, ms, s, min or h")),
     };
     bounded(ns, 0.0)
 }
 
-/// A time budget in seconds, with or without a unit: `2`, `0.5`, `90s`, `2min`. More than 0, at most an hour.
+/// A time budget in seconds, with or without a unit: `2`, `0.5`, `90s`, `2min`, `1h`. More than 0, at most an hour.
 ///
 /// # Errors
 /// What is wrong with it and what would be right.
 pub fn budget(text: &str) -> Result<Duration, String> {
-    let ns = match text.trim().parse::<f64>() {
-        Ok(seconds) => seconds * 1e9,
-        Err(_) => span(text)?.as_nanos() as f64,
+    let ns = match number(text) {
+        Some(seconds) => seconds * 1e9,
+        None => span(text)?.as_nanos() as f64,
     };
     if ns == 0.0 { Err("it must be more than 0".into()) } else { bounded(ns, 1e6) }
 }
@@ -59,8 +58,15 @@ pub fn share(text: &str) -> Result<f64, String> {
     }
 }
 
+/// With underscores between its digits, if there are any.
+fn number(text: &str) -> Option<f64> {
+    ungrouped(text.trim())?.parse().ok()
+}
+
 fn bounded(ns: f64, least_ns: f64) -> Result<Duration, String> {
-    if !ns.is_finite() || ns < 0.0 {
+    if ns.is_nan() {
+        Err("it is not a number".into())
+    } else if ns < 0.0 {
         Err("it must not be negative".into())
     } else if ns < least_ns {
         Err("it must be at least 1ms".into())
@@ -82,6 +88,8 @@ mod tests {
         assert_eq!(span("250 ns"), Ok(Duration::from_nanos(250)));
         assert_eq!(span("1e3ns"), Ok(Duration::from_micros(1)));
         assert_eq!(span("0"), Ok(Duration::ZERO));
+        assert_eq!(span("1_000us"), Ok(Duration::from_millis(1)));
+        assert_eq!(span("0.5h"), Ok(Duration::from_secs(1_800)));
     }
 
     #[test]
@@ -89,6 +97,7 @@ mod tests {
         assert_eq!(budget("2"), Ok(Duration::from_secs(2)));
         assert_eq!(budget("0.25"), Ok(Duration::from_millis(250)));
         assert_eq!(budget("2min"), Ok(Duration::from_secs(120)));
+        assert_eq!(budget("1h"), Ok(Duration::from_secs(3_600)));
     }
 
     #[test]
@@ -99,15 +108,21 @@ mod tests {
             ("5parsecs", "parsecs"),
             ("us", "number"),
             ("", "number"),
-            ("2h", "unit"),
+            ("2h", "hour"),
             ("nan", "number"),
             ("99999s", "hour"),
         ] {
             assert!(span(text).unwrap_err().contains(word), "{text}: {:?}", span(text));
         }
-        for (text, word) in
-            [("0", "more than 0"), ("-3", "negative"), ("inf", "negative"), ("0.0001", "1ms"), ("9999", "hour")]
-        {
+        for (text, word) in [
+            ("0", "more than 0"),
+            ("-3", "negative"),
+            ("inf", "at most an hour"),
+            ("-inf", "negative"),
+            ("nan", "not a number"),
+            ("0.0001", "1ms"),
+            ("9999", "hour"),
+        ] {
             assert!(budget(text).unwrap_err().contains(word), "{text}: {:?}", budget(text));
         }
     }

@@ -2,7 +2,7 @@
 
 use crate::exit::UsageError;
 use crate::interruption::Interruption;
-use crate::parse_duration;
+use crate::{parse_count, parse_duration};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Arg, Args, Command, ValueHint};
 use instruments::cpus::{self, CpuSet};
@@ -16,12 +16,12 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Everywhere")]
 pub struct SharedFlags {
-    /// Time budget of the whole run, in seconds (2, 0.5) or with a unit (90s, 2min); every cell has one turn at least
+    /// Time budget of the whole run, in seconds (2, 0.5) or with a unit (90s, 2min, 1h); every cell has one turn at least
     #[arg(long, global = true, value_name = "TIME", value_parser = parse_duration::budget, allow_hyphen_values = true)]
     pub seconds: Option<Duration>,
 
     /// Seed of every random choice [default: from the time; the record has it]
-    #[arg(long, global = true, value_name = "N")]
+    #[arg(long, global = true, value_name = "N", value_parser = parse_count::count, allow_hyphen_values = true)]
     pub seed: Option<u64>,
 
     /// CPUs to use, such as 0 or 0,2-3 [default: all that this process may run on]

@@ -2,7 +2,7 @@
 
 use super::priority::Priority;
 use clap::{Args, ValueEnum};
-use harness::{Format, SharedFlags, UsageError, parse_duration};
+use harness::{Format, SharedFlags, UsageError, parse_count, parse_duration};
 use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -28,7 +28,7 @@ pub struct Flags {
     pub priority: Priority,
 
     /// Threads on each CPU; with more than one, what their taking turns costs: 1998 measured 99.92 % with two
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=64))]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = parse_count::within::<u16>(1..=64), allow_hyphen_values = true)]
     pub grinders: u16,
 
     /// Keep the figures of the last interval in this file, for a collector of OpenMetrics

@@ -3,7 +3,7 @@
 use super::scenario::{Nice, Scenario};
 use super::values;
 use clap::{Args, ValueEnum};
-use harness::{EvidenceChoice, Format, SharedFlags, UsageError};
+use harness::{EvidenceChoice, Format, SharedFlags, UsageError, parse_count};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -32,7 +32,7 @@ pub struct Flags {
     pub nice: Option<Nice>,
 
     /// Spinning threads that want the reader's CPU
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=64))]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = parse_count::within::<u16>(1..=64), allow_hyphen_values = true)]
     pub competitors: u16,
 
     /// How long the rescheduler sleeps each time: 50us to 1s
@@ -44,7 +44,7 @@ pub struct Flags {
     pub samples: Option<u64>,
 
     /// The CPU that the reader runs on [default: the last of those allowed]
-    #[arg(long, value_name = "CPU")]
+    #[arg(long, value_name = "CPU", value_parser = parse_count::within::<usize>(0..=1_000_000), allow_hyphen_values = true)]
     pub cpu: Option<usize>,
 
     /// The kernel's record of who ran: the best that may be read, or none

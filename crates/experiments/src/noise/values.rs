@@ -1,7 +1,7 @@
 //! Values of flags, as they are written on the command line.
 
 use super::cells;
-use harness::parse_duration;
+use harness::{parse_count, parse_duration};
 use std::time::Duration;
 
 pub fn weight_ratio(text: &str) -> Result<f64, String> {
@@ -33,21 +33,9 @@ pub fn interval(text: &str) -> Result<Duration, String> {
 
 /// A number with or without K, M or G for thousands, millions and billions.
 pub fn samples(text: &str) -> Result<u64, String> {
-    let (digits, factor) = match text.strip_suffix(['K', 'k', 'M', 'm', 'G', 'g']) {
-        Some(digits) => (
-            digits,
-            match text.as_bytes()[text.len() - 1].to_ascii_uppercase() {
-                b'K' => 1e3,
-                b'M' => 1e6,
-                _ => 1e9,
-            },
-        ),
-        None => (text, 1.0),
-    };
-    match digits.trim().parse::<f64>().map(|number| number * factor) {
-        Ok(samples) if (1e4..=1e12).contains(&samples) => Ok(samples as u64),
-        Ok(_) => Err("it must be from 10K to 1000G".into()),
-        Err(_) => Err("not a number; write it like 256M".into()),
+    match parse_count::count(text)? {
+        samples if (10_000..=1_000_000_000_000).contains(&samples) => Ok(samples),
+        _ => Err("it must be from 10K to 1000G".into()),
     }
 }
 

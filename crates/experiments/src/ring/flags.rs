@@ -2,7 +2,7 @@
 
 use super::contestants::Class;
 use clap::{Args, ValueEnum, ValueHint};
-use harness::{UsageError, parse_duration};
+use harness::{UsageError, parse_count, parse_duration};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -23,15 +23,16 @@ pub struct Flags {
 
     /// Threads in the ring; several numbers make several rings
     #[arg(long, value_name = "N,…", value_delimiter = ',', default_value = "503",
-          value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
+          value_parser = parse_count::within::<u32>(1..=10_000_000), allow_hyphen_values = true)]
     pub threads: Vec<u32>,
 
     /// Hops of every run [default: as many as take each contestant about the same time]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=4_000_000_000))]
+    #[arg(long, value_name = "N", value_parser = parse_count::within::<u64>(0..=4_000_000_000), allow_hyphen_values = true)]
     pub hops: Option<u64>,
 
     /// Threads of the large ring of stackless threads, in order and shuffled; 0 for none
-    #[arg(long, value_name = "N", default_value_t = 1_000_000, value_parser = clap::value_parser!(u32).range(..=10_000_000))]
+    #[arg(long, value_name = "N", default_value_t = 1_000_000, value_parser = parse_count::within::<u32>(0..=10_000_000),
+          allow_hyphen_values = true)]
     pub large: u32,
 
     /// Keep contestants on one CPU, let the kernel place them, or both in turn

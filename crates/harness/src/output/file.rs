@@ -63,10 +63,10 @@ fn open(path: &Path) -> io::Result<Way> {
             // Its folder may allow a new file while the file itself is write-protected, or the other way round.
             OpenOptions::new().append(true).open(&path)?;
             let mode = path.metadata()?.permissions().mode();
-            draft_beside(&path, mode).or_else(|_| in_place(&path))
+            draft_beside(&path, mode).map(Way::Beside).or_else(|_| in_place(&path))
         }
         // As a shell's redirection would make it.
-        Err(_) => draft_beside(&path, 0o666),
+        Err(_) => draft_beside(&path, 0o666).map(Way::Beside),
     }
 }
 
@@ -74,9 +74,22 @@ fn in_place(path: &Path) -> io::Result<Way> {
     Ok(Way::Into(OpenOptions::new().write(true).open(path)?))
 }
 
-fn draft_beside(path: &Path, mode: u32) -> io::Result<Way> {
+/// A new file in the folder of `path`, to be moved over it.
+///
+/// # Errors
+/// What is wrong with the folder, which the message names: the draft's own name would tell the user nothing.
+pub fn draft_beside(path: &Path, mode: u32) -> io::Result<NamedTempFile> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let permissions = Permissions::from_mode(mode);
-    let draft = tempfile::Builder::new().prefix(".contend-").permissions(permissions).tempfile_in(folder)?;
-    Ok(Way::Beside(draft))
+    let draft = tempfile::Builder::new().prefix(".contend-").permissions(permissions).tempfile_in(folder);
+    draft.map_err(|error| {
+        let shown = folder.display();
+        let why = match error.kind() {
+            io::ErrorKind::NotFound => format!("there is no folder {shown}"),
+            io::ErrorKind::NotADirectory => format!("{shown} is no folder"),
+            // The whole error has the draft's path in it.
+            kind => format!("no file can be made in {shown}: {kind}"),
+        };
+        io::Error::new(error.kind(), why)
+    })
 }

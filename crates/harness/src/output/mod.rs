@@ -3,7 +3,7 @@
 
 mod file;
 
-pub use file::OutputFile;
+pub use file::{OutputFile, draft_beside};
 
 use std::io::{self, IsTerminal, Write};
 use terminal::{escaped_json, escaped_text};

@@ -4,12 +4,12 @@
 //! and the file in `# EOF`.
 
 use crate::load::record::IntervalRow;
+use harness::output::draft_beside;
 use instruments::warning::{LeftOut, Warning};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
-use tempfile::NamedTempFile;
 
 /// The file, and what it could not be given.
 pub struct MetricsFile {
@@ -19,6 +19,9 @@ pub struct MetricsFile {
     failures: u64,
     reason: String,
 }
+
+/// As a shell's redirection would make it; a temporary file is private otherwise, and no collector could read it.
+const MODE: u32 = 0o666;
 
 /// What has added up on a CPU, in seconds.
 #[derive(Clone, Copy, Default)]
@@ -41,7 +44,7 @@ impl MetricsFile {
         if path.metadata().is_ok_and(|found| !found.is_file()) {
             return Err(io::Error::other("it is no regular file, so it cannot be replaced"));
         }
-        draft_beside(&path)?;
+        draft_beside(&path, MODE)?;
         Ok(Self { path, counted: BTreeMap::new(), last_s: 0.0, failures: 0, reason: String::new() })
     }
 
@@ -59,7 +62,7 @@ impl MetricsFile {
             counted.proc_stat_s += length_s * row.shares.proc_stat_share.unwrap_or(0.0);
         }
         let text = exposition(rows, &self.counted);
-        let written = draft_beside(&self.path).and_then(|mut draft| {
+        let written = draft_beside(&self.path, MODE).and_then(|mut draft| {
             draft.write_all(text.as_bytes())?;
             draft.persist(&self.path).map(drop).map_err(Into::into)
         });
@@ -78,13 +81,6 @@ impl MetricsFile {
             })
         })
     }
-}
-
-fn draft_beside(path: &Path) -> io::Result<NamedTempFile> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    // As a shell's redirection would make it; a temporary file is private otherwise, and no collector could read it.
-    let permissions = std::os::unix::fs::PermissionsExt::from_mode(0o666);
-    tempfile::Builder::new().prefix(".contend-").permissions(permissions).tempfile_in(folder)
 }
 
 /// One family of metrics with a sample for each CPU.

@@ -1,7 +1,7 @@
 //! What the user may set.
 
 use clap::Args;
-use harness::parse_duration;
+use harness::{parse_count, parse_duration};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -27,12 +27,12 @@ pub struct Flags {
 
     /// Nodes, exactly [default: 1, 2, 5, 10 … 10,000,000, as far as the trace supports them]
     #[arg(long, value_name = "N,…", value_delimiter = ',', allow_hyphen_values = true,
-          value_parser = clap::value_parser!(u64).range(1..=MOST_NODES))]
+          value_parser = parse_count::within::<u64>(1..=MOST_NODES))]
     pub nodes: Vec<u64>,
 
     /// Processes in a simulated barrier [default: 1, 4, 16 … 65,536, as far as the trace supports them]
     #[arg(long, value_name = "N,…", value_delimiter = ',', allow_hyphen_values = true,
-          value_parser = clap::value_parser!(u64).range(1..=MOST_PROCESSES))]
+          value_parser = parse_count::within::<u64>(1..=MOST_PROCESSES))]
     pub processes: Vec<u64>,
 
     /// CPU time that a process spends on each of the barrier's messages; 0 leaves it to the network
@@ -44,7 +44,7 @@ pub struct Flags {
     pub latency: Duration,
 
     /// Simulated steps in each of 10 runs [default: 20 to 5,000, fewer for more processes]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    #[arg(long, value_name = "N", value_parser = parse_count::within::<u64>(1..=1_000_000), allow_hyphen_values = true)]
     pub steps: Option<u64>,
 
     /// Go beyond the nodes and quantiles that the trace is long enough to tell
