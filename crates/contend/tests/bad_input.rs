@@ -79,6 +79,12 @@ fn wrong_flags_exit_with_2_and_name_flag_value_and_remedy() {
         (&["--format", "yaml"], &["--format", "yaml", "json"]),
         (&["--seed", "x"], &["--seed", "x"]),
         (&["nonsense"], &["nonsense"]),
+        (&["man", "--seconds", "3"], &["--seconds", "contend man", "leave --seconds out"]),
+        (&["--seconds", "3", "man"], &["--seconds", "contend man", "leave --seconds out"]),
+        (&["history", "verify", "--format", "json"], &["--format", "contend history verify"]),
+        (&["history", "--explain"], &["--explain", "contend history"]),
+        (&["report", "--no-keep"], &["--no-keep", "contend report"]),
+        (&["model", "frames", "--cpus", "0"], &["--cpus", "contend model frames"]),
     ];
     for (arguments, words) in cases {
         let (status, stderr) = refused(arguments);

@@ -70,6 +70,60 @@ fn the_names_of_locks_are_completed() {
     }
 }
 
+/// A flag that a command does not take is in no help, no page and no shell's script.
+#[test]
+fn help_has_only_the_flags_that_a_command_takes() {
+    let place = tempfile::tempdir().unwrap();
+    said(&["man", place.path().to_str().unwrap()]);
+    for (command, flag, taken) in [
+        ("man", "--seconds", false),
+        ("completions", "--quiet", false),
+        ("history", "--seed", false),
+        ("history verify", "--format", false),
+        ("report", "--no-keep", false),
+        ("model", "--seconds", false),
+        ("model frames", "--seconds", false),
+        ("model frames", "--seed", true),
+        ("compare", "--archive", true),
+        ("latency", "--seconds", true),
+    ] {
+        let words: Vec<&str> = command.split(' ').chain(["--help"]).collect();
+        assert_eq!(said(&words).contains(flag), taken, "contend {command} --help: {flag}");
+        let page = place.path().join(format!("contend-{}.1", command.replace(' ', "-")));
+        let page = fs::read_to_string(page).unwrap().replace("\\-", "-");
+        assert_eq!(page.contains(flag), taken, "the page of contend {command}: {flag}");
+        let script = said(&["completions", "bash"]);
+        let label = format!("contend__subcmd__{})", command.replace(' ', "__subcmd__"));
+        let offered = script.split(&label).nth(1).and_then(|rest| rest.lines().nth(1)).unwrap_or_default();
+        assert_eq!(offered.contains(flag), taken, "bash, contend {command}: {flag}: {offered}");
+    }
+}
+
+/// The examples of experiments are typed as they stand, and would measure; with --explain they print the method.
+#[test]
+fn examples_in_help_are_understood() {
+    let mut calls = Vec::new();
+    for path in commands() {
+        let help = said(&path.iter().map(String::as_str).chain(["--help"]).collect::<Vec<_>>());
+        let (_, examples) = help.split_once("\nExamples:\n").unwrap_or_else(|| panic!("{path:?} has none"));
+        let found: Vec<String> =
+            examples.lines().filter_map(|line| line.strip_prefix("  contend ")).map(str::to_owned).collect();
+        assert!(found.len() >= 2 || path.is_empty(), "{path:?}: {help}");
+        calls.extend(found);
+    }
+    let explains = |call: &&String| {
+        ["clock", "latency", "throughput", "noise", "load", "ring", "model", "survey"]
+            .iter()
+            .any(|name| call.starts_with(name))
+    };
+    let measuring: Vec<&String> = calls.iter().filter(explains).collect();
+    assert!(measuring.len() > 20, "{calls:?}");
+    for call in measuring {
+        let words: Vec<&str> = call.split(' ').chain(["--explain"]).collect();
+        assert!(said(&words).contains("# "), "contend {call}");
+    }
+}
+
 #[test]
 fn shells_accept_their_scripts() {
     for shell in ["bash", "zsh", "fish"] {
@@ -118,8 +172,16 @@ fn every_command_has_a_page() {
     let wanted = commands().into_iter().map(|path| ["contend".to_owned()].into_iter().chain(path).collect::<Vec<_>>());
     assert_eq!(names, wanted.map(|words| words.join("-") + ".1").collect());
     for (name, text) in &pages {
-        for part in ["EXIT STATUS", "ENVIRONMENT", "CONTEND_ARCHIVE", "NO_COLOR", "XDG_DATA_HOME", "FILES", "SEE ALSO"]
-        {
+        for part in [
+            "EXIT STATUS",
+            "ENVIRONMENT",
+            "CONTEND_ARCHIVE",
+            "NO_COLOR",
+            "XDG_DATA_HOME",
+            "FILES",
+            "EXAMPLES",
+            "SEE ALSO",
+        ] {
             assert!(text.contains(part), "{name} lacks {part}");
         }
     }

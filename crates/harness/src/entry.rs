@@ -1,6 +1,6 @@
 //! An experiment in the registry: its types left behind, so that whoever holds it needs to know none.
 
-use crate::experiment::{Experiment, SurveyPart};
+use crate::experiment::{Example, Experiment, SurveyPart};
 use crate::finished::{AnyFinished, AnyRecord};
 use crate::run::Run;
 use crate::session::{SharedFlags, format_argument};
@@ -22,6 +22,9 @@ pub struct Entry {
     /// Its method's page, in Markdown.
     pub method: &'static str,
     pub survey: Option<SurveyPart>,
+    pub examples: &'static [Example],
+    /// Shared flags that it does not take.
+    pub unused: &'static [&'static str],
     command: fn() -> Command,
     answer: fn(&ArgMatches, &SharedFlags) -> anyhow::Result<Option<String>>,
     run: fn(&ArgMatches, &mut Run<'_>) -> anyhow::Result<AnyFinished>,
@@ -42,6 +45,8 @@ impl Entry {
             name: E::NAME,
             method: E::METHOD,
             survey: E::SURVEY,
+            examples: E::EXAMPLES,
+            unused: E::UNUSED,
             command: command::<E>,
             answer: |matches, shared| E::answer(&flags::<E>(matches)?, shared),
             run: |matches, run| Ok(E::run(&flags::<E>(matches)?, run)?.erased()?),

@@ -23,6 +23,10 @@ pub trait Experiment: 'static {
     const SURVEY: Option<SurveyPart> = None;
     /// Forms of its record beside those that all have: the names that `--format` takes, and what each is.
     const LAYOUTS: &'static [(&'static str, &'static str)] = &[];
+    /// Calls that its user may want to begin with, each with what it does; the help ends with them.
+    const EXAMPLES: &'static [Example];
+    /// The flags that experiments share and this one has no use for, by their names: it does not take them.
+    const UNUSED: &'static [&'static str] = &[];
 
     /// What the user may set. The first paragraph of its documentation is the command's line in the help.
     type Flags: Args;
@@ -79,6 +83,9 @@ pub trait Experiment: 'static {
         Vec::new()
     }
 }
+
+/// A call as it is typed, and what it does.
+pub type Example = (&'static str, &'static str);
 
 /// An experiment as a part of the survey: a command that its user could run alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -22,7 +22,7 @@ pub use calibrated::Calibrated;
 pub use entry::Entry;
 pub use evidence::{EvidenceChoice, label};
 pub use exit::{Interrupted, LeftOut, Outcome, UsageError};
-pub use experiment::{Experiment, SurveyPart};
+pub use experiment::{Example, Experiment, SurveyPart};
 pub use finished::{AnyFinished, AnyRecord, Finished};
 pub use interruption::Interruption;
 pub use observer::{Observer, Progress};

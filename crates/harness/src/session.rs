@@ -36,7 +36,7 @@ pub struct SharedFlags {
     #[arg(long, global = true, value_name = "FILE")]
     pub output: Option<PathBuf>,
 
-    /// Keep the record in this archive [default: $CONTEND_ARCHIVE, then contend/archive.git in the user's data
+    /// The archive, where records are kept and found [default: $CONTEND_ARCHIVE, then contend/archive.git in the user's data
     /// directory]
     #[arg(long, global = true, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub archive: Option<PathBuf>,

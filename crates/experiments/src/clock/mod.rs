@@ -13,7 +13,7 @@ mod then_and_now;
 use self::record::{ClockRecord, Row};
 use ::record::{Finding, Metric, Section, ThenAndNow};
 use flags::Flags;
-use harness::{Experiment, Finished, Run, SurveyPart};
+use harness::{Example, Experiment, Finished, Run, SurveyPart};
 use plan::{Parameters, Plan};
 use terminal::Page;
 
@@ -23,6 +23,11 @@ pub struct Clock;
 impl Experiment for Clock {
     const NAME: &'static str = "clock";
     const METHOD: &'static str = include_str!("method.md");
+    const EXAMPLES: &'static [Example] = &[
+        ("contend clock", "The clock and the grind, and what is left of a CPU over slices of up to 2 s"),
+        ("contend clock --seconds 5 --longest 100ms", "Shorter, with a shorter curve"),
+        ("contend clock --cpus 0-3 --format json", "How far the counters of four CPUs are apart, for a program"),
+    ];
     const SURVEY: Option<SurveyPart> = Some(SurveyPart { weight: 7, flags: "" });
 
     type Flags = Flags;

@@ -16,7 +16,7 @@ mod warnings;
 use self::record::{LatencyRecord, Row};
 use ::record::{Finding, Metric, Section, ThenAndNow};
 use flags::Flags;
-use harness::{Experiment, Finished, Run, SharedFlags, SurveyPart};
+use harness::{Example, Experiment, Finished, Run, SharedFlags, SurveyPart};
 use plan::{Parameters, Plan};
 use std::time::Duration;
 use terminal::Page;
@@ -30,6 +30,14 @@ pub struct Latency;
 impl Experiment for Latency {
     const NAME: &'static str = "latency";
     const METHOD: &'static str = include_str!("method.md");
+    const EXAMPLES: &'static [Example] = &[
+        ("contend latency --lock std,parking_lot", "Two locks that nobody else wants"),
+        (
+            "contend latency --lock std --threads 1,4 --placement spread",
+            "One with four threads, each on a CPU of its own",
+        ),
+        ("contend latency --lock all --hold 250ns --seconds 1min", "Every lock, held shortly"),
+    ];
     const SURVEY: Option<SurveyPart> =
         Some(SurveyPart { weight: 30, flags: "--lock sysv,benaphore,std --threads 1,2 --competitors 0,1" });
 

@@ -19,7 +19,7 @@ mod warnings;
 use self::record::{LoadRecord, Row};
 use ::record::{Finding, Metric, Section, ThenAndNow};
 use flags::{Flags, View};
-use harness::{Calibrated, Experiment, Finished, Run, SurveyPart};
+use harness::{Calibrated, Example, Experiment, Finished, Run, SurveyPart};
 use instruments::warning::Warning;
 use live::Live;
 use measure::Measured;
@@ -34,6 +34,11 @@ pub struct Load;
 impl Experiment for Load {
     const NAME: &'static str = "load";
     const METHOD: &'static str = include_str!("method.md");
+    const EXAMPLES: &'static [Example] = &[
+        ("contend load", "Watch it until Ctrl-C or q"),
+        ("contend load --priority 0 --seconds 10", "What a thread of ordinary priority would get, for ten seconds"),
+        ("contend load --seconds 1min --format json --output load.json", "A record of a minute"),
+    ];
     const SURVEY: Option<SurveyPart> = Some(SurveyPart { weight: 7, flags: "--grinders 2 --interval 500ms" });
 
     type Flags = Flags;

@@ -22,7 +22,7 @@ use self::record::{NoiseRecord, Row};
 use ::record::{Finding, Metric, Section, ThenAndNow};
 use flags::{Flags, View};
 use harness::output::OutputFile;
-use harness::{Experiment, Finished, Run, SurveyPart, WatchedGaps};
+use harness::{Example, Experiment, Finished, Run, SurveyPart, WatchedGaps};
 use instruments::warning::{ClockFallback, Warning};
 use live::Live;
 use measure::{GapTrace, Measured};
@@ -36,6 +36,15 @@ pub struct Noise;
 impl Experiment for Noise {
     const NAME: &'static str = "noise";
     const METHOD: &'static str = include_str!("method.md");
+    const EXAMPLES: &'static [Example] = &[
+        ("contend noise", "Who takes the CPU: alone, beside a competitor, and beside a rescheduler"),
+        (
+            "contend noise --scenario quiet --interval 1s",
+            "A line a second of what the machine does when nothing is asked of it",
+        ),
+        ("contend noise --remedies --seconds 60", "What helps here against a competitor"),
+        ("contend noise --seconds 60 --trace quiet.trace", "Every gap of a minute in a file, for `contend model step`"),
+    ];
     const SURVEY: Option<SurveyPart> = Some(SurveyPart { weight: 26, flags: "--scenario quiet,competitor,both" });
 
     type Flags = Flags;

@@ -19,7 +19,7 @@ use ::record::{Finding, Metric, Section, ThenAndNow};
 use contestants::built_in::CONTESTANTS;
 use contestants::{Class, Contestant, RingSpec};
 use flags::Flags;
-use harness::{Experiment, Finished, Progress, Run, Session, SharedFlags, SurveyPart, UsageError};
+use harness::{Example, Experiment, Finished, Progress, Run, Session, SharedFlags, SurveyPart, UsageError};
 use measure::{BuildDir, Readiness};
 use plan::{Absent, Parameters, Plan};
 use terminal::Page;
@@ -30,6 +30,11 @@ pub struct Ring;
 impl Experiment for Ring {
     const NAME: &'static str = "ring";
     const METHOD: &'static str = include_str!("method.md");
+    const EXAMPLES: &'static [Example] = &[
+        ("contend ring --list", "Who can take part here"),
+        ("contend ring --class mailbox --hops 100k", "The contestants of one class, so many hops each"),
+        ("contend ring --contestant rust-optimum,rust-futex --threads 2,503", "Two of them in two rings"),
+    ];
     const SURVEY: Option<SurveyPart> = Some(SurveyPart {
         weight: 16,
         flags: "--contestant rust-optimum,rust-fifo,rust-async-fifo,rust-corosensei,tokio-notify,rust-futex,\

@@ -14,7 +14,7 @@ mod show;
 use self::record::{Row, TemplateRecord};
 use ::record::{Finding, Metric, Section};
 use flags::Flags;
-use harness::{Experiment, Finished, Run, SurveyPart};
+use harness::{Example, Experiment, Finished, Run, SurveyPart};
 use plan::{Parameters, Plan};
 use terminal::Page;
 
@@ -24,6 +24,10 @@ pub struct Template;
 impl Experiment for Template {
     const NAME: &'static str = "template";
     const METHOD: &'static str = include_str!("method.md");
+    const EXAMPLES: &'static [Example] = &[
+        ("contend template", "Batches of 1,000 calls"),
+        ("contend template --batch 10k --seconds 2", "Longer batches"),
+    ];
     const SURVEY: Option<SurveyPart> = Some(SurveyPart { weight: 1, flags: "--batch 100" });
 
     type Flags = Flags;

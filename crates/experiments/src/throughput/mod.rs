@@ -16,7 +16,7 @@ mod then_and_now;
 use self::record::{Row, ThroughputRecord};
 use ::record::{Finding, Metric, Section, ThenAndNow};
 use flags::Flags;
-use harness::{Experiment, Finished, Run, SharedFlags, SurveyPart, UsageError};
+use harness::{Example, Experiment, Finished, Run, SharedFlags, SurveyPart, UsageError};
 use plan::{Parameters, Plan};
 use terminal::Page;
 
@@ -26,6 +26,14 @@ pub struct Throughput;
 impl Experiment for Throughput {
     const NAME: &'static str = "throughput";
     const METHOD: &'static str = include_str!("method.md");
+    const EXAMPLES: &'static [Example] = &[
+        ("contend throughput --lock std,adaptive --children 1,4", "Two locks between one thread and four"),
+        ("contend throughput --lock list", "What locks there are"),
+        (
+            "contend throughput --processes --nonhold 7us --hold 3us",
+            "The locks of 2002 between processes, in one mix of work",
+        ),
+    ];
     const SURVEY: Option<SurveyPart> = Some(SurveyPart {
         weight: 14,
         flags: "--lock sysv,usema,pthread,std,adaptive --children 2,4 --nonhold 7us --hold 3us",

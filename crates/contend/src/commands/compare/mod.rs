@@ -77,7 +77,9 @@ pub fn prior_archive<'a>(
 ) -> anyhow::Result<Option<Catalogue>> {
     match archived::at(&Location::of(shared.archive.as_deref())) {
         Err(error) if names.into_iter().all(|name| record::is_file(name)) => {
-            output::eprint_line(&format!("warning: compared without other runs of the same: {error:#}"));
+            if !shared.quiet {
+                output::eprint_line(&format!("warning: compared without other runs of the same: {error:#}"));
+            }
             Ok(None)
         }
         found => found,

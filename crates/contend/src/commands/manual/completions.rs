@@ -1,6 +1,6 @@
 //! A script with which a shell completes commands, flags, and those of their values that are known beforehand.
 
-use crate::output::{check_form, print_or_write};
+use crate::output::print_or_write;
 use clap::{Args, Command};
 use clap_complete::Shell;
 use harness::{Outcome, SharedFlags};
@@ -23,7 +23,6 @@ pub struct Flags {
 /// # Errors
 /// Flags that make no sense for a script, a file that cannot be written.
 pub fn run(flags: &Flags, shared: &SharedFlags, mut command: Command) -> anyhow::Result<Outcome> {
-    check_form(shared, "completions are always a script")?;
     let name = command.get_name().to_owned();
     let mut script = Vec::new();
     clap_complete::generate(flags.shell, &mut command, name, &mut script);

@@ -12,6 +12,7 @@ const EXIT_STATUS: &[(&str, &str)] = &[
     ("0", "What was asked for was done."),
     ("1", "The measurement or the command failed; stderr says why."),
     ("2", "The flags are wrong; the message names the flag, the value, and what is allowed."),
+    ("3", "`contend compare --fail-if` found what it was asked to."),
     ("130", "Interrupted by Ctrl-C, SIGTERM or SIGHUP; what was measured so far was printed and kept."),
 ];
 
@@ -48,6 +49,7 @@ pub fn of(command: &Command, above: Option<&Command>) -> io::Result<String> {
         man.render_subcommands_section(&mut page)?;
     }
     let mut roff = Roff::new();
+    list(&mut roff, "EXAMPLES", &examples(command));
     [("EXIT STATUS", EXIT_STATUS), ("ENVIRONMENT", ENVIRONMENT), ("FILES", FILES)]
         .into_iter()
         .for_each(|(heading, items)| list(&mut roff, heading, items));
@@ -56,10 +58,17 @@ pub fn of(command: &Command, above: Option<&Command>) -> io::Result<String> {
     String::from_utf8(page).map_err(io::Error::other)
 }
 
-fn list(roff: &mut Roff, heading: &str, items: &[(&str, &str)]) {
+/// The calls that the command's help ends with, each with what it does.
+fn examples(command: &Command) -> Vec<(String, String)> {
+    let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+    let lines: Vec<&str> = help.lines().skip(1).take_while(|line| line.starts_with(' ')).map(str::trim).collect();
+    lines.chunks_exact(2).map(|pair| (pair[0].to_owned(), pair[1].to_owned())).collect()
+}
+
+fn list<T: AsRef<str>>(roff: &mut Roff, heading: &str, items: &[(T, T)]) {
     roff.control("SH", [heading]);
     for (name, meaning) in items {
-        roff.control("TP", []).text([bold(*name)]).text([roman(*meaning)]);
+        roff.control("TP", []).text([bold(name.as_ref())]).text([roman(meaning.as_ref())]);
     }
 }
 

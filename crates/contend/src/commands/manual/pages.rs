@@ -1,7 +1,7 @@
 //! Man pages: the command's own, or one for each command in a folder.
 
 use super::page;
-use crate::output::{check_form, print_or_write};
+use crate::output::print_or_write;
 use anyhow::{Context, bail};
 use clap::{Args, Command, ValueHint};
 use harness::UsageError;
@@ -26,7 +26,6 @@ pub struct Flags {
 /// # Errors
 /// Flags that make no sense for pages, a folder or file that cannot be written, a file that is somebody else's.
 pub fn run(flags: &Flags, shared: &SharedFlags, command: Command) -> anyhow::Result<Outcome> {
-    check_form(shared, "man pages are always roff")?;
     // Left out, so that `help` has no page for each of the others.
     let mut command = command.disable_help_subcommand(true);
     command.build();

@@ -9,7 +9,7 @@ pub use report::SIGNATURE;
 use crate::commands::archived;
 use crate::commands::compare::prior_archive;
 use crate::commands::methods::method;
-use crate::output::{check_form, print_or_write};
+use crate::output::print_or_write;
 use anyhow::Context;
 use archive::Catalogue;
 use clap::{Args, ValueHint};
@@ -35,7 +35,6 @@ pub struct Flags {
 /// # Errors
 /// Flags that make no sense for a report, what is no record, a page that cannot be written.
 pub fn run(flags: &Flags, shared: &SharedFlags) -> anyhow::Result<Outcome> {
-    check_form(shared, "a report is always HTML")?;
     check(&flags.records, shared.output.as_deref()).map_err(UsageError)?;
     // A page of one record needs no other runs, and is made of a file whatever the archive is like.
     let is_needed = flags.records.len() > 1 || !is_file(&flags.records[0]);

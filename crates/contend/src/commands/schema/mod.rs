@@ -5,7 +5,7 @@ mod definitions;
 mod document;
 mod survey;
 
-use crate::output::{check_form, print_or_write};
+use crate::output::print_or_write;
 use clap::Args;
 use harness::{Outcome, SharedFlags, UsageError};
 
@@ -25,7 +25,6 @@ pub struct Flags {
 /// # Errors
 /// An experiment that is not known, a format that a schema has not, a file that cannot be written.
 pub fn run(flags: &Flags, shared: &SharedFlags) -> anyhow::Result<Outcome> {
-    check_form(shared, "a schema is always JSON")?;
     let schema = match flags.experiment.join(" ").as_str() {
         "" => document::of_all(),
         name => document::of(name).ok_or_else(|| unknown(name))?,

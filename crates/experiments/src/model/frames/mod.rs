@@ -14,7 +14,7 @@ mod then_and_now;
 use self::record::{FramesRecord, Row};
 use ::record::{Metric, Section, ThenAndNow};
 use flags::Flags;
-use harness::{Experiment, Finished, Run, SurveyPart};
+use harness::{Example, Experiment, Finished, Run, SurveyPart};
 use plan::{Parameters, Plan};
 use terminal::Page;
 
@@ -24,6 +24,16 @@ pub struct Frames;
 impl Experiment for Frames {
     const NAME: &'static str = "model frames";
     const METHOD: &'static str = include_str!("../method.md");
+    const EXAMPLES: &'static [Example] = &[
+        ("contend model frames", "The figures of 1999"),
+        (
+            "contend model frames --policy weights --priorities 0,10 --quantum 3ms",
+            "A nice value of 10 beside one of 0, on Linux",
+        ),
+        ("contend model frames --shares 0.9,0.1 --frame 20ms", "Nine tenths of the CPU, 50 frames a second"),
+    ];
+    /// It computes.
+    const UNUSED: &'static [&'static str] = &["seconds", "cpus"];
     const SURVEY: Option<SurveyPart> = Some(SurveyPart { weight: 0, flags: "" });
 
     type Flags = Flags;

@@ -17,7 +17,7 @@ use self::record::{Row, StepRecord};
 use super::trace::Trace;
 use ::record::{Finding, Metric, Section};
 use flags::Flags;
-use harness::{Experiment, Finished, LeftOut, Run, SurveyPart};
+use harness::{Example, Experiment, Finished, LeftOut, Run, SurveyPart};
 use plan::{Parameters, Plan};
 use std::time::Duration;
 use terminal::Page;
@@ -31,6 +31,18 @@ const SIMULATION: Duration = Duration::from_secs(10);
 impl Experiment for Step {
     const NAME: &'static str = "model step";
     const METHOD: &'static str = include_str!("../method.md");
+    const EXAMPLES: &'static [Example] = &[
+        (
+            "contend model step --trace quiet.trace",
+            "A trace that `contend noise --trace quiet.trace` recorded, on many nodes",
+        ),
+        (
+            "contend model step --trace quiet.trace --step 100us,1ms --nodes 100,10k",
+            "Two lengths of a step on so many nodes",
+        ),
+    ];
+    /// It computes.
+    const UNUSED: &'static [&'static str] = &["seconds", "cpus"];
     /// On the gaps that `noise` left, without a simulated barrier.
     const SURVEY: Option<SurveyPart> = Some(SurveyPart { weight: 0, flags: "--step 1ms" });
 

@@ -1,0 +1,193 @@
+//! The command line: made from the registry of experiments; what is asked for, and what its outcome means to the shell.
+
+mod examples;
+mod others;
+mod shared;
+
+use crate::commands::{measure, survey};
+use clap::error::ErrorKind;
+use clap::{ArgMatches, Command, FromArgMatches};
+use examples::with_examples;
+use experiments::{ALL, GROUPS};
+use harness::{Entry, Example, Outcome, SharedFlags, UsageError, output};
+use others::{OTHERS, Other, SURVEY};
+use shared::Purpose;
+use std::process::ExitCode;
+use terminal::escaped_text;
+
+const ABOUT: &str = "What waiting costs: on this machine, with these locks, in your program";
+
+const LONG_ABOUT: &str = "What waiting costs: on this machine, with these locks, in your program
+
+Without a command it runs the survey: every experiment briefly, in under two minutes; it ends with what it found, in words, \
+beside the figures of 1998 to 2008. `contend survey --help` has its flags.";
+
+const EXAMPLES: &[Example] = &[
+    ("contend", "The survey: every experiment briefly, and a page"),
+    ("contend latency --lock std,parking_lot", "What two locks cost"),
+    ("contend compare last~1 last", "Whether the last run differs from the one before"),
+];
+
+const EXIT_STATUS: &str = "Exit status: 0 measured; 1 the measurement failed; 2 the flags are wrong; \
+3 `contend compare --fail-if` found what it was asked to; 130 interrupted, what was measured so far was printed.";
+
+const EXCEEDED: u8 = 3;
+const INTERRUPTED: u8 = 130;
+
+/// The whole command line.
+fn command(purpose: Purpose) -> Command {
+    let root = Command::new("contend").version(env!("CARGO_PKG_VERSION")).about(ABOUT).long_about(LONG_ABOUT);
+    let root = with_examples(shared::with_all(root, purpose).after_help(EXIT_STATUS), EXAMPLES);
+    let root = root.subcommand(of_other(&SURVEY, purpose));
+    let root = ALL.iter().fold(root, |root, entry| with_experiment(root, entry, purpose));
+    OTHERS.iter().fold(root, |root, other| root.subcommand(of_other(other, purpose)))
+}
+
+fn of_other(other: &Other, purpose: Purpose) -> Command {
+    let takes = |list: &'static [&'static str]| move |flag: &str| list.contains(&flag);
+    let command = shared::with_flags((other.flags)(Command::new(other.name)), purpose, takes(other.takes));
+    let command = other.below.iter().fold(command, |command, below| {
+        let complete = |one| with_examples(shared::with_flags(one, purpose, takes(below.takes)), below.examples);
+        command.mut_subcommand(below.name, complete)
+    });
+    with_examples(command, other.examples)
+}
+
+fn of_experiment(entry: &Entry, purpose: Purpose) -> Command {
+    with_examples(shared::with_flags(entry.command(), purpose, |flag| !entry.unused.contains(&flag)), entry.examples)
+}
+
+/// Of a group there is one command, with one below it for each of its experiments.
+fn with_experiment(root: Command, entry: &Entry, purpose: Purpose) -> Command {
+    let (group, question) = entry.words();
+    if question.is_none() {
+        return root.subcommand(of_experiment(entry, purpose));
+    }
+    if root.find_subcommand(group).is_some() {
+        return root.mut_subcommand(group, |group| group.subcommand(of_experiment(entry, purpose)));
+    }
+    let about = GROUPS.iter().find(|(name, _)| *name == group).map_or("", |(_, about)| about);
+    let first = |entry: &Entry| entry.examples.first().copied();
+    let examples: Vec<Example> = ALL.iter().filter(|entry| entry.words().0 == group).filter_map(first).collect();
+    let group = Command::new(group).about(about).subcommand_required(true).arg_required_else_help(true);
+    let group = with_examples(shared::with_flags(group, purpose, |_| false), &examples);
+    root.subcommand(group.subcommand(of_experiment(entry, purpose)))
+}
+
+/// Runs the command and says how it went.
+pub fn run() -> ExitCode {
+    let matches = command(Purpose::Parsing).try_get_matches().unwrap_or_else(|misuse| refuse(&misuse));
+    match perform(&matches) {
+        Ok(Outcome::Done) => ExitCode::SUCCESS,
+        Ok(Outcome::Exceeded) => ExitCode::from(EXCEEDED),
+        Ok(Outcome::Interrupted) => ExitCode::from(INTERRUPTED),
+        Err(error) => match error.downcast::<UsageError>() {
+            // clap's own form, so that all misuse reads alike; it exits with 2.
+            Ok(misuse) => refuse(&asked_for(&matches).error(ErrorKind::ValueValidation, misuse)),
+            Err(error) => {
+                output::eprint_line(&format!("error: {error:#}"));
+                ExitCode::FAILURE
+            }
+        },
+    }
+}
+
+/// The command whose flags these are, so that its usage is shown and no other's.
+fn asked_for(matches: &ArgMatches) -> Command {
+    let (mut command, mut matches) = (command(Purpose::Parsing), matches);
+    command.build();
+    while let Some((name, below)) = matches.subcommand() {
+        let Some(found) = command.find_subcommand(name).cloned() else { break };
+        (command, matches) = (found, below);
+    }
+    command
+}
+
+/// Says what clap has to say, be it the help, and exits. Its colours are lost where the arguments, which it repeats,
+/// have what a terminal obeys: a shell puts in the names of others' files.
+fn refuse(misuse: &clap::Error) -> ! {
+    let text = misuse.render().to_string();
+    if !misuse.use_stderr() || escaped_text(&text) == text {
+        misuse.exit();
+    }
+    output::eprint_line(text.trim_end());
+    std::process::exit(misuse.exit_code())
+}
+
+fn perform(matches: &ArgMatches) -> anyhow::Result<Outcome> {
+    let flags = SharedFlags::from_arg_matches(matches)?;
+    let Some((name, below)) = matches.subcommand() else {
+        return if flags.explain { Err(no_method()) } else { survey::run(&survey::Flags::default(), &flags) };
+    };
+    if let Some(other) = [&SURVEY].into_iter().chain(OTHERS).find(|other| other.name == name) {
+        check(other, below)?;
+        return (other.run)(below, &flags, command(Purpose::Describing));
+    }
+    let (question, matches) = below.subcommand().map_or((None, below), |(question, matches)| (Some(question), matches));
+    let entry = ALL.iter().find(|entry| entry.words() == (name, question)).ok_or_else(no_method)?;
+    shared::check(matches, entry.name, |flag| !entry.unused.contains(&flag))?;
+    measure::run(entry, matches, &flags)
+}
+
+/// That nothing was asked of a command, or of the one below it, that it would ignore.
+fn check(other: &Other, matches: &ArgMatches) -> Result<(), UsageError> {
+    let below = matches.subcommand().and_then(|(name, matches)| {
+        let known = other.below.iter().find(|below| below.name == name)?;
+        Some((known, matches))
+    });
+    match below {
+        None => shared::check(matches, other.name, |flag| other.takes.contains(&flag)),
+        Some((below, matches)) => {
+            let call = format!("{} {}", other.name, below.name);
+            shared::check(matches, &call, |flag| below.takes.contains(&flag))
+        }
+    }
+}
+
+fn no_method() -> anyhow::Error {
+    UsageError("--explain: ask one experiment, such as `contend latency --explain`".into()).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        [Purpose::Parsing, Purpose::Describing].into_iter().for_each(|purpose| command(purpose).debug_assert());
+    }
+
+    #[test]
+    fn every_part_of_the_survey_is_a_command_that_its_experiment_understands() {
+        for (entry, part) in ALL.iter().filter_map(|entry| Some((entry, entry.survey?))) {
+            let words = ["contend"].into_iter().chain(entry.name.split(' ')).chain(part.flags.split_whitespace());
+            assert!(command(Purpose::Parsing).try_get_matches_from(words).is_ok(), "{}", entry.name);
+        }
+    }
+
+    /// Every line, as the help prints it, is a call that is understood, of a command that takes all of its flags.
+    #[test]
+    fn every_example_can_be_typed() {
+        let mut open = vec![command(Purpose::Parsing)];
+        while let Some(one) = open.pop() {
+            let help = one.clone().render_long_help().to_string();
+            let calls: Vec<&str> = help.lines().filter_map(|line| line.strip_prefix("  contend")).collect();
+            assert!(calls.len() >= 2, "{} has too few examples:\n{help}", one.get_name());
+            for call in calls {
+                // The only quotes are those around a name with spaces.
+                let pieces = call.split('"').enumerate();
+                let words = pieces.flat_map(|(place, piece)| match place % 2 {
+                    0 => piece.split_whitespace().collect::<Vec<_>>(),
+                    _ => vec![piece],
+                });
+                let matches = command(Purpose::Parsing).try_get_matches_from(["contend"].into_iter().chain(words));
+                let matches = matches.unwrap_or_else(|error| panic!("contend{call}: {error}"));
+                if let Some((name, below)) = matches.subcommand() {
+                    let other = OTHERS.iter().find(|other| other.name == name);
+                    assert!(other.is_none_or(|other| check(other, below).is_ok()), "contend{call}");
+                }
+            }
+            open.extend(one.get_subcommands().cloned());
+        }
+    }
+}

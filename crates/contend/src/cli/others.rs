@@ -1,0 +1,178 @@
+//! The commands that are no experiments: what each takes, and what it does.
+
+use crate::commands::{compare, history, manual, report, schema, survey};
+use clap::{ArgMatches, Args, Command, FromArgMatches};
+use harness::{Example, Outcome, SharedFlags};
+
+/// A command that is no experiment.
+pub struct Other {
+    pub name: &'static str,
+    pub flags: fn(Command) -> Command,
+    /// Those of the shared flags that it takes, by their names.
+    pub takes: &'static [&'static str],
+    pub examples: &'static [Example],
+    /// The commands below it.
+    pub below: &'static [Below],
+    /// The last is the whole command line, for who writes about it.
+    pub run: fn(&ArgMatches, &SharedFlags, Command) -> anyhow::Result<Outcome>,
+}
+
+/// A command below another.
+pub struct Below {
+    pub name: &'static str,
+    pub takes: &'static [&'static str],
+    pub examples: &'static [Example],
+}
+
+const EVERYTHING: &[&str] = &["seconds", "seed", "cpus", "format", "output", "archive", "no_keep", "quiet", "explain"];
+/// Of what shows records.
+const VIEW: &[&str] = &["format", "output", "archive", "quiet"];
+/// Of what is done with the archive and has no view.
+const ARCHIVE: &[&str] = &["archive", "quiet"];
+
+/// Above the experiments in the help.
+pub const SURVEY: Other = Other {
+    name: "survey",
+    flags: survey::Flags::augment_args,
+    takes: EVERYTHING,
+    examples: &[
+        ("contend survey --seconds 30", "All of it in half a minute, with wider intervals"),
+        ("contend survey --only clock,noise --no-page", "Two parts of it, and no page"),
+    ],
+    below: &[],
+    run: |matches, shared, _| survey::run(&survey::Flags::from_arg_matches(matches)?, shared),
+};
+
+/// Below them.
+pub const OTHERS: &[Other] = &[
+    Other {
+        name: "compare",
+        flags: compare::Flags::augment_args,
+        takes: VIEW,
+        examples: &[
+            ("contend compare last~1 last", "The last two records of the archive"),
+            ("contend compare before.json after.json --fail-if slower:5%", "Two files; exit status 3 if one is slower"),
+        ],
+        below: &[],
+        run: |matches, shared, _| compare::run(&compare::Flags::from_arg_matches(matches)?, shared),
+    },
+    Other {
+        name: "report",
+        flags: report::Flags::augment_args,
+        takes: &["output", "archive"],
+        examples: &[
+            ("contend report --output page.html", "The last record as a page"),
+            ("contend report last~1 last --output page.html", "The last two side by side"),
+        ],
+        below: &[],
+        run: |matches, shared, _| report::run(&report::Flags::from_arg_matches(matches)?, shared),
+    },
+    Other {
+        name: "history",
+        flags: history::Flags::augment_args,
+        takes: VIEW,
+        examples: &[
+            ("contend history --since 7d", "The records of a week"),
+            ("contend history show last", "The last one"),
+            ("contend history trend", "The names of all figures that have a trend"),
+        ],
+        below: HISTORY,
+        run: |matches, shared, _| history::run(&history::Flags::from_arg_matches(matches)?, shared),
+    },
+    Other {
+        name: "schema",
+        flags: schema::Flags::augment_args,
+        takes: &["output"],
+        examples: &[
+            ("contend schema latency", "What a record of `contend latency` looks like"),
+            ("contend schema --output schema.json", "All records, in a file"),
+        ],
+        below: &[],
+        run: |matches, shared, _| schema::run(&schema::Flags::from_arg_matches(matches)?, shared),
+    },
+    Other {
+        name: "completions",
+        flags: manual::CompletionsFlags::augment_args,
+        takes: &["output"],
+        examples: &[
+            ("contend completions bash --output contend.bash", "A script for bash to read"),
+            ("contend completions zsh --output _contend", "One for a folder of zsh's $fpath"),
+        ],
+        below: &[],
+        run: |matches, shared, command| {
+            manual::complete(&manual::CompletionsFlags::from_arg_matches(matches)?, shared, command)
+        },
+    },
+    Other {
+        name: "man",
+        flags: manual::PagesFlags::augment_args,
+        takes: &["output"],
+        examples: &[
+            ("contend man --output contend.1", "The page of contend itself"),
+            ("contend man man1", "A page for each command, in the folder man1"),
+        ],
+        below: &[],
+        run: |matches, shared, command| {
+            manual::write_pages(&manual::PagesFlags::from_arg_matches(matches)?, shared, command)
+        },
+    },
+];
+
+const HISTORY: &[Below] = &[
+    Below {
+        name: "list",
+        takes: VIEW,
+        examples: &[
+            ("contend history list --experiment latency", "The records of one experiment"),
+            ("contend history list --since 2026-11-21 --format csv", "Those since a day, as rows"),
+        ],
+    },
+    Below {
+        name: "show",
+        takes: VIEW,
+        examples: &[
+            ("contend history show last", "The last record as it was shown when it was measured"),
+            ("contend history show last~3 --manifest", "What was noted of the machine and the program of an older one"),
+        ],
+    },
+    Below {
+        name: "trend",
+        takes: VIEW,
+        examples: &[
+            ("contend history trend", "The names of all figures"),
+            ("contend history trend \"clock: a read: cost\"", "One of them over all records"),
+        ],
+    },
+    Below {
+        name: "export",
+        takes: ARCHIVE,
+        examples: &[
+            ("contend history export last record.json", "The last record as a file"),
+            ("contend history export last~1 -", "The one before it, printed"),
+        ],
+    },
+    Below {
+        name: "push",
+        takes: ARCHIVE,
+        examples: &[
+            ("contend history push ../records.git", "To a repository of this machine"),
+            ("contend history push user@host:records.git", "To one of another"),
+        ],
+    },
+    Below {
+        name: "pull",
+        takes: ARCHIVE,
+        examples: &[
+            ("contend history pull ../records.git", "From a repository of this machine"),
+            ("contend history pull user@host:records.git", "From one of another"),
+        ],
+    },
+    Below {
+        name: "verify",
+        takes: ARCHIVE,
+        examples: &[
+            ("contend history verify", "Every hash"),
+            ("contend history verify record.json", "And whether a file is a record that was kept"),
+        ],
+    },
+];

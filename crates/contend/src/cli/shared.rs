@@ -1,0 +1,52 @@
+//! The flags that mean the same everywhere: a command shows and takes those that it has a use for. They stand before or
+//! behind its name.
+
+use clap::parser::ValueSource;
+use clap::{Arg, ArgMatches, Args, Command};
+use harness::{SharedFlags, UsageError};
+
+/// All of them.
+fn all() -> Vec<Arg> {
+    SharedFlags::augment_args(Command::new("")).get_arguments().cloned().collect()
+}
+
+/// What a command line is made for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// To be parsed: a flag that a command does not take is there and hidden, so that what is said of it is ours.
+    Parsing,
+    /// To be written about, in completions and man pages: such a flag is not there.
+    Describing,
+}
+
+/// The whole command with all of them, for those below it too.
+pub fn with_all(root: Command, purpose: Purpose) -> Command {
+    all().into_iter().fold(root, |root, flag| root.arg(flag.global(purpose == Purpose::Parsing)))
+}
+
+/// The command with the shared flags that it takes.
+pub fn with_flags(command: Command, purpose: Purpose, takes: impl Fn(&str) -> bool) -> Command {
+    all().into_iter().fold(command, |command, flag| {
+        let (id, is_taken) = (flag.get_id().clone(), takes(flag.get_id().as_str()));
+        let is_its_own = command.get_arguments().any(|own| *own.get_id() == id);
+        let is_there = !is_its_own && (is_taken || purpose == Purpose::Parsing);
+        if is_there { command.arg(flag.global(false).hide(!is_taken)) } else { command }
+    })
+}
+
+/// That no flag was given which the command would ignore.
+///
+/// # Errors
+/// One was.
+pub fn check(matches: &ArgMatches, call: &str, takes: impl Fn(&str) -> bool) -> Result<(), UsageError> {
+    let given =
+        |id: &str| matches.try_contains_id(id).is_ok() && matches.value_source(id) == Some(ValueSource::CommandLine);
+    let ignored = all().into_iter().find(|flag| given(flag.get_id().as_str()) && !takes(flag.get_id().as_str()));
+    match ignored {
+        None => Ok(()),
+        Some(flag) => {
+            let name = flag.get_long().unwrap_or_default();
+            Err(UsageError(format!("--{name}: `contend {call}` has no use for it; leave --{name} out")))
+        }
+    }
+}
