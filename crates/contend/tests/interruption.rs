@@ -86,6 +86,39 @@ fn a_long_turn_is_cut_short() {
     assert!(interrupted(&clock, "watching for periodic losses", Signal::INT).is_some());
 }
 
+/// The hops of a ring in this process look at no flag, and these would take an hour.
+#[test]
+fn a_ring_with_many_hops_is_left_behind() {
+    for (contestant, hops) in [("rust-futex", "500M"), ("rust-optimum", "4e9"), ("rust-pipe", "500M")] {
+        let ring = ["ring", "--hops", hops, "--contestant", contestant];
+        let arguments = [&ring[..], &["--timeout", "1h", "--no-memory", "--large", "0"]].concat();
+        let mut child = start(&arguments);
+        let pid = child.id();
+        // Its threads are there, and so is its handler.
+        until(|| caught(pid), "it catches signals");
+        std::thread::sleep(Duration::from_millis(700));
+        rustix::process::kill_process(rustix::process::Pid::from_child(&child), Signal::INT).unwrap();
+        let mut status = None;
+        let began = std::time::Instant::now();
+        while status.is_none() && began.elapsed() < Duration::from_secs(60) {
+            status = child.try_wait().unwrap();
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        let took = began.elapsed();
+        child.kill().unwrap();
+        child.wait().unwrap();
+        println!("{contestant}: ended after {took:?}");
+        assert_eq!(status.and_then(|status| status.code()), Some(130), "{contestant}, after {took:?}");
+    }
+}
+
+/// Whether SIGINT has a handler.
+fn caught(pid: u32) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask & 0b10 != 0)
+}
+
 /// Children die with their parent, even if that is killed.
 #[test]
 fn a_killed_parent_leaves_no_child() {

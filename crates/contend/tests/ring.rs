@@ -225,11 +225,17 @@ fn the_start_of_a_program_is_no_part_of_its_hops() {
 
 #[test]
 fn what_is_not_here_is_listed_with_its_package() {
+    let folder = tempfile::tempdir().unwrap();
+    // What is relative on the path leads nowhere either, though there is a program of that name.
+    let program = folder.path().join("lua5.4");
+    std::fs::write(&program, "#!/bin/sh\nexit 0\n").unwrap();
+    std::fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     let nothing_on_the_path = |arguments: &[&str]| {
         Command::new(env!("CARGO_BIN_EXE_contend"))
             .env("CONTEND_ARCHIVE", "")
             .args(arguments)
-            .env("PATH", "/nonexistent")
+            .current_dir(folder.path())
+            .env("PATH", ".")
             .output()
             .unwrap()
     };
@@ -277,7 +283,7 @@ fn wrong_flags_exit_with_2_and_say_what_is_allowed() {
         (&["--class", "postbox"], 2, &["--class", "postbox", "mailbox", "os-block"]),
         (&["--class", "limit"], 2, &["--class", "limit"]),
         (&["--class", "channel", "--contestant", "rust-fifo"], 2, &["--class"]),
-        (&["--threads", "0"], 2, &["--threads", "0", "1.."]),
+        (&["--threads", "0"], 2, &["--threads", "0", "from 1 to 10000000"]),
         (&["--hops", "-1"], 2, &["-1"]),
         (&["--hops", "9000000000"], 2, &["--hops", "4000000000"]),
         (&["--contestant", "rust-futex", "--threads", "20000"], 2, &["rust-futex", "10000", "20000"]),
@@ -377,4 +383,38 @@ fn csv_has_a_line_for_each_row() {
         "{text}"
     );
     assert!(text.lines().filter(|line| line.starts_with("rust-fifo,mailbox,fifo,503,")).count() == 2, "{text}");
+}
+
+/// The place where a contestant is built is nobody else's, whatever the umask; a compiler's files go there, and its
+/// children with it.
+#[test]
+fn a_build_that_is_killed_leaves_no_process_and_its_folder_is_private() {
+    let notes = tempfile::tempdir().unwrap();
+    let place = notes.path().display();
+    let script = format!(
+        "if test $# = 0; then stat -c '%a %n' \"$TMPDIR\" >{place}/folder; sleep 300 & echo $! >{place}/new; \
+         mv {place}/new {place}/pid; wait; fi\n"
+    );
+    let recipe = shell_contestant("sh-slow", &script, "build = \"{tool} {out}/ring.sh\"");
+    let contend = env!("CARGO_BIN_EXE_contend");
+    let mut command = Command::new("/bin/sh");
+    command.args(["-c", "umask 0; exec \"$@\"", "sh", contend, "ring", "--contestant", "sh-slow", "--large", "0"]);
+    command.args(["--no-memory", "--quiet", "--recipe", recipe.path().to_str().unwrap()]);
+    let mut child = command.env("CONTEND_ARCHIVE", "").env("TMPDIR", notes.path()).spawn().unwrap();
+    let waits = |what: &dyn Fn() -> bool| {
+        (0..600).any(|_| {
+            std::thread::sleep(std::time::Duration::from_millis(50));
+            what()
+        })
+    };
+    let begun = waits(&|| notes.path().join("pid").exists());
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(begun, "it builds");
+    let folder = std::fs::read_to_string(notes.path().join("folder")).unwrap();
+    assert!(folder.starts_with(&format!("700 {place}/contend-ring-")), "{folder}");
+    let pid = std::fs::read_to_string(notes.path().join("pid")).unwrap();
+    let stat = format!("/proc/{}/stat", pid.trim());
+    let has_ended = || std::fs::read_to_string(&stat).map_or(true, |stat| stat.contains(") Z "));
+    assert!(waits(&has_ended), "the compiler's child {pid} still runs");
 }

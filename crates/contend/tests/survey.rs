@@ -105,7 +105,8 @@ fn what_is_skipped_does_not_run() {
 /// The ring finds no place to build contestants in.
 #[test]
 fn an_experiment_that_fails_does_not_cost_the_others() {
-    let nowhere = Path::new("/nonexistent");
+    let folder = tempfile::tempdir().unwrap();
+    let nowhere = &folder.path().join("missing");
     let (stdout, stderr) = text(&with("TMPDIR", nowhere, &["survey", "--only", "ring,model", "--seconds", "1"]));
     assert!(stdout.contains("What is missing\n  - the experiment ring failed: no folder"), "{stdout}{stderr}");
     assert!(stdout.contains("1999 frames") && stderr.contains("[experiment_failed]"), "{stdout}{stderr}");
@@ -133,9 +134,11 @@ fn the_page_is_the_last_line_and_replaces_only_its_like() {
     let refused = contend(&arguments);
     assert_eq!(refused.status.code(), Some(2));
     assert_eq!(fs::read_to_string(&page).unwrap(), "<html>somebody's</html>");
-    let nowhere = contend(&[MODEL, &["--page", "/nonexistent/page.html"]].concat());
+    let missing = folder.path().join("missing/page.html");
+    let missing = missing.to_str().unwrap();
+    let nowhere = contend(&[MODEL, &["--page", missing]].concat());
     assert_eq!(nowhere.status.code(), Some(1));
-    assert!(text(&nowhere).1.contains("--page /nonexistent/page.html cannot be written"));
+    assert!(text(&nowhere).1.contains(&format!("--page {missing} cannot be written")));
 }
 
 #[test]
@@ -153,4 +156,18 @@ fn the_usual_page_lies_beside_the_archive_and_costs_no_record() {
     // Three of the four runs were kept.
     let list = with("CONTEND_ARCHIVE", &archive, &["history", "--format", "json"]);
     assert_eq!(serde_json::from_str::<Value>(&text(&list).0).unwrap().as_array().unwrap().len(), 3);
+}
+
+/// A service's home that is not there has its reasons, also where this process might make it.
+#[test]
+fn a_home_that_is_not_there_is_not_made() {
+    let folder = tempfile::tempdir().unwrap();
+    let home = folder.path().join("missing");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_contend"));
+    command.env_remove("CONTEND_ARCHIVE").env_remove("XDG_DATA_HOME").env("HOME", &home).args(MODEL);
+    let output = command.output().unwrap();
+    let (_, stderr) = text(&output);
+    assert!(output.status.success(), "{stderr}");
+    assert!(stderr.contains("[not_kept]") && stderr.contains("is not there"), "{stderr}");
+    assert!(!home.exists(), "{stderr}");
 }

@@ -127,3 +127,32 @@ fn without_an_archive_it_says_so() {
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.code() == Some(1) && stderr.contains("--archive"), "{stderr}");
 }
+
+/// What a comparison prints is a name here, also where the archive has more to tell apart, and with `us` for `µs`.
+#[test]
+fn the_names_of_a_comparison_are_names_here() {
+    if !has_git() {
+        return;
+    }
+    let mut archive = Archive::new();
+    let other_hold = |record: Value| {
+        let text = record.to_string().replace("\"hold_us\":1.0", "\"hold_us\":2.0");
+        serde_json::from_str::<Value>(&text).unwrap()
+    };
+    let records = [latency(1_000.0, "6.1"), latency(1_100.0, "6.1"), other_hold(latency(2_000.0, "6.1"))];
+    let ids: Vec<String> = records.iter().map(|record| archive.insert(record)).collect();
+    let compared = archive.contend(&["compare", &ids[0], &ids[1]]);
+    let compared = String::from_utf8(compared.stdout).unwrap();
+    let name = compared.lines().find(|line| line.ends_with("round trip, median")).expect(&compared);
+    let refused = archive.contend(&["history", "trend", name]);
+    // Two lengths of holding are two series: the answer names both, each with what tells it apart.
+    let refused = String::from_utf8(refused.stderr).unwrap();
+    let named: Vec<&str> = refused.lines().filter_map(|line| line.strip_prefix("  latency: ")).collect();
+    assert_eq!(named.len(), 2, "{name}: {refused}");
+    for full in named {
+        assert_eq!(answer(&archive, &[full])["points"], answer(&archive, &[&full.replace('\u{b5}', "u")])["points"]);
+    }
+    let (cell, figure) = name.split_once(": ").unwrap();
+    let typed = format!("{cell}, hold 2.00 us: {figure}");
+    assert_eq!(answer(&archive, &[&typed])["points"].as_array().unwrap().len(), 1, "{typed}");
+}

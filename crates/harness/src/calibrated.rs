@@ -23,17 +23,21 @@ impl Calibrated {
     /// Calibrates on the first of the session's CPUs, for a little over a second. On a thread of its own, so that the
     /// caller's affinity stays as it is.
     ///
+    /// `None` once a signal has come: what it would give was cut short.
+    ///
     /// # Errors
     /// The CPU may not be used after all.
-    pub fn calibrate(session: &Session) -> io::Result<Self> {
+    pub fn calibrate(session: &Session) -> io::Result<Option<Self>> {
         let cpu = session.cpus.first().ok_or_else(|| io::Error::other("no CPU to measure on"))?;
-        let interruption = &session.interruption;
-        on_cpu(cpu, move || {
+        let interruption = session.interruption.clone();
+        let calibrate = move || {
             let calibration = Clock::calibrate(CLOCK_SPAN);
             let quality = quality(calibration.clock);
             let grind = Grind::calibrate(calibration.clock, || interruption.is_requested());
             Self { calibration, quality, grind, cpu }
-        })
+        };
+        let calibrated = session.interruption.unless_requested(move || on_cpu(cpu, calibrate))?.transpose()?;
+        Ok(calibrated.filter(|_| !session.interruption.is_requested()))
     }
 
     pub fn clock(&self) -> Clock {

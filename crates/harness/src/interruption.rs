@@ -6,8 +6,10 @@
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::io;
 use std::ops::ControlFlow;
+use std::panic::resume_unwind;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 /// How often someone who waits looks whether to stop.
@@ -43,6 +45,37 @@ impl Interruption {
     /// Whether to go on.
     pub fn flow(&self) -> ControlFlow<()> {
         if self.is_requested() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+
+    /// What work that cannot look at the flag itself gives, on a thread of its own; `None` once a signal has come. Then
+    /// the thread is left to itself, and ends with the process.
+    ///
+    /// # Errors
+    /// The system refuses a thread.
+    ///
+    /// # Panics
+    /// As the work does.
+    pub fn unless_requested<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> io::Result<Option<T>> {
+        if self.is_requested() {
+            return Ok(None);
+        }
+        let (done, result) = mpsc::channel();
+        // Nobody may listen any more.
+        let worker = std::thread::Builder::new().spawn(move || drop(done.send(work())))?;
+        loop {
+            match result.recv_timeout(LOOK) {
+                Ok(result) => return Ok(Some(result)),
+                Err(RecvTimeoutError::Timeout) if self.is_requested() => return Ok(None),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => match worker.join() {
+                    Ok(()) => unreachable!("work that ends sends what it gives"),
+                    Err(panic) => resume_unwind(panic),
+                },
+            }
+        }
     }
 
     /// Waits until then, or until a signal comes.

@@ -85,10 +85,7 @@ impl<'a> Run<'a> {
         if let Some(instruments) = self.instruments.get() {
             return Ok(instruments);
         }
-        let calibrated = Calibrated::calibrate(self.session)?;
-        if self.session.interruption.is_requested() {
-            return Err(Interrupted.into());
-        }
+        let calibrated = Calibrated::calibrate(self.session)?.ok_or(Interrupted)?;
         Ok(self.instruments.get_or_init(|| calibrated))
     }
 

@@ -28,7 +28,7 @@ impl Page {
         }
         let columns = rustix::termios::tcgetwinsize(std::io::stdout()).map_or(0, |size| usize::from(size.ws_col));
         let width = if columns == 0 { PLAIN_WIDTH } else { columns.clamp(40, WIDEST) };
-        Self { width, colour: std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()) }
+        Self { width, colour: takes_colours() }
     }
 
     /// A line that fits: what is too long ends with `…`.
@@ -36,4 +36,10 @@ impl Page {
         let fits = line.chars().count() <= self.width;
         if fits { line.to_owned() } else { line.chars().take(self.width - 1).chain(['…']).collect() }
     }
+}
+
+/// Whether the terminal that there is takes colours and moves its cursor: <https://no-color.org>, and `TERM=dumb`.
+fn takes_colours() -> bool {
+    let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+    variable("NO_COLOR").is_none() && variable("TERM").is_none_or(|term| term != "dumb")
 }

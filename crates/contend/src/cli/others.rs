@@ -140,7 +140,7 @@ const HISTORY: &[Below] = &[
         takes: VIEW,
         examples: &[
             ("contend history trend", "The names of all figures"),
-            ("contend history trend \"clock: a read: cost\"", "One of them over all records"),
+            ("contend history trend \"clock: a read\"", "One of them over all records"),
         ],
     },
     Below {

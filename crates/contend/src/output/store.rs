@@ -1,9 +1,11 @@
 //! A run's record on its way into the archive.
 
+use super::home::missing_above;
 use super::provenance;
 use archive::{Archive, Location, Manifest, NotKept, Summary};
 use harness::{AnyRecord, SharedFlags};
 use instruments::warning::Warning;
+use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Whether and where this run is kept.
@@ -41,10 +43,17 @@ impl Store {
         match &self.0 {
             Location::Nowhere => Ok(None),
             Location::Unknown => Err(not_kept("neither XDG_DATA_HOME nor HOME is set".to_owned())),
-            Location::Folder(folder) => Archive::open_or_create(folder)
-                .and_then(|archive| Ok(Some(Stored { id: keep_in(&archive, record)?, archive })))
-                .map_err(|error| not_kept(one_line(&error))),
+            Location::Folder(folder) => match missing_above(folder) {
+                Some(home) => Err(not_kept(format!("the home folder {} is not there", home.display()))),
+                None => Self::keep_below(folder, record),
+            },
         }
+    }
+
+    fn keep_below(folder: &Path, record: &AnyRecord) -> Result<Option<Stored>, Box<Warning>> {
+        Archive::open_or_create(folder)
+            .and_then(|archive| Ok(Some(Stored { id: keep_in(&archive, record)?, archive })))
+            .map_err(|error| not_kept(one_line(&error)))
     }
 }
 

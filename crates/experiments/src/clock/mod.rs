@@ -35,7 +35,7 @@ impl Experiment for Clock {
     type Row = Row;
 
     fn run(flags: &Flags, run: &mut Run<'_>) -> anyhow::Result<Finished<Parameters, Row>> {
-        let plan = Plan::of(flags, run.session);
+        let plan = Plan::of(flags, run.session)?;
         let progress = run.progress(plan.budget);
         progress.note("calibrating");
         let instruments = run.calibrated()?;

@@ -1,7 +1,7 @@
 //! The plan that comes of the flags, and what a record says of it.
 
 use super::flags::Flags;
-use harness::Session;
+use harness::{Session, UsageError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
@@ -36,8 +36,25 @@ const SLICES_A_DECADE: f64 = 8.0;
 
 impl Plan {
     /// Divides the session's budget, 20 s by default.
-    pub fn of(flags: &Flags, session: &Session) -> Self {
-        Self::within(session.seconds.unwrap_or(DEFAULT_BUDGET), flags.longest, session.cpus.iter().collect())
+    ///
+    /// # Errors
+    /// A curve that cannot reach as far as was asked for.
+    pub fn of(flags: &Flags, session: &Session) -> Result<Self, UsageError> {
+        let budget = session.seconds.unwrap_or(DEFAULT_BUDGET);
+        if let Some(longest) = flags.longest.filter(|longest| *longest > budget / 2) {
+            let shown = |time: Duration| terminal::nanoseconds(time.as_nanos() as f64).replace(' ', "");
+            return Err(UsageError(format!(
+                "--longest {}: slices of that length have no time in the budget of {}; give --seconds twice as much, \
+                 or a shorter --longest",
+                shown(longest),
+                shown(budget)
+            )));
+        }
+        if let Some(longest) = flags.longest.filter(|longest| longest.as_nanos() as f64 <= SHORTEST_SLICE_NS) {
+            let message = format!("--longest {longest:?}: the curve begins at 10us; give a longer one");
+            return Err(UsageError(message));
+        }
+        Ok(Self::within(budget, flags.longest, session.cpus.iter().collect()))
     }
 
     /// Divides a budget.

@@ -8,8 +8,18 @@ use terminal::{self, Page, Point, Scatter, megahertz, nanoseconds, percent};
 
 /// All of it.
 pub fn show(record: &ClockRecord, page: &Page) -> String {
-    sections(&record.results, page)
+    let text = sections(&record.results, page);
+    // The search may have been cut short: then nothing was shown not to be there.
+    if record.environment.interrupted {
+        text.replace(RESOLVED, " resolved before the interruption among ")
+    } else {
+        text
+    }
 }
+
+/// Of periods that were not.
+const RESOLVED: &str = " resolved among ";
+
 
 /// All sections of the record; those without rows are left out.
 pub fn sections(rows: &[Row], page: &Page) -> String {

@@ -49,6 +49,18 @@ pub enum View {
     Bars,
 }
 
+impl View {
+    /// As on the command line.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Lines => "lines",
+            Self::Json => "json",
+            Self::Graph => "graph",
+            Self::Bars => "bars",
+        }
+    }
+}
+
 const SHORTEST: Duration = Duration::from_millis(100);
 const LONGEST: Duration = Duration::from_secs(60);
 
@@ -68,19 +80,27 @@ impl Flags {
     pub fn live_view(&self, shared: &SharedFlags) -> Result<Option<View>, UsageError> {
         let elsewhere = shared.output.as_ref().is_some_and(|path| path.as_os_str() != "-");
         let record_on_stdout = shared.format != Format::Text && !elsewhere;
-        let terminal = std::io::stdout().is_terminal()
-            && std::io::stdin().is_terminal()
-            && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+        let terminal = std::io::stdin().is_terminal() && terminal::Page::of_stdout().colour;
         match (self.view, record_on_stdout) {
             (Some(View::Json), true) => Err(UsageError(
                 "--view json: stdout cannot have lines and the record of --format; write the record elsewhere with \
                  --output FILE, or leave out one of the two"
                     .into(),
             )),
-            (_, true) => Ok(None),
+            (Some(view), true) => Err(UsageError(format!(
+                "--view {}: stdout is for the record of --format; write the record elsewhere with --output FILE, or \
+                 leave --view out",
+                view.name()
+            ))),
+            (None, true) => Ok(None),
+            (Some(view @ (View::Graph | View::Bars)), false) if !terminal => Err(UsageError(format!(
+                "--view {}: it needs a terminal that takes pictures (stdin and stdout; not with NO_COLOR or TERM=dumb); \
+                 --view lines goes everywhere",
+                view.name()
+            ))),
             (None, false) if elsewhere => Ok(None),
             (Some(View::Json), false) => Ok(Some(View::Json)),
-            (Some(view), false) if terminal => Ok(Some(view)),
+            (Some(view @ (View::Graph | View::Bars)), false) => Ok(Some(view)),
             (None, false) if terminal => Ok(Some(View::Graph)),
             (_, false) => Ok(Some(View::Lines)),
         }

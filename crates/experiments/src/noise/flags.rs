@@ -31,13 +31,13 @@ pub struct Flags {
     #[arg(long, value_name = "READER,COMPETITOR", conflicts_with = "weight_ratio", allow_hyphen_values = true)]
     pub nice: Option<Nice>,
 
-    /// Spinning threads that want the reader's CPU
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = parse_count::within::<u16>(1..=64), allow_hyphen_values = true)]
-    pub competitors: u16,
+    /// Spinning threads that want the reader's CPU [default: 1]
+    #[arg(long, value_name = "N", value_parser = parse_count::within::<u16>(1..=64), allow_hyphen_values = true)]
+    pub competitors: Option<u16>,
 
-    /// How long the rescheduler sleeps each time: 50us to 1s
-    #[arg(long, value_name = "TIME", default_value = "125us", value_parser = values::rescheduler, allow_hyphen_values = true)]
-    pub rescheduler: Duration,
+    /// How long the rescheduler sleeps each time: 50us to 1s [default: 125us]
+    #[arg(long, value_name = "TIME", value_parser = values::rescheduler, allow_hyphen_values = true, conflicts_with = "remedies")]
+    pub rescheduler: Option<Duration>,
 
     /// Readings of the clock in one turn of a cell, such as 256M [default: 256M, as in 1999, or what --seconds allows]
     #[arg(long, value_name = "N", value_parser = values::samples, allow_hyphen_values = true)]

@@ -60,6 +60,7 @@ const DEFAULT_BUDGET: Duration = Duration::from_secs(80);
 const DEFAULT_REMEDIES_BUDGET: Duration = Duration::from_secs(120);
 /// 1999's.
 pub const SAMPLES_1999: u64 = 256_000_000;
+const RESCHEDULER: Duration = Duration::from_micros(125);
 /// Turns that a cell gets: fewer give no interval without assuming a distribution.
 const TURNS: u64 = 6;
 /// What a turn takes beside its readings: threads begin, the reader calibrates itself; the record's first opening and
@@ -76,18 +77,20 @@ impl Plan {
     pub fn of(flags: &Flags, session: &Session) -> Result<Self, UsageError> {
         let cpu = chosen_cpu(flags, session)?;
         let wished = flags.nice.unwrap_or_else(|| cells::nice_for(flags.weight_ratio));
+        let rescheduler = flags.rescheduler.unwrap_or(RESCHEDULER);
         let mut warnings = Vec::new();
-        let contest = Contest::granted(cpu, wished, flags.competitors.into(), &mut warnings);
+        let contest = Contest::granted(cpu, wished, flags.competitors.unwrap_or(1).into(), &mut warnings);
         let machine =
             cells::Machine { lone_cpu: online().map_or(true, |cpus| cpus.len() == 1), session: &session.cpus };
         let cells = match flags.remedies {
             true => cells::remedies(&contest, &machine, &mut warnings),
-            false => cells::scenarios(&chosen_scenarios(flags)?, flags.rescheduler, &contest, &machine, &mut warnings),
+            false => cells::scenarios(&chosen_scenarios(flags)?, rescheduler, &contest, &machine, &mut warnings),
         };
         if cells.is_empty() {
             let reason = warnings.last().map(|warning| warning.message().to_owned()).unwrap_or_default();
             return Err(UsageError(format!("--scenario: {reason}; `quiet` and `competitor` can be measured")));
         }
+        check_use(flags, &cells)?;
         let cpus: CpuSet = cells.iter().map(|cell| cell.reader_cpu).chain([cpu]).collect();
         if cells.iter().any(|cell| cell.rescheduler.is_some() || cell.reader_rests()) {
             warnings.extend(warning::realtime_throttling(&session.environment));
@@ -103,7 +106,7 @@ impl Plan {
             keeps_gaps: flags.trace.is_some(),
             cpus,
             contest,
-            rescheduler: flags.rescheduler,
+            rescheduler,
             warnings,
             cells,
         };
@@ -174,6 +177,21 @@ fn chosen_cpu(flags: &Flags, session: &Session) -> Result<usize, UsageError> {
         // Device interrupts favour the first.
         None => session.cpus.last().ok_or_else(|| UsageError("--cpus: no CPU is left".into())),
     }
+}
+
+/// That no flag is about what none of the scenarios has.
+fn check_use(flags: &Flags, cells: &[CellPlan]) -> Result<(), UsageError> {
+    let unused = |flag: &str, which: &str| {
+        let message = format!("--{flag}: none of the scenarios has {which}; name one that has, or leave --{flag} out");
+        Err(UsageError(message))
+    };
+    if flags.competitors.is_some() && cells.iter().all(|cell| cell.competitor.is_none()) {
+        return unused("competitors", "a competitor");
+    }
+    if flags.rescheduler.is_some() && cells.iter().all(|cell| cell.rescheduler.is_none()) {
+        return unused("rescheduler", "a rescheduler");
+    }
+    Ok(())
 }
 
 fn chosen_scenarios(flags: &Flags) -> Result<Vec<Scenario>, UsageError> {

@@ -2,6 +2,7 @@
 
 use super::flags::Flags;
 use crate::commands::report;
+use crate::output::missing_above;
 use anyhow::Context;
 use archive::Location;
 use harness::output::{self, OutputFile};
@@ -57,6 +58,9 @@ impl PagePlace {
             Self::Nowhere => return Ok(None),
             Self::Named(path, file) => (path, file),
             Self::Usual(path) => {
+                if let Some(home) = missing_above(&path) {
+                    anyhow::bail!("the home folder {} is not there", home.display());
+                }
                 anyhow::ensure!(is_free(&path), "{} is there and is no page of contend's", path.display());
                 path.parent().map_or(Ok(()), fs::create_dir_all).with_context(|| format!("no folder for {NAME}"))?;
                 let file = OutputFile::open("the page", &path)?;

@@ -32,7 +32,7 @@ pub fn run_plan(
     let on_cpu = on_cpu(calibrated.cpu, || {
         let mut rows = grind_rows(calibrated);
         progress.note("watching for periodic losses");
-        rows.extend(loss_rows(plan, session, calibrated));
+        rows.extend(loss_rows(plan, session, calibrated)?);
         rows.extend(curve(plan, session, calibrated, began, progress)?);
         anyhow::Ok(rows)
     })?;
@@ -117,7 +117,7 @@ const USUAL_HZ: [f64; 4] = [100.0, 250.0, 300.0, 1_000.0];
 /// Gaps of a watch that there is room for.
 const CAPACITY: usize = 1 << 20;
 
-fn loss_rows(plan: &Plan, session: &Session, calibrated: &Calibrated) -> Vec<Row> {
+fn loss_rows(plan: &Plan, session: &Session, calibrated: &Calibrated) -> io::Result<Vec<Row>> {
     let clock = calibrated.clock();
     let limit = Limit { length: plan.watch, passes: u64::MAX };
     let watched = Reader::new(clock, CAPACITY).read(limit, |_| session.interruption.flow());
@@ -132,10 +132,12 @@ fn loss_rows(plan: &Plan, session: &Session, calibrated: &Calibrated) -> Vec<Row
         longest_us: clock.to_ns(longest) / 1e3,
         kernel_hz,
     });
-    std::iter::once(losses).chain(periodic_rows(clock, &watched, kernel_hz)).collect()
+    let periodic = periodic_rows(clock, &watched, kernel_hz, session)?;
+    Ok(std::iter::once(losses).chain(periodic).collect())
 }
 
-fn periodic_rows(clock: Clock, watched: &Watch, kernel_hz: Option<u32>) -> Vec<Row> {
+/// None if a signal comes before the search has ended.
+fn periodic_rows(clock: Clock, watched: &Watch, kernel_hz: Option<u32>, session: &Session) -> io::Result<Vec<Row>> {
     let gaps: Vec<Gap> = watched
         .gaps
         .iter()
@@ -153,5 +155,7 @@ fn periodic_rows(clock: Clock, watched: &Watch, kernel_hz: Option<u32>) -> Vec<R
         })
     };
     let likely: Vec<f64> = kernel_hz.map_or(USUAL_HZ.to_vec(), |hz| vec![f64::from(hz)]);
-    period::find_among(&gaps, clock.to_ns(watched.span), &likely).into_iter().map(row).collect()
+    let span_ns = clock.to_ns(watched.span);
+    let found = session.interruption.unless_requested(move || period::find_among(&gaps, span_ns, &likely))?;
+    Ok(found.unwrap_or_default().into_iter().map(row).collect())
 }

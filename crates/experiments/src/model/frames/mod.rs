@@ -14,8 +14,9 @@ mod then_and_now;
 use self::record::{FramesRecord, Row};
 use ::record::{Metric, Section, ThenAndNow};
 use flags::Flags;
-use harness::{Example, Experiment, Finished, Run, SurveyPart};
+use harness::{Example, Experiment, Finished, Interrupted, Run, SurveyPart};
 use plan::{Parameters, Plan};
+use std::sync::Arc;
 use terminal::Page;
 
 /// The experiment.
@@ -41,8 +42,10 @@ impl Experiment for Frames {
     type Row = Row;
 
     fn run(flags: &Flags, run: &mut Run<'_>) -> anyhow::Result<Finished<Parameters, Row>> {
-        let plan = Plan::of(flags, run.session)?;
-        let computed = measure::compute(&plan)?;
+        let plan = Arc::new(Plan::of(flags, run.session)?);
+        let the_same = Arc::clone(&plan);
+        let computed = run.session.interruption.unless_requested(move || measure::compute(&the_same))?;
+        let computed = computed.ok_or(Interrupted)??;
         Ok(Finished::computed(plan.parameters(), computed.rows, computed.warnings))
     }
 

@@ -1,6 +1,7 @@
 //! What took a cell's gaps, from the kernel's record; and of the rest, what recurs.
 
 use crate::noise::record::CauseRow;
+use harness::Interruption;
 use instruments::clock::Clock;
 use instruments::evidence::{Attribution, Cause, EntryExitOverhead, Kind, Recall, Stretch, Timeline, attribute};
 use instruments::gaps::Watch;
@@ -69,7 +70,13 @@ const LONGEST_SEARCH_NS: f64 = 90e9;
 
 impl Causes {
     /// Adds a piece of a turn, and tells whose each of its gaps was.
-    pub fn add(&mut self, timeline: &Timeline, watch: &Watch, preempted: &[bool]) -> Attribution {
+    pub fn add(
+        &mut self,
+        timeline: &Timeline,
+        watch: &Watch,
+        preempted: &[bool],
+        interruption: &Interruption,
+    ) -> Attribution {
         let stretch = Stretch { preempted, ..Stretch::of_watch(timeline, watch) };
         self.overhead.learn(&stretch);
         let attribution = attribute(&stretch, &self.overhead);
@@ -100,17 +107,19 @@ impl Causes {
         }
         let reach_ns = timeline.clock.to_ns(watch.start + watch.span - start);
         if self.open.len() > MOST_OPEN || reach_ns > LONGEST_SEARCH_NS {
-            self.end_turn(timeline.clock);
+            self.end_turn(timeline.clock, interruption);
         }
         attribution
     }
 
-    /// Looks for rhythms in what is still to be searched.
-    pub fn end_turn(&mut self, clock: Clock) {
+    /// Looks for rhythms in what is still to be searched. Once a signal has come it is left unexplained.
+    pub fn end_turn(&mut self, clock: Clock, interruption: &Interruption) {
         let open = std::mem::take(&mut self.open);
         let Some((start, end)) = self.searched.take() else { return };
         let reach_ns = clock.to_ns(end - start);
-        for found in period::find(&open, reach_ns) {
+        let found = interruption.unless_requested(move || period::find(&open, reach_ns));
+        // A system that refuses a thread for it leaves it unexplained too.
+        for found in found.ok().flatten().unwrap_or_default() {
             let same = |comb: &&mut Comb| (comb.period_ns / found.period_ns - 1.0).abs() < SAME_PERIOD;
             match self.combs.iter_mut().find(same) {
                 Some(comb) => {

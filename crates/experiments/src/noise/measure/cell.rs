@@ -7,7 +7,7 @@ use super::sum::Sum;
 use super::turn::{self, Outcome, Piece, TurnSetup, Used};
 use crate::noise::cells::CellPlan;
 use crate::noise::record::Line;
-use harness::turns;
+use harness::{Interruption, turns};
 use instruments::clock::Clock;
 use instruments::evidence::{EvidenceQuality, Recorder, Source};
 use instruments::gaps::{Cost, Watch};
@@ -71,7 +71,7 @@ impl Cell {
         let mut turn = Sum::default();
         let mut line = LineSum { causes: self.causes.so_far(), sum: Sum::default() };
         let outcome = turn::run(setup, &plan, record, |piece| {
-            self.add(&piece);
+            self.add(&piece, setup.interruption);
             turn.add(&piece.watch, self.clock);
             line.sum.add(&piece.watch, self.clock);
             match setup.plan.interval {
@@ -83,13 +83,13 @@ impl Cell {
                 _ => ControlFlow::Continue(()),
             }
         })?;
-        self.causes.end_turn(self.clock);
+        self.causes.end_turn(self.clock, setup.interruption);
         self.turns.push(turn);
         self.add_outcome(outcome);
         Ok(())
     }
 
-    fn add(&mut self, piece: &Piece) {
+    fn add(&mut self, piece: &Piece, interruption: &Interruption) {
         let watch = &piece.watch;
         self.lengths.merge(&watch.gaps.iter().map(|gap| gap.length).collect());
         self.thresholds = (self.thresholds.0.min(watch.threshold), self.thresholds.1.max(watch.threshold));
@@ -104,7 +104,8 @@ impl Cell {
             let seen = piece.preempted.iter().filter(|&&preempted| preempted).count() as u64;
             self.preempted = Some(self.preempted.unwrap_or(0) + seen);
         }
-        let attribution = piece.timeline.as_ref().map(|timeline| self.causes.add(timeline, watch, &piece.preempted));
+        let attribution =
+            piece.timeline.as_ref().map(|timeline| self.causes.add(timeline, watch, &piece.preempted, interruption));
         self.longest.add(watch, attribution.as_ref());
         if let Some(timeline) = &piece.timeline {
             match &mut self.ledger {

@@ -38,8 +38,10 @@ fn paths_of(candidate: &str) -> Vec<PathBuf> {
         });
     }
     let path = std::env::var_os("PATH").unwrap_or_default();
-    // As a shell does: only the first on the path.
+    // As a shell does: only the first on the path. What is relative there leads to somewhere else from each folder that
+    // something is built in.
     std::env::split_paths(&path)
+        .filter(|folder| folder.is_absolute())
         .map(|folder| folder.join(candidate))
         .find(|path| is_program(path))
         .into_iter()

@@ -7,7 +7,9 @@ use crate::ring::contestants::{Contestant, Recipe, Runs, Source, Toolchain, fill
 use anyhow::Context;
 use harness::{Interruption, Progress};
 use std::collections::BTreeMap;
+use std::fs::Permissions;
 use std::io;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -46,7 +48,9 @@ impl<'a> BuildDir<'a> {
     /// # Errors
     /// There is no place for temporary files.
     pub fn open(sources: &'a [Source]) -> anyhow::Result<Self> {
-        let folder = tempfile::Builder::new().prefix("contend-ring-").tempdir();
+        // Whatever the umask: what is built here is run.
+        let private = Permissions::from_mode(0o700);
+        let folder = tempfile::Builder::new().prefix("contend-ring-").permissions(private).tempdir();
         let folder = folder.context("no folder for building contestants; TMPDIR may name a better place")?;
         Ok(Self { folder, sources, copies: AtomicUsize::new(0) })
     }
@@ -100,6 +104,13 @@ impl<'a> BuildDir<'a> {
         std::thread::scope(|scope| (0..workers.max(1)).for_each(|_| drop(scope.spawn(work))));
         done.into_inner().expect("nobody panics with it")
     }
+}
+
+/// The words behind a guard. A compiler has children, which do not hear that it was killed; the guard hears that this
+/// process has gone, and takes its whole group with it.
+fn guarded(words: &[String]) -> Vec<String> {
+    const GUARD: [&str; 4] = ["/bin/sh", "-c", "trap 'kill -9 0' TERM; \"$@\" & wait $!", "guard"];
+    GUARD.into_iter().map(str::to_owned).chain(words.iter().cloned()).collect()
 }
 
 /// The work on one folder.
@@ -157,7 +168,16 @@ impl FolderBuild<'_> {
 
     /// Whether the command succeeded, and if not, why; `None` if it was interrupted.
     fn perform(&self, words: &[String], folder: &Path, timeout: Duration) -> Option<Result<(), String>> {
-        let spec = ProcessSpec { words, environment: &[], folder, cpu: None, timeout };
+        // What a compiler leaves in the place for temporary files goes with the folder.
+        let environment = [format!("TMPDIR={}", self.build_dir.path().display())];
+        let spec = ProcessSpec {
+            words: &guarded(words),
+            environment: &environment,
+            folder,
+            cpu: None,
+            timeout,
+            is_guard: true,
+        };
         Some(match program::run(&spec, self.interruption, None, |_| ()) {
             Ok(ended) if ended.status.success() => Ok(()),
             Ok(ended) => Err(ended.last_words()),

@@ -152,7 +152,7 @@ impl Cell {
             seed: session.seed,
         };
         let cpu = session.cpus.first().filter(|_| self.plan.pinned && !built_in.across);
-        let run = run::built_in(built_in, &spec, cpu)?;
+        let run = run::built_in(built_in, &spec, cpu, session)?;
         self.note(hops, &run);
         let hops_ns = run.hops_ns.unwrap_or(run.total_ns);
         Ok((hops_ns, run.total_ns - hops_ns))

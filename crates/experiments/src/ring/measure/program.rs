@@ -24,6 +24,8 @@ pub struct ProcessSpec<'a> {
     /// The one CPU that it may run on; otherwise it stays on the caller's.
     pub cpu: Option<usize>,
     pub timeout: Duration,
+    /// Whether it hears of the end of this process, instead of being killed.
+    pub is_guard: bool,
 }
 
 /// How a program ended by itself.
@@ -169,7 +171,8 @@ impl Running {
         command.args(arguments).current_dir(spec.folder).process_group(0);
         command.envs(spec.environment.iter().filter_map(|word| word.split_once('=')));
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let die_with_parent = || Ok(rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?);
+        let signal = if spec.is_guard { Signal::TERM } else { Signal::KILL };
+        let die_with_parent = move || Ok(rustix::process::set_parent_process_death_signal(Some(signal))?);
         // SAFETY: between fork and exec the closure makes one system call; it allocates nothing and takes no lock.
         unsafe { command.pre_exec(die_with_parent) };
         let child = command.spawn()?;

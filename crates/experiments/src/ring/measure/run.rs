@@ -7,6 +7,7 @@ use crate::ring::record::{Failure, Fault};
 use harness::Session;
 use instruments::cpus::pin_current_thread;
 use std::mem::MaybeUninit;
+use std::panic::catch_unwind;
 use std::time::{Duration, Instant};
 
 /// What a run that ended well took.
@@ -52,15 +53,17 @@ fn judged(answer: usize, threads: usize, hops: u64) -> Result<usize, RunError> {
     Err(failed(Fault::WrongThread, format!("{threads} threads, {hops} hops: it answered {answer} instead of {right}")))
 }
 
-/// Runs a contestant of this process, on the CPU given or wherever the session's threads may run.
-pub fn built_in(built_in: &BuiltIn, spec: &RingSpec, cpu: Option<usize>) -> Result<Run, RunError> {
-    let timed = || {
+/// Runs a contestant of this process, on the CPU given or wherever the session's threads may run. Its hops look at no
+/// flag: a signal leaves it behind.
+pub fn built_in(built_in: &BuiltIn, spec: &RingSpec, cpu: Option<usize>, session: &Session) -> Result<Run, RunError> {
+    let (run, own_spec) = (built_in.run, spec.clone());
+    let timed = move || {
         if let Some(cpu) = cpu {
             pin_current_thread(cpu)?;
         }
         let before = switches_so_far();
         let began = Instant::now();
-        let result = (built_in.run)(spec)?;
+        let result = run(&own_spec)?;
         let total_ns = began.elapsed().as_nanos() as f64;
         let after = switches_so_far();
         let switches = Switches {
@@ -69,7 +72,10 @@ pub fn built_in(built_in: &BuiltIn, spec: &RingSpec, cpu: Option<usize>) -> Resu
         };
         Ok((result, total_ns, switches))
     };
-    let outcome: std::thread::Result<std::io::Result<_>> = std::thread::scope(|scope| scope.spawn(timed).join());
+    let caught = move || catch_unwind(timed);
+    let refused = |error: std::io::Error| failed(Fault::Crashed, refusal(&error, spec));
+    let outcome: std::thread::Result<std::io::Result<_>> =
+        session.interruption.unless_requested(caught).map_err(refused)?.ok_or(RunError::Interrupted)?;
     match outcome {
         Ok(Ok((result, total_ns, switches))) => Ok(Run {
             answer: judged(result.answer, spec.threads, spec.hops)?,
@@ -125,7 +131,7 @@ pub fn program(
     let mut words = ready.words.clone();
     words.extend([threads.to_string(), hops.to_string()]);
     let (environment, folder) = (ready.environment.as_slice(), ready.folder.as_path());
-    let spec = ProcessSpec { words: &words, environment, folder, cpu, timeout };
+    let spec = ProcessSpec { words: &words, environment, folder, cpu, timeout, is_guard: false };
     let ended = program::run(&spec, &session.interruption, every, watch).map_err(|stopped| match stopped {
         Stopped::Interrupted => RunError::Interrupted,
         Stopped::TimedOut => failed(

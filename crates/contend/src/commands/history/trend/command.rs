@@ -1,5 +1,6 @@
 //! A figure over the records, and where it took a step.
 
+use super::choice::{Likeness, likeness};
 use super::levels::Trend;
 use super::series::{self, Series};
 use super::show;
@@ -36,13 +37,13 @@ pub fn run(flags: &Flags, catalogue: Catalogue, destination: Destination) -> any
     Ok(Outcome::Done)
 }
 
-/// The series of that name; or the only one that has the text in its name.
+/// The series that the name is most like; if several are, none.
 fn chosen<'a>(wanted: &str, all: &'a [Series]) -> anyhow::Result<&'a Series> {
-    let lower = wanted.to_lowercase();
-    if let Some(exact) = all.iter().find(|series| series.name().to_lowercase() == lower) {
-        return Ok(exact);
-    }
-    let matching: Vec<&Series> = all.iter().filter(|series| series.name().to_lowercase().contains(&lower)).collect();
+    let alike: Vec<(Likeness, &Series)> =
+        all.iter().filter_map(|series| Some((likeness(wanted, &series.name())?, series))).collect();
+    let best = alike.iter().map(|(likeness, _)| *likeness).min();
+    let matching: Vec<&Series> =
+        alike.iter().filter(|(likeness, _)| Some(*likeness) == best).map(|(_, series)| *series).collect();
     match matching[..] {
         [one] => Ok(one),
         [] => bail!("{wanted}: no such figure in these records; `contend history trend` lists them"),

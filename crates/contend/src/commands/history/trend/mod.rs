@@ -1,5 +1,6 @@
 //! A figure over all records: its series, the steps in it, and what else changed there.
 
+mod choice;
 mod command;
 mod levels;
 mod series;

@@ -1,0 +1,52 @@
+//! Which series a name means: one as the trend lists it, one as `contend compare` prints it, or a part of one.
+
+/// Whether the name means this series; the best first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Likeness {
+    Same,
+    /// All that it names is there, in this order; the series has more: a comparison leaves out what does not vary there.
+    Named,
+    /// It is a part of the text.
+    Part,
+}
+
+/// How the wanted name is like that of a series; `None` where it is not.
+pub fn likeness(wanted: &str, series: &str) -> Option<Likeness> {
+    let (wanted, series) = (plain(wanted), plain(series));
+    if wanted == series {
+        return Some(Likeness::Same);
+    }
+    let mut of_series = pieces(&series);
+    if pieces(&wanted).all(|piece| of_series.any(|other| other == piece)) {
+        return Some(Likeness::Named);
+    }
+    series.contains(&wanted).then_some(Likeness::Part)
+}
+
+/// As it can be typed: small letters, one space at a time, and `us` for either sign of a microsecond.
+fn plain(name: &str) -> String {
+    let words: Vec<String> = name.to_lowercase().split_whitespace().map(str::to_owned).collect();
+    words.join(" ").replace(['\u{b5}', '\u{3bc}'], "u")
+}
+
+/// What stands between commas and colons.
+fn pieces(name: &str) -> impl Iterator<Item = &str> {
+    name.split([',', ':']).map(str::trim).filter(|piece| !piece.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_of_a_comparison_is_found_among_longer_ones() {
+        let series = "latency: std, 1 thread, hold 6.10 \u{b5}s, on box: lock, median";
+        let like = |wanted| likeness(wanted, series);
+        assert_eq!(like(series), Some(Likeness::Same));
+        assert_eq!(like("std, 1 thread: lock, median"), Some(Likeness::Named));
+        assert_eq!(like("Latency: std, hold 6.10 us: lock, median"), Some(Likeness::Named));
+        assert_eq!(like("hold 6.1"), Some(Likeness::Part));
+        assert_eq!(like("std, 11 threads: lock, median"), None);
+        assert_eq!(like("median, std"), None);
+    }
+}
