@@ -92,7 +92,9 @@ fn taken(share: Option<f64>, interval: Option<Interval>, of: &str) -> String {
         || "too few intervals for a range".to_owned(),
         |ci| format!("95 %: {:+.2} to {:+.2}", ci.low * 100.0, ci.high * 100.0),
     );
-    format!("The soaker takes {:+.2} points of {of} ({interval}).\n", share * 100.0)
+    // Nobody gives the CPU time: below nothing the run was too short, or the accounts do not fit.
+    let untold = if share < 0.0 { "That is below nothing: what it takes is too little to be told here.\n" } else { "" };
+    format!("The soaker takes {:+.2} points of {of} ({interval}).\n{untold}", share * 100.0)
 }
 
 fn efficiency(total: &TotalRow) -> String {

@@ -23,13 +23,20 @@ fn cell(row: &Row) -> String {
 
 fn stolen((place, row): Placed<'_>) -> Finding {
     let figure = Estimate::new(row.lost_share, row.lost_ci_share);
-    let most = row.causes.first().map(|cause| format!(": {} of it {}", Unit::Share.words(cause.share), said(cause)));
-    let words = format!(
-        "Somebody stole {} of a CPU from a thread that never blocks{}",
-        Unit::Share.estimate(figure),
-        most.unwrap_or_default()
-    );
+    let most = row.causes.iter().find(|cause| cause.kind != Kind::Unexplained);
+    let most = most.map(|cause| format!("{} of it {}", Unit::Share.words(cause.share), said(cause)));
+    let rest = unexplained(row).map(|share| format!("{} of it unexplained", Unit::Share.words(share)));
+    let parts: Vec<String> = most.into_iter().chain(rest).collect();
+    let parts = if parts.is_empty() { String::new() } else { format!(": {}", parts.join(", ")) };
+    let words =
+        format!("Somebody stole {} of a CPU from a thread that never blocks{}", Unit::Share.estimate(figure), parts);
     Finding::new("stolen", words, Unit::Share, figure, Origin::of("noise", place, cell(row), "lost_share"))
+}
+
+/// What nobody is known to have taken, where it is more than a rounding.
+fn unexplained(row: &Row) -> Option<f64> {
+    const MENTIONED: f64 = 0.01;
+    row.explained_or_periodic_share.map(|known| 1.0 - known).filter(|share| *share >= MENTIONED)
 }
 
 /// A cause as a person would say it.
@@ -70,7 +77,7 @@ mod tests {
         assert_eq!(
             found[0].to_string(),
             "Somebody stole 0.90 % (0.70 % to 1.1 %) of a CPU from a thread that never blocks: 66.0 % of it the \
-             timer [noise: quiet, CPU 1]"
+             timer, 10.0 % of it unexplained [noise: quiet, CPU 1]"
         );
         assert_eq!((found[0].value, found[0].source.row), (0.009, 4));
         assert_eq!(found[1].words, "In 750 ms that thread's longest interruption is 3.00 ms (2.00 ms to 4.00 ms)");

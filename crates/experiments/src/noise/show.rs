@@ -99,7 +99,7 @@ fn rescheduler_cost(row: &Row) -> Option<String> {
 
 /// Counts as for 1999's number of readings; the longest as the median of the turns, however many readings these have.
 fn beside_1999(rows: &[Row]) -> String {
-    let header = ["", "today", "longest", "ms", "bare", "longest", "normal", "longest"];
+    let header = ["", "today", "longest", "95 % (ms)", "bare", "longest", "normal", "longest"];
     let lines: Vec<_> = rows
         .iter()
         .filter_map(|row| {
@@ -122,9 +122,11 @@ fn beside_1999(rows: &[Row]) -> String {
         return String::new();
     }
     let turns = rows.iter().map(|row| row.turns.len()).min().unwrap_or(0);
-    let title = format!(
-        "Interrupted for over 256 µs in 256 million readings, and the longest (the\nmedian of {turns} turns, and its 95 % interval), beside 1999\n"
-    );
+    let of = match turns {
+        0 | 1 => "of\none turn, which gives no interval".to_owned(),
+        turns => format!("the\nmedian of {turns} turns, and its 95 % interval"),
+    };
+    let title = format!("Interrupted for over 256 µs in 256 million readings, and the longest ({of}), beside 1999\n");
     title + &terminal::table(&header, lines)
 }
 
