@@ -4,7 +4,7 @@
 mod command;
 
 use command::archive::has_git;
-use command::hostile::{Tries, ran};
+use command::hostile::Tries;
 use command::mutation::{mutated, mutated_text};
 use command::place::Place;
 use command::stored::{Old, all};
@@ -78,17 +78,6 @@ fn summary_of(old: &Old, summary: &Value, number: usize) -> Value {
     summary
 }
 
-/// What went wrong, with what it went wrong with, in a file that is kept.
-fn fail(seed: usize, arguments: &[&str], wrong: &str) -> ! {
-    panic!("mutant {seed}, {arguments:?}: {wrong}")
-}
-
-fn check(place: &Place, mutant: usize, arguments: &[&str]) {
-    if let (_, Some(wrong)) = ran(&mut place.command(arguments)) {
-        fail(mutant, arguments, &wrong);
-    }
-}
-
 #[test]
 fn no_record_makes_a_reader_panic_hang_or_write_to_the_terminal() {
     if !has_git() {
@@ -113,22 +102,20 @@ fn no_record_makes_a_reader_panic_hang_or_write_to_the_terminal() {
             let [file, page, other] = [&file, &page, &old.path].map(|path| path.to_str().unwrap());
             let page = ["report", file, "--output", page];
             for call in [&page[..], &["compare", file, other]] {
-                if let (_, Some(wrong)) = ran(place.command(call).env("CONTEND_ARCHIVE", "")) {
-                    fail(*number, call, &wrong);
-                }
+                tries.run(*number, place.command(call).env("CONTEND_ARCHIVE", ""));
             }
             // To verify is to draw each of them too, on no page.
             if number % SHOWN == 0 {
-                check(&place, *number, &["history", "show", id]);
-                check(&place, *number, &["compare", other, id]);
+                tries.run(*number, &mut place.command(&["history", "show", id]));
+                tries.run(*number, &mut place.command(&["compare", other, id]));
             }
         }
         for call in [&["history"][..], &["history", "trend"], &["history", "verify"], &["compare", "last", "last~1"]] {
-            check(&place, tries.next, call);
+            tries.run(tries.next, &mut place.command(call));
         }
         tries.next += BATCH;
     }
-    println!("mutants of records up to {}", tries.next);
+    tries.conclude("records");
 }
 
 impl Planted {
@@ -182,22 +169,20 @@ fn no_reference_disables_an_archive() {
             numbers.map(|number| reference(&olds[number % olds.len()], &summary, &manifest, number)).collect();
         let ids = plant(&place, &planted);
         for call in [&["history", "list"][..], &["history", "trend"], &["history", "show", &place.first]] {
-            let (output, wrong) = ran(&mut place.command(call));
-            wrong.into_iter().for_each(|wrong| fail(tries.next, call, &wrong));
+            let output = tries.run(tries.next, &mut place.command(call));
             assert!(output.status.success(), "{call:?}: {}", String::from_utf8_lossy(&output.stderr));
         }
         assert!(place.said(&["history"]).contains(&place.first[..10]));
-        check(&place, tries.next, &["history", "verify"]);
+        tries.run(tries.next, &mut place.command(&["history", "verify"]));
         for id in ids.iter().step_by(12) {
-            check(&place, tries.next, &["history", "show", id]);
-            check(&place, tries.next, &["history", "show", "--manifest", id]);
+            tries.run(tries.next, &mut place.command(&["history", "show", id]));
+            tries.run(tries.next, &mut place.command(&["history", "show", "--manifest", id]));
         }
         let mine = Place::new();
-        let (output, wrong) = ran(&mut mine.command(&["history", "pull", place.archive.to_str().unwrap()]));
-        wrong.into_iter().for_each(|wrong| fail(tries.next, &["history", "pull"], &wrong));
+        let output = tries.run(tries.next, &mut mine.command(&["history", "pull", place.archive.to_str().unwrap()]));
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         mine.said(&["history", "verify"]);
         tries.next += REFERENCES;
     }
-    println!("mutants of references up to {}", tries.next);
+    tries.conclude("references");
 }

@@ -18,7 +18,12 @@ pub struct Tries {
     end: Option<usize>,
     /// The number of the next one.
     pub next: usize,
+    /// What went wrong, and with which one.
+    wrong: Vec<String>,
 }
+
+/// One that goes wrong is looked at before more are.
+const MOST_WRONG: usize = 40;
 
 impl Tries {
     pub fn begin() -> Self {
@@ -26,18 +31,40 @@ impl Tries {
             let (from, to) = range.split_once("..").expect("two numbers with .. between them");
             (from.parse().unwrap(), to.parse().unwrap())
         });
-        Self { began: Instant::now(), end: wanted.map(|(_, to)| to), next: wanted.map_or(0, |(from, _)| from) }
+        Self {
+            began: Instant::now(),
+            end: wanted.map(|(_, to)| to),
+            next: wanted.map_or(0, |(from, _)| from),
+            wrong: Vec::new(),
+        }
+    }
+
+    /// Runs a command on a mutant, and notes what went wrong.
+    pub fn run(&mut self, mutant: usize, command: &mut Command) -> Output {
+        let (output, wrong) = ran(command);
+        let arguments: Vec<_> = command.get_args().collect();
+        self.wrong.extend(wrong.map(|wrong| format!("mutant {mutant}, {arguments:?}: {wrong}")));
+        output
+    }
+
+    /// That nothing went wrong.
+    pub fn conclude(&self, what: &str) {
+        println!("mutants of {what} up to {}: {} went wrong", self.next, self.wrong.len());
+        assert!(self.wrong.is_empty(), "{}", self.wrong.join("\n"));
     }
 
     /// Whether there is to be another batch.
     pub fn go_on(&self) -> bool {
+        if self.wrong.len() >= MOST_WRONG {
+            return false;
+        }
         self.end.map_or_else(|| self.began.elapsed() < BUDGET, |end| self.next < end)
     }
 }
 
 /// Runs it, and what went wrong that never may: a panic, a signal, more time or memory than there is, a character on
 /// stdout or stderr that a terminal obeys.
-pub fn ran(command: &mut Command) -> (Output, Option<String>) {
+fn ran(command: &mut Command) -> (Output, Option<String>) {
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).stdin(Stdio::null()).spawn().unwrap();
     let limit = rustix::process::Rlimit { current: Some(MEMORY), maximum: Some(MEMORY) };
     let pid = rustix::process::Pid::from_child(&child);
