@@ -98,7 +98,7 @@ fn another_users_archive_is_read_by_nobody_else() {
     }
     let place = Place::with_two();
     let trace = set_trap(&place);
-    if chown(&place.archive, Some(NOBODY), None).is_err() {
+    if !rustix::process::geteuid().is_root() {
         return println!("skipped: needs root, to give the archive away");
     }
     give_away(&place.archive);
