@@ -1,9 +1,9 @@
 //! The kernel's tick by two ways over the same gaps: the search for periods, and a plain fold at a frequency that is
 //! known. `cargo run --release -p instruments --example tick -- HZ`
 //!
-//! The fold knows nothing of the search: of the bins of 10 us of one period it takes that in which most gaps of 10 us
-//! and more begin, and the median length of those. A gap that is longer than the
-//! period is no tick, but what it has brought.
+//! The fold knows nothing of the search: of the bins of 10 us of one period it takes that in which most gaps of 1 us
+//! and more begin, and the median length of those. A gap that is longer than the period is no tick, but what it has
+//! brought.
 
 use instruments::clock::Clock;
 use instruments::gaps::{Limit, Reader};
@@ -14,6 +14,8 @@ use std::ops::ControlFlow;
 use std::time::Duration;
 
 const BIN_NS: f64 = 10_000.0;
+/// The kernel has no visit that is shorter.
+const SHORTEST_NS: f64 = 1_000.0;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let hz: f64 = std::env::args().nth(1).map_or(Ok(250.0), |hz| hz.parse())?;
@@ -49,7 +51,7 @@ fn watched() -> Result<(Vec<Gap>, f64), Box<dyn Error>> {
 
 fn folded(gaps: &[Gap], period_ns: f64) -> (usize, f64) {
     let mut bins = vec![Vec::new(); (period_ns / BIN_NS) as usize + 1];
-    for gap in gaps.iter().filter(|gap| (BIN_NS..period_ns).contains(&gap.duration_ns)) {
+    for gap in gaps.iter().filter(|gap| (SHORTEST_NS..period_ns).contains(&gap.duration_ns)) {
         bins[(gap.start_ns.rem_euclid(period_ns) / BIN_NS) as usize].push(gap.duration_ns);
     }
     let mut fullest = bins.into_iter().max_by_key(Vec::len).unwrap_or_default();

@@ -51,10 +51,14 @@ pub enum VariationSource {
     Computed,
     /// The CPU's frequency: it is the median of something that consists of calibrated work.
     Work,
+    /// What of that is left where the work is corrected for it before each slice.
+    CorrectedWork,
     /// The same, while nobody else has the CPU: a rate of calibrated work.
     WorkRate,
-    /// Where code and data lie: it is the median of a short operation.
+    /// Where code and data lie, and who shares the core: it is the mean of a short operation, many times in a row.
     Operation,
+    /// The same, each time by itself: its median is that of the mood that the machine was in for most of the run.
+    SingleOperation,
     /// Whoever else ran: time passed in it while others had the CPU, as in every rate.
     Elapsed,
     /// That it is rare: the far end of a distribution.

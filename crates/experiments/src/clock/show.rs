@@ -20,7 +20,6 @@ pub fn show(record: &ClockRecord, page: &Page) -> String {
 /// Of periods that were not.
 const RESOLVED: &str = " resolved among ";
 
-
 /// All sections of the record; those without rows are left out.
 pub fn sections(rows: &[Row], page: &Page) -> String {
     [clock(rows), grind(rows), curve(rows, page), lost(rows)]

@@ -34,9 +34,9 @@ fn variation(row: &Row) -> VariationSource {
     match row.operation {
         _ if row.threads > 1 && row.placement != Placement::OneCpu.to_string() => VariationSource::Elapsed,
         Operation::RoundTrip if row.hold_us * 1e3 >= MOSTLY * row.p50_ns.unwrap_or(f64::INFINITY) => {
-            VariationSource::Work
+            VariationSource::CorrectedWork
         }
-        _ => VariationSource::Operation,
+        _ => VariationSource::SingleOperation,
     }
 }
 

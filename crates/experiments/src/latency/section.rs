@@ -130,7 +130,8 @@ fn columns(row: &Row) -> Vec<Column> {
             Some(column) => {
                 column.to_ns = bin.to_ns;
                 column.count = column.count.saturating_add(bin.count);
-                *column.letters.entry(letter).or_default() += bin.count;
+                let hits = column.letters.entry(letter).or_default();
+                *hits = hits.saturating_add(bin.count);
             }
             None => columns.push(Column {
                 from_ns: bin.from_ns,

@@ -34,7 +34,7 @@ fn stolen((place, row): Placed<'_>) -> Finding {
 }
 
 /// What nobody is known to have taken, where it is more than a rounding.
-fn unexplained(row: &Row) -> Option<f64> {
+pub fn unexplained(row: &Row) -> Option<f64> {
     const MENTIONED: f64 = 0.01;
     row.explained_or_periodic_share.map(|known| 1.0 - known).filter(|share| *share >= MENTIONED)
 }

@@ -1,7 +1,9 @@
 //! Who takes the CPU: causes as bars, turns and the longest gaps as timelines.
 
+use super::findings::unexplained;
 use super::record::Row;
 use harness::label;
+use instruments::evidence::Kind;
 use record::{
     Axis, Bar, Bars, Figure, Mark, Picture, Plot, Point, Section, Series, Statement, Table, Unit, distinct, optional,
 };
@@ -26,12 +28,15 @@ fn of_scenario(row: &Row) -> impl Iterator<Item = Figure> {
 
 fn finding(row: &Row) -> String {
     let most = row.causes.first().map(|cause| format!(", {} of it: {}", percent(cause.share), cause.label()));
+    let rest = unexplained(row).filter(|_| !row.causes.first().is_some_and(|cause| cause.kind == Kind::Unexplained));
+    let rest = rest.map(|share| format!(", {} of it unexplained", percent(share)));
     format!(
-        "{}: {} of CPU {} was taken{}; the longest piece was {}.",
+        "{}: {} of CPU {} was taken{}{}; the longest piece was {}.",
         row.scenario,
         Unit::Share.words_with(row.lost_share, row.lost_ci_share),
         row.cpu,
         most.unwrap_or_default(),
+        rest.unwrap_or_default(),
         nanoseconds(row.longest_us * 1e3)
     )
 }

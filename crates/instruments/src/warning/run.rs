@@ -19,8 +19,11 @@ impl WarningKind for NotConverged {
     const CODE: &'static str = "not_converged";
 
     fn message(&self) -> String {
-        let (width, target) = (percent(self.relative_width), percent(self.target));
-        format!("the 95 % interval of {} is still {width} wide; wanted: {target}", self.what)
+        let width = match self.relative_width {
+            many if many >= 10.0 => format!("{many:.0} times as wide as its figure"),
+            few => format!("{} wide", percent(few)),
+        };
+        format!("the 95 % interval of {} is still {width}; wanted: {}", self.what, percent(self.target))
     }
 
     fn remedy(&self) -> &'static str {

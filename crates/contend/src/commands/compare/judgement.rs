@@ -62,8 +62,10 @@ pub fn in_general(source: VariationSource, is_disturbed: bool) -> RunToRun {
     let (deviation, degrees) = match source {
         VariationSource::Computed => return RunToRun::NONE,
         VariationSource::Work => (0.015, 20.0),
+        VariationSource::CorrectedWork => (0.01, 30.0),
         VariationSource::WorkRate if !is_disturbed => (0.015, 20.0),
-        VariationSource::Operation => (0.04, 4.0),
+        VariationSource::Operation => (0.1, 20.0),
+        VariationSource::SingleOperation => (0.25, 20.0),
         VariationSource::Elapsed if !is_disturbed => (0.05, 4.0),
         VariationSource::Rare => (0.5, 3.0),
         VariationSource::WorkRate | VariationSource::Elapsed | VariationSource::Others => (0.8, 2.0),

@@ -3,9 +3,9 @@
 use super::causes::SliceEvidence;
 use super::evidence_recorder::EvidenceRecorder;
 use super::other_threads::{OtherThreads, Rounds};
-use super::rounds::Trace;
 use super::series::{OffsetTally, Series};
 use super::thread_slice::{DynLock, MakeLock, SliceSetup, ThreadSlice, compete};
+use super::traces::Traces;
 use crate::latency::plan::{CellPlan, Plan};
 use anyhow::Context;
 use harness::turns;
@@ -15,7 +15,7 @@ use instruments::statistics::comparison::Estimate;
 use instruments::team::{Member, StartGate, work_together};
 use locks::Reach;
 use std::ops::Range;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// What one slice is made of.
 #[derive(Clone, Copy, Debug)]
@@ -29,7 +29,12 @@ pub struct Slice {
 }
 
 impl Slice {
-    fn whole(&self) -> Duration {
+    fn at_most(self, window: Duration) -> Self {
+        let window = self.window.min(window);
+        Self { ramp_up: window / 20, window, ..self }
+    }
+
+    pub fn whole(&self) -> Duration {
         self.ramp_up + self.window + self.ramp_down
     }
 }
@@ -49,13 +54,21 @@ pub struct Cell {
     pub cut_short: bool,
     lock: Box<dyn DynLock>,
     cpus: Vec<usize>,
-    resolution: u64,
+    /// In ticks: an interval within this is narrow, whatever its figure.
+    narrow: u64,
+    spent: Duration,
+    /// When its first slice began, and its last ended.
+    first: Option<Instant>,
+    last: Option<Instant>,
     /// It measures the measurement: see [`Cell::reference`].
     pub is_reference: bool,
 }
 
 /// So many turns of the reference are enough for an interval.
-const REFERENCE_TURNS: u64 = 12;
+const REFERENCE_TURNS: u64 = 24;
+/// Nobody preempts a thread that is alone for a time slice, but who shares its core may come and go within tens of
+/// milliseconds: its slices are short, and have a baseline on either side.
+const LONGEST_WINDOW_ALONE: Duration = Duration::from_millis(40);
 
 impl Cell {
     /// A loop without a lock, measured like the others: it is to read zero, and what it reads is how well they are
@@ -63,16 +76,16 @@ impl Cell {
     ///
     /// # Errors
     /// What the system refuses.
-    pub fn reference(all: &Plan, resolution: u64) -> anyhow::Result<Self> {
+    pub fn reference(all: &Plan, narrow: u64) -> anyhow::Result<Self> {
         let plan = CellPlan { lock: locks::NONE.to_owned(), threads: 1, competitors: 0 };
-        Ok(Self { is_reference: true, ..Self::new(&plan, all, resolution)? })
+        Ok(Self { is_reference: true, ..Self::new(&plan, all, narrow)? })
     }
 
     /// Makes the lock.
     ///
     /// # Errors
     /// What the system refuses.
-    pub fn new(plan: &CellPlan, all: &Plan, resolution: u64) -> anyhow::Result<Self> {
+    pub fn new(plan: &CellPlan, all: &Plan, narrow: u64) -> anyhow::Result<Self> {
         let lock = locks::build(&plan.lock, Reach::Threads, MakeLock)
             .expect("the flags let only known names through")
             .with_context(|| format!("the lock `{}` could not be made", plan.lock))?;
@@ -86,7 +99,10 @@ impl Cell {
             cut_short: false,
             lock,
             cpus: all.cpus.clone(),
-            resolution,
+            narrow,
+            spent: Duration::ZERO,
+            first: None,
+            last: None,
             is_reference: false,
         })
     }
@@ -94,6 +110,15 @@ impl Cell {
     /// The CPU of a thread, or of a competitor, which follows the threads' order.
     pub fn cpu_of(&self, thread: usize) -> usize {
         self.cpus[thread % self.cpus.len()]
+    }
+
+    /// From the beginning of its first slice to the end of its last.
+    pub fn span(&self) -> Duration {
+        self.first.zip(self.last).map_or(Duration::ZERO, |(first, last)| last - first)
+    }
+
+    fn is_alone(&self) -> bool {
+        self.plan.threads + self.plan.competitors == 1
     }
 
     /// Whether the next slice is one with evidence: the third, and then every fourth. Recording a switch takes time of
@@ -110,12 +135,17 @@ impl Cell {
         &mut self,
         setup: &SliceSetup,
         slice: Slice,
-        traces: &mut [Trace],
+        traces: &mut Traces,
         recorder: Option<&mut EvidenceRecorder>,
     ) -> anyhow::Result<()> {
+        let slice = if self.is_alone() { slice.at_most(LONGEST_WINDOW_ALONE) } else { slice };
+        self.spent += slice.whole();
+        self.first.get_or_insert_with(Instant::now);
         let own_record = recorder.as_ref().is_some_and(|recorder| recorder.source() == Source::ThreadRecord);
+        let mut spare = self.is_alone().then_some(&mut traces.spare);
+        let threads = traces.of_threads[..self.plan.threads].iter_mut();
         let mut parts: Vec<ThreadSlice> =
-            traces[..self.plan.threads].iter_mut().map(|trace| ThreadSlice::new(trace, own_record)).collect();
+            threads.map(|trace| ThreadSlice::new(trace, spare.take(), own_record)).collect();
         let members = self.members(setup, &mut parts);
         let Some(recorder) = recorder else {
             work_together(setup.clock, slice.whole(), members)?;
@@ -157,6 +187,7 @@ impl Cell {
         self.cut_short |= window.end < window.start + setup.clock.ticks_in(slice.window);
         self.bare_pairs.extend(parts.iter().filter_map(|part| part.bare_pair));
         self.slices += 1;
+        self.last = Some(Instant::now());
     }
 }
 
@@ -207,13 +238,17 @@ impl turns::Cell for Cell {
         self.slices
     }
 
+    fn spent(&self) -> Duration {
+        self.spent
+    }
+
     /// The median and the 99.9 % quantile of every thread's locks and unlocks.
     fn figures(&self) -> Vec<Estimate> {
         if self.is_reference {
             return Vec::new();
         }
         let operations = self.series.iter().flat_map(|series| [&series.lock, &series.unlock]);
-        operations.flat_map(|known: &OffsetTally| known.figures(self.resolution)).collect()
+        operations.flat_map(|known: &OffsetTally| known.figures(self.narrow)).collect()
     }
 
     /// Whether every thread had a round that was timed.

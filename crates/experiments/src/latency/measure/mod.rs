@@ -8,6 +8,7 @@ mod rounds;
 mod row;
 mod series;
 mod thread_slice;
+mod traces;
 
 pub use causes::UNEXPLAINED;
 
@@ -31,6 +32,7 @@ use series::{OffsetTally, Series, undisturbed_mean};
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 use thread_slice::SliceSetup;
+use traces::Traces;
 
 /// What the experiment brought.
 pub struct Measured {
@@ -40,12 +42,12 @@ pub struct Measured {
     pub warnings: Vec<Warning>,
 }
 
-/// All traces together stay below this.
-const TRACE_BYTES: usize = 512 << 20;
 /// Slices a cell is divided into: enough to meet the machine's moods, few enough to see preemptions whole.
 const SLICES_A_CELL: u32 = 12;
 const SHORTEST_WINDOW: Duration = Duration::from_millis(5);
 const LONGEST_WINDOW: Duration = Duration::from_millis(150);
+/// An interval within this is as narrow as is of use: a lock differs by more from run to run.
+const NARROW_NS: f64 = 1.0;
 /// No cell has converged before this many slices.
 const LEAST_SLICES: u64 = 5;
 
@@ -69,7 +71,7 @@ pub fn run_plan(
 /// The cells, the last of them the reference, the memory for their traces, and what they are run with.
 struct Measurement {
     cells: Vec<Cell>,
-    traces: Vec<Trace>,
+    traces: Traces,
     setup: SliceSetup,
     slice: Slice,
     recording_ns: f64,
@@ -81,11 +83,12 @@ impl Measurement {
     fn prepare(plan: &Plan, calibrated: &Calibrated) -> anyhow::Result<Self> {
         let clock = calibrated.clock();
         let resolution = calibrated.quality.resolution_ticks;
-        let cells = plan.cells.iter().map(|cell| Cell::new(cell, plan, resolution));
-        let cells: anyhow::Result<Vec<Cell>> = cells.chain([Cell::reference(plan, resolution)]).collect();
+        let narrow = resolution.max(clock.to_ticks(NARROW_NS));
+        let cells = plan.cells.iter().map(|cell| Cell::new(cell, plan, narrow));
+        let cells: anyhow::Result<Vec<Cell>> = cells.chain([Cell::reference(plan, narrow)]).collect();
         let slice = slice_for(plan);
         let recording_ns = recording_cost(calibrated)?;
-        let (traces, not_locked) = traces(plan, slice, recording_ns);
+        let (traces, not_locked) = Traces::for_plan(plan, slice, recording_ns);
         let hold_ticks = plan.hold_ns / clock.ns_per_tick();
         let hold = calibrated.grind.work(plan.hold_ns);
         let baseline_rounds = baseline_rounds(slice, recording_ns);
@@ -185,34 +188,19 @@ fn slice_for(plan: &Plan) -> Slice {
 }
 
 /// With so many rounds without a lock their mean is known to a hundredth of the clock's step, …
-const BASELINE_ROUNDS: f64 = 20_000.0;
-const LEAST_BASELINE_ROUNDS: f64 = 2_000.0;
+const BASELINE_ROUNDS: usize = 20_000;
+const LEAST_BASELINE_ROUNDS: usize = 2_000;
 /// … and more than this share of a slice is not spent on them.
 const BASELINE_SHARE: f64 = 0.2;
 
 fn baseline_rounds(slice: Slice, recording_ns: f64) -> usize {
     let affordable = BASELINE_SHARE * slice.window.as_nanos() as f64 / recording_ns;
-    affordable.clamp(LEAST_BASELINE_ROUNDS, BASELINE_ROUNDS) as usize
+    (affordable as usize).clamp(LEAST_BASELINE_ROUNDS, BASELINE_ROUNDS)
 }
 
 /// About the scheduler's time slice.
 const TIME_SLICE: Duration = Duration::from_millis(4);
 const LONGEST_RAMP_DOWN: Duration = Duration::from_millis(80);
-
-/// A trace for each thread of the largest cell, with room for the fastest lock there could be.
-fn traces(plan: &Plan, slice: Slice, recording_ns: f64) -> (Vec<Trace>, Option<String>) {
-    let threads = plan.cells.iter().map(|cell| cell.threads).max().unwrap_or(1);
-    let span = (slice.ramp_up + slice.window + slice.ramp_down).as_nanos() as f64;
-    let rounds = (span / (plan.hold_ns + recording_ns / 2.0)) as usize + 4_096;
-    let capacity = rounds.min(TRACE_BYTES / threads / size_of::<rounds::Round>());
-    let made: Vec<_> = (0..threads).map(|_| Trace::with_capacity(capacity)).collect();
-    let mut not_locked = None;
-    let traces = made.into_iter().map(|(trace, refused)| {
-        not_locked = refused.or(not_locked.take());
-        trace
-    });
-    (traces.collect(), not_locked)
-}
 
 /// What recording a round costs, in nanoseconds: a round with neither a lock nor a hold time.
 fn recording_cost(calibrated: &Calibrated) -> std::io::Result<f64> {

@@ -15,12 +15,15 @@ use instruments::statistics::{Interval, Summary};
 use instruments::tally::Tally;
 use record::Bin;
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 /// What all rows of a cell share.
 pub struct Conditions {
     pub placement: String,
     pub hold_ns: f64,
     pub slices: u64,
+    /// From its first slice to its last.
+    pub span: Duration,
     pub recorded_slices: u64,
     pub evidence: Source,
     pub ledger: Option<EvidenceQuality>,
@@ -49,6 +52,7 @@ impl Conditions {
             placement: plan.placement.to_string(),
             hold_ns: plan.hold_ns,
             slices: cell.slices,
+            span: cell.span(),
             recorded_slices: cell.recorded,
             evidence,
             ledger: cell.ledger.clone(),
@@ -121,9 +125,9 @@ pub fn row(key: &RowKey<'_>, latencies: &OffsetTally, conditions: &Conditions, a
     let found = find_spikes(latencies, resolution);
     let mean = latencies.mean().filter(|(mean, _)| *mean >= accuracy.least.unwrap_or(0.0));
     let ns = |ticks: f64| ticks * conditions.ns_per_tick;
-    let at = |q, ticks| net.quantile(ticks, latencies.interval(q));
-    let [p50, p90, p99, p999] =
-        [at(0.5, summary.p50), at(0.9, summary.p90), at(0.99, summary.p99), at(0.999, summary.p999)];
+    let tail = |q, ticks| net.quantile(ticks, latencies.tail_interval(q, conditions.span));
+    let p50 = net.quantile(summary.p50, latencies.interval(0.5));
+    let [p90, p99, p999] = [tail(0.9, summary.p90), tail(0.99, summary.p99), tail(0.999, summary.p999)];
     Some(Row {
         lock: key.cell.lock.clone(),
         threads: key.cell.threads,
@@ -272,6 +276,7 @@ mod tests {
             placement: "one-cpu".into(),
             hold_ns: 6_100.0,
             slices: 1,
+            span: Duration::from_secs(1),
             recorded_slices: 0,
             evidence: Source::None,
             ledger: None,

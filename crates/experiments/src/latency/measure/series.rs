@@ -14,9 +14,13 @@ use instruments::statistics::summary::CONFIDENCE;
 use instruments::statistics::{Interval, Summary};
 use instruments::tally::Tally;
 use std::ops::Range;
+use std::time::Duration;
 
 /// Added to every latency: no baseline is more, so nothing comes out below zero.
 pub const OFFSET: u64 = 1 << 12;
+
+/// For about so long a machine stays as it is: who shares its cores, and what else runs.
+const MOOD: Duration = Duration::from_secs(1);
 
 /// What the parts of a round take without a lock and without a hold time, in ticks.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -32,11 +36,20 @@ pub struct Baseline {
 impl Baseline {
     /// Of rounds that took no lock.
     ///
-    /// Means, because they see below the steps of the clock; of those that are near the median, because an interruption
-    /// is no part of what the recording costs. `None` without rounds.
+    /// Means, because they see below the steps of the clock. `None` without rounds.
     pub fn of(empty: &Trace, resolution: u64) -> Option<Self> {
         let mean = |part: fn(&Round) -> u64| undisturbed_mean(empty.rounds().iter().map(part), resolution);
         Some(Self { lock: mean(Round::lock)?, hold: mean(Round::hold)?, unlock: mean(Round::unlock)? })
+    }
+
+    /// Halfway between this one and one that was taken later.
+    pub fn and(self, later: Self) -> Self {
+        let mean = |one: f64, other: f64| (one + other) / 2.0;
+        Self {
+            lock: mean(self.lock, later.lock),
+            hold: mean(self.hold, later.hold),
+            unlock: mean(self.unlock, later.unlock),
+        }
     }
 
     /// Of the whole round.
@@ -45,13 +58,14 @@ impl Baseline {
     }
 }
 
-/// The mean of what is at most a tenth and some steps of the clock above the median. Leaving out a fixed share instead
-/// would cut into the upper of two neighbouring steps, and so lower the mean of the rest.
+/// The mean of what is at most a tenth and some steps of the clock above the fastest tenth: nothing interrupted it, and
+/// nobody shared the core, which makes all of it slower by a third and more for tens of milliseconds. Leaving out a
+/// fixed share instead would cut into the upper of two neighbouring steps, and so lower the mean of the rest.
 pub fn undisturbed_mean(ticks: impl Iterator<Item = u64>, resolution: u64) -> Option<f64> {
     let mut sorted: Vec<u64> = ticks.collect();
     sorted.sort_unstable();
-    let median = sorted.get(sorted.len() / 2)?;
-    let limit = median + median / 10 + 3 * resolution;
+    let fast = sorted.get(sorted.len() / 10)?;
+    let limit = fast + fast / 10 + 3 * resolution;
     let kept = sorted.partition_point(|&ticks| ticks <= limit);
     Some(sorted[..kept].iter().sum::<u64>() as f64 / kept as f64)
 }
@@ -76,19 +90,24 @@ impl OffsetTally {
         self.slices.interval(q, CONFIDENCE)
     }
 
+    /// The same of a tail quantile, of a run so long.
+    pub fn tail_interval(&self, q: f64, span: Duration) -> Option<Interval> {
+        self.slices.tail_interval(q, CONFIDENCE, span.as_secs_f64() / MOOD.as_secs_f64())
+    }
+
     /// The median of the slices' undisturbed means, and its interval.
     pub fn mean(&self) -> Option<(f64, Option<Interval>)> {
         Some((median(&self.means)?, sample_quantile_interval(&self.means, 0.5, CONFIDENCE)))
     }
 
-    /// The figures that decide whether these are known well enough, in ticks.
-    pub fn figures(&self, resolution: u64) -> [Estimate; 2] {
+    /// The figures that decide whether these are known well enough, in ticks; an interval within `narrow` is.
+    pub fn figures(&self, narrow: u64) -> [Estimate; 2] {
         let summary = Summary::of(self.tally());
         let by = OFFSET as f64;
         let figure = |value: Option<f64>, interval: Option<Interval>| Estimate {
             value: value.map_or(0.0, |value| value - by),
             interval: interval.map(|ends| Interval::new(ends.low - by, ends.high - by)),
-            resolution: resolution as f64,
+            resolution: narrow as f64,
         };
         [
             figure(summary.as_ref().map(|known| known.p50), self.interval(0.5)),

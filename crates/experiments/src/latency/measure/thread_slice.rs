@@ -61,6 +61,8 @@ impl Builder for MakeLock {
 /// A thread's part in a slice.
 pub struct ThreadSlice<'a> {
     pub trace: &'a mut Trace,
+    /// Of a thread that is alone: it takes a second baseline when it has ended.
+    pub spare: Option<&'a mut Trace>,
     /// The thread records its own switches, because it may not see the whole CPU.
     pub own_record: bool,
     pub timeline: Option<Timeline>,
@@ -71,14 +73,14 @@ pub struct ThreadSlice<'a> {
 }
 
 impl<'a> ThreadSlice<'a> {
-    pub fn new(trace: &'a mut Trace, own_record: bool) -> Self {
-        Self { trace, own_record, timeline: None, task: 0, start: None, baseline: None, bare_pair: None }
+    pub fn new(trace: &'a mut Trace, spare: Option<&'a mut Trace>, own_record: bool) -> Self {
+        Self { trace, spare, own_record, timeline: None, task: 0, start: None, baseline: None, bare_pair: None }
     }
 
     pub fn work(&mut self, lock: &dyn DynLock, setup: &SliceSetup, gate: &StartGate) {
         // For the kernel's record; a thread without a name of its own works as well.
         let _ = rustix::thread::set_name(c"locker");
-        self.baseline = self.without_lock(setup, Work::of_loads(0), setup.baseline_rounds);
+        self.baseline = without_lock(self.trace, setup, Work::of_loads(0), setup.baseline_rounds);
         let hold = self.corrected_hold(setup);
         let mut recorder = self.own_record.then(|| own_recorder(setup.clock)).flatten();
         self.task = rustix::thread::gettid().as_raw_nonzero().get() as u32;
@@ -90,16 +92,11 @@ impl<'a> ThreadSlice<'a> {
                 gate.stop_at(setup.clock.now());
             }
             self.timeline = recorder.as_mut().and_then(|recorder| recorder.stop().ok());
+            // The core may have been shared before and not during, or the other way round.
+            let spare = self.spare.as_deref_mut();
+            let later = spare.and_then(|spare| without_lock(spare, setup, Work::of_loads(0), setup.baseline_rounds));
+            self.baseline = self.baseline.map(|before| later.map_or(before, |later| before.and(later)));
         }
-    }
-
-    /// The same machine code as with a lock that does nothing: only so is a baseline what it is to be taken off.
-    fn without_lock(&mut self, setup: &SliceSetup, hold: Work, rounds: usize) -> Option<Baseline> {
-        let no_lock = CachePadded::new(NoLock);
-        let no_lock: &dyn DynLock = std::hint::black_box(&no_lock);
-        self.trace.limit_to(rounds);
-        no_lock.rounds(setup.clock, hold, self.trace, &StartGate::endless(setup.clock));
-        Baseline::of(self.trace, setup.resolution)
     }
 
     /// The hold time at the speed that the core has now, which is not that of a second ago: as much work as takes so
@@ -107,10 +104,20 @@ impl<'a> ThreadSlice<'a> {
     fn corrected_hold(&mut self, setup: &SliceSetup) -> Work {
         let Some(stamp) = self.baseline.filter(|_| setup.hold.loads() > 0) else { return setup.hold };
         let rounds = (setup.clock.to_ticks(HOLDS_FOR_NS) as f64 / setup.hold_ticks).clamp(3.0, 100.0) as usize;
-        let Some(took) = self.without_lock(setup, setup.hold, rounds) else { return setup.hold };
+        let Some(took) = without_lock(self.trace, setup, setup.hold, rounds) else { return setup.hold };
         let correction = (setup.hold_ticks / (took.hold - stamp.hold)).clamp(1.0 / MOST_CORRECTION, MOST_CORRECTION);
         Work::of_loads((setup.hold.loads() as f64 * correction).round() as u64)
     }
+}
+
+/// What so many rounds without a lock take: the same machine code as with a lock that does nothing, for only so is a
+/// baseline what is to be taken off.
+fn without_lock(trace: &mut Trace, setup: &SliceSetup, hold: Work, rounds: usize) -> Option<Baseline> {
+    let no_lock = CachePadded::new(NoLock);
+    let no_lock: &dyn DynLock = std::hint::black_box(&no_lock);
+    trace.limit_to(rounds);
+    no_lock.rounds(setup.clock, hold, trace, &StartGate::endless(setup.clock));
+    Baseline::of(trace, setup.resolution)
 }
 
 /// Wants the CPU and nothing else.

@@ -7,10 +7,13 @@ use crate::load::record::{AllCpusRow, IntervalRow, Shares, TotalRow};
 use crate::load::warnings::{MeterDisturbs, TickAccountingLies};
 use instruments::statistics::order::{median, sample_quantile_interval};
 use instruments::statistics::summary::CONFIDENCE;
+use instruments::warning::FewSamples;
 use instruments::warning::Warning;
 use std::collections::VecDeque;
 use std::time::Duration;
 
+/// Fewer grinds than this are too few for shares of a per cent or two.
+const FEW_GRINDS: u64 = 100;
 /// A comparison of intervals is made over the last of them, about an hour of seconds: an endless run must not fill the
 /// memory.
 const COMPARED: usize = 4_096;
@@ -184,7 +187,15 @@ impl Totals {
             let lies = total.time_s >= LIE_NEEDS_S && (proc_stat_share - load_share).abs() > allowed;
             lies.then_some(Warning::from(TickAccountingLies { cpu: total.cpu, proc_stat_share, load_share }))
         };
-        self.rows().into_iter().filter_map(lie).chain(disturbs).collect()
+        self.rows().into_iter().filter_map(lie).chain(disturbs).chain(self.too_short()).collect()
+    }
+
+    /// The share that was ground is known to one grind at either end.
+    fn too_short(&self) -> Option<Warning> {
+        let measured = self.cpus.iter().filter(|of_cpu| of_cpu.soaked.wanted_ns > 0.0);
+        let fewest = measured.map(|of_cpu| of_cpu.soaked.grinds).min()?;
+        let what = "what was ground, of which one more or less moves ground and lost".into();
+        (fewest < FEW_GRINDS).then(|| FewSamples { what, count: fewest }.into())
     }
 }
 
