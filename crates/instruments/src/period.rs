@@ -11,17 +11,14 @@
 //! core's other thread leaves, and there is nothing to be seen of it in a spectrum in which all gaps count alike. Each
 //! tooth is given the longest gap within its reach, since a short one may be there by chance. A frequency that is known
 //! to be likely, as the kernel's own, is a candidate whether it stands out or not.
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-
 use crate::statistics::order::{median, sorted};
 
 mod comb;
+mod found;
 
+pub use comb::SEARCHED_HZ;
 use comb::{Comb, Scene};
-
-/// The frequencies searched, in Hz.
-pub const SEARCHED_HZ: (f64, f64) = (5.0, 5_000.0);
+pub use found::{Gap, Period};
 
 /// Of searches among gaps without any rhythm, at most this part finds a period. It bounds each of two tests that a
 /// comb has to pass, the spectrum's and the teeth's.
@@ -32,39 +29,6 @@ const MOST_COMBS: usize = 8;
 
 /// Gaps at least so long are searched, one length after the other. The kernel has no visit shorter than 1 µs.
 const LENGTHS_NS: [f64; 3] = [10_000.0, 1_000.0, 0.0];
-
-/// Candidates closer than this, relatively, end at the same comb.
-const SAME_PERIOD: f64 = 1e-3;
-
-/// A stretch of time in which the thread did not run.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Gap {
-    /// When it began, since the start of the observation.
-    pub start_ns: f64,
-    /// How long it lasted.
-    pub duration_ns: f64,
-}
-
-/// A comb of gaps.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Period {
-    /// The distance between teeth.
-    pub period_ns: f64,
-    /// The time of the first tooth, since the start of the observation.
-    pub phase_ns: f64,
-    /// How many gaps are explained by this comb and by no stronger one, those that outlast its period left out.
-    pub gaps: usize,
-    /// The median duration of these gaps.
-    pub median_gap_ns: f64,
-    /// The longest of these gaps.
-    pub longest_gap_ns: f64,
-    /// How long these gaps last together.
-    pub total_ns: f64,
-    /// These gaps as a part of all gaps, 0 to 1.
-    pub share_of_gaps: f64,
-    /// The part of all teeth within the observation at which any gap was seen, 0 to 1.
-    pub presence: f64,
-}
 
 /// Finds the periods among `gaps` seen while observing for `span_ns`, those of most gaps first.
 ///

@@ -1,8 +1,14 @@
 //! A comb: what it explains, how well, and the search for the one that explains most.
 
-use super::{Gap, Period, SAME_PERIOD, SEARCHED_HZ};
+use super::found::{Gap, Period};
 use crate::statistics::order::{median, sorted};
 use crate::statistics::spectrum;
+
+/// The frequencies searched, in Hz.
+pub const SEARCHED_HZ: (f64, f64) = (5.0, 5_000.0);
+
+/// Candidates closer than this, relatively, end at the same comb.
+const SAME_PERIOD: f64 = 1e-3;
 
 /// Fewer gaps have no rhythm that could be told from chance.
 const FEWEST_GAPS: usize = 6;

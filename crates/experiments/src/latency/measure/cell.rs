@@ -4,6 +4,7 @@ use super::causes::SliceEvidence;
 use super::evidence_recorder::EvidenceRecorder;
 use super::other_threads::{OtherThreads, Rounds};
 use super::series::{OffsetTally, Series};
+use super::slice::Slice;
 use super::thread_slice::{DynLock, MakeLock, SliceSetup, ThreadSlice, compete};
 use super::traces::Traces;
 use crate::latency::plan::{CellPlan, Plan};
@@ -16,28 +17,6 @@ use instruments::team::{Member, StartGate, work_together};
 use locks::Reach;
 use std::ops::Range;
 use std::time::{Duration, Instant};
-
-/// What one slice is made of.
-#[derive(Clone, Copy, Debug)]
-pub struct Slice {
-    /// Runs before rounds count: threads and caches warm up.
-    pub ramp_up: Duration,
-    /// Rounds that begin here count.
-    pub window: Duration,
-    /// Runs on, so that rounds which began in the window end under the same load.
-    pub ramp_down: Duration,
-}
-
-impl Slice {
-    fn at_most(self, window: Duration) -> Self {
-        let window = self.window.min(window);
-        Self { ramp_up: window / 20, window, ..self }
-    }
-
-    pub fn whole(&self) -> Duration {
-        self.ramp_up + self.window + self.ramp_down
-    }
-}
 
 /// A cell and what has been measured of it.
 pub struct Cell {

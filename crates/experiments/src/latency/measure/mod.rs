@@ -7,6 +7,7 @@ mod other_threads;
 mod rounds;
 mod row;
 mod series;
+mod slice;
 mod thread_slice;
 mod traces;
 
@@ -15,7 +16,7 @@ pub use causes::UNEXPLAINED;
 use super::plan::Plan;
 use super::record::{Operation, Row};
 use super::warnings::HoldOff;
-use cell::{Cell, Slice};
+use cell::Cell;
 use evidence_recorder::EvidenceRecorder;
 use harness::turns::{Rules, Turns, take_turns};
 use harness::{Calibrated, EvidenceChoice};
@@ -28,7 +29,8 @@ use instruments::team::on_cpu;
 use instruments::warning::{BufferFull, MemoryNotLocked, Warning};
 use rounds::Trace;
 use row::{Accuracy, Conditions, RowKey};
-use series::{OffsetTally, Series, undisturbed_mean};
+use series::{BASELINE_ROUNDS, OffsetTally, Series, undisturbed_mean};
+use slice::Slice;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 use thread_slice::SliceSetup;
@@ -187,10 +189,8 @@ fn slice_for(plan: &Plan) -> Slice {
     Slice { ramp_up: window / 20, window, ramp_down: (TIME_SLICE * waits).clamp(TIME_SLICE, LONGEST_RAMP_DOWN) }
 }
 
-/// With so many rounds without a lock their mean is known to a hundredth of the clock's step, …
-const BASELINE_ROUNDS: usize = 20_000;
+/// Fewer are spent on a baseline where they would take more than this share of a slice, but so many at least.
 const LEAST_BASELINE_ROUNDS: usize = 2_000;
-/// … and more than this share of a slice is not spent on them.
 const BASELINE_SHARE: f64 = 0.2;
 
 fn baseline_rounds(slice: Slice, recording_ns: f64) -> usize {

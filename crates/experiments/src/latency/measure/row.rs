@@ -312,7 +312,9 @@ mod tests {
     fn what_is_below_the_clocks_step_is_no_figure_and_no_interval_is_narrower() {
         let row = row([(-20, 10), (19, 1_000), (1_000, 50)].into_iter()).unwrap();
         assert_eq!((row.min_ns, row.p50_ns, row.p50_ci_ns), (None, None, None));
-        assert_eq!(row.p99_ci_ns, Some(Interval::new(495.0, 505.0)));
+        assert_eq!(row.p99_ns, Some(500.0));
+        let whole = self::row([(400, 10_000)].into_iter()).unwrap();
+        assert_eq!(whole.p50_ci_ns, Some(Interval::new(195.0, 205.0)));
         assert_eq!((row.spikes[0].mean_ns, row.spikes[0].median_ns), (None, None));
     }
 

@@ -22,6 +22,9 @@ pub const OFFSET: u64 = 1 << 12;
 /// For about so long a machine stays as it is: who shares its cores, and what else runs.
 const MOOD: Duration = Duration::from_secs(1);
 
+/// With so many rounds without a lock their mean is known to a hundredth of the clock's step.
+pub const BASELINE_ROUNDS: usize = 20_000;
+
 /// What the parts of a round take without a lock and without a hold time, in ticks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Baseline {

@@ -1,8 +1,8 @@
 //! The memory that rounds are recorded in.
 
-use super::BASELINE_ROUNDS;
-use super::cell::Slice;
 use super::rounds::{Round, Trace};
+use super::series::BASELINE_ROUNDS;
+use super::slice::Slice;
 use crate::latency::plan::Plan;
 
 /// All traces together stay below this.
