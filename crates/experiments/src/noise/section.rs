@@ -28,7 +28,7 @@ fn of_scenario(row: &Row) -> impl Iterator<Item = Figure> {
 
 fn finding(row: &Row) -> String {
     let most = row.causes.first().map(|cause| format!(", {} of it: {}", percent(cause.share), cause.label()));
-    let rest = unexplained(row).filter(|_| !row.causes.first().is_some_and(|cause| cause.kind == Kind::Unexplained));
+    let rest = unexplained(row).filter(|_| row.causes.first().is_none_or(|cause| cause.kind != Kind::Unexplained));
     let rest = rest.map(|share| format!(", {} of it unexplained", percent(share)));
     format!(
         "{}: {} of CPU {} was taken{}{}; the longest piece was {}.",

@@ -32,7 +32,7 @@ pub fn print_piece(text: &str) -> io::Result<()> {
 /// Prints JSON: byte for byte, unless a terminal would read it; then with more escapes, which mean the same.
 ///
 /// # Errors
-/// As [`print`].
+/// As [`print()`].
 pub fn print_json(json: &str) -> io::Result<()> {
     spared(print_json_piece(json))
 }
@@ -48,7 +48,7 @@ pub fn print_json_piece(json: &str) -> io::Result<()> {
 /// Prints what is a file in itself, as a page or a script: byte for byte, unless a terminal would read it.
 ///
 /// # Errors
-/// As [`print`].
+/// As [`print()`].
 pub fn print_document(text: &str) -> io::Result<()> {
     if io::stdout().is_terminal() { print(text) } else { spared(put(text)) }
 }

@@ -112,6 +112,8 @@
           if (!zoomed) ends.filter(end => end > 0).forEach(end => { low = Math.min(low, end); high = Math.max(high, end); });
           // What is smaller is zero; more decades than a picture holds would keep the library busy for ever.
           low = Math.max(low, 1e-15);
+          // Of what is zero everywhere no logarithm is a place.
+          if (high <= low) high = low * 10;
           const hits = of === plot.y && plot.series.some(one => one.mark === "columns");
           return [hits ? 0.5 : low / (of === plot.y && plot.series.some(wide) ? 2 : 1.3), high * (hits ? 2 : 1.3)];
         }
