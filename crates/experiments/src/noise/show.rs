@@ -4,6 +4,7 @@ use super::cells::{ALONE, EQUAL};
 use super::plan::{Parameters, SAMPLES_1999};
 use super::record::{CauseRow, NoiseRecord, Row};
 use instruments::evidence::Source;
+use instruments::statistics::Interval;
 use terminal::{self, Page, nanoseconds, percent};
 
 /// All of it.
@@ -230,19 +231,35 @@ fn ledger(row: &Row) -> String {
 }
 
 fn remedies(rows: &[Row]) -> String {
-    let header = ["", "longest", "max", ">256 µs/s", "lost", "competitors"];
+    let header = ["", "longest", "95 %", "max", ">256/s", "lost", "others"];
     let lines = rows.iter().map(|row| {
         vec![
             row.scenario.clone(),
             microseconds(row.longest_p50_us),
+            row.longest_ci_us.map_or_else(|| "?".to_owned(), spanned),
             microseconds(row.longest_us),
             format!("{:.2}", row.over_256us as f64 / row.span_s),
             percent(row.lost_share),
             row.competitors_cpu_share.map_or_else(String::new, percent),
         ]
     });
-    let legend = "longest: the median of the turns; max: of all turns; lost: the reader's CPU;\ncompetitors: the CPU that the remedy leaves them\n";
+    let legend = "longest: the median of the turns; max: of all turns; >256/s: gaps above\n256 µs a second; lost: the reader's CPU; others: what is left to the competitors\n";
     terminal::table(&header, lines) + legend
+}
+
+fn spanned(ends: Interval) -> String {
+    format!("{}–{}", microseconds(ends.low), microseconds(ends.high))
+}
+
+/// Whether their longest gaps are told apart; without intervals they are not.
+fn differ(one: &Row, other: &Row) -> bool {
+    let ends = one.longest_ci_us.zip(other.longest_ci_us);
+    ends.is_some_and(|(one, other)| one.high < other.low || other.high < one.low)
+}
+
+/// Said of a longest gap that is not told from another.
+fn apart(one: &Row, other: &Row) -> &'static str {
+    if differ(one, other) { "" } else { " (not told apart)" }
 }
 
 /// 1999's advice, and what the figures say of it.
@@ -262,17 +279,19 @@ fn rules_of_1999(rows: &[Row]) -> String {
     }
     if let Some(fifo) = find("reader SCHED_FIFO") {
         text.push_str(&format!(
-            "- Real-time priority is for threads that use little CPU. A reader that used it\n  all, but for a rest of 10 ms in 100: longest gap {} instead of\n  {}; {} of the CPU left to the competitors.\n",
+            "- Real-time priority is for threads that use little CPU. A reader that used it\n  all, but for a rest of 10 ms in 100: longest gap {} instead of\n  {}{};\n  {} of the CPU left to the competitors.\n",
             microseconds(fifo.longest_p50_us),
             microseconds(alone.longest_p50_us),
+            apart(fifo, alone),
             competitors(fifo),
         ));
     }
     if let Some(rescheduler) = rows.iter().find(|row| row.scenario == "rescheduler 125 µs") {
         text.push_str(&format!(
-            "- A rescheduler spreads the load more evenly, at a cost. At 125 µs: longest\n  gap {} instead of {}; CPU lost {} instead of {}.\n",
+            "- A rescheduler spreads the load more evenly, at a cost. At 125 µs: longest\n  gap {} instead of {}{};\n  CPU lost {} instead of {}.\n",
             microseconds(rescheduler.longest_p50_us),
             microseconds(alone.longest_p50_us),
+            apart(rescheduler, alone),
             percent(rescheduler.lost_share),
             percent(alone.lost_share),
         ));

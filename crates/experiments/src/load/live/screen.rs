@@ -7,7 +7,7 @@ use crate::load::record::IntervalRow;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyModifiers};
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Color, Style};
-use ratatui::text::Line;
+use ratatui::text::{Line, Text};
 use ratatui::widgets::{Bar, BarChart, BarGroup, Block, RenderDirection, Sparkline};
 use ratatui::{DefaultTerminal, Frame};
 use std::collections::BTreeMap;
@@ -27,7 +27,7 @@ impl Screen {
     /// # Errors
     /// It is none after all.
     pub fn open(view: View, interval: Duration) -> io::Result<Self> {
-        let picture = Picture { view, interval, all: History::default(), cpus: BTreeMap::new(), last: String::new() };
+        let picture = Picture::new(view, interval);
         let mut screen = Self { terminal: ratatui::try_init()?, picture };
         screen.draw()?;
         Ok(screen)
@@ -51,6 +51,8 @@ impl Screen {
                 (KeyCode::Char('c'), KeyModifiers::CONTROL) => {
                     signal_hook::low_level::raise(signal_hook::consts::SIGINT).is_err()
                 }
+                (KeyCode::Char('z'), KeyModifiers::CONTROL) => self.suspended().is_err(),
+                (KeyCode::Char('?') | KeyCode::Char('h'), _) => self.turn_help(),
                 (KeyCode::Char('q') | KeyCode::Esc, _) => true,
                 (KeyCode::Char('g'), _) => self.turn_to(View::Graph),
                 (KeyCode::Char('b'), _) => self.turn_to(View::Bars),
@@ -60,6 +62,20 @@ impl Screen {
             Ok(_) => false,
             Err(error) => error.kind() != io::ErrorKind::Interrupted,
         }
+    }
+
+    /// The terminal passes Ctrl-Z on as a key, too: it is given back for as long as the shell has it. The whole group
+    /// stops, as it would without a view.
+    fn suspended(&mut self) -> io::Result<()> {
+        ratatui::try_restore()?;
+        rustix::process::kill_current_process_group(rustix::process::Signal::TSTP)?;
+        self.terminal = ratatui::try_init()?;
+        self.draw()
+    }
+
+    fn turn_help(&mut self) -> bool {
+        self.picture.help = !self.picture.help;
+        self.draw().is_err()
     }
 
     fn turn_to(&mut self, view: View) -> bool {
@@ -86,13 +102,28 @@ struct Picture {
     all: History,
     cpus: BTreeMap<usize, History>,
     /// The figures of the last interval.
-    last: String,
+    last: Vec<String>,
+    /// Whether the keys are shown instead.
+    help: bool,
 }
+
+const KEYS: [&str; 6] = [
+    "g        the load of each CPU over time",
+    "b        the mean load over the last 1, 2, 4 … seconds",
+    "? or h   these keys, or the picture",
+    "q, Esc   ends the measurement and shows what it brought",
+    "Ctrl-C   the same",
+    "Ctrl-Z   back to the shell; fg comes back here",
+];
 
 /// A graph lower than this shows nothing.
 const LOWEST_GRAPH: u16 = 4;
 
 impl Picture {
+    fn new(view: View, interval: Duration) -> Self {
+        Self { view, interval, all: History::default(), cpus: BTreeMap::new(), last: Vec::new(), help: false }
+    }
+
     fn add(&mut self, rows: &[IntervalRow]) {
         let Some(time_s) = rows.first().map(|row| row.time_s) else { return };
         let mean = |figure: fn(&IntervalRow) -> f64| rows.iter().map(figure).sum::<f64>() / rows.len() as f64;
@@ -100,36 +131,51 @@ impl Picture {
             self.cpus.entry(row.cpu).or_default().push(time_s, row.shares.load_share);
         }
         self.all.push(time_s, mean(|row| row.shares.load_share));
-        self.last = format!(
-            "load {}, /proc/stat {}, lost inside {}",
-            percent(mean(|row| row.shares.load_share)),
-            percent(mean(|row| row.shares.proc_stat_share.unwrap_or(f64::NAN))),
-            percent(mean(|row| row.shares.lost_inside_share)),
-        );
+        self.last = vec![
+            format!("load {}", percent(mean(|row| row.shares.load_share))),
+            format!("/proc/stat {}", percent(mean(|row| row.shares.proc_stat_share.unwrap_or(f64::NAN)))),
+            format!("lost inside {}", percent(mean(|row| row.shares.lost_inside_share))),
+        ];
     }
 
     fn draw(&self, frame: &mut Frame) {
         let parts = [Constraint::Length(1), Constraint::Min(1), Constraint::Length(1)];
         let [top, body, bottom] = Layout::vertical(parts).areas(frame.area());
-        frame.render_widget(Line::from(format!("contend load: {}", self.last)), top);
+        frame.render_widget(Line::from(as_many_as_fit(&self.last, top.width)), top);
         match self.view {
+            _ if self.help => frame.render_widget(Text::from_iter(KEYS), body),
             View::Bars => self.bars(frame, body),
             _ => self.graph(frame, body),
         }
-        let keys = format!("every {:?}   g graph   b bars   q quit", self.interval);
-        frame.render_widget(Line::from(keys), bottom);
+        let keys = ["? keys", "q quit", "g graph", "b bars"].map(str::to_owned);
+        frame.render_widget(Line::from(as_many_as_fit(&keys, bottom.width)), bottom);
     }
 
     /// The load of the last intervals, newest at the right: of each CPU, or of all together where there is no room.
     fn graph(&self, frame: &mut Frame, area: Rect) {
         let each = area.height / (self.cpus.len() as u16).max(1);
         if each < LOWEST_GRAPH || self.cpus.len() < 2 {
-            return strip(frame, area, "all CPUs", &self.all);
+            return self.strip(frame, area, "all CPUs", &self.all);
         }
         let rows = Layout::vertical(self.cpus.keys().map(|_| Constraint::Fill(1))).split(area);
         for ((cpu, history), row) in self.cpus.iter().zip(rows.iter()) {
-            strip(frame, *row, &format!("CPU {cpu}"), history);
+            self.strip(frame, *row, &format!("CPU {cpu}"), history);
         }
+    }
+
+    /// From 0 % at the lower edge to 100 % at the upper one.
+    fn strip(&self, frame: &mut Frame, area: Rect, name: &str, history: &History) {
+        let now = history.latest().next().map_or_else(|| "…".to_owned(), percent);
+        let width = usize::from(area.width.saturating_sub(2));
+        let ago = span_label((self.interval.as_secs_f64() * width as f64).round() as u32);
+        let block = Block::bordered()
+            .title(format!("{name}: {now}"))
+            .title(Line::from("100 %").right_aligned())
+            .title_bottom(format!("{ago} ago"))
+            .title_bottom(Line::from("0 %, now").right_aligned());
+        let loads: Vec<u64> = history.latest().take(width).map(|load| (load * 1_000.0) as u64).collect();
+        let graph = Sparkline::default().data(&loads).max(1_000).direction(RenderDirection::RightToLeft);
+        frame.render_widget(graph.block(block).style(Style::new().fg(Color::Green)), area);
     }
 
     /// The mean over the last 1, 2, 4 … seconds, as far back as has been measured.
@@ -147,13 +193,12 @@ impl Picture {
     }
 }
 
-fn strip(frame: &mut Frame, area: Rect, name: &str, history: &History) {
-    let now = history.latest().next().map_or_else(|| "…".to_owned(), percent);
-    let block = Block::bordered().title(format!("{name}: {now}"));
-    let width = usize::from(area.width.saturating_sub(2));
-    let loads: Vec<u64> = history.latest().take(width).map(|load| (load * 1_000.0) as u64).collect();
-    let graph = Sparkline::default().data(&loads).max(1_000).direction(RenderDirection::RightToLeft);
-    frame.render_widget(graph.block(block).style(Style::new().fg(Color::Green)), area);
+/// A figure that is cut is none: what has no room is left out.
+fn as_many_as_fit(parts: &[String], width: u16) -> String {
+    parts.iter().fold(String::new(), |line, part| {
+        let longer = if line.is_empty() { part.clone() } else { format!("{line}   {part}") };
+        if longer.chars().count() <= usize::from(width) { longer } else { line }
+    })
 }
 
 fn span_label(seconds: u32) -> String {
@@ -185,13 +230,7 @@ mod tests {
     }
 
     fn drawn(view: View, width: u16, height: u16, cpus: usize) -> String {
-        let mut picture = Picture {
-            view,
-            interval: Duration::from_secs(1),
-            all: History::default(),
-            cpus: BTreeMap::new(),
-            last: String::new(),
-        };
+        let mut picture = Picture::new(view, Duration::from_secs(1));
         for second in 1..=9 {
             let rows: Vec<IntervalRow> = (0..cpus).map(|cpu| row(f64::from(second), cpu, 0.5)).collect();
             picture.add(&rows);
@@ -216,6 +255,30 @@ mod tests {
             assert!(bars.contains(label), "{label} is missing:\n{bars}");
         }
         assert!(!bars.contains("16s") && bars.contains("50"), "{bars}");
+    }
+
+    #[test]
+    fn the_graph_has_its_scale_and_its_time() {
+        let graph = drawn(View::Graph, 80, 24, 2);
+        for words in ["100 %", "0 %, now", "1m ago"] {
+            assert!(graph.contains(words), "{words} is missing:\n{graph}");
+        }
+    }
+
+    #[test]
+    fn no_figure_is_cut_where_there_is_no_room_for_all() {
+        let narrow = drawn(View::Graph, 40, 12, 1);
+        assert!(narrow.contains("load 50.0 %   /proc/stat 10.0 %") && !narrow.contains("lost"), "{narrow}");
+    }
+
+    #[test]
+    fn the_keys_can_be_asked_for() {
+        let mut picture = Picture::new(View::Graph, Duration::from_secs(1));
+        picture.help = true;
+        let mut terminal = Terminal::new(TestBackend::new(80, 24)).unwrap();
+        terminal.draw(|frame| picture.draw(frame)).unwrap();
+        let drawn = terminal.backend().to_string();
+        assert!(drawn.contains("Ctrl-Z") && drawn.contains("q, Esc"), "{drawn}");
     }
 
     #[test]
