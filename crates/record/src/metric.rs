@@ -51,10 +51,10 @@ pub enum VariationSource {
     Computed,
     /// The CPU's frequency: it is the median of something that consists of calibrated work.
     Work,
-    /// What of that is left where the work is corrected for it before each slice.
-    CorrectedWork,
     /// The same, while nobody else has the CPU: a rate of calibrated work.
     WorkRate,
+    /// What is left of the CPU's frequency where the work is corrected for it before each slice.
+    CorrectedWork,
     /// Where code and data lie, and who shares the core: it is the mean of a short operation, many times in a row.
     Operation,
     /// The same, each time by itself: its median is that of the mood that the machine was in for most of the run.

@@ -193,14 +193,14 @@ fn overview(cells: &[Vec<&Row>]) -> String {
             trip.words(trip.p50_ns),
         ])
     });
-    let header = ["lock", "thr", "cmp", "lock", "p99.9", "max", "unlock", "pair", "trip"];
+    let header = ["lock", "thr", "cmp", "locking", "p99.9", "max", "unlock", "pair", "trip"];
     terminal::table(&header, lines)
 }
 
 fn recording(rows: &[Row]) -> String {
     let Some(row) = rows.first() else { return String::new() };
     format!(
-        "lock, p99.9 and max: locking, by the first thread, on average where it is alone,\n\
+        "locking, p99.9 and max: by the first thread, on average where it is alone,\n\
          else the median; unlock: on average; pair: lock and unlock in a bare loop;\n\
          trip: median of a whole round with a hold of {}.\n\
          Recording a round costs {} ({} a timestamp) and is taken off.\n\
@@ -216,14 +216,15 @@ fn recording(rows: &[Row]) -> String {
 fn residue(rows: &[Row]) -> String {
     let of = |operation| rows.iter().find(|row| row.operation == operation);
     let words = |row: &Row| {
-        Some(format!("{:.2} ns for {} (known from {} on)", row.residue_ns?, row.operation.noun(), least(row)?))
+        Some(format!(
+            "{:.2} ns for {} (known from {} on)",
+            row.residue_ns?,
+            row.operation.noun(),
+            nanoseconds(row.accuracy_ns?)
+        ))
     };
     match (of(Operation::Lock).and_then(words), of(Operation::Unlock).and_then(words)) {
         (Some(lock), Some(unlock)) => format!("The same without a lock reads {lock}\nand {unlock}.\n"),
         _ => String::new(),
     }
-}
-
-fn least(row: &Row) -> Option<String> {
-    row.accuracy_ns.map(nanoseconds)
 }

@@ -7,8 +7,7 @@ use crate::load::record::{AllCpusRow, IntervalRow, Shares, TotalRow};
 use crate::load::warnings::{MeterDisturbs, TickAccountingLies};
 use instruments::statistics::order::{median, sample_quantile_interval};
 use instruments::statistics::summary::CONFIDENCE;
-use instruments::warning::FewSamples;
-use instruments::warning::Warning;
+use instruments::warning::{FewSamples, Warning};
 use std::collections::VecDeque;
 use std::time::Duration;
 
