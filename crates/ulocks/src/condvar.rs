@@ -30,7 +30,10 @@ use crate::{
     atomic::{AtomicU32, Ordering::Relaxed},
     futex::{self, Deadline, Private, Scope, Wait},
 };
-use std::{marker::PhantomData, time::Duration};
+use std::{
+    marker::PhantomData,
+    time::{Duration, Instant},
+};
 
 /// A condition variable. 8 bytes.
 ///
@@ -91,6 +94,58 @@ impl<S: Scope> Condvar<S> {
         timeout: Duration,
     ) -> bool {
         self.wait_unlocked(Deadline::after(timeout), |sleep| lock_api::MutexGuard::unlocked(guard, sleep))
+    }
+
+    /// As [`wait`](Self::wait), until `deadline` at most; says whether it ended before.
+    pub fn wait_until<R: lock_api::RawMutex, T: ?Sized>(
+        &self,
+        guard: &mut lock_api::MutexGuard<'_, R, T>,
+        deadline: Instant,
+    ) -> bool {
+        self.wait_unlocked(Deadline::at(deadline), |sleep| lock_api::MutexGuard::unlocked(guard, sleep))
+    }
+
+    /// Waits as long as `condition` holds for what the lock protects.
+    ///
+    /// ```
+    /// use std::thread;
+    /// use ulocks::{Adaptive, Condvar, lock_api::Mutex};
+    ///
+    /// static JOBS: Mutex<Adaptive, Vec<u32>> = Mutex::new(Vec::new());
+    /// static CHANGED: Condvar = Condvar::new();
+    ///
+    /// thread::spawn(|| {
+    ///     JOBS.lock().push(7);
+    ///     CHANGED.notify_one();
+    /// });
+    /// let mut jobs = JOBS.lock();
+    /// CHANGED.wait_while(&mut jobs, |jobs| jobs.is_empty());
+    /// assert_eq!(jobs.pop(), Some(7));
+    /// ```
+    pub fn wait_while<R: lock_api::RawMutex, T: ?Sized>(
+        &self,
+        guard: &mut lock_api::MutexGuard<'_, R, T>,
+        mut condition: impl FnMut(&mut T) -> bool,
+    ) {
+        while condition(guard) {
+            self.wait(guard);
+        }
+    }
+
+    /// As [`wait_while`](Self::wait_while), for `timeout` at most; says whether the condition ended.
+    pub fn wait_while_for<R: lock_api::RawMutex, T: ?Sized>(
+        &self,
+        guard: &mut lock_api::MutexGuard<'_, R, T>,
+        mut condition: impl FnMut(&mut T) -> bool,
+        timeout: Duration,
+    ) -> bool {
+        let deadline = Deadline::after(timeout);
+        while condition(guard) {
+            if !self.wait_unlocked(deadline, |sleep| lock_api::MutexGuard::unlocked(guard, sleep)) {
+                return !condition(guard);
+            }
+        }
+        true
     }
 
     /// For a lock without a guard: `unlocked` must free the lock, call its argument, and take the lock again. Says

@@ -14,31 +14,6 @@ pub(crate) fn cpu_hint() -> u32 {
     0
 }
 
-/// More CPUs are counted as this many.
-pub(crate) const MOST_CPUS: u32 = 1000;
-
-/// How many CPUs this process may use at once.
-#[cfg(not(loom))]
-pub(crate) fn cpus() -> u32 {
-    use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
-    // 0 until somebody has asked. Asking takes microseconds, so a change of the affinity later goes unnoticed.
-    static CPUS: AtomicU32 = AtomicU32::new(0);
-    match CPUS.load(Relaxed) {
-        0 => {
-            let cpus = std::thread::available_parallelism().map_or(1, |cpus| cpus.get() as u32).min(MOST_CPUS);
-            CPUS.store(cpus, Relaxed);
-            cpus
-        }
-        known => known,
-    }
-}
-
-/// In a model everybody may spin.
-#[cfg(loom)]
-pub(crate) fn cpus() -> u32 {
-    MOST_CPUS
-}
-
 /// Time in units of about 10 µs (8 to 16 with the clock rates of today's machines).
 ///
 /// The CPU's own counter where it can be read in a few nanoseconds, because this is asked in an unlock.

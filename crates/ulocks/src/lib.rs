@@ -14,7 +14,7 @@
 //! # Which one
 //! | lock | bytes | fair | timeouts | between processes | for |
 //! |---|---|---|---|---|---|
-//! | [`Adaptive`] | 8 | bounded | yes | yes | when you don't want to choose |
+//! | [`Adaptive`] | 4 | bounded | yes | yes | when you don't want to choose |
 //! | [`Calock`], [`CalockSpin`] | 4 | no | yes | yes | convoys; the smallest |
 //! | [`Usema`], [`UsemaSpin`] | 8 | strictly | no | yes | first come, first served |
 //! | [`Pi`] | 4 | by priority | yes | yes | real-time threads |
@@ -37,8 +37,19 @@
 //!
 //! All are `lock_api` raw locks, and [`lock_api`] is re-exported: `ulocks::lock_api::Mutex<ulocks::Usema, T>`.
 //!
-//! The crate is for Linux. Fork: a child can go on using shared locks, and private ones that no other thread of its
-//! parent held.
+//! # Memory and forks
+//! [`Adaptive`], [`Calock`], [`Pi`], [`Robust`] and [`Mcs`] may be freed by whoever holds them last, while the one
+//! before is still in its `unlock`: that one does not touch them any more. All others must outlive every call on them:
+//! [`FutexSem`]'s `release` and the unlocks of [`Usema`], [`Benaphore`], [`RwLock`] and [`RwLockFair`] look at a word
+//! after the store with which another may go on.
+//!
+//! A forked child can go on using shared locks. Of the private ones it can use [`Adaptive`], [`Calock`], [`Pi`] and
+//! [`Robust`] locks if no other thread of its parent held them, whoever waited for them. The locks that hand over
+//! ([`Usema`], [`Ticket`], [`Mcs`], [`Benaphore`], [`RwLockFair`]) and those with a count of waiters ([`RwLock`],
+//! [`FutexSem`], [`Condvar`]) only if nobody waited either: a thread that did not come along has a place in their
+//! queue. ([`Pi`] and [`Robust`] know their holder by its number, so a child cannot free what its parent took.)
+//!
+//! The crate is for Linux.
 
 #![warn(missing_docs)]
 
@@ -46,7 +57,6 @@
 mod raw;
 
 mod adaptive;
-mod asymmetric_fence;
 mod atomic;
 mod benaphore;
 mod calock;
@@ -64,6 +74,11 @@ mod once;
 mod patience;
 #[cfg(not(loom))]
 mod pi;
+#[cfg(not(loom))]
+mod restartable;
+#[cfg(loom)]
+#[doc(hidden)]
+pub mod restartable;
 #[cfg(not(loom))]
 mod robust;
 mod rwlock;

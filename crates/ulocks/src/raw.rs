@@ -87,6 +87,20 @@ macro_rules! raw_mutex_timed {
     };
 }
 
+/// `lock_api::RawMutexFair`, from a public `unlock_fair`.
+macro_rules! raw_mutex_fair {
+    ([$($generics:tt)*] $lock:ty) => {
+        // SAFETY: it frees the lock, as `unlock` does.
+        #[cfg(not(loom))]
+        unsafe impl<$($generics)*> lock_api::RawMutexFair for $lock {
+            unsafe fn unlock_fair(&self, _: Self::Guard) {
+                // SAFETY: the caller holds the lock: it has the guard.
+                unsafe { <$lock>::unlock_fair(self) }
+            }
+        }
+    };
+}
+
 /// `lock_api::RawRwLock` for a lock whose own methods say the same thing.
 macro_rules! raw_rwlock {
     ([$($generics:tt)*] $lock:ty) => {

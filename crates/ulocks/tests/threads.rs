@@ -378,7 +378,7 @@ fn counting_counts_and_costs_nothing_when_off() {
     assert!(!lock.try_lock_for(Duration::from_millis(1)));
     let counts = lock.counts().snapshot();
     assert_eq!((counts.write_contended, counts.slept), (1, 1));
-    assert_eq!(size_of::<Adaptive>(), 8);
+    assert_eq!(size_of::<Adaptive>(), 4);
     assert_eq!(size_of::<Calock>(), 4);
     assert_eq!(NoCount.snapshot(), ulocks::Counts::default());
 }

@@ -69,6 +69,10 @@ fn a_wait_for_what_is_no_mutex_lasts_as_long_as_asked() {
     lasts_as_long_as_asked("a semaphore", |asked| FutexSem::<Shared>::new(0).acquire_for(asked));
     let (changed, lock) = (Condvar::<Private>::new(), Mutex::<Calock, ()>::new(()));
     lasts_as_long_as_asked("a condition", |asked| changed.wait_for(&mut lock.lock(), asked));
+    let until = |asked| changed.wait_until(&mut lock.lock(), Instant::now() + asked);
+    lasts_as_long_as_asked("a condition, until", until);
+    let while_for = |asked| changed.wait_while_for(&mut lock.lock(), |_| true, asked);
+    lasts_as_long_as_asked("a condition, while", while_for);
 }
 
 /// Wakes whoever sleeps on a word of this value, every 100 µs, as freeing a lock does that another thread takes first:
@@ -154,11 +158,18 @@ fn a_wait_that_ends_leaves_no_mark() {
             }
         }
     });
-    let marked = locks.iter().filter(|lock| !format!("{lock:?}").contains("waiters: 0,")).count();
-    assert_eq!(
-        marked,
-        0,
-        "of {EPISODES}, e.g. {:?}",
-        locks.iter().find(|lock| !format!("{lock:?}").contains("waiters: 0,"))
-    );
+    // Hints are left for the next ones: they are used up by time and by a few pairs. The lock's clock has few bits, so
+    // now and then a turn looks as if it had just begun.
+    let is_marked = |lock: &&Adaptive| !format!("{lock:?}").contains("word: 0,");
+    let mut marked: Vec<_> = locks.iter().filter(is_marked).collect();
+    for round in 0..20 {
+        thread::sleep(Duration::from_millis(5 + round));
+        for lock in marked.iter().flat_map(|lock| std::iter::repeat_n(lock, 40)) {
+            lock.lock();
+            // SAFETY: locked in the line before.
+            unsafe { lock.unlock() };
+        }
+        marked.retain(is_marked);
+    }
+    assert!(marked.is_empty(), "{} of {EPISODES}, e.g. {:?}", marked.len(), marked[0]);
 }

@@ -5,7 +5,8 @@
  *
  * Every pointer must be to a lock of that kind, aligned as its type is: to 4 bytes, a robust_ulock_t to 8. NULL and
  * misaligned pointers are undefined behaviour, as with pthread_mutex_lock; a debug build of the library aborts with a
- * message. No value in a lock's words does harm: calls that try or time out end, calls that wait sleep.
+ * message. A ulock_t, calock_t, pilock_t or robust_ulock_t (and the shared_ ones) may be freed by whoever holds it last,
+ * even if the one before has not returned from its unlock; the others must outlive every call. No value in a lock's words does harm: calls that try or time out end, calls that wait sleep.
  */
 #ifndef ULOCKS_H
 #define ULOCKS_H
@@ -16,9 +17,9 @@
 extern "C" {
 #endif
 
-/* The lock to take when you don't want to choose: adaptive, 8 bytes. */
-typedef struct { uint32_t word_[2]; } ulock_t;
-typedef struct { uint32_t word_[2]; } shared_ulock_t;
+/* The lock to take when you don't want to choose: adaptive, 4 bytes. */
+typedef struct { uint32_t word_[1]; } ulock_t;
+typedef struct { uint32_t word_[1]; } shared_ulock_t;
 
 /* Convoy avoidance: unlocking frees the lock even when it wakes someone. 4 bytes, not fair. */
 typedef struct { uint32_t word_[1]; } calock_t;

@@ -1,0 +1,46 @@
+//! The sequence for AArch64. It has been compiled and disassembled, but not run: there was no such machine.
+
+use std::sync::atomic::AtomicU32;
+
+/// Stores 0 to `word` if it holds `EXPECTED`, as a release; says whether it did.
+///
+/// # Safety
+/// `offset` is where, from the thread pointer, the kernel knows this thread to have its `struct rseq`.
+#[inline(always)]
+pub(super) unsafe fn store_zero_if<const EXPECTED: u32>(offset: usize, word: &AtomicU32) -> bool {
+    // SAFETY: as on x86-64. The signature is the `brk` that the C library registers on little-endian machines.
+    unsafe {
+        core::arch::asm!(
+            ".pushsection __rseq_cs, \"aw\", %progbits",
+            ".balign 32",
+            "4:",
+            ".long 0, 0",
+            ".quad 2f, 3f - 2f, 5f",
+            ".popsection",
+            "mrs {area}, tpidr_el0",
+            "add {area}, {area}, {offset}",
+            "adrp {scratch}, 4b",
+            "add {scratch}, {scratch}, :lo12:4b",
+            "str {scratch}, [{area}, #8]",
+            "2:",
+            "ldr {scratch:w}, [{word}]",
+            "cmp {scratch:w}, #{expected}",
+            "b.ne {not_stored}",
+            "stlr wzr, [{word}]",
+            "3:",
+            ".pushsection __rseq_failure, \"ax\", %progbits",
+            ".inst 0xd428bc00",
+            "5:",
+            "b {not_stored}",
+            ".popsection",
+            area = out(reg) _,
+            scratch = out(reg) _,
+            offset = in(reg) offset,
+            word = in(reg) word.as_ptr(),
+            expected = const EXPECTED,
+            not_stored = label { return false },
+            options(nostack),
+        );
+    }
+    true
+}

@@ -1,0 +1,108 @@
+//! Restartable sequences as loom sees them: a store that the fence of another thread may have made impossible.
+//!
+//! A sequence is: announce it, compare, and, as one step, store if nothing has aborted it since. A fence aborts all
+//! sequences that are announced. The kernel does so too for reasons of its own, a preemption or a signal: in a model
+//! that is a thread which calls [`abort`], at any moment.
+//!
+//! The store is a `swap` here: loom would let a thread that has seen a plain store still read what a read-modify-write
+//! of its own put there before, though no order of the changes of one word allows that.
+//!
+//! [`Fault`] breaks the pair in the three ways in which it could be written wrongly. Each must make a model fail.
+
+use crate::atomic::{
+    AtomicU32,
+    Ordering::{Relaxed, Release, SeqCst},
+};
+use loom::sync::Mutex;
+use std::sync::atomic::{AtomicU8, Ordering::SeqCst as Real};
+
+/// A mistake that the model can be told to make.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Fault {
+    /// None.
+    None,
+    /// The waiter does not fence.
+    NoFence,
+    /// The waiter fences, and marks the word after it.
+    FenceBeforeMark,
+    /// The holder stores, and compares after it.
+    StoreBeforeCompare,
+}
+
+static FAULT: AtomicU8 = AtomicU8::new(Fault::None as u8);
+
+/// Makes this mistake from now on.
+pub fn break_by(fault: Fault) {
+    FAULT.store(fault as u8, Real);
+}
+
+fn breaks_by(fault: Fault) -> bool {
+    FAULT.load(Real) == fault as u8
+}
+
+/// How many threads a model may have.
+const THREADS: usize = 4;
+
+/// What the kernel knows of a thread: whether it is in a sequence that has not been aborted.
+#[derive(Default)]
+struct Sequences([Mutex<bool>; THREADS]);
+
+loom::lazy_static! {
+    static ref SEQUENCES: Sequences = Sequences::default();
+    static ref NUMBERS: Mutex<usize> = Mutex::new(0);
+}
+
+loom::thread_local! {
+    static MINE: usize = {
+        let mut next = NUMBERS.lock().unwrap();
+        *next += 1;
+        *next - 1
+    };
+}
+
+pub(crate) fn store_zero_if<const EXPECTED: u32>(word: &AtomicU32) -> bool {
+    let mine = &SEQUENCES.0[MINE.with(|mine| *mine)];
+    *mine.lock().unwrap() = true;
+    if breaks_by(Fault::StoreBeforeCompare) {
+        let before = word.load(Relaxed);
+        word.swap(0, Release);
+        return before == EXPECTED;
+    }
+    if word.load(Relaxed) != EXPECTED {
+        return false;
+    }
+    let mut running = mine.lock().unwrap();
+    if *running {
+        word.swap(0, Release);
+    }
+    std::mem::replace(&mut *running, false)
+}
+
+pub(crate) fn mark_and_fence(word: &AtomicU32, old: u32, mark: u32) -> Result<(), u32> {
+    if breaks_by(Fault::FenceBeforeMark) {
+        fence();
+    }
+    word.compare_exchange(old, mark, SeqCst, Relaxed)?;
+    if breaks_by(Fault::None) || breaks_by(Fault::StoreBeforeCompare) {
+        fence();
+    }
+    Ok(())
+}
+
+/// Aborts all sequences.
+pub fn abort() {
+    SEQUENCES.0.iter().for_each(|sequence| *sequence.lock().unwrap() = false);
+}
+
+fn fence() {
+    loom::sync::atomic::fence(SeqCst);
+    abort();
+    loom::sync::atomic::fence(SeqCst);
+}
+
+pub(crate) fn prepare() {}
+
+pub(crate) fn may_be_in_vain() -> bool {
+    false
+}

@@ -1,0 +1,163 @@
+//! The restartable sequences in this program's machine code: what the kernel is told of each, and what each does.
+#![cfg(all(not(loom), target_arch = "x86_64", target_env = "gnu"))]
+
+use std::{
+    fs,
+    process::Command,
+    sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
+    thread,
+    time::{Duration, Instant},
+};
+use ulocks::{Adaptive, Private, lock_api::Mutex};
+
+const SIGNATURE: u32 = 0x5305_3053;
+
+/// `struct rseq_cs` of the kernel.
+#[repr(C, align(32))]
+#[derive(Debug)]
+struct Descriptor {
+    version: u32,
+    flags: u32,
+    start: usize,
+    length: usize,
+    abort: usize,
+}
+
+/// All that are in this program: the linker names the two ends of their section.
+fn descriptors() -> &'static [Descriptor] {
+    unsafe extern "C" {
+        #[link_name = "__start___rseq_cs"]
+        static FIRST: Descriptor;
+        #[link_name = "__stop___rseq_cs"]
+        static END: Descriptor;
+    }
+    let (first, end) = (&raw const FIRST, &raw const END);
+    let count = (end.addr() - first.addr()) / size_of::<Descriptor>();
+    // SAFETY: the section has descriptors only, each as large and as aligned as this, and is not written to.
+    unsafe { std::slice::from_raw_parts(first, count) }
+}
+
+/// Locks and unlocks, so that there is a sequence in this program.
+fn pairs(count: u64) -> u64 {
+    static LOCK: Mutex<Adaptive, u64> = Mutex::new(0);
+    (0..count).for_each(|_| *LOCK.lock() += 1);
+    *LOCK.lock()
+}
+
+#[test]
+fn each_sequence_has_one_store_which_is_its_end() {
+    assert!(pairs(10) >= 10);
+    assert!(!descriptors().is_empty());
+    if Command::new("objdump").arg("--version").output().is_err() {
+        println!("skipped: needs objdump");
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    for descriptor in descriptors() {
+        assert_eq!((descriptor.version, descriptor.flags), (0, 0), "{descriptor:x?}");
+        let inside = descriptor.start..descriptor.start + descriptor.length;
+        assert!(!inside.contains(&descriptor.abort), "{descriptor:x?}");
+        // SAFETY: four bytes of this program's code, before the abort handler.
+        let signature = unsafe { std::ptr::with_exposed_provenance::<u32>(descriptor.abort - 4).read_unaligned() };
+        assert_eq!(signature, SIGNATURE, "{descriptor:x?}");
+        // SAFETY: the bytes of the sequence in this program's code.
+        let code = unsafe {
+            std::slice::from_raw_parts(std::ptr::with_exposed_provenance::<u8>(descriptor.start), descriptor.length)
+        };
+        let file = folder.path().join("sequence");
+        fs::write(&file, code).unwrap();
+        let listing = Command::new("objdump")
+            .args(["-D", "-b", "binary", "-m", "i386:x86-64", "--no-show-raw-insn"])
+            .arg(&file)
+            .output()
+            .unwrap();
+        let listing = String::from_utf8(listing.stdout).unwrap();
+        let instructions: Vec<&str> =
+            listing.lines().filter_map(|line| line.trim().split_once(":\t")).map(|(_, text)| text.trim()).collect();
+        let [compare, branch, store] = instructions[..] else { panic!("three instructions: {listing}") };
+        let word = compare.strip_prefix("cmpl   $0x1,").unwrap_or_else(|| panic!("{listing}"));
+        assert!(branch.starts_with("jne "), "{listing}");
+        assert_eq!(store, format!("movl   $0x0,{word}"), "{listing}");
+    }
+}
+
+static HANDLED: AtomicU64 = AtomicU64::new(0);
+static IN_HANDLER: Mutex<Adaptive, u64> = Mutex::new(0);
+
+/// Takes and frees a lock of its own: that is a sequence within a sequence.
+extern "C" fn lock_and_unlock(_: libc::c_int) {
+    if let Some(mut count) = IN_HANDLER.try_lock() {
+        *count += 1;
+    }
+    HANDLED.fetch_add(1, Relaxed);
+}
+
+/// A signal every 20 µs, whose handler locks, and threads that hop between CPUs: what the lock protects stays whole.
+#[test]
+fn sequences_survive_signals_and_migrations() {
+    // SAFETY: the handler does only what may be done in one: it tries a lock, and counts.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = lock_and_unlock as *const () as usize;
+        action.sa_flags = libc::SA_RESTART;
+        assert_eq!(libc::sigaction(libc::SIGALRM, &action, std::ptr::null_mut()), 0);
+    }
+    let timer = |micros| {
+        let every = libc::timeval { tv_sec: 0, tv_usec: micros };
+        let timer = libc::itimerval { it_interval: every, it_value: every };
+        // SAFETY: the timer is given by value, in effect.
+        assert_eq!(unsafe { libc::setitimer(libc::ITIMER_REAL, &timer, std::ptr::null_mut()) }, 0);
+    };
+    let (lock, stop) = (&Mutex::<Adaptive<Private>, _>::new((0u64, 0u64)), &AtomicBool::new(false));
+    timer(20);
+    let loops: u64 = thread::scope(|scope| {
+        let work = |hops: bool| {
+            move || {
+                let mut loops = 0u64;
+                while !stop.load(Relaxed) {
+                    let mut halves = lock.lock();
+                    assert_eq!(halves.0, halves.1);
+                    halves.0 += 1;
+                    std::hint::black_box(&mut *halves);
+                    halves.1 += 1;
+                    drop(halves);
+                    loops += 1;
+                    if hops && loops.is_multiple_of(200) {
+                        hop(loops.is_multiple_of(400));
+                    }
+                }
+                loops
+            }
+        };
+        let workers: Vec<_> = [false, false, true].map(|hops| scope.spawn(work(hops))).into();
+        let start = Instant::now();
+        while start.elapsed() < Duration::from_secs(seconds()) {
+            thread::sleep(Duration::from_millis(5));
+        }
+        stop.store(true, Relaxed);
+        workers.into_iter().map(|worker| worker.join().unwrap()).sum()
+    });
+    timer(0);
+    assert!(HANDLED.load(Relaxed) > 100, "the storm came");
+    assert_eq!(*lock.lock(), (loops, loops));
+}
+
+/// How long to storm: `ULOCKS_TORTURE` seconds (60 for a thorough run).
+fn seconds() -> u64 {
+    std::env::var("ULOCKS_TORTURE").map_or(2, |seconds| seconds.parse().unwrap())
+}
+
+/// To one CPU of those that this thread may use, or to all of them.
+fn hop(alone: bool) {
+    // SAFETY: sets are plain bits; the calls read and write the ones they are given.
+    unsafe {
+        let mut here: libc::cpu_set_t = std::mem::zeroed();
+        if alone {
+            libc::CPU_SET(libc::sched_getcpu().cast_unsigned() as usize ^ 1, &mut here);
+        } else {
+            (0..libc::CPU_SETSIZE as usize).for_each(|cpu| libc::CPU_SET(cpu, &mut here));
+        }
+        // A CPU that isn't there is refused, and then the thread stays where it is.
+        libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &here);
+    }
+}
