@@ -8,8 +8,11 @@
 //! | spend a known time doing nothing | [`grind`] |
 //! | run threads that start and end together, each on its CPU | [`team`], [`cpus`] |
 //! | see when a thread did not run | [`gaps`] |
+//! | tell what hits several CPUs at once from chance | [`coincidence`] |
 //! | know from the kernel who ran instead | [`evidence`] |
+//! | see who else is on the core, and have a figure without them | [`neighbour`] |
 //! | share memory with forked processes | [`shared_memory`] |
+//! | time a lock or a function of your own | [`timing`] |
 //! | count values without losing one | [`tally`] |
 //! | say how sure a figure is, and when enough was measured | [`statistics`] |
 //! | find the clusters in latencies, and what recurs in time | [`spikes`], [`period`] |
@@ -18,17 +21,20 @@
 #![warn(missing_docs)]
 
 pub mod clock;
+pub mod coincidence;
 pub mod cpus;
 pub mod environment;
 pub mod evidence;
 pub mod gaps;
 pub mod grind;
+pub mod neighbour;
 pub mod period;
 pub mod shared_memory;
 pub mod spikes;
 pub mod statistics;
 pub mod tally;
 pub mod team;
+pub mod timing;
 pub mod warning;
 
 /// The README's examples are tested with the others.

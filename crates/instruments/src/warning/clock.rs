@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::kind::WarningKind;
+use super::severity::Severity;
 
 /// The CPU's own counter is not trusted; the system's clock is read instead.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -13,6 +14,7 @@ pub struct ClockFallback {
 
 impl WarningKind for ClockFallback {
     const CODE: &'static str = "clock_fallback";
+    const SEVERITY: Severity = Severity::ChangesFigure;
 
     fn message(&self) -> String {
         format!("the CPU's counter is not used: {}", self.reason)

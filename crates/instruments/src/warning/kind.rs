@@ -1,5 +1,6 @@
 //! What a kind of warning is.
 
+use super::severity::Severity;
 use serde::Serialize;
 
 /// A kind of warning: a struct whose fields are the warning's, with its code and its two texts beside it.
@@ -34,6 +35,8 @@ pub trait WarningKind: Serialize {
     /// The name that it has in a record, for programs to tell warnings apart by. Nothing else may have it, in any
     /// crate.
     const CODE: &'static str;
+    /// How much it matters.
+    const SEVERITY: Severity = Severity::LimitsConclusion;
 
     /// What was seen, with its figures: one sentence without a full stop.
     fn message(&self) -> String;

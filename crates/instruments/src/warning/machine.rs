@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::kind::{WarningKind, percent};
+use super::severity::Severity;
 
 /// The hypervisor took CPU time.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -13,6 +14,7 @@ pub struct Steal {
 
 impl WarningKind for Steal {
     const CODE: &'static str = "steal";
+    const SEVERITY: Severity = Severity::ChangesFigure;
 
     fn message(&self) -> String {
         format!("the hypervisor took {} of the CPU time", percent(self.share))
@@ -32,6 +34,7 @@ pub struct OtherLoad {
 
 impl WarningKind for OtherLoad {
     const CODE: &'static str = "other_load";
+    const SEVERITY: Severity = Severity::ChangesFigure;
 
     fn message(&self) -> String {
         format!("other processes used {} of the CPU time", percent(self.share))
@@ -53,6 +56,7 @@ pub struct SmtSiblingsShared {
 
 impl WarningKind for SmtSiblingsShared {
     const CODE: &'static str = "smt_siblings_shared";
+    const SEVERITY: Severity = Severity::ChangesFigure;
 
     fn message(&self) -> String {
         let Self { cpu, sibling } = self;
@@ -74,6 +78,7 @@ pub struct CpuQuota {
 
 impl WarningKind for CpuQuota {
     const CODE: &'static str = "cpu_quota";
+    const SEVERITY: Severity = Severity::ChangesFigure;
 
     fn message(&self) -> String {
         format!("the control group grants the time of {} CPUs and stops us beyond", self.cpus)
@@ -132,6 +137,7 @@ pub struct Autogroup;
 
 impl WarningKind for Autogroup {
     const CODE: &'static str = "autogroup";
+    const SEVERITY: Severity = Severity::Advice;
 
     fn message(&self) -> String {
         "the scheduler groups threads by session: nice values count only inside one".to_owned()
@@ -139,5 +145,27 @@ impl WarningKind for Autogroup {
 
     fn remedy(&self) -> &'static str {
         "`sudo sysctl kernel.sched_autogroup_enabled=0`"
+    }
+}
+
+/// A core may have been shared with another hardware thread all the time.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct NeverAlone {
+    /// The CPU.
+    pub cpu: u16,
+    /// What speaks for it.
+    pub reason: String,
+}
+
+impl WarningKind for NeverAlone {
+    const CODE: &'static str = "never_alone";
+
+    fn message(&self) -> String {
+        let Self { cpu, reason } = self;
+        format!("CPU {cpu} may never have been alone on its core: {reason}")
+    }
+
+    fn remedy(&self) -> &'static str {
+        "figures said to be of the core alone may be of a shared one; measure longer, or at another time of the day"
     }
 }

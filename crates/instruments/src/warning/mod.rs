@@ -21,12 +21,16 @@ mod kind;
 mod machine;
 mod privilege;
 mod run;
+mod severity;
 mod value;
 
 pub use clock::ClockFallback;
 pub use due::{OTHER_LOAD_SHARE, disturbances, realtime_throttling, standing};
 pub use kind::{WarningKind, percent};
-pub use machine::{Autogroup, CpuQuota, FrequencyChanging, OtherLoad, RealtimeThrottling, SmtSiblingsShared, Steal};
+pub use machine::{
+    Autogroup, CpuQuota, FrequencyChanging, NeverAlone, OtherLoad, RealtimeThrottling, SmtSiblingsShared, Steal,
+};
 pub use privilege::{MemoryNotLocked, NiceRefused, NoRealtimePriority, PriorityRefused};
 pub use run::{BufferFull, FewSamples, Interrupted, LeftOut, NotConverged};
+pub use severity::Severity;
 pub use value::Warning;

@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::kind::WarningKind;
+use super::severity::Severity;
 use crate::cpus::realtime::Missing;
 
 /// Real-time threads were wanted and are not to be had.
@@ -35,6 +36,7 @@ pub struct NiceRefused {
 
 impl WarningKind for NiceRefused {
     const CODE: &'static str = "nice_refused";
+    const SEVERITY: Severity = Severity::ChangesFigure;
 
     fn message(&self) -> String {
         let Self { wanted, granted } = self;
@@ -58,6 +60,7 @@ pub struct PriorityRefused {
 
 impl WarningKind for PriorityRefused {
     const CODE: &'static str = "priority_refused";
+    const SEVERITY: Severity = Severity::ChangesFigure;
 
     fn message(&self) -> String {
         let Self { wanted, reason } = self;

@@ -9,6 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
 use super::kind::WarningKind;
+use super::severity::Severity;
 
 /// Something that may have bent a figure, or that the figure cannot tell.
 ///
@@ -20,6 +21,8 @@ pub struct Warning {
     fields: Map<String, Value>,
     message: String,
     remedy: String,
+    /// `None` for one that is read back and has none.
+    severity: Option<Severity>,
 }
 
 impl Warning {
@@ -36,6 +39,11 @@ impl Warning {
     /// What can be done about it: a flag, a file, a capability; or how to read the figures if nothing can.
     pub fn remedy(&self) -> &str {
         &self.remedy
+    }
+
+    /// How much it matters.
+    pub fn severity(&self) -> Severity {
+        self.severity.unwrap_or_default()
     }
 
     /// One of its fields, if it has it.
@@ -58,7 +66,13 @@ impl<K: WarningKind> From<K> for Warning {
             Ok(Value::Null) => Map::new(),
             other => panic!("the kind of warning {} is no struct with named fields: {other:?}", K::CODE),
         };
-        Self { code: Cow::Borrowed(K::CODE), fields, message: kind.message(), remedy: kind.remedy().to_owned() }
+        Self {
+            code: Cow::Borrowed(K::CODE),
+            fields,
+            message: kind.message(),
+            remedy: kind.remedy().to_owned(),
+            severity: Some(K::SEVERITY),
+        }
     }
 }
 
@@ -76,6 +90,10 @@ impl JsonSchema for Warning {
                 "code": text("Its kind, for programs."),
                 "message": text("What was seen, with its figures."),
                 "remedy": text("What can be done about it."),
+                "severity": {
+                    "description": "Whether it changes a figure, limits what can be concluded, or is advice.",
+                    "enum": ["changes_figure", "limits_conclusion", "advice"]
+                },
             },
             "required": ["code", "message", "remedy"]
         })
@@ -84,13 +102,16 @@ impl JsonSchema for Warning {
 
 impl Serialize for Warning {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut object = serializer.serialize_map(Some(self.fields.len() + 3))?;
+        let mut object = serializer.serialize_map(Some(self.fields.len() + 4))?;
         object.serialize_entry("code", &self.code)?;
         for (name, value) in &self.fields {
             object.serialize_entry(name, value)?;
         }
         object.serialize_entry("message", &self.message)?;
         object.serialize_entry("remedy", &self.remedy)?;
+        if let Some(severity) = self.severity {
+            object.serialize_entry("severity", &severity)?;
+        }
         object.end()
     }
 }
@@ -106,6 +127,11 @@ impl<'de> Deserialize<'de> for Warning {
         let code = text("code").ok_or_else(|| D::Error::missing_field("code"))?;
         let message = text("message").unwrap_or_else(|| format!("warning `{code}` of another version"));
         let remedy = text("remedy").unwrap_or_else(|| "none is recorded".to_owned());
-        Ok(Self { code: Cow::Owned(code), fields, message, remedy })
+        // One that is not known here stays a field.
+        let severity = fields.get("severity").and_then(|value| Severity::deserialize(value).ok());
+        if severity.is_some() {
+            fields.shift_remove("severity");
+        }
+        Ok(Self { code: Cow::Owned(code), fields, message, remedy, severity })
     }
 }

@@ -1,0 +1,75 @@
+//! Do things happen on several CPUs at the same moment, more often than by chance?
+//!
+//! For each train of moments it is counted how many lie within a window of one of another train. What chance gives is
+//! known from the trains themselves: one is shifted against the others, around the whole time, by random amounts, and
+//! counted again. A shift keeps how many there are, how they cluster and what rhythm they have, and breaks only what
+//! ties them to the others (as for trains of spikes: Grün and Rotter, "Analysis of Parallel Spike Trains", 2010). So two
+//! rhythms that tick together are told from two that only have the same period.
+//!
+//! ```
+//! use instruments::coincidence::coincidences;
+//!
+//! // Every 10 ms on both, and the second has its own moments too.
+//! let one: Vec<f64> = (1..90).map(|n| f64::from(n) * 1e7).collect();
+//! let mut other: Vec<f64> = (1..90).flat_map(|n| [f64::from(n) * 1e7 + 2e3, f64::from(n * n) * 1.1e5]).collect();
+//! other.sort_by(f64::total_cmp);
+//! let found = coincidences(&[one, other], 1e9, 1e4, 7);
+//! assert!(found[0].is_common() && found[0].together >= 89);
+//! ```
+
+use fastrand::Rng;
+
+/// A train's moments that have company.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Coincidence {
+    /// Moments of this train.
+    pub moments: usize,
+    /// Those that lie within the window of a moment of another train, …
+    pub together: usize,
+    /// … how many chance would give, …
+    pub by_chance: f64,
+    /// … and how far that differs from shift to shift, as a standard deviation.
+    pub deviation: f64,
+}
+
+/// A count that exceeds chance's by so many standard deviations is none of chance's.
+const DEVIATIONS: f64 = 5.0;
+const SHIFTS: usize = 200;
+/// Parts of the time at either end that no shift lies in: what belongs together would meet again.
+const MARGIN: f64 = 0.01;
+
+impl Coincidence {
+    /// Whether more come together than by chance; a few moments are never enough to say so.
+    pub fn is_common(&self) -> bool {
+        // A count differs by its root at least, whatever some shifts say.
+        let deviation = self.deviation.max(self.by_chance.sqrt()).max(1.0);
+        self.together as f64 - self.by_chance > DEVIATIONS * deviation
+    }
+}
+
+/// For each train, in order of time, of moments from 0 to `span`: how many lie within `window` of one of another train.
+pub fn coincidences(trains: &[Vec<f64>], span: f64, window: f64, seed: u64) -> Vec<Coincidence> {
+    let mut random = Rng::with_seed(seed);
+    let of = |(place, own): (usize, &Vec<f64>)| {
+        let company = trains.iter().enumerate().filter(|(other, _)| *other != place);
+        let mut others: Vec<f64> = company.flat_map(|(_, train)| train.iter().copied()).collect();
+        others.sort_by(f64::total_cmp);
+        let together = count(own.iter().copied(), &others, window);
+        let shifted = |shift: f64| count(own.iter().map(|moment| (moment + shift) % span), &others, window) as f64;
+        let counts: Vec<f64> =
+            (0..SHIFTS).map(|_| shifted((MARGIN + (1.0 - 2.0 * MARGIN) * random.f64()) * span)).collect();
+        let by_chance = counts.iter().sum::<f64>() / SHIFTS as f64;
+        let variance = counts.iter().map(|count| (count - by_chance).powi(2)).sum::<f64>() / (SHIFTS - 1) as f64;
+        Coincidence { moments: own.len(), together, by_chance, deviation: variance.sqrt() }
+    };
+    trains.iter().enumerate().map(of).collect()
+}
+
+/// How many of the moments have one of the others within the window.
+fn count(moments: impl Iterator<Item = f64>, others: &[f64], window: f64) -> usize {
+    let has_company = |moment: &f64| {
+        let next = others.partition_point(|other| *other < moment - window);
+        others.get(next).is_some_and(|other| *other <= moment + window)
+    };
+    moments.filter(has_company).count()
+}

@@ -1,0 +1,103 @@
+//! The probe: two loops, three times each, and what they took.
+
+use super::loops;
+use crate::clock::{Clock, quality};
+use crate::cpus::current_cpu;
+
+/// What one probe read.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Reading {
+    /// The CPU that it was taken on.
+    pub cpu: u16,
+    /// Cycles of the core that a round of the loop of width took: more of them when the core was shared.
+    pub cycles: f32,
+    /// Cycles of the core in a nanosecond: its frequency in GHz.
+    pub cycles_per_ns: f32,
+}
+
+/// Takes [`Reading`]s; `Copy`, so that every thread has its own.
+#[derive(Clone, Copy, Debug)]
+pub struct Probe {
+    clock: Clock,
+    width_rounds: u32,
+    latency_rounds: u32,
+    /// What the stamps around a loop take without it, in ticks.
+    empty_ticks: f64,
+    cost_ns: f64,
+}
+
+/// So many rounds take a quarter and half a microsecond at 3 GHz; a neighbour's busy stretches are far longer.
+const WIDTH_ROUNDS: u32 = 200;
+const LATENCY_ROUNDS: u32 = 150;
+/// A loop takes at least so many steps of the clock, or the step would be all that is seen.
+const LEAST_STEPS: f64 = 60.0;
+/// Of these the median counts: the first may find cold caches, and one may be interrupted.
+const REPEATS: usize = 3;
+const CALIBRATION_PROBES: usize = 101;
+
+impl Probe {
+    /// Fits the loops to the clock on the calling thread, in about ten milliseconds. `None` where there are no loops
+    /// for the architecture.
+    pub fn calibrate(clock: Clock) -> Option<Self> {
+        if !loops::IS_KNOWN {
+            return None;
+        }
+        let step = quality(clock).resolution_ticks as f64;
+        let mut probe =
+            Self { clock, width_rounds: WIDTH_ROUNDS, latency_rounds: LATENCY_ROUNDS, empty_ticks: 0.0, cost_ns: 0.0 };
+        probe.empty_ticks = median_of(CALIBRATION_PROBES, || probe.timed(|| ()));
+        let width_ticks = median_of(CALIBRATION_PROBES, || probe.timed(|| loops::width(WIDTH_ROUNDS)));
+        let longer = (LEAST_STEPS * step / width_ticks.max(1.0)).ceil().max(1.0) as u32;
+        probe.width_rounds *= longer;
+        probe.latency_rounds *= longer;
+        probe.cost_ns = median_of(CALIBRATION_PROBES, || probe.timed(|| _ = std::hint::black_box(probe.take())))
+            * clock.ns_per_tick();
+        Some(probe)
+    }
+
+    /// The same with loops so many times as long: to check short probes by.
+    pub fn longer(mut self, times: u32) -> Self {
+        self.width_rounds *= times;
+        self.latency_rounds *= times;
+        self.cost_ns *= f64::from(times);
+        self
+    }
+
+    /// What taking a reading takes, in nanoseconds.
+    pub fn cost_ns(&self) -> f64 {
+        self.cost_ns
+    }
+
+    /// Looks at the core that the calling thread is on.
+    pub fn take(&self) -> Reading {
+        let (mut width, mut latency) = ([0.0; REPEATS], [0.0; REPEATS]);
+        for (width, latency) in width.iter_mut().zip(&mut latency) {
+            *latency = self.timed(|| loops::latency(self.latency_rounds)) - self.empty_ticks;
+            *width = self.timed(|| loops::width(self.width_rounds)) - self.empty_ticks;
+        }
+        let ticks_per_cycle = median_of_three(latency) / f64::from(self.latency_rounds) / loops::LATENCY_CYCLES;
+        Reading {
+            cpu: current_cpu() as u16,
+            cycles: (median_of_three(width) / f64::from(self.width_rounds) / ticks_per_cycle) as f32,
+            cycles_per_ns: (1.0 / (ticks_per_cycle * self.clock.ns_per_tick())) as f32,
+        }
+    }
+
+    #[inline(always)]
+    fn timed(&self, work: impl FnOnce()) -> f64 {
+        let began = self.clock.stamp();
+        work();
+        (self.clock.stamp() - began) as f64
+    }
+}
+
+fn median_of_three(mut values: [f64; REPEATS]) -> f64 {
+    values.sort_unstable_by(f64::total_cmp);
+    values[1]
+}
+
+fn median_of(count: usize, mut sample: impl FnMut() -> f64) -> f64 {
+    let mut samples: Vec<f64> = (0..count).map(|_| sample()).collect();
+    samples.sort_unstable_by(f64::total_cmp);
+    samples[count / 2]
+}
