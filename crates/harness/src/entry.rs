@@ -6,7 +6,7 @@ use crate::run::Run;
 use crate::session::{SharedFlags, format_argument};
 use anyhow::Context;
 use clap::{ArgMatches, Args, Command, FromArgMatches};
-use record::{Finding, Metric, Record, Section, ThenAndNow, typed};
+use record::{Finding, Metric, Rank, Record, Section, ThenAndNow, typed};
 use schemars::{Schema, SchemaGenerator};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -33,6 +33,7 @@ pub struct Entry {
     layout: fn(&AnyRecord, &str) -> anyhow::Result<String>,
     section: fn(&[Value]) -> anyhow::Result<Section>,
     metrics: fn(&[Value]) -> anyhow::Result<Vec<Metric>>,
+    ranking: fn(&[Value]) -> anyhow::Result<Vec<Rank>>,
     findings: fn(&[Placed<'_>]) -> anyhow::Result<Vec<Finding>>,
     then_and_now: fn(&[Placed<'_>]) -> anyhow::Result<Vec<ThenAndNow>>,
     schema: fn(&mut SchemaGenerator) -> [Schema; 2],
@@ -55,6 +56,7 @@ impl Entry {
             layout: |record, name| Ok(E::layout(&typed_record::<E>(record)?, name)?),
             section: |rows| Ok(E::section(&typed(rows)?)),
             metrics: |rows| Ok(typed(rows)?.iter().flat_map(E::metrics).collect()),
+            ranking: |rows| Ok(E::ranking(&typed(rows)?)),
             findings: |rows| placed(rows, E::findings),
             then_and_now: |rows| placed(rows, E::then_and_now),
             schema: |generator| [generator.subschema_for::<E::Parameters>(), generator.subschema_for::<E::Row>()],
@@ -136,6 +138,14 @@ impl Entry {
         (self.metrics)(rows)
     }
 
+    /// Who is best.
+    ///
+    /// # Errors
+    /// As [`Self::section`].
+    pub fn ranking(&self, rows: &[Value]) -> anyhow::Result<Vec<Rank>> {
+        (self.ranking)(rows)
+    }
+
     /// What is found in rows, which come with their places.
     ///
     /// # Errors
@@ -181,6 +191,7 @@ fn typed_record<E: Experiment>(record: &AnyRecord) -> anyhow::Result<Record<E::P
         environment: record.environment.clone(),
         parameters,
         results: typed(&record.results)?,
+        ranking: record.ranking.clone(),
         warnings: record.warnings.clone(),
     })
 }

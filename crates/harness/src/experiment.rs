@@ -5,7 +5,7 @@ use crate::finished::Finished;
 use crate::run::Run;
 use crate::session::SharedFlags;
 use clap::Args;
-use record::{Finding, Metric, Record, Section, ThenAndNow};
+use record::{Finding, Metric, Rank, Record, Section, ThenAndNow};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -70,6 +70,11 @@ pub trait Experiment: 'static {
 
     /// The figures of a row that can be held against those of other records.
     fn metrics(_row: &Self::Row) -> Vec<Metric> {
+        Vec::new()
+    }
+
+    /// Who is best: the rows in order, for each figure that decides; the one that people look at first comes first.
+    fn ranking(_rows: &[Self::Row]) -> Vec<Rank> {
         Vec::new()
     }
 

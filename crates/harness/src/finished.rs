@@ -86,6 +86,7 @@ impl AnyFinished {
             environment: environment(session),
             parameters,
             results,
+            ranking: Vec::new(),
             warnings,
         }
     }

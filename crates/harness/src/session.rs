@@ -4,12 +4,13 @@ use crate::exit::UsageError;
 use crate::interruption::Interruption;
 use crate::{parse_count, parse_duration};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use clap::{Arg, Args, Command, ValueHint};
-use instruments::cpus::{self, CpuSet};
+use clap::{Arg, Args, Command, ValueEnum, ValueHint};
+use instruments::cpus::{self, CpuSet, ParseCpuSetError};
 use instruments::environment::{Activity, Environment};
 use instruments::warning::{self, Warning};
 use std::io::IsTerminal;
 use std::path::PathBuf;
+use std::str::FromStr;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Flags that every experiment has.
@@ -24,11 +25,15 @@ pub struct SharedFlags {
     #[arg(long, global = true, value_name = "N", value_parser = parse_count::count, allow_hyphen_values = true)]
     pub seed: Option<u64>,
 
-    /// CPUs to use, such as 0 or 0,2-3 [default: all that this process may run on]
+    /// CPUs to use, such as 0 or 0,2-3, or all [default: all that this process may run on]
     #[arg(long, global = true, value_name = "LIST")]
-    pub cpus: Option<CpuSet>,
+    pub cpus: Option<CpuChoice>,
 
-    /// What to print: tables and pictures for people, one JSON object, or rows
+    /// Tell the time alone on a core from that in which another hardware thread took part of it, or ignore who is there
+    #[arg(long, global = true, value_name = "WHAT", default_value = "both")]
+    pub neighbour: Neighbour,
+
+    /// What to print: tables and pictures for people, one JSON object, rows, or Markdown for a pull request
     #[arg(long, global = true, value_name = "FORMAT", default_value = "text", value_parser = format_parser(&[]))]
     pub format: Format,
 
@@ -66,20 +71,32 @@ impl SharedFlags {
     }
 }
 
+/// Whether the core is probed for who else is on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Neighbour {
+    /// Give figures for the core alone beside those for the shared one
+    Both,
+    /// Do not look
+    Ignore,
+}
+
 /// How a record is written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Format {
     Text,
     Json,
     Csv,
+    /// Tables for a pull request.
+    Markdown,
     /// A layout of the experiment's own, by its name.
     Own(String),
 }
 
-const FORMATS: [(&str, &str); 3] = [
+const FORMATS: [(&str, &str); 4] = [
     ("text", "Tables and pictures for a terminal"),
     ("json", "One JSON object"),
     ("csv", "A line for each result, with a header"),
+    ("markdown", "Tables for a pull request"),
 ];
 
 /// The flag `--format`, for an experiment that has layouts of its own.
@@ -95,8 +112,25 @@ fn format_parser(own: &'static [(&'static str, &'static str)]) -> impl TypedValu
         "text" => Format::Text,
         "json" => Format::Json,
         "csv" => Format::Csv,
+        "markdown" => Format::Markdown,
         _ => Format::Own(name),
     })
+}
+
+/// The value of `--cpus`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CpuChoice {
+    /// All that may be used.
+    All,
+    List(CpuSet),
+}
+
+impl FromStr for CpuChoice {
+    type Err = ParseCpuSetError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        if text == "all" { Ok(Self::All) } else { text.parse().map(Self::List) }
+    }
 }
 
 /// A run of one experiment.
@@ -108,6 +142,7 @@ pub struct Session {
     pub cpus: CpuSet,
     pub interruption: Interruption,
     pub environment: Environment,
+    pub neighbour: Neighbour,
     started: SystemTime,
     /// What the CPUs had done by then.
     activity: Option<Activity>,
@@ -122,10 +157,10 @@ impl Session {
     pub fn open(flags: &SharedFlags) -> anyhow::Result<Self> {
         let allowed = cpus::allowed()?;
         let cpus = match &flags.cpus {
-            Some(request) => {
+            Some(CpuChoice::List(request)) => {
                 cpus::resolve(request, &allowed).map_err(|error| UsageError(format!("--cpus: {error}")))?
             }
-            None => allowed,
+            None | Some(CpuChoice::All) => allowed,
         };
         let environment = Environment::probe();
         // Threads and processes that are not pinned inherit this.
@@ -139,6 +174,7 @@ impl Session {
             cpus,
             interruption: Interruption::catch()?,
             environment,
+            neighbour: flags.neighbour,
             started,
             activity: Activity::now().ok(),
             show_progress: !flags.quiet && std::io::stderr().is_terminal(),

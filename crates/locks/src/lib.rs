@@ -5,8 +5,11 @@
 
 mod benaphore;
 mod builder;
+mod entry;
 mod lock;
+mod names;
 mod none;
+mod object;
 mod parking_lot;
 #[cfg(feature = "c-peers")]
 mod peers;
@@ -18,26 +21,16 @@ mod sysv;
 mod template;
 mod ulocks;
 
-use clap::builder::{PossibleValue, PossibleValuesParser};
+use clap::builder::PossibleValue;
+use names::LockNames;
 use std::io;
 
 pub use builder::{Builder, Reach, SharedBuilder};
+pub use entry::Entry;
 pub use lock::{Lock, SharedLock};
 pub use none::NoLock;
+pub use object::{EmptyCalls, ObjectError};
 pub use ulocks::set_patience;
-
-/// A lock's name and what it is, for lists and help.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Entry {
-    /// The name on the command line and in records.
-    pub name: &'static str,
-    /// One line.
-    pub about: &'static str,
-    /// Whether processes can share it.
-    pub between_processes: bool,
-    /// Whether it has readers.
-    pub readers: bool,
-}
 
 /// `name => type, processes: the type for several processes or none, about;`, below a condition if not every build has
 /// it
@@ -78,7 +71,7 @@ macro_rules! registry {
                 ($name, Reach::Processes) => registry!(@build builder $($processes)*),)*
                 $(($rw_name, Reach::Threads) => registry!(@build builder $($rw_threads)*),
                 ($rw_name, Reach::Processes) => registry!(@build builder $($rw_processes)*),)*
-                _ => None,
+                _ => object::build(name, reach, builder),
             }
         }
 
@@ -173,21 +166,14 @@ const ALL: &str = "all";
 /// Asks for the list instead of a measurement.
 const LIST: &str = "list";
 
-impl Entry {
-    /// Whether its waiters never sleep.
-    pub fn only_spins(&self) -> bool {
-        ["ticket", "mcs", "ck-fas", "ck-ticket", "ck-mcs"].contains(&self.name)
-    }
-}
-
-/// The names on the command line.
-pub fn names() -> PossibleValuesParser {
+/// The names on the command line, and paths of shared objects.
+pub fn names() -> LockNames {
     let locks = ENTRIES.iter().map(|entry| PossibleValue::new(entry.name).help(entry.about));
     let more = [
         PossibleValue::new(ALL).help("every lock that excludes"),
         PossibleValue::new(LIST).help("no measurement, but the names"),
     ];
-    locks.chain(more).collect::<Vec<PossibleValue>>().into()
+    LockNames::new(locks.chain(more).collect())
 }
 
 /// Whether the list is all that is wanted.
@@ -195,18 +181,33 @@ pub fn asks_for_list(names: &[String]) -> bool {
     names.iter().any(|name| name == LIST)
 }
 
-/// The locks of these names, each once; `all` is every lock that excludes, and the one that does not only `with_none`.
-pub fn chosen(names: &[String], with_none: bool) -> Vec<&'static Entry> {
+/// The locks of these names, each once; `all` is every lock that excludes, and the one that does not only `with_none`. A
+/// shared object is tried and loaded.
+///
+/// # Errors
+/// A shared object that is no lock to measure.
+pub fn chosen(names: &[String], with_none: bool) -> Result<Vec<&'static Entry>, ObjectError> {
     let mut chosen: Vec<&Entry> = Vec::new();
     for name in names {
         let wanted = |entry: &&Entry| entry.name == name || (name == ALL && (with_none || entry.name != NONE));
-        for entry in ENTRIES.iter().filter(wanted) {
+        let object = object::is_path(name).then(|| object::load(name)).transpose()?;
+        for entry in ENTRIES.iter().filter(wanted).chain(object) {
             if !chosen.contains(&entry) {
                 chosen.push(entry);
             }
         }
     }
-    chosen
+    Ok(chosen)
+}
+
+/// Whether a lock was asked for by its name, or its path, and not with all.
+pub fn is_named(names: &[String], entry: &Entry) -> bool {
+    names.iter().any(|name| name == entry.name) || object::entry(entry.name).is_some()
+}
+
+/// Whether the lock comes from a shared object.
+pub fn is_object(name: &str) -> bool {
+    object::entry(name).is_some()
 }
 
 /// The locks with one line each.
@@ -220,7 +221,7 @@ pub fn list() -> String {
 
 /// The entry of that name.
 pub fn entry(name: &str) -> Option<&'static Entry> {
-    ENTRIES.iter().find(|entry| entry.name == name)
+    ENTRIES.iter().find(|entry| entry.name == name).or_else(|| object::entry(name))
 }
 
 #[cfg(test)]
@@ -272,10 +273,10 @@ mod tests {
 
     #[test]
     fn all_leaves_out_what_excludes_nobody_unless_it_is_wanted() {
-        let all = chosen(&["std".into(), "all".into()], false);
+        let all = chosen(&["std".into(), "all".into()], false).unwrap();
         assert_eq!((all[0].name, all.len()), ("std", ENTRIES.len() - 1));
-        assert_eq!(chosen(&["all".into()], true).len(), ENTRIES.len());
-        assert_eq!(chosen(&["none".into()], false)[0].name, NONE);
+        assert_eq!(chosen(&["all".into()], true).unwrap().len(), ENTRIES.len());
+        assert_eq!(chosen(&["none".into()], false).unwrap()[0].name, NONE);
     }
 
     #[test]

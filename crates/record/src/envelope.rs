@@ -1,5 +1,6 @@
 //! What every experiment leaves: one object with its environment, parameters, results and warnings.
 
+use crate::ranking::Rank;
 use instruments::environment::Environment;
 use instruments::warning::Warning;
 use schemars::JsonSchema;
@@ -21,6 +22,9 @@ pub struct Record<P, R> {
     pub parameters: P,
     /// What came out, one row for each thing measured.
     pub results: Vec<R>,
+    /// Who is best, where results can be put in order: what was measured beside each other, by each figure that decides.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ranking: Vec<Rank>,
     /// What a reader must know before believing the results.
     pub warnings: Vec<Warning>,
 }

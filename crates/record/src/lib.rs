@@ -10,6 +10,8 @@ mod finding;
 mod layout;
 mod limits;
 mod metric;
+pub mod ranking;
+pub mod ranking_figure;
 mod reading;
 mod section;
 mod source;
@@ -22,6 +24,7 @@ pub use finding::{Finding, Origin};
 pub use layout::fields;
 pub use limits::{MOST_BYTES, check_size};
 pub use metric::{Better, Cell, MOSTLY, Metric, Naming, VariationSource};
+pub use ranking::Rank;
 pub use reading::{content, is_file};
 pub use section::{
     Axis, Bar, Bars, Bin, Figure, Histogram, Mark, Picture, Plot, Point, Section, Series, Statement, Table, distinct,

@@ -25,6 +25,10 @@ pub struct Metric {
     pub unit: Unit,
     pub better: Better,
     pub variation: VariationSource,
+    /// The same for the time alone on the core, where that is known.
+    pub alone: Option<Estimate>,
+    /// Whether this is that.
+    pub is_alone: bool,
 }
 
 /// What was measured.
@@ -73,6 +77,12 @@ impl Cell {
         Self { identity: identity.into_iter().filter(|word| !word.is_empty()).collect(), work: Vec::new() }
     }
 
+    /// The same, where only the time alone on the core counts.
+    pub fn alone(mut self) -> Self {
+        self.identity.push("alone on the core".into());
+        self
+    }
+
     /// With a setting of the work, in words.
     pub fn with(mut self, field: &'static str, words: String) -> Self {
         self.work.push((field, words));
@@ -98,7 +108,14 @@ impl Metric {
             unit: Unit::Ns,
             better: Better::Less,
             variation: VariationSource::Operation,
+            alone: None,
+            is_alone: false,
         }
+    }
+
+    /// For the time alone on the core, where that is known.
+    pub fn alone(&self) -> Option<Self> {
+        self.alone.map(|Estimate { value, interval, .. }| Self { value, interval, is_alone: true, ..self.clone() })
     }
 
     pub fn estimate(&self) -> Estimate {

@@ -4,15 +4,26 @@ use crate::page::Page;
 
 /// `  - ` and the words, further lines set in. A word with spaces in it stays in one piece.
 pub fn item<'a>(words: impl IntoIterator<Item = &'a str>, page: &Page) -> String {
+    folded_after("  -", "   ", words, page)
+}
+
+/// A text broken between its words, the first line after `first` and the further ones after `rest`.
+pub fn wrapped(first: &str, rest: &str, text: &str, page: &Page) -> String {
+    folded_after(first, rest, text.split(' ').filter(|word| !word.is_empty()), page)
+}
+
+fn folded_after<'a>(first: &str, rest: &str, words: impl IntoIterator<Item = &'a str>, page: &Page) -> String {
     let mut folded = String::new();
-    let mut line = String::from("  -");
+    let mut line = first.to_owned();
     for word in words {
-        if line.chars().count() + 1 + word.chars().count() > page.width {
+        if line.chars().count() + 1 + word.chars().count() > page.width && !line.is_empty() {
             folded.push_str(&line);
             folded.push('\n');
-            line = String::from("   ");
+            rest.clone_into(&mut line);
         }
-        line.push(' ');
+        if !line.is_empty() {
+            line.push(' ');
+        }
         line.push_str(word);
     }
     folded + &line + "\n"

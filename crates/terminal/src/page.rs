@@ -1,6 +1,7 @@
 //! How wide a page is, and whether it has colours.
 
 use std::io::IsTerminal;
+use std::os::fd::AsFd;
 
 /// What a picture must fit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,10 +24,19 @@ impl Page {
 
     /// The terminal that stdout is; a plain page if it is none.
     pub fn of_stdout() -> Self {
-        if !std::io::stdout().is_terminal() {
+        Self::of(std::io::stdout())
+    }
+
+    /// The terminal that stderr is; a plain page if it is none.
+    pub fn of_stderr() -> Self {
+        Self::of(std::io::stderr())
+    }
+
+    fn of(place: impl IsTerminal + AsFd) -> Self {
+        if !place.is_terminal() {
             return Self::plain();
         }
-        let columns = rustix::termios::tcgetwinsize(std::io::stdout()).map_or(0, |size| usize::from(size.ws_col));
+        let columns = rustix::termios::tcgetwinsize(place).map_or(0, |size| usize::from(size.ws_col));
         let width = if columns == 0 { PLAIN_WIDTH } else { columns.clamp(40, WIDEST) };
         Self { width, colour: takes_colours() }
     }

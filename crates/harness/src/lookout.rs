@@ -1,0 +1,79 @@
+//! Who else is on the cores that an experiment measures on.
+
+use crate::session::{Neighbour, Session};
+use instruments::clock::Clock;
+use instruments::neighbour::{Doubt, Probe, Probed, Sharing, Split, Yardstick};
+use instruments::team::on_cpu;
+use instruments::warning::{NeverAlone, Warning};
+
+/// What looks, and what it has learned so far of how wide the cores are.
+#[derive(Default)]
+pub struct Lookout {
+    /// `None` where nobody asked for it, or there is no way.
+    pub probe: Option<Probe>,
+    yardstick: Yardstick,
+    /// How often a wider core was seen than was known until then.
+    widenings: u32,
+}
+
+impl Lookout {
+    /// On the first of the session's CPUs, for a few milliseconds.
+    pub fn open(session: &Session, clock: Clock) -> Self {
+        let wanted = session.cpus.first().filter(|_| session.neighbour == Neighbour::Both);
+        // A CPU that may not be used after all is a matter of who measures there.
+        let probe = wanted.and_then(|cpu| on_cpu(cpu, || Probe::calibrate(clock)).ok().flatten());
+        Self { probe, yardstick: Yardstick::default(), widenings: 0 }
+    }
+
+    /// Takes note of probes.
+    pub fn learn<'a>(&mut self, probes: impl IntoIterator<Item = &'a Probed>) {
+        for probed in probes {
+            self.widenings += u32::from(self.yardstick.learn(probed));
+        }
+    }
+
+    /// Whether what was told apart before is to be told apart again: a wider core was seen since `told_at`, which is
+    /// brought up to date.
+    pub fn is_wider_since(&self, told_at: &mut u32) -> bool {
+        std::mem::replace(told_at, self.widenings) != self.widenings
+    }
+
+    /// Whether the cores of a stretch were its own.
+    pub fn sharing(&self, probes: &[Probed]) -> Sharing {
+        self.yardstick.sharing(probes)
+    }
+
+    /// Values for the core alone and for the shared one.
+    pub fn split<'a>(&self, values: impl IntoIterator<Item = (f64, &'a [Probed])>) -> Split {
+        Split::of(values.into_iter().map(|(value, probes)| (value, self.sharing(probes))))
+    }
+
+    /// The same of turns, each with values that depend on each other.
+    pub fn split_turns(&self, turns: &[Vec<(f64, Probed)>]) -> Split {
+        let told = |(value, probed): &(f64, Probed)| (*value, self.sharing(&[*probed]));
+        Split::of_turns(turns.iter().map(|turn| turn.iter().map(told)))
+    }
+
+    /// CPUs that may never have been alone on their cores.
+    pub fn warnings(&self) -> impl Iterator<Item = Warning> + '_ {
+        let doubts = self.yardstick.doubts().filter(|(_, doubt)| !matches!(doubt, Doubt::FewProbes(_)));
+        doubts.map(|(cpu, doubt)| NeverAlone { cpu, reason: doubt.to_string() }.into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use instruments::neighbour::Reading;
+
+    #[test]
+    fn whoever_told_apart_by_a_narrower_core_learns_of_a_wider_one_once() {
+        let at = |cycles| Probed::at(Reading { cpu: 0, cycles, cycles_per_ns: 3.0 });
+        let (mut lookout, mut one, mut other) = (Lookout::default(), 0, 0);
+        (0..50).for_each(|_| lookout.learn([&at(5.0)]));
+        assert!(!lookout.is_wider_since(&mut one));
+        (0..50).for_each(|_| lookout.learn([&at(3.0)]));
+        assert!(lookout.is_wider_since(&mut one) && lookout.is_wider_since(&mut other));
+        assert!(!lookout.is_wider_since(&mut one));
+    }
+}

@@ -1,0 +1,93 @@
+//! A lock of one's own: a shared object with four functions and a size, named by its path in the place of a lock's name.
+//!
+//! `include/contend_lock.h` says what it exports. It is tried in a process of its own first ([`trial`]), and only one
+//! that loads, works and excludes comes into this one. In results it has the name of its file.
+
+mod exclusion;
+mod functions;
+mod lock;
+mod trial;
+
+use crate::builder::{Builder, Reach};
+use crate::entry::Entry;
+use functions::Exports;
+use lock::{FromObject, with_object};
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+pub use lock::EmptyCalls;
+
+/// Why a shared object is no lock to measure.
+#[derive(Debug)]
+pub struct ObjectError {
+    pub path: String,
+    pub reason: String,
+}
+
+impl fmt::Display for ObjectError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}: {}", self.path, self.reason)
+    }
+}
+
+impl std::error::Error for ObjectError {}
+
+/// One that is loaded, for as long as the process lives.
+#[derive(Clone, Copy)]
+struct Loaded {
+    entry: &'static Entry,
+    path: &'static Path,
+    exports: Exports,
+}
+
+static LOADED: Mutex<Vec<Loaded>> = Mutex::new(Vec::new());
+
+/// Whether it is the path of an object and no lock's name.
+pub fn is_path(name: &str) -> bool {
+    name.contains('/') || name.ends_with(".so")
+}
+
+/// Tries the object, loads it, and gives it an entry; one that is loaded already has its own.
+///
+/// # Errors
+/// There is no such file, it is no lock, or another one has its name.
+pub fn load(path: &str) -> Result<&'static Entry, ObjectError> {
+    let refuse = |reason: String| ObjectError { path: path.to_owned(), reason };
+    let full: PathBuf = std::fs::canonicalize(path).map_err(|error| refuse(error.to_string()))?;
+    let name = full.file_name().map(|name| name.to_string_lossy().into_owned());
+    let name = name.ok_or_else(|| refuse("it has no file name".into()))?;
+    let mut loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(same) = loaded.iter().find(|one| one.entry.name == name) {
+        let is_same = same.path == full;
+        return if is_same {
+            Ok(same.entry)
+        } else {
+            Err(refuse(format!("{} has that name, too", same.path.display())))
+        };
+    }
+    trial::try_out(full.as_os_str()).map_err(refuse)?;
+    let exports = functions::open(full.as_os_str()).map_err(refuse)?;
+    let about = format!("a lock of {} bytes in {}", exports.size, full.display());
+    // As the registry's own: an entry is for ever, and so is what was loaded.
+    let entry = Entry { name: name.leak(), about: about.leak(), between_processes: false, readers: false };
+    let entry: &'static Entry = Box::leak(Box::new(entry));
+    loaded.push(Loaded { entry, path: Box::leak(full.into_boxed_path()), exports });
+    Ok(entry)
+}
+
+/// The entry of a loaded object.
+pub fn entry(name: &str) -> Option<&'static Entry> {
+    find(name).map(|one| one.entry)
+}
+
+/// Hands the lock of a loaded object to `builder`; `None` for other names, and between processes.
+pub fn build<B: Builder>(name: &str, reach: Reach, builder: B) -> Option<io::Result<B::Output>> {
+    let one = find(name).filter(|_| reach == Reach::Threads)?;
+    Some(with_object(&one.exports, || builder.build::<FromObject>()))
+}
+
+fn find(name: &str) -> Option<Loaded> {
+    LOADED.lock().unwrap_or_else(PoisonError::into_inner).iter().find(|one| one.entry.name == name).copied()
+}

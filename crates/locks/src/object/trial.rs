@@ -1,0 +1,162 @@
+//! A shared object is tried in a process of its own, before it may crash or block this one.
+
+use super::exclusion::{Memory, THREADS, lost_counts};
+use super::functions::{Exports, open};
+use instruments::shared_memory::SharedArray;
+use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, kill_process, waitpid};
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+/// Nothing in a trial takes nearly as long.
+const PATIENCE: Duration = Duration::from_secs(5);
+const LOOK: Duration = Duration::from_millis(2);
+const FAILED: i32 = 1;
+
+/// What is being tried, in words that a sentence about a crash or a wait begins with.
+const STEPS: [&str; 7] = [
+    "loading it",
+    "contend_lock_init",
+    "contend_lock_acquire of a free lock",
+    "contend_lock_release",
+    "a lock that four threads want",
+    "contend_lock_destroy",
+    "unloading it",
+];
+
+/// Tries the object. The caller must have no other threads, as for any fork.
+///
+/// # Errors
+/// In words for people: what is wrong with it.
+pub fn try_out(path: &OsStr) -> Result<(), String> {
+    let refused = |error: &dyn std::fmt::Display| format!("it cannot be tried: {error}");
+    let step = SharedArray::from_fn(1, |_| Ok(AtomicUsize::new(0))).map_err(|error| refused(&error))?;
+    let (reader, writer) = rustix::pipe::pipe().map_err(|error| refused(&error))?;
+    let parent = std::process::id();
+    // SAFETY: the caller is the only thread, so the child's copy of the process is whole; it leaves with `_exit`.
+    match unsafe { libc::fork() } {
+        -1 => Err(refused(&io::Error::last_os_error())),
+        0 => {
+            drop(reader);
+            let status = child(parent, path, &step[0], writer);
+            // SAFETY: `_exit` ends the process and touches nothing.
+            unsafe { libc::_exit(status) }
+        }
+        pid => {
+            drop(writer);
+            let child = Child(Pid::from_raw(pid).ok_or_else(|| refused(&"no process id"))?);
+            child.verdict(&step[0], reader)
+        }
+    }
+}
+
+/// The child's whole life; its exit status.
+fn child(parent: u32, path: &OsStr, step: &AtomicUsize, writer: OwnedFd) -> i32 {
+    let dies_with_parent = rustix::process::set_parent_process_death_signal(Some(Signal::KILL)).is_ok();
+    if !dies_with_parent || std::os::unix::process::parent_id() != parent {
+        return 0;
+    }
+    // A crash is expected: no core, and what it prints belongs to no record.
+    let none = rustix::process::Rlimit { current: Some(0), maximum: Some(0) };
+    let _ = rustix::process::setrlimit(rustix::process::Resource::Core, none);
+    let _ = rustix::stdio::dup2_stdout(rustix::stdio::stderr());
+    match perform(path, step) {
+        Ok(()) => 0,
+        Err(reason) => {
+            let _ = File::from(writer).write_all(reason.as_bytes());
+            FAILED
+        }
+    }
+}
+
+fn perform(path: &OsStr, step: &AtomicUsize) -> Result<(), String> {
+    let at = |place| step.store(place, Ordering::Relaxed);
+    let exports = open(path)?;
+    let Exports { functions, size } = exports;
+    let mut memory = Memory::of(size);
+    let lock = memory.address();
+    at(1);
+    // SAFETY: the memory is zeroed, aligned and large enough; here and below, the order is that of contend_lock.h.
+    match unsafe { (functions.init)(lock) } {
+        0 => {}
+        error => return Err(format!("contend_lock_init failed: {}", io::Error::from_raw_os_error(error))),
+    }
+    // Twice: a release that does not release shows in the second.
+    for _ in 0..2 {
+        at(2);
+        // SAFETY: the lock is made, and free.
+        unsafe { (functions.acquire)(lock) };
+        at(3);
+        // SAFETY: this thread has it.
+        unsafe { (functions.release)(lock) };
+    }
+    at(4);
+    let (lost, counted) = lost_counts(&exports, &memory);
+    if lost > 0 {
+        return Err(format!("it does not exclude: {THREADS} threads counted {counted} under it, and {lost} were lost"));
+    }
+    at(5);
+    // SAFETY: the lock is free and nobody uses it any more.
+    unsafe { (functions.destroy)(lock) };
+    if !memory.is_kept(size) {
+        return Err(format!("it writes beyond its contend_lock_size of {size} bytes"));
+    }
+    at(6);
+    Ok(())
+}
+
+/// A child that has not been waited for. Dropping kills it.
+struct Child(Pid);
+
+impl Child {
+    fn verdict(&self, step: &AtomicUsize, reader: OwnedFd) -> Result<(), String> {
+        let began = Instant::now();
+        let at = || STEPS[step.load(Ordering::Relaxed).min(STEPS.len() - 1)];
+        loop {
+            match waitpid(Some(self.0), WaitOptions::NOHANG) {
+                Ok(None) if began.elapsed() > PATIENCE => {
+                    return Err(format!("it blocks: {} took more than {} s", at(), PATIENCE.as_secs()));
+                }
+                Ok(None) => std::thread::sleep(LOOK),
+                Ok(Some((_, status))) => return outcome(status, at(), reader),
+                Err(error) => return Err(format!("it cannot be tried: {error}")),
+            }
+        }
+    }
+}
+
+fn outcome(status: WaitStatus, at: &str, reader: OwnedFd) -> Result<(), String> {
+    match (status.exit_status(), status.terminating_signal()) {
+        (Some(0), _) if at == STEPS[STEPS.len() - 1] => Ok(()),
+        (Some(FAILED), _) => {
+            let mut reason = String::new();
+            let read = File::from(reader).read_to_string(&mut reason);
+            Err(if read.is_ok() && !reason.is_empty() { reason } else { format!("it ended the process in {at}") })
+        }
+        (_, Some(signal)) => Err(format!("it crashes: {at} ended with {}", signal_name(signal))),
+        _ => Err(format!("it ended the process in {at}")),
+    }
+}
+
+fn signal_name(signal: i32) -> String {
+    match signal {
+        libc::SIGSEGV => "SIGSEGV".into(),
+        libc::SIGBUS => "SIGBUS".into(),
+        libc::SIGILL => "SIGILL".into(),
+        libc::SIGFPE => "SIGFPE".into(),
+        libc::SIGABRT => "SIGABRT".into(),
+        libc::SIGTRAP => "SIGTRAP".into(),
+        other => format!("signal {other}"),
+    }
+}
+
+impl Drop for Child {
+    fn drop(&mut self) {
+        // One that was waited for is gone, and the call says so.
+        let _ = kill_process(self.0, Signal::KILL);
+        let _ = waitpid(Some(self.0), WaitOptions::empty());
+    }
+}
