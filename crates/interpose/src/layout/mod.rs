@@ -1,0 +1,36 @@
+//! The memory that is recorded into: a file of plain words, shared by all threads of all watched processes and by who
+//! reads it. Zeros are a fresh one. Nothing in it is a pointer, and nobody waits for anybody.
+//!
+//! | word | written by |
+//! |---|---|
+//! | counters, histograms, held locks, the ring's head of a thread | that thread alone |
+//! | a ring's tail | the reader alone |
+//! | a lock's and an edge's key | whoever comes first, with compare-and-swap, once |
+//! | a lock's holder | each that has just taken it |
+//! | what was lost, and who is next | anybody, with an addition |
+//!
+//! All accesses are relaxed but for those that publish: a key after what it names, a head after its event.
+
+mod edge;
+mod event;
+mod header;
+mod kind;
+mod lock;
+mod pair;
+mod process;
+mod region;
+mod thread;
+
+pub use edge::Edge;
+pub use event::Event;
+pub use header::Header;
+pub use kind::Kind;
+pub use lock::{Lock, holder};
+#[cfg(any(preload, clippy))]
+pub use pair::add as pair_add;
+pub use pair::{Pair, SAMPLE_OF};
+pub use process::{MAPS, Process};
+pub use region::{EDGES, LOCKS, PAIRS, PROCESSES, Region, THREADS};
+pub use thread::{HELD, Held, RING, Thread};
+#[cfg(any(preload, clippy))]
+pub use thread::{KNOWN_EDGES, PLACES, PLACES_USED, Place};

@@ -1,0 +1,57 @@
+//! The whole memory.
+
+use super::{Edge, Header, Lock, Pair, Process, Thread};
+use core::sync::atomic::Ordering::{Acquire, Relaxed};
+
+/// Processes that can be watched at once or one after another.
+pub const PROCESSES: usize = 256;
+/// Locks that have a place of their own.
+pub const LOCKS: usize = 1 << 18;
+/// Orders of two locks.
+pub const EDGES: usize = 1 << 16;
+/// Call sites of locks, by thread.
+pub const PAIRS: usize = 1 << 16;
+/// Threads that live at once.
+pub const THREADS: usize = 12_288;
+
+/// The memory as it lies in the file. Only what is touched takes memory of the machine.
+#[repr(C)]
+pub struct Region {
+    /// What is known of the whole.
+    pub header: Header,
+    /// By number.
+    pub processes: [Process; PROCESSES],
+    /// By a number made of the key.
+    pub locks: [Lock; LOCKS],
+    /// The same.
+    pub edges: [Edge; EDGES],
+    /// By number.
+    pub pairs: [Pair; PAIRS],
+    /// By number.
+    pub threads: [Thread; THREADS],
+}
+
+impl Region {
+    /// Processes that were seen.
+    pub fn processes(&self) -> impl Iterator<Item = &Process> {
+        let known = (self.header.processes.load(Relaxed) as usize).min(PROCESSES);
+        self.processes[..known].iter().filter(|process| process.pid.load(Acquire) != 0)
+    }
+
+    /// Places of threads that were used.
+    pub fn threads(&self) -> impl Iterator<Item = &Thread> {
+        self.threads[..(self.header.threads.load(Relaxed) as usize).min(THREADS)].iter()
+    }
+
+    /// Pairs with their places.
+    pub fn pairs(&self) -> impl Iterator<Item = (u32, &Pair)> {
+        let known = (self.header.pairs.load(Relaxed) as usize).min(PAIRS);
+        let used = self.pairs[..known].iter().enumerate().filter(|(_, pair)| pair.site.load(Acquire) != 0);
+        used.map(|(place, pair)| (place as u32, pair))
+    }
+
+    /// Orders of locks.
+    pub fn edges(&self) -> impl Iterator<Item = &Edge> {
+        self.edges.iter().filter(|edge| edge.key.load(Acquire) != 0)
+    }
+}

@@ -1,0 +1,37 @@
+//! Watches the locks of programs that know nothing of it.
+//!
+//! It is two things made of the same files. Whoever depends on this crate has the bytes of a small shared library
+//! ([`LIBRARY`]), the memory that it records into ([`Memory`]), and the layout of that memory ([`Region`]). The build
+//! script compiles the same sources a second time, with `--cfg preload`, into that library: only there do the functions
+//! of `preload` replace those of the C library, so that no program changes by depending on this crate.
+//!
+//! ```
+//! use interpose::{Level, LIBRARY, Memory};
+//!
+//! let memory = Memory::new(Level::Sampled, None)?;
+//! assert!(LIBRARY.starts_with(b"\x7fELF"));
+//! assert_eq!(memory.region().threads().count(), 0);
+//! # Ok::<(), std::io::Error>(())
+//! ```
+//!
+//! The library has no dependency but the C library, and nothing of Rust's standard library: it cannot allocate, format
+//! or lock, because there is nothing in it that does.
+
+#![cfg_attr(preload, no_std)]
+#![warn(missing_docs)]
+
+mod histogram;
+mod layout;
+#[cfg(not(preload))]
+mod memory;
+#[cfg(any(preload, clippy))]
+#[cfg_attr(not(preload), allow(dead_code, reason = "its callers are programs; here it is only looked at"))]
+mod preload;
+
+pub use histogram::{BUCKETS, bounds, bucket};
+pub use layout::{
+    EDGES, Edge, Event, HELD, Header, Held, Kind, LOCKS, Lock, MAPS, PAIRS, PROCESSES, Pair, Process, RING, Region,
+    SAMPLE_OF, THREADS, Thread, holder,
+};
+#[cfg(not(preload))]
+pub use memory::{LIBRARY, Level, Memory, PLACE};

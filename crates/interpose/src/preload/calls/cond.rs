@@ -1,0 +1,79 @@
+//! `pthread_cond_*`. To wait is to release the mutex and to take it again; both are noted. The C library takes it again
+//! itself, so how long that took is a part of the wait for the signal, and not told apart.
+
+use super::exclusive::destroy;
+use super::shapes::destroys;
+use crate::layout::Kind::{Cond, Mutex};
+use crate::preload::entry::entry;
+use crate::preload::external::Timespec;
+use crate::preload::me::me;
+use crate::preload::spot::spot;
+use crate::preload::{next, record};
+use core::ffi::{c_int, c_void};
+use core::sync::atomic::Ordering::Relaxed;
+
+entry!(pthread_cond_wait => wait, 2);
+entry!(pthread_cond_timedwait => timedwait, 3);
+entry!(pthread_cond_clockwait => clockwait, 4);
+entry!(pthread_cond_signal => signal, 1);
+entry!(pthread_cond_broadcast => broadcast, 1);
+destroys!(pthread_cond_destroy);
+
+/// Waits for a signal. A thread that is cancelled meanwhile does not come back from here: its mutex then counts as not
+/// held.
+pub fn sleep(cond: *mut c_void, mutex: *mut c_void, site: usize, real: impl FnOnce() -> c_int) -> c_int {
+    let Some(me) = me() else { return real() };
+    let again = spot(me, mutex as usize, site, Mutex);
+    let Some(signal) = spot(me, cond as usize, site, Cond) else { return real() };
+    let was_held = record::released(me, mutex as usize);
+    let waited = record::waited(me, signal, real, |code| code == 0);
+    if waited.code == 0 {
+        let acquisitions = &signal.pair.acquisitions;
+        acquisitions.store(acquisitions.load(Relaxed) + 1, Relaxed);
+    }
+    if let Some(again) = again.filter(|_| was_held) {
+        record::taken(me, again, mutex as usize, waited.at);
+    }
+    waited.code
+}
+
+/// Signals.
+pub fn wake(cond: *mut c_void, site: usize, real: impl FnOnce() -> c_int) -> c_int {
+    if let Some(me) = me()
+        && let Some(spot) = spot(me, cond as usize, site, Cond)
+    {
+        record::lets_go(me, spot);
+    }
+    real()
+}
+
+extern "C" fn wait(cond: *mut c_void, mutex: *mut c_void, site: usize) -> c_int {
+    // SAFETY: the arguments are passed on as the program gave them.
+    sleep(cond, mutex, site, move || unsafe { next::pthread_cond_wait()(cond, mutex) })
+}
+
+extern "C" fn timedwait(cond: *mut c_void, mutex: *mut c_void, time: *const Timespec, site: usize) -> c_int {
+    // SAFETY: as above.
+    sleep(cond, mutex, site, move || unsafe { next::pthread_cond_timedwait()(cond, mutex, time) })
+}
+
+extern "C" fn clockwait(
+    cond: *mut c_void,
+    mutex: *mut c_void,
+    clock: c_int,
+    time: *const Timespec,
+    site: usize,
+) -> c_int {
+    // SAFETY: as above.
+    sleep(cond, mutex, site, move || unsafe { next::pthread_cond_clockwait()(cond, mutex, clock, time) })
+}
+
+extern "C" fn signal(cond: *mut c_void, site: usize) -> c_int {
+    // SAFETY: as above.
+    wake(cond, site, move || unsafe { next::pthread_cond_signal()(cond) })
+}
+
+extern "C" fn broadcast(cond: *mut c_void, site: usize) -> c_int {
+    // SAFETY: as above.
+    wake(cond, site, move || unsafe { next::pthread_cond_broadcast()(cond) })
+}

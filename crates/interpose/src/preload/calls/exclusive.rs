@@ -1,0 +1,128 @@
+//! What all locks that exclude have in common: to take, to try, to release, to destroy.
+//!
+//! A lock is tried first. One that is free is then taken, as fast as the C library takes it; one that is not was
+//! contended, and only then are there clocks, and the wait that the program asked for. To the program it is the same:
+//! what a try refuses for another reason than that the lock is taken, the wait refuses too, with the same number.
+
+use crate::layout::Kind;
+use crate::preload::external::EOWNERDEAD;
+use crate::preload::me::{Me, Standing, me, standing};
+use crate::preload::spot::{forget, known_spot, spot};
+use crate::preload::{local, order, record};
+use core::ffi::{c_int, c_void};
+
+/// Whether a lock's function says that the caller has it: a robust one may come with the news that its holder died.
+fn has_it(code: c_int) -> bool {
+    code == 0 || code == EOWNERDEAD
+}
+
+/// Takes a lock of this kind; `busy` is what a try says of one that is taken.
+///
+/// What is common goes on without a call but the try: everything else is out of its way, in [`take_slowly`].
+#[inline(always)]
+pub fn take(
+    lock: *mut c_void,
+    site: usize,
+    kind: Kind,
+    busy: c_int,
+    tried: impl FnOnce() -> c_int,
+    real: impl FnOnce() -> c_int,
+) -> c_int {
+    if local::is_off() { real() } else { take_noted(lock, site, kind, busy, tried, real) }
+}
+
+#[inline(never)]
+fn take_noted(
+    lock: *mut c_void,
+    site: usize,
+    kind: Kind,
+    busy: c_int,
+    tried: impl FnOnce() -> c_int,
+    real: impl FnOnce() -> c_int,
+) -> c_int {
+    match standing() {
+        Standing::Ready(me) => {
+            let code = tried();
+            match known_spot(me, lock as usize, site) {
+                Some(spot) if code == 0 && record::taken_alone(me, spot, lock as usize) => 0,
+                _ => take_slowly(lock, site, kind, busy, code, real),
+            }
+        }
+        Standing::Off => real(),
+        Standing::Unknown => {
+            let code = tried();
+            take_slowly(lock, site, kind, busy, code, real)
+        }
+    }
+}
+
+/// The rest, after a try that gave `code`.
+#[inline(never)]
+fn take_slowly(
+    lock: *mut c_void,
+    site: usize,
+    kind: Kind,
+    busy: c_int,
+    code: c_int,
+    real: impl FnOnce() -> c_int,
+) -> c_int {
+    let me = if has_it(code) || code == busy { me() } else { None };
+    let Some((me, spot)) = me.and_then(|me| Some((me, spot(me, lock as usize, site, kind)?))) else {
+        return if has_it(code) { code } else { real() };
+    };
+    order::note(me, spot, kind);
+    if has_it(code) {
+        record::taken(me, spot, lock as usize, 0);
+        return code;
+    }
+    let waited = record::waited(me, spot, real, has_it);
+    if has_it(waited.code) {
+        record::taken(me, spot, lock as usize, waited.at);
+    }
+    waited.code
+}
+
+/// Tries.
+pub fn attempt(lock: *mut c_void, site: usize, kind: Kind, busy: c_int, real: impl FnOnce() -> c_int) -> c_int {
+    let Some(me) = me() else { return real() };
+    let code = real();
+    if has_it(code) {
+        if let Some(spot) = spot(me, lock as usize, site, kind) {
+            record::taken(me, spot, lock as usize, 0);
+        }
+    } else if code == busy {
+        record::tried_in_vain(me, lock as usize, site, kind);
+    }
+    code
+}
+
+/// Releases. What is noted is noted before: afterwards the lock may be gone.
+#[inline(always)]
+pub fn release(lock: *mut c_void, real: impl FnOnce() -> c_int) -> c_int {
+    if local::is_off() { real() } else { release_noted(lock, real) }
+}
+
+#[inline(never)]
+fn release_noted(lock: *mut c_void, real: impl FnOnce() -> c_int) -> c_int {
+    match standing() {
+        Standing::Ready(me) if !record::released_alone(me, lock as usize) => release_slowly(me, lock, real),
+        _ => real(),
+    }
+}
+
+#[inline(never)]
+fn release_slowly(me: Me, lock: *mut c_void, real: impl FnOnce() -> c_int) -> c_int {
+    record::released(me, lock as usize);
+    real()
+}
+
+/// Destroys.
+pub fn destroy(object: *mut c_void, real: impl FnOnce() -> c_int) -> c_int {
+    let code = real();
+    if code == 0
+        && let Some(me) = me()
+    {
+        forget(me, object as usize);
+    }
+    code
+}

@@ -1,0 +1,11 @@
+//! The functions that are replaced.
+
+mod barrier;
+mod cond;
+mod exclusive;
+mod mutex;
+mod rwlock;
+mod sem;
+mod shapes;
+mod spin;
+mod threads;

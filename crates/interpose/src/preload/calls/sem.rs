@@ -1,0 +1,90 @@
+//! `sem_*`. One that the same thread waits for and posts is held in between, as a lock is; one that another posts is a
+//! signal.
+
+use super::exclusive::destroy;
+use super::shapes::destroys;
+use crate::layout::Kind::Sem;
+use crate::preload::entry::entry;
+use crate::preload::external::{Timespec, sem_getvalue};
+use crate::preload::me::{Me, me};
+use crate::preload::spot::{Spot, spot};
+use crate::preload::{next, record};
+use core::ffi::{c_int, c_void};
+use core::sync::atomic::Ordering::Relaxed;
+
+entry!(sem_wait => wait, 1);
+entry!(sem_trywait => trywait, 1);
+entry!(sem_timedwait => timedwait, 2);
+entry!(sem_clockwait => clockwait, 3);
+entry!(sem_post => post, 1);
+destroys!(sem_destroy);
+
+/// Waits as the program asked to: not by trying first, since to wait is where a thread can be cancelled, also if it
+/// need not wait. That it has to is seen from the value; should that change in between, the wait is not timed.
+fn take(semaphore: *mut c_void, site: usize, real: impl FnOnce() -> c_int) -> c_int {
+    let Some(me) = me() else { return real() };
+    let Some(spot) = spot(me, semaphore as usize, site, Sem) else { return real() };
+    let mut value = 0;
+    // SAFETY: the program gives a semaphore, and the pointer is to a whole number.
+    unsafe { sem_getvalue(semaphore, &raw mut value) };
+    if value > 0 {
+        let code = real();
+        if code == 0 {
+            has_it(me, spot, semaphore as usize, 0);
+        }
+        return code;
+    }
+    let waited = record::waited(me, spot, real, |code| code == 0);
+    if waited.code == 0 {
+        has_it(me, spot, semaphore as usize, waited.at);
+    }
+    waited.code
+}
+
+/// It is held once at most, or those who only ever wait would seem to hold more and more.
+fn has_it(me: Me, spot: Spot, semaphore: usize, at: u64) {
+    let depth = (me.thread.depth.load(Relaxed) as usize).min(me.thread.held.len());
+    let again = me.thread.held[..depth].iter().find(|held| held.lock.load(Relaxed) == semaphore as u64);
+    let Some(again) = again else { return record::taken(me, spot, semaphore, at) };
+    again.since.store(0, Relaxed);
+    again.pair.store(spot.pair_place, Relaxed);
+    spot.pair.acquisitions.store(spot.pair.acquisitions.load(Relaxed) + 1, Relaxed);
+}
+
+extern "C" fn wait(semaphore: *mut c_void, site: usize) -> c_int {
+    // SAFETY: the argument is passed on as the program gave it.
+    take(semaphore, site, move || unsafe { next::sem_wait()(semaphore) })
+}
+
+extern "C" fn timedwait(semaphore: *mut c_void, time: *const Timespec, site: usize) -> c_int {
+    // SAFETY: as above.
+    take(semaphore, site, move || unsafe { next::sem_timedwait()(semaphore, time) })
+}
+
+extern "C" fn clockwait(semaphore: *mut c_void, clock: c_int, time: *const Timespec, site: usize) -> c_int {
+    // SAFETY: as above.
+    take(semaphore, site, move || unsafe { next::sem_clockwait()(semaphore, clock, time) })
+}
+
+extern "C" fn trywait(semaphore: *mut c_void, site: usize) -> c_int {
+    // SAFETY: as above.
+    let code = unsafe { next::sem_trywait()(semaphore) };
+    let Some(me) = me() else { return code };
+    match spot(me, semaphore as usize, site, Sem) {
+        Some(spot) if code == 0 => has_it(me, spot, semaphore as usize, 0),
+        Some(_) => record::tried_in_vain(me, semaphore as usize, site, Sem),
+        None => {}
+    }
+    code
+}
+
+extern "C" fn post(semaphore: *mut c_void, site: usize) -> c_int {
+    if let Some(me) = me()
+        && !record::released(me, semaphore as usize)
+        && let Some(spot) = spot(me, semaphore as usize, site, Sem)
+    {
+        record::lets_go(me, spot);
+    }
+    // SAFETY: as above.
+    unsafe { next::sem_post()(semaphore) }
+}

@@ -1,0 +1,33 @@
+//! The library's own beginning and end.
+
+use super::{local, next, place, process, thread_word};
+use core::sync::atomic::Ordering::Relaxed;
+
+#[cfg_attr(preload, used)]
+#[cfg_attr(preload, unsafe(link_section = ".init_array"))]
+static BEGIN: extern "C" fn() = begin;
+
+#[cfg_attr(preload, used)]
+#[cfg_attr(preload, unsafe(link_section = ".fini_array"))]
+static END: extern "C" fn() = end;
+
+extern "C" fn begin() {
+    next::find_all();
+    let local = local::local();
+    if local.level.load(Relaxed) == 0 {
+        process::begin(local, true);
+    }
+}
+
+/// What was loaded since the beginning is there now; a program that leaves otherwise does not come here.
+extern "C" fn end() {
+    let local = local::local();
+    let (Some(region), 1 | 2) = (local::region(), local.level.load(Relaxed)) else { return };
+    if let Some(process) = region.processes.get(local.process.load(Relaxed) as usize) {
+        process::note_map(process);
+    }
+    // SAFETY: it is null or within the memory.
+    if let Some(thread) = unsafe { thread_word::get().as_ref() } {
+        place::give_back(region, thread);
+    }
+}

@@ -1,0 +1,80 @@
+//! What is used of the C library, declared here so that no crate is needed.
+
+use core::ffi::{c_char, c_int, c_long, c_uint, c_void};
+
+/// As `<time.h>` has it, on 64-bit machines.
+#[repr(C)]
+pub struct Timespec {
+    pub seconds: c_long,
+    pub nanoseconds: c_long,
+}
+
+pub const EBUSY: c_int = 16;
+pub const EOWNERDEAD: c_int = 130;
+pub const ENOSYS: c_int = 38;
+
+pub const RTLD_NEXT: *mut c_void = -1_isize as *mut c_void;
+
+pub const O_RDONLY: c_int = 0;
+pub const O_RDWR: c_int = 2;
+pub const O_CLOEXEC: c_int = 0o200_0000;
+
+pub const PROT_READ: c_int = 1;
+pub const PROT_WRITE: c_int = 2;
+pub const MAP_SHARED: c_int = 1;
+pub const MAP_PRIVATE: c_int = 2;
+pub const MAP_ANONYMOUS: c_int = 0x20;
+pub const MAP_NORESERVE: c_int = 0x4000;
+pub const MAP_FAILED: *mut c_void = -1_isize as *mut c_void;
+pub const MADV_DONTDUMP: c_int = 16;
+pub const MADV_WIPEONFORK: c_int = 18;
+
+pub const CLOCK_MONOTONIC_RAW: c_int = 4;
+
+unsafe extern "C" {
+    pub fn abort() -> !;
+    pub fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut c_void;
+    pub fn getenv(name: *const c_char) -> *const c_char;
+    pub fn open(path: *const c_char, flags: c_int, ...) -> c_int;
+    pub fn read(descriptor: c_int, buffer: *mut c_void, length: usize) -> isize;
+    pub fn close(descriptor: c_int) -> c_int;
+    pub fn mmap(
+        address: *mut c_void,
+        length: usize,
+        protection: c_int,
+        flags: c_int,
+        descriptor: c_int,
+        offset: i64,
+    ) -> *mut c_void;
+    pub fn munmap(address: *mut c_void, length: usize) -> c_int;
+    pub fn madvise(address: *mut c_void, length: usize, advice: c_int) -> c_int;
+    pub fn getpid() -> c_int;
+    pub fn syscall(number: c_long, ...) -> c_long;
+    pub fn clock_gettime(clock: c_int, time: *mut Timespec) -> c_int;
+    pub fn __errno_location() -> *mut c_int;
+    pub fn pthread_key_create(key: *mut c_uint, destructor: Option<unsafe extern "C" fn(*mut c_void)>) -> c_int;
+    pub fn pthread_setspecific(key: c_uint, value: *const c_void) -> c_int;
+    pub fn sem_getvalue(semaphore: *mut c_void, value: *mut c_int) -> c_int;
+}
+
+/// The kernel's number of the calling thread.
+pub fn gettid() -> u32 {
+    #[cfg(target_arch = "x86_64")]
+    const GETTID: c_long = 186;
+    #[cfg(not(target_arch = "x86_64"))]
+    const GETTID: c_long = 178;
+    // SAFETY: the call takes nothing.
+    unsafe { syscall(GETTID) as u32 }
+}
+
+/// What the work leaves, and `errno` as it was before: a call that a program makes sets it itself or leaves it.
+pub fn keeping_errno<T>(work: impl FnOnce() -> T) -> T {
+    // SAFETY: the C library has such a word for every thread.
+    let errno = unsafe { __errno_location() };
+    // SAFETY: as above; it is this thread's own.
+    let before = unsafe { *errno };
+    let result = work();
+    // SAFETY: as above.
+    unsafe { *errno = before };
+    result
+}

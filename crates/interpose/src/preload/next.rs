@@ -1,0 +1,130 @@
+//! The functions that are replaced, as the next object in line has them: the C library, or another that is in the way
+//! as this one is.
+//!
+//! They are found all at once, by the first call. The loader's way to find them neither allocates nor calls what is
+//! replaced, as long as it finds them; what is not there stays [`missing`].
+
+use super::external::{ENOSYS, RTLD_NEXT, Timespec, dlsym};
+use core::ffi::{CStr, c_int, c_void};
+use core::sync::atomic::AtomicPtr;
+use core::sync::atomic::Ordering::Relaxed;
+
+macro_rules! next {
+    ($($name:ident($($letter:ident: $argument:ty),*);)*) => {
+        /// The address of each; at first that of what finds them all and then calls the one that was meant.
+        #[allow(non_upper_case_globals)]
+        mod found {
+            use core::sync::atomic::AtomicPtr;
+
+            $(pub static $name: AtomicPtr<()> = AtomicPtr::new(super::first::$name as *mut ());)*
+        }
+
+        mod first {
+            use super::{Object, Time};
+            use core::ffi::c_int;
+
+            $(pub unsafe extern "C" fn $name($($letter: $argument),*) -> c_int {
+                crate::preload::external::keeping_errno(super::find_all);
+                // SAFETY: the arguments are passed on as they came.
+                unsafe { super::$name()($($letter),*) }
+            })*
+        }
+
+        static ALL: &[(&CStr, &AtomicPtr<()>)] = &[$((
+            // The name ends with the NUL that is put there.
+            match CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes()) {
+                Ok(name) => name,
+                Err(_) => c"",
+            },
+            &found::$name,
+        )),*];
+
+        $(/// The function of this name, as the program would have called it.
+        #[inline(always)]
+        pub fn $name() -> unsafe extern "C" fn($($argument),*) -> c_int {
+            // SAFETY: it is the address of a C function of this name, whose type this is, of `first`'s, or of
+            // `missing`, which takes whatever it is given.
+            unsafe { core::mem::transmute(found::$name.load(Relaxed)) }
+        })*
+    };
+}
+
+type Time = *const Timespec;
+type Object = *mut c_void;
+
+next! {
+    pthread_mutex_lock(a: Object);
+    pthread_mutex_trylock(a: Object);
+    pthread_mutex_timedlock(a: Object, b: Time);
+    pthread_mutex_clocklock(a: Object, b: c_int, c: Time);
+    pthread_mutex_unlock(a: Object);
+    pthread_mutex_destroy(a: Object);
+    pthread_rwlock_rdlock(a: Object);
+    pthread_rwlock_tryrdlock(a: Object);
+    pthread_rwlock_timedrdlock(a: Object, b: Time);
+    pthread_rwlock_clockrdlock(a: Object, b: c_int, c: Time);
+    pthread_rwlock_wrlock(a: Object);
+    pthread_rwlock_trywrlock(a: Object);
+    pthread_rwlock_timedwrlock(a: Object, b: Time);
+    pthread_rwlock_clockwrlock(a: Object, b: c_int, c: Time);
+    pthread_rwlock_unlock(a: Object);
+    pthread_rwlock_destroy(a: Object);
+    pthread_spin_lock(a: Object);
+    pthread_spin_trylock(a: Object);
+    pthread_spin_unlock(a: Object);
+    pthread_spin_destroy(a: Object);
+    pthread_cond_wait(a: Object, b: Object);
+    pthread_cond_timedwait(a: Object, b: Object, c: Time);
+    pthread_cond_clockwait(a: Object, b: Object, c: c_int, d: Time);
+    pthread_cond_signal(a: Object);
+    pthread_cond_broadcast(a: Object);
+    pthread_cond_destroy(a: Object);
+    pthread_barrier_wait(a: Object);
+    pthread_barrier_destroy(a: Object);
+    sem_wait(a: Object);
+    sem_trywait(a: Object);
+    sem_timedwait(a: Object, b: Time);
+    sem_clockwait(a: Object, b: c_int, c: Time);
+    sem_post(a: Object);
+    sem_destroy(a: Object);
+    mtx_lock(a: Object);
+    mtx_trylock(a: Object);
+    mtx_timedlock(a: Object, b: Time);
+    mtx_unlock(a: Object);
+    mtx_destroy(a: Object);
+    cnd_wait(a: Object, b: Object);
+    cnd_timedwait(a: Object, b: Object, c: Time);
+    cnd_signal(a: Object);
+    cnd_broadcast(a: Object);
+    cnd_destroy(a: Object);
+}
+
+/// Finds all of them.
+pub fn find_all() {
+    for (name, place) in ALL {
+        // SAFETY: the name ends with a NUL.
+        let address = unsafe { dlsym(RTLD_NEXT, name.as_ptr()) };
+        place.store(if address.is_null() { missing as *mut () } else { address.cast() }, Relaxed);
+    }
+    // SAFETY: as above.
+    let single_threaded = unsafe { dlsym(RTLD_NEXT, c"__libc_single_threaded".as_ptr()) };
+    if !single_threaded.is_null() {
+        SINGLE_THREADED.store(single_threaded.cast(), Relaxed);
+    }
+}
+
+/// The C library's word that says whether there is one thread; older ones have none.
+static SINGLE_THREADED: AtomicPtr<u8> = AtomicPtr::new((&raw const MANY).cast_mut());
+static MANY: u8 = 0;
+
+/// Whether the C library knows of one thread only.
+#[inline(always)]
+pub fn is_single_threaded() -> bool {
+    // SAFETY: it points to a static of ours or of the C library.
+    unsafe { SINGLE_THREADED.load(Relaxed).read_volatile() != 0 }
+}
+
+/// For what the C library is too old to have, and so no program that runs with it calls.
+extern "C" fn missing() -> c_int {
+    ENOSYS
+}

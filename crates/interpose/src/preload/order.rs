@@ -1,0 +1,51 @@
+//! In which order locks are taken.
+
+use super::me::Me;
+use super::spot::{Spot, known_edge};
+use crate::layout::{EDGES, Edge, HELD, Kind};
+use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
+
+/// Notes that a lock is about to be waited for while others are held. To try is no such thing: who only tries does not
+/// wait.
+pub fn note(me: Me, spot: Spot, kind: Kind) {
+    let depth = me.thread.depth.load(Relaxed) as usize;
+    if depth > 0 && kind.excludes() {
+        note_all(me, spot, kind, depth.min(HELD));
+    }
+}
+
+fn note_all(me: Me, spot: Spot, kind: Kind, depth: usize) {
+    for held in &me.thread.held[..depth] {
+        let place = held.place.load(Relaxed);
+        let key = Edge::key_of(place, spot.lock_place);
+        let known = known_edge(me, key);
+        if place != spot.lock_place && known.load(Relaxed) != key {
+            me.thread.busy.store(1, Relaxed);
+            insert(me, key, held.pair.load(Relaxed), spot, kind);
+            known.store(key, Relaxed);
+            me.thread.busy.store(0, Relaxed);
+        }
+    }
+}
+
+#[cold]
+fn insert(me: Me, key: u64, held: u32, spot: Spot, kind: Kind) {
+    let Some(pair) = me.region.pairs.get(held as usize) else { return };
+    let Some(held_kind) = Kind::of(pair.kind.load(Relaxed)).filter(|kind| kind.excludes()) else { return };
+    let home = (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize;
+    for probe in 0..32 {
+        let edge = &me.region.edges[(home + probe) % EDGES];
+        match edge.key.compare_exchange(0, key, AcqRel, Acquire) {
+            Ok(_) => {
+                edge.held_site.store(pair.site.load(Relaxed), Relaxed);
+                edge.taken_site.store(spot.pair.site.load(Relaxed), Relaxed);
+                edge.thread.store(me.thread.tid.load(Relaxed), Relaxed);
+                edge.readers.store((kind == Kind::Read && held_kind == Kind::Read) as u32, Relaxed);
+                return;
+            }
+            Err(there) if there == key => return,
+            Err(_) => {}
+        }
+    }
+    me.region.header.lost_edges.fetch_add(1, Relaxed);
+}

@@ -1,0 +1,59 @@
+//! C programs that are compiled here and run with the library.
+
+use interpose::{Level, Memory, PLACE, Pair};
+use std::path::PathBuf;
+use std::process::{Command, Output};
+use std::sync::atomic::Ordering::Relaxed;
+
+/// A program that ran, and what was recorded of it.
+pub struct Watched {
+    pub memory: Memory,
+    pub output: Output,
+}
+
+/// Compiles a program; `None`, and it is said, where there is no compiler.
+pub fn compiled(folder: &tempfile::TempDir, source: &str, flags: &[&str]) -> Option<PathBuf> {
+    let (text, program) = (folder.path().join("program.c"), folder.path().join("program"));
+    std::fs::write(&text, source).unwrap();
+    let mut compiler = Command::new("cc");
+    let Ok(output) = compiler.arg("-o").arg(&program).arg(&text).args(["-g", "-O1", "-pthread"]).args(flags).output()
+    else {
+        println!("skipped: needs cc");
+        return None;
+    };
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    Some(program)
+}
+
+/// Runs a program with the library at this level.
+pub fn watched(source: &str, level: Level) -> Option<Watched> {
+    let folder = tempfile::tempdir().unwrap();
+    let program = compiled(&folder, source, &[])?;
+    let memory = Memory::new(level, None).unwrap();
+    let (_library, library) = Memory::library().unwrap();
+    let output = Command::new(program).env("LD_PRELOAD", library).env(PLACE, memory.path()).output().unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(!stderr.contains("ld.so"), "{stderr}");
+    Some(Watched { memory, output })
+}
+
+impl Watched {
+    /// A sum over all that was counted.
+    pub fn sum(&self, of: impl Fn(&Pair) -> u64) -> u64 {
+        self.memory.region().pairs().map(|(_, pair)| of(pair)).sum()
+    }
+
+    pub fn acquisitions(&self) -> u64 {
+        self.sum(|pair| pair.acquisitions.load(Relaxed))
+    }
+
+    /// What the program printed: numbers.
+    pub fn said(&self) -> Vec<u64> {
+        let text = String::from_utf8_lossy(&self.output.stdout).into_owned();
+        text.split_whitespace().map(|word| word.parse().unwrap()).collect()
+    }
+
+    pub fn ended_well(&self) {
+        assert!(self.output.status.success(), "{:?}", self.output);
+    }
+}
