@@ -123,11 +123,18 @@ fn no_figure_is_below_what_it_is_known_to_and_no_interval_narrower_than_the_cloc
 /// However fast or slow the core is in this run, and whatever the calibration made of it.
 #[test]
 fn a_lock_is_held_for_as_long_as_asked_and_a_round_trip_takes_no_less() {
+    // Others may take the CPU for most of a run; not of the middle one of three.
+    let mut shares: Vec<f64> = (0..3).map(|_| share_held()).collect();
+    shares.sort_by(f64::total_cmp);
+    assert!((0.9..1.1).contains(&shares[1]), "{shares:?}");
+}
+
+/// Of the hold time that was asked for.
+fn share_held() -> f64 {
     let record = record(&["latency", "--lock", "std", "--hold", "50us", "--seconds", "0.6"]);
     let trip = row(&record, "std", "round_trip");
-    let held = number(trip, "held_us") / number(trip, "hold_us");
-    assert!((0.9..1.1).contains(&held), "{trip}");
     assert!(number(trip, "p50_ns") >= 0.9 * 1e3 * number(trip, "held_us"), "{trip}");
+    number(trip, "held_us") / number(trip, "hold_us")
 }
 
 #[test]

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 /// What writes to a terminal.
 const WRITERS: [&str; 7] = ["print!(", "println!(", "eprint!(", "eprintln!(", "io::stdout()", "io::stderr()", "dbg!("];
-/// Asking what it is writes nothing.
-const QUESTIONS: [&str; 2] = ["is_terminal()", "tcgetwinsize("];
+/// Asking what it is writes nothing, nor does turning one into the other in a child process.
+const QUESTIONS: [&str; 4] = ["is_terminal()", "tcgetwinsize(", "dup2_stdout(", "Self::of(std::io::std"];
 /// The place itself; the live picture, which draws figures of ours through a library that drops controls; and the
 /// progress, whose words are escaped where they come in.
 const OUTLETS: [&str; 2] = ["harness/src/output/mod.rs", "harness/src/observer.rs"];

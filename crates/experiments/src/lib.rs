@@ -6,6 +6,7 @@
 //! how it is measured (`method.md`). An experiment knows no other.
 
 mod clock;
+mod core;
 mod latency;
 mod load;
 mod model;
@@ -14,6 +15,7 @@ mod ring;
 #[cfg(feature = "template")]
 mod template;
 mod throughput;
+mod trace;
 
 use harness::Entry;
 
@@ -26,8 +28,10 @@ pub static ALL: &[Entry] = &[
     Entry::of::<noise::Noise>(),
     Entry::of::<load::Load>(),
     Entry::of::<ring::Ring>(),
+    Entry::of::<core::Core>(),
     Entry::of::<model::Frames>(),
     Entry::of::<model::Step>(),
+    Entry::of::<trace::Trace>(),
     #[cfg(feature = "template")]
     Entry::of::<template::Template>(),
 ];

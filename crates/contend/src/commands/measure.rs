@@ -31,7 +31,8 @@ pub fn run(entry: &Entry, matches: &ArgMatches, shared: &SharedFlags) -> anyhow:
         }
         finished => finished?,
     };
-    let record = finished.take_record(entry.name, &session);
+    let mut record = finished.take_record(entry.name, &session);
+    record.ranking = entry.ranking(&record.results)?;
     let outcome = match finished.is_printed {
         true => destination.conclude(&record),
         false => destination.deliver(record, &Of(entry)),

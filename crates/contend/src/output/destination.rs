@@ -1,7 +1,9 @@
 //! The place that `--output` names, checked before the measurement, written after it.
 
 use super::csv;
+use super::markdown;
 use super::store::{Store, Stored};
+use super::warnings;
 use anyhow::{Context, bail};
 use harness::output::{OutputFile, eprint_line, print, print_document, print_json};
 use harness::{AnyRecord, Format, Outcome, SharedFlags, UsageError};
@@ -106,6 +108,7 @@ impl Destination {
             Format::Text => view.show(record, &self.page())?,
             Format::Json => serde_json::to_string(record)? + "\n",
             Format::Csv => csv::rows(&record.results)?,
+            Format::Markdown => markdown::of_record(record, &view.show(record, &Page::plain())?),
             Format::Own(name) => view.layout(record, name)?,
         })
     }
@@ -145,9 +148,18 @@ impl Destination {
             Format::Text => text(&self.page()),
             Format::Json => serde_json::to_string(answer)? + "\n",
             Format::Csv => csv::rows(rows)?,
+            Format::Markdown => markdown::block(&text(&Page::plain())),
             Format::Own(name) => return Err(no_such_layout(&name)),
         };
         self.write(&content)
+    }
+
+    /// Writes what a view has made of it already.
+    ///
+    /// # Errors
+    /// A file that cannot be written.
+    pub fn present_text(self, content: &str) -> anyhow::Result<()> {
+        self.write(content)
     }
 
     /// Writes a record that was kept, and has these fields: as text, or as the JSON that it is.
@@ -167,6 +179,7 @@ impl Destination {
                 let results = fields.get("results").and_then(Value::as_array);
                 csv::rows(results.context("the record has no results")?)?
             }
+            Format::Markdown => markdown::block(&text(&Page::plain())?),
             Format::Own(name) => return Err(no_such_layout(&name)),
         };
         self.write(&content)
@@ -192,10 +205,20 @@ impl Destination {
     }
 }
 
+/// Warnings of what was lost, by their codes: those are never left to the record, which may not have it either.
+const LOST: [&str; 2] = ["not_kept", "experiment_failed"];
+
 /// Says the warnings of a record, and as what it was kept.
 fn conclusion<'a>(warnings: impl IntoIterator<Item = &'a Warning>, stored: Option<Stored>, quiet: bool) {
     if !quiet {
-        warnings.into_iter().for_each(say);
+        let (lost, of_figures): (Vec<&Warning>, Vec<&Warning>) =
+            warnings.into_iter().partition(|warning| LOST.contains(&warning.code()));
+        warnings::calm(of_figures, &Page::of_stderr()).lines().for_each(eprint_line);
+        // Of what was lost all is said.
+        for lost in lost {
+            let [message, code, remedy] = [lost.message(), lost.code(), lost.remedy()].map(escaped);
+            eprint_line(&format!("warning: {message} [{code}]\n         {remedy}"));
+        }
     }
     if let Some(stored) = stored {
         if !quiet {
@@ -231,9 +254,4 @@ fn outcome(record: &AnyRecord) -> anyhow::Result<Outcome> {
         (false, true) => Ok(Outcome::Interrupted),
         (false, false) => Ok(Outcome::Done),
     }
-}
-
-fn say(warning: &Warning) {
-    let [message, code, remedy] = [warning.message(), warning.code(), warning.remedy()].map(escaped);
-    eprint_line(&format!("warning: {message} [{code}]\n         {remedy}"));
 }

@@ -3,8 +3,10 @@
 mod csv;
 mod destination;
 mod home;
+pub mod markdown;
 mod provenance;
 mod store;
+mod warnings;
 
 pub use destination::{Destination, View, print_or_write};
 pub use home::missing_above;

@@ -6,12 +6,15 @@ use std::path::{Path, PathBuf};
 
 /// A figure in the rows of each experiment.
 const FIGURES: &[&str] = &[
+    "hold_p50_ns",
+    "wait_p50_ns",
     "read_cost_ns",
     "p50_ns",
     "throughput_per_s",
     "lost_share",
     "taken_share",
     "ns_per_hop",
+    "shared_share",
     "probability",
     "simulated_probability",
     "slowdown",

@@ -13,6 +13,8 @@ pub fn metrics(row: &Row) -> Vec<Metric> {
         Row::Losses(losses) => vec![Metric {
             unit: Unit::Share,
             variation: VariationSource::Others,
+            alone: None,
+            is_alone: false,
             ..Metric::time(&Cell::of([format!("CPU {}", losses.cpu)]), "lost", losses.lost_share, None)
         }],
         Row::Slice(slice) => {
@@ -22,6 +24,8 @@ pub fn metrics(row: &Row) -> Vec<Metric> {
                 if slice.slice_us < UNDISTURBED_US { VariationSource::Work } else { VariationSource::Elapsed };
             vec![Metric {
                 variation,
+                alone: None,
+                is_alone: false,
                 unit: Unit::Mhz,
                 better: Better::More,
                 ..Metric::time(&cell, "effective MHz", slice.median_mhz, slice.median_ci_mhz)

@@ -3,27 +3,34 @@
 use super::flags::Placement;
 use super::record::{Operation, Row};
 use instruments::statistics::Interval;
+use instruments::statistics::comparison::Estimate;
 use record::{Cell, MOSTLY, Metric, VariationSource};
 use terminal::{counted, nanoseconds};
 
+/// A quantile and its interval.
+type Quantile = (Option<f64>, Option<Interval>);
+
 pub fn metrics(row: &Row) -> Vec<Metric> {
     let cell = cell(row);
-    let seen = |figure, value: Option<f64>, interval: Option<Interval>, variation| {
-        let known = row.estimate(value, interval)?;
+    let neighbour = &row.neighbour;
+    let seen = |figure, [of_all, alone]: [Quantile; 2], variation| {
+        let known = row.estimate(of_all.0, of_all.1)?;
         let metric = Metric::time(&cell, figure, known.value, known.interval);
-        Some(Metric { resolution: known.resolution, variation, ..metric })
+        Some(Metric { resolution: known.resolution, variation, alone: row.estimate(alone.0, alone.1), ..metric })
     };
+    let median = [(row.p50_ns, row.p50_ci_ns), (neighbour.p50_ns_alone, neighbour.p50_ci_ns_alone)];
     match row.operation {
         Operation::Lock => {
             let pair = row.bare_pair_ns.filter(|_| row.thread == 0);
-            let pair = pair.map(|pair| Metric::time(&cell, "lock and unlock", pair, row.bare_pair_ci_ns));
-            let median = seen("lock, median", row.p50_ns, row.p50_ci_ns, variation(row));
-            let rare = seen("lock, 99.9 %", row.p999_ns, row.p999_ci_ns, VariationSource::Rare);
+            let alone = neighbour.bare_pair_ns_alone.map(|ns| Estimate::new(ns, neighbour.bare_pair_ci_ns_alone));
+            let of_pair = |ns| Metric { alone, ..Metric::time(&cell, "lock and unlock", ns, row.bare_pair_ci_ns) };
+            let pair = pair.map(of_pair);
+            let median = seen("lock, median", median, variation(row));
+            let tail = [(row.p999_ns, row.p999_ci_ns), (neighbour.p999_ns_alone, neighbour.p999_ci_ns_alone)];
+            let rare = seen("lock, 99.9 %", tail, VariationSource::Rare);
             pair.into_iter().chain(median).chain(rare).collect()
         }
-        Operation::RoundTrip => {
-            seen("round trip, median", row.p50_ns, row.p50_ci_ns, variation(row)).into_iter().collect()
-        }
+        Operation::RoundTrip => seen("round trip, median", median, variation(row)).into_iter().collect(),
         // The pair has it, and it never waits.
         Operation::Unlock => Vec::new(),
     }

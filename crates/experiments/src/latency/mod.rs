@@ -5,16 +5,18 @@ mod flags;
 mod measure;
 mod metrics;
 mod plan;
+mod ranking;
 mod record;
 #[cfg(test)]
 mod sample;
 mod section;
 mod show;
+mod show_ranking;
 mod then_and_now;
 mod warnings;
 
 use self::record::{LatencyRecord, Row};
-use ::record::{Finding, Metric, Section, ThenAndNow};
+use ::record::{Finding, Metric, Rank, Section, ThenAndNow};
 use flags::Flags;
 use harness::{Example, Experiment, Finished, Run, SharedFlags, SurveyPart};
 use plan::{Parameters, Plan};
@@ -37,6 +39,10 @@ impl Experiment for Latency {
             "One with four threads, each on a CPU of its own",
         ),
         ("contend latency --lock all --hold 250ns --seconds 1min", "Every lock, held shortly"),
+        (
+            "contend latency --lock ./libown_lock.so,std",
+            "A lock of your own, from a shared object, beside one of today's",
+        ),
     ];
     const SURVEY: Option<SurveyPart> =
         Some(SurveyPart { weight: 30, flags: "--lock sysv,benaphore,std --threads 1,2 --competitors 0,1" });
@@ -56,7 +62,7 @@ impl Experiment for Latency {
         let instruments = run.calibrated()?;
         let measured = measure::run_plan(&plan, run.session, instruments, &progress)?;
         let warnings = instruments.warnings().into_iter().chain(measured.warnings).collect();
-        let parameters = plan.parameters(measured.order);
+        let parameters = plan.parameters(measured.order, measured.object_calls_ns);
         Ok(Finished::measured(parameters, measured.rows, warnings, plan.cpu_set(), Some(plan.budget)))
     }
 
@@ -74,6 +80,10 @@ impl Experiment for Latency {
 
     fn metrics(row: &Row) -> Vec<Metric> {
         metrics::metrics(row)
+    }
+
+    fn ranking(rows: &[Row]) -> Vec<Rank> {
+        ranking::ranking(rows)
     }
 
     fn findings(rows: &[(usize, &Row)]) -> Vec<Finding> {

@@ -48,6 +48,8 @@ pub struct Plan {
     pub precision: f64,
     /// Whether causes are looked for.
     pub evidence: EvidenceChoice,
+    /// Whether all histograms are drawn as text.
+    pub histogram: bool,
 }
 
 /// The parameters of a record, defaults filled in.
@@ -70,6 +72,13 @@ pub struct Parameters {
     /// The relative width at which an interval is narrow enough.
     pub precision_share: f64,
     pub evidence: EvidenceChoice,
+    /// Whether all histograms are drawn as text, however many there are.
+    #[serde(default)]
+    pub histogram: bool,
+    /// What a lock and an unlock of a shared object take if they do nothing: the two calls through pointers, which the
+    /// locks that are built in do without. Only where one was measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub object_calls_ns: Option<f64>,
     /// The order in which the cells had their turns, round by round; cells are numbered lock by lock, then by threads,
     /// then by competitors; the last is the one without a lock that says how well the others are known.
     pub order: Vec<Vec<usize>>,
@@ -82,10 +91,11 @@ impl Plan {
     /// Checks the flags against the machine and fills in the rest.
     ///
     /// # Errors
-    /// A CPU in the placement that does not exist or is not allowed.
+    /// A CPU in the placement that does not exist or is not allowed; a shared object that is no lock.
     pub fn of(flags: &Flags, session: &Session) -> Result<Self, UsageError> {
         let mut cells = Vec::new();
-        for lock in locks::chosen(&flags.lock, false).into_iter().map(|entry| entry.name) {
+        let chosen = locks::chosen(&flags.lock, false).map_err(|error| UsageError(format!("--lock {error}")))?;
+        for lock in chosen.into_iter().map(|entry| entry.name) {
             for &threads in &flags.threads {
                 for &competitors in &flags.competitors {
                     let cell =
@@ -103,6 +113,7 @@ impl Plan {
             budget: session.seconds.unwrap_or(DEFAULT_CELL * cells.len() as u32),
             precision: flags.precision,
             evidence: flags.evidence,
+            histogram: flags.histogram,
             cells,
         })
     }
@@ -113,8 +124,10 @@ impl Plan {
     }
 
     /// What the record says of the plan.
-    pub fn parameters(&self, order: Vec<Vec<usize>>) -> Parameters {
+    pub fn parameters(&self, order: Vec<Vec<usize>>, object_calls_ns: Option<f64>) -> Parameters {
         Parameters {
+            histogram: self.histogram,
+            object_calls_ns,
             locks: distinct(&self.cells, |cell| cell.lock.clone()),
             threads: distinct(&self.cells, |cell| cell.threads),
             competitors: distinct(&self.cells, |cell| cell.competitors),

@@ -77,6 +77,8 @@ pub struct Row {
     pub p90_ci_ns: Option<Interval>,
     pub p99_ci_ns: Option<Interval>,
     pub p999_ci_ns: Option<Interval>,
+    #[serde(flatten)]
+    pub neighbour: Neighbour,
     pub spikes: Vec<SpikeRow>,
     /// The share of rounds that belong to no spike.
     pub leftover_share: f64,
@@ -113,6 +115,29 @@ pub struct Row {
     pub clock_cost_ns: f64,
     /// What recording a round costs, both timestamps included; it is already taken off.
     pub recording_ns: f64,
+}
+
+/// The figures of a row for the time alone on the core, and for that in which another hardware thread took part of it;
+/// `null` where nobody looked, or where that was too rare.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Neighbour {
+    /// Of the pieces of slices that were the one or the other, the share of those beside a neighbour.
+    pub core_shared_share: Option<f64>,
+    pub undisturbed_mean_ns_alone: Option<f64>,
+    pub undisturbed_mean_ci_ns_alone: Option<Interval>,
+    pub undisturbed_mean_ns_shared: Option<f64>,
+    pub undisturbed_mean_ci_ns_shared: Option<Interval>,
+    pub p50_ns_alone: Option<f64>,
+    pub p50_ci_ns_alone: Option<Interval>,
+    pub p50_ns_shared: Option<f64>,
+    pub p50_ci_ns_shared: Option<Interval>,
+    pub p99_ns_alone: Option<f64>,
+    pub p99_ci_ns_alone: Option<Interval>,
+    pub p999_ns_alone: Option<f64>,
+    pub p999_ci_ns_alone: Option<Interval>,
+    pub bare_pair_ns_alone: Option<f64>,
+    pub bare_pair_ci_ns_alone: Option<Interval>,
 }
 
 /// A cluster of latencies.
@@ -176,8 +201,12 @@ impl Row {
         }
     }
 
-    /// Of the rounds that nothing disturbed, with its interval, as far as it is known.
+    /// Of the rounds that nothing disturbed, with its interval, as far as it is known: alone on the core, where that is.
     pub fn undisturbed_mean(&self) -> Option<Estimate> {
+        let neighbour = &self.neighbour;
+        if let Some(alone) = neighbour.undisturbed_mean_ns_alone {
+            return Some(Estimate::new(alone, neighbour.undisturbed_mean_ci_ns_alone));
+        }
         let known = self.undisturbed_mean_ns.filter(|ns| self.accuracy_ns.is_some_and(|least| *ns >= least));
         known.map(|value| Estimate::new(value, self.undisturbed_mean_ci_ns))
     }
@@ -191,8 +220,12 @@ impl Row {
         }
     }
 
-    /// A lock and an unlock in a bare loop.
+    /// A lock and an unlock in a bare loop: alone on the core, where that is known.
     pub fn bare_pair(&self) -> Option<Estimate> {
+        let neighbour = &self.neighbour;
+        if let Some(alone) = neighbour.bare_pair_ns_alone {
+            return Some(Estimate::new(alone, neighbour.bare_pair_ci_ns_alone));
+        }
         self.bare_pair_ns.map(|value| Estimate::new(value, self.bare_pair_ci_ns))
     }
 

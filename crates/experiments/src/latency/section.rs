@@ -1,7 +1,9 @@
 //! Histograms of latencies with lettered spikes.
 
+use super::ranking::{PAIR, WAIT, ranking};
 use super::record::{Operation, Row, SpikeRow};
 use instruments::statistics::comparison::Estimate;
+use record::ranking_figure::figures;
 use record::{Axis, Figure, Histogram, Mark, Picture, Plot, Point, Section, Series, Statement, Table, Unit, distinct};
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -12,7 +14,10 @@ pub fn section(rows: &[Row]) -> Section {
         experiment: "latency",
         title: "Latency of locks".into(),
         findings: findings(rows).into_iter().map(Statement::from).collect(),
-        figures: rows.iter().filter(|row| drawn(row)).map(figure).collect(),
+        figures: figures(&ranking(rows), &[PAIR, WAIT])
+            .into_iter()
+            .chain(rows.iter().filter(|row| drawn(row)).map(figure))
+            .collect(),
         histograms: locking(rows).map(whole).collect(),
     }
 }

@@ -2,15 +2,34 @@
 
 use super::measure::UNEXPLAINED;
 use super::record::{LatencyRecord, Operation, Row, SpikeRow};
+use super::show_ranking;
 use instruments::statistics::Interval;
-use terminal::{self, Bar, Histogram, Page, nanoseconds, percent};
+use terminal::{self, Bar, Histogram, Page, nanoseconds, percent, ratio};
 
-/// All of it.
+/// More cells have no histograms unless they are asked for: nobody reads thousands of lines.
+const MOST_DRAWN: usize = 4;
+
+/// The ranking; then every cell, if they are few or were asked for.
 pub fn show(record: &LatencyRecord, page: &Page) -> String {
     let cells = cells(&record.results);
+    let ranking = show_ranking::show(record, page);
+    let asked = &record.parameters;
+    let many = asked.locks.len() * asked.threads.len() * asked.competitors.len() > MOST_DRAWN;
+    if many && !asked.histogram {
+        return ranking + HINT + "\n" + &recording(&record.results);
+    }
     let shown: Vec<String> = cells.iter().map(|cell| of_cell(cell, page, |_| true)).collect();
-    shown.join("\n") + "\n" + &overview(&cells) + &recording(&record.results)
+    ranking
+        + "\n"
+        + &shown.join("\n")
+        + "\n"
+        + &overview(&cells)
+        + COLUMNS
+        + &neighbours(&cells)
+        + &recording(&record.results)
 }
+
+const HINT: &str = "Histograms: with --histogram; the record and its page always have them.\n";
 
 /// As in 1998, unlocking is drawn for one thread only, since it never waits; with competitors only the tables are
 /// shown.
@@ -18,7 +37,7 @@ pub fn sections(rows: &[Row], page: &Page) -> String {
     let cells = cells(rows);
     let drawn = |row: &Row| row.competitors == 0 && (row.operation == Operation::Lock || row.threads == 1);
     let shown: Vec<String> = cells.iter().map(|cell| of_cell(cell, page, drawn)).collect();
-    shown.join("\n") + "\n" + &overview(&cells) + &recording(rows)
+    shown.join("\n") + "\n" + &overview(&cells) + COLUMNS + &neighbours(&cells) + &recording(rows)
 }
 
 /// The rows of each cell, in order of appearance.
@@ -189,7 +208,7 @@ fn overview(cells: &[Vec<&Row>]) -> String {
             lock.words(lock.p999_ns),
             lock.words(lock.max_ns),
             unlock.words_of_mean(),
-            lock.bare_pair_ns.map_or_else(String::new, nanoseconds),
+            lock.bare_pair().map_or_else(String::new, |pair| nanoseconds(pair.value)),
             trip.words(trip.p50_ns),
         ])
     });
@@ -197,12 +216,40 @@ fn overview(cells: &[Vec<&Row>]) -> String {
     terminal::table(&header, lines)
 }
 
+/// What each takes alone on the core and beside a neighbour; nothing where the core was never shared, or nobody looked.
+fn neighbours(cells: &[Vec<&Row>]) -> String {
+    let lines: Vec<_> = cells.iter().filter_map(|cell| neighbour(cell)).collect();
+    if lines.is_empty() {
+        return String::new();
+    }
+    let header = ["lock", "thr", "alone", "shared", "", "share of the time"];
+    let title = "\nLocking, alone on the core and beside another hardware thread\n";
+    title.to_owned() + &terminal::table(&header, lines) + "\n"
+}
+
+fn neighbour(cell: &[&Row]) -> Option<Vec<String>> {
+    let lock = cell.iter().find(|row| row.thread == 0 && row.operation == Operation::Lock)?;
+    let known = &lock.neighbour;
+    let share = known.core_shared_share.filter(|share| *share > 0.0)?;
+    let [alone, shared] = if lock.threads == 1 {
+        [known.undisturbed_mean_ns_alone, known.undisturbed_mean_ns_shared]
+    } else {
+        [known.p50_ns_alone, known.p50_ns_shared]
+    };
+    let words = |ns: Option<f64>| ns.map_or_else(String::new, nanoseconds);
+    let times = alone.zip(shared).map_or_else(String::new, |(alone, shared)| ratio(shared / alone));
+    Some(vec![lock.lock.clone(), lock.threads.to_string(), words(alone), words(shared), times, percent(share)])
+}
+const COLUMNS: &str = "\
+locking, p99.9 and max: by the first thread, on average where it is alone,
+else the median; unlock: on average; pair: lock and unlock in a bare loop;
+trip: median of a whole round.
+";
+
 fn recording(rows: &[Row]) -> String {
     let Some(row) = rows.first() else { return String::new() };
     format!(
-        "locking, p99.9 and max: by the first thread, on average where it is alone,\n\
-         else the median; unlock: on average; pair: lock and unlock in a bare loop;\n\
-         trip: median of a whole round with a hold of {}.\n\
+        "Held for {}.\n\
          Recording a round costs {} ({} a timestamp) and is taken off.\n\
          The clock advances in steps of {}; < stands for what is not known.\n",
         nanoseconds(row.hold_us * 1e3),

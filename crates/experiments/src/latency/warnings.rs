@@ -1,6 +1,6 @@
 //! What only this experiment warns of.
 
-use instruments::warning::{WarningKind, percent};
+use instruments::warning::{Severity, WarningKind, percent};
 use serde::Serialize;
 use terminal::nanoseconds;
 
@@ -15,6 +15,7 @@ pub struct HoldOff {
 
 impl WarningKind for HoldOff {
     const CODE: &'static str = "hold_off";
+    const SEVERITY: Severity = Severity::ChangesFigure;
 
     fn message(&self) -> String {
         let share = (self.held_ns / self.asked_ns - 1.0).abs();

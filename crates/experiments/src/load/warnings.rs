@@ -1,6 +1,6 @@
 //! What a reader of a load must know.
 
-use instruments::warning::{WarningKind, percent};
+use instruments::warning::{Severity, WarningKind, percent};
 use serde::Serialize;
 
 /// `/proc/stat`, which asks at every tick who is running, is far from what the CPU did.
@@ -37,6 +37,7 @@ pub struct MeterDisturbs {
 
 impl WarningKind for MeterDisturbs {
     const CODE: &'static str = "meter_disturbs";
+    const SEVERITY: Severity = Severity::ChangesFigure;
 
     fn message(&self) -> String {
         format!("the meter takes {} of the CPUs from the load", percent(self.share))

@@ -1,6 +1,7 @@
 //! `contend noise`: who takes the CPU from a running thread.
 
 mod cells;
+mod every_cpu;
 mod findings;
 mod flags;
 mod live;
@@ -42,6 +43,7 @@ impl Experiment for Noise {
             "contend noise --scenario quiet --interval 1s",
             "A line a second of what the machine does when nothing is asked of it",
         ),
+        ("contend noise --cpus all --seconds 1min", "Every CPU at once: which is best, and what hits several together"),
         ("contend noise --remedies --seconds 60", "What helps here against a competitor"),
         ("contend noise --seconds 60 --trace quiet.trace", "Every gap of a minute in a file, for `contend model step`"),
     ];
@@ -52,6 +54,9 @@ impl Experiment for Noise {
     type Row = Row;
 
     fn run(flags: &Flags, run: &mut Run<'_>) -> anyhow::Result<Finished<Parameters, Row>> {
+        if let Some(chosen) = every_cpu::chosen(flags, run.shared, run.session)? {
+            return of_every_cpu(Plan::of_every_cpu(flags, run.session, chosen)?, run);
+        }
         let plan = Plan::of(flags, run.session)?;
         let plan = Plan { keeps_gaps: plan.keeps_gaps || run.is_part(), ..plan };
         let view = flags.live_view(run.shared)?;
@@ -79,11 +84,11 @@ impl Experiment for Noise {
     }
 
     fn show(record: &NoiseRecord, page: &Page) -> String {
-        show::show(record, page)
+        if record.parameters.every_cpu.is_empty() { show::show(record, page) } else { every_cpu::show(record, page) }
     }
 
     fn section(rows: &[Row]) -> Section {
-        section::section(rows)
+        section::section(&told_apart(rows))
     }
 
     fn metrics(row: &Row) -> Vec<Metric> {
@@ -97,6 +102,28 @@ impl Experiment for Noise {
     fn then_and_now(rows: &[(usize, &Row)]) -> Vec<ThenAndNow> {
         then_and_now::figures(rows)
     }
+}
+
+/// Several CPUs at once.
+fn of_every_cpu(plan: Plan, run: &mut Run<'_>) -> anyhow::Result<Finished<Parameters, Row>> {
+    let progress = run.progress(plan.expected_time().unwrap_or_default());
+    progress.note("calibrating");
+    let calibration = run.clock();
+    let measured = measure::every_cpu::run_plan(&plan, run.session, calibration.clock, &progress)?;
+    let fallback = calibration.fallback.map(|reason| Warning::from(ClockFallback { reason }));
+    let warnings = fallback.into_iter().chain(measured.warnings).collect();
+    let (parameters, planned) = (plan.parameters(measured.order), plan.expected_time());
+    Ok(Finished::measured(parameters, measured.rows, warnings, plan.cpus, planned))
+}
+
+/// Rows of one scenario on several CPUs have the CPU in their names.
+fn told_apart(rows: &[Row]) -> Vec<Row> {
+    let several = |row: &Row| rows.iter().any(|other| other.scenario == row.scenario && other.cpu != row.cpu);
+    let named = |row: &Row| match several(row) {
+        true => Row { scenario: format!("{}, CPU {}", row.scenario, row.cpu), ..row.clone() },
+        false => row.clone(),
+    };
+    rows.iter().map(named).collect()
 }
 
 /// What goes into the file of `--trace`.

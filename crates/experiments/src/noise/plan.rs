@@ -30,6 +30,8 @@ pub struct Plan {
     pub keeps_gaps: bool,
     /// The CPUs in use.
     pub cpus: CpuSet,
+    /// Whether each of them has a reader.
+    pub is_of_every_cpu: bool,
     pub contest: Contest,
     pub rescheduler: Duration,
     /// What was asked for and is not measured, and what the machine does not allow.
@@ -52,11 +54,15 @@ pub struct Parameters {
     pub rescheduler_us: f64,
     pub evidence: EvidenceChoice,
     pub interval_s: Option<f64>,
+    /// CPUs that were read at once, if they were several.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub every_cpu: Vec<usize>,
     /// The order in which the cells had their turns, round by round, by their numbers.
     pub order: Vec<Vec<usize>>,
 }
 
 const DEFAULT_BUDGET: Duration = Duration::from_secs(80);
+const EVERY_CPU_BUDGET: Duration = Duration::from_secs(30);
 const DEFAULT_REMEDIES_BUDGET: Duration = Duration::from_secs(120);
 /// 1999's.
 pub const SAMPLES_1999: u64 = 256_000_000;
@@ -105,6 +111,7 @@ impl Plan {
             interval: flags.interval,
             keeps_gaps: flags.trace.is_some(),
             cpus,
+            is_of_every_cpu: false,
             contest,
             rescheduler,
             warnings,
@@ -160,8 +167,24 @@ impl Plan {
             rescheduler_us: self.rescheduler.as_secs_f64() * 1e6,
             evidence: self.evidence,
             interval_s: self.interval.map(|interval| interval.as_secs_f64()),
+            every_cpu: if self.is_of_every_cpu { self.cpus.iter().collect() } else { Vec::new() },
             order,
         }
+    }
+
+    /// The same quiet scenario on all of these CPUs at once.
+    ///
+    /// # Errors
+    /// As [`Self::of`].
+    pub fn of_every_cpu(
+        flags: &Flags,
+        session: &Session,
+        (cpus, left_out): (CpuSet, Option<Warning>),
+    ) -> Result<Self, UsageError> {
+        let flags = Flags { scenario: vec![Scenario::Quiet], ..flags.clone() };
+        let mut plan = Self::of(&flags, &session.within(session.seconds.unwrap_or(EVERY_CPU_BUDGET)))?;
+        plan.warnings.extend(left_out);
+        Ok(Self { cpus, is_of_every_cpu: true, samples: u64::MAX, turns: TURNS, ..plan })
     }
 }
 

@@ -36,6 +36,24 @@ pub struct Row {
     pub gaps_per_s: f64,
     /// Gaps of more than 256 µs, in all turns.
     pub over_256us: u64,
+    /// Longer than 1, 10 and 100 µs and 1 ms, in all turns; older records have them not.
+    #[serde(default)]
+    pub over_1us: Option<u64>,
+    #[serde(default)]
+    pub over_10us: Option<u64>,
+    #[serde(default)]
+    pub over_100us: Option<u64>,
+    #[serde(default)]
+    pub over_1ms: Option<u64>,
+    /// Of one of several CPUs: what hit it together with others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub together: Option<Together>,
+    /// The share lost in each of at most 60 equal pieces of the planned time.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lost_by_time: Vec<f64>,
+    /// What the CPU is for: isolated, nohz_full, housekeeping, and how many interrupts may come to it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub role: Option<String>,
     /// The longest gap of all turns.
     pub longest_us: f64,
     /// The longest gap of a turn: the median of the turns, and its 95 % interval where there are turns enough.
@@ -76,6 +94,22 @@ pub struct Row {
     pub rescheduler_wakes_per_s: Option<f64>,
     /// 1999's figures for the scenario, on one CPU, for 256 million samples.
     pub then: Option<then::Figures>,
+}
+
+/// Gaps of a CPU that began at the same moment as one on another CPU.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Together {
+    /// Gaps of 1 µs and more that were looked at, the longest 10,000 to 20,000 of a long run.
+    pub gaps: usize,
+    /// Those of them that began within the window of one on another CPU, …
+    pub together: usize,
+    /// … what shifting the CPUs' times against each other gives instead, …
+    pub by_chance: f64,
+    /// … and its standard deviation.
+    pub by_chance_deviation: f64,
+    /// Whether they are more than chance gives, by five standard deviations.
+    pub is_common: bool,
+    pub window_us: f64,
 }
 
 /// One turn of a cell.

@@ -2,7 +2,6 @@
 
 use super::contestants::Class;
 use super::record::Row;
-use instruments::statistics::comparison::Estimate;
 use record::{Finding, Origin, Unit};
 
 type Placed<'a> = (usize, &'a Row);
@@ -19,17 +18,18 @@ pub fn findings(rows: &[Placed<'_>]) -> Vec<Finding> {
 }
 
 fn fastest_of_kernel<'a>(rows: &[Placed<'a>]) -> Option<Placed<'a>> {
-    let timed = rows.iter().filter_map(|(place, row)| Some((*place, *row, row.ns_per_hop?)));
+    let timed = rows.iter().filter_map(|(place, row)| Some((*place, *row, row.hop()?.value)));
     let of_kernel = timed.filter(|(_, row, _)| row.class == Class::OsBlock);
     of_kernel.min_by(|a, b| a.2.total_cmp(&b.2)).map(|(place, row, _)| (place, row))
 }
 
 fn switch(what: &str, between: &str, (place, row): Placed<'_>, base_ns: Option<f64>) -> Option<Finding> {
-    let figure = Estimate::new(row.ns_per_hop?, row.ns_per_hop_ci);
+    let figure = row.hop()?;
+    let field = if row.ns_per_hop_alone.is_some() { "ns_per_hop_alone" } else { "ns_per_hop" };
     let times = base_ns.map(|base| format!(", {} as much", Unit::Times.words(figure.value / base)));
     let words = format!("A switch between {between} costs {}{}", Unit::Ns.estimate(figure), times.unwrap_or_default());
     let cell = format!("{}, {} threads", row.contestant, row.threads);
-    Some(Finding::new(what, words, Unit::Ns, figure, Origin::of("ring", place, cell, "ns_per_hop")))
+    Some(Finding::new(what, words, Unit::Ns, figure, Origin::of("ring", place, cell, field)))
 }
 
 #[cfg(test)]

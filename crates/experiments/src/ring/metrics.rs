@@ -1,6 +1,7 @@
 //! A hop of the token.
 
 use super::record::Row;
+use instruments::statistics::comparison::Estimate;
 use record::{Cell, Metric, VariationSource};
 use terminal::count;
 
@@ -14,5 +15,7 @@ pub fn metrics(row: &Row) -> Vec<Metric> {
         if row.large { "large ring".to_owned() } else { String::new() },
     ])
     .with("threads", format!("{} threads", count(row.threads as u64)));
-    vec![Metric { variation: VariationSource::Elapsed, ..Metric::time(&cell, "a hop", ns_per_hop, row.ns_per_hop_ci) }]
+    let alone = row.ns_per_hop_alone.map(|ns| Estimate::new(ns, row.ns_per_hop_alone_ci));
+    let metric = Metric::time(&cell, "a hop", ns_per_hop, row.ns_per_hop_ci);
+    vec![Metric { variation: VariationSource::Elapsed, alone, ..metric }]
 }

@@ -19,7 +19,7 @@ use ::record::{Finding, Metric, Section, ThenAndNow};
 use contestants::built_in::CONTESTANTS;
 use contestants::{Class, Contestant, RingSpec};
 use flags::Flags;
-use harness::{Example, Experiment, Finished, Progress, Run, Session, SharedFlags, SurveyPart, UsageError};
+use harness::{Example, Experiment, Finished, Lookout, Progress, Run, Session, SharedFlags, SurveyPart, UsageError};
 use measure::{BuildDir, Readiness};
 use plan::{Absent, Parameters, Plan};
 use terminal::Page;
@@ -57,7 +57,8 @@ impl Experiment for Ring {
         let plan = Plan::of(flags, run.session)?;
         allow_many_descriptors();
         let progress = run.progress(plan.budget);
-        let measured = measure::run_plan(&plan, run.session, &progress)?;
+        let lookout = Lookout::open(run.session, run.clock().clock);
+        let measured = measure::run_plan(&plan, run.session, lookout, &progress)?;
         let parameters = plan.parameters(flags, run.session, measured.absent, measured.order);
         let mut failed = failures(&measured.rows);
         let nobody = measured.rows.iter().all(|row| row.class == Class::Limit);

@@ -3,6 +3,7 @@
 use super::contestants::{Arrangement, Class};
 use super::plan::Parameters;
 use super::then;
+use instruments::statistics::comparison::Estimate;
 use instruments::statistics::{EndedBy, Interval};
 use record::Record;
 use schemars::JsonSchema;
@@ -35,6 +36,21 @@ pub struct Row {
     /// The median of the turns.
     pub ns_per_hop: Option<f64>,
     pub ns_per_hop_ci: Option<Interval>,
+    /// Of the turns' parts, the share in which somebody else was on the core; `null` where nobody looked.
+    #[serde(default)]
+    pub core_shared_share: Option<f64>,
+    /// The median of the parts of turns that had the core for themselves, and of those that had not.
+    #[serde(default)]
+    pub ns_per_hop_alone: Option<f64>,
+    #[serde(default)]
+    pub ns_per_hop_alone_ci: Option<Interval>,
+    /// The former in cycles of the core, whose frequency is not always the same.
+    #[serde(default)]
+    pub cycles_per_hop_alone: Option<f64>,
+    #[serde(default)]
+    pub ns_per_hop_shared: Option<f64>,
+    #[serde(default)]
+    pub ns_per_hop_shared_ci: Option<Interval>,
     /// Turns that count.
     pub repeats: usize,
     /// What all its turns took, starts and ends included.
@@ -65,6 +81,14 @@ pub struct Row {
     pub steal_share: Option<f64>,
     /// The lines of 2008's table that it stands beside.
     pub then: Vec<then::Line>,
+}
+
+impl Row {
+    /// The time of a hop: alone on the core, where that is known; else of all turns.
+    pub fn hop(&self) -> Option<Estimate> {
+        let alone = self.ns_per_hop_alone.map(|ns| Estimate::new(ns, self.ns_per_hop_alone_ci));
+        alone.or_else(|| self.ns_per_hop.map(|ns| Estimate::new(ns, self.ns_per_hop_ci)))
+    }
 }
 
 /// What went wrong.

@@ -2,11 +2,11 @@
 
 use super::record::Row;
 use record::{Bar, Bars, Figure, Picture, Section, Statement, Table, Unit, distinct, optional};
-use terminal::{count, nanoseconds, ratio};
+use terminal::{count, nanoseconds, percent, ratio};
 
 pub fn section(rows: &[Row]) -> Section {
     let mut sorted: Vec<&Row> = rows.iter().collect();
-    let ns = |row: &Row| row.ns_per_hop.unwrap_or(f64::INFINITY);
+    let ns = |row: &Row| row.hop().map_or(f64::INFINITY, |hop| hop.value);
     sorted.sort_by(|one, other| ns(one).total_cmp(&ns(other)));
     Section {
         experiment: "ring",
@@ -41,8 +41,16 @@ fn finding(row: &Row) -> Option<String> {
     }
     let than = row.times_limit.zip(row.limit.as_ref());
     let than = than.map(|(times, limit)| format!(", {} what the machine allows ({limit})", ratio(times)));
-    let hop = Unit::Ns.words_with(row.ns_per_hop?, row.ns_per_hop_ci);
-    Some(format!("A hop in {} takes {hop}{}.", words(row), than.unwrap_or_default()))
+    let hop = Unit::Ns.estimate(row.hop()?);
+    let shared = beside_neighbour(row).map(|words| format!("; {words}")).unwrap_or_default();
+    Some(format!("A hop in {} takes {hop}{}{shared}.", words(row), than.unwrap_or_default()))
+}
+
+/// What it takes while somebody else is on the core, where that was seen beside the core alone.
+fn beside_neighbour(row: &Row) -> Option<String> {
+    let (_, shared, share) = (row.ns_per_hop_alone?, row.ns_per_hop_shared?, row.core_shared_share?);
+    let hop = Unit::Ns.words_with(shared, row.ns_per_hop_shared_ci);
+    Some(format!("{hop} while somebody shared the core, which was {} of the time", percent(share)))
 }
 
 fn figure(wanted: &str, rows: &[&Row]) -> Figure {
@@ -50,16 +58,18 @@ fn figure(wanted: &str, rows: &[&Row]) -> Figure {
     let bar = |row: &&&Row| {
         let limit = row.limit_ns.map(|ns| (ns, row.limit.clone().unwrap_or_default()));
         let name = if is_limit(row) { format!("(limit) {}", words(row)) } else { words(row) };
-        Some(Bar { name, value: row.ns_per_hop?, interval: row.ns_per_hop_ci, limit })
+        row.hop().map(|hop| Bar { name, value: hop.value, interval: hop.interval, limit })
     };
     let line = |row: &&&Row| {
         vec![
             words(row),
             row.class.name().to_owned(),
-            row.ns_per_hop.map_or_else(
+            row.hop().map_or_else(
                 || row.failure.as_ref().map_or("–".into(), |failure| failure.fault.label().to_owned()),
-                |ns| Unit::Ns.words_with(ns, row.ns_per_hop_ci),
+                |hop| Unit::Ns.estimate(hop),
             ),
+            optional(row.ns_per_hop_shared, Unit::Ns),
+            optional(row.core_shared_share, Unit::Share),
             row.limit_ns.map_or_else(
                 || "–".into(),
                 |ns| format!("{} {}", nanoseconds(ns), row.limit.as_deref().unwrap_or_default()),
@@ -78,7 +88,17 @@ fn figure(wanted: &str, rows: &[&Row]) -> Figure {
         }),
         tables: vec![Table {
             caption: "Time of a hop, and memory of a thread in bytes".into(),
-            header: vec!["contestant", "class", "a hop (95 %)", "limit", "times", "bytes", "in the kernel"],
+            header: vec![
+                "contestant",
+                "class",
+                "a hop (95 %)",
+                "core shared",
+                "share of time",
+                "limit",
+                "times",
+                "bytes",
+                "in the kernel",
+            ],
             rows: chosen.iter().map(line).collect(),
         }],
         secondary: false,

@@ -4,7 +4,8 @@ use super::contestants::{Arrangement, Class};
 use super::plan::Absent;
 use super::record::{RingRecord, Row};
 use super::then;
-use terminal::{self, Page, nanoseconds, ratio};
+use instruments::statistics::order::median;
+use terminal::{self, Page, nanoseconds, percent, ratio};
 
 /// All of it.
 pub fn show(record: &RingRecord, _: &Page) -> String {
@@ -64,21 +65,37 @@ fn tables(ring: &[&Row], threads: usize, across_classes: bool) -> Vec<String> {
 fn table(rows: &[&Row]) -> String {
     let mut pairs = pairs(rows);
     pairs.sort_by(|a, b| a.time().total_cmp(&b.time()));
-    let header = ["contestant", "pinned", "±", "limits", "free", "switches", "B/thread", "KiB"];
+    // Old records do not know, and mostly nobody is there.
+    let has_shared = rows.iter().any(|row| row.ns_per_hop_shared.is_some());
+    let before = ["contestant", "pinned", "±"].into_iter().chain(has_shared.then_some("shared"));
+    let header: Vec<&str> = before.chain(["limits", "free", "switches", "B/thread", "KiB"]).collect();
     let lines = pairs.iter().map(|pair| {
         let best = pair.pinned.or(pair.free);
-        vec![
+        let before = [
             pair.name.to_owned(),
             pair.pinned.map_or_else(String::new, time_or_fault),
             best.map_or_else(String::new, half_width),
+        ];
+        let beside = pair.pinned.and_then(|row| row.ns_per_hop_shared).map_or_else(String::new, nanoseconds);
+        let after = [
             best.and_then(|row| row.times_limit).map_or_else(String::new, ratio),
             pair.free.map_or_else(String::new, time_or_fault),
             pair.free.or(pair.pinned).map_or_else(String::new, switches),
             best.and_then(|row| row.bytes_per_thread).map_or_else(String::new, bytes),
             best.and_then(|row| row.rss_kib).map_or_else(String::new, |kib| terminal::count(kib.round() as u64)),
-        ]
+        ];
+        before.into_iter().chain(has_shared.then_some(beside)).chain(after).collect::<Vec<String>>()
     });
-    terminal::table(&header, lines)
+    terminal::table(&header, lines) + &neighbour(rows)
+}
+
+/// How often somebody else was on the core.
+fn neighbour(rows: &[&Row]) -> String {
+    let shares: Vec<f64> = rows.iter().filter_map(|row| row.core_shared_share).collect();
+    let Some(share) = median(&shares) else { return String::new() };
+    let known = rows.iter().any(|row| row.ns_per_hop_alone.is_some());
+    let pinned = if known { "pinned is alone on the core; shared: beside " } else { "Shared: beside " };
+    format!("{pinned}another hardware thread, {} of the time\n", percent(share))
 }
 
 /// The rows of one contestant.
@@ -90,7 +107,7 @@ struct Pair<'a> {
 
 impl Pair<'_> {
     fn time(&self) -> f64 {
-        let time = |row: Option<&Row>| row.and_then(|row| row.ns_per_hop);
+        let time = |row: Option<&Row>| row.and_then(|row| row.hop()).map(|hop| hop.value);
         time(self.pinned).or(time(self.free)).unwrap_or(f64::INFINITY)
     }
 }
@@ -108,15 +125,15 @@ fn pairs<'a>(rows: &[&'a Row]) -> Vec<Pair<'a>> {
 }
 
 fn time_or_fault(row: &Row) -> String {
-    match (&row.failure, row.ns_per_hop) {
+    match (&row.failure, row.hop()) {
         (Some(_), _) => "failed".to_owned(),
-        (None, Some(ns)) => nanoseconds(ns),
+        (None, Some(hop)) => nanoseconds(hop.value),
         (None, None) => "?".to_owned(),
     }
 }
 
 fn half_width(row: &Row) -> String {
-    let relative = row.ns_per_hop.zip(row.ns_per_hop_ci).map(|(ns, interval)| interval.relative_width(ns) * 50.0);
+    let relative = row.hop().and_then(|hop| Some(hop.interval?.relative_width(hop.value) * 50.0));
     relative.map_or_else(|| "?".to_owned(), |percent| format!("{percent:.0} %"))
 }
 
@@ -219,7 +236,7 @@ fn beside_2008(rows: &[Row]) -> String {
     }
     let lines = then::table().into_iter().map(|line| {
         let row = line.today.as_deref().and_then(today);
-        let seconds = row.and_then(|row| row.ns_per_hop).map(|ns| ns * then::HOPS / 1e9);
+        let seconds = row.and_then(|row| row.hop()).map(|hop| hop.value * then::HOPS / 1e9);
         vec![
             line.implementation,
             terminal::count(line.memory_kib),

@@ -2,7 +2,6 @@
 
 use super::record::Row;
 use super::then::{HOPS as HOPS_2008, table as table_2008};
-use instruments::statistics::comparison::Estimate;
 use record::{ThenAndNow, Unit};
 
 /// The lines whose programs are here: the same sources, another machine.
@@ -20,7 +19,7 @@ pub fn figures(rows: &[(usize, &Row)]) -> Vec<ThenAndNow> {
     let of = |(program, figure): (&str, &str)| {
         let then = table.iter().find(|line| line.today.as_deref() == Some(program))?;
         let row = rows.iter().map(|(_, row)| row).find(|row| row.contestant == program);
-        let today = row.and_then(|row| Some(Estimate::new(row.ns_per_hop?, row.ns_per_hop_ci)));
+        let today = row.and_then(|row| row.hop());
         let compared = ThenAndNow::new(2008, figure, Unit::Ns, then.time_s * 1e9 / HOPS_2008, today);
         Some(compared.or("not measured"))
     };

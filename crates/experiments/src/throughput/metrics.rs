@@ -1,6 +1,7 @@
 //! Locks under load: loops a second, and the long waits.
 
 use super::record::Row;
+use instruments::statistics::comparison::Estimate;
 use record::{Better, Cell, MOSTLY, Metric, Unit, VariationSource};
 use terminal::{counted, nanoseconds};
 
@@ -10,6 +11,8 @@ pub fn metrics(row: &Row) -> Vec<Metric> {
         unit: Unit::PerS,
         better: Better::More,
         variation: variation(row),
+        alone: row.throughput_per_s_alone.map(|loops| Estimate::new(loops, row.throughput_per_s_alone_ci)),
+        is_alone: false,
         ..Metric::time(&cell, "loops", row.throughput_per_s, row.throughput_ci)
     };
     let wait = row

@@ -5,6 +5,7 @@ mod flags;
 mod measure;
 mod metrics;
 mod plan;
+mod ranking;
 mod record;
 #[cfg(test)]
 mod sample;
@@ -14,7 +15,7 @@ mod then;
 mod then_and_now;
 
 use self::record::{Row, ThroughputRecord};
-use ::record::{Finding, Metric, Section, ThenAndNow};
+use ::record::{Finding, Metric, Rank, Section, ThenAndNow};
 use flags::Flags;
 use harness::{Example, Experiment, Finished, Run, SharedFlags, SurveyPart, UsageError};
 use plan::{Parameters, Plan};
@@ -74,6 +75,10 @@ impl Experiment for Throughput {
 
     fn metrics(row: &Row) -> Vec<Metric> {
         metrics::metrics(row)
+    }
+
+    fn ranking(rows: &[Row]) -> Vec<Rank> {
+        ranking::ranking(rows)
     }
 
     fn findings(rows: &[(usize, &Row)]) -> Vec<Finding> {

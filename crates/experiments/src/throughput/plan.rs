@@ -81,14 +81,15 @@ impl Plan {
     /// Checks the flags against the registry and fills in the rest.
     ///
     /// # Errors
-    /// More locks than children; a lock that processes cannot share; a share of readers without a lock that has any.
+    /// More locks than children; a lock that processes cannot share; a share of readers without a lock that has any; a
+    /// shared object that is no lock.
     pub fn of(flags: &Flags, session: &Session) -> Result<Self, UsageError> {
         check_locks_and_children(flags)?;
         let reach = if flags.processes { Reach::Processes } else { Reach::Threads };
         let cpus = session.cpus.len();
         let (mut cells, mut left_out) = (Vec::new(), Vec::new());
-        for entry in chosen_locks(flags) {
-            let named = flags.lock.iter().any(|name| name == entry.name);
+        for entry in chosen_locks(flags)? {
+            let named = locks::is_named(&flags.lock, entry);
             if reach == Reach::Processes && !entry.between_processes {
                 left_out.push(refuse(named, entry.name, "processes cannot share it", "--processes")?);
                 continue;
@@ -147,14 +148,14 @@ const DEFAULT_LOCKS: &[&str] = &[
 const DEFAULT_LOCKS_WITH_READERS: &[&str] = &["rwlock", "rwlock-fair"];
 
 /// The locks that were asked for; without any, those that can do what else was asked for.
-fn chosen_locks(flags: &Flags) -> Vec<&'static locks::Entry> {
+fn chosen_locks(flags: &Flags) -> Result<Vec<&'static locks::Entry>, UsageError> {
     if !flags.lock.is_empty() {
-        return locks::chosen(&flags.lock, true);
+        return locks::chosen(&flags.lock, true).map_err(|error| UsageError(format!("--lock {error}")));
     }
     let readers = flags.share.iter().any(|&share| share > 0);
     let defaults = if readers { DEFAULT_LOCKS_WITH_READERS } else { DEFAULT_LOCKS };
     let suits = |entry: &&locks::Entry| !flags.processes || entry.between_processes;
-    defaults.iter().filter_map(|name| locks::entry(name)).filter(suits).collect()
+    Ok(defaults.iter().filter_map(|name| locks::entry(name)).filter(suits).collect())
 }
 
 /// Loops of a child that a run must have room for.

@@ -3,6 +3,7 @@
 use super::plan::{CellPlan, Parameters};
 use super::then;
 use instruments::statistics::Interval;
+use instruments::statistics::comparison::Estimate;
 use instruments::statistics::stopping::EndedBy;
 use record::Record;
 use schemars::JsonSchema;
@@ -46,6 +47,20 @@ pub struct Row {
     /// Loops of all children together: the median of the runs.
     pub throughput_per_s: f64,
     pub throughput_ci: Option<Interval>,
+    /// Of windows of a millisecond or two that were the one or the other, the share in which somebody else was on one of
+    /// the cores; `null` where nobody looked, or children had no cores of their own.
+    #[serde(default)]
+    pub core_shared_share: Option<f64>,
+    /// The throughput in windows in which all children had their cores for themselves, and in those in which somebody
+    /// shared one: medians of the runs' medians.
+    #[serde(default)]
+    pub throughput_per_s_alone: Option<f64>,
+    #[serde(default)]
+    pub throughput_per_s_alone_ci: Option<Interval>,
+    #[serde(default)]
+    pub throughput_per_s_shared: Option<f64>,
+    #[serde(default)]
+    pub throughput_per_s_shared_ci: Option<Interval>,
     /// The median of how long the lock was held, in runs with timestamps; their cost is taken off.
     pub hold_seen_us: Option<f64>,
     /// The most that this work allows: min(locks / hold, min(children, CPUs) / (hold + non-hold)), for the hold time
@@ -68,6 +83,14 @@ pub struct Row {
     pub cpus_used: f64,
     /// 2002's figures for the same cell, on two Pentium III at 550 MHz.
     pub then: Option<then::Figures>,
+}
+
+impl Row {
+    /// Loops of all children: with their cores for themselves, where that is known; else of all runs.
+    pub fn loops(&self) -> Estimate {
+        let alone = self.throughput_per_s_alone.map(|loops| Estimate::new(loops, self.throughput_per_s_alone_ci));
+        alone.unwrap_or_else(|| Estimate::new(self.throughput_per_s, self.throughput_ci))
+    }
 }
 
 /// The most loops a second that the work itself allows.

@@ -1,6 +1,8 @@
 //! Throughput against threads, and against the hold time.
 
+use super::ranking::{LOOPS, ranking};
 use super::record::Row;
+use record::ranking_figure::figures;
 use record::{Axis, Figure, Mark, Picture, Plot, Point, Section, Series, Statement, Table, Unit, distinct, optional};
 use terminal::{counted, nanoseconds};
 
@@ -20,7 +22,7 @@ pub fn section(rows: &[Row]) -> Section {
         experiment: "throughput",
         title: "Throughput of locks".into(),
         findings: findings(rows).into_iter().map(Statement::from).collect(),
-        figures: against_children.chain(against_hold).collect(),
+        figures: figures(&ranking(rows), &[LOOPS]).into_iter().chain(against_children).chain(against_hold).collect(),
         histograms: Vec::new(),
     }
 }

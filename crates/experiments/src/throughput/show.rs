@@ -1,83 +1,84 @@
 //! The record on a terminal: a table for each number of children and mix, 2002's throughput beside today's.
 
+use super::ranking::{among, ranking};
 use super::record::{Row, ThroughputRecord};
+use record::{Rank, distinct};
 use terminal::{self, Page, nanoseconds, percent};
 
 /// All of it.
 pub fn show(record: &ThroughputRecord, page: &Page) -> String {
-    let blocks = blocks(&record.results);
-    let tables: Vec<String> = blocks.iter().map(|block| table(block, page)).collect();
+    let ranks = if record.ranking.is_empty() { ranking(&record.results) } else { record.ranking.clone() };
+    let tables: Vec<String> = distinct(&record.results, among)
+        .iter()
+        .map(|words| {
+            let block: Vec<&Row> = record.results.iter().filter(|row| among(row) == *words).collect();
+            let ranks: Vec<&Rank> = ranks.iter().filter(|rank| rank.among == *words).collect();
+            table(&block, &ranks, page)
+        })
+        .collect();
     tables.join("\n") + "\n" + LEGEND
 }
 
 const LEGEND: &str = "\
-loops/s: all children together, the median of the runs; ±: half the width of its
-95 % interval; ideal: share of what the work alone allows; COV: coefficient of
+Best first; those that cannot be told apart share a place. loops/s: all children
+together, the median of the runs, alone on their cores where that is known of
+all; × less: the best one's by it, and its 95 % interval; COV: coefficient of
 variation of the children's loops (0 is fair); waits: from runs with timestamps;
 2002: loops/s on two Pentium III at 550 MHz.
 ";
 
-/// Rows that are compared with each other.
-fn blocks(rows: &[Row]) -> Vec<Vec<&Row>> {
-    let same = |a: &Row, b: &Row| {
-        (a.children, a.locks, a.share, a.processes) == (b.children, b.locks, b.share, b.processes)
-            && (a.nonhold_us, a.hold_us) == (b.nonhold_us, b.hold_us)
-    };
-    rows.iter().fold(Vec::new(), |mut blocks: Vec<Vec<&Row>>, row| {
-        match blocks.iter_mut().find(|block| same(block[0], row)) {
-            Some(block) => block.push(row),
-            None => blocks.push(vec![row]),
-        }
-        blocks
-    })
-}
-
 fn heading(row: &Row) -> String {
-    let plural = |number: usize| if number == 1 { "" } else { "s" };
-    let children = match (row.processes, row.children) {
-        (true, 1) => "1 process".to_owned(),
-        (true, many) => format!("{many} processes"),
-        (false, number) => format!("{number} thread{}", plural(number)),
-    };
-    let reading = if row.share > 0 { format!(", {} % reading", row.share) } else { String::new() };
-    let work = format!("{}+{} µs", row.nonhold_us, row.hold_us);
     let ideal =
         row.ideal_per_s.map_or_else(String::new, |ideal| format!("; ideal {}/s", terminal::count(ideal as u64)));
-    format!("{children}, {} lock{}, {work}{reading}{ideal}\n", row.locks, plural(row.locks))
+    format!("{}{ideal}\n", among(row))
 }
 
 /// Below this width the columns beyond the waits are left to the other formats.
 const WIDE: usize = 128;
 
-fn table(block: &[&Row], page: &Page) -> String {
-    let mut header = vec!["lock", "loops/s", "±", "ideal", "COV", "wait p50", "p99", "max", "2002"];
+fn table(block: &[&Row], ranks: &[&Rank], page: &Page) -> String {
+    let mut header = vec!["", "loops/s", "× less (95 %)", "COV", "wait p99", "longest", "2002"];
     let wide = page.width >= WIDE;
     if wide {
-        header.extend(["WC", "R", "row", "calls/op", "sleeps/op", "CPUs"]);
+        header.extend(["ideal", "WC", "R", "row", "calls/op", "sleeps/op", "CPUs"]);
     }
-    let lines = block.iter().map(|row| {
-        let mut line = narrow_line(row);
+    // What excludes nobody has no place: it stands below.
+    let unranked = block.iter().filter(|row| !ranks.iter().any(|rank| rank.lock == row.lock)).map(|row| (*row, None));
+    let ranked = ranks.iter().filter_map(|rank| Some((*block.iter().find(|row| row.lock == rank.lock)?, Some(*rank))));
+    let lines = ranked.chain(unranked).map(|(row, rank)| {
+        let mut line = narrow_line(row, rank);
         if wide {
             line.extend(wide_line(row));
         }
         line
     });
-    heading(block[0]) + &terminal::table(&header, lines)
+    let text = terminal::table(&header, lines);
+    let cut: String = text.lines().map(|line| page.cut(line) + "\n").collect();
+    heading(block[0]) + &cut + &neighbours(block, page)
 }
 
-fn narrow_line(row: &Row) -> Vec<String> {
+/// What those loop that were also seen beside a neighbour.
+fn neighbours(block: &[&Row], page: &Page) -> String {
+    let words = |row: &&Row| {
+        let (_, shared, share) = (row.throughput_per_s_alone?, row.throughput_per_s_shared?, row.core_shared_share?);
+        Some(format!("{} {} ({})", row.lock, terminal::count(shared.round() as u64), percent(share)))
+    };
+    let found: Vec<String> = block.iter().filter_map(words).collect();
+    if found.is_empty() {
+        return String::new();
+    }
+    let title = "Beside another hardware thread on a core (and for which share of the time):";
+    terminal::folded(&format!("{title} {}.", found.join(", ")), page)
+}
+
+fn narrow_line(row: &Row, rank: Option<&Rank>) -> Vec<String> {
     let wait = |ns: Option<f64>| ns.map_or_else(String::new, nanoseconds);
-    let half_width = row.throughput_ci.map_or_else(
-        || "?".to_owned(),
-        |interval| format!("{:.0} %", interval.relative_width(row.throughput_per_s) * 50.0),
-    );
+    let place = rank.map_or_else(String::new, |rank| rank.rank.to_string());
     vec![
-        row.lock.clone(),
-        terminal::count(row.throughput_per_s.round() as u64),
-        half_width,
-        row.ideal_share.map_or_else(String::new, |share| format!("{:.0} %", share * 100.0)),
+        format!("{place:>2}  {}", row.lock),
+        terminal::count(rank.and_then(|rank| rank.value).unwrap_or(row.throughput_per_s).round() as u64),
+        rank.map_or_else(String::new, Rank::times),
         format!("{:.2}", row.cov),
-        wait(row.wait_p50_ns),
         wait(row.wait_p99_ns),
         wait(row.wait_max_ns),
         row.then.as_ref().map_or_else(String::new, |then| terminal::count(then.throughput_per_s as u64)),
@@ -87,6 +88,7 @@ fn narrow_line(row: &Row) -> Vec<String> {
 fn wide_line(row: &Row) -> Vec<String> {
     let figure = |value: Option<f64>| value.map_or_else(String::new, |value| format!("{value:.2}"));
     vec![
+        row.ideal_share.map_or_else(String::new, |share| format!("{:.0} %", share * 100.0)),
         row.write_contended_share.map_or_else(String::new, percent),
         figure(row.retry),
         row.longest_streak.map_or_else(String::new, terminal::count),

@@ -32,6 +32,8 @@ pub struct Line {
     pub experiment: String,
     pub cell: String,
     pub figure: &'static str,
+    /// Whether A and B are both of the time alone on the core.
+    pub alone: bool,
     #[serde(rename = "unit")]
     pub unit_name: &'static str,
     pub a: Option<f64>,
@@ -99,7 +101,7 @@ fn lines(metrics: &[Vec<Metric>; 2], naming: &Naming, prior_runs: &PriorRuns) ->
         one.experiment == other.experiment && one.figure == other.figure && naming.name(one) == naming.name(other)
     };
     let pair = |a: &'_ Metric| of_b.iter().find(|b| is_it(a, b));
-    let pairs: Vec<Pair<'_>> = of_a.iter().filter_map(|a| Some(prior_runs.pair(a, pair(a)?, naming))).collect();
+    let pairs: Vec<Pair> = of_a.iter().filter_map(|a| Some(prior_runs.pair(a, pair(a)?, naming))).collect();
     let both = pairs.iter().zip(judged(&pairs)).map(|(pair, judgement)| Line::of_pair(pair, &judgement, naming));
     let is_shared =
         |metric: &&Metric, other: &[Metric]| other.iter().any(|other| other.experiment == metric.experiment);
@@ -111,7 +113,7 @@ fn lines(metrics: &[Vec<Metric>; 2], naming: &Naming, prior_runs: &PriorRuns) ->
 }
 
 impl Line {
-    fn of_pair(pair: &Pair<'_>, judgement: &Judgement, naming: &Naming) -> Self {
+    fn of_pair(pair: &Pair, judgement: &Judgement, naming: &Naming) -> Self {
         let comparison = judgement.comparison;
         Self {
             b: Some(pair.b.value),
@@ -122,7 +124,7 @@ impl Line {
             reason: judgement.reason,
             run_to_run_deviation: comparison.map(|_| pair.run_to_run.deviation),
             other_runs: pair.other_runs,
-            ..Self::of_one(pair.a, judgement.verdict, naming)
+            ..Self::of_one(&pair.a, judgement.verdict, naming)
         }
     }
 
@@ -134,6 +136,7 @@ impl Line {
             experiment: metric.experiment.clone(),
             cell: naming.name(metric),
             figure: metric.figure,
+            alone: metric.is_alone,
             unit_name: metric.unit.unit(),
             a: on(false),
             a_ci: interval_on(false),

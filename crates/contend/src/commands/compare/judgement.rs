@@ -74,20 +74,20 @@ pub fn in_general(source: VariationSource, is_disturbed: bool) -> RunToRun {
 }
 
 /// A figure of both sides.
-pub struct Pair<'a> {
-    pub a: &'a Metric,
-    pub b: &'a Metric,
+pub struct Pair {
+    pub a: Metric,
+    pub b: Metric,
     pub run_to_run: RunToRun,
     /// From how many other runs that is known, beside the general.
     pub other_runs: usize,
 }
 
 /// Judges pairs of A and B, all of one comparison, each with its scatter from run to run.
-pub fn judged(pairs: &[Pair<'_>]) -> Vec<Judgement> {
+pub fn judged(pairs: &[Pair]) -> Vec<Judgement> {
     let compared: Vec<Result<Comparison, &'static str>> = pairs.iter().map(comparison).collect();
     let chances: Vec<f64> = compared.iter().flatten().map(|comparison| comparison.p).collect();
     let mut called = discoveries(&chances, FALSE_SHARE).into_iter();
-    let mut judgement = |(pair, compared): (&Pair<'_>, Result<Comparison, &'static str>)| match compared {
+    let mut judgement = |(pair, compared): (&Pair, Result<Comparison, &'static str>)| match compared {
         Err(reason) => Judgement { verdict: Verdict::NotJudged, reason: Some(reason), comparison: None },
         Ok(comparison) => {
             let is_called = called.next().unwrap_or(false);
@@ -98,7 +98,7 @@ pub fn judged(pairs: &[Pair<'_>]) -> Vec<Judgement> {
     pairs.iter().zip(compared).map(&mut judgement).collect()
 }
 
-fn comparison(pair: &Pair<'_>) -> Result<Comparison, &'static str> {
+fn comparison(pair: &Pair) -> Result<Comparison, &'static str> {
     let alone = pair.a.interval.is_none() || pair.b.interval.is_none();
     if alone && pair.a.variation != VariationSource::Computed && pair.other_runs < ENOUGH_WITHOUT_INTERVAL {
         return Err("no interval of its own, too few other runs");

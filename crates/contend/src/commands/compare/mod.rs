@@ -11,6 +11,7 @@ mod comparison;
 mod differences;
 mod judgement;
 mod limit;
+mod markdown;
 mod operand;
 mod prior_runs;
 mod show;
@@ -26,7 +27,7 @@ use harness::{Outcome, output};
 
 use clap::Args;
 use comparison::Comparison;
-use harness::SharedFlags;
+use harness::{Format, SharedFlags};
 use limit::Limit;
 use operand::Operand;
 
@@ -59,7 +60,10 @@ pub fn run(flags: &Flags, shared: &SharedFlags) -> anyhow::Result<Outcome> {
     let (a, b) = (Operand::find(&flags.a, archive.as_ref())?, Operand::find(&flags.b, archive.as_ref())?);
     operand::check(&a, &b)?;
     let comparison = Comparison::of(&a, &b, archive.as_ref(), &flags.fail_if)?;
-    destination.present(&comparison, &comparison.cells, |page| show::text(&comparison, page))?;
+    match shared.format {
+        Format::Markdown => destination.present_text(&markdown::text(&comparison))?,
+        _ => destination.present(&comparison, &comparison.cells, |page| show::text(&comparison, page))?,
+    }
     if comparison.exceeded.is_empty() {
         return Ok(Outcome::Done);
     }

@@ -55,9 +55,16 @@ impl PriorRuns {
     }
 
     /// A figure of A and of B, to be judged with the scatter that they say it has.
-    pub fn pair<'a>(&self, a: &'a Metric, b: &'a Metric, naming: &Naming) -> Pair<'a> {
+    ///
+    /// Where both are known for the time alone on the core, it is those that are compared: how often it was shared is no
+    /// difference between A and B.
+    pub fn pair(&self, a: &Metric, b: &Metric, naming: &Naming) -> Pair {
+        let [a, b] = match (a.alone(), b.alone()) {
+            (Some(a), Some(b)) => [a, b],
+            _ => [a, b].map(Metric::clone),
+        };
         // They may differ in kind: what is mostly work on one side need not be on the other.
-        let (one, other) = (self.run_to_run(a, naming), self.run_to_run(b, naming));
+        let (one, other) = (self.run_to_run(&a, naming), self.run_to_run(&b, naming));
         let (run_to_run, other_runs) = if one.0.deviation >= other.0.deviation { one } else { other };
         Pair { a, b, run_to_run, other_runs }
     }
@@ -68,7 +75,8 @@ impl PriorRuns {
         let is_it = |other: &&Metric| {
             other.experiment == metric.experiment && other.figure == metric.figure && naming.name(other) == name
         };
-        let figure = |run: &Vec<Metric>| run.iter().find(is_it).map(Metric::estimate).filter(|run| run.value > 0.0);
+        let estimate = |other: &Metric| if metric.is_alone { other.alone } else { Some(other.estimate()) };
+        let figure = |run: &Vec<Metric>| run.iter().find(is_it).and_then(estimate).filter(|run| run.value > 0.0);
         let sets: Vec<Vec<Estimate>> =
             self.sets.iter().map(|set| set.runs.iter().filter_map(figure).collect()).collect();
         let runs = sets.iter().map(Vec::len).filter(|runs| *runs > 1).sum();

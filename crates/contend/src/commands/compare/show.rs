@@ -20,17 +20,19 @@ const VERDICTS: [Verdict; 7] = [
 ];
 
 pub fn text(comparison: &Comparison, page: &Page) -> String {
-    let mut text = format!("A: {}\nB: {}\n\n", title(&comparison.a), title(&comparison.b));
+    let [a, b] = [("A:", &comparison.a), ("B:", &comparison.b)]
+        .map(|(side, named)| terminal::wrapped(side, "  ", &title(named), page));
+    let mut text = format!("{a}{b}\n");
     for caution in &comparison.cautions {
-        text += &format!("warning: {caution}\n\n");
+        text += &(terminal::wrapped("warning:", "        ", caution, page) + "\n");
     }
     text += &differences("environment", &comparison.environment, page);
     text += &differences("parameters", &comparison.parameters, page);
     for verdict in VERDICTS {
         let lines: Vec<&Line> = comparison.cells.iter().filter(|line| line.verdict == verdict).collect();
-        text += &group(verdict, &lines);
+        text += &group(verdict, &lines, page);
     }
-    text + &summary(&comparison.cells)
+    text + &summary(&comparison.cells).lines().map(|line| terminal::wrapped("", "", line, page)).collect::<String>()
 }
 
 fn title(title: &Title) -> String {
@@ -58,37 +60,55 @@ fn differences(what: &str, found: &[Difference], page: &Page) -> String {
 }
 
 /// Two lines a figure: its name, then A, B and their ratio in columns.
-fn group(verdict: Verdict, lines: &[&Line]) -> String {
+fn group(verdict: Verdict, lines: &[&Line], page: &Page) -> String {
     if lines.is_empty() {
         return String::new();
     }
-    let table = terminal::table(&["   A", "B", "B/A (95 %)"], lines.iter().map(|line| values(line)));
+    let table = terminal::table(&["   A", "B", "B/A (95 %)"], lines.iter().map(|line| values_set_in(line)));
     let mut rows = table.lines();
     let mut text = format!("{}: {}\n{}\n", verdict.label(), lines.len(), rows.next().unwrap_or_default());
     for (line, row) in lines.iter().zip(rows) {
         let reason = line.reason.map(|reason| format!(" ({reason})")).unwrap_or_default();
-        text += &format!("{}: {}{reason}\n{row}\n", line.cell, line.figure);
+        let alone = if line.alone { ", alone on the core" } else { "" };
+        let name = format!("{}: {}{alone}{reason}", line.cell, line.figure);
+        text += &format!("{}{}\n", terminal::wrapped("", "     ", &name, page), page.cut(row));
     }
     text + "\n"
 }
 
-fn values(line: &Line) -> Vec<String> {
+fn values_set_in(line: &Line) -> Vec<String> {
+    let mut values = values(line);
+    values[0].insert_str(0, "   ");
+    values
+}
+
+pub fn values(line: &Line) -> Vec<String> {
     let words = |value: f64| line.unit.words(value);
     let figure = |value: Option<f64>, interval: Option<Interval>| match (value, interval) {
         (None, _) => "–".to_owned(),
         (Some(value), None) => words(value),
-        (Some(value), Some(ends)) => format!("{} ({}–{})", words(value), words(ends.low), words(ends.high)),
+        (Some(value), Some(ends)) => with_ends(&words(value), [words(ends.low), words(ends.high)]),
     };
-    let end = |end: f64| if end.is_finite() { ratio(end) } else { "∞".to_owned() };
+    let end = |end: f64| if end.is_finite() { ratio(end).replace('×', "") } else { "∞".to_owned() };
     let over = match (line.ratio, line.ratio_ci) {
         (Some(over), Some(ends)) => format!("{} ({}–{})", ratio(over), end(ends.low), end(ends.high)),
         (Some(over), None) => ratio(over),
         (None, _) => "–".to_owned(),
     };
-    vec![format!("   {}", figure(line.a, line.a_ci)), figure(line.b, line.b_ci), over]
+    vec![figure(line.a, line.a_ci), figure(line.b, line.b_ci), over]
 }
 
-fn summary(lines: &[Line]) -> String {
+/// `5.84 µs (5.83–5.85)`: a unit that all three have stands once, or both sides would not fit beside each other.
+fn with_ends(value: &str, ends: [String; 2]) -> String {
+    let unit = value.trim_start_matches(|letter: char| !letter.is_alphabetic() && letter != '%' && letter != '×');
+    let [low, high] = ends;
+    match (low.strip_suffix(unit), high.strip_suffix(unit)) {
+        (Some(low), Some(high)) if !unit.is_empty() => format!("{value} ({}–{})", low.trim_end(), high.trim_end()),
+        _ => format!("{value} ({low}–{high})"),
+    }
+}
+
+pub fn summary(lines: &[Line]) -> String {
     let count = |verdict: Verdict| lines.iter().filter(|line| line.verdict == verdict).count();
     let found: Vec<String> = VERDICTS
         .into_iter()

@@ -25,7 +25,7 @@ pub fn figures(sources: &[Source], archive: Option<&Catalogue>) -> anyhow::Resul
     let prior_runs = PriorRuns::of(first, last, archive)?;
     let shared: Vec<Shared<'_>> =
         experiments(&records).into_iter().flat_map(|name| shared(name, &records, &naming)).collect();
-    let pairs: Vec<Pair<'_>> = shared.iter().map(|cell| prior_runs.pair(cell.first(), cell.last(), &naming)).collect();
+    let pairs: Vec<Pair> = shared.iter().map(|cell| prior_runs.pair(cell.first(), cell.last(), &naming)).collect();
     let judged: Vec<(&Shared<'_>, Judgement)> = shared.iter().zip(judged(&pairs)).collect();
     let of_one = judged.chunk_by(|one, other| one.0.first().experiment == other.0.first().experiment);
     Ok(of_one.map(figure).collect())

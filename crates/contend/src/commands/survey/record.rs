@@ -106,6 +106,7 @@ pub fn part(record: &AnyRecord, entry: &Entry) -> Option<AnyRecord> {
         environment: record.environment.clone(),
         parameters: parameters.clone(),
         results,
+        ranking: Vec::new(),
         warnings: Vec::new(),
     })
 }

@@ -2,16 +2,18 @@
 
 use super::causes::SliceEvidence;
 use super::evidence_recorder::EvidenceRecorder;
+use super::offset_tally::OffsetTally;
 use super::other_threads::{OtherThreads, Rounds};
-use super::series::{OffsetTally, Series};
+use super::series::{Series, SliceRounds};
 use super::slice::Slice;
-use super::thread_slice::{DynLock, MakeLock, SliceSetup, ThreadSlice, compete};
+use super::thread_slice::{DynLock, MakeLock, SliceSetup, ThreadSlice, compete, probed_pair};
 use super::traces::Traces;
 use crate::latency::plan::{CellPlan, Plan};
 use anyhow::Context;
-use harness::turns;
+use harness::{Lookout, turns};
 use instruments::clock::Clock;
 use instruments::evidence::{EvidenceQuality, Names, Source, Timeline};
+use instruments::neighbour::{Probed, Sharing};
 use instruments::statistics::comparison::Estimate;
 use instruments::team::{Member, StartGate, work_together};
 use locks::Reach;
@@ -22,8 +24,8 @@ use std::time::{Duration, Instant};
 pub struct Cell {
     pub plan: CellPlan,
     pub series: Vec<Series>,
-    /// Lock and unlock in a bare, uncontended loop, in ticks, once before each slice.
-    pub bare_pairs: Vec<f64>,
+    /// Lock and unlock in a bare, uncontended loop, in ticks, once before each slice, and who was on the core.
+    pub bare_pairs: Vec<(f64, Option<Probed>)>,
     pub slices: u64,
     /// Slices with evidence.
     pub recorded: u64,
@@ -36,6 +38,7 @@ pub struct Cell {
     /// In ticks: an interval within this is narrow, whatever its figure.
     narrow: u64,
     spent: Duration,
+    told_at: u32,
     /// When its first slice began, and its last ended.
     first: Option<Instant>,
     last: Option<Instant>,
@@ -80,6 +83,7 @@ impl Cell {
             cpus: all.cpus.clone(),
             narrow,
             spent: Duration::ZERO,
+            told_at: 0,
             first: None,
             last: None,
             is_reference: false,
@@ -94,6 +98,11 @@ impl Cell {
     /// From the beginning of its first slice to the end of its last.
     pub fn span(&self) -> Duration {
         self.first.zip(self.last).map_or(Duration::ZERO, |(first, last)| last - first)
+    }
+
+    /// The bare pairs that were probed.
+    pub fn probed_pairs(&self) -> impl Iterator<Item = (f64, &[Probed])> {
+        self.bare_pairs.iter().filter_map(|(ticks, probed)| Some((*ticks, std::slice::from_ref(probed.as_ref()?))))
     }
 
     fn is_alone(&self) -> bool {
@@ -116,6 +125,7 @@ impl Cell {
         slice: Slice,
         traces: &mut Traces,
         recorder: Option<&mut EvidenceRecorder>,
+        lookout: &mut Lookout,
     ) -> anyhow::Result<()> {
         let slice = if self.is_alone() { slice.at_most(LONGEST_WINDOW_ALONE) } else { slice };
         self.spent += slice.whole();
@@ -128,7 +138,7 @@ impl Cell {
         let members = self.members(setup, &mut parts);
         let Some(recorder) = recorder else {
             work_together(setup.clock, slice.whole(), members)?;
-            self.add_up(setup, slice, &parts);
+            self.add_up(setup, slice, &parts, lookout);
             return Ok(());
         };
         recorder.begin()?;
@@ -145,7 +155,7 @@ impl Cell {
             cpu: Some(self.cpu_of(thread)),
             job: Box::new(move |gate: &StartGate| {
                 // The others take no lock before the start, so the first has it for itself.
-                part.bare_pair = (thread == 0).then(|| lock.bare_pair(setup.clock));
+                part.bare_pair = (thread == 0).then(|| probed_pair(lock, setup));
                 part.work(lock, setup, gate);
             }),
         });
@@ -156,12 +166,30 @@ impl Cell {
         threads.chain(competitors).collect()
     }
 
-    fn add_up(&mut self, setup: &SliceSetup, slice: Slice, parts: &[ThreadSlice<'_>]) {
+    /// What was told apart by a narrower core, wherever a wider one was seen.
+    pub fn forget_if_wider(&mut self, lookout: &Lookout) {
+        if lookout.is_wider_since(&mut self.told_at) {
+            self.series.iter_mut().for_each(Series::forget_neighbours);
+        }
+    }
+
+    fn add_up(&mut self, setup: &SliceSetup, slice: Slice, parts: &[ThreadSlice<'_>], lookout: &mut Lookout) {
         let Some(window) = window(setup, slice, parts) else { return };
+        let baselines = parts.iter().flat_map(|part| part.baselines.iter().map(|(_, probed)| *probed));
+        let probes = parts.iter().flat_map(|part| part.trace.pieces().map(|(_, probed)| probed)).chain(baselines);
+        probes.for_each(|probed| lookout.learn([&probed]));
+        self.forget_if_wider(lookout);
         for (series, part) in self.series.iter_mut().zip(parts) {
-            if let Some(baseline) = part.baseline {
-                series.add(part.trace, window.clone(), baseline, setup.resolution);
+            let Some(baseline) = part.baseline else { continue };
+            for (baseline, probed) in &part.baselines {
+                series.note(*baseline, lookout.sharing(&[*probed]));
             }
+            let told_apart = part.trace.pieces().map(|(range, probed)| (range, lookout.sharing(&[probed])));
+            let mut pieces: Vec<_> = told_apart.collect();
+            let told_until = pieces.last().map_or(0, |(range, _)| range.end);
+            pieces.push((told_until..part.trace.rounds().len(), Sharing::Neither));
+            let (trace, window, resolution) = (&*part.trace, window.clone(), setup.resolution);
+            series.add(&SliceRounds { trace, window, baseline, pieces, resolution });
         }
         self.cut_short |= window.end < window.start + setup.clock.ticks_in(slice.window);
         self.bare_pairs.extend(parts.iter().filter_map(|part| part.bare_pair));
@@ -226,13 +254,14 @@ impl turns::Cell for Cell {
         if self.is_reference {
             return Vec::new();
         }
-        let operations = self.series.iter().flat_map(|series| [&series.lock, &series.unlock]);
+        let deciding = self.series.iter().map(Series::deciding);
+        let operations = deciding.flat_map(|known| [&known.lock, &known.unlock]);
         operations.flat_map(|known: &OffsetTally| known.figures(self.narrow)).collect()
     }
 
     /// Whether every thread had a round that was timed.
     fn has_result(&self) -> bool {
-        self.series.iter().all(|series| !series.lock.tally().is_empty())
+        self.series.iter().all(|series| !series.all.lock.tally().is_empty())
     }
 
     fn is_over(&self) -> bool {

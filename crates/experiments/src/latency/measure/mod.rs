@@ -1,14 +1,19 @@
 //! The measurement: slices of all cells in turn, until their intervals are narrow or the time is spent.
 
+mod baseline;
 mod causes;
 mod cell;
 mod evidence_recorder;
+mod neighbour;
+mod object_calls;
+mod offset_tally;
 mod other_threads;
 mod rounds;
 mod row;
 mod series;
 mod slice;
 mod thread_slice;
+mod to_nanoseconds;
 mod traces;
 
 pub use causes::UNEXPLAINED;
@@ -16,11 +21,12 @@ pub use causes::UNEXPLAINED;
 use super::plan::Plan;
 use super::record::{Operation, Row};
 use super::warnings::HoldOff;
+use baseline::{BASELINE_ROUNDS, undisturbed_mean};
 use cell::Cell;
 use evidence_recorder::EvidenceRecorder;
 use harness::turns::{Rules, Turns, take_turns};
 use harness::{Calibrated, EvidenceChoice};
-use harness::{Progress, Session};
+use harness::{Lookout, Progress, Session};
 use instruments::cpus::CpuSet;
 use instruments::evidence::{EvidenceQuality, Source};
 use instruments::grind::Work;
@@ -29,7 +35,6 @@ use instruments::team::on_cpu;
 use instruments::warning::{BufferFull, MemoryNotLocked, Warning};
 use rounds::Trace;
 use row::{Accuracy, Conditions, RowKey};
-use series::{BASELINE_ROUNDS, OffsetTally, Series, undisturbed_mean};
 use slice::Slice;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
@@ -41,6 +46,8 @@ pub struct Measured {
     pub rows: Vec<Row>,
     /// The order in which the cells, by number, had their turns.
     pub order: Vec<Vec<usize>>,
+    /// What calling a shared object's lock and unlock takes; `None` where there is none.
+    pub object_calls_ns: Option<f64>,
     pub warnings: Vec<Warning>,
 }
 
@@ -63,11 +70,15 @@ pub fn run_plan(
     calibrated: &Calibrated,
     progress: &Progress,
 ) -> anyhow::Result<Measured> {
-    let mut measurement = Measurement::prepare(plan, calibrated)?;
+    let mut measurement = Measurement::prepare(plan, session, calibrated)?;
     let turns = measurement.run(plan, session, progress)?;
+    let Measurement { cells, lookout, .. } = &mut measurement;
+    cells.iter_mut().for_each(|cell| cell.forget_if_wider(lookout));
     let rows = measurement.rows(plan, calibrated, &turns.ended);
     let warnings = measurement.warnings(plan, &rows, &turns);
-    Ok(Measured { rows, order: turns.order, warnings })
+    let has_object = plan.cells.iter().any(|cell| locks::is_object(&cell.lock));
+    let object_calls_ns = has_object.then(|| object_calls::cost_ns(calibrated)).transpose()?;
+    Ok(Measured { rows, order: turns.order, object_calls_ns, warnings })
 }
 
 /// The cells, the last of them the reference, the memory for their traces, and what they are run with.
@@ -79,10 +90,11 @@ struct Measurement {
     recording_ns: f64,
     not_locked: Option<String>,
     recorder: Option<EvidenceRecorder>,
+    lookout: Lookout,
 }
 
 impl Measurement {
-    fn prepare(plan: &Plan, calibrated: &Calibrated) -> anyhow::Result<Self> {
+    fn prepare(plan: &Plan, session: &Session, calibrated: &Calibrated) -> anyhow::Result<Self> {
         let clock = calibrated.clock();
         let resolution = calibrated.quality.resolution_ticks;
         let narrow = resolution.max(clock.to_ticks(NARROW_NS));
@@ -94,18 +106,19 @@ impl Measurement {
         let hold_ticks = plan.hold_ns / clock.ns_per_tick();
         let hold = calibrated.grind.work(plan.hold_ns);
         let baseline_rounds = baseline_rounds(slice, recording_ns);
-        let setup = SliceSetup { clock, hold_ticks, hold, resolution, baseline_rounds };
+        let lookout = Lookout::open(session, clock);
+        let setup = SliceSetup { clock, hold_ticks, hold, resolution, baseline_rounds, probe: lookout.probe };
         let recorder =
             (plan.evidence == EvidenceChoice::Best).then(|| EvidenceRecorder::open(clock, &cpus_in_use(plan)));
-        Ok(Self { cells: cells?, traces, setup, slice, recording_ns, not_locked, recorder })
+        Ok(Self { cells: cells?, traces, setup, slice, recording_ns, not_locked, recorder, lookout })
     }
 
     /// Slices of all cells in turn.
     fn run(&mut self, plan: &Plan, session: &Session, progress: &Progress) -> anyhow::Result<Turns> {
-        let Self { cells, traces, setup, slice, recorder, .. } = self;
+        let Self { cells, traces, setup, slice, recorder, lookout, .. } = self;
         take_turns(cells, &rules(plan), session, progress, |cell| {
             let recorder = recorder.as_mut().filter(|_| cell.is_recorded_next());
-            cell.run(setup, *slice, traces, recorder)?;
+            cell.run(setup, *slice, traces, recorder, lookout)?;
             Ok(ControlFlow::Continue(()))
         })
     }
@@ -114,13 +127,19 @@ impl Measurement {
         let mut rows = Vec::new();
         let evidence = self.recorder.as_ref().map_or(Source::None, EvidenceRecorder::source);
         let reference = self.cells.iter().find(|cell| cell.is_reference);
-        let accuracy = |operation| Accuracy::of(operation, reference.map(|cell| &cell.series[0]));
+        let accuracy = |operation| Accuracy::of(operation, reference.map(|cell| &cell.series[0].all));
+        let accuracy_alone = |operation| Accuracy::of(operation, reference.map(|cell| cell.series[0].deciding()));
         for (cell, &ended_by) in self.cells.iter().zip(ended).filter(|(cell, _)| !cell.is_reference) {
             let conditions = Conditions::of(plan, cell, ended_by, calibrated, self.recording_ns, evidence);
+            let pair = self.lookout.split(cell.probed_pairs());
             for (thread, series) in cell.series.iter().enumerate() {
                 for operation in Operation::ALL {
                     let key = RowKey { cell: &cell.plan, thread, cpu: cell.cpu_of(thread), operation };
-                    rows.extend(row::row(&key, of(series, operation), &conditions, accuracy(operation)));
+                    let row = row::row(&key, series.all.of(operation), &conditions, accuracy(operation));
+                    rows.extend(row.map(|row| Row {
+                        neighbour: neighbour::figures(series, operation, &pair, &conditions, accuracy_alone(operation)),
+                        ..row
+                    }));
                 }
             }
         }
@@ -139,6 +158,7 @@ impl Measurement {
         }
         warnings.extend(rules(plan).not_converged(&self.cells, turns, ""));
         warnings.extend(hold_off(plan, rows));
+        warnings.extend(self.lookout.warnings());
         warnings
     }
 }
@@ -172,14 +192,6 @@ fn hold_off(plan: &Plan, rows: &[Row]) -> Option<Warning> {
     (off(farthest) * 1e3 > (HOLD_OFF_SHARE * plan.hold_ns).max(HOLD_OFF_NS)).then(|| warning.into())
 }
 
-fn of(series: &Series, operation: Operation) -> &OffsetTally {
-    match operation {
-        Operation::Lock => &series.lock,
-        Operation::Unlock => &series.unlock,
-        Operation::RoundTrip => &series.round_trip,
-    }
-}
-
 fn slice_for(plan: &Plan) -> Slice {
     let share = plan.budget / (plan.cells.len() as u32 * SLICES_A_CELL);
     let window = share.clamp(SHORTEST_WINDOW, LONGEST_WINDOW);
@@ -208,7 +220,7 @@ fn recording_cost(calibrated: &Calibrated) -> std::io::Result<f64> {
     let (clock, cpu) = (calibrated.clock(), calibrated.cpu);
     on_cpu(cpu, move || {
         let (mut trace, _) = Trace::with_capacity(ROUNDS);
-        rounds::run(&locks::NoLock, clock, Work::of_loads(0), &mut trace, || u64::MAX);
+        rounds::run_and_look(&locks::NoLock, clock, Work::of_loads(0), &mut trace, || u64::MAX, None);
         let periods = trace.rounds().windows(2).map(|pair| pair[1].began - pair[0].began);
         undisturbed_mean(periods, calibrated.quality.resolution_ticks).unwrap_or(0.0) * clock.ns_per_tick()
     })

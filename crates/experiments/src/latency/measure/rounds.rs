@@ -7,7 +7,9 @@
 
 use instruments::clock::Clock;
 use instruments::grind::Work;
+use instruments::neighbour::{Probe, Probed, Reading};
 use locks::Lock;
+use std::ops::Range;
 
 /// The moments of a round, in ticks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -46,7 +48,12 @@ pub struct Trace {
     used: usize,
     /// So many rounds at most.
     limit: usize,
+    /// Where pieces end that had a probe before and one after, and what those said.
+    pieces: Vec<(usize, Probed)>,
 }
+
+/// Room for so many pieces; what comes after belongs to the last.
+const MOST_PIECES: usize = 256;
 
 impl Trace {
     /// Room for `capacity` rounds. The second value says why its memory could not be locked, if it could not.
@@ -58,7 +65,8 @@ impl Trace {
         // SAFETY: the range is the vector's own allocation, which is not moved as long as the trace lives; locking
         // pages changes no content.
         let locked = unsafe { rustix::mm::mlock(rounds.as_mut_ptr().cast(), bytes) };
-        (Self { rounds, used: 0, limit: capacity }, locked.err().map(|error| error.to_string()))
+        let pieces = Vec::with_capacity(MOST_PIECES);
+        (Self { rounds, used: 0, limit: capacity, pieces }, locked.err().map(|error| error.to_string()))
     }
 
     /// Whether the next round has no room.
@@ -75,15 +83,68 @@ impl Trace {
     pub fn rounds(&self) -> &[Round] {
         &self.rounds[..self.used]
     }
+
+    /// Forgets all of them.
+    pub fn clear(&mut self) {
+        self.used = 0;
+        self.pieces.clear();
+    }
+
+    /// What was recorded since the last piece is one.
+    fn end_piece(&mut self, before: Reading, after: Reading) {
+        let is_full = self.pieces.len() == MOST_PIECES;
+        match self.pieces.last_mut() {
+            Some((until, _)) if *until == self.used => {}
+            Some((until, probed)) if is_full => {
+                (*until, *probed) = (self.used, probed.and(before).and(after));
+            }
+            _ => self.pieces.push((self.used, Probed::between(before, after))),
+        }
+    }
+
+    /// The places of each piece's rounds, and what the probes around them said.
+    pub fn pieces(&self) -> impl Iterator<Item = (Range<usize>, Probed)> + '_ {
+        let starts = std::iter::once(0).chain(self.pieces.iter().map(|(until, _)| *until));
+        starts.zip(&self.pieces).map(|(from, (until, probed))| (from..*until, *probed))
+    }
+
+    /// What all probes said.
+    pub fn probed(&self) -> Option<Probed> {
+        self.pieces.iter().map(|(_, probed)| *probed).reduce(Probed::with)
+    }
+}
+
+/// Who shares the core comes and goes within milliseconds: so often somebody looks.
+const LOOK_EVERY_NS: f64 = 1_500_000.0;
+
+/// Takes and releases the lock until `stop`, in ticks, or until the trace is full; looks every so often for who is on
+/// the core. A look lies between two rounds, so in no figure.
+pub fn run_and_look<L: Lock>(
+    lock: &L,
+    clock: Clock,
+    hold: Work,
+    trace: &mut Trace,
+    stop: impl Fn() -> u64,
+    probe: Option<Probe>,
+) {
+    let Some(probe) = probe else { return run(lock, clock, hold, trace, stop) };
+    let every = clock.to_ticks(LOOK_EVERY_NS);
+    let mut before = probe.take();
+    while !trace.is_full() && clock.now() < stop() {
+        let look_at = clock.now() + every;
+        run(lock, clock, hold, trace, || stop().min(look_at));
+        let after = probe.take();
+        trace.end_piece(before, after);
+        before = after;
+    }
 }
 
 /// Takes and releases the lock until `stop`, in ticks, or until the trace is full.
 ///
 /// Never inlined: every lock, and no lock, gets the same frame around it.
 #[inline(never)]
-pub fn run<L: Lock>(lock: &L, clock: Clock, hold: Work, trace: &mut Trace, stop: impl Fn() -> u64) {
-    trace.used = 0;
-    for slot in &mut trace.rounds[..trace.limit] {
+fn run<L: Lock>(lock: &L, clock: Clock, hold: Work, trace: &mut Trace, stop: impl Fn() -> u64) {
+    for slot in &mut trace.rounds[trace.used..trace.limit] {
         let began = clock.stamp();
         let guard = lock.lock();
         let locked = clock.stamp();
@@ -182,9 +243,11 @@ mod tests {
         let (mut trace, _) = Trace::with_capacity(100);
         run(&NoLock, clock(), Work::of_loads(0), &mut trace, || u64::MAX);
         trace.limit_to(10);
+        trace.clear();
         run(&NoLock, clock(), Work::of_loads(0), &mut trace, || u64::MAX);
         assert!(trace.is_full() && trace.rounds().len() == 10);
         trace.limit_to(usize::MAX);
+        trace.clear();
         run(&NoLock, clock(), Work::of_loads(0), &mut trace, || 0);
         assert!(!trace.is_full() && trace.rounds().len() == 1);
     }

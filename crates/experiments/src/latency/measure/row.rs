@@ -2,9 +2,11 @@
 
 use super::causes::{SpikeCause, UNEXPLAINED};
 use super::cell::Cell;
-use super::series::{OFFSET, OffsetTally, Series};
+use super::offset_tally::{OFFSET, OffsetTally};
+use super::series::Operations;
+use super::to_nanoseconds::ToNanoseconds;
 use crate::latency::plan::{CellPlan, Plan};
-use crate::latency::record::{Operation, Row, SpikeRow};
+use crate::latency::record::{Neighbour, Operation, Row, SpikeRow};
 use harness::Calibrated;
 use instruments::evidence::{EvidenceQuality, Source};
 use instruments::spikes::{self, Spikes};
@@ -12,9 +14,6 @@ use instruments::statistics::order::{median, sample_quantile_interval};
 use instruments::statistics::stopping::EndedBy;
 use instruments::statistics::summary::CONFIDENCE;
 use instruments::statistics::{Interval, Summary};
-use instruments::tally::Tally;
-use record::Bin;
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// What all rows of a cell share.
@@ -47,7 +46,8 @@ impl Conditions {
         recording_ns: f64,
         evidence: Source,
     ) -> Self {
-        let bare: Vec<f64> = cell.bare_pairs.iter().map(|ticks| ticks * calibrated.clock().ns_per_tick()).collect();
+        let bare: Vec<f64> =
+            cell.bare_pairs.iter().map(|(ticks, _)| ticks * calibrated.clock().ns_per_tick()).collect();
         Self {
             placement: plan.placement.to_string(),
             hold_ns: plan.hold_ns,
@@ -65,6 +65,13 @@ impl Conditions {
             clock_cost_ns: calibrated.quality.stamp.mean_of_1000_ns,
             recording_ns,
         }
+    }
+}
+
+impl Conditions {
+    /// For figures that are known so well.
+    pub fn to_nanoseconds(&self, accuracy: Accuracy) -> ToNanoseconds {
+        ToNanoseconds::new(self.resolution, self.ns_per_tick, accuracy.least.unwrap_or(0.0))
     }
 }
 
@@ -88,16 +95,16 @@ const TIMES_THE_RESIDUE: f64 = 3.0;
 
 impl Accuracy {
     /// By the reference. A round trip without a lock is the hold time, so it is known as well as both its ends.
-    pub fn of(operation: Operation, reference: Option<&Series>) -> Self {
-        match (operation, reference) {
-            (Operation::Lock, Some(series)) => Self::by(&series.lock),
-            (Operation::Unlock, Some(series)) => Self::by(&series.unlock),
-            (Operation::RoundTrip, Some(series)) => {
-                let (lock, unlock) = (Self::by(&series.lock), Self::by(&series.unlock));
-                let sum = |a: Option<f64>, b: Option<f64>| Some(a? + b?);
+    pub fn of(operation: Operation, reference: Option<&Operations>) -> Self {
+        let Some(known) = reference else { return Self::default() };
+        let (lock, unlock) = (Self::by(&known.lock), Self::by(&known.unlock));
+        let sum = |a: Option<f64>, b: Option<f64>| Some(a? + b?);
+        match operation {
+            Operation::Lock => lock,
+            Operation::Unlock => unlock,
+            Operation::RoundTrip => {
                 Self { residue: sum(lock.residue, unlock.residue), least: sum(lock.least, unlock.least) }
             }
-            (_, None) => Self::default(),
         }
     }
 
@@ -120,8 +127,7 @@ pub struct RowKey<'a> {
 pub fn row(key: &RowKey<'_>, latencies: &OffsetTally, conditions: &Conditions, accuracy: Accuracy) -> Option<Row> {
     let summary = Summary::of(latencies.tally())?;
     let resolution = conditions.resolution;
-    let least = accuracy.least.unwrap_or(0.0).max(resolution as f64);
-    let net = ToNanoseconds { least, resolution: resolution as f64, ns_per_tick: conditions.ns_per_tick };
+    let net = conditions.to_nanoseconds(accuracy);
     let found = find_spikes(latencies, resolution);
     let mean = latencies.mean().filter(|(mean, _)| *mean >= accuracy.least.unwrap_or(0.0));
     let ns = |ticks: f64| ticks * conditions.ns_per_tick;
@@ -154,6 +160,7 @@ pub fn row(key: &RowKey<'_>, latencies: &OffsetTally, conditions: &Conditions, a
         p999_ci_ns: p999.1,
         accuracy_ns: accuracy.least.map(ns),
         residue_ns: accuracy.residue.map(ns),
+        neighbour: Neighbour::default(),
         leftover_share: found.leftover_share,
         spikes: spike_rows(&found, latencies, &net),
         histogram: net.histogram(latencies.tally(), resolution),
@@ -210,66 +217,11 @@ fn spike_rows(found: &Spikes, latencies: &OffsetTally, net: &ToNanoseconds) -> V
     found.scaled(net.ns_per_tick).spikes.iter().zip(causes).map(row).collect()
 }
 
-/// From ticks with an offset to nanoseconds without.
-struct ToNanoseconds {
-    /// In ticks: below it no quantile is known.
-    least: f64,
-    resolution: f64,
-    ns_per_tick: f64,
-}
-
-impl ToNanoseconds {
-    fn value(&self, ticks: f64) -> Option<f64> {
-        Some(ticks - OFFSET as f64).filter(|net| *net >= self.least).map(|net| net * self.ns_per_tick)
-    }
-
-    fn quantile(&self, ticks: f64, interval: Option<Interval>) -> (Option<f64>, Option<Interval>) {
-        let Some(value) = self.value(ticks) else { return (None, None) };
-        let ns = |ticks: f64| (ticks - OFFSET as f64) * self.ns_per_tick;
-        (Some(value), interval.map(|ends| self.widened(Interval::new(ns(ends.low), ns(ends.high)))))
-    }
-
-    /// By half a step of the clock at each end: a latency that was read may be so much more or less.
-    fn widened(&self, ns: Interval) -> Interval {
-        let half = self.resolution * self.ns_per_tick / 2.0;
-        Interval::new(ns.low - half, ns.high + half)
-    }
-
-    /// Steps of the clock as long as they are the coarser, then 16 bins an octave.
-    fn histogram(&self, tally: &Tally, resolution: u64) -> Vec<Bin> {
-        const BINS_AN_OCTAVE: f64 = 16.0;
-        let step = resolution as f64;
-        let bend = step * BINS_AN_OCTAVE / std::f64::consts::LN_2;
-        let edge = |bin: i64| {
-            let linear = (bend / step).ceil();
-            if (bin as f64) < linear {
-                (bin as f64 - 0.5) * step
-            } else {
-                (linear - 0.5) * step * ((bin as f64 - linear) / BINS_AN_OCTAVE).exp2()
-            }
-        };
-        let bin_of = |ticks: f64| {
-            let linear = (bend / step).ceil();
-            let turn = (linear - 0.5) * step;
-            if ticks < turn {
-                (ticks / step).round() as i64
-            } else {
-                (linear + BINS_AN_OCTAVE * (ticks / turn).log2()).floor() as i64
-            }
-        };
-        let mut bins: BTreeMap<i64, u64> = BTreeMap::new();
-        for (ticks, count) in tally.iter() {
-            *bins.entry(bin_of((ticks as f64 - OFFSET as f64).max(0.0))).or_default() += count;
-        }
-        let ns = |ticks: f64| (ticks * self.ns_per_tick).max(0.0);
-        bins.into_iter().map(|(bin, count)| Bin { from_ns: ns(edge(bin)), to_ns: ns(edge(bin + 1)), count }).collect()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::row as row_of;
     use super::*;
+    use instruments::tally::Tally;
 
     fn conditions() -> Conditions {
         Conditions {

@@ -1,12 +1,13 @@
 //! One thread's part in a slice.
 
+use super::baseline::Baseline;
 use super::evidence_recorder::own_recorder;
 use super::rounds::{self, Trace};
-use super::series::Baseline;
 use crossbeam_utils::CachePadded;
 use instruments::clock::Clock;
 use instruments::evidence::Timeline;
 use instruments::grind::Work;
+use instruments::neighbour::{Probe, Probed};
 use instruments::team::StartGate;
 use locks::{Builder, Lock, NoLock};
 use std::io;
@@ -22,6 +23,8 @@ pub struct SliceSetup {
     pub resolution: u64,
     /// Rounds without a lock before each slice.
     pub baseline_rounds: usize,
+    /// What looks for a neighbour on the core, if anybody wants to know.
+    pub probe: Option<Probe>,
 }
 
 /// For about so long the hold time is tried before each slice.
@@ -31,13 +34,14 @@ const MOST_CORRECTION: f64 = 1.25;
 
 /// A lock whose type is no longer known.
 pub trait DynLock: Send + Sync {
-    fn rounds(&self, clock: Clock, hold: Work, trace: &mut Trace, gate: &StartGate);
+    fn rounds(&self, setup: &SliceSetup, hold: Work, trace: &mut Trace, gate: &StartGate);
     fn bare_pair(&self, clock: Clock) -> f64;
 }
 
 impl<L: Lock> DynLock for CachePadded<L> {
-    fn rounds(&self, clock: Clock, hold: Work, trace: &mut Trace, gate: &StartGate) {
-        rounds::run(&**self, clock, hold, trace, || gate.stop());
+    fn rounds(&self, setup: &SliceSetup, hold: Work, trace: &mut Trace, gate: &StartGate) {
+        trace.clear();
+        rounds::run_and_look(&**self, setup.clock, hold, trace, || gate.stop(), setup.probe);
     }
 
     fn bare_pair(&self, clock: Clock) -> f64 {
@@ -69,32 +73,48 @@ pub struct ThreadSlice<'a> {
     pub task: u32,
     pub start: Option<u64>,
     pub baseline: Option<Baseline>,
-    pub bare_pair: Option<f64>,
+    /// Those before and after the rounds, each with what the probes around it said.
+    pub baselines: Vec<(Baseline, Probed)>,
+    /// In ticks, and what the probes around it said.
+    pub bare_pair: Option<(f64, Option<Probed>)>,
 }
 
 impl<'a> ThreadSlice<'a> {
     pub fn new(trace: &'a mut Trace, spare: Option<&'a mut Trace>, own_record: bool) -> Self {
-        Self { trace, spare, own_record, timeline: None, task: 0, start: None, baseline: None, bare_pair: None }
+        Self {
+            trace,
+            spare,
+            own_record,
+            timeline: None,
+            task: 0,
+            start: None,
+            baseline: None,
+            baselines: Vec::new(),
+            bare_pair: None,
+        }
     }
 
     pub fn work(&mut self, lock: &dyn DynLock, setup: &SliceSetup, gate: &StartGate) {
         // For the kernel's record; a thread without a name of its own works as well.
         let _ = rustix::thread::set_name(c"locker");
         self.baseline = without_lock(self.trace, setup, Work::of_loads(0), setup.baseline_rounds);
+        self.baselines.extend(self.baseline.zip(self.trace.probed()));
         let hold = self.corrected_hold(setup);
         let mut recorder = self.own_record.then(|| own_recorder(setup.clock)).flatten();
         self.task = rustix::thread::gettid().as_raw_nonzero().get() as u32;
         self.start = gate.ready();
         if self.start.is_some() {
             self.trace.limit_to(usize::MAX);
-            lock.rounds(setup.clock, hold, self.trace, gate);
+            lock.rounds(setup, hold, self.trace, gate);
             if self.trace.is_full() {
                 gate.stop_at(setup.clock.now());
             }
             self.timeline = recorder.as_mut().and_then(|recorder| recorder.stop().ok());
             // The core may have been shared before and not during, or the other way round.
             let spare = self.spare.as_deref_mut();
-            let later = spare.and_then(|spare| without_lock(spare, setup, Work::of_loads(0), setup.baseline_rounds));
+            let Some(spare) = spare else { return };
+            let later = without_lock(spare, setup, Work::of_loads(0), setup.baseline_rounds);
+            self.baselines.extend(later.zip(spare.probed()));
             self.baseline = self.baseline.map(|before| later.map_or(before, |later| before.and(later)));
         }
     }
@@ -110,13 +130,23 @@ impl<'a> ThreadSlice<'a> {
     }
 }
 
+/// A lock and an unlock in a bare loop, in ticks, and what the probes around it said.
+pub fn probed_pair(lock: &dyn DynLock, setup: &SliceSetup) -> (f64, Option<Probed>) {
+    // The thread is new: its first probe would find the probe's own code out of the caches.
+    let _warm_up = setup.probe.map(|probe| probe.take());
+    let before = setup.probe.map(|probe| probe.take());
+    let pair = lock.bare_pair(setup.clock);
+    let after = setup.probe.map(|probe| probe.take());
+    (pair, before.zip(after).map(|(before, after)| Probed::between(before, after)))
+}
+
 /// What so many rounds without a lock take: the same machine code as with a lock that does nothing, for only so is a
 /// baseline what is to be taken off.
 fn without_lock(trace: &mut Trace, setup: &SliceSetup, hold: Work, rounds: usize) -> Option<Baseline> {
     let no_lock = CachePadded::new(NoLock);
     let no_lock: &dyn DynLock = std::hint::black_box(&no_lock);
     trace.limit_to(rounds);
-    no_lock.rounds(setup.clock, hold, trace, &StartGate::endless(setup.clock));
+    no_lock.rounds(setup, hold, trace, &StartGate::endless(setup.clock));
     Baseline::of(trace, setup.resolution)
 }
 

@@ -1,7 +1,7 @@
 //! The memory that rounds are recorded in.
 
+use super::baseline::BASELINE_ROUNDS;
 use super::rounds::{Round, Trace};
-use super::series::BASELINE_ROUNDS;
 use super::slice::Slice;
 use crate::latency::plan::Plan;
 

@@ -14,6 +14,8 @@ pub fn metrics(row: &Row) -> Vec<Metric> {
         unit: Unit::Probability,
         better: Better::Neither,
         variation: VariationSource::Computed,
+        alone: None,
+        is_alone: false,
         ..Metric::time(&cell, "probability", more.probability, None)
     }]
 }

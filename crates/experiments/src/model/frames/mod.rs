@@ -34,7 +34,7 @@ impl Experiment for Frames {
         ("contend model frames --shares 0.9,0.1 --frame 20ms", "Nine tenths of the CPU, 50 frames a second"),
     ];
     /// It computes.
-    const UNUSED: &'static [&'static str] = &["seconds", "cpus"];
+    const UNUSED: &'static [&'static str] = &["seconds", "cpus", "neighbour"];
     const SURVEY: Option<SurveyPart> = Some(SurveyPart { weight: 0, flags: "" });
 
     type Flags = Flags;

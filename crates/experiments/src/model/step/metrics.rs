@@ -14,6 +14,8 @@ pub fn metrics(row: &Row) -> Vec<Metric> {
     vec![Metric {
         unit: Unit::Times,
         variation: VariationSource::Computed,
+        alone: None,
+        is_alone: false,
         ..Metric::time(&cell, "slowdown", row.slowdown, row.slowdown_ci)
     }]
 }

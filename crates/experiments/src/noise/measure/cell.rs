@@ -12,7 +12,9 @@ use instruments::clock::Clock;
 use instruments::evidence::{EvidenceQuality, Recorder, Source};
 use instruments::gaps::{Cost, Watch};
 use instruments::tally::Tally;
+use instruments::team::StartGate;
 use instruments::warning::{LeftOut, Warning};
+use std::io;
 use std::ops::ControlFlow;
 
 /// A cell and what has been measured of it.
@@ -86,6 +88,31 @@ impl Cell {
         self.causes.end_turn(self.clock, setup.interruption);
         self.turns.push(turn);
         self.add_outcome(outcome);
+        Ok(())
+    }
+
+    /// One turn with nothing beside, on the thread that calls; `see` gets each piece's watch.
+    ///
+    /// # Errors
+    /// A record of the kernel's that cannot be read.
+    pub fn read_alone(
+        &mut self,
+        setup: &TurnSetup<'_>,
+        record: &mut Option<Recorder>,
+        gate: &StartGate,
+        mut see: impl FnMut(&Watch),
+    ) -> io::Result<()> {
+        let plan = self.plan.clone();
+        let mut turn = Sum::default();
+        let reader = turn::read(setup, &plan, record, gate, &mut |piece: Piece| {
+            self.add(&piece, setup.interruption);
+            turn.add(&piece.watch, self.clock);
+            see(&piece.watch);
+            ControlFlow::Continue(())
+        })?;
+        self.causes.end_turn(self.clock, setup.interruption);
+        self.turns.push(turn);
+        self.add_outcome(Outcome { reader, competitors: Vec::new(), rescheduler: None });
         Ok(())
     }
 

@@ -2,6 +2,7 @@
 
 mod causes;
 mod cell;
+pub mod every_cpu;
 mod gap_trace;
 mod longest;
 mod row;

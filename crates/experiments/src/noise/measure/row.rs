@@ -28,6 +28,13 @@ pub fn row(cell: &Cell, plan: &Plan) -> Option<Row> {
         gaps: figures.gaps,
         gaps_per_s: figures.gaps as f64 / figures.span_s,
         over_256us: figures.over_256us,
+        over_1us: Some(over(cell, 1e3)),
+        over_10us: Some(over(cell, 1e4)),
+        over_100us: Some(over(cell, 1e5)),
+        over_1ms: Some(over(cell, 1e6)),
+        together: None,
+        lost_by_time: Vec::new(),
+        role: None,
         longest_us: figures.longest_us,
         longest_p50_us: median(&of_each(&turns, |turn| turn.longest_us))?,
         longest_ci_us: median_interval(&turns, |turn| turn.longest_us),
@@ -65,6 +72,10 @@ fn median_interval(turns: &[Turn], figure: fn(&Turn) -> f64) -> Option<Interval>
 fn cost_ns(cell: &Cell, of: fn(&Cost) -> f64) -> f64 {
     let costs: Vec<f64> = cell.costs.iter().map(of).collect();
     median(&costs).unwrap_or(0.0) * cell.clock.ns_per_tick()
+}
+
+fn over(cell: &Cell, ns: f64) -> u64 {
+    cell.lengths.count_between(cell.clock.to_ticks(ns) + 1..=u64::MAX)
 }
 
 fn length_us(cell: &Cell, quantile: f64) -> Option<f64> {

@@ -163,7 +163,10 @@ fn take_rank(name: &CStr, schedule: Schedule) -> io::Result<()> {
 }
 
 /// The reader's turn.
-fn read(
+///
+/// # Errors
+/// A way to schedule it that the system refuses; a record of the kernel's that cannot be read.
+pub fn read(
     setup: &TurnSetup<'_>,
     cell: &CellPlan,
     record: &mut Option<Recorder>,

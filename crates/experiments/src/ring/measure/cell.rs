@@ -1,18 +1,18 @@
 //! One contestant in one ring: its turns, and the row that comes of them.
 
 use super::build_dir::Ready;
-use super::memory::Memory;
-use super::run::{self, Order, Run, RunError, Switches};
+use super::run::{self, Order, Place, Run, RunError, Switches};
 use crate::ring::contestants::{Arrangement, BuiltIn, Class, RingSpec, Runs};
 use crate::ring::plan::{CellPlan, Plan};
-use crate::ring::record::{Failure, Row};
-use crate::ring::then;
-use harness::{Session, turns};
+use crate::ring::record::Failure;
+use harness::{Lookout, Session, turns};
 use instruments::environment::Activity;
+use instruments::neighbour::{Probe, Probed, Split};
+use instruments::statistics::Interval;
 use instruments::statistics::comparison::Estimate;
 use instruments::statistics::order::{median, sample_quantile_interval};
 use instruments::statistics::summary::CONFIDENCE;
-use instruments::statistics::{EndedBy, Interval};
+use instruments::team::on_cpu;
 use std::ops::ControlFlow;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
@@ -31,6 +31,10 @@ const STEP: f64 = 8.0;
 const LONGEST_NS: f64 = 100e6;
 /// A hop to somewhere in megabytes of memory, about.
 const FAR_MEMORY_NS: f64 = 150.0;
+/// A neighbour on the core comes and goes within so long.
+const PART_NS: f64 = 1.5e6;
+const MOST_PARTS: f64 = 100.0;
+const MOST_START_SHARE: f64 = 0.3;
 const FEWEST_HOPS: f64 = 1.0;
 const MOST_HOPS: f64 = 4e9;
 
@@ -39,20 +43,32 @@ pub struct Cell {
     pub plan: CellPlan,
     /// Time of a hop in ns, turn by turn.
     pub samples: Vec<f64>,
-    starts_ns: Vec<f64>,
+    pub(super) starts_ns: Vec<f64>,
     /// What it probably takes, to choose the hops.
-    guess_ns: f64,
-    hops: u64,
+    pub(super) guess_ns: f64,
+    pub(super) hops: u64,
     pub answer: Option<usize>,
     pub failure: Option<Failure>,
     /// The time that its turns took.
     pub spent: Duration,
-    turns: u64,
-    all_hops: u64,
-    wasted_polls: Option<u64>,
-    switches: Switches,
-    stolen_s: f64,
-    watched_s: f64,
+    pub(super) turns: u64,
+    pub(super) all_hops: u64,
+    pub(super) wasted_polls: Option<u64>,
+    pub(super) switches: Switches,
+    pub(super) stolen_s: f64,
+    pub(super) watched_s: f64,
+    /// Turn by turn, what hops took in its parts, and who was on the core.
+    pub(super) parts: Vec<Vec<(f64, Probed)>>,
+    pub(super) split: Split,
+}
+
+/// What all turns of a cell are given.
+pub struct Turn<'a> {
+    pub plan: &'a Plan,
+    pub ready: Option<&'a Ready>,
+    /// About how long it is.
+    pub slice: Duration,
+    pub session: &'a Session,
 }
 
 impl Cell {
@@ -73,6 +89,8 @@ impl Cell {
             switches: Switches::default(),
             stolen_s: 0.0,
             watched_s: 0.0,
+            parts: Vec::new(),
+            split: Split::default(),
         }
     }
 
@@ -81,16 +99,19 @@ impl Cell {
     }
 
     /// One turn of about this length. A failure ends the cell, an interruption everything.
-    pub fn visit(&mut self, plan: &Plan, ready: Option<&Ready>, slice: Duration, session: &Session) -> ControlFlow<()> {
+    pub fn visit(&mut self, turn: &Turn<'_>, lookout: &mut Lookout) -> ControlFlow<()> {
         let (began, before) = (Instant::now(), Activity::now().ok());
-        let outcome = self.turn(plan, ready, slice, session);
+        self.parts.push(Vec::new());
+        let outcome = self.turn(turn, lookout.probe);
         self.spent += began.elapsed();
         self.turns += 1;
-        let since = before.zip(Activity::now().ok()).and_then(|(before, now)| now.since(&before, &session.cpus));
+        let since = before.zip(Activity::now().ok()).and_then(|(before, now)| now.since(&before, &turn.session.cpus));
         if let Some(share) = since {
             self.stolen_s += share.steal_share * share.wall_s;
             self.watched_s += share.wall_s;
         }
+        lookout.learn(self.parts.iter().rev().take(1).flatten().map(|(_, probed)| probed));
+        self.split = self.split(lookout);
         match outcome {
             Ok(()) => ControlFlow::Continue(()),
             Err(RunError::Interrupted) => ControlFlow::Break(()),
@@ -101,12 +122,12 @@ impl Cell {
         }
     }
 
-    fn turn(&mut self, plan: &Plan, ready: Option<&Ready>, slice: Duration, session: &Session) -> Result<(), RunError> {
-        let fixed = plan.hops.filter(|_| !self.is_limit());
+    fn turn(&mut self, turn: &Turn<'_>, probe: Option<Probe>) -> Result<(), RunError> {
+        let fixed = turn.plan.hops.filter(|_| !self.is_limit());
         for attempt in 1.. {
-            let slice_ns = self.slice_ns(slice);
+            let slice_ns = self.slice_ns(turn.slice);
             let hops = fixed.unwrap_or_else(|| (slice_ns / self.guess_ns).clamp(FEWEST_HOPS, MOST_HOPS) as u64);
-            let ns = self.run_hops(hops, plan, ready, session)?;
+            let ns = self.run_hops(hops, turn, probe)?;
             // Step by step: what is seen of a few hops is mostly the scatter of the start.
             self.guess_ns = ns.clamp(self.guess_ns / STEP, self.guess_ns * STEP);
             let hops_ns = ns * hops as f64;
@@ -128,14 +149,16 @@ impl Cell {
     }
 
     /// Runs so many hops; the time of one, in ns.
-    fn run_hops(&mut self, hops: u64, plan: &Plan, ready: Option<&Ready>, session: &Session) -> Result<f64, RunError> {
+    fn run_hops(&mut self, hops: u64, turn: &Turn<'_>, probe: Option<Probe>) -> Result<f64, RunError> {
         let contestant = Rc::clone(&self.plan.contestant);
-        let (ns, start_ns) = match (&contestant.runs, ready) {
+        let (ns, start_ns) = match (&contestant.runs, turn.ready) {
             (Runs::BuiltIn(built_in), _) => {
-                let (hops_ns, start_ns) = self.run_built_in(built_in, hops, session)?;
-                (hops_ns / hops.max(1) as f64, start_ns)
+                let parts = if turn.plan.hops.is_none() && probe.is_some() { self.parts_of(hops) } else { 1 };
+                let hops = hops / u64::from(parts);
+                let (hops_ns, start_ns) = self.run_built_in(built_in, hops, parts, turn, probe)?;
+                (hops_ns / (hops * u64::from(parts)).max(1) as f64, start_ns)
             }
-            (Runs::Program(_), Some(ready)) => self.run_program_twice(hops, plan, ready, session)?,
+            (Runs::Program(_), Some(ready)) => self.run_program_twice(hops, ready, turn, probe)?,
             (Runs::Program(_), None) => unreachable!("what cannot be run is not visited"),
         };
         self.starts_ns.push(start_ns);
@@ -143,7 +166,15 @@ impl Cell {
     }
 
     /// The time of the hops, and that of making the threads.
-    fn run_built_in(&mut self, built_in: &BuiltIn, hops: u64, session: &Session) -> Result<(f64, f64), RunError> {
+    fn run_built_in(
+        &mut self,
+        built_in: &BuiltIn,
+        hops: u64,
+        parts: u32,
+        turn: &Turn<'_>,
+        probe: Option<Probe>,
+    ) -> Result<(f64, f64), RunError> {
+        let session = turn.session;
         let spec = RingSpec {
             threads: self.plan.threads,
             hops,
@@ -152,33 +183,48 @@ impl Cell {
             seed: session.seed,
         };
         let cpu = session.cpus.first().filter(|_| self.plan.pinned && !built_in.across);
-        let run = run::built_in(built_in, &spec, cpu, session)?;
-        self.note(hops, &run);
+        let place = Place { cpu, probe };
+        let run = run::built_in(built_in, &spec, place, parts, session)?;
+        self.note(hops * u64::from(parts), &run);
         let hops_ns = run.hops_ns.unwrap_or(run.total_ns);
-        Ok((hops_ns, run.total_ns - hops_ns))
+        Ok((hops_ns, (run.total_ns - hops_ns) / f64::from(parts)))
+    }
+
+    /// Who shares the core comes and goes within milliseconds: a turn is taken in parts that are shorter, where making
+    /// the threads is short beside them.
+    fn parts_of(&self, hops: u64) -> u32 {
+        let start_ns = self.starts_ns.iter().copied().reduce(f64::min).unwrap_or(f64::INFINITY);
+        let parts = (hops as f64 * self.guess_ns / PART_NS).clamp(1.0, MOST_PARTS);
+        if start_ns < PART_NS * MOST_START_SHARE { parts as u32 } else { 1 }
     }
 
     /// With many hops and with fewer, so that starting and ending cancel: the time of a hop, and that of none.
     fn run_program_twice(
         &mut self,
         hops: u64,
-        plan: &Plan,
         ready: &Ready,
-        session: &Session,
+        turn: &Turn<'_>,
+        probe: Option<Probe>,
     ) -> Result<(f64, f64), RunError> {
-        let cpu = session.cpus.first().filter(|_| self.plan.pinned);
+        let cpu = turn.session.cpus.first().filter(|_| self.plan.pinned);
         let threads = self.plan.threads;
+        let look = || probe.zip(cpu).and_then(|(probe, cpu)| on_cpu(cpu, || probe.take()).ok());
         let mut run = |hops| {
-            let order = Order { threads, hops, cpu, timeout: plan.timeout };
-            let run = run::program(ready, &order, session, None, |_| ())?;
+            let order = Order { threads, hops, cpu, timeout: turn.plan.timeout };
+            let run = run::program(ready, &order, turn.session, None, |_| ())?;
             self.note(hops, &run);
             Ok(run.total_ns)
         };
         // With a number of hops that was asked for, the others are none.
-        let fewer = if plan.hops.is_some() { 0 } else { hops / FEWER };
+        let fewer = if turn.plan.hops.is_some() { 0 } else { hops / FEWER };
+        let before = look();
         let short_ns: f64 = run(fewer)?;
+        let between = look();
         let long_ns = run(hops)?;
         let ns = (long_ns - short_ns) / (hops - fewer).max(1) as f64;
+        let looks = before.zip(between).zip(look());
+        let probed = looks.map(|((before, between), after)| Probed::between(before, between).and(after));
+        self.parts.last_mut().into_iter().for_each(|turn| turn.extend(probed.map(|probed| (ns, probed))));
         Ok((ns, (short_ns - ns * fewer as f64).max(0.0)))
     }
 
@@ -186,6 +232,7 @@ impl Cell {
         self.hops = hops;
         self.answer = Some(run.answer);
         self.all_hops += hops;
+        self.parts.last_mut().into_iter().for_each(|turn| turn.extend_from_slice(&run.parts));
         self.switches.voluntary += run.switches.voluntary;
         self.switches.involuntary += run.switches.involuntary;
         if let Some(wasted) = run.wasted_polls {
@@ -198,50 +245,18 @@ impl Cell {
         median(&self.samples).filter(|ns| *ns > 0.0)
     }
 
-    fn interval(&self) -> Option<Interval> {
-        sample_quantile_interval(&self.samples, 0.5, CONFIDENCE)
+    pub(super) fn split(&self, lookout: &Lookout) -> Split {
+        lookout.split_turns(&self.parts)
     }
 
-    /// Its row; `None` if it never had a turn.
-    pub fn row(&self, ended_by: EndedBy, memory: Memory, limit: Option<(String, f64)>) -> Option<Row> {
-        let had_a_turn = self.answer.is_some() || self.failure.is_some();
-        let contestant = had_a_turn.then_some(&self.plan.contestant)?;
-        // What failed once is not to be believed.
-        let ns_per_hop = self.ns_per_hop().filter(|_| self.failure.is_none());
-        let per_hop = |count: u64| (self.all_hops > 0).then(|| count as f64 / self.all_hops as f64);
-        Some(Row {
-            contestant: contestant.name.clone(),
-            class: contestant.class,
-            scheduler: contestant.scheduler.clone(),
-            threads: self.plan.threads,
-            hops: self.hops,
-            answer: self.answer,
-            correct: self.failure.is_none(),
-            failure: self.failure.clone(),
-            large: self.plan.arrangement.is_some(),
-            arrangement: self.plan.arrangement,
-            pinned: self.plan.pinned,
-            ns_per_hop,
-            ns_per_hop_ci: ns_per_hop.and(self.interval()),
-            repeats: self.samples.len(),
-            spent_s: self.spent.as_secs_f64(),
-            ended_by: ns_per_hop.map(|_| ended_by),
-            start_ms: median(&self.starts_ns).map(|ns| ns / 1e6),
-            limit_ns: limit.as_ref().map(|(_, ns)| *ns),
-            times_limit: limit.as_ref().zip(ns_per_hop).map(|((_, limit_ns), ns)| ns / limit_ns),
-            limit: limit.map(|(name, _)| name),
-            rss_kib: memory.rss_kib,
-            bytes_per_thread: memory.bytes_per_thread,
-            kernel_bytes_per_thread: memory.kernel_bytes_per_thread(),
-            kernel_stack_bytes_per_thread: memory.kernel_stack_bytes_per_thread,
-            slab_bytes_per_thread: memory.slab_bytes_per_thread,
-            page_table_bytes_per_thread: memory.page_table_bytes_per_thread,
-            wasted_polls_per_hop: self.wasted_polls.and_then(per_hop),
-            voluntary_switches_per_hop: per_hop(self.switches.voluntary),
-            involuntary_switches_per_hop: per_hop(self.switches.involuntary),
-            steal_share: (self.watched_s > 0.0).then(|| self.stolen_s / self.watched_s),
-            then: then::beside(&contestant.name, self.plan.threads),
-        })
+    /// Alone on the core, where that is known; else of all turns.
+    pub fn estimate(&self) -> Option<Estimate> {
+        let of_all = || self.ns_per_hop().map(|ns| Estimate::new(ns, self.interval()));
+        self.split.alone.or_else(of_all)
+    }
+
+    pub(super) fn interval(&self) -> Option<Interval> {
+        sample_quantile_interval(&self.samples, 0.5, CONFIDENCE)
     }
 }
 
@@ -255,7 +270,7 @@ impl turns::Cell for Cell {
     }
 
     fn figures(&self) -> Vec<Estimate> {
-        self.ns_per_hop().map(|ns| Estimate::new(ns, self.interval())).into_iter().collect()
+        self.estimate().into_iter().collect()
     }
 
     /// What starts slowly has fewer turns.

@@ -4,6 +4,7 @@ mod build_dir;
 mod cell;
 mod memory;
 mod program;
+mod row;
 mod run;
 
 pub use build_dir::{BuildDir, Readiness};
@@ -12,9 +13,9 @@ use super::contestants::{Class, Contestant, Runs};
 use super::plan::{Absent, CellPlan, Plan};
 use super::record::{Failure, Fault, Row};
 use build_dir::Ready;
-use cell::{Cell, LEAST_TURNS, MOST_TURNS};
+use cell::{Cell, LEAST_TURNS, MOST_TURNS, Turn};
 use harness::turns::{Rules, take_turns};
-use harness::{Progress, Session};
+use harness::{Lookout, Progress, Session};
 use instruments::statistics::EndedBy;
 use instruments::warning::Warning;
 use memory::{Memory, MemorySamples};
@@ -44,7 +45,7 @@ struct Known {
 ///
 /// # Errors
 /// No place for building contestants.
-pub fn run_plan(plan: &Plan, session: &Session, progress: &Progress) -> anyhow::Result<Measured> {
+pub fn run_plan(plan: &Plan, session: &Session, mut lookout: Lookout, progress: &Progress) -> anyhow::Result<Measured> {
     let began = Instant::now();
     let end = began + plan.budget;
     let build_dir = BuildDir::open(&plan.sources)?;
@@ -57,11 +58,13 @@ pub fn run_plan(plan: &Plan, session: &Session, progress: &Progress) -> anyhow::
     let rules = rules(plan, began);
     let slice = slice_within(end.saturating_duration_since(Instant::now()), cells.len());
     let turns = take_turns(&mut cells, &rules, session, progress, |cell| {
-        Ok(cell.visit(plan, known.ready.get(&cell.plan.contestant.name), slice, session))
+        let ready = known.ready.get(&cell.plan.contestant.name);
+        Ok(cell.visit(&Turn { plan, ready, slice, session }, &mut lookout))
     })?;
-    let rows: Vec<Row> = rows(&cells, &turns.ended, &known);
-    let warnings = plan.left_out.iter().cloned().chain(rules.not_converged(&cells, &turns, "the time of a hop of "));
-    Ok(Measured { rows, absent: known.absent, order: turns.order, warnings: warnings.collect() })
+    let rows: Vec<Row> = rows(&cells, &turns.ended, &known, &lookout);
+    let not_converged = rules.not_converged(&cells, &turns, "the time of a hop of ");
+    let warnings = plan.left_out.iter().cloned().chain(not_converged).chain(lookout.warnings()).collect();
+    Ok(Measured { rows, absent: known.absent, order: turns.order, warnings })
 }
 
 fn rules(plan: &Plan, began: Instant) -> Rules {
@@ -145,12 +148,12 @@ fn slice_within(left: Duration, cells: usize) -> Duration {
     (left / (cells.max(1) as u32 * TURNS)).clamp(SHORTEST_TURN, LONGEST_TURN)
 }
 
-fn rows(cells: &[Cell], ended: &[EndedBy], known: &Known) -> Vec<Row> {
+fn rows(cells: &[Cell], ended: &[EndedBy], known: &Known, lookout: &Lookout) -> Vec<Row> {
     let row = |(cell, &ended_by): (&Cell, &EndedBy)| {
         let key = (cell.plan.contestant.name.clone(), cell.plan.threads);
         let samples = known.samples.get(&key).filter(|samples| samples.repeats() > 0);
         let memory = samples.map_or_else(Memory::default, |samples| samples.memory(cell.plan.contestant.class));
-        cell.row(ended_by, memory, limit_of(cell, cells))
+        cell.row(ended_by, memory, limit_of(cell, cells), lookout)
     };
     cells.iter().zip(ended).filter_map(row).collect()
 }
@@ -178,7 +181,9 @@ fn limit_of(cell: &Cell, cells: &[Cell]) -> Option<(String, f64)> {
     if plan.contestant.class == Class::Limit {
         return None;
     }
-    let timed =
-        cells.iter().filter(suits).filter_map(|limit| Some((limit.plan.contestant.name.clone(), limit.ns_per_hop()?)));
+    let timed = cells
+        .iter()
+        .filter(suits)
+        .filter_map(|limit| Some((limit.plan.contestant.name.clone(), limit.estimate()?.value)));
     timed.min_by(|a, b| a.1.total_cmp(&b.1))
 }

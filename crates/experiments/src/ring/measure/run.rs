@@ -2,16 +2,18 @@
 
 use super::build_dir::Ready;
 use super::program::{self, ProcessSpec, Stopped};
+use crate::ring::contestants::built_in::RingResult;
 use crate::ring::contestants::{BuiltIn, RingSpec};
 use crate::ring::record::{Failure, Fault};
 use harness::Session;
 use instruments::cpus::pin_current_thread;
+use instruments::neighbour::{Probe, Probed};
 use std::mem::MaybeUninit;
 use std::panic::catch_unwind;
 use std::time::{Duration, Instant};
 
 /// What a run that ended well took.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Run {
     pub answer: usize,
     /// From start to end.
@@ -20,6 +22,8 @@ pub struct Run {
     pub hops_ns: Option<f64>,
     pub wasted_polls: Option<u64>,
     pub switches: Switches,
+    /// What the hops of a part of it took, in ns a hop, and who was on the core meanwhile; empty where nobody looked.
+    pub parts: Vec<(f64, Probed)>,
 }
 
 /// Switches of the kernel, of all threads.
@@ -53,39 +57,85 @@ fn judged(answer: usize, threads: usize, hops: u64) -> Result<usize, RunError> {
     Err(failed(Fault::WrongThread, format!("{threads} threads, {hops} hops: it answered {answer} instead of {right}")))
 }
 
-/// Runs a contestant of this process, on the CPU given or wherever the session's threads may run. Its hops look at no
-/// flag: a signal leaves it behind.
-pub fn built_in(built_in: &BuiltIn, spec: &RingSpec, cpu: Option<usize>, session: &Session) -> Result<Run, RunError> {
+/// Runs a contestant of this process, on the CPU given or wherever the session's threads may run, in so many parts of
+/// as many hops each. Its hops look at no flag: a signal leaves it behind.
+pub fn built_in(
+    built_in: &BuiltIn,
+    spec: &RingSpec,
+    place: Place,
+    parts: u32,
+    session: &Session,
+) -> Result<Run, RunError> {
     let (run, own_spec) = (built_in.run, spec.clone());
     let timed = move || {
-        if let Some(cpu) = cpu {
+        if let Some(cpu) = place.cpu {
             pin_current_thread(cpu)?;
         }
+        // Who may move between CPUs, or uses several, has no core of its own to be looked at.
+        let probe = place.probe.filter(|_| place.cpu.is_some());
         let before = switches_so_far();
-        let began = Instant::now();
-        let result = run(&own_spec)?;
-        let total_ns = began.elapsed().as_nanos() as f64;
-        let after = switches_so_far();
-        let switches = Switches {
-            voluntary: after.voluntary.saturating_sub(before.voluntary),
-            involuntary: after.involuntary.saturating_sub(before.involuntary),
-        };
-        Ok((result, total_ns, switches))
+        let mut whole = Whole::default();
+        let mut last = probe.map(|probe| probe.take());
+        for _ in 0..parts {
+            let began = Instant::now();
+            let part = run(&own_spec)?;
+            whole.add(&part, began.elapsed());
+            let next = probe.map(|probe| probe.take());
+            let probed = last.zip(next).map(|(before, after)| Probed::between(before, after));
+            whole.parts.extend(probed.map(|probed| (part.hops_ns / own_spec.hops.max(1) as f64, probed)));
+            last = next;
+        }
+        Ok((whole, switches_so_far().since(before)))
     };
     let caught = move || catch_unwind(timed);
     let refused = |error: std::io::Error| failed(Fault::Crashed, refusal(&error, spec));
     let outcome: std::thread::Result<std::io::Result<_>> =
         session.interruption.unless_requested(caught).map_err(refused)?.ok_or(RunError::Interrupted)?;
     match outcome {
-        Ok(Ok((result, total_ns, switches))) => Ok(Run {
-            answer: judged(result.answer, spec.threads, spec.hops)?,
-            total_ns,
-            hops_ns: Some(result.hops_ns),
-            wasted_polls: result.wasted_polls,
-            switches,
-        }),
+        Ok(Ok((whole, switches))) => whole.judged(spec, switches),
         Ok(Err(error)) => Err(failed(Fault::Crashed, refusal(&error, spec))),
         Err(_) => Err(failed(Fault::Crashed, "it panicked")),
+    }
+}
+
+/// Where a contestant runs, and what looks for others there.
+#[derive(Clone, Copy)]
+pub struct Place {
+    pub cpu: Option<usize>,
+    pub probe: Option<Probe>,
+}
+
+/// The parts of a run together.
+#[derive(Default)]
+struct Whole {
+    answers: Vec<usize>,
+    total_ns: f64,
+    hops_ns: f64,
+    wasted_polls: Option<u64>,
+    parts: Vec<(f64, Probed)>,
+}
+
+impl Whole {
+    fn add(&mut self, part: &RingResult, took: Duration) {
+        self.answers.push(part.answer);
+        self.total_ns += took.as_nanos() as f64;
+        self.hops_ns += part.hops_ns;
+        if let Some(wasted) = part.wasted_polls {
+            *self.wasted_polls.get_or_insert(0) += wasted;
+        }
+    }
+
+    fn judged(self, spec: &RingSpec, switches: Switches) -> Result<Run, RunError> {
+        let judged = self.answers.iter().map(|&answer| judged(answer, spec.threads, spec.hops));
+        let answers: Vec<usize> = judged.collect::<Result<_, _>>()?;
+        Ok(Run {
+            answer: answers.last().copied().unwrap_or_default(),
+            total_ns: self.total_ns,
+            hops_ns: Some(self.hops_ns),
+            wasted_polls: self.wasted_polls,
+            switches,
+            parts: self.parts,
+        })
     }
 }
 
@@ -96,6 +146,15 @@ fn refusal(error: &std::io::Error, spec: &RingSpec) -> String {
             format!("the system refuses {threads} threads: {error}; use fewer --threads or raise `ulimit -u`")
         }
         _ => format!("{threads} threads: {error}"),
+    }
+}
+
+impl Switches {
+    fn since(self, before: Self) -> Self {
+        Self {
+            voluntary: self.voluntary.saturating_sub(before.voluntary),
+            involuntary: self.involuntary.saturating_sub(before.involuntary),
+        }
     }
 }
 
@@ -154,5 +213,6 @@ pub fn program(
         hops_ns: None,
         wasted_polls: None,
         switches: Switches { voluntary: ended.voluntary_switches, involuntary: ended.involuntary_switches },
+        parts: Vec::new(),
     })
 }

@@ -4,12 +4,14 @@ use super::child::{DynLock, LoopSpec, together};
 use super::counters::ChildCounters;
 use super::make_locks::make_locks;
 use super::phase::{RunPhase, Spans};
+use super::pieces::{Looks, windows};
 use crate::throughput::plan::{CellPlan, Plan, TIMED_EVERY};
 use crate::throughput::record::coefficient_of_variation;
 use anyhow::{Context, bail};
 use crossbeam_utils::CachePadded;
-use harness::{Calibrated, Session, turns};
+use harness::{Calibrated, Lookout, Session, turns};
 use instruments::clock::Clock;
+use instruments::neighbour::{Probe, Sharing, Split};
 use instruments::shared_memory::SharedArray;
 use instruments::statistics::Interval;
 use instruments::statistics::comparison::Estimate;
@@ -35,7 +37,12 @@ pub struct Cell {
     pub longest_streak: u64,
     visits: u64,
     pub loops_counted: u64,
+    /// Run by run, loops a second in its windows, and who was on the cores as far as was known by then.
+    windows: Vec<Vec<(f64, Sharing)>>,
+    pub split: Split,
     lock: Option<Box<dyn DynLock>>,
+    probe: Option<Probe>,
+    told_at: u32,
 }
 
 /// Sums over all counted runs.
@@ -69,7 +76,11 @@ impl Cell {
             longest_streak: 0,
             visits: 0,
             loops_counted: 0,
+            windows: Vec::new(),
+            split: Split::default(),
             lock: None,
+            probe: None,
+            told_at: 0,
             plan,
         }
     }
@@ -78,7 +89,14 @@ impl Cell {
     ///
     /// # Errors
     /// A lock, a thread or a process that the system refuses; a lock that does not exclude.
-    pub fn visit(&mut self, plan: &Plan, session: &Session, calibrated: &Calibrated) -> anyhow::Result<()> {
+    pub fn visit(
+        &mut self,
+        plan: &Plan,
+        session: &Session,
+        calibrated: &Calibrated,
+        lookout: &mut Lookout,
+    ) -> anyhow::Result<()> {
+        self.probe = lookout.probe.filter(|_| self.plan.children <= plan.cpus);
         if self.visits == 0 {
             self.run(plan, session, calibrated, false)?;
         }
@@ -86,6 +104,7 @@ impl Cell {
         if goes_on() {
             let counted = self.run(plan, session, calibrated, false)?;
             self.add(&counted, calibrated.clock());
+            self.tell_apart(&counted, calibrated.clock(), lookout);
         }
         if self.visits.is_multiple_of(TIMED_EVERY) && goes_on() {
             let timed = self.run(plan, session, calibrated, true)?;
@@ -100,7 +119,7 @@ impl Cell {
             self.lock = Some(make_locks(&self.plan, plan.reach)?);
         }
         let lock = self.lock.as_deref().expect("made above");
-        let spec = self.loop_spec(session, calibrated, timed);
+        let spec = self.loop_spec(plan, session, calibrated, timed);
         let phase = SharedArray::from_fn(1, |_| Ok(CachePadded::new(RunPhase::new())))?;
         let mut children = SharedArray::from_fn(self.plan.children, |_| Ok(CachePadded::default()))?;
         lock.reset_streaks();
@@ -115,15 +134,17 @@ impl Cell {
         Ok(Outcome { children, counted_ns: calibrated.clock().to_ns(phase[0].counted_ticks()), counts })
     }
 
-    fn loop_spec(&self, session: &Session, calibrated: &Calibrated, timed: bool) -> LoopSpec {
+    fn loop_spec(&self, plan: &Plan, session: &Session, calibrated: &Calibrated, timed: bool) -> LoopSpec {
+        let (clock, loop_ns) = (calibrated.clock(), self.plan.nonhold_ns + self.plan.hold_ns);
         let loads = |ns: f64| (ns / calibrated.grind.ns_per_load).round() as u64;
         LoopSpec {
-            clock: calibrated.clock(),
+            clock,
             nonhold_loads: loads(self.plan.nonhold_ns),
             hold_loads: loads(self.plan.hold_ns),
             share: self.plan.share,
             timed,
             seed: session.seed.wrapping_add(self.visits),
+            looks: self.probe.filter(|_| !timed).map(|probe| Looks::of(probe, clock, plan.run, loop_ns)),
         }
     }
 
@@ -147,6 +168,26 @@ impl Cell {
             (None, more) => more,
             (sum, None) => sum,
         };
+    }
+
+    /// What was told apart by a narrower core, wherever a wider one was seen.
+    pub fn forget_if_wider(&mut self, lookout: &Lookout) {
+        if lookout.is_wider_since(&mut self.told_at) {
+            self.windows.clear();
+            self.split = Split::default();
+        }
+    }
+
+    /// What the run's windows were. A wider core than was known until now makes all before it worthless.
+    fn tell_apart(&mut self, outcome: &Outcome, clock: Clock, lookout: &mut Lookout) {
+        if self.probe.is_none() {
+            return;
+        }
+        lookout.learn(outcome.children.iter().flat_map(|child| child.pieces.probes()));
+        self.forget_if_wider(lookout);
+        let children: Vec<_> = outcome.children.iter().map(|child| child.pieces.iter()).collect();
+        self.windows.push(windows(&children, clock, |probes| lookout.sharing(probes)));
+        self.split = Split::of_turns(self.windows.iter().map(|run| run.iter().copied()));
     }
 
     fn add_waits(&mut self, outcome: &Outcome) {
@@ -174,8 +215,8 @@ impl turns::Cell for Cell {
     }
 
     fn figures(&self) -> Vec<Estimate> {
-        let median = median(&self.throughputs);
-        median.map(|value| Estimate::new(value, throughput_interval(&self.throughputs))).into_iter().collect()
+        let of_all = || Some(Estimate::new(median(&self.throughputs)?, throughput_interval(&self.throughputs)));
+        self.split.alone.or_else(of_all).into_iter().collect()
     }
 
     fn has_result(&self) -> bool {

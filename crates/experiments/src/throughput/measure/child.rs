@@ -7,6 +7,7 @@
 
 use super::counters::{ChildCounters, Usage};
 use super::phase::{COUNTING, OVER, RunPhase};
+use super::pieces::{Looker, Looks};
 use super::random::Random;
 use crossbeam_utils::CachePadded;
 use instruments::clock::Clock;
@@ -28,6 +29,8 @@ pub struct LoopSpec {
     /// Whether this run takes timestamps.
     pub timed: bool,
     pub seed: u64,
+    /// How children look for who is on their cores, where they do.
+    pub looks: Option<Looks>,
 }
 
 /// A lock on lines of its own, and beside it what it protects.
@@ -204,6 +207,7 @@ fn run(
     }
     let began = spec.clock.now();
     let before = Usage::of_this_thread();
+    let mut looker = spec.looks.map(|looks| Looker::new(looks, spec.clock));
     loop {
         let now = phase.current();
         if now == OVER {
@@ -214,6 +218,9 @@ fn run(
         round(spec, &mut random, counters, counting);
         counters.all_rounds += 1;
         counters.rounds += u64::from(counting);
+        if let Some(looker) = &mut looker {
+            looker.round_ended(counters.all_rounds, counters.rounds, counting, &mut counters.pieces);
+        }
     }
     counters.wall_ticks += spec.clock.now() - began;
     if let (Ok(before), Ok(after)) = (before, Usage::of_this_thread()) {

@@ -1,6 +1,7 @@
 //! What a child counts, and what the system counts of it.
 
 use super::histogram::LogHistogram;
+use super::pieces::Pieces;
 use std::io;
 use std::mem::MaybeUninit;
 
@@ -21,6 +22,7 @@ pub struct ChildCounters {
     pub voluntary_switches: u64,
     pub involuntary_switches: u64,
     pub longest_streak: u64,
+    pub pieces: Pieces,
     pub waits: LogHistogram,
     /// How long the lock was held, in the same rounds.
     pub holds: LogHistogram,

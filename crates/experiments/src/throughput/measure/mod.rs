@@ -6,6 +6,7 @@ mod counters;
 mod histogram;
 mod make_locks;
 mod phase;
+mod pieces;
 mod random;
 mod row;
 
@@ -14,7 +15,7 @@ use super::record::Row;
 use cell::Cell;
 use harness::Calibrated;
 use harness::turns::{Rules, Turns, take_turns};
-use harness::{Progress, Session};
+use harness::{Lookout, Progress, Session};
 use instruments::statistics::EndedBy;
 use instruments::warning::{LeftOut, Warning};
 use std::ops::ControlFlow;
@@ -41,14 +42,23 @@ pub fn run_plan(
     locks::set_patience(plan.patience);
     let mut cells: Vec<Cell> = plan.cells.iter().cloned().map(Cell::new).collect();
     let rules = rules(plan);
+    let mut lookout = Lookout::open(session, calibrated.clock());
     let turns = take_turns(&mut cells, &rules, session, progress, |cell| {
-        cell.visit(plan, session, calibrated)?;
+        cell.visit(plan, session, calibrated, &mut lookout)?;
         Ok(ControlFlow::Continue(()))
     })?;
+    cells.iter_mut().for_each(|cell| cell.forget_if_wider(&lookout));
     let ended = cells.iter().zip(&turns.ended);
     let rows: Vec<Option<Row>> = ended.map(|(cell, &end)| row::row(cell, plan, calibrated, end)).collect();
     let wide = rules.not_converged(&cells, &turns, "the throughput of ");
-    let warnings = plan.left_out.iter().cloned().chain(empty(&cells, &rows, &turns)).chain(wide).collect();
+    let warnings = plan
+        .left_out
+        .iter()
+        .cloned()
+        .chain(empty(&cells, &rows, &turns))
+        .chain(wide)
+        .chain(lookout.warnings())
+        .collect();
     Ok(Measured { rows: rows.into_iter().flatten().collect(), order: turns.order, warnings })
 }
 

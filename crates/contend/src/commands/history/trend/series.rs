@@ -62,8 +62,12 @@ pub fn series(archive: &Archive, entries: &[Entry]) -> anyhow::Result<(Vec<Serie
     let mut found: BTreeMap<(String, String, &'static str), Series> = BTreeMap::new();
     for (entry, metrics) in &read {
         for metric in metrics {
-            let key = (metric.experiment.clone(), naming.name(metric), metric.figure);
-            found.entry(key.clone()).or_insert_with(|| Series::of(metric, key.1)).add(entry, metric);
+            // Of the core alone it is another series: a figure that has both would jump when one of them is missing.
+            let alone = metric.alone().map(|alone| Metric { cell: alone.cell.clone().alone(), ..alone });
+            for metric in alone.iter().chain([metric]) {
+                let key = (metric.experiment.clone(), naming.name(metric), metric.figure);
+                found.entry(key.clone()).or_insert_with(|| Series::of(metric, key.1)).add(entry, metric);
+            }
         }
     }
     Ok((found.into_values().collect(), unreadable))

@@ -1,0 +1,70 @@
+//! A record as Markdown, for a pull request: its ranking as tables, and what has none as the text that it is.
+
+use harness::AnyRecord;
+use record::ranking::{Rank, contests};
+use terminal::escaped;
+
+/// The tables of the ranking, the machine, and the warnings; without a ranking, `text` in a block of code.
+pub fn of_record(record: &AnyRecord, text: &str) -> String {
+    let tables: Vec<String> = contests(&record.ranking).map(contest).collect();
+    let body = if tables.is_empty() { block(text) } else { tables.join("\n") };
+    body + "\n" + &below(record)
+}
+
+/// Text whose columns stay where they are.
+pub fn block(text: &str) -> String {
+    // A fence is longer than any within.
+    let ticks = text.split(|letter| letter != '`').map(str::len).max().unwrap_or(0).max(2) + 1;
+    let fence = "`".repeat(ticks);
+    format!("{fence}text\n{}\n{fence}\n", text.trim_end())
+}
+
+/// A table; columns beside the first hold numbers.
+pub fn table(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> String {
+    let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
+    let rule = header.iter().enumerate().map(|(place, _)| if place == 0 { "---" } else { "--:" }.to_owned()).collect();
+    let head = line(header.iter().map(|cell| (*cell).to_owned()).collect()) + &line(rule);
+    rows.into_iter().fold(head, |text, row| text + &line(row.iter().map(|one| cell(one)).collect()))
+}
+
+/// What would end a cell, or be markup, is written as itself.
+fn cell(text: &str) -> String {
+    escaped(text)
+        .chars()
+        .flat_map(|letter| match letter {
+            '|' | '*' | '_' | '`' | '<' | '[' | '\\' => vec!['\\', letter],
+            other => vec![other],
+        })
+        .collect()
+}
+
+fn contest(ranks: &[Rank]) -> String {
+    let (among, figure) = (&ranks[0].among, ranks[0].figure.as_str());
+    let rows = ranks.iter().map(|rank| {
+        let value = rank.value.map_or_else(|| "not known".to_owned(), |value| rank.unit.rounded(value));
+        vec![rank.lock.clone(), rank.rank.to_string(), value, rank.times()]
+    });
+    format!("**{}**\n\n{}", cell(among), table(&["lock", "place", figure, "times the best (95 %)"], rows))
+}
+
+fn below(record: &AnyRecord) -> String {
+    let (machine, kernel) = (&record.environment.machine.cpu.model, &record.environment.machine.kernel.release);
+    let machine: Vec<String> = [machine, kernel].into_iter().flatten().map(|words| cell(words)).collect();
+    let mut text = format!("`contend {}`: {}.\n", record.experiment, machine.join(", "));
+    for warning in &record.warnings {
+        text += &format!("- {} (`{}`)\n", cell(warning.message()), warning.code());
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_cell_ends_its_row_and_no_text_its_block() {
+        let text = table(&["a", "b"], [vec!["x|y\n*".to_owned(), "1".to_owned()]]);
+        assert_eq!(text, "| a | b |\n| --- | --: |\n| x\\|y\\\\u{a}\\* | 1 |\n");
+        assert!(block("one ```` two").starts_with("`````text\n"));
+    }
+}

@@ -1,0 +1,97 @@
+//! What the CPUs are to each other, and which of them can be probed side by side.
+
+use crate::core::plan::Plan;
+use crate::core::record::PairRow;
+use harness::{Progress, Session};
+use instruments::clock::Clock;
+use instruments::neighbour::{Pair, Probe, pair};
+use instruments::warning::{LeftOut, Warning};
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+/// Two CPUs, the lower number first, and what they are to each other.
+pub type Pairs = BTreeMap<(usize, usize), Pair>;
+
+/// A pair is tried for so long, and of the budget no more than this share is spent on all.
+const A_PAIR: Duration = Duration::from_millis(200);
+const PAIRS_SHARE: f64 = 0.25;
+/// All pairs of CPUs, as far as there is time for them.
+///
+/// # Errors
+/// A CPU that may not be used after all.
+pub fn try_pairs(
+    plan: &Plan,
+    session: &Session,
+    clock: Clock,
+    probe: Probe,
+    progress: &Progress,
+    warnings: &mut Vec<Warning>,
+) -> anyhow::Result<Pairs> {
+    let mut pairs = Pairs::new();
+    if !plan.pairs {
+        return Ok(pairs);
+    }
+    let until = Instant::now() + plan.budget.mul_f64(PAIRS_SHARE);
+    let each =
+        plan.cpus.iter().enumerate().flat_map(|(place, &one)| plan.cpus[place + 1..].iter().map(move |&b| (one, b)));
+    for (one, other) in each {
+        if session.interruption.is_requested() {
+            break;
+        }
+        if !pairs.is_empty() && Instant::now() + A_PAIR > until {
+            let reason = "there was no time for it; --seconds gives more".to_owned();
+            warnings.push(LeftOut { what: "whether further pairs of CPUs share a core".into(), reason }.into());
+            break;
+        }
+        progress.note(&format!("whether CPU {one} and {other} share a core"));
+        if let Some(found) = pair(clock, probe, one, other, A_PAIR)? {
+            pairs.insert((one.min(other), one.max(other)), found);
+        }
+    }
+    Ok(pairs)
+}
+
+/// CPUs that may be probed at the same time: no two of one core, or each would be the other's neighbour.
+pub fn groups(cpus: &[usize], pairs: &Pairs) -> Vec<Vec<usize>> {
+    let shares = |one: usize, other: usize| {
+        let known = pairs.get(&(one.min(other), one.max(other)));
+        known.map_or_else(|| instruments::cpus::siblings(one).contains(other), Pair::shares_core)
+    };
+    let mut groups: Vec<Vec<usize>> = Vec::new();
+    for &cpu in cpus {
+        match groups.iter_mut().find(|group| group.iter().all(|&other| !shares(cpu, other))) {
+            Some(group) => group.push(cpu),
+            None => groups.push(vec![cpu]),
+        }
+    }
+    groups
+}
+
+/// What the others are to one of them.
+pub fn pairs_of(cpu: usize, pairs: &Pairs) -> Vec<PairRow> {
+    let other = |(one, other): (usize, usize)| if one == cpu { other } else { one };
+    let of_this = pairs.iter().filter(|((one, other), _)| *one == cpu || *other == cpu);
+    let row = |(&cpus, pair): (&(usize, usize), &Pair)| PairRow {
+        cpu: other(cpus),
+        shares: pair.shares_core(),
+        narrowing: pair.narrowing,
+        line_ns: pair.line_ns,
+    };
+    of_this.map(row).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_two_of_one_core_are_probed_at_the_same_time() {
+        let pair = |narrowing| Pair { narrowing, line_ns: 60.0 };
+        let pairs = Pairs::from([((0, 1), pair(1.7)), ((0, 2), pair(1.0)), ((1, 2), pair(1.01)), ((2, 3), pair(1.6))]);
+        assert_eq!(groups(&[0, 1, 2], &pairs), [vec![0, 2], vec![1]]);
+        assert_eq!(
+            pairs_of(2, &pairs).iter().map(|row| (row.cpu, row.shares)).collect::<Vec<_>>(),
+            [(0, false), (1, false), (3, true)]
+        );
+    }
+}

@@ -1,0 +1,22 @@
+//! The figures that can be held against those of another record.
+
+use super::record::Row;
+use instruments::statistics::Interval;
+use record::{Better, Cell, Metric, Unit, VariationSource};
+
+/// What each kind of code loses, and how often the core was shared.
+pub fn metrics(row: &Row) -> Vec<Metric> {
+    let cell = Cell::of([format!("CPU {}", row.cpu)]);
+    let shared = row.shared_share.map(|share| Metric {
+        unit: Unit::Share,
+        variation: VariationSource::Others,
+        ..Metric::time(&cell, "core shared", share, None)
+    });
+    let cost = |kind: &str, figure, ratio: Option<f64>, interval: Option<Interval>| {
+        let cell = Cell::of([format!("CPU {}", row.cpu), kind.to_owned()]);
+        let time = Metric::time(&cell, figure, ratio?, interval);
+        Some(Metric { unit: Unit::Times, better: Better::Neither, variation: VariationSource::Others, ..time })
+    };
+    let costs = row.costs.iter().filter_map(|of| cost(&of.kind, "shared over alone", of.ratio, of.ratio_ci));
+    shared.into_iter().chain(costs).collect()
+}

@@ -1,0 +1,61 @@
+//! `contend core`: who else is on the core, how often, for how long, and what that costs.
+
+mod findings;
+mod flags;
+mod measure;
+mod metrics;
+mod plan;
+mod record;
+#[cfg(test)]
+mod sample;
+mod section;
+mod show;
+
+use self::record::{CoreRecord, Row};
+use ::record::{Finding, Metric, Section};
+use flags::Flags;
+use harness::{Example, Experiment, Finished, Run};
+use plan::{Parameters, Plan};
+use terminal::Page;
+
+/// The experiment.
+pub struct Core;
+
+impl Experiment for Core {
+    const NAME: &'static str = "core";
+    const METHOD: &'static str = include_str!("method.md");
+    const EXAMPLES: &'static [Example] = &[
+        ("contend core", "All CPUs for ten seconds"),
+        ("contend core --seconds 1h --cpus 0", "One CPU for an hour"),
+        ("contend core --seconds 2 --format csv", "A line for each CPU, for other programs"),
+    ];
+
+    type Flags = Flags;
+    type Parameters = Parameters;
+    type Row = Row;
+
+    fn run(flags: &Flags, run: &mut Run<'_>) -> anyhow::Result<Finished<Parameters, Row>> {
+        let plan = Plan::of(flags, run.session)?;
+        let progress = run.progress(plan.budget);
+        let clock = run.clock().clock;
+        let measured = measure::run_plan(&plan, run.session, clock, &progress)?;
+        let cpus = run.session.cpus.clone();
+        Ok(Finished::measured(measured.parameters, measured.rows, measured.warnings, cpus, Some(plan.budget)))
+    }
+
+    fn show(record: &CoreRecord, page: &Page) -> String {
+        show::show(record, page)
+    }
+
+    fn section(rows: &[Row]) -> Section {
+        section::section(rows)
+    }
+
+    fn metrics(row: &Row) -> Vec<Metric> {
+        metrics::metrics(row)
+    }
+
+    fn findings(rows: &[(usize, &Row)]) -> Vec<Finding> {
+        findings::findings(rows)
+    }
+}

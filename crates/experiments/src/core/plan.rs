@@ -1,0 +1,43 @@
+//! The plan that comes of the flags and the machine, and what the record says of it.
+
+use super::flags::Flags;
+use harness::{Neighbour, Session, UsageError};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+
+/// Everything that the measurement needs to know.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plan {
+    pub budget: Duration,
+    pub cpus: Vec<usize>,
+    /// Whether it is tried which of them share a core.
+    pub pairs: bool,
+}
+
+/// The parameters of a record, defaults filled in.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Parameters {
+    pub budget_s: f64,
+    pub cpus: Vec<usize>,
+    /// What a probe takes.
+    pub probe_us: f64,
+    /// CPUs that were probed at the same time, in groups that took turns.
+    pub groups: Vec<Vec<usize>>,
+}
+
+const DEFAULT_BUDGET: Duration = Duration::from_secs(10);
+
+impl Plan {
+    /// Fills in the defaults.
+    ///
+    /// # Errors
+    /// A flag that leaves nothing to measure.
+    pub fn of(flags: &Flags, session: &Session) -> Result<Self, UsageError> {
+        if session.neighbour == Neighbour::Ignore {
+            return Err(UsageError("--neighbour ignore: who shares the core is all that this measures".into()));
+        }
+        let budget = session.seconds.unwrap_or(DEFAULT_BUDGET);
+        Ok(Self { budget, cpus: session.cpus.iter().collect(), pairs: !flags.no_pairs })
+    }
+}

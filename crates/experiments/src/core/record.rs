@@ -1,0 +1,99 @@
+//! What came out: a row for each CPU.
+
+use super::plan::Parameters;
+use instruments::statistics::Interval;
+use record::{Bin, Record};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A record of this experiment.
+pub type CoreRecord = Record<Parameters, Row>;
+
+/// A CPU, and who else was on its core. What was not seen is `null`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Row {
+    pub cpu: usize,
+    /// Steps of about the same length, each between two probes.
+    pub steps: u64,
+    /// Of the steps that were alone or shared, the shared ones.
+    pub shared_share: Option<f64>,
+    /// Of all steps, those that were neither: their probes did not agree, or not clearly.
+    pub neither_share: f64,
+    /// What the loop of width takes at its best: in ticks of the clock and in cycles of the core, a round.
+    pub best_ticks: Option<f64>,
+    pub best_cycles: Option<f64>,
+    /// Why that may not be the core alone.
+    pub doubt: Option<String>,
+    /// The median frequency by the loop of latency.
+    pub frequency_ghz: Option<f64>,
+    /// How many times as long code takes while the core is shared: limited by width, and limited by latency.
+    pub cost_width: Option<f64>,
+    pub cost_latency: Option<f64>,
+    /// The same for each kind of code.
+    pub costs: Vec<Cost>,
+    /// In how long stretches the core was shared without a break.
+    pub stretches: Stretches,
+    /// The share of shared steps in each piece of the run, from its start.
+    pub timeline: Vec<Piece>,
+    /// Memory, beyond the core's own caches.
+    pub memory: Option<Memory>,
+    /// Steps around which probes ten times as long were taken, and of those that both found alone or shared, how many
+    /// they agree on.
+    pub checked: u64,
+    pub agreement_share: Option<f64>,
+    /// What the other CPUs are to this one.
+    pub pairs: Vec<PairRow>,
+}
+
+/// What a kind of code loses.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Cost {
+    /// What limits it.
+    pub kind: String,
+    /// Medians of the loop.
+    pub alone_ns: Option<f64>,
+    pub shared_ns: Option<f64>,
+    /// Shared over alone.
+    pub ratio: Option<f64>,
+    pub ratio_ci: Option<Interval>,
+}
+
+/// Unbroken stretches of time.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Stretches {
+    pub count: u64,
+    pub median_ms: Option<f64>,
+    pub longest_ms: Option<f64>,
+    pub histogram: Vec<Bin>,
+}
+
+/// A piece of the run.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Piece {
+    pub from_s: f64,
+    pub shared_share: Option<f64>,
+}
+
+/// What the socket answers.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Memory {
+    pub count: u64,
+    pub latency_p10_ns: f64,
+    pub latency_p50_ns: f64,
+    pub latency_p90_ns: f64,
+    /// What a core reads in a row.
+    pub read_p50_gb_per_s: f64,
+    pub read_p10_gb_per_s: f64,
+}
+
+/// Another CPU.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PairRow {
+    pub cpu: usize,
+    /// Whether it is a hardware thread of the same core.
+    pub shares: bool,
+    /// How many times as long the loop of width takes while the other works.
+    pub narrowing: f64,
+    /// How long a cache line takes from one to the other.
+    pub line_ns: f64,
+}

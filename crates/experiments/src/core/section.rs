@@ -1,0 +1,97 @@
+//! The rows on a page: what a person would say, the run, the stretches, what code loses.
+
+use super::findings::said;
+use super::record::{Cost, Row};
+use record::{Axis, Bar, Bars, Figure, Mark, Picture, Plot, Point, Section, Series, Statement, Table, Unit, optional};
+
+pub fn section(rows: &[Row]) -> Section {
+    Section {
+        experiment: "core",
+        title: "Who else is on the core".into(),
+        findings: rows.iter().map(|row| Statement::from(format!("{}.", said(row)))).collect(),
+        figures: [timeline(rows), costs(rows)].into_iter().chain(rows.iter().filter_map(stretches)).collect(),
+        histograms: Vec::new(),
+    }
+}
+
+fn timeline(rows: &[Row]) -> Figure {
+    let series = |row: &Row| Series {
+        name: format!("CPU {}", row.cpu),
+        mark: Mark::Line,
+        points: row.timeline.iter().filter_map(|piece| Some(Point::new(piece.from_s, piece.shared_share?))).collect(),
+    };
+    let line = |row: &Row| {
+        vec![
+            format!("CPU {}", row.cpu),
+            optional(row.shared_share, Unit::Share),
+            Unit::Share.words(row.neither_share),
+            optional(row.stretches.median_ms.map(|ms| ms * 1e6), Unit::Ns),
+            optional(row.stretches.longest_ms.map(|ms| ms * 1e6), Unit::Ns),
+            optional(row.agreement_share, Unit::Share),
+        ]
+    };
+    Figure {
+        title: "How much of the core was taken, over the run".into(),
+        picture: Picture::Plot(Plot {
+            x: Axis { label: "time in s", unit: Unit::Number, logarithmic: false },
+            y: Axis { label: "share of steps", unit: Unit::Share, logarithmic: false },
+            series: rows.iter().map(series).collect(),
+        }),
+        tables: vec![Table {
+            caption: "How often the core was shared".into(),
+            header: vec!["CPU", "shared", "neither", "median stretch", "longest", "long probes agree"],
+            rows: rows.iter().map(line).collect(),
+        }],
+        secondary: false,
+    }
+}
+
+fn costs(rows: &[Row]) -> Figure {
+    let each = || rows.iter().flat_map(|row| row.costs.iter().map(move |cost| (row, cost)));
+    let name = |row: &Row, cost: &Cost| format!("{}, CPU {}", cost.kind, row.cpu);
+    let bar = |(row, cost): (&Row, &Cost)| {
+        Some(Bar { name: name(row, cost), value: cost.ratio?, interval: cost.ratio_ci, limit: None })
+    };
+    let line = |(row, cost): (&Row, &Cost)| {
+        let ratio = cost.ratio.map_or_else(|| "–".to_owned(), |ratio| Unit::Times.words_with(ratio, cost.ratio_ci));
+        vec![name(row, cost), optional(cost.alone_ns, Unit::Ns), optional(cost.shared_ns, Unit::Ns), ratio]
+    };
+    Figure {
+        title: "How many times as long code takes while the core is shared, by what limits it".into(),
+        picture: Picture::Bars(Bars { unit: Unit::Times, logarithmic: false, bars: each().filter_map(bar).collect() }),
+        tables: vec![Table {
+            caption: "Medians of each kind's loop".into(),
+            header: vec!["code limited by", "alone", "shared", "times (95 %)"],
+            rows: each().map(line).collect(),
+        }],
+        secondary: false,
+    }
+}
+
+fn stretches(row: &Row) -> Option<Figure> {
+    let bins = &row.stretches.histogram;
+    let point = |bin: &record::Bin| Point {
+        low: Some(bin.from_ns),
+        high: Some(bin.to_ns),
+        ..Point::new(bin.from_ns, bin.count as f64)
+    };
+    let line = |bin: &record::Bin| vec![Unit::Ns.words(bin.from_ns), bin.count.to_string()];
+    (!bins.is_empty()).then(|| Figure {
+        title: format!("Stretches in which the core of CPU {} was shared", row.cpu),
+        picture: Picture::Plot(Plot {
+            x: Axis { label: "length", unit: Unit::Ns, logarithmic: true },
+            y: Axis { label: "stretches", unit: Unit::Number, logarithmic: false },
+            series: vec![Series {
+                name: format!("CPU {}", row.cpu),
+                mark: Mark::Columns,
+                points: bins.iter().map(point).collect(),
+            }],
+        }),
+        tables: vec![Table {
+            caption: "Stretches from this length on".into(),
+            header: vec!["from", "stretches"],
+            rows: bins.iter().map(line).collect(),
+        }],
+        secondary: true,
+    })
+}

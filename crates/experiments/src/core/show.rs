@@ -1,0 +1,114 @@
+//! The record on a terminal: for each CPU a sentence, the run from left to right, stretches, and what code loses.
+
+use super::findings::said;
+use super::record::{CoreRecord, Cost, PairRow, Row};
+use terminal::{self, Bar, Histogram, Page, nanoseconds, percent};
+
+/// All of it.
+pub fn show(record: &CoreRecord, page: &Page) -> String {
+    let cpus: Vec<String> = record.results.iter().map(|row| of_cpu(row, page)).collect();
+    let probe = format!("A probe takes {:.1} µs.\n", record.parameters.probe_us);
+    cpus.join("\n") + "\n" + &pairs(&record.results) + &probe
+}
+
+fn of_cpu(row: &Row, page: &Page) -> String {
+    let parts = [
+        terminal::folded(&format!("{}.", said(row)), page),
+        doubt(row, page),
+        timeline(row),
+        stretches(row, page),
+        kinds(row),
+        known(row, page),
+        memory(row, page),
+    ];
+    parts.concat()
+}
+
+fn doubt(row: &Row, page: &Page) -> String {
+    let words = |reason: &String| {
+        let meaning = "Then the shares are too low; another hour of the day may tell.";
+        terminal::folded(&format!("It may never have been alone on its core: {reason}. {meaning}"), page)
+    };
+    row.doubt.as_ref().map_or_else(String::new, words)
+}
+
+/// Columns of the run.
+const COLUMNS: usize = 60;
+
+/// The share in each piece of the run, as the height of a block.
+fn timeline(row: &Row) -> String {
+    let Some(last) = row.timeline.last() else { return String::new() };
+    let pieces_a_column = row.timeline.len().div_ceil(COLUMNS);
+    let columns = row.timeline.chunks(pieces_a_column).map(|pieces| {
+        let known: Vec<f64> = pieces.iter().filter_map(|piece| piece.shared_share).collect();
+        (!known.is_empty()).then(|| known.iter().sum::<f64>() / known.len() as f64)
+    });
+    let end_s = last.from_s * row.timeline.len() as f64 / (row.timeline.len().max(2) - 1) as f64;
+    format!("  0 s |{}| {end_s:.3} s\n", terminal::levels(columns))
+}
+
+fn stretches(row: &Row, page: &Page) -> String {
+    let found = &row.stretches;
+    let (Some(median), Some(longest)) = (found.median_ms, found.longest_ms) else { return String::new() };
+    let bar = |bin: &record::Bin| Bar { at_ns: (bin.from_ns * bin.to_ns).sqrt(), count: bin.count, letter: '#' };
+    let bars: Vec<Bar> = found.histogram.iter().map(bar).collect();
+    let title = format!(
+        "  {} stretches, half of them up to {}, the longest {}",
+        terminal::count(found.count),
+        nanoseconds(median * 1e6),
+        nanoseconds(longest * 1e6)
+    );
+    let shortest = found.histogram.first().map_or(1.0, |bin| bin.from_ns / 16.0);
+    Histogram { title: &title, bars: &bars, resolution_ns: shortest }.draw(page)
+}
+
+fn kinds(row: &Row) -> String {
+    let words = |ns: Option<f64>| ns.map_or_else(String::new, nanoseconds);
+    let times = |cost: &Cost| {
+        let ends = cost.ratio_ci.map_or_else(String::new, |ends| format!(" ({:.2}–{:.2})", ends.low, ends.high));
+        cost.ratio.map_or_else(String::new, |ratio| format!("{ratio:.2}×{ends}"))
+    };
+    let line = |cost: &Cost| vec![cost.kind.clone(), words(cost.alone_ns), words(cost.shared_ns), times(cost)];
+    terminal::table(&["  code limited by", "alone", "shared", "times (95 %)"], row.costs.iter().map(line))
+}
+
+fn known(row: &Row, page: &Page) -> String {
+    let agreement = row.agreement_share.map_or_else(String::new, |share| {
+        format!("; probes ten times as long agree in {:.2} % of {}", share * 100.0, terminal::count(row.checked))
+    });
+    let best = row.best_cycles.zip(row.frequency_ghz).map_or_else(String::new, |(cycles, ghz)| {
+        format!("; the loop of width takes {cycles:.2} cycles at best, at {ghz:.2} GHz")
+    });
+    let (steps, neither) = (terminal::count(row.steps), percent(row.neither_share));
+    terminal::folded(&format!("{steps} steps, {neither} of them neither alone nor shared{agreement}{best}."), page)
+}
+
+fn memory(row: &Row, page: &Page) -> String {
+    let words = |memory: &super::record::Memory| {
+        format!(
+            "Memory answers in {} (a tenth in {}, a tenth in more than {}), and gives {:.1} GB a second.",
+            nanoseconds(memory.latency_p50_ns),
+            nanoseconds(memory.latency_p10_ns),
+            nanoseconds(memory.latency_p90_ns),
+            memory.read_p50_gb_per_s
+        )
+    };
+    row.memory.as_ref().map_or_else(String::new, |memory| terminal::folded(&words(memory), page))
+}
+
+fn pairs(rows: &[Row]) -> String {
+    let line = |(cpu, pair): (usize, &PairRow)| {
+        vec![
+            format!("{cpu} and {}", pair.cpu),
+            if pair.shares { "one core" } else { "two cores" }.to_owned(),
+            format!("{:.2}×", pair.narrowing),
+            nanoseconds(pair.line_ns),
+        ]
+    };
+    let each = rows.iter().flat_map(|row| row.pairs.iter().map(|pair| (row.cpu, pair)));
+    let lines: Vec<Vec<String>> = each.filter(|(cpu, pair)| *cpu < pair.cpu).map(line).collect();
+    if lines.is_empty() {
+        return String::new();
+    }
+    terminal::table(&["CPUs", "are", "narrower beside it", "a cache line"], lines) + "\n"
+}

@@ -1,0 +1,73 @@
+//! The ranking on a terminal: a line a lock, best first.
+
+use super::ranking::{PAIR, WAIT, among, ranking};
+use super::record::{LatencyRecord, Operation, Row};
+use record::ranking::{Rank, contests, table};
+use terminal::{Page, nanoseconds};
+
+/// A table for each number of threads and competitors, by the figure that decides.
+pub fn show(record: &LatencyRecord, page: &Page) -> String {
+    let ranks = if record.ranking.is_empty() { ranking(&record.results) } else { record.ranking.clone() };
+    // Nobody is ahead of nobody.
+    let deciding = contests(&ranks).filter(|ranks| ranks.len() > 1 && [PAIR, WAIT].contains(&ranks[0].figure.as_str()));
+    let tables: Vec<String> = deciding.map(|ranks| of_contest(ranks, &record.results, page)).collect();
+    if tables.is_empty() { String::new() } else { tables.join("\n") + &legend(record, &ranks) }
+}
+
+fn of_contest(ranks: &[Rank], rows: &[Row], page: &Page) -> String {
+    let (header, operation): (&[&str], _) = match ranks[0].figure.as_str() {
+        PAIR => (&["99.9 %", "max"], "a free lock, taken and released"),
+        _ => (&["median", "99.9 %", "max"], "the wait of the unluckiest thread"),
+    };
+    let more = |rank: &Rank| {
+        let worst = |of: fn(&Row) -> Option<f64>| worst(rank, rows, of);
+        let all = [worst(|row| row.p50_ns), worst(|row| row.p999_ns), worst(|row| row.max_ns)];
+        all.into_iter().skip(3 - header.len()).collect()
+    };
+    let text = table(ranks, (header, more));
+    let cut: String = text.lines().map(|line| page.cut(line) + "\n").collect();
+    format!("{}: {operation}, best first\n{cut}", ranks[0].among)
+}
+
+/// A figure of the thread for which it is worst.
+fn worst(rank: &Rank, rows: &[Row], of: fn(&Row) -> Option<f64>) -> String {
+    let is_of = |row: &&Row| row.lock == rank.lock && row.operation == Operation::Lock && among(row) == rank.among;
+    let row = rows.iter().filter(is_of).max_by(|a, b| of(a).unwrap_or(0.0).total_cmp(&of(b).unwrap_or(0.0)));
+    row.map_or_else(String::new, |row| row.words(of(row)))
+}
+
+fn legend(record: &LatencyRecord, ranks: &[Rank]) -> String {
+    let mut text = "Those that cannot be told apart share a place.".to_owned();
+    if ranks.iter().any(|rank| rank.figure == PAIR) {
+        text += "\n99.9 % and max are of single locks.";
+    }
+    text.push('\n');
+    if ranks.iter().any(|rank| rank.ratio.is_some_and(|ratio| ratio > 1.0) && rank.ratio_ci.is_none()) {
+        text += "What has no interval is told from nobody: measure longer (--seconds).\n";
+    }
+    if let Some(calls) = record.parameters.object_calls_ns {
+        text += &format!("A shared object is called through pointers: {} of its pair.\n", nanoseconds(calls));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::sample::row;
+    use super::*;
+
+    #[test]
+    fn a_line_a_lock_fits_a_screen() {
+        let rows: Vec<Row> = (0..23)
+            .map(|place| Row {
+                bare_pair_ns: Some(10.0 * 1.3_f64.powi(place)),
+                ..row(&format!("a-lock-{place}"), 1, 0)
+            })
+            .collect();
+        let ranks = ranking(&rows);
+        let text = of_contest(&ranks, &rows, &Page::plain());
+        assert_eq!(text.lines().count(), 25);
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+        assert!(text.lines().nth(2).unwrap().starts_with(" 1  a-lock-0 "), "{text}");
+    }
+}

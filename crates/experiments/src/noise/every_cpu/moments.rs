@@ -1,0 +1,90 @@
+//! When each CPU was interrupted, and what of that hit others at the same moment.
+
+use crate::noise::record::Together;
+use instruments::clock::Clock;
+use instruments::coincidence::coincidences;
+use instruments::gaps::Watch;
+
+/// The moments of a CPU. However long the run, so many are kept: of a full memory the shorter half goes, and from then on
+/// only what is longer comes in.
+pub struct Moments {
+    origin: u64,
+    clock: Clock,
+    /// Gaps that are shorter, in ticks, are not kept.
+    least: u64,
+    /// Start and length in ticks.
+    gaps: Vec<(u64, u64)>,
+}
+
+const MOST: usize = 20_000;
+/// What is shorter is the core's or the hypervisor's own flutter.
+const LEAST_NS: f64 = 1_000.0;
+/// What begins within this of each other is one moment: an interrupt that goes to all CPUs reaches them so.
+const WINDOW_NS: f64 = 25_000.0;
+
+impl Moments {
+    pub fn since(origin: u64, clock: Clock) -> Self {
+        Self { origin, clock, least: clock.to_ticks(LEAST_NS), gaps: Vec::with_capacity(MOST) }
+    }
+
+    pub fn add(&mut self, watch: &Watch) {
+        for gap in &watch.gaps {
+            if gap.length < self.least {
+                continue;
+            }
+            if self.gaps.len() == MOST {
+                self.forget_the_shorter_half();
+            }
+            self.gaps.push((gap.start.saturating_sub(self.origin), gap.length));
+        }
+    }
+
+    fn forget_the_shorter_half(&mut self) {
+        let mut lengths: Vec<u64> = self.gaps.iter().map(|gap| gap.1).collect();
+        self.least = *lengths.select_nth_unstable(MOST / 2).1 + 1;
+        self.gaps.retain(|gap| gap.1 >= self.least);
+    }
+
+    /// In nanoseconds since the run began, in order.
+    pub fn starts_ns(&self) -> Vec<f64> {
+        self.gaps.iter().map(|gap| self.clock.to_ns(gap.0)).collect()
+    }
+}
+
+/// For each CPU: how many of its moments came together with those of others, and how many by chance.
+pub fn together(trains: &[Vec<f64>], span_ns: f64, seed: u64) -> Vec<Together> {
+    let of = |found: instruments::coincidence::Coincidence| Together {
+        gaps: found.moments,
+        together: found.together,
+        by_chance: found.by_chance,
+        by_chance_deviation: found.deviation,
+        is_common: found.is_common(),
+        window_us: WINDOW_NS / 1e3,
+    };
+    coincidences(trains, span_ns, WINDOW_NS, seed).into_iter().map(of).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use instruments::gaps::Gap;
+    use std::time::Duration;
+
+    #[test]
+    fn the_longest_are_kept_in_constant_memory() {
+        let clock = Clock::calibrate(Duration::from_millis(5)).clock;
+        let mut moments = Moments::since(0, clock);
+        // A night of two million gaps, every tenth of them long.
+        for second in 0..200_u64 {
+            let gap = |n: u64| {
+                let length_ns = if n.is_multiple_of(10) { 90e3 } else { 5e3 };
+                Gap { start: clock.to_ticks((second * 10_000 + n) as f64 * 1e5), length: clock.to_ticks(length_ns) }
+            };
+            let gaps = (0..10_000).map(gap).collect();
+            moments.add(&Watch { gaps, span: 1, start: 0, passes: 1, threshold: 1, full: false });
+        }
+        assert!(moments.gaps.len() <= MOST && moments.gaps.capacity() == MOST);
+        assert!(moments.gaps.iter().all(|gap| gap.1 > clock.to_ticks(6e3)));
+        assert!(moments.starts_ns().is_sorted());
+    }
+}

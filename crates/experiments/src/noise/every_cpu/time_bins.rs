@@ -1,0 +1,58 @@
+//! How much of each piece of the run a CPU lost: constant memory, however long the run.
+
+use instruments::clock::Clock;
+use instruments::gaps::Watch;
+use std::time::Duration;
+
+/// As many as a terminal has columns for.
+const BINS: usize = 60;
+
+/// Ticks lost and ticks watched, piece by piece.
+pub struct TimeBins {
+    origin: u64,
+    /// Of one bin, in ticks.
+    length: u64,
+    lost: Vec<u64>,
+}
+
+impl TimeBins {
+    pub fn over(origin: u64, ticks: u64) -> Self {
+        Self { origin, length: (ticks / BINS as u64).max(1), lost: vec![0; BINS] }
+    }
+
+    /// A gap counts in each bin that it lies in; what comes after the planned end counts in the last.
+    pub fn add(&mut self, watch: &Watch) {
+        let last = BINS as u64 - 1;
+        for gap in &watch.gaps {
+            let (mut from, end) = (gap.start.saturating_sub(self.origin), gap.end().saturating_sub(self.origin));
+            while from < end {
+                let bin = (from / self.length).min(last);
+                let until = if bin == last { end } else { end.min((bin + 1) * self.length) };
+                self.lost[bin as usize] += until - from;
+                from = until;
+            }
+        }
+    }
+
+    /// Shares of each bin's time, as far as the run came.
+    pub fn shares(&self, clock: Clock, elapsed: Duration) -> Vec<f64> {
+        let bins = (clock.ticks_in(elapsed) / self.length + 1).min(BINS as u64) as usize;
+        self.lost[..bins].iter().map(|&lost| lost as f64 / self.length as f64).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use instruments::gaps::Gap;
+
+    #[test]
+    fn a_gap_is_divided_between_the_pieces_that_it_lies_in() {
+        let mut bins = TimeBins::over(1_000, 60 * 100);
+        let gap = |start, length| Gap { start, length };
+        let gaps = vec![gap(1_050, 200), gap(1_000 + 5_950, 500)];
+        bins.add(&Watch { gaps, span: 6_000, start: 1_000, passes: 1, threshold: 1, full: false });
+        assert_eq!(bins.lost[..4], [50, 100, 50, 0]);
+        assert_eq!((bins.lost[59], bins.lost.iter().sum::<u64>()), (500, 700));
+    }
+}

@@ -1,0 +1,93 @@
+//! A reader on each of several CPUs, all from one instant: what is lost where, when, and at the same moment.
+
+use super::cell::Cell;
+use super::turn::TurnSetup;
+use super::{Measured, row};
+use crate::noise::cells::CellPlan;
+use crate::noise::every_cpu::{Moments, TimeBins, role, together};
+use crate::noise::plan::Plan;
+use crate::noise::record::Row;
+use anyhow::Context;
+use harness::{Progress, Session};
+use instruments::clock::Clock;
+use instruments::evidence::Recorder;
+use instruments::team::{Member, StartGate, work_together};
+use instruments::warning::Warning;
+use record::distinct;
+use std::io;
+use std::time::{Duration, Instant};
+
+/// One CPU, and what has been seen of it.
+struct Watched {
+    cell: Cell,
+    record: Option<Recorder>,
+    moments: Moments,
+    bins: TimeBins,
+    result: io::Result<()>,
+}
+
+/// Measures all CPUs of the plan together, turn after turn.
+///
+/// # Errors
+/// A thread that the system refuses, or a record of the kernel's that cannot be read.
+pub fn run_plan(plan: &Plan, session: &Session, clock: Clock, progress: &Progress) -> anyhow::Result<Measured> {
+    let setup = TurnSetup { clock, plan, interruption: &session.interruption };
+    let (origin, began) = (clock.now(), Instant::now());
+    let budget = plan.budget.unwrap_or(Duration::from_secs(1));
+    let mut all: Vec<Watched> = plan.cpus.iter().map(|cpu| Watched::new(plan, cpu, clock, origin, budget)).collect();
+    let mut order = Vec::new();
+    for turn in 0..plan.turns {
+        let is_late = turn > 0 && began.elapsed() + plan.turn > budget;
+        if is_late || session.interruption.is_requested() {
+            break;
+        }
+        progress.note(&format!("{} CPUs", all.len()));
+        let members = all.iter_mut().map(|one| one.member(&setup)).collect();
+        work_together(clock, plan.turn, members)?;
+        for one in &mut all {
+            let result = std::mem::replace(&mut one.result, Ok(()));
+            result.with_context(|| format!("the reader of CPU {}", one.cell.plan.reader_cpu))?;
+        }
+        order.push((0..all.len()).collect());
+    }
+    let span_ns = clock.to_ns(clock.now() - origin);
+    let trains: Vec<Vec<f64>> = all.iter().map(|one| one.moments.starts_ns()).collect();
+    let shared = together(&trains, span_ns, session.seed);
+    let rows: Vec<Row> = all
+        .iter()
+        .zip(shared)
+        .filter_map(|(one, together)| {
+            let row = row::row(&one.cell, plan)?;
+            let (lost_by_time, role) = (one.bins.shares(clock, began.elapsed()), role(row.cpu, &session.environment));
+            Some(Row { together: Some(together), lost_by_time, role: Some(role), ..row })
+        })
+        .collect();
+    let warnings: Vec<Warning> =
+        plan.warnings.iter().cloned().chain(all.iter_mut().flat_map(|one| one.cell.warnings())).collect();
+    Ok(Measured { rows, order, kept: super::GapTrace::default(), warnings: distinct(&warnings, Warning::clone) })
+}
+
+impl Watched {
+    fn new(plan: &Plan, cpu: usize, clock: Clock, origin: u64, budget: Duration) -> Self {
+        let cell = CellPlan { reader_cpu: cpu, ..plan.cells[0].clone() };
+        Self {
+            cell: Cell::new(cell, clock, origin, false),
+            record: None,
+            moments: Moments::since(origin, clock),
+            bins: TimeBins::over(origin, clock.ticks_in(budget)),
+            result: Ok(()),
+        }
+    }
+
+    fn member<'a>(&'a mut self, setup: &'a TurnSetup<'a>) -> Member<'a> {
+        let Self { cell, record, moments, bins, result } = self;
+        let cpu = cell.plan.reader_cpu;
+        let job = move |gate: &StartGate| {
+            *result = cell.read_alone(setup, record, gate, |watch| {
+                moments.add(watch);
+                bins.add(watch);
+            });
+        };
+        Member { cpu: Some(cpu), job: Box::new(job) }
+    }
+}

@@ -1,0 +1,128 @@
+//! A trace in Perfetto's own form, protocol buffers of `TracePacket`: a track for each thread, a slice for each wait,
+//! and a flow from the thread that released the lock.
+//!
+//! Field numbers are those of `protos/perfetto/trace/` (trace_packet, track_event, track_descriptor, thread_descriptor,
+//! debug_annotation).
+
+use crate::trace::measure::NamedWait;
+use std::collections::BTreeSet;
+
+const TRACE_PACKET: u32 = 1;
+const PACKET_TIMESTAMP: u32 = 8;
+const PACKET_SEQUENCE: u32 = 10;
+const PACKET_TRACK_EVENT: u32 = 11;
+const PACKET_SEQUENCE_FLAGS: u32 = 13;
+const PACKET_TRACK_DESCRIPTOR: u32 = 60;
+const DESCRIPTOR_UUID: u32 = 1;
+const DESCRIPTOR_THREAD: u32 = 4;
+const THREAD_PID: u32 = 1;
+const THREAD_TID: u32 = 2;
+const THREAD_NAME: u32 = 5;
+const EVENT_ANNOTATION: u32 = 4;
+const EVENT_TYPE: u32 = 9;
+const EVENT_TRACK: u32 = 11;
+const EVENT_NAME: u32 = 23;
+const EVENT_FLOW: u32 = 47;
+const ANNOTATION_TEXT: u32 = 6;
+const ANNOTATION_NAME: u32 = 10;
+
+const SLICE_BEGIN: u64 = 1;
+const SLICE_END: u64 = 2;
+const INSTANT: u64 = 3;
+const SEQUENCE: u64 = 1;
+/// `SEQ_INCREMENTAL_STATE_CLEARED`.
+const CLEARED: u64 = 1;
+
+/// A message as it is written.
+#[derive(Default)]
+struct Message(Vec<u8>);
+
+impl Message {
+    fn varint(&mut self, mut value: u64) {
+        while value >= 0x80 {
+            self.0.push(value as u8 | 0x80);
+            value >>= 7;
+        }
+        self.0.push(value as u8);
+    }
+
+    fn number(mut self, field: u32, value: u64) -> Self {
+        self.varint(u64::from(field) << 3);
+        self.varint(value);
+        self
+    }
+
+    fn fixed(mut self, field: u32, value: u64) -> Self {
+        self.varint(u64::from(field) << 3 | 1);
+        self.0.extend(value.to_le_bytes());
+        self
+    }
+
+    fn bytes(mut self, field: u32, bytes: &[u8]) -> Self {
+        self.varint(u64::from(field) << 3 | 2);
+        self.varint(bytes.len() as u64);
+        self.0.extend(bytes);
+        self
+    }
+
+    fn message(self, field: u32, inner: &Self) -> Self {
+        self.bytes(field, &inner.0)
+    }
+}
+
+/// The whole file.
+pub fn trace(waits: &[NamedWait]) -> Vec<u8> {
+    let threads: BTreeSet<(u32, u32)> = waits.iter().flat_map(threads_of).collect();
+    let tracks = threads.into_iter().map(track);
+    let mut events: Vec<(u64, Message)> =
+        waits.iter().enumerate().flat_map(|(place, wait)| slice(place, wait)).collect();
+    events.sort_by_key(|(at, _)| *at);
+    let events = events
+        .into_iter()
+        .map(|(at, event)| Message::default().number(PACKET_TIMESTAMP, at).message(PACKET_TRACK_EVENT, &event));
+    let packets = tracks.chain(events).enumerate().map(|(place, packet)| {
+        let packet = packet.number(PACKET_SEQUENCE, SEQUENCE);
+        if place == 0 { packet.number(PACKET_SEQUENCE_FLAGS, CLEARED) } else { packet }
+    });
+    packets.fold(Message::default(), |trace, packet| trace.message(TRACE_PACKET, &packet)).0
+}
+
+fn threads_of(wait: &NamedWait) -> impl Iterator<Item = (u32, u32)> {
+    let releaser = wait.wait.releaser.map(|(thread, _)| thread);
+    [Some(wait.wait.thread), releaser].into_iter().flatten().map(|thread| (wait.process, thread))
+}
+
+fn track((process, thread): (u32, u32)) -> Message {
+    let descriptor = Message::default()
+        .number(THREAD_PID, process.into())
+        .number(THREAD_TID, thread.into())
+        .bytes(THREAD_NAME, format!("thread {thread}").as_bytes());
+    let track = Message::default().number(DESCRIPTOR_UUID, thread.into()).message(DESCRIPTOR_THREAD, &descriptor);
+    Message::default().message(PACKET_TRACK_DESCRIPTOR, &track)
+}
+
+/// The wait, and the moment of the release on the track of who released it.
+fn slice(place: usize, named: &NamedWait) -> Vec<(u64, Message)> {
+    let wait = &named.wait;
+    let at = |ns: f64| ns.max(0.0) as u64;
+    let on = |kind: u64, thread: u32| Message::default().number(EVENT_TYPE, kind).number(EVENT_TRACK, thread.into());
+    let note = |name: &str, text: &str| {
+        Message::default().bytes(ANNOTATION_NAME, name.as_bytes()).bytes(ANNOTATION_TEXT, text.as_bytes())
+    };
+    let flow = place as u64 + 1;
+    let title = if wait.in_vain { format!("{} (in vain)", named.lock) } else { named.lock.clone() };
+    let begin = on(SLICE_BEGIN, wait.thread)
+        .bytes(EVENT_NAME, title.as_bytes())
+        .message(EVENT_ANNOTATION, &note("at", &named.site))
+        .message(EVENT_ANNOTATION, &note("held by", named.holder.as_deref().unwrap_or("nobody that is known")));
+    let mut events = vec![(at(wait.began), begin), (at(wait.ended), on(SLICE_END, wait.thread))];
+    if let (Some((thread, _)), Some(released)) =
+        (wait.releaser.filter(|(thread, _)| *thread != wait.thread), wait.released)
+    {
+        let release = on(INSTANT, thread).bytes(EVENT_NAME, format!("releases {}", named.lock).as_bytes());
+        events.push((at(released), release.fixed(EVENT_FLOW, flow)));
+        let had = on(INSTANT, wait.thread).bytes(EVENT_NAME, b"has it").fixed(EVENT_FLOW, flow);
+        events.push((at(wait.ended), had));
+    }
+    events
+}

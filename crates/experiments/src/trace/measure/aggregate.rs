@@ -1,0 +1,126 @@
+//! What all threads did with a lock, or with a lock at one call site, together.
+
+use super::time::Time;
+use interpose::{BUCKETS, Pair, Region, bounds};
+use record::Bin;
+use std::collections::HashMap;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// Counts and histograms of several pairs.
+#[derive(Clone)]
+pub struct Sum {
+    pub acquisitions: u64,
+    pub contended: u64,
+    pub timeouts: u64,
+    pub waits: Times,
+    pub holds: Times,
+}
+
+/// Times, in ticks.
+#[derive(Clone)]
+pub struct Times {
+    pub ticks: u64,
+    pub most: u64,
+    pub count: u64,
+    buckets: Vec<u64>,
+}
+
+impl Default for Times {
+    fn default() -> Self {
+        Self { ticks: 0, most: 0, count: 0, buckets: vec![0; BUCKETS] }
+    }
+}
+
+impl Default for Sum {
+    fn default() -> Self {
+        let [waits, holds] = [Times::default(), Times::default()];
+        Self { acquisitions: 0, contended: 0, timeouts: 0, waits, holds }
+    }
+}
+
+impl Sum {
+    pub fn add(&mut self, pair: &Pair) {
+        let acquisitions = pair.acquisitions.load(Relaxed);
+        self.acquisitions += acquisitions;
+        self.contended += pair.contended.load(Relaxed);
+        self.timeouts += pair.timeouts.load(Relaxed);
+        self.waits.add(&pair.wait_ticks, &pair.wait_most, &pair.wait_buckets);
+        self.holds.add(&pair.hold_ticks, &pair.hold_most, &pair.hold_buckets);
+    }
+
+    /// What all holds took, in ticks: those that were timed, and as much for each that was not.
+    pub fn hold_ticks(&self) -> Option<f64> {
+        let timed = self.holds.count;
+        (timed > 0).then(|| self.holds.ticks as f64 * (self.acquisitions as f64 / timed as f64).max(1.0))
+    }
+}
+
+impl Times {
+    fn add(
+        &mut self,
+        ticks: &std::sync::atomic::AtomicU64,
+        most: &std::sync::atomic::AtomicU64,
+        buckets: &[std::sync::atomic::AtomicU32; BUCKETS],
+    ) {
+        self.ticks += ticks.load(Relaxed);
+        self.most = self.most.max(most.load(Relaxed));
+        for (sum, bucket) in self.buckets.iter_mut().zip(buckets) {
+            let count = u64::from(bucket.load(Relaxed));
+            *sum += count;
+            self.count += count;
+        }
+    }
+
+    /// The value that this share of all is not above, in ns: the middle of its bucket.
+    pub fn quantile_ns(&self, share: f64, time: &Time) -> Option<f64> {
+        let rank = (share * self.count as f64).ceil().max(1.0) as u64;
+        let mut below = 0;
+        let bucket = self.buckets.iter().position(|count| {
+            below += count;
+            below >= rank
+        })?;
+        let (from, to) = bounds(bucket);
+        let middle = (from + to - 1) as f64 / 2.0;
+        Some(time.span_ns(middle.min(self.most as f64).round() as u64))
+    }
+
+    pub fn most_ns(&self, time: &Time) -> Option<f64> {
+        (self.count > 0).then(|| time.span_ns(self.most))
+    }
+
+    pub fn bins(&self, time: &Time) -> Vec<Bin> {
+        let filled = self.buckets.iter().enumerate().filter(|(_, count)| **count > 0);
+        let bin = |(bucket, count): (usize, &u64)| {
+            let (from, to) = bounds(bucket);
+            Bin { from_ns: time.span_ns(from), to_ns: time.span_ns(to), count: *count }
+        };
+        filled.map(bin).collect()
+    }
+}
+
+/// Time waited so far, by a lock's place: of locks that somebody has, not of signals.
+#[derive(Default)]
+pub struct Totals(HashMap<u32, u64>);
+
+impl Totals {
+    pub fn of(region: &Region) -> Self {
+        let mut totals = HashMap::new();
+        for (_, pair) in region.pairs() {
+            let kind = interpose::Kind::of(pair.kind.load(Relaxed));
+            if kind.is_some_and(interpose::Kind::excludes) {
+                *totals.entry(pair.lock.load(Relaxed)).or_default() += pair.wait_ticks.load(Relaxed);
+            }
+        }
+        Self(totals)
+    }
+
+    pub fn waited(&self) -> u64 {
+        self.0.values().sum()
+    }
+
+    /// The lock that was waited for most since then.
+    pub fn most_since(&self, before: &Self) -> Option<(u32, u64)> {
+        let since = |(lock, ticks): (&u32, &u64)| (*lock, ticks - before.0.get(lock).copied().unwrap_or(0).min(*ticks));
+        self.0.iter().map(since).filter(|(_, ticks)| *ticks > 0).max_by_key(|(_, ticks)| *ticks)
+    }
+}

@@ -1,0 +1,282 @@
+//! The measurement: the program runs, and what its threads note is read meanwhile. It prints nothing.
+
+mod aggregate;
+mod hang_rows;
+mod hangs;
+mod orders;
+mod places;
+mod rows;
+mod start;
+mod switches;
+mod time;
+mod waits;
+
+pub use waits::NamedWait;
+
+use super::flags::Level;
+use super::names::Names;
+use super::plan::{Lost, Parameters, Plan};
+use super::record::Row;
+use super::warnings::{NoSwitches, TraceLost, WatchedScript};
+use aggregate::Totals;
+use hangs::Hangs;
+use harness::{Observer, Session};
+use instruments::clock::Calibration;
+use instruments::warning::Warning;
+use interpose::{MAPS, Memory, Region};
+use start::Running;
+use std::sync::atomic::Ordering::{Acquire, Relaxed};
+use std::time::{Duration, Instant};
+use switches::Switches;
+use time::Time;
+use waits::Waits;
+
+/// What is told while it goes on.
+pub enum Piece {
+    /// Since the last one: how long it was, what was waited in it, and for which lock the most.
+    Interval { at_s: f64, span_s: f64, waited_s: f64, most: Option<(String, f64)> },
+    /// Threads that wait longer than the deadline.
+    Hang(Vec<Row>),
+}
+
+/// What the measurement brought.
+pub struct Measured {
+    pub parameters: Parameters,
+    pub rows: Vec<Row>,
+    pub warnings: Vec<Warning>,
+    /// For pictures: waits with their names.
+    pub waits: Vec<NamedWait>,
+}
+
+/// How often the threads' notes are read.
+const TICK: Duration = Duration::from_millis(10);
+/// How often processes' maps are read.
+const MAPS_PERIOD: Duration = Duration::from_millis(100);
+/// How long a program has to end after it was asked to.
+const PATIENCE: Duration = Duration::from_secs(5);
+const PATIENCE_WHEN_INTERRUPTED: Duration = Duration::from_secs(2);
+
+/// Runs the program and watches it.
+///
+/// # Errors
+/// It cannot be started, or took no lock that could be seen.
+pub fn run_plan(
+    plan: &Plan,
+    session: &Session,
+    calibration: &Calibration,
+    observer: &mut dyn Observer<Piece>,
+) -> anyhow::Result<Measured> {
+    let level = match plan.level {
+        Level::Sampled => interpose::Level::Sampled,
+        Level::Full => interpose::Level::Full,
+    };
+    let memory = Memory::new(level, calibration.fallback.as_deref())?;
+    let switches = Switches::open(&instruments::cpus::allowed()?);
+    let (switches, no_switches) = match switches {
+        Ok(switches) => (Some(switches), None),
+        Err(error) => (None, Some(NoSwitches { reason: error.to_string() })),
+    };
+    let time = Time::begin(calibration.clock);
+    let running = Running::start(plan, &memory)?;
+    let mut watch = Watch {
+        plan,
+        session,
+        memory: &memory,
+        running,
+        switches,
+        time,
+        waits: Waits::default(),
+        names: Names::default(),
+        hangs: Hangs::default(),
+        began: Instant::now(),
+    };
+    watch.watch(observer);
+    let mut measured = watch.finish()?;
+    measured.warnings.extend(no_switches.map(Warning::from));
+    Ok(measured)
+}
+
+/// A program that is watched.
+struct Watch<'a> {
+    plan: &'a Plan,
+    session: &'a Session,
+    memory: &'a Memory,
+    running: Running,
+    switches: Option<Switches>,
+    time: Time,
+    waits: Waits,
+    names: Names,
+    hangs: Hangs,
+    began: Instant,
+}
+
+impl Watch<'_> {
+    /// Reads what is noted until the program ends, or is to end.
+    fn watch(&mut self, observer: &mut dyn Observer<Piece>) {
+        let (mut next_maps, mut next_line) = (self.began, self.plan.interval.map(|span| self.began + span));
+        let mut before = Totals::default();
+        while !self.running.has_ended() {
+            let now = Instant::now();
+            self.read();
+            if now >= next_maps {
+                self.read_maps();
+                next_maps = now + MAPS_PERIOD;
+                self.look_for_hangs(observer);
+            }
+            if let (Some(at), Some(span)) = (next_line, self.plan.interval)
+                && now >= at
+            {
+                next_line = Some(at + span);
+                self.tell_interval(span, &mut before, observer);
+            }
+            let is_over = self.plan.budget.is_some_and(|budget| self.began.elapsed() >= budget);
+            if is_over || self.session.interruption.is_requested() {
+                return self.end();
+            }
+            self.running.wait(TICK.saturating_sub(now.elapsed()));
+        }
+    }
+
+    fn end(&mut self) {
+        self.read_maps();
+        self.hangs.note_new(self.memory.region(), &self.time, self.plan.deadline);
+        let is_interrupted = self.session.interruption.is_requested();
+        let patience = if is_interrupted { PATIENCE_WHEN_INTERRUPTED } else { PATIENCE };
+        self.running.end(self.memory.region(), patience, &self.session.interruption);
+    }
+
+    fn read(&mut self) {
+        self.time.renew();
+        self.waits.read(self.memory.region(), &self.time);
+        if let Some(switches) = &mut self.switches {
+            switches.drain(&self.time);
+        }
+        self.waits.judge(self.memory.region(), self.switches.as_ref());
+    }
+
+    /// What lies where in the processes: as they noted it, and as it is now.
+    fn read_maps(&mut self) {
+        for (place, process) in self.memory.region().processes().enumerate() {
+            let length = (process.maps_length.load(Acquire) as usize).min(MAPS);
+            let noted: Vec<u8> = process.maps[..length].iter().map(|byte| byte.load(Relaxed)).collect();
+            self.names.learn(place as u32, &String::from_utf8_lossy(&noted));
+            // A program that it became meanwhile has another place, and other things lie in it.
+            let pid = process.pid.load(Relaxed);
+            let is_the_last =
+                self.memory.region().processes().skip(place + 1).all(|later| later.pid.load(Relaxed) != pid);
+            if let Some(now) = std::fs::read(format!("/proc/{pid}/maps")).ok().filter(|_| is_the_last) {
+                self.names.learn(place as u32, &String::from_utf8_lossy(&now));
+            }
+        }
+    }
+
+    fn look_for_hangs(&mut self, observer: &mut dyn Observer<Piece>) {
+        let found = self.hangs.note_new(self.memory.region(), &self.time, self.plan.deadline);
+        if !found.is_empty() {
+            let rows = hang_rows::of_hangs(self.memory.region(), &mut self.names, &found);
+            let _ = observer.piece(&Piece::Hang(rows));
+        }
+    }
+
+    fn tell_interval(&mut self, span: Duration, before: &mut Totals, observer: &mut dyn Observer<Piece>) {
+        let now = Totals::of(self.memory.region());
+        let most = now.most_since(before);
+        let to_s = |ticks: u64| self.time.span_ns(ticks) / 1e9;
+        let piece = Piece::Interval {
+            at_s: self.began.elapsed().as_secs_f64(),
+            span_s: span.as_secs_f64(),
+            waited_s: to_s(now.waited() - before.waited()),
+            most: most
+                .map(|(lock, ticks)| (places::lock_name(self.memory.region(), &mut self.names, lock), to_s(ticks))),
+        };
+        let _ = observer.piece(&piece);
+        *before = now;
+    }
+
+    fn finish(mut self) -> anyhow::Result<Measured> {
+        let elapsed_s = self.began.elapsed().as_secs_f64();
+        // Twice: what was read is judged by the next time.
+        self.read();
+        self.read();
+        self.read_maps();
+        let region = self.memory.region();
+        // Who died waiting waits still.
+        self.hangs.note_new(region, &self.time, self.plan.deadline);
+        self.check_seen(region)?;
+        let thread_time_s = rows::thread_time_s(region, &self.time);
+        let built = rows::build(region, &mut self.names, &self.waits, &self.hangs, &self.time, thread_time_s);
+        let lost = lost(region, self.switches.as_ref());
+        let script = self.plan.program.interpreter.as_ref();
+        let script = script.map(|path| WatchedScript { interpreter: path.display().to_string() });
+        let mut warnings: Vec<Warning> = script.map(Warning::from).into_iter().collect();
+        if lost.total() > 0 {
+            warnings.push(TraceLost { what: words(&lost) }.into());
+        }
+        let parameters = Parameters {
+            program: self.plan.program.words.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
+            level: self.plan.level,
+            exit_status: self.running.exit_status(),
+            exit_signal: self.running.exit_signal(),
+            elapsed_s,
+            deadline_s: self.plan.deadline.as_secs_f64(),
+            processes: region.processes().count() as u32,
+            threads: region.header.comers.load(Relaxed),
+            thread_time_s,
+            switches: self.switches.as_ref().map(|_| "perf".to_owned()),
+            lost,
+            locks_left_out: built.locks_left_out,
+            sites_left_out: built.sites_left_out,
+        };
+        Ok(Measured { parameters, rows: built.rows, warnings, waits: built.waits })
+    }
+
+    /// That there is something to say.
+    fn check_seen(&self, region: &Region) -> anyhow::Result<()> {
+        let program = self.plan.program.path.display();
+        let end = match (self.running.exit_status(), self.running.exit_signal()) {
+            (Some(status), _) => format!("it ended with status {status}"),
+            (None, Some(signal)) => format!("signal {signal} ended it"),
+            (None, None) => "it runs still".to_owned(),
+        };
+        anyhow::ensure!(
+            region.processes().count() > 0,
+            "{program} did not load contend's library, so nothing was seen: it has privileges of its own, or a loader \
+             that loads no library which its caller names; {end}"
+        );
+        anyhow::ensure!(region.pairs().count() > 0, "{program} used none of the C library's locks; {end}");
+        Ok(())
+    }
+}
+
+fn lost(region: &Region, switches: Option<&Switches>) -> Lost {
+    let header = &region.header;
+    let count = |word: &std::sync::atomic::AtomicU64| word.load(Relaxed);
+    Lost {
+        processes: count(&header.lost_processes),
+        threads: count(&header.lost_threads),
+        uses_of_locks: count(&header.lost_locks),
+        uses_of_sites: count(&header.lost_pairs),
+        holds: count(&header.lost_holds),
+        waits: region.threads().map(|thread| thread.lost.load(Relaxed)).sum(),
+        orders: count(&header.lost_edges),
+        reentered: count(&header.lost_reentered),
+        switches: switches.map_or(0, |switches| switches.lost),
+    }
+}
+
+fn words(lost: &Lost) -> String {
+    let Lost { processes, threads, uses_of_locks, uses_of_sites, holds, waits, orders, reentered, switches } = *lost;
+    let named = [
+        (processes, "processes"),
+        (threads, "calls of threads without a place"),
+        (uses_of_locks, "uses of locks"),
+        (uses_of_sites, "uses of locks at call sites"),
+        (holds, "holds"),
+        (waits, "waits without their holders"),
+        (orders, "orders of locks"),
+        (reentered, "calls in signal handlers"),
+        (switches, "switches of threads"),
+    ];
+    let said = named.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}"));
+    said.collect::<Vec<String>>().join(", ")
+}

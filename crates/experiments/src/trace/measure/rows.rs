@@ -1,0 +1,213 @@
+//! The rows, with the names of locks and places.
+
+use super::aggregate::Sum;
+use super::hang_rows::of_hangs;
+use super::hangs::Hangs;
+use super::orders::{self, Order};
+use super::places::{attributes, empty, lock_name, process_of, site_label, type_name};
+use super::time::Time;
+use super::waits::{NamedWait, Wait, Waits, lock_of};
+use crate::trace::names::Names;
+use crate::trace::record::{Blocker, LongWait, Row, RowKind, Step};
+use interpose::{Kind, Region};
+use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::Ordering::Relaxed;
+
+/// All of a record.
+pub struct Built {
+    pub rows: Vec<Row>,
+    pub locks_left_out: u64,
+    pub sites_left_out: u64,
+    pub waits: Vec<NamedWait>,
+}
+
+/// Rows of each kind at most, and histograms: a record is to be read.
+const MOST_LOCKS: usize = 300;
+const MOST_SITES: usize = 600;
+const MOST_HISTOGRAMS: usize = 60;
+const MOST_BLOCKERS: usize = 8;
+
+/// How long the threads that used locks lived, all together.
+pub fn thread_time_s(region: &Region, time: &Time) -> f64 {
+    let of = |thread: &interpose::Thread| {
+        let before = time.span_ns(thread.lived.load(Relaxed));
+        let is_there = thread.tid.load(Relaxed) != 0;
+        before + if is_there { (time.now() - time.of_ticks(thread.started.load(Relaxed))).max(0.0) } else { 0.0 }
+    };
+    region.threads().map(of).sum::<f64>() / 1e9
+}
+
+/// Puts the rows together.
+pub fn build(
+    region: &Region,
+    names: &mut Names,
+    waits: &Waits,
+    hangs: &Hangs,
+    time: &Time,
+    thread_time_s: f64,
+) -> Built {
+    let mut builder = Builder { region, names, waits, time, thread_time_s };
+    let (locks, locks_left_out) = builder.locks();
+    let (sites, sites_left_out) = builder.sites();
+    let inversions: Vec<Row> = orders::inversions(region).iter().map(|circle| builder.inversion(circle)).collect();
+    let hangs = of_hangs(region, builder.names, &hangs.found);
+    let kept = waits.kept.iter().map(|wait| builder.named(wait)).collect();
+    let rows = locks.into_iter().chain(sites).chain(inversions).chain(hangs).collect();
+    Built { rows, locks_left_out, sites_left_out, waits: kept }
+}
+
+struct Builder<'a> {
+    region: &'a Region,
+    names: &'a mut Names,
+    waits: &'a Waits,
+    time: &'a Time,
+    thread_time_s: f64,
+}
+
+/// A lock, or a lock at a call site, and the pairs that it is made of.
+struct Group {
+    lock: u32,
+    site: Option<u64>,
+    pairs: Vec<u32>,
+    sum: Sum,
+}
+
+impl Builder<'_> {
+    fn locks(&mut self) -> (Vec<Row>, u64) {
+        let groups = self.groups(|pair| (pair.lock.load(Relaxed), None));
+        self.rows_of(groups, RowKind::Lock, MOST_LOCKS)
+    }
+
+    fn sites(&mut self) -> (Vec<Row>, u64) {
+        let groups = self.groups(|pair| (pair.lock.load(Relaxed), Some(pair.site.load(Relaxed))));
+        self.rows_of(groups, RowKind::Site, MOST_SITES)
+    }
+
+    /// Those that were waited for most first; then those that were taken most.
+    fn groups(&self, key: impl Fn(&interpose::Pair) -> (u32, Option<u64>)) -> Vec<Group> {
+        let mut groups = BTreeMap::new();
+        for (place, pair) in self.region.pairs() {
+            let (lock, site) = key(pair);
+            let group = groups.entry((lock, site));
+            let group = group.or_insert_with(|| Group { lock, site, pairs: Vec::new(), sum: Sum::default() });
+            group.pairs.push(place);
+            group.sum.add(pair);
+        }
+        let used = |group: &Group| group.sum.acquisitions + group.sum.timeouts > 0;
+        let mut groups: Vec<Group> = groups.into_values().filter(used).collect();
+        groups.sort_by_key(|group| {
+            std::cmp::Reverse((self.excludes(group), group.sum.waits.ticks, group.sum.acquisitions))
+        });
+        groups
+    }
+
+    /// A wait for a signal is often a wait for work: it does not count as one for a lock.
+    fn excludes(&self, group: &Group) -> bool {
+        let kind = self.region.locks.get(group.lock as usize).and_then(|lock| Kind::of(lock.kind.load(Relaxed)));
+        kind.is_some_and(Kind::excludes)
+    }
+
+    fn rows_of(&mut self, groups: Vec<Group>, kind: RowKind, most: usize) -> (Vec<Row>, u64) {
+        let left_out = groups.len().saturating_sub(most) as u64;
+        let rows = groups.into_iter().take(most).enumerate();
+        (rows.map(|(place, group)| self.row(&group, kind, place < MOST_HISTOGRAMS)).collect(), left_out)
+    }
+
+    fn row(&mut self, group: &Group, kind: RowKind, has_histograms: bool) -> Row {
+        let lock = &self.region.locks[group.lock as usize];
+        let (process, time, sum) = (lock.process.load(Relaxed), self.time, &group.sum);
+        let site = self.names.site(process, group.site.unwrap_or_else(|| lock.first_site.load(Relaxed)));
+        let of_lock = group.site.is_none();
+        let longest = self.waits.longest.get(&group.lock).filter(|_| of_lock && has_histograms);
+        let longest = longest.into_iter().flatten().map(|wait| self.long_wait(wait)).collect();
+        let wait_total_s = time.span_ns(sum.waits.ticks) / 1e9;
+        let bins = |times: &super::aggregate::Times| if has_histograms { times.bins(time) } else { Vec::new() };
+        Row {
+            wait_total_s,
+            wait_share: (self.thread_time_s > 0.0).then(|| wait_total_s / self.thread_time_s),
+            wait_p50_ns: sum.waits.quantile_ns(0.5, time),
+            wait_p99_ns: sum.waits.quantile_ns(0.99, time),
+            wait_max_ns: sum.waits.most_ns(time),
+            hold_total_s: sum.hold_ticks().map(|ticks| time.span_ns(ticks as u64) / 1e9),
+            hold_p50_ns: sum.holds.quantile_ns(0.5, time),
+            hold_p99_ns: sum.holds.quantile_ns(0.99, time),
+            hold_max_ns: sum.holds.most_ns(time),
+            holds_timed: sum.holds.count,
+            holder_off_cpu_share: self.off_share(group),
+            blocked_by: self.blockers(group),
+            waits: bins(&sum.waits),
+            holds: bins(&sum.holds),
+            longest,
+            acquisitions: sum.acquisitions,
+            contended: sum.contended,
+            timeouts: sum.timeouts,
+            symbol: site.symbol,
+            source: site.source,
+            lock_type: type_name(lock.kind.load(Relaxed)).to_owned(),
+            attributes: attributes(lock.kind.load(Relaxed), lock.attributes.load(Relaxed)),
+            ..empty(self.region, self.names, kind, group.lock)
+        }
+    }
+
+    fn off_share(&self, group: &Group) -> Option<f64> {
+        let known = group.pairs.iter().filter_map(|pair| self.waits.off.get(pair));
+        let (all, off) = known.fold((0.0, 0.0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+        (all > 0.0).then_some(off / all)
+    }
+
+    fn blockers(&mut self, group: &Group) -> Vec<Blocker> {
+        let mut by_site: HashMap<String, f64> = HashMap::new();
+        let blame = self.waits.blame.iter().filter(|((waiter, _), _)| group.pairs.contains(waiter));
+        for ((_, holder), ns) in blame {
+            *by_site.entry(site_label(self.region, self.names, *holder)).or_default() += ns;
+        }
+        let all: f64 = by_site.values().sum();
+        let mut blockers: Vec<Blocker> =
+            by_site.into_iter().map(|(site, ns)| Blocker { site, share: ns / all }).collect();
+        blockers.sort_by(|a, b| b.share.total_cmp(&a.share).then_with(|| a.site.cmp(&b.site)));
+        blockers.truncate(MOST_BLOCKERS);
+        blockers
+    }
+
+    fn long_wait(&mut self, wait: &Wait) -> LongWait {
+        let holder = wait.releaser.filter(|(thread, _)| *thread != wait.thread);
+        LongWait {
+            began_s: wait.began / 1e9,
+            wait_ns: wait.ended - wait.began,
+            thread: wait.thread,
+            site: site_label(self.region, self.names, wait.pair),
+            holder: holder.map(|(_, pair)| site_label(self.region, self.names, pair)),
+            holder_thread: holder.map(|(thread, _)| thread),
+            holder_off_cpu_share: wait.off.map(|off| off / wait.blamed),
+            handoff_ns: wait.released.map(|released| wait.ended - released),
+        }
+    }
+
+    fn inversion(&mut self, circle: &[Order]) -> Row {
+        let (region, names) = (self.region, &mut *self.names);
+        let mut step = |order: &Order| {
+            let process = region.locks[order.held as usize].process.load(Relaxed);
+            Step {
+                thread: order.thread,
+                holds: lock_name(region, names, order.held),
+                held_site: names.site(process, order.held_site).label,
+                takes: lock_name(region, names, order.taken),
+                taken_site: names.site(process, order.taken_site).label,
+            }
+        };
+        let steps = circle.iter().map(&mut step).collect();
+        Row { steps, ..empty(region, names, RowKind::Inversion, circle[0].held) }
+    }
+
+    fn named(&mut self, wait: &Wait) -> NamedWait {
+        let lock = lock_of(self.region, wait.pair);
+        let holder = wait.releaser.filter(|(thread, _)| *thread != wait.thread);
+        NamedWait {
+            wait: wait.clone(),
+            process: process_of(self.region, lock),
+            lock: lock_name(self.region, self.names, lock),
+            site: site_label(self.region, self.names, wait.pair),
+            holder: holder.map(|(_, pair)| site_label(self.region, self.names, pair)),
+        }
+    }
+}

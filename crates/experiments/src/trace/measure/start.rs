@@ -1,0 +1,123 @@
+//! Starting the program, and its end.
+
+use crate::trace::plan::Plan;
+use anyhow::Context;
+use harness::Interruption;
+use interpose::{Memory, PLACE, Region};
+use std::ffi::OsString;
+use std::fs::File;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Child, Command, ExitStatus};
+use std::sync::atomic::Ordering::Acquire;
+use std::time::{Duration, Instant};
+
+/// The program while it runs. It does not outlive this, nor, since the kernel sees to that, contend itself.
+pub struct Running {
+    child: Child,
+    /// What it loads lies here.
+    _library: File,
+    status: Option<ExitStatus>,
+}
+
+/// How often is looked whether it ended.
+const LOOK: Duration = Duration::from_millis(2);
+
+impl Running {
+    /// Starts the program.
+    ///
+    /// # Errors
+    /// It cannot be started.
+    pub fn start(plan: &Plan, memory: &Memory) -> anyhow::Result<Self> {
+        let (library, path) = Memory::library().context("the library cannot be put into memory")?;
+        let mut command = Command::new(&plan.program.path);
+        command.arg0(&plan.program.words[0]).args(&plan.program.words[1..]);
+        let preload = std::env::var_os("LD_PRELOAD").filter(|list| !list.is_empty());
+        let mut list = OsString::from(path);
+        if let Some(others) = preload {
+            list.push(":");
+            list.push(others);
+        }
+        command.env("LD_PRELOAD", list).env(PLACE, memory.path());
+        let parent = std::process::id();
+        // SAFETY: between fork and exec only these two system calls are made, which take no pointers.
+        unsafe {
+            command.pre_exec(move || {
+                libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+                if libc::getppid() as u32 == parent { Ok(()) } else { Err(std::io::Error::other("contend has ended")) }
+            });
+        }
+        let child = command.spawn().with_context(|| format!("{} cannot be started", plan.program.path.display()))?;
+        Ok(Self { child, _library: library, status: None })
+    }
+
+    /// Whether it has ended.
+    pub fn has_ended(&mut self) -> bool {
+        if self.status.is_none() {
+            self.status = self.child.try_wait().ok().flatten();
+        }
+        self.status.is_some()
+    }
+
+    /// Waits for its end, for so long at most.
+    pub fn wait(&mut self, at_most: Duration) {
+        let until = Instant::now() + at_most;
+        while !self.has_ended() && Instant::now() < until {
+            std::thread::sleep(LOOK);
+        }
+    }
+
+    /// Asks it to end, and ends it if it does not: with what it started, as far as that is watched too.
+    pub fn end(&mut self, region: &Region, patience: Duration, interruption: &Interruption) {
+        // Ctrl-C at a terminal is for both, and most programs end by themselves.
+        if interruption.is_requested() {
+            self.wait(Duration::from_millis(300));
+        }
+        if !self.has_ended() {
+            self.signal(libc::SIGTERM);
+            self.wait(patience);
+        }
+        let is_stubborn = !self.has_ended();
+        if is_stubborn {
+            self.signal(libc::SIGKILL);
+            self.wait(Duration::from_secs(5));
+        }
+        if is_stubborn || self.exit_signal().is_some() {
+            descendants(region, self.child.id()).into_iter().for_each(|pid| kill(pid, libc::SIGKILL));
+        }
+    }
+
+    pub fn exit_status(&self) -> Option<i32> {
+        self.status.and_then(|status| status.code())
+    }
+
+    pub fn exit_signal(&self) -> Option<i32> {
+        self.status.and_then(|status| status.signal())
+    }
+
+    fn signal(&self, signal: i32) {
+        kill(self.child.id(), signal);
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if !self.has_ended() {
+            let _ = self.child.kill();
+            let _ = self.child.wait();
+        }
+    }
+}
+
+fn kill(pid: u32, signal: i32) {
+    // SAFETY: the call takes no pointers.
+    unsafe { libc::kill(pid as i32, signal) };
+}
+
+/// Watched processes that live still: their numbers are not others' meanwhile, since the library lies in them.
+fn descendants(region: &Region, child: u32) -> Vec<u32> {
+    let pids = region.processes().map(|process| process.pid.load(Acquire)).filter(|&pid| pid != child);
+    let is_watched = |pid: &u32| {
+        std::fs::read_to_string(format!("/proc/{pid}/maps")).is_ok_and(|map| map.contains("memfd:contend-interpose"))
+    };
+    pids.filter(is_watched).collect()
+}

@@ -1,0 +1,180 @@
+//! The waits as they come: who had the lock meanwhile, and whether they ran.
+
+use super::switches::Switches;
+use super::time::Time;
+use interpose::{Event, Kind, RING, Region, holder};
+use std::collections::{HashMap, VecDeque};
+use std::sync::atomic::Ordering::{Acquire, Relaxed};
+
+/// A thread that took a lock, and the pair that says where.
+type Taker = (u32, u32);
+
+/// One wait; times in ns since the start.
+#[derive(Clone, Debug)]
+pub struct Wait {
+    pub began: f64,
+    pub ended: f64,
+    pub thread: u32,
+    pub pair: u32,
+    pub in_vain: bool,
+    /// Who had the lock when it began.
+    holder: Option<Taker>,
+    /// Who had it last.
+    pub releaser: Option<Taker>,
+    pub released: Option<f64>,
+    /// Of the time that others had it: how much they did not run, if that is known.
+    pub off: Option<f64>,
+    /// How long others had it that are known.
+    pub blamed: f64,
+}
+
+/// A wait with the names of what it was for.
+pub struct NamedWait {
+    pub wait: Wait,
+    pub process: u32,
+    pub lock: String,
+    pub site: String,
+    /// Where who released it had taken it.
+    pub holder: Option<String>,
+}
+
+/// What all waits come to.
+#[derive(Default)]
+pub struct Waits {
+    /// Time that a pair waited while another had the lock.
+    pub blame: HashMap<(u32, u32), f64>,
+    /// By pair that waited: time that holders were known, and that they did not run.
+    pub off: HashMap<u32, (f64, f64)>,
+    /// Some of them, for pictures.
+    pub kept: Vec<Wait>,
+    /// The longest of each lock, by place.
+    pub longest: HashMap<u32, Vec<Wait>>,
+    /// Who had a lock lately while others waited: since when, until when.
+    holds: HashMap<u32, VecDeque<Hold>>,
+    /// Not yet judged: who released what is waited for notes that before, but may be read after.
+    fresh: Vec<Wait>,
+    older: Vec<Wait>,
+}
+
+struct Hold {
+    from: f64,
+    to: f64,
+    taker: Taker,
+}
+
+const MOST_KEPT: usize = 100_000;
+const MOST_HOLDS: usize = 4_096;
+/// Of each lock.
+const LONGEST: usize = 5;
+
+impl Waits {
+    /// Takes what the threads noted since the last time.
+    pub fn read(&mut self, region: &Region, time: &Time) {
+        self.older.append(&mut self.fresh);
+        for thread in region.threads() {
+            let (head, tail) = (thread.head.load(Acquire), thread.tail.load(Relaxed));
+            for place in tail..head.min(tail + RING as u64) {
+                self.take(region, &thread.ring[place as usize % RING], time);
+            }
+            thread.tail.store(head, Relaxed);
+        }
+    }
+
+    fn take(&mut self, region: &Region, event: &Event, time: &Time) {
+        if event.pair.load(Relaxed) & Event::HOLD == 0 {
+            return self.fresh.extend(wait(event, time));
+        }
+        let Some(pair) = (event.pair.load(Relaxed) & !Event::HOLD).checked_sub(1) else { return };
+        let (began, thread) = (event.began.load(Relaxed), event.thread.load(Relaxed));
+        let from = if began == 0 { f64::NEG_INFINITY } else { time.of_ticks(began) };
+        let to = time.of_ticks(event.ended.load(Relaxed));
+        let holds = self.holds.entry(lock_of(region, pair)).or_default();
+        // Those of different threads come nearly in order.
+        let place = holds.iter().rposition(|hold| hold.to <= to).map_or(0, |place| place + 1);
+        holds.insert(place, Hold { from, to, taker: (thread, pair) });
+        if holds.len() > MOST_HOLDS {
+            holds.pop_front();
+        }
+    }
+
+    /// Says of what was read the last time who is to blame; the switches up to then are known.
+    pub fn judge(&mut self, region: &Region, switches: Option<&Switches>) {
+        for wait in std::mem::take(&mut self.older) {
+            self.blame(region, wait, switches);
+        }
+    }
+
+    fn blame(&mut self, region: &Region, mut wait: Wait, switches: Option<&Switches>) {
+        let stretches = self.stretches(region, &wait);
+        let excludes = kind_of(region, wait.pair).is_some_and(Kind::excludes);
+        let mut off = 0.0;
+        for &((thread, pair), from, to) in &stretches {
+            *self.blame.entry((wait.pair, pair)).or_default() += to - from;
+            wait.blamed += to - from;
+            off += switches.map_or(0.0, |switches| switches.off(thread, from, to));
+        }
+        if excludes && switches.is_some() && wait.blamed > 0.0 {
+            wait.off = Some(off);
+            let sums = self.off.entry(wait.pair).or_default();
+            *sums = (sums.0 + wait.blamed, sums.1 + off);
+        }
+        let longest = self.longest.entry(lock_of(region, wait.pair)).or_default();
+        let after = longest.partition_point(|other| other.ended - other.began >= wait.ended - wait.began);
+        if after < LONGEST {
+            longest.insert(after, wait.clone());
+            longest.truncate(LONGEST);
+        }
+        if self.kept.len() < MOST_KEPT {
+            self.kept.push(wait);
+        }
+    }
+
+    /// Who had the lock during a wait, and when.
+    fn stretches(&self, region: &Region, wait: &Wait) -> Vec<(Taker, f64, f64)> {
+        let end = wait.released.unwrap_or(wait.ended);
+        if !kind_of(region, wait.pair).is_some_and(Kind::excludes) {
+            // Nobody has what is waited for here: it is to blame who gave the word.
+            return wait.releaser.map(|giver| (giver, wait.began, end)).into_iter().collect();
+        }
+        if wait.in_vain {
+            return wait.holder.map(|holder| (holder, wait.began, wait.ended)).into_iter().collect();
+        }
+        let holds = self.holds.get(&lock_of(region, wait.pair));
+        let first = holds.map_or(0, |holds| holds.partition_point(|hold| hold.to <= wait.began));
+        let overlap = |hold: &Hold| {
+            let (from, to) = (hold.from.max(wait.began), hold.to.min(wait.ended));
+            (hold.taker.0 != wait.thread && to > from).then_some((hold.taker, from, to))
+        };
+        // What kept it waiting was over when it had the lock. A later hold may have begun before anybody waited, at a
+        // time that is not known.
+        let over = holds.into_iter().flat_map(|holds| holds.range(first..)).take_while(|hold| hold.to <= wait.ended);
+        over.filter_map(overlap).collect()
+    }
+}
+
+/// The place of a pair's lock.
+pub fn lock_of(region: &Region, pair: u32) -> u32 {
+    region.pairs.get(pair as usize).map_or(u32::MAX, |pair| pair.lock.load(Relaxed))
+}
+
+fn kind_of(region: &Region, pair: u32) -> Option<Kind> {
+    Kind::of(region.pairs.get(pair as usize)?.kind.load(Relaxed))
+}
+
+fn wait(event: &Event, time: &Time) -> Option<Wait> {
+    let pair = event.pair.load(Relaxed);
+    let (began, ended) = (event.began.load(Relaxed), event.ended.load(Relaxed));
+    let released = event.released.load(Relaxed);
+    Some(Wait {
+        began: time.of_ticks(began),
+        ended: time.of_ticks(ended),
+        thread: event.thread.load(Relaxed),
+        pair: (pair & !Event::IN_VAIN).checked_sub(1)?,
+        in_vain: pair & Event::IN_VAIN != 0,
+        holder: holder::parts(event.holder.load(Relaxed)),
+        releaser: holder::parts(event.releaser.load(Relaxed)),
+        released: (began < released && released <= ended).then(|| time.of_ticks(released)),
+        off: None,
+        blamed: 0.0,
+    })
+}

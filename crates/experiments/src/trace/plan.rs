@@ -1,0 +1,87 @@
+//! The plan that comes of the flags, and what the record says of it.
+
+use super::flags::{Flags, Form, Level};
+use super::program::Program;
+use harness::Session;
+use harness::output::OutputFile;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+
+/// Everything that the measurement needs to know.
+pub struct Plan {
+    pub program: Program,
+    pub level: Level,
+    /// After this long the program is asked to end.
+    pub budget: Option<Duration>,
+    pub interval: Option<Duration>,
+    pub deadline: Duration,
+    pub exports: Vec<(Form, OutputFile)>,
+}
+
+/// The parameters of a record, and what is known of the program as a whole.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Parameters {
+    /// The program and its arguments.
+    pub program: Vec<String>,
+    pub level: Level,
+    /// Its exit status; `null` if a signal ended it.
+    pub exit_status: Option<i32>,
+    /// The signal that ended it.
+    pub exit_signal: Option<i32>,
+    pub elapsed_s: f64,
+    pub deadline_s: f64,
+    /// Processes and threads that used a lock.
+    pub processes: u32,
+    pub threads: u32,
+    /// How long these threads lived, all together.
+    pub thread_time_s: f64,
+    /// Where switches of threads are known from; `null` if they are not.
+    pub switches: Option<String>,
+    /// What found no room, by what it was; all are 0 where nothing was lost.
+    pub lost: Lost,
+    /// Locks and call sites that have no row of their own, being the least waited for.
+    pub locks_left_out: u64,
+    pub sites_left_out: u64,
+}
+
+/// What found no room.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Lost {
+    pub processes: u64,
+    pub threads: u64,
+    /// Uses of locks that were not counted, since there were too many locks, or too many call sites of them.
+    pub uses_of_locks: u64,
+    pub uses_of_sites: u64,
+    /// Locks taken by a thread that held too many to note one more.
+    pub holds: u64,
+    /// Waits that are counted, but whose holder was not read in time.
+    pub waits: u64,
+    pub orders: u64,
+    /// Calls of signal handlers that came while something was noted.
+    pub reentered: u64,
+    pub switches: u64,
+}
+
+impl Lost {
+    /// All of it.
+    pub fn total(&self) -> u64 {
+        let Self { processes, threads, uses_of_locks, uses_of_sites, holds, waits, orders, reentered, switches } = self;
+        processes + threads + uses_of_locks + uses_of_sites + holds + waits + orders + reentered + switches
+    }
+}
+
+impl Plan {
+    /// Checks the program and the files.
+    ///
+    /// # Errors
+    /// A program that cannot be watched, or a file that cannot be written.
+    pub fn of(flags: &Flags, session: &Session) -> anyhow::Result<Self> {
+        let program = Program::find(&flags.program)?;
+        let open = |(form, path): (Form, std::path::PathBuf)| Ok((form, OutputFile::open("--export", &path)?));
+        let exports = flags.exports()?.into_iter().map(open).collect::<anyhow::Result<_>>()?;
+        let level = if flags.full { Level::Full } else { Level::Sampled };
+        let (budget, interval, deadline) = (session.seconds, flags.interval, flags.deadline);
+        Ok(Self { program, level, budget, interval, deadline, exports })
+    }
+}

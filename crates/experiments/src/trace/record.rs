@@ -1,0 +1,159 @@
+//! What came out: a row for each lock, each call site, each order of locks that can end badly, each hang.
+
+use super::plan::Parameters;
+use record::{Bin, Record};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A record of this experiment.
+pub type TraceRecord = Record<Parameters, Row>;
+
+/// What a row is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum RowKind {
+    /// A lock, over all its call sites.
+    Lock,
+    /// A lock at one call site.
+    Site,
+    /// Locks that were taken in orders which can end in a deadlock.
+    Inversion,
+    /// Threads that wait for each other.
+    Deadlock,
+    /// A thread that waited longer than --deadline, or still when the watching ended, and is in no deadlock.
+    Hang,
+}
+
+/// One row. What a kind has no figure for is 0, null or empty.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Row {
+    pub kind: RowKind,
+    /// The process, by the kernel's number.
+    pub process: u32,
+    /// The lock's name: its symbol if it is a global variable, else where it was first used.
+    pub lock: String,
+    pub address: String,
+    /// `mutex`, `rwlock`, `spin`, `cond`, `sem`, `barrier`.
+    #[serde(rename = "type")]
+    pub lock_type: String,
+    /// What else its type says: `recursive`, `robust`, `priority_inheritance`.
+    #[serde(default)]
+    pub attributes: Vec<String>,
+    /// The function; of a lock, that of its first use.
+    pub symbol: Option<String>,
+    /// `file:line` there.
+    pub source: Option<String>,
+    pub acquisitions: u64,
+    pub contended: u64,
+    /// Tries, and waits with an end, that did not get it.
+    pub timeouts: u64,
+    pub wait_total_s: f64,
+    /// Of all time that threads lived: what they waited for it.
+    #[serde(default)]
+    pub wait_share: Option<f64>,
+    pub wait_p50_ns: Option<f64>,
+    pub wait_p99_ns: Option<f64>,
+    pub wait_max_ns: Option<f64>,
+    /// What all holds took; where they were sampled, as many times what those took that were timed.
+    pub hold_total_s: Option<f64>,
+    pub hold_p50_ns: Option<f64>,
+    pub hold_p99_ns: Option<f64>,
+    /// The longest that was timed.
+    pub hold_max_ns: Option<f64>,
+    /// How many were timed.
+    #[serde(default)]
+    pub holds_timed: u64,
+    /// Of the time waited while a holder was known: the part in which that holder did not run. `null` where the
+    /// kernel's record is missing.
+    pub holder_off_cpu_share: Option<f64>,
+    /// Who had it meanwhile, by where they took it, the most blamed first; of the time waited for which that is known.
+    pub blocked_by: Vec<Blocker>,
+    /// The waits.
+    #[serde(default)]
+    pub waits: Vec<Bin>,
+    /// The holds that were timed.
+    #[serde(default)]
+    pub holds: Vec<Bin>,
+    /// The longest waits, the longest first.
+    #[serde(default)]
+    pub longest: Vec<LongWait>,
+    /// Of an inversion or a deadlock: lock by lock.
+    #[serde(default)]
+    pub steps: Vec<Step>,
+}
+
+/// Where a holder took the lock, and its part of the blame.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Blocker {
+    pub site: String,
+    pub share: f64,
+}
+
+/// One wait, and its story.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LongWait {
+    /// When it began, since the program did.
+    pub began_s: f64,
+    pub wait_ns: f64,
+    pub thread: u32,
+    pub site: String,
+    /// Where who released it had taken it, if that is known.
+    pub holder: Option<String>,
+    pub holder_thread: Option<u32>,
+    /// The part in which the holder did not run.
+    pub holder_off_cpu_share: Option<f64>,
+    /// From the release to having it, if the release was seen.
+    pub handoff_ns: Option<f64>,
+}
+
+/// One lock of a circle: held, while the next one was taken or waited for.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Step {
+    pub thread: u32,
+    /// What is held, and where it was taken.
+    pub holds: String,
+    pub held_site: String,
+    /// What is then taken or waited for, and where.
+    pub takes: String,
+    pub taken_site: String,
+}
+
+impl Row {
+    /// One without figures.
+    pub fn new(kind: RowKind, process: u32, lock: String) -> Self {
+        Self {
+            kind,
+            process,
+            lock,
+            address: String::new(),
+            lock_type: String::new(),
+            attributes: Vec::new(),
+            symbol: None,
+            source: None,
+            acquisitions: 0,
+            contended: 0,
+            timeouts: 0,
+            wait_total_s: 0.0,
+            wait_share: None,
+            wait_p50_ns: None,
+            wait_p99_ns: None,
+            wait_max_ns: None,
+            hold_total_s: None,
+            hold_p50_ns: None,
+            hold_p99_ns: None,
+            hold_max_ns: None,
+            holds_timed: 0,
+            holder_off_cpu_share: None,
+            blocked_by: Vec::new(),
+            waits: Vec::new(),
+            holds: Vec::new(),
+            longest: Vec::new(),
+            steps: Vec::new(),
+        }
+    }
+
+    /// Whether who waits for it waits for somebody who has it, and not for a word.
+    pub fn excludes(&self) -> bool {
+        matches!(self.lock_type.as_str(), "mutex" | "rwlock" | "spin")
+    }
+}

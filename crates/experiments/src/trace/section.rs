@@ -1,0 +1,139 @@
+//! The rows on a page: time waited by lock, the waits of the first, the longest waits over time.
+
+use super::record::{Row, RowKind};
+use super::words;
+use record::{
+    Axis, Bar, Bars, Figure, Histogram, Mark, Picture, Plot, Point, Section, Series, Statement, Table, Unit, optional,
+};
+use terminal::{count, nanoseconds, percent};
+
+const MOST_BARS: usize = 15;
+const MOST_PICTURES: usize = 4;
+
+pub fn section(rows: &[Row]) -> Section {
+    let locks: Vec<&Row> = rows.iter().filter(|row| row.kind == RowKind::Lock && row.excludes()).collect();
+    let waited: Vec<&Row> = locks.iter().copied().filter(|row| row.contended > 0).collect();
+    let mut figures = vec![by_lock(&waited, rows)];
+    figures.extend(over_time(&waited));
+    figures.extend(waited.iter().take(MOST_PICTURES).map(|lock| waits(lock)));
+    Section {
+        experiment: "trace",
+        title: "What was waited for".into(),
+        findings: statements(rows, &locks),
+        figures,
+        histograms: waited.iter().map(|lock| Histogram { cell: lock.lock.clone(), bins: lock.waits.clone() }).collect(),
+    }
+}
+
+fn statements(rows: &[Row], locks: &[&Row]) -> Vec<Statement> {
+    let remedy = locks.first().and_then(|lock| words::remedy(lock)).map(str::to_owned);
+    let named = rows.iter().filter_map(|row| match row.kind {
+        RowKind::Deadlock => Some(format!("Deadlock, {}.", words::hang(row))),
+        RowKind::Inversion => Some(format!("Possible deadlock: {}.", words::inversion(row))),
+        RowKind::Hang => Some(format!("Still waiting {}.", words::hang(row))),
+        RowKind::Lock | RowKind::Site => None,
+    });
+    words::first(rows).into_iter().chain(remedy).chain(named).map(Statement::from).collect()
+}
+
+fn by_lock(waited: &[&Row], rows: &[Row]) -> Figure {
+    let bar = |row: &&Row| Bar { name: row.lock.clone(), value: row.wait_total_s * 1e9, interval: None, limit: None };
+    let bars = Bars { unit: Unit::Ns, logarithmic: false, bars: waited.iter().take(MOST_BARS).map(bar).collect() };
+    let picture = if bars.bars.is_empty() { Picture::None } else { Picture::Bars(bars) };
+    let of = |kind: RowKind| rows.iter().filter(move |row| row.kind == kind).map(line).collect();
+    let header =
+        vec!["lock", "place", "taken", "contended", "waited", "share", "wait p50", "p99", "hold p50", "holder off"];
+    let table = |caption: &str, rows| Table { caption: caption.into(), header: header.clone(), rows };
+    Figure {
+        title: "Time waited, by lock".into(),
+        picture,
+        tables: vec![table("Locks", of(RowKind::Lock)), table("Call sites", of(RowKind::Site))],
+        secondary: false,
+    }
+}
+
+fn line(row: &Row) -> Vec<String> {
+    let place = [row.symbol.as_deref(), row.source.as_deref()];
+    vec![
+        row.lock.clone(),
+        place.into_iter().flatten().collect::<Vec<&str>>().join(" "),
+        count(row.acquisitions),
+        count(row.contended),
+        nanoseconds(row.wait_total_s * 1e9),
+        optional(row.wait_share, Unit::Share),
+        optional(row.wait_p50_ns, Unit::Ns),
+        optional(row.wait_p99_ns, Unit::Ns),
+        optional(row.hold_p50_ns, Unit::Ns),
+        optional(row.holder_off_cpu_share, Unit::Share),
+    ]
+}
+
+/// The longest waits of each lock, when they began and how long they were.
+fn over_time(waited: &[&Row]) -> Option<Figure> {
+    let series = |row: &&Row| Series {
+        name: row.lock.clone(),
+        mark: Mark::Points,
+        points: row.longest.iter().map(|wait| Point::new(wait.began_s * 1e9, wait.wait_ns)).collect(),
+    };
+    let series: Vec<Series> =
+        waited.iter().take(MOST_PICTURES).filter(|row| !row.longest.is_empty()).map(series).collect();
+    let of_lock = |row: &&Row| row.longest.iter().map(|wait| story(row, wait)).collect::<Vec<_>>();
+    let stories = waited.iter().take(MOST_PICTURES).flat_map(of_lock).collect();
+    (!series.is_empty()).then(|| Figure {
+        title: "The longest waits".into(),
+        picture: Picture::Plot(Plot {
+            x: Axis { label: "since the start", unit: Unit::Ns, logarithmic: false },
+            y: Axis { label: "wait", unit: Unit::Ns, logarithmic: true },
+            series,
+        }),
+        tables: vec![Table {
+            caption: "Their stories".into(),
+            header: vec!["lock", "at", "thread", "began", "waited", "holder off", "released by"],
+            rows: stories,
+        }],
+        secondary: false,
+    })
+}
+
+fn story(row: &Row, wait: &super::record::LongWait) -> Vec<String> {
+    vec![
+        row.lock.clone(),
+        wait.site.clone(),
+        wait.thread.to_string(),
+        format!("{:.3} s", wait.began_s),
+        nanoseconds(wait.wait_ns),
+        optional(wait.holder_off_cpu_share, Unit::Share),
+        wait.holder.clone().unwrap_or_else(|| "–".into()),
+    ]
+}
+
+fn waits(lock: &Row) -> Figure {
+    let columns = |name: &str, bins: &[record::Bin]| Series {
+        name: name.into(),
+        mark: Mark::Outline,
+        points: bins
+            .iter()
+            .map(|bin| Point {
+                x: (bin.from_ns + bin.to_ns) / 2.0,
+                y: bin.count as f64,
+                low: Some(bin.from_ns),
+                high: Some(bin.to_ns),
+            })
+            .collect(),
+    };
+    let blocker = |blocker: &super::record::Blocker| vec![blocker.site.clone(), percent(blocker.share)];
+    Figure {
+        title: format!("{}: waits and holds", lock.lock),
+        picture: Picture::Plot(Plot {
+            x: Axis { label: "time", unit: Unit::Ns, logarithmic: true },
+            y: Axis { label: "hits", unit: Unit::Number, logarithmic: true },
+            series: vec![columns("waits", &lock.waits), columns("timed holds", &lock.holds)],
+        }),
+        tables: vec![Table {
+            caption: "Who had it meanwhile".into(),
+            header: vec!["taken at", "of the wait"],
+            rows: lock.blocked_by.iter().map(blocker).collect(),
+        }],
+        secondary: false,
+    }
+}

@@ -1,0 +1,149 @@
+//! The record on a terminal: what was waited for most, a block for each of the first locks, then what can end badly.
+
+use super::names::short;
+use super::record::{LongWait, Row, RowKind, TraceRecord};
+use super::words;
+use record::{Unit, optional};
+use terminal::{Bar, Histogram, Page, count, item, nanoseconds, percent};
+
+/// Locks of the table, and those with a block of their own.
+const MOST_LINES: usize = 20;
+const MOST_BLOCKS: usize = 3;
+const MOST_SITES: usize = 6;
+const MOST_WAITS: usize = 3;
+
+pub fn show(record: &TraceRecord, page: &Page) -> String {
+    let rows = &record.results;
+    let of = |kind: RowKind| rows.iter().filter(move |row| row.kind == kind);
+    let excluding: Vec<&Row> = of(RowKind::Lock).filter(|row| row.excludes()).collect();
+    let signals: Vec<&Row> = of(RowKind::Lock).filter(|row| !row.excludes()).collect();
+    let mut text = heading(record);
+    if let Some(first) = words::first(rows) {
+        text.push_str(&said(&first, page));
+    }
+    if let Some(remedy) = excluding.first().and_then(|lock| words::remedy(lock)) {
+        text.push_str(&said(remedy, page));
+    }
+    for row in of(RowKind::Deadlock) {
+        text.push_str(&said(&format!("Deadlock, {}.", words::hang(row)), page));
+    }
+    for row in of(RowKind::Inversion) {
+        text.push_str(&said(&format!("Possible deadlock: {}.", words::inversion(row)), page));
+    }
+    for row in of(RowKind::Hang) {
+        text.push_str(&said(&format!("Still waiting {}.", words::hang(row)), page));
+    }
+    text.push_str(&table("Locks", &excluding));
+    text.push_str(&table("Signals: waits for another's word, which may be waits for work", &signals));
+    for lock in excluding.iter().filter(|lock| lock.contended > 0).take(MOST_BLOCKS) {
+        text.push_str(&block(lock, rows, page));
+    }
+    text
+}
+
+fn said(sentence: &str, page: &Page) -> String {
+    item(sentence.split(' '), page)
+}
+
+fn heading(record: &TraceRecord) -> String {
+    let parameters = &record.parameters;
+    let end = match (parameters.exit_status, parameters.exit_signal) {
+        (Some(status), _) => format!("ended with status {status}"),
+        (None, Some(signal)) => format!("ended by signal {signal}"),
+        (None, None) => "did not end".to_owned(),
+    };
+    let threads = terminal::counted(parameters.threads as usize, "thread");
+    format!(
+        "{}: {end} after {}; {threads} used locks and lived {} in all\n",
+        parameters.program.join(" "),
+        nanoseconds(parameters.elapsed_s * 1e9),
+        nanoseconds(parameters.thread_time_s * 1e9)
+    )
+}
+
+fn table(title: &str, locks: &[&Row]) -> String {
+    if locks.is_empty() {
+        return String::new();
+    }
+    let header =
+        ["lock", "type", "taken", "contended", "waited", "share", "wait p50", "p99", "max", "hold p50", "holder off"];
+    let lines = locks.iter().take(MOST_LINES).map(|row| line(row));
+    let more = locks.len().saturating_sub(MOST_LINES);
+    let more = if more > 0 { format!("and {more} more, which the record has\n") } else { String::new() };
+    format!("\n{title}\n{}{more}", terminal::table(&header, lines))
+}
+
+fn line(row: &Row) -> Vec<String> {
+    let time = |value: Option<f64>| optional(value, Unit::Ns);
+    vec![
+        row.lock.clone(),
+        row.lock_type.clone(),
+        count(row.acquisitions),
+        count(row.contended),
+        nanoseconds(row.wait_total_s * 1e9),
+        optional(row.wait_share, Unit::Share),
+        time(row.wait_p50_ns),
+        time(row.wait_p99_ns),
+        time(row.wait_max_ns),
+        time(row.hold_p50_ns),
+        optional(row.holder_off_cpu_share, Unit::Share),
+    ]
+}
+
+fn block(lock: &Row, rows: &[Row], page: &Page) -> String {
+    let mut text = format!("\n{} ({} at {})\n", lock.lock, kind(lock), lock.address);
+    if !lock.waits.is_empty() {
+        let bar = |bin: &record::Bin| Bar { at_ns: (bin.from_ns + bin.to_ns) / 2.0, count: bin.count, letter: '#' };
+        let bars: Vec<Bar> = lock.waits.iter().map(bar).collect();
+        text.push_str(&Histogram { title: "waits", bars: &bars, resolution_ns: 10.0 }.draw(page));
+    }
+    text.push_str(&sites(lock, rows));
+    if !lock.blocked_by.is_empty() {
+        let line = |blocker: &super::record::Blocker| vec![blocker.site.clone(), percent(blocker.share)];
+        text.push_str(&terminal::table(
+            &["held meanwhile, as taken at", "of the wait"],
+            lock.blocked_by.iter().map(line),
+        ));
+    }
+    if !lock.longest.is_empty() {
+        let header = ["longest waits at", "began", "waited", "holder off", "release to having it", "released by"];
+        text.push_str(&terminal::table(&header, lock.longest.iter().take(MOST_WAITS).map(story)));
+    }
+    text
+}
+
+fn kind(lock: &Row) -> String {
+    let words = std::iter::once(&lock.lock_type).chain(&lock.attributes).map(|word| word.replace('_', "-"));
+    words.collect::<Vec<String>>().join(", ")
+}
+
+fn sites(lock: &Row, rows: &[Row]) -> String {
+    let here = |row: &&Row| {
+        row.kind == RowKind::Site && row.process == lock.process && row.address == lock.address && row.lock == lock.lock
+    };
+    let line = |row: &Row| {
+        let place = row.source.as_deref().map_or_else(String::new, |source| format!(" ({})", short(source)));
+        vec![
+            row.symbol.clone().unwrap_or_else(|| "?".into()) + &place,
+            count(row.acquisitions),
+            count(row.contended),
+            nanoseconds(row.wait_total_s * 1e9),
+            optional(row.wait_p50_ns, Unit::Ns),
+            optional(row.hold_p50_ns, Unit::Ns),
+            optional(row.hold_total_s.map(|s| s * 1e9), Unit::Ns),
+        ]
+    };
+    let header = ["taken at", "times", "contended", "waited", "wait p50", "hold p50", "held in all"];
+    terminal::table(&header, rows.iter().filter(here).take(MOST_SITES).map(line))
+}
+
+fn story(wait: &LongWait) -> Vec<String> {
+    vec![
+        wait.site.clone(),
+        format!("{:.3} s", wait.began_s),
+        nanoseconds(wait.wait_ns),
+        optional(wait.holder_off_cpu_share, Unit::Share),
+        optional(wait.handoff_ns, Unit::Ns),
+        wait.holder.clone().unwrap_or_else(|| "–".into()),
+    ]
+}
