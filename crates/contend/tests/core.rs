@@ -88,7 +88,9 @@ fn who_looks_says_how_often_and_who_does_not_says_nothing() {
     let ring = ["ring", "--contestant", "rust-fifo", "--placement", "pinned", "--no-memory", "--large", "0"];
     let latency = ["latency", "--lock", "std", "--threads", "1"];
     let throughput = ["throughput", "--lock", "std", "--children", "1"];
-    for words in [&ring[..], &latency, &throughput] {
+    // One that takes only what nobody wants may not get enough to look.
+    let (noise, load) = (["noise", "--scenario", "quiet"], ["load", "--priority", "0"]);
+    for words in [&ring[..], &latency, &throughput, &noise, &load] {
         let looked = record(&[words, &["--seconds", "0.8"]].concat());
         let told = |row: &Value| row["core_shared_share"].is_null() || is_share(&row["core_shared_share"]);
         assert!(results(&looked).iter().all(told), "{looked}");

@@ -2,7 +2,7 @@
 
 use crate::session::{Neighbour, Session};
 use instruments::clock::Clock;
-use instruments::neighbour::{Doubt, Probe, Probed, Sharing, Split, Yardstick};
+use instruments::neighbour::{Doubt, Probe, Probed, Sharing, Split, Taken, Widths, Yardstick};
 use instruments::team::on_cpu;
 use instruments::warning::{NeverAlone, Warning};
 
@@ -30,6 +30,16 @@ impl Lookout {
         for probed in probes {
             self.widenings += u32::from(self.yardstick.learn(probed));
         }
+    }
+
+    /// Takes note of many readings on one CPU.
+    pub fn learn_widths(&mut self, cpu: usize, widths: &Widths) {
+        self.yardstick.learn_widths(cpu as u16, widths);
+    }
+
+    /// What a neighbour took of a CPU's core; `None` where nobody looked.
+    pub fn taken(&self, cpu: usize, widths: &Widths) -> Option<Taken> {
+        self.yardstick.taken(cpu as u16, widths)
     }
 
     /// Whether what was told apart before is to be told apart again: a wider core was seen since `told_at`, which is

@@ -31,7 +31,7 @@ impl Gap {
 pub struct Watch {
     /// The interruptions, oldest first.
     pub gaps: Vec<Gap>,
-    /// The whole watch in ticks.
+    /// The whole watch in ticks, looks elsewhere included.
     pub span: u64,
     /// When it began, in ticks.
     pub start: u64,
@@ -41,12 +41,19 @@ pub struct Watch {
     pub threshold: u64,
     /// The buffer for gaps was full before the time was up.
     pub full: bool,
+    /// Stretches within it in which the reader looked at something else: nobody watched.
+    pub looks: Vec<Gap>,
 }
 
 impl Watch {
+    /// The time in which the clock was read, in ticks.
+    pub fn watched(&self) -> u64 {
+        self.span - self.looks.iter().map(|look| look.length).sum::<u64>().min(self.span)
+    }
+
     /// The share of the watch that the gaps took, 0 to 1.
     pub fn lost_share(&self) -> f64 {
-        self.gaps.iter().map(|gap| gap.length).sum::<u64>() as f64 / self.span.max(1) as f64
+        self.gaps.iter().map(|gap| gap.length).sum::<u64>() as f64 / self.watched().max(1) as f64
     }
 }
 
@@ -98,32 +105,48 @@ impl Reader {
 
     /// Reads the clock until a limit is met, the memory is full, or `on_gap` breaks. That is called after each gap is
     /// stored, with its number, counted from 0; a gap that hits this very call is found by the next pass.
-    pub fn read(&mut self, limit: Limit, mut on_gap: impl FnMut(usize) -> ControlFlow<()>) -> Watch {
+    pub fn read(&mut self, limit: Limit, on_gap: impl FnMut(usize) -> ControlFlow<()>) -> Watch {
+        self.read_and_look(limit, limit.length, || (), on_gap)
+    }
+
+    /// The same, and after `every` so long `look` looks at something else; while it does, nobody watches.
+    pub fn read_and_look(
+        &mut self,
+        limit: Limit,
+        every: Duration,
+        mut look: impl FnMut(),
+        mut on_gap: impl FnMut(usize) -> ControlFlow<()>,
+    ) -> Watch {
         let Self { clock, threshold, ref mut gaps } = *self;
-        let mut found = 0;
-        let mut passes = 0;
+        let (mut found, mut passes, mut goes_on) = (0, 0, true);
+        let mut looks = Vec::with_capacity((limit.length.as_nanos() / every.as_nanos().max(1)) as usize);
         let start = clock.now();
         let end = start + clock.ticks_in(limit.length);
-        let mut last = start;
-        while last < end && passes < limit.passes {
-            let now = clock.now();
-            // Signed: a counter that steps back, as when a virtual machine moves, is no gap.
-            if now.wrapping_sub(last) as i64 > threshold as i64 {
-                gaps[found] = Gap { start: last, length: now - last };
-                let goes_on = on_gap(found).is_continue();
-                found += 1;
-                if found == gaps.len() || !goes_on {
-                    last = now;
-                    passes += 1;
-                    break;
+        let every = clock.ticks_in(every).max(1);
+        let (mut last, mut next) = (start, end.min(start + every));
+        loop {
+            while last < next && passes < limit.passes && goes_on {
+                let now = clock.now();
+                passes += 1;
+                // Signed: a counter that steps back, as when a virtual machine moves, is no gap.
+                if now.wrapping_sub(last) as i64 > threshold as i64 {
+                    gaps[found] = Gap { start: last, length: now - last };
+                    goes_on = on_gap(found).is_continue();
+                    found += 1;
+                    goes_on &= found < gaps.len();
                 }
+                last = now;
             }
-            last = now;
-            passes += 1;
+            if last >= end || passes >= limit.passes || !goes_on {
+                break;
+            }
+            look();
+            let now = clock.now();
+            looks.push(Gap { start: last, length: now.saturating_sub(last) });
+            (last, next) = (now, end.min(now + every));
         }
-        let full = found == gaps.len();
-        let span = last.saturating_sub(start);
-        Watch { gaps: gaps[..found].to_vec(), span, start, passes, threshold, full }
+        let (full, span) = (found == gaps.len(), last.saturating_sub(start));
+        Watch { gaps: gaps[..found].to_vec(), span, start, passes, threshold, full, looks }
     }
 
     /// Compares the loop with a bare one, in alternating turns of some 10 µs each: too short to be interrupted often.
@@ -231,6 +254,24 @@ mod tests {
         });
         let Some(second) = watch.gaps.get(1) else { panic!("the pause is not there: {watch:?}") };
         assert!(second.start == watch.gaps[0].end() && second.length >= pause);
+    }
+
+    #[test]
+    fn nobody_watches_while_the_reader_looks_elsewhere() {
+        let clock = clock();
+        let mut reader = Reader::new(clock, 100_000);
+        let limit = Limit { length: Duration::from_millis(100), passes: u64::MAX };
+        let (nap, mut looked) = (Duration::from_millis(5), 0);
+        let look = || {
+            looked += 1;
+            std::thread::sleep(nap);
+        };
+        let watch = reader.read_and_look(limit, Duration::from_millis(10), look, |_| ControlFlow::Continue(()));
+        assert!(looked > 0 && watch.looks.len() == looked);
+        assert!(watch.looks.iter().all(|look| look.length >= clock.ticks_in(nap)), "{watch:?}");
+        let is_in = |gap: &Gap, look: &Gap| gap.start < look.end() && look.start < gap.end();
+        assert!(!watch.gaps.iter().any(|gap| watch.looks.iter().any(|look| is_in(gap, look))), "{watch:?}");
+        assert!(watch.watched() + looked as u64 * clock.ticks_in(nap) <= watch.span);
     }
 
     #[test]

@@ -44,7 +44,7 @@ impl Scene {
 }
 
 fn stretch<'a>(timeline: &'a Timeline, gaps: &'a [Gap]) -> Stretch<'a> {
-    Stretch { timeline, task: READER, start: 0, end: END, gaps, usual: 0, preempted: &[] }
+    Stretch { timeline, task: READER, start: 0, end: END, gaps, usual: 0, preempted: &[], looks: &[] }
 }
 
 fn gap(start: u64, end: u64) -> Gap {

@@ -19,7 +19,7 @@ mod warnings;
 use self::record::{LoadRecord, Row};
 use ::record::{Finding, Metric, Section, ThenAndNow};
 use flags::{Flags, View};
-use harness::{Calibrated, Example, Experiment, Finished, Run, SurveyPart};
+use harness::{Calibrated, Example, Experiment, Finished, Lookout, Run, SurveyPart};
 use instruments::warning::Warning;
 use live::Live;
 use measure::Measured;
@@ -79,7 +79,8 @@ fn headless(plan: &Plan, run: &Run<'_>) -> anyhow::Result<Finished<Parameters, R
     let mut progress = run.progress(Duration::ZERO);
     let calibrated = run.calibrated()?;
     progress.note("what a process would get");
-    let measured = measure::run_in_child(plan, run.session.seed, calibrated, &mut progress)?;
+    let lookout = &mut Lookout::open(run.session, calibrated.clock());
+    let measured = measure::run_in_child(plan, run.session.seed, calibrated, lookout, &mut progress)?;
     Ok(finished(plan, measured, calibrated, Vec::new()))
 }
 
@@ -92,7 +93,8 @@ fn with_view(flags: &Flags, plan: &Plan, run: &Run<'_>) -> anyhow::Result<Finish
     let calibrated = run.calibrated()?;
     drop(progress);
     live.begin()?;
-    let measured = measure::run_in_child(plan, run.session.seed, calibrated, &mut live)?;
+    let lookout = &mut Lookout::open(run.session, calibrated.clock());
+    let measured = measure::run_in_child(plan, run.session.seed, calibrated, lookout, &mut live)?;
     let mut finished = finished(plan, measured, calibrated, live.end());
     finished.is_printed = view == Some(View::Json) && run.shared.output.is_none();
     if finished.is_printed {

@@ -73,6 +73,13 @@ pub struct TotalRow {
     /// Grinds in a CPU second by all soakers together, against one alone. The median of the intervals.
     pub efficiency_share: Option<f64>,
     pub efficiency_ci: Option<Interval>,
+    /// Of the soaker's looks at its core, the share of those that found it shared with another hardware thread; `null`
+    /// where it did not look.
+    #[serde(default)]
+    pub core_shared_share: Option<f64>,
+    /// What that thread took of the speed of code that is limited by the core's width, in the time that the soaker got.
+    #[serde(default)]
+    pub width_lost_share: Option<f64>,
     /// One jiffy of the run: what `/proc/stat` cannot tell.
     pub proc_stat_resolution_share: f64,
 }

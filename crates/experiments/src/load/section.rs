@@ -21,12 +21,14 @@ pub fn section(rows: &[Row]) -> Section {
 }
 
 fn sentence(total: &TotalRow) -> String {
+    let width = total.width_lost_share.map(|lost| format!(", and {} of its core's width in it", percent(1.0 - lost)));
     let stat = total.shares.proc_stat_share.map(|share| format!("; /proc/stat shows a load of {}", percent(share)));
     format!(
-        "A process at {} would get {} of CPU {}, and could use {}{}.",
+        "A process at {} would get {} of CPU {}{}, and could use {}{}.",
         total.priority,
         percent(total.shares.cputime_share),
         total.cpu,
+        width.unwrap_or_default(),
         percent(total.shares.grind_share),
         stat.unwrap_or_default()
     )

@@ -83,6 +83,7 @@ fn summary(totals: &[&TotalRow], all_cpus: Option<&AllCpusRow>) -> String {
         None => taken(first.taken_share, first.taken_ci, "the CPU"),
     });
     totals.iter().for_each(|total| text.push_str(&efficiency(total)));
+    totals.iter().filter_map(|total| left(total)).for_each(|line| text.push_str(&line));
     text + &then(totals)
 }
 
@@ -95,6 +96,19 @@ fn taken(share: Option<f64>, interval: Option<Interval>, of: &str) -> String {
     // Nobody gives the CPU time: below nothing the run was too short, or the accounts do not fit.
     let untold = if share < 0.0 { "That is below nothing: what it takes is too little to be told here.\n" } else { "" };
     format!("The soaker takes {:+.2} points of {of} ({interval}).\n{untold}", share * 100.0)
+}
+
+/// What a process would get of the CPU, in time and in width.
+fn left(total: &TotalRow) -> Option<String> {
+    let (lost, shared) = (total.width_lost_share?, total.core_shared_share?);
+    Some(format!(
+        "CPU {}: a process gets {} of its time, and {} of its core's width in it:\n  the core was shared for {} of \
+         that time.\n",
+        total.cpu,
+        percent(total.shares.cputime_share),
+        percent(1.0 - lost),
+        percent(shared)
+    ))
 }
 
 fn efficiency(total: &TotalRow) -> String {

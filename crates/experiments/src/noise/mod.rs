@@ -4,6 +4,7 @@ mod cells;
 mod every_cpu;
 mod findings;
 mod flags;
+mod left;
 mod live;
 mod measure;
 mod metrics;

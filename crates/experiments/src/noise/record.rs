@@ -65,7 +65,15 @@ pub struct Row {
     pub lost_share: f64,
     /// The 95 % interval of the turns' median.
     pub lost_ci_share: Option<Interval>,
-    /// Within the turns, time in which nobody watched: the kernel's record was read. It is in no share.
+    /// Of the readings of a probe, the share of those that found the core shared with another hardware thread; `null`
+    /// where nobody looked.
+    #[serde(default)]
+    pub core_shared_share: Option<f64>,
+    /// What that thread took of the speed of code that is limited by the core's width, while the reader had the CPU.
+    #[serde(default)]
+    pub width_lost_share: Option<f64>,
+    /// Within the turns, time in which nobody watched: the kernel's record was read, or the core was probed. It is in no
+    /// share.
     pub unwatched_s: f64,
     pub turns: Vec<Turn>,
     /// What took the gaps' time, the most first; the shares add up to 1.

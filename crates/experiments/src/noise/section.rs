@@ -53,6 +53,8 @@ fn scenarios(rows: &[Row]) -> Figure {
             optional(row.p99_gap_us.map(|us| us * 1e3), Unit::Ns),
             nanoseconds(row.longest_us * 1e3),
             optional(row.explained_share, Unit::Share),
+            optional(row.width_lost_share, Unit::Share),
+            optional(row.core_shared_share, Unit::Share),
         ]
     };
     Figure {
@@ -60,7 +62,17 @@ fn scenarios(rows: &[Row]) -> Figure {
         picture: Picture::Bars(Bars { unit: Unit::Share, logarithmic: false, bars: rows.iter().map(bar).collect() }),
         tables: vec![Table {
             caption: "Scenarios".into(),
-            header: vec!["scenario", "taken (95 %)", "gaps", "median gap", "99 %", "longest", "with evidence"],
+            header: vec![
+                "scenario",
+                "taken (95 %)",
+                "gaps",
+                "median gap",
+                "99 %",
+                "longest",
+                "with evidence",
+                "core's width lost",
+                "core shared",
+            ],
             rows: rows.iter().map(line).collect(),
         }],
         secondary: false,

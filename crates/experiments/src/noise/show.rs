@@ -1,6 +1,7 @@
 //! The record on a terminal: the scenarios beside 1999's, the causes, the remedies.
 
 use super::cells::{ALONE, EQUAL};
+use super::left;
 use super::plan::{Parameters, SAMPLES_1999};
 use super::record::{CauseRow, NoiseRecord, Row};
 use instruments::evidence::Source;
@@ -71,7 +72,7 @@ fn scenarios(rows: &[Row]) -> String {
         ]
     });
     let costs: String = rows.iter().filter_map(rescheduler_cost).collect();
-    terminal::table(&header, lines) + &costs + &rescheduler_effect(rows).unwrap_or_default()
+    terminal::table(&header, lines) + &costs + &rescheduler_effect(rows).unwrap_or_default() + &left::text(rows)
 }
 
 /// What a rescheduler does to the competitor's longest turn, whatever else took the CPU.

@@ -177,9 +177,14 @@ fn recall(stretch: &Stretch, thread_timeline: &ThreadTimeline) -> Recall {
     let mut recall = Recall::default();
     let mut takings = thread_timeline.takings.clone();
     takings.sort_unstable();
-    let mut gaps = stretch.gaps.iter().peekable();
+    let (mut gaps, mut looks) = (stretch.gaps.iter().peekable(), stretch.looks.iter().peekable());
     for taking in takings.into_iter().filter(|taking| inside.contains(taking)) {
         while gaps.next_if(|gap| gap.start + gap.length + slack < taking).is_some() {}
+        while looks.next_if(|look| look.end() + slack < taking).is_some() {}
+        // Nobody watched, so nobody can have missed it.
+        if looks.peek().is_some_and(|look| look.start <= taking + slack) {
+            continue;
+        }
         recall.reported += 1;
         recall.missed += u64::from(gaps.peek().is_none_or(|gap| gap.start > taking + slack));
     }

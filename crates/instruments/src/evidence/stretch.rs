@@ -22,6 +22,8 @@ pub struct Stretch<'a> {
     /// For each gap whether the [`PreemptionFlag`](super::preemption::PreemptionFlag) was cleared in it; empty if it
     /// was not asked.
     pub preempted: &'a [bool],
+    /// Stretches within it in which no gaps were looked for, in order.
+    pub looks: &'a [Gap],
 }
 
 impl<'a> Stretch<'a> {
@@ -35,6 +37,7 @@ impl<'a> Stretch<'a> {
             gaps: &watch.gaps,
             usual: 0,
             preempted: &[],
+            looks: &watch.looks,
         }
     }
 }

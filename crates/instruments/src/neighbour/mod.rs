@@ -55,6 +55,7 @@ mod probe;
 mod probed;
 mod socket;
 mod split;
+mod widths;
 mod yardstick;
 
 pub use kinds::{KINDS, Kind, Workspace};
@@ -63,4 +64,5 @@ pub use probe::{Probe, Reading};
 pub use probed::{Probed, Sharing};
 pub use socket::{Memory, SocketProbe};
 pub use split::Split;
+pub use widths::{Taken, Widths};
 pub use yardstick::{Doubt, Yardstick};

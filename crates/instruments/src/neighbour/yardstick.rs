@@ -2,6 +2,7 @@
 
 use super::loops::WIDTH_INSTRUCTIONS;
 use super::probed::{Probed, Sharing};
+use super::widths::{ALONE_UP_TO, SHARED_FROM, Taken, Widths};
 use std::fmt;
 
 /// The best that was often seen on each CPU, by which stretches are told apart.
@@ -11,7 +12,7 @@ use std::fmt;
 /// empty space above it: up to 6 % more is alone, from 20 % more on it is shared.
 #[derive(Clone, Debug, Default)]
 pub struct Yardstick {
-    cpus: Vec<Counts>,
+    cpus: Vec<Known>,
 }
 
 /// Why the core may never have been seen alone.
@@ -37,28 +38,14 @@ impl fmt::Display for Doubt {
     }
 }
 
-/// Readings in logarithmic bins.
-#[derive(Clone, Debug)]
-struct Counts {
-    bins: Vec<u32>,
-    all: u64,
-    least: f64,
+/// What is known of a CPU.
+#[derive(Clone, Debug, Default)]
+struct Known {
+    widths: Widths,
     /// As of the last look.
     best: Option<f64>,
 }
 
-/// From half a cycle to 256, in steps of half a percent.
-const FIRST: f64 = 0.5;
-const STEP: f64 = 1.005;
-const BINS: usize = 1252;
-/// The crowd of the core alone fits into so many bins, and begins within so many of the lowest that is one.
-const CROWD_BINS: usize = 6;
-const CROWD_WITHIN: usize = 12;
-/// A crowd has so many readings, and that share of all.
-const CROWD: u64 = 5;
-const CROWD_SHARE: f64 = 0.005;
-const ALONE_UP_TO: f64 = 1.06;
-const SHARED_FROM: f64 = 1.2;
 /// The best is looked for at each of so many readings, and then at every so many.
 const OFTEN_UNTIL: u64 = 100;
 const THEN_EVERY: u64 = 32;
@@ -75,17 +62,31 @@ impl Yardstick {
     /// Takes note of what probes said. Whether that is a new best on its CPU, by so much that what was told apart
     /// before has to be told apart again.
     pub fn learn(&mut self, probed: &Probed) -> bool {
-        let cpu = usize::from(probed.cpu);
+        let known = self.known(probed.cpu);
+        let before = known.best;
+        known.add(probed.least);
+        known.add(probed.most);
+        matches!((before, known.best), (Some(before), Some(best)) if best * ALONE_UP_TO < before)
+    }
+
+    /// The same of many readings on one CPU at once.
+    pub fn learn_widths(&mut self, cpu: u16, widths: &Widths) {
+        let known = self.known(cpu);
+        known.widths.absorb(widths);
+        known.best = known.widths.lowest_crowd();
+    }
+
+    fn known(&mut self, cpu: u16) -> &mut Known {
+        let cpu = usize::from(cpu);
         if self.cpus.len() <= cpu {
-            self.cpus.resize_with(cpu + 1, Counts::default);
+            self.cpus.resize_with(cpu + 1, Known::default);
         }
-        let counts = &mut self.cpus[cpu];
-        let before = counts.best;
-        counts.add(probed.least.into());
-        if probed.most.is_finite() {
-            counts.add(probed.most.into());
-        }
-        matches!((before, counts.best), (Some(before), Some(best)) if best * ALONE_UP_TO < before)
+        &mut self.cpus[cpu]
+    }
+
+    /// What a neighbour took of a CPU's core, by readings that need not be all; `None` without any.
+    pub fn taken(&self, cpu: u16, widths: &Widths) -> Option<Taken> {
+        widths.taken(self.best(cpu)?)
     }
 
     /// What the loop of width takes on a CPU alone, in cycles a round; `None` where it was not probed.
@@ -118,70 +119,35 @@ impl Yardstick {
 
     /// Why a CPU's best may not be that of the core alone, if there is a reason.
     pub fn doubt(&self, cpu: u16) -> Option<Doubt> {
-        let Some(counts) = self.cpus.get(usize::from(cpu)).filter(|counts| counts.all >= FEWEST) else {
-            return Some(Doubt::FewProbes(self.cpus.get(usize::from(cpu)).map_or(0, |counts| counts.all)));
-        };
-        let best = counts.best?;
+        let known = self.cpus.get(usize::from(cpu));
+        let count = known.map_or(0, |known| known.widths.count());
+        let Some(known) = known.filter(|_| count >= FEWEST) else { return Some(Doubt::FewProbes(count)) };
+        let best = known.best?;
         let ipc = WIDTH_INSTRUCTIONS / best;
         if cfg!(target_arch = "x86_64") && ipc < NARROWEST {
             return Some(Doubt::Narrow(ipc));
         }
+        let widths = &known.widths;
         let (crowd, near) =
-            (counts.between(best / CROWDED, best * CROWDED), counts.between(best / SHARED_FROM, best * SHARED_FROM));
+            (widths.between(best / CROWDED, best * CROWDED), widths.between(best / SHARED_FROM, best * SHARED_FROM));
         ((crowd as f64) < CROWDED_SHARE * near as f64).then_some(Doubt::NoCrowd)
     }
 
     /// The doubts of all CPUs that were probed.
     pub fn doubts(&self) -> impl Iterator<Item = (u16, Doubt)> + '_ {
-        let probed = (0..self.cpus.len() as u16).filter(|&cpu| self.cpus[usize::from(cpu)].all > 0);
+        let probed = (0..self.cpus.len() as u16).filter(|&cpu| self.cpus[usize::from(cpu)].widths.count() > 0);
         probed.filter_map(|cpu| Some((cpu, self.doubt(cpu)?)))
     }
 }
 
-impl Default for Counts {
-    fn default() -> Self {
-        Self { bins: vec![0; BINS], all: 0, least: f64::INFINITY, best: None }
-    }
-}
-
-impl Counts {
-    fn add(&mut self, cycles: f64) {
-        if cycles.is_finite() && cycles > 0.0 {
-            self.bins[bin(cycles)] += 1;
-            self.all += 1;
-            self.least = self.least.min(cycles);
-            // Looking takes some microseconds, and many readings change little.
-            if self.all < OFTEN_UNTIL || self.all.is_multiple_of(THEN_EVERY) {
-                self.best = self.lowest_crowd();
-            }
+impl Known {
+    fn add(&mut self, cycles: f32) {
+        let before = self.widths.count();
+        self.widths.add(cycles);
+        let count = self.widths.count();
+        // Looking takes some microseconds, and many readings change little.
+        if count != before && (count < OFTEN_UNTIL || count.is_multiple_of(THEN_EVERY)) {
+            self.best = self.widths.lowest_crowd();
         }
     }
-
-    /// The middle of the lowest crowd; the least of all where there are too few for a crowd. A reading can be too low,
-    /// if the frequency changed between its two loops, so the lowest are not yet the crowd.
-    fn lowest_crowd(&self) -> Option<f64> {
-        let enough = CROWD.max((self.all as f64 * CROWD_SHARE) as u64);
-        let Some(from) = self.windows().position(|count| count >= enough) else {
-            return Some(self.least).filter(|least| least.is_finite());
-        };
-        let most = self.windows().skip(from).take(CROWD_WITHIN).max()?;
-        let first = from + self.windows().skip(from).position(|count| count == most)?;
-        let bins = self.bins[first..first + CROWD_BINS].iter().zip(first..);
-        let sum: f64 = bins.map(|(&count, bin)| f64::from(count) * bin as f64).sum();
-        Some(FIRST * STEP.powf(sum / most as f64))
-    }
-
-    /// The readings in each of the overlapping places for a crowd.
-    fn windows(&self) -> impl Iterator<Item = u64> + '_ {
-        self.bins.windows(CROWD_BINS).map(|window| window.iter().map(|&count| u64::from(count)).sum())
-    }
-
-    fn between(&self, low: f64, high: f64) -> u64 {
-        self.bins[bin(low)..=bin(high)].iter().map(|&count| u64::from(count)).sum()
-    }
-}
-
-fn bin(cycles: f64) -> usize {
-    // A bin holds what rounds to it, so that its lower end, times a little, is in it again.
-    ((cycles / FIRST).ln() / STEP.ln()).round().clamp(0.0, (BINS - 1) as f64) as usize
 }

@@ -143,6 +143,7 @@ impl Causes {
             gaps: &gaps,
             usual,
             preempted: &[],
+            looks: &[],
         };
         self.overhead.learn(&stretch);
         let attribution = attribute(&stretch, &self.overhead);

@@ -12,7 +12,7 @@ use super::run::{Measured, run_plan};
 use crate::load::plan::Plan;
 use crate::load::priority::Priority;
 use crate::load::record::IntervalRow;
-use harness::{Calibrated, Observer};
+use harness::{Calibrated, Lookout, Observer};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 use serde::{Deserialize, Serialize};
@@ -42,6 +42,7 @@ pub fn run_in_child(
     plan: &Plan,
     seed: u64,
     calibrated: &Calibrated,
+    lookout: &mut Lookout,
     observer: &mut impl Observer<[IntervalRow]>,
 ) -> io::Result<Measured> {
     let (here, there) = UnixStream::pair()?;
@@ -52,7 +53,7 @@ pub fn run_in_child(
         -1 => return Err(io::Error::last_os_error()),
         0 => {
             drop(here);
-            let served = catch_unwind(AssertUnwindSafe(|| serve(parent, there, plan, seed, calibrated)));
+            let served = catch_unwind(AssertUnwindSafe(|| serve(parent, there, (plan, seed), calibrated, lookout)));
             // SAFETY: `_exit` ends the process and touches nothing.
             unsafe { libc::_exit(i32::from(!matches!(served, Ok(Ok(()))))) }
         }
@@ -132,7 +133,13 @@ impl Lines {
 }
 
 /// The child's whole life.
-fn serve(parent: u32, stream: UnixStream, plan: &Plan, seed: u64, calibrated: &Calibrated) -> io::Result<()> {
+fn serve(
+    parent: u32,
+    stream: UnixStream,
+    (plan, seed): (&Plan, u64),
+    calibrated: &Calibrated,
+    lookout: &mut Lookout,
+) -> io::Result<()> {
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
     if std::os::unix::process::parent_id() != parent {
         return Ok(());
@@ -141,7 +148,7 @@ fn serve(parent: u32, stream: UnixStream, plan: &Plan, seed: u64, calibrated: &C
         leave_the_session();
     }
     let mut parent = Parent(stream);
-    let message = match run_plan(plan, seed, calibrated, &mut parent) {
+    let message = match run_plan(plan, seed, calibrated, lookout, &mut parent) {
         Ok(measured) => Message::Measured(Box::new(measured)),
         Err(error) => Message::Failed(error.to_string()),
     };

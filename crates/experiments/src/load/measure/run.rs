@@ -8,9 +8,10 @@ use super::totals::Totals;
 use crate::load::plan::Plan;
 use crate::load::priority::Priority;
 use crate::load::record::{AllCpusRow, IntervalRow, TotalRow};
-use harness::{Calibrated, Observer};
+use harness::{Calibrated, Lookout, Observer};
 use instruments::cpus::realtime::may_use_realtime;
 use instruments::cpus::schedule::reschedule_current_thread;
+use instruments::neighbour::Widths;
 use instruments::warning::{LeftOut, NoRealtimePriority, PriorityRefused, Warning};
 use serde::{Deserialize, Serialize};
 use std::io;
@@ -36,12 +37,14 @@ pub fn run_plan(
     plan: &Plan,
     seed: u64,
     calibrated: &Calibrated,
+    lookout: &mut Lookout,
     observer: &mut impl Observer<[IntervalRow]>,
 ) -> io::Result<Measured> {
     let mut warnings = Vec::new();
     let priority = granted(plan.priority, &mut warnings);
     let clock = calibrated.clock();
-    let soakers = Soakers::start(clock, &calibrated.grind, priority.0, &plan.cpus, plan.grinders)?;
+    let tools = (clock, &calibrated.grind, lookout.probe);
+    let soakers = Soakers::start(tools, priority.0, &plan.cpus, plan.grinders)?;
     read_in_time();
     let reader = Reader {
         soakers: soakers.soakers.chunks(plan.grinders).collect(),
@@ -56,7 +59,22 @@ pub fn run_plan(
     warnings.extend(run.what_was_missing(plan));
     warnings.extend(totals.warnings());
     let exact_account = run.reader.exact.as_ref().map(|account| account.name().to_owned());
-    Ok(Measured { intervals, totals: totals.rows(), all_cpus: totals.all_cpus(), exact_account, warnings })
+    let rows = with_neighbours(totals.rows(), &soakers, lookout);
+    warnings.extend(lookout.warnings());
+    Ok(Measured { intervals, totals: rows, all_cpus: totals.all_cpus(), exact_account, warnings })
+}
+
+/// What a neighbour on each core took of its width, as its soakers saw it.
+fn with_neighbours(mut rows: Vec<TotalRow>, soakers: &Soakers, lookout: &mut Lookout) -> Vec<TotalRow> {
+    for row in &mut rows {
+        let mut widths = Widths::default();
+        soakers.soakers.iter().filter(|soaker| soaker.cpu == row.cpu).for_each(|one| widths.absorb(&one.widths()));
+        lookout.learn_widths(row.cpu, &widths);
+        let taken = lookout.taken(row.cpu, &widths);
+        row.core_shared_share = taken.and_then(|taken| taken.shared_share);
+        row.width_lost_share = taken.map(|taken| taken.width_lost_share);
+    }
+    rows
 }
 
 /// The priority that was asked for if it is granted, or else idle, with a warning: the load can be measured all the

@@ -10,6 +10,7 @@ use instruments::clock::Clock;
 use instruments::cpus::pin_current_thread;
 use instruments::cpus::schedule::{Schedule, bound_realtime, reschedule_current_thread};
 use instruments::grind::{Grind, Work};
+use instruments::neighbour::{Probe, Widths};
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{self, Sender};
@@ -19,6 +20,9 @@ use std::time::Duration;
 
 /// How long a grind is: short, so that the count is fine; long, so that reading the clock costs a thousandth.
 pub const GRIND: Duration = Duration::from_micros(20);
+
+/// After so many grinds a soaker looks whether somebody shares its core: every 10 ms, for a few microseconds.
+const LOOK_AFTER: u64 = 500;
 
 /// A real-time soaker wants the CPU for this long …
 const DEMAND: Duration = Duration::from_millis(1);
@@ -45,6 +49,7 @@ struct Published {
     grinds: AtomicU64,
     usual_ticks: AtomicU64,
     demands: Mutex<Demands>,
+    widths: Mutex<Widths>,
 }
 
 /// The stretches in which a real-time soaker wanted the CPU.
@@ -92,6 +97,11 @@ impl Soaker {
     pub fn demands(&self) -> Demands {
         *self.published.demands.lock().unwrap_or_else(PoisonError::into_inner)
     }
+
+    /// How wide it found its core while it ground.
+    pub fn widths(&self) -> Widths {
+        self.published.widths.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
 }
 
 /// All soakers of a run. They rest until they are told otherwise, and end when this is dropped.
@@ -102,20 +112,28 @@ pub struct Soakers {
 }
 
 impl Soakers {
-    /// Starts `each` soakers on every one of the CPUs.
+    /// Starts `each` soakers on every one of the CPUs, which look at their cores by `probe`.
     ///
     /// # Errors
     /// The system refuses a thread, its CPU or its priority.
-    pub fn start(clock: Clock, grind: &Grind, schedule: Schedule, cpus: &[usize], each: usize) -> io::Result<Self> {
+    pub fn start(
+        (clock, grind, probe): (Clock, &Grind, Option<Probe>),
+        schedule: Schedule,
+        cpus: &[usize],
+        each: usize,
+    ) -> io::Result<Self> {
         if matches!(schedule, Schedule::Fifo { .. } | Schedule::RoundRobin { .. }) {
             bound_realtime(REALTIME_LIMIT)?;
         }
         let mut started = Self { soakers: Vec::new(), orders: Arc::default() };
         for &cpu in cpus {
             for rank in 0..each {
-                let published = Arc::new(CachePadded::<Published>::default());
+                // Until something is known it takes what it is calibrated for: the first may be interrupted.
+                let usual_ticks = AtomicU64::new(clock.ticks_in(GRIND));
+                let published = Arc::new(CachePadded::new(Published { usual_ticks, ..Published::default() }));
                 let work = grind.work(GRIND.as_nanos() as f64);
-                let hand = Hand { clock, work, rank, orders: started.orders.clone(), published: published.clone() };
+                let hand =
+                    Hand { clock, work, probe, rank, orders: started.orders.clone(), published: published.clone() };
                 let (tell, told) = mpsc::channel();
                 let serve = move || hand.serve(cpu, schedule, &tell);
                 let thread = std::thread::Builder::new().name(format!("soaker-{cpu}")).spawn(serve)?;
@@ -160,6 +178,7 @@ pub fn read_in_time() {
 struct Hand {
     clock: Clock,
     work: Work,
+    probe: Option<Probe>,
     /// The first on its CPU has 0.
     rank: usize,
     orders: Arc<Orders>,
@@ -207,7 +226,19 @@ impl Hand {
             last = now;
             usual_ticks.store(usual, Ordering::Relaxed);
             // The only writer, so no read-modify-write is needed.
-            grinds.store(grinds.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+            let ground = grinds.load(Ordering::Relaxed) + 1;
+            grinds.store(ground, Ordering::Relaxed);
+            if ground.is_multiple_of(LOOK_AFTER) {
+                self.look();
+                last = self.clock.now();
+            }
+        }
+    }
+
+    fn look(&self) {
+        if let Some(probe) = self.probe {
+            let cycles = probe.take().cycles;
+            self.published.widths.lock().unwrap_or_else(PoisonError::into_inner).add(cycles);
         }
     }
 
@@ -234,7 +265,6 @@ impl Hand {
 /// long, because something interrupted the grind, moves it no further than one that is a nanosecond longer.
 fn follow_median(median: u64, value: u64) -> u64 {
     match value.cmp(&median) {
-        _ if median == 0 => value,
         std::cmp::Ordering::Greater => median + (median >> STEP).max(1),
         std::cmp::Ordering::Less => median - (median >> STEP).max(1),
         std::cmp::Ordering::Equal => median,
@@ -252,7 +282,7 @@ mod tests {
     #[test]
     fn the_median_is_followed_and_outliers_do_not_count() {
         let mut rng = fastrand::Rng::with_seed(3);
-        let mut median = 0;
+        let mut median = 55_000;
         for speed in [60_000_u64, 50_000] {
             for _ in 0..5_000 {
                 let interrupted = rng.u32(..100) < 5;
@@ -269,7 +299,7 @@ mod tests {
         let clock = Clock::calibrate(Duration::from_millis(10)).clock;
         let grind = Grind { ns_per_load: 1.0, overhead_ns: 0.0, ns_per_cycle: None, search: Vec::new() };
         let cpu = instruments::cpus::allowed().unwrap().first().unwrap();
-        let soakers = Soakers::start(clock, &grind, Schedule::Idle, &[cpu], 2).unwrap();
+        let soakers = Soakers::start((clock, &grind, None), Schedule::Idle, &[cpu], 2).unwrap();
         let [first, second] = &soakers.soakers[..] else { panic!("two soakers") };
         assert_eq!(first.grinds() + second.grinds(), 0);
         soakers.let_grind(1);

@@ -81,7 +81,7 @@ mod tests {
                 Gap { start: clock.to_ticks((second * 10_000 + n) as f64 * 1e5), length: clock.to_ticks(length_ns) }
             };
             let gaps = (0..10_000).map(gap).collect();
-            moments.add(&Watch { gaps, span: 1, start: 0, passes: 1, threshold: 1, full: false });
+            moments.add(&Watch { gaps, span: 1, start: 0, passes: 1, threshold: 1, full: false, looks: Vec::new() });
         }
         assert!(moments.gaps.len() <= MOST && moments.gaps.capacity() == MOST);
         assert!(moments.gaps.iter().all(|gap| gap.1 > clock.to_ticks(6e3)));

@@ -14,6 +14,7 @@ fn table(rows: &[Row], page: &Page) -> String {
         vec![
             format!("CPU {}", row.cpu),
             percent(row.lost_share),
+            row.width_lost_share.map_or_else(String::new, percent),
             nanoseconds(row.longest_us * 1e3),
             over(row.over_1us),
             over(row.over_10us),
@@ -22,7 +23,7 @@ fn table(rows: &[Row], page: &Page) -> String {
             row.role.clone().unwrap_or_default(),
         ]
     });
-    let header = ["", "lost", "longest", ">1 µs", ">10 µs", ">100 µs", ">1 ms", "for"];
+    let header = ["", "lost", "width", "longest", ">1 µs", ">10 µs", ">100 µs", ">1 ms", "for"];
     terminal::table(&header, lines).lines().map(|line| page.cut(line) + "\n").collect()
 }
 

@@ -51,7 +51,7 @@ mod tests {
         let mut bins = TimeBins::over(1_000, 60 * 100);
         let gap = |start, length| Gap { start, length };
         let gaps = vec![gap(1_050, 200), gap(1_000 + 5_950, 500)];
-        bins.add(&Watch { gaps, span: 6_000, start: 1_000, passes: 1, threshold: 1, full: false });
+        bins.add(&Watch { gaps, span: 6_000, start: 1_000, passes: 1, threshold: 1, full: false, looks: Vec::new() });
         assert_eq!(bins.lost[..4], [50, 100, 50, 0]);
         assert_eq!((bins.lost[59], bins.lost.iter().sum::<u64>()), (500, 700));
     }

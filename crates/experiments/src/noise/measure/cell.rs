@@ -11,6 +11,7 @@ use harness::{Interruption, turns};
 use instruments::clock::Clock;
 use instruments::evidence::{EvidenceQuality, Recorder, Source};
 use instruments::gaps::{Cost, Watch};
+use instruments::neighbour::Widths;
 use instruments::tally::Tally;
 use instruments::team::StartGate;
 use instruments::warning::{LeftOut, Warning};
@@ -33,6 +34,8 @@ pub struct Cell {
     pub preempted: Option<u64>,
     pub competitors: Used,
     pub rescheduler: Used,
+    /// How wide the core was, seen by the reader.
+    pub widths: Widths,
     warnings: Vec<Warning>,
     /// `None` unless gaps are kept.
     kept: Option<GapTrace>,
@@ -54,6 +57,7 @@ impl Cell {
             preempted: None,
             competitors: Used::default(),
             rescheduler: Used::default(),
+            widths: Widths::default(),
             warnings: Vec::new(),
             kept: keeps_gaps.then(GapTrace::default),
         }
@@ -118,6 +122,7 @@ impl Cell {
 
     fn add(&mut self, piece: &Piece, interruption: &Interruption) {
         let watch = &piece.watch;
+        self.widths.absorb(&piece.widths);
         self.lengths.merge(&watch.gaps.iter().map(|gap| gap.length).collect());
         self.thresholds = (self.thresholds.0.min(watch.threshold), self.thresholds.1.max(watch.threshold));
         if watch.full {

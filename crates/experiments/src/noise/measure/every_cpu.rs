@@ -8,7 +8,7 @@ use crate::noise::every_cpu::{Moments, TimeBins, role, together};
 use crate::noise::plan::Plan;
 use crate::noise::record::Row;
 use anyhow::Context;
-use harness::{Progress, Session};
+use harness::{Lookout, Progress, Session};
 use instruments::clock::Clock;
 use instruments::evidence::Recorder;
 use instruments::team::{Member, StartGate, work_together};
@@ -31,7 +31,8 @@ struct Watched {
 /// # Errors
 /// A thread that the system refuses, or a record of the kernel's that cannot be read.
 pub fn run_plan(plan: &Plan, session: &Session, clock: Clock, progress: &Progress) -> anyhow::Result<Measured> {
-    let setup = TurnSetup { clock, plan, interruption: &session.interruption };
+    let mut lookout = Lookout::open(session, clock);
+    let setup = TurnSetup { clock, plan, probe: lookout.probe, interruption: &session.interruption };
     let (origin, began) = (clock.now(), Instant::now());
     let budget = plan.budget.unwrap_or(Duration::from_secs(1));
     let mut all: Vec<Watched> = plan.cpus.iter().map(|cpu| Watched::new(plan, cpu, clock, origin, budget)).collect();
@@ -53,17 +54,18 @@ pub fn run_plan(plan: &Plan, session: &Session, clock: Clock, progress: &Progres
     let span_ns = clock.to_ns(clock.now() - origin);
     let trains: Vec<Vec<f64>> = all.iter().map(|one| one.moments.starts_ns()).collect();
     let shared = together(&trains, span_ns, session.seed);
+    all.iter().for_each(|one| lookout.learn_widths(one.cell.plan.reader_cpu, &one.cell.widths));
     let rows: Vec<Row> = all
         .iter()
         .zip(shared)
         .filter_map(|(one, together)| {
-            let row = row::row(&one.cell, plan)?;
+            let row = row::row(&one.cell, plan, &lookout)?;
             let (lost_by_time, role) = (one.bins.shares(clock, began.elapsed()), role(row.cpu, &session.environment));
             Some(Row { together: Some(together), lost_by_time, role: Some(role), ..row })
         })
         .collect();
-    let warnings: Vec<Warning> =
-        plan.warnings.iter().cloned().chain(all.iter_mut().flat_map(|one| one.cell.warnings())).collect();
+    let own = all.iter_mut().flat_map(|one| one.cell.warnings());
+    let warnings: Vec<Warning> = plan.warnings.iter().cloned().chain(own).chain(lookout.warnings()).collect();
     Ok(Measured { rows, order, kept: super::GapTrace::default(), warnings: distinct(&warnings, Warning::clone) })
 }
 

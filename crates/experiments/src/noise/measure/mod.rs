@@ -14,7 +14,7 @@ use super::plan::Plan;
 use super::record::{Line, Row};
 use cell::Cell;
 use harness::turns::{Rules, take_turns};
-use harness::{Observer, Progress, Session};
+use harness::{Lookout, Observer, Progress, Session};
 use instruments::clock::Clock;
 use instruments::cpus::schedule::bound_realtime;
 use instruments::evidence::Recorder;
@@ -53,7 +53,8 @@ pub fn run_plan(
     observer: &mut (impl Observer<Line> + Send),
 ) -> anyhow::Result<Measured> {
     bound_realtime(LONGEST_REALTIME)?;
-    let setup = TurnSetup { clock, plan, interruption: &session.interruption };
+    let mut lookout = Lookout::open(session, clock);
+    let setup = TurnSetup { clock, plan, probe: lookout.probe, interruption: &session.interruption };
     // The kernel's record of each CPU that is read on: opening and closing takes longer than some turns.
     let mut records: BTreeMap<usize, Option<Recorder>> = BTreeMap::new();
     let origin = clock.now();
@@ -71,10 +72,11 @@ pub fn run_plan(
         })?;
         Ok(flow)
     })?;
-    let warnings: Vec<Warning> =
-        plan.warnings.iter().cloned().chain(cells.iter_mut().flat_map(Cell::warnings)).collect();
+    cells.iter().for_each(|cell| lookout.learn_widths(cell.plan.reader_cpu, &cell.widths));
+    let own = cells.iter_mut().flat_map(Cell::warnings);
+    let warnings: Vec<Warning> = plan.warnings.iter().cloned().chain(own).chain(lookout.warnings()).collect();
     let kept = cells.first_mut().map(Cell::take_kept).unwrap_or_default();
-    let rows = cells.iter().filter_map(|cell| row::row(cell, plan)).collect();
+    let rows = cells.iter().filter_map(|cell| row::row(cell, plan, &lookout)).collect();
     // Several cells say the same of the machine.
     Ok(Measured { rows, order: turns.order, kept, warnings: distinct(&warnings, Warning::clone) })
 }

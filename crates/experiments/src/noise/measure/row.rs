@@ -5,6 +5,7 @@ use super::turn::Used;
 use crate::noise::plan::Plan;
 use crate::noise::record::{Row, Turn};
 use crate::noise::then;
+use harness::Lookout;
 use instruments::evidence::Source;
 use instruments::gaps::Cost;
 use instruments::statistics::Interval;
@@ -12,7 +13,8 @@ use instruments::statistics::order::{median, sample_quantile_interval};
 use instruments::statistics::summary::CONFIDENCE;
 
 /// The row of a cell; `None` when nothing was read.
-pub fn row(cell: &Cell, plan: &Plan) -> Option<Row> {
+pub fn row(cell: &Cell, plan: &Plan, lookout: &Lookout) -> Option<Row> {
+    let taken = lookout.taken(cell.plan.reader_cpu, &cell.widths);
     let (clock, all) = (cell.clock, cell.all_turns()?);
     let (figures, turns) = (all.figures(clock), cell.turns.iter().map(|turn| turn.figures(clock)).collect::<Vec<_>>());
     Some(Row {
@@ -42,6 +44,8 @@ pub fn row(cell: &Cell, plan: &Plan) -> Option<Row> {
         p99_gap_us: length_us(cell, 0.99),
         lost_share: figures.lost_share,
         lost_ci_share: median_interval(&turns, |turn| turn.lost_share),
+        core_shared_share: taken.and_then(|taken| taken.shared_share),
+        width_lost_share: taken.map(|taken| taken.width_lost_share),
         unwatched_s: turns.iter().map(|turn| turn.unwatched_s).sum(),
         turns,
         explained_share: where_known(cell, cell.causes.explained_share()),

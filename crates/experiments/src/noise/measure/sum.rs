@@ -29,7 +29,7 @@ impl Sum {
         let long = clock.to_ticks(LONG_NS);
         let lengths = watch.gaps.iter().map(|gap| gap.length);
         self.absorb(&Self {
-            span: watch.span,
+            span: watch.watched(),
             passes: watch.passes,
             gaps: watch.gaps.len() as u64,
             over_256us: lengths.clone().filter(|&length| length > long).count() as u64,

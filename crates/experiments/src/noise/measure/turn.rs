@@ -11,6 +11,7 @@ use instruments::evidence::preemption::PreemptionFlag;
 use instruments::evidence::{Recorder, Source, Timeline};
 use instruments::gaps::{Cost, Limit, Reader, Watch};
 use instruments::grind::Work;
+use instruments::neighbour::{Probe, Widths};
 use instruments::team::{Member, StartGate, work_together};
 use instruments::warning::Warning;
 use rustix::thread::{Timespec, nanosleep, set_name};
@@ -25,6 +26,8 @@ use std::time::Duration;
 pub struct TurnSetup<'a> {
     pub clock: Clock,
     pub plan: &'a Plan,
+    /// What looks for a neighbour on the core.
+    pub probe: Option<Probe>,
     pub interruption: &'a Interruption,
 }
 
@@ -34,6 +37,8 @@ pub struct Piece {
     /// For each gap whether the kernel says that it preempted the reader; empty where it does not say.
     pub preempted: Vec<bool>,
     pub timeline: Option<Timeline>,
+    /// How wide the core was.
+    pub widths: Widths,
 }
 
 /// What the reader found out about itself.
@@ -73,6 +78,8 @@ const CAPACITY: usize = 1 << 18;
 const BURST: Duration = Duration::from_millis(90);
 /// … and then sleeps, so that it can hang nobody.
 const REST: Duration = Duration::from_millis(10);
+/// The reader looks for a neighbour so often, which takes a few microseconds of it.
+const LOOK_EVERY: Duration = Duration::from_millis(10);
 /// The recorder has room for so much, even with a rescheduler that wakes 20,000 times a second.
 const PIECE: Duration = Duration::from_secs(1);
 
@@ -208,6 +215,7 @@ pub fn read(
 /// The reader with the evidence beside it.
 struct Eye<'a> {
     reader: Reader,
+    probe: Option<Probe>,
     recorder: Option<&'a mut Recorder>,
     flag: Option<PreemptionFlag>,
     preempted: Vec<bool>,
@@ -225,6 +233,7 @@ impl<'a> Eye<'a> {
         });
         Self {
             reader: Reader::new(setup.clock, CAPACITY),
+            probe: setup.probe,
             recorder,
             flag: wanted.then(PreemptionFlag::of_current_thread).flatten(),
             // Not false, which would be memory that nobody has touched.
@@ -241,14 +250,16 @@ impl<'a> Eye<'a> {
     }
 
     fn read(&mut self, limit: Limit, interruption: &Interruption) -> io::Result<Piece> {
-        let Self { reader, recorder, flag, preempted } = self;
+        let Self { reader, probe, recorder, flag, preempted } = self;
         if let Some(recorder) = recorder {
             recorder.start()?;
         }
         if let Some(flag) = flag {
             flag.set();
         }
-        let watch = reader.read(limit, |number| {
+        let (mut widths, every) = (Widths::default(), if probe.is_some() { LOOK_EVERY } else { limit.length });
+        let look = || probe.iter().for_each(|probe| widths.add(probe.take().cycles));
+        let watch = reader.read_and_look(limit, every, look, |number| {
             if let Some(flag) = flag {
                 preempted[number] = flag.was_cleared();
                 flag.set();
@@ -257,7 +268,7 @@ impl<'a> Eye<'a> {
         });
         let timeline = recorder.as_mut().map(|recorder| recorder.stop()).transpose()?;
         let seen = if flag.is_some() { watch.gaps.len() } else { 0 };
-        Ok(Piece { watch, preempted: preempted[..seen].to_vec(), timeline })
+        Ok(Piece { watch, preempted: preempted[..seen].to_vec(), timeline, widths })
     }
 }
 
