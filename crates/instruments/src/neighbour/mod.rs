@@ -48,6 +48,7 @@
 //! others, "SMTcheck", 2016), and the pressure curves of Bubble-Up (Mars and others, MICRO 2011) and SMiTe (Zhang and
 //! others, MICRO 2014), by which whoever owns a machine predicts what tenants will do to each other. Here a tenant asks.
 
+mod alone;
 mod kinds;
 mod loops;
 mod pair;
@@ -58,6 +59,7 @@ mod split;
 mod widths;
 mod yardstick;
 
+pub use alone::Alone;
 pub use kinds::{KINDS, Kind, Workspace};
 pub use pair::{Pair, pair};
 pub use probe::{Probe, Reading};
