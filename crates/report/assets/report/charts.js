@@ -97,6 +97,13 @@
     ctx.restore();
   };
 
+  // The library counts up from an axis' lower end by its power of ten; beginning just below the next one it would miss
+  // that, and never end.
+  const stepped = low => {
+    const power = 10 ** Math.floor(Math.log10(low));
+    return low > 9 * power ? 9 * power : low;
+  };
+
   const options = (plot, width) => {
     const axis = of => ({
       label: of.label, stroke: colour("--ink"), grid: { stroke: colour("--rule"), width: 0.5 }, size: of === plot.y ? 74 : 40,
@@ -115,7 +122,8 @@
           // Of what is zero everywhere no logarithm is a place.
           if (high <= low) high = low * 10;
           const hits = of === plot.y && plot.series.some(one => one.mark === "columns");
-          return [hits ? 0.5 : low / (of === plot.y && plot.series.some(wide) ? 2 : 1.3), high * (hits ? 2 : 1.3)];
+          const least = hits ? 0.5 : low / (of === plot.y && plot.series.some(wide) ? 2 : 1.3);
+          return [stepped(least), high * (hits ? 2 : 1.3)];
         }
         const margin = (high - low || Math.abs(high) || 1) * 0.05;
         return of === plot.y ? [Math.min(0, low), Math.max(high + margin, margin)] : [low - margin, high + margin];
