@@ -31,6 +31,10 @@
 //! there is credit the word is freed by compare-and-swap, which loses no mark, and needs no membarrier. Each
 //! acquisition that finds nobody waiting spends one credit; after the last the lock is plain.
 //!
+//! Nobody sleeps for a plain lock, so a spinner leaves it plain: it says nothing, looks seldom (each look takes the
+//! cache line away from the holder), and, if it gets the lock, holds it plain again. Only its reservation is a mark,
+//! which a plain store may remove: then it is made again.
+//!
 //! Between processes ([`Shared`](crate::Shared)), and where sequences don't work, the lock is always freed by
 //! compare-and-swap: that costs a second atomic and is otherwise the same.
 //!
@@ -76,7 +80,7 @@
 //! owner is not running is void once the lock has been seen free for a patience.
 //!
 //! # When it spins
-//! For about as long as a wake costs (some 40 µs), not at all if the holder was last seen on this CPU, since then it
+//! For about as long as a wake costs (some 40 µs), at a plain lock with twice as many pauses after each look; not at all if the holder was last seen on this CPU, since then it
 //! is not running: then it yields a few times, and sleeps. One spins; others that come meanwhile spin for some 4 µs,
 //! or, of a crowd, sleep at once. That keeps the run queue short: where 100 threads are runnable on two CPUs, one
 //! that is switched out while it waits comes back after a tenth of a second, whatever the lock does. A spinner that
@@ -196,6 +200,14 @@ impl<S: Scope, C: Count> Adaptive<S, C> {
         self.word.load(Relaxed) & HELD != 0
     }
 
+    /// Whether this process frees locks of this scope by a plain store. It is decided soon after the first unlock that
+    /// finds a waiter, or the first of all: until then the answer is no, and so it stays where the C library or the
+    /// kernel does not do its part, and between processes.
+    #[cfg(not(loom))]
+    pub fn frees_by_store() -> bool {
+        S::PRIVATE && restartable::works()
+    }
+
     /// What happened on this lock, if it counts.
     pub fn counts(&self) -> &C {
         &self.counts
@@ -238,10 +250,11 @@ impl<S: Scope, C: Count> Adaptive<S, C> {
 #[cold]
 #[inline(never)]
 fn free<S: Scope>(word: &AtomicU32) {
+    free_by::<S>(word, freed);
+    // The first time this takes milliseconds: not while the lock is held.
     if S::PRIVATE {
         restartable::prepare();
     }
-    free_by::<S>(word, freed);
 }
 
 fn free_by<S: Scope>(lock: &AtomicU32, next: impl Fn(u32, Awake, fn() -> u32) -> Freed) {

@@ -1,6 +1,6 @@
 //! When and how long a waiter spins.
 
-use super::word::{Awake, CREDIT, HELD, RESERVED, marked, taken_after_sleep, taken_spinning};
+use super::word::{Awake, HELD, RESERVED, is_quiet, marked, taken_after_sleep, taken_spinning};
 use crate::{
     atomic::{
         AtomicU32,
@@ -53,17 +53,18 @@ impl<'a> Spinner<'a> {
         self.word.compare_exchange(word, taken, Acquire, Relaxed).is_ok()
     }
 
-    /// Says that it is awake, if nobody does.
+    /// Says that it is awake, if nobody does. A quiet lock is not told: no sleeper would be woken for it, and its holder
+    /// would have to free it by a read-modify-write each time.
     fn say_awake(&mut self, word: u32) {
-        if !self.awake.is_in(word) {
+        if !self.awake.is_in(word) && !is_quiet(word) {
             self.ours = self.word.compare_exchange(word, self.awake.put_in(word), Relaxed, Relaxed).is_ok();
         }
     }
 
-    /// Asks that the next free be for this one; says whether it will. The holder must not be one that stores over it.
+    /// Asks that the next free be for this one; says whether it has. A plain holder may store over it: nobody sleeps on
+    /// a reservation, so that costs another try.
     fn reserve(&mut self, word: u32) -> bool {
         self.reserved = word & (HELD | RESERVED) == HELD
-            && word & CREDIT != 0
             && self.word.compare_exchange(word, word | RESERVED, Relaxed, Relaxed).is_ok();
         self.reserved
     }
@@ -72,7 +73,7 @@ impl<'a> Spinner<'a> {
 #[cfg(not(loom))]
 mod patience {
     use super::super::sleepers;
-    use super::super::word::{CPU, held_on, is_crowded};
+    use super::super::word::{CPU, CREDIT, held_on, is_crowded};
     use super::*;
     use crate::atomic::give_way;
 
@@ -86,6 +87,10 @@ mod patience {
     /// slept, since sleeping again means the end of the line.
     const YIELDS: u32 = 8;
     const YIELDS_WOKEN: u32 = 100;
+    /// Pauses between two looks: at a quiet lock, which one thread takes again and again, twice as many after each
+    /// look, up to some 10 µs. Each look takes the word's cache line away from that thread.
+    const PAUSES: u32 = 4;
+    const MOST_PAUSES: u32 = 512;
 
     impl Spinner<'_> {
         /// Spins while it can pay; says whether it took the lock.
@@ -96,7 +101,7 @@ mod patience {
             self.reserved = false;
             let (patience, mut until, most_yields) =
                 if woken { (0, PATIENCE_RESERVED, YIELDS_WOKEN) } else { (PATIENCE, PATIENCE + 1, YIELDS) };
-            let (mut changed, mut yields, mut rounds) = (woken, 0, 0);
+            let (mut changed, mut yields, mut rounds, mut pauses) = (woken, 0, 0, PAUSES);
             let mut free_since = None;
             let mut seen = self.word.load(Relaxed);
             loop {
@@ -114,17 +119,19 @@ mod patience {
                     // Reserved for a thread that is not running, or it would have taken it: perhaps this CPU is its.
                     give_way();
                     rounds += 1;
-                    self.pass_time(word, rounds);
+                    self.pass_time(word, rounds, PAUSES);
                     continue;
                 }
                 free_since = None;
+                let quiet = is_quiet(word) && !self.reserved;
+                pauses = if quiet && age < patience { (pauses * 2).min(MOST_PAUSES) } else { PAUSES };
                 if !self.awake.is_in(word) {
                     self.say_awake(word);
                 } else if !self.ours && !woken && (is_crowded(word) || rounds > ROUNDS) {
                     return false;
                 }
-                if !self.reserved && changed && age >= patience && self.reserve(word) {
-                    until = age + PATIENCE_RESERVED;
+                if !self.reserved && (changed || quiet) && age >= patience && self.reserve(word) {
+                    until = age + if changed { PATIENCE_RESERVED } else { PATIENCE };
                 } else if held_on(word, cpu_hint()) {
                     if yields == most_yields {
                         return false;
@@ -135,17 +142,16 @@ mod patience {
                     return false;
                 }
                 rounds += 1;
-                self.pass_time(word, rounds);
+                self.pass_time(word, rounds, pauses);
             }
         }
 
         #[inline(always)]
-        fn pass_time(&self, word: u32, rounds: u32) {
+        fn pass_time(&self, word: u32, rounds: u32, pauses: u32) {
             if rounds > ROUNDS && !is_crowded(word) && !sleepers::any() {
                 give_way();
-            } else {
-                (0..4).for_each(|_| pause());
             }
+            (0..pauses).for_each(|_| pause());
         }
     }
 }

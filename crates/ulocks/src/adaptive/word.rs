@@ -109,8 +109,12 @@ pub(super) fn taken_quietly(word: u32, cpu: impl FnOnce() -> u32) -> u32 {
     }
 }
 
-/// The word as it is taken by one that spun; `ours` says that it was the one that said so.
+/// The word as it is taken by one that spun; `ours` says that it was the one that said so. A quiet lock stays plain.
 pub(super) fn taken_spinning(word: u32, ours: bool, cpu: u32) -> u32 {
+    if is_quiet(word) { HELD } else { taken_contended(word, ours, cpu) }
+}
+
+fn taken_contended(word: u32, ours: bool, cpu: u32) -> u32 {
     let others = if ours { nobody_awake(word) } else { word };
     others & !(CPU | RESERVED) | HELD | CREDIT | cpu << CPU_SHIFT
 }
@@ -118,7 +122,7 @@ pub(super) fn taken_spinning(word: u32, ours: bool, cpu: u32) -> u32 {
 /// The word as it is taken by one that slept, or was about to: others may sleep who were told that it would look after
 /// them. `waited` is how long it took.
 pub(super) fn taken_after_sleep(word: u32, ours: bool, cpu: u32, now: u32, waited: u32) -> u32 {
-    let taken = taken_spinning(word & !WAKING, ours, cpu) | WAITERS;
+    let taken = taken_contended(word & !WAKING, ours, cpu) | WAITERS;
     stamped(another_slice(taken, waited), now)
 }
 
@@ -126,6 +130,12 @@ pub(super) fn taken_after_sleep(word: u32, ours: bool, cpu: u32, now: u32, waite
 pub(super) fn marked(word: u32, ours: bool, awake: Awake) -> u32 {
     let others = if ours || !awake.is_in(word) { nobody_awake(word) } else { word };
     others & !WAKING | WAITERS
+}
+
+/// Whether nobody sleeps for this lock, and nobody has waited for it lately: a holder frees it by a plain store, whoever
+/// else spins.
+pub(super) fn is_quiet(word: u32) -> bool {
+    word & (CREDIT | WAITERS) == 0
 }
 
 /// Whether a holder of this word may free it by a plain store.

@@ -63,4 +63,4 @@ pub use model::{Fault, abort, break_by};
 #[cfg(loom)]
 pub(crate) use model::{mark_and_fence, may_be_in_vain, prepare, store_zero_if};
 #[cfg(not(loom))]
-pub(crate) use registration::{mark_and_fence, may_be_in_vain, prepare, store_zero_if};
+pub(crate) use registration::{mark_and_fence, may_be_in_vain, prepare, store_zero_if, works};

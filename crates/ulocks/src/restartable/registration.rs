@@ -1,10 +1,10 @@
 //! What the kernel and the C library must have agreed to, asked once in a process.
 
 use super::sequence;
-use crate::futex::give_way;
 use std::sync::atomic::{
     AtomicU8, AtomicU32, AtomicUsize,
-    Ordering::{Relaxed, Release, SeqCst},
+    Ordering::{Acquire, Relaxed, Release, SeqCst},
+    fence,
 };
 
 const UNKNOWN: u8 = 0;
@@ -12,9 +12,6 @@ const ASKING: u8 = 1;
 const READY: u8 = 2;
 const REFUSED: u8 = 3;
 const FAILING: u8 = 4;
-
-/// How often to look whether another thread has the answer.
-const MOST_ROUNDS: u32 = 1000;
 
 /// A child inherits all of this by fork, with the registrations that it describes, and loses both by exec.
 static STATE: AtomicU8 = AtomicU8::new(UNKNOWN);
@@ -27,16 +24,23 @@ static OFFSET: AtomicUsize = AtomicUsize::new(0);
 /// that the sequence was aborted, or that there are none here.
 #[inline(always)]
 pub(crate) fn store_zero_if<const EXPECTED: u32>(word: &AtomicU32) -> bool {
-    let offset = OFFSET.load(Relaxed);
+    // Acquire, for the order that `ask` makes: free on x86-64.
+    let offset = OFFSET.load(Acquire);
     // SAFETY: an offset that is not 0 was checked when it was found, and is the same in all threads of the C library.
     offset != 0 && unsafe { sequence::store_zero_if::<EXPECTED>(offset, word) }
 }
 
 /// Changes `word` from `old` to `mark` and fences; `Err` is what the word was instead.
+///
+/// While nobody stores without an atomic there is nothing to fence, also where another thread is just asking whether it
+/// may: the mark comes before this look at the state, that thread's answer after it, and whoever stores because of the
+/// answer compares after that.
 pub(crate) fn mark_and_fence(word: &AtomicU32, old: u32, mark: u32) -> Result<(), u32> {
-    settle();
+    prepare();
     word.compare_exchange(old, mark, SeqCst, Relaxed)?;
-    fence();
+    if STATE.load(SeqCst) == READY {
+        restart_sequences();
+    }
     Ok(())
 }
 
@@ -44,6 +48,11 @@ pub(crate) fn mark_and_fence(word: &AtomicU32, old: u32, mark: u32) -> Result<()
 /// filter that was installed since). Nobody stores without an atomic any more, but one that had compared before may.
 pub(crate) fn may_be_in_vain() -> bool {
     STATE.load(Relaxed) == FAILING
+}
+
+/// Whether it was found that sequences work here.
+pub(crate) fn works() -> bool {
+    STATE.load(Relaxed) == READY
 }
 
 /// Finds out, the first time, whether sequences work here.
@@ -57,28 +66,16 @@ pub(crate) fn prepare() {
 fn ask() {
     let offset = kernel::rseq_offset().filter(|_| kernel::register());
     let state = if offset.is_some() { READY } else { REFUSED };
-    if STATE.compare_exchange(ASKING, state, SeqCst, Relaxed).is_ok() {
-        OFFSET.store(offset.unwrap_or(0), Release);
-    }
-}
-
-/// Returns when it is decided whether anybody stores without an atomic: a mark that came before that decision would not
-/// be seen by all. Where another thread takes too long to ask, or this one itself is asking, the answer is no.
-fn settle() {
-    prepare();
-    for round in 0..MOST_ROUNDS {
-        if STATE.load(SeqCst) != ASKING {
-            return;
-        }
-        give_way(round);
-    }
-    let _ = STATE.compare_exchange(ASKING, REFUSED, SeqCst, Relaxed);
+    STATE.store(state, SeqCst);
+    // Who marked a word and did not see the answer has marked it before this; who reads the offset compares after it.
+    fence(SeqCst);
+    OFFSET.store(offset.unwrap_or(0), Release);
 }
 
 /// Makes every thread of this process that is within a sequence restart it.
 #[cold]
-fn fence() {
-    if STATE.load(SeqCst) == READY && !kernel::fence() {
+fn restart_sequences() {
+    if !kernel::restart_sequences() {
         OFFSET.store(0, SeqCst);
         STATE.store(FAILING, SeqCst);
     }
@@ -100,7 +97,7 @@ mod kernel {
         membarrier(REGISTER_PRIVATE_EXPEDITED_RSEQ)
     }
 
-    pub(super) fn fence() -> bool {
+    pub(super) fn restart_sequences() -> bool {
         membarrier(PRIVATE_EXPEDITED_RSEQ)
     }
 

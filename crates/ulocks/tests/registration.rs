@@ -1,0 +1,66 @@
+//! Whether unlocks are plain stores is decided once in a process, and threads that meet at that moment must not decide
+//! it for the worse. Each case is a process of its own: this test binary again, with its orders in the environment.
+#![cfg(not(loom))]
+
+use std::{
+    env,
+    process::Command,
+    sync::Barrier,
+    thread,
+    time::{Duration, Instant},
+};
+use ulocks::{Adaptive, Private, Shared};
+
+const THREADS: &str = "ULOCKS_TEST_THREADS";
+const TEST: &str = "threads_that_meet_at_the_first_unlock_get_plain_stores_too";
+
+/// So many threads begin at once to lock and unlock; then one goes on alone until it has been decided.
+fn begin(threads: usize) -> bool {
+    let (lock, gate) = (&Adaptive::<Private>::new(), &Barrier::new(threads));
+    let pairs_for = |time| {
+        let start = Instant::now();
+        while start.elapsed() < time {
+            lock.lock();
+            // SAFETY: locked in the line before.
+            unsafe { lock.unlock() };
+        }
+    };
+    thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(move || {
+                gate.wait();
+                pairs_for(Duration::from_millis(100));
+            });
+        }
+    });
+    let start = Instant::now();
+    while !Adaptive::<Private>::frees_by_store() && start.elapsed() < Duration::from_millis(500) {
+        pairs_for(Duration::from_millis(1));
+    }
+    assert!(!Adaptive::<Shared>::frees_by_store());
+    Adaptive::<Private>::frees_by_store()
+}
+
+/// What a process that begins with so many threads decides.
+fn decides(threads: usize) -> bool {
+    let mut again = Command::new(env::current_exe().unwrap());
+    let ended = again.args(["--exact", TEST, "--nocapture"]).env(THREADS, threads.to_string()).output().unwrap();
+    let said = String::from_utf8_lossy(&ended.stdout);
+    assert!(ended.status.success(), "{said}");
+    said.contains("by a plain store")
+}
+
+#[test]
+fn threads_that_meet_at_the_first_unlock_get_plain_stores_too() {
+    if let Ok(threads) = env::var(THREADS) {
+        println!("{}", if begin(threads.parse().unwrap()) { "by a plain store" } else { "by an atomic" });
+        return;
+    }
+    if !decides(1) {
+        println!("skipped: needs glibc 2.35 and Linux 5.10");
+        return;
+    }
+    for _ in 0..5 {
+        assert!(decides(4), "one thread alone gets plain stores, four that meet do not");
+    }
+}
