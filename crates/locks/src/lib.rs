@@ -152,6 +152,8 @@ registry! {
             "no lock at all: what the measurement itself costs";
     }
     shared {
+        "adaptive-rw" => [ulocks::AdaptiveRw<ulocks::Private>], [ulocks::AdaptiveRw<ulocks::Shared>],
+            "readers and writers; spins while it pays, sleeps otherwise, starves neither (ulocks)";
         "rwlock" => [ulocks::RwLock<ulocks::Private>], [ulocks::RwLock<ulocks::Shared>],
             "readers and writers in two queues, readers woken first, as in 2002 (ulocks)";
         "rwlock-fair" => [ulocks::RwLockFair<ulocks::Private>], [ulocks::RwLockFair<ulocks::Shared>],

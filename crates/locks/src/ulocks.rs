@@ -18,6 +18,7 @@ pub type Pi<S> = Raw<ulocks::Pi<S, Counted>>;
 pub type Robust<S> = Raw<ulocks::Robust<S, Counted>>;
 pub type Ticket = Raw<ulocks::Ticket<Counted>>;
 pub type Mcs = Raw<ulocks::Mcs<Counted>>;
+pub type AdaptiveRw<S> = RawRw<ulocks::AdaptiveRw<S, Counted>>;
 pub type RwLock<S> = RawRw<ulocks::RwLock<S, Counted>>;
 pub type RwLockFair<S> = RawRw<ulocks::RwLockFair<S, Counted>>;
 
@@ -61,6 +62,7 @@ statistics! {
     [S: ulocks::Scope] ulocks::Robust<S, Counted>;
     [] ulocks::Ticket<Counted>;
     [] ulocks::Mcs<Counted>;
+    [S: ulocks::Scope] ulocks::AdaptiveRw<S, Counted>;
     [S: ulocks::Scope] ulocks::RwLock<S, Counted>;
     [S: ulocks::Scope] ulocks::RwLockFair<S, Counted>;
 }

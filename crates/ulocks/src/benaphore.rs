@@ -16,6 +16,15 @@
 //! release happens before the acquire that takes its unit. No fence is missing: the decision to wait and the decision
 //! to wake are made by one modification order, that of `count`.
 //!
+//! # Lifetime
+//! That of its semaphore: between counting itself out and releasing the semaphore a holder still has the lock, since
+//! whoever waits needs that unit. So with one that may be freed by whoever takes the last unit
+//! ([`FutexSem`](crate::FutexSem), [`SysvSem`](crate::SysvSem)) the memory may be freed by whoever holds the lock last.
+//!
+//! # Fork
+//! A forked child may use one that its thread held or nobody did, if nobody else waited: the count has a place for each
+//! thread that did not come along.
+//!
 //! # Fairness
 //! The semaphore's. The lock is never free while someone waits (unlock hands it over), so nobody can barge in: with
 //! [`SysvSem`](crate::SysvSem) it is first come, first served.
@@ -56,24 +65,22 @@ pub struct Benaphore<S: Semaphore, C: Count = NoCount> {
 }
 
 impl<S: Semaphore> Benaphore<S> {
-    /// A free lock around `semaphore`, which must hold nothing (a count of 0).
-    pub fn new(semaphore: S) -> Self {
-        Self::around(semaphore)
+    const_unless_loom! {
+        /// A free lock around `semaphore`, which must hold nothing (a count of 0).
+        pub fn new(semaphore: S) -> Self {
+            Benaphore { count: AtomicU32::new(0), counts: NoCount, semaphore }
+        }
     }
 }
 
 impl<S: Semaphore> Benaphore<S, Counted> {
     /// As [`new`](Benaphore::new), with statistics.
     pub fn counting(semaphore: S) -> Self {
-        Self::around(semaphore)
+        Benaphore { count: AtomicU32::new(0), counts: Counted::ZERO, semaphore }
     }
 }
 
 impl<S: Semaphore, C: Count> Benaphore<S, C> {
-    fn around(semaphore: S) -> Self {
-        Benaphore { count: AtomicU32::new(0), counts: C::ZERO, semaphore }
-    }
-
     /// Takes the lock, waiting for it if it is held.
     pub fn lock(&self) {
         if self.count.fetch_add(1, Acquire) > 0 {

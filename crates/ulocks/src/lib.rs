@@ -19,7 +19,8 @@
 //! | [`Usema`], [`UsemaSpin`] | 8 | strictly | no | yes | first come, first served |
 //! | [`Pi`] | 4 | by priority | yes | yes | real-time threads |
 //! | [`Robust`] | 8 | no | yes | yes | owners that may die |
-//! | [`RwLock`] | 12 | readers first | yes | yes | readers that may come twice |
+//! | [`AdaptiveRw`] | 4 | bounded | yes | yes | readers and writers, when you don't want to choose |
+//! | [`RwLock`] | 4 | readers first | yes | yes | readers that may come twice |
 //! | [`RwLockFair`] | 16 | in turns | no | yes | writers that must get in |
 //! | [`Ticket`], [`Mcs`] | 8 | strictly | no | `Ticket` | contrast: they only spin |
 //! | [`Benaphore`] | + 4 | as its semaphore | no | as its semaphore | contrast: a counter before a [`Semaphore`] |
@@ -38,16 +39,14 @@
 //! All are `lock_api` raw locks, and [`lock_api`] is re-exported: `ulocks::lock_api::Mutex<ulocks::Usema, T>`.
 //!
 //! # Memory and forks
-//! [`Adaptive`], [`Calock`], [`Pi`], [`Robust`] and [`Mcs`] may be freed by whoever holds them last, while the one
-//! before is still in its `unlock`: that one does not touch them any more. All others must outlive every call on them:
-//! [`FutexSem`]'s `release` and the unlocks of [`Usema`], [`Benaphore`], [`RwLock`] and [`RwLockFair`] look at a word
-//! after the store with which another may go on.
+//! Every lock here, and [`FutexSem`], may be freed by whoever takes it last, while the one before is still in its
+//! `unlock`: that one does not touch it any more. A [`Condvar`] must outlive every call on it.
 //!
-//! A forked child can go on using shared locks. Of the private ones it can use [`Adaptive`], [`Calock`], [`Pi`] and
-//! [`Robust`] locks if no other thread of its parent held them, whoever waited for them. The locks that hand over
-//! ([`Usema`], [`Ticket`], [`Mcs`], [`Benaphore`], [`RwLockFair`]) and those with a count of waiters ([`RwLock`],
-//! [`FutexSem`], [`Condvar`]) only if nobody waited either: a thread that did not come along has a place in their
-//! queue. ([`Pi`] and [`Robust`] know their holder by its number, so a child cannot free what its parent took.)
+//! A forked child can go on using shared locks. Of the private ones it can use [`Adaptive`], [`AdaptiveRw`],
+//! [`Calock`], [`RwLock`], [`Pi`] and [`Robust`] locks if no other thread of its parent held them, whoever waited for
+//! them, and [`FutexSem`]. The locks that hand over ([`Usema`], [`Ticket`], [`Mcs`], [`Benaphore`], [`RwLockFair`]) and
+//! [`Condvar`] only if nobody waited either: a thread that did not come along has a place in their queue. ([`Pi`] and
+//! [`Robust`] know their holder by its number, so a child cannot free what its parent took.)
 //!
 //! The crate is for Linux.
 
@@ -57,6 +56,7 @@
 mod raw;
 
 mod adaptive;
+mod adaptive_rw;
 mod atomic;
 mod benaphore;
 mod calock;
@@ -93,6 +93,7 @@ mod ticket;
 mod usema;
 
 pub use adaptive::Adaptive;
+pub use adaptive_rw::AdaptiveRw;
 pub use benaphore::Benaphore;
 pub use calock::{Calock, CalockSpin};
 pub use condvar::Condvar;

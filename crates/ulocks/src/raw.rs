@@ -165,3 +165,53 @@ macro_rules! raw_rwlock {
         }
     };
 }
+
+/// `lock_api::RawRwLockTimed`, from private `lock_shared_by(deadline)` and `lock_exclusive_by(deadline)`.
+macro_rules! raw_rwlock_timed {
+    ([$($generics:tt)*] $lock:ty) => {
+        impl<$($generics)*> $lock {
+            /// Takes the lock for reading if it can within `timeout`; says whether it did.
+            pub fn try_lock_shared_for(&self, timeout: std::time::Duration) -> bool {
+                self.try_lock_shared() || self.lock_shared_by(crate::futex::Deadline::after(timeout))
+            }
+
+            /// Takes the lock for reading if it can before `deadline`; says whether it did.
+            pub fn try_lock_shared_until(&self, deadline: std::time::Instant) -> bool {
+                self.try_lock_shared() || self.lock_shared_by(crate::futex::Deadline::at(deadline))
+            }
+
+            /// Takes the lock for writing if it can within `timeout`; says whether it did.
+            pub fn try_lock_exclusive_for(&self, timeout: std::time::Duration) -> bool {
+                self.try_lock_exclusive() || self.lock_exclusive_by(crate::futex::Deadline::after(timeout))
+            }
+
+            /// Takes the lock for writing if it can before `deadline`; says whether it did.
+            pub fn try_lock_exclusive_until(&self, deadline: std::time::Instant) -> bool {
+                self.try_lock_exclusive() || self.lock_exclusive_by(crate::futex::Deadline::at(deadline))
+            }
+        }
+
+        // SAFETY: `true` from the methods above means that the lock was taken in that mode.
+        #[cfg(not(loom))]
+        unsafe impl<$($generics)*> lock_api::RawRwLockTimed for $lock {
+            type Duration = std::time::Duration;
+            type Instant = std::time::Instant;
+
+            fn try_lock_shared_for(&self, timeout: std::time::Duration) -> Option<Self::SharedGuard> {
+                <$lock>::try_lock_shared_for(self, timeout).then(lock_api::GuardSend::new)
+            }
+
+            fn try_lock_shared_until(&self, deadline: std::time::Instant) -> Option<Self::SharedGuard> {
+                <$lock>::try_lock_shared_until(self, deadline).then(lock_api::GuardSend::new)
+            }
+
+            fn try_lock_exclusive_for(&self, timeout: std::time::Duration) -> Option<Self::ExclusiveGuard> {
+                <$lock>::try_lock_exclusive_for(self, timeout).then(lock_api::GuardSend::new)
+            }
+
+            fn try_lock_exclusive_until(&self, deadline: std::time::Instant) -> Option<Self::ExclusiveGuard> {
+                <$lock>::try_lock_exclusive_until(self, deadline).then(lock_api::GuardSend::new)
+            }
+        }
+    };
+}

@@ -8,24 +8,26 @@
 //! | 29 | `READERS` | a reader may sleep | a reader about to sleep | the writer that wakes them all |
 //! | 0..29 | | readers that hold | readers | readers |
 //!
-//! | word | meaning |
-//! |---|---|
-//! | `reader_wakes` | the readers' queue: how often it was woken |
-//! | `writer_wakes` | the writers' queue: how often it was woken |
-//!
-//! A sleeper reads its queue's word, then sees in `state` that it must wait and that its bit is set, then sleeps if the
-//! queue's word is still what it read. Two queues, because a writer that leaves wakes all of one kind.
+//! All sleep on `state`, readers in one of its queues and writers in another, because a writer that leaves wakes all of
+//! one kind.
 //!
 //! # Ordering
-//! Taking is `Acquire`, freeing is `Release`, all by read-modify-writes of `state`. A waker changes `state` first and
-//! the queue's word after (`Release`); a sleeper reads them in the opposite order (`Acquire`). So a sleeper that read
-//! the new queue word also sees the new `state`, and one that read the old word will not fall asleep on it, or is
-//! asleep already and is woken. No fence: nobody needs to see two words change at once.
+//! Taking is `Acquire`, freeing is `Release`, all by read-modify-writes of `state`. A sleeper's mark is in the word that
+//! it sleeps on: either who frees the lock sees it, or the sleeper sees that the lock is free. One word, no fence.
+//! Readers that come and go keep a writer from falling asleep; when that has happened often it naps.
+//!
+//! # Lifetime
+//! The read-modify-write that frees is the last access of an unlock: the memory may be freed by whoever holds the lock
+//! last. After it the kernel gets an address to wake, at most.
+//!
+//! # Fork
+//! A forked child may use one that its thread held or nobody did, whoever waited: the marks of those cost a wake that
+//! finds nobody.
 //!
 //! # Fairness
 //! Readers are preferred. They come in whenever no writer holds, even if one waits, so a reader may take the lock again
 //! while it has it; and when a writer leaves, all readers that sleep are woken before any writer. A steady stream of
-//! readers keeps writers out for ever: [`RwLockFair`](crate::RwLockFair) does not.
+//! readers keeps writers out for ever: [`AdaptiveRw`](crate::AdaptiveRw) and [`RwLockFair`](crate::RwLockFair) do not.
 //!
 //! # A stopped or dead holder
 //! Blocks everybody else (a reader: the writers). A thread that is killed between being woken and looking keeps the
@@ -49,7 +51,14 @@ const WRITERS: u32 = 1 << 30;
 const READERS: u32 = 1 << 29;
 const COUNT: u32 = READERS - 1;
 
-/// The readers' lock, as in 2002. 12 bytes.
+/// The queues of the word.
+const READING: u32 = 1;
+const WRITING: u32 = 2;
+
+/// So often a writer tries to fall asleep before it naps.
+const TRIES: u32 = 16;
+
+/// The readers' lock, as in 2002. 4 bytes.
 ///
 /// ```
 /// static NAMES: ulocks::lock_api::RwLock<ulocks::RwLock, Vec<&str>> = ulocks::lock_api::RwLock::new(Vec::new());
@@ -60,25 +69,17 @@ const COUNT: u32 = READERS - 1;
 #[repr(C)]
 pub struct RwLock<S: Scope = Private, C: Count = NoCount> {
     state: AtomicU32,
-    reader_wakes: AtomicU32,
-    writer_wakes: AtomicU32,
     counts: C,
     scope: PhantomData<S>,
 }
 
-const _: () = assert!(cfg!(loom) || size_of::<RwLock>() == 12);
+const _: () = assert!(cfg!(loom) || size_of::<RwLock>() == 4);
 
 impl<S: Scope, C: Count> RwLock<S, C> {
     const_unless_loom! {
         /// A free lock.
         pub fn new() -> Self {
-            RwLock {
-                state: AtomicU32::new(0),
-                reader_wakes: AtomicU32::new(0),
-                writer_wakes: AtomicU32::new(0),
-                counts: C::ZERO,
-                scope: PhantomData,
-            }
+            RwLock { state: AtomicU32::new(0), counts: C::ZERO, scope: PhantomData }
         }
     }
 
@@ -109,9 +110,19 @@ impl<S: Scope, C: Count> RwLock<S, C> {
     /// The caller gives up a shared acquisition.
     #[inline]
     pub unsafe fn unlock_shared(&self) {
-        let left = self.state.fetch_sub(1, Release).wrapping_sub(1);
-        if left & (WRITER | COUNT) == 0 && left & WRITERS != 0 {
-            self.wake_writer();
+        let mut state = self.state.load(Relaxed);
+        loop {
+            let left = state.wrapping_sub(1);
+            let wakes = left & (WRITER | COUNT) == 0 && left & WRITERS != 0;
+            let free = if wakes { left & !WRITERS } else { left };
+            match self.state.compare_exchange_weak(state, free, Release, Relaxed) {
+                Ok(_) if wakes => {
+                    futex::wake::<S>(&self.state, 1, WRITING);
+                    return;
+                }
+                Ok(_) => return,
+                Err(now) => state = now,
+            }
         }
     }
 
@@ -175,23 +186,19 @@ impl<S: Scope, C: Count> RwLock<S, C> {
     fn lock_shared_by(&self, deadline: Option<Deadline>) -> bool {
         self.counts.read_contended();
         loop {
-            let wakes = self.reader_wakes.load(Acquire);
             if self.try_lock_shared() {
                 return true;
             }
+            let state = self.state.load(Relaxed);
             // No more can be counted, and who leaves wakes writers only.
-            if self.state.load(Relaxed) & (WRITER | COUNT) == COUNT {
+            if state & (WRITER | COUNT) == COUNT {
                 if futex::nap(deadline) {
                     return false;
                 }
                 continue;
             }
-            if !self.mark(WRITER, READERS) {
-                continue;
-            }
-            self.counts.slept();
             // A reader that times out was not counted by any waker: it owes nobody a look.
-            if futex::wait::<S>(&self.reader_wakes, wakes, futex::ALL, deadline) == Wait::TimedOut {
+            if state & WRITER != 0 && self.sleep(state, READERS, READING, deadline) == Wait::TimedOut {
                 return false;
             }
         }
@@ -200,94 +207,62 @@ impl<S: Scope, C: Count> RwLock<S, C> {
     #[cold]
     fn lock_exclusive_by(&self, deadline: Option<Deadline>) -> bool {
         self.counts.write_contended();
-        let mut mark = 0;
-        loop {
-            let wakes = self.writer_wakes.load(Acquire);
-            if self.take_exclusive(mark) {
-                return true;
-            }
-            if !self.mark(WRITER | COUNT, WRITERS) {
+        let (mut mark, mut tries) = (0, 0);
+        while !self.take_exclusive(mark) {
+            let state = self.state.load(Relaxed);
+            if state & (WRITER | COUNT) == 0 {
                 continue;
             }
             mark = WRITERS;
-            self.counts.slept();
-            if futex::wait::<S>(&self.writer_wakes, wakes, futex::ALL, deadline) == Wait::TimedOut {
-                return false;
+            match self.sleep(state, WRITERS, WRITING, deadline) {
+                Wait::TimedOut => return false,
+                Wait::Woken => tries = 0,
+                Wait::Changed => tries += 1,
+            }
+            if tries > TRIES && futex::nap(deadline) {
+                return self.take_exclusive(mark);
             }
         }
+        true
     }
 
-    /// Sets `mark` if any of `held` is set; says whether it now is.
-    fn mark(&self, held: u32, mark: u32) -> bool {
-        let state = self.state.load(Relaxed);
-        state & held != 0
-            && (state & mark != 0 || self.state.compare_exchange(state, state | mark, Relaxed, Relaxed).is_ok())
+    /// Sets `mark` and sleeps in `queue`, unless the word has changed from `state`.
+    fn sleep(&self, state: u32, mark: u32, queue: u32, deadline: Option<Deadline>) -> Wait {
+        let marked = state | mark;
+        if state != marked && self.state.compare_exchange(state, marked, Relaxed, Relaxed).is_err() {
+            return Wait::Changed;
+        }
+        self.counts.slept();
+        futex::wait::<S>(&self.state, marked, queue, deadline)
     }
 
     #[cold]
     fn unlock_and_wake(&self) {
-        // `WRITERS` stays while readers go first: the last of them looks at it.
-        let before = self.state.fetch_and(WRITERS, Release);
-        if before & READERS != 0 {
-            self.reader_wakes.fetch_add(1, Release);
-            if futex::wake::<S>(&self.reader_wakes, u32::MAX, futex::ALL) > 0 {
-                return;
-            }
-            // Nobody was there to take the turn (they timed out): it is a writer's, unless it is being taken already.
-        }
-        if before & WRITERS != 0 && self.state.load(Relaxed) & (WRITER | COUNT) == 0 {
-            self.wake_writer();
-        }
-    }
-
-    fn wake_writer(&self) {
-        // If the lock has been taken meanwhile, whoever took it sees the mark when it leaves.
         let mut state = self.state.load(Relaxed);
-        while state & (WRITER | COUNT) == 0 && state & WRITERS != 0 {
-            match self.state.compare_exchange_weak(state, state & !WRITERS, Relaxed, Relaxed) {
-                Ok(_) => {
-                    self.writer_wakes.fetch_add(1, Release);
-                    futex::wake::<S>(&self.writer_wakes, 1, futex::ALL);
-                    return;
-                }
+        loop {
+            // `WRITERS` stays while readers go first: the last of them looks at it.
+            let free = if state & READERS != 0 { state & WRITERS } else { 0 };
+            match self.state.compare_exchange_weak(state, free, Release, Relaxed) {
+                Ok(_) => break,
                 Err(now) => state = now,
             }
+        }
+        // If no reader was there to take the turn (they timed out), it is a writer's.
+        let readers = state & READERS != 0 && futex::wake::<S>(&self.state, u32::MAX, READING) > 0;
+        if !readers && state & WRITERS != 0 {
+            futex::wake::<S>(&self.state, 1, WRITING);
         }
     }
 }
 
 raw_rwlock!([S: Scope, C: Count] RwLock<S, C>);
-
-#[cfg(not(loom))]
-mod timed {
-    use super::*;
-    use lock_api::GuardSend;
-    use std::time::{Duration, Instant};
-
-    // SAFETY: `Some` is returned only where the lock was taken in that mode.
-    unsafe impl<S: Scope, C: Count> lock_api::RawRwLockTimed for RwLock<S, C> {
-        type Duration = Duration;
-        type Instant = Instant;
-
-        fn try_lock_shared_for(&self, timeout: Duration) -> Option<GuardSend> {
-            (self.try_lock_shared() || self.lock_shared_by(Deadline::after(timeout))).then(GuardSend::new)
-        }
-        fn try_lock_shared_until(&self, deadline: Instant) -> Option<GuardSend> {
-            (self.try_lock_shared() || self.lock_shared_by(Deadline::at(deadline))).then(GuardSend::new)
-        }
-        fn try_lock_exclusive_for(&self, timeout: Duration) -> Option<GuardSend> {
-            (self.try_lock_exclusive() || self.lock_exclusive_by(Deadline::after(timeout))).then(GuardSend::new)
-        }
-        fn try_lock_exclusive_until(&self, deadline: Instant) -> Option<GuardSend> {
-            (self.try_lock_exclusive() || self.lock_exclusive_by(Deadline::at(deadline))).then(GuardSend::new)
-        }
-    }
-}
+raw_rwlock_timed!([S: Scope, C: Count] RwLock<S, C>);
 
 #[cfg(loom)]
 impl<S: Scope, C: Count> RwLock<S, C> {
-    /// A timed read lock, for the models.
-    pub fn try_lock_shared_for(&self, timeout: std::time::Duration) -> bool {
-        self.try_lock_shared() || self.lock_shared_by(Deadline::after(timeout))
+    /// The memory is somebody else's from now on: loom reports whoever touches it still.
+    #[doc(hidden)]
+    pub fn destroy(&mut self) {
+        self.state.with_mut(|_| ());
     }
 }

@@ -4,6 +4,7 @@
 //! | word | bits | meaning |
 //! |---|---|---|
 //! | `arrived` | 8..32 | readers that have come |
+//! | | 2 | `NEXT_ASLEEP`: the next writer sleeps until that one has left |
 //! | | 1 | `WRITER`: a writer holds, or waits only for the readers before it |
 //! | | 0 | the phase: changes with each writer, so that a reader knows *its* writer has gone |
 //! | `departed` | 8..32 | readers that have gone |
@@ -15,7 +16,8 @@
 //! gone.
 //!
 //! Sleeping readers wait on `arrived`, the first writer on `departed`, the other writers on `serving`, there each in
-//! one of 32 queues by its ticket: 34 queues, where 2002 had two.
+//! one of 32 queues by its ticket: 34 queues, where 2002 had two. A writer that leaves names the next first, and frees
+//! `arrived` last; the next one, which must find `arrived` free, may have to sleep on that for a moment too.
 //!
 //! # Ordering
 //! A reader takes by an `Acquire` add to `arrived`, which reads what the last writer's `Release` and left there. A
@@ -24,6 +26,14 @@
 //! the writer's `ASLEEP` is a change of `departed` itself, in one order with the readers' adds. A writer that hands
 //! over reads `next` to know whether to wake, while an arrival draws from `next` and then reads `serving`: two words,
 //! so these four accesses are `SeqCst`, and one of the two sees the other.
+//!
+//! # Lifetime
+//! The read-modify-write of `departed` with which a reader leaves, or of `arrived` with which a writer does, is its last
+//! access: the memory may be freed by whoever holds the lock last. After it the kernel gets addresses to wake, at most.
+//!
+//! # Fork
+//! A forked child may use one that its thread held or nobody did, if nobody else waited: a thread that did not come
+//! along is counted among the readers, or has a ticket.
 //!
 //! # Fairness
 //! Writers among themselves: first come, first served. A reader waits for one writer at most, a writer for the
@@ -53,6 +63,7 @@ const READER: u32 = 1 << 8;
 const WRITER: u32 = 2;
 const PHASE: u32 = 1;
 const WRITER_BITS: u32 = WRITER | PHASE;
+const NEXT_ASLEEP: u32 = 4;
 const ASLEEP: u32 = 1;
 
 /// The phase-fair readers' lock. 16 bytes.
@@ -161,6 +172,10 @@ impl<S: Scope, C: Count> RwLockFair<S, C> {
         if waited {
             self.await_turn(mine);
         }
+        if self.arrived.load(Relaxed) & WRITER != 0 {
+            self.await_leaving();
+        }
+        // Nobody but the one whose turn it is sets `WRITER`.
         let before = self.arrived.fetch_add(WRITER | (mine & PHASE), AcqRel);
         if self.departed.load(Acquire) & !ASLEEP != before {
             self.await_readers(before, waited);
@@ -180,8 +195,9 @@ impl<S: Scope, C: Count> RwLockFair<S, C> {
         // `departed` never passes `arrived`: if `arrived` is what `departed` was, all readers have gone.
         let taken =
             self.arrived.compare_exchange(departed, departed | WRITER | (mine & PHASE), AcqRel, Relaxed).is_ok();
-        if !taken {
-            self.serve(mine.wrapping_add(1));
+        let following = mine.wrapping_add(1);
+        if !taken && self.name(following) {
+            futex::wake::<S>(&self.serving, u32::MAX, class(following));
         }
         taken
     }
@@ -195,10 +211,15 @@ impl<S: Scope, C: Count> RwLockFair<S, C> {
         // While a writer holds nobody departs, so who has come and not gone waits. Read before letting them in: after
         // it, a reader that comes and goes at once would make the two counts agree while another still sleeps.
         let departed = self.departed.load(Relaxed) & !ASLEEP;
-        if self.arrived.fetch_and(!WRITER_BITS, Release) & !WRITER_BITS != departed {
+        let following = self.serving.load(Relaxed).wrapping_add(1);
+        let is_awaited = self.name(following);
+        let before = self.arrived.fetch_and(!(WRITER_BITS | NEXT_ASLEEP), Release);
+        if before & !(WRITER_BITS | NEXT_ASLEEP) != departed || before & NEXT_ASLEEP != 0 {
             futex::wake::<S>(&self.arrived, u32::MAX, futex::ALL);
         }
-        self.serve(self.serving.load(Relaxed).wrapping_add(1));
+        if is_awaited {
+            futex::wake::<S>(&self.serving, u32::MAX, class(following));
+        }
     }
 
     /// Whether anybody holds the lock or waits for it, at this moment.
@@ -281,12 +302,34 @@ impl<S: Scope, C: Count> RwLockFair<S, C> {
         }
     }
 
-    fn serve(&self, ticket: u32) {
+    /// Sleeps until the writer that has named this one has left too: it is about to.
+    #[cold]
+    fn await_leaving(&self) {
+        loop {
+            let now = self.arrived.load(Relaxed);
+            if now & WRITER == 0 {
+                return;
+            }
+            let marked = now | NEXT_ASLEEP;
+            if now == marked || self.arrived.compare_exchange(now, marked, Relaxed, Relaxed).is_ok() {
+                self.counts.slept();
+                futex::wait::<S>(&self.arrived, marked, futex::ALL, None);
+            }
+        }
+    }
+
+    /// Names the ticket whose turn it is; says whether it may have been drawn, and be waited for.
+    fn name(&self, ticket: u32) -> bool {
         self.serving.store(ticket, SeqCst);
         between_seqcst();
-        if self.next.load(SeqCst) != ticket {
-            futex::wake::<S>(&self.serving, u32::MAX, class(ticket));
-        }
+        self.next.load(SeqCst) != ticket
+    }
+
+    /// The memory is somebody else's from now on: loom reports whoever touches it still.
+    #[cfg(loom)]
+    #[doc(hidden)]
+    pub fn destroy(&mut self) {
+        [&mut self.arrived, &mut self.departed, &mut self.next, &mut self.serving].map(|word| word.with_mut(|_| ()));
     }
 }
 

@@ -17,9 +17,16 @@
 //! `serving` carries the data: `Release` when handing over, `Acquire` when finding one's ticket. Drawing a ticket is
 //! relaxed; it orders nothing but the queue. `ASLEEP` lives in the word that is slept on, so setting it and handing
 //! over are in one order. It is dropped when the ticket drawn last is about to be served. That reads `next`, a second
-//! word: a thread may draw a ticket, see `ASLEEP` still set, and sleep, just before the handover drops it. So after
-//! dropping it `next` is read again, and if someone came, all are woken to set it again. The two accesses on each
-//! side (draw, then look; hand over, then read `next`) are `SeqCst`: one of the two sees the other.
+//! word, before handing over: a thread may draw a ticket just after, see `ASLEEP` still set, and sleep. So whoever
+//! drops it wakes all: those sleep again, and set it again. No fence, since nobody relies on having seen both words.
+//!
+//! # Lifetime
+//! The store or exchange of `serving` is the last access of an unlock: the memory may be freed by whoever holds the lock
+//! last. After it the kernel gets an address to wake, at most.
+//!
+//! # Fork
+//! A forked child may use one that its thread held or nobody did, if nobody else waited: a thread that did not come
+//! along has a ticket, and its turn would never end.
 //!
 //! # Fairness
 //! Strict: nobody is passed, and so nobody can time out, since a ticket cannot be handed back. The price: when there
@@ -36,8 +43,7 @@
 use crate::{
     atomic::{
         AtomicU32,
-        Ordering::{Acquire, Relaxed, SeqCst},
-        between_seqcst,
+        Ordering::{Acquire, Relaxed, Release},
     },
     count::{Count, NoCount},
     futex::{self, Private, Scope},
@@ -112,9 +118,8 @@ impl<S: Scope, C: Count, P: Patience> UsemaSpin<S, C, P> {
     /// Takes the lock, waiting in line if it is held.
     #[inline]
     pub fn lock(&self) {
-        let mine = turn(self.next.fetch_add(1, SeqCst));
-        between_seqcst();
-        if self.serving.load(SeqCst) & !ASLEEP != mine {
+        let mine = turn(self.next.fetch_add(1, Relaxed));
+        if self.serving.load(Acquire) & !ASLEEP != mine {
             self.await_turn(mine);
         }
     }
@@ -126,7 +131,7 @@ impl<S: Scope, C: Count, P: Patience> UsemaSpin<S, C, P> {
         // being served, it still is.
         let serving = self.serving.load(Acquire) & !ASLEEP;
         let next = self.next.load(Relaxed);
-        turn(next) == serving && self.next.compare_exchange(next, next.wrapping_add(1), SeqCst, Relaxed).is_ok()
+        turn(next) == serving && self.next.compare_exchange(next, next.wrapping_add(1), Relaxed, Relaxed).is_ok()
     }
 
     /// Hands the lock to the next in line, or frees it if there is none.
@@ -136,7 +141,7 @@ impl<S: Scope, C: Count, P: Patience> UsemaSpin<S, C, P> {
     #[inline]
     pub unsafe fn unlock(&self) {
         let now = self.serving.load(Relaxed);
-        if now & ASLEEP != 0 || self.serving.compare_exchange(now, now.wrapping_add(ONE), SeqCst, Relaxed).is_err() {
+        if now & ASLEEP != 0 || self.serving.compare_exchange(now, now.wrapping_add(ONE), Release, Relaxed).is_err() {
             self.hand_over();
         }
     }
@@ -160,11 +165,11 @@ impl<S: Scope, C: Count, P: Patience> UsemaSpin<S, C, P> {
             return;
         }
         loop {
-            let now = self.serving.load(SeqCst);
+            let now = self.serving.load(Acquire);
             if now & !ASLEEP == mine {
                 return;
             }
-            if now & ASLEEP == 0 && self.serving.compare_exchange(now, now | ASLEEP, SeqCst, Relaxed).is_err() {
+            if now & ASLEEP == 0 && self.serving.compare_exchange(now, now | ASLEEP, Relaxed, Relaxed).is_err() {
                 continue;
             }
             self.counts.slept();
@@ -180,14 +185,21 @@ impl<S: Scope, C: Count, P: Patience> UsemaSpin<S, C, P> {
         let following = now.wrapping_add(ONE);
         let last = turn(self.next.load(Relaxed)).wrapping_sub(ONE);
         // Keep the flag while there is a ticket after the one that is served now.
-        let keep = last != following && last != now;
-        self.serving.store(if keep { following | ASLEEP } else { following }, SeqCst);
-        between_seqcst();
-        if !keep && turn(self.next.load(SeqCst)).wrapping_sub(ONE) != last {
-            futex::wake::<S>(&self.serving, u32::MAX, futex::ALL);
-        } else {
+        if last != following && last != now {
+            self.serving.store(following | ASLEEP, Release);
             futex::wake::<S>(&self.serving, u32::MAX, class(following));
+        } else {
+            self.serving.store(following, Release);
+            futex::wake::<S>(&self.serving, u32::MAX, futex::ALL);
         }
+    }
+
+    /// The memory is somebody else's from now on: loom reports whoever touches it still.
+    #[cfg(loom)]
+    #[doc(hidden)]
+    pub fn destroy(&mut self) {
+        self.next.with_mut(|_| ());
+        self.serving.with_mut(|_| ());
     }
 }
 

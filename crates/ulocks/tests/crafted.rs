@@ -16,8 +16,8 @@ use std::{
     time::{Duration, Instant},
 };
 use ulocks::{
-    Adaptive, Calock, CalockSpin, Condvar, FutexSem, NoCount, Once, Pi, Robust, RwLock, RwLockFair, Semaphore, Shared,
-    Ticket, Usema, UsemaSpin,
+    Adaptive, AdaptiveRw, Calock, CalockSpin, Condvar, FutexSem, NoCount, Once, Pi, Robust, RwLock, RwLockFair,
+    Semaphore, Shared, Ticket, Usema, UsemaSpin,
     lock_api::{Mutex, RawMutex, RawMutexTimed, RawRwLock, RawRwLockTimed},
     shared::{Plain, SharedMemory},
 };
@@ -123,15 +123,15 @@ fn readers_try<R: RawRwLock>(lock: &R) {
     }
 }
 
-fn readers_wait(lock: &RwLock<Shared>) {
+fn readers_wait<R: RawRwLockTimed<Duration = Duration>>(lock: &R) {
     readers_try(lock);
     if let Some(guard) = lock.try_lock_shared_for(TIMEOUT) {
         // SAFETY: locked in the line before.
-        unsafe { RawRwLock::unlock_shared(lock, guard) };
+        unsafe { lock.unlock_shared(guard) };
     }
     if let Some(guard) = lock.try_lock_exclusive_for(TIMEOUT) {
         // SAFETY: locked in the line before.
-        unsafe { RawRwLock::unlock_exclusive(lock, guard) };
+        unsafe { lock.unlock_exclusive(guard) };
     }
 }
 
@@ -145,7 +145,8 @@ fn calls_that_try_or_time_out_end() {
     ends("usema", tries::<Usema<Shared>>);
     ends("usema-spin", tries::<UsemaSpin<Shared>>);
     ends("ticket", tries::<Ticket<NoCount>>);
-    ends("rwlock", readers_wait);
+    ends("rwlock", readers_wait::<RwLock<Shared>>);
+    ends("adaptive-rw", readers_wait::<AdaptiveRw<Shared>>);
     ends("rwlock-fair", readers_try::<RwLockFair<Shared>>);
     ends("pi, held by the caller", |lock: &Pi<Shared>| {
         // SAFETY: the call takes nothing and returns a number.
@@ -195,6 +196,7 @@ fn a_holder_frees_what_is_left_of_its_lock() {
     ends_once("usema", frees::<Usema<Shared>>);
     ends_once("ticket", frees::<Ticket<NoCount>>);
     ends_once("rwlock", readers_free::<RwLock<Shared>>);
+    ends_once("adaptive-rw", readers_free::<AdaptiveRw<Shared>>);
     ends_once("rwlock-fair", readers_free::<RwLockFair<Shared>>);
 }
 
@@ -262,6 +264,8 @@ fn calls_that_wait_sleep() {
     sleeps("ticket", |lock: &Ticket<NoCount>| lock.lock());
     sleeps("rwlock, reading", |lock: &RwLock<Shared>| lock.lock_shared());
     sleeps("rwlock, writing", |lock: &RwLock<Shared>| lock.lock_exclusive());
+    sleeps("adaptive-rw, reading", |lock: &AdaptiveRw<Shared>| lock.lock_shared());
+    sleeps("adaptive-rw, writing", |lock: &AdaptiveRw<Shared>| lock.lock_exclusive());
     sleeps("rwlock-fair, reading", |lock: &RwLockFair<Shared>| lock.lock_shared());
     sleeps("rwlock-fair, writing", |lock: &RwLockFair<Shared>| lock.lock_exclusive());
     sleeps("semaphore", |semaphore: &FutexSem<Shared>| semaphore.acquire());

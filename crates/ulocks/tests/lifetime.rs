@@ -13,7 +13,11 @@ use std::{
     },
     thread,
 };
-use ulocks::{Adaptive, Calock, CalockSpin, Mcs, NoCount, Pi, Private, Robust, Shared, lock_api::RawMutex};
+use ulocks::{
+    Adaptive, AdaptiveRw, Benaphore, Calock, CalockSpin, FutexSem, Mcs, NoCount, Pi, Private, Robust, RwLock,
+    RwLockFair, Semaphore, Shared, Ticket, Usema, UsemaSpin,
+    lock_api::{GuardNoSend, RawMutex, RawRwLock},
+};
 
 const OWNERS: u64 = 3;
 const PAGE: usize = 4096;
@@ -24,6 +28,62 @@ struct Owned<R> {
     lock: R,
     owners: Cell<u64>,
 }
+
+/// What is no mutex, as one.
+struct As<L>(L);
+
+macro_rules! as_mutex {
+    ($lock:ty, $init:expr, |$it:ident| $take:expr, $free:expr) => {
+        // SAFETY: one at a time takes it, as argued in its file.
+        unsafe impl RawMutex for As<$lock> {
+            #[allow(clippy::declare_interior_mutable_const)] // a template for a new lock, never shared
+            const INIT: Self = As($init);
+            type Guard = GuardNoSend;
+
+            fn lock(&self) -> GuardNoSend {
+                let $it = &self.0;
+                $take;
+                GuardNoSend::new()
+            }
+
+            fn try_lock(&self) -> Option<GuardNoSend> {
+                unreachable!("nobody tries here")
+            }
+
+            fn is_locked(&self) -> bool {
+                unreachable!("nobody asks here")
+            }
+
+            unsafe fn unlock(&self, _: GuardNoSend) {
+                let $it = &self.0;
+                // SAFETY: the caller has the guard.
+                #[allow(unused_unsafe)]
+                unsafe {
+                    $free
+                };
+            }
+        }
+    };
+}
+
+/// Reads, and then writes: whoever leaves as a reader or as a writer may be the one before the last owner.
+macro_rules! readers_as_mutex {
+    ($($lock:ty),*) => {$(as_mutex!(
+        $lock,
+        <$lock>::INIT,
+        |lock| {
+            lock.lock_shared();
+            // SAFETY: locked in the line before.
+            unsafe { lock.unlock_shared() };
+            lock.lock_exclusive()
+        },
+        lock.unlock_exclusive()
+    );)*};
+}
+
+as_mutex!(FutexSem<Private>, FutexSem::new(1), |semaphore| semaphore.acquire(), semaphore.release());
+as_mutex!(Benaphore<FutexSem>, Benaphore::new(FutexSem::new(0)), |lock| lock.lock(), lock.unlock());
+readers_as_mutex!(RwLock<Private>, RwLockFair<Private>, AdaptiveRw<Private>, AdaptiveRw<Shared>);
 
 fn page<R: RawMutex>() -> *mut Owned<R> {
     // SAFETY: a new mapping, which nothing else uses.
@@ -91,9 +151,13 @@ fn is_freed_by_its_last_owner<R: RawMutex + Sync>(objects: u64) {
     });
 }
 
+fn objects() -> u64 {
+    std::env::var("ULOCKS_OBJECTS").map_or(3000, |objects| objects.parse().unwrap())
+}
+
 #[test]
 fn locks_are_freed_by_their_last_owner() {
-    let objects = std::env::var("ULOCKS_OBJECTS").map_or(3000, |objects| objects.parse().unwrap());
+    let objects = objects();
     is_freed_by_its_last_owner::<Adaptive<Private>>(objects * 5);
     is_freed_by_its_last_owner::<Adaptive<Shared>>(objects);
     is_freed_by_its_last_owner::<Calock<Private>>(objects);
@@ -101,4 +165,23 @@ fn locks_are_freed_by_their_last_owner() {
     is_freed_by_its_last_owner::<Pi<Private>>(objects);
     is_freed_by_its_last_owner::<Robust<Private>>(objects);
     is_freed_by_its_last_owner::<Mcs<NoCount>>(objects / 10);
+    is_freed_by_its_last_owner::<Ticket<NoCount>>(objects / 10);
+}
+
+#[test]
+fn what_hands_over_is_freed_by_its_last_owner() {
+    let objects = objects();
+    is_freed_by_its_last_owner::<Usema<Private>>(objects);
+    is_freed_by_its_last_owner::<UsemaSpin<Private>>(objects);
+    is_freed_by_its_last_owner::<As<FutexSem>>(objects);
+    is_freed_by_its_last_owner::<As<Benaphore<FutexSem>>>(objects);
+}
+
+#[test]
+fn readers_locks_are_freed_by_their_last_owner() {
+    let objects = objects();
+    is_freed_by_its_last_owner::<As<RwLock>>(objects);
+    is_freed_by_its_last_owner::<As<RwLockFair>>(objects);
+    is_freed_by_its_last_owner::<As<AdaptiveRw>>(objects);
+    is_freed_by_its_last_owner::<As<AdaptiveRw<Shared>>>(objects);
 }

@@ -10,8 +10,8 @@ use std::{
     time::{Duration, Instant},
 };
 use ulocks::{
-    Adaptive, Benaphore, Calock, CalockSpin, Condvar, Count, Counted, FutexSem, Inherited, Mcs, Micros, NoCount, Once,
-    Pi, Private, Robust, RwLock, RwLockFair, Semaphore, Shared, SysvSem, Ticket, Usema, UsemaSpin,
+    Adaptive, AdaptiveRw, Benaphore, Calock, CalockSpin, Condvar, Count, Counted, FutexSem, Inherited, Mcs, Micros,
+    NoCount, Once, Pi, Private, Robust, RwLock, RwLockFair, Semaphore, Shared, SysvSem, Ticket, Usema, UsemaSpin,
     lock_api::{self, Mutex, RawMutex, RawMutexTimed},
 };
 
@@ -165,6 +165,8 @@ fn readers_share_and_writers_do_not() {
     readers_and_writers(RwLock::<Shared, Counted>::new());
     readers_and_writers(RwLockFair::<Private>::new());
     readers_and_writers(RwLockFair::<Shared, Counted>::new());
+    readers_and_writers(AdaptiveRw::<Private>::new());
+    readers_and_writers(AdaptiveRw::<Shared, Counted>::new());
     let lock = RwLock::<Private>::new();
     lock.lock_shared();
     assert!(lock.try_lock_shared(), "readers share, also with themselves");
@@ -265,9 +267,8 @@ fn many_mcs_locks_are_held_at_once() {
     assert_eq!(receiver.recv_timeout(Duration::from_secs(60)), Ok(true));
 }
 
-#[test]
-fn a_writer_gets_past_a_stream_of_readers() {
-    let lock = lock_api::RwLock::<RwLockFair, u32>::new(0);
+fn a_writer_gets_past_a_stream_of_readers_of<R: lock_api::RawRwLock + Sync + Send>(lock: R) {
+    let lock = lock_api::RwLock::from_raw(lock, 0);
     let stop = AtomicBool::new(false);
     thread::scope(|scope| {
         for _ in 0..3 {
@@ -284,6 +285,30 @@ fn a_writer_gets_past_a_stream_of_readers() {
         stop.store(true, Relaxed);
     });
     assert_eq!(lock.into_inner(), 50);
+}
+
+#[test]
+fn a_writer_gets_past_a_stream_of_readers() {
+    a_writer_gets_past_a_stream_of_readers_of(RwLockFair::<Private>::new());
+    a_writer_gets_past_a_stream_of_readers_of(AdaptiveRw::<Private>::new());
+    a_writer_gets_past_a_stream_of_readers_of(AdaptiveRw::<Shared>::new());
+}
+
+#[test]
+fn a_reader_gets_past_a_stream_of_writers() {
+    let lock = lock_api::RwLock::<AdaptiveRw, u64>::new(0);
+    let stop = AtomicBool::new(false);
+    thread::scope(|scope| {
+        for _ in 0..3 {
+            scope.spawn(|| {
+                while !stop.load(Relaxed) {
+                    *lock.write() += 1;
+                }
+            });
+        }
+        (0..50).for_each(|_| drop(lock.read()));
+        stop.store(true, Relaxed);
+    });
 }
 
 /// Signals interrupt a sleep; they must not end a wait.

@@ -13,7 +13,7 @@ use std::{
     time::{Duration, Instant},
 };
 use ulocks::{
-    Adaptive, Calock, CalockSpin, Condvar, FutexSem, NoCount, Pi, Private, Robust, RwLock, Shared,
+    Adaptive, AdaptiveRw, Calock, CalockSpin, Condvar, FutexSem, NoCount, Pi, Private, Robust, RwLock, Shared,
     lock_api::{Mutex, RawMutexTimed, RawRwLockTimed},
 };
 
@@ -60,12 +60,17 @@ fn a_wait_for_a_held_lock_lasts_as_long_as_asked() {
     held("adaptive, shared", Adaptive::<Shared>::new());
 }
 
+fn held_by_a_writer<R: RawRwLockTimed<Duration = Duration>>(name: &str, lock: R) {
+    let _guard = lock.lock_exclusive();
+    lasts_as_long_as_asked(&format!("{name}, reading"), |asked| lock.try_lock_shared_for(asked).is_some());
+    lasts_as_long_as_asked(&format!("{name}, writing"), |asked| lock.try_lock_exclusive_for(asked).is_some());
+}
+
 #[test]
 fn a_wait_for_what_is_no_mutex_lasts_as_long_as_asked() {
-    let lock = RwLock::<Private, NoCount>::new();
-    lock.lock_exclusive();
-    lasts_as_long_as_asked("a reader", |asked| lock.try_lock_shared_for(asked).is_some());
-    lasts_as_long_as_asked("a writer", |asked| lock.try_lock_exclusive_for(asked).is_some());
+    held_by_a_writer("rwlock", RwLock::<Private, NoCount>::new());
+    held_by_a_writer("adaptive-rw", AdaptiveRw::<Private>::new());
+    held_by_a_writer("adaptive-rw, shared", AdaptiveRw::<Shared>::new());
     lasts_as_long_as_asked("a semaphore", |asked| FutexSem::<Shared>::new(0).acquire_for(asked));
     let (changed, lock) = (Condvar::<Private>::new(), Mutex::<Calock, ()>::new(()));
     lasts_as_long_as_asked("a condition", |asked| changed.wait_for(&mut lock.lock(), asked));

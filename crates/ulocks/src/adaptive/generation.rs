@@ -15,7 +15,7 @@ pub(super) fn awake<S: Scope>() -> Awake {
 
 #[cfg(not(loom))]
 mod forks {
-    use super::{super::sleepers, Awake};
+    use super::Awake;
     use std::sync::{
         Once,
         atomic::{AtomicU32, Ordering::Relaxed},
@@ -37,7 +37,6 @@ mod forks {
         static AT_FORK: Once = Once::new();
         extern "C" fn in_child() {
             GENERATION.fetch_add(1, Relaxed);
-            sleepers::forget();
         }
         AT_FORK.call_once(|| {
             // SAFETY: the handler runs in the child of a fork, and changes one word.

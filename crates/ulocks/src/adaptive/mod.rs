@@ -106,7 +106,6 @@
 //! 2017. Not spinning behind a holder that does not run: Mutexee and FlexGuard.
 
 mod generation;
-mod sleepers;
 mod spinning;
 mod waiting;
 mod word;

@@ -72,7 +72,6 @@ impl<'a> Spinner<'a> {
 
 #[cfg(not(loom))]
 mod patience {
-    use super::super::sleepers;
     use super::super::word::{CPU, CREDIT, held_on, is_crowded};
     use super::*;
     use crate::atomic::give_way;
@@ -80,8 +79,7 @@ mod patience {
     /// How long a spin without success lasts, and how long one with a reservation does: in units of about 10 µs.
     const PATIENCE: u32 = 3;
     const PATIENCE_RESERVED: u32 = 20;
-    /// Rounds of a spin, of some 120 ns each, after which it gives the CPU to whoever else can run, as long as nobody
-    /// sleeps: nobody sleeping does not mean that nobody is kept waiting by the scheduler.
+    /// Rounds of a spin, of some 100 ns each, after which one leaves the spinning to another that does it already.
     const ROUNDS: u32 = 12;
     /// How often to yield to a holder that was last seen on this CPU, before sleeping; and how often after having
     /// slept, since sleeping again means the end of the line.
@@ -118,8 +116,7 @@ mod patience {
                     free_since = free_since.or(Some(age));
                     // Reserved for a thread that is not running, or it would have taken it: perhaps this CPU is its.
                     give_way();
-                    rounds += 1;
-                    self.pass_time(word, rounds, PAUSES);
+                    pass_time(PAUSES);
                     continue;
                 }
                 free_since = None;
@@ -142,17 +139,13 @@ mod patience {
                     return false;
                 }
                 rounds += 1;
-                self.pass_time(word, rounds, pauses);
+                pass_time(pauses);
             }
         }
+    }
 
-        #[inline(always)]
-        fn pass_time(&self, word: u32, rounds: u32, pauses: u32) {
-            if rounds > ROUNDS && !is_crowded(word) && !sleepers::any() {
-                give_way();
-            }
-            (0..pauses).for_each(|_| pause());
-        }
+    fn pass_time(pauses: u32) {
+        (0..pauses).for_each(|_| pause());
     }
 }
 

@@ -1,7 +1,7 @@
 //! Waiting: spin, sleep, look again.
 
 use super::{
-    generation, sleepers,
+    generation,
     spinning::Spinner,
     word::{HELD, WAITERS, may_be_stored_over},
 };
@@ -41,7 +41,7 @@ pub(super) fn wait<S: Scope>(word: &AtomicU32, counts: &impl Count, deadline: Op
         };
         counts.slept();
         let until = futex::sooner(deadline, at_most);
-        let ended = sleepers::count(|| futex::wait::<S>(word, expected, futex::ALL, until));
+        let ended = futex::wait::<S>(word, expected, futex::ALL, until);
         if ended != Wait::Woken && deadline.is_some_and(|deadline| deadline.passed()) {
             give_up::<S>(word, &spinner);
             return false;

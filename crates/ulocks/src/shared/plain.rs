@@ -2,8 +2,8 @@
 
 use super::guarded::Guarded;
 use crate::{
-    Adaptive, CalockSpin, Condvar, Count, FutexSem, Once, Patience, Pi, Robust, RwLock, RwLockFair, Shared, Ticket,
-    UsemaSpin,
+    Adaptive, AdaptiveRw, CalockSpin, Condvar, Count, FutexSem, Once, Patience, Pi, Robust, RwLock, RwLockFair, Shared,
+    Ticket, UsemaSpin,
 };
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize};
 
@@ -56,6 +56,7 @@ plain! {
     [C: Count] Ticket<C> = "Ticket",
     [C: Count] Pi<Shared, C> = "Pi",
     [C: Count] Robust<Shared, C> = "Robust",
+    [C: Count] AdaptiveRw<Shared, C> = "AdaptiveRw",
     [C: Count] RwLock<Shared, C> = "RwLock",
     [C: Count] RwLockFair<Shared, C> = "RwLockFair",
     [] FutexSem<Shared> = "FutexSem",
