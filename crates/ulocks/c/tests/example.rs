@@ -1,12 +1,21 @@
-//! The C example, built with `cc` against the header and both libraries, and run.
+//! The examples, built with `cc` and `c++` against the headers and both libraries, and run; and what is installed.
 
 use std::{
-    env,
+    env, fs,
     path::{Path, PathBuf},
-    process::Command,
+    process::{Command, Output},
 };
 
-const EXPECTED: &str = "threads: 40000\nprocesses: 40000\nrobust: the owner died\nbusy: yes\n";
+const TALLY: &str = "threads: 40000\nprocesses: 40000\nrobust: the owner died\nbusy: yes\n";
+const QUEUE: &str = "once\ntaken: 1000\ncondition: time is over\nheld: time is over\nno time: refused\n\
+                     semaphore: time is over\nreaders: share\n";
+const TALLY_OF_CPP: &str = "total: 40000\ntaken while held: no\nwritten while read: no\n";
+
+const SYSTEM: [&str; 3] = ["-lpthread", "-ldl", "-lm"];
+
+fn home() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
 
 /// Where cargo put the libraries: beside this test, or one folder up.
 fn library(name: &str) -> PathBuf {
@@ -19,38 +28,99 @@ fn library(name: &str) -> PathBuf {
         .unwrap_or_else(|| panic!("cargo built no {name} for this test"))
 }
 
-fn build_and_run(program: &Path, link: &[&str], library: &Path) -> Option<String> {
-    let home = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let compiled = Command::new("cc")
-        .args(["-std=c11", "-D_DEFAULT_SOURCE", "-Wall", "-Wextra", "-Werror", "-O2", "-I"])
-        .arg(home.join("include"))
-        .arg(home.join("examples/tally.c"))
-        .arg(library)
-        .args(link)
-        .arg("-o")
-        .arg(program)
-        .output();
-    let compiled = match compiled {
+/// What the command did; `None`, and said so, if there is no such tool.
+fn run(command: &mut Command) -> Option<Output> {
+    match command.output() {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            eprintln!("skipped: needs cc");
-            return None;
+            eprintln!("skipped: needs {}", command.get_program().display());
+            None
         }
-        result => result.unwrap(),
-    };
-    assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
-    let ran = Command::new(program).env("LD_LIBRARY_PATH", library.parent().unwrap()).output().unwrap();
-    assert!(ran.status.success(), "{ran:?}");
+        result => {
+            let ended = result.unwrap();
+            assert!(ended.status.success(), "{command:?}: {}", String::from_utf8_lossy(&ended.stderr));
+            Some(ended)
+        }
+    }
+}
+
+/// A compiler for this example, strict.
+fn compiler(example: &str) -> Command {
+    let (program, dialect) = if example.ends_with(".cpp") { ("c++", "-std=c++17") } else { ("cc", "-std=c11") };
+    let mut compiler = Command::new(program);
+    compiler.args([dialect, "-D_DEFAULT_SOURCE", "-Wall", "-Wextra", "-Werror", "-O2"]);
+    compiler.arg(home().join("examples").join(example));
+    compiler
+}
+
+/// What the example prints, linked with this library.
+fn prints(example: &str, library: &Path) -> Option<String> {
+    let folder = tempfile::tempdir().unwrap();
+    let program = folder.path().join("program");
+    let mut compiler = compiler(example);
+    run(compiler.arg("-I").arg(home().join("include")).arg(library).args(SYSTEM).arg("-o").arg(&program))?;
+    // Under the name that the loader looks for.
+    std::os::unix::fs::symlink(library, folder.path().join("libulocks_c.so.0")).unwrap();
+    let ran = run(Command::new(&program).env("LD_LIBRARY_PATH", folder.path())).unwrap();
     Some(String::from_utf8(ran.stdout).unwrap())
 }
 
 #[test]
-fn the_example_runs_with_either_library() {
-    let folder = tempfile::tempdir().unwrap();
-    let system = ["-lpthread", "-ldl", "-lm"];
-    for name in ["libulocks_c.so", "libulocks_c.a"] {
-        if let Some(printed) = build_and_run(&folder.path().join("tally"), &system, &library(name)) {
-            assert_eq!(printed, EXPECTED, "with {name}");
+fn the_examples_run_with_either_library() {
+    for (example, expected) in [("tally.c", TALLY), ("queue.c", QUEUE), ("tally.cpp", TALLY_OF_CPP)] {
+        for name in ["libulocks_c.so", "libulocks_c.a"] {
+            if let Some(printed) = prints(example, &library(name)) {
+                assert_eq!(printed, expected, "{example} with {name}");
+            }
         }
+    }
+}
+
+/// `make install` into a folder; a program is then built with what `pkg-config` says, and run.
+#[test]
+fn what_is_installed_is_found_by_pkg_config() {
+    let package = tempfile::tempdir().unwrap();
+    let built = library("libulocks_c.so").parent().unwrap().to_owned();
+    let mut make = Command::new("make");
+    make.arg("-C").arg(home()).arg("install").arg("PREFIX=/usr");
+    make.arg(format!("DESTDIR={}", package.path().display())).arg(format!("BUILT={}", built.display()));
+    if run(&mut make).is_none() {
+        return;
+    }
+    let libraries = package.path().join("usr/lib");
+    let mut config = Command::new("pkg-config");
+    config.args(["--cflags", "--libs", "ulocks"]).env("PKG_CONFIG_PATH", libraries.join("pkgconfig"));
+    config.env("PKG_CONFIG_ALLOW_SYSTEM_CFLAGS", "1").env("PKG_CONFIG_ALLOW_SYSTEM_LIBS", "1");
+    let Some(flags) = run(config.env("PKG_CONFIG_SYSROOT_DIR", package.path())) else { return };
+    let flags = String::from_utf8(flags.stdout).unwrap();
+    let program = package.path().join("queue");
+    if run(compiler("queue.c").args(flags.split_whitespace()).arg("-lpthread").arg("-o").arg(&program)).is_none() {
+        return;
+    }
+    let ran = run(Command::new(&program).env("LD_LIBRARY_PATH", &libraries)).unwrap();
+    assert_eq!(String::from_utf8(ran.stdout).unwrap(), QUEUE);
+}
+
+/// The header declares each function that the library exports, and no other.
+#[test]
+fn the_header_declares_what_the_library_exports() {
+    let Some(symbols) = run(Command::new("nm").args(["-D", "--defined-only"]).arg(library("libulocks_c.so"))) else {
+        return;
+    };
+    let symbols = String::from_utf8(symbols.stdout).unwrap();
+    let mut exported: Vec<&str> =
+        symbols.lines().filter_map(|line| line.rsplit(' ').next()).filter(|name| name.starts_with("ulocks_")).collect();
+    let header = fs::read_to_string(home().join("include/ulocks.h")).unwrap();
+    let mut declared: Vec<&str> = header
+        .lines()
+        .filter(|line| line.starts_with("void ") || line.starts_with("int "))
+        .filter_map(|line| line.split([' ', '(']).nth(1))
+        .collect();
+    exported.sort_unstable();
+    declared.sort_unstable();
+    assert!(declared.len() > 80);
+    assert_eq!(declared, exported);
+    for name in declared.iter().map(|name| name.strip_prefix("ulocks_").unwrap()) {
+        assert!(header.contains(&format!("#define {name} ulocks_{name}\n")), "{name}");
     }
 }
 
@@ -77,8 +147,10 @@ fn a_debug_build_names_a_pointer_that_is_no_locks() {
 /// What C thinks a lock's size is, Rust must think too.
 #[test]
 fn sizes_are_those_of_the_header() {
-    use ulocks::{Adaptive, Calock, FutexSem, Pi, Robust, RwLock, RwLockFair, Shared, Usema};
-    let header = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("include/ulocks.h")).unwrap();
+    use ulocks::{
+        Adaptive, AdaptiveRw, Calock, Condvar, FutexSem, Once, Pi, Robust, RwLock, RwLockFair, Shared, Usema,
+    };
+    let header = fs::read_to_string(home().join("include/ulocks.h")).unwrap();
     let words = |name: &str| {
         let line = header.lines().find(|line| line.ends_with(&format!("}} {name};"))).unwrap();
         let count = line.split(['[', ']']).nth(1).map_or(2, |digits| digits.parse().unwrap());
@@ -88,6 +160,9 @@ fn sizes_are_those_of_the_header() {
     assert_eq!(words("calock_t"), size_of::<Calock>());
     assert_eq!(words("usema_t"), size_of::<Usema>());
     assert_eq!(words("pilock_t"), size_of::<Pi>());
+    assert_eq!(words("urw_t"), size_of::<AdaptiveRw>());
+    assert_eq!(words("ucond_t"), size_of::<Condvar>());
+    assert_eq!(words("uonce_t"), size_of::<Once>());
     assert_eq!(words("urwlock_t"), size_of::<RwLock>());
     assert_eq!(words("ufairlock_t"), size_of::<RwLockFair>());
     assert_eq!(words("usem_t"), size_of::<FutexSem>());

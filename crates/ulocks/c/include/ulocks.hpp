@@ -1,0 +1,73 @@
+// ulocks.hpp - the locks of ulocks.h as C++ has them: with std::lock_guard, std::unique_lock, std::scoped_lock and
+// std::condition_variable_any. Each is as large as its C type, and constant-initialised.
+#ifndef ULOCKS_HPP
+#define ULOCKS_HPP
+
+#include <chrono>
+#include <cstdint>
+
+#ifndef ULOCKS_H
+#define ULOCKS_NO_SHORT_NAMES
+#include "ulocks.h"
+#endif
+
+namespace ulocks {
+
+namespace detail {
+template <class Rep, class Period>
+std::uint64_t nanoseconds(std::chrono::duration<Rep, Period> time)
+{
+    auto count = std::chrono::duration_cast<std::chrono::nanoseconds>(time).count();
+    return count > 0 ? static_cast<std::uint64_t>(count) : 0;
+}
+} // namespace detail
+
+// The adaptive lock: a TimedLockable.
+class adaptive {
+public:
+    constexpr adaptive() noexcept : lock_ ULOCK_INIT {}
+    adaptive(const adaptive &) = delete;
+    adaptive &operator=(const adaptive &) = delete;
+
+    void lock() { ulocks_ulock_lock(&lock_); }
+    bool try_lock() { return ulocks_ulock_trylock(&lock_) == 0; }
+    void unlock() { ulocks_ulock_unlock(&lock_); }
+
+    template <class Rep, class Period> bool try_lock_for(std::chrono::duration<Rep, Period> time)
+    {
+        return ulocks_ulock_timedlock(&lock_, detail::nanoseconds(time)) == 0;
+    }
+    template <class Clock, class Duration> bool try_lock_until(std::chrono::time_point<Clock, Duration> time)
+    {
+        return try_lock_for(time - Clock::now());
+    }
+
+    ulock_t *native_handle() { return &lock_; }
+
+private:
+    ulock_t lock_;
+};
+
+// The adaptive readers' lock: a SharedLockable, for std::shared_lock and std::unique_lock.
+class adaptive_rw {
+public:
+    constexpr adaptive_rw() noexcept : lock_ URW_INIT {}
+    adaptive_rw(const adaptive_rw &) = delete;
+    adaptive_rw &operator=(const adaptive_rw &) = delete;
+
+    void lock() { ulocks_urw_wrlock(&lock_); }
+    bool try_lock() { return ulocks_urw_trywrlock(&lock_) == 0; }
+    void unlock() { ulocks_urw_wrunlock(&lock_); }
+    void lock_shared() { ulocks_urw_rdlock(&lock_); }
+    bool try_lock_shared() { return ulocks_urw_tryrdlock(&lock_) == 0; }
+    void unlock_shared() { ulocks_urw_rdunlock(&lock_); }
+
+    urw_t *native_handle() { return &lock_; }
+
+private:
+    urw_t lock_;
+};
+
+} // namespace ulocks
+
+#endif
