@@ -35,6 +35,8 @@
 //!   locks and data into a file.
 //! - [`NoCount`] or [`Counted`]: whether the lock counts what happens to it.
 //! - A [`Patience`]: how long a lock spins before it sleeps, where that is for you to choose.
+//! - [`Watched`] or [`Unwatched`], of [`Checked`], which puts any of these locks under watch: deadlocks are told as they
+//!   close, orders that can deadlock before they do.
 //!
 //! All are `lock_api` raw locks, and [`lock_api`] is re-exported: `ulocks::lock_api::Mutex<ulocks::Usema, T>`.
 //!
@@ -60,6 +62,8 @@ mod adaptive_rw;
 mod atomic;
 mod benaphore;
 mod calock;
+#[cfg(not(loom))]
+mod checked;
 mod condvar;
 mod count;
 mod cpu;
@@ -96,6 +100,8 @@ pub use adaptive::Adaptive;
 pub use adaptive_rw::AdaptiveRw;
 pub use benaphore::Benaphore;
 pub use calock::{Calock, CalockSpin};
+#[cfg(not(loom))]
+pub use checked::{Checked, Unwatched, Watch, Watched, tell_orders_to};
 pub use condvar::Condvar;
 pub use count::{Count, Counted, Counts, NoCount};
 pub use futex::{Private, Scope, Shared};

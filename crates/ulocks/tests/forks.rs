@@ -11,11 +11,52 @@ use std::{
     thread,
     time::{Duration, Instant},
 };
-use ulocks::{Adaptive, Calock, CalockSpin, Private, lock_api::RawMutex};
+use ulocks::{
+    Adaptive, AdaptiveRw, Calock, CalockSpin, FutexSem, Private, RwLock, Semaphore,
+    lock_api::{GuardNoSend, RawMutex, RawRwLock},
+};
 
 const ORDERS: &str = "ULOCKS_TEST_FORK";
 const THREADS: u32 = 3;
 const ROUNDS: u32 = 60;
+
+/// What is no mutex, as one.
+struct As<L>(L);
+
+macro_rules! as_mutex {
+    ($lock:ty, $init:expr, $take:ident, $try:ident, $free:ident) => {
+        // SAFETY: one at a time takes it, as argued in its file.
+        unsafe impl RawMutex for As<$lock> {
+            #[allow(clippy::declare_interior_mutable_const)] // a template for a new lock, never shared
+            const INIT: Self = As($init);
+            type Guard = GuardNoSend;
+
+            fn lock(&self) -> GuardNoSend {
+                self.0.$take();
+                GuardNoSend::new()
+            }
+
+            fn try_lock(&self) -> Option<GuardNoSend> {
+                self.0.$try().then(GuardNoSend::new)
+            }
+
+            unsafe fn unlock(&self, _: GuardNoSend) {
+                // SAFETY: the caller has the guard.
+                #[allow(unused_unsafe)]
+                unsafe {
+                    self.0.$free()
+                };
+            }
+
+            fn is_locked(&self) -> bool {
+                unreachable!("nobody asks here")
+            }
+        }
+    };
+}
+as_mutex!(RwLock<Private>, RwLock::INIT, lock_exclusive, try_lock_exclusive, unlock_exclusive);
+as_mutex!(AdaptiveRw<Private>, AdaptiveRw::INIT, lock_exclusive, try_lock_exclusive, unlock_exclusive);
+as_mutex!(FutexSem<Private>, FutexSem::new(1), acquire, try_acquire, release);
 
 fn busy(micros: u64) {
     let start = Instant::now();
@@ -112,8 +153,11 @@ fn a_lock_that_was_held_and_waited_for_works_in_the_child() {
         Ok("adaptive") => is_forked_while_held_and_waited_for::<Adaptive<Private>>(forks),
         Ok("calock") => is_forked_while_held_and_waited_for::<Calock<Private>>(forks / 2),
         Ok("calock-spin") => is_forked_while_held_and_waited_for::<CalockSpin<Private>>(forks / 2),
+        Ok("rwlock") => is_forked_while_held_and_waited_for::<As<RwLock>>(forks / 2),
+        Ok("adaptive-rw") => is_forked_while_held_and_waited_for::<As<AdaptiveRw>>(forks / 2),
+        Ok("semaphore") => is_forked_while_held_and_waited_for::<As<FutexSem>>(forks / 2),
         _ => {
-            for lock in ["adaptive", "calock", "calock-spin"] {
+            for lock in ["adaptive", "calock", "calock-spin", "rwlock", "adaptive-rw", "semaphore"] {
                 let test = "a_lock_that_was_held_and_waited_for_works_in_the_child";
                 let ended = Command::new(env::current_exe().unwrap())
                     .args(["--exact", test, "--test-threads=1"])
