@@ -25,6 +25,8 @@ pub struct Entry {
     pub examples: &'static [Example],
     /// Shared flags that it does not take.
     pub unused: &'static [&'static str],
+    /// Whether it can measure for longer than an hour.
+    pub all_night: bool,
     command: fn() -> Command,
     answer: fn(&ArgMatches, &SharedFlags) -> anyhow::Result<Option<String>>,
     run: fn(&ArgMatches, &mut Run<'_>) -> anyhow::Result<AnyFinished>,
@@ -48,6 +50,7 @@ impl Entry {
             survey: E::SURVEY,
             examples: E::EXAMPLES,
             unused: E::UNUSED,
+            all_night: E::ALL_NIGHT,
             command: command::<E>,
             answer: |matches, shared| E::answer(&flags::<E>(matches)?, shared),
             run: |matches, run| Ok(E::run(&flags::<E>(matches)?, run)?.erased()?),
@@ -79,6 +82,11 @@ impl Entry {
     /// Flags that make no sense.
     pub fn answer(&self, matches: &ArgMatches, shared: &SharedFlags) -> anyhow::Result<Option<String>> {
         (self.answer)(matches, shared)
+    }
+
+    /// Whether it has a use for a shared flag, by its name.
+    pub fn takes(&self, flag: &str) -> bool {
+        !self.unused.contains(&flag) && (flag != "until_signal" || self.all_night)
     }
 
     /// Measures what the flags describe.

@@ -26,6 +26,9 @@ pub fn label(cause: &Cause) -> String {
         Kind::Steal => "hypervisor",
         Kind::RealtimeThrottling => "real-time throttling",
         Kind::CgroupThrottling => "cgroup throttling",
+        Kind::TimerSlack => "timer slack",
+        Kind::TimerLate => "timer late",
+        Kind::Idle => "idle",
         Kind::Own => "own work",
         Kind::Unexplained => "unexplained",
     };

@@ -45,7 +45,7 @@ impl std::error::Error for Interrupted {}
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     Done,
-    /// A comparison found what was not to be.
+    /// A comparison, or a measurement, found what was not to be.
     Exceeded,
     Interrupted,
 }

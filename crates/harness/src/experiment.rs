@@ -28,6 +28,9 @@ pub trait Experiment: 'static {
     /// The flags that experiments share and this one has no use for, by their names: it does not take them.
     const UNUSED: &'static [&'static str] = &[];
 
+    /// Whether it can measure for longer than an hour, or until a signal: in memory that does not grow.
+    const ALL_NIGHT: bool = false;
+
     /// What the user may set. The first paragraph of its documentation is the command's line in the help.
     type Flags: Args;
     /// What was asked for, defaults filled in.

@@ -28,6 +28,8 @@ pub struct Finished<P, R> {
     pub files: Vec<(OutputFile, anyhow::Result<Vec<u8>>)>,
     /// Why the command fails although the record is good.
     pub failures: Vec<String>,
+    /// Whether it found what was to end it.
+    pub has_exceeded: bool,
 }
 
 /// What the machine could do to the figures.
@@ -61,7 +63,12 @@ impl<P, R> Finished<P, R> {
 
     fn of(parameters: P, rows: Vec<R>, warnings: Vec<Warning>, conditions: Conditions) -> Self {
         let (files, failures) = (Vec::new(), Vec::new());
-        Self { parameters, rows, warnings, conditions, is_printed: false, files, failures }
+        Self { parameters, rows, warnings, conditions, is_printed: false, files, failures, has_exceeded: false }
+    }
+
+    /// Whether it found what was to end it.
+    pub fn exceeded_if(self, has_exceeded: bool) -> Self {
+        Self { has_exceeded, ..self }
     }
 
     /// Leaves out warnings of the machine that are no reason to warn here, by their codes.
@@ -98,10 +105,10 @@ impl<P: Serialize, R: Serialize> Finished<P, R> {
     /// # Errors
     /// What cannot be written as JSON.
     pub fn erased(self) -> serde_json::Result<AnyFinished> {
-        let Self { parameters, rows, warnings, conditions, is_printed, files, failures } = self;
+        let Self { parameters, rows, warnings, conditions, is_printed, files, failures, has_exceeded } = self;
         let parameters = serde_json::to_value(parameters)?;
         let rows = rows.into_iter().map(serde_json::to_value).collect::<Result<_, _>>()?;
-        Ok(Finished { parameters, rows, warnings, conditions, is_printed, files, failures })
+        Ok(Finished { parameters, rows, warnings, conditions, is_printed, files, failures, has_exceeded })
     }
 }
 
@@ -111,7 +118,7 @@ impl Conditions {
         let mut warnings = warning::standing(&session.environment, cpus);
         warnings.extend(session.disturbances(cpus));
         // What has no planned end cannot fall short of it.
-        let planned = planned.filter(|_| session.interruption.is_requested());
+        let planned = planned.filter(|_| session.is_cut_short());
         warnings.extend(planned.map(|planned| {
             Warning::from(Interrupted { measured_s: session.elapsed().as_secs_f64(), planned_s: planned.as_secs_f64() })
         }));
@@ -126,7 +133,7 @@ fn environment(session: &Session) -> RunEnvironment {
         command_line: std::env::args().skip(1).collect(),
         seed: session.seed,
         started_unix_s: session.started_unix_s(),
-        interrupted: session.interruption.is_requested(),
+        interrupted: session.is_cut_short(),
         machine: session.environment.clone(),
     }
 }

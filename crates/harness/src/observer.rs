@@ -1,8 +1,10 @@
 //! Who is told what a measurement is at: the progress of a person at a terminal, lines, live views.
 
 use crate::interruption::Interruption;
+use crate::output::eprint_line;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::ops::ControlFlow;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use terminal::escaped;
 
@@ -27,7 +29,12 @@ pub struct Progress {
     /// Before each note.
     part: String,
     interruption: Interruption,
+    /// When the next line of a long run is due; `None` where there are no lines.
+    next_line: Option<Arc<Mutex<Instant>>>,
 }
+
+/// A long run says a line in each such time, be there a terminal or a file.
+pub const MINUTE: Duration = Duration::from_secs(60);
 
 impl Progress {
     /// A bar that fills in `budget`; an invisible one when nobody looks.
@@ -36,7 +43,29 @@ impl Progress {
         let bar = ProgressBar::with_draw_target(Some(budget.as_millis() as u64), target);
         let style = ProgressStyle::with_template("{bar:32} {percent:>3} %  {prefix:>5} left  {msg}");
         bar.set_style(style.expect("the template is well-formed"));
-        Self { bar, began: Instant::now(), budget, part: String::new(), interruption: interruption.clone() }
+        let (began, interruption) = (Instant::now(), interruption.clone());
+        Self { bar, began, budget, part: String::new(), interruption, next_line: None }
+    }
+
+    /// One that says a line a minute too.
+    pub fn with_minutes(mut self) -> Self {
+        self.next_line = Some(Arc::new(Mutex::new(self.began + MINUTE)));
+        self
+    }
+
+    /// A line of a long run, if a minute has passed since the last.
+    pub fn minute(&self, words: impl FnOnce() -> String) {
+        let Some(next) = &self.next_line else { return };
+        let mut next = next.lock().unwrap_or_else(PoisonError::into_inner);
+        if Instant::now() < *next {
+            return;
+        }
+        *next += MINUTE;
+        // A turn may have lasted longer.
+        *next = (*next).max(Instant::now());
+        let minutes = self.began.elapsed().as_secs() / 60;
+        let line = format!("{:>3}:{:02} h  {}{}", minutes / 60, minutes % 60, self.part, words());
+        self.bar.suspend(|| eprint_line(&escaped(&line)));
     }
 
     /// One that nobody sees.

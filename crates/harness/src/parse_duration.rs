@@ -11,31 +11,33 @@ const UNITS: &[(&str, f64)] =
 /// # Errors
 /// What is wrong with it and what would be right.
 pub fn span(text: &str) -> Result<Duration, String> {
+    bounded(with_unit(text)?, (0.0, HOUR_NS), "an hour")
+}
+
+/// In nanoseconds.
+fn with_unit(text: &str) -> Result<f64, String> {
     let digits = text.trim_end_matches(|letter: char| letter.is_alphabetic());
     let unit = text[digits.len()..].trim();
     let number: f64 = number(digits)
         .ok_or_else(|| "not a number with a unit; write it like 250ns, 6.1us, 2ms, 1s or 1h".to_owned())?;
-    let ns = match UNITS.iter().find(|(name, _)| *name == unit) {
-        Some((_, factor)) => number * factor,
-        None if unit.is_empty() && number == 0.0 => 0.0,
-        None if unit.is_empty() => {
-            return Err("the unit is missing; write ns, us, ms, s, min or h after the number".into());
-        }
-        None => return Err(format!("`{unit}` is not a unit of time; use ns, us, ms, s, min or h")),
-    };
-    bounded(ns, 0.0)
+    match UNITS.iter().find(|(name, _)| *name == unit) {
+        Some((_, factor)) => Ok(number * factor),
+        None if unit.is_empty() && number == 0.0 => Ok(0.0),
+        None if unit.is_empty() => Err("the unit is missing; write ns, us, ms, s, min or h after the number".into()),
+        None => Err(format!("`{unit}` is not a unit of time; use ns, us, ms, s, min or h")),
+    }
 }
 
-/// A time budget in seconds, with or without a unit: `2`, `0.5`, `90s`, `2min`, `1h`. More than 0, at most an hour.
+/// A time budget in seconds, with or without a unit: `2`, `0.5`, `90s`, `2min`, `8h`. More than 0, at most a week.
 ///
 /// # Errors
 /// What is wrong with it and what would be right.
 pub fn budget(text: &str) -> Result<Duration, String> {
     let ns = match number(text) {
         Some(seconds) => seconds * 1e9,
-        None => span(text)?.as_nanos() as f64,
+        None => with_unit(text)?,
     };
-    if ns == 0.0 { Err("it must be more than 0".into()) } else { bounded(ns, 1e6) }
+    if ns == 0.0 { Err("it must be more than 0".into()) } else { bounded(ns, (1e6, 168.0 * HOUR_NS), "a week") }
 }
 
 /// A hold time: at most 10 ms, so that a slice has room for several rounds.
@@ -63,15 +65,17 @@ fn number(text: &str) -> Option<f64> {
     ungrouped(text.trim())?.parse().ok()
 }
 
-fn bounded(ns: f64, least_ns: f64) -> Result<Duration, String> {
+const HOUR_NS: f64 = 3.6e12;
+
+fn bounded(ns: f64, (least_ns, most_ns): (f64, f64), most: &str) -> Result<Duration, String> {
     if ns.is_nan() {
         Err("it is not a number".into())
     } else if ns < 0.0 {
         Err("it must not be negative".into())
     } else if ns < least_ns {
         Err("it must be at least 1ms".into())
-    } else if ns > 3.6e12 {
-        Err("it must be at most an hour".into())
+    } else if ns > most_ns {
+        Err(format!("it must be at most {most}"))
     } else {
         Ok(Duration::from_nanos(ns.round() as u64))
     }
@@ -97,7 +101,7 @@ mod tests {
         assert_eq!(budget("2"), Ok(Duration::from_secs(2)));
         assert_eq!(budget("0.25"), Ok(Duration::from_millis(250)));
         assert_eq!(budget("2min"), Ok(Duration::from_secs(120)));
-        assert_eq!(budget("1h"), Ok(Duration::from_secs(3_600)));
+        assert_eq!(budget("8h"), Ok(Duration::from_secs(28_800)));
     }
 
     #[test]
@@ -117,11 +121,11 @@ mod tests {
         for (text, word) in [
             ("0", "more than 0"),
             ("-3", "negative"),
-            ("inf", "at most an hour"),
+            ("inf", "at most a week"),
             ("-inf", "negative"),
             ("nan", "not a number"),
             ("0.0001", "1ms"),
-            ("9999", "hour"),
+            ("169h", "week"),
         ] {
             assert!(budget(text).unwrap_err().contains(word), "{text}: {:?}", budget(text));
         }

@@ -73,7 +73,10 @@ impl<'a> Run<'a> {
     pub fn progress(&self, planned: Duration) -> Progress {
         match &self.whole {
             Some(whole) => whole.progress.clone(),
-            None => Progress::over(planned, &self.session.interruption, self.session.shows_progress()),
+            None => {
+                let progress = Progress::over(planned, &self.session.interruption, self.session.shows_progress());
+                if self.session.says_minutes() { progress.with_minutes() } else { progress }
+            }
         }
     }
 

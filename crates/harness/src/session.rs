@@ -17,9 +17,13 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Everywhere")]
 pub struct SharedFlags {
-    /// Time budget of the whole run, in seconds (2, 0.5) or with a unit (90s, 2min, 1h); every cell has one turn at least
+    /// Time budget of the whole run, in seconds (2, 0.5) or with a unit (90s, 2min, 8h); every cell has one turn at least
     #[arg(long, global = true, value_name = "TIME", value_parser = parse_duration::budget, allow_hyphen_values = true)]
     pub seconds: Option<Duration>,
+
+    /// Measure until Ctrl-C or SIGTERM, in memory that does not grow: that is its end, and no interruption
+    #[arg(long, global = true, conflicts_with = "seconds")]
+    pub until_signal: bool,
 
     /// Seed of every random choice [default: from the time; the record has it]
     #[arg(long, global = true, value_name = "N", value_parser = parse_count::count, allow_hyphen_values = true)]
@@ -133,6 +137,11 @@ impl FromStr for CpuChoice {
     }
 }
 
+/// A run that is longer says a line a minute.
+const LONG: Duration = Duration::from_secs(600);
+/// A year: as good as without an end.
+const ENDLESS: Duration = Duration::from_secs(365 * 24 * 3600);
+
 /// A run of one experiment.
 #[derive(Clone)]
 pub struct Session {
@@ -143,6 +152,9 @@ pub struct Session {
     pub interruption: Interruption,
     pub environment: Environment,
     pub neighbour: Neighbour,
+    /// Whether a signal is what it waits for.
+    until_signal: bool,
+    says_minutes: bool,
     started: SystemTime,
     /// What the CPUs had done by then.
     activity: Option<Activity>,
@@ -167,8 +179,11 @@ impl Session {
         cpus::restrict_current_thread(&cpus)?;
         let started = SystemTime::now();
         let from_time = started.duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos() as u64;
+        let seconds = flags.seconds.or(flags.until_signal.then_some(ENDLESS));
         Ok(Self {
-            seconds: flags.seconds,
+            seconds,
+            until_signal: flags.until_signal,
+            says_minutes: !flags.quiet && seconds.is_some_and(|seconds| seconds >= LONG),
             // 53 bits: JSON readers that keep numbers as doubles keep it whole.
             seed: flags.seed.unwrap_or(from_time & ((1 << 53) - 1)),
             cpus,
@@ -183,7 +198,27 @@ impl Session {
 
     /// The same run with a budget of its own, for an experiment that is a part of it.
     pub fn within(&self, budget: Duration) -> Self {
-        Self { seconds: Some(budget), ..self.clone() }
+        Self { seconds: Some(budget), until_signal: false, says_minutes: false, ..self.clone() }
+    }
+
+    /// Whether it goes on for so long that a line a minute is said of it, and that turns are short beside it.
+    pub fn is_long(&self) -> bool {
+        self.seconds.is_some_and(|seconds| seconds >= LONG)
+    }
+
+    /// Whether there is to be a line a minute.
+    pub fn says_minutes(&self) -> bool {
+        self.says_minutes
+    }
+
+    /// How long it should take; `None` for what a signal ends.
+    pub fn planned(&self, budget: Duration) -> Option<Duration> {
+        (!self.until_signal).then_some(budget)
+    }
+
+    /// Whether a signal cut it short.
+    pub fn is_cut_short(&self) -> bool {
+        self.interruption.is_requested() && !self.until_signal
     }
 
     /// Whether a person at a terminal looks.

@@ -25,6 +25,11 @@ pub trait Cell {
     /// What it is, for people.
     fn title(&self) -> String;
 
+    /// What is known of it so far, for a line of a long run.
+    fn so_far(&self) -> String {
+        terminal::counted(self.turns() as usize, "turn")
+    }
+
     /// How many turns it has had.
     fn turns(&self) -> u64;
 
@@ -75,10 +80,12 @@ pub struct Rules {
 pub struct Turns {
     /// Why each cell ended.
     pub ended: Vec<EndedBy>,
-    /// The order in which the cells, by number, had their turns, round by round.
+    /// The order in which the cells, by number, had their turns, round by round; of a long run the first thousand.
     pub order: Vec<Vec<usize>>,
 }
 
+/// Of a longer run the record keeps the order of so many rounds.
+const ROUNDS: usize = 1_000;
 /// Further rounds for cells without a result when the time is up.
 const MOST_EXTRA_ROUNDS: u32 = 10;
 
@@ -120,15 +127,18 @@ struct Loop<'a, C, V> {
 impl<C: Cell, V: FnMut(&mut C) -> anyhow::Result<ControlFlow<()>>> Loop<'_, C, V> {
     fn run(mut self) -> anyhow::Result<Turns> {
         (0..self.cells.len()).for_each(|place| self.close_if_over(place));
-        let (mut last_round, mut extra_rounds) = (Duration::ZERO, 0);
+        let (mut last_round, mut extra_rounds, mut is_first) = (Duration::ZERO, 0, true);
         while let Some(round) = self.turns.next() {
-            let is_spent = !self.order.is_empty() && self.is_spent_after(last_round);
+            let is_spent = !is_first && self.is_spent_after(last_round);
             let due = self.due(round, is_spent);
             if due.is_empty() || extra_rounds == MOST_EXTRA_ROUNDS {
                 break;
             }
             extra_rounds += u32::from(is_spent);
-            self.order.push(due.clone());
+            is_first = false;
+            if self.order.len() < ROUNDS {
+                self.order.push(due.clone());
+            }
             let began = Instant::now();
             if self.round(&due)?.is_break() {
                 break;
@@ -162,6 +172,7 @@ impl<C: Cell, V: FnMut(&mut C) -> anyhow::Result<ControlFlow<()>>> Loop<'_, C, V
             if (self.visit)(cell)?.is_break() {
                 return Ok(self.end_all());
             }
+            self.progress.minute(|| format!("{}: {}", self.cells[place].title(), self.cells[place].so_far()));
             self.close_if_over(place);
         }
         Ok(ControlFlow::Continue(()))

@@ -41,7 +41,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 fn watched() -> Result<(Vec<Gap>, f64), Box<dyn Error>> {
     let clock = Clock::calibrate(Duration::from_millis(200)).clock;
     let limit = Limit { length: Duration::from_secs(2), passes: u64::MAX };
-    let watch = on_cpu(0, || Reader::new(clock, 1 << 20).read(limit, |_| ControlFlow::Continue(())))?;
+    let watch = on_cpu(0, || Reader::new(clock, 1 << 20).read(limit, |_, _| ControlFlow::Continue(())))?;
     let gap = |gap: &instruments::gaps::Gap| Gap {
         start_ns: clock.to_ns(gap.start - watch.start),
         duration_ns: clock.to_ns(gap.length),

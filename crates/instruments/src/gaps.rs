@@ -104,8 +104,8 @@ impl Reader {
     }
 
     /// Reads the clock until a limit is met, the memory is full, or `on_gap` breaks. That is called after each gap is
-    /// stored, with its number, counted from 0; a gap that hits this very call is found by the next pass.
-    pub fn read(&mut self, limit: Limit, on_gap: impl FnMut(usize) -> ControlFlow<()>) -> Watch {
+    /// stored, with its number, counted from 0, and itself; a gap that hits this very call is found by the next pass.
+    pub fn read(&mut self, limit: Limit, on_gap: impl FnMut(usize, Gap) -> ControlFlow<()>) -> Watch {
         self.read_and_look(limit, limit.length, || (), on_gap)
     }
 
@@ -115,7 +115,7 @@ impl Reader {
         limit: Limit,
         every: Duration,
         mut look: impl FnMut(),
-        mut on_gap: impl FnMut(usize) -> ControlFlow<()>,
+        mut on_gap: impl FnMut(usize, Gap) -> ControlFlow<()>,
     ) -> Watch {
         let Self { clock, threshold, ref mut gaps } = *self;
         let (mut found, mut passes, mut goes_on) = (0, 0, true);
@@ -130,8 +130,9 @@ impl Reader {
                 passes += 1;
                 // Signed: a counter that steps back, as when a virtual machine moves, is no gap.
                 if now.wrapping_sub(last) as i64 > threshold as i64 {
-                    gaps[found] = Gap { start: last, length: now - last };
-                    goes_on = on_gap(found).is_continue();
+                    let gap = Gap { start: last, length: now - last };
+                    gaps[found] = gap;
+                    goes_on = on_gap(found, gap).is_continue();
                     found += 1;
                     goes_on &= found < gaps.len();
                 }
@@ -156,7 +157,7 @@ impl Reader {
         let limit = Limit { length: Duration::from_secs(1), passes: PASSES };
         let (mut with, mut without) = (Vec::with_capacity(TURNS), Vec::with_capacity(TURNS));
         for _ in 0..TURNS {
-            with.push(self.read(limit, |_| ControlFlow::Continue(())).span);
+            with.push(self.read(limit, |_, _| ControlFlow::Continue(())).span);
             without.push(bare(self.clock, PASSES));
         }
         let median = |spans: &mut Vec<u64>| *spans.select_nth_unstable(TURNS / 2).1 as f64 / PASSES as f64;
@@ -177,7 +178,7 @@ fn bare(clock: Clock, passes: u64) -> u64 {
 
 /// Watches the calling thread's CPU for `length`; pin the thread first.
 pub fn watch(clock: Clock, length: Duration) -> Watch {
-    Reader::new(clock, CAPACITY).read(Limit { length, passes: u64::MAX }, |_| ControlFlow::Continue(()))
+    Reader::new(clock, CAPACITY).read(Limit { length, passes: u64::MAX }, |_, _| ControlFlow::Continue(()))
 }
 
 /// Reads that the calibration looks at.
@@ -215,7 +216,7 @@ mod tests {
     #[test]
     fn a_watch_ends_after_its_passes() {
         let watch = Reader::new(clock(), 8)
-            .read(Limit { length: Duration::from_secs(60), passes: 100 }, |_| ControlFlow::Continue(()));
+            .read(Limit { length: Duration::from_secs(60), passes: 100 }, |_, _| ControlFlow::Continue(()));
         assert!(watch.passes == 100 || watch.full);
     }
 
@@ -225,7 +226,7 @@ mod tests {
         let mut told = Vec::new();
         let mut reader = Reader::new(clock, 3);
         // Whoever sleeps does not run: the next pass finds a gap.
-        let watch = reader.read(Limit { length: Duration::from_secs(60), passes: u64::MAX }, |number| {
+        let watch = reader.read(Limit { length: Duration::from_secs(60), passes: u64::MAX }, |number, _| {
             told.push(number);
             std::thread::sleep(Duration::from_micros(100));
             ControlFlow::Continue(())
@@ -237,7 +238,7 @@ mod tests {
     #[test]
     fn who_is_told_of_a_gap_may_end_the_watch() {
         let watch = Reader::new(clock(), 8)
-            .read(Limit { length: Duration::from_secs(60), passes: u64::MAX }, |_| ControlFlow::Break(()));
+            .read(Limit { length: Duration::from_secs(60), passes: u64::MAX }, |_, _| ControlFlow::Break(()));
         assert!(watch.gaps.len() == 1 && !watch.full);
     }
 
@@ -246,7 +247,7 @@ mod tests {
         let clock = clock();
         let mut reader = Reader::new(clock, 1_000);
         let pause = clock.ticks_in(Duration::from_millis(2));
-        let watch = reader.read(Limit { length: Duration::from_millis(200), passes: u64::MAX }, |number| {
+        let watch = reader.read(Limit { length: Duration::from_millis(200), passes: u64::MAX }, |number, _| {
             if number == 0 {
                 std::thread::sleep(Duration::from_millis(2));
             }
@@ -266,7 +267,7 @@ mod tests {
             looked += 1;
             std::thread::sleep(nap);
         };
-        let watch = reader.read_and_look(limit, Duration::from_millis(10), look, |_| ControlFlow::Continue(()));
+        let watch = reader.read_and_look(limit, Duration::from_millis(10), look, |_, _| ControlFlow::Continue(()));
         assert!(looked > 0 && watch.looks.len() == looked);
         assert!(watch.looks.iter().all(|look| look.length >= clock.ticks_in(nap)), "{watch:?}");
         let is_in = |gap: &Gap, look: &Gap| gap.start < look.end() && look.start < gap.end();

@@ -3,6 +3,10 @@
 //! Latencies come from a clock that ticks in steps, so millions of samples hold few distinct values. Keeping each
 //! distinct value with its count is therefore both exact and small, and every quantile read from it is a latency that
 //! was really measured, never the edge of a bucket.
+mod bounded;
+
+pub use bounded::BoundedTally;
+
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -15,6 +19,9 @@ const DENSE: usize = 1 << 16;
 
 /// With fewer values than this, clearing and reading the table costs more than sorting.
 const DENSE_PAYS_FROM: usize = 1 << 13;
+
+/// So many times fewer values than there are already are put in one by one.
+const FEW: usize = 64;
 
 /// Product of a quantile and a count that is this close above a whole number, relatively, is that number:
 /// `0.07 * 100.0` is `7.000000000000001`, yet the 7th value is meant.
@@ -117,9 +124,20 @@ impl Tally {
     pub fn merge(&mut self, other: &Tally) {
         if self.is_empty() {
             *self = other.clone();
+        } else if other.distinct() * FEW < self.distinct() {
+            other.iter().for_each(|(value, count)| self.insert(value, count));
         } else if !other.is_empty() {
             *self = Self::from_counts(self.iter().chain(other.iter()));
         }
+    }
+
+    fn insert(&mut self, value: u64, count: u64) {
+        let runs = Arc::make_mut(&mut self.runs);
+        match runs.binary_search_by_key(&value, |&(known, _)| known) {
+            Ok(place) => runs[place].1 = runs[place].1.saturating_add(count),
+            Err(place) => runs.insert(place, (value, count)),
+        }
+        self.count = self.count.saturating_add(count);
     }
 
     /// How many values were seen.
@@ -182,6 +200,17 @@ impl Tally {
             return None;
         }
         self.at_rank(nearest_rank(q, self.count))
+    }
+
+    /// How many different values were seen.
+    ///
+    /// ```
+    /// use instruments::tally::Tally;
+    ///
+    /// assert_eq!([30, 10, 30].into_iter().collect::<Tally>().distinct(), 2);
+    /// ```
+    pub fn distinct(&self) -> usize {
+        self.runs.len()
     }
 
     /// The arithmetic mean.

@@ -29,7 +29,7 @@ const EXAMPLES: &[Example] = &[
 ];
 
 const EXIT_STATUS: &str = "Exit status: 0 measured; 1 the measurement failed; 2 the flags are wrong; \
-3 `contend compare --fail-if` found what it was asked to; 130 interrupted, what was measured so far was printed.";
+3 `contend compare --fail-if` or --stop-above found what it was asked to; 130 interrupted, what was measured so far was printed.";
 
 const EXCEEDED: u8 = 3;
 const INTERRUPTED: u8 = 130;
@@ -54,7 +54,7 @@ fn of_other(other: &Other, purpose: Purpose) -> Command {
 }
 
 fn of_experiment(entry: &Entry, purpose: Purpose) -> Command {
-    with_examples(shared::with_flags(entry.command(), purpose, |flag| !entry.unused.contains(&flag)), entry.examples)
+    with_examples(shared::with_flags(entry.command(), purpose, |flag| entry.takes(flag)), entry.examples)
 }
 
 /// Of a group there is one command, with one below it for each of its experiments.
@@ -125,7 +125,7 @@ fn perform(matches: &ArgMatches) -> anyhow::Result<Outcome> {
     }
     let (question, matches) = below.subcommand().map_or((None, below), |(question, matches)| (Some(question), matches));
     let entry = ALL.iter().find(|entry| entry.words() == (name, question)).ok_or_else(no_method)?;
-    shared::check(matches, entry.name, |flag| !entry.unused.contains(&flag))?;
+    shared::check(matches, entry.name, |flag| entry.takes(flag))?;
     measure::run(entry, matches, &flags)
 }
 

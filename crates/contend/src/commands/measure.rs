@@ -3,9 +3,14 @@
 use crate::output::{Destination, View};
 use anyhow::ensure;
 use clap::ArgMatches;
-use harness::{AnyRecord, Entry, Interrupted, Outcome, Run, Session, SharedFlags, output};
+use experiments::ALL;
+use harness::{AnyRecord, Entry, Interrupted, Outcome, Run, Session, SharedFlags, UsageError, output};
 use std::cell::OnceCell;
+use std::time::Duration;
 use terminal::Page;
+
+/// For most experiments.
+const LONGEST: Duration = Duration::from_secs(3600);
 
 /// Runs an experiment and delivers what it leaves.
 ///
@@ -21,6 +26,7 @@ pub fn run(entry: &Entry, matches: &ArgMatches, shared: &SharedFlags) -> anyhow:
         output::print(&answer)?;
         return Ok(Outcome::Done);
     }
+    check_length(entry, shared)?;
     let session = Session::open(shared)?;
     let destination = Destination::open(shared)?;
     let instruments = OnceCell::new();
@@ -43,7 +49,23 @@ pub fn run(entry: &Entry, matches: &ArgMatches, shared: &SharedFlags) -> anyhow:
     written.into_iter().collect::<anyhow::Result<()>>()?;
     let outcome = outcome?;
     ensure!(finished.failures.is_empty(), "{}", finished.failures.join("\n"));
-    Ok(outcome)
+    Ok(if finished.has_exceeded { Outcome::Exceeded } else { outcome })
+}
+
+/// What keeps every value has no room for a night of them.
+fn check_length(entry: &Entry, shared: &SharedFlags) -> Result<(), UsageError> {
+    match shared.seconds {
+        Some(seconds) if seconds > LONGEST && !entry.all_night => {
+            let able: Vec<&str> = ALL.iter().filter(|entry| entry.all_night).map(|entry| entry.name).collect();
+            Err(UsageError(format!(
+                "--seconds: {} s are too long for {}; at most an hour ({} can go on for a week)",
+                seconds.as_secs(),
+                entry.name,
+                able.join(", ")
+            )))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// The record as the experiment shows it.

@@ -47,6 +47,8 @@ impl Experiment for Latency {
     const SURVEY: Option<SurveyPart> =
         Some(SurveyPart { weight: 30, flags: "--lock sysv,benaphore,std --threads 1,2 --competitors 0,1" });
 
+    const ALL_NIGHT: bool = true;
+
     type Flags = Flags;
     type Parameters = Parameters;
     type Row = Row;
@@ -63,7 +65,7 @@ impl Experiment for Latency {
         let measured = measure::run_plan(&plan, run.session, instruments, &progress)?;
         let warnings = instruments.warnings().into_iter().chain(measured.warnings).collect();
         let parameters = plan.parameters(measured.order, measured.object_calls_ns);
-        Ok(Finished::measured(parameters, measured.rows, warnings, plan.cpu_set(), Some(plan.budget)))
+        Ok(Finished::measured(parameters, measured.rows, warnings, plan.cpu_set(), run.session.planned(plan.budget)))
     }
 
     fn show(record: &LatencyRecord, page: &Page) -> String {

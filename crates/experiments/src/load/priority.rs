@@ -52,6 +52,7 @@ impl fmt::Display for Priority {
             Schedule::Idle => formatter.write_str("idle"),
             Schedule::Fifo { priority } => write!(formatter, "fifo:{priority}"),
             Schedule::RoundRobin { priority } => write!(formatter, "rr:{priority}"),
+            Schedule::Deadline { .. } => formatter.write_str("deadline"),
         }
     }
 }

@@ -27,7 +27,7 @@ pub struct CellPlan {
 impl CellPlan {
     /// Whether the reader is a real-time thread, which must sleep now and then.
     pub fn reader_rests(&self) -> bool {
-        matches!(self.reader, Schedule::Fifo { .. } | Schedule::RoundRobin { .. })
+        self.reader.is_realtime()
     }
 }
 
@@ -107,13 +107,13 @@ impl Contest {
 }
 
 /// Whether a thread of ours may be scheduled in this way. One tries, and ends.
-fn is_granted(schedule: Schedule) -> io::Result<()> {
+pub fn is_granted(schedule: Schedule) -> io::Result<()> {
     let trial = std::thread::Builder::new().name("trial".into()).spawn(move || reschedule_current_thread(schedule))?;
     trial.join().unwrap_or_else(|_| Err(io::Error::other("the trial panicked")))
 }
 
 /// Why a real-time thread is not to be had, if it is not.
-fn no_realtime(machine: &Machine<'_>) -> Option<String> {
+pub fn no_realtime(machine: &Machine<'_>) -> Option<String> {
     if machine.lone_cpu {
         return Some("a real-time thread is never given all CPUs, and this machine has one".into());
     }

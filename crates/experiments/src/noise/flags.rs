@@ -2,6 +2,7 @@
 
 use super::scenario::{Nice, Scenario};
 use super::values;
+use super::wake::{Policy, Timer};
 use clap::{Args, ValueEnum};
 use harness::{EvidenceChoice, Format, SharedFlags, UsageError, parse_count};
 use std::path::PathBuf;
@@ -43,7 +44,31 @@ pub struct Flags {
     #[arg(long, value_name = "N", value_parser = values::samples, allow_hyphen_values = true)]
     pub samples: Option<u64>,
 
-    /// The CPU that the reader runs on [default: the last of those allowed]
+    /// Measure wake-ups instead: a thread sleeps until an instant, and again after each such time; 50us to 1s. Several
+    /// take turns
+    #[arg(
+        long,
+        value_name = "TIMES",
+        value_delimiter = ',',
+        value_parser = values::wake,
+        allow_hyphen_values = true,
+        conflicts_with_all = ["scenario", "remedies", "nice", "competitors", "rescheduler", "samples", "interval", "trace"]
+    )]
+    pub wake: Vec<Duration>,
+
+    /// How the scheduler ranks the thread that wakes: other, fifo:N with N from 1 to 99, or deadline
+    #[arg(long, value_name = "POLICY", default_value = "other", requires = "wake")]
+    pub policy: Policy,
+
+    /// What the thread sleeps in
+    #[arg(long, value_enum, value_name = "CALL", default_value = "clock-nanosleep", requires = "wake")]
+    pub timer: Timer,
+
+    /// End at the first gap, or wake-up, that is longer, tell what ran meanwhile, and exit with status 3
+    #[arg(long, value_name = "TIME", value_parser = values::stop_above, allow_hyphen_values = true)]
+    pub stop_above: Option<Duration>,
+
+    /// The CPU that the thread runs on [default: the last of those allowed]
     #[arg(long, value_name = "CPU", value_parser = parse_count::within::<usize>(0..=1_000_000), allow_hyphen_values = true)]
     pub cpu: Option<usize>,
 

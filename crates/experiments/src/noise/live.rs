@@ -27,6 +27,11 @@ impl Live {
         Self { view, progress, lines: 0, failed: None }
     }
 
+    /// For who takes turns: one that draws nothing where lines are wanted.
+    pub fn of_turns(&self) -> Progress {
+        if self.view.is_some() { Progress::hidden() } else { self.progress.of_part("noise") }
+    }
+
     /// Prints a line. When nobody reads it any more, there is no reason to go on.
     fn line(&mut self, line: &Line) -> ControlFlow<()> {
         let printed = match self.view {

@@ -1,5 +1,6 @@
 //! `contend noise`: who takes the CPU from a running thread.
 
+mod cause_sums;
 mod cells;
 mod every_cpu;
 mod findings;
@@ -10,27 +11,36 @@ mod measure;
 mod metrics;
 mod plan;
 mod record;
+mod recording;
 #[cfg(test)]
 mod sample;
 mod scenario;
 mod section;
 mod show;
+mod story;
+mod story_text;
 mod then;
 mod then_and_now;
 mod trace;
 mod values;
+mod wake;
 
-use self::record::{NoiseRecord, Row};
+use self::record::{NoiseRecord, NoiseRow, Row};
 use ::record::{Finding, Metric, Section, ThenAndNow};
 use flags::{Flags, View};
 use harness::output::OutputFile;
 use harness::{Example, Experiment, Finished, Run, SurveyPart, WatchedGaps};
+use instruments::cpus::CpuSet;
 use instruments::warning::{ClockFallback, Warning};
 use live::Live;
 use measure::{GapTrace, Measured};
 use plan::{Parameters, Plan};
+use scenario::Scenario;
 use std::path::Path;
+use std::time::Duration;
 use terminal::Page;
+use wake::WakePlan;
+use wake::record::WakeRow;
 
 /// The experiment.
 pub struct Noise;
@@ -45,16 +55,29 @@ impl Experiment for Noise {
             "A line a second of what the machine does when nothing is asked of it",
         ),
         ("contend noise --cpus all --seconds 1min", "Every CPU at once: which is best, and what hits several together"),
+        (
+            "contend noise --wake 1ms --policy fifo:80 --cpus all",
+            "How late a real-time thread wakes on each CPU, and why",
+        ),
+        (
+            "contend noise --stop-above 500us --until-signal",
+            "Waits for the first gap that is longer, and tells what ran in it",
+        ),
         ("contend noise --remedies --seconds 60", "What helps here against a competitor"),
         ("contend noise --seconds 60 --trace quiet.trace", "Every gap of a minute in a file, for `contend model step`"),
     ];
     const SURVEY: Option<SurveyPart> = Some(SurveyPart { weight: 26, flags: "--scenario quiet,competitor,both" });
 
+    const ALL_NIGHT: bool = true;
+
     type Flags = Flags;
     type Parameters = Parameters;
-    type Row = Row;
+    type Row = NoiseRow;
 
-    fn run(flags: &Flags, run: &mut Run<'_>) -> anyhow::Result<Finished<Parameters, Row>> {
+    fn run(flags: &Flags, run: &mut Run<'_>) -> anyhow::Result<Finished<Parameters, NoiseRow>> {
+        if let Some(plan) = WakePlan::of(flags, run.shared, run.session)? {
+            return of_wake_ups(flags, &plan, run);
+        }
         if let Some(chosen) = every_cpu::chosen(flags, run.shared, run.session)? {
             return of_every_cpu(Plan::of_every_cpu(flags, run.session, chosen)?, run);
         }
@@ -66,7 +89,8 @@ impl Experiment for Noise {
         progress.note("calibrating");
         let calibration = run.clock();
         let mut live = Live::new(view, progress);
-        let mut measured = measure::run_plan(&plan, run.session, calibration.clock, &mut live)?;
+        let turns = live.of_turns();
+        let mut measured = measure::run_plan(&plan, run.session, calibration.clock, &mut live, &turns)?;
         let failure = live.end().err().map(|error| format!("{error:#}"));
 
         let trace = trace.filter(|_| !measured.rows.is_empty());
@@ -76,8 +100,9 @@ impl Experiment for Noise {
         }
         let fallback = calibration.fallback.map(|reason| Warning::from(ClockFallback { reason }));
         let warnings = fallback.into_iter().chain(measured.warnings).collect();
-        let (parameters, planned) = (plan.parameters(measured.order), plan.expected_time());
-        let mut finished = Finished::measured(parameters, measured.rows, warnings, plan.cpus, planned);
+        let planned = plan.expected_time().and_then(|budget| run.session.planned(budget));
+        let parameters = plan.parameters(measured.order);
+        let mut finished = finished(parameters, measured.rows, warnings, plan.cpus, planned);
         finished.is_printed = view == Some(View::Json) && !run.shared.writes_a_file();
         finished.files.extend(trace);
         finished.failures.extend(failure);
@@ -85,36 +110,90 @@ impl Experiment for Noise {
     }
 
     fn show(record: &NoiseRecord, page: &Page) -> String {
-        if record.parameters.every_cpu.is_empty() { show::show(record, page) } else { every_cpu::show(record, page) }
+        let (rows, wakes) = apart(&record.results);
+        if !wakes.is_empty() {
+            return wake::show(&wakes, page);
+        }
+        let text = match record.parameters.every_cpu.is_empty() {
+            true => show::show(&record.parameters, &rows),
+            false => every_cpu::show(&rows, page),
+        };
+        text + &show::stopped(&rows, page)
     }
 
-    fn section(rows: &[Row]) -> Section {
-        section::section(&told_apart(rows))
+    fn section(rows: &[NoiseRow]) -> Section {
+        let (gaps, wakes) = apart(rows);
+        let mut section = section::section(&told_apart(&gaps));
+        section.findings.extend(wake::findings(&wakes));
+        section.figures.extend(wake::figures(&wakes));
+        section
     }
 
-    fn metrics(row: &Row) -> Vec<Metric> {
-        metrics::metrics(row)
+    fn metrics(row: &NoiseRow) -> Vec<Metric> {
+        match row {
+            NoiseRow::Gaps(row) => metrics::metrics(row),
+            NoiseRow::Wake(row) => metrics::of_wake_ups(row),
+        }
     }
 
-    fn findings(rows: &[(usize, &Row)]) -> Vec<Finding> {
-        findings::findings(rows)
+    fn findings(rows: &[(usize, &NoiseRow)]) -> Vec<Finding> {
+        findings::findings(&placed_gaps(rows))
     }
 
-    fn then_and_now(rows: &[(usize, &Row)]) -> Vec<ThenAndNow> {
-        then_and_now::figures(rows)
+    fn then_and_now(rows: &[(usize, &NoiseRow)]) -> Vec<ThenAndNow> {
+        then_and_now::figures(&placed_gaps(rows))
     }
 }
 
+/// The rows by what they are of.
+fn apart(rows: &[NoiseRow]) -> (Vec<Row>, Vec<&WakeRow>) {
+    (rows.iter().filter_map(NoiseRow::gaps).cloned().collect(), rows.iter().filter_map(NoiseRow::wake).collect())
+}
+
+fn placed_gaps<'a>(rows: &[(usize, &'a NoiseRow)]) -> Vec<(usize, &'a Row)> {
+    rows.iter().filter_map(|(place, row)| Some((*place, row.gaps()?))).collect()
+}
+
+/// What gaps leave; one that was to end it all, and did, is what its user asked for.
+fn finished(
+    parameters: Parameters,
+    rows: Vec<Row>,
+    warnings: Vec<Warning>,
+    cpus: CpuSet,
+    planned: Option<Duration>,
+) -> Finished<Parameters, NoiseRow> {
+    let is_stopped = rows.iter().any(|row| row.stopped.is_some());
+    let rows = rows.into_iter().map(|row| NoiseRow::Gaps(Box::new(row))).collect();
+    Finished::measured(parameters, rows, warnings, cpus, planned).exceeded_if(is_stopped)
+}
+
+/// Wake-ups.
+fn of_wake_ups(flags: &Flags, plan: &WakePlan, run: &mut Run<'_>) -> anyhow::Result<Finished<Parameters, NoiseRow>> {
+    let progress = run.progress(plan.budget);
+    progress.note("calibrating");
+    let calibration = run.clock();
+    let measured = wake::run_plan(plan, run.session, calibration.clock, &progress)?;
+    let fallback = calibration.fallback.map(|reason| Warning::from(ClockFallback { reason }));
+    let warnings = fallback.into_iter().chain(measured.warnings).collect();
+    let gaps = Plan::of(&Flags { scenario: vec![Scenario::Quiet], ..flags.clone() }, run.session)?;
+    let parameters = Parameters { wake: Some(plan.parameters()), ..gaps.parameters(measured.order) };
+    let is_stopped = measured.rows.iter().any(|row| row.stopped.is_some());
+    let rows = measured.rows.into_iter().map(|row| NoiseRow::Wake(Box::new(row))).collect();
+    let finished = Finished::measured(parameters, rows, warnings, plan.cpus.clone(), run.session.planned(plan.budget));
+    Ok(finished.exceeded_if(is_stopped))
+}
+
 /// Several CPUs at once.
-fn of_every_cpu(plan: Plan, run: &mut Run<'_>) -> anyhow::Result<Finished<Parameters, Row>> {
+fn of_every_cpu(plan: Plan, run: &mut Run<'_>) -> anyhow::Result<Finished<Parameters, NoiseRow>> {
     let progress = run.progress(plan.expected_time().unwrap_or_default());
     progress.note("calibrating");
     let calibration = run.clock();
     let measured = measure::every_cpu::run_plan(&plan, run.session, calibration.clock, &progress)?;
     let fallback = calibration.fallback.map(|reason| Warning::from(ClockFallback { reason }));
     let warnings = fallback.into_iter().chain(measured.warnings).collect();
-    let (parameters, planned) = (plan.parameters(measured.order), plan.expected_time());
-    Ok(Finished::measured(parameters, measured.rows, warnings, plan.cpus, planned))
+    let planned = plan.expected_time().and_then(|budget| run.session.planned(budget));
+    let parameters = plan.parameters(measured.order);
+    Ok(finished(parameters, measured.rows, warnings, plan.cpus, planned))
 }
 
 /// Rows of one scenario on several CPUs have the CPU in their names.

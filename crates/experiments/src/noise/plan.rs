@@ -3,6 +3,7 @@
 use super::cells::{self, CellPlan, Contest};
 use super::flags::Flags;
 use super::scenario::Scenario;
+use super::wake::record::WakeParameters;
 use clap::ValueEnum;
 use harness::{EvidenceChoice, Session, UsageError};
 use instruments::cpus::{CpuSet, online};
@@ -34,6 +35,8 @@ pub struct Plan {
     pub is_of_every_cpu: bool,
     pub contest: Contest,
     pub rescheduler: Duration,
+    /// The first gap that is longer ends it.
+    pub stop_above: Option<Duration>,
     /// What was asked for and is not measured, and what the machine does not allow.
     pub warnings: Vec<Warning>,
 }
@@ -57,6 +60,12 @@ pub struct Parameters {
     /// CPUs that were read at once, if they were several.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub every_cpu: Vec<usize>,
+    /// What was asked for of wake-ups, if they were measured: then what concerns a reader means nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wake: Option<WakeParameters>,
+    /// A longer gap, or a later wake-up, was to end it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stop_above_us: Option<f64>,
     /// The order in which the cells had their turns, round by round, by their numbers.
     pub order: Vec<Vec<usize>>,
 }
@@ -72,6 +81,8 @@ const TURNS: u64 = 6;
 /// What a turn takes beside its readings: threads begin, the reader calibrates itself; the record's first opening and
 /// its closing are shared by all.
 const BESIDE_A_TURN: Duration = Duration::from_millis(250);
+const LONGEST_TRACE: Duration = Duration::from_secs(3600);
+const A_MINUTE: Duration = Duration::from_secs(60);
 /// A year: as good as without an end.
 const ENDLESS: Duration = Duration::from_secs(365 * 24 * 3600);
 
@@ -79,8 +90,14 @@ impl Plan {
     /// Checks the flags against the machine and fills in the rest.
     ///
     /// # Errors
-    /// A CPU that may not be used, a trace of several scenarios, a rescheduler on a machine with one CPU.
+    /// A CPU that may not be used, a trace of several scenarios or of a night, a rescheduler on a machine with one CPU.
     pub fn of(flags: &Flags, session: &Session) -> Result<Self, UsageError> {
+        if flags.trace.is_some() && session.seconds.is_some_and(|seconds| seconds > LONGEST_TRACE) {
+            return Err(UsageError(
+                "--trace: a trace holds every gap, and memory has room for an hour of them; give --seconds 1h or less"
+                    .into(),
+            ));
+        }
         let cpu = chosen_cpu(flags, session)?;
         let wished = flags.nice.unwrap_or_else(|| cells::nice_for(flags.weight_ratio));
         let rescheduler = flags.rescheduler.unwrap_or(RESCHEDULER);
@@ -114,6 +131,7 @@ impl Plan {
             is_of_every_cpu: false,
             contest,
             rescheduler,
+            stop_above: flags.stop_above,
             warnings,
             cells,
         };
@@ -124,6 +142,11 @@ impl Plan {
     /// Divides the time between the cells.
     fn divide(&mut self, flags: &Flags, session: &Session) {
         let cells = self.cells.len() as u32;
+        if session.is_long() && !self.keeps_gaps {
+            // However long it is, nothing is lost but a minute, and there is a line for each.
+            (self.budget, self.turn, self.samples) = (session.seconds, A_MINUTE, flags.samples.unwrap_or(u64::MAX));
+            return;
+        }
         let live_alone = self.interval.is_some() && cells == 1;
         // A trace, or lines of one scenario, are of one stretch of time.
         let turns = if self.keeps_gaps || live_alone { 1 } else { TURNS };
@@ -168,6 +191,8 @@ impl Plan {
             evidence: self.evidence,
             interval_s: self.interval.map(|interval| interval.as_secs_f64()),
             every_cpu: if self.is_of_every_cpu { self.cpus.iter().collect() } else { Vec::new() },
+            wake: None,
+            stop_above_us: self.stop_above.map(|limit| limit.as_secs_f64() * 1e6),
             order,
         }
     }
@@ -184,7 +209,8 @@ impl Plan {
         let flags = Flags { scenario: vec![Scenario::Quiet], ..flags.clone() };
         let mut plan = Self::of(&flags, &session.within(session.seconds.unwrap_or(EVERY_CPU_BUDGET)))?;
         plan.warnings.extend(left_out);
-        Ok(Self { cpus, is_of_every_cpu: true, samples: u64::MAX, turns: TURNS, ..plan })
+        let turns = if session.is_long() { u64::MAX } else { TURNS };
+        Ok(Self { cpus, is_of_every_cpu: true, samples: u64::MAX, turns, ..plan })
     }
 }
 
@@ -193,7 +219,7 @@ fn turn_within(time: Duration, turns: u64) -> Duration {
     if turns == 1 { time } else { time.saturating_sub(BESIDE_A_TURN).max(time / 2) }
 }
 
-fn chosen_cpu(flags: &Flags, session: &Session) -> Result<usize, UsageError> {
+pub fn chosen_cpu(flags: &Flags, session: &Session) -> Result<usize, UsageError> {
     match flags.cpu {
         Some(cpu) if session.cpus.contains(cpu) => Ok(cpu),
         Some(cpu) => Err(UsageError(format!("--cpu {cpu}: not among the CPUs that may be used, {}", session.cpus))),

@@ -2,14 +2,46 @@
 
 use super::plan::Parameters;
 use super::then;
+use super::wake::record::WakeRow;
 use instruments::evidence::{Cause, EvidenceQuality, Kind, Source};
 use instruments::statistics::Interval;
 use record::Record;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// A record of this experiment.
-pub type NoiseRecord = Record<Parameters, Row>;
+pub type NoiseRecord = Record<Parameters, NoiseRow>;
+
+/// What a row is of: a thread that runs all the time, or one that sleeps and wakes. Their `scenario` tells them apart.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub enum NoiseRow {
+    Wake(Box<WakeRow>),
+    Gaps(Box<Row>),
+}
+
+impl NoiseRow {
+    pub fn gaps(&self) -> Option<&Row> {
+        if let Self::Gaps(row) = self { Some(row) } else { None }
+    }
+
+    pub fn wake(&self) -> Option<&WakeRow> {
+        if let Self::Wake(row) = self { Some(row) } else { None }
+    }
+}
+
+/// By the scenario, so that what is wrong with a row is said of its own kind.
+impl<'de> Deserialize<'de> for NoiseRow {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let row = serde_json::Value::deserialize(deserializer)?;
+        let read = match row["scenario"].as_str() {
+            Some("wake") => serde_json::from_value(row).map(Self::Wake),
+            _ => serde_json::from_value(row).map(Self::Gaps),
+        };
+        read.map_err(D::Error::custom)
+    }
+}
 
 /// One cell. What was not measured is `null`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -51,6 +83,9 @@ pub struct Row {
     /// The share lost in each of at most 60 equal pieces of the planned time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lost_by_time: Vec<f64>,
+    /// The gap that `--stop-above` ended it at.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stopped: Option<LongGap>,
     /// What the CPU is for: isolated, nohz_full, housekeeping, and how many interrupts may come to it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub role: Option<String>,
@@ -142,6 +177,19 @@ pub struct LongGap {
     pub cause: Cause,
     /// Its part of the gap.
     pub cause_us: f64,
+    /// Of the longest: who had the CPU, from a little before the gap until its end.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub story: Vec<StoryPart>,
+}
+
+/// Somebody who had the CPU for a while.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct StoryPart {
+    /// Since the event began; before it, negative.
+    pub from_us: f64,
+    pub length_us: f64,
+    #[serde(flatten)]
+    pub who: Cause,
 }
 
 /// What one cause took.

@@ -10,7 +10,8 @@ use record::{
 use terminal::{count, nanoseconds, percent};
 
 pub fn section(rows: &[Row]) -> Section {
-    let overviews = [scenarios(rows), timeline(rows)];
+    // A record of wake-ups has none of these.
+    let overviews = if rows.is_empty() { Vec::new() } else { vec![scenarios(rows), timeline(rows)] };
     Section {
         experiment: "noise",
         title: "Who takes the CPU".into(),

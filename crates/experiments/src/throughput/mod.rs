@@ -41,6 +41,8 @@ impl Experiment for Throughput {
     });
     const LAYOUTS: &'static [(&'static str, &'static str)] = &[("ulockflex", "The table of 2002, column by column")];
 
+    const ALL_NIGHT: bool = true;
+
     type Flags = Flags;
     type Parameters = Parameters;
     type Row = Row;
@@ -58,7 +60,7 @@ impl Experiment for Throughput {
         let measured = measure::run_plan(&plan, run.session, instruments, &progress)?;
         let warnings = instruments.warnings().into_iter().chain(measured.warnings).collect();
         let (parameters, cpus) = (plan.parameters(measured.order), run.session.cpus.clone());
-        Ok(Finished::measured(parameters, measured.rows, warnings, cpus, Some(budget)))
+        Ok(Finished::measured(parameters, measured.rows, warnings, cpus, run.session.planned(budget)))
     }
 
     fn show(record: &ThroughputRecord, page: &Page) -> String {

@@ -99,7 +99,11 @@ impl Plan {
         if cells.is_empty() {
             return Err(UsageError("--lock: none of the locks asked for can be measured this way".into()));
         }
-        let run = session.seconds.map_or(flags.run, |budget| run_within(budget, cells.len()));
+        let run = match session.seconds {
+            // A night has more runs, and none that is longer.
+            Some(budget) if !session.is_long() => run_within(budget, cells.len()),
+            _ => flags.run,
+        };
         check_run(run, &cells)?;
         let (patience, precision) = (flags.patience, flags.precision);
         Ok(Self { cells, reach, patience, run, budget: session.seconds, precision, cpus, left_out })

@@ -33,6 +33,14 @@ pub enum Schedule {
         /// The real-time priority.
         priority: u32,
     },
+    /// `SCHED_DEADLINE`: goes before all others for `runtime` of each `period`, and waits for the next when that is used
+    /// up. The kernel places such a thread itself, so one that is pinned is refused.
+    Deadline {
+        /// What it may run for, …
+        runtime: Duration,
+        /// … in each such time, from 100 µs to 4 s as the kernel is set.
+        period: Duration,
+    },
 }
 
 /// `struct sched_attr` in its first published size, which every kernel since 3.14 takes.
@@ -49,23 +57,30 @@ struct Attributes {
 }
 
 impl Schedule {
+    /// Whether it goes before every thread of the usual kind, and could keep a CPU from them.
+    pub fn is_realtime(self) -> bool {
+        matches!(self, Self::Fifo { .. } | Self::RoundRobin { .. } | Self::Deadline { .. })
+    }
+
     fn attributes(self) -> Attributes {
-        let (policy, nice, priority, slice) = match self {
+        let (policy, nice, priority, runtime) = match self {
             Self::Fair { nice, slice } => (libc::SCHED_OTHER, nice, 0, slice),
             Self::Batch { nice } => (libc::SCHED_BATCH, nice, 0, None),
             Self::Idle => (libc::SCHED_IDLE, 0, 0, None),
             Self::Fifo { priority } => (libc::SCHED_FIFO, 0, priority, None),
             Self::RoundRobin { priority } => (libc::SCHED_RR, 0, priority, None),
+            Self::Deadline { runtime, .. } => (libc::SCHED_DEADLINE, 0, 0, Some(runtime)),
         };
+        let period = if let Self::Deadline { period, .. } = self { period.as_nanos() as u64 } else { 0 };
         Attributes {
             size: size_of::<Attributes>() as u32,
             policy: policy as u32,
             flags: 0,
             nice,
             priority,
-            runtime_ns: slice.map_or(0, |slice| slice.as_nanos() as u64),
-            deadline_ns: 0,
-            period_ns: 0,
+            runtime_ns: runtime.map_or(0, |runtime| runtime.as_nanos() as u64),
+            deadline_ns: period,
+            period_ns: period,
         }
     }
 }

@@ -34,6 +34,12 @@ pub enum Kind {
     RealtimeThrottling,
     /// The control group's quota.
     CgroupThrottling,
+    /// The kernel may let a timer be late by so much, by the thread's own setting.
+    TimerSlack,
+    /// A timer was due and its interrupt did not come, though the CPU was awake.
+    TimerLate,
+    /// Nobody had the CPU: it idled, or left its idle state.
+    Idle,
     /// The thread's own work, as much as is usual.
     Own,
     /// Nothing known.

@@ -2,7 +2,8 @@
 //!
 //! A [`Recorder`] is opened once, and started and stopped around each stretch of a measurement. What it gives is a
 //! [`Timeline`] in the ticks of the measurement's own [`Clock`](crate::clock::Clock), and its [`EvidenceQuality`]:
-//! what it may lack. [`attribute`] then divides the time of each gap between its causes.
+//! what it may lack. [`attribute`] then divides the time of each gap between its causes, and [`ran`] tells who had a CPU
+//! at a moment that somebody wants to know more of.
 //!
 //! It takes the best [`Source`] that this process may use and says what the better ones would need:
 //!
@@ -51,6 +52,7 @@ mod overhead;
 mod perf;
 pub mod preemption;
 mod quality;
+mod ran;
 mod recorder;
 mod shares;
 mod source;
@@ -67,6 +69,7 @@ pub use event::{Event, EventKind};
 pub use names::{Handler, HandlerKind, Names, Task};
 pub use overhead::EntryExitOverhead;
 pub use quality::EvidenceQuality;
+pub use ran::{Ran, ran};
 pub use recorder::Recorder;
 pub use source::Source;
 pub use stretch::Stretch;

@@ -82,7 +82,8 @@ impl Names {
     /// Asks `/proc` for the names of those met since it was last asked: a thread may have been renamed on a CPU that is
     /// not watched. One that is gone keeps the name it had, or its process's, or its parent's.
     pub(super) fn ask_proc(&mut self) {
-        for thread in std::mem::take(&mut self.met) {
+        let met = std::mem::take(&mut self.met);
+        for &thread in &met {
             let Some(Task { pid, name, realtime }) = self.tasks.get(&thread).cloned() else { continue };
             let parent = self.parents.get(&thread);
             let inherited = || {
@@ -95,6 +96,16 @@ impl Names {
                 .or_else(inherited);
             let realtime = is_realtime(thread).unwrap_or(realtime);
             self.tasks.insert(thread, Task { pid, name, realtime });
+        }
+        self.forget_but(&met);
+    }
+
+    /// Of more threads than there is room for only these stay: a night has more than any machine at once. Who comes
+    /// back is asked for again.
+    fn forget_but(&mut self, met: &BTreeSet<u32>) {
+        if self.tasks.len() + self.parents.len() > ROOM {
+            self.tasks.retain(|thread, _| met.contains(thread));
+            self.parents.retain(|thread, _| met.contains(thread));
         }
     }
 
@@ -130,6 +141,9 @@ impl Names {
     }
 }
 
+/// Threads that are remembered.
+const ROOM: usize = 8_192;
+
 fn read_name(path: &str) -> Option<String> {
     let name = std::fs::read_to_string(path).ok()?;
     Some(name.trim_end_matches('\n').to_owned())
@@ -141,4 +155,26 @@ pub(super) fn is_realtime(thread: u32) -> Option<bool> {
     let policy = unsafe { libc::syscall(libc::SYS_sched_getscheduler, thread) };
     let policy = policy as libc::c_int & !libc::SCHED_RESET_ON_FORK;
     (policy >= 0).then_some(matches!(policy, libc::SCHED_FIFO | libc::SCHED_RR | libc::SCHED_DEADLINE))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_night_of_threads_has_room_and_the_last_are_known() {
+        let mut names = Names::default();
+        // Numbers that no thread of this machine has, so that nobody answers for them.
+        let first = 1 << 23;
+        for second in 0..200 {
+            for number in 0..500 {
+                let thread = first + second * 500 + number;
+                names.descend(thread, thread, first);
+                names.name_task(thread, thread, "job");
+            }
+            names.ask_proc();
+        }
+        assert!(names.tasks.len() + names.parents.len() <= ROOM + 1_000);
+        assert_eq!(names.task(first + 99_999).unwrap().name.as_deref(), Some("job"));
+    }
 }

@@ -21,9 +21,11 @@ pub(crate) mod spectrum;
 pub mod steps;
 pub mod stopping;
 pub mod summary;
+mod thinned;
 
 pub use bootstrap::Ratio;
 pub use interleave::Interleaving;
 pub use interval::Interval;
 pub use stopping::{EndedBy, StoppingRule, Verdict};
 pub use summary::Summary;
+pub use thinned::Thinned;

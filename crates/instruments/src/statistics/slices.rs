@@ -11,7 +11,7 @@ use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
 
 use super::interval::Interval;
 use super::order::quantile_interval;
-use crate::tally::Tally;
+use crate::tally::{BoundedTally, Tally};
 
 /// More slices than this are joined, neighbours with each other: what long runs keep stays small.
 const MOST: usize = 32;
@@ -38,9 +38,9 @@ const MOODS_DIFFER_BY: f64 = 1.6;
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct Slices {
-    all: Tally,
+    all: BoundedTally,
     /// Each of `joined` slices, the last of up to so many.
-    parts: Vec<Tally>,
+    parts: Vec<BoundedTally>,
     joined: usize,
     in_last: usize,
 }
@@ -48,12 +48,12 @@ pub struct Slices {
 impl Slices {
     /// Adds the values of the next slice.
     pub fn add(&mut self, values: Tally) {
-        self.all.merge(&values);
+        self.all.add(&values);
         self.joined = self.joined.max(1);
         match self.parts.last_mut() {
-            Some(last) if self.in_last < self.joined => last.merge(&values),
+            Some(last) if self.in_last < self.joined => last.add(&values),
             _ => {
-                self.parts.push(values);
+                self.parts.push(values.into());
                 self.in_last = 0;
             }
         }
@@ -67,7 +67,7 @@ impl Slices {
     fn join(&mut self) {
         let joined = self.parts.chunks(2).map(|pair| {
             let mut sum = pair[0].clone();
-            pair[1..].iter().for_each(|other| sum.merge(other));
+            pair[1..].iter().for_each(|other| sum.add(other));
             sum
         });
         self.parts = joined.collect();
@@ -141,7 +141,7 @@ mod tests {
         let mut slices = Slices::default();
         (0..1_000).for_each(|slice| slices.add([slice].into_iter().collect()));
         assert!(slices.parts.len() <= MOST);
-        assert_eq!(slices.parts.iter().map(Tally::count).sum::<u64>(), 1_000);
+        assert_eq!(slices.parts.iter().map(|part| part.count()).sum::<u64>(), 1_000);
         assert!(slices.parts.iter().rev().skip(1).all(|part| part.count() == slices.joined as u64));
     }
 

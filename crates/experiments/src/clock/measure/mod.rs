@@ -120,7 +120,7 @@ const CAPACITY: usize = 1 << 20;
 fn loss_rows(plan: &Plan, session: &Session, calibrated: &Calibrated) -> io::Result<Vec<Row>> {
     let clock = calibrated.clock();
     let limit = Limit { length: plan.watch, passes: u64::MAX };
-    let watched = Reader::new(clock, CAPACITY).read(limit, |_| session.interruption.flow());
+    let watched = Reader::new(clock, CAPACITY).read(limit, |_, _| session.interruption.flow());
     let kernel_hz = session.environment.kernel.hz;
     let longest = watched.gaps.iter().map(|gap| gap.length).max().unwrap_or(0);
     let losses = Row::Losses(LossesRow {

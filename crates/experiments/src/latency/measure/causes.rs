@@ -124,12 +124,18 @@ impl Causes {
                 long.push(Long { net, gap: Gap { start, length: end - start }, others });
                 continue;
             }
-            let value = self.values.entry(net).or_default();
+            let value = self.value(net);
             value.rounds += 1;
             value.free += u64::from(others == 0);
             value.blame(if others == 0 { DelayCause::Unexplained } else { usual_cause.clone() }, excess);
         }
         self.explain(&long, evidence, usual, &usual_cause);
+    }
+
+    /// That of one latency; beyond so many different ones, of those that are nearly the same.
+    fn value(&mut self, net: u64) -> &mut Value {
+        let is_full = self.values.len() >= MOST_VALUES && !self.values.contains_key(&net);
+        self.values.entry(if is_full { coarse(net) } else { net }).or_default()
     }
 
     /// Divides the excess of the long rounds between the other threads and what the kernel's record says.
@@ -163,11 +169,11 @@ impl Causes {
                     _ => *shares.entry(DelayCause::Kernel(Cause { pid: None, ..cause.clone() })).or_default() += ticks,
                 }
             }
-            let value = self.values.entry(long.net).or_default();
+            let value = self.value(long.net);
             value.rounds += 1;
             let most = shares.iter().max_by_key(|(_, ticks)| **ticks).map(|(cause, _)| cause.clone());
             for (cause, ticks) in shares {
-                let sum = value.by_cause.entry(cause.clone()).or_default();
+                let sum = value.sum_of(&cause);
                 sum.0 += u64::from(Some(&cause) == most.as_ref());
                 sum.1 += ticks;
             }
@@ -221,7 +227,24 @@ pub struct SpikeCause {
     pub median: u64,
 }
 
+/// Different latencies that are kept exactly.
+const MOST_VALUES: usize = 1 << 15;
+/// Causes that one latency may have.
+const MOST_CAUSES: usize = 32;
+
+/// With seven significant bits: within a hundredth.
+fn coarse(net: u64) -> u64 {
+    let surplus = (u64::BITS - net.leading_zeros()).saturating_sub(7);
+    (net >> surplus) << surplus
+}
+
 impl Value {
+    /// Of more causes than there is room for, the new ones are unexplained: nobody tells of them anyway.
+    fn sum_of(&mut self, cause: &DelayCause) -> &mut (u64, u64) {
+        let is_full = self.by_cause.len() >= MOST_CAUSES && !self.by_cause.contains_key(cause);
+        self.by_cause.entry(if is_full { DelayCause::Unexplained } else { cause.clone() }).or_default()
+    }
+
     fn blame(&mut self, cause: DelayCause, ticks: u64) {
         let sum = self.by_cause.entry(cause).or_default();
         sum.0 += 1;

@@ -14,6 +14,7 @@ use harness::{Lookout, turns};
 use instruments::clock::Clock;
 use instruments::evidence::{EvidenceQuality, Names, Source, Timeline};
 use instruments::neighbour::{Probed, Sharing};
+use instruments::statistics::Thinned;
 use instruments::statistics::comparison::Estimate;
 use instruments::team::{Member, StartGate, work_together};
 use locks::Reach;
@@ -25,7 +26,7 @@ pub struct Cell {
     pub plan: CellPlan,
     pub series: Vec<Series>,
     /// Lock and unlock in a bare, uncontended loop, in ticks, once before each slice, and who was on the core.
-    pub bare_pairs: Vec<(f64, Option<Probed>)>,
+    pub bare_pairs: Thinned<(f64, Option<Probed>)>,
     pub slices: u64,
     /// Slices with evidence.
     pub recorded: u64,
@@ -74,7 +75,7 @@ impl Cell {
         Ok(Self {
             plan: plan.clone(),
             series: vec![Series::default(); plan.threads],
-            bare_pairs: Vec::new(),
+            bare_pairs: Thinned::default(),
             slices: 0,
             recorded: 0,
             ledger: None,
@@ -239,6 +240,12 @@ impl Cell {
 impl turns::Cell for Cell {
     fn title(&self) -> String {
         self.plan.to_string()
+    }
+
+    fn so_far(&self) -> String {
+        let known = self.series.first().map(|series| &series.deciding().lock);
+        let rounds = known.map_or(0, |lock| lock.tally().count());
+        format!("{} slices, {} rounds", terminal::count(self.slices), terminal::count(rounds))
     }
 
     fn turns(&self) -> u64 {

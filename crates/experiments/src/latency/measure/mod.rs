@@ -75,7 +75,7 @@ pub fn run_plan(
     let Measurement { cells, lookout, .. } = &mut measurement;
     cells.iter_mut().for_each(|cell| cell.forget_if_wider(lookout));
     let rows = measurement.rows(plan, calibrated, &turns.ended);
-    let warnings = measurement.warnings(plan, &rows, &turns);
+    let warnings = measurement.warnings(plan, &rows, &turns, session);
     let has_object = plan.cells.iter().any(|cell| locks::is_object(&cell.lock));
     let object_calls_ns = has_object.then(|| object_calls::cost_ns(calibrated)).transpose()?;
     Ok(Measured { rows, order: turns.order, object_calls_ns, warnings })
@@ -116,7 +116,7 @@ impl Measurement {
     /// Slices of all cells in turn.
     fn run(&mut self, plan: &Plan, session: &Session, progress: &Progress) -> anyhow::Result<Turns> {
         let Self { cells, traces, setup, slice, recorder, lookout, .. } = self;
-        take_turns(cells, &rules(plan), session, progress, |cell| {
+        take_turns(cells, &rules(plan, session), session, progress, |cell| {
             let recorder = recorder.as_mut().filter(|_| cell.is_recorded_next());
             cell.run(setup, *slice, traces, recorder, lookout)?;
             Ok(ControlFlow::Continue(()))
@@ -146,7 +146,7 @@ impl Measurement {
         rows
     }
 
-    fn warnings(&self, plan: &Plan, rows: &[Row], turns: &Turns) -> Vec<Warning> {
+    fn warnings(&self, plan: &Plan, rows: &[Row], turns: &Turns, session: &Session) -> Vec<Warning> {
         let mut warnings = Vec::new();
         if let Some(reason) = &self.not_locked {
             warnings.push(Warning::from(MemoryNotLocked { reason: reason.clone() }));
@@ -156,18 +156,19 @@ impl Measurement {
         for cell in self.cells.iter().filter(|cell| cell.cut_short) {
             warnings.push(Warning::from(BufferFull { what: cell.plan.to_string() }));
         }
-        warnings.extend(rules(plan).not_converged(&self.cells, turns, ""));
+        warnings.extend(rules(plan, session).not_converged(&self.cells, turns, ""));
         warnings.extend(hold_off(plan, rows));
         warnings.extend(self.lookout.warnings());
         warnings
     }
 }
 
-fn rules(plan: &Plan) -> Rules {
+/// Who asks for a night wants all of it, however well the figures are known by then.
+fn rules(plan: &Plan, session: &Session) -> Rules {
     Rules {
         began: Instant::now(),
         budget: Some(plan.budget),
-        precision: Some(plan.precision),
+        precision: (!session.is_long()).then_some(plan.precision),
         at_least: LEAST_SLICES,
         at_most: u64::MAX,
     }

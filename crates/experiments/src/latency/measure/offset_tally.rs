@@ -9,7 +9,7 @@ use instruments::statistics::comparison::Estimate;
 use instruments::statistics::order::{median, sample_quantile_interval};
 use instruments::statistics::slices::Slices;
 use instruments::statistics::summary::CONFIDENCE;
-use instruments::statistics::{Interval, Summary};
+use instruments::statistics::{Interval, Summary, Thinned};
 use instruments::tally::Tally;
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ const MOOD: Duration = Duration::from_secs(1);
 pub struct OffsetTally {
     pub slices: Slices,
     /// Of each slice, the mean of the rounds that nothing disturbed; without the offset.
-    pub means: Vec<f64>,
+    pub means: Thinned<f64>,
     /// What slices with evidence know of the causes; their latencies are in no figure.
     pub causes: Causes,
 }

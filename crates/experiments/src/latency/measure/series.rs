@@ -13,6 +13,7 @@ use super::offset_tally::OffsetTally;
 use super::rounds::{Round, Trace};
 use crate::latency::record::Operation;
 use instruments::neighbour::Sharing;
+use instruments::statistics::Thinned;
 use std::ops::Range;
 
 /// The latencies of all operations.
@@ -35,7 +36,7 @@ pub struct Series {
     pub alone_pieces: u64,
     pub shared_pieces: u64,
     /// How long the lock was held in each slice, in ticks.
-    pub holds: Vec<f64>,
+    pub holds: Thinned<f64>,
     alone_baseline: Option<Baseline>,
     shared_baseline: Option<Baseline>,
     scratch: Vec<u32>,

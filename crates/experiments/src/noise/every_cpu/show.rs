@@ -1,10 +1,9 @@
 //! Several CPUs on a terminal: a line each, the best and the worst, what is common, and a map of CPU and time.
 
-use crate::noise::record::{NoiseRecord, Row};
+use crate::noise::record::Row;
 use terminal::{Page, nanoseconds, percent};
 
-pub fn show(record: &NoiseRecord, page: &Page) -> String {
-    let rows = &record.results;
+pub fn show(rows: &[Row], page: &Page) -> String {
     [table(rows, page), extremes(rows), common(rows, page), causes(rows, page), map(rows, page)].concat()
 }
 

@@ -20,9 +20,14 @@ impl TimeBins {
         Self { origin, length: (ticks / BINS as u64).max(1), lost: vec![0; BINS] }
     }
 
-    /// A gap counts in each bin that it lies in; what comes after the planned end counts in the last.
+    /// A gap counts in each bin that it lies in; what comes a little after the planned end counts in the last. A run
+    /// that goes on makes the bins twice as long.
     pub fn add(&mut self, watch: &Watch) {
         let last = BINS as u64 - 1;
+        let end = watch.start.saturating_sub(self.origin) + watch.span;
+        while end > (self.length * BINS as u64).saturating_mul(11) / 10 {
+            self.double();
+        }
         for gap in &watch.gaps {
             let (mut from, end) = (gap.start.saturating_sub(self.origin), gap.end().saturating_sub(self.origin));
             while from < end {
@@ -32,6 +37,14 @@ impl TimeBins {
                 from = until;
             }
         }
+    }
+
+    fn double(&mut self) {
+        for bin in 0..BINS / 2 {
+            self.lost[bin] = self.lost[2 * bin] + self.lost[2 * bin + 1];
+        }
+        self.lost[BINS / 2..].fill(0);
+        self.length *= 2;
     }
 
     /// Shares of each bin's time, as far as the run came.
@@ -54,5 +67,26 @@ mod tests {
         bins.add(&Watch { gaps, span: 6_000, start: 1_000, passes: 1, threshold: 1, full: false, looks: Vec::new() });
         assert_eq!(bins.lost[..4], [50, 100, 50, 0]);
         assert_eq!((bins.lost[59], bins.lost.iter().sum::<u64>()), (500, 700));
+    }
+
+    #[test]
+    fn a_run_without_an_end_makes_the_pieces_longer() {
+        let mut bins = TimeBins::over(0, 60);
+        for second in 0..28_800 {
+            let gaps = vec![Gap { start: second * 1_000, length: 10 }];
+            bins.add(&Watch {
+                gaps,
+                span: 1_000,
+                start: second * 1_000,
+                passes: 1,
+                threshold: 1,
+                full: false,
+                looks: Vec::new(),
+            });
+        }
+        assert_eq!((bins.lost.len(), bins.lost.iter().sum::<u64>()), (BINS, 288_000));
+        assert!(bins.length * BINS as u64 >= 28_800_000 * 10 / 11);
+        let used = bins.lost.iter().filter(|&&lost| lost > 0).count();
+        assert!(used > BINS / 2 - 2, "{used}");
     }
 }

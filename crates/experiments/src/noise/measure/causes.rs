@@ -1,17 +1,17 @@
 //! What took a cell's gaps, from the kernel's record; and of the rest, what recurs.
 
+use crate::noise::cause_sums::{CauseSums, Part};
 use crate::noise::record::CauseRow;
 use harness::Interruption;
 use instruments::clock::Clock;
 use instruments::evidence::{Attribution, Cause, EntryExitOverhead, Kind, Recall, Stretch, Timeline, attribute};
 use instruments::gaps::Watch;
 use instruments::period;
-use std::collections::BTreeMap;
 
 /// The time and the number of the gaps that each cause had a part in.
 #[derive(Debug, Default)]
 pub struct Causes {
-    sums: BTreeMap<Cause, Part>,
+    sums: CauseSums,
     pub recall: Recall,
     overhead: EntryExitOverhead,
     /// The unexplained gaps that are too short for the kernel, which stay unexplained.
@@ -26,29 +26,8 @@ pub struct Causes {
 
 /// The sums of a moment.
 pub struct SoFar {
-    sums: BTreeMap<Cause, Part>,
+    sums: CauseSums,
     short: Part,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-struct Part {
-    count: u64,
-    ticks: u64,
-    /// Its longest part of one gap.
-    longest: u64,
-}
-
-impl Part {
-    fn add(&mut self, ticks: u64) {
-        self.count += 1;
-        self.ticks += ticks;
-        self.longest = self.longest.max(ticks);
-    }
-
-    /// The longest of all time stays, since nobody knows when it was.
-    fn less(self, other: Self) -> Self {
-        Self { count: self.count - other.count, ticks: self.ticks - other.ticks, ..self }
-    }
 }
 
 /// Gaps that recur, added up over the turns.
@@ -66,6 +45,7 @@ const SHORT_NS: f64 = 1_000.0;
 const SAME_PERIOD: f64 = 0.005;
 /// A rhythm is looked for in so many gaps, or so long a time, at once: in more it would take longer than the turn.
 const MOST_OPEN: usize = 20_000;
+const MOST_COMBS: usize = 64;
 const LONGEST_SEARCH_NS: f64 = 90e9;
 
 impl Causes {
@@ -88,10 +68,7 @@ impl Causes {
         for (number, gap) in watch.gaps.iter().enumerate() {
             let parts = attribution.of_gap(number);
             for &(cause, ticks) in &parts {
-                match self.sums.get_mut(cause) {
-                    Some(part) => part.add(ticks),
-                    None => self.sums.entry(cause.clone()).or_default().add(ticks),
-                }
+                self.sums.add(cause, ticks);
             }
             let open: u64 = parts.iter().filter(|(cause, _)| is_open(cause.kind)).map(|(_, ticks)| ticks).sum();
             if gap.length < short {
@@ -121,12 +98,15 @@ impl Causes {
         // A system that refuses a thread for it leaves it unexplained too.
         for found in found.ok().flatten().unwrap_or_default() {
             let same = |comb: &&mut Comb| (comb.period_ns / found.period_ns - 1.0).abs() < SAME_PERIOD;
+            let is_full = self.combs.len() >= MOST_COMBS;
             match self.combs.iter_mut().find(same) {
                 Some(comb) => {
                     comb.gaps += found.gaps as u64;
                     comb.total_ns += found.total_ns;
                     comb.longest_ns = comb.longest_ns.max(found.longest_gap_ns);
                 }
+                // Of more rhythms than these, the rest stays unexplained.
+                None if is_full => {}
                 None => self.combs.push(Comb {
                     period_ns: found.period_ns,
                     gaps: found.gaps as u64,
@@ -144,32 +124,30 @@ impl Causes {
 
     /// What was added since an earlier state.
     pub fn since(&self, earlier: &SoFar) -> Self {
-        let before = |cause| earlier.sums.get(cause).copied().unwrap_or_default();
-        let added = self.sums.iter().map(|(cause, part)| (cause.clone(), part.less(before(cause))));
         Self {
-            sums: added.filter(|(_, part)| part.count > 0).collect(),
-            short: self.short.less(earlier.short),
+            sums: self.sums.since(&earlier.sums),
+            short: Part {
+                count: self.short.count - earlier.short.count,
+                ticks: self.short.ticks - earlier.short.ticks,
+                ..self.short
+            },
             ..Self::default()
         }
     }
 
     /// The share of the gaps' time that the kernel's record explains; `None` without gaps.
     pub fn explained_share(&self) -> Option<f64> {
-        let total: u64 = self.sums.values().map(|part| part.ticks).sum();
-        let open = self.ticks_of(Kind::Unexplained);
+        let total = self.sums.ticks();
+        let open = self.sums.ticks_of(Kind::Unexplained);
         (total > 0).then(|| 1.0 - open as f64 / total as f64)
     }
 
     /// The same, counting unexplained time that recurs.
     pub fn explained_or_periodic_share(&self, clock: Clock) -> Option<f64> {
-        let total: u64 = self.sums.values().map(|part| part.ticks).sum();
+        let total = self.sums.ticks();
         let rows = self.rows(clock, total);
         let open = rows.iter().filter(|row| row.kind == Kind::Unexplained && row.period_us.is_none());
         (total > 0).then(|| 1.0 - open.map(|row| row.share).sum::<f64>())
-    }
-
-    fn ticks_of(&self, kind: Kind) -> u64 {
-        self.sums.iter().filter(|(cause, _)| cause.kind == kind).map(|(_, part)| part.ticks).sum()
     }
 
     /// A row for each cause, the greatest first; `total` is the time of all gaps, in ticks.

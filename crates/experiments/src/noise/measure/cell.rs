@@ -2,28 +2,33 @@
 
 use super::causes::{Causes, SoFar};
 use super::gap_trace::{GapTrace, KeptGap};
-use super::longest::Longest;
+use super::longest::{Evidence, Longest};
 use super::sum::Sum;
 use super::turn::{self, Outcome, Piece, TurnSetup, Used};
+use super::turn_sums::TurnSums;
 use crate::noise::cells::CellPlan;
-use crate::noise::record::Line;
-use harness::{Interruption, turns};
+use crate::noise::record::{Line, LongGap};
+use harness::{Interruption, label, turns};
 use instruments::clock::Clock;
 use instruments::evidence::{EvidenceQuality, Recorder, Source};
 use instruments::gaps::{Cost, Watch};
 use instruments::neighbour::Widths;
-use instruments::tally::Tally;
+use instruments::tally::BoundedTally;
 use instruments::team::StartGate;
 use instruments::warning::{LeftOut, Warning};
 use std::io;
 use std::ops::ControlFlow;
+use terminal::{nanoseconds, percent};
+
+/// Calibrations that are kept: of more the median is no other.
+const MOST_COSTS: usize = 1_000;
 
 /// A cell and what has been measured of it.
 pub struct Cell {
     pub plan: CellPlan,
     pub clock: Clock,
-    pub turns: Vec<Sum>,
-    pub lengths: Tally,
+    pub turns: TurnSums,
+    pub lengths: BoundedTally,
     pub causes: Causes,
     pub longest: Longest,
     pub ledger: Option<EvidenceQuality>,
@@ -36,6 +41,8 @@ pub struct Cell {
     pub rescheduler: Used,
     /// How wide the core was, seen by the reader.
     pub widths: Widths,
+    /// The gap that ended it all.
+    pub stopped: Option<LongGap>,
     warnings: Vec<Warning>,
     /// `None` unless gaps are kept.
     kept: Option<GapTrace>,
@@ -46,8 +53,8 @@ impl Cell {
         Self {
             plan,
             clock,
-            turns: Vec::new(),
-            lengths: Tally::new(),
+            turns: TurnSums::default(),
+            lengths: BoundedTally::default(),
             causes: Causes::default(),
             longest: Longest::since(origin),
             ledger: None,
@@ -58,6 +65,7 @@ impl Cell {
             competitors: Used::default(),
             rescheduler: Used::default(),
             widths: Widths::default(),
+            stopped: None,
             warnings: Vec::new(),
             kept: keeps_gaps.then(GapTrace::default),
         }
@@ -120,17 +128,15 @@ impl Cell {
         Ok(())
     }
 
-    fn add(&mut self, piece: &Piece, interruption: &Interruption) {
+    pub fn add(&mut self, piece: &Piece, interruption: &Interruption) {
         let watch = &piece.watch;
         self.widths.absorb(&piece.widths);
-        self.lengths.merge(&watch.gaps.iter().map(|gap| gap.length).collect());
+        self.lengths.add(&watch.gaps.iter().map(|gap| gap.length).collect());
         self.thresholds = (self.thresholds.0.min(watch.threshold), self.thresholds.1.max(watch.threshold));
         if watch.full {
             let what = format!("a second of `{}`", self.plan.name);
-            self.warnings.push(Warning::from(LeftOut {
-                what: format!("the rest of {what}"),
-                reason: "it had too many gaps".into(),
-            }));
+            let reason = "it had too many gaps".into();
+            self.warn(LeftOut { what: format!("the rest of {what}"), reason }.into());
         }
         if !piece.preempted.is_empty() {
             let seen = piece.preempted.iter().filter(|&&preempted| preempted).count() as u64;
@@ -138,7 +144,13 @@ impl Cell {
         }
         let attribution =
             piece.timeline.as_ref().map(|timeline| self.causes.add(timeline, watch, &piece.preempted, interruption));
-        self.longest.add(watch, attribution.as_ref());
+        let cpu = self.plan.reader_cpu;
+        let evidence = piece.timeline.as_ref().zip(attribution.as_ref());
+        let evidence = evidence.map(|(timeline, attribution)| Evidence { cpu, attribution, timeline });
+        self.longest.add(watch, evidence);
+        if piece.is_stopped {
+            self.stopped = self.longest.last(watch, evidence, self.clock);
+        }
         if let Some(timeline) = &piece.timeline {
             match &mut self.ledger {
                 Some(ledger) => ledger.absorb(&timeline.quality),
@@ -182,16 +194,35 @@ impl Cell {
 
     fn add_outcome(&mut self, outcome: Outcome) {
         self.source = outcome.reader.source;
-        self.costs.push(outcome.reader.cost);
-        self.warnings.extend(outcome.reader.warnings);
+        if self.costs.len() < MOST_COSTS {
+            self.costs.push(outcome.reader.cost);
+        }
+        outcome.reader.warnings.into_iter().for_each(|warning| self.warn(warning));
         outcome.competitors.into_iter().for_each(|used| self.competitors.add(used));
         outcome.rescheduler.into_iter().for_each(|used| self.rescheduler.add(used));
+    }
+
+    /// However often it is so, it is said once.
+    fn warn(&mut self, warning: Warning) {
+        if !self.warnings.contains(&warning) {
+            self.warnings.push(warning);
+        }
     }
 
     /// What a reader of the record must know.
     pub fn warnings(&mut self) -> Vec<Warning> {
         let lost = self.ledger.iter().flat_map(EvidenceQuality::warnings);
         std::mem::take(&mut self.warnings).into_iter().chain(lost).collect()
+    }
+
+    /// For a line of a long run.
+    pub fn words_so_far(&self) -> String {
+        let Some(all) = self.all_turns() else { return "nothing yet".into() };
+        let figures = all.figures(self.clock);
+        let longest = self.longest.first(self.clock).map_or_else(String::new, |gap| {
+            format!(", longest {} ({})", nanoseconds(gap.length_us * 1e3), label(&gap.cause))
+        });
+        format!("{} gaps, lost {}{longest}", terminal::count(figures.gaps), percent(figures.lost_share))
     }
 
     pub fn take_kept(&mut self) -> GapTrace {
@@ -211,8 +242,12 @@ impl turns::Cell for Cell {
         self.plan.name.clone()
     }
 
+    fn so_far(&self) -> String {
+        self.words_so_far()
+    }
+
     fn turns(&self) -> u64 {
-        self.turns.len() as u64
+        self.turns.turns()
     }
 }
 

@@ -17,6 +17,9 @@ use record::distinct;
 use std::io;
 use std::time::{Duration, Instant};
 
+/// Turns whose order is kept.
+const MOST_TURNS: usize = 1_000;
+
 /// One CPU, and what has been seen of it.
 struct Watched {
     cell: Cell,
@@ -49,7 +52,13 @@ pub fn run_plan(plan: &Plan, session: &Session, clock: Clock, progress: &Progres
             let result = std::mem::replace(&mut one.result, Ok(()));
             result.with_context(|| format!("the reader of CPU {}", one.cell.plan.reader_cpu))?;
         }
-        order.push((0..all.len()).collect());
+        if order.len() < MOST_TURNS {
+            order.push((0..all.len()).collect());
+        }
+        progress.minute(|| so_far(&all));
+        if all.iter().any(|one| one.cell.stopped.is_some()) {
+            break;
+        }
     }
     let span_ns = clock.to_ns(clock.now() - origin);
     let trains: Vec<Vec<f64>> = all.iter().map(|one| one.moments.starts_ns()).collect();
@@ -67,6 +76,13 @@ pub fn run_plan(plan: &Plan, session: &Session, clock: Clock, progress: &Progres
     let own = all.iter_mut().flat_map(|one| one.cell.warnings());
     let warnings: Vec<Warning> = plan.warnings.iter().cloned().chain(own).chain(lookout.warnings()).collect();
     Ok(Measured { rows, order, kept: super::GapTrace::default(), warnings: distinct(&warnings, Warning::clone) })
+}
+
+/// For a line of a long run: the CPU with the longest gap.
+fn so_far(all: &[Watched]) -> String {
+    let longest = |one: &&Watched| one.cell.longest.first(one.cell.clock).map_or(0.0, |gap| gap.length_us);
+    let worst = all.iter().max_by(|a, b| longest(a).total_cmp(&longest(b)));
+    worst.map_or_else(String::new, |one| format!("CPU {}: {}", one.cell.plan.reader_cpu, one.cell.words_so_far()))
 }
 
 impl Watched {

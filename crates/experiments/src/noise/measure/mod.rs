@@ -5,9 +5,12 @@ mod cell;
 pub mod every_cpu;
 mod gap_trace;
 mod longest;
+#[cfg(test)]
+mod night;
 mod row;
 mod sum;
 mod turn;
+mod turn_sums;
 
 use super::cells::CellPlan;
 use super::plan::Plan;
@@ -40,7 +43,7 @@ pub struct Measured {
 }
 
 /// A real-time thread of ours that runs for so long without sleeping is ended by the kernel, with the process.
-const LONGEST_REALTIME: Duration = Duration::from_millis(500);
+pub const LONGEST_REALTIME: Duration = Duration::from_millis(500);
 
 /// Measures every cell of the plan; the observer, which may end it all, sees each piece that has been read.
 ///
@@ -51,6 +54,7 @@ pub fn run_plan(
     session: &Session,
     clock: Clock,
     observer: &mut (impl Observer<Line> + Send),
+    progress: &Progress,
 ) -> anyhow::Result<Measured> {
     bound_realtime(LONGEST_REALTIME)?;
     let mut lookout = Lookout::open(session, clock);
@@ -62,7 +66,7 @@ pub fn run_plan(
     let mut cells: Vec<Cell> = plan.cells.iter().map(new).collect();
     let began = Instant::now();
     let rules = Rules { began, budget: plan.budget, precision: None, at_least: 0, at_most: plan.turns };
-    let turns = take_turns(&mut cells, &rules, session, &Progress::hidden(), |cell| {
+    let turns = take_turns(&mut cells, &rules, session, progress, |cell| {
         observer.note(&cell.plan.name);
         let record = records.entry(cell.plan.reader_cpu).or_default();
         let mut flow = ControlFlow::Continue(());
@@ -70,7 +74,7 @@ pub fn run_plan(
             flow = observer.piece(&Line { time_s: began.elapsed().as_secs_f64(), ..line });
             flow
         })?;
-        Ok(flow)
+        Ok(if cell.stopped.is_some() { ControlFlow::Break(()) } else { flow })
     })?;
     cells.iter().for_each(|cell| lookout.learn_widths(cell.plan.reader_cpu, &cell.widths));
     let own = cells.iter_mut().flat_map(Cell::warnings);

@@ -36,6 +36,7 @@ pub fn row(cell: &Cell, plan: &Plan, lookout: &Lookout) -> Option<Row> {
         over_1ms: Some(over(cell, 1e6)),
         together: None,
         lost_by_time: Vec::new(),
+        stopped: cell.stopped.clone(),
         role: None,
         longest_us: figures.longest_us,
         longest_p50_us: median(&of_each(&turns, |turn| turn.longest_us))?,

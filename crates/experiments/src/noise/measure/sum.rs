@@ -39,6 +39,12 @@ impl Sum {
         });
     }
 
+    /// A further turn: what lies between the two is in neither.
+    pub fn join(&mut self, other: &Self) {
+        self.reach += other.reach;
+        self.absorb(other);
+    }
+
     pub fn absorb(&mut self, other: &Self) {
         self.span += other.span;
         self.passes += other.passes;

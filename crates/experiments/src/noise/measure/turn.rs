@@ -2,6 +2,7 @@
 
 use crate::noise::cells::CellPlan;
 use crate::noise::plan::Plan;
+use crate::noise::recording::following;
 use anyhow::Context;
 use harness::{EvidenceChoice, Interruption};
 use instruments::clock::Clock;
@@ -39,6 +40,8 @@ pub struct Piece {
     pub timeline: Option<Timeline>,
     /// How wide the core was.
     pub widths: Widths,
+    /// The last gap is longer than what ends it all.
+    pub is_stopped: bool,
 }
 
 /// What the reader found out about itself.
@@ -201,7 +204,8 @@ pub fn read(
         let piece = eye.read(Limit { length: length.min(until_stop), passes: left }, setup.interruption);
         let piece = piece.inspect_err(|_| gate.stop_at(clock.now()))?;
         left -= piece.watch.passes.min(left);
-        if on_piece(piece).is_break() {
+        let is_stopped = piece.is_stopped;
+        if on_piece(piece).is_break() || is_stopped {
             break;
         }
         if cell.reader_rests() {
@@ -219,18 +223,14 @@ struct Eye<'a> {
     recorder: Option<&'a mut Recorder>,
     flag: Option<PreemptionFlag>,
     preempted: Vec<bool>,
+    /// In ticks; a longer gap ends it all.
+    stop_above: u64,
 }
 
 impl<'a> Eye<'a> {
     fn open(setup: &TurnSetup<'_>, cell: &CellPlan, record: &'a mut Option<Recorder>) -> Self {
         let wanted = setup.plan.evidence == EvidenceChoice::Best;
-        let recorder = wanted.then(|| match record {
-            Some(recorder) => {
-                recorder.follow_this_thread();
-                recorder
-            }
-            None => record.insert(Recorder::open(setup.clock, &CpuSet::single(cell.reader_cpu))),
-        });
+        let recorder = wanted.then(|| following(record, setup.clock, &CpuSet::single(cell.reader_cpu)));
         Self {
             reader: Reader::new(setup.clock, CAPACITY),
             probe: setup.probe,
@@ -238,6 +238,7 @@ impl<'a> Eye<'a> {
             flag: wanted.then(PreemptionFlag::of_current_thread).flatten(),
             // Not false, which would be memory that nobody has touched.
             preempted: vec![true; CAPACITY],
+            stop_above: setup.plan.stop_above.map_or(u64::MAX, |limit| setup.clock.ticks_in(limit)),
         }
     }
 
@@ -250,25 +251,27 @@ impl<'a> Eye<'a> {
     }
 
     fn read(&mut self, limit: Limit, interruption: &Interruption) -> io::Result<Piece> {
-        let Self { reader, probe, recorder, flag, preempted } = self;
+        let Self { reader, probe, recorder, flag, preempted, stop_above } = self;
         if let Some(recorder) = recorder {
             recorder.start()?;
         }
         if let Some(flag) = flag {
             flag.set();
         }
+        let mut is_stopped = false;
         let (mut widths, every) = (Widths::default(), if probe.is_some() { LOOK_EVERY } else { limit.length });
         let look = || probe.iter().for_each(|probe| widths.add(probe.take().cycles));
-        let watch = reader.read_and_look(limit, every, look, |number| {
+        let watch = reader.read_and_look(limit, every, look, |number, gap| {
             if let Some(flag) = flag {
                 preempted[number] = flag.was_cleared();
                 flag.set();
             }
-            if interruption.is_requested() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            is_stopped = gap.length > *stop_above;
+            if is_stopped || interruption.is_requested() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });
         let timeline = recorder.as_mut().map(|recorder| recorder.stop()).transpose()?;
         let seen = if flag.is_some() { watch.gaps.len() } else { 0 };
-        Ok(Piece { watch, preempted: preempted[..seen].to_vec(), timeline, widths })
+        Ok(Piece { watch, preempted: preempted[..seen].to_vec(), timeline, widths, is_stopped })
     }
 }
 

@@ -13,23 +13,26 @@ use harness::{Calibrated, Lookout, Session, turns};
 use instruments::clock::Clock;
 use instruments::neighbour::{Probe, Sharing, Split};
 use instruments::shared_memory::SharedArray;
-use instruments::statistics::Interval;
 use instruments::statistics::comparison::Estimate;
 use instruments::statistics::order::{median, sample_quantile_interval};
 use instruments::statistics::summary::CONFIDENCE;
+use instruments::statistics::{Interval, Thinned};
 use instruments::tally::Tally;
 use instruments::team::{Member, StartGate, work_together, work_together_as_processes};
 use locks::Reach;
 use std::time::Duration;
 use ulocks::Counts;
 
+/// Runs whose windows are kept, to tell the core alone from the shared one.
+const MOST_RUNS_SPLIT: usize = 256;
+
 /// A cell and what has been measured of it.
 pub struct Cell {
     pub plan: CellPlan,
     /// Loops of all children a second, one for each counted run.
-    pub throughputs: Vec<f64>,
+    pub throughputs: Thinned<f64>,
     /// How unevenly the children looped, one for each counted run.
-    pub unevenness: Vec<f64>,
+    pub unevenness: Thinned<f64>,
     pub totals: Totals,
     pub waits: Tally,
     pub holds: Tally,
@@ -38,7 +41,7 @@ pub struct Cell {
     visits: u64,
     pub loops_counted: u64,
     /// Run by run, loops a second in its windows, and who was on the cores as far as was known by then.
-    windows: Vec<Vec<(f64, Sharing)>>,
+    windows: Thinned<Vec<(f64, Sharing)>>,
     pub split: Split,
     lock: Option<Box<dyn DynLock>>,
     probe: Option<Probe>,
@@ -67,8 +70,8 @@ struct Outcome {
 impl Cell {
     pub fn new(plan: CellPlan) -> Self {
         Self {
-            throughputs: Vec::new(),
-            unevenness: Vec::new(),
+            throughputs: Thinned::default(),
+            unevenness: Thinned::default(),
             totals: Totals::default(),
             waits: Tally::new(),
             holds: Tally::new(),
@@ -76,7 +79,7 @@ impl Cell {
             longest_streak: 0,
             visits: 0,
             loops_counted: 0,
-            windows: Vec::new(),
+            windows: Thinned::with_room(MOST_RUNS_SPLIT),
             split: Split::default(),
             lock: None,
             probe: None,
@@ -210,8 +213,14 @@ impl turns::Cell for Cell {
         self.plan.to_string()
     }
 
+    fn so_far(&self) -> String {
+        let loops =
+            median(&self.throughputs).map_or_else(|| "nothing yet".into(), |loops| format!("{loops:.0} loops/s"));
+        format!("{} runs, {loops}", terminal::count(self.throughputs.count()))
+    }
+
     fn turns(&self) -> u64 {
-        self.throughputs.len() as u64
+        self.throughputs.count()
     }
 
     fn figures(&self) -> Vec<Estimate> {

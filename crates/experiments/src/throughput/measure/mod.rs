@@ -41,7 +41,7 @@ pub fn run_plan(
 ) -> anyhow::Result<Measured> {
     locks::set_patience(plan.patience);
     let mut cells: Vec<Cell> = plan.cells.iter().cloned().map(Cell::new).collect();
-    let rules = rules(plan);
+    let rules = rules(plan, session);
     let mut lookout = Lookout::open(session, calibrated.clock());
     let turns = take_turns(&mut cells, &rules, session, progress, |cell| {
         cell.visit(plan, session, calibrated, &mut lookout)?;
@@ -72,12 +72,13 @@ fn empty(cells: &[Cell], rows: &[Option<Row>], turns: &Turns) -> impl Iterator<I
     })
 }
 
-fn rules(plan: &Plan) -> Rules {
+/// Who asks for a night wants all of it, however well the figures are known by then.
+fn rules(plan: &Plan, session: &Session) -> Rules {
     Rules {
         began: Instant::now(),
         budget: plan.budget,
-        precision: Some(plan.precision),
+        precision: (!session.is_long()).then_some(plan.precision),
         at_least: LEAST_RUNS,
-        at_most: MOST_RUNS,
+        at_most: if session.is_long() { u64::MAX } else { MOST_RUNS },
     }
 }

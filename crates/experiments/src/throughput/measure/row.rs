@@ -29,7 +29,7 @@ pub fn row(cell: &Cell, plan: &Plan, calibrated: &Calibrated, ended_by: EndedBy)
         share: cell.plan.share,
         patience_us: patience_us(&cell.plan, plan),
         run_s: plan.run.as_secs_f64(),
-        iterations: cell.throughputs.len(),
+        iterations: cell.throughputs.count() as usize,
         converged: ended_by == EndedBy::Converged,
         ended_by,
         write_contended_share: counts.map(|counts| share(counts.write_contended, rounds - reads)),

@@ -1,0 +1,154 @@
+//! What is known of one CPU's wake-ups at one interval, in constant memory however many they are.
+
+use super::lateness::divide;
+use super::record::LateWake;
+use super::sleeper::{Piece, Wake};
+use crate::noise::cause_sums::CauseSums;
+use crate::noise::story::story;
+use instruments::clock::Clock;
+use instruments::evidence::{Cause, Kind, Timeline, ran};
+use instruments::tally::{BoundedTally, Tally};
+use std::collections::BTreeMap;
+
+pub struct Account {
+    pub cpu: usize,
+    clock: Clock,
+    /// When the run began, in ticks.
+    origin: u64,
+    slack: u64,
+    /// In nanoseconds.
+    late: BoundedTally,
+    pub causes: CauseSums,
+    /// The causes by the lateness, in steps of a sixteenth of an octave.
+    by_lateness: BTreeMap<u32, CauseSums>,
+    /// The latest first.
+    pub latest: Vec<LateWake>,
+    pub stopped: Option<LateWake>,
+}
+
+/// Different latenesses that are kept exactly.
+const EXACT: usize = 1 << 14;
+const STEPS_AN_OCTAVE: f64 = 16.0;
+/// Causes that a step of lateness has room for.
+const CAUSES_A_STEP: usize = 24;
+/// Late wake-ups whose story is kept.
+const LATEST: usize = 20;
+
+impl Account {
+    pub fn new(cpu: usize, clock: Clock, origin: u64, slack_ns: u64) -> Self {
+        Self {
+            cpu,
+            clock,
+            origin,
+            slack: clock.to_ticks(slack_ns as f64),
+            late: BoundedTally::with_room(EXACT),
+            causes: CauseSums::default(),
+            by_lateness: BTreeMap::new(),
+            latest: Vec::new(),
+            stopped: None,
+        }
+    }
+
+    /// Adds this CPU's wake-ups of a piece, with the kernel's record of it.
+    pub fn add(&mut self, piece: &Piece, timeline: Option<&Timeline>) {
+        let cpu = self.cpu;
+        let wakes = || piece.wakes.iter().filter(|wake| wake.cpu == cpu);
+        for wake in wakes() {
+            let parts = self.divided(wake, timeline);
+            let step =
+                self.by_lateness.entry(step(wake.late_ns)).or_insert_with(|| CauseSums::with_room(CAUSES_A_STEP));
+            for (cause, ticks) in &parts {
+                self.causes.add(cause, *ticks);
+                step.add(cause, *ticks);
+            }
+            let is_last = piece.is_stopped && piece.wakes.last() == Some(wake);
+            if is_last || self.latest.get(LATEST - 1).is_none_or(|least| wake.late_ns as f64 > least.late_us * 1e3) {
+                self.keep(wake, &parts, timeline, is_last);
+            }
+        }
+        self.late.add(&wakes().map(|wake| wake.late_ns).collect());
+    }
+
+    /// In nanoseconds.
+    pub fn late(&self) -> &Tally {
+        &self.late
+    }
+
+    fn due(&self, wake: &Wake) -> u64 {
+        wake.woke.saturating_sub(self.clock.to_ticks(wake.late_ns as f64))
+    }
+
+    fn divided(&self, wake: &Wake, timeline: Option<&Timeline>) -> Vec<(Cause, u64)> {
+        let due = self.due(wake);
+        let story = timeline.map(|timeline| ran(timeline, self.cpu, due, wake.woke)).unwrap_or_default();
+        divide(&story, (due, wake.woke), self.slack)
+    }
+
+    fn keep(&mut self, wake: &Wake, parts: &[(Cause, u64)], timeline: Option<&Timeline>, is_last: bool) {
+        let due = self.due(wake);
+        let unknown = (Cause::unnamed(Kind::Unexplained), wake.woke - due);
+        let (cause, ticks) = parts.first().unwrap_or(&unknown);
+        let late = LateWake {
+            start_s: self.clock.to_ns(due.saturating_sub(self.origin)) / 1e9,
+            late_us: wake.late_ns as f64 / 1e3,
+            cause: cause.clone(),
+            cause_us: self.clock.to_ns(*ticks) / 1e3,
+            story: timeline.map(|timeline| story(timeline, self.cpu, (due, wake.woke))).unwrap_or_default(),
+        };
+        self.stopped = is_last.then(|| late.clone()).or(self.stopped.take());
+        let place = self.latest.partition_point(|other| other.late_us >= late.late_us);
+        self.latest.insert(place, late);
+        self.latest.truncate(LATEST);
+    }
+
+    /// What took most of the time of the wake-ups that were so late, in nanoseconds, and its share.
+    pub fn cause_between(&self, from_ns: u64, to_ns: u64) -> Option<(Cause, f64)> {
+        let mut sums = CauseSums::default();
+        self.by_lateness.range(step(from_ns)..=step(to_ns)).for_each(|(_, step)| sums.absorb(step));
+        let (cause, part) = sums.iter().max_by_key(|(_, part)| part.ticks)?;
+        Some((cause.clone(), part.ticks as f64 / sums.ticks().max(1) as f64))
+    }
+}
+
+fn step(late_ns: u64) -> u32 {
+    ((late_ns.max(1) as f64).log2() * STEPS_AN_OCTAVE) as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[test]
+    fn a_spike_has_the_cause_that_took_most_of_its_time_and_the_latest_are_kept() {
+        let clock = Clock::calibrate(Duration::from_millis(5)).clock;
+        let mut account = Account::new(3, clock, 0, 0);
+        for second in 0..100_u64 {
+            let wake = |n: u64| Wake {
+                woke: clock.to_ticks((second * 1_000 + n + 1) as f64 * 1e6),
+                late_ns: 5_000 + n,
+                cpu: 3,
+            };
+            let mut wakes: Vec<Wake> = (0..1_000).map(wake).collect();
+            // Another CPU's are not this one's.
+            wakes.push(Wake { cpu: 4, ..wakes[0] });
+            account.add(&Piece { wakes, span: (0, 1), skipped: 0, is_stopped: false }, None);
+        }
+        assert_eq!((account.late().count(), account.latest.len()), (100_000, LATEST));
+        assert!(account.latest.iter().all(|late| late.late_us >= 5.99));
+        let (cause, share) = account.cause_between(5_000, 6_000).unwrap();
+        assert_eq!((cause.kind, share), (Kind::Unexplained, 1.0));
+    }
+
+    #[test]
+    fn a_night_of_latenesses_has_room() {
+        let clock = Clock::calibrate(Duration::from_millis(5)).clock;
+        let mut account = Account::new(0, clock, 0, 0);
+        for second in 0..60_u64 {
+            let wakes = (0..2_000).map(|n| Wake { woke: u64::MAX / 2, late_ns: 1_000 + second * 2_000 + n, cpu: 0 });
+            account.add(&Piece { wakes: wakes.collect(), span: (0, 1), skipped: 0, is_stopped: false }, None);
+        }
+        assert_eq!(account.late().count(), 120_000);
+        assert!(account.late().distinct() <= EXACT + 2_000, "{}", account.late().distinct());
+    }
+}

@@ -1,0 +1,161 @@
+//! The plan that comes of the flags.
+
+use super::policy::Policy;
+use super::record::WakeParameters;
+use super::timer::{Timer, slack_ns};
+use crate::noise::cells::{Machine, is_granted, no_realtime};
+use crate::noise::every_cpu;
+use crate::noise::flags::Flags;
+use crate::noise::plan::chosen_cpu;
+use harness::{EvidenceChoice, Session, SharedFlags, UsageError};
+use instruments::cpus::schedule::Schedule;
+use instruments::cpus::{CpuSet, online, priority};
+use instruments::warning::{LeftOut, Warning};
+use std::time::Duration;
+
+/// Everything that the measurement needs to know.
+#[derive(Clone, Debug)]
+pub struct WakePlan {
+    pub intervals: Vec<Duration>,
+    pub policy: Policy,
+    pub timer: Timer,
+    /// Each has a thread of its own, …
+    pub cpus: CpuSet,
+    /// … unless the kernel places the only one.
+    pub is_pinned: bool,
+    /// The process's own.
+    pub nice: i32,
+    pub slack_ns: u64,
+    pub budget: Duration,
+    /// Of one interval.
+    pub turn: Duration,
+    pub turns: u64,
+    pub evidence: EvidenceChoice,
+    /// The first wake-up that is later ends it.
+    pub stop_above: Option<Duration>,
+    pub warnings: Vec<Warning>,
+}
+
+const DEFAULT_BUDGET: Duration = Duration::from_secs(20);
+/// Turns that a cell gets, if they have room for some wake-ups each.
+const TURNS: u64 = 6;
+const WAKES_A_TURN: u32 = 20;
+/// What a turn takes beside its wake-ups; the kernel's record is opened once.
+/// A turn of a long run, so that there is a line for each.
+const A_MINUTE: Duration = Duration::from_secs(60);
+const BESIDE_A_TURN: Duration = Duration::from_millis(100);
+
+impl WakePlan {
+    /// Checks the flags against the machine and fills in the rest; `None` if wake-ups are not asked for.
+    ///
+    /// # Errors
+    /// A CPU that may not be used, a policy that this process may not have.
+    pub fn of(flags: &Flags, shared: &SharedFlags, session: &Session) -> Result<Option<Self>, UsageError> {
+        let mut intervals = flags.wake.clone();
+        let Some(longest) = intervals.iter().copied().max() else { return Ok(None) };
+        intervals.sort_unstable();
+        intervals.dedup();
+        let (cpus, mut warnings) = cpus(flags, shared, session)?;
+        let nice = priority::current().map_or(0, |priority| priority.nice);
+        check_right(flags.policy, nice, &intervals, session)?;
+        let budget = session.seconds.unwrap_or(DEFAULT_BUDGET);
+        let a_cell = budget / intervals.len() as u32;
+        let short = (a_cell.as_nanos() / (longest * WAKES_A_TURN).as_nanos()).clamp(1, TURNS.into()) as u64;
+        let (turns, turn) =
+            if session.is_long() { (u64::MAX, A_MINUTE) } else { (short, turn_of(a_cell / short as u32)) };
+        warnings.extend((flags.policy.is_realtime()).then(|| realtime_warning(session)).flatten());
+        Ok(Some(Self {
+            intervals,
+            policy: flags.policy,
+            timer: flags.timer,
+            is_pinned: flags.policy != Policy::Deadline,
+            cpus,
+            nice,
+            // A real-time thread has none.
+            slack_ns: if flags.timer.has_slack() && !flags.policy.is_realtime() { slack_ns() } else { 0 },
+            budget,
+            turn,
+            turns,
+            evidence: flags.evidence,
+            stop_above: flags.stop_above,
+            warnings,
+        }))
+    }
+
+    pub fn schedule(&self, interval: Duration) -> Schedule {
+        self.policy.schedule(self.nice, interval)
+    }
+
+    /// What the record says of the plan.
+    pub fn parameters(&self) -> WakeParameters {
+        WakeParameters {
+            intervals_us: self.intervals.iter().map(|interval| interval.as_secs_f64() * 1e6).collect(),
+            policy: self.policy.to_string(),
+            timer: self.timer,
+            cpus: self.cpus.iter().collect(),
+        }
+    }
+}
+
+/// The wake-ups' part of a turn's time.
+fn turn_of(time: Duration) -> Duration {
+    time.saturating_sub(BESIDE_A_TURN).max(time / 2)
+}
+
+fn realtime_warning(session: &Session) -> Option<Warning> {
+    instruments::warning::realtime_throttling(&session.environment).into_iter().next()
+}
+
+/// The CPUs that get a thread, and what is said of those that do not.
+fn cpus(flags: &Flags, shared: &SharedFlags, session: &Session) -> Result<(CpuSet, Vec<Warning>), UsageError> {
+    if flags.policy == Policy::Deadline {
+        return match shared.cpus.is_some() || flags.cpu.is_some() {
+            true => Err(UsageError(
+                "--policy deadline: the kernel places such a thread itself and refuses one that is pinned; leave \
+                 --cpu and --cpus out, and there is a row for each CPU that it woke on"
+                    .into(),
+            )),
+            false => Ok((session.cpus.clone(), Vec::new())),
+        };
+    }
+    let Some((cpus, left_out)) = every_cpu::chosen(flags, shared, session)? else {
+        return Ok((CpuSet::single(chosen_cpu(flags, session)?), Vec::new()));
+    };
+    let mut warnings: Vec<Warning> = left_out.into_iter().collect();
+    let has_all = online().is_ok_and(|online| online.iter().all(|cpu| cpus.contains(cpu)));
+    match cpus.first() {
+        Some(first) if flags.policy.is_realtime() && has_all && cpus.len() > 1 => {
+            let reason = "real-time threads of ours never have all CPUs of a machine".into();
+            warnings.push(LeftOut { what: format!("CPU {first}"), reason }.into());
+            Ok((cpus.iter().skip(1).collect(), warnings))
+        }
+        _ => Ok((cpus, warnings)),
+    }
+}
+
+/// That a thread of ours may be scheduled so: it is tried, at every interval.
+fn check_right(policy: Policy, nice: i32, intervals: &[Duration], session: &Session) -> Result<(), UsageError> {
+    if !policy.is_realtime() {
+        return Ok(());
+    }
+    let refused = |reason: String| {
+        UsageError(format!("--policy {policy}: {reason}; nothing was measured. --policy other needs no right"))
+    };
+    let machine = Machine { lone_cpu: online().map_or(true, |cpus| cpus.len() == 1), session: &session.cpus };
+    if let Some(reason) = no_realtime(&machine) {
+        return Err(refused(reason));
+    }
+    for &interval in intervals {
+        is_granted(policy.schedule(nice, interval)).map_err(|error| {
+            let hint = match policy {
+                Policy::Deadline => {
+                    " (it needs CAP_SYS_NICE, every CPU of the machine in the affinity mask, and an interval from \
+                     100us to 4s as the kernel is set)"
+                }
+                _ => " (RLIMIT_RTPRIO may allow a lower priority)",
+            };
+            refused(format!("the system refused it at {interval:?}: {error}{hint}"))
+        })?;
+    }
+    Ok(())
+}

@@ -1,0 +1,106 @@
+//! Wake-ups on a page: how late, as histograms by interval and CPU, and why.
+
+use super::record::WakeRow;
+use harness::label;
+use instruments::evidence::Cause;
+use record::{Axis, Bar, Bars, Figure, Mark, Picture, Plot, Point, Series, Statement, Table, Unit};
+use terminal::{count, nanoseconds, percent};
+
+fn name(row: &WakeRow) -> String {
+    format!("CPU {}, every {}", row.cpu, nanoseconds(row.interval_us * 1e3))
+}
+
+pub fn findings(rows: &[&WakeRow]) -> Vec<Statement> {
+    let finding = |row: &&WakeRow| {
+        let most = row.causes.first().map(|cause| {
+            let label = label(&Cause { kind: cause.kind, name: cause.name.clone(), pid: cause.pid });
+            format!("; most of the time, {}, went to: {label}", percent(cause.share))
+        });
+        Statement::from(format!(
+            "{}: a thread of policy {} woke {} late in the median, {} in one of a thousand, {} at most{}.",
+            name(row),
+            row.policy,
+            Unit::Ns.words_with(row.late_p50_us * 1e3, row.late_p50_ci_us.map(|ends| ends.scaled(1e3))),
+            nanoseconds(row.late_p999_us * 1e3),
+            nanoseconds(row.late_max_us * 1e3),
+            most.unwrap_or_default()
+        ))
+    };
+    rows.iter().map(finding).collect()
+}
+
+pub fn figures(rows: &[&WakeRow]) -> Vec<Figure> {
+    if rows.is_empty() {
+        return Vec::new();
+    }
+    std::iter::once(histograms(rows))
+        .chain(rows.iter().filter(|row| !row.causes.is_empty()).map(|row| causes(row)))
+        .collect()
+}
+
+fn histograms(rows: &[&WakeRow]) -> Figure {
+    let series = rows.iter().map(|row| Series {
+        name: name(row),
+        mark: Mark::Outline,
+        points: row
+            .histogram
+            .iter()
+            .map(|bin| Point {
+                low: Some(bin.from_ns),
+                high: Some(bin.to_ns),
+                ..Point::new((bin.from_ns + bin.to_ns) / 2.0, bin.count as f64)
+            })
+            .collect(),
+    });
+    let line = |row: &&WakeRow| {
+        let us = |value: f64| nanoseconds(value * 1e3);
+        vec![
+            name(row),
+            count(row.count),
+            us(row.late_p50_us),
+            us(row.late_p99_us),
+            us(row.late_p999_us),
+            us(row.late_max_us),
+            count(row.skipped),
+        ]
+    };
+    Figure {
+        title: "How late a thread wakes".into(),
+        picture: Picture::Plot(Plot {
+            x: Axis { label: "late", unit: Unit::Ns, logarithmic: true },
+            y: Axis { label: "wake-ups", unit: Unit::Number, logarithmic: true },
+            series: series.collect(),
+        }),
+        tables: vec![Table {
+            caption: "Wake-ups".into(),
+            header: vec!["where", "wake-ups", "median", "99 %", "99.9 %", "latest", "skipped"],
+            rows: rows.iter().map(line).collect(),
+        }],
+        secondary: false,
+    }
+}
+
+fn causes(row: &WakeRow) -> Figure {
+    let words = |cause: &crate::noise::record::CauseRow| cause.label();
+    let bars =
+        row.causes.iter().map(|cause| Bar { name: words(cause), value: cause.share, interval: None, limit: None });
+    let lines = row.causes.iter().map(|cause| {
+        vec![
+            words(cause),
+            percent(cause.share),
+            count(cause.count),
+            nanoseconds(cause.total_us / cause.count.max(1) as f64 * 1e3),
+            nanoseconds(cause.longest_us * 1e3),
+        ]
+    });
+    Figure {
+        title: format!("{}: why", name(row)),
+        picture: Picture::Bars(Bars { unit: Unit::Share, logarithmic: false, bars: bars.collect() }),
+        tables: vec![Table {
+            caption: "Causes".into(),
+            header: vec!["cause", "of the time", "wake-ups", "mean", "longest"],
+            rows: lines.collect(),
+        }],
+        secondary: false,
+    }
+}

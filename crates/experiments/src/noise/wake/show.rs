@@ -1,0 +1,175 @@
+//! Wake-ups on a terminal: a line a CPU and interval, the picture with its spikes, the causes, the latest.
+
+use super::record::{LateWake, WakeRow, WakeSpike};
+use crate::noise::record::CauseRow;
+use crate::noise::story_text::story_text;
+use harness::label;
+use instruments::evidence::{Cause, Kind};
+use terminal::{Bar, Histogram, Page, nanoseconds, percent};
+
+/// More rows have no pictures: nobody reads thousands of lines.
+const MOST_DRAWN: usize = 4;
+
+pub fn show(rows: &[&WakeRow], page: &Page) -> String {
+    let drawn =
+        if rows.len() > MOST_DRAWN { String::new() } else { rows.iter().map(|row| of_row(row, page)).collect() };
+    let stopped = rows.iter().filter_map(|row| Some((row, row.stopped.as_ref()?)));
+    let stopped: String = stopped.map(|(row, late)| stopped_at(row, late, page)).collect();
+    [overview(rows, page), drawn, stopped].concat()
+}
+
+fn us(value: f64) -> String {
+    nanoseconds(value * 1e3)
+}
+
+fn overview(rows: &[&WakeRow], page: &Page) -> String {
+    let Some(first) = rows.first() else { return String::new() };
+    let slack = if first.slack_us > 0.0 { format!(", timer slack {}", us(first.slack_us)) } else { String::new() };
+    let heading = format!(
+        "How late a thread wakes that sleeps until an instant: policy {}, {}{slack}",
+        first.policy,
+        timer(first)
+    );
+    let heading = terminal::wrapped("", "  ", &heading, page);
+    let header = ["", "every", "wake-ups", "p50", "p99", "p99.9", "latest", "most"];
+    let lines = rows.iter().map(|row| {
+        vec![
+            format!("CPU {}", row.cpu),
+            us(row.interval_us),
+            terminal::count(row.count),
+            us(row.late_p50_us),
+            us(row.late_p99_us),
+            us(row.late_p999_us),
+            us(row.late_max_us),
+            row.causes.first().map_or_else(String::new, |cause| short(&of_cause(cause))),
+        ]
+    });
+    let table: String = terminal::table(&header, lines).lines().map(|line| page.cut(line) + "\n").collect();
+    let skipped = rows.iter().filter(|row| row.skipped > 0).map(|row| {
+        let times = terminal::counted(row.skipped as usize, "instant");
+        format!("CPU {}, every {}: {times} had passed before it slept again\n", row.cpu, us(row.interval_us))
+    });
+    heading + &table + &skipped.collect::<String>()
+}
+
+fn timer(row: &WakeRow) -> &'static str {
+    match row.timer {
+        super::Timer::ClockNanosleep => "clock_nanosleep",
+        super::Timer::Timerfd => "timerfd",
+        super::Timer::Futex => "futex",
+    }
+}
+
+fn of_row(row: &WakeRow, page: &Page) -> String {
+    let title = format!("CPU {}, every {}", row.cpu, us(row.interval_us));
+    let letter = |bin: &record::Bin| {
+        let inside = |spike: &&WakeSpike| spike.from_us * 1e3 < bin.to_ns && bin.from_ns <= spike.to_us * 1e3;
+        row.spikes.iter().filter(inside).max_by_key(|spike| spike.count).and_then(|spike| spike.label.chars().next())
+    };
+    let bar = |bin: &record::Bin| Bar {
+        at_ns: (bin.from_ns + bin.to_ns) / 2.0,
+        count: bin.count,
+        letter: letter(bin).unwrap_or('#'),
+    };
+    let bars: Vec<Bar> = row.histogram.iter().map(bar).collect();
+    let picture = Histogram { title: &title, bars: &bars, resolution_ns: 100.0 }.draw(page);
+    ["\n".to_owned(), picture, spikes(row, page), causes(row), latest(row, page), ledger(row, page)].concat()
+}
+
+fn spikes(row: &WakeRow, page: &Page) -> String {
+    let lines = row.spikes.iter().map(|spike| {
+        let cause = spike.cause.as_ref().zip(spike.cause_share);
+        vec![
+            format!("  ({})", spike.label),
+            percent(spike.share),
+            us(spike.median_us),
+            format!("{} to {}", us(spike.from_us), us(spike.to_us)),
+            cause.map_or_else(String::new, |(cause, share)| format!("{} {}", percent(share), short(&words(cause)))),
+        ]
+    });
+    let table = terminal::table(&["", "share", "median", "range", "most of its time"], lines);
+    table.lines().map(|line| page.cut(line) + "\n").collect()
+}
+
+/// What a cause means for one that waits.
+fn words(cause: &Cause) -> String {
+    match cause.kind {
+        Kind::Idle => "idle state left".into(),
+        Kind::Own => "its own way back".into(),
+        Kind::Task => format!("switched out: {}", label(cause)),
+        _ => label(cause),
+    }
+}
+
+fn of_cause(row: &CauseRow) -> String {
+    words(&Cause { kind: row.kind, name: row.name.clone(), pid: row.pid })
+}
+
+fn short(words: &str) -> String {
+    const LONGEST: usize = 34;
+    match words.chars().count() > LONGEST {
+        true => words.chars().take(LONGEST - 1).chain(['…']).collect(),
+        false => words.to_owned(),
+    }
+}
+
+/// More causes than these are in the record.
+const CAUSES: usize = 8;
+
+fn causes(row: &WakeRow) -> String {
+    if row.causes.is_empty() {
+        return String::new();
+    }
+    let line = |cause: &CauseRow| {
+        vec![
+            format!("  {}", short(&of_cause(cause))),
+            percent(cause.share),
+            terminal::count(cause.count),
+            us(cause.total_us / cause.count.max(1) as f64),
+            us(cause.longest_us),
+        ]
+    };
+    terminal::table(&["Why", "share", "wake-ups", "mean", "longest"], row.causes.iter().take(CAUSES).map(line))
+}
+
+/// Late wake-ups that are told of.
+const LATEST: usize = 3;
+
+fn latest(row: &WakeRow, page: &Page) -> String {
+    let told = |late: &LateWake| {
+        let words = format!(
+            "at {:.3} s, {} late: {} {}",
+            late.start_s,
+            us(late.late_us),
+            us(late.cause_us),
+            words(&late.cause)
+        );
+        terminal::wrapped(" ", "   ", &words, page)
+    };
+    "The latest\n".to_owned() + &row.latest.iter().take(LATEST).map(told).collect::<String>()
+}
+
+fn ledger(row: &WakeRow, page: &Page) -> String {
+    let Some(ledger) = &row.ledger else { return String::new() };
+    let words = format!(
+        "explained: {}; {} reports, {} lost, blind for {}",
+        row.explained_share.map_or_else(|| "nothing".into(), percent),
+        terminal::count(ledger.events),
+        terminal::count(ledger.lost_events),
+        nanoseconds(ledger.blind_ns)
+    );
+    terminal::wrapped(" ", " ", &words, page)
+}
+
+/// The wake-up that ended it all, and who ran meanwhile.
+fn stopped_at(row: &WakeRow, late: &LateWake, page: &Page) -> String {
+    let words = format!(
+        "Stopped at {:.3} s: CPU {}, every {}, {} late; most of it: {}.",
+        late.start_s,
+        row.cpu,
+        us(row.interval_us),
+        us(late.late_us),
+        words(&late.cause)
+    );
+    "\n".to_owned() + &terminal::wrapped("", "", &words, page) + &story_text(&late.story, page)
+}

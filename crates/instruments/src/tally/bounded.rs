@@ -1,0 +1,80 @@
+//! A tally of a night: it stays small however much is added.
+
+use super::Tally;
+use std::ops::Deref;
+
+/// A tally with room for so many different values. When they are more it goes over to values of eleven significant bits,
+/// which is a part in two thousand: some 1,000 an octave. The smallest and the largest stay what was really seen.
+///
+/// ```
+/// use instruments::tally::BoundedTally;
+///
+/// let mut tally = BoundedTally::with_room(1 << 16);
+/// (0..1_000).for_each(|part| tally.add(&(part * 1_000..(part + 1) * 1_000).collect()));
+/// assert!(tally.distinct() < 1 << 16);
+/// assert_eq!((tally.count(), tally.max()), (1_000_000, Some(999_999)));
+/// let median = tally.quantile(0.5).unwrap() as f64;
+/// assert!((median / 500_000.0 - 1.0).abs() < 0.001);
+/// ```
+#[derive(Clone, Debug)]
+pub struct BoundedTally {
+    all: Tally,
+    room: usize,
+    is_coarse: bool,
+}
+
+const BITS: u32 = 11;
+
+impl Default for BoundedTally {
+    /// Exact for 65,536 different values.
+    fn default() -> Self {
+        Self::with_room(1 << 16)
+    }
+}
+
+impl BoundedTally {
+    /// Exact for so many different values.
+    pub fn with_room(room: usize) -> Self {
+        Self { all: Tally::new(), room, is_coarse: false }
+    }
+
+    /// Adds everything that `other` has seen.
+    pub fn add(&mut self, other: &Tally) {
+        if self.is_coarse {
+            let ends = [self.all.min().into_iter().chain(other.min()).min(), self.all.max().max(other.max())];
+            self.all.merge(&coarsened(other, ends));
+        } else {
+            self.all.merge(other);
+        }
+        if self.all.distinct() > self.room {
+            self.is_coarse = true;
+            self.all = coarsened(&self.all, [self.all.min(), self.all.max()]);
+        }
+    }
+}
+
+impl From<Tally> for BoundedTally {
+    fn from(tally: Tally) -> Self {
+        let mut bounded = Self::default();
+        bounded.add(&tally);
+        bounded
+    }
+}
+
+/// All that was added.
+impl Deref for BoundedTally {
+    type Target = Tally;
+
+    fn deref(&self) -> &Tally {
+        &self.all
+    }
+}
+
+/// With the values rounded to the middle of what eleven bits leave open, but for these.
+fn coarsened(tally: &Tally, exact: [Option<u64>; 2]) -> Tally {
+    tally.map_values(|value| {
+        let surplus = (u64::BITS - value.leading_zeros()).saturating_sub(BITS);
+        let half = if surplus > 0 { 1 << (surplus - 1) } else { 0 };
+        if exact.contains(&Some(value)) { value } else { ((value >> surplus) << surplus) | half }
+    })
+}
