@@ -113,7 +113,7 @@ fn each_experiment_has_a_page_with_findings_pictures_tables_and_method() {
             assert!(figure.contains("<table>") && figure.contains("class=\"permalink\""), "{name}: {figure}");
         }
         let findings = page.split("class=\"findings\"").nth(1).unwrap().split("</ul>").next().unwrap();
-        assert!(findings.matches("<li>").count() > 1, "{name}: {findings}");
+        assert!(findings.matches("<li>").count() > 0, "{name}: {findings}");
         assert!(page.contains("<a href=\"#method-") && page.contains("<article id=\"method-"), "{name}");
     }
 }
@@ -143,6 +143,26 @@ fn environment_and_warnings_are_visible() {
     let page = page(&[&record]);
     for text in ["it smokes", "open a window", "[smoke]", "kernel.release", "contend latency --lock std"] {
         assert!(page.contains(text), "{text} is missing");
+    }
+}
+
+#[test]
+fn one_picture_can_be_had_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let record = written(&folder, "record.json", latency().to_string());
+    let picture = |title: &str| contend(&["report", record.to_str().unwrap(), "--picture", title]);
+    let one = picture("std, 1 thread: locking");
+    let svg = String::from_utf8(one.stdout).unwrap();
+    assert!(
+        svg.starts_with("<svg ") && svg.contains("<style>") && svg.contains("<title>std, 1 thread: locking"),
+        "{svg}"
+    );
+    assert!(svg.contains("class=\"spike\"") && svg.contains(">A "), "its spikes are named: {svg}");
+    assert_eq!(svg.matches('<').count(), svg.matches('>').count());
+    for (title, word) in [("std", "several are called so"), ("cooking", "the record has \"")] {
+        let refused = picture(title);
+        let stderr = String::from_utf8_lossy(&refused.stderr).into_owned();
+        assert!(refused.status.code() == Some(2) && stderr.contains(word) && refused.stdout.is_empty(), "{stderr}");
     }
 }
 

@@ -54,11 +54,15 @@ fn every_experiment_is_in_the_record_and_on_a_page_that_can_be_sent() {
     for title in ["What the survey found", "Latency of locks", "The thread ring", "Then and now"] {
         assert!(page.contains(title), "{title}");
     }
-    // The page begins with what the survey found, each linked to its section, and with nothing else.
-    let begins = page.split("id=\"findings\"").nth(1).and_then(|rest| rest.split("</ul>").next()).expect("a list");
-    let lines: Vec<&str> = begins.split("<li>").skip(1).collect();
-    assert_eq!(lines.len(), of(&record, "findings").len() + 1, "{lines:?}");
-    assert!(lines[0].contains("href=\"#the-clock\""), "{lines:?}");
+    // The page begins with the ladder and a few findings, each linked to its section; the others are folded.
+    let begins = page.split("id=\"findings\"").nth(1).expect("a chapter");
+    let lists: Vec<&str> =
+        begins.split("<ul class=\"findings\">").map(|list| list.split("</ul>").next().unwrap()).collect();
+    assert!(lists[0].contains("<figure class=\"ladder\">") && lists[0].contains("a switch, kernel threads"));
+    let count = |list: &str| list.matches("<li>").count();
+    assert!((3..=5).contains(&count(lists[1])), "{}", lists[1]);
+    assert_eq!(count(lists[1]) + count(lists[2]), of(&record, "findings").len());
+    assert!(lists[1].contains("href=\"#the-thread-ring\""), "{}", lists[1]);
     let shown = with("CONTEND_ARCHIVE", &archive, &["history", "show", "last"]);
     let (shown, stderr) = text(&shown);
     for part in ["loops/s", "contestant", "/proc/stat", "What it found", "then and now"] {

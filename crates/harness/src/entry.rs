@@ -6,7 +6,7 @@ use crate::run::Run;
 use crate::session::{SharedFlags, format_argument};
 use anyhow::Context;
 use clap::{ArgMatches, Args, Command, FromArgMatches};
-use record::{Finding, Metric, Rank, Record, Section, ThenAndNow, typed};
+use record::{Cost, Finding, Metric, Rank, Record, Section, ThenAndNow, typed};
 use schemars::{Schema, SchemaGenerator};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -37,6 +37,7 @@ pub struct Entry {
     metrics: fn(&[Value]) -> anyhow::Result<Vec<Metric>>,
     ranking: fn(&[Value]) -> anyhow::Result<Vec<Rank>>,
     findings: fn(&[Placed<'_>]) -> anyhow::Result<Vec<Finding>>,
+    costs: fn(&[Value]) -> anyhow::Result<Vec<Cost>>,
     then_and_now: fn(&[Placed<'_>]) -> anyhow::Result<Vec<ThenAndNow>>,
     schema: fn(&mut SchemaGenerator) -> [Schema; 2],
 }
@@ -61,6 +62,7 @@ impl Entry {
             metrics: |rows| Ok(typed(rows)?.iter().flat_map(E::metrics).collect()),
             ranking: |rows| Ok(E::ranking(&typed(rows)?)),
             findings: |rows| placed(rows, E::findings),
+            costs: |rows| Ok(E::costs(&typed(rows)?)),
             then_and_now: |rows| placed(rows, E::then_and_now),
             schema: |generator| [generator.subschema_for::<E::Parameters>(), generator.subschema_for::<E::Row>()],
         }
@@ -160,6 +162,14 @@ impl Entry {
     /// As [`Self::section`].
     pub fn findings(&self, rows: &[Placed<'_>]) -> anyhow::Result<Vec<Finding>> {
         (self.findings)(rows)
+    }
+
+    /// What of the rows stands on the ladder.
+    ///
+    /// # Errors
+    /// As [`Self::section`].
+    pub fn costs(&self, rows: &[Value]) -> anyhow::Result<Vec<Cost>> {
+        (self.costs)(rows)
     }
 
     /// The old documents' figures beside these rows.

@@ -5,7 +5,7 @@ use crate::finished::Finished;
 use crate::run::Run;
 use crate::session::SharedFlags;
 use clap::Args;
-use record::{Finding, Metric, Rank, Record, Section, ThenAndNow};
+use record::{Cost, Finding, Metric, Rank, Record, Section, ThenAndNow};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -83,6 +83,11 @@ pub trait Experiment: 'static {
 
     /// What a person would say of the rows of a survey, which come with their places among all its results.
     fn findings(_rows: &[(usize, &Self::Row)]) -> Vec<Finding> {
+        Vec::new()
+    }
+
+    /// Times of single operations that a person would put in order, with those of other experiments: the ladder.
+    fn costs(_rows: &[Self::Row]) -> Vec<Cost> {
         Vec::new()
     }
 

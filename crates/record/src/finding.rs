@@ -19,6 +19,9 @@ pub struct Finding {
     /// 95 %; `null` where there is none.
     pub value_ci: Option<Interval>,
     pub source: Origin,
+    /// Whether it is one of the few that a person would repeat.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub repeated: bool,
 }
 
 /// The row of the same record that a finding's figure stands in.
@@ -49,7 +52,14 @@ impl Finding {
     /// A finding of this figure.
     pub fn new(what: &str, words: String, unit: Unit, figure: Estimate, source: Origin) -> Self {
         let Estimate { value, interval: value_ci, .. } = figure;
-        Self { what: what.to_owned(), words, value, unit, value_ci, source }
+        Self { what: what.to_owned(), words, value, unit, value_ci, source, repeated: false }
+    }
+}
+
+impl Finding {
+    /// One that a person would repeat: each experiment has one at most.
+    pub fn repeated(self) -> Self {
+        Self { repeated: true, ..self }
     }
 }
 

@@ -4,6 +4,7 @@
 //! An experiment fills these types; whoever shows, compares or keeps records reads them. Nothing here knows an
 //! experiment.
 
+mod cost;
 mod difference;
 mod envelope;
 mod finding;
@@ -18,6 +19,7 @@ mod source;
 mod then_and_now;
 mod unit;
 
+pub use cost::{Cost, CostThen, Ladder};
 pub use difference::{Difference, between, environments, parameters};
 pub use envelope::{Record, RunEnvironment, SCHEMA};
 pub use finding::{Finding, Origin};
@@ -27,8 +29,8 @@ pub use metric::{Better, Cell, MOSTLY, Metric, Naming, VariationSource};
 pub use ranking::Rank;
 pub use reading::{content, is_file};
 pub use section::{
-    Axis, Bar, Bars, Bin, Figure, Histogram, Mark, Picture, Plot, Point, Section, Series, Statement, Table, distinct,
-    optional,
+    Axis, Bar, Bars, Bin, Figure, Histogram, Mark, Picture, Plot, Point, Section, Series, Spikes, Stack, Statement,
+    Table, distinct, optional,
 };
 pub use source::{Source, flattened, typed, understand, warning};
 pub use then_and_now::ThenAndNow;

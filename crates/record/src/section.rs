@@ -1,6 +1,7 @@
 //! What a page shows: findings, pictures, and the tables with their numbers. Texts are plain here; they are escaped
 //! where they become markup.
 
+use crate::cost::Ladder;
 use crate::unit::Unit;
 use instruments::statistics::Interval;
 use schemars::JsonSchema;
@@ -21,11 +22,13 @@ pub struct Statement {
     pub words: String,
     /// The experiment that it is about, if it is not the section's own.
     pub about: Option<String>,
+    /// Whether it is one of the few that a person would repeat.
+    pub is_repeated: bool,
 }
 
 impl From<String> for Statement {
     fn from(words: String) -> Self {
-        Self { words, about: None }
+        Self { words, about: None, is_repeated: false }
     }
 }
 
@@ -54,7 +57,13 @@ pub struct Figure {
 
 pub enum Picture {
     Plot(Plot),
+    /// A plot whose series are locks: each has the same colour in all pictures of a page.
+    Locks(Plot),
+    Spikes(Spikes),
     Bars(Bars),
+    /// Shares of the same whole, one whole under the other.
+    Stacks(Vec<Stack>),
+    Ladder(Ladder),
     /// For numbers that no picture makes clearer.
     None,
 }
@@ -64,6 +73,20 @@ pub struct Plot {
     pub x: Axis,
     pub y: Axis,
     pub series: Vec<Series>,
+}
+
+/// A histogram of one lock's latencies, whose series are its spikes.
+pub struct Spikes {
+    pub plot: Plot,
+    pub lock: String,
+    /// Of each series what is said in the picture: letter, share, cause.
+    pub words: Vec<String>,
+}
+
+/// What a whole is made of, the largest part first.
+pub struct Stack {
+    pub name: String,
+    pub parts: Vec<(String, f64)>,
 }
 
 pub struct Axis {

@@ -2,10 +2,16 @@
 
 mod columns;
 mod draw;
+mod hues;
+mod ladder;
+mod looks;
+mod machine;
 mod method;
 mod names;
 mod overlay;
 mod page;
 
 pub use columns::header;
-pub use page::{Method, SIGNATURE, page};
+pub use draw::{ladder_file, picture_file};
+pub use machine::machine;
+pub use page::{Content, Method, SIGNATURE, page};

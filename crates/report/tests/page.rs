@@ -2,12 +2,15 @@
 
 mod sample;
 
-use record::{Figure, Mark, Picture, Section, Source, Statement};
-use sample::{EVIL, PLAIN, bars, figure, plot, section, source};
+use record::{Figure, Ladder, Mark, Picture, Section, Source, Statement};
+use report::Content;
+use sample::{EVIL, PLAIN, bars, figure, ladder, plot, section, source};
 use std::collections::HashSet;
 
 fn page(sources: &[Source], sections: &[Vec<Section>], compared: &[Figure]) -> String {
-    report::page(sources, sections, compared, &|_| Some("# Method\n\n<b>How</b>"))
+    let ladders: Vec<Option<Ladder>> = sources.iter().map(|source| ladder(&source.name)).collect();
+    let method = |_: &str| Some("# Method\n\n<b>How</b>");
+    report::page(&Content { sources, sections, ladders: &ladders, compared, method: &method })
 }
 
 /// Two records side by side.
@@ -77,10 +80,13 @@ fn the_same_records_give_the_same_page() {
 fn each_figure_has_a_heading_a_picture_and_a_table() {
     let page = pair(PLAIN);
     let figures = figures(&page);
-    assert_eq!(figures.len(), 13);
+    assert_eq!(figures.len(), 21);
     for figure in figures {
-        let counts = ["<h4", "<svg", "<table"].map(|element| figure.matches(element).count());
-        assert_eq!(counts, [1, 1, 1], "{figure}");
+        // The ladder is drawn for wide screens and for narrow ones.
+        let pictures = if figure.contains("figure class=\"ladder\"") { 2 } else { 1 };
+        let counts = ["<svg", "<table"].map(|element| figure.matches(element).count());
+        assert_eq!(counts, [pictures, 1], "{figure}");
+        assert_eq!(figure.matches("<h3").count() + figure.matches("<h4").count(), 1, "{figure}");
     }
 }
 
@@ -92,7 +98,7 @@ fn long_tables_are_folded_below_their_picture() {
         figure(plot(Mark::Line, PLAIN), 13, PLAIN),
         figure(Picture::None, 13, PLAIN),
     ]);
-    let is_folded: Vec<bool> = figures(&page).iter().map(|figure| figure.contains("<details>")).collect();
+    let is_folded: Vec<bool> = figures(&page).iter().skip(1).map(|figure| figure.contains("<details>")).collect();
     assert_eq!(is_folded, [false, true, true, false]);
 }
 
@@ -101,7 +107,7 @@ fn a_finding_leads_to_the_section_that_it_is_about() {
     let about = Some("latency".to_owned());
     let summary = Section {
         title: "summary".into(),
-        findings: vec![Statement { words: "it is slow".into(), about }],
+        findings: vec![Statement { words: "it is slow".into(), about, is_repeated: false }],
         ..section("survey", PLAIN)
     };
     let detail = Section { title: "detail".into(), ..section("latency", PLAIN) };

@@ -5,6 +5,7 @@ mod figures;
 mod folded;
 mod histogram;
 mod item;
+mod ladder;
 mod levels;
 mod moment;
 mod page;
@@ -16,6 +17,7 @@ pub use figures::{count, counted, megahertz, nanoseconds, percent, range, ratio}
 pub use folded::folded;
 pub use histogram::{Bar, Histogram};
 pub use item::{item, wrapped};
+pub use ladder::{DECADES, Rung, decade_words, ladder, share_of_axis};
 pub use levels::levels;
 pub use moment::moment;
 pub use page::Page;

@@ -1,6 +1,6 @@
 //! The commands that are no experiments: what each takes, and what it does.
 
-use crate::commands::{compare, history, manual, report, schema, survey};
+use crate::commands::{compare, history, ladder, manual, report, schema, survey};
 use clap::{ArgMatches, Args, Command, FromArgMatches};
 use harness::{Example, Outcome, SharedFlags};
 
@@ -63,9 +63,21 @@ pub const OTHERS: &[Other] = &[
         examples: &[
             ("contend report --output page.html", "The last record as a page"),
             ("contend report last~1 last --output page.html", "The last two side by side"),
+            ("contend report --picture \"std, 1 thread: locking\" --output std.svg", "One histogram, for a slide"),
         ],
         below: &[],
         run: |matches, shared, _| report::run(&report::Flags::from_arg_matches(matches)?, shared),
+    },
+    Other {
+        name: "ladder",
+        flags: ladder::Flags::augment_args,
+        takes: VIEW,
+        examples: &[
+            ("contend ladder", "The last survey's, in letters"),
+            ("contend ladder last --output ladder.svg", "The last record's, as a picture for a slide"),
+        ],
+        below: &[],
+        run: |matches, shared, _| ladder::run(&ladder::Flags::from_arg_matches(matches)?, shared),
     },
     Other {
         name: "history",

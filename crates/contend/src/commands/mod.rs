@@ -2,7 +2,9 @@
 
 mod archived;
 pub mod compare;
+mod costs;
 pub mod history;
+pub mod ladder;
 pub mod manual;
 pub mod measure;
 mod methods;

@@ -1,5 +1,6 @@
 //! `contend clock`: the clock, the grind, and the speed that is left of the CPU.
 
+mod costs;
 mod findings;
 mod flags;
 mod measure;
@@ -11,7 +12,7 @@ mod show;
 mod then_and_now;
 
 use self::record::{ClockRecord, Row};
-use ::record::{Finding, Metric, Section, ThenAndNow};
+use ::record::{Cost, Finding, Metric, Section, ThenAndNow};
 use flags::Flags;
 use harness::{Example, Experiment, Finished, Run, SurveyPart};
 use plan::{Parameters, Plan};
@@ -62,5 +63,9 @@ impl Experiment for Clock {
 
     fn then_and_now(rows: &[(usize, &Row)]) -> Vec<ThenAndNow> {
         then_and_now::figures(rows)
+    }
+
+    fn costs(rows: &[Row]) -> Vec<Cost> {
+        costs::costs(rows)
     }
 }

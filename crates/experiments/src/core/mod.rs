@@ -1,5 +1,6 @@
 //! `contend core`: who else is on the core, how often, for how long, and what that costs.
 
+mod costs;
 mod findings;
 mod flags;
 mod measure;
@@ -12,7 +13,7 @@ mod section;
 mod show;
 
 use self::record::{CoreRecord, Row};
-use ::record::{Finding, Metric, Section};
+use ::record::{Cost, Finding, Metric, Section};
 use flags::Flags;
 use harness::{Example, Experiment, Finished, Run};
 use plan::{Parameters, Plan};
@@ -57,5 +58,9 @@ impl Experiment for Core {
 
     fn findings(rows: &[(usize, &Row)]) -> Vec<Finding> {
         findings::findings(rows)
+    }
+
+    fn costs(rows: &[Row]) -> Vec<Cost> {
+        costs::costs(rows)
     }
 }

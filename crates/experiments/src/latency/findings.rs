@@ -85,7 +85,7 @@ fn neighbour((place, row): Placed<'_>) -> Option<Finding> {
         Unit::Ns.estimate(figure)
     );
     let source = Origin::of("latency", place, cell(row), "p999_ns");
-    Some(Finding::new("busy_neighbour", words, Unit::Ns, figure, source))
+    Some(Finding::new("busy_neighbour", words, Unit::Ns, figure, source).repeated())
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! `contend latency`: what one lock and one unlock cost, spike by spike.
 
+mod costs;
 mod findings;
 mod flags;
 mod measure;
@@ -16,7 +17,7 @@ mod then_and_now;
 mod warnings;
 
 use self::record::{LatencyRecord, Row};
-use ::record::{Finding, Metric, Rank, Section, ThenAndNow};
+use ::record::{Cost, Finding, Metric, Rank, Section, ThenAndNow};
 use flags::Flags;
 use harness::{Example, Experiment, Finished, Run, SharedFlags, SurveyPart};
 use plan::{Parameters, Plan};
@@ -94,5 +95,9 @@ impl Experiment for Latency {
 
     fn then_and_now(rows: &[(usize, &Row)]) -> Vec<ThenAndNow> {
         then_and_now::figures(rows)
+    }
+
+    fn costs(rows: &[Row]) -> Vec<Cost> {
+        costs::costs(rows)
     }
 }

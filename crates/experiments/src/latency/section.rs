@@ -4,7 +4,9 @@ use super::ranking::{PAIR, WAIT, ranking};
 use super::record::{Operation, Row, SpikeRow};
 use instruments::statistics::comparison::Estimate;
 use record::ranking_figure::figures;
-use record::{Axis, Figure, Histogram, Mark, Picture, Plot, Point, Section, Series, Statement, Table, Unit, distinct};
+use record::{
+    Axis, Figure, Histogram, Mark, Picture, Plot, Point, Section, Series, Spikes, Statement, Table, Unit, distinct,
+};
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use terminal::{count, counted, nanoseconds, percent};
@@ -95,15 +97,28 @@ fn contended(row: &Row) -> String {
 
 fn figure(row: &Row) -> Figure {
     let columns = columns(row);
+    let series = series(&columns);
     Figure {
         title: format!("{}: {}", row_words(row), row.operation.noun()),
-        picture: Picture::Plot(Plot {
-            x: Axis { label: "latency", unit: Unit::Ns, logarithmic: true },
-            y: Axis { label: "hits", unit: Unit::Number, logarithmic: true },
-            series: series(&columns),
+        picture: Picture::Spikes(Spikes {
+            words: series.iter().map(|one| words(row, &one.name)).collect(),
+            plot: Plot {
+                x: Axis { label: "latency", unit: Unit::Ns, logarithmic: true },
+                y: Axis { label: "hits", unit: Unit::Number, logarithmic: true },
+                series,
+            },
+            lock: row.lock.clone(),
         }),
         tables: vec![quantiles(row), spikes(row), histogram(&columns)],
         secondary: row.operation != Operation::Lock,
+    }
+}
+
+/// What the picture says of a spike: letter, share and cause.
+fn words(row: &Row, letter: &str) -> String {
+    match row.spikes.iter().find(|spike| spike.label == letter) {
+        Some(spike) => format!("{letter} {}, {}", percent(spike.share), spike.cause),
+        None => format!("{letter} {}, scattered", percent(row.leftover_share)),
     }
 }
 

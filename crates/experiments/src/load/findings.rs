@@ -17,7 +17,7 @@ pub fn findings(rows: &[(usize, &Row)]) -> Vec<Finding> {
     );
     let source =
         Origin::of("load", place, format!("CPU {}, the least of {}", total.cpu, totals().count()), "cputime_share");
-    vec![Finding::new("obtainable_cpu", words, Unit::Share, share.into(), source)]
+    vec![Finding::new("obtainable_cpu", words, Unit::Share, share.into(), source).repeated()]
 }
 
 #[cfg(test)]

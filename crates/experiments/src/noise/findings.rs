@@ -30,7 +30,7 @@ fn stolen((place, row): Placed<'_>) -> Finding {
     let parts = if parts.is_empty() { String::new() } else { format!(": {}", parts.join(", ")) };
     let words =
         format!("Somebody stole {} of a CPU from a thread that never blocks{}", Unit::Share.estimate(figure), parts);
-    Finding::new("stolen", words, Unit::Share, figure, Origin::of("noise", place, cell(row), "lost_share"))
+    Finding::new("stolen", words, Unit::Share, figure, Origin::of("noise", place, cell(row), "lost_share")).repeated()
 }
 
 /// What nobody is known to have taken, where it is more than a rounding.

@@ -2,6 +2,7 @@
 
 mod cause_sums;
 mod cells;
+mod costs;
 mod every_cpu;
 mod findings;
 mod flags;
@@ -26,7 +27,7 @@ mod values;
 mod wake;
 
 use self::record::{NoiseRecord, NoiseRow, Row};
-use ::record::{Finding, Metric, Section, ThenAndNow};
+use ::record::{Cost, Finding, Metric, Section, ThenAndNow};
 use flags::{Flags, View};
 use harness::output::OutputFile;
 use harness::{Example, Experiment, Finished, Run, SurveyPart, WatchedGaps};
@@ -142,6 +143,10 @@ impl Experiment for Noise {
 
     fn then_and_now(rows: &[(usize, &NoiseRow)]) -> Vec<ThenAndNow> {
         then_and_now::figures(&placed_gaps(rows))
+    }
+
+    fn costs(rows: &[NoiseRow]) -> Vec<Cost> {
+        costs::costs(&apart(rows).0)
     }
 }
 

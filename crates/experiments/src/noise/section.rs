@@ -1,30 +1,29 @@
-//! Who takes the CPU: causes as bars, turns and the longest gaps as timelines.
+//! Who takes the CPU: causes as one bar a scenario, turns and the longest gaps as timelines.
 
 use super::findings::unexplained;
 use super::record::Row;
 use harness::label;
 use instruments::evidence::Kind;
 use record::{
-    Axis, Bar, Bars, Figure, Mark, Picture, Plot, Point, Section, Series, Statement, Table, Unit, distinct, optional,
+    Axis, Bar, Bars, Figure, Mark, Picture, Plot, Point, Section, Series, Stack, Statement, Table, Unit, distinct,
+    optional,
 };
 use terminal::{count, nanoseconds, percent};
 
 pub fn section(rows: &[Row]) -> Section {
     // A record of wake-ups has none of these.
-    let overviews = if rows.is_empty() { Vec::new() } else { vec![scenarios(rows), timeline(rows)] };
+    let overviews = if rows.is_empty() { Vec::new() } else { vec![scenarios(rows), causes(rows), timeline(rows)] };
     Section {
         experiment: "noise",
         title: "Who takes the CPU".into(),
         findings: rows.iter().map(finding).map(Statement::from).collect(),
-        figures: overviews.into_iter().chain(rows.iter().flat_map(of_scenario)).collect(),
+        // A record of before they were kept has no longest gaps.
+        figures: overviews
+            .into_iter()
+            .chain(rows.iter().filter(|row| !row.longest_gaps.is_empty()).map(longest))
+            .collect(),
         histograms: Vec::new(),
     }
-}
-
-fn of_scenario(row: &Row) -> impl Iterator<Item = Figure> {
-    // A record of before they were kept has no longest gaps.
-    let longest = (!row.longest_gaps.is_empty()).then(|| longest(row));
-    std::iter::once(causes(row)).chain(longest)
 }
 
 fn finding(row: &Row) -> String {
@@ -114,9 +113,21 @@ fn timeline(rows: &[Row]) -> Figure {
     }
 }
 
-fn causes(row: &Row) -> Figure {
-    let bars =
-        row.causes.iter().map(|cause| Bar { name: cause.label(), value: cause.share, interval: None, limit: None });
+/// One bar a scenario.
+fn causes(rows: &[Row]) -> Figure {
+    let stack = |row: &Row| Stack {
+        name: row.scenario.clone(),
+        parts: row.causes.iter().map(|cause| (cause.label(), cause.share)).collect(),
+    };
+    Figure {
+        title: "What took the time".into(),
+        picture: Picture::Stacks(rows.iter().map(stack).collect()),
+        tables: rows.iter().map(causes_of).collect(),
+        secondary: false,
+    }
+}
+
+fn causes_of(row: &Row) -> Table {
     let lines = row.causes.iter().map(|cause| {
         vec![
             cause.label(),
@@ -126,15 +137,10 @@ fn causes(row: &Row) -> Figure {
             nanoseconds(cause.longest_us * 1e3),
         ]
     });
-    Figure {
-        title: format!("{}: what took the time", row.scenario),
-        picture: Picture::Bars(Bars { unit: Unit::Share, logarithmic: false, bars: bars.collect() }),
-        tables: vec![Table {
-            caption: "Causes".into(),
-            header: vec!["cause", "of the gaps' time", "gaps", "together", "longest"],
-            rows: lines.collect(),
-        }],
-        secondary: false,
+    Table {
+        caption: format!("Causes: {}", row.scenario),
+        header: vec!["cause", "of the gaps' time", "gaps", "together", "longest"],
+        rows: lines.collect(),
     }
 }
 

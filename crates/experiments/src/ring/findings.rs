@@ -14,7 +14,7 @@ pub fn findings(rows: &[Placed<'_>]) -> Vec<Finding> {
     let task = named("tokio-notify").and_then(|placed| switch("task_switch", "tokio's tasks", placed, base));
     let kernel = fastest_of_kernel(rows);
     let kernel = kernel.and_then(|placed| switch("kernel_switch", "threads of the kernel", placed, base));
-    [stackless, task, kernel].into_iter().flatten().collect()
+    [stackless, task, kernel.map(Finding::repeated)].into_iter().flatten().collect()
 }
 
 fn fastest_of_kernel<'a>(rows: &[Placed<'a>]) -> Option<Placed<'a>> {

@@ -1,6 +1,7 @@
 //! `contend ring`: what one switch costs, against every other runtime that is here.
 
 mod contestants;
+mod costs;
 mod findings;
 mod flags;
 mod measure;
@@ -15,7 +16,7 @@ mod then;
 mod then_and_now;
 
 use self::record::{RingRecord, Row, failures};
-use ::record::{Finding, Metric, Section, ThenAndNow};
+use ::record::{Cost, Finding, Metric, Section, ThenAndNow};
 use contestants::built_in::CONTESTANTS;
 use contestants::{Class, Contestant, RingSpec};
 use flags::Flags;
@@ -90,6 +91,10 @@ impl Experiment for Ring {
 
     fn then_and_now(rows: &[(usize, &Row)]) -> Vec<ThenAndNow> {
         then_and_now::figures(rows)
+    }
+
+    fn costs(rows: &[Row]) -> Vec<Cost> {
+        costs::costs(rows)
     }
 }
 

@@ -41,7 +41,7 @@ fn sentence(row: &Row) -> String {
 fn best_of(best: Placed<'_>, least: Placed<'_>) -> Finding {
     let overlap = best.1.throughput_ci.zip(least.1.throughput_ci).is_some_and(|(best, least)| best.low <= least.high);
     let rank = if overlap { "the most, but the intervals overlap" } else { "the most" };
-    finding("best_throughput", best, format!("{}, {rank}", sentence(best.1)))
+    finding("best_throughput", best, format!("{}, {rank}", sentence(best.1))).repeated()
 }
 
 fn least_of((place, row): Placed<'_>) -> Finding {

@@ -81,7 +81,7 @@ fn figure(title: &str, x: Axis, rows: &[&Row], across: impl Fn(&Row) -> f64) -> 
     let y = Axis { label: "loops of all together", unit: Unit::PerS, logarithmic: true };
     Figure {
         title: title.to_owned(),
-        picture: Picture::Plot(Plot { x, y, series: series.collect() }),
+        picture: Picture::Locks(Plot { x, y, series: series.collect() }),
         tables: vec![table(rows)],
         secondary: false,
     }

@@ -68,10 +68,10 @@
   };
 
   // A spike's letter stands above its highest column.
-  const letter = (chart, one, at) => {
+  const letter = (chart, one) => {
     const [x, y] = one.points.reduce((most, point) => point[1] > most[1] ? point : most);
     if (one.name.length !== 1 || x < chart.scales.x.min || x > chart.scales.x.max) return;
-    chart.ctx.fillStyle = colour(`--c${at % 8}`);
+    chart.ctx.fillStyle = colour("--ink");
     chart.ctx.font = `bold ${13 * devicePixelRatio}px system-ui, sans-serif`;
     chart.ctx.textAlign = "center";
     chart.ctx.fillText(one.name, chart.valToPos(x, "x", true), chart.valToPos(y, "y", true) - 4 * devicePixelRatio);
@@ -82,9 +82,9 @@
     ctx.save();
     plot.series.forEach((one, at) => {
       if (!one.points.length || !chart.series[at + 1].show) return;
-      if (one.mark === "columns") letter(chart, one, at);
+      if (one.mark === "columns") letter(chart, one);
       if (wide(one)) return;
-      ctx.strokeStyle = colour(`--c${at % 8}`);
+      ctx.strokeStyle = colour(`--c${one.colour}`);
       ctx.lineWidth = 1.5 * devicePixelRatio;
       one.points.filter(point => point[2] !== null && point[3] !== null).forEach(([x, , low, high]) => {
         const across = chart.valToPos(x, "x", true);
@@ -97,17 +97,21 @@
     ctx.restore();
   };
 
-  // The library counts up from an axis' lower end by its power of ten; beginning just below the next one it would miss
-  // that, and never end.
-  const stepped = low => {
-    const power = 10 ** Math.floor(Math.log10(low));
-    return low > 9 * power ? 9 * power : low;
+  // Marks at powers of ten, and at 2 and 5 of them where there are few; not where the axis happens to begin.
+  const decades = (_, axis, low, high) => {
+    const first = Math.floor(Math.log10(low)), last = Math.ceil(Math.log10(high));
+    const digits = last - first <= 3 ? [1, 2, 5] : [1];
+    const stride = Math.max(1, Math.ceil((last - first) / 8));
+    const marks = [];
+    for (let power = first; power <= last; power += stride) digits.forEach(digit => marks.push(digit * 10 ** power));
+    return marks.filter(mark => mark >= low && mark <= high);
   };
 
   const options = (plot, width) => {
     const axis = of => ({
       label: of.label, stroke: colour("--ink"), grid: { stroke: colour("--rule"), width: 0.5 }, size: of === plot.y ? 74 : 40,
       values: (_, marks) => marks.map(mark => mark === null ? "" : words[of.quantity](mark)),
+      ...(of.log ? { splits: decades } : {}),
     });
     const scale = of => ({
       time: false, distr: of.log ? 3 : 1,
@@ -122,15 +126,14 @@
           // Of what is zero everywhere no logarithm is a place.
           if (high <= low) high = low * 10;
           const hits = of === plot.y && plot.series.some(one => one.mark === "columns");
-          const least = hits ? 0.5 : low / (of === plot.y && plot.series.some(wide) ? 2 : 1.3);
-          return [stepped(least), high * (hits ? 2 : 1.3)];
+          return [hits ? 0.5 : low / (of === plot.y && plot.series.some(wide) ? 2 : 1.3), high * (hits ? 2 : 1.3)];
         }
         const margin = (high - low || Math.abs(high) || 1) * 0.05;
         return of === plot.y ? [Math.min(0, low), Math.max(high + margin, margin)] : [low - margin, high + margin];
       },
     });
-    const series = plot.series.map((one, at) => {
-      const stroke = colour(`--c${at % 8}`);
+    const series = plot.series.map(one => {
+      const stroke = colour(`--c${one.colour}`) + (one.pale ? "99" : "");
       const value = (_, y) => y === null || y === undefined ? "–" : words[plot.y.quantity](y);
       const drawn = {
         columns: { fill: stroke, paths: columns(one.points), points: { show: false } },
@@ -138,7 +141,7 @@
         outline: { paths: outline(one.points), points: { show: false } },
         points: { paths: () => null, points: { show: true, size: 6, fill: stroke } },
       }[one.mark];
-      return { label: one.name, stroke, width: 1.5, spanGaps: true, value, ...drawn };
+      return { label: one.label, stroke, width: 1.5, spanGaps: true, value, ...drawn };
     });
     return {
       width, height: 300, pxAlign: false, scales: { x: scale(plot.x), y: scale(plot.y) }, axes: [axis(plot.x), axis(plot.y)],

@@ -2,6 +2,7 @@
 
 use super::frame::svg;
 use super::scale::Scale;
+use crate::hues::{Hues, class};
 use maud::{Markup, html};
 use record::{Bar, Bars, Unit};
 
@@ -11,18 +12,37 @@ const LEFT: f64 = 4.0;
 /// The rest is for the number.
 const RIGHT: f64 = 430.0;
 
-/// The picture with this name for screen readers.
-pub fn bars(bars: &Bars, name: &str) -> Markup {
+/// A longer column is several shorter ones side by side, all on the same axis.
+const MOST: usize = 8;
+
+/// The pictures with this name for screen readers: one, or several of a few bars each.
+pub fn multiples(bars: &Bars, name: &str, hues: &Hues) -> Vec<Markup> {
+    let columns = bars.bars.len().div_ceil(MOST).max(1);
+    let pieces: Vec<&[Bar]> = bars.bars.chunks(bars.bars.len().div_ceil(columns).max(1)).collect();
+    if pieces.len() < 2 {
+        return vec![column(bars, name, hues)];
+    }
+    let part = |place: usize| format!("{name}, part {} of {}", place + 1, pieces.len());
+    pieces.iter().enumerate().map(|(place, piece)| some(bars, piece, &part(place), hues)).collect()
+}
+
+/// All of them in one picture.
+pub fn column(bars: &Bars, name: &str, hues: &Hues) -> Markup {
+    some(bars, &bars.bars, name, hues)
+}
+
+/// Some of the bars, on the axis that fits all.
+fn some(bars: &Bars, piece: &[Bar], name: &str, hues: &Hues) -> Markup {
     // A ratio's bar grows to either side of what is as it was.
     let even = (bars.unit == Unit::Times).then_some(1.0);
     let scale = scale(bars, even);
     let from = even.map_or_else(|| scale.foot(), |even| scale.place(even));
     let content = html! {
-        @for (place, one) in bars.bars.iter().enumerate() {
-            (bar(one, bars.unit, place as f64 * ROW, from, &scale))
+        @for (row, one) in piece.iter().enumerate() {
+            g class=(class(hues.number_of_ranked(&one.name))) { (bar(one, bars.unit, row as f64 * ROW, from, &scale)) }
         }
     };
-    svg(WIDTH, bars.bars.len() as f64 * ROW + 6.0, name, &content)
+    svg(WIDTH, piece.len() as f64 * ROW + 6.0, name, &content)
 }
 
 fn scale(bars: &Bars, even: Option<f64>) -> Scale {
@@ -38,20 +58,19 @@ fn scale(bars: &Bars, even: Option<f64>) -> Scale {
 
 fn bar(bar: &Bar, unit: Unit, top: f64, from: f64, scale: &Scale) -> Markup {
     let (middle, above, below) = (top + 26.0, top + 17.0, top + 35.0);
+    let (ends_from, ends_to) = (middle - 4.0, middle + 4.0);
     let to = scale.place(bar.value);
     let (left, width) = (from.min(to), (to - from).abs().max(1.0));
     let interval = bar.interval.map(|ends| (scale.place(ends.low), scale.place(ends.high)));
     html! {
-        g.c0 {
-            text x=(LEFT) y=(top + 15.0) { (shortened(&bar.name)) ": " (unit.words(bar.value)) }
-            rect.fill x=(format_args!("{left:.1}")) y=(top + 20.0) width=(format_args!("{width:.1}")) height="12" {}
-            @if let Some((low, high)) = interval {
-                path.ends d=(format_args!("M{low:.1} {middle}H{high:.1}")) {}
-            }
-            @if let Some((limit, whose)) = &bar.limit {
-                path.limit d=(format_args!("M{:.1} {above}V{below}", scale.place(*limit))) {
-                    title { "limit " (whose) ": " (unit.words(*limit)) }
-                }
+        text x=(LEFT) y=(top + 15.0) { (shortened(&bar.name)) ": " (unit.words(bar.value)) }
+        rect.fill x=(format_args!("{left:.1}")) y=(top + 20.0) width=(format_args!("{width:.1}")) height="12" {}
+        @if let Some((low, high)) = interval {
+            path.ends d=(format_args!("M{low:.1} {middle}H{high:.1}M{low:.1} {ends_from}V{ends_to}M{high:.1} {ends_from}V{ends_to}")) {}
+        }
+        @if let Some((limit, whose)) = &bar.limit {
+            path.limit d=(format_args!("M{:.1} {above}V{below}", scale.place(*limit))) {
+                title { "limit " (whose) ": " (unit.words(*limit)) }
             }
         }
     }

@@ -1,9 +1,15 @@
 //! Pictures as SVG: what a page shows where there is no script, and what is printed. Colours are the style sheet's.
 
 mod bars;
+mod file;
 mod frame;
+mod ladder;
 mod plot;
 mod scale;
+mod stacks;
 
-pub use bars::bars;
+pub use bars::multiples;
+pub use file::{ladder_file, picture_file};
+pub use ladder::{narrow as narrow_ladder, wide as wide_ladder};
 pub use plot::plot;
+pub use stacks::stacks;

@@ -14,14 +14,14 @@ pub const SIGNATURE: &str = "<meta name=\"generator\" content=\"contend\">";
 /// A page needs nothing from elsewhere, and whatever slipped into it could not fetch anything.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:";
 
-pub fn frame(title: &str, content: &Markup) -> Markup {
+pub fn frame(title: &str, machine: &Markup, content: &Markup) -> Markup {
     html! {
         (DOCTYPE)
         html lang="en" {
             (head(title))
             body {
                 a.skip href="#findings" { "To the findings" }
-                header { h1 { (title) } }
+                header { h1 { (title) } (machine) }
                 main { (content) }
                 (scripts())
             }

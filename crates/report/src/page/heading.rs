@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Level {
     Chapter,
     Section,

@@ -1,25 +1,23 @@
-//! One record: how it was measured, what to beware of, and its sections.
+//! One record: how it was measured, and its sections, with what changes a figure at that figure.
 
 use super::figure::figure;
 use super::heading::{Level, heading};
 use super::methods::Method;
 use super::placed::{PlacedRecord, PlacedSection};
 use super::setting::setting;
+use super::warnings;
+use crate::hues::Hues;
 use crate::names::Names;
 use maud::{Markup, html};
-use record::{Figure, Section};
-use serde_json::Value;
+use record::{Figure, Picture, Section};
+use terminal::counted;
 
-pub fn one_record(record: &PlacedRecord<'_>, place: usize, method: Method<'_>, names: &mut Names) -> Markup {
+pub fn one_record(record: &PlacedRecord<'_>, method: Method<'_>, hues: &Hues, names: &mut Names) -> Markup {
     let source = record.source;
-    let id = names.take(&format!("record-{}", place + 1));
     html! {
         section {
-            (heading(Level::Chapter, &id, &format!("{}: {}", source.name, source.experiment)))
+            (heading(Level::Chapter, &record.id, &format!("{}: {}", source.name, source.experiment)))
             (setting(source))
-            @if !source.warnings.is_empty() {
-                (warnings(&source.warnings))
-            }
             @for placed in &record.sections {
                 section {
                     (heading(Level::Section, &placed.id, &placed.section.title))
@@ -30,26 +28,7 @@ pub fn one_record(record: &PlacedRecord<'_>, place: usize, method: Method<'_>, n
                     @if record.has_summary() && !placed.is_summary() {
                         (findings(placed.section))
                     }
-                    (figures(placed, names))
-                }
-            }
-        }
-    }
-}
-
-fn warnings(warnings: &[Value]) -> Markup {
-    html! {
-        div.warnings role="note" aria-label="Warnings" {
-            ul {
-                @for warning in warnings {
-                    li {
-                        @match record::warning(warning) {
-                            Some(said) => {
-                                "Warning: " (said.message()) " [" (said.code()) "]. Remedy: " (said.remedy())
-                            }
-                            None => { "Warning: " (warning) }
-                        }
-                    }
+                    (figures(record, placed, hues, names))
                 }
             }
         }
@@ -59,22 +38,28 @@ fn warnings(warnings: &[Value]) -> Markup {
 fn findings(section: &Section) -> Markup {
     html! {
         @if !section.findings.is_empty() {
-            ul.findings {
-                @for finding in &section.findings {
-                    li { (finding.words) }
+            details {
+                summary { (counted(section.findings.len(), "finding")) " here" }
+                ul.findings {
+                    @for finding in &section.findings {
+                        li { (finding.words) }
+                    }
                 }
             }
         }
     }
 }
 
-fn figures(placed: &PlacedSection<'_>, names: &mut Names) -> Markup {
+fn figures(record: &PlacedRecord<'_>, placed: &PlacedSection<'_>, hues: &Hues, names: &mut Names) -> Markup {
     let (secondary, primary): (Vec<&Figure>, Vec<&Figure>) =
         placed.section.figures.iter().partition(|figure| figure.secondary);
+    let has_pictures = secondary.iter().any(|figure| !matches!(figure.picture, Picture::None));
+    let kind = if has_pictures { "Further pictures" } else { "Tables" };
     let mut all = |figures: Vec<&Figure>| {
         html! {
             @for one in figures {
-                (figure(one, &names.take(&format!("{} {}", placed.id, one.title))))
+                (warnings::at_figure(record.source, one))
+                (figure(one, &names.take(&format!("{} {}", placed.id, one.title)), Level::Figure, hues))
             }
         }
     };
@@ -82,7 +67,7 @@ fn figures(placed: &PlacedSection<'_>, names: &mut Names) -> Markup {
         (all(primary))
         @if !secondary.is_empty() {
             details {
-                summary { "Further pictures" }
+                summary { (kind) ": " (placed.section.title) }
                 (all(secondary))
             }
         }

@@ -5,6 +5,8 @@ use record::{Section, Source};
 
 pub struct PlacedRecord<'a> {
     pub source: &'a Source,
+    /// Of its chapter.
+    pub id: String,
     /// In the order of the record's parts.
     pub sections: Vec<PlacedSection<'a>>,
 }
@@ -15,9 +17,10 @@ pub struct PlacedSection<'a> {
 }
 
 impl<'a> PlacedRecord<'a> {
-    pub fn new(source: &'a Source, sections: &'a [Section], names: &mut Names) -> Self {
+    pub fn new(place: usize, source: &'a Source, sections: &'a [Section], names: &mut Names) -> Self {
         let placed = |section: &'a Section| PlacedSection { section, id: names.take(&section.title) };
-        Self { source, sections: sections.iter().map(placed).collect() }
+        let sections = sections.iter().map(placed).collect();
+        Self { source, sections, id: names.take(&format!("record-{}", place + 1)) }
     }
 
     /// The section of the part with this name.

@@ -1,15 +1,16 @@
 //! What the page's script draws a plot from.
 
+use crate::looks::Look;
 use maud::{Markup, PreEscaped};
 use record::{Axis, Mark, Plot, Point};
 use serde_json::{Value, json};
 
 /// JSON for a script element: escaping is JSON's own there, and no `<` may end the element.
-pub fn plot_data(plot: &Plot) -> Markup {
-    PreEscaped(data(plot).to_string().replace('<', "\\u003c"))
+pub fn plot_data(plot: &Plot, looks: &[Look]) -> Markup {
+    PreEscaped(data(plot, looks).to_string().replace('<', "\\u003c"))
 }
 
-fn data(plot: &Plot) -> Value {
+fn data(plot: &Plot, looks: &[Look]) -> Value {
     let axis = |axis: &Axis| json!({"label": axis.label, "quantity": axis.unit.name(), "log": axis.logarithmic});
     let point = |mark: Mark, point: &Point| {
         // Many events lie close together on a long axis.
@@ -19,9 +20,13 @@ fn data(plot: &Plot) -> Value {
     let series: Vec<Value> = plot
         .series
         .iter()
-        .map(|series| {
+        .zip(looks)
+        .map(|(series, look)| {
             let points: Vec<Value> = series.points.iter().map(|one| point(series.mark, one)).collect();
-            json!({"name": series.name, "mark": series.mark.name(), "points": points})
+            json!({
+                "name": series.name, "label": look.words, "colour": look.colour, "pale": look.is_pale,
+                "mark": series.mark.name(), "points": points,
+            })
         })
         .collect();
     json!({"x": axis(&plot.x), "y": axis(&plot.y), "series": series})
@@ -35,6 +40,7 @@ fn short(value: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::looks::in_turn;
     use record::{Series, Unit};
 
     #[test]
@@ -42,8 +48,9 @@ mod tests {
         let axis = || Axis { label: "", unit: Unit::Ns, logarithmic: false };
         let series = Series { name: "</script><script>".into(), mark: Mark::Line, points: vec![Point::new(1.0, 2.0)] };
         let plot = Plot { x: axis(), y: axis(), series: vec![series] };
-        let text = plot_data(&plot).into_string();
+        let looks = in_turn(&plot);
+        let text = plot_data(&plot, &looks).into_string();
         assert!(!text.contains('<'), "{text}");
-        assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), data(&plot));
+        assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), data(&plot, &looks));
     }
 }

@@ -1,23 +1,20 @@
 //! On which machine, when and by which command a record was made.
 
 use super::table::table;
+use crate::machine::machine;
 use maud::{Markup, html};
 use record::{Source, Table, flattened};
 use serde_json::Value;
 use terminal::moment;
 
 pub fn setting(source: &Source) -> Markup {
-    let text = |group: &str, name: &str| {
-        let found = source.environment.get(group).and_then(|group| group.get(name));
-        found.and_then(Value::as_str).unwrap_or("unknown").to_owned()
-    };
     let began = source.environment.get("started_unix_s").and_then(Value::as_u64);
     let when = began.map_or_else(|| "at an unknown time".into(), |began| format!("{} UTC", moment(began)));
     let environment = flattened(&source.environment);
     let command = environment.iter().find(|(name, _)| name == "command_line").map_or("", |(_, text)| text);
     html! {
         p {
-            (text("cpu", "model")) ", Linux " (text("kernel", "release")) ", " (text("host", "hypervisor")) "; " (when)
+            (machine(&source.environment)) "; " (when)
         }
         p { code { "contend " (command) } }
         details {
@@ -26,7 +23,7 @@ pub fn setting(source: &Source) -> Markup {
                 caption: "Environment".into(),
                 header: vec!["what", "value"],
                 rows: environment.iter().map(|(name, text)| vec![name.clone(), text.clone()]).collect(),
-            }))
+            }, &source.name))
         }
     }
 }

@@ -4,12 +4,19 @@ use super::figure::figure;
 use super::heading::{Level, heading};
 use super::table::table;
 use crate::columns::header;
+use crate::hues::Hues;
 use crate::names::Names;
 use crate::overlay;
 use maud::{Markup, html};
 use record::{Figure, Section, Source, Table, environments};
 
-pub fn side_by_side(sources: &[Source], sections: &[Vec<Section>], compared: &[Figure], names: &mut Names) -> Markup {
+pub fn side_by_side(
+    sources: &[Source],
+    sections: &[Vec<Section>],
+    compared: &[Figure],
+    hues: &Hues,
+    names: &mut Names,
+) -> Markup {
     let overlays = overlay::figures(sections, &header(&[], sources.len(), &[]));
     html! {
         section {
@@ -24,7 +31,7 @@ pub fn side_by_side(sources: &[Source], sections: &[Vec<Section>], compared: &[F
                 p { "No cell was measured in two of them, so there is nothing to compare." }
             }
             @for one in compared.iter().chain(&overlays) {
-                (figure(one, &names.take(&format!("compared {}", one.title))))
+                (figure(one, &names.take(&format!("compared {}", one.title)), Level::Section, hues))
             }
         }
     }
@@ -35,9 +42,12 @@ fn machines(sources: &[Source]) -> Markup {
     if differences.is_empty() {
         return html! { p { "The environments do not differ." } };
     }
-    table(&Table {
-        caption: "What differs between the machines".into(),
-        header: header(&["environment"], sources.len(), &[]),
-        rows: differences.into_iter().map(|found| [vec![found.name], found.values].concat()).collect(),
-    })
+    table(
+        &Table {
+            caption: "What differs between the machines".into(),
+            header: header(&["environment"], sources.len(), &[]),
+            rows: differences.into_iter().map(|found| [vec![found.name], found.values].concat()).collect(),
+        },
+        "The records",
+    )
 }

@@ -3,9 +3,10 @@
 use maud::{Markup, html};
 use record::Table;
 
-pub fn table(table: &Table) -> Markup {
+/// `of` is what it belongs to.
+pub fn table(table: &Table, of: &str) -> Markup {
     html! {
-        div.table tabindex="0" role="region" aria-label=(table.caption) {
+        div.table tabindex="0" role="group" aria-label={ (of) ": " (table.caption) } {
             table {
                 caption { (table.caption) }
                 thead {

@@ -1,8 +1,10 @@
 //! Records and sections with a text of choice in every place that takes one.
 
+use instruments::statistics::Interval;
+use instruments::statistics::comparison::Estimate;
 use record::{
-    Axis, Bar, Bars, Figure, Mark, Picture, Plot, Point, SCHEMA, Section, Series, Source, Statement, Table, Unit,
-    understand,
+    Axis, Bar, Bars, Cost, Figure, Ladder, Mark, Picture, Plot, Point, SCHEMA, Section, Series, Source, Spikes, Stack,
+    Statement, Table, Unit, understand,
 };
 use serde_json::json;
 
@@ -38,6 +40,18 @@ pub fn plot(mark: Mark, text: &str) -> Picture {
     Picture::Plot(Plot { x: axis(), y: axis(), series: vec![series] })
 }
 
+/// Every kind of picture that is not a plot with a kind of marks.
+pub fn others(text: &str) -> [Picture; 3] {
+    let Picture::Plot(locks) = plot(Mark::Line, text) else { unreachable!("it is one") };
+    let Picture::Plot(spikes) = plot(Mark::Columns, text) else { unreachable!("it is one") };
+    let stack = Stack { name: text.to_owned(), parts: vec![(text.to_owned(), 0.9), ("small".into(), 0.01)] };
+    [
+        Picture::Locks(locks),
+        Picture::Spikes(Spikes { plot: spikes, lock: text.to_owned(), words: vec![text.to_owned()] }),
+        Picture::Stacks(vec![stack]),
+    ]
+}
+
 pub fn bars(text: &str) -> Picture {
     let bar = Bar { name: text.to_owned(), value: 2.0, interval: None, limit: Some((3.0, text.to_owned())) };
     Picture::Bars(Bars { unit: Unit::Times, logarithmic: false, bars: vec![bar] })
@@ -51,8 +65,19 @@ pub fn section(experiment: &'static str, text: &str) -> Section {
     Section {
         experiment,
         title: format!("section {text}"),
-        findings: vec![Statement { words: text.to_owned(), about: None }],
-        figures: plots.into_iter().chain([figure(bars(text), 2, text), secondary]).collect(),
+        findings: vec![Statement { words: text.to_owned(), about: None, is_repeated: false }],
+        figures: plots
+            .into_iter()
+            .chain(others(text).map(|picture| figure(picture, 2, text)))
+            .chain([figure(bars(text), 2, text), secondary])
+            .collect(),
         histograms: vec![],
     }
+}
+
+/// With an interval, with what it was in two years, and of a lock.
+pub fn ladder(text: &str) -> Option<Ladder> {
+    let estimate = |ns: f64| Estimate::new(ns, Some(Interval::new(ns / 3.0, ns * 3.0)));
+    let lock = Cost::new(text, text, estimate(20.0)).of_lock(text).beside(1998, Some(600.0)).beside(2002, Some(150.0));
+    Ladder::of([Cost::new(format!("a gap {text}"), text, estimate(4e6)), lock])
 }

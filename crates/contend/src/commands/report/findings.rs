@@ -27,12 +27,16 @@ pub fn section(rows: &[Finding]) -> Section {
             title: "The findings' figures".into(),
             picture: Picture::None,
             tables: vec![table],
-            secondary: false,
+            secondary: true,
         }],
         histograms: Vec::new(),
     }
 }
 
 fn said(finding: &Finding) -> Statement {
-    Statement { words: format!("{}.", finding.words), about: Some(finding.source.experiment.clone()) }
+    Statement {
+        words: format!("{}.", finding.words),
+        about: Some(finding.source.experiment.clone()),
+        is_repeated: finding.repeated,
+    }
 }

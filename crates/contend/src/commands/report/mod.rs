@@ -2,19 +2,22 @@
 
 mod compare;
 mod findings;
+mod picture;
 mod then_and_now;
 
 pub use report::SIGNATURE;
 
 use crate::commands::archived;
 use crate::commands::compare::prior_archive;
+use crate::commands::costs;
 use crate::commands::methods::method;
 use crate::output::print_or_write;
 use anyhow::Context;
 use archive::Catalogue;
 use clap::{Args, ValueHint};
 use harness::{Outcome, SharedFlags, UsageError};
-use record::{Section, Source, content, is_file, typed, understand};
+use record::{Figure, Ladder, Section, Source, content, is_file, typed, understand};
+use report::Content;
 use serde_json::Value;
 use std::path::Path;
 
@@ -28,6 +31,10 @@ pub struct Flags {
     /// Files with records (- is standard input), or records of the archive
     #[arg(value_name = "RECORD", default_value = "last", value_hint = ValueHint::FilePath)]
     records: Vec<String>,
+
+    /// Only this picture of one record, as SVG: its title on the page, or a part that no other has
+    #[arg(long, value_name = "TITLE")]
+    picture: Option<String>,
 }
 
 /// Reads the records and writes the page, to stdout without `--output`.
@@ -41,8 +48,15 @@ pub fn run(flags: &Flags, shared: &SharedFlags) -> anyhow::Result<Outcome> {
     let archive = if is_needed { prior_archive(&flags.records, shared)? } else { None };
     let sources = sources(&flags.records, archive.as_ref())?;
     let sections = sources.iter().map(sections_of).collect::<anyhow::Result<Vec<Vec<Section>>>>()?;
+    if let Some(wanted) = &flags.picture {
+        let [only] = &sections[..] else {
+            return Err(UsageError(format!("--picture {wanted}: it is of one record; name one")).into());
+        };
+        print_or_write(&picture::of(only, wanted)?, shared)?;
+        return Ok(Outcome::Done);
+    }
     let compared = compare::figures(&sources, archive.as_ref())?;
-    print_or_write(&report::page(&sources, &sections, &compared, &method), shared)?;
+    print_or_write(&page(&sources, &sections, &compared)?, shared)?;
     Ok(Outcome::Done)
 }
 
@@ -73,7 +87,12 @@ fn sources(names: &[String], archive: Option<&Catalogue>) -> anyhow::Result<Vec<
 pub fn page_of(name: &str, record: &[u8]) -> anyhow::Result<String> {
     let source = understand(name, record)?;
     let sections = vec![sections_of(&source)?];
-    Ok(report::page(&[source], &sections, &[], &method))
+    page(&[source], &sections, &[])
+}
+
+fn page(sources: &[Source], sections: &[Vec<Section>], compared: &[Figure]) -> anyhow::Result<String> {
+    let ladders = sources.iter().map(costs::of).collect::<anyhow::Result<Vec<Option<Ladder>>>>()?;
+    Ok(report::page(&Content { sources, sections, ladders: &ladders, compared, method: &method }))
 }
 
 fn sections_of(source: &Source) -> anyhow::Result<Vec<Section>> {

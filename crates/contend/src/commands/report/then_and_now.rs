@@ -1,44 +1,57 @@
-//! The old documents' figures beside today's.
+//! The old documents' figures beside today's: times with times, whose ratio says something; all else by itself.
 
 use instruments::statistics::comparison::Estimate;
-use record::{Bar, Bars, Figure, Picture, Section, Table, ThenAndNow, Unit};
+use record::{Figure, Picture, Section, Table, ThenAndNow, Unit};
 use terminal::{range, ratio};
 
 pub fn section(rows: &[ThenAndNow]) -> Section {
-    let bars = rows.iter().filter_map(|row| {
-        Some(Bar {
-            name: format!("{} {}", row.year, row.figure),
-            value: row.ratio?,
-            interval: row.ratio_ci,
-            limit: Some((1.0, "as then".into())),
-        })
-    });
+    let (times, others): (Vec<&ThenAndNow>, Vec<&ThenAndNow>) = rows.iter().partition(|row| row.unit == Unit::Ns);
+    let figures = [(!times.is_empty()).then(|| of_times(&times)), (!others.is_empty()).then(|| of_others(&others))];
     Section {
         experiment: "survey",
         title: "Then and now".into(),
         findings: Vec::new(),
-        figures: vec![Figure {
-            title: "How many times as much it was then".into(),
-            picture: Picture::Bars(Bars { unit: Unit::Times, logarithmic: true, bars: bars.collect() }),
-            tables: vec![Table {
-                caption: "Then and now".into(),
-                header: vec!["figure", "year", "then", "now (95 %)", "then/now", "95 %"],
-                rows: rows.iter().map(line).collect(),
-            }],
-            secondary: false,
-        }],
+        figures: figures.into_iter().flatten().collect(),
         histograms: Vec::new(),
     }
 }
 
-fn line(row: &ThenAndNow) -> Vec<String> {
+fn of_times(rows: &[&ThenAndNow]) -> Figure {
+    let line = |row: &&ThenAndNow| {
+        let times = [
+            row.ratio.map_or_else(String::new, ratio),
+            row.ratio_ci.map_or_else(String::new, |ends| range(ends.low, ends.high)),
+        ];
+        begin(row).into_iter().chain(times).collect()
+    };
+    let table = Table {
+        caption: "Times of 1998 to 2008 and of today".into(),
+        header: vec!["figure", "year", "then", "now (95 %)", "then/now", "95 %"],
+        rows: rows.iter().map(line).collect(),
+    };
+    folded("Times, then and now", table)
+}
+
+/// Shares, rates and counts: each says what it says, and their ratios nothing together.
+fn of_others(rows: &[&ThenAndNow]) -> Figure {
+    let table = Table {
+        caption: "Shares, rates and counts of 1998 to 2008 and of today".into(),
+        header: vec!["figure", "year", "then", "now (95 %)"],
+        rows: rows.iter().map(|row| begin(row).into()).collect(),
+    };
+    folded("Other figures, then and now", table)
+}
+
+fn folded(title: &str, table: Table) -> Figure {
+    Figure { title: title.into(), picture: Picture::None, tables: vec![table], secondary: true }
+}
+
+fn begin(row: &ThenAndNow) -> [String; 4] {
     let today = |value| row.unit.rounded_with(Estimate::new(value, row.today_ci));
-    vec![
+    [
         row.figure.clone(),
         row.year.to_string(),
         row.unit.rounded(row.then),
         row.today.map_or_else(|| row.note.clone().unwrap_or_default(), today),
-        row.ratio.map_or_else(String::new, ratio),
-        row.ratio_ci.map_or_else(String::new, |ends| range(ends.low, ends.high)),
     ]
 }

@@ -80,7 +80,7 @@ pub fn unknown_experiment(rows: &[Value]) -> Option<&str> {
 /// # Errors
 /// A row that is no finding.
 pub fn findings(rows: &[Value]) -> anyhow::Result<Vec<Finding>> {
-    typed(&of(rows, FINDINGS))
+    typed(&rows_of(rows, FINDINGS))
 }
 
 /// The old figures beside today's.
@@ -88,16 +88,17 @@ pub fn findings(rows: &[Value]) -> anyhow::Result<Vec<Finding>> {
 /// # Errors
 /// A row that is none.
 pub fn comparisons(rows: &[Value]) -> anyhow::Result<Vec<ThenAndNow>> {
-    typed(&of(rows, THEN_AND_NOW))
+    typed(&rows_of(rows, THEN_AND_NOW))
 }
 
-fn of(rows: &[Value], experiment: &str) -> Vec<Value> {
+/// The rows of an experiment.
+pub fn rows_of(rows: &[Value], experiment: &str) -> Vec<Value> {
     placed(rows, experiment).into_iter().map(|(_, row)| row.clone()).collect()
 }
 
 /// The rows of one experiment as a record of their own; `None` where it did not run.
 pub fn part(record: &AnyRecord, entry: &Entry) -> Option<AnyRecord> {
-    let results = of(&record.results, entry.name);
+    let results = rows_of(&record.results, entry.name);
     let parameters = &record.parameters[key(entry)];
     let ran = !results.is_empty() && !parameters.is_null();
     ran.then(|| AnyRecord {

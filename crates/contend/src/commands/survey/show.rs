@@ -2,9 +2,11 @@
 
 use super::record;
 use super::warnings::ExperimentFailed;
-use ::record::ThenAndNow;
+use crate::commands::costs;
+use ::record::{Finding, ThenAndNow, Unit};
 use harness::AnyRecord;
 use instruments::warning::Warning;
+use serde_json::Value;
 use terminal::Page;
 
 /// Every experiment as its own command shows it, then the closing screen.
@@ -18,18 +20,39 @@ pub fn show(record: &AnyRecord, page: &Page) -> anyhow::Result<String> {
             parts.push(entry.show_part(&part, page)?);
         }
     }
-    parts.push(closing(record, page)?);
+    parts.push(ladder(record, page)?.unwrap_or_default());
+    parts.push(conclusion(record, page, usize::MAX)?);
     parts.retain(|part| !part.is_empty());
     Ok(parts.join("\n"))
 }
 
-/// What was found, what failed, then and now.
+/// The ladder, what a person would repeat, and what failed; without a ladder all that was found, then and now.
 ///
 /// # Errors
 /// A row that is none.
 pub fn closing(record: &AnyRecord, page: &Page) -> anyhow::Result<String> {
+    match ladder(record, page)? {
+        Some(ladder) => Ok(format!("{ladder}\n{}", conclusion(record, page, MOST_FINDINGS)?)),
+        None => conclusion(record, page, usize::MAX),
+    }
+}
+
+/// Below the ladder on a screen.
+const MOST_FINDINGS: usize = 5;
+
+fn ladder(record: &AnyRecord, page: &Page) -> anyhow::Result<Option<String>> {
+    let parts: Vec<(&str, Vec<Value>)> =
+        experiments::ALL.iter().map(|entry| (entry.name, record::rows_of(&record.results, entry.name))).collect();
+    let ladder = costs::ladder(parts.iter().map(|(name, rows)| (*name, rows.as_slice())))?;
+    Ok(ladder.map(|ladder| format!("What waiting costs\n{}", ladder.letters(page))))
+}
+
+/// So many findings at most, and what failed; where there is room for all of them then and now too.
+fn conclusion(record: &AnyRecord, page: &Page, most: usize) -> anyhow::Result<String> {
     let (mut text, mut missing) = (String::new(), String::new());
-    let found = record::findings(&record.results)?;
+    let all = record::findings(&record.results)?;
+    let (is_whole, left) = (most >= all.len(), all.len().saturating_sub(most));
+    let found: Vec<&Finding> = if is_whole { all.iter().collect() } else { repeated(&all, most) };
     if !found.is_empty() {
         text.push_str("What it found\n");
         for finding in found {
@@ -38,15 +61,28 @@ pub fn closing(record: &AnyRecord, page: &Page) -> anyhow::Result<String> {
             text.push_str(&terminal::item(words, page));
         }
     }
+    if !is_whole {
+        text.push_str(&format!("{left} more findings, and then and now, are on the page and in the record.\n"));
+    }
     let failed = failures(&record.warnings);
     if !failed.is_empty() {
         missing.push_str("What is missing\n");
         failed.iter().for_each(|failure| missing.push_str(&terminal::item(failure.split_whitespace(), page)));
     }
     let compared = record::comparisons(&record.results)?;
-    let compared = if compared.is_empty() { String::new() } else { then_and_now(&compared) };
+    let is_shown = is_whole && !compared.is_empty();
+    let compared = if is_shown { then_and_now(&compared) } else { String::new() };
     let parts = [text, missing, compared];
     Ok(parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n"))
+}
+
+/// What a person would repeat, then the first ones, in their order.
+fn repeated(all: &[Finding], most: usize) -> Vec<&Finding> {
+    let mut chosen: Vec<(usize, &Finding)> = all.iter().enumerate().collect();
+    chosen.sort_by_key(|(place, finding)| (!finding.repeated, *place));
+    chosen.truncate(most);
+    chosen.sort_by_key(|(place, _)| *place);
+    chosen.into_iter().map(|(_, finding)| finding).collect()
 }
 
 /// What failed, in words.
@@ -59,13 +95,15 @@ pub fn failures(warnings: &[Warning]) -> Vec<String> {
 fn then_and_now(figures: &[ThenAndNow]) -> String {
     let (details, main): (Vec<&ThenAndNow>, Vec<&ThenAndNow>) = figures.iter().partition(|figure| figure.detail);
     let lines = main.iter().map(|figure| {
+        // Of times a ratio says something; of shares and rates each says it by itself.
+        let is_time = figure.unit == Unit::Ns;
         let now = figure.today.map(|today| figure.unit.rounded(today));
         vec![
             format!("{} {}", figure.year, figure.figure),
             figure.unit.rounded(figure.then),
             now.or_else(|| figure.note.clone()).unwrap_or_default(),
-            figure.ratio.map_or_else(String::new, terminal::ratio),
-            figure.ratio_ci.map_or_else(String::new, |ends| terminal::range(ends.low, ends.high)),
+            figure.ratio.filter(|_| is_time).map_or_else(String::new, terminal::ratio),
+            figure.ratio_ci.filter(|_| is_time).map_or_else(String::new, |ends| terminal::range(ends.low, ends.high)),
         ]
     });
     let table = terminal::table(&["then and now", "then", "now", "then/now", "95 %"], lines);

@@ -1,4 +1,4 @@
-//! Where the parts of a plot lie, and how its series are coloured.
+//! Where the parts of a plot lie.
 
 pub const WIDTH: f64 = 640.0;
 pub const HEIGHT: f64 = 300.0;
@@ -6,9 +6,3 @@ pub const LEFT: f64 = 76.0;
 pub const RIGHT: f64 = 628.0;
 pub const TOP: f64 = 34.0;
 pub const BOTTOM: f64 = 250.0;
-
-/// The style sheet's class for a series.
-pub fn colour(series: usize) -> String {
-    const COLOURS: usize = 8;
-    format!("c{}", series % COLOURS)
-}

@@ -4,22 +4,25 @@ mod axes;
 mod layout;
 mod legend;
 mod series;
+mod spikes;
 
 use super::frame::svg;
 use super::scale::Scale;
-use layout::{BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, colour};
+use crate::hues::class;
+use crate::looks::Look;
+use layout::{BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH};
 use maud::{Markup, html};
 use record::{Mark, Plot};
 
-/// The picture with this name for screen readers.
-pub fn plot(plot: &Plot, name: &str) -> Markup {
+/// The picture with this name for screen readers; spikes are named where they stand, other series above.
+pub fn plot(plot: &Plot, looks: &[Look], has_spikes: bool, name: &str) -> Markup {
     let (x, y) = scales(plot);
     let content = html! {
         (axes::axes(plot, &x, &y))
-        @for (place, one) in plot.series.iter().enumerate() {
-            g class=(colour(place)) { (series::series(one, &x, &y)) }
+        @for (one, look) in plot.series.iter().zip(looks) {
+            g class=(shade(look)) { (series::series(one, &x, &y)) }
         }
-        (legend::legend(&plot.series))
+        @if has_spikes { (spikes::names(looks)) } @else { (legend::legend(looks)) }
     };
     svg(WIDTH, HEIGHT, name, &content)
 }
@@ -41,4 +44,9 @@ fn scales(plot: &Plot) -> (Scale, Scale) {
     let x = Scale::over(across.flatten(), plot.x.logarithmic, LEFT, RIGHT);
     let y = Scale::over(upwards.flatten().chain(foot), plot.y.logarithmic, BOTTOM, TOP);
     (x, y)
+}
+
+fn shade(look: &Look) -> String {
+    let pale = if look.is_pale { " pale" } else { "" };
+    class(look.colour) + pale
 }

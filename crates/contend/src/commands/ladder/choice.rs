@@ -1,0 +1,36 @@
+//! Whose ladder it is: a record that is named, or the last survey of the archive.
+
+use crate::commands::{archived, survey};
+use anyhow::{Context, bail};
+use archive::{Catalogue, Location};
+use harness::SharedFlags;
+use record::{Source, content, is_file, understand};
+use std::path::Path;
+
+/// The record to draw.
+///
+/// # Errors
+/// No such record, no archive, or no survey in it.
+pub fn source(name: Option<&str>, shared: &SharedFlags) -> anyhow::Result<Source> {
+    if let Some(file) = name.filter(|name| is_file(name)) {
+        let (name, content) = content(Path::new(file))?;
+        return understand(&name, &content);
+    }
+    let location = Location::of(shared.archive.as_deref());
+    let archive = archived::at(&location)?;
+    match name {
+        Some(name) => {
+            let (entry, content) = archive.with_context(|| archived::none_for(name))?.recalled(name)?;
+            understand(entry.short_id(), &content)
+        }
+        None => last_survey(archive),
+    }
+}
+
+fn last_survey(archive: Option<Catalogue>) -> anyhow::Result<Source> {
+    const HOW: &str = "`contend` runs one, and `contend ladder RECORD` draws any other record";
+    let Some(archive) = archive else { bail!("there is no archive, and so no survey; {HOW}") };
+    let last = archive.entries.iter().rev().find(|entry| entry.summary.experiment == survey::NAME);
+    let entry = last.with_context(|| format!("the archive has no survey; {HOW}"))?;
+    understand(entry.short_id(), &archive.archive.record(&entry.id)?)
+}

@@ -1,0 +1,34 @@
+//! A single picture of a record, for a slide or a README.
+
+use harness::UsageError;
+use record::{Figure, Picture, Section};
+
+/// Titles that there is room for in a message.
+const SAID: usize = 12;
+
+/// The picture whose title this is, or is the only one to have it in its title, as SVG.
+///
+/// # Errors
+/// None is, or several are.
+pub fn of(sections: &[Section], wanted: &str) -> Result<String, UsageError> {
+    let figures = sections.iter().flat_map(|section| &section.figures);
+    let drawn: Vec<&Figure> = figures.filter(|figure| !matches!(figure.picture, Picture::None)).collect();
+    let has = |figure: &&&Figure| figure.title.to_lowercase().contains(&wanted.to_lowercase());
+    let found = drawn.iter().find(|figure| figure.title == wanted);
+    let close: Vec<&&Figure> = found.map_or_else(|| drawn.iter().filter(has).collect(), |figure| vec![figure]);
+    match close[..] {
+        [figure] => report::picture_file(figure, sections).ok_or_else(|| none(wanted, &drawn)),
+        [] => Err(none(wanted, &drawn)),
+        _ => Err(UsageError(format!("--picture {wanted}: several are called so: {}", titles(close.into_iter())))),
+    }
+}
+
+fn none(wanted: &str, drawn: &[&Figure]) -> UsageError {
+    UsageError(format!("--picture {wanted}: the record has {}", titles(drawn.iter())))
+}
+
+fn titles<'a>(figures: impl ExactSizeIterator<Item = &'a &'a Figure>) -> String {
+    let more = figures.len().saturating_sub(SAID);
+    let more = (more > 0).then(|| format!("{more} more"));
+    figures.take(SAID).map(|figure| format!("\"{}\"", figure.title)).chain(more).collect::<Vec<String>>().join(", ")
+}

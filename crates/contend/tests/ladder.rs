@@ -1,0 +1,153 @@
+//! `contend ladder` through its binary: one source of figures for letters, SVG, the page and programs.
+
+mod command;
+
+use command::archive::{Archive, has_git};
+use command::contend;
+use command::stored::{Old, all};
+use serde_json::{Value, json};
+use std::fs;
+
+fn survey() -> Old {
+    all().into_iter().find(|old| old.experiment() == "survey").expect("there is one in tests/records")
+}
+
+fn said(arguments: &[&str]) -> String {
+    let output = contend(arguments);
+    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn refused(arguments: &[&str]) -> (i32, String) {
+    let output = contend(arguments);
+    assert!(output.stdout.is_empty(), "{arguments:?}");
+    (output.status.code().unwrap(), String::from_utf8(output.stderr).unwrap())
+}
+
+/// The costs of the stored survey, as a program has them.
+fn costs(record: &str) -> Vec<Value> {
+    let answer: Value = serde_json::from_str(&said(&["ladder", record, "--format", "json"])).unwrap();
+    answer["costs"].as_array().unwrap().clone()
+}
+
+/// The figure that stands behind these words on the terminal's line.
+fn figure(picture: &str, words: &str) -> String {
+    let line = picture.lines().find(|line| line.starts_with(&format!("{words} "))).unwrap_or_else(|| panic!("{words}"));
+    line[words.len()..].split_whitespace().take(2).collect::<Vec<&str>>().join(" ")
+}
+
+#[test]
+fn every_line_fits_and_says_what_it_is_the_least_first() {
+    let old = survey();
+    let path = old.path.to_str().unwrap();
+    let (picture, costs) = (said(&["ladder", path]), costs(path));
+    assert!(costs.len() > 12, "{picture}");
+    assert!(picture.lines().all(|line| line.chars().count() <= 80), "{picture}");
+    assert!(picture.lines().count() <= 24, "{picture}");
+    let ns: Vec<f64> = costs.iter().map(|cost| cost["ns"].as_f64().unwrap()).collect();
+    assert!(ns.is_sorted(), "{ns:?}");
+    for cost in &costs {
+        let words = cost["what"].as_str().unwrap();
+        let line = picture.lines().find(|line| line.starts_with(words)).expect(words);
+        assert!(line.contains('●') && !line.contains('…'), "{line}");
+        for then in cost["then"].as_array().unwrap() {
+            assert!(line.contains(&then["year"].to_string()), "{line}");
+        }
+    }
+    for year in [1998, 1999, 2002, 2008] {
+        assert!(picture.contains(&format!("{year}")), "{year}: {picture}");
+    }
+}
+
+#[test]
+fn letters_picture_page_and_json_have_the_same_figures() {
+    let (old, folder) = (survey(), tempfile::tempdir().unwrap());
+    let path = old.path.to_str().unwrap();
+    let file = folder.path().join("ladder.svg");
+    said(&["ladder", path, "--output", file.to_str().unwrap()]);
+    let (letters, svg, page) = (said(&["ladder", path]), fs::read_to_string(&file).unwrap(), said(&["report", path]));
+    let begin = page.find("<figure class=\"ladder\">").expect("the page has it");
+    assert!(page[..begin].matches("<svg").count() == 0, "it is the first picture");
+    let table = &page[begin..begin + page[begin..].find("</table>").unwrap()];
+    for cost in costs(path) {
+        let words = cost["what"].as_str().unwrap();
+        let figure = figure(&letters, words);
+        for (what, text) in [("the picture", &svg[..]), ("the page", table)] {
+            let places = text.split(&format!(">{words}</text>")).skip(1).collect::<Vec<&str>>();
+            assert!(!places.is_empty(), "{words} is not in {what}");
+            for place in places {
+                let next = place.split("</text>").next().unwrap();
+                assert!(next.ends_with(&format!(">{figure}")), "{words}: {figure} in letters, in {what} {next}");
+            }
+        }
+        assert!(table.contains(&format!("<th scope=\"row\">{words}</th><td>{figure}")), "{words} in the page's table");
+    }
+}
+
+#[test]
+fn without_a_name_it_is_the_last_survey_and_says_so_if_there_is_none() {
+    if !has_git() {
+        return;
+    }
+    let mut archive = Archive::new();
+    let none = archive.contend(&["ladder"]);
+    let stderr = String::from_utf8_lossy(&none.stderr).into_owned();
+    assert!(none.status.code() == Some(1) && stderr.contains("the archive has no survey"), "{stderr}");
+    let old = survey();
+    archive.insert_bytes(&old.content);
+    let clock = all().into_iter().find(|old| old.experiment() == "clock").unwrap();
+    archive.insert_bytes(&clock.content);
+    let picture = String::from_utf8(archive.contend(&["ladder"]).stdout).unwrap();
+    assert!(picture.contains("a switch, stackless threads"), "{picture}");
+    let last = String::from_utf8(archive.contend(&["ladder", "last"]).stdout).unwrap();
+    assert!(last.contains("reading the clock") && !last.contains("a switch"), "{last}");
+    let (status, stderr) = refused(&["ladder"]);
+    assert!(status == 1 && stderr.contains("there is no archive"), "{stderr}");
+}
+
+#[test]
+fn a_record_without_a_cost_is_told() {
+    let load = all().into_iter().find(|old| old.experiment() == "load").unwrap();
+    let (status, stderr) = refused(&["ladder", load.path.to_str().unwrap()]);
+    assert!(status == 1 && stderr.contains("no cost for the ladder") && stderr.contains("latency"), "{stderr}");
+}
+
+#[test]
+fn somebody_elses_words_and_figures_do_no_harm() {
+    let (mut record, folder) = (survey().record, tempfile::tempdir().unwrap());
+    for row in record["results"].as_array_mut().unwrap() {
+        if row["experiment"] == "latency" {
+            row["lock"] = json!("\u{1b}[2J</svg><script>alert(1)</script>".repeat(3));
+            row["bare_pair_ns"] = json!(-1e300);
+        }
+        if row["experiment"] == "ring" {
+            row["ns_per_hop"] = json!(1e300);
+            row["ns_per_hop_ci"] = json!([0.0, 1e308]);
+        }
+    }
+    let (file, svg) = (folder.path().join("record.json"), folder.path().join("ladder.svg"));
+    fs::write(&file, record.to_string()).unwrap();
+    let picture = said(&["ladder", file.to_str().unwrap()]);
+    assert!(!picture.contains('\u{1b}') && picture.lines().all(|line| line.chars().count() <= 80), "{picture}");
+    said(&["ladder", file.to_str().unwrap(), "--output", svg.to_str().unwrap()]);
+    let svg = fs::read_to_string(svg).unwrap();
+    assert!(
+        !svg.contains("<script") && !svg.contains('\u{1b}') && !svg.contains("NaN") && !svg.contains("inf"),
+        "{svg}"
+    );
+}
+
+#[test]
+fn a_picture_that_cannot_be_written_is_told() {
+    let (old, folder) = (survey(), tempfile::tempdir().unwrap());
+    let path = old.path.to_str().unwrap();
+    let png = folder.path().join("ladder.png");
+    let (status, stderr) = refused(&["ladder", path, "--output", png.to_str().unwrap()]);
+    assert!(status == 2 && stderr.contains("ladder.png") && stderr.contains(".svg") && !png.exists(), "{stderr}");
+    let nowhere = folder.path().join("missing/ladder.svg");
+    let (status, stderr) = refused(&["ladder", path, "--output", nowhere.to_str().unwrap()]);
+    assert!(status == 1 && stderr.contains("missing/ladder.svg"), "{stderr}");
+    let svg = folder.path().join("ladder.svg");
+    let (status, stderr) = refused(&["ladder", path, "--output", svg.to_str().unwrap(), "--format", "json"]);
+    assert!(status == 2 && stderr.contains("--format"), "{stderr}");
+}

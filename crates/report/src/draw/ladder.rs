@@ -1,0 +1,168 @@
+//! The ladder: times on one logarithmic axis from 1 ns to 10 s, a line each. Wide, its words stand before the axis;
+//! narrow, above it, so that they can be read on a phone.
+
+use super::frame::svg;
+use crate::hues::{Hues, class};
+use maud::{Markup, html};
+use record::{Cost, Ladder, Unit};
+use terminal::{DECADES, decade_words, share_of_axis};
+
+/// Where the parts of a line lie.
+struct Layout {
+    width: f64,
+    row: f64,
+    /// The first line's top.
+    top: f64,
+    /// Baselines of words and figure, and the middle of the axis, from the top of a line.
+    text: f64,
+    middle: f64,
+    /// Where the words begin, the figure ends, and the axis begins and ends.
+    words: f64,
+    figure: f64,
+    from: f64,
+    to: f64,
+    /// Powers of ten from label to label.
+    every: usize,
+}
+
+const WIDE: Layout = Layout {
+    width: 960.0,
+    row: 23.0,
+    top: 26.0,
+    text: 16.0,
+    middle: 11.5,
+    words: 4.0,
+    figure: 318.0,
+    from: 336.0,
+    to: 944.0,
+    every: 1,
+};
+
+const NARROW: Layout = Layout {
+    width: 400.0,
+    row: 36.0,
+    top: 24.0,
+    text: 14.0,
+    middle: 25.0,
+    words: 4.0,
+    figure: 396.0,
+    from: 8.0,
+    to: 388.0,
+    every: 3,
+};
+
+/// For pages that are wide, and for paper.
+pub fn wide(ladder: &Ladder, name: &str, hues: &Hues) -> Markup {
+    WIDE.draw(ladder, name, hues)
+}
+
+/// For phones.
+pub fn narrow(ladder: &Ladder, name: &str, hues: &Hues) -> Markup {
+    NARROW.draw(ladder, name, hues)
+}
+
+impl Layout {
+    fn draw(&self, ladder: &Ladder, name: &str, hues: &Hues) -> Markup {
+        let bottom = self.top + self.row * ladder.costs.len() as f64;
+        let content = html! {
+            (self.axis(bottom))
+            @for (place, cost) in ladder.costs.iter().enumerate() {
+                (self.line(cost, self.top + self.row * place as f64, hues))
+            }
+        };
+        svg(self.width, bottom + 6.0, name, &content)
+    }
+
+    fn place(&self, ns: f64) -> f64 {
+        self.from + (self.to - self.from) * share_of_axis(ns)
+    }
+
+    fn axis(&self, bottom: f64) -> Markup {
+        html! {
+            @for power in 0..=DECADES {
+                @let at = format!("{:.1}", self.place(10_f64.powi(power as i32)));
+                path.grid d=(format_args!("M{at} {}V{bottom}", self.top)) {}
+                @if (power as usize).is_multiple_of(self.every) {
+                    text.dim x=(at) y="15" text-anchor=(self.anchor(power)) { (decade_words(power)) }
+                }
+            }
+        }
+    }
+
+    /// At the ends of a narrow picture a label has to stand beside its place.
+    fn anchor(&self, power: u32) -> &'static str {
+        match power {
+            0 if self.every > 1 => "start",
+            _ => "middle",
+        }
+    }
+
+    fn line(&self, cost: &Cost, top: f64, hues: &Hues) -> Markup {
+        let (text, middle) = (format!("{:.1}", top + self.text), format!("{:.1}", top + self.middle));
+        let ends = cost.ns_ci.map(|ends| (self.place(ends.low), self.place(ends.high)));
+        let now = self.place(cost.ns);
+        let colour = cost.lock.as_deref().map_or_else(|| "plain".to_owned(), |lock| class(hues.number(lock)));
+        html! {
+            text x=(self.words) y=(text) { (shortened(&cost.what)) }
+            text.figure x=(self.figure) y=(text) text-anchor="end" { (Unit::Ns.words(cost.ns)) }
+            @if let Some((first, last)) = self.span(cost) {
+                path.between d=(format_args!("M{first:.1} {middle}H{last:.1}")) {}
+            }
+            g class=(colour) {
+                @if let Some((low, high)) = ends.filter(|(low, high)| high - low > 1.0) {
+                    (whisker(low, high, top + self.middle))
+                }
+                circle cx=(format_args!("{now:.1}")) cy=(middle) r="5" {}
+            }
+            @for then in &cost.then {
+                circle.then cx=(format_args!("{:.1}", self.place(then.ns))) cy=(middle) r="5.5" {
+                    title { (then.year) ": " (Unit::Ns.words(then.ns)) }
+                }
+            }
+            (self.years(cost, top))
+        }
+    }
+
+    /// From today's figure to the older ones.
+    fn span(&self, cost: &Cost) -> Option<(f64, f64)> {
+        let places = cost.then.iter().map(|then| self.place(then.ns)).chain([self.place(cost.ns)]);
+        let ends = places.fold((f64::INFINITY, 0.0), |(low, high): (f64, f64), at| (low.min(at), high.max(at)));
+        (!cost.then.is_empty()).then_some(ends)
+    }
+
+    /// In the order of their marks, behind the last mark of the line.
+    fn years(&self, cost: &Cost, top: f64) -> Markup {
+        let mut then = cost.then.clone();
+        then.sort_by(|one, other| one.ns.total_cmp(&other.ns));
+        let words = then.iter().map(|then| then.year.to_string()).collect::<Vec<String>>().join(", ");
+        let ends = cost.ns_ci.into_iter().map(|ends| ends.high).chain([cost.ns]);
+        let last = ends.chain(then.iter().map(|then| then.ns)).fold(0.0, f64::max);
+        let is_room = self.place(last) + 12.0 + 7.0 * words.len() as f64 <= self.width;
+        let first = then.iter().map(|then| then.ns).chain([cost.ns]).fold(f64::INFINITY, f64::min);
+        let (at, anchor) = if is_room { (self.place(last) + 10.0, "start") } else { (self.place(first) - 10.0, "end") };
+        html! {
+            @if !words.is_empty() {
+                text.dim x=(format_args!("{at:.1}")) y=(format_args!("{:.1}", top + self.middle + 4.0)) text-anchor=(anchor) {
+                    (words)
+                }
+            }
+        }
+    }
+}
+
+/// An interval, as every picture has it.
+fn whisker(low: f64, high: f64, middle: f64) -> Markup {
+    let (above, below) = (middle - 4.0, middle + 4.0);
+    html! {
+        path.line d=(format_args!("M{low:.1} {middle:.1}H{high:.1}M{low:.1} {above:.1}V{below:.1}M{high:.1} {above:.1}V{below:.1}")) {}
+    }
+}
+
+/// As much of the words as there is room for; the table has all of them.
+fn shortened(words: &str) -> String {
+    const ROOM: usize = 38;
+    if words.chars().count() <= ROOM {
+        return words.to_owned();
+    }
+    words.chars().take(ROOM - 1).chain(['…']).collect()
+}

@@ -1,0 +1,71 @@
+//! Warnings where they matter: what changes a figure stands at that figure, or below the ladder where it changes all of
+//! them; that a run was short is one sentence; the rest is folded. How much one matters it says itself.
+
+use super::placed::PlacedRecord;
+use instruments::warning::{FewSamples, NotConverged, Severity, Warning};
+use maud::{Markup, html};
+use record::{Figure, Source};
+use serde_json::Value;
+use terminal::counted;
+
+/// Those of a record that belong to no single figure.
+pub fn of_record(record: &PlacedRecord<'_>) -> Markup {
+    let known: Vec<Warning> = record.source.warnings.iter().filter_map(record::warning).collect();
+    let strange: Vec<&Value> = record.source.warnings.iter().filter(|one| record::warning(one).is_none()).collect();
+    let figures = || record.sections.iter().flat_map(|placed| &placed.section.figures);
+    let changing = |warning: &Warning| warning.severity() == Severity::ChangesFigure;
+    let everywhere = known.iter().filter(|warning| changing(warning) && !figures().any(|one| is_about(warning, one)));
+    let short: Vec<&Warning> = known.iter().filter(|warning| is_short(warning)).collect();
+    let rest: Vec<&Warning> = known.iter().filter(|warning| !changing(warning) && !is_short(warning)).collect();
+    html! {
+        @for warning in everywhere { (caution(warning)) }
+        @if !short.is_empty() { (too_short(&short)) }
+        @if !rest.is_empty() || !strange.is_empty() {
+            details.notes {
+                summary { (counted(rest.len() + strange.len(), "note")) " on how far the figures go" }
+                ul {
+                    @for warning in rest { li { (said(warning)) } }
+                    @for value in strange { li { "Warning: " (value) } }
+                }
+            }
+        }
+    }
+}
+
+/// Those that change this figure and no other; each stands at the first figure that it is about.
+pub fn at_figure(source: &Source, figure: &Figure) -> Markup {
+    let known = source.warnings.iter().filter_map(record::warning);
+    let about = known.filter(|warning| warning.severity() == Severity::ChangesFigure && is_about(warning, figure));
+    html! { @for warning in about { (caution(&warning)) } }
+}
+
+/// A warning names what it is about as the titles of its figures do: `std`, `std, 2 threads`.
+fn is_about(warning: &Warning, figure: &Figure) -> bool {
+    let what = warning.field("what").and_then(Value::as_str).filter(|what| !what.is_empty());
+    what.is_some_and(|what| figure.title.strip_prefix(what).is_some_and(|rest| rest.starts_with([',', ':'])))
+}
+
+/// That there was too little time.
+fn is_short(warning: &Warning) -> bool {
+    warning.is::<NotConverged>() || warning.is::<FewSamples>()
+}
+
+fn too_short(short: &[&Warning]) -> Markup {
+    html! {
+        details.notes {
+            summary {
+                "The run was short for " (counted(short.len(), "group")) " of figures: intervals are wider than wanted, and "
+                "--seconds narrows them"
+            }
+            ul { @for warning in short { li { (said(warning)) } } }
+        }
+    }
+}
+
+fn caution(warning: &Warning) -> Markup {
+    html! { p.caution { (said(warning)) } }
+}
+
+fn said(warning: &Warning) -> Markup {
+    html! { (warning.message()) " [" (warning.code()) "]. Remedy: " (warning.remedy()) }
+}
