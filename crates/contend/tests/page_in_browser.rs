@@ -70,6 +70,33 @@ fn seen(page: &str, width: u32, is_dark: bool) -> Value {
     serde_json::from_str(&seen.replace("&amp;", "&")).unwrap()
 }
 
+/// A browser's window has a least width; a frame in it has none. What is too wide scrolls by itself.
+const PHONE: &str = r#"<!DOCTYPE html><body><script>
+const phone = document.createElement("iframe");
+phone.style = "width:390px;height:900px;border:0";
+phone.srcdoc = PAGE;
+document.body.append(phone);
+setTimeout(() => {
+  const page = phone.contentDocument;
+  page.querySelectorAll("details").forEach(details => { details.open = true; });
+  setTimeout(() => {
+    const said = document.createElement("pre");
+    said.textContent = "SEEN" + JSON.stringify(page.scrollingElement.scrollWidth) + "NEES";
+    document.body.append(said);
+  }, 2000);
+}, 1500);
+</script></body>"#;
+
+#[test]
+fn nothing_is_wider_than_a_phone() {
+    if !has_chromium() {
+        return eprintln!("skipped: needs chromium");
+    }
+    let text = serde_json::to_string(&page()).unwrap().replace("</", "<\\/");
+    let width = seen(&PHONE.replace("PAGE", &text), 800, false).as_u64().unwrap();
+    assert!((300..=390).contains(&width), "{width}");
+}
+
 #[test]
 fn nobody_is_kept_out_on_a_wide_screen_and_a_narrow_one_in_light_and_in_dark() {
     let Some(axe) = axe().filter(|_| has_chromium()) else {

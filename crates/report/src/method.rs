@@ -19,8 +19,19 @@ pub fn html_of(markdown: &str) -> Markup {
     });
     let mut page = String::new();
     html::push_html(&mut page, events);
-    // A heading that says nothing is none.
-    PreEscaped(page.replace("<th></th>", "<td></td>"))
+    PreEscaped(reachable(&page))
+}
+
+/// What may be wider than the page scrolls by itself, and can be scrolled by keys too; a heading that says nothing is none.
+/// What looks like these elements and is text was escaped.
+fn reachable(html: &str) -> String {
+    const CHANGES: [(&str, &str); 4] = [
+        ("<th></th>", "<td></td>"),
+        ("<table>", "<div class=\"table\" tabindex=\"0\"><table>"),
+        ("</table>", "</table></div>"),
+        ("<pre>", "<pre tabindex=\"0\">"),
+    ];
+    CHANGES.iter().fold(html.to_owned(), |html, (from, to)| html.replace(from, to))
 }
 
 /// Two levels down: the page has a title and chapters above.
