@@ -2,9 +2,10 @@
 
 mod sample;
 
-use record::{Figure, Ladder, Mark, Picture, Section, Source, Statement};
+use record::{Figure, Ladder, Mark, Picture, SCHEMA, Section, Source, Statement, understand};
 use report::Content;
 use sample::{EVIL, PLAIN, bars, figure, ladder, plot, section, source};
+use serde_json::json;
 use std::collections::HashSet;
 
 fn page(sources: &[Source], sections: &[Vec<Section>], compared: &[Figure]) -> String {
@@ -113,4 +114,40 @@ fn a_finding_leads_to_the_section_that_it_is_about() {
     let detail = Section { title: "detail".into(), ..section("latency", PLAIN) };
     let page = page(&[source("survey", PLAIN)], &[vec![detail, summary]], &[]);
     assert!(page.contains("<li>it is slow <a href=\"#detail\">detail</a></li>"), "{page}");
+}
+
+/// What changes one figure, what changes all, that the run was short, and advice.
+fn warned() -> Source {
+    let warning = |code: &str, what: &str, severity: &str| json!({"code": code, "what": what, "message": format!("{code}!"), "remedy": "", "severity": severity});
+    let record = json!({
+        "schema": SCHEMA, "experiment": "latency", "environment": {}, "parameters": {}, "results": [{}],
+        "warnings": [
+            warning("hold_off", "std", "changes_figure"),
+            warning("steal", "", "changes_figure"),
+            warning("not_converged", "std, 2 threads", "limits_conclusion"),
+            warning("autogroup", "", "advice"),
+        ],
+    });
+    understand("a record", record.to_string().as_bytes()).unwrap()
+}
+
+#[test]
+fn a_warning_stands_at_the_figure_that_it_changes_and_once() {
+    let titled = |title: &str| Figure { title: title.into(), ..figure(plot(Mark::Line, PLAIN), 1, PLAIN) };
+    let figures = ["sysv, 1 thread: locking", "std, 1 thread: locking", "std, 2 threads: locking"].map(titled).into();
+    let page = page(&[warned()], &[vec![Section { figures, ..section("latency", PLAIN) }]], &[]);
+    let (overview, chapters) = page.split_once("<nav").unwrap();
+    let caution = |code: &str| format!("<p class=\"caution\">{code}! [{code}]");
+    assert!(overview.contains(&caution("steal")) && !overview.contains("hold_off!"), "{overview}");
+    assert!(overview.contains("The run was short for 1 group of figures") && overview.contains("1 note on how far"));
+    let behind = chapters.split(&caution("hold_off")).collect::<Vec<&str>>();
+    assert!(behind.len() == 2 && behind[0].contains("sysv, 1 thread: locking <a"), "{chapters}");
+    assert!(
+        behind[1]
+            .trim_start()
+            .starts_with(". Remedy: </p><section class=\"figure\"><h4 id=\"section-plain-std-1-thread"),
+        "{}",
+        &behind[1][..200]
+    );
+    assert!(!page.contains("role=\"note\""));
 }

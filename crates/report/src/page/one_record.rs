@@ -58,7 +58,7 @@ fn figures(record: &PlacedRecord<'_>, placed: &PlacedSection<'_>, hues: &Hues, n
     let mut all = |figures: Vec<&Figure>| {
         html! {
             @for one in figures {
-                (warnings::at_figure(record.source, one))
+                (warnings::at_figure(record, one))
                 (figure(one, &names.take(&format!("{} {}", placed.id, one.title)), Level::Figure, hues))
             }
         }

@@ -4,17 +4,18 @@
 use super::placed::PlacedRecord;
 use instruments::warning::{FewSamples, NotConverged, Severity, Warning};
 use maud::{Markup, html};
-use record::{Figure, Source};
+use record::Figure;
 use serde_json::Value;
+use std::ptr;
 use terminal::counted;
 
 /// Those of a record that belong to no single figure.
 pub fn of_record(record: &PlacedRecord<'_>) -> Markup {
     let known: Vec<Warning> = record.source.warnings.iter().filter_map(record::warning).collect();
     let strange: Vec<&Value> = record.source.warnings.iter().filter(|one| record::warning(one).is_none()).collect();
-    let figures = || record.sections.iter().flat_map(|placed| &placed.section.figures);
     let changing = |warning: &Warning| warning.severity() == Severity::ChangesFigure;
-    let everywhere = known.iter().filter(|warning| changing(warning) && !figures().any(|one| is_about(warning, one)));
+    let everywhere =
+        known.iter().filter(|warning| changing(warning) && !figures(record).any(|one| is_about(warning, one)));
     let short: Vec<&Warning> = known.iter().filter(|warning| is_short(warning)).collect();
     let rest: Vec<&Warning> = known.iter().filter(|warning| !changing(warning) && !is_short(warning)).collect();
     html! {
@@ -32,17 +33,25 @@ pub fn of_record(record: &PlacedRecord<'_>) -> Markup {
     }
 }
 
-/// Those that change this figure and no other; each stands at the first figure that it is about.
-pub fn at_figure(source: &Source, figure: &Figure) -> Markup {
-    let known = source.warnings.iter().filter_map(record::warning);
-    let about = known.filter(|warning| warning.severity() == Severity::ChangesFigure && is_about(warning, figure));
+/// Those that change this figure and not all of them; each stands at the first figure that it is about.
+pub fn at_figure(record: &PlacedRecord<'_>, figure: &Figure) -> Markup {
+    let known = record.source.warnings.iter().filter_map(record::warning);
+    let is_here =
+        |warning: &Warning| figures(record).find(|one| is_about(warning, one)).is_some_and(|one| ptr::eq(one, figure));
+    let about = known.filter(|warning| warning.severity() == Severity::ChangesFigure && is_here(warning));
     html! { @for warning in about { (caution(&warning)) } }
+}
+
+fn figures<'a>(record: &'a PlacedRecord<'a>) -> impl Iterator<Item = &'a Figure> {
+    record.sections.iter().flat_map(|placed| &placed.section.figures)
 }
 
 /// A warning names what it is about as the titles of its figures do: `std`, `std, 2 threads`.
 fn is_about(warning: &Warning, figure: &Figure) -> bool {
     let what = warning.field("what").and_then(Value::as_str).filter(|what| !what.is_empty());
-    what.is_some_and(|what| figure.title.strip_prefix(what).is_some_and(|rest| rest.starts_with([',', ':'])))
+    what.is_some_and(|what| {
+        figure.title.strip_prefix(what).is_some_and(|rest| rest.is_empty() || rest.starts_with([',', ':']))
+    })
 }
 
 /// That there was too little time.
