@@ -48,6 +48,24 @@ fn counts_are_exact_and_waits_holds_and_the_stopped_share_are_what_the_program_n
     }
 }
 
+/// Each switch that is recorded costs the program time: where there are very many, they are recorded now and then.
+#[test]
+fn a_storm_of_switches_is_recorded_in_windows_and_its_holders_are_known_all_the_same() {
+    let programs = Programs::new();
+    let Some(program) = programs.compiled("storm", &[]) else { return };
+    let traced = traced(&programs, &[], &program, &["1500"]);
+    let parameters = &traced.record["parameters"];
+    let Some(share) = parameters["switches_share"].as_f64() else { return println!("skipped: needs the switches") };
+    let switches: f64 = String::from_utf8_lossy(&traced.output.stdout).trim().parse().unwrap();
+    let cpus = std::thread::available_parallelism().unwrap().get() as f64;
+    // Two records a switch: three times as many as are ever written without a pause.
+    if switches * 2.0 / parameters["elapsed_s"].as_f64().unwrap() < 120_000.0 * cpus {
+        return println!("skipped: needs a machine that switches faster");
+    }
+    assert!(share < 0.9, "open for {share} of the time");
+    assert!(traced.lock("even")["holder_off_cpu_share"].is_number(), "{}", traced.lock("even"));
+}
+
 fn steps(row: &Value) -> Vec<String> {
     row["steps"].as_array().unwrap().iter().map(ToString::to_string).collect()
 }

@@ -38,6 +38,9 @@ pub struct Parameters {
     pub thread_time_s: f64,
     /// Where switches of threads are known from; `null` if they are not.
     pub switches: Option<String>,
+    /// The part of the time in which they were recorded: where there are very many, only now and then.
+    #[serde(default)]
+    pub switches_share: Option<f64>,
     /// What found no room, by what it was; all are 0 where nothing was lost.
     pub lost: Lost,
     /// Locks and call sites that have no row of their own, being the least waited for.

@@ -66,6 +66,9 @@ pub struct Row {
     /// Of the time waited while a holder was known: the part in which that holder did not run. `null` where the
     /// kernel's record is missing.
     pub holder_off_cpu_share: Option<f64>,
+    /// Of the same time: the part in which that holder would have run, and another did in its place.
+    #[serde(default)]
+    pub holder_preempted_share: Option<f64>,
     /// Who had it meanwhile, by where they took it, the most blamed first; of the time waited for which that is known.
     pub blocked_by: Vec<Blocker>,
     /// The waits.
@@ -144,6 +147,7 @@ impl Row {
             hold_max_ns: None,
             holds_timed: 0,
             holder_off_cpu_share: None,
+            holder_preempted_share: None,
             blocked_by: Vec::new(),
             waits: Vec::new(),
             holds: Vec::new(),

@@ -42,5 +42,5 @@ pub struct Header {
 
 impl Header {
     /// Says which layout this is: it changes with every change of the layout.
-    pub const MAGIC: u64 = 0x636f_6e74_656e_6401;
+    pub const MAGIC: u64 = 0x636f_6e74_656e_6402;
 }

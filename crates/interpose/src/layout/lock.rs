@@ -33,7 +33,19 @@ impl Lock {
     /// The key of a lock of a process.
     #[inline(always)]
     pub fn key_of(process: u32, address: usize) -> u64 {
-        (process as u64) << 48 | (address as u64 & ((1 << 48) - 1))
+        Self::key_base(process) | Self::address_part(address)
+    }
+
+    /// What all keys of a process have in common.
+    #[inline(always)]
+    pub fn key_base(process: u32) -> u64 {
+        (process as u64) << 48
+    }
+
+    /// The address without what some machines keep above it; programs have none so high on x86-64.
+    #[inline(always)]
+    pub fn address_part(address: usize) -> u64 {
+        if cfg!(target_arch = "x86_64") { address as u64 } else { address as u64 & ((1 << 48) - 1) }
     }
 }
 
@@ -42,7 +54,13 @@ pub mod holder {
     /// Both in one word; it is not 0.
     #[inline(always)]
     pub fn of(thread: u32, pair: u32) -> u64 {
-        (thread as u64) << 32 | (pair as u64 + 1)
+        base(thread) + pair as u64
+    }
+
+    /// What is the thread's in it.
+    #[inline(always)]
+    pub fn base(thread: u32) -> u64 {
+        (thread as u64) << 32 | 1
     }
 
     /// The kernel's number of the thread, and the pair's place; `None` where nobody was noted.

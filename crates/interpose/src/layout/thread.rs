@@ -6,7 +6,7 @@ use core::sync::atomic::{AtomicU32, AtomicU64};
 /// Locks that a thread can be seen to hold at once.
 pub const HELD: usize = 48;
 /// Waits and holds that are kept until they are read.
-pub const RING: usize = 1024;
+pub const RING: usize = 4096;
 /// Places for locks at call sites.
 pub const PLACES: usize = 2048;
 /// How many of them are used: a table that is fuller is slow to look into.
@@ -33,8 +33,8 @@ pub struct Held {
 /// Where the pair of a lock and a call site is.
 #[repr(C)]
 pub struct Place {
-    /// The lock's address; 0 where nothing is.
-    pub lock: AtomicU64,
+    /// The lock's key; 0 where nothing is.
+    pub key: AtomicU64,
     /// The call site.
     pub site: AtomicU64,
     /// The pair's place.
@@ -56,6 +56,10 @@ pub struct Thread {
     pub depth: AtomicU32,
     /// The place of the pair that it waits for, plus 1; 0 if it does not wait.
     pub waiting: AtomicU32,
+    /// The process's part of the keys of its locks, as [`Lock::key_of`](super::Lock::key_of) makes them.
+    pub key_base: AtomicU64,
+    /// What says that it has a lock, but for the place of the pair: [`holder`](super::holder).
+    pub holder_base: AtomicU64,
     /// The place after it in the chain of ended threads, plus 1.
     pub next: AtomicU32,
     /// Ticks since when it waits.

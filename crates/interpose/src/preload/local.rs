@@ -6,6 +6,7 @@
 //! | 1, 2 | recorded: as in the memory's header |
 //! | [`OFF`] | nothing is recorded in this process |
 
+use super::{entry, next};
 use super::external::{
     MADV_WIPEONFORK, MAP_ANONYMOUS, MAP_FAILED, MAP_PRIVATE, PROT_READ, PROT_WRITE, madvise, mmap, munmap,
 };
@@ -25,12 +26,14 @@ pub struct Local {
     pub process: AtomicU32,
     /// Whether somebody is finding out.
     pub claimed: AtomicU32,
+    /// 1 while the level is 1 or 2: what is asked on each call.
+    pub ready: AtomicU32,
 }
 
 impl Local {
     const fn new(level: u32) -> Self {
-        let [process, claimed] = [const { AtomicU32::new(0) }; 2];
-        Self { level: AtomicU32::new(level), process, claimed }
+        let [process, claimed, ready] = [const { AtomicU32::new(0) }; 3];
+        Self { level: AtomicU32::new(level), process, claimed, ready }
     }
 }
 
@@ -55,6 +58,12 @@ pub fn local() -> &'static Local {
 #[inline(always)]
 pub fn is_off() -> bool {
     local().level.load(Relaxed) == OFF
+}
+
+/// Whether this process records.
+#[inline(always)]
+pub fn is_ready() -> bool {
+    local().ready.load(Relaxed) != 0
 }
 
 /// The memory; only after a level above 0 was seen.
@@ -97,8 +106,10 @@ pub fn take(region: &'static Region) {
     LOCAL.store(page.cast(), Release);
 }
 
-/// Nothing is recorded in this process, nor in those that it forks.
+/// Nothing is recorded in this process, nor in those that it forks: its calls go straight on.
 pub fn give_up() {
+    next::find_all();
+    entry::straighten();
     LOCAL.store((&raw const NOTHING).cast_mut(), Release);
 }
 

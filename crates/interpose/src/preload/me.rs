@@ -13,48 +13,44 @@ pub struct Me {
     pub region: &'static Region,
 }
 
-/// How the calling thread stands to what is recorded.
-pub enum Standing {
-    /// It records.
-    Ready(Me),
-    /// Nothing is recorded in this process: the call is passed on as it is.
-    Off,
-    /// It has to be found out.
-    Unknown,
+/// The calling thread, if it records: no more than loads, so that the fast ways need nothing else.
+#[inline(always)]
+pub fn ready() -> Option<Me> {
+    ready_thread().map(Me::of)
 }
 
-/// How it stands; no more than loads, so that the fast ways need nothing else.
+/// The same without the memory: a register less to keep while the program's call goes on.
 #[inline(always)]
-pub fn standing() -> Standing {
-    match local::local().level.load(Relaxed) {
-        OFF => return Standing::Off,
-        0 => return Standing::Unknown,
-        _ => {}
+pub fn ready_thread() -> Option<&'static Thread> {
+    if !local::is_ready() {
+        return None;
     }
     // SAFETY: it is null or within the memory.
-    match unsafe { thread_word::get().as_ref() } {
-        Some(thread) if thread.busy.load(Relaxed) == 0 => {
-            // SAFETY: a level of 1 or 2 is only set once the memory is taken.
-            let region = unsafe { local::region().unwrap_unchecked() };
-            Standing::Ready(Me { thread, region })
-        }
-        _ => Standing::Unknown,
+    unsafe { thread_word::get().as_ref() }.filter(|thread| thread.busy.load(Relaxed) == 0)
+}
+
+impl Me {
+    /// A thread that was ready.
+    #[inline(always)]
+    pub fn of(thread: &'static Thread) -> Self {
+        // SAFETY: a process is only ready once the memory is taken, and a thread only has a place in it then.
+        Self { thread, region: unsafe { local::region().unwrap_unchecked() } }
     }
 }
 
 /// The calling thread, which becomes known if it was not; `None` where nothing is to be recorded.
+#[inline]
 pub fn me() -> Option<Me> {
-    match standing() {
-        Standing::Ready(me) => Some(me),
-        Standing::Off => None,
-        Standing::Unknown => become_known(),
-    }
+    ready().or_else(become_known)
 }
 
 #[cold]
 #[inline(never)]
 fn become_known() -> Option<Me> {
     let local = local::local();
+    if local.level.load(Relaxed) == OFF {
+        return None;
+    }
     if local.level.load(Relaxed) == 0 {
         return first_call(local);
     }

@@ -13,7 +13,7 @@ macro_rules! next {
     ($($name:ident($($letter:ident: $argument:ty),*);)*) => {
         /// The address of each; at first that of what finds them all and then calls the one that was meant.
         #[allow(non_upper_case_globals)]
-        mod found {
+        pub mod found {
             use core::sync::atomic::AtomicPtr;
 
             $(pub static $name: AtomicPtr<()> = AtomicPtr::new(super::first::$name as *mut ());)*

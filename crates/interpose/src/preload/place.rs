@@ -4,7 +4,7 @@ use super::clock::now;
 use super::external::{gettid, pthread_key_create, pthread_setspecific};
 use super::local::{self, Local};
 use super::thread_word;
-use crate::layout::{Region, Thread};
+use crate::layout::{Lock, Region, Thread, holder};
 use core::ffi::{c_uint, c_void};
 use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
@@ -19,7 +19,10 @@ pub fn enter(region: &'static Region, local: &Local) -> Option<&'static Thread> 
     thread.process.store(local.process.load(Relaxed), Relaxed);
     [&thread.busy, &thread.depth, &thread.waiting].iter().for_each(|word| word.store(0, Relaxed));
     thread.started.store(now(), Relaxed);
-    thread.tid.store(gettid(), Release);
+    let tid = gettid();
+    thread.key_base.store(Lock::key_base(local.process.load(Relaxed)), Relaxed);
+    thread.holder_base.store(holder::base(tid), Relaxed);
+    thread.tid.store(tid, Release);
     thread_word::set(thread);
     if let Some(key) = KEY.load(Relaxed).checked_sub(1) {
         // SAFETY: the key was created, and the value is only given to `leave`.

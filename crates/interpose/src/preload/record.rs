@@ -24,17 +24,18 @@ pub fn taken_alone(me: Me, spot: Spot, address: usize) -> bool {
     if spot.lock.holder.load(Relaxed) != holder {
         spot.lock.holder.store(holder, Relaxed);
     }
-    let is_there = held.lock.load(Relaxed) == address as u64
-        && held.pair.load(Relaxed) == spot.pair_place
-        && held.place.load(Relaxed) == spot.lock_place
-        && held.wanted.load(Relaxed) == 0;
-    if !is_there {
+    if held.lock.load(Relaxed) != address as u64 || held.pair.load(Relaxed) != spot.pair_place {
         hold(held, spot, address, [0, 0]);
     }
     if local::is_timed(before) {
-        held.since.store(now(), Relaxed);
+        begin_timed(held);
     }
     true
+}
+
+#[inline(never)]
+fn begin_timed(held: &Held) {
+    held.since.store(now(), Relaxed);
 }
 
 /// A lock was taken: `at` is when, if that is known.
@@ -68,22 +69,21 @@ fn lose_hold(me: Me) {
     me.region.header.lost_holds.fetch_add(1, Relaxed);
 }
 
-/// The fast way of [`released`]: it is the only one that is held, and nobody waits for it. `false`, and nothing is
-/// noted, if it is not to be had.
+/// The fast way of [`released`]: it is the only one that is held, nobody waits for it, and its hold is not timed.
+/// `false`, and nothing is noted, if it is not to be had.
 #[inline(always)]
 pub fn released_alone(me: Me, address: usize) -> bool {
     let held = &me.thread.held[0];
-    let is_it = me.thread.depth.load(Relaxed) == 1 && held.lock.load(Relaxed) == address as u64;
-    let lock = me.region.locks.get(held.place.load(Relaxed) as usize);
-    if !is_it || lock.is_none_or(|lock| lock.waiters.load(Relaxed) != 0) {
+    if me.thread.depth.load(Relaxed) != 1 || held.lock.load(Relaxed) != address as u64 {
         return false;
     }
-    let since = held.since.load(Relaxed);
-    if since != 0 {
-        held.since.store(0, Relaxed);
-        if let Some(pair) = me.region.pairs.get(held.pair.load(Relaxed) as usize) {
-            pair.held(now().saturating_sub(since));
-        }
+    // SAFETY: the place in what is held is that of a spot.
+    let lock = unsafe { me.region.locks.get_unchecked(held.place.load(Relaxed) as usize) };
+    if lock.waiters.load(Relaxed) != 0 {
+        return false;
+    }
+    if held.since.load(Relaxed) | held.wanted.load(Relaxed) != 0 {
+        return false;
     }
     me.thread.depth.store(0, Relaxed);
     true
@@ -108,7 +108,7 @@ fn end_hold(me: Me, held: &Held) {
     held.since.store(0, Relaxed);
     let Some(lock) = me.region.locks.get(held.place.load(Relaxed) as usize) else { return };
     if since == 0 && lock.waiters.load(Relaxed) == 0 {
-        return;
+        return held.wanted.store(0, Relaxed);
     }
     let at = now();
     if lock.waiters.load(Relaxed) != 0 {

@@ -17,7 +17,7 @@ impl Spot {
     /// The word that says that this thread has it.
     #[inline(always)]
     pub fn holder(&self, me: Me) -> u64 {
-        holder::of(me.thread.tid.load(Relaxed), self.pair_place)
+        me.thread.holder_base.load(Relaxed) + self.pair_place as u64
     }
 }
 
@@ -33,52 +33,62 @@ fn scatter(value: u64) -> usize {
 
 /// The spot of this lock at this call site; `None` if there is no room, which is counted.
 pub fn spot(me: Me, lock: usize, site: usize, kind: Kind) -> Option<Spot> {
-    known_spot(me, lock, site).or_else(|| look_up(me, home(lock, site), lock, site, kind))
+    let key = key(me, lock);
+    known(me, &me.thread.places[home(key, site)], key, site).or_else(|| look_up(me, lock, site, kind))
 }
 
 /// The same where it is at once: not at its first use, nor where another is in its way.
 #[inline(always)]
 pub fn known_spot(me: Me, lock: usize, site: usize) -> Option<Spot> {
-    known(me, &me.thread.places[home(lock, site)], lock, site)
+    let key = key(me, lock);
+    known(me, &me.thread.places[home(key, site)], key, site)
+}
+
+/// The lock's key: that of another process is another.
+#[inline(always)]
+fn key(me: Me, lock: usize) -> u64 {
+    me.thread.key_base.load(Relaxed) | Lock::address_part(lock)
 }
 
 #[inline(always)]
-fn home(lock: usize, site: usize) -> usize {
-    scatter(lock as u64 ^ (site as u64).rotate_left(32)) % PLACES
+fn home(key: u64, site: usize) -> usize {
+    scatter(key ^ (site as u64).rotate_left(32)) % PLACES
 }
 
 #[inline(always)]
-fn known(me: Me, place: &'static Place, lock: usize, site: usize) -> Option<Spot> {
-    if place.lock.load(Relaxed) != lock as u64 || place.site.load(Relaxed) != site as u64 {
+fn known(me: Me, place: &'static Place, key: u64, site: usize) -> Option<Spot> {
+    if place.key.load(Relaxed) != key || place.site.load(Relaxed) != site as u64 {
         return None;
     }
     let (pair_place, lock_place) = (place.pair.load(Relaxed), place.place.load(Relaxed));
-    let found = me.region.locks.get(lock_place as usize)?;
-    // One that was destroyed, or that of another process, is not the one that is meant.
-    if found.key.load(Relaxed) != Lock::key_of(me.thread.process.load(Relaxed), lock) {
-        return None;
-    }
-    Some(Spot { pair: me.region.pairs.get(pair_place as usize)?, lock: found, pair_place, lock_place })
+    // SAFETY: a place's numbers are those of a pair and a lock that were found, and are stored before its key.
+    let (pair, found) = unsafe {
+        (me.region.pairs.get_unchecked(pair_place as usize), me.region.locks.get_unchecked(lock_place as usize))
+    };
+    // One that was destroyed is not the one that is meant.
+    (found.key.load(Relaxed) == key).then_some(Spot { pair, lock: found, pair_place, lock_place })
 }
 
 #[cold]
 #[inline(never)]
-fn look_up(me: Me, home: usize, lock: usize, site: usize, kind: Kind) -> Option<Spot> {
+fn look_up(me: Me, lock: usize, site: usize, kind: Kind) -> Option<Spot> {
     me.thread.busy.store(1, Relaxed);
-    let spot = searched(me, home, lock, site, kind);
+    let spot = searched(me, lock, site, kind);
     me.thread.busy.store(0, Relaxed);
     spot
 }
 
-fn searched(me: Me, home: usize, lock: usize, site: usize, kind: Kind) -> Option<Spot> {
+fn searched(me: Me, lock: usize, site: usize, kind: Kind) -> Option<Spot> {
+    let key = key(me, lock);
+    let home = home(key, site);
     for probe in 0..PROBES {
         let place = &me.thread.places[(home + probe) % PLACES];
-        if let Some(spot) = known(me, place, lock, site) {
+        if let Some(spot) = known(me, place, key, site) {
             return Some(spot);
         }
-        let there = place.lock.load(Relaxed);
+        let there = place.key.load(Relaxed);
         let is_free = there == 0 && me.thread.places_used.load(Relaxed) < PLACES_USED;
-        if is_free || (there == lock as u64 && place.site.load(Relaxed) == site as u64) {
+        if is_free || (there == key && place.site.load(Relaxed) == site as u64) {
             let spot = add(me, lock, site, kind)?;
             if is_free {
                 me.thread.places_used.store(me.thread.places_used.load(Relaxed) + 1, Relaxed);
@@ -86,7 +96,7 @@ fn searched(me: Me, home: usize, lock: usize, site: usize, kind: Kind) -> Option
             place.pair.store(spot.pair_place, Relaxed);
             place.place.store(spot.lock_place, Relaxed);
             place.site.store(site as u64, Relaxed);
-            place.lock.store(lock as u64, Relaxed);
+            place.key.store(key, Release);
             return Some(spot);
         }
         if there == 0 {

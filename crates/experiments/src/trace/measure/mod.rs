@@ -150,6 +150,8 @@ impl Watch<'_> {
         self.waits.read(self.memory.region(), &self.time);
         if let Some(switches) = &mut self.switches {
             switches.drain(&self.time);
+            let tids = || threads(self.memory.region());
+            switches.pace(self.time.now(), tids);
         }
         self.waits.judge(self.memory.region(), self.switches.as_ref());
     }
@@ -223,6 +225,7 @@ impl Watch<'_> {
             threads: region.header.comers.load(Relaxed),
             thread_time_s,
             switches: self.switches.as_ref().map(|_| "perf".to_owned()),
+            switches_share: self.switches.as_ref().map(|switches| switches.share(self.time.now())),
             lost,
             locks_left_out: built.locks_left_out,
             sites_left_out: built.sites_left_out,
@@ -246,6 +249,11 @@ impl Watch<'_> {
         anyhow::ensure!(region.pairs().count() > 0, "{program} used none of the C library's locks; {end}");
         Ok(())
     }
+}
+
+/// The kernel's numbers of those that use locks.
+fn threads(region: &Region) -> Vec<u32> {
+    region.threads().map(|thread| thread.tid.load(Acquire)).filter(|tid| *tid != 0).collect()
 }
 
 fn lost(region: &Region, switches: Option<&Switches>) -> Lost {

@@ -5,6 +5,7 @@ use super::hang_rows::of_hangs;
 use super::hangs::Hangs;
 use super::orders::{self, Order};
 use super::places::{attributes, empty, lock_name, process_of, site_label, type_name};
+use super::switches::Seen;
 use super::time::Time;
 use super::waits::{NamedWait, Wait, Waits, lock_of};
 use crate::trace::names::Names;
@@ -121,6 +122,7 @@ impl Builder<'_> {
         let longest = self.waits.longest.get(&group.lock).filter(|_| of_lock && has_histograms);
         let longest = longest.into_iter().flatten().map(|wait| self.long_wait(wait)).collect();
         let wait_total_s = time.span_ns(sum.waits.ticks) / 1e9;
+        let seen = self.seen(group);
         let bins = |times: &super::aggregate::Times| if has_histograms { times.bins(time) } else { Vec::new() };
         Row {
             wait_total_s,
@@ -133,7 +135,8 @@ impl Builder<'_> {
             hold_p99_ns: sum.holds.quantile_ns(0.99, time),
             hold_max_ns: sum.holds.most_ns(time),
             holds_timed: sum.holds.count,
-            holder_off_cpu_share: self.off_share(group),
+            holder_off_cpu_share: seen.off_share(),
+            holder_preempted_share: seen.preempted_share(),
             blocked_by: self.blockers(group),
             waits: bins(&sum.waits),
             holds: bins(&sum.holds),
@@ -149,10 +152,11 @@ impl Builder<'_> {
         }
     }
 
-    fn off_share(&self, group: &Group) -> Option<f64> {
-        let known = group.pairs.iter().filter_map(|pair| self.waits.off.get(pair));
-        let (all, off) = known.fold((0.0, 0.0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
-        (all > 0.0).then_some(off / all)
+    /// Whether those ran who had it while it was waited for.
+    fn seen(&self, group: &Group) -> Seen {
+        let mut seen = Seen::default();
+        group.pairs.iter().filter_map(|pair| self.waits.seen.get(pair)).for_each(|one| seen.add(*one));
+        seen
     }
 
     fn blockers(&mut self, group: &Group) -> Vec<Blocker> {
@@ -178,7 +182,7 @@ impl Builder<'_> {
             site: site_label(self.region, self.names, wait.pair),
             holder: holder.map(|(_, pair)| site_label(self.region, self.names, pair)),
             holder_thread: holder.map(|(thread, _)| thread),
-            holder_off_cpu_share: wait.off.map(|off| off / wait.blamed),
+            holder_off_cpu_share: wait.seen.off_share(),
             handoff_ns: wait.released.map(|released| wait.ended - released),
         }
     }

@@ -1,6 +1,6 @@
 //! The waits as they come: who had the lock meanwhile, and whether they ran.
 
-use super::switches::Switches;
+use super::switches::{Seen, Switches};
 use super::time::Time;
 use interpose::{Event, Kind, RING, Region, holder};
 use std::collections::{HashMap, VecDeque};
@@ -22,8 +22,8 @@ pub struct Wait {
     /// Who had it last.
     pub releaser: Option<Taker>,
     pub released: Option<f64>,
-    /// Of the time that others had it: how much they did not run, if that is known.
-    pub off: Option<f64>,
+    /// Of the time that others had it: what is known of whether they ran.
+    pub seen: Seen,
     /// How long others had it that are known.
     pub blamed: f64,
 }
@@ -43,8 +43,8 @@ pub struct NamedWait {
 pub struct Waits {
     /// Time that a pair waited while another had the lock.
     pub blame: HashMap<(u32, u32), f64>,
-    /// By pair that waited: time that holders were known, and that they did not run.
-    pub off: HashMap<u32, (f64, f64)>,
+    /// By pair that waited: whether its holders ran.
+    pub seen: HashMap<u32, Seen>,
     /// Some of them, for pictures.
     pub kept: Vec<Wait>,
     /// The longest of each lock, by place.
@@ -107,17 +107,14 @@ impl Waits {
     fn blame(&mut self, region: &Region, mut wait: Wait, switches: Option<&Switches>) {
         let stretches = self.stretches(region, &wait);
         let excludes = kind_of(region, wait.pair).is_some_and(Kind::excludes);
-        let mut off = 0.0;
         for &((thread, pair), from, to) in &stretches {
             *self.blame.entry((wait.pair, pair)).or_default() += to - from;
             wait.blamed += to - from;
-            off += switches.map_or(0.0, |switches| switches.off(thread, from, to));
+            if let Some(switches) = switches.filter(|_| excludes) {
+                wait.seen.add(switches.seen(thread, from, to));
+            }
         }
-        if excludes && switches.is_some() && wait.blamed > 0.0 {
-            wait.off = Some(off);
-            let sums = self.off.entry(wait.pair).or_default();
-            *sums = (sums.0 + wait.blamed, sums.1 + off);
-        }
+        self.seen.entry(wait.pair).or_default().add(wait.seen);
         let longest = self.longest.entry(lock_of(region, wait.pair)).or_default();
         let after = longest.partition_point(|other| other.ended - other.began >= wait.ended - wait.began);
         if after < LONGEST {
@@ -174,7 +171,7 @@ fn wait(event: &Event, time: &Time) -> Option<Wait> {
         holder: holder::parts(event.holder.load(Relaxed)),
         releaser: holder::parts(event.releaser.load(Relaxed)),
         released: (began < released && released <= ended).then(|| time.of_ticks(released)),
-        off: None,
+        seen: Seen::default(),
         blamed: 0.0,
     })
 }

@@ -6,7 +6,7 @@
 
 use crate::layout::Kind;
 use crate::preload::external::EOWNERDEAD;
-use crate::preload::me::{Me, Standing, me, standing};
+use crate::preload::me::{Me, me, ready, ready_thread};
 use crate::preload::spot::{forget, known_spot, spot};
 use crate::preload::{local, order, record};
 use core::ffi::{c_int, c_void};
@@ -28,11 +28,22 @@ pub fn take(
     tried: impl FnOnce() -> c_int,
     real: impl FnOnce() -> c_int,
 ) -> c_int {
-    if local::is_off() { real() } else { take_noted(lock, site, kind, busy, tried, real) }
+    let Some(thread) = ready_thread() else { return take_unready(lock, site, kind, busy, tried, real) };
+    let code = tried();
+    let me = Me::of(thread);
+    if code == 0
+        && let Some(spot) = known_spot(me, lock as usize, site)
+        && record::taken_alone(me, spot, lock as usize)
+    {
+        return 0;
+    }
+    take_slowly(lock, site, kind, busy, code, real)
 }
 
+/// Nothing is recorded, or it is not known yet whether it is.
+#[cold]
 #[inline(never)]
-fn take_noted(
+fn take_unready(
     lock: *mut c_void,
     site: usize,
     kind: Kind,
@@ -40,20 +51,11 @@ fn take_noted(
     tried: impl FnOnce() -> c_int,
     real: impl FnOnce() -> c_int,
 ) -> c_int {
-    match standing() {
-        Standing::Ready(me) => {
-            let code = tried();
-            match known_spot(me, lock as usize, site) {
-                Some(spot) if code == 0 && record::taken_alone(me, spot, lock as usize) => 0,
-                _ => take_slowly(lock, site, kind, busy, code, real),
-            }
-        }
-        Standing::Off => real(),
-        Standing::Unknown => {
-            let code = tried();
-            take_slowly(lock, site, kind, busy, code, real)
-        }
+    if local::is_off() {
+        return real();
     }
+    let code = tried();
+    take_slowly(lock, site, kind, busy, code, real)
 }
 
 /// The rest, after a try that gave `code`.
@@ -99,13 +101,8 @@ pub fn attempt(lock: *mut c_void, site: usize, kind: Kind, busy: c_int, real: im
 /// Releases. What is noted is noted before: afterwards the lock may be gone.
 #[inline(always)]
 pub fn release(lock: *mut c_void, real: impl FnOnce() -> c_int) -> c_int {
-    if local::is_off() { real() } else { release_noted(lock, real) }
-}
-
-#[inline(never)]
-fn release_noted(lock: *mut c_void, real: impl FnOnce() -> c_int) -> c_int {
-    match standing() {
-        Standing::Ready(me) if !record::released_alone(me, lock as usize) => release_slowly(me, lock, real),
+    match ready() {
+        Some(me) if !record::released_alone(me, lock as usize) => release_slowly(me, lock, real),
         _ => real(),
     }
 }

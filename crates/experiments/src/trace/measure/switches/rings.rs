@@ -1,0 +1,145 @@
+//! The kernel's rings, one for each CPU, and the events that write into them.
+
+use instruments::cpus::CpuSet;
+use perf_event::events::Software;
+use perf_event::{Builder, Clock, Counter, ReadFormat, SampleFlag, Sampler};
+use std::io;
+use std::os::fd::AsRawFd;
+
+/// The rings, which stay, and the events, which come and go.
+pub struct Rings {
+    rings: Vec<(usize, Sampler)>,
+    events: Vec<Counter>,
+}
+
+/// A thread left a CPU or came to one.
+pub struct Change {
+    pub raw_ns: u64,
+    pub thread: u32,
+    pub is_out: bool,
+    /// It would have gone on.
+    pub is_preempted: bool,
+}
+
+/// As much memory as anybody may lock, and the least that is of use.
+const LARGEST: usize = 512 << 10;
+const SMALLEST: usize = 32 << 10;
+/// Threads times CPUs: each has a descriptor while the record is open.
+const MOST_EVENTS: usize = 4_096;
+
+const LOST: u32 = 2;
+const SWITCH: u32 = 14;
+const SWITCH_OUT: u16 = 1 << 13;
+const SWITCH_OUT_PREEMPT: u16 = 1 << 14;
+
+impl Rings {
+    /// Records what this thread starts from now on, from the program's first instruction.
+    ///
+    /// # Errors
+    /// The kernel refuses it.
+    pub fn of_children(cpus: &CpuSet) -> io::Result<Self> {
+        let rings = cpus.iter().map(|cpu| Ok((cpu, ring(cpu)?))).collect::<io::Result<_>>()?;
+        let mut record = Self { rings, events: Vec::new() };
+        record.add(|builder| {
+            builder.observe_self().inherit(true).enabled(false).enable_on_exec(true);
+        })?;
+        Ok(record)
+    }
+
+    /// Records these threads, and those that they start.
+    ///
+    /// # Errors
+    /// The kernel refuses it, or there are too many.
+    pub fn follow(&mut self, threads: &[u32]) -> io::Result<()> {
+        if threads.len() * self.rings.len() > MOST_EVENTS {
+            return Err(io::Error::other("there are too many threads"));
+        }
+        for thread in threads {
+            let added = self.add(|builder| {
+                builder.observe_pid(*thread as i32).inherit(true).enabled(true);
+            });
+            match added {
+                // It has ended meanwhile.
+                Err(error) if error.raw_os_error() == Some(libc::ESRCH) => {}
+                other => other?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Records nothing until [`Self::follow`].
+    pub fn rest(&mut self) {
+        self.events.clear();
+    }
+
+    pub fn cpus(&self) -> usize {
+        self.rings.len()
+    }
+
+    fn add(&mut self, whom: impl Fn(&mut Builder<'static>)) -> io::Result<()> {
+        for (cpu, ring) in &self.rings {
+            let mut builder = builder(*cpu);
+            builder.context_switch(true);
+            whom(&mut builder);
+            let event = builder.build()?;
+            // SAFETY: both are open perf events of one CPU, and the call takes no pointer.
+            let redirected =
+                unsafe { libc::ioctl(event.as_raw_fd(), PERF_EVENT_IOC_SET_OUTPUT, ring.as_counter().as_raw_fd()) };
+            if redirected != 0 {
+                return Err(io::Error::last_os_error());
+            }
+            self.events.push(event);
+        }
+        Ok(())
+    }
+
+    /// What was written since the last time, and how much found no room.
+    pub fn drain(&mut self) -> (Vec<Change>, u64) {
+        let (mut changes, mut lost) = (Vec::new(), 0);
+        for (_, ring) in &mut self.rings {
+            while let Some(record) = ring.next_record() {
+                let (kind, misc, body) = (record.ty(), record.misc(), record.to_contiguous());
+                let word = |from_end: usize| body.len().checked_sub(from_end).and_then(|at| body.get(at..at + 4));
+                let long = |at: usize| body.get(at..at + 8);
+                let number = |bytes: &[u8]| bytes.iter().rev().fold(0, |sum, byte| sum << 8 | u64::from(*byte));
+                match kind {
+                    SWITCH => {
+                        let (Some(thread), Some(at)) = (word(12), body.len().checked_sub(8).and_then(long)) else {
+                            continue;
+                        };
+                        let (is_out, is_preempted) = (misc & SWITCH_OUT != 0, misc & SWITCH_OUT_PREEMPT != 0);
+                        let (raw_ns, thread) = (number(at), number(thread) as u32);
+                        changes.push(Change { raw_ns, thread, is_out, is_preempted });
+                    }
+                    LOST => lost += long(8).map_or(0, number),
+                    _ => {}
+                }
+            }
+        }
+        (changes, lost)
+    }
+}
+
+/// `_IO('$', 5)`, the same on all processors that number their calls in the common way.
+const PERF_EVENT_IOC_SET_OUTPUT: libc::Ioctl = 0x2405;
+
+fn builder(cpu: usize) -> Builder<'static> {
+    let mut builder = Builder::new(Software::DUMMY);
+    builder.one_cpu(cpu).exclude_kernel(true).sample(SampleFlag::TID | SampleFlag::TIME).sample_id_all(true);
+    builder.clockid(Clock::MONOTONIC_RAW).read_format(ReadFormat::empty()).wakeup_watermark(u32::MAX as usize);
+    builder
+}
+
+/// A ring that nothing is written into but what events are told to.
+fn ring(cpu: usize) -> io::Result<Sampler> {
+    let mut bytes = LARGEST;
+    loop {
+        let mut holder = builder(cpu);
+        holder.observe_self().enabled(false);
+        match holder.build()?.sampled(bytes) {
+            Ok(ring) => return Ok(ring),
+            Err(error) if bytes <= SMALLEST => return Err(error),
+            Err(_) => bytes /= 2,
+        }
+    }
+}

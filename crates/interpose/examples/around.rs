@@ -1,0 +1,36 @@
+//! What the library costs a whole program: `cargo run --release -p interpose --example around -- events: 5 sysbench …`.
+//!
+//! Runs the program in turns, without the library and with it at each level, and prints for each the median of the first
+//! number in the first line of its output that has the word. Nobody reads what is recorded, and nobody records switches:
+//! what `contend trace` costs beyond this is its own.
+
+use interpose::{Level, Memory, PLACE};
+use std::process::Command;
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let [word, rounds, program, rest @ ..] = &arguments[..] else { return Err("WORD ROUNDS PROGRAM …".into()) };
+    let levels = [None, Some(Level::Nothing), Some(Level::Sampled), Some(Level::Full)];
+    let (_library, library) = Memory::library()?;
+    let mut found = vec![Vec::new(); levels.len()];
+    for _ in 0..rounds.parse()? {
+        for (place, level) in levels.into_iter().enumerate() {
+            let mut command = Command::new(program);
+            command.args(rest);
+            let memory = level.map(|level| Memory::new(level, None)).transpose()?;
+            if let Some(memory) = &memory {
+                command.env("LD_PRELOAD", &library).env(PLACE, memory.path());
+            }
+            let said = String::from_utf8(command.output()?.stdout)?;
+            let line = said.lines().find(|line| line.contains(word.as_str())).ok_or("no line has the word")?;
+            let number = line.split(|c: char| !(c.is_ascii_digit() || c == '.')).find_map(|text| text.parse().ok());
+            found[place].push(number.unwrap_or(f64::NAN));
+        }
+    }
+    for (level, values) in levels.iter().zip(&mut found) {
+        values.sort_by(f64::total_cmp);
+        let name = level.map_or_else(|| "without".to_owned(), |level| format!("{level:?}"));
+        println!("{name:<10} {:>10.2} of {values:.1?}", values[values.len() / 2]);
+    }
+    Ok(())
+}
