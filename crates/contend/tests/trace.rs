@@ -8,6 +8,7 @@ mod programs;
 use programs::{Programs, command as trace, traced};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
+use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -64,6 +65,26 @@ fn a_storm_of_switches_is_recorded_in_windows_and_its_holders_are_known_all_the_
     }
     assert!(share < 0.9, "open for {share} of the time");
     assert!(traced.lock("even")["holder_off_cpu_share"].is_number(), "{}", traced.lock("even"));
+}
+
+/// One thread holds `inner` for 20 ms at a time; another waits for it with `outer` in hand; a third waits for `outer`.
+#[test]
+fn who_waits_for_a_waiting_holder_is_kept_by_whom_that_one_waits_for() {
+    let programs = Programs::new();
+    let Some(program) = programs.compiled("chain", &[]) else { return };
+    let traced = traced(&programs, &["--full"], &program, &["30"]);
+    let outer = traced.lock("outer");
+    let direct = &outer["blocked_by"][0];
+    assert!(direct["site"].as_str().unwrap().starts_with("middle ("), "{direct}");
+    let cause = &outer["caused_by"][0];
+    assert_eq!(cause["lock"], "inner", "{cause}");
+    assert!(cause["site"].as_str().unwrap().starts_with("root ("), "{cause}");
+    assert!(cause["share"].as_f64().unwrap() > 0.5, "{cause}");
+    let share = |name: &str| traced.lock(name)["critical_share"].as_f64().unwrap_or(0.0);
+    assert!(share("inner") > share("outer") && share("inner") > 0.3, "{} {}", share("inner"), share("outer"));
+    let spikes = traced.lock("inner")["hold_spikes"].as_array().unwrap();
+    let is_long = |spike: &&Value| spike["median_ns"].as_f64() > Some(15e6) && spike["count"].as_u64() > Some(15);
+    assert!(spikes[0]["label"] == "A" && spikes.iter().any(|spike| is_long(&spike)), "{spikes:?}");
 }
 
 fn steps(row: &Value) -> Vec<String> {
@@ -197,6 +218,24 @@ fn whoever_is_killed_leaves_nothing_and_what_was_recorded_is_shown() {
         assert!(kills_contend || left.is_empty(), "{left:?}");
         left.iter().for_each(|name| drop(std::fs::remove_file(file.with_file_name(name))));
     }
+}
+
+#[test]
+fn what_the_program_started_ends_with_contend_should_that_be_killed() {
+    let programs = Programs::new();
+    let Some(program) = programs.compiled("busy", &[]) else { return };
+    let script = format!("{} 60000 & wait", program.display());
+    let mut child = trace(&["--quiet"], Path::new("sh"), &["-c", &script]).stderr(Stdio::null()).spawn().unwrap();
+    started(&program);
+    // The library is in it once it is at work.
+    std::thread::sleep(Duration::from_millis(500));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let until = Instant::now() + Duration::from_secs(10);
+    while runs(&program) && Instant::now() < until {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    assert!(!runs(&program), "it lives");
 }
 
 /// The hundred of them take a minute; the tests a part of it.
@@ -413,4 +452,83 @@ fn packets(mut bytes: &[u8]) -> Option<bool> {
         count += 1;
     }
     Some(count > 10)
+}
+
+/// A program that waits for a line, and then becomes one with known waits: so the watching begins before it does.
+#[test]
+fn the_waits_of_a_process_that_runs_are_those_that_it_noted_itself() {
+    let programs = Programs::new();
+    let Some(program) = programs.compiled("known", &[]) else { return };
+    let script = format!("read line; exec {} 200", program.display());
+    let mut watched = Command::new("sh");
+    watched.args(["-c", &script]).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut watched = watched.spawn().unwrap();
+    let file = programs.path("attached.json");
+    let flags = ["--interval", "100ms", "--format", "json", "--output", file.to_str().unwrap()];
+    let mut contend = attach(&watched.id().to_string(), &flags).stderr(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(contend.stderr.take().unwrap()).lines();
+    let first = lines.find(|line| line.as_ref().is_ok_and(|line| line.contains("waited") || line.contains("error")));
+    let first = first.map(Result::unwrap).unwrap_or_default();
+    watched.stdin.take().unwrap().write_all(b"go\n").unwrap();
+    let output = watched.wait_with_output().unwrap();
+    let rest = std::thread::spawn(move || lines.map_while(Result::ok).collect::<Vec<String>>());
+    let status = contend.wait_with_output_in(Duration::from_secs(30)).status;
+    let rest = rest.join().unwrap();
+    if first.contains("needs root") {
+        return println!("skipped: needs root and a tracefs");
+    }
+    assert!(status.success(), "{first}\n{rest:?}");
+    let record = command::read(&std::fs::read(&file).unwrap());
+    let rows = record["results"].as_array().unwrap();
+    for line in String::from_utf8_lossy(&output.stdout).lines() {
+        let [name, _, _, waited, slept] = line.split(' ').collect::<Vec<_>>()[..] else { panic!("{line}") };
+        let (waited, slept): (f64, f64) = (waited.parse().unwrap(), slept.parse().unwrap());
+        let found = rows.iter().find(|row| row["kind"] == "lock" && row["lock"] == name);
+        // Threads that happen to take turns wait for little.
+        if waited < 20e6 {
+            continue;
+        }
+        let lock = found.unwrap_or_else(|| panic!("no {name} in {:#}", record["results"]));
+        within(name, lock["wait_total_s"].as_f64().unwrap() * 1e9, waited, 0.1);
+        assert_eq!(lock["type"], "mutex", "{lock}");
+        assert!(lock["blocked_by"][0]["site"].as_str().unwrap().starts_with("user (known.c:"), "{lock}");
+        if name == "stopped_lock" {
+            let share = lock["holder_off_cpu_share"].as_f64().unwrap();
+            assert!((share - slept).abs() < 0.1, "{share} seen, {slept} known");
+        }
+    }
+    assert_eq!(rows[0]["lock"], "stopped_lock", "{:#}", rows[0]);
+    assert!(rows[0]["wake_p50_ns"].as_f64().unwrap() > 0.0);
+}
+
+fn attach(pid: &str, flags: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_contend"));
+    command.env("CONTEND_ARCHIVE", "").args(["trace", "--pid", pid]).args(flags).stdin(Stdio::null());
+    command
+}
+
+#[test]
+fn a_process_that_cannot_be_watched_is_named_with_the_reason() {
+    let mut ended = Command::new("true").spawn().unwrap();
+    let zombie = ended.id().to_string();
+    // It has ended once its state says so.
+    let until = Instant::now() + Duration::from_secs(10);
+    let state = || std::fs::read_to_string(format!("/proc/{zombie}/stat")).unwrap_or_default();
+    while !state().contains(") Z ") && Instant::now() < until {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    for (pid, words) in [
+        ("4194303", "there is no such process"),
+        ("0", "0 is not in 1.."),
+        ("x", "invalid digit"),
+        (&zombie, "it has ended"),
+    ] {
+        let output = attach(pid, &[]).output().unwrap();
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{pid}: {stderr}");
+        assert!(stderr.contains(words), "{pid}: {stderr}");
+    }
+    ended.wait().unwrap();
+    let both = attach("1", &["--", "true"]).output().unwrap();
+    assert_eq!(both.status.code(), Some(2));
 }

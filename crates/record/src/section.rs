@@ -64,6 +64,8 @@ pub enum Picture {
     /// Shares of the same whole, one whole under the other.
     Stacks(Vec<Stack>),
     Ladder(Ladder),
+    Flame(Flame),
+    Timeline(Timeline),
     /// For numbers that no picture makes clearer.
     None,
 }
@@ -141,6 +143,36 @@ impl Point {
     pub fn with_interval(x: f64, y: f64, interval: Option<Interval>) -> Self {
         Self { x, y, low: interval.map(|ends| ends.low), high: interval.map(|ends| ends.high) }
     }
+}
+
+/// What a whole is made of, and that in turn: each part as wide as its share, on top of what it is a part of.
+pub struct Flame {
+    pub unit: Unit,
+    pub parts: Vec<FlamePart>,
+}
+
+pub struct FlamePart {
+    pub name: String,
+    pub value: f64,
+    pub parts: Vec<FlamePart>,
+}
+
+/// Spans of time, a line for each that had some.
+pub struct Timeline {
+    pub lanes: Vec<Lane>,
+}
+
+pub struct Lane {
+    pub name: String,
+    pub spans: Vec<Span>,
+}
+
+pub struct Span {
+    pub name: String,
+    pub from_ns: f64,
+    pub to_ns: f64,
+    /// Spans of one group have one colour.
+    pub group: usize,
 }
 
 /// Named values beside each other.

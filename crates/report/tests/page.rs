@@ -81,7 +81,7 @@ fn the_same_records_give_the_same_page() {
 fn each_figure_has_a_heading_a_picture_and_a_table() {
     let page = pair(PLAIN);
     let figures = figures(&page);
-    assert_eq!(figures.len(), 21);
+    assert_eq!(figures.len(), 25);
     for figure in figures {
         // The ladder is drawn for wide screens and for narrow ones.
         let pictures = if figure.contains("figure class=\"ladder\"") { 2 } else { 1 };

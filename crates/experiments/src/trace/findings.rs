@@ -7,10 +7,31 @@ use record::{Finding, Origin, Unit};
 
 pub fn findings(rows: &[(usize, &Row)]) -> Vec<Finding> {
     let all: Vec<Row> = rows.iter().map(|(_, row)| (*row).clone()).collect();
-    let lock = rows.iter().find(|(_, row)| row.kind == RowKind::Lock && row.excludes() && row.wait_total_s > 0.0);
-    let found = lock.zip(words::first(&all)).map(|((place, row), said)| {
-        let source = Origin::of("trace", *place, row.lock.clone(), "wait_total_s");
-        Finding::new("most_waited_for", said, Unit::Ns, Estimate::new(row.wait_total_s * 1e9, None), source)
+    let found = |what: &str, field: &str, (place, row): (usize, &Row), figure: (f64, Unit), said: String| {
+        let source = Origin::of("trace", place, row.lock.clone(), field);
+        Finding::new(what, said, figure.1, Estimate::new(figure.0, None), source)
+    };
+    let most = rows.iter().find(|(_, row)| row.kind == RowKind::Lock && row.excludes() && row.wait_total_s > 0.0);
+    let most = most.zip(words::first(&all)).map(|(&(place, row), said)| {
+        let remedy = words::remedy(row).map_or_else(String::new, |remedy| format!(" {remedy}"));
+        found("most_waited_for", "wait_total_s", (place, row), (row.wait_total_s * 1e9, Unit::Ns), said + &remedy)
     });
-    found.into_iter().collect()
+    let locks = rows.iter().filter(|(_, row)| row.kind == RowKind::Lock);
+    let critical = locks.filter_map(|&(place, row)| Some((place, row, row.critical_share?)));
+    let critical = critical.max_by(|one, other| one.2.total_cmp(&other.2)).zip(words::critical(&all));
+    let critical = critical.map(|((place, row, share), said)| {
+        found("critical_lock", "critical_share", (place, row), (share, Unit::Share), said)
+    });
+    let ended_badly = rows.iter().filter_map(|&(place, row)| {
+        let (what, said) = match row.kind {
+            RowKind::Deadlock => ("deadlock", format!("Deadlock, {}.", words::hang(row))),
+            RowKind::Inversion => (
+                "possible_deadlock",
+                format!("Possible deadlock: {}. One order everywhere prevents it.", words::inversion(row)),
+            ),
+            RowKind::Lock | RowKind::Site | RowKind::Hang => return None,
+        };
+        Some(found(what, "steps", (place, row), (row.steps.len() as f64, Unit::Number), said))
+    });
+    most.into_iter().chain(critical).chain(ended_badly).collect()
 }

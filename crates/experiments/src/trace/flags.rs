@@ -32,6 +32,12 @@ pub struct Flags {
     #[arg(long, value_names = ["FORM", "FILE"], num_args = 2)]
     pub export: Vec<OsString>,
 
+    /// Watch the futex calls of a process that already runs, until it ends, after --seconds, or at Ctrl-C; needs root,
+    /// or CAP_PERFMON and a tracefs that may be read
+    #[arg(long, value_name = "PID", conflicts_with_all = ["program", "full", "export", "deadline"])]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=4_194_304))]
+    pub pid: Option<u32>,
+
     /// The program and its arguments
     #[arg(last = true, value_name = "PROGRAM", num_args = 1..)]
     pub program: Vec<OsString>,
@@ -45,6 +51,8 @@ pub enum Level {
     Sampled,
     /// Every wait and every hold.
     Full,
+    /// The futex calls of a process that already ran.
+    FutexCalls,
 }
 
 /// What can be written for other programs.

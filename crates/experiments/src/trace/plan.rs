@@ -25,6 +25,9 @@ pub struct Parameters {
     /// The program and its arguments.
     pub program: Vec<String>,
     pub level: Level,
+    /// Of a process that already ran: its number.
+    #[serde(default)]
+    pub attached_pid: Option<u32>,
     /// Its exit status; `null` if a signal ended it.
     pub exit_status: Option<i32>,
     /// The signal that ended it.

@@ -29,7 +29,9 @@ impl Program {
     /// There is none of that name, or one that cannot load the library.
     pub fn find(words: &[OsString]) -> Result<Self, UsageError> {
         let name = words.first().ok_or_else(|| {
-            UsageError("no program is named; it stands behind --: `contend trace -- ./server --its flags`".into())
+            UsageError("no program is named; it stands behind --: `contend trace -- ./server --its flags`; or name a process that \
+                 runs: `--pid 1234`"
+                .into())
         })?;
         let path = found(name)?;
         let refuse = |why: anyhow::Error| UsageError(format!("{}: {why:#}", path.display()));

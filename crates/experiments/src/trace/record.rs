@@ -33,7 +33,7 @@ pub struct Row {
     /// The lock's name: its symbol if it is a global variable, else where it was first used.
     pub lock: String,
     pub address: String,
-    /// `mutex`, `rwlock`, `spin`, `cond`, `sem`, `barrier`.
+    /// `mutex`, `rwlock`, `spin`, `cond`, `sem`, `barrier`; `futex` where only the kernel's call was seen.
     #[serde(rename = "type")]
     pub lock_type: String,
     /// What else its type says: `recursive`, `robust`, `priority_inheritance`.
@@ -71,12 +71,37 @@ pub struct Row {
     pub holder_preempted_share: Option<f64>,
     /// Who had it meanwhile, by where they took it, the most blamed first; of the time waited for which that is known.
     pub blocked_by: Vec<Blocker>,
+    /// Whose hold it was in the end: where a holder waited for another lock itself, the blame is that lock's holder's.
+    #[serde(default)]
+    pub caused_by: Vec<Cause>,
+    /// How long others waited, for this or other locks, because of what was held from here: passed on in the same way.
+    #[serde(default)]
+    pub caused_total_s: f64,
+    /// Of the longest path through the run: the part that lay in the lock's holds while others waited, and in handing it
+    /// over.
+    #[serde(default)]
+    pub critical_share: Option<f64>,
     /// The waits.
     #[serde(default)]
     pub waits: Vec<Bin>,
     /// The holds that were timed.
     #[serde(default)]
     pub holds: Vec<Bin>,
+    /// From being woken to running: of a process that was watched as it ran.
+    #[serde(default)]
+    pub wake_p50_ns: Option<f64>,
+    #[serde(default)]
+    pub wake_p99_ns: Option<f64>,
+    #[serde(default)]
+    pub wake_max_ns: Option<f64>,
+    /// Who ran meanwhile on the CPU that it then had.
+    #[serde(default)]
+    pub ran_instead: Vec<Runner>,
+    /// Clusters of the waits, and of the holds that were timed, lettered by their share.
+    #[serde(default)]
+    pub wait_spikes: Vec<TimeSpike>,
+    #[serde(default)]
+    pub hold_spikes: Vec<TimeSpike>,
     /// The longest waits, the longest first.
     #[serde(default)]
     pub longest: Vec<LongWait>,
@@ -90,6 +115,42 @@ pub struct Row {
 pub struct Blocker {
     pub site: String,
     pub share: f64,
+}
+
+/// Who ran, and in which part of the time.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Runner {
+    pub name: String,
+    pub share: f64,
+}
+
+/// Where a lock was taken that others waited for in the end, and its part of the blame.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Cause {
+    pub lock: String,
+    pub site: String,
+    pub share: f64,
+}
+
+/// A cluster of times.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TimeSpike {
+    /// `A` has most of all times.
+    pub label: String,
+    pub share: f64,
+    pub count: u64,
+    pub median_ns: f64,
+    pub from_ns: f64,
+    pub to_ns: f64,
+    /// The cluster that this one is, after a constant delay.
+    pub echo_of: Option<String>,
+    pub delay_ns: Option<f64>,
+}
+
+/// The letter of the cluster that a bin belongs to: of those that overlap it, the one with most.
+pub fn letter_of(spikes: &[TimeSpike], bin: &Bin) -> Option<char> {
+    let overlaps = |spike: &&TimeSpike| spike.from_ns < bin.to_ns && bin.from_ns <= spike.to_ns;
+    spikes.iter().filter(overlaps).max_by_key(|spike| spike.count).and_then(|spike| spike.label.chars().next())
 }
 
 /// One wait, and its story.
@@ -149,8 +210,17 @@ impl Row {
             holder_off_cpu_share: None,
             holder_preempted_share: None,
             blocked_by: Vec::new(),
+            caused_by: Vec::new(),
+            caused_total_s: 0.0,
+            critical_share: None,
             waits: Vec::new(),
             holds: Vec::new(),
+            wake_p50_ns: None,
+            wake_p99_ns: None,
+            wake_max_ns: None,
+            ran_instead: Vec::new(),
+            wait_spikes: Vec::new(),
+            hold_spikes: Vec::new(),
             longest: Vec::new(),
             steps: Vec::new(),
         }
@@ -158,6 +228,6 @@ impl Row {
 
     /// Whether who waits for it waits for somebody who has it, and not for a word.
     pub fn excludes(&self) -> bool {
-        matches!(self.lock_type.as_str(), "mutex" | "rwlock" | "spin")
+        matches!(self.lock_type.as_str(), "mutex" | "rwlock" | "spin" | "futex")
     }
 }

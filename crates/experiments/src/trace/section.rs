@@ -1,7 +1,7 @@
 //! The rows on a page: time waited by lock, the waits of the first, the longest waits over time.
 
 use super::record::{Row, RowKind};
-use super::words;
+use super::{section_waiting, words};
 use record::{
     Axis, Bar, Bars, Figure, Histogram, Mark, Picture, Plot, Point, Section, Series, Statement, Table, Unit, optional,
 };
@@ -14,7 +14,8 @@ pub fn section(rows: &[Row]) -> Section {
     let locks: Vec<&Row> = rows.iter().filter(|row| row.kind == RowKind::Lock && row.excludes()).collect();
     let waited: Vec<&Row> = locks.iter().copied().filter(|row| row.contended > 0).collect();
     let mut figures = vec![by_lock(&waited, rows)];
-    figures.extend(over_time(&waited));
+    figures.extend(section_waiting::flame(&waited, rows));
+    figures.extend(section_waiting::timeline(&waited));
     figures.extend(waited.iter().take(MOST_PICTURES).map(|lock| waits(lock)));
     Section {
         experiment: "trace",
@@ -33,7 +34,13 @@ fn statements(rows: &[Row], locks: &[&Row]) -> Vec<Statement> {
         RowKind::Hang => Some(format!("Still waiting {}.", words::hang(row))),
         RowKind::Lock | RowKind::Site => None,
     });
-    words::first(rows).into_iter().chain(remedy).chain(named).map(Statement::from).collect()
+    words::first(rows)
+        .into_iter()
+        .chain(words::critical(rows))
+        .chain(remedy)
+        .chain(named)
+        .map(Statement::from)
+        .collect()
 }
 
 fn by_lock(waited: &[&Row], rows: &[Row]) -> Figure {
@@ -68,45 +75,6 @@ fn line(row: &Row) -> Vec<String> {
     ]
 }
 
-/// The longest waits of each lock, when they began and how long they were.
-fn over_time(waited: &[&Row]) -> Option<Figure> {
-    let series = |row: &&Row| Series {
-        name: row.lock.clone(),
-        mark: Mark::Points,
-        points: row.longest.iter().map(|wait| Point::new(wait.began_s * 1e9, wait.wait_ns)).collect(),
-    };
-    let series: Vec<Series> =
-        waited.iter().take(MOST_PICTURES).filter(|row| !row.longest.is_empty()).map(series).collect();
-    let of_lock = |row: &&Row| row.longest.iter().map(|wait| story(row, wait)).collect::<Vec<_>>();
-    let stories = waited.iter().take(MOST_PICTURES).flat_map(of_lock).collect();
-    (!series.is_empty()).then(|| Figure {
-        title: "The longest waits".into(),
-        picture: Picture::Plot(Plot {
-            x: Axis { label: "since the start", unit: Unit::Ns, logarithmic: false },
-            y: Axis { label: "wait", unit: Unit::Ns, logarithmic: true },
-            series,
-        }),
-        tables: vec![Table {
-            caption: "Their stories".into(),
-            header: vec!["lock", "at", "thread", "began", "waited", "holder off", "released by"],
-            rows: stories,
-        }],
-        secondary: false,
-    })
-}
-
-fn story(row: &Row, wait: &super::record::LongWait) -> Vec<String> {
-    vec![
-        row.lock.clone(),
-        wait.site.clone(),
-        wait.thread.to_string(),
-        format!("{:.3} s", wait.began_s),
-        nanoseconds(wait.wait_ns),
-        optional(wait.holder_off_cpu_share, Unit::Share),
-        wait.holder.clone().unwrap_or_else(|| "–".into()),
-    ]
-}
-
 fn waits(lock: &Row) -> Figure {
     let columns = |name: &str, bins: &[record::Bin]| Series {
         name: name.into(),
@@ -129,11 +97,35 @@ fn waits(lock: &Row) -> Figure {
             y: Axis { label: "hits", unit: Unit::Number, logarithmic: true },
             series: vec![columns("waits", &lock.waits), columns("timed holds", &lock.holds)],
         }),
-        tables: vec![Table {
-            caption: "Who had it meanwhile".into(),
-            header: vec!["taken at", "of the wait"],
-            rows: lock.blocked_by.iter().map(blocker).collect(),
-        }],
+        tables: vec![
+            spikes(lock),
+            Table {
+                caption: "Who had it meanwhile".into(),
+                header: vec!["taken at", "of the wait"],
+                rows: lock.blocked_by.iter().map(blocker).collect(),
+            },
+        ],
         secondary: false,
+    }
+}
+
+/// The clusters of the waits and of the holds.
+fn spikes(lock: &Row) -> Table {
+    let line = |what: &str, spike: &super::record::TimeSpike| {
+        let echo = spike.echo_of.as_ref().zip(spike.delay_ns);
+        vec![
+            format!("{what} {}", spike.label),
+            nanoseconds(spike.median_ns),
+            percent(spike.share),
+            count(spike.count),
+            echo.map_or_else(|| "–".into(), |(of, delay)| format!("{of} and {}", nanoseconds(delay))),
+        ]
+    };
+    let waits = lock.wait_spikes.iter().map(|spike| line("waits", spike));
+    let holds = lock.hold_spikes.iter().map(|spike| line("holds", spike));
+    Table {
+        caption: "Clusters".into(),
+        header: vec!["cluster", "median", "share", "hits", "as"],
+        rows: waits.chain(holds).collect(),
     }
 }

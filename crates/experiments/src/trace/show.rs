@@ -1,9 +1,9 @@
 //! The record on a terminal: what was waited for most, a block for each of the first locks, then what can end badly.
 
 use super::names::short;
-use super::record::{LongWait, Row, RowKind, TraceRecord};
-use super::words;
-use record::{Unit, optional};
+use super::record::{LongWait, Row, RowKind, TimeSpike, TraceRecord, letter_of};
+use super::{show_matrix, words};
+use record::{Bin, Unit, optional};
 use terminal::{Bar, Histogram, Page, count, item, nanoseconds, percent};
 
 /// Locks of the table, and those with a block of their own.
@@ -21,6 +21,9 @@ pub fn show(record: &TraceRecord, page: &Page) -> String {
     if let Some(first) = words::first(rows) {
         text.push_str(&said(&first, page));
     }
+    if let Some(critical) = words::critical(rows) {
+        text.push_str(&said(&critical, page));
+    }
     if let Some(remedy) = excluding.first().and_then(|lock| words::remedy(lock)) {
         text.push_str(&said(remedy, page));
     }
@@ -35,6 +38,7 @@ pub fn show(record: &TraceRecord, page: &Page) -> String {
     }
     text.push_str(&table("Locks", &excluding));
     text.push_str(&table("Signals: waits for another's word, which may be waits for work", &signals));
+    text.push_str(&show_matrix::matrix(rows));
     for lock in excluding.iter().filter(|lock| lock.contended > 0).take(MOST_BLOCKS) {
         text.push_str(&block(lock, rows, page));
     }
@@ -47,6 +51,11 @@ fn said(sentence: &str, page: &Page) -> String {
 
 fn heading(record: &TraceRecord) -> String {
     let parameters = &record.parameters;
+    if let Some(pid) = parameters.attached_pid {
+        let threads = terminal::counted(parameters.threads as usize, "thread");
+        let watched = nanoseconds(parameters.elapsed_s * 1e9);
+        return format!("{} (process {pid}, {threads}): its futex calls of {watched}\n", parameters.program.join(" "));
+    }
     let end = match (parameters.exit_status, parameters.exit_signal) {
         (Some(status), _) => format!("ended with status {status}"),
         (None, Some(signal)) => format!("ended by signal {signal}"),
@@ -78,7 +87,7 @@ fn line(row: &Row) -> Vec<String> {
     vec![
         row.lock.clone(),
         row.lock_type.clone(),
-        count(row.acquisitions),
+        taken(row),
         count(row.contended),
         nanoseconds(row.wait_total_s * 1e9),
         optional(row.wait_share, Unit::Share),
@@ -90,14 +99,19 @@ fn line(row: &Row) -> Vec<String> {
     ]
 }
 
+/// How often a lock was taken, where that was seen.
+fn taken(row: &Row) -> String {
+    if row.acquisitions == 0 { "–".to_owned() } else { count(row.acquisitions) }
+}
+
 fn block(lock: &Row, rows: &[Row], page: &Page) -> String {
     let mut text = format!("\n{} ({} at {})\n", lock.lock, kind(lock), lock.address);
-    if !lock.waits.is_empty() {
-        let bar = |bin: &record::Bin| Bar { at_ns: (bin.from_ns + bin.to_ns) / 2.0, count: bin.count, letter: '#' };
-        let bars: Vec<Bar> = lock.waits.iter().map(bar).collect();
-        text.push_str(&Histogram { title: "waits", bars: &bars, resolution_ns: 10.0 }.draw(page));
-    }
+    text.push_str(&histogram("waits", &lock.waits, &lock.wait_spikes, page));
+    text.push_str(&histogram("timed holds", &lock.holds, &lock.hold_spikes, page));
     text.push_str(&sites(lock, rows));
+    if let Some(sentence) = words::wakes(lock) {
+        text.push_str(&said(&sentence, page));
+    }
     if !lock.blocked_by.is_empty() {
         let line = |blocker: &super::record::Blocker| vec![blocker.site.clone(), percent(blocker.share)];
         text.push_str(&terminal::table(
@@ -110,6 +124,20 @@ fn block(lock: &Row, rows: &[Row], page: &Page) -> String {
         text.push_str(&terminal::table(&header, lock.longest.iter().take(MOST_WAITS).map(story)));
     }
     text
+}
+
+/// The picture with the letters of its spikes, and what they are.
+fn histogram(title: &str, bins: &[Bin], spikes: &[TimeSpike], page: &Page) -> String {
+    if bins.is_empty() {
+        return String::new();
+    }
+    let letter = |bin: &Bin| letter_of(spikes, bin).unwrap_or('#');
+    let bar = |bin: &Bin| Bar { at_ns: (bin.from_ns + bin.to_ns) / 2.0, count: bin.count, letter: letter(bin) };
+    let bars: Vec<Bar> = bins.iter().map(bar).collect();
+    let picture = Histogram { title, bars: &bars, resolution_ns: 10.0 }.draw(page);
+    let sentences = words::spikes(spikes);
+    let sentences = if sentences.is_empty() { String::new() } else { said(&sentences, page) };
+    picture + &sentences
 }
 
 fn kind(lock: &Row) -> String {
@@ -125,7 +153,7 @@ fn sites(lock: &Row, rows: &[Row]) -> String {
         let place = row.source.as_deref().map_or_else(String::new, |source| format!(" ({})", short(source)));
         vec![
             row.symbol.clone().unwrap_or_else(|| "?".into()) + &place,
-            count(row.acquisitions),
+            taken(row),
             count(row.contended),
             nanoseconds(row.wait_total_s * 1e9),
             optional(row.wait_p50_ns, Unit::Ns),

@@ -1,6 +1,6 @@
 //! Sentences that the terminal, the page and the findings share.
 
-use super::record::{Row, RowKind, Step};
+use super::record::{Row, RowKind, Runner, Step, TimeSpike};
 use terminal::{nanoseconds, percent};
 
 /// Who waits for whom.
@@ -38,6 +38,52 @@ pub fn first(rows: &[Row]) -> Option<String> {
     Some(format!("{waited} were waited for {}{share}{off}{blamed}.", lock.lock))
 }
 
+/// The lock that is critical, and the place whose holds others waited for most.
+pub fn critical(rows: &[Row]) -> Option<String> {
+    let locks = rows.iter().filter(|row| row.kind == RowKind::Lock);
+    let shared = locks.filter_map(|row| Some((row, row.critical_share.filter(|share| *share >= 0.01)?)));
+    let (lock, share) = shared.max_by(|one, other| one.1.total_cmp(&other.1))?;
+    let worst = rows.iter().filter(|row| row.kind == RowKind::Site && row.caused_total_s > 0.0);
+    let worst = worst.max_by(|one, other| one.caused_total_s.total_cmp(&other.caused_total_s));
+    let worst = worst.map_or_else(String::new, |site| {
+        let place = [site.symbol.as_deref(), site.source.as_deref().map(super::names::short)];
+        let place = place.into_iter().flatten().collect::<Vec<&str>>().join(", ");
+        format!(
+            " Most of all waiting is due to {} as taken at {place}: {}.",
+            site.lock,
+            nanoseconds(site.caused_total_s * 1e9)
+        )
+    });
+    Some(format!(
+        "{} is critical: {} of the longest path through the run lay in its holds that others waited for.{worst}",
+        lock.lock,
+        percent(share)
+    ))
+}
+
+/// How long it took from being woken to running, and who ran instead.
+pub fn wakes(lock: &Row) -> Option<String> {
+    let (median, most) = (lock.wake_p50_ns?, lock.wake_max_ns?);
+    let runner = |runner: &Runner| format!("{} ({})", runner.name, percent(runner.share));
+    let runners: Vec<String> = lock.ran_instead.iter().take(3).map(runner).collect();
+    let meanwhile = if runners.is_empty() { String::new() } else { format!("; meanwhile ran {}", runners.join(", ")) };
+    Some(format!(
+        "From being woken to running: {} in the median, {} at most{meanwhile}.",
+        nanoseconds(median),
+        nanoseconds(most)
+    ))
+}
+
+/// What the letters of a histogram stand for.
+pub fn spikes(spikes: &[TimeSpike]) -> String {
+    let one = |spike: &TimeSpike| {
+        let echo = spike.echo_of.as_ref().zip(spike.delay_ns);
+        let echo = echo.map_or_else(String::new, |(of, delay)| format!(", {of} and {} more", nanoseconds(delay)));
+        format!("{}: {} ({}{echo})", spike.label, nanoseconds(spike.median_ns), percent(spike.share))
+    };
+    spikes.iter().take(8).map(one).collect::<Vec<String>>().join("; ")
+}
+
 /// What may help, by how the lock was waited for.
 pub fn remedy(lock: &Row) -> Option<&'static str> {
     const LONG_HOLD_NS: f64 = 20_000.0;
@@ -47,9 +93,12 @@ pub fn remedy(lock: &Row) -> Option<&'static str> {
     }
     let contended = lock.contended as f64 / lock.acquisitions.max(1) as f64;
     Some(match lock.hold_p50_ns {
+        _ if lock.holder_preempted_share.unwrap_or(0.0) > 0.3 => {
+            "Its holders were preempted while others waited: fewer threads than CPUs help, or a higher priority for who \
+             takes it."
+        }
         _ if lock.holder_off_cpu_share.unwrap_or(0.0) > 0.3 => {
-            "Its holders did not run while others waited: they slept or waited themselves with the lock in hand, which \
-             is to be taken out of the hold, or they were preempted, for which fewer threads than CPUs help."
+            "Its holders slept or waited themselves with the lock in hand, which is to be taken out of the hold."
         }
         Some(hold) if hold > LONG_HOLD_NS => {
             "Its holds are long: less is to be done while it is held, at the site to blame."

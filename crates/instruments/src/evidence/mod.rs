@@ -68,6 +68,7 @@ pub use cause::{Cause, CauseTime, Kind};
 pub use event::{Event, EventKind};
 pub use names::{Handler, HandlerKind, Names, Task};
 pub use overhead::EntryExitOverhead;
+pub use perf::TracepointFormat;
 pub use quality::EvidenceQuality;
 pub use ran::{Ran, ran};
 pub use recorder::Recorder;

@@ -36,11 +36,21 @@ pub fn straighten() {
 /// `entry!(name => target, arguments)`: the target has one argument more than those, which says where it was called;
 /// with 0 it has the function's own.
 macro_rules! entry {
-    ($name:ident => $target:path, 0) => { entry!($name, $target, "", ""); };
-    ($name:ident => $target:path, 1) => { entry!($name, $target, "mov rsi, [rsp]", "mov x1, x30"); };
-    ($name:ident => $target:path, 2) => { entry!($name, $target, "mov rdx, [rsp]", "mov x2, x30"); };
-    ($name:ident => $target:path, 3) => { entry!($name, $target, "mov rcx, [rsp]", "mov x3, x30"); };
-    ($name:ident => $target:path, 4) => { entry!($name, $target, "mov r8, [rsp]", "mov x4, x30"); };
+    ($name:ident => $target:path, 0) => {
+        entry!($name, $target, "", "");
+    };
+    ($name:ident => $target:path, 1) => {
+        entry!($name, $target, "mov rsi, [rsp]", "mov x1, x30");
+    };
+    ($name:ident => $target:path, 2) => {
+        entry!($name, $target, "mov rdx, [rsp]", "mov x2, x30");
+    };
+    ($name:ident => $target:path, 3) => {
+        entry!($name, $target, "mov rcx, [rsp]", "mov x3, x30");
+    };
+    ($name:ident => $target:path, 4) => {
+        entry!($name, $target, "mov r8, [rsp]", "mov x4, x30");
+    };
     ($name:ident, $target:path, $x86_64:literal, $aarch64:literal) => {
         const _: () = {
             #[cfg_attr(preload, unsafe(link_section = "contend_ways"))]
@@ -54,7 +64,7 @@ macro_rules! entry {
             #[cfg_attr(preload, unsafe(no_mangle))]
             extern "C" fn $name() {
                 #[cfg(target_arch = "x86_64")]
-                core::arch::naked_asm!("endbr64", $x86_64, "jmp qword ptr [rip + {way}]", way = sym WAY);
+        core::arch::naked_asm!("endbr64", $x86_64, "jmp qword ptr [rip + {way}]", way = sym WAY);
                 #[cfg(target_arch = "aarch64")]
                 core::arch::naked_asm!(
                     $aarch64,

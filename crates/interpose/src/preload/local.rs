@@ -6,10 +6,10 @@
 //! | 1, 2 | recorded: as in the memory's header |
 //! | [`OFF`] | nothing is recorded in this process |
 
-use super::{entry, next};
 use super::external::{
     MADV_WIPEONFORK, MAP_ANONYMOUS, MAP_FAILED, MAP_PRIVATE, PROT_READ, PROT_WRITE, madvise, mmap, munmap,
 };
+use super::{entry, next};
 use crate::layout::{Region, SAMPLE_OF};
 use core::ptr::null_mut;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};

@@ -1,7 +1,7 @@
 //! Finding the places of a lock and of a call site.
 
 use super::me::Me;
-use crate::layout::{KNOWN_EDGES, Kind, Lock, PAIRS, PLACES, PLACES_USED, Pair, Place, holder};
+use crate::layout::{KNOWN_EDGES, Kind, Lock, PAIRS, PLACES, PLACES_USED, Pair, Place};
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
 /// Where a lock, as it is taken at one call site, is counted.

@@ -1,6 +1,6 @@
 //! A picture as a file of its own: it has its colours with it, for light and for dark.
 
-use super::{bars, ladder, plot, stacks};
+use super::{bars, flame, ladder, plot, stacks, timeline};
 use crate::hues::Hues;
 use crate::looks;
 use maud::{Markup, PreEscaped, html};
@@ -25,6 +25,8 @@ pub fn picture_file(figure: &Figure, sections: &[Section]) -> Option<String> {
         Picture::Bars(all) => bars::column(all, name, &hues),
         Picture::Stacks(all) => stacks::stacks(all, name),
         Picture::Ladder(all) => ladder::wide(all, name, &hues),
+        Picture::Flame(one) => flame::flame(one, name),
+        Picture::Timeline(one) => timeline::timeline(one, name),
         Picture::None => return None,
     };
     Some(file(&picture, name))

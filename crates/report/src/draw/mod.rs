@@ -2,14 +2,18 @@
 
 mod bars;
 mod file;
+mod flame;
 mod frame;
 mod ladder;
 mod plot;
 mod scale;
 mod stacks;
+mod timeline;
 
 pub use bars::multiples;
 pub use file::{ladder_file, picture_file};
+pub use flame::flame;
 pub use ladder::{narrow as narrow_ladder, wide as wide_ladder};
 pub use plot::plot;
 pub use stacks::stacks;
+pub use timeline::timeline;

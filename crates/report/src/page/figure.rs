@@ -62,6 +62,10 @@ fn picture(figure: &Figure, hues: &Hues) -> Markup {
                     div.narrow { (draw::narrow_ladder(ladder, &name, hues)) }
                 }
             }
+            Picture::Flame(flame) => figure.stacks { div.static tabindex="0" { (draw::flame(flame, &name)) } },
+            Picture::Timeline(timeline) => {
+                figure.stacks { div.static tabindex="0" { (draw::timeline(timeline, &name)) } }
+            }
             Picture::None => {}
         }
     }

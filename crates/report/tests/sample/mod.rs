@@ -3,8 +3,8 @@
 use instruments::statistics::Interval;
 use instruments::statistics::comparison::Estimate;
 use record::{
-    Axis, Bar, Bars, Cost, Figure, Ladder, Mark, Picture, Plot, Point, SCHEMA, Section, Series, Source, Spikes, Stack,
-    Statement, Table, Unit, understand,
+    Axis, Bar, Bars, Cost, Figure, Flame, FlamePart, Ladder, Lane, Mark, Picture, Plot, Point, SCHEMA, Section, Series,
+    Source, Span, Spikes, Stack, Statement, Table, Timeline, Unit, understand,
 };
 use serde_json::json;
 
@@ -57,10 +57,21 @@ pub fn bars(text: &str) -> Picture {
     Picture::Bars(Bars { unit: Unit::Times, logarithmic: false, bars: vec![bar] })
 }
 
+pub fn flame(text: &str) -> Picture {
+    let part = |parts| FlamePart { name: text.to_owned(), value: 2.0, parts };
+    Picture::Flame(Flame { unit: Unit::Ns, parts: vec![part(vec![part(vec![])])] })
+}
+
+pub fn timeline(text: &str) -> Picture {
+    let span = Span { name: text.to_owned(), from_ns: 1.0, to_ns: 5.0, group: 1 };
+    Picture::Timeline(Timeline { lanes: vec![Lane { name: text.to_owned(), spans: vec![span] }] })
+}
+
 /// A figure for every kind of picture.
 pub fn section(experiment: &'static str, text: &str) -> Section {
     let marks = [Mark::Columns, Mark::Line, Mark::Points, Mark::Outline];
     let plots = marks.map(|mark| figure(plot(mark, text), 2, text));
+    let drawn = [bars(text), flame(text), timeline(text)].map(|picture| figure(picture, 2, text));
     let secondary = Figure { secondary: true, ..figure(bars(text), 2, text) };
     Section {
         experiment,
@@ -69,7 +80,8 @@ pub fn section(experiment: &'static str, text: &str) -> Section {
         figures: plots
             .into_iter()
             .chain(others(text).map(|picture| figure(picture, 2, text)))
-            .chain([figure(bars(text), 2, text), secondary])
+            .chain(drawn)
+            .chain([secondary])
             .collect(),
         histograms: vec![],
     }

@@ -1,7 +1,10 @@
 //! What all threads did with a lock, or with a lock at one call site, together.
 
-use super::time::Time;
-use interpose::{BUCKETS, Pair, Region, bounds};
+use super::time::Ticks;
+use crate::trace::record::TimeSpike;
+use instruments::spikes;
+use instruments::tally::Tally;
+use interpose::{BUCKETS, Pair, Region, bounds, bucket};
 use record::Bin;
 use std::collections::HashMap;
 use std::sync::atomic::Ordering::Relaxed;
@@ -56,6 +59,22 @@ impl Sum {
 }
 
 impl Times {
+    /// Counts one.
+    pub fn note(&mut self, ticks: u64) {
+        self.ticks += ticks;
+        self.most = self.most.max(ticks);
+        self.count += 1;
+        self.buckets[bucket(ticks)] += 1;
+    }
+
+    /// Those of others as well.
+    pub fn merge(&mut self, other: &Self) {
+        self.ticks += other.ticks;
+        self.most = self.most.max(other.most);
+        self.count += other.count;
+        self.buckets.iter_mut().zip(&other.buckets).for_each(|(sum, count)| *sum += count);
+    }
+
     fn add(
         &mut self,
         ticks: &std::sync::atomic::AtomicU64,
@@ -72,7 +91,7 @@ impl Times {
     }
 
     /// The value that this share of all is not above, in ns: the middle of its bucket.
-    pub fn quantile_ns(&self, share: f64, time: &Time) -> Option<f64> {
+    pub fn quantile_ns(&self, share: f64, time: &impl Ticks) -> Option<f64> {
         let rank = (share * self.count as f64).ceil().max(1.0) as u64;
         let mut below = 0;
         let bucket = self.buckets.iter().position(|count| {
@@ -84,11 +103,37 @@ impl Times {
         Some(time.span_ns(middle.min(self.most as f64).round() as u64))
     }
 
-    pub fn most_ns(&self, time: &Time) -> Option<f64> {
+    pub fn most_ns(&self, time: &impl Ticks) -> Option<f64> {
         (self.count > 0).then(|| time.span_ns(self.most))
     }
 
-    pub fn bins(&self, time: &Time) -> Vec<Bin> {
+    /// The clusters of the times, lettered. A bucket's times are taken as spread evenly in it.
+    pub fn spikes(&self, time: &impl Ticks) -> Vec<TimeSpike> {
+        const PLACES: u64 = 16;
+        let spread = |(bucket, count): (usize, &u64)| {
+            let (from, to) = bounds(bucket);
+            let (from, to) = (time.span_ns(from), time.span_ns(to));
+            let places = PLACES.min(*count);
+            let at = move |place: u64| (from + (to - from) * (place as f64 + 0.5) / places as f64).round() as u64;
+            let (each, more) = (*count / places, *count % places);
+            (0..places).map(move |place| (at(place), each + u64::from(place < more)))
+        };
+        let filled = self.buckets.iter().enumerate().filter(|(_, count)| **count > 0);
+        let found = spikes::find(&Tally::from_counts(filled.flat_map(spread)), time.span_ns(1));
+        let row = |spike: spikes::Spike| TimeSpike {
+            label: spike.label,
+            share: spike.share,
+            count: spike.count,
+            median_ns: spike.median,
+            from_ns: spike.from,
+            to_ns: spike.to,
+            echo_of: spike.echo_of,
+            delay_ns: spike.delay,
+        };
+        found.spikes.into_iter().map(row).collect()
+    }
+
+    pub fn bins(&self, time: &impl Ticks) -> Vec<Bin> {
         let filled = self.buckets.iter().enumerate().filter(|(_, count)| **count > 0);
         let bin = |(bucket, count): (usize, &u64)| {
             let (from, to) = bounds(bucket);

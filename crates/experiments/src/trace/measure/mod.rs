@@ -1,14 +1,17 @@
 //! The measurement: the program runs, and what its threads note is read meanwhile. It prints nothing.
 
-mod aggregate;
+pub mod aggregate;
+mod causes;
+mod critical;
+mod guardian;
 mod hang_rows;
 mod hangs;
 mod orders;
 mod places;
 mod rows;
 mod start;
-mod switches;
-mod time;
+pub mod switches;
+pub mod time;
 mod waits;
 
 pub use waits::NamedWait;
@@ -19,6 +22,8 @@ use super::plan::{Lost, Parameters, Plan};
 use super::record::Row;
 use super::warnings::{NoSwitches, TraceLost, WatchedScript};
 use aggregate::Totals;
+use anyhow::Context;
+use guardian::Guardian;
 use hangs::Hangs;
 use harness::{Observer, Session};
 use instruments::clock::Calibration;
@@ -28,7 +33,7 @@ use start::Running;
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 use std::time::{Duration, Instant};
 use switches::Switches;
-use time::Time;
+use time::{Ticks, Time};
 use waits::Waits;
 
 /// What is told while it goes on.
@@ -67,7 +72,7 @@ pub fn run_plan(
     observer: &mut dyn Observer<Piece>,
 ) -> anyhow::Result<Measured> {
     let level = match plan.level {
-        Level::Sampled => interpose::Level::Sampled,
+        Level::Sampled | Level::FutexCalls => interpose::Level::Sampled,
         Level::Full => interpose::Level::Full,
     };
     let memory = Memory::new(level, calibration.fallback.as_deref())?;
@@ -77,6 +82,7 @@ pub fn run_plan(
         Err(error) => (None, Some(NoSwitches { reason: error.to_string() })),
     };
     let time = Time::begin(calibration.clock);
+    let _guardian = Guardian::begin(&memory).context("what the program starts cannot be guarded")?;
     let running = Running::start(plan, &memory)?;
     let mut watch = Watch {
         plan,
@@ -217,6 +223,7 @@ impl Watch<'_> {
         let parameters = Parameters {
             program: self.plan.program.words.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
             level: self.plan.level,
+            attached_pid: None,
             exit_status: self.running.exit_status(),
             exit_signal: self.running.exit_signal(),
             elapsed_s,

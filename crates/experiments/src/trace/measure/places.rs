@@ -13,7 +13,7 @@ pub fn lock_name(region: &Region, names: &mut Names, place: u32) -> String {
         let site = names.site(process, lock.first_site.load(Relaxed));
         format!("{} of {}", type_name(lock.kind.load(Relaxed)), site.label)
     };
-    names.lock(place, |names| names.variable(process, address).unwrap_or_else(|| by_use(names)))
+    names.lock(place.into(), |names| names.variable(process, address).unwrap_or_else(|| by_use(names)))
 }
 
 /// What kind of lock.

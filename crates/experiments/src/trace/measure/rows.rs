@@ -6,10 +6,10 @@ use super::hangs::Hangs;
 use super::orders::{self, Order};
 use super::places::{attributes, empty, lock_name, process_of, site_label, type_name};
 use super::switches::Seen;
-use super::time::Time;
+use super::time::{Ticks, Time};
 use super::waits::{NamedWait, Wait, Waits, lock_of};
 use crate::trace::names::Names;
-use crate::trace::record::{Blocker, LongWait, Row, RowKind, Step};
+use crate::trace::record::{Blocker, Cause, LongWait, Row, RowKind, Step};
 use interpose::{Kind, Region};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::Ordering::Relaxed;
@@ -47,7 +47,11 @@ pub fn build(
     time: &Time,
     thread_time_s: f64,
 ) -> Built {
-    let mut builder = Builder { region, names, waits, time, thread_time_s };
+    let (critical, blame) = (waits.critical.shares(), by_waiter(&waits.blame));
+    let causes = by_waiter(&waits.causes.by_pair);
+    let mut caused = HashMap::new();
+    waits.causes.by_pair.iter().for_each(|((_, root), ns)| *caused.entry(*root).or_default() += ns);
+    let mut builder = Builder { region, names, waits, critical, blame, causes, caused, time, thread_time_s };
     let (locks, locks_left_out) = builder.locks();
     let (sites, sites_left_out) = builder.sites();
     let inversions: Vec<Row> = orders::inversions(region).iter().map(|circle| builder.inversion(circle)).collect();
@@ -57,10 +61,25 @@ pub fn build(
     Built { rows, locks_left_out, sites_left_out, waits: kept }
 }
 
+/// By pair that waited: because of which, and how long.
+type ByWaiter = HashMap<u32, Vec<(u32, f64)>>;
+
+fn by_waiter(pairs: &HashMap<(u32, u32), f64>) -> ByWaiter {
+    let mut by_waiter = ByWaiter::new();
+    pairs.iter().for_each(|((waiter, other), ns)| by_waiter.entry(*waiter).or_default().push((*other, *ns)));
+    by_waiter
+}
+
 struct Builder<'a> {
     region: &'a Region,
     names: &'a mut Names,
     waits: &'a Waits,
+    /// Of the longest path, by a lock's place.
+    critical: HashMap<u32, f64>,
+    blame: ByWaiter,
+    causes: ByWaiter,
+    /// How long others waited because of what was held from a pair.
+    caused: HashMap<u32, f64>,
     time: &'a Time,
     thread_time_s: f64,
 }
@@ -119,10 +138,12 @@ impl Builder<'_> {
         let (process, time, sum) = (lock.process.load(Relaxed), self.time, &group.sum);
         let site = self.names.site(process, group.site.unwrap_or_else(|| lock.first_site.load(Relaxed)));
         let of_lock = group.site.is_none();
-        let longest = self.waits.longest.get(&group.lock).filter(|_| of_lock && has_histograms);
+        let is_drawn = of_lock && has_histograms;
+        let longest = self.waits.longest.get(&group.lock).filter(|_| is_drawn);
         let longest = longest.into_iter().flatten().map(|wait| self.long_wait(wait)).collect();
         let wait_total_s = time.span_ns(sum.waits.ticks) / 1e9;
         let seen = self.seen(group);
+        let spikes = |times: &super::aggregate::Times| if is_drawn { times.spikes(time) } else { Vec::new() };
         let bins = |times: &super::aggregate::Times| if has_histograms { times.bins(time) } else { Vec::new() };
         Row {
             wait_total_s,
@@ -138,6 +159,11 @@ impl Builder<'_> {
             holder_off_cpu_share: seen.off_share(),
             holder_preempted_share: seen.preempted_share(),
             blocked_by: self.blockers(group),
+            caused_by: self.causes(group),
+            caused_total_s: self.caused_s(group),
+            critical_share: self.critical.get(&group.lock).copied().filter(|_| of_lock),
+            wait_spikes: spikes(&sum.waits),
+            hold_spikes: spikes(&sum.holds),
             waits: bins(&sum.waits),
             holds: bins(&sum.holds),
             longest,
@@ -161,8 +187,7 @@ impl Builder<'_> {
 
     fn blockers(&mut self, group: &Group) -> Vec<Blocker> {
         let mut by_site: HashMap<String, f64> = HashMap::new();
-        let blame = self.waits.blame.iter().filter(|((waiter, _), _)| group.pairs.contains(waiter));
-        for ((_, holder), ns) in blame {
+        for (holder, ns) in group.pairs.iter().filter_map(|pair| self.blame.get(pair)).flatten() {
             *by_site.entry(site_label(self.region, self.names, *holder)).or_default() += ns;
         }
         let all: f64 = by_site.values().sum();
@@ -171,6 +196,26 @@ impl Builder<'_> {
         blockers.sort_by(|a, b| b.share.total_cmp(&a.share).then_with(|| a.site.cmp(&b.site)));
         blockers.truncate(MOST_BLOCKERS);
         blockers
+    }
+
+    /// Where what kept the group waiting in the end was taken.
+    fn causes(&mut self, group: &Group) -> Vec<Cause> {
+        let mut by_place: HashMap<(String, String), f64> = HashMap::new();
+        for (root, ns) in group.pairs.iter().filter_map(|pair| self.causes.get(pair)).flatten() {
+            let lock = lock_name(self.region, self.names, lock_of(self.region, *root));
+            *by_place.entry((lock, site_label(self.region, self.names, *root))).or_default() += ns;
+        }
+        let all: f64 = by_place.values().sum();
+        let cause = |((lock, site), ns): ((String, String), f64)| Cause { lock, site, share: ns / all };
+        let mut causes: Vec<Cause> = by_place.into_iter().map(cause).collect();
+        causes.sort_by(|a, b| b.share.total_cmp(&a.share).then_with(|| (&a.lock, &a.site).cmp(&(&b.lock, &b.site))));
+        causes.truncate(MOST_BLOCKERS);
+        causes
+    }
+
+    /// How long others waited in the end for what the group had.
+    fn caused_s(&self, group: &Group) -> f64 {
+        group.pairs.iter().filter_map(|pair| self.caused.get(pair)).sum::<f64>() / 1e9
     }
 
     fn long_wait(&mut self, wait: &Wait) -> LongWait {

@@ -14,6 +14,26 @@ pub struct Time {
 /// How often the clocks are held against each other again.
 const PERIOD: Duration = Duration::from_millis(200);
 
+/// What turns counts of ticks into times.
+pub trait Ticks {
+    fn span_ns(&self, ticks: u64) -> f64;
+}
+
+/// Ticks that are ns.
+pub struct Nanoseconds;
+
+impl Ticks for Nanoseconds {
+    fn span_ns(&self, ticks: u64) -> f64 {
+        ticks as f64
+    }
+}
+
+impl Ticks for Time {
+    fn span_ns(&self, ticks: u64) -> f64 {
+        self.clock.to_ns(ticks)
+    }
+}
+
 impl Time {
     pub fn begin(clock: Clock) -> Self {
         let first = Anchor::take(clock.source());
@@ -41,11 +61,6 @@ impl Time {
     /// A time of the kernel's record.
     pub fn of_raw(&self, raw_ns: u64) -> f64 {
         raw_ns.wrapping_sub(self.first.raw_ns) as i64 as f64
-    }
-
-    /// A span.
-    pub fn span_ns(&self, ticks: u64) -> f64 {
-        self.clock.to_ns(ticks)
     }
 
     pub fn now(&self) -> f64 {

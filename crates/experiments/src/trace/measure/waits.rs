@@ -1,13 +1,12 @@
 //! The waits as they come: who had the lock meanwhile, and whether they ran.
 
+use super::causes::{Causes, Stretch, Taker};
+use super::critical::{Critical, Ended};
 use super::switches::{Seen, Switches};
 use super::time::Time;
 use interpose::{Event, Kind, RING, Region, holder};
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
-
-/// A thread that took a lock, and the pair that says where.
-type Taker = (u32, u32);
 
 /// One wait; times in ns since the start.
 #[derive(Clone, Debug)]
@@ -43,6 +42,9 @@ pub struct NamedWait {
 pub struct Waits {
     /// Time that a pair waited while another had the lock.
     pub blame: HashMap<(u32, u32), f64>,
+    /// The same, passed on to whom holders waited for themselves.
+    pub causes: Causes,
+    pub critical: Critical,
     /// By pair that waited: whether its holders ran.
     pub seen: HashMap<u32, Seen>,
     /// Some of them, for pictures.
@@ -99,7 +101,10 @@ impl Waits {
 
     /// Says of what was read the last time who is to blame; the switches up to then are known.
     pub fn judge(&mut self, region: &Region, switches: Option<&Switches>) {
-        for wait in std::mem::take(&mut self.older) {
+        let mut waits = std::mem::take(&mut self.older);
+        // Holders' own waits ended before those that they caused.
+        waits.sort_by(|one, other| one.ended.total_cmp(&other.ended));
+        for wait in waits {
             self.blame(region, wait, switches);
         }
     }
@@ -107,7 +112,7 @@ impl Waits {
     fn blame(&mut self, region: &Region, mut wait: Wait, switches: Option<&Switches>) {
         let stretches = self.stretches(region, &wait);
         let excludes = kind_of(region, wait.pair).is_some_and(Kind::excludes);
-        for &((thread, pair), from, to) in &stretches {
+        for &Stretch { taker: (thread, pair), from, to } in &stretches {
             *self.blame.entry((wait.pair, pair)).or_default() += to - from;
             wait.blamed += to - from;
             if let Some(switches) = switches.filter(|_| excludes) {
@@ -115,6 +120,10 @@ impl Waits {
             }
         }
         self.seen.entry(wait.pair).or_default().add(wait.seen);
+        if excludes {
+            self.causes.judge((wait.thread, wait.pair), &stretches);
+        }
+        self.walk(region, &wait, stretches.last().filter(|_| excludes));
         let longest = self.longest.entry(lock_of(region, wait.pair)).or_default();
         let after = longest.partition_point(|other| other.ended - other.began >= wait.ended - wait.began);
         if after < LONGEST {
@@ -126,21 +135,33 @@ impl Waits {
         }
     }
 
+    /// The longest path goes on through this wait.
+    fn walk(&mut self, region: &Region, wait: &Wait, last: Option<&Stretch>) {
+        let by = wait.releaser.filter(|releaser| releaser.0 != wait.thread);
+        let (Some((by, _)), Some(released)) = (by, wait.released) else {
+            return self.critical.seen(wait.thread, wait.ended);
+        };
+        let lock = last.filter(|last| last.taker.0 == by).map(|last| (lock_of(region, wait.pair), last.from));
+        self.critical.note(&Ended { thread: wait.thread, at: wait.ended, by, released, lock });
+    }
+
     /// Who had the lock during a wait, and when.
-    fn stretches(&self, region: &Region, wait: &Wait) -> Vec<(Taker, f64, f64)> {
+    fn stretches(&self, region: &Region, wait: &Wait) -> Vec<Stretch> {
         let end = wait.released.unwrap_or(wait.ended);
         if !kind_of(region, wait.pair).is_some_and(Kind::excludes) {
             // Nobody has what is waited for here: it is to blame who gave the word.
-            return wait.releaser.map(|giver| (giver, wait.began, end)).into_iter().collect();
+            let stretch = |taker: Taker| Stretch { taker, from: wait.began, to: end };
+            return wait.releaser.map(stretch).into_iter().collect();
         }
         if wait.in_vain {
-            return wait.holder.map(|holder| (holder, wait.began, wait.ended)).into_iter().collect();
+            let stretch = |taker: Taker| Stretch { taker, from: wait.began, to: wait.ended };
+            return wait.holder.map(stretch).into_iter().collect();
         }
         let holds = self.holds.get(&lock_of(region, wait.pair));
         let first = holds.map_or(0, |holds| holds.partition_point(|hold| hold.to <= wait.began));
         let overlap = |hold: &Hold| {
             let (from, to) = (hold.from.max(wait.began), hold.to.min(wait.ended));
-            (hold.taker.0 != wait.thread && to > from).then_some((hold.taker, from, to))
+            (hold.taker.0 != wait.thread && to > from).then_some(Stretch { taker: hold.taker, from, to })
         };
         // What kept it waiting was over when it had the lock. A later hold may have begun before anybody waited, at a
         // time that is not known.

@@ -148,7 +148,7 @@ fn frame(lines: &Loader, own: u64) -> Option<(Option<String>, Option<String>)> {
 }
 
 /// What a language's own library puts around the C library's locks.
-fn is_wrapper(name: &str, file: &str) -> bool {
+pub fn is_wrapper(name: &str, file: &str) -> bool {
     ["std::", "core::", "__gthread", "__gthrw", "<std::", "<core::", "parking_lot"]
         .iter()
         .any(|own| name.starts_with(own))

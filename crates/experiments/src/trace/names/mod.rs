@@ -4,7 +4,8 @@ mod image;
 mod maps;
 
 use image::Image;
-use maps::{Mapping, parse};
+pub use image::is_wrapper;
+pub use maps::{Mapping, parse};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
@@ -26,7 +27,7 @@ pub struct Names {
     mappings: HashMap<u32, Vec<Mapping>>,
     images: HashMap<PathBuf, Option<Image>>,
     sites: HashMap<(u32, u64), Site>,
-    locks: HashMap<u32, String>,
+    locks: HashMap<u64, String>,
     /// How many locks have this name.
     namesakes: HashMap<String, u32>,
 }
@@ -67,9 +68,15 @@ impl Names {
         Site { symbol: symbol.or_else(|| Some(label.clone())), source, label }
     }
 
-    /// The name of the lock at this place in the memory: once it has one it keeps it, and others that would be called
+    /// The file's name that an address comes from.
+    pub fn file(&mut self, process: u32, address: u64) -> Option<String> {
+        let (path, _, _) = self.placed(process, address)?;
+        Some(path.file_name()?.to_string_lossy().into_owned())
+    }
+
+    /// The name of the lock of this number (a place in the memory, or an address): once it has one it keeps it, and others that would be called
     /// the same have a number.
-    pub fn lock(&mut self, place: u32, name: impl FnOnce(&mut Self) -> String) -> String {
+    pub fn lock(&mut self, place: u64, name: impl FnOnce(&mut Self) -> String) -> String {
         if let Some(name) = self.locks.get(&place) {
             return name.clone();
         }

@@ -6,6 +6,7 @@ mod tracefs;
 mod tracepoints;
 
 pub(super) use ring::{Drained, Rings};
+pub use tracefs::TracepointFormat;
 
 /// Adds the reports of interrupts and softirqs to the rings.
 ///

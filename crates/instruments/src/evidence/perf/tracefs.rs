@@ -72,3 +72,42 @@ impl Tracefs {
         Ok(names)
     }
 }
+
+/// A tracepoint of the kernel's, by its number and the places of its fields.
+#[derive(Clone, Debug)]
+pub struct TracepointFormat {
+    /// Under which number it is opened, and stands in its data.
+    pub id: u16,
+    format: String,
+}
+
+impl TracepointFormat {
+    /// That of this name, as in `sched/sched_waking`.
+    ///
+    /// # Errors
+    /// If `tracefs` cannot be read, or there is none of this name.
+    pub fn of(name: &str) -> io::Result<Self> {
+        let tracefs = Tracefs::open()?;
+        let id = tracefs.text(&format!("events/{name}/id"))?;
+        let id = id.trim().parse().map_err(|_| io::Error::other(format!("tracefs: events/{name}/id is no number")))?;
+        Ok(Self { id, format: tracefs.text(&format!("events/{name}/format"))? })
+    }
+
+    /// Where a field lies in its data.
+    ///
+    /// # Errors
+    /// It has no such field.
+    pub fn offset_of(&self, field: &str) -> io::Result<usize> {
+        offset_of(&self.format, field).ok_or_else(|| io::Error::other(format!("a tracepoint without {field}")))
+    }
+}
+
+/// Where a field lies, from a line such as `field:int irq; offset:8; size:4; signed:1;` with tabs between.
+pub(super) fn offset_of(format: &str, field: &str) -> Option<usize> {
+    format.lines().find_map(|line| {
+        let mut parts = line.trim().strip_prefix("field:")?.split(';').map(str::trim);
+        let name = parts.next()?.split_whitespace().last()?;
+        let offset = parts.next()?.strip_prefix("offset:")?;
+        if name == field { offset.parse().ok() } else { None }
+    })
+}

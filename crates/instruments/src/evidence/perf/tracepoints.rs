@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io;
 
 use super::record::{u16_at, u32_at};
-use super::tracefs::Tracefs;
+use super::tracefs::{Tracefs, offset_of};
 use crate::evidence::names::{HandlerKind, Names};
 
 /// What a tracepoint's data says.
@@ -87,16 +87,6 @@ fn subject(name: &str, format: &str) -> Option<Subject> {
 
 fn vector(point: &str) -> &str {
     point.trim_end_matches("_entry").trim_end_matches("_exit")
-}
-
-/// Where a field lies, from a line such as `field:int irq; offset:8; size:4; signed:1;` with tabs between.
-fn offset_of(format: &str, field: &str) -> Option<usize> {
-    format.lines().find_map(|line| {
-        let mut parts = line.trim().strip_prefix("field:")?.split(';').map(str::trim);
-        let name = parts.next()?.split_whitespace().last()?;
-        let offset = parts.next()?.strip_prefix("offset:")?;
-        if name == field { offset.parse().ok() } else { None }
-    })
 }
 
 /// Understands the data of the tracepoints that could be opened.

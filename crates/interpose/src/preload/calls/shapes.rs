@@ -9,7 +9,7 @@ macro_rules! takes {
             use crate::preload::{entry::entry, next};
             use core::ffi::{c_int, c_void};
 
-            entry!($name => work, 1);
+    entry!($name => work, 1);
 
             extern "C" fn work(lock: *mut c_void, site: usize) -> c_int {
                 // SAFETY: the arguments are the program's own; who tries instead of waiting asks no more of them.
@@ -29,7 +29,7 @@ macro_rules! takes_mutex {
             use crate::preload::{entry::entry, next};
             use core::ffi::{c_int, c_void};
 
-            entry!($name => work, 1);
+    entry!($name => work, 1);
 
             extern "C" fn work(lock: *mut c_void, site: usize) -> c_int {
                 // SAFETY: the program gives a mutex, which begins with this word.
@@ -54,7 +54,7 @@ macro_rules! takes_until {
             use crate::preload::{entry::entry, external::Timespec, next};
             use core::ffi::{c_int, c_void};
 
-            entry!($name => work, 2);
+    entry!($name => work, 2);
 
             extern "C" fn work(lock: *mut c_void, time: *const Timespec, site: usize) -> c_int {
                 // SAFETY: as in `takes`.
@@ -73,7 +73,7 @@ macro_rules! takes_by_clock {
             use crate::preload::{entry::entry, external::Timespec, next};
             use core::ffi::{c_int, c_void};
 
-            entry!($name => work, 3);
+    entry!($name => work, 3);
 
             extern "C" fn work(lock: *mut c_void, clock: c_int, time: *const Timespec, site: usize) -> c_int {
                 // SAFETY: as in `takes`.
@@ -92,7 +92,7 @@ macro_rules! attempts {
             use crate::preload::{entry::entry, next};
             use core::ffi::{c_int, c_void};
 
-            entry!($name => work, 1);
+    entry!($name => work, 1);
 
             extern "C" fn work(lock: *mut c_void, site: usize) -> c_int {
                 // SAFETY: as in `takes`.
@@ -109,7 +109,7 @@ macro_rules! releases {
             use crate::preload::{entry::entry, next};
             use core::ffi::{c_int, c_void};
 
-            entry!($name => work, 0);
+    entry!($name => work, 0);
 
             extern "C" fn work(lock: *mut c_void) -> c_int {
                 // SAFETY: as in `takes`.

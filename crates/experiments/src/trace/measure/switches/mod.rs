@@ -12,8 +12,7 @@ use instruments::cpus::CpuSet;
 use rings::{Change, Rings};
 use std::collections::HashMap;
 use std::io;
-pub use timeline::Seen;
-use timeline::Timeline;
+pub use timeline::{Seen, Timeline};
 
 /// The record.
 pub struct Switches {

@@ -1,0 +1,301 @@
+//! From events to waits: a thread begins a futex call, sleeps, is woken by another, and runs again.
+
+use super::sample::{Event, What};
+use super::stacks::Stacks;
+use crate::trace::measure::aggregate::Times;
+use crate::trace::measure::switches::{Seen, Timeline};
+use std::collections::{HashMap, VecDeque};
+
+/// A stack by its number.
+pub type StackNumber = usize;
+
+/// All that was seen so far. Times are on the kernel's clock.
+pub struct Follower {
+    target: u32,
+    began: u64,
+    threads: HashMap<u32, Thread>,
+    timelines: HashMap<u32, Timeline>,
+    /// Who runs on each CPU, and who did lately.
+    cpus: HashMap<usize, VecDeque<Run>>,
+    pub stacks: Vec<Vec<u64>>,
+    numbers: HashMap<Vec<u64>, StackNumber>,
+    /// By the word and the stack that waited.
+    pub waits: HashMap<(u64, StackNumber), Waits>,
+    /// The longest by word.
+    pub longest: HashMap<u64, Vec<Wait>>,
+}
+
+/// What one thread is at.
+#[derive(Default)]
+struct Thread {
+    call: Option<Call>,
+    /// Since when it was woken, and has not run.
+    woken: Option<Woken>,
+}
+
+#[derive(Clone, Copy)]
+struct Call {
+    word: u64,
+    stack: StackNumber,
+    waits: bool,
+    began: u64,
+}
+
+#[derive(Clone, Copy)]
+struct Woken {
+    at: u64,
+    by: u32,
+    /// The stack of its own futex call.
+    stack: Option<StackNumber>,
+    /// When the woken one came to a CPU, and to which.
+    ran: Option<(u64, usize)>,
+}
+
+/// One thread on one CPU.
+struct Run {
+    thread: u32,
+    from: u64,
+}
+
+/// All waits for a word at a stack.
+#[derive(Default)]
+pub struct Waits {
+    pub times: Times,
+    /// From being woken to running.
+    pub wakes: Times,
+    pub timeouts: u64,
+    /// What is known of those who woke it, while it waited.
+    pub seen: Seen,
+    /// By the stack that woke it: how long was waited.
+    pub wakers: HashMap<StackNumber, f64>,
+    /// By thread: how long it ran while the woken one did not yet.
+    pub ran_instead: HashMap<u32, f64>,
+}
+
+/// One wait.
+#[derive(Clone, Debug)]
+pub struct Wait {
+    pub began: u64,
+    pub ended: u64,
+    pub thread: u32,
+    pub stack: StackNumber,
+    pub waker: Option<(u32, Option<StackNumber>)>,
+    pub seen: Seen,
+    pub wake_ns: Option<u64>,
+}
+
+const LONGEST: usize = 5;
+/// Turns on each CPU that are remembered: more than come between a wake and its thread's turn.
+const RUNS: usize = 256;
+
+/// Of a futex call.
+const COMMAND: u32 = 0x7f;
+const WAITING: [u32; 5] = [0, 6, 9, 11, 13];
+
+impl Follower {
+    pub fn new(target: u32, began: u64) -> Self {
+        Self {
+            target,
+            began,
+            threads: HashMap::new(),
+            timelines: HashMap::new(),
+            cpus: HashMap::new(),
+            stacks: Vec::new(),
+            numbers: HashMap::new(),
+            waits: HashMap::new(),
+            longest: HashMap::new(),
+        }
+    }
+
+    /// The next event.
+    pub fn note(&mut self, event: Event, unwinder: &mut Stacks) {
+        let Event { raw_ns, process, thread, cpu, what } = event;
+        let is_ours = process == self.target;
+        match what {
+            What::In => self.runs(raw_ns, is_ours, thread, cpu),
+            What::Out { is_preempted } if is_ours => self.switched(raw_ns, thread, true, is_preempted),
+            What::Wakes { thread: woken } => self.wakes(raw_ns, (thread, is_ours), woken),
+            What::Call { word, operation, stack } => {
+                let stack = self.number(unwinder.frames(&stack));
+                let waits = WAITING.contains(&(operation & COMMAND));
+                let call = Some(Call { word, stack, waits, began: raw_ns });
+                self.threads.insert(thread, Thread { call, woken: None });
+            }
+            What::Return { result } => self.returned(raw_ns, thread, result),
+            What::Out { .. } | What::Lost { .. } => {}
+        }
+    }
+
+    fn number(&mut self, frames: Vec<u64>) -> StackNumber {
+        let (stacks, next) = (&mut self.stacks, self.numbers.len());
+        *self.numbers.entry(frames).or_insert_with_key(|frames| {
+            stacks.push(frames.clone());
+            next
+        })
+    }
+
+    fn switched(&mut self, at: u64, thread: u32, is_out: bool, is_preempted: bool) {
+        let at = at.saturating_sub(self.began) as f64;
+        // What was before the watching began is told by the first switch.
+        self.timelines.entry(thread).or_default().note(at, is_out, is_preempted, 0.0);
+    }
+
+    fn runs(&mut self, at: u64, is_ours: bool, thread: u32, cpu: usize) {
+        let runs = self.cpus.entry(cpu).or_default();
+        runs.push_back(Run { thread, from: at });
+        if runs.len() > RUNS {
+            runs.pop_front();
+        }
+        if is_ours {
+            self.switched(at, thread, false, false);
+            if let Some(woken) = self.threads.get_mut(&thread).and_then(|thread| thread.woken.as_mut()) {
+                woken.ran.get_or_insert((at, cpu));
+            }
+        }
+    }
+
+    fn wakes(&mut self, at: u64, (by, is_ours): (u32, bool), woken: u32) {
+        let stack = self.threads.get(&by).filter(|_| is_ours).and_then(|waker| waker.call).map(|call| call.stack);
+        let Some(thread) = self.threads.get_mut(&woken) else { return };
+        if thread.call.is_some_and(|call| call.waits) && thread.woken.is_none() {
+            thread.woken = Some(Woken { at, by, stack, ran: None });
+        }
+    }
+
+    fn returned(&mut self, at: u64, thread: u32, result: i64) {
+        const ETIMEDOUT: i64 = 110;
+        const EAGAIN: i64 = 11;
+        let Some(Thread { call: Some(call), woken }) = self.threads.remove(&thread) else { return };
+        // Where the word had changed already nobody waited.
+        if !call.waits || result == -EAGAIN {
+            return;
+        }
+        let is_timeout = result == -ETIMEDOUT;
+        let woken = woken.filter(|_| !is_timeout);
+        let mut wait = Wait {
+            began: call.began,
+            ended: at,
+            thread,
+            stack: call.stack,
+            waker: woken.map(|woken| (woken.by, woken.stack)),
+            seen: Seen::default(),
+            wake_ns: woken.and_then(|woken| Some(woken.ran?.0.saturating_sub(woken.at))),
+        };
+        let since = |raw: u64| raw.saturating_sub(self.began) as f64;
+        if let Some(woken) = woken.filter(|woken| woken.stack.is_some())
+            && let Some(timeline) = self.timelines.get(&woken.by)
+        {
+            wait.seen = timeline.seen(since(call.began), since(woken.at));
+        }
+        let instead = woken.map_or_else(Vec::new, |woken| self.instead(woken));
+        let sum = self.waits.entry((call.word, call.stack)).or_default();
+        if is_timeout {
+            sum.timeouts += 1;
+            return;
+        }
+        sum.add(&wait, instead);
+        let longest = self.longest.entry(call.word).or_default();
+        let after = longest.partition_point(|other| other.ended - other.began >= wait.ended - wait.began);
+        longest.insert(after, wait);
+        longest.truncate(LONGEST);
+    }
+
+    /// Who ran between a wake and its thread's turn, on the CPU of that turn.
+    fn instead(&self, woken: Woken) -> Vec<(u32, f64)> {
+        let Some((ran, cpu)) = woken.ran else { return Vec::new() };
+        let mut until = ran;
+        let mut found = Vec::new();
+        for run in self.cpus.get(&cpu).into_iter().flatten().rev().skip_while(|run| run.from >= ran) {
+            found.push((run.thread, until.saturating_sub(run.from.max(woken.at)) as f64));
+            until = run.from;
+            if run.from <= woken.at {
+                break;
+            }
+        }
+        found
+    }
+
+    /// How long was waited by now.
+    pub fn waited_ns(&self) -> u64 {
+        self.waits.values().map(|waits| waits.times.ticks).sum()
+    }
+}
+
+impl Waits {
+    fn add(&mut self, wait: &Wait, instead: Vec<(u32, f64)>) {
+        let waited = wait.ended - wait.began;
+        self.times.note(waited);
+        wait.wake_ns.into_iter().for_each(|ns| self.wakes.note(ns));
+        self.seen.add(wait.seen);
+        if let Some((_, Some(stack))) = wait.waker {
+            *self.wakers.entry(stack).or_default() += waited as f64;
+        }
+        instead.into_iter().for_each(|(thread, ns)| *self.ran_instead.entry(thread).or_default() += ns);
+    }
+
+    /// Those of another stack as well.
+    pub fn merge(&mut self, other: &Self) {
+        self.times.merge(&other.times);
+        self.wakes.merge(&other.wakes);
+        self.timeouts += other.timeouts;
+        self.seen.add(other.seen);
+        other.wakers.iter().for_each(|(stack, ns)| *self.wakers.entry(*stack).or_default() += ns);
+        other.ran_instead.iter().for_each(|(thread, ns)| *self.ran_instead.entry(*thread).or_default() += ns);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trace::attach::sample::Stack;
+
+    fn event(raw_ns: u64, thread: u32, what: What) -> Event {
+        Event { raw_ns, process: if thread < 100 { 1 } else { 9 }, thread, cpu: 0, what }
+    }
+
+    fn call(operation: u32) -> What {
+        What::Call {
+            word: 0xf00,
+            operation,
+            stack: Stack { instruction: u64::from(operation) + 1, ..Stack::default() },
+        }
+    }
+
+    /// Thread 2 waits from 100 to 600; 3, which did not run from 200 to 300, wakes it at 500; thread 100 runs until 580.
+    #[test]
+    fn a_wait_has_its_waker_its_way_back_and_who_ran_instead() {
+        let mut follower = Follower::new(1, 0);
+        let mut unwinder = Stacks::default();
+        let events = [
+            event(100, 2, call(128)),
+            event(110, 3, What::In),
+            event(200, 3, What::Out { is_preempted: true }),
+            event(300, 3, What::In),
+            event(490, 3, call(129)),
+            event(500, 3, What::Wakes { thread: 2 }),
+            event(510, 3, What::Return { result: 1 }),
+            event(520, 100, What::In),
+            event(580, 2, What::In),
+            event(600, 2, What::Return { result: 0 }),
+        ];
+        events.into_iter().for_each(|event| follower.note(event, &mut unwinder));
+        let [((word, _), waits)] = follower.waits.iter().collect::<Vec<_>>()[..] else { panic!("one wait") };
+        assert_eq!((*word, waits.times.ticks, waits.times.count, waits.wakes.ticks), (0xf00, 500, 1, 80));
+        // Thread 3 came first at 110: it did not run before.
+        assert_eq!((waits.seen.known, waits.seen.off, waits.seen.preempted), (400.0, 110.0, 100.0));
+        assert_eq!(waits.wakers.values().copied().collect::<Vec<f64>>(), [500.0]);
+        assert_eq!((waits.ran_instead[&3], waits.ran_instead[&100]), (20.0, 60.0));
+    }
+
+    #[test]
+    fn a_word_that_had_changed_is_no_wait_and_a_timeout_is_counted_as_one() {
+        let mut follower = Follower::new(1, 0);
+        let mut unwinder = Stacks::default();
+        for (at, result) in [(10, -11), (20, -110)] {
+            follower.note(event(at, 2, call(0)), &mut unwinder);
+            follower.note(event(at + 5, 2, What::Return { result }), &mut unwinder);
+        }
+        let waits = follower.waits.values().next().unwrap();
+        assert_eq!((follower.waits.len(), waits.times.count, waits.timeouts), (1, 0, 1));
+    }
+}

@@ -1,0 +1,205 @@
+//! A process that already runs: the kernel's record of its futex calls, with their stacks, of who woke whom, and of who
+//! ran. Nothing is put into the process, and it never stops for it.
+
+mod follow;
+mod points;
+mod rings;
+mod rows;
+mod sample;
+mod stacks;
+mod target;
+
+pub use target::Target;
+
+use super::flags::Level;
+use super::measure::time::{Nanoseconds, Ticks};
+use super::measure::{Measured, Piece};
+use super::names::{Names, parse};
+use super::plan::{Lost, Parameters};
+use super::warnings::TraceLost;
+use follow::Follower;
+use harness::{Observer, Session};
+use rings::Rings;
+use rows::Builder;
+use rustix::time::{ClockId, clock_gettime};
+use stacks::Stacks;
+use std::collections::HashMap;
+use std::io;
+use std::time::{Duration, Instant};
+
+/// What is to be done.
+pub struct Plan {
+    pub target: Target,
+    pub budget: Option<Duration>,
+    pub interval: Option<Duration>,
+}
+
+/// How often the rings are read, and the process's map.
+const TICK: Duration = Duration::from_millis(10);
+const MAPS_PERIOD: Duration = Duration::from_millis(100);
+/// The same where a call comes from what is not known.
+const MAPS_PERIOD_OF_STRANGERS: Duration = Duration::from_millis(2);
+
+/// Watches the process until it ends, the time is over, or somebody asks to end.
+///
+/// # Errors
+/// The kernel refuses its record, or nobody waited.
+pub fn run(plan: &Plan, session: &Session, observer: &mut dyn Observer<Piece>) -> anyhow::Result<Measured> {
+    let rings = Rings::open(&instruments::cpus::allowed()?, plan.target.pid).map_err(refused)?;
+    let began_raw = now();
+    let mut watch = Watch {
+        plan,
+        rings,
+        follower: Follower::new(plan.target.pid, began_raw),
+        unwinder: Stacks::default(),
+        names: Names::default(),
+        learned: Instant::now(),
+        runners: HashMap::new(),
+        began: Instant::now(),
+        began_raw,
+        thread_time_s: 0.0,
+        most_threads: 0,
+    };
+    watch.watch(session, observer);
+    watch.finish()
+}
+
+fn refused(error: io::Error) -> anyhow::Error {
+    anyhow::anyhow!(
+        "the kernel's record of futex calls cannot be had ({error}): it needs root, or CAP_PERFMON and a tracefs that \
+         may be read; run contend with sudo"
+    )
+}
+
+fn now() -> u64 {
+    let time = clock_gettime(ClockId::MonotonicRaw);
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+struct Watch<'a> {
+    plan: &'a Plan,
+    rings: Rings,
+    follower: Follower,
+    unwinder: Stacks,
+    names: Names,
+    learned: Instant,
+    /// What threads are called.
+    runners: HashMap<u32, String>,
+    began: Instant,
+    began_raw: u64,
+    thread_time_s: f64,
+    most_threads: u32,
+}
+
+impl Watch<'_> {
+    fn watch(&mut self, session: &Session, observer: &mut dyn Observer<Piece>) {
+        let mut next_maps = self.began;
+        let (mut next_line, mut before) = (self.plan.interval.map(|span| self.began + span), 0);
+        while self.plan.target.is_alive() && !session.interruption.is_requested() {
+            let now = Instant::now();
+            if now >= next_maps {
+                self.learn();
+                next_maps = now + MAPS_PERIOD;
+            }
+            self.read();
+            if let (Some(at), Some(span)) = (next_line, self.plan.interval)
+                && now >= at
+            {
+                next_line = Some(at + span);
+                let waited = self.follower.waited_ns();
+                let waited_s = Nanoseconds.span_ns(waited - before) / 1e9;
+                before = waited;
+                let (at_s, span_s) = (self.began.elapsed().as_secs_f64(), span.as_secs_f64());
+                let _ = observer.piece(&Piece::Interval { at_s, span_s, waited_s, most: None });
+            }
+            if self.plan.budget.is_some_and(|budget| self.began.elapsed() >= budget) {
+                break;
+            }
+            std::thread::sleep(TICK.saturating_sub(now.elapsed()));
+        }
+    }
+
+    /// What lies where in the process now, and how many threads it has.
+    fn learn(&mut self) {
+        self.learn_map();
+        let threads = self.plan.target.threads();
+        self.most_threads = self.most_threads.max(threads);
+        self.thread_time_s += f64::from(threads) * MAPS_PERIOD.as_secs_f64();
+    }
+
+    fn learn_map(&mut self) {
+        if let Some(map) = self.plan.target.map() {
+            self.names.learn(0, &map);
+            self.unwinder.learn(&parse(&map));
+        }
+        self.learned = Instant::now();
+    }
+
+    fn read(&mut self) {
+        for event in self.rings.drain(now()) {
+            if matches!(event.what, sample::What::In) {
+                let name = || name_of(event.process, event.thread);
+                self.runners.entry(event.thread).or_insert_with(name);
+            }
+            if let sample::What::Call { stack, .. } = &event.what
+                && !self.unwinder.knows(stack.instruction)
+                && self.learned.elapsed() > MAPS_PERIOD_OF_STRANGERS
+            {
+                self.learn_map();
+            }
+            self.follower.note(event, &mut self.unwinder);
+        }
+    }
+
+    fn finish(mut self) -> anyhow::Result<Measured> {
+        let elapsed_s = self.began.elapsed().as_secs_f64();
+        self.read();
+        let target = &self.plan.target;
+        let mut builder = Builder {
+            target,
+            follower: &self.follower,
+            names: &mut self.names,
+            began: self.began_raw,
+            thread_time_s: self.thread_time_s,
+            runners: self.runners,
+        };
+        let rows = builder.rows();
+        let name = target.words.first().map_or("it", String::as_str);
+        anyhow::ensure!(
+            !rows.is_empty(),
+            "in {elapsed_s:.1} s no thread of {name} (process {}) waited in a futex call",
+            target.pid
+        );
+        let lost = Lost { switches: self.rings.lost, ..Lost::default() };
+        let what = format!("{} of the kernel's records", lost.switches);
+        let warnings = if lost.switches > 0 { vec![TraceLost { what }.into()] } else { Vec::new() };
+        let parameters = Parameters {
+            program: target.words.clone(),
+            level: Level::FutexCalls,
+            attached_pid: Some(target.pid),
+            exit_status: None,
+            exit_signal: None,
+            elapsed_s,
+            deadline_s: 0.0,
+            processes: 1,
+            threads: self.most_threads,
+            thread_time_s: self.thread_time_s,
+            switches: Some("perf".to_owned()),
+            switches_share: Some(1.0),
+            lost,
+            locks_left_out: 0,
+            sites_left_out: 0,
+        };
+        Ok(Measured { parameters, rows, warnings, waits: Vec::new() })
+    }
+}
+
+/// What the system calls a thread.
+fn name_of(process: u32, thread: u32) -> String {
+    if thread == 0 {
+        return "nobody: the CPU was idle".into();
+    }
+    let name = std::fs::read_to_string(format!("/proc/{process}/task/{thread}/comm")).unwrap_or_default();
+    let name = name.trim();
+    if name.is_empty() { format!("thread {thread}") } else { name.to_owned() }
+}

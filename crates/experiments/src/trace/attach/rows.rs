@@ -1,0 +1,197 @@
+//! The rows of what was seen, with names.
+
+use super::follow::{Follower, StackNumber, Wait, Waits};
+use super::target::Target;
+use crate::trace::measure::aggregate::Times;
+use crate::trace::measure::time::Nanoseconds;
+use crate::trace::names::{Names, Site, is_wrapper};
+use crate::trace::record::{Blocker, LongWait, Row, RowKind, Runner};
+use std::collections::{BTreeMap, HashMap};
+
+const MOST: usize = 300;
+const MOST_HISTOGRAMS: usize = 60;
+const MOST_SHARES: usize = 8;
+
+/// What the rows are made of.
+pub struct Builder<'a> {
+    pub target: &'a Target,
+    pub follower: &'a Follower,
+    pub names: &'a mut Names,
+    pub began: u64,
+    pub thread_time_s: f64,
+    /// Names of threads, as the system calls them.
+    pub runners: HashMap<u32, String>,
+}
+
+/// Where a stack led to the kernel: the place, and what kind of lock its functions are of.
+struct Place {
+    site: Site,
+    lock_type: &'static str,
+}
+
+impl Builder<'_> {
+    /// A row for each word, then for each word at a place; the longest waited for first.
+    pub fn rows(&mut self) -> Vec<Row> {
+        let places: Vec<Place> = self.follower.stacks.iter().map(|frames| place(self.names, frames)).collect();
+        let mut words: BTreeMap<u64, Waits> = BTreeMap::new();
+        let mut sites: BTreeMap<(u64, String), (StackNumber, Waits)> = BTreeMap::new();
+        for ((word, stack), waits) in &self.follower.waits {
+            words.entry(*word).or_default().merge(waits);
+            let site = sites.entry((*word, places[*stack].site.label.clone()));
+            site.or_insert_with(|| (*stack, Waits::default())).1.merge(waits);
+        }
+        let first = |word: u64| {
+            let here = sites.range((word, String::new())..).take_while(|((other, _), _)| *other == word);
+            here.max_by_key(|(_, (_, waits))| waits.times.ticks).map_or(0, |(_, (stack, _))| *stack)
+        };
+        let locks: Vec<(u64, StackNumber, Waits)> =
+            words.into_iter().map(|(word, waits)| (word, first(word), waits)).collect();
+        let sites = sites.into_iter().map(|((word, _), (stack, waits))| (word, stack, waits)).collect();
+        let mut rows = self.of(locks, RowKind::Lock, &places);
+        rows.extend(self.of(sites, RowKind::Site, &places));
+        rows
+    }
+
+    fn of(&mut self, mut groups: Vec<(u64, StackNumber, Waits)>, kind: RowKind, places: &[Place]) -> Vec<Row> {
+        let is_lock = |stack: StackNumber| Row { lock_type: places[stack].lock_type.into(), ..empty() }.excludes();
+        groups.sort_by_key(|(word, stack, waits)| (std::cmp::Reverse((is_lock(*stack), waits.times.ticks)), *word));
+        groups.truncate(MOST);
+        let rows = groups.into_iter().enumerate();
+        rows.map(|(rank, group)| self.row(&group, kind, places, rank < MOST_HISTOGRAMS)).collect()
+    }
+
+    fn row(&mut self, group: &(u64, StackNumber, Waits), kind: RowKind, places: &[Place], is_first: bool) -> Row {
+        let (word, stack, waits) = (group.0, group.1, &group.2);
+        let (place, of_lock) = (&places[stack], kind == RowKind::Lock);
+        let times = &waits.times;
+        let quantile = |times: &Times, share: f64| times.quantile_ns(share, &Nanoseconds);
+        let wait_total_s = times.ticks as f64 / 1e9;
+        let drawn = Some(times).filter(|_| of_lock && is_first);
+        let longest = self.follower.longest.get(&word).filter(|_| of_lock && is_first).into_iter().flatten();
+        let longest = longest.map(|wait| long_wait(wait, self.began, places)).collect();
+        Row {
+            address: format!("{word:#x}"),
+            lock_type: place.lock_type.to_owned(),
+            symbol: place.site.symbol.clone(),
+            source: place.site.source.clone(),
+            contended: times.count,
+            timeouts: waits.timeouts,
+            wait_total_s,
+            wait_share: (self.thread_time_s > 0.0).then(|| wait_total_s / self.thread_time_s),
+            wait_p50_ns: quantile(times, 0.5),
+            wait_p99_ns: quantile(times, 0.99),
+            wait_max_ns: times.most_ns(&Nanoseconds),
+            holder_off_cpu_share: waits.seen.off_share(),
+            holder_preempted_share: waits.seen.preempted_share(),
+            blocked_by: wakers(waits, places),
+            wake_p50_ns: quantile(&waits.wakes, 0.5),
+            wake_p99_ns: quantile(&waits.wakes, 0.99),
+            wake_max_ns: waits.wakes.most_ns(&Nanoseconds),
+            ran_instead: self.instead(waits),
+            waits: drawn.map(|times| times.bins(&Nanoseconds)).unwrap_or_default(),
+            wait_spikes: drawn.map(|times| times.spikes(&Nanoseconds)).unwrap_or_default(),
+            longest,
+            ..Row::new(kind, self.target.pid, self.name(word, place))
+        }
+    }
+
+    /// The variable that the word lies in, or the place that waits for it.
+    fn name(&mut self, word: u64, place: &Place) -> String {
+        let by_use = |names: &mut Names| {
+            names.variable(0, word).unwrap_or_else(|| format!("{} of {}", place.lock_type, place.site.label))
+        };
+        self.names.lock(word, by_use)
+    }
+
+    fn instead(&mut self, waits: &Waits) -> Vec<Runner> {
+        let all: f64 = waits.ran_instead.values().sum();
+        let mut by_name: BTreeMap<String, f64> = BTreeMap::new();
+        for (thread, ns) in &waits.ran_instead {
+            let name = self.runners.get(thread).cloned().unwrap_or_else(|| format!("thread {thread}"));
+            *by_name.entry(name).or_default() += ns;
+        }
+        let mut runners: Vec<Runner> = by_name.into_iter().map(|(name, ns)| Runner { name, share: ns / all }).collect();
+        runners.retain(|runner| runner.share > 0.0);
+        runners.sort_by(|one, other| other.share.total_cmp(&one.share));
+        runners.truncate(MOST_SHARES);
+        runners
+    }
+}
+
+fn empty() -> Row {
+    Row::new(RowKind::Lock, 0, String::new())
+}
+
+fn wakers(waits: &Waits, places: &[Place]) -> Vec<Blocker> {
+    let all: f64 = waits.wakers.values().sum();
+    let mut by_site: BTreeMap<&str, f64> = BTreeMap::new();
+    for (stack, ns) in &waits.wakers {
+        *by_site.entry(&places[*stack].site.label).or_default() += ns;
+    }
+    let blocker = |(site, ns): (&str, f64)| Blocker { site: site.to_owned(), share: ns / all };
+    let mut blockers: Vec<Blocker> = by_site.into_iter().map(blocker).collect();
+    blockers.sort_by(|one, other| other.share.total_cmp(&one.share));
+    blockers.truncate(MOST_SHARES);
+    blockers
+}
+
+fn long_wait(wait: &Wait, began: u64, places: &[Place]) -> LongWait {
+    LongWait {
+        began_s: wait.began.saturating_sub(began) as f64 / 1e9,
+        wait_ns: (wait.ended - wait.began) as f64,
+        thread: wait.thread,
+        site: places[wait.stack].site.label.clone(),
+        holder: wait.waker.and_then(|(_, stack)| Some(places[stack?].site.label.clone())),
+        holder_thread: wait.waker.map(|(thread, _)| thread),
+        holder_off_cpu_share: wait.seen.off_share(),
+        handoff_ns: wait.wake_ns.map(|ns| ns as f64),
+    }
+}
+
+/// The first call of the program's own: what languages put around the kernel's call is passed over, and says what kind
+/// of lock it is.
+fn place(names: &mut Names, frames: &[u64]) -> Place {
+    let mut lock_type = "futex";
+    let mut last = None;
+    for (depth, &address) in frames.iter().enumerate() {
+        // The first is where the call is, the others where calls return to.
+        let site = names.site(0, address + u64::from(depth == 0));
+        let symbol = site.symbol.clone().unwrap_or_default();
+        let file = names.file(0, address).unwrap_or_default();
+        if let Some(kind) = kind_of(&symbol) {
+            lock_type = kind;
+        }
+        let runtime = ["libc.so", "libc-", "libpthread", "libstdc++", "ld-linux"];
+        let is_runtime = runtime.iter().any(|own| file.starts_with(own)) || symbol.starts_with("runtime.");
+        let is_ours = !is_runtime && !is_wrapper(&symbol, site.source.as_deref().unwrap_or_default());
+        last = Some(site);
+        if is_ours {
+            break;
+        }
+    }
+    let nowhere = || Site { symbol: None, source: None, label: "an unknown place".into() };
+    Place { site: last.unwrap_or_else(nowhere), lock_type }
+}
+
+/// What kind of lock a function is of, by its name: of the C library, Rust's, Go's.
+fn kind_of(symbol: &str) -> Option<&'static str> {
+    const KINDS: [(&str, &str); 16] = [
+        ("clockjoin", "join"),
+        ("pthread_join", "join"),
+        ("lll_mutex", "mutex"),
+        ("pthread_mutex", "mutex"),
+        ("lll_lock", "mutex"),
+        ("pthread_cond", "cond"),
+        ("pthread_rwlock", "rwlock"),
+        ("pthread_barrier", "barrier"),
+        ("sem_", "sem"),
+        ("sync::mutex", "mutex"),
+        ("sync::rwlock", "rwlock"),
+        ("sync::condvar", "cond"),
+        ("raw_mutex::RawMutex", "mutex"),
+        ("raw_rwlock::RawRwLock", "rwlock"),
+        ("runtime.lock", "mutex"),
+        ("runtime.note", "cond"),
+    ];
+    KINDS.iter().find(|(part, _)| symbol.contains(part)).map(|(_, kind)| *kind)
+}

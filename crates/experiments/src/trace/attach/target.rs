@@ -1,0 +1,80 @@
+//! The process that is to be watched: looked at before anything is opened.
+
+use harness::UsageError;
+use std::path::PathBuf;
+
+/// A process that runs.
+#[derive(Clone, Debug)]
+pub struct Target {
+    pub pid: u32,
+    /// As it was called.
+    pub words: Vec<String>,
+    /// When it began, by which another of the same number is told from it.
+    started: String,
+}
+
+impl Target {
+    /// Finds the process.
+    ///
+    /// # Errors
+    /// There is none of this number that can be watched.
+    pub fn find(pid: u32) -> Result<Self, UsageError> {
+        let refuse = |why: String| UsageError(format!("--pid {pid}: {why}"));
+        if pid == std::process::id() {
+            return Err(refuse("that is contend itself".into()));
+        }
+        let folder = PathBuf::from(format!("/proc/{pid}"));
+        let Ok(status) = std::fs::read_to_string(folder.join("status")) else {
+            return Err(refuse("there is no such process".into()));
+        };
+        let field = |name: &str| {
+            let line = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+            line.map(str::trim).unwrap_or_default().to_owned()
+        };
+        if field("State").starts_with(['Z', 'X']) {
+            return Err(refuse("it has ended, and its parent has not asked how".into()));
+        }
+        let leader = field("Tgid");
+        if leader != pid.to_string() {
+            return Err(refuse(format!("that is a thread of process {leader}: name that")));
+        }
+        if let Err(error) = std::fs::read(folder.join("maps")) {
+            return Err(refuse(format!(
+                "its memory map is not ours to read ({error}): run contend as its user, or root"
+            )));
+        }
+        let called = std::fs::read(folder.join("cmdline")).unwrap_or_default();
+        if called.is_empty() && std::fs::read_link(folder.join("exe")).is_err() {
+            return Err(refuse("it is a thread of the kernel".into()));
+        }
+        let words = called.split(|byte| *byte == 0).map(|word| String::from_utf8_lossy(word).into_owned());
+        let words: Vec<String> = words.filter(|word| !word.is_empty()).collect();
+        let words = if words.is_empty() { vec![field("Name")] } else { words };
+        let started = started(pid).ok_or_else(|| refuse("it has just ended".into()))?;
+        Ok(Self { pid, words, started })
+    }
+
+    /// Whether it runs still.
+    pub fn is_alive(&self) -> bool {
+        started(self.pid).is_some_and(|started| started == self.started)
+    }
+
+    /// Its memory map as it is now.
+    pub fn map(&self) -> Option<String> {
+        let map = std::fs::read(format!("/proc/{}/maps", self.pid)).ok()?;
+        Some(String::from_utf8_lossy(&map).into_owned())
+    }
+
+    /// How many threads it has.
+    pub fn threads(&self) -> u32 {
+        std::fs::read_dir(format!("/proc/{}/task", self.pid)).map_or(0, |tasks| tasks.count() as u32)
+    }
+}
+
+/// When a process began, in the kernel's count; `None` once it has ended, though its parent may not have asked how.
+fn started(pid: u32) -> Option<String> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let mut fields = stat.rsplit_once(") ")?.1.split(' ');
+    let state = fields.next()?;
+    (state != "Z" && state != "X").then(|| fields.nth(18).map(str::to_owned))?
+}

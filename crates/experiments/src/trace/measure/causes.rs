@@ -1,0 +1,83 @@
+//! Whose hold it was in the end: a thread that waits for a lock may wait for somebody who waits for another lock himself,
+//! and then what keeps both waiting is that other's holder (blame shifting: Tallent, Mellor-Crummey and Porterfield,
+//! PPoPP 2010).
+
+use std::collections::{HashMap, VecDeque};
+
+/// A thread that took a lock, and the pair that says where.
+pub type Taker = (u32, u32);
+
+/// Somebody had what was waited for, in this time.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Stretch {
+    pub taker: Taker,
+    pub from: f64,
+    pub to: f64,
+}
+
+/// The blame of all waits.
+#[derive(Default)]
+pub struct Causes {
+    /// By pair that waited and pair that was the cause: for how long.
+    pub by_pair: HashMap<(u32, u32), f64>,
+    /// What kept a thread waiting lately, in order of time, without gaps where it waited.
+    lately: HashMap<u32, VecDeque<Stretch>>,
+}
+
+/// Of each thread.
+const MOST: usize = 256;
+
+impl Causes {
+    /// A thread waited at a pair while others had the lock. Those that they waited for themselves were judged before,
+    /// since those waits ended before.
+    pub fn judge(&mut self, (thread, pair): Taker, stretches: &[Stretch]) {
+        let mut roots = Vec::new();
+        stretches.iter().for_each(|stretch| self.follow(*stretch, &mut roots));
+        for root in &roots {
+            *self.by_pair.entry((pair, root.taker.1)).or_default() += root.to - root.from;
+        }
+        let lately = self.lately.entry(thread).or_default();
+        lately.extend(roots);
+        lately.drain(..lately.len().saturating_sub(MOST));
+    }
+
+    /// Adds what a stretch is due to: where its taker waited, to what kept that one waiting.
+    fn follow(&self, stretch: Stretch, roots: &mut Vec<Stretch>) {
+        let Stretch { taker, mut from, to } = stretch;
+        let mut push = |taker: Taker, from: f64, to: f64| {
+            if to > from {
+                roots.push(Stretch { taker, from, to });
+            }
+        };
+        let own = self.lately.get(&taker.0).into_iter().flatten();
+        for cause in own.filter(|cause| cause.to > stretch.from && cause.from < to) {
+            push(taker, from, cause.from);
+            push(cause.taker, cause.from.max(from), cause.to.min(to));
+            from = from.max(cause.to);
+        }
+        push(taker, from, to);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stretch(taker: Taker, from: f64, to: f64) -> Stretch {
+        Stretch { taker, from, to }
+    }
+
+    #[test]
+    fn who_waits_for_a_waiting_holder_waits_for_whom_that_one_waits() {
+        let mut causes = Causes::default();
+        // Thread 2 waits for what 1 has from 10 to 30, with what 3 waits for in hand from 5 to 40.
+        causes.judge((2, 20), &[stretch((1, 10), 10.0, 30.0)]);
+        causes.judge((3, 30), &[stretch((2, 21), 5.0, 40.0)]);
+        assert_eq!(causes.by_pair[&(20, 10)], 20.0);
+        assert_eq!(causes.by_pair[&(30, 10)], 20.0);
+        assert_eq!(causes.by_pair[&(30, 21)], 15.0);
+        // And so on: 4 waits for 3.
+        causes.judge((4, 40), &[stretch((3, 31), 0.0, 50.0)]);
+        assert_eq!([10, 21, 31].map(|root| causes.by_pair[&(40, root)]), [20.0, 15.0, 15.0]);
+    }
+}

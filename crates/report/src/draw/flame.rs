@@ -1,0 +1,69 @@
+//! What a whole is made of, level by level: the whole below, its parts on top of it.
+
+use super::frame::svg;
+use maud::{Markup, html};
+use record::{Flame, FlamePart, Unit};
+
+const WIDTH: f64 = 640.0;
+const ROW: f64 = 20.0;
+/// A letter is about so wide.
+const LETTER: f64 = 7.2;
+/// What would be narrower is not drawn; the table has it.
+const NARROWEST: f64 = 0.5;
+const COLOURS: usize = 8;
+
+/// The picture with this name for screen readers.
+pub fn flame(flame: &Flame, name: &str) -> Markup {
+    let levels = flame.parts.iter().map(depth).max().unwrap_or(0);
+    let height = levels as f64 * ROW;
+    let all: f64 = flame.parts.iter().map(|part| part.value).sum();
+    svg(
+        WIDTH,
+        height + 2.0,
+        name,
+        &level(&flame.parts, flame.unit, (0.0, WIDTH / all.max(f64::MIN_POSITIVE)), height, 0),
+    )
+}
+
+fn depth(part: &FlamePart) -> usize {
+    1 + part.parts.iter().map(depth).max().unwrap_or(0)
+}
+
+/// Parts side by side from `left` on, and theirs on top.
+fn level(parts: &[FlamePart], unit: Unit, (left, scale): (f64, f64), foot: f64, depth: usize) -> Markup {
+    let mut at = left;
+    let placed = parts.iter().map(|part| {
+        let from = at;
+        at += part.value * scale;
+        (from, part)
+    });
+    let placed: Vec<(f64, &FlamePart)> = placed.filter(|(_, part)| part.value * scale >= NARROWEST).collect();
+    html! {
+        @for (place, (from, part)) in placed.into_iter().enumerate() {
+            (one(part, unit, (from, part.value * scale), foot, place + depth))
+            (level(&part.parts, unit, (from, scale), foot - ROW, place + depth + 1))
+        }
+    }
+}
+
+fn one(part: &FlamePart, unit: Unit, (left, width): (f64, f64), foot: f64, colour: usize) -> Markup {
+    let (top, room) = (foot - ROW, (width / LETTER) as usize);
+    html! {
+        g class=(format_args!("c{}", colour % COLOURS)) {
+            rect.flame x=(format_args!("{left:.1}")) y=(format_args!("{top:.1}")) width=(format_args!("{:.1}", width - 0.5))
+                height=(ROW - 1.0) {
+                title { (part.name) ": " (unit.words(part.value)) }
+            }
+        }
+        @if room > 3 {
+            text x=(format_args!("{:.1}", left + 3.0)) y=(format_args!("{:.1}", top + 14.0)) { (shortened(&part.name, room)) }
+        }
+    }
+}
+
+fn shortened(name: &str, room: usize) -> String {
+    if name.chars().count() <= room {
+        return name.to_owned();
+    }
+    name.chars().take(room - 1).chain(['…']).collect()
+}
