@@ -22,7 +22,7 @@ pub const FLOORS: &[Floors] = &[
             &["harness"],
             &["record"],
             &["terminal"],
-            &["instruments", "chance", "protothreads", "ulocks", "interpose"],
+            &["instruments", "chance", "protothreads", "ulocks", "interpose", "exchange"],
         ],
     },
     // The C face of the locks is a crate in the folder of theirs.

@@ -1,0 +1,133 @@
+//! Sleeping and waking for the locks, and for condition variables: the one door to the kernel.
+//!
+//! It is the locks' own door with two differences: no call sets `errno`, which the C library's mutexes leave as it was,
+//! and a deadline has its clock, so that one of the calendar's clock moves with it when that is set.
+
+use crate::c::{self, CLOCK_MONOTONIC, CLOCK_REALTIME, Timespec};
+use core::ffi::c_int;
+use core::sync::atomic::AtomicU32;
+use std::fmt::Debug;
+use std::time::Duration;
+
+/// Who uses a lock.
+pub trait Scope: Debug + Copy + Send + Sync + 'static {
+    /// Whether only the threads of one process do.
+    const PRIVATE: bool;
+}
+
+/// Used by the threads of one process.
+#[derive(Clone, Copy, Debug)]
+pub struct Private;
+
+impl Scope for Private {
+    const PRIVATE: bool = true;
+}
+
+/// Every class of waiters.
+pub(crate) const ALL: u32 = u32::MAX;
+
+/// Why a wait ended. All but `TimedOut` mean: look again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wait {
+    Woken,
+    Changed,
+    TimedOut,
+}
+
+/// When a wait gives up, and by which clock.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Deadline {
+    clock: c_int,
+    at: Timespec,
+}
+
+impl Deadline {
+    /// What a program gave: `None` where the clock is none to wait by, or the nanoseconds are none.
+    pub(crate) fn given(clock: c_int, at: Timespec) -> Option<Self> {
+        let is_clock = clock == CLOCK_REALTIME || clock == CLOCK_MONOTONIC;
+        (is_clock && (0..1_000_000_000).contains(&at.tv_nsec)).then_some(Self { clock, at })
+    }
+
+    pub(crate) fn after(timeout: Duration) -> Option<Self> {
+        let now = c::now(CLOCK_MONOTONIC);
+        let nanoseconds = now.tv_nsec + i64::from(timeout.subsec_nanos());
+        let seconds = i64::try_from(timeout.as_secs()).ok()?;
+        let tv_sec = now.tv_sec.checked_add(seconds)?.checked_add(nanoseconds / 1_000_000_000)?;
+        Some(Self { clock: CLOCK_MONOTONIC, at: Timespec { tv_sec, tv_nsec: nanoseconds % 1_000_000_000 } })
+    }
+
+    pub(crate) fn passed(&self) -> bool {
+        self.left() <= 0
+    }
+
+    pub(crate) fn earlier(self, other: Self) -> Self {
+        if other.left() < self.left() { other } else { self }
+    }
+
+    /// Nanoseconds until then.
+    fn left(&self) -> i128 {
+        let nanoseconds = |time: Timespec| i128::from(time.tv_sec) * 1_000_000_000 + i128::from(time.tv_nsec);
+        nanoseconds(self.at) - nanoseconds(c::now(self.clock))
+    }
+}
+
+/// The deadline, or the end of a nap of this length, whichever comes first; `None` is never.
+pub(crate) fn sooner(deadline: Option<Deadline>, nap: Option<Duration>) -> Option<Deadline> {
+    match (deadline, nap.and_then(Deadline::after)) {
+        (Some(deadline), Some(nap)) => Some(deadline.earlier(nap)),
+        (deadline, nap) => deadline.or(nap),
+    }
+}
+
+/// Sleeps for so long, or until then.
+#[cold]
+pub(crate) fn nap(deadline: Option<Deadline>, length: Duration) {
+    let nobody = AtomicU32::new(0);
+    wait::<Private>(&nobody, 0, ALL, sooner(deadline, Some(length)));
+}
+
+/// After so many rounds a wait that spins has lasted longer than any that spinning is for.
+const MOST_ROUNDS: u32 = 100_000;
+
+/// Lets others have the CPU in this round of a wait that spins: for the moment, and in the end for longer.
+pub(crate) fn give_way(round: u32) {
+    if round < MOST_ROUNDS { std::thread::yield_now() } else { nap(None, Duration::from_millis(1)) }
+}
+
+/// Sleeps while `word` holds `expected`, until woken in this class, until the deadline.
+#[cold]
+pub(crate) fn wait<S: Scope>(word: &AtomicU32, expected: u32, class: u32, deadline: Option<Deadline>) -> Wait {
+    const WAIT_BITSET: usize = 9;
+    // The kernel knows no time before its clocks' beginning.
+    if deadline.is_some_and(|deadline| deadline.at.tv_sec < 0) {
+        return Wait::TimedOut;
+    }
+    let by_calendar = deadline.is_some_and(|deadline| deadline.clock == CLOCK_REALTIME);
+    let operation = WAIT_BITSET | private::<S>() | if by_calendar { 256 } else { 0 };
+    let time = deadline.as_ref().map_or(core::ptr::null(), |deadline| &raw const deadline.at);
+    // SAFETY: the word and the time live as long as the call, which only reads them.
+    let ended =
+        unsafe { c::futex([word.as_ptr() as usize, operation, expected as usize, time as usize, 0, class as usize]) };
+    match ended {
+        0 | c::MINUS_EINTR => Wait::Woken,
+        c::MINUS_EAGAIN => Wait::Changed,
+        c::MINUS_ETIMEDOUT => Wait::TimedOut,
+        // The memory is gone from under the lock, or there are no futexes. Neither can go on.
+        _ => c::die("libulocks_pthread: a lock's memory is gone while a thread waits for it\n"),
+    }
+}
+
+/// Wakes up to `count` sleepers of this class, those that sleep longest first; says how many.
+#[cold]
+pub(crate) fn wake<S: Scope>(word: &AtomicU32, count: u32, class: u32) -> usize {
+    const WAKE_BITSET: usize = 10;
+    let count = count.min(i32::MAX as u32) as usize;
+    // SAFETY: the kernel gets the word's address, and does not read it.
+    let woken =
+        unsafe { c::futex([word.as_ptr() as usize, WAKE_BITSET | private::<S>(), count, 0, 0, class as usize]) };
+    usize::try_from(woken).unwrap_or(0)
+}
+
+fn private<S: Scope>() -> usize {
+    if S::PRIVATE { 128 } else { 0 }
+}

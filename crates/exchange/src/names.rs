@@ -1,0 +1,31 @@
+//! The locks that can stand in a mutex, by their names.
+
+/// The variable that names the lock to the library; without it, the first of [`LOCKS`].
+pub const CHOICE: &str = "ULOCKS_PTHREAD";
+
+/// Asks for the library alone: every call is passed on.
+pub const PASS: &str = "pass";
+
+/// A lock that can be asked for.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Named {
+    /// Its name.
+    pub name: &'static str,
+    /// What it is.
+    pub about: &'static str,
+    /// Whether a thread that waits for it sleeps in the end, and so leaves its CPU to others.
+    pub sleeps: bool,
+}
+
+/// All of them. Each fits into 8 bytes, is free when they are 0, has deadlines or can be tried, and is not touched by
+/// an unlock once another thread can have taken it: POSIX lets that one destroy the mutex.
+///
+/// `usema`, `benaphore` and `futex-sem` look at a word after that, and are not here. Nor are `pi` and `robust`, whose
+/// like the C library has itself: a program that wants one asks for it, and keeps it.
+pub const LOCKS: &[Named] = &[
+    Named { name: "adaptive", about: "spins while it pays, sleeps otherwise, starves nobody", sleeps: true },
+    Named { name: "calock", about: "convoy avoidance: whoever finds it free has it", sleeps: true },
+    Named { name: "calock-spin", about: "the same, spinning for 3 µs first", sleeps: true },
+    Named { name: "ticket", about: "spins in the order of arrival", sleeps: false },
+    Named { name: "mcs", about: "spins in the order of arrival, each waiter on its own word", sleeps: false },
+];

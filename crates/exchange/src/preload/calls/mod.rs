@@ -1,0 +1,7 @@
+//! The functions that are replaced, by their names.
+
+mod c11;
+mod cond;
+mod mutex;
+mod others;
+mod shared_cond;

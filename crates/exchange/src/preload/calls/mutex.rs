@@ -1,0 +1,83 @@
+//! `pthread_mutex_*`, and the names with two underscores that old libraries call.
+
+use crate::c::{CLOCK_MONOTONIC, CLOCK_REALTIME, EINVAL, Timespec};
+use crate::preload::choice::count;
+use crate::preload::locks::exchanged;
+use crate::preload::mutex::{Kind, Mutex, at};
+use crate::preload::{locks, next};
+use core::ffi::{c_int, c_void};
+
+/// `replaced!(name: (arguments) |mutex| ours)`: ours where the lock that was asked for is `L`.
+macro_rules! replaced {
+    ($name:ident: ($($letter:ident: $argument:ty),*) |$object:ident| $ours:expr) => {
+        #[cfg_attr(preload, unsafe(no_mangle))]
+        pub extern "C" fn $name(mutex: *mut c_void $(, $letter: $argument)*) -> c_int {
+            // SAFETY: the program gives a mutex, which lives as long as the call.
+            let $object: &Mutex = unsafe { at(mutex) };
+            if $object.kind() != Kind::Theirs {
+                exchanged!(L => return $ours, ());
+            }
+            // SAFETY: the arguments are passed on as the program gave them.
+            unsafe { next::$name()(mutex $(, $letter)*) }
+        }
+    };
+}
+
+/// `also!(a second name, name)`.
+macro_rules! also {
+    ($other:ident, $name:ident) => {
+        #[cfg_attr(preload, unsafe(no_mangle))]
+        extern "C" fn $other(mutex: *mut c_void) -> c_int {
+            $name(mutex)
+        }
+    };
+}
+
+replaced!(pthread_mutex_lock: () |mutex| mutex.lock::<L>());
+replaced!(pthread_mutex_trylock: () |mutex| mutex.try_lock::<L>());
+replaced!(pthread_mutex_unlock: () |mutex| mutex.unlock::<L>());
+replaced!(pthread_mutex_destroy: () |mutex| mutex.destroy::<L>());
+replaced!(pthread_mutex_timedlock: (time: *const Timespec) |mutex| {
+    // SAFETY: the program gives a time.
+    mutex.lock_until::<L>(CLOCK_REALTIME, unsafe { *time })
+});
+replaced!(pthread_mutex_clocklock: (clock: c_int, time: *const Timespec) |mutex| {
+    match clock {
+        // SAFETY: the program gives a time.
+        CLOCK_REALTIME | CLOCK_MONOTONIC => mutex.lock_until::<L>(clock, unsafe { *time }),
+        _ => EINVAL,
+    }
+});
+also!(__pthread_mutex_lock, pthread_mutex_lock);
+also!(__pthread_mutex_trylock, pthread_mutex_trylock);
+also!(__pthread_mutex_unlock, pthread_mutex_unlock);
+also!(__pthread_mutex_destroy, pthread_mutex_destroy);
+
+/// The C library's own, which leaves a free lock of ours where the kind can be ours; what cannot is counted.
+#[cfg_attr(preload, unsafe(no_mangle))]
+extern "C" fn pthread_mutex_init(mutex: *mut c_void, attributes: *mut c_void) -> c_int {
+    // SAFETY: the arguments are passed on as the program gave them.
+    let code = unsafe { next::pthread_mutex_init()(mutex, attributes) };
+    if code == 0 && locks::any() {
+        // SAFETY: the program gives a mutex.
+        count_theirs(unsafe { at(mutex) });
+    }
+    code
+}
+
+#[cfg_attr(preload, unsafe(no_mangle))]
+extern "C" fn __pthread_mutex_init(mutex: *mut c_void, attributes: *mut c_void) -> c_int {
+    pthread_mutex_init(mutex, attributes)
+}
+
+fn count_theirs(mutex: &Mutex) {
+    const ROBUST: u32 = 0x10;
+    const PRIORITY: u32 = 0x20 | 0x40;
+    if mutex.kind() == Kind::Theirs {
+        count(|left| match mutex.bits() {
+            bits if bits & ROBUST != 0 => &left.robust,
+            bits if bits & PRIORITY != 0 => &left.priority,
+            _ => &left.shared,
+        });
+    }
+}

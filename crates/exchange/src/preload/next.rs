@@ -1,0 +1,81 @@
+//! The functions that are replaced, as the next object in line has them: the C library, or another that is in the way
+//! as this one is. They are found all at once, by the first call; what is not there is [`missing`].
+
+use crate::c::{self, ENOSYS, RTLD_NEXT, Timespec, dlsym};
+use core::ffi::{CStr, c_int, c_uint, c_void};
+use core::sync::atomic::AtomicPtr;
+use core::sync::atomic::Ordering::Relaxed;
+
+type Time = *const Timespec;
+type Object = *mut c_void;
+
+macro_rules! next {
+    ($($name:ident($($letter:ident: $argument:ty),*);)*) => {
+        /// The address of each; at first that of what finds them all and then calls the one that was meant.
+        #[allow(non_upper_case_globals)]
+        mod found {
+            use core::sync::atomic::AtomicPtr;
+
+            $(pub static $name: AtomicPtr<()> = AtomicPtr::new(super::first::$name as *mut ());)*
+        }
+
+        mod first {
+            use super::*;
+
+            $(pub unsafe extern "C" fn $name($($letter: $argument),*) -> c_int {
+                c::keeping_errno(super::find_all);
+                // SAFETY: the arguments are passed on as they came.
+                unsafe { super::$name()($($letter),*) }
+            })*
+        }
+
+        static ALL: &[(&CStr, &AtomicPtr<()>)] = &[$((
+            // The name ends with the NUL that is put there.
+            match CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes()) {
+                Ok(name) => name,
+                Err(_) => c"",
+            },
+            &found::$name,
+        )),*];
+
+        $(/// The function of this name, as the program would have called it.
+        #[inline(always)]
+        pub fn $name() -> unsafe extern "C" fn($($argument),*) -> c_int {
+            // SAFETY: it is the address of a C function of this name, whose type this is, of `first`'s, or of
+            // `missing`, which takes whatever it is given.
+            unsafe { core::mem::transmute(found::$name.load(Relaxed)) }
+        })*
+    };
+}
+
+next! {
+    pthread_mutex_init(a: Object, b: Object);
+    pthread_mutex_lock(a: Object);
+    pthread_mutex_trylock(a: Object);
+    pthread_mutex_timedlock(a: Object, b: Time);
+    pthread_mutex_clocklock(a: Object, b: c_int, c: Time);
+    pthread_mutex_unlock(a: Object);
+    pthread_mutex_destroy(a: Object);
+    pthread_rwlock_init(a: Object, b: Object);
+    pthread_spin_init(a: Object, b: c_int);
+    pthread_cond_init(a: Object, b: *const c_uint);
+    pthread_cond_wait(a: Object, b: Object);
+    pthread_cond_timedwait(a: Object, b: Object, c: Time);
+    pthread_cond_clockwait(a: Object, b: Object, c: c_int, d: Time);
+    pthread_cond_signal(a: Object);
+    pthread_cond_broadcast(a: Object);
+    pthread_cond_destroy(a: Object);
+}
+
+fn find_all() {
+    for (name, place) in ALL {
+        // SAFETY: the name ends with a NUL.
+        let address = unsafe { dlsym(RTLD_NEXT, name.as_ptr()) };
+        place.store(if address.is_null() { missing as *mut () } else { address.cast() }, Relaxed);
+    }
+}
+
+/// For what the C library is too old to have, and so no program that runs with it calls.
+extern "C" fn missing() -> c_int {
+    ENOSYS
+}

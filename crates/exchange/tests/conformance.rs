@@ -1,0 +1,118 @@
+//! What POSIX and the C library's manual say of mutexes and condition variables, asserted by C programs of our own, with
+//! the C library's locks and with each of ours: the same results, line by line.
+
+use exchange::{CHOICE, COUNTS, Counts, LOCKS, PASS, library};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::atomic::Ordering::Relaxed;
+
+/// A program of `tests/programs`, compiled; `None`, and it is said, where there is no compiler.
+fn compiled(folder: &tempfile::TempDir, name: &str) -> Option<PathBuf> {
+    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs");
+    let program = folder.path().join(name);
+    let mut compiler = Command::new("cc");
+    compiler.args(["-O1", "-pthread", "-o"]).arg(&program).arg(sources.join(name).with_extension("c"));
+    let Ok(output) = compiler.output() else {
+        println!("skipped: needs cc");
+        return None;
+    };
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    Some(program)
+}
+
+fn run(program: &Path, arguments: &[&str], preload: Option<(&str, &str)>) -> Output {
+    let mut command = Command::new(program);
+    command.args(arguments);
+    if let Some((library, lock)) = preload {
+        command.env("LD_PRELOAD", library).env(CHOICE, lock);
+    }
+    command.output().unwrap()
+}
+
+fn lines(output: &Output) -> Vec<String> {
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && stderr.is_empty(), "{:?} {stderr}", output.status);
+    String::from_utf8_lossy(&output.stdout).lines().map(str::to_owned).collect()
+}
+
+/// Runs the program plainly and with each lock, at the same time, since most of what they do is to wait; how many lines
+/// it had to say.
+fn same_with_each(name: &str, of: impl Fn(&str) -> Vec<&'static str>) -> Option<usize> {
+    let folder = tempfile::tempdir().unwrap();
+    let program = compiled(&folder, name)?;
+    let (_file, path) = library().unwrap();
+    let locks = || LOCKS.iter().map(|lock| lock.name).chain([PASS]);
+    let (plain, exchanged) = std::thread::scope(|scope| {
+        let (program, path, of) = (&program, path.as_str(), &of);
+        let plain_arguments = of("plain");
+        let plain = scope.spawn(move || run(program, &plain_arguments, None));
+        let start = |lock: &'static str| {
+            let arguments = of(lock);
+            (lock, scope.spawn(move || run(program, &arguments, Some((path, lock)))))
+        };
+        let all: Vec<_> = locks().map(start).collect();
+        let all: Vec<_> = all.into_iter().map(|(lock, run)| (lock, run.join().unwrap())).collect();
+        (plain.join().unwrap(), all)
+    });
+    let plain = lines(&plain);
+    for (lock, output) in exchanged {
+        let seen = lines(&output);
+        let different = plain.iter().zip(&seen).find(|(plain, seen)| plain != seen);
+        assert!(different.is_none() && plain.len() == seen.len(), "{name} with {lock}: {different:?}");
+    }
+    Some(plain.len())
+}
+
+#[test]
+fn mutexes_of_every_kind_do_what_the_c_librarys_do() {
+    let lines = same_with_each("mutexes", |_| vec![]);
+    assert!(lines.is_none_or(|lines| lines > 250), "{lines:?}");
+}
+
+#[test]
+fn condition_variables_do_what_the_c_librarys_do_with_every_kind_of_mutex() {
+    let lines = same_with_each("conditions", |_| vec![]);
+    assert!(lines.is_none_or(|lines| lines > 140), "{lines:?}");
+}
+
+#[test]
+fn so_do_c11s() {
+    let lines = same_with_each("c11", |_| vec![]);
+    assert!(lines.is_none_or(|lines| lines > 40), "{lines:?}");
+}
+
+#[test]
+fn children_that_are_forked_while_locks_are_held_and_waited_for_go_on() {
+    same_with_each("forks", |_| vec![]);
+}
+
+#[test]
+fn no_wake_is_lost_among_waits_signals_broadcasts_deadlines_and_cancellations() {
+    let sleeps = |name: &str| LOCKS.iter().all(|lock| lock.name != name || lock.sleeps);
+    same_with_each("torture", |lock| vec![if sleeps(lock) { "5000" } else { "1000" }]);
+}
+
+#[test]
+fn what_stays_the_c_librarys_is_counted() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(program) = compiled(&folder, "mutexes") else { return };
+    let (_file, path) = library().unwrap();
+    let counts = Counts::new().unwrap();
+    let mut command = Command::new(program);
+    command.env("LD_PRELOAD", path).env(COUNTS, counts.path());
+    lines(&command.output().unwrap());
+    let left = counts.left();
+    let [robust, priority, shared] = [&left.robust, &left.priority, &left.shared].map(|count| count.load(Relaxed));
+    assert_eq!([left.processes.load(Relaxed), robust, priority, shared], [1, 1, 1, 1]);
+}
+
+#[test]
+fn a_lock_that_there_is_not_is_said_and_the_c_librarys_stay() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(program) = compiled(&folder, "c11") else { return };
+    let (_file, path) = library().unwrap();
+    let output = run(&program, &[], Some((&path, "nonesuch")));
+    assert!(output.status.success());
+    assert!(String::from_utf8_lossy(&output.stderr).contains("ULOCKS_PTHREAD names no lock that it has"));
+    assert_eq!(output.stdout, run(&program, &[], None).stdout);
+}
