@@ -28,8 +28,8 @@ pub struct Finished<P, R> {
     pub files: Vec<(OutputFile, anyhow::Result<Vec<u8>>)>,
     /// Why the command fails although the record is good.
     pub failures: Vec<String>,
-    /// Whether it found what was to end it.
-    pub has_exceeded: bool,
+    /// What was found that was not to be, and ended it or fails the command.
+    pub exceeded: Vec<String>,
 }
 
 /// What the machine could do to the figures.
@@ -62,13 +62,21 @@ impl<P, R> Finished<P, R> {
     }
 
     fn of(parameters: P, rows: Vec<R>, warnings: Vec<Warning>, conditions: Conditions) -> Self {
-        let (files, failures) = (Vec::new(), Vec::new());
-        Self { parameters, rows, warnings, conditions, is_printed: false, files, failures, has_exceeded: false }
+        let (files, failures, exceeded) = (Vec::new(), Vec::new(), Vec::new());
+        Self { parameters, rows, warnings, conditions, is_printed: false, files, failures, exceeded }
     }
 
-    /// Whether it found what was to end it.
-    pub fn exceeded_if(self, has_exceeded: bool) -> Self {
-        Self { has_exceeded, ..self }
+    /// What was found that was not to be.
+    pub fn exceeded_by(mut self, found: impl IntoIterator<Item = String>) -> Self {
+        self.exceeded.extend(found);
+        self
+    }
+
+    /// The same as a part of something wider.
+    pub fn map<Q, S>(self, parameters: impl FnOnce(P) -> Q, row: impl FnMut(R) -> S) -> Finished<Q, S> {
+        let Self { parameters: own, rows, warnings, conditions, is_printed, files, failures, exceeded } = self;
+        let (parameters, rows) = (parameters(own), rows.into_iter().map(row).collect());
+        Finished { parameters, rows, warnings, conditions, is_printed, files, failures, exceeded }
     }
 
     /// Leaves out warnings of the machine that are no reason to warn here, by their codes.
@@ -105,10 +113,10 @@ impl<P: Serialize, R: Serialize> Finished<P, R> {
     /// # Errors
     /// What cannot be written as JSON.
     pub fn erased(self) -> serde_json::Result<AnyFinished> {
-        let Self { parameters, rows, warnings, conditions, is_printed, files, failures, has_exceeded } = self;
+        let Self { parameters, rows, warnings, conditions, is_printed, files, failures, exceeded } = self;
         let parameters = serde_json::to_value(parameters)?;
         let rows = rows.into_iter().map(serde_json::to_value).collect::<Result<_, _>>()?;
-        Ok(Finished { parameters, rows, warnings, conditions, is_printed, files, failures, has_exceeded })
+        Ok(Finished { parameters, rows, warnings, conditions, is_printed, files, failures, exceeded })
     }
 }
 

@@ -49,7 +49,8 @@ pub fn run(entry: &Entry, matches: &ArgMatches, shared: &SharedFlags) -> anyhow:
     written.into_iter().collect::<anyhow::Result<()>>()?;
     let outcome = outcome?;
     ensure!(finished.failures.is_empty(), "{}", finished.failures.join("\n"));
-    Ok(if finished.has_exceeded { Outcome::Exceeded } else { outcome })
+    finished.exceeded.iter().for_each(|found| output::eprint_line(found));
+    Ok(if finished.exceeded.is_empty() { outcome } else { Outcome::Exceeded })
 }
 
 /// What keeps every value has no room for a night of them.

@@ -169,7 +169,12 @@ fn finished(
 ) -> Finished<Parameters, NoiseRow> {
     let is_stopped = rows.iter().any(|row| row.stopped.is_some());
     let rows = rows.into_iter().map(|row| NoiseRow::Gaps(Box::new(row))).collect();
-    Finished::measured(parameters, rows, warnings, cpus, planned).exceeded_if(is_stopped)
+    Finished::measured(parameters, rows, warnings, cpus, planned).exceeded_by(ended_by(is_stopped))
+}
+
+/// Why it has ended, if `--stop-above` ended it.
+fn ended_by(is_stopped: bool) -> Option<String> {
+    is_stopped.then(|| "noise ended: something was longer than --stop-above".to_owned())
 }
 
 /// Wake-ups.
@@ -185,7 +190,7 @@ fn of_wake_ups(flags: &Flags, plan: &WakePlan, run: &mut Run<'_>) -> anyhow::Res
     let is_stopped = measured.rows.iter().any(|row| row.stopped.is_some());
     let rows = measured.rows.into_iter().map(|row| NoiseRow::Wake(Box::new(row))).collect();
     let finished = Finished::measured(parameters, rows, warnings, plan.cpus.clone(), run.session.planned(plan.budget));
-    Ok(finished.exceeded_if(is_stopped))
+    Ok(finished.exceeded_by(ended_by(is_stopped)))
 }
 
 /// Several CPUs at once.

@@ -1,5 +1,6 @@
 //! What the user may set.
 
+use super::swap::flags::SwapFlags;
 use clap::{Args, ValueEnum};
 use harness::parse_duration;
 use schemars::JsonSchema;
@@ -37,6 +38,9 @@ pub struct Flags {
     #[arg(long, value_name = "PID", conflicts_with_all = ["program", "full", "export", "deadline"])]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=4_194_304))]
     pub pid: Option<u32>,
+
+    #[command(flatten)]
+    pub swap: SwapFlags,
 
     /// The program and its arguments
     #[arg(last = true, value_name = "PROGRAM", num_args = 1..)]

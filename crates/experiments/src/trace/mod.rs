@@ -4,6 +4,7 @@ mod attach;
 mod export;
 mod findings;
 mod flags;
+mod kinds;
 mod live;
 mod matrix;
 mod measure;
@@ -16,15 +17,17 @@ mod section;
 mod section_waiting;
 mod show;
 mod show_matrix;
+mod swap;
 mod warnings;
 mod words;
 
-use self::record::{Row, TraceRecord};
-use ::record::{Finding, Metric, Section};
+use ::record::{Finding, Metric, Record, Section};
 use flags::Flags;
-use harness::{Example, Experiment, Finished, Run};
+use harness::{Example, Experiment, Finished, Run, SharedFlags};
+use kinds::{AnyParameters, AnyRow, Kind};
 use live::Lines;
-use plan::{Parameters, Plan};
+use plan::Plan;
+use program::Program;
 use terminal::Page;
 
 /// The experiment.
@@ -37,15 +40,23 @@ impl Experiment for Trace {
         ("contend trace -- ./server --its flags", "What its threads wait for, until it ends or Ctrl-C"),
         ("contend trace --full --seconds 30 -- ./server", "Every hold timed; the server is asked to end after 30 s"),
         ("contend trace --pid 1234 --seconds 10", "The futex calls of a process that already runs; needs root"),
+        ("contend trace --swap adaptive,calock -- ./program", "Other locks in its mutexes: does that make it faster?"),
         ("contend trace --export perfetto waits.pftrace -- ./server", "The waits on a time line, for ui.perfetto.dev"),
     ];
-    const UNUSED: &'static [&'static str] = &["cpus", "seed"];
+    const UNUSED: &'static [&'static str] = &["cpus"];
 
     type Flags = Flags;
-    type Parameters = Parameters;
-    type Row = Row;
+    type Parameters = AnyParameters;
+    type Row = AnyRow;
 
-    fn run(flags: &Flags, run: &mut Run<'_>) -> anyhow::Result<Finished<Parameters, Row>> {
+    fn answer(flags: &Flags, _: &SharedFlags) -> anyhow::Result<Option<String>> {
+        flags.swap.swap_library.as_deref().map(swap::write_library).transpose()
+    }
+
+    fn run(flags: &Flags, run: &mut Run<'_>) -> anyhow::Result<Finished<AnyParameters, AnyRow>> {
+        if flags.swap.is_asked_for() {
+            return Ok(kinds::of_compared(swap::run(&flags.swap, Program::find(&flags.program)?, run)?));
+        }
         if let Some(pid) = flags.pid {
             let target = attach::Target::find(pid)?;
             let plan = attach::Plan { target, budget: run.session.seconds, interval: flags.interval };
@@ -53,7 +64,7 @@ impl Experiment for Trace {
             let measured = attach::run(&plan, run.session, &mut lines)?;
             let cpus = run.session.cpus.clone();
             let finished = Finished::measured(measured.parameters, measured.rows, measured.warnings, cpus, plan.budget);
-            return Ok(finished.without(["other_load", "autogroup"]));
+            return Ok(kinds::of_watched(finished.without(["other_load", "autogroup"])));
         }
         let plan = Plan::of(flags, run.session)?;
         let calibration = run.clock();
@@ -65,22 +76,33 @@ impl Experiment for Trace {
             finished.files.push((file, Ok(export::content(form, &measured.waits))));
         }
         // The load is the program, and what is watched is what the machine does to it.
-        Ok(finished.without(["other_load", "autogroup"]))
+        Ok(kinds::of_watched(finished.without(["other_load", "autogroup"])))
     }
 
-    fn show(record: &TraceRecord, page: &Page) -> String {
-        show::show(record, page)
+    fn show(record: &Record<AnyParameters, AnyRow>, page: &Page) -> String {
+        match kinds::of(record) {
+            Kind::Watched(record) => show::show(&record, page),
+            Kind::Compared(record) => swap::show::show(&record, page),
+        }
     }
 
-    fn section(rows: &[Row]) -> Section {
-        section::section(rows)
+    fn section(rows: &[AnyRow]) -> Section {
+        match &kinds::compared(rows)[..] {
+            [] => section::section(&kinds::watched(rows)),
+            compared => swap::section::section(compared),
+        }
     }
 
-    fn metrics(row: &Row) -> Vec<Metric> {
-        metrics::metrics(row)
+    fn metrics(row: &AnyRow) -> Vec<Metric> {
+        if let AnyRow::Watched(row) = row { metrics::metrics(row) } else { Vec::new() }
     }
 
-    fn findings(rows: &[(usize, &Row)]) -> Vec<Finding> {
-        findings::findings(rows)
+    fn findings(rows: &[(usize, &AnyRow)]) -> Vec<Finding> {
+        let watched = |&(place, row): &(usize, &AnyRow)| match row {
+            AnyRow::Watched(row) => Some((place, (**row).clone())),
+            AnyRow::Compared(_) => None,
+        };
+        let rows: Vec<_> = rows.iter().filter_map(watched).collect();
+        findings::findings(&rows.iter().map(|(place, row)| (*place, row)).collect::<Vec<_>>())
     }
 }

@@ -1,0 +1,155 @@
+//! `contend trace --swap`: a program of ours with other locks in its mutexes; what it prints, how it can end, what its
+//! user can get wrong.
+
+mod command;
+#[path = "trace/programs.rs"]
+mod programs;
+
+use programs::{Programs, Traced, command as trace, traced};
+use serde_json::Value;
+use std::path::Path;
+use std::process::Command;
+
+fn row<'a>(traced: &'a Traced, lock: &str, metric: &str) -> &'a Value {
+    let rows = traced.record["results"].as_array().unwrap();
+    let found = rows.iter().find(|row| row["lock"] == lock && row["metric"] == metric);
+    found.unwrap_or_else(|| panic!("no {metric} of {lock} in {rows:#?}"))
+}
+
+fn stderr(output: &std::process::Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// The program says which lock it was given, and twice as much of something with one of them: so the answer is known.
+#[test]
+fn a_metric_that_one_lock_doubles_is_better_with_that_one_and_no_different_with_the_others() {
+    let programs = Programs::new();
+    let Some(program) = programs.compiled("answers", &[]) else { return };
+    let flags = ["--swap", "calock,ticket", "--metric", r"rate=rate (\d+)", "--higher-is-better", "--runs", "6"];
+    let flags = [&flags[..], &["--warmup", "0", "--quiet", "--fail-if", "slower:5%"]].concat();
+    let traced = traced(&programs, &flags, &program, &[]);
+    assert_eq!(traced.output.status.code(), Some(0), "{}", stderr(&traced.output));
+    let calock = row(&traced, "calock", "rate");
+    assert_eq!((calock["ratio"].as_f64(), calock["verdict"].as_str()), (Some(2.0), Some("better")));
+    assert_eq!(calock["ratio_ci"][0], 2.0);
+    for lock in ["pass", "ticket"] {
+        assert_eq!(row(&traced, lock, "rate")["verdict"], "no_difference_shown", "{lock}");
+    }
+    assert_eq!(row(&traced, "plain", "rate")["verdict"], "baseline");
+    for metric in ["rate", "wall time", "CPU time"] {
+        for lock in ["plain", "pass", "calock", "ticket"] {
+            let row = row(&traced, lock, metric);
+            assert_eq!((row["runs"].as_u64(), row["values"].as_array().unwrap().len()), (Some(6), 6), "{row}");
+        }
+    }
+    // What each run was, in which order, and what could not be exchanged.
+    let order = traced.record["parameters"]["order"].as_array().unwrap();
+    assert_eq!(order.len(), 6);
+    assert!(order.iter().all(|round| round.as_array().unwrap().len() == 4), "{order:?}");
+    let left = &traced.record["parameters"]["left"][1];
+    assert_eq!(
+        (left["lock"].as_str(), left["processes"].as_u64(), left["robust"].as_u64()),
+        (Some("calock"), Some(6), Some(6))
+    );
+}
+
+#[test]
+fn what_is_worse_by_more_than_a_limit_is_said_and_ends_with_3() {
+    let programs = Programs::new();
+    let Some(program) = programs.compiled("answers", &[]) else { return };
+    let flags = ["--swap", "calock", "--metric", r"rate=rate (\d+)", "--runs", "6", "--warmup", "0"];
+    let output = trace(&[&flags[..], &["--fail-if", "slower:5%"]].concat(), &program, &[]).output().unwrap();
+    assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
+    assert!(stderr(&output).contains("--fail-if slower:5%: calock, rate 2.00× the plain one's"), "{}", stderr(&output));
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(text.contains("worse") && text.contains("calock"), "{text}");
+    assert!(text.contains("6 robust mutexes"), "{text}");
+    assert!(text.lines().all(|line| line.chars().count() <= 80 || line.contains("answers")), "{text}");
+}
+
+#[test]
+fn commands_before_and_after_each_run_are_run_as_often_as_the_program() {
+    let programs = Programs::new();
+    let Some(program) = programs.compiled("answers", &[]) else { return };
+    let (before, after) = (programs.path("before"), programs.path("after"));
+    let echo = |path: &Path| format!("echo x >> {}", path.display());
+    let flags = ["--swap", "adaptive", "--runs", "6", "--warmup", "2", "--quiet"];
+    let (prepare, cleanup) = (echo(&before), echo(&after));
+    let output = trace(&[&flags[..], &["--prepare", &prepare, "--cleanup", &cleanup]].concat(), &program, &[]);
+    let output = { output }.output().unwrap();
+    assert!(output.status.success(), "{}", stderr(&output));
+    // A trial, then plain, pass and one lock.
+    for path in [before, after] {
+        assert_eq!(std::fs::read_to_string(path).unwrap().lines().count(), 1 + 3 * (6 + 2));
+    }
+}
+
+/// One message each, with what is wrong and what to do.
+#[test]
+fn what_is_wrong_with_a_metric_or_a_program_is_said() {
+    let programs = Programs::new();
+    let Some(program) = programs.compiled("answers", &[]) else { return };
+    let cases: &[(&[&str], &[&str], &[&str])] = &[
+        (&["--metric", "nonesuch"], &[], &["with the program as it is --metric nonesuch matches nothing"]),
+        (&["--metric", "r"], &[], &["matches 2 times in one run"]),
+        (&["--metric", "(rate) "], &[], &["finds \"rate\"", "no number"]),
+        (&["--prepare", "false"], &[], &["--prepare false", "exit status: 1"]),
+        (&[], &["fail"], &["the program as it is ended with status 7", "it printed last: \"rate 100\""]),
+        (&[], &["crash"], &["the program as it is was ended by signal 6"]),
+    ];
+    for (flags, arguments, words) in cases {
+        let flags = [&["--swap", "adaptive", "--runs", "6", "--warmup", "0", "--quiet"][..], flags].concat();
+        let output = trace(&flags, &program, arguments).output().unwrap();
+        assert_eq!(output.status.code(), Some(1), "{flags:?} {}", stderr(&output));
+        words.iter().for_each(|word| assert!(stderr(&output).contains(word), "{word} in {}", stderr(&output)));
+    }
+}
+
+#[test]
+fn flags_that_make_no_sense_are_usage_errors() {
+    let programs = Programs::new();
+    let cases: &[(&[&str], &[&str])] = &[
+        (&["--swap", "usema"], &["--swap", "usema", "adaptive", "mcs"]),
+        (&["--swap", "mcs", "--metric", "a("], &["--metric", "a("]),
+        (&["--swap", "mcs", "--metric", "a=1", "--metric", "a=2"], &["--metric a", "two metrics"]),
+        (&["--swap", "mcs", "--metric", "a=1", "--higher-is-better=b"], &["--higher-is-better=b", "no --metric"]),
+        (&["--swap", "mcs", "--fail-if", "faster:5%"], &["--fail-if", "slower:5%"]),
+        (&["--swap", "mcs", "--runs", "5"], &["--runs", "from 6 to 10000"]),
+        (&["--swap", "mcs", "--full"], &["--full", "--swap"]),
+        (&["--runs", "6"], &["--swap"]),
+    ];
+    for (flags, words) in cases {
+        let output = trace(flags, Path::new("/bin/true"), &[]).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{flags:?} {}", stderr(&output));
+        words.iter().for_each(|word| assert!(stderr(&output).contains(word), "{word} in {}", stderr(&output)));
+    }
+    drop(programs);
+}
+
+#[test]
+fn a_program_that_fails_only_with_a_lock_is_said_to_and_the_others_are_compared() {
+    let programs = Programs::new();
+    let Some(program) = programs.compiled("answers", &[]) else { return };
+    let traced = traced(&programs, &["--swap", "calock,mcs", "--runs", "6", "--warmup", "0"], &program, &["mcs"]);
+    assert_eq!(traced.output.status.code(), Some(1));
+    let said = stderr(&traced.output);
+    assert!(said.contains("with mcs the program ended with status 7"), "{said}");
+    assert_eq!(row(&traced, "mcs", "wall time")["verdict"], "failed");
+    assert_eq!(row(&traced, "calock", "wall time")["runs"], 6);
+    let codes: Vec<&str> =
+        traced.record["warnings"].as_array().unwrap().iter().map(|one| one["code"].as_str().unwrap()).collect();
+    assert!(codes.contains(&"failed_with_lock") && codes.contains(&"spinning_lock"), "{codes:?}");
+}
+
+/// The library as a product: written where its user says, and loaded without contend.
+#[test]
+fn the_library_is_written_and_works_alone() {
+    let programs = Programs::new();
+    let Some(program) = programs.compiled("answers", &[]) else { return };
+    let library = programs.path("libulocks_pthread.so");
+    let output =
+        Command::new(env!("CARGO_BIN_EXE_contend")).args(["trace", "--swap-library"]).arg(&library).output().unwrap();
+    assert!(output.status.success(), "{}", stderr(&output));
+    let output = Command::new(program).env("LD_PRELOAD", &library).output().unwrap();
+    assert!(output.status.success() && output.stderr.is_empty(), "{}", stderr(&output));
+}

@@ -1,0 +1,77 @@
+//! The two things that a record of this experiment can be: a program watched, or one compared with other locks.
+
+use super::plan::Parameters;
+use super::record::{Row, TraceRecord};
+use super::swap::record::{SwapParameters, SwapRecord, SwapRow};
+use harness::Finished;
+use record::Record;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The parameters of either.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum AnyParameters {
+    Compared(SwapParameters),
+    Watched(Box<Parameters>),
+}
+
+/// A row of either.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum AnyRow {
+    Compared(SwapRow),
+    Watched(Box<Row>),
+}
+
+/// A record of either.
+pub enum Kind {
+    Compared(SwapRecord),
+    Watched(TraceRecord),
+}
+
+/// A record, as what it is.
+pub fn of(record: &Record<AnyParameters, AnyRow>) -> Kind {
+    match &record.parameters {
+        AnyParameters::Compared(parameters) => {
+            Kind::Compared(with(record, parameters.clone(), compared(&record.results)))
+        }
+        AnyParameters::Watched(parameters) => {
+            Kind::Watched(with(record, (**parameters).clone(), watched(&record.results)))
+        }
+    }
+}
+
+fn with<P, R>(record: &Record<AnyParameters, AnyRow>, parameters: P, results: Vec<R>) -> Record<P, R> {
+    Record {
+        schema: record.schema.clone(),
+        experiment: record.experiment.clone(),
+        environment: record.environment.clone(),
+        parameters,
+        results,
+        ranking: record.ranking.clone(),
+        warnings: record.warnings.clone(),
+    }
+}
+
+/// The rows that are of a comparison.
+pub fn compared(rows: &[AnyRow]) -> Vec<SwapRow> {
+    let of = |row: &AnyRow| if let AnyRow::Compared(row) = row { Some(row.clone()) } else { None };
+    rows.iter().filter_map(of).collect()
+}
+
+/// The rows that are of a watched program.
+pub fn watched(rows: &[AnyRow]) -> Vec<Row> {
+    let of = |row: &AnyRow| if let AnyRow::Watched(row) = row { Some((**row).clone()) } else { None };
+    rows.iter().filter_map(of).collect()
+}
+
+/// What a watched program left, as either.
+pub fn of_watched(finished: Finished<Parameters, Row>) -> Finished<AnyParameters, AnyRow> {
+    finished.map(|parameters| AnyParameters::Watched(Box::new(parameters)), |row| AnyRow::Watched(Box::new(row)))
+}
+
+/// What a comparison left, as either.
+pub fn of_compared(finished: Finished<SwapParameters, SwapRow>) -> Finished<AnyParameters, AnyRow> {
+    finished.map(AnyParameters::Compared, AnyRow::Compared)
+}

@@ -1,0 +1,79 @@
+//! What the user may set.
+
+use super::limit::Limit;
+use super::metric::Pattern;
+use clap::Args;
+use clap::builder::{PossibleValue, PossibleValuesParser};
+use harness::parse_count;
+use std::path::PathBuf;
+
+/// Stands for every lock.
+pub const ALL: &str = "all";
+
+/// Flags of a comparison of locks.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Another lock in its mutexes")]
+pub struct SwapFlags {
+    /// Run the program with other locks in its mutexes, plainly, and with the library alone (pass), in random turns, and
+    /// say what that changes
+    #[arg(long, value_name = "LOCK", value_delimiter = ',', value_parser = locks(),
+          conflicts_with_all = ["full", "interval", "export"])]
+    pub swap: Vec<String>,
+
+    /// Compare a number that the program prints, too: the first group of this pattern, or all of it; with a name before
+    /// it, as in tps=REGEX
+    #[arg(long, value_name = "REGEX", requires = "swap")]
+    pub metric: Vec<Pattern>,
+
+    /// More of a metric is better: of these names, or of all
+    #[arg(long, value_name = "NAME", requires = "metric", num_args = 0.., require_equals = true, value_delimiter = ',')]
+    pub higher_is_better: Option<Vec<String>>,
+
+    /// A command before each run, by the shell
+    #[arg(long, value_name = "COMMAND", requires = "swap")]
+    pub prepare: Option<String>,
+
+    /// A command after each run, by the shell
+    #[arg(long, value_name = "COMMAND", requires = "swap")]
+    pub cleanup: Option<String>,
+
+    /// Runs of each before those that count
+    #[arg(long, value_name = "N", requires = "swap", value_parser = parse_count::within::<u64>(0..=1000),
+          allow_hyphen_values = true)]
+    pub warmup: Option<u64>,
+
+    /// Runs of each [default: 6 to 30, until the ratio's interval is narrower than 2 %]
+    #[arg(long, value_name = "N", requires = "swap", value_parser = parse_count::within::<u64>(6..=10_000),
+          allow_hyphen_values = true)]
+    pub runs: Option<u64>,
+
+    /// Exit status 3 if a lock makes the program worse by more than this for certain: slower:5%
+    #[arg(long, value_name = "LIMIT", requires = "swap", value_delimiter = ',')]
+    pub fail_if: Vec<Limit>,
+
+    /// Write libulocks_pthread.so to this file, for LD_PRELOAD, and run nothing
+    #[arg(long, value_name = "FILE", conflicts_with = "swap")]
+    pub swap_library: Option<PathBuf>,
+}
+
+impl SwapFlags {
+    /// Whether locks are to be compared.
+    pub fn is_asked_for(&self) -> bool {
+        !self.swap.is_empty()
+    }
+
+    /// The locks, each once.
+    pub fn locks(&self) -> Vec<&'static exchange::Named> {
+        let is_named = |lock: &&exchange::Named| self.swap.iter().any(|name| name == ALL || name == lock.name);
+        exchange::LOCKS.iter().filter(is_named).collect()
+    }
+}
+
+fn locks() -> PossibleValuesParser {
+    let named = exchange::LOCKS.iter().map(|lock| PossibleValue::new(lock.name).help(lock.about));
+    let more = [
+        PossibleValue::new(ALL).help("Each of them"),
+        PossibleValue::new(exchange::PASS).help("None: the library alone, which is measured anyhow"),
+    ];
+    PossibleValuesParser::new(named.chain(more))
+}

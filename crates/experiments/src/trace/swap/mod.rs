@@ -1,0 +1,57 @@
+//! The same program with other locks in its mutexes, and whether that made it faster.
+//!
+//! It runs plainly, with the library alone and with each lock, in random turns, again and again; compared is what the
+//! runs took, and what the program says of itself.
+
+mod limit;
+mod measure;
+mod metric;
+mod plan;
+mod ratios;
+mod run;
+mod sides;
+mod warnings;
+
+pub mod flags;
+pub mod record;
+pub mod section;
+pub mod show;
+mod words;
+
+use super::program::Program;
+use flags::SwapFlags;
+use harness::{Finished, Run};
+use plan::Plan;
+use record::{SwapParameters, SwapRow};
+
+/// Measures what the flags describe.
+///
+/// # Errors
+/// Flags that make no sense; a program that cannot be started, or does not end well as it is.
+pub fn run(flags: &SwapFlags, program: Program, run: &Run<'_>) -> anyhow::Result<Finished<SwapParameters, SwapRow>> {
+    let plan = Plan::of(flags, program, run.session)?;
+    let progress = run.progress(run.session.seconds.unwrap_or_default());
+    let measured = measure::run_plan(&plan, run.session, &progress)?;
+    let failures = limit::exceeded(&plan.limits, &measured.rows);
+    let cpus = run.session.cpus.clone();
+    let mut finished =
+        Finished::measured(measured.parameters, measured.rows, measured.warnings, cpus, run.session.seconds);
+    finished.failures = measured.failures;
+    finished.exceeded = failures;
+    Ok(finished)
+}
+
+/// Writes the library to where its user wants it; what is said of that.
+///
+/// # Errors
+/// It cannot be written.
+pub fn write_library(path: &std::path::Path) -> anyhow::Result<String> {
+    use anyhow::Context;
+    use std::os::unix::fs::PermissionsExt;
+
+    std::fs::write(path, exchange::LIBRARY).with_context(|| format!("--swap-library {}", path.display()))?;
+    // Programs of other users may load it, as any library.
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755))?;
+    let path = path.display();
+    Ok(format!("{path}: {} bytes; LD_PRELOAD={path} ./program\n", exchange::LIBRARY.len()))
+}

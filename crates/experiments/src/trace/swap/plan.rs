@@ -1,0 +1,72 @@
+//! The plan that comes of the flags.
+
+use super::flags::SwapFlags;
+use super::limit::Limit;
+use super::metric::Pattern;
+use crate::trace::program::Program;
+use harness::{Session, UsageError};
+use std::time::Duration;
+
+/// Everything that the measurement needs to know.
+pub struct Plan {
+    pub program: Program,
+    pub locks: Vec<&'static exchange::Named>,
+    pub metrics: Vec<Metric>,
+    pub prepare: Option<String>,
+    pub cleanup: Option<String>,
+    pub warmup: u64,
+    pub at_least: u64,
+    pub at_most: u64,
+    /// The width of a ratio's interval that is narrow enough, unless the runs are counted.
+    pub precision: Option<f64>,
+    pub budget: Option<Duration>,
+    pub limits: Vec<Limit>,
+}
+
+/// What is found in the output, and which way is better.
+#[derive(Clone, Debug)]
+pub struct Metric {
+    pub pattern: Pattern,
+    pub higher_is_better: bool,
+}
+
+/// A median has an interval from so many on.
+const FEWEST: u64 = 6;
+const MOST: u64 = 30;
+const PRECISION: f64 = 0.02;
+
+impl Plan {
+    /// Checks what goes together.
+    ///
+    /// # Errors
+    /// A name that no metric has, or two have.
+    pub fn of(flags: &SwapFlags, program: Program, session: &Session) -> Result<Self, UsageError> {
+        Ok(Self {
+            program,
+            locks: flags.locks(),
+            metrics: metrics(flags)?,
+            prepare: flags.prepare.clone(),
+            cleanup: flags.cleanup.clone(),
+            warmup: flags.warmup.unwrap_or(1),
+            at_least: flags.runs.unwrap_or(FEWEST),
+            at_most: flags.runs.unwrap_or(if session.seconds.is_some() { u64::MAX } else { MOST }),
+            precision: if flags.runs.is_some() { None } else { Some(PRECISION) },
+            budget: session.seconds,
+            limits: flags.fail_if.clone(),
+        })
+    }
+}
+
+fn metrics(flags: &SwapFlags) -> Result<Vec<Metric>, UsageError> {
+    let names: Vec<&str> = flags.metric.iter().map(|pattern| pattern.name.as_str()).collect();
+    if let Some(twice) = names.iter().enumerate().find(|(place, name)| names[..*place].contains(name)) {
+        return Err(UsageError(format!("--metric {}: two metrics have this name; write name=REGEX", twice.1)));
+    }
+    let higher = flags.higher_is_better.as_ref();
+    if let Some(unknown) = higher.into_iter().flatten().find(|name| !names.contains(&name.as_str())) {
+        return Err(UsageError(format!("--higher-is-better={unknown}: no --metric has this name")));
+    }
+    let is_higher = |name: &String| higher.is_some_and(|of| of.is_empty() || of.contains(name));
+    let metric = |pattern: &Pattern| Metric { pattern: pattern.clone(), higher_is_better: is_higher(&pattern.name) };
+    Ok(flags.metric.iter().map(metric).collect())
+}

@@ -1,0 +1,96 @@
+//! What came out: a row for each lock and each metric.
+
+use instruments::statistics::Interval;
+use record::{Record, Unit};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A record of such a comparison.
+pub type SwapRecord = Record<SwapParameters, SwapRow>;
+
+/// One lock, one metric.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SwapRow {
+    /// `plain`: the program as it is; `pass`: with the library, and the C library's locks; else the lock.
+    pub lock: String,
+    /// `wall time`, `CPU time`, or the name of what was found in the output.
+    pub metric: String,
+    /// In which unit `median`, `ci` and `values` are.
+    pub unit: Unit,
+    pub higher_is_better: bool,
+    pub runs: u64,
+    /// `null` without a run that ended well.
+    pub median: Option<f64>,
+    /// 95 %; `null` with fewer than six runs.
+    pub ci: Option<Interval>,
+    /// Over the plain runs' median.
+    pub ratio: Option<f64>,
+    pub ratio_ci: Option<Interval>,
+    pub verdict: Verdict,
+    /// Each run's, in the order in which they came.
+    pub values: Vec<f64>,
+}
+
+/// What is to be said of a lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// It is what the others are compared with.
+    Baseline,
+    Better,
+    Worse,
+    NoDifferenceShown,
+    /// Too few runs for an interval.
+    NotJudged,
+    /// A run with it did not end well.
+    Failed,
+}
+
+/// What was asked for, and what is known of the program as a whole.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SwapParameters {
+    /// The program and its arguments, as it was compared.
+    pub compared_program: Vec<String>,
+    pub prepare: Option<String>,
+    pub cleanup: Option<String>,
+    pub warmup: u64,
+    /// The sides, by number, in the order of their turns, round by round.
+    pub order: Vec<Vec<usize>>,
+    /// What stayed the C library's, by side.
+    pub left: Vec<LeftOf>,
+}
+
+/// Objects that were initialised in all runs of a side, and could not be exchanged.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LeftOf {
+    pub lock: String,
+    /// Processes that loaded the library.
+    pub processes: u64,
+    pub robust: u64,
+    pub priority: u64,
+    pub shared: u64,
+    pub rwlocks: u64,
+    pub spins: u64,
+    /// Why it has no more runs.
+    pub failed: Option<String>,
+}
+
+impl SwapRow {
+    /// Whether it is of a lock, and not of the program or the library alone.
+    pub fn is_lock(&self) -> bool {
+        self.lock != "plain" && self.lock != exchange::PASS
+    }
+}
+
+impl Verdict {
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::Baseline => "",
+            Self::Better => "better",
+            Self::Worse => "worse",
+            Self::NoDifferenceShown => "no difference shown",
+            Self::NotJudged => "too few runs",
+            Self::Failed => "failed",
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! The comparison on a terminal.
+
+use super::record::{SwapRecord, SwapRow, Verdict};
+use super::words;
+use record::Unit;
+use terminal::{Page, range, ratio};
+
+pub fn show(record: &SwapRecord, _page: &Page) -> String {
+    let mut text = format!("{}\n", record.parameters.compared_program.join(" "));
+    let mut metrics: Vec<&str> = Vec::new();
+    for row in &record.results {
+        if !metrics.contains(&row.metric.as_str()) {
+            metrics.push(&row.metric);
+        }
+    }
+    for metric in metrics {
+        let rows = record.results.iter().filter(|row| row.metric == metric);
+        text.push_str(&format!("\n{metric}\n"));
+        text.push_str(&terminal::table(&HEADER, rows.map(line)));
+    }
+    text.extend(words::first(&record.results).map(|said| format!("\n{said}\n")));
+    let left: Vec<String> = record.parameters.left.iter().filter_map(words::left).collect();
+    text.extend(left.into_iter().map(|said| format!("{said}\n")));
+    text
+}
+
+pub const HEADER: [&str; 7] = ["lock", "runs", "median", "95 %", "to plain", "95 %", "verdict"];
+
+/// A row as a line of a table.
+pub fn line(row: &SwapRow) -> Vec<String> {
+    let dash = || "–".to_owned();
+    let ends =
+        row.ci.map_or_else(dash, |ends| format!("{} to {}", row.unit.words(ends.low), row.unit.words(ends.high)));
+    let times = match row.verdict {
+        Verdict::Baseline => Unit::Times.words(1.0),
+        _ => row.ratio.map_or_else(dash, ratio),
+    };
+    vec![
+        row.lock.clone(),
+        row.runs.to_string(),
+        words::figure(row, row.median),
+        ends,
+        times,
+        row.ratio_ci.map_or_else(dash, |ends| range(ends.low, ends.high)),
+        row.verdict.label().to_owned(),
+    ]
+}

@@ -1,0 +1,96 @@
+//! What is compared: the program as it is, with the library alone, with each lock.
+
+use super::plan::Plan;
+use super::ratios::ratio;
+use super::run::Took;
+use exchange::Counts;
+use harness::turns::Cell;
+use instruments::statistics::comparison::Estimate;
+use std::cell::RefCell;
+use std::rc::Rc;
+
+/// The program as it is.
+pub const PLAIN: &str = "plain";
+
+/// The figures of each run, by metric: wall time, CPU time, what was found in the output.
+pub type Samples = Vec<Vec<f64>>;
+
+/// All sides' samples: a ratio is of two.
+pub type All = Rc<RefCell<Vec<Samples>>>;
+
+/// One of those that are compared.
+pub struct Side {
+    pub lock: &'static str,
+    pub place: usize,
+    /// What it left to the C library.
+    pub counts: Counts,
+    /// Why it has no more runs.
+    pub failed: Option<String>,
+    /// The longest of its runs.
+    pub longest_s: f64,
+    all: All,
+    seed: u64,
+}
+
+/// So many things are measured of each run before the program's own metrics: wall and CPU time.
+pub const TIMES: usize = 2;
+
+impl Side {
+    /// All of a plan's.
+    ///
+    /// # Errors
+    /// The system gives no memory.
+    pub fn all(plan: &Plan, seed: u64) -> anyhow::Result<(Vec<Self>, All)> {
+        let names = [PLAIN, exchange::PASS].into_iter().chain(plan.locks.iter().map(|lock| lock.name));
+        let names: Vec<&'static str> = names.collect();
+        let all = Rc::new(RefCell::new(vec![vec![Vec::new(); TIMES + plan.metrics.len()]; names.len()]));
+        let side = |(place, lock): (usize, &'static str)| {
+            let (counts, all) = (Counts::new()?, Rc::clone(&all));
+            Ok(Self { lock, place, counts, failed: None, longest_s: 0.0, all, seed })
+        };
+        let sides = names.into_iter().enumerate().map(side).collect::<anyhow::Result<_>>()?;
+        Ok((sides, all))
+    }
+
+    pub fn is_plain(&self) -> bool {
+        self.place == 0
+    }
+
+    /// Takes what a run brought.
+    pub fn add(&mut self, took: &Took, metrics: &[f64]) {
+        self.longest_s = self.longest_s.max(took.wall_s);
+        let figures = [took.wall_s * 1e9, took.cpu_s * 1e9].into_iter().chain(metrics.iter().copied());
+        let mut all = self.all.borrow_mut();
+        all[self.place].iter_mut().zip(figures).for_each(|(samples, figure)| samples.push(figure));
+    }
+
+    /// What decides whether it is known well enough: the ratio to the plain runs, of the first metric, or of the wall
+    /// time if there is none. The plain runs are known when the others are.
+    fn decisive(&self) -> Vec<Estimate> {
+        let all = self.all.borrow();
+        let metric = if all[0].len() > TIMES { TIMES } else { 0 };
+        let estimate = |place: usize| {
+            let ratio = ratio(&all[place][metric], &all[0][metric], self.seed);
+            Estimate::new(ratio.map_or(1.0, |ratio| ratio.estimate), ratio.map(|ratio| ratio.interval))
+        };
+        if self.is_plain() { (1..all.len()).map(estimate).collect() } else { vec![estimate(self.place)] }
+    }
+}
+
+impl Cell for Side {
+    fn title(&self) -> String {
+        self.lock.to_owned()
+    }
+
+    fn turns(&self) -> u64 {
+        self.all.borrow()[self.place][0].len() as u64
+    }
+
+    fn figures(&self) -> Vec<Estimate> {
+        self.decisive()
+    }
+
+    fn is_over(&self) -> bool {
+        self.failed.is_some()
+    }
+}

@@ -1,0 +1,56 @@
+//! Sentences that the terminal, the page and the failures share.
+
+use super::record::{LeftOf, SwapRow, Verdict};
+use record::Unit;
+use terminal::{count, range, ratio};
+
+/// `wall time 1.07 times the plain (1.05 to 1.09)`.
+pub fn change(row: &SwapRow) -> String {
+    let ends = row.ratio_ci.map_or_else(String::new, |ends| format!(" ({})", range(ends.low, ends.high)));
+    let times = row.ratio.map_or_else(|| "unknown".to_owned(), |times| format!("{} the plain one's", ratio(times)));
+    format!("{} {times}{ends}", row.metric)
+}
+
+/// The best lock of the first metric that is the program's own, or of the wall time.
+pub fn first(rows: &[SwapRow]) -> Option<String> {
+    let metric = rows.iter().map(|row| &row.metric).find(|name| !["wall time", "CPU time"].contains(&name.as_str()));
+    let metric = metric.cloned().unwrap_or_else(|| "wall time".to_owned());
+    let of_metric = || rows.iter().filter(|row| row.metric == metric && row.is_lock());
+    let gain = |row: &&SwapRow| {
+        let ratio = row.ratio.unwrap_or(1.0);
+        if row.higher_is_better { ratio } else { 1.0 / ratio }
+    };
+    let better = of_metric().filter(|row| row.verdict == Verdict::Better);
+    if let Some(best) = better.max_by(|a, b| gain(a).total_cmp(&gain(b))) {
+        return Some(format!("With {} the program is better: {}.", best.lock, change(best)));
+    }
+    of_metric().next()?;
+    Some(match of_metric().any(|row| row.verdict == Verdict::NoDifferenceShown) {
+        true => format!("No lock was shown to make the program better, by its {metric}."),
+        false => format!("No lock makes the program better, by its {metric}."),
+    })
+}
+
+/// What stayed the C library's, if anything did.
+pub fn left(left: &LeftOf) -> Option<String> {
+    let LeftOf { robust, priority, shared, rwlocks, spins, .. } = *left;
+    let named = [
+        (robust, "robust mutexes"),
+        (priority, "mutexes with priorities"),
+        (shared, "objects shared between processes"),
+        (rwlocks, "locks for readers and writers"),
+        (spins, "spin locks"),
+    ];
+    let said: Vec<String> =
+        named.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{} {what}", count(*n))).collect();
+    (!said.is_empty())
+        .then(|| format!("Initialised and left to the C library in all runs with {}: {}.", left.lock, said.join(", ")))
+}
+
+/// A figure in its unit.
+pub fn figure(row: &SwapRow, value: Option<f64>) -> String {
+    value.map_or_else(
+        || "–".into(),
+        |value| if row.unit == Unit::Ns { Unit::Ns.words(value) } else { row.unit.words(value) },
+    )
+}
