@@ -62,7 +62,20 @@ impl Cleanup {
     }
 }
 
+/// What the loader tells of an object.
+#[repr(C)]
+pub struct ProgramHeaders {
+    pub base: usize,
+    name: *const c_char,
+    headers: *const c_void,
+    count: u16,
+}
+
 unsafe extern "C" {
+    pub fn dl_iterate_phdr(
+        told: unsafe extern "C" fn(*const ProgramHeaders, usize, *mut c_void) -> c_int,
+        data: *mut c_void,
+    ) -> c_int;
     pub fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut c_void;
     pub fn getenv(name: *const c_char) -> *const c_char;
     pub fn open(path: *const c_char, flags: c_int, ...) -> c_int;

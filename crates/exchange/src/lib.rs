@@ -51,6 +51,6 @@ pub use c::*;
 pub use counts::{COUNTS, Left};
 #[cfg(not(preload))]
 pub use memory::{Counts, LIBRARY, library};
-pub use names::{CHOICE, LOCKS, Named, PASS};
+pub use names::{CHOICE, LOCKS, Named, ONLY, PASS};
 #[cfg(any(preload, clippy))]
 pub use raw::{GuardSend, RawMutex, RawMutexFair};

@@ -1,8 +1,9 @@
 //! Which lock was asked for. It is asked once, by the first call of a process, which may come before any constructor.
 
+use super::only;
 use crate::c;
 use crate::counts::{COUNTS, Left};
-use crate::names::{CHOICE, LOCKS, PASS};
+use crate::names::{CHOICE, LOCKS, ONLY, PASS};
 use core::ffi::{CStr, c_char};
 use core::ptr::null_mut;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -26,7 +27,7 @@ static LEFT: AtomicPtr<Left> = AtomicPtr::new(null_mut());
 /// The lock; anything that is no lock's number means to pass on.
 #[inline(always)]
 pub fn choice() -> u8 {
-    match CHOSEN.load(Relaxed) {
+    match CHOSEN.load(Acquire) {
         UNKNOWN => c::keeping_errno(find),
         known => known,
     }
@@ -54,6 +55,9 @@ fn find() -> u8 {
             }
         },
     };
+    if let Some(list) = variable(ONLY) {
+        only::read(list);
+    }
     // Who is first maps the counts; the others find the same lock.
     if CHOSEN.compare_exchange(UNKNOWN, choice, Release, Relaxed).is_ok() {
         map();

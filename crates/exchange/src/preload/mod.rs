@@ -17,4 +17,5 @@ mod locks;
 mod me;
 mod mutex;
 mod next;
+mod only;
 mod theirs;

@@ -14,6 +14,7 @@
 use super::generation::settle;
 use super::locks::Exchanged;
 use super::me::me;
+use super::only;
 use crate::c::{EAGAIN, EBUSY, EDEADLK, EINVAL, EPERM, ETIMEDOUT, Timespec};
 use crate::futex::Deadline;
 use core::ffi::{c_int, c_void};
@@ -60,6 +61,9 @@ pub unsafe fn at<'a>(mutex: *mut c_void) -> &'a Mutex {
 impl Mutex {
     #[inline(always)]
     pub fn kind(&self) -> Kind {
+        if only::leaves(core::ptr::from_ref(self).addr()) {
+            return Kind::Theirs;
+        }
         match self.kind.load(Relaxed) & !ELISION {
             0 | ADAPTIVE => Kind::Normal,
             RECURSIVE => Kind::Recursive,

@@ -14,9 +14,8 @@ macro_rules! replaced {
         pub extern "C" fn $name(mutex: *mut c_void $(, $letter: $argument)*) -> c_int {
             // SAFETY: the program gives a mutex, which lives as long as the call.
             let $object: &Mutex = unsafe { at(mutex) };
-            if $object.kind() != Kind::Theirs {
-                exchanged!(L => return $ours, ());
-            }
+            // The choice is known before the kind is asked: it says which mutexes are meant.
+            exchanged!(L => if $object.kind() != Kind::Theirs { return $ours }, ());
             // SAFETY: the arguments are passed on as the program gave them.
             unsafe { next::$name()(mutex $(, $letter)*) }
         }
@@ -73,7 +72,9 @@ extern "C" fn __pthread_mutex_init(mutex: *mut c_void, attributes: *mut c_void) 
 fn count_theirs(mutex: &Mutex) {
     const ROBUST: u32 = 0x10;
     const PRIORITY: u32 = 0x20 | 0x40;
-    if mutex.kind() == Kind::Theirs {
+    const SHARED: u32 = 0x80;
+    let is_left_for_its_kind = mutex.bits() & (ROBUST | PRIORITY | SHARED) != 0;
+    if is_left_for_its_kind {
         count(|left| match mutex.bits() {
             bits if bits & ROBUST != 0 => &left.robust,
             bits if bits & PRIORITY != 0 => &left.priority,

@@ -2,6 +2,7 @@
 
 use super::limit::Limit;
 use super::metric::Pattern;
+use super::only::Only;
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use harness::parse_count;
@@ -19,6 +20,16 @@ pub struct SwapFlags {
     #[arg(long, value_name = "LOCK", value_delimiter = ',', value_parser = locks(),
           conflicts_with_all = ["full", "interval", "export"])]
     pub swap: Vec<String>,
+
+    /// Exchange only the mutexes in these variables of the program, or the one at a place in it (locks+0x28), or those
+    /// that were waited for most in a watched run before (rank:1-3)
+    #[arg(long, value_name = "MUTEX", requires = "swap", value_delimiter = ',')]
+    pub swap_only: Vec<Only>,
+
+    /// Look for the mutexes for which another lock pays, each alone, among the ten that were waited for most, and compare
+    /// those together; the flags that do the same are printed
+    #[arg(long, requires = "swap", conflicts_with = "swap_only")]
+    pub search: bool,
 
     /// Compare a number that the program prints, too: the first group of this pattern, or all of it; with a name before
     /// it, as in tps=REGEX

@@ -1,64 +1,54 @@
 //! The measurement: runs in turns. It prints nothing.
 
 use super::plan::{Metric, Plan};
-use super::ratios::{ratio, spread};
-use super::record::{LeftOf, SwapParameters, SwapRow, Verdict};
+use super::ratios::ratio;
+use super::record::{SwapRow, Verdict};
 use super::run::{Failed, Library, Took, run};
-use super::sides::{All, Samples, Side};
-use super::warnings::{FailedWithLock, SpinningLock, UnsteadyProgram};
+use super::sides::{All, Side, TIMES};
+use super::variant::Variant;
 use anyhow::Context;
-use exchange::Left;
-use harness::turns::{Rules, take_turns};
+use harness::turns::{Rules, Turns, take_turns};
 use harness::{Interrupted, Progress, Session};
 use instruments::statistics::{Interval, order};
-use instruments::warning::Warning;
 use record::Unit;
 use std::cell::Cell;
 use std::ops::ControlFlow;
-use std::sync::atomic::Ordering::Relaxed;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-/// What the measurement brought.
-pub struct Measured {
-    pub parameters: SwapParameters,
-    pub rows: Vec<SwapRow>,
-    pub warnings: Vec<Warning>,
-    pub failures: Vec<String>,
-}
-
-/// Plain runs that differ by more than this are said to.
-const STEADY: f64 = 1.5;
 /// With another lock a run may last so many times as long as the longest plain one, and so long more.
 const LONGER: f64 = 10.0;
 const MORE_S: f64 = 10.0;
 
-/// Runs the program plainly and with each lock, in turns.
+/// All sides, and what their runs brought.
+pub struct Sides {
+    pub sides: Vec<Side>,
+    pub all: All,
+}
+
+/// Runs the variants in turns.
 ///
 /// # Errors
-/// It cannot be started, or does not end well as it is; a metric is not found.
-pub fn run_plan(plan: &Plan, session: &Session, progress: &Progress) -> anyhow::Result<Measured> {
+/// The program cannot be started, or does not end well as it is; a metric is not found.
+pub fn measure(
+    plan: &Plan,
+    variants: &[Variant],
+    rules: &Rules,
+    session: &Session,
+    progress: &Progress,
+) -> anyhow::Result<(Sides, Turns)> {
     let (_library, path) = exchange::library().context("the library cannot be put into memory")?;
-    let (mut sides, all) = Side::all(plan, session.seed)?;
-    let began = Instant::now();
+    let (mut sides, all) = Side::all(variants, plan.metrics.len(), session.seed)?;
     let turn = Turn { plan, session, path: &path, longest_plain_s: Cell::new(0.0) };
     // Whether it ends well as it is, and has the metrics, and how long the others may last.
     turn.warm_up(&mut sides[0], progress)?;
     for _ in 0..plan.warmup {
         sides.iter_mut().try_for_each(|side| turn.warm_up(side, progress))?;
     }
-    let Plan { budget, precision, at_least, at_most, .. } = *plan;
-    let rules = Rules { began, budget, precision, at_least, at_most };
-    let visit = |side: &mut Side| turn.take(side, progress);
-    let turns = take_turns(&mut sides, &rules, session, progress, visit)?;
+    let turns = take_turns(&mut sides, rules, session, progress, |side: &mut Side| turn.take(side, progress))?;
     if all.borrow()[0][0].is_empty() {
         return Err(Interrupted.into());
     }
-    let rows = rows(plan, &sides, &all, session.seed);
-    let mut warnings = warnings(plan, &sides, &all);
-    warnings.extend(rules.not_converged(&sides, &turns, "the ratio of "));
-    let failed = |side: &Side| side.failed.as_ref().map(|how| format!("with {} the program {how}", side.lock));
-    let failures = sides.iter().filter_map(failed).collect();
-    Ok(Measured { parameters: parameters(plan, &sides, turns.order), rows, warnings, failures })
+    Ok((Sides { sides, all }, turns))
 }
 
 /// What all turns need.
@@ -71,7 +61,7 @@ struct Turn<'a> {
 
 impl Turn<'_> {
     fn warm_up(&self, side: &mut Side, progress: &Progress) -> anyhow::Result<()> {
-        progress.note(&format!("warming up, {}", side.lock));
+        progress.note(&format!("warming up, {}", side.variant.lock));
         if side.failed.is_none() {
             self.run(side)?;
         }
@@ -79,7 +69,7 @@ impl Turn<'_> {
     }
 
     fn take(&self, side: &mut Side, progress: &Progress) -> anyhow::Result<ControlFlow<()>> {
-        progress.note(side.lock);
+        progress.note(side.variant.lock);
         match self.run(side) {
             Err(error) if error.is::<Interrupted>() => return Ok(ControlFlow::Break(())),
             Err(error) => return Err(error),
@@ -91,7 +81,8 @@ impl Turn<'_> {
 
     /// A run, and its metrics; `None` if it did not end well, which is noted. As it is, the program has to.
     fn run(&self, side: &mut Side) -> anyhow::Result<Option<(Took, Vec<f64>)>> {
-        let library = Library { path: self.path, lock: side.lock, counts: &side.counts };
+        let library =
+            Library { path: self.path, lock: side.variant.lock, only: &side.variant.only, counts: &side.counts };
         let library = (!side.is_plain()).then_some(&library);
         let longest = self.longest_plain_s.get();
         let at_most = library.filter(|_| longest > 0.0).map(|_| Duration::from_secs_f64(longest * LONGER + MORE_S));
@@ -137,31 +128,44 @@ fn tail(output: &str) -> String {
     last.map_or_else(|| "nothing".to_owned(), |line| format!("{:?}", line.chars().take(200).collect::<String>()))
 }
 
-fn rows(plan: &Plan, sides: &[Side], all: &All, seed: u64) -> Vec<SwapRow> {
-    let all = all.borrow();
-    let times = ["wall time", "CPU time"].map(|name| (name.to_owned(), Unit::Ns, false));
-    let own = plan.metrics.iter().map(|own| (own.pattern.name.clone(), Unit::Number, own.higher_is_better));
-    let metrics: Vec<(String, Unit, bool)> = times.into_iter().chain(own).collect();
-    let row = |side: &Side, place: usize| {
-        let (metric, unit, higher_is_better) = metrics[place].clone();
-        let values = all[side.place][place].clone();
-        let ratio = ratio(&values, &all[0][place], seed).filter(|_| !side.is_plain());
-        let interval = ratio.map(|ratio| ratio.interval);
-        SwapRow {
-            lock: side.lock.to_owned(),
-            metric,
-            unit,
-            higher_is_better,
-            runs: values.len() as u64,
-            median: order::median(&values),
-            ci: order::sample_quantile_interval(&values, 0.5, 0.95),
-            ratio: ratio.map(|ratio| ratio.estimate),
-            ratio_ci: interval,
-            verdict: verdict(side, interval, higher_is_better),
-            values,
-        }
-    };
-    (0..metrics.len()).flat_map(|place| sides.iter().map(move |side| (side, place))).map(|(s, p)| row(s, p)).collect()
+impl Sides {
+    /// The place of the metric that decides: the first of the program's own, or the wall time.
+    pub fn decisive(&self) -> usize {
+        self.sides[0].decisive_place()
+    }
+
+    /// A row for each side and metric.
+    pub fn rows(&self, plan: &Plan, seed: u64) -> Vec<SwapRow> {
+        (0..TIMES + plan.metrics.len()).flat_map(|metric| self.rows_of(plan, metric, seed)).collect()
+    }
+
+    /// A row for each side, of one metric.
+    pub fn rows_of(&self, plan: &Plan, place: usize, seed: u64) -> Vec<SwapRow> {
+        let all = self.all.borrow();
+        let (metric, unit, higher_is_better) = match plan.metrics.get(place.wrapping_sub(TIMES)) {
+            Some(own) => (own.pattern.name.clone(), Unit::Number, own.higher_is_better),
+            None => (["wall time", "CPU time"][place].to_owned(), Unit::Ns, false),
+        };
+        let row = |side: &Side| {
+            let values = all[side.place][place].clone();
+            let ratio = ratio(&values, &all[0][place], seed).filter(|_| !side.is_plain());
+            let interval = ratio.map(|ratio| ratio.interval);
+            SwapRow {
+                lock: side.variant.lock.to_owned(),
+                metric: metric.clone(),
+                unit,
+                higher_is_better,
+                runs: values.len() as u64,
+                median: order::median(&values),
+                ci: order::sample_quantile_interval(&values, 0.5, 0.95),
+                ratio: ratio.map(|ratio| ratio.estimate),
+                ratio_ci: interval,
+                verdict: verdict(side, interval, higher_is_better),
+                values,
+            }
+        };
+        self.sides.iter().map(row).collect()
+    }
 }
 
 fn verdict(side: &Side, ratio: Option<Interval>, higher_is_better: bool) -> Verdict {
@@ -172,35 +176,5 @@ fn verdict(side: &Side, ratio: Option<Interval>, higher_is_better: bool) -> Verd
         Some(ratio) if ratio.contains(1.0) => Verdict::NoDifferenceShown,
         Some(ratio) if (ratio.low > 1.0) == higher_is_better => Verdict::Better,
         Some(_) => Verdict::Worse,
-    }
-}
-
-fn warnings(plan: &Plan, sides: &[Side], all: &All) -> Vec<Warning> {
-    let plain: &Samples = &all.borrow()[0];
-    let spread = spread(&plain[0]);
-    let unsteady = (spread > STEADY).then(|| UnsteadyProgram { spread }.into());
-    let spins = plan.locks.iter().filter(|lock| !lock.sleeps);
-    let spins = spins.map(|lock| SpinningLock { lock: lock.name.to_owned() }.into());
-    let failed = sides
-        .iter()
-        .filter_map(|side| side.failed.clone().map(|how| FailedWithLock { lock: side.lock.to_owned(), how }.into()));
-    unsteady.into_iter().chain(spins).chain(failed).collect()
-}
-
-fn parameters(plan: &Plan, sides: &[Side], order: Vec<Vec<usize>>) -> SwapParameters {
-    let left = |side: &Side| {
-        let Left { processes, robust, priority, shared, rwlocks, spins } = side.counts.left();
-        let [processes, robust, priority, shared, rwlocks, spins] =
-            [processes, robust, priority, shared, rwlocks, spins].map(|count| count.load(Relaxed));
-        let (lock, failed) = (side.lock.to_owned(), side.failed.clone());
-        LeftOf { lock, processes, robust, priority, shared, rwlocks, spins, failed }
-    };
-    SwapParameters {
-        compared_program: plan.program.words.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
-        prepare: plan.prepare.clone(),
-        cleanup: plan.cleanup.clone(),
-        warmup: plan.warmup,
-        order,
-        left: sides.iter().filter(|side| !side.is_plain()).map(left).collect(),
     }
 }

@@ -3,13 +3,17 @@
 //! It runs plainly, with the library alone and with each lock, in random turns, again and again; compared is what the
 //! runs took, and what the program says of itself.
 
+mod compare;
 mod limit;
 mod measure;
 mod metric;
+mod only;
 mod plan;
 mod ratios;
 mod run;
+mod search;
 mod sides;
+mod variant;
 mod warnings;
 
 pub mod flags;
@@ -29,9 +33,9 @@ use record::{SwapParameters, SwapRow};
 /// # Errors
 /// Flags that make no sense; a program that cannot be started, or does not end well as it is.
 pub fn run(flags: &SwapFlags, program: Program, run: &Run<'_>) -> anyhow::Result<Finished<SwapParameters, SwapRow>> {
-    let plan = Plan::of(flags, program, run.session)?;
+    let mut plan = Plan::of(flags, program, run.session)?;
     let progress = run.progress(run.session.seconds.unwrap_or_default());
-    let measured = measure::run_plan(&plan, run.session, &progress)?;
+    let measured = compare::run_plan(&mut plan, run.session, &progress)?;
     let failures = limit::exceeded(&plan.limits, &measured.rows);
     let cpus = run.session.cpus.clone();
     let mut finished =

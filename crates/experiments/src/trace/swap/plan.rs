@@ -3,6 +3,8 @@
 use super::flags::SwapFlags;
 use super::limit::Limit;
 use super::metric::Pattern;
+use super::only::{self, Found};
+use super::variant::Variant;
 use crate::trace::program::Program;
 use harness::{Session, UsageError};
 use std::time::Duration;
@@ -11,6 +13,10 @@ use std::time::Duration;
 pub struct Plan {
     pub program: Program,
     pub locks: Vec<&'static exchange::Named>,
+    /// Only the mutexes that lie here; all if there is none.
+    pub only: Found,
+    /// Among these is looked for those that matter, if that is asked for.
+    pub search: Option<Found>,
     pub metrics: Vec<Metric>,
     pub prepare: Option<String>,
     pub cleanup: Option<String>,
@@ -39,10 +45,14 @@ impl Plan {
     /// Checks what goes together.
     ///
     /// # Errors
-    /// A name that no metric has, or two have.
-    pub fn of(flags: &SwapFlags, program: Program, session: &Session) -> Result<Self, UsageError> {
+    /// A name that no metric has, or two have; a mutex that is not found.
+    pub fn of(flags: &SwapFlags, program: Program, session: &Session) -> anyhow::Result<Self> {
+        let only = only::find(&flags.swap_only, &program)?;
+        let search = if flags.search { Some(only::candidates(&program)?) } else { None };
         Ok(Self {
             program,
+            only,
+            search,
             locks: flags.locks(),
             metrics: metrics(flags)?,
             prepare: flags.prepare.clone(),
@@ -54,6 +64,15 @@ impl Plan {
             budget: session.seconds,
             limits: flags.fail_if.clone(),
         })
+    }
+}
+
+impl Plan {
+    /// What is compared.
+    pub fn variants(&self) -> Vec<Variant> {
+        let pass = Variant { lock: exchange::PASS, only: Found::new() };
+        let locks = self.locks.iter().map(|lock| Variant { lock: lock.name, only: self.only.clone() });
+        [Variant::plain(), pass].into_iter().chain(locks).collect()
     }
 }
 

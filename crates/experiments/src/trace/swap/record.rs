@@ -1,5 +1,6 @@
 //! What came out: a row for each lock and each metric.
 
+use super::variant::{PLAIN, Variant};
 use instruments::statistics::Interval;
 use record::{Record, Unit};
 use schemars::JsonSchema;
@@ -51,6 +52,15 @@ pub enum Verdict {
 pub struct SwapParameters {
     /// The program and its arguments, as it was compared.
     pub compared_program: Vec<String>,
+    /// The mutexes that were exchanged; none: all.
+    #[serde(default)]
+    pub swap_only: Vec<String>,
+    /// What was tried to find these; empty without --search.
+    #[serde(default)]
+    pub search: Vec<SearchArm>,
+    /// The flags that exchange what the search found; `null` if it found nothing.
+    #[serde(default)]
+    pub search_flags: Option<String>,
     pub prepare: Option<String>,
     pub cleanup: Option<String>,
     pub warmup: u64,
@@ -58,6 +68,30 @@ pub struct SwapParameters {
     pub order: Vec<Vec<usize>>,
     /// What stayed the C library's, by side.
     pub left: Vec<LeftOf>,
+}
+
+/// One mutex with another lock, in one stage of a search.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SearchArm {
+    /// From 1.
+    pub stage: u32,
+    pub lock: String,
+    pub mutex: String,
+    pub runs: u64,
+    /// Over the plain runs' median, of the metric that decides.
+    pub ratio: Option<f64>,
+    pub ratio_ci: Option<Interval>,
+    pub verdict: Verdict,
+    /// Whether it had another stage, or is in the result.
+    pub kept: bool,
+}
+
+impl SearchArm {
+    pub fn of(stage: u32, row: &SwapRow, variant: &Variant, kept: bool) -> Self {
+        let SwapRow { runs, ratio, ratio_ci, verdict, .. } = *row;
+        let mutex = variant.only.iter().map(|(name, _)| name.clone()).collect::<Vec<String>>().join(", ");
+        Self { stage, lock: variant.lock.to_owned(), mutex, runs, ratio, ratio_ci, verdict, kept }
+    }
 }
 
 /// Objects that were initialised in all runs of a side, and could not be exchanged.
@@ -78,7 +112,13 @@ pub struct LeftOf {
 impl SwapRow {
     /// Whether it is of a lock, and not of the program or the library alone.
     pub fn is_lock(&self) -> bool {
-        self.lock != "plain" && self.lock != exchange::PASS
+        self.lock != PLAIN && self.lock != exchange::PASS
+    }
+
+    /// How many times as good as the plain program it is.
+    pub fn gain(&self) -> f64 {
+        let ratio = self.ratio.unwrap_or(1.0);
+        if self.higher_is_better { ratio } else { 1.0 / ratio }
     }
 }
 

@@ -1,8 +1,9 @@
 //! One run of the program.
 
+use super::only::Found;
 use super::plan::Plan;
 use anyhow::Context;
-use exchange::{CHOICE, COUNTS, Counts};
+use exchange::{CHOICE, COUNTS, Counts, ONLY};
 use harness::{Interrupted, Interruption};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
@@ -32,6 +33,7 @@ pub struct Failed {
 pub struct Library<'a> {
     pub path: &'a str,
     pub lock: &'a str,
+    pub only: &'a Found,
     pub counts: &'a Counts,
 }
 
@@ -77,6 +79,9 @@ fn run_alone(
     if let Some(library) = library {
         command.env("LD_PRELOAD", preload(library.path)).env(CHOICE, library.lock);
         command.env(COUNTS, library.counts.path());
+        if !library.only.is_empty() {
+            command.env(ONLY, ranges(library.only));
+        }
     }
     own_group(&mut command);
     let began = Instant::now();
@@ -101,6 +106,12 @@ fn run_alone(
         },
     };
     Ok(Err(Failed { how, output }))
+}
+
+/// As the library reads it.
+fn ranges(only: &Found) -> String {
+    let range = |(_, range): &(String, std::ops::Range<u64>)| format!("{:x}-{:x}", range.start, range.end);
+    only.iter().map(range).collect::<Vec<String>>().join(",")
 }
 
 fn preload(path: &str) -> OsString {

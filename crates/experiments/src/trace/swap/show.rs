@@ -1,12 +1,15 @@
 //! The comparison on a terminal.
 
-use super::record::{SwapRecord, SwapRow, Verdict};
+use super::record::{SearchArm, SwapRecord, SwapRow, Verdict};
 use super::words;
 use record::Unit;
 use terminal::{Page, range, ratio};
 
 pub fn show(record: &SwapRecord, _page: &Page) -> String {
     let mut text = format!("{}\n", record.parameters.compared_program.join(" "));
+    if !record.parameters.swap_only.is_empty() {
+        text.push_str(&format!("exchanged only: {}\n", record.parameters.swap_only.join(", ")));
+    }
     let mut metrics: Vec<&str> = Vec::new();
     for row in &record.results {
         if !metrics.contains(&row.metric.as_str()) {
@@ -19,9 +22,28 @@ pub fn show(record: &SwapRecord, _page: &Page) -> String {
         text.push_str(&terminal::table(&HEADER, rows.map(line)));
     }
     text.extend(words::first(&record.results).map(|said| format!("\n{said}\n")));
+    text.push_str(&searched(record));
     let left: Vec<String> = record.parameters.left.iter().filter_map(words::left).collect();
     text.extend(left.into_iter().map(|said| format!("{said}\n")));
     text
+}
+
+/// What a search tried, and what it comes to.
+fn searched(record: &SwapRecord) -> String {
+    let parameters = &record.parameters;
+    let Some(last) = parameters.search.last() else { return String::new() };
+    let line = |arm: &SearchArm| {
+        let dash = || "–".to_owned();
+        let ends = arm.ratio_ci.map_or_else(dash, |ends| range(ends.low, ends.high));
+        let times = arm.ratio.map_or_else(dash, ratio);
+        vec![arm.stage.to_string(), arm.mutex.clone(), arm.lock.clone(), times, ends, arm.verdict.label().to_owned()]
+    };
+    let header = ["stage", "mutex", "lock", "to plain", "95 %", "verdict"];
+    let end = match &parameters.search_flags {
+        Some(flags) => format!("The same without the search: {flags}"),
+        None => format!("After {} stages no mutex alone was shown to make the program better.", last.stage),
+    };
+    format!("\nEach mutex alone\n{}{end}\n", terminal::table(&header, parameters.search.iter().map(line)))
 }
 
 pub const HEADER: [&str; 7] = ["lock", "runs", "median", "95 %", "to plain", "95 %", "verdict"];

@@ -1,16 +1,13 @@
 //! What is compared: the program as it is, with the library alone, with each lock.
 
-use super::plan::Plan;
 use super::ratios::ratio;
 use super::run::Took;
+use super::variant::Variant;
 use exchange::Counts;
 use harness::turns::Cell;
 use instruments::statistics::comparison::Estimate;
 use std::cell::RefCell;
 use std::rc::Rc;
-
-/// The program as it is.
-pub const PLAIN: &str = "plain";
 
 /// The figures of each run, by metric: wall time, CPU time, what was found in the output.
 pub type Samples = Vec<Vec<f64>>;
@@ -20,7 +17,7 @@ pub type All = Rc<RefCell<Vec<Samples>>>;
 
 /// One of those that are compared.
 pub struct Side {
-    pub lock: &'static str,
+    pub variant: Variant,
     pub place: usize,
     /// What it left to the C library.
     pub counts: Counts,
@@ -36,24 +33,22 @@ pub struct Side {
 pub const TIMES: usize = 2;
 
 impl Side {
-    /// All of a plan's.
+    /// One for each variant, with so many metrics of the program's own.
     ///
     /// # Errors
     /// The system gives no memory.
-    pub fn all(plan: &Plan, seed: u64) -> anyhow::Result<(Vec<Self>, All)> {
-        let names = [PLAIN, exchange::PASS].into_iter().chain(plan.locks.iter().map(|lock| lock.name));
-        let names: Vec<&'static str> = names.collect();
-        let all = Rc::new(RefCell::new(vec![vec![Vec::new(); TIMES + plan.metrics.len()]; names.len()]));
-        let side = |(place, lock): (usize, &'static str)| {
-            let (counts, all) = (Counts::new()?, Rc::clone(&all));
-            Ok(Self { lock, place, counts, failed: None, longest_s: 0.0, all, seed })
+    pub fn all(variants: &[Variant], metrics: usize, seed: u64) -> anyhow::Result<(Vec<Self>, All)> {
+        let all = Rc::new(RefCell::new(vec![vec![Vec::new(); TIMES + metrics]; variants.len()]));
+        let side = |(place, variant): (usize, &Variant)| {
+            let (counts, all, variant) = (Counts::new()?, Rc::clone(&all), variant.clone());
+            Ok(Self { variant, place, counts, failed: None, longest_s: 0.0, all, seed })
         };
-        let sides = names.into_iter().enumerate().map(side).collect::<anyhow::Result<_>>()?;
+        let sides = variants.iter().enumerate().map(side).collect::<anyhow::Result<_>>()?;
         Ok((sides, all))
     }
 
     pub fn is_plain(&self) -> bool {
-        self.place == 0
+        self.variant.is_plain()
     }
 
     /// Takes what a run brought.
@@ -64,11 +59,16 @@ impl Side {
         all[self.place].iter_mut().zip(figures).for_each(|(samples, figure)| samples.push(figure));
     }
 
+    /// The place of the metric that decides.
+    pub fn decisive_place(&self) -> usize {
+        if self.all.borrow()[0].len() > TIMES { TIMES } else { 0 }
+    }
+
     /// What decides whether it is known well enough: the ratio to the plain runs, of the first metric, or of the wall
     /// time if there is none. The plain runs are known when the others are.
     fn decisive(&self) -> Vec<Estimate> {
         let all = self.all.borrow();
-        let metric = if all[0].len() > TIMES { TIMES } else { 0 };
+        let metric = self.decisive_place();
         let estimate = |place: usize| {
             let ratio = ratio(&all[place][metric], &all[0][metric], self.seed);
             Estimate::new(ratio.map_or(1.0, |ratio| ratio.estimate), ratio.map(|ratio| ratio.interval))
@@ -79,7 +79,7 @@ impl Side {
 
 impl Cell for Side {
     fn title(&self) -> String {
-        self.lock.to_owned()
+        self.variant.lock.to_owned()
     }
 
     fn turns(&self) -> u64 {

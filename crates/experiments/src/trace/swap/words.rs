@@ -16,12 +16,8 @@ pub fn first(rows: &[SwapRow]) -> Option<String> {
     let metric = rows.iter().map(|row| &row.metric).find(|name| !["wall time", "CPU time"].contains(&name.as_str()));
     let metric = metric.cloned().unwrap_or_else(|| "wall time".to_owned());
     let of_metric = || rows.iter().filter(|row| row.metric == metric && row.is_lock());
-    let gain = |row: &&SwapRow| {
-        let ratio = row.ratio.unwrap_or(1.0);
-        if row.higher_is_better { ratio } else { 1.0 / ratio }
-    };
     let better = of_metric().filter(|row| row.verdict == Verdict::Better);
-    if let Some(best) = better.max_by(|a, b| gain(a).total_cmp(&gain(b))) {
+    if let Some(best) = better.max_by(|a, b| a.gain().total_cmp(&b.gain())) {
         return Some(format!("With {} the program is better: {}.", best.lock, change(best)));
     }
     of_metric().next()?;

@@ -1,0 +1,89 @@
+//! The comparison: the search, if one is asked for, the runs, and what is to be said of them.
+
+use super::measure::{Sides, measure};
+use super::plan::Plan;
+use super::ratios::spread;
+use super::record::{LeftOf, SwapParameters, SwapRow};
+use super::search::search;
+use super::sides::{All, Samples, Side};
+use super::warnings::{FailedWithLock, SpinningLock, UnsteadyProgram};
+use exchange::Left;
+use harness::turns::Rules;
+use harness::{Progress, Session};
+use instruments::warning::Warning;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Instant;
+
+/// What the measurement brought.
+pub struct Measured {
+    pub parameters: SwapParameters,
+    pub rows: Vec<SwapRow>,
+    pub warnings: Vec<Warning>,
+    pub failures: Vec<String>,
+}
+
+/// Plain runs that differ by more than this are said to.
+const STEADY: f64 = 1.5;
+/// Runs the program plainly and with each lock, in turns; before that, looks for the mutexes that matter, if asked to.
+///
+/// # Errors
+/// As [`measure`].
+pub fn run_plan(plan: &mut Plan, session: &Session, progress: &Progress) -> anyhow::Result<Measured> {
+    let began = Instant::now();
+    let mut arms = Vec::new();
+    let mut flags = None;
+    if let Some(among) = plan.search.take() {
+        let searched = search(plan, &among, session, progress)?;
+        arms = searched.arms;
+        if let Some(best) = searched.best {
+            flags = Some(best.flags());
+            plan.locks.retain(|lock| lock.name == best.lock);
+            plan.only = best.only;
+        }
+    }
+    let Plan { budget, precision, at_least, at_most, .. } = *plan;
+    let rules = Rules { began, budget, precision, at_least, at_most };
+    let (measured, turns) = measure(plan, &plan.variants(), &rules, session, progress)?;
+    let Sides { sides, all } = &measured;
+    let rows = measured.rows(plan, session.seed);
+    let mut warnings = warnings(plan, sides, all);
+    warnings.extend(rules.not_converged(sides, &turns, "the ratio of "));
+    let failed = |side: &Side| side.failed.as_ref().map(|how| format!("with {} the program {how}", side.variant.lock));
+    let failures = sides.iter().filter_map(failed).collect();
+    let mut parameters = parameters(plan, sides, turns.order);
+    (parameters.search, parameters.search_flags) = (arms, flags);
+    Ok(Measured { parameters, rows, warnings, failures })
+}
+
+fn warnings(plan: &Plan, sides: &[Side], all: &All) -> Vec<Warning> {
+    let plain: &Samples = &all.borrow()[0];
+    let spread = spread(&plain[0]);
+    let unsteady = (spread > STEADY).then(|| UnsteadyProgram { spread }.into());
+    let spins = plan.locks.iter().filter(|lock| !lock.sleeps);
+    let spins = spins.map(|lock| SpinningLock { lock: lock.name.to_owned() }.into());
+    let failed = sides.iter().filter_map(|side| {
+        side.failed.clone().map(|how| FailedWithLock { lock: side.variant.lock.to_owned(), how }.into())
+    });
+    unsteady.into_iter().chain(spins).chain(failed).collect()
+}
+
+fn parameters(plan: &Plan, sides: &[Side], order: Vec<Vec<usize>>) -> SwapParameters {
+    let left = |side: &Side| {
+        let Left { processes, robust, priority, shared, rwlocks, spins } = side.counts.left();
+        let [processes, robust, priority, shared, rwlocks, spins] =
+            [processes, robust, priority, shared, rwlocks, spins].map(|count| count.load(Relaxed));
+        let (lock, failed) = (side.variant.lock.to_owned(), side.failed.clone());
+        LeftOf { lock, processes, robust, priority, shared, rwlocks, spins, failed }
+    };
+    SwapParameters {
+        compared_program: plan.program.words.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
+        swap_only: plan.only.iter().map(|(name, _)| name.clone()).collect(),
+        search: Vec::new(),
+        search_flags: None,
+        prepare: plan.prepare.clone(),
+        cleanup: plan.cleanup.clone(),
+        warmup: plan.warmup,
+        order,
+        left: sides.iter().filter(|side| !side.is_plain()).map(left).collect(),
+    }
+}

@@ -1,0 +1,162 @@
+//! Single mutexes: by the variable that they lie in, or by how much was waited for them.
+
+use crate::trace::program::Program;
+use anyhow::Context;
+use harness::UsageError;
+use object::{Object, ObjectSymbol};
+use serde_json::Value;
+use std::fmt;
+use std::ops::Range;
+use std::process::{Command, Stdio};
+use std::str::FromStr;
+
+/// Which mutexes are meant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Only {
+    /// All in a variable, or the one at this distance from its beginning.
+    Variable { name: String, offset: Option<u64> },
+    /// Those that were waited for most, from the first on.
+    Ranks(usize, usize),
+}
+
+impl FromStr for Only {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if let Some(ranks) = text.strip_prefix("rank:") {
+            let (first, last) = ranks.split_once('-').unwrap_or((ranks, ranks));
+            let ranks = first.parse().ok().zip(last.parse().ok());
+            let ranks = ranks.filter(|&(first, last): &(usize, usize)| 1 <= first && first <= last && last <= 64);
+            return ranks
+                .map(|(first, last)| Self::Ranks(first, last))
+                .ok_or_else(|| "write rank:1 or rank:1-3, from 1 to 64".into());
+        }
+        let (name, offset) = match text.split_once("+0x") {
+            None => (text, None),
+            Some((name, digits)) => {
+                let offset = u64::from_str_radix(digits, 16).map_err(|_| "write NAME+0x28".to_owned())?;
+                (name, Some(offset))
+            }
+        };
+        if name.is_empty() {
+            Err("write the name of a variable".into())
+        } else {
+            Ok(Self::Variable { name: name.into(), offset })
+        }
+    }
+}
+
+impl fmt::Display for Only {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Variable { name, offset: None } => formatter.write_str(name),
+            Self::Variable { name, offset: Some(offset) } => write!(formatter, "{name}+{offset:#x}"),
+            Self::Ranks(first, last) if first == last => write!(formatter, "rank:{first}"),
+            Self::Ranks(first, last) => write!(formatter, "rank:{first}-{last}"),
+        }
+    }
+}
+
+/// Variables that were found, by name, and where they lie in the program's file.
+pub type Found = Vec<(String, Range<u64>)>;
+
+/// The C library's mutex.
+const MUTEX: u64 = size_of::<libc::pthread_mutex_t>() as u64;
+/// As many as the library has room for.
+const MOST: usize = 64;
+
+/// Finds the variables.
+///
+/// # Errors
+/// There is none of a name, or a mutex that was waited for lies in none.
+pub fn find(wanted: &[Only], program: &Program) -> anyhow::Result<Found> {
+    if wanted.is_empty() {
+        return Ok(Found::new());
+    }
+    if program.interpreter.is_some() {
+        return Err(UsageError(format!(
+            "--swap-only: {} is a script; name the program itself",
+            program.path.display()
+        ))
+        .into());
+    }
+    let file = std::fs::read(&program.path)?;
+    let file = object::File::parse(&*file).context("--swap-only: the program's symbols cannot be read")?;
+    let mut names = Vec::new();
+    for only in wanted {
+        match only {
+            Only::Ranks(first, last) => {
+                let ranked = ranked(program)?;
+                let used = ranked.len();
+                anyhow::ensure!(used >= *last, "--swap-only rank:{last}: the program used {used} mutexes");
+                names.extend_from_slice(&ranked[first - 1..*last]);
+            }
+            variable => names.push(variable.clone()),
+        }
+    }
+    let found: Found = names.iter().map(|only| lies(only, &file, program)).collect::<Result<_, UsageError>>()?;
+    if found.len() > MOST {
+        return Err(UsageError(format!("--swap-only: {} variables are more than {MOST}", found.len())).into());
+    }
+    Ok(found)
+}
+
+fn lies(only: &Only, file: &object::File<'_>, program: &Program) -> Result<(String, Range<u64>), UsageError> {
+    let Only::Variable { name, offset } = only else { unreachable!("ranks were made names") };
+    let symbols = file.symbols().chain(file.dynamic_symbols());
+    let mut symbols = symbols.filter(|symbol| symbol.kind() == object::SymbolKind::Data && symbol.size() >= MUTEX);
+    let symbol = symbols.find(|symbol| symbol.name() == Ok(name)).ok_or_else(|| {
+        let program = program.path.display();
+        UsageError(format!("--swap-only {name}: {program} has no variable of this name that could hold a mutex"))
+    })?;
+    let range = match offset {
+        None => symbol.address()..symbol.address() + symbol.size(),
+        Some(offset) if offset + MUTEX <= symbol.size() => symbol.address() + offset..symbol.address() + offset + MUTEX,
+        Some(_) => return Err(UsageError(format!("--swap-only {only}: the variable has {} bytes", symbol.size()))),
+    };
+    Ok((only.to_string(), range))
+}
+
+/// The mutexes that were waited for most, by a watched run of the program.
+fn ranked(program: &Program) -> anyhow::Result<Vec<Only>> {
+    let file = tempfile::NamedTempFile::new()?;
+    let mut contend = Command::new(std::env::current_exe()?);
+    contend.args(["trace", "--quiet", "--no-keep", "--format", "json", "--output"]).arg(file.path()).arg("--");
+    contend.arg(&program.path).args(&program.words[1..]);
+    let output = contend.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).output()?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    anyhow::ensure!(output.status.success(), "the run that ranks its locks failed: {}", said.trim_end());
+    let record: Value = serde_json::from_slice(&std::fs::read(file.path())?)?;
+    let rows = record["results"].as_array().cloned().unwrap_or_default();
+    let mutexes = rows.iter().filter(|row| row["kind"] == "lock" && row["type"] == "mutex");
+    let names: Vec<&str> = mutexes.filter_map(|row| row["lock"].as_str()).collect();
+    let name = |name: &&str| name.parse().map_err(|why: String| anyhow::anyhow!("{name}: {why}"));
+    names.iter().map(name).collect()
+}
+
+/// The ten mutexes that were waited for most and lie in variables.
+///
+/// # Errors
+/// None does.
+pub fn candidates(program: &Program) -> anyhow::Result<Found> {
+    const MOST_CANDIDATES: usize = 10;
+    let alone = |only: &Only| find(std::slice::from_ref(only), program).ok();
+    let found: Found = ranked(program)?.iter().filter_map(alone).flatten().take(MOST_CANDIDATES).collect();
+    anyhow::ensure!(!found.is_empty(), "--search: none of the program's mutexes lies in a global variable of its own");
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_meant_is_a_variable_a_place_in_it_or_ranks() {
+        for text in ["hot", "locks+0x28", "rank:2", "rank:1-3"] {
+            assert_eq!(text.parse::<Only>().unwrap().to_string(), text);
+        }
+        for wrong in ["", "rank:0", "rank:3-1", "rank:x", "+0x28", "locks+0xzz", "rank:1-65"] {
+            assert!(wrong.parse::<Only>().is_err(), "{wrong}");
+        }
+    }
+}
