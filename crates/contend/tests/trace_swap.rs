@@ -3,6 +3,7 @@
 
 mod command;
 #[path = "trace/programs.rs"]
+#[allow(dead_code, reason = "the rows of watched locks are for another test")]
 mod programs;
 
 use programs::{Programs, Traced, command as trace, traced};

@@ -208,14 +208,68 @@ static void cancellation(void) {
     IS("and the condition", pthread_cond_destroy(&p.c));
 }
 
-/* Destroyed and unmapped as soon as nobody is blocked, though who was woken may be on its way out of its wait still. */
+/* A signal and a cancellation at the same moment, on one CPU, so that the waiter has had both when it runs: the signal
+ * is not lost with it. Where it was not cancelled in its wait it hands the signal on. */
 static pthread_mutex_t around = PTHREAD_MUTEX_INITIALIZER;
-struct gone { pthread_cond_t c; int is_open; };
-static int passed;
-static void *passes(void *argument) {
-    struct gone *gone = argument;
+static pthread_cond_t both = PTHREAD_COND_INITIALIZER;
+static int waiting;
+static void *hands_on(void *unused) {
     pthread_mutex_lock(&around);
-    while (!gone->is_open) pthread_cond_wait(&gone->c, &around);
+    waiting++;
+    pthread_cleanup_push((void (*)(void *))pthread_mutex_unlock, &around);
+    pthread_cond_wait(&both, &around);
+    pthread_cleanup_pop(1);
+    pthread_cond_signal(&both);
+    return unused;
+}
+static void *is_next(void *unused) {
+    struct timespec late = in_ms(CLOCK_REALTIME, 60000);
+    pthread_mutex_lock(&around);
+    waiting++;
+    int code = pthread_cond_timedwait(&both, &around, &late);
+    pthread_mutex_unlock(&around);
+    return code ? &both : unused;
+}
+static void until(int so_many) {
+    int now = 0;
+    while (now != so_many) {
+        nap_ms(1);
+        pthread_mutex_lock(&around);
+        now = waiting;
+        pthread_mutex_unlock(&around);
+    }
+}
+static void cancelled_as_it_is_signalled(void) {
+    cpu_set_t one, all;
+    int lost = 0;
+    sched_getaffinity(0, sizeof all, &all);
+    CPU_ZERO(&one);
+    for (int i = 0; i < CPU_SETSIZE && !CPU_COUNT(&one); i++) if (CPU_ISSET(i, &all)) CPU_SET(i, &one);
+    sched_setaffinity(0, sizeof one, &one);
+    for (int i = 0; i < 30 && !lost; i++) {
+        pthread_t first, second;
+        void *result;
+        waiting = 0;
+        pthread_create(&first, 0, hands_on, 0);
+        until(1);
+        pthread_create(&second, 0, is_next, 0);
+        until(2);
+        pthread_cond_signal(&both);
+        pthread_cancel(first);
+        pthread_join(first, 0);
+        pthread_join(second, &result);
+        lost += result != 0;
+    }
+    sched_setaffinity(0, sizeof all, &all);
+    HOLDS("a signal is not lost with a waiter that is cancelled", lost == 0);
+}
+
+/* Destroyed and unmapped as soon as all are woken, though they have not left their waits. */
+static int is_open, passed;
+static void *passes(void *cond) {
+    pthread_mutex_lock(&around);
+    waiting++;
+    while (!is_open) pthread_cond_wait(cond, &around);
     passed++;
     pthread_mutex_unlock(&around);
     return 0;
@@ -224,28 +278,24 @@ static void destroyed_at_once(void) {
     chapter = "lifetime";
     int wrong = 0;
     for (int i = 0; i < 150; i++) {
-        struct gone *gone = mmap(0, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        pthread_cond_init(&gone->c, 0);
+        pthread_cond_t *cond = mmap(0, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        pthread_cond_init(cond, 0);
         pthread_t threads[3];
-        passed = 0;
-        for (int j = 0; j < 3; j++) pthread_create(&threads[j], 0, passes, gone);
-        if (i % 2) nap_ms(1);
+        waiting = passed = is_open = 0;
+        for (int j = 0; j < 3; j++) pthread_create(&threads[j], 0, passes, cond);
+        until(3);
         pthread_mutex_lock(&around);
-        gone->is_open = 1;
-        if (i % 3) wrong += pthread_cond_broadcast(&gone->c) != 0;
-        else for (int j = 0; j < 3; j++) wrong += pthread_cond_signal(&gone->c) != 0;
-        pthread_mutex_unlock(&around);
-        int done = 0;
-        while (!done) {
-            pthread_mutex_lock(&around);
-            done = passed == 3;
-            pthread_mutex_unlock(&around);
-        }
-        wrong += pthread_cond_destroy(&gone->c) != 0;
-        munmap(gone, 4096);
+        is_open = 1;
+        if (i % 3) wrong += pthread_cond_broadcast(cond) != 0;
+        else for (int j = 0; j < 3; j++) wrong += pthread_cond_signal(cond) != 0;
+        if (i % 2) pthread_mutex_unlock(&around);
+        wrong += pthread_cond_destroy(cond) != 0;
+        munmap(cond, 4096);
+        if (i % 2 == 0) pthread_mutex_unlock(&around);
         for (int j = 0; j < 3; j++) pthread_join(threads[j], 0);
+        wrong += passed != 3;
     }
-    HOLDS("150 were destroyed and unmapped by who saw the last waiter", wrong == 0);
+    HOLDS("150 were destroyed and unmapped as soon as their waiters were woken", wrong == 0);
 }
 
 int main(void) {
@@ -253,6 +303,7 @@ int main(void) {
     errors();
     survives_signals();
     cancellation();
+    cancelled_as_it_is_signalled();
     destroyed_at_once();
     return 0;
 }
