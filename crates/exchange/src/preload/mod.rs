@@ -18,4 +18,5 @@ mod me;
 mod mutex;
 mod next;
 mod only;
+mod start;
 mod theirs;
