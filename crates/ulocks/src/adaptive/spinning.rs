@@ -85,9 +85,10 @@ mod patience {
     /// slept, since sleeping again means the end of the line.
     const YIELDS: u32 = 8;
     const YIELDS_WOKEN: u32 = 100;
-    /// Pauses between two looks: at a quiet lock, which one thread takes again and again, twice as many after each
-    /// look, up to some 10 µs. Each look takes the word's cache line away from that thread.
+    /// Pauses between two looks: at a quiet lock, which one thread may be taking again and again, at first some 0.5 µs,
+    /// twice as many after each look, up to some 10 µs. Each look takes the word's cache line away from that thread.
     const PAUSES: u32 = 4;
+    const QUIET_PAUSES: u32 = 32;
     const MOST_PAUSES: u32 = 512;
 
     impl Spinner<'_> {
@@ -121,7 +122,7 @@ mod patience {
                 }
                 free_since = None;
                 let quiet = is_quiet(word) && !self.reserved;
-                pauses = if quiet && age < patience { (pauses * 2).min(MOST_PAUSES) } else { PAUSES };
+                pauses = if quiet && age < patience { (pauses * 2).clamp(QUIET_PAUSES, MOST_PAUSES) } else { PAUSES };
                 if !self.awake.is_in(word) {
                     self.say_awake(word);
                 } else if !self.ours && !woken && (is_crowded(word) || rounds > ROUNDS) {
