@@ -329,7 +329,9 @@ impl<S: Scope, C: Count> RwLockFair<S, C> {
     #[cfg(loom)]
     #[doc(hidden)]
     pub fn destroy(&mut self) {
-        [&mut self.arrived, &mut self.departed, &mut self.next, &mut self.serving].map(|word| word.with_mut(|_| ()));
+        for word in [&mut self.arrived, &mut self.departed, &mut self.next, &mut self.serving] {
+            word.with_mut(|_| ());
+        }
     }
 }
 
