@@ -66,6 +66,7 @@ pub enum Picture {
     Ladder(Ladder),
     Flame(Flame),
     Timeline(Timeline),
+    Map(HeatMap),
     /// For numbers that no picture makes clearer.
     None,
 }
@@ -188,6 +189,19 @@ pub struct Bar {
     pub interval: Option<Interval>,
     /// What the value is held against, and its name.
     pub limit: Option<(f64, String)>,
+}
+
+/// Shares by row and column: the more, the darker.
+pub struct HeatMap {
+    /// What the columns are.
+    pub across: &'static str,
+    pub rows: Vec<HeatRow>,
+}
+
+pub struct HeatRow {
+    pub name: String,
+    /// From 0 to 1, from left to right.
+    pub shares: Vec<f64>,
 }
 
 pub struct Table {

@@ -5,8 +5,8 @@ use super::record::Row;
 use harness::label;
 use instruments::evidence::Kind;
 use record::{
-    Axis, Bar, Bars, Figure, Mark, Picture, Plot, Point, Section, Series, Stack, Statement, Table, Unit, distinct,
-    optional,
+    Axis, Bar, Bars, Figure, HeatMap, HeatRow, Mark, Picture, Plot, Point, Section, Series, Stack, Statement, Table,
+    Unit, distinct, optional,
 };
 use terminal::{count, nanoseconds, percent};
 
@@ -20,6 +20,7 @@ pub fn section(rows: &[Row]) -> Section {
         // A record of before they were kept has no longest gaps.
         figures: overviews
             .into_iter()
+            .chain(map(rows))
             .chain(rows.iter().filter(|row| !row.longest_gaps.is_empty()).map(longest))
             .collect(),
         histograms: Vec::new(),
@@ -111,6 +112,29 @@ fn timeline(rows: &[Row]) -> Figure {
         }],
         secondary: false,
     }
+}
+
+/// Where several CPUs lost time, and when.
+fn map(rows: &[Row]) -> Option<Figure> {
+    let mapped: Vec<&Row> = rows.iter().filter(|row| !row.lost_by_time.is_empty()).collect();
+    let heat = |row: &&Row| HeatRow { name: format!("CPU {}", row.cpu), shares: row.lost_by_time.clone() };
+    let line = |row: &&Row| {
+        let (place, most) =
+            row.lost_by_time.iter().copied().enumerate().max_by(|a, b| a.1.total_cmp(&b.1)).unwrap_or_default();
+        let least = row.lost_by_time.iter().copied().fold(1.0, f64::min);
+        let role = row.role.clone().unwrap_or_default();
+        vec![format!("CPU {}", row.cpu), percent(least), percent(most), (place + 1).to_string(), role]
+    };
+    (!mapped.is_empty()).then(|| Figure {
+        title: "What each CPU lost, and when".into(),
+        picture: Picture::Map(HeatMap { across: "time of the run", rows: mapped.iter().map(heat).collect() }),
+        tables: vec![Table {
+            caption: "Of each piece of the run that was lost".into(),
+            header: vec!["CPU", "least", "most", "in piece", "for"],
+            rows: mapped.iter().map(line).collect(),
+        }],
+        secondary: false,
+    })
 }
 
 /// One bar a scenario.

@@ -1,6 +1,6 @@
 //! A picture as a file of its own: it has its colours with it, for light and for dark.
 
-use super::{bars, flame, ladder, plot, stacks, timeline};
+use super::{bars, flame, ladder, map, plot, stacks, timeline};
 use crate::hues::Hues;
 use crate::looks;
 use maud::{Markup, PreEscaped, html};
@@ -27,6 +27,7 @@ pub fn picture_file(figure: &Figure, sections: &[Section]) -> Option<String> {
         Picture::Ladder(all) => ladder::wide(all, name, &hues),
         Picture::Flame(one) => flame::flame(one, name),
         Picture::Timeline(one) => timeline::timeline(one, name),
+        Picture::Map(one) => map::map(one, name),
         Picture::None => return None,
     };
     Some(file(&picture, name))

@@ -66,6 +66,7 @@ fn picture(figure: &Figure, hues: &Hues) -> Markup {
             Picture::Timeline(timeline) => {
                 figure.stacks { div.static tabindex="0" { (draw::timeline(timeline, &name)) } }
             }
+            Picture::Map(map) => figure.stacks { div.static tabindex="0" { (draw::map(map, &name)) } },
             Picture::None => {}
         }
     }
