@@ -203,12 +203,6 @@ impl Tally {
     }
 
     /// How many different values were seen.
-    ///
-    /// ```
-    /// use instruments::tally::Tally;
-    ///
-    /// assert_eq!([30, 10, 30].into_iter().collect::<Tally>().distinct(), 2);
-    /// ```
     pub fn distinct(&self) -> usize {
         self.runs.len()
     }

@@ -119,7 +119,7 @@ impl Experiment for Noise {
             true => show::show(&record.parameters, &rows),
             false => every_cpu::show(&rows, page),
         };
-        text + &show::stopped(&rows, page)
+        text + &story_text::stopped(&rows, page)
     }
 
     fn section(rows: &[NoiseRow]) -> Section {

@@ -4,7 +4,6 @@ use super::cells::{ALONE, EQUAL};
 use super::left;
 use super::plan::{Parameters, SAMPLES_1999};
 use super::record::{CauseRow, Row};
-use super::story_text::story_text;
 use instruments::evidence::Source;
 use instruments::statistics::Interval;
 use terminal::{self, Page, nanoseconds, percent};
@@ -16,23 +15,6 @@ pub fn show(parameters: &Parameters, rows: &[Row]) -> String {
         false => vec![setting(parameters, rows), scenarios(rows), beside_1999(rows), causes(rows)],
     };
     parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n")
-}
-
-/// The gap that ended it all, and who ran in it.
-pub fn stopped(rows: &[Row], page: &Page) -> String {
-    let found = rows.iter().filter_map(|row| Some((row, row.stopped.as_ref()?)));
-    let text = found.map(|(row, gap)| {
-        let words = format!(
-            "Stopped at {:.3} s: on CPU {} a gap of {}, {} of it {}.",
-            gap.start_s,
-            row.cpu,
-            microseconds(gap.length_us),
-            microseconds(gap.cause_us),
-            harness::label(&gap.cause)
-        );
-        "\n".to_owned() + &terminal::wrapped("", "", &words, page) + &story_text(&gap.story, page)
-    });
-    text.collect()
 }
 
 pub fn microseconds(us: f64) -> String {

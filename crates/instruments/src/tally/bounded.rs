@@ -26,9 +26,9 @@ pub struct BoundedTally {
 const BITS: u32 = 11;
 
 impl Default for BoundedTally {
-    /// Exact for 65,536 different values.
+    /// Exact for 131,072 different values.
     fn default() -> Self {
-        Self::with_room(1 << 16)
+        Self::with_room(1 << 17)
     }
 }
 

@@ -5,10 +5,10 @@
 //! holder; the kernel's record says which task or interrupt had the CPU; the rest is unexplained. In less than
 //! [`MARGIN_NS`] the kernel can have had no part: its shortest visit takes longer.
 
+use super::delay_cause::{DelayCause, UNCONTENDED};
 use super::other_threads::{OtherThreads, Sweep};
 use super::rounds::{Round, Trace};
 use crate::latency::record::Operation;
-use harness::label;
 use instruments::evidence::{Cause, EntryExitOverhead, Kind, Stretch, Timeline, attribute};
 use instruments::gaps::Gap;
 use std::collections::{BTreeMap, HashMap};
@@ -18,37 +18,6 @@ use std::ops::{Range, RangeInclusive};
 pub const MARGIN_NS: f64 = 1_000.0;
 /// Waking a waiter is a system call, and takes no longer than this.
 const WAKING_NS: f64 = 20_000.0;
-
-/// What took the excess of a round.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum DelayCause {
-    /// Another thread had the lock.
-    Holder,
-    /// Another thread waited for it, and had to be woken.
-    Waiter,
-    /// Something of the kernel's.
-    Kernel(Cause),
-    /// Nothing known.
-    Unexplained,
-}
-
-impl DelayCause {
-    /// As the record has it.
-    pub fn label(&self) -> String {
-        match self {
-            Self::Holder => "waited for the holder".into(),
-            Self::Waiter => "woke a waiter".into(),
-            Self::Kernel(Cause { kind: Kind::Task, name: Some(name), .. }) => format!("switched out to {name}"),
-            Self::Kernel(cause) => label(cause),
-            Self::Unexplained => UNEXPLAINED.into(),
-        }
-    }
-}
-
-/// The cause of what has no evidence.
-pub const UNEXPLAINED: &str = "unexplained";
-/// The cause of the fast path.
-pub const UNCONTENDED: &str = "uncontended";
 
 /// What is known of the rounds of one operation, by their net latency in ticks.
 #[derive(Clone, Debug, Default)]
@@ -275,6 +244,7 @@ fn weighted_quantile(values: &mut [(u64, u64)], q: f64) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::delay_cause::UNEXPLAINED;
     use super::*;
 
     fn value(rounds: u64, free: u64, by_cause: &[(DelayCause, u64, u64)]) -> Value {

@@ -3,6 +3,7 @@
 mod baseline;
 mod causes;
 mod cell;
+mod delay_cause;
 mod evidence_recorder;
 mod neighbour;
 mod object_calls;
@@ -16,7 +17,7 @@ mod thread_slice;
 mod to_nanoseconds;
 mod traces;
 
-pub use causes::UNEXPLAINED;
+pub use delay_cause::UNEXPLAINED;
 
 use super::plan::Plan;
 use super::record::{Operation, Row};

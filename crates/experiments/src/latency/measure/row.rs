@@ -1,7 +1,8 @@
 //! The rows of a cell: from ticks and tallies to figures.
 
-use super::causes::{SpikeCause, UNEXPLAINED};
+use super::causes::SpikeCause;
 use super::cell::Cell;
+use super::delay_cause::UNEXPLAINED;
 use super::offset_tally::{OFFSET, OffsetTally};
 use super::series::Operations;
 use super::to_nanoseconds::ToNanoseconds;

@@ -20,6 +20,8 @@ use std::io;
 use std::ops::ControlFlow;
 use terminal::{nanoseconds, percent};
 
+/// Different lengths that are kept exactly.
+const EXACT: usize = 1 << 16;
 /// Calibrations that are kept: of more the median is no other.
 const MOST_COSTS: usize = 1_000;
 
@@ -54,7 +56,7 @@ impl Cell {
             plan,
             clock,
             turns: TurnSums::default(),
-            lengths: BoundedTally::default(),
+            lengths: BoundedTally::with_room(EXACT),
             causes: Causes::default(),
             longest: Longest::since(origin),
             ledger: None,

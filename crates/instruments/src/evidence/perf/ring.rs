@@ -14,7 +14,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use super::record::{Content, Record, parse};
 use super::tracepoints::{Decoder, Tracepoint};
-use crate::cpus::CpuSet;
+use crate::cpus::{CpuSet, online};
 use crate::evidence::event::{Event, EventKind};
 use crate::evidence::names::Names;
 
@@ -30,6 +30,8 @@ const FULL: usize = 512;
 /// All rings of a recorder.
 pub(in crate::evidence) struct Rings {
     rings: Vec<Ring>,
+    /// Of the other CPUs, what tasks are called: one that got its name there may come over, and be gone when it is asked.
+    elsewhere: Vec<Ring>,
     decoder: Decoder,
 }
 
@@ -68,7 +70,8 @@ impl Rings {
                 builder.any_pid().one_cpu(cpu).include_kernel().comm(true).task(true);
             })
         });
-        Ok(Self { rings: rings.collect::<io::Result<_>>()?, decoder: Decoder::default() })
+        let rings = rings.collect::<io::Result<_>>()?;
+        Ok(Self { rings, elsewhere: elsewhere(cpus), decoder: Decoder::default() })
     }
 
     /// One ring with the switches of one thread of this process.
@@ -80,7 +83,7 @@ impl Rings {
         let ring = Ring::open(None, LARGEST_OF_THREAD, |builder| {
             builder.observe_pid(thread as i32).any_cpu().exclude_kernel(true);
         })?;
-        Ok(Self { rings: vec![ring], decoder: Decoder::default() })
+        Ok(Self { rings: vec![ring], elsewhere: Vec::new(), decoder: Decoder::default() })
     }
 
     /// Adds tracepoints to every ring. Gives the names of those that the kernel refused, and why.
@@ -103,18 +106,36 @@ impl Rings {
 
     /// Only the leader is told: followers that were told too were silent from the second time on.
     pub fn enable(&mut self) -> io::Result<()> {
-        self.rings.iter_mut().try_for_each(|ring| ring.leader.enable())
+        self.elsewhere.iter_mut().chain(&mut self.rings).try_for_each(|ring| ring.leader.enable())
     }
 
     pub fn disable(&mut self) -> io::Result<()> {
-        self.rings.iter_mut().try_for_each(|ring| ring.leader.disable())
+        self.rings.iter_mut().chain(&mut self.elsewhere).try_for_each(|ring| ring.leader.disable())
     }
 
     /// Reads and empties all rings.
     pub fn drain(&mut self, names: &mut Names) -> Vec<Drained> {
-        let Self { rings, decoder } = self;
+        let Self { rings, elsewhere, decoder } = self;
+        elsewhere.iter_mut().for_each(|ring| ring.drain_names(names));
         rings.iter_mut().map(|ring| ring.drain(decoder, names)).collect()
     }
+}
+
+/// Rings for the names that tasks get on the other CPUs, as many as the system grants; none on a large machine, where
+/// each of many recorders would have one for each CPU.
+fn elsewhere(cpus: &CpuSet) -> Vec<Ring> {
+    const MOST: usize = 15;
+    let others: Vec<usize> =
+        online().map_or_else(|_| Vec::new(), |online| online.iter().filter(|&cpu| !cpus.contains(cpu)).collect());
+    if others.len() > MOST {
+        return Vec::new();
+    }
+    let open = |cpu: usize| {
+        Ring::open(Some(cpu), SMALLEST, |builder| {
+            builder.any_pid().one_cpu(cpu).include_kernel().context_switch(false).comm(true);
+        })
+    };
+    others.into_iter().filter_map(|cpu| open(cpu).ok()).collect()
 }
 
 /// Some 25 descriptors a CPU are soon more than the usual soft limit of 1,024; up to the hard one it is ours to raise.
@@ -167,6 +188,16 @@ impl Ring {
         }
         self.followers.push(follower);
         Ok(())
+    }
+
+    /// Of all that it has only what tasks are called.
+    fn drain_names(&mut self, names: &mut Names) {
+        while let Some(bytes) = self.leader.next_record() {
+            let body = bytes.to_contiguous();
+            if let Some(Record { what: Content::Named { task, name }, .. }) = parse(bytes.ty(), bytes.misc(), &body) {
+                names.name_task(task.tid, task.pid, name);
+            }
+        }
     }
 
     fn drain(&mut self, decoder: &mut Decoder, names: &mut Names) -> Drained {
