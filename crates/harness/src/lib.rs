@@ -27,6 +27,6 @@ pub use experiment::{Example, Experiment, SurveyPart};
 pub use finished::{AnyFinished, AnyRecord, Finished};
 pub use interruption::Interruption;
 pub use lookout::Lookout;
-pub use observer::{Observer, Progress};
+pub use observer::{MINUTE, Observer, Progress};
 pub use run::{Passed, Run, WatchedGaps};
 pub use session::{CpuChoice, Format, Neighbour, Session, SharedFlags};

@@ -6,7 +6,7 @@ use super::plan::{Parameters, SAMPLES_1999};
 use super::record::{CauseRow, Row};
 use instruments::evidence::Source;
 use instruments::statistics::Interval;
-use terminal::{self, Page, nanoseconds, percent};
+use terminal::{self, nanoseconds, percent};
 
 /// All of it.
 pub fn show(parameters: &Parameters, rows: &[Row]) -> String {

@@ -8,7 +8,7 @@ use crate::noise::every_cpu::{Moments, TimeBins, role, together};
 use crate::noise::plan::Plan;
 use crate::noise::record::Row;
 use anyhow::Context;
-use harness::{Lookout, Progress, Session};
+use harness::{Lookout, MINUTE, Progress, Session};
 use instruments::clock::Clock;
 use instruments::evidence::Recorder;
 use instruments::team::{Member, StartGate, work_together};
@@ -38,7 +38,9 @@ pub fn run_plan(plan: &Plan, session: &Session, clock: Clock, progress: &Progres
     let setup = TurnSetup { clock, plan, probe: lookout.probe, interruption: &session.interruption };
     let (origin, began) = (clock.now(), Instant::now());
     let budget = plan.budget.unwrap_or(Duration::from_secs(1));
-    let mut all: Vec<Watched> = plan.cpus.iter().map(|cpu| Watched::new(plan, cpu, clock, origin, budget)).collect();
+    // A map without a planned end begins with a minute, and grows.
+    let mapped = session.planned(budget).unwrap_or(MINUTE);
+    let mut all: Vec<Watched> = plan.cpus.iter().map(|cpu| Watched::new(plan, cpu, clock, origin, mapped)).collect();
     let mut order = Vec::new();
     for turn in 0..plan.turns {
         let is_late = turn > 0 && began.elapsed() + plan.turn > budget;
