@@ -13,13 +13,14 @@
 //! | see who else is on the core, and have a figure without them | [`neighbour`] |
 //! | share memory with forked processes | [`shared_memory`] |
 //! | time a lock or a function of your own | [`timing`] |
-//! | count values without losing one | [`tally`] |
+//! | count values without losing one, and in memory that does not grow | [`tally`], [`bounded_tally`] |
 //! | say how sure a figure is, and when enough was measured | [`statistics`] |
 //! | find the clusters in latencies, and what recurs in time | [`spikes`], [`period`] |
 //! | know the machine, and what a reader must be told | [`environment`], [`warning`] |
 
 #![warn(missing_docs)]
 
+pub mod bounded_tally;
 pub mod clock;
 pub mod coincidence;
 pub mod cpus;

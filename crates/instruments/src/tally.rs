@@ -3,10 +3,6 @@
 //! Latencies come from a clock that ticks in steps, so millions of samples hold few distinct values. Keeping each
 //! distinct value with its count is therefore both exact and small, and every quantile read from it is a latency that
 //! was really measured, never the edge of a bucket.
-mod bounded;
-
-pub use bounded::BoundedTally;
-
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::sync::Arc;

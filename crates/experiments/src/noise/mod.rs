@@ -1,5 +1,6 @@
 //! `contend noise`: who takes the CPU from a running thread.
 
+mod cause_row;
 mod cause_sums;
 mod cells;
 mod costs;
@@ -19,6 +20,7 @@ mod scenario;
 mod section;
 mod show;
 mod story;
+mod story_part;
 mod story_text;
 mod then;
 mod then_and_now;

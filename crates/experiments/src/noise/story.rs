@@ -1,6 +1,6 @@
 //! The story of one event: who had the CPU, from a little before it began until it ended.
 
-use super::record::StoryPart;
+use super::story_part::StoryPart;
 use instruments::evidence::{Timeline, ran};
 
 /// So much before the event, in nanoseconds: who had the CPU when it began.

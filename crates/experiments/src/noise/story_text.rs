@@ -1,6 +1,7 @@
 //! The story of an event in letters: who had the CPU, from when, for how long.
 
-use super::record::{Row, StoryPart};
+use super::record::Row;
+use super::story_part::StoryPart;
 use harness::label;
 use terminal::{Page, nanoseconds};
 

@@ -11,7 +11,8 @@ use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
 
 use super::interval::Interval;
 use super::order::quantile_interval;
-use crate::tally::{BoundedTally, Tally};
+use crate::bounded_tally::BoundedTally;
+use crate::tally::Tally;
 
 /// More slices than this are joined, neighbours with each other: what long runs keep stays small.
 const MOST: usize = 32;

@@ -125,7 +125,6 @@ fn eight_hours() {
             after.push(resident_kib());
         }
     }
-    println!("resident after each hour, in KiB: {after:?}");
     // Without bounds the causes alone take 3 MiB an hour.
     assert!(after[7] < after[1] + 4 * 1024, "{after:?}");
     let all = accounts.cell.all_turns().unwrap();

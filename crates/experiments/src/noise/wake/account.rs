@@ -5,9 +5,10 @@ use super::record::LateWake;
 use super::sleeper::{Piece, Wake};
 use crate::noise::cause_sums::CauseSums;
 use crate::noise::story::story;
+use instruments::bounded_tally::BoundedTally;
 use instruments::clock::Clock;
 use instruments::evidence::{Cause, Kind, Timeline, ran};
-use instruments::tally::{BoundedTally, Tally};
+use instruments::tally::Tally;
 use std::collections::BTreeMap;
 
 pub struct Account {

@@ -1,7 +1,8 @@
 //! What came out: a row for each CPU and interval.
 
 use super::timer::Timer;
-use crate::noise::record::{CauseRow, StoryPart};
+use crate::noise::cause_row::CauseRow;
+use crate::noise::story_part::StoryPart;
 use instruments::evidence::{Cause, EvidenceQuality, Source};
 use instruments::statistics::Interval;
 use record::Bin;

@@ -3,8 +3,8 @@
 use super::account::Account;
 use super::record::{WakeRow, WakeSpike};
 use super::turn::{Thread, TurnSetup};
+use crate::noise::cause_row::CauseRow;
 use crate::noise::every_cpu::role;
-use crate::noise::record::CauseRow;
 use harness::Session;
 use instruments::clock::Clock;
 use instruments::evidence::{EvidenceQuality, Kind, Source};

@@ -81,7 +81,7 @@ fn histograms(rows: &[&WakeRow]) -> Figure {
 }
 
 fn causes(row: &WakeRow) -> Figure {
-    let words = |cause: &crate::noise::record::CauseRow| cause.label();
+    let words = |cause: &crate::noise::cause_row::CauseRow| cause.label();
     let bars =
         row.causes.iter().map(|cause| Bar { name: words(cause), value: cause.share, interval: None, limit: None });
     let lines = row.causes.iter().map(|cause| {

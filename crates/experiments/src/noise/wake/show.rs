@@ -1,7 +1,7 @@
 //! Wake-ups on a terminal: a line a CPU and interval, the picture with its spikes, the causes, the latest.
 
 use super::record::{LateWake, WakeRow, WakeSpike};
-use crate::noise::record::CauseRow;
+use crate::noise::cause_row::CauseRow;
 use crate::noise::story_text::story_text;
 use harness::label;
 use instruments::evidence::{Cause, Kind};

@@ -1,13 +1,13 @@
 //! A tally of a night: it stays small however much is added.
 
-use super::Tally;
+use crate::tally::Tally;
 use std::ops::Deref;
 
 /// A tally with room for so many different values. When they are more it goes over to values of eleven significant bits,
 /// which is a part in two thousand: some 1,000 an octave. The smallest and the largest stay what was really seen.
 ///
 /// ```
-/// use instruments::tally::BoundedTally;
+/// use instruments::bounded_tally::BoundedTally;
 ///
 /// let mut tally = BoundedTally::with_room(1 << 16);
 /// (0..1_000).for_each(|part| tally.add(&(part * 1_000..(part + 1) * 1_000).collect()));
