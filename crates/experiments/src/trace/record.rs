@@ -33,7 +33,7 @@ pub struct Row {
     /// The lock's name: its symbol if it is a global variable, else where it was first used.
     pub lock: String,
     pub address: String,
-    /// `mutex`, `rwlock`, `spin`, `cond`, `sem`, `barrier`; `futex` where only the kernel's call was seen.
+    /// `mutex`, `rwlock`, `spin`, `cond`, `sem`, `barrier`; `join` of a thread, and `futex`, where only the kernel's call was seen.
     #[serde(rename = "type")]
     pub lock_type: String,
     /// What else its type says: `recursive`, `robust`, `priority_inheritance`.

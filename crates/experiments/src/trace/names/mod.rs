@@ -36,12 +36,12 @@ impl Names {
     /// Learns a process's map, as `/proc/PID/maps` has it. What was there before and lies nowhere else is kept: it may
     /// have been unloaded since.
     pub fn learn(&mut self, process: u32, map: &str) {
-        let known = self.mappings.entry(process).or_default();
-        for mapping in parse(map) {
-            if !known.contains(&mapping) {
-                known.push(mapping);
-            }
-        }
+        let (known, now) = (self.mappings.entry(process).or_default(), parse(map));
+        // What lies elsewhere now, or where now something else lies, is no longer where it was.
+        let is_moved =
+            |old: &Mapping, new: &Mapping| old.path == new.path || (old.start < new.end && new.start < old.end);
+        known.retain(|old| !now.iter().any(|new| is_moved(old, new)));
+        known.extend(now);
     }
 
     /// The call before this address of return.
