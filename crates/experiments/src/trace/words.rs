@@ -97,6 +97,11 @@ pub fn remedy(lock: &Row) -> Option<&'static str> {
             "Its holders were preempted while others waited: fewer threads than CPUs help, or a higher priority for who \
              takes it."
         }
+        // Older records do not tell the two apart.
+        _ if lock.holder_off_cpu_share.unwrap_or(0.0) > 0.3 && lock.holder_preempted_share.is_none() => {
+            "Its holders did not run while others waited: they slept or waited themselves with the lock in hand, which \
+             is to be taken out of the hold, or they were preempted, for which fewer threads than CPUs help."
+        }
         _ if lock.holder_off_cpu_share.unwrap_or(0.0) > 0.3 => {
             "Its holders slept or waited themselves with the lock in hand, which is to be taken out of the hold."
         }
