@@ -51,7 +51,6 @@ struct Woken {
     ran: Option<(u64, usize)>,
 }
 
-/// One thread on one CPU.
 struct Run {
     thread: u32,
     from: u64,
