@@ -7,17 +7,16 @@
 mod condition;
 mod deadline;
 mod pointer;
+mod readers;
 
 pub use condition::*;
+pub use readers::*;
 
 use deadline::remaining;
 use libc::timespec;
 use pointer::{answer, at};
 use std::{ffi::c_int, time::Duration};
-use ulocks::{
-    Adaptive, AdaptiveRw, Calock, FutexSem, Inherited, NoCount, Pi, Private, Robust, RwLock, RwLockFair, Semaphore,
-    Shared, Usema,
-};
+use ulocks::{Adaptive, Calock, FutexSem, Inherited, NoCount, Pi, Private, Robust, Semaphore, Shared, Usema};
 
 /// `lock`, `trylock`, `unlock` and, where there are timeouts, `timedlock` for one kind of lock.
 macro_rules! exclusive {
@@ -106,126 +105,6 @@ exclusive!(
     shared_pilock_unlock,
     shared_pilock_timedlock,
     shared_pilock_lock_until
-);
-
-/// The six functions of a readers' lock.
-macro_rules! readers {
-    ($lock:ty, $rd:ident, $tryrd:ident, $rdfree:ident, $wr:ident, $trywr:ident, $wrfree:ident) => {
-        /// Takes the lock for reading.
-        ///
-        /// # Safety
-        /// `lock` points to a lock of this kind, all zero or used only by these functions.
-        #[unsafe(export_name = concat!("ulocks_", stringify!($rd)))]
-        pub unsafe extern "C" fn $rd(lock: *const $lock) {
-            // SAFETY: the caller says that it is one, and keeps it alive.
-            unsafe { at(lock) }.lock_shared();
-        }
-
-        /// Takes the lock for reading if it can now: 0, or `EBUSY`.
-        ///
-        /// # Safety
-        /// As for locking.
-        #[unsafe(export_name = concat!("ulocks_", stringify!($tryrd)))]
-        pub unsafe extern "C" fn $tryrd(lock: *const $lock) -> c_int {
-            // SAFETY: the caller says that it is one, and keeps it alive.
-            answer(unsafe { at(lock) }.try_lock_shared(), libc::EBUSY)
-        }
-
-        /// Ends reading.
-        ///
-        /// # Safety
-        /// As for locking, and the caller holds the lock for reading.
-        #[unsafe(export_name = concat!("ulocks_", stringify!($rdfree)))]
-        pub unsafe extern "C" fn $rdfree(lock: *const $lock) {
-            // SAFETY: the caller says so.
-            unsafe { at(lock).unlock_shared() };
-        }
-
-        /// Takes the lock for writing.
-        ///
-        /// # Safety
-        /// As for locking.
-        #[unsafe(export_name = concat!("ulocks_", stringify!($wr)))]
-        pub unsafe extern "C" fn $wr(lock: *const $lock) {
-            // SAFETY: the caller says that it is one, and keeps it alive.
-            unsafe { at(lock) }.lock_exclusive();
-        }
-
-        /// Takes the lock for writing if it is free: 0, or `EBUSY`.
-        ///
-        /// # Safety
-        /// As for locking.
-        #[unsafe(export_name = concat!("ulocks_", stringify!($trywr)))]
-        pub unsafe extern "C" fn $trywr(lock: *const $lock) -> c_int {
-            // SAFETY: the caller says that it is one, and keeps it alive.
-            answer(unsafe { at(lock) }.try_lock_exclusive(), libc::EBUSY)
-        }
-
-        /// Ends writing.
-        ///
-        /// # Safety
-        /// As for locking, and the caller holds the lock for writing.
-        #[unsafe(export_name = concat!("ulocks_", stringify!($wrfree)))]
-        pub unsafe extern "C" fn $wrfree(lock: *const $lock) {
-            // SAFETY: the caller says so.
-            unsafe { at(lock).unlock_exclusive() };
-        }
-    };
-}
-
-readers!(
-    AdaptiveRw<Private, NoCount>,
-    urw_rdlock,
-    urw_tryrdlock,
-    urw_rdunlock,
-    urw_wrlock,
-    urw_trywrlock,
-    urw_wrunlock
-);
-readers!(
-    AdaptiveRw<Shared, NoCount>,
-    shared_urw_rdlock,
-    shared_urw_tryrdlock,
-    shared_urw_rdunlock,
-    shared_urw_wrlock,
-    shared_urw_trywrlock,
-    shared_urw_wrunlock
-);
-readers!(
-    RwLock<Private, NoCount>,
-    urwlock_rdlock,
-    urwlock_tryrdlock,
-    urwlock_rdunlock,
-    urwlock_wrlock,
-    urwlock_trywrlock,
-    urwlock_wrunlock
-);
-readers!(
-    RwLock<Shared, NoCount>,
-    shared_urwlock_rdlock,
-    shared_urwlock_tryrdlock,
-    shared_urwlock_rdunlock,
-    shared_urwlock_wrlock,
-    shared_urwlock_trywrlock,
-    shared_urwlock_wrunlock
-);
-readers!(
-    RwLockFair<Private, NoCount>,
-    ufairlock_rdlock,
-    ufairlock_tryrdlock,
-    ufairlock_rdunlock,
-    ufairlock_wrlock,
-    ufairlock_trywrlock,
-    ufairlock_wrunlock
-);
-readers!(
-    RwLockFair<Shared, NoCount>,
-    shared_ufairlock_rdlock,
-    shared_ufairlock_tryrdlock,
-    shared_ufairlock_rdunlock,
-    shared_ufairlock_wrlock,
-    shared_ufairlock_trywrlock,
-    shared_ufairlock_wrunlock
 );
 
 /// The four functions of a semaphore.
