@@ -117,8 +117,10 @@ fn somebody_elses_words_and_figures_do_no_harm() {
     let (mut record, folder) = (survey().record, tempfile::tempdir().unwrap());
     for row in record["results"].as_array_mut().unwrap() {
         if row["experiment"] == "latency" {
+            if row["lock"] == "sysv" {
+                row["bare_pair_ns"] = json!(-1e300);
+            }
             row["lock"] = json!("\u{1b}[2J</svg><script>alert(1)</script>".repeat(3));
-            row["bare_pair_ns"] = json!(-1e300);
         }
         if row["experiment"] == "ring" {
             row["ns_per_hop"] = json!(1e300);
@@ -128,9 +130,11 @@ fn somebody_elses_words_and_figures_do_no_harm() {
     let (file, svg) = (folder.path().join("record.json"), folder.path().join("ladder.svg"));
     fs::write(&file, record.to_string()).unwrap();
     let picture = said(&["ladder", file.to_str().unwrap()]);
+    assert!(picture.contains("a free \\u{1b}[2J</svg>"), "{picture}");
     assert!(!picture.contains('\u{1b}') && picture.lines().all(|line| line.chars().count() <= 80), "{picture}");
     said(&["ladder", file.to_str().unwrap(), "--output", svg.to_str().unwrap()]);
     let svg = fs::read_to_string(svg).unwrap();
+    assert!(svg.contains("a free \u{fffd}[2J&lt;/svg&gt;"), "{svg}");
     assert!(
         !svg.contains("<script") && !svg.contains('\u{1b}') && !svg.contains("NaN") && !svg.contains("inf"),
         "{svg}"
