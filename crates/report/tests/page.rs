@@ -137,7 +137,7 @@ fn a_warning_stands_at_the_figure_that_it_changes_and_once() {
     let figures = ["sysv, 1 thread: locking", "std, 1 thread: locking", "std, 2 threads: locking"].map(titled).into();
     let page = page(&[warned()], &[vec![Section { figures, ..section("latency", PLAIN) }]], &[]);
     let (overview, chapters) = page.split_once("<nav").unwrap();
-    let caution = |code: &str| format!("<p class=\"caution\">{code}! [{code}]");
+    let caution = |code: &str| format!("<p class=\"caution\">Warning: {code}! [{code}]");
     assert!(overview.contains(&caution("steal")) && !overview.contains("hold_off!"), "{overview}");
     assert!(overview.contains("The run was short for 1 group of figures") && overview.contains("1 note on how far"));
     let behind = chapters.split(&caution("hold_off")).collect::<Vec<&str>>();

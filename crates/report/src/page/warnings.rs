@@ -76,5 +76,5 @@ fn caution(warning: &Warning) -> Markup {
 }
 
 fn said(warning: &Warning) -> Markup {
-    html! { (warning.message()) " [" (warning.code()) "]. Remedy: " (warning.remedy()) }
+    html! { "Warning: " (warning.message()) " [" (warning.code()) "]. Remedy: " (warning.remedy()) }
 }
