@@ -117,7 +117,10 @@ impl<L: Lock> Protected<L> {
     }
 }
 
+/// With so many preemptions, or fewer if `LOOM_MAX_PREEMPTIONS` says so: all of them take minutes.
 fn model(preemptions: usize, model: impl Fn() + Send + Sync + 'static) {
+    let most = std::env::var("LOOM_MAX_PREEMPTIONS").ok().and_then(|most| most.parse().ok());
+    let preemptions = most.map_or(preemptions, |most: usize| most.min(preemptions));
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(preemptions);
     builder.max_branches = 20_000;
