@@ -77,6 +77,7 @@ unsafe extern "C" {
         data: *mut c_void,
     ) -> c_int;
     pub fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut c_void;
+    pub fn dlvsym(handle: *mut c_void, name: *const c_char, version: *const c_char) -> *mut c_void;
     pub fn getenv(name: *const c_char) -> *const c_char;
     pub fn open(path: *const c_char, flags: c_int, ...) -> c_int;
     pub fn close(descriptor: c_int) -> c_int;

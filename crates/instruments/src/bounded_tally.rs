@@ -75,6 +75,9 @@ fn coarsened(tally: &Tally, exact: [Option<u64>; 2]) -> Tally {
     tally.map_values(|value| {
         let surplus = (u64::BITS - value.leading_zeros()).saturating_sub(BITS);
         let half = if surplus > 0 { 1 << (surplus - 1) } else { 0 };
-        if exact.contains(&Some(value)) { value } else { ((value >> surplus) << surplus) | half }
+        let middle = ((value >> surplus) << surplus) | half;
+        // The middle can lie beyond the ends.
+        let [low, high] = [exact[0].unwrap_or(0), exact[1].unwrap_or(u64::MAX)];
+        if exact.contains(&Some(value)) { value } else { middle.clamp(low, high) }
     })
 }

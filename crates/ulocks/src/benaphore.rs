@@ -96,7 +96,7 @@ impl<S: Semaphore, C: Count> Benaphore<S, C> {
     }
 
     /// Frees the lock, or hands it to a thread that waits. The caller must hold it: unlocking a lock that is free
-    /// leaves it locked for ever, though it harms nothing else.
+    /// lets the next one that takes it wait for ever.
     pub fn unlock(&self) {
         if self.count.fetch_sub(1, Release) > 1 {
             self.semaphore.release();

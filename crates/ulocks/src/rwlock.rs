@@ -220,10 +220,30 @@ impl<S: Scope, C: Count> RwLock<S, C> {
                 Wait::Changed => tries += 1,
             }
             if tries > TRIES && futex::nap(deadline) {
-                return self.take_exclusive(mark);
+                let taken = self.take_exclusive(mark);
+                if !taken {
+                    self.pass_on();
+                }
+                return taken;
             }
         }
         true
+    }
+
+    /// A writer that may have been woken in the place of another leaves without the lock: the holder is told that one
+    /// sleeps, or, if there is none, one is woken now.
+    #[cold]
+    fn pass_on(&self) {
+        loop {
+            let state = self.state.load(Relaxed);
+            if state & (WRITER | COUNT) == 0 {
+                futex::wake::<S>(&self.state, 1, WRITING);
+                return;
+            }
+            if self.state.compare_exchange(state, state | WRITERS, Relaxed, Relaxed).is_ok() {
+                return;
+            }
+        }
     }
 
     /// Sets `mark` and sleeps in `queue`, unless the word has changed from `state`.

@@ -3,7 +3,11 @@
 //! The number is kept for each thread and forgotten in a forked child, whose only thread has a new one. A child made
 //! by a bare `clone` or `vfork`, past `pthread_atfork`, would believe that it is its parent.
 
-use std::{cell::Cell, fs, sync::Once};
+use std::{
+    cell::Cell,
+    fs,
+    sync::atomic::{AtomicBool, Ordering::Relaxed},
+};
 
 /// A thread, told apart from a later one with the same number by when it started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,15 +29,17 @@ pub(crate) fn mine() -> ThreadId {
 
 #[cold]
 fn ask() -> ThreadId {
-    static AT_FORK: Once = Once::new();
+    static AT_FORK: AtomicBool = AtomicBool::new(false);
     extern "C" fn forget() {
         MINE.set(None);
     }
-    AT_FORK.call_once(|| {
+    // Nobody waits for another, who might not be there after a fork: several may register, and forget twice.
+    if !AT_FORK.load(Relaxed) {
         // SAFETY: the handler runs in the child of a fork, in the one thread it has, and only writes a thread-local
         // that has no destructor.
         unsafe { libc::pthread_atfork(None, None, Some(forget)) };
-    });
+        AT_FORK.store(true, Relaxed);
+    }
     let tid = rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs();
     let started = match life(tid) {
         Life::Running(started) => started,

@@ -407,3 +407,25 @@ fn counting_counts_and_costs_nothing_when_off() {
     assert_eq!(size_of::<Calock>(), 4);
     assert_eq!(NoCount.snapshot(), ulocks::Counts::default());
 }
+
+/// Longer than a sleeper of a shared lock waits before it looks for itself.
+#[test]
+fn readers_that_hold_long_do_not_keep_a_writer_out() {
+    let (lock, stop) = (lock_api::RwLock::<AdaptiveRw<Shared>, ()>::new(()), AtomicBool::new(false));
+    thread::scope(|scope| {
+        for number in 0..4 {
+            let (lock, stop) = (&lock, &stop);
+            scope.spawn(move || {
+                thread::sleep(Duration::from_millis(40) * number);
+                while !stop.load(Relaxed) {
+                    let _reading = lock.read();
+                    thread::sleep(Duration::from_millis(150));
+                }
+            });
+        }
+        thread::sleep(Duration::from_millis(200));
+        let written = lock.try_write_for(Duration::from_secs(20)).is_some();
+        stop.store(true, Relaxed);
+        assert!(written);
+    });
+}

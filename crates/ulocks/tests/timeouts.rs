@@ -178,3 +178,16 @@ fn a_wait_that_ends_leaves_no_mark() {
     }
     assert!(marked.is_empty(), "{} of {EPISODES}, e.g. {:?}", marked.len(), marked[0]);
 }
+
+/// What those who gave up leave in the word keeps nobody out.
+#[test]
+fn a_readers_lock_that_two_gave_up_is_free() {
+    let lock = AdaptiveRw::<Private>::new();
+    lock.lock_exclusive();
+    assert!(
+        !lock.try_lock_shared_for(Duration::from_millis(2)) && !lock.try_lock_exclusive_for(Duration::from_millis(2))
+    );
+    // SAFETY: locked above.
+    unsafe { lock.unlock_exclusive() };
+    assert!(lock.try_lock_shared());
+}

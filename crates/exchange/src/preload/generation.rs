@@ -83,13 +83,14 @@ pub fn settle(word: &AtomicU32, repair: impl FnOnce()) {
 
 #[cold]
 fn settle_slowly(word: &AtomicU32, now: u32, repair: impl FnOnce()) {
-    loop {
+    for round in 0.. {
         let then = word.load(Acquire);
         if then == now {
             return;
         }
         if then == now | BUSY {
-            crate::atomic::give_way();
+            // Whoever is busy may be of a lower priority, on this CPU.
+            crate::futex::give_way(round);
         } else if word.compare_exchange(then, now | BUSY, AcqRel, Relaxed).is_ok() {
             if then != 0 {
                 repair();

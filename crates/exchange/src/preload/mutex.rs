@@ -153,15 +153,19 @@ impl Mutex {
         0
     }
 
-    pub fn lock_until<L: Exchanged>(&self, clock: c_int, time: Timespec) -> c_int {
+    /// The time is only read by who has to wait.
+    ///
+    /// # Safety
+    /// It is a time then.
+    pub unsafe fn lock_until<L: Exchanged>(&self, clock: c_int, time: *const Timespec) -> c_int {
         let kind = self.kind();
         if kind != Kind::Normal && self.is_mine() {
             return if kind == Kind::Recursive { self.take_again() } else { EDEADLK };
         }
         let lock = self.lock_of::<L>();
         if !try_for(lock) {
-            // Only who has to wait is told of a time that is none.
-            let Some(deadline) = Deadline::given(clock, time) else { return EINVAL };
+            // SAFETY: the caller's. Only who has to wait is told of a time that is none.
+            let Some(deadline) = Deadline::given(clock, unsafe { *time }) else { return EINVAL };
             if deadline.passed() || !lock.lock_until(deadline) {
                 return ETIMEDOUT;
             }

@@ -1,8 +1,9 @@
 //! The functions that are replaced, as the next object in line has them: the C library, or another that is in the way
 //! as this one is. They are found all at once, by the first call; what is not there is [`missing`].
 
-use crate::c::{self, ENOSYS, RTLD_NEXT, Timespec, dlsym};
+use crate::c::{self, ENOSYS, RTLD_NEXT, Timespec, dlsym, dlvsym};
 use core::ffi::{CStr, c_int, c_uint, c_void};
+use core::ptr::null_mut;
 use core::sync::atomic::AtomicPtr;
 use core::sync::atomic::Ordering::Relaxed;
 
@@ -67,10 +68,22 @@ next! {
     pthread_cond_destroy(a: Object);
 }
 
-fn find_all() {
+/// The next one of this name. Before its version 2.36 the GNU C library's `dlsym` finds the oldest of several, and on
+/// x86-64 the condition variables of before 2.3.2 were others.
+fn find(name: &CStr) -> *mut c_void {
+    let is_of_conditions = name.to_bytes().starts_with(b"pthread_cond_");
+    // SAFETY: the names end with a NUL.
+    unsafe {
+        let newer =
+            if is_of_conditions { dlvsym(RTLD_NEXT, name.as_ptr(), c"GLIBC_2.3.2".as_ptr()) } else { null_mut() };
+        if newer.is_null() { dlsym(RTLD_NEXT, name.as_ptr()) } else { newer }
+    }
+}
+
+/// Finds all of them.
+pub fn find_all() {
     for (name, place) in ALL {
-        // SAFETY: the name ends with a NUL.
-        let address = unsafe { dlsym(RTLD_NEXT, name.as_ptr()) };
+        let address = find(name);
         place.store(if address.is_null() { missing as *mut () } else { address.cast() }, Relaxed);
     }
 }

@@ -35,8 +35,9 @@ fn is_marked(words: &[AtomicU32; WORDS], mark: &[AtomicU32; 2]) -> bool {
     words[word as usize % WORDS].load(Relaxed) & bits != 0
 }
 
+/// Finds out where it shows.
 #[inline(always)]
-fn find() {
+pub fn find() {
     if IS_KNOWN.load(core::sync::atomic::Ordering::Acquire) == 0 {
         c::keeping_errno(ask);
     }

@@ -113,6 +113,6 @@ fn finished(
     let parameters = plan.parameters(measured.exact_account.as_deref());
     let intervals = measured.intervals.into_iter().map(Row::Interval);
     let totals = measured.totals.into_iter().map(Row::Total).chain(measured.all_cpus.map(Row::AllCpus));
-    let warnings = calibrated.warnings().into_iter().chain(measured.warnings).chain(of_view).collect();
+    let warnings = calibrated.warnings().into_iter().chain(of_view).chain(measured.warnings).collect();
     Finished::measured(parameters, intervals.chain(totals).collect(), warnings, plan.cpu_set(), plan.length)
 }

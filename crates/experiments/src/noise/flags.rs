@@ -15,7 +15,8 @@ use std::time::Duration;
 /// beside both, as in the test of 1999. The kernel's own record says who ran instead.
 #[derive(Args, Clone, Debug)]
 pub struct Flags {
-    /// What to run beside the reader; several make several cells [default: all four; with --trace or --interval: quiet]
+    /// What to run beside the reader; several make several cells [default: all four; with --trace, --interval or
+    /// --stop-above: quiet]
     #[arg(long, value_enum, value_name = "NAMES", value_delimiter = ',', conflicts_with = "remedies")]
     pub scenario: Vec<Scenario>,
 

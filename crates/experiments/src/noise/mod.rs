@@ -184,14 +184,20 @@ fn of_wake_ups(flags: &Flags, plan: &WakePlan, run: &mut Run<'_>) -> anyhow::Res
     let progress = run.progress(plan.budget);
     progress.note("calibrating");
     let calibration = run.clock();
+    let gaps = Plan::of(&Flags { scenario: vec![Scenario::Quiet], ..flags.clone() }, run.session)?;
     let measured = wake::run_plan(plan, run.session, calibration.clock, &progress)?;
     let fallback = calibration.fallback.map(|reason| Warning::from(ClockFallback { reason }));
     let warnings = fallback.into_iter().chain(measured.warnings).collect();
-    let gaps = Plan::of(&Flags { scenario: vec![Scenario::Quiet], ..flags.clone() }, run.session)?;
-    let parameters = Parameters { wake: Some(plan.parameters()), ..gaps.parameters(measured.order) };
+    let planned = run.session.planned(plan.budget);
+    let parameters = Parameters {
+        wake: Some(plan.parameters()),
+        budget_s: planned.map(|budget| budget.as_secs_f64()),
+        turn_s: plan.turn.as_secs_f64(),
+        ..gaps.parameters(measured.order)
+    };
     let is_stopped = measured.rows.iter().any(|row| row.stopped.is_some());
     let rows = measured.rows.into_iter().map(|row| NoiseRow::Wake(Box::new(row))).collect();
-    let finished = Finished::measured(parameters, rows, warnings, plan.cpus.clone(), run.session.planned(plan.budget));
+    let finished = Finished::measured(parameters, rows, warnings, plan.cpus.clone(), planned);
     Ok(finished.exceeded_by(ended_by(is_stopped)))
 }
 

@@ -244,7 +244,8 @@ fn check_use(flags: &Flags, cells: &[CellPlan]) -> Result<(), UsageError> {
 }
 
 fn chosen_scenarios(flags: &Flags) -> Result<Vec<Scenario>, UsageError> {
-    let one = flags.trace.is_some() || flags.interval.is_some();
+    // What is to end at an event is to wait for what comes, not for what it brings itself.
+    let one = flags.trace.is_some() || flags.interval.is_some() || flags.stop_above.is_some();
     match flags.scenario.as_slice() {
         [] if one => Ok(vec![Scenario::Quiet]),
         [] => Ok(Scenario::value_variants().to_vec()),

@@ -48,7 +48,7 @@ fn setting(parameters: &Parameters, rows: &[Row]) -> String {
 fn thresholds(rows: &[Row]) -> String {
     let least = rows.iter().map(|row| row.least_threshold_ns).fold(f64::INFINITY, f64::min);
     let most = rows.iter().map(|row| row.threshold_ns).fold(0.0, f64::max);
-    if least == most { nanoseconds(most) } else { format!("{least:.0} to {}", nanoseconds(most)) }
+    if least == most { nanoseconds(most) } else { format!("{} to {}", nanoseconds(least), nanoseconds(most)) }
 }
 
 fn readings_a_turn(rows: &[Row]) -> String {

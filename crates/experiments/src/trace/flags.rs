@@ -35,7 +35,7 @@ pub struct Flags {
 
     /// Watch the futex calls of a process that already runs, until it ends, after --seconds, or at Ctrl-C; needs root,
     /// or CAP_PERFMON and a tracefs that may be read
-    #[arg(long, value_name = "PID", conflicts_with_all = ["program", "full", "export", "deadline"])]
+    #[arg(long, value_name = "PID", conflicts_with_all = ["program", "full", "export", "deadline", "swap"])]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=4_194_304))]
     pub pid: Option<u32>,
 

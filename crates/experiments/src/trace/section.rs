@@ -64,7 +64,7 @@ fn line(row: &Row) -> Vec<String> {
     vec![
         row.lock.clone(),
         place.into_iter().flatten().collect::<Vec<&str>>().join(" "),
-        count(row.acquisitions),
+        if row.acquisitions == 0 { "–".to_owned() } else { count(row.acquisitions) },
         count(row.contended),
         nanoseconds(row.wait_total_s * 1e9),
         optional(row.wait_share, Unit::Share),
@@ -101,7 +101,7 @@ fn waits(lock: &Row) -> Figure {
             spikes(lock),
             Table {
                 caption: "Who had it meanwhile".into(),
-                header: vec!["taken at", "of the wait"],
+                header: vec![if lock.acquisitions == 0 { "woken from" } else { "taken at" }, "of the wait"],
                 rows: lock.blocked_by.iter().map(blocker).collect(),
             },
         ],

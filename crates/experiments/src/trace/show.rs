@@ -115,7 +115,7 @@ fn block(lock: &Row, rows: &[Row], page: &Page) -> String {
     if !lock.blocked_by.is_empty() {
         let line = |blocker: &super::record::Blocker| vec![blocker.site.clone(), percent(blocker.share)];
         text.push_str(&terminal::table(
-            &["held meanwhile, as taken at", "of the wait"],
+            &[if lock.acquisitions == 0 { "woken from" } else { "held meanwhile, as taken at" }, "of the wait"],
             lock.blocked_by.iter().map(line),
         ));
     }

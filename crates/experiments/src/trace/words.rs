@@ -91,6 +91,8 @@ pub fn remedy(lock: &Row) -> Option<&'static str> {
     if lock.wait_share.unwrap_or(0.0) < 0.01 {
         return None;
     }
+    // Whoever watches from outside sees neither holds nor who took it without waiting.
+    let are_holds_seen = lock.acquisitions > 0 && lock.hold_p50_ns.is_some();
     let contended = lock.contended as f64 / lock.acquisitions.max(1) as f64;
     Some(match lock.hold_p50_ns {
         _ if lock.holder_preempted_share.unwrap_or(0.0) > 0.3 => {
@@ -108,10 +110,10 @@ pub fn remedy(lock: &Row) -> Option<&'static str> {
         Some(hold) if hold > LONG_HOLD_NS => {
             "Its holds are long: less is to be done while it is held, at the site to blame."
         }
-        _ if lock.lock_type == "rwlock" => {
+        _ if lock.lock_type == "rwlock" && are_holds_seen => {
             "It is taken for reading and writing: where writes are rare, one without a common count of readers helps."
         }
-        _ if contended > CONTENDED => {
+        _ if contended > CONTENDED && are_holds_seen => {
             "Its holds are short and many: data for each thread, or several locks in its place, help more than another \
              lock."
         }

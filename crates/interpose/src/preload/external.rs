@@ -34,6 +34,7 @@ pub const CLOCK_MONOTONIC_RAW: c_int = 4;
 unsafe extern "C" {
     pub fn abort() -> !;
     pub fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut c_void;
+    pub fn dlvsym(handle: *mut c_void, name: *const c_char, version: *const c_char) -> *mut c_void;
     pub fn getenv(name: *const c_char) -> *const c_char;
     pub fn open(path: *const c_char, flags: c_int, ...) -> c_int;
     pub fn read(descriptor: c_int, buffer: *mut c_void, length: usize) -> isize;

@@ -4,8 +4,9 @@
 //! They are found all at once, by the first call. The loader's way to find them neither allocates nor calls what is
 //! replaced, as long as it finds them; what is not there stays [`missing`].
 
-use super::external::{ENOSYS, RTLD_NEXT, Timespec, dlsym};
+use super::external::{ENOSYS, RTLD_NEXT, Timespec, dlsym, dlvsym};
 use core::ffi::{CStr, c_int, c_void};
+use core::ptr::null_mut;
 use core::sync::atomic::AtomicPtr;
 use core::sync::atomic::Ordering::Relaxed;
 
@@ -99,11 +100,22 @@ next! {
     cnd_destroy(a: Object);
 }
 
+/// The next one of this name. Before its version 2.36 the GNU C library's `dlsym` finds the oldest of several, and on
+/// x86-64 the condition variables of before 2.3.2 were others.
+fn find(name: &CStr) -> *mut c_void {
+    let is_of_conditions = name.to_bytes().starts_with(b"pthread_cond_");
+    // SAFETY: the names end with a NUL.
+    unsafe {
+        let newer =
+            if is_of_conditions { dlvsym(RTLD_NEXT, name.as_ptr(), c"GLIBC_2.3.2".as_ptr()) } else { null_mut() };
+        if newer.is_null() { dlsym(RTLD_NEXT, name.as_ptr()) } else { newer }
+    }
+}
+
 /// Finds all of them.
 pub fn find_all() {
     for (name, place) in ALL {
-        // SAFETY: the name ends with a NUL.
-        let address = unsafe { dlsym(RTLD_NEXT, name.as_ptr()) };
+        let address = find(name);
         place.store(if address.is_null() { missing as *mut () } else { address.cast() }, Relaxed);
     }
     // SAFETY: as above.

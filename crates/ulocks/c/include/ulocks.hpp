@@ -17,8 +17,20 @@ namespace detail {
 template <class Rep, class Period>
 std::uint64_t nanoseconds(std::chrono::duration<Rep, Period> time)
 {
-    auto count = std::chrono::duration_cast<std::chrono::nanoseconds>(time).count();
-    return count > 0 ? static_cast<std::uint64_t>(count) : 0;
+    // What is longer than the library can count is for ever; compared before it is cast, which would overflow.
+    if (time <= time.zero()) return 0;
+    const std::chrono::duration<long double, std::nano> exact = time;
+    const auto most = static_cast<long double>(UINT64_MAX / 2);
+    return exact.count() >= most ? UINT64_MAX : static_cast<std::uint64_t>(exact.count());
+}
+
+// Until then; what is long past does not wait.
+template <class Clock, class Duration> std::uint64_t from_now(std::chrono::time_point<Clock, Duration> time)
+{
+    const auto now = Clock::now();
+    if (time <= now) return 0;
+    using wide = std::chrono::duration<long double, std::nano>;
+    return nanoseconds(wide(time.time_since_epoch()) - wide(now.time_since_epoch()));
 }
 } // namespace detail
 
@@ -39,7 +51,7 @@ public:
     }
     template <class Clock, class Duration> bool try_lock_until(std::chrono::time_point<Clock, Duration> time)
     {
-        return try_lock_for(time - Clock::now());
+        return ulocks_ulock_timedlock(&lock_, detail::from_now(time)) == 0;
     }
 
     ulock_t *native_handle() { return &lock_; }

@@ -16,12 +16,9 @@ pub(super) fn awake<S: Scope>() -> Awake {
 #[cfg(not(loom))]
 mod forks {
     use super::Awake;
-    use std::sync::{
-        Once,
-        atomic::{AtomicU32, Ordering::Relaxed},
-    };
+    use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-    /// Forks between the first process and this one, plus one; 0 until the first thread has waited.
+    /// 0 until the first thread has waited; from then on no two of a process and its forked children have the same.
     static GENERATION: AtomicU32 = AtomicU32::new(0);
 
     #[inline]
@@ -32,18 +29,16 @@ mod forks {
         }
     }
 
+    /// Nobody waits for another here, who might not be there after a fork: threads that come at once register each, and
+    /// a child's number grows by two.
     #[cold]
     fn register() -> u32 {
-        static AT_FORK: Once = Once::new();
         extern "C" fn in_child() {
             GENERATION.fetch_add(1, Relaxed);
         }
-        AT_FORK.call_once(|| {
-            // SAFETY: the handler runs in the child of a fork, and changes one word.
-            unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
-            GENERATION.store(1, Relaxed);
-        });
-        GENERATION.load(Relaxed)
+        // SAFETY: the handler runs in the child of a fork, and changes one word.
+        unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
+        GENERATION.compare_exchange(0, 1, Relaxed, Relaxed).map_or_else(|now| now, |_| 1)
     }
 }
 

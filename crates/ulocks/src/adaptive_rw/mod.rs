@@ -58,7 +58,7 @@ use crate::{
     futex::{self, Deadline, Private, Scope},
 };
 use std::marker::PhantomData;
-use word::{COUNT, Claim, READERS, READING, Reading, Side, WRITER, WRITERS, WRITING, Writing};
+use word::{COUNT, Claim, READERS, READING, RESERVED, Reading, Side, WRITER, WRITERS, WRITING, Writing};
 
 /// The adaptive readers' lock. 4 bytes.
 ///
@@ -99,14 +99,7 @@ impl<S: Scope, C: Count> AdaptiveRw<S, C> {
     /// 268,435,455.
     #[inline]
     pub fn try_lock_shared(&self) -> bool {
-        let mut word = self.word.load(Relaxed);
-        while let Some(taken) = Reading::taken(word, Claim::NONE) {
-            match self.word.compare_exchange_weak(word, taken, Acquire, Relaxed) {
-                Ok(_) => return true,
-                Err(now) => word = now,
-            }
-        }
-        false
+        self.try_as::<Reading>()
     }
 
     /// Ends reading. The last reader wakes a writer.
@@ -137,14 +130,36 @@ impl<S: Scope, C: Count> AdaptiveRw<S, C> {
     /// Takes the lock for writing if nobody holds it now, and it is not kept for one that has waited.
     #[inline]
     pub fn try_lock_exclusive(&self) -> bool {
+        self.try_as::<Writing>()
+    }
+
+    #[inline]
+    fn try_as<W: Side>(&self) -> bool {
         let mut word = self.word.load(Relaxed);
-        while let Some(taken) = Writing::taken(word, Claim::NONE) {
+        while let Some(taken) = W::taken(word, Claim::NONE) {
             match self.word.compare_exchange_weak(word, taken, Acquire, Relaxed) {
                 Ok(_) => return true,
                 Err(now) => word = now,
             }
         }
-        false
+        word::is_free(word) && self.try_again::<W>()
+    }
+
+    /// A free lock that is kept for somebody is left to that one, but only once: the one may not exist any more. A
+    /// writer that sleeps although the lock is free is woken; if there is none, its mark means nobody.
+    #[cold]
+    fn try_again<W: Side>(&self) -> bool {
+        let word = self.word.load(Relaxed);
+        let bare = word & !(RESERVED | WRITERS);
+        if !word::is_free(word) || self.word.compare_exchange(word, bare, Relaxed, Relaxed).is_err() {
+            return false;
+        }
+        let comes = word & WRITERS != 0 && futex::wake::<S>(&self.word, 1, WRITING) > 0;
+        if !comes && word & WRITERS != 0 && word & READERS != 0 {
+            futex::wake::<S>(&self.word, u32::MAX, READING);
+        }
+        let taken = W::taken(bare, Claim::NONE).filter(|_| !comes && word & RESERVED == 0);
+        taken.is_some_and(|taken| self.word.compare_exchange(bare, taken, Acquire, Relaxed).is_ok())
     }
 
     /// Ends writing. Wakes the readers that sleep, or, if there are none, a writer.

@@ -42,7 +42,8 @@ pub(super) fn wait<S: Scope, W: Side>(word: &AtomicU32, counts: &impl Count, dea
                 futex::wait::<S>(word, expected, W::QUEUE, futex::sooner(deadline, nap))
             }
         };
-        waiter.claim.slept |= ended != Wait::Changed;
+        // A reader that looks for itself has not had its turn: it is one of those that a waiting writer goes before.
+        waiter.claim.slept |= if W::MARK == READERS { ended == Wait::Woken } else { ended != Wait::Changed };
         if ended != Wait::Woken && deadline.is_some_and(|deadline| deadline.passed()) {
             waiter.give_up::<S>();
             return false;

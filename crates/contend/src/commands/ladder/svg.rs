@@ -13,7 +13,8 @@ const OTHERS: [&str; 6] = ["png", "jpg", "jpeg", "gif", "webp", "pdf"];
 /// One of a kind that is not written; one that is to have another format.
 pub fn is_wanted(shared: &SharedFlags) -> Result<bool, UsageError> {
     let Some(path) = shared.output.as_deref().filter(|_| shared.writes_a_file()) else { return Ok(false) };
-    let (kind, shown) = (path.extension().and_then(|kind| kind.to_str()).unwrap_or_default(), path.display());
+    let kind = path.extension().map(|kind| kind.to_string_lossy().to_ascii_lowercase()).unwrap_or_default();
+    let (kind, shown) = (kind.as_str(), path.display());
     if OTHERS.contains(&kind) {
         let how = "a picture is written as .svg; `rsvg-convert` or a browser makes others of that";
         return Err(UsageError(format!("--output {shown}: {how}")));

@@ -37,13 +37,13 @@ replaced!(pthread_mutex_trylock: () |mutex| mutex.try_lock::<L>());
 replaced!(pthread_mutex_unlock: () |mutex| mutex.unlock::<L>());
 replaced!(pthread_mutex_destroy: () |mutex| mutex.destroy::<L>());
 replaced!(pthread_mutex_timedlock: (time: *const Timespec) |mutex| {
-    // SAFETY: the program gives a time.
-    mutex.lock_until::<L>(CLOCK_REALTIME, unsafe { *time })
+    // SAFETY: the program gives a time, if it has to wait.
+    unsafe { mutex.lock_until::<L>(CLOCK_REALTIME, time) }
 });
 replaced!(pthread_mutex_clocklock: (clock: c_int, time: *const Timespec) |mutex| {
     match clock {
-        // SAFETY: the program gives a time.
-        CLOCK_REALTIME | CLOCK_MONOTONIC => mutex.lock_until::<L>(clock, unsafe { *time }),
+        // SAFETY: the program gives a time, if it has to wait.
+        CLOCK_REALTIME | CLOCK_MONOTONIC => unsafe { mutex.lock_until::<L>(clock, time) },
         _ => EINVAL,
     }
 });

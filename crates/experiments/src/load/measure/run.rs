@@ -11,6 +11,7 @@ use crate::load::record::{AllCpusRow, IntervalRow, TotalRow};
 use harness::{Calibrated, Lookout, Observer};
 use instruments::cpus::realtime::may_use_realtime;
 use instruments::cpus::schedule::reschedule_current_thread;
+use instruments::cpus::siblings;
 use instruments::neighbour::Widths;
 use instruments::warning::{LeftOut, NoRealtimePriority, PriorityRefused, Warning};
 use serde::{Deserialize, Serialize};
@@ -66,7 +67,12 @@ pub fn run_plan(
 
 /// What a neighbour on each core took of its width, as its soakers saw it.
 fn with_neighbours(mut rows: Vec<TotalRow>, soakers: &Soakers, lookout: &mut Lookout) -> Vec<TotalRow> {
+    let measured: Vec<usize> = rows.iter().map(|row| row.cpu).collect();
     for row in &mut rows {
+        // The neighbour would be our own.
+        if siblings(row.cpu).iter().any(|other| other != row.cpu && measured.contains(&other)) {
+            continue;
+        }
         let mut widths = Widths::default();
         soakers.soakers.iter().filter(|soaker| soaker.cpu == row.cpu).for_each(|one| widths.absorb(&one.widths()));
         lookout.learn_widths(row.cpu, &widths);

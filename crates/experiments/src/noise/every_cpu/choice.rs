@@ -24,13 +24,17 @@ pub fn chosen(
 ) -> Result<Option<(CpuSet, Option<Warning>)>, UsageError> {
     let Some(choice) = &shared.cpus else { return Ok(None) };
     let is_all = *choice == CpuChoice::All;
-    let of_one = flags.cpu.is_some() || flags.remedies || flags.interval.is_some() || flags.trace.is_some();
+    let of_one = flags.cpu.is_some()
+        || flags.samples.is_some()
+        || flags.remedies
+        || flags.interval.is_some()
+        || flags.trace.is_some();
     let beside = flags.scenario.iter().any(|scenario| *scenario != Scenario::Quiet);
     if of_one || beside {
         return match is_all {
             true => Err(UsageError(
-                "--cpus all: a reader on each CPU has nothing beside it; competitors, reschedulers, remedies, lines \
-                 and traces are of one CPU: name it with --cpu, or leave them out"
+                "--cpus all: a reader on each CPU has nothing beside it; competitors, reschedulers, remedies, lines, \
+                 traces and --samples are of one CPU: name it with --cpu, or leave them out"
                     .into(),
             )),
             false => Ok(None),

@@ -46,6 +46,8 @@ pub struct Cell {
     /// The gap that ended it all.
     pub stopped: Option<LongGap>,
     warnings: Vec<Warning>,
+    /// The interval of a live run that its last turn did not end.
+    line: Option<LineSum>,
     /// `None` unless gaps are kept.
     kept: Option<GapTrace>,
 }
@@ -69,6 +71,7 @@ impl Cell {
             widths: Widths::default(),
             stopped: None,
             warnings: Vec::new(),
+            line: None,
             kept: keeps_gaps.then(GapTrace::default),
         }
     }
@@ -85,7 +88,9 @@ impl Cell {
     ) -> anyhow::Result<()> {
         let plan = self.plan.clone();
         let mut turn = Sum::default();
-        let mut line = LineSum { causes: self.causes.so_far(), sum: Sum::default() };
+        // An interval may be longer than a turn.
+        let begun = self.line.take();
+        let mut line = begun.unwrap_or_else(|| LineSum { causes: self.causes.so_far(), sum: Sum::default() });
         let outcome = turn::run(setup, &plan, record, |piece| {
             self.add(&piece, setup.interruption);
             turn.add(&piece.watch, self.clock);
@@ -94,11 +99,12 @@ impl Cell {
                 // Nearly: the last piece of an interval may end a pass early.
                 Some(interval) if self.clock.to_ns(line.sum.span) > 0.99 * interval.as_nanos() as f64 => {
                     let fresh = LineSum { causes: self.causes.so_far(), sum: Sum::default() };
-                    on_line(self.line(&std::mem::replace(&mut line, fresh)))
+                    on_line(self.line_of(&std::mem::replace(&mut line, fresh)))
                 }
                 _ => ControlFlow::Continue(()),
             }
         })?;
+        self.line = Some(line);
         self.causes.end_turn(self.clock, setup.interruption);
         self.turns.push(turn);
         self.add_outcome(outcome);
@@ -162,7 +168,7 @@ impl Cell {
         self.keep(watch);
     }
 
-    fn line(&self, line: &LineSum) -> Line {
+    fn line_of(&self, line: &LineSum) -> Line {
         let figures = line.sum.figures(self.clock);
         Line {
             time_s: 0.0,

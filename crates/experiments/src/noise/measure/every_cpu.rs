@@ -10,6 +10,7 @@ use crate::noise::record::Row;
 use anyhow::Context;
 use harness::{Lookout, MINUTE, Progress, Session};
 use instruments::clock::Clock;
+use instruments::cpus::siblings;
 use instruments::evidence::Recorder;
 use instruments::team::{Member, StartGate, work_together};
 use instruments::warning::Warning;
@@ -70,7 +71,7 @@ pub fn run_plan(plan: &Plan, session: &Session, clock: Clock, progress: &Progres
         .iter()
         .zip(shared)
         .filter_map(|(one, together)| {
-            let row = row::row(&one.cell, plan, &lookout)?;
+            let row = alone_on_its_core(row::row(&one.cell, plan, &lookout)?, plan);
             let (lost_by_time, role) = (one.bins.shares(clock, began.elapsed()), role(row.cpu, &session.environment));
             Some(Row { together: Some(together), lost_by_time, role: Some(role), ..row })
         })
@@ -85,6 +86,12 @@ fn so_far(all: &[Watched]) -> String {
     let longest = |one: &&Watched| one.cell.longest.first(one.cell.clock).map_or(0.0, |gap| gap.length_us);
     let worst = all.iter().max_by(|a, b| longest(a).total_cmp(&longest(b)));
     worst.map_or_else(String::new, |one| format!("CPU {}: {}", one.cell.plan.reader_cpu, one.cell.words_so_far()))
+}
+
+/// Without what was seen of its core, if the neighbour there would be one of our own readers.
+fn alone_on_its_core(row: Row, plan: &Plan) -> Row {
+    let is_ours = siblings(row.cpu).iter().any(|other| other != row.cpu && plan.cpus.contains(other));
+    if is_ours { Row { core_shared_share: None, width_lost_share: None, ..row } } else { row }
 }
 
 impl Watched {

@@ -40,9 +40,9 @@ const DEFAULT_BUDGET: Duration = Duration::from_secs(20);
 /// Turns that a cell gets, if they have room for some wake-ups each.
 const TURNS: u64 = 6;
 const WAKES_A_TURN: u32 = 20;
-/// What a turn takes beside its wake-ups; the kernel's record is opened once.
 /// A turn of a long run, so that there is a line for each.
 const A_MINUTE: Duration = Duration::from_secs(60);
+/// What a turn takes beside its wake-ups; the kernel's record is opened once.
 const BESIDE_A_TURN: Duration = Duration::from_millis(100);
 
 impl WakePlan {

@@ -18,7 +18,11 @@ use std::collections::BTreeMap;
 
 /// A row for each CPU that the thread woke on.
 pub fn rows(thread: &Thread, setup: &TurnSetup<'_>, session: &Session) -> Vec<WakeRow> {
-    thread.accounts.values().filter_map(|account| row(account, thread, setup, session)).collect()
+    let mut rows: Vec<WakeRow> =
+        thread.accounts.values().filter_map(|account| row(account, thread, setup, session)).collect();
+    // They are the thread's, wherever it woke.
+    rows.iter_mut().skip(1).for_each(|row| (row.skipped, row.ledger) = (0, None));
+    rows
 }
 
 impl Thread {

@@ -156,7 +156,8 @@ pub fn is_wrapper(name: &str, file: &str) -> bool {
         || file.starts_with("/rustc/")
 }
 
-fn demangled(name: &str) -> String {
+/// A symbol's name as its language writes it.
+pub fn demangled(name: &str) -> String {
     let language = if name.starts_with("_R") { Some(addr2line::gimli::DW_LANG_Rust) } else { None };
     addr2line::demangle_auto(name.into(), language).into_owned()
 }

@@ -4,7 +4,7 @@ mod image;
 mod maps;
 
 use image::Image;
-pub use image::is_wrapper;
+pub use image::{demangled, is_wrapper};
 pub use maps::{Mapping, parse};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};

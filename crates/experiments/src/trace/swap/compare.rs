@@ -32,6 +32,7 @@ pub fn run_plan(plan: &mut Plan, session: &Session, progress: &Progress) -> anyh
     let began = Instant::now();
     let mut arms = Vec::new();
     let mut flags = None;
+    let mut interrupted = None;
     if let Some(among) = plan.search.take() {
         let searched = search(plan, &among, session, progress)?;
         arms = searched.arms;
@@ -40,17 +41,25 @@ pub fn run_plan(plan: &mut Plan, session: &Session, progress: &Progress) -> anyh
             plan.locks.retain(|lock| lock.name == best.lock);
             plan.only = best.only;
         }
+        interrupted = session.interruption.is_requested().then_some(searched.plain);
     }
     let Plan { budget, precision, at_least, at_most, .. } = *plan;
     let rules = Rules { began, budget, precision, at_least, at_most };
-    let (measured, turns) = measure(plan, &plan.variants(), &rules, session, progress)?;
+    let (measured, turns) = match interrupted {
+        // The search is all that there was time for.
+        Some(plain) => (plain, None),
+        None => {
+            let (measured, turns) = measure(plan, &plan.variants(), &rules, session, progress)?;
+            (measured, Some(turns))
+        }
+    };
     let Sides { sides, all } = &measured;
     let rows = measured.rows(plan, session.seed);
     let mut warnings = warnings(plan, sides, all);
-    warnings.extend(rules.not_converged(sides, &turns, "the ratio of "));
+    warnings.extend(turns.iter().flat_map(|turns| rules.not_converged(sides, turns, "the ratio of ")));
     let failed = |side: &Side| side.failed.as_ref().map(|how| format!("with {} the program {how}", side.variant.lock));
     let failures = sides.iter().filter_map(failed).collect();
-    let mut parameters = parameters(plan, sides, turns.order);
+    let mut parameters = parameters(plan, sides, turns.map_or_else(Vec::new, |turns| turns.order));
     (parameters.search, parameters.search_flags) = (arms, flags);
     Ok(Measured { parameters, rows, warnings, failures })
 }

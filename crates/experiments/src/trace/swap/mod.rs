@@ -12,6 +12,7 @@ mod plan;
 mod ratios;
 mod run;
 mod search;
+mod shell;
 mod sides;
 mod variant;
 mod warnings;

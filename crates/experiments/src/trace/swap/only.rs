@@ -1,5 +1,7 @@
 //! Single mutexes: by the variable that they lie in, or by how much was waited for them.
 
+use super::shell::shell;
+use crate::trace::names::demangled;
 use crate::trace::program::Program;
 use anyhow::Context;
 use harness::UsageError;
@@ -65,11 +67,20 @@ const MUTEX: u64 = size_of::<libc::pthread_mutex_t>() as u64;
 /// As many as the library has room for.
 const MOST: usize = 64;
 
+/// A program, and the commands before a run of it and after.
+#[derive(Clone, Copy)]
+pub struct Rehearsal<'a> {
+    pub program: &'a Program,
+    pub prepare: Option<&'a str>,
+    pub cleanup: Option<&'a str>,
+}
+
 /// Finds the variables.
 ///
 /// # Errors
-/// There is none of a name, or a mutex that was waited for lies in none.
-pub fn find(wanted: &[Only], program: &Program) -> anyhow::Result<Found> {
+/// There is none of a name, or there are several; a mutex that was waited for lies in none.
+pub fn find(wanted: &[Only], rehearsal: Rehearsal<'_>) -> anyhow::Result<Found> {
+    let program = rehearsal.program;
     if wanted.is_empty() {
         return Ok(Found::new());
     }
@@ -86,9 +97,10 @@ pub fn find(wanted: &[Only], program: &Program) -> anyhow::Result<Found> {
     for only in wanted {
         match only {
             Only::Ranks(first, last) => {
-                let ranked = ranked(program)?;
-                let used = ranked.len();
-                anyhow::ensure!(used >= *last, "--swap-only rank:{last}: the program used {used} mutexes");
+                let ranked: Vec<Only> =
+                    ranked(rehearsal)?.into_iter().filter(|used| used.is_waited_for).map(|used| used.only).collect();
+                let waited = ranked.len();
+                anyhow::ensure!(waited >= *last, "--swap-only rank:{last}: the program waited for {waited} mutexes");
                 names.extend_from_slice(&ranked[first - 1..*last]);
             }
             variable => names.push(variable.clone()),
@@ -104,11 +116,24 @@ pub fn find(wanted: &[Only], program: &Program) -> anyhow::Result<Found> {
 fn lies(only: &Only, file: &object::File<'_>, program: &Program) -> Result<(String, Range<u64>), UsageError> {
     let Only::Variable { name, offset } = only else { unreachable!("ranks were made names") };
     let symbols = file.symbols().chain(file.dynamic_symbols());
-    let mut symbols = symbols.filter(|symbol| symbol.kind() == object::SymbolKind::Data && symbol.size() >= MUTEX);
-    let symbol = symbols.find(|symbol| symbol.name() == Ok(name)).ok_or_else(|| {
-        let program = program.path.display();
-        UsageError(format!("--swap-only {name}: {program} has no variable of this name that could hold a mutex"))
-    })?;
+    let symbols = symbols.filter(|symbol| symbol.kind() == object::SymbolKind::Data && symbol.size() >= MUTEX);
+    let is_named = |of: &str| of == name || demangled(of) == *name;
+    let mut named: Vec<_> = symbols.filter(|symbol| symbol.name().is_ok_and(is_named)).collect();
+    // A symbol can stand in both tables.
+    named.sort_by_key(ObjectSymbol::address);
+    named.dedup_by_key(|symbol| symbol.address());
+    let program = program.path.display();
+    let symbol = match &named[..] {
+        [symbol] => symbol,
+        [] => {
+            let why = "has no variable of this name that could hold a mutex";
+            return Err(UsageError(format!("--swap-only {name}: {program} {why}")));
+        }
+        several => {
+            let count = several.len();
+            return Err(UsageError(format!("--swap-only {name}: {program} has {count} variables of this name")));
+        }
+    };
     let range = match offset {
         None => symbol.address()..symbol.address() + symbol.size(),
         Some(offset) if offset + MUTEX <= symbol.size() => symbol.address() + offset..symbol.address() + offset + MUTEX,
@@ -117,8 +142,21 @@ fn lies(only: &Only, file: &object::File<'_>, program: &Program) -> Result<(Stri
     Ok((only.to_string(), range))
 }
 
-/// The mutexes that were waited for most, by a watched run of the program.
-fn ranked(program: &Program) -> anyhow::Result<Vec<Only>> {
+/// A mutex that a run used.
+struct Used {
+    only: Only,
+    is_waited_for: bool,
+}
+
+/// The mutexes of a watched run of the program, those that were waited for most first.
+fn ranked(rehearsal: Rehearsal<'_>) -> anyhow::Result<Vec<Used>> {
+    shell("--prepare", rehearsal.prepare)?;
+    let ranked = ranked_by_a_run(rehearsal.program);
+    shell("--cleanup", rehearsal.cleanup)?;
+    ranked
+}
+
+fn ranked_by_a_run(program: &Program) -> anyhow::Result<Vec<Used>> {
     let file = tempfile::NamedTempFile::new()?;
     let mut contend = Command::new(std::env::current_exe()?);
     contend.args(["trace", "--quiet", "--no-keep", "--format", "json", "--output"]).arg(file.path()).arg("--");
@@ -129,19 +167,24 @@ fn ranked(program: &Program) -> anyhow::Result<Vec<Only>> {
     let record: Value = serde_json::from_slice(&std::fs::read(file.path())?)?;
     let rows = record["results"].as_array().cloned().unwrap_or_default();
     let mutexes = rows.iter().filter(|row| row["kind"] == "lock" && row["type"] == "mutex");
-    let names: Vec<&str> = mutexes.filter_map(|row| row["lock"].as_str()).collect();
-    let name = |name: &&str| name.parse().map_err(|why: String| anyhow::anyhow!("{name}: {why}"));
-    names.iter().map(name).collect()
+    let used = |row: &Value| {
+        let name = row["lock"].as_str()?;
+        let is_waited_for = row["contended"].as_u64().is_some_and(|times| times > 0);
+        let only = name.parse().map_err(|why: String| anyhow::anyhow!("{name}: {why}"));
+        Some(only.map(|only| Used { only, is_waited_for }))
+    };
+    mutexes.filter_map(used).collect()
 }
 
 /// The ten mutexes that were waited for most and lie in variables.
 ///
 /// # Errors
 /// None does.
-pub fn candidates(program: &Program) -> anyhow::Result<Found> {
+pub fn candidates(rehearsal: Rehearsal<'_>) -> anyhow::Result<Found> {
     const MOST_CANDIDATES: usize = 10;
-    let alone = |only: &Only| find(std::slice::from_ref(only), program).ok();
-    let found: Found = ranked(program)?.iter().filter_map(alone).flatten().take(MOST_CANDIDATES).collect();
+    let alone = |only: &Only| find(std::slice::from_ref(only), rehearsal).ok();
+    let found: Found =
+        ranked(rehearsal)?.iter().map(|used| &used.only).filter_map(alone).flatten().take(MOST_CANDIDATES).collect();
     anyhow::ensure!(!found.is_empty(), "--search: none of the program's mutexes lies in a global variable of its own");
     Ok(found)
 }

@@ -3,7 +3,7 @@
 use super::flags::SwapFlags;
 use super::limit::Limit;
 use super::metric::Pattern;
-use super::only::{self, Found};
+use super::only::{self, Found, Rehearsal};
 use super::variant::Variant;
 use crate::trace::program::Program;
 use harness::{Session, UsageError};
@@ -47,8 +47,10 @@ impl Plan {
     /// # Errors
     /// A name that no metric has, or two have; a mutex that is not found.
     pub fn of(flags: &SwapFlags, program: Program, session: &Session) -> anyhow::Result<Self> {
-        let only = only::find(&flags.swap_only, &program)?;
-        let search = if flags.search { Some(only::candidates(&program)?) } else { None };
+        let (prepare, cleanup) = (flags.prepare.as_deref(), flags.cleanup.as_deref());
+        let rehearsal = Rehearsal { program: &program, prepare, cleanup };
+        let only = only::find(&flags.swap_only, rehearsal)?;
+        let search = if flags.search { Some(only::candidates(rehearsal)?) } else { None };
         Ok(Self {
             program,
             only,

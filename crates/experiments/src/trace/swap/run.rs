@@ -2,6 +2,7 @@
 
 use super::only::Found;
 use super::plan::Plan;
+use super::shell::shell;
 use anyhow::Context;
 use exchange::{CHOICE, COUNTS, Counts, ONLY};
 use harness::{Interrupted, Interruption};
@@ -52,18 +53,12 @@ pub fn run(
     at_most: Option<Duration>,
     interruption: &Interruption,
 ) -> anyhow::Result<Result<Took, Failed>> {
-    shell("--prepare", plan.prepare.as_deref())?;
+    // A signal of the terminal's reaches these commands too.
+    let or_interrupted = |error: anyhow::Error| if interruption.is_requested() { Interrupted.into() } else { error };
+    shell("--prepare", plan.prepare.as_deref()).map_err(or_interrupted)?;
     let took = run_alone(plan, library, at_most, interruption);
-    shell("--cleanup", plan.cleanup.as_deref())?;
+    shell("--cleanup", plan.cleanup.as_deref()).map_err(or_interrupted)?;
     took
-}
-
-fn shell(flag: &str, command: Option<&str>) -> anyhow::Result<()> {
-    let Some(command) = command else { return Ok(()) };
-    let output = Command::new("sh").arg("-c").arg(command).stdin(Stdio::null()).output().context("sh")?;
-    let said = String::from_utf8_lossy(&output.stderr);
-    anyhow::ensure!(output.status.success(), "{flag} {command}: {}; {}", output.status, said.trim_end());
-    Ok(())
 }
 
 fn run_alone(

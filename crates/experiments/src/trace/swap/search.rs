@@ -10,7 +10,7 @@ use super::plan::Plan;
 use super::record::{SearchArm, SwapRow, Verdict};
 use super::variant::Variant;
 use harness::turns::Rules;
-use harness::{Progress, Session};
+use harness::{Interrupted, Progress, Session};
 use std::time::Instant;
 
 /// What was found.
@@ -18,6 +18,8 @@ pub struct Searched {
     pub arms: Vec<SearchArm>,
     /// The lock, and where; `None` if it pays nowhere.
     pub best: Option<Variant>,
+    /// The plain runs of its last stage.
+    pub plain: Sides,
 }
 
 /// Runs of each arm in the first stage; twice as many in the next, and so on, but not more.
@@ -35,11 +37,16 @@ pub fn search(plan: &Plan, among: &Found, session: &Session, progress: &Progress
     let alone = |lock: &'static str| among.iter().map(move |one| Variant { lock, only: vec![one.clone()] });
     let mut arms: Vec<Variant> = plan.locks.iter().flat_map(|lock| alone(lock.name)).collect();
     let (mut told, mut runs) = (Vec::new(), RUNS);
+    let mut last: Option<Searched> = None;
     for stage in 1.. {
         let sides = [vec![Variant::plain()], arms.clone()].concat();
         let budget = plan.budget.map(|budget| budget.saturating_sub(began.elapsed()) / 2);
         let rules = Rules { began: Instant::now(), budget, precision: None, at_least: runs, at_most: runs };
-        let (sides, _) = measure(plan, &sides, &rules, session, progress)?;
+        let (mut sides, _) = match (measure(plan, &sides, &rules, session, progress), last.take()) {
+            // What the stages before found is not lost.
+            (Err(error), Some(before)) if error.is::<Interrupted>() => return Ok(before),
+            (measured, _) => measured?,
+        };
         let mut judged = judged(plan, &sides, arms, session.seed);
         judged.sort_by(|a, b| b.0.gain().total_cmp(&a.0.gain()));
         let half = judged.len().div_ceil(2);
@@ -56,9 +63,12 @@ pub fn search(plan: &Plan, among: &Found, session: &Session, progress: &Progress
             || budget.is_some_and(|budget| budget.is_zero())
             || session.interruption.is_requested();
         let kept: Vec<(SwapRow, Variant)> = kept.into_iter().map(|(_, arm)| arm).collect();
+        sides.sides.truncate(1);
+        let searched = Searched { arms: told.clone(), best: together(plan, &kept), plain: sides };
         if is_over {
-            return Ok(Searched { arms: told, best: together(plan, &kept) });
+            return Ok(searched);
         }
+        last = Some(searched);
         arms = kept.into_iter().map(|(_, variant)| variant).collect();
         runs = (runs * 2).min(MOST_RUNS);
     }

@@ -23,8 +23,6 @@ pub struct Side {
     pub counts: Counts,
     /// Why it has no more runs.
     pub failed: Option<String>,
-    /// The longest of its runs.
-    pub longest_s: f64,
     all: All,
     seed: u64,
 }
@@ -41,7 +39,7 @@ impl Side {
         let all = Rc::new(RefCell::new(vec![vec![Vec::new(); TIMES + metrics]; variants.len()]));
         let side = |(place, variant): (usize, &Variant)| {
             let (counts, all, variant) = (Counts::new()?, Rc::clone(&all), variant.clone());
-            Ok(Self { variant, place, counts, failed: None, longest_s: 0.0, all, seed })
+            Ok(Self { variant, place, counts, failed: None, all, seed })
         };
         let sides = variants.iter().enumerate().map(side).collect::<anyhow::Result<_>>()?;
         Ok((sides, all))
@@ -53,7 +51,6 @@ impl Side {
 
     /// Takes what a run brought.
     pub fn add(&mut self, took: &Took, metrics: &[f64]) {
-        self.longest_s = self.longest_s.max(took.wall_s);
         let figures = [took.wall_s * 1e9, took.cpu_s * 1e9].into_iter().chain(metrics.iter().copied());
         let mut all = self.all.borrow_mut();
         all[self.place].iter_mut().zip(figures).for_each(|(samples, figure)| samples.push(figure));

@@ -1,7 +1,6 @@
 //! Sentences that the terminal, the page and the failures share.
 
 use super::record::{LeftOf, SwapRow, Verdict};
-use record::Unit;
 use terminal::{count, range, ratio};
 
 /// `wall time 1.07 times the plain (1.05 to 1.09)`.
@@ -45,8 +44,5 @@ pub fn left(left: &LeftOf) -> Option<String> {
 
 /// A figure in its unit.
 pub fn figure(row: &SwapRow, value: Option<f64>) -> String {
-    value.map_or_else(
-        || "–".into(),
-        |value| if row.unit == Unit::Ns { Unit::Ns.words(value) } else { row.unit.words(value) },
-    )
+    value.map_or_else(|| "–".into(), |value| row.unit.words(value))
 }

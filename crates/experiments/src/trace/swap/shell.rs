@@ -1,0 +1,16 @@
+//! The commands before a run and after it.
+
+use anyhow::Context;
+use std::process::{Command, Stdio};
+
+/// Runs a flag's command, if there is one.
+///
+/// # Errors
+/// It does not end well.
+pub fn shell(flag: &str, command: Option<&str>) -> anyhow::Result<()> {
+    let Some(command) = command else { return Ok(()) };
+    let output = Command::new("sh").arg("-c").arg(command).stdin(Stdio::null()).output().context("sh")?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    anyhow::ensure!(output.status.success(), "{flag} {command}: {}; {}", output.status, said.trim_end());
+    Ok(())
+}
