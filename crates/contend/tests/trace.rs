@@ -14,8 +14,9 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-fn within(what: &str, seen: f64, known: f64, share: f64) {
-    assert!((seen - known).abs() <= share * known, "{what}: {seen} seen, {known} known");
+/// What is off by more than a tenth, if it is.
+fn off(what: &str, seen: f64, known: f64) -> Option<String> {
+    ((seen - known).abs() > 0.1 * known).then(|| format!("{what}: {seen} seen, {known} known"))
 }
 
 /// What the program noted of its own locks, which it prints, is what was seen: exact counts, times within a tenth.
@@ -24,29 +25,38 @@ fn counts_are_exact_and_waits_holds_and_the_stopped_share_are_what_the_program_n
     let programs = Programs::new();
     let Some(program) = programs.compiled("known", &[]) else { return };
     for flags in [&["--full"][..], &[]] {
-        let traced = traced(&programs, flags, &program, &["200"]);
-        assert!(traced.output.status.success(), "{}", String::from_utf8_lossy(&traced.output.stderr));
-        for line in String::from_utf8_lossy(&traced.output.stdout).lines() {
-            let [name, taken, held, waited, slept] = line.split(' ').collect::<Vec<_>>()[..] else { panic!("{line}") };
-            let number = |text: &str| text.parse::<f64>().unwrap();
-            let lock = traced.lock(name);
-            assert_eq!(lock["acquisitions"].as_f64().unwrap(), number(taken), "{name}");
-            // One hold in 64 is a sample of six.
-            if flags == ["--full"] {
-                within(name, lock["hold_total_s"].as_f64().unwrap() * 1e9, number(held), 0.1);
-                assert_eq!(lock["holds_timed"], lock["acquisitions"]);
-            }
-            // The program's own clocks count as a wait of some 100 ns each.
-            within(name, lock["wait_total_s"].as_f64().unwrap() * 1e9 + 2e6, number(waited) + 2e6, 0.1);
-            assert!(lock["symbol"] == "user" && lock["source"].as_str().unwrap().contains("known.c:"), "{lock}");
-            if name == "stopped_lock" && traced.record["parameters"]["switches"] == "perf" {
-                within("stopped", lock["holder_off_cpu_share"].as_f64().unwrap(), number(slept), 0.1);
-            }
-        }
-        let blamed = &traced.lock("stopped_lock")["blocked_by"][0];
-        assert!(blamed["site"].as_str().unwrap().starts_with("user (known.c:"), "{blamed}");
-        assert!(blamed["share"].as_f64().unwrap() > 0.95, "{blamed}");
+        // Others may take the CPU between the program's reading of the clock and ours; not in each of several runs.
+        let mut runs = (0..5).map(|_| times_off(&programs, flags, &program));
+        assert!(runs.any(|off| off.is_empty()), "five times: {:?}", times_off(&programs, flags, &program));
     }
+}
+
+/// Runs the program, asserts what does not depend on the machine, and tells which times are off.
+fn times_off(programs: &Programs, flags: &[&str], program: &Path) -> Vec<String> {
+    let traced = traced(programs, flags, program, &["200"]);
+    assert!(traced.output.status.success(), "{}", String::from_utf8_lossy(&traced.output.stderr));
+    let mut found = Vec::new();
+    for line in String::from_utf8_lossy(&traced.output.stdout).lines() {
+        let [name, taken, held, waited, slept] = line.split(' ').collect::<Vec<_>>()[..] else { panic!("{line}") };
+        let number = |text: &str| text.parse::<f64>().unwrap();
+        let lock = traced.lock(name);
+        assert_eq!(lock["acquisitions"].as_f64().unwrap(), number(taken), "{name}");
+        // One hold in 64 is a sample of six.
+        if flags == ["--full"] {
+            found.extend(off(name, lock["hold_total_s"].as_f64().unwrap() * 1e9, number(held)));
+            assert_eq!(lock["holds_timed"], lock["acquisitions"]);
+        }
+        // The program's own clocks count as a wait of some 100 ns each.
+        found.extend(off(name, lock["wait_total_s"].as_f64().unwrap() * 1e9 + 2e6, number(waited) + 2e6));
+        assert!(lock["symbol"] == "user" && lock["source"].as_str().unwrap().contains("known.c:"), "{lock}");
+        if name == "stopped_lock" && traced.record["parameters"]["switches"] == "perf" {
+            found.extend(off("stopped", lock["holder_off_cpu_share"].as_f64().unwrap(), number(slept)));
+        }
+    }
+    let blamed = &traced.lock("stopped_lock")["blocked_by"][0];
+    assert!(blamed["site"].as_str().unwrap().starts_with("user (known.c:"), "{blamed}");
+    assert!(blamed["share"].as_f64().unwrap() > 0.95, "{blamed}");
+    found
 }
 
 /// Each switch that is recorded costs the program time: where there are very many, they are recorded now and then.
@@ -468,6 +478,14 @@ fn packets(mut bytes: &[u8]) -> Option<bool> {
 fn the_waits_of_a_process_that_runs_are_those_that_it_noted_itself() {
     let programs = Programs::new();
     let Some(program) = programs.compiled("known", &[]) else { return };
+    // As above: not in each of several runs.
+    let mut runs = (0..5).map_while(|_| attached_times_off(&programs, &program));
+    let Some(first) = runs.next() else { return println!("skipped: needs root and a tracefs") };
+    assert!(first.is_empty() || runs.any(|off| off.is_empty()), "five times, at first: {first:?}");
+}
+
+/// Which times are off; `None` where no process can be watched.
+fn attached_times_off(programs: &Programs, program: &Path) -> Option<Vec<String>> {
     let script = format!("read line; exec {} 200", program.display());
     let mut watched = Command::new("sh");
     watched.args(["-c", &script]).stdin(Stdio::piped()).stdout(Stdio::piped());
@@ -484,8 +502,9 @@ fn the_waits_of_a_process_that_runs_are_those_that_it_noted_itself() {
     let status = contend.wait_with_output_in(Duration::from_secs(30)).status;
     let rest = rest.join().unwrap();
     if first.contains("needs root") {
-        return println!("skipped: needs root and a tracefs");
+        return None;
     }
+    let mut times_off = Vec::new();
     assert!(status.success(), "{first}\n{rest:?}");
     let record = command::read(&std::fs::read(&file).unwrap());
     let rows = record["results"].as_array().unwrap();
@@ -498,17 +517,18 @@ fn the_waits_of_a_process_that_runs_are_those_that_it_noted_itself() {
             continue;
         }
         let lock = found.unwrap_or_else(|| panic!("no {name} in {:#}", record["results"]));
-        within(name, lock["wait_total_s"].as_f64().unwrap() * 1e9, waited, 0.1);
+        times_off.extend(off(name, lock["wait_total_s"].as_f64().unwrap() * 1e9, waited));
         assert_eq!(lock["type"], "mutex", "{lock}");
         assert!(lock["blocked_by"][0]["site"].as_str().unwrap().starts_with("user (known.c:"), "{lock}");
         if name == "stopped_lock" {
             // Who waits does so until the holder has slept, which it does last: for half of the wait at least. What the
             // program noted has more in it: holds that began while the woken thread was not running yet.
             let share = lock["holder_off_cpu_share"].as_f64().unwrap();
-            assert!(share > 0.4, "{share} seen, {slept} noted");
+            times_off.extend((share <= 0.4).then(|| format!("{share} seen, {slept} noted")));
             assert!(lock["wake_p50_ns"].as_f64().unwrap() > 0.0);
         }
     }
+    Some(times_off)
 }
 
 fn attach(pid: &str, flags: &[&str]) -> Command {
