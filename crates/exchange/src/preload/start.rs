@@ -2,8 +2,8 @@
 //!
 //! The lock whose unlock is a restartable sequence has to be registered with the kernel: at once while there is one
 //! thread, after some ten milliseconds beside others. It registers what is done in a forked child, too, which older C
-//! libraries do not take from within a fork's handlers. And the C library's functions are looked for now: later the
-//! loader may be at work, and wait for who holds one of our locks. Locks are taken before this; it is their first use's
+//! libraries do not take from within a fork's handlers. And the C library's functions are found here: later the loader
+//! may be at work, and wait for who holds one of our locks. Locks are taken before this; it is their first use's
 //! otherwise.
 
 use super::choice::{ADAPTIVE, choice};

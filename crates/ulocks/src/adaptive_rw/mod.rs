@@ -112,8 +112,12 @@ impl<S: Scope, C: Count> AdaptiveRw<S, C> {
         loop {
             let (left, wakes) = word::left_by_reader(word);
             match self.word.compare_exchange_weak(word, left, Release, Relaxed) {
-                Ok(_) if wakes => return wake_writer::<S>(&self.word, left & READERS != 0),
-                Ok(_) => return,
+                Ok(_) => {
+                    if wakes {
+                        wake_writer::<S>(&self.word, left & READERS != 0);
+                    }
+                    return;
+                }
                 Err(now) => word = now,
             }
         }
@@ -154,10 +158,7 @@ impl<S: Scope, C: Count> AdaptiveRw<S, C> {
         if !word::is_free(word) || self.word.compare_exchange(word, bare, Relaxed, Relaxed).is_err() {
             return false;
         }
-        let comes = word & WRITERS != 0 && futex::wake::<S>(&self.word, 1, WRITING) > 0;
-        if !comes && word & WRITERS != 0 && word & READERS != 0 {
-            futex::wake::<S>(&self.word, u32::MAX, READING);
-        }
+        let comes = word & WRITERS != 0 && wake_writer::<S>(&self.word, word & READERS != 0);
         let taken = W::taken(bare, Claim::NONE).filter(|_| !comes && word & RESERVED == 0);
         taken.is_some_and(|taken| self.word.compare_exchange(bare, taken, Acquire, Relaxed).is_ok())
     }
@@ -222,12 +223,14 @@ fn unlock_and_wake<S: Scope>(lock: &AtomicU32) {
     }
 }
 
-/// Wakes a writer; if none sleeps any more, the readers that waited behind it.
+/// Wakes a writer; if none sleeps any more, the readers that waited behind it. Whether a writer comes.
 #[cold]
-fn wake_writer<S: Scope>(lock: &AtomicU32, or_readers: bool) {
-    if futex::wake::<S>(lock, 1, WRITING) == 0 && or_readers {
+fn wake_writer<S: Scope>(lock: &AtomicU32, or_readers: bool) -> bool {
+    let comes = futex::wake::<S>(lock, 1, WRITING) > 0;
+    if !comes && or_readers {
         futex::wake::<S>(lock, u32::MAX, READING);
     }
+    comes
 }
 
 raw_rwlock!([S: Scope, C: Count] AdaptiveRw<S, C>);

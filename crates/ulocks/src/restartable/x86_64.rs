@@ -4,14 +4,16 @@ use std::sync::atomic::AtomicU32;
 
 /// Stores 0 to `word` if it holds `EXPECTED`; says whether it did. A release store, as every store is here.
 ///
+/// The block writes the thread's own `rseq_cs` (8 bytes into the structure), and 0 to `word`. The kernel moves the thread
+/// from within [2, 3) to 5, before which stands the signature that the C library registered. From there it goes to the
+/// same place as when the word is another.
+///
 /// # Safety
 /// `offset` is where, from the thread pointer, the kernel knows this thread to have its `struct rseq`.
 #[inline(always)]
 pub(super) unsafe fn store_zero_if<const EXPECTED: u32>(offset: usize, word: &AtomicU32) -> bool {
-    // SAFETY: the block writes the thread's own `rseq_cs` (8 bytes into the structure), and 0 to `word`. The kernel
-    // moves the thread from within [2, 3) to 5, before which stands the signature that the C library registered.
-    // From there it goes to the same place as when the word is another. No register, no stack and no flag that the
-    // compiler relies on is different there: the one register that changes is given up.
+    // SAFETY: `offset` is the caller's, and `word` lives as long as the call. No register, no stack and no flag that
+    // the compiler relies on is different after a restart: the one register that changes is given up.
     unsafe {
         core::arch::asm!(
             ".pushsection __rseq_cs, \"aw\", @progbits",
