@@ -1,0 +1,195 @@
+//! `contend trace`: ends of all kinds, of the program and of `contend`; programs that cannot be watched.
+
+mod command;
+#[path = "trace/patience.rs"]
+mod patience;
+#[path = "trace/programs.rs"]
+#[allow(dead_code, reason = "rows of some kinds are for other tests")]
+mod programs;
+
+use patience::Patience;
+use programs::{Programs, command as trace, traced};
+use rustix::process::{Pid, Signal, kill_process};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+#[test]
+fn ctrl_c_on_a_deadlock_names_it_and_ends_the_program() {
+    let programs = Programs::new();
+    let Some(program) = programs.compiled("deadlock", &[]) else { return };
+    let mut child = trace(&[], &program, &[]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let began = Instant::now();
+    std::thread::sleep(Duration::from_millis(1_500));
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    let output = child.wait_with_output_in(Duration::from_secs(20));
+    let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert_eq!(output.status.code(), Some(130), "{stdout}");
+    assert!(
+        stdout.contains("Deadlock, after") && stdout.contains("leftmost") && stdout.contains("rightmost"),
+        "{stdout}"
+    );
+    assert!(began.elapsed() < Duration::from_secs(15));
+    assert!(!runs(&program), "the program lives");
+}
+
+/// At random moments the program, contend, or both are killed: what was recorded is shown where contend lives, and
+/// nothing is left.
+#[test]
+fn whoever_is_killed_leaves_nothing_and_what_was_recorded_is_shown() {
+    let programs = Programs::new();
+    let Some(program) = programs.compiled("busy", &[]) else { return };
+    let mut random = fastrand::Rng::with_seed(17);
+    for round in 0..KILLS {
+        let file = programs.path("killed.json");
+        let _ = std::fs::remove_file(&file);
+        let flags = ["--format", "json", "--quiet", "--output", file.to_str().unwrap()];
+        let mut child = trace(&flags, &program, &["20000"]).stderr(Stdio::null()).spawn().unwrap();
+        let watched = started(&program);
+        std::thread::sleep(Duration::from_millis(random.u64(0..60)));
+        let (kills_program, kills_contend) = [(true, false), (false, true), (true, true)][round % 3];
+        if kills_program {
+            let _ = kill_process(watched, Signal::KILL);
+        }
+        if kills_contend {
+            child.kill().unwrap();
+        }
+        let output = child.wait_with_output_in(Duration::from_secs(20));
+        if !kills_contend && output.status.success() {
+            let record = command::read(&std::fs::read(&file).unwrap());
+            assert_eq!(record["parameters"]["exit_signal"], 9);
+            assert_eq!(record["results"][0]["lock"], "busy_lock");
+            assert!(record["results"][0]["acquisitions"].as_u64() > Some(0));
+        } else if !kills_contend {
+            // It was killed before it took its first lock.
+            assert_eq!(output.status.code(), Some(1));
+        }
+        let until = Instant::now() + Duration::from_secs(5);
+        while runs(&program) && Instant::now() < until {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        assert!(!runs(&program), "round {round}: the program lives");
+        let left = std::fs::read_dir(file.parent().unwrap()).unwrap().flatten();
+        let left: Vec<_> =
+            left.map(|entry| entry.file_name()).filter(|name| name != "busy" && name != "killed.json").collect();
+        // A killed writer cannot take its draft away; nothing but that is excused.
+        assert!(kills_contend || left.is_empty(), "{left:?}");
+        left.iter().for_each(|name| drop(std::fs::remove_file(file.with_file_name(name))));
+    }
+}
+
+#[test]
+fn what_the_program_started_ends_with_contend_should_that_be_killed() {
+    let programs = Programs::new();
+    let Some(program) = programs.compiled("busy", &[]) else { return };
+    let script = format!("{} 60000 & wait", program.display());
+    let mut child = trace(&["--quiet"], Path::new("sh"), &["-c", &script]).stderr(Stdio::null()).spawn().unwrap();
+    started(&program);
+    // The library is in it once it is at work.
+    std::thread::sleep(Duration::from_millis(500));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let until = Instant::now() + Duration::from_secs(10);
+    while runs(&program) && Instant::now() < until {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    assert!(!runs(&program), "it lives");
+}
+
+/// The hundred of them take a minute; the tests a part of it.
+const KILLS: usize = 24;
+
+/// Whether a process runs this file.
+fn runs(program: &Path) -> bool {
+    let processes = std::fs::read_dir("/proc").unwrap().flatten();
+    processes.filter_map(|entry| std::fs::read_link(entry.path().join("exe")).ok()).any(|file| file == program)
+}
+
+/// The process that runs the program, once there is one.
+fn started(program: &Path) -> Pid {
+    let until = Instant::now() + Duration::from_secs(20);
+    while Instant::now() < until {
+        for entry in std::fs::read_dir("/proc").unwrap().flatten() {
+            if std::fs::read_link(entry.path().join("exe")).is_ok_and(|file| file == program)
+                && let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok())
+            {
+                return Pid::from_raw(pid).unwrap();
+            }
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    panic!("the program does not start");
+}
+
+#[test]
+fn what_cannot_be_watched_is_said_before_it_is_started() {
+    let programs = Programs::new();
+    let Some(fixed) = programs.compiled("busy", &["-static"]) else { return };
+    let text = programs.path("text");
+    std::fs::write(&text, "no program").unwrap();
+    std::fs::set_permissions(&text, PermissionsExt::from_mode(0o755)).unwrap();
+    let mut small = std::fs::read(&fixed).unwrap();
+    small[4] = 1;
+    let narrow = programs.path("narrow");
+    std::fs::write(&narrow, small).unwrap();
+    std::fs::set_permissions(&narrow, PermissionsExt::from_mode(0o755)).unwrap();
+    let plain = programs.path("plain");
+    std::fs::write(&plain, "text").unwrap();
+    std::fs::set_permissions(&plain, PermissionsExt::from_mode(0o644)).unwrap();
+    for (program, words) in [
+        (fixed.as_path(), "statically linked"),
+        (&text, "neither a program nor a script"),
+        (&narrow, "32-bit"),
+        (Path::new("/nowhere/at/all"), "No such file"),
+        (Path::new("no-such-program-anywhere"), "no folder of PATH"),
+        (&plain, "no program that may be run"),
+        (Path::new("/tmp"), "no program that may be run"),
+    ] {
+        let output = trace(&[], program, &[]).output().unwrap();
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{}: {stderr}", program.display());
+        assert!(stderr.contains(words) && stderr.contains(program.to_str().unwrap()), "{stderr}");
+    }
+    let none = command::contend(&["trace"]);
+    assert_eq!(none.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&none.stderr).contains("contend trace --"));
+}
+
+#[test]
+fn a_program_without_locks_fails_with_its_end_and_its_output_is_its_own() {
+    let output = trace(&[], Path::new("sh"), &["-c", "echo out; echo err >&2; exit 5"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "out\n");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        stderr.contains("err\n") && stderr.contains("none of the C library's locks; it ended with status 5"),
+        "{stderr}"
+    );
+}
+
+#[test]
+fn a_script_is_watched_with_what_it_starts_and_its_end_is_its_own() {
+    let programs = Programs::new();
+    let Some(program) = programs.compiled("busy", &[]) else { return };
+    let script = programs.path("script");
+    std::fs::write(&script, format!("#!/bin/sh\n{} 50\nexit 6\n", program.display())).unwrap();
+    std::fs::set_permissions(&script, PermissionsExt::from_mode(0o755)).unwrap();
+    let traced = traced(&programs, &[], &script, &[]);
+    assert_eq!(traced.record["parameters"]["exit_status"], 6);
+    assert!(traced.lock("busy_lock")["acquisitions"].as_u64() > Some(1_000));
+    assert!(traced.record["warnings"].to_string().contains("watched_script"));
+}
+
+#[test]
+fn after_its_seconds_the_program_is_asked_to_end_and_lines_come_meanwhile() {
+    let programs = Programs::new();
+    let Some(program) = programs.compiled("busy", &[]) else { return };
+    let traced = traced(&programs, &["--seconds", "0.7", "--interval", "200ms"], &program, &[]);
+    assert_eq!(traced.record["parameters"]["exit_signal"], 15);
+    let stderr = String::from_utf8_lossy(&traced.output.stderr).into_owned();
+    assert!(
+        stderr.lines().filter(|line| line.contains("of a thread, ") && line.contains("busy_lock")).count() >= 2,
+        "{stderr}"
+    );
+}
