@@ -37,9 +37,10 @@ impl Lookout {
         self.yardstick.learn_widths(cpu as u16, widths);
     }
 
-    /// What a neighbour took of a CPU's core; `None` where nobody looked.
+    /// What a neighbour took of a CPU's core; `None` where nobody looked, or too seldom to know how wide it is.
     pub fn taken(&self, cpu: usize, widths: &Widths) -> Option<Taken> {
-        self.yardstick.taken(cpu as u16, widths)
+        let knows_little = |(of, doubt): (u16, Doubt)| usize::from(of) == cpu && matches!(doubt, Doubt::FewProbes(_));
+        self.yardstick.taken(cpu as u16, widths).filter(|_| !self.yardstick.doubts().any(knows_little))
     }
 
     /// Whether what was told apart before is to be told apart again: a wider core was seen since `told_at`, which is

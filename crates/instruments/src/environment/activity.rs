@@ -17,7 +17,7 @@ use crate::cpus::CpuSet;
 #[derive(Clone, Debug)]
 pub struct Activity {
     at: Instant,
-    /// CPU time of this process, all threads; of its children only after their end, and then not here.
+    /// CPU time of this process, all threads, and of its children that have ended.
     own: Duration,
     /// By CPU number, in jiffies of [`Activity::jiffies_per_s`].
     cpus: BTreeMap<usize, Jiffies>,

@@ -29,6 +29,11 @@ pub struct Timeline {
 }
 
 impl Timeline {
+    /// Whether it has any interrupt, or anything that one left for later.
+    pub fn has_handlers(&self) -> bool {
+        self.tracks.iter().any(|track| track.segments.iter().any(|segment| segment.handler.is_some()))
+    }
+
     /// A timeline from events whose times are in ticks already. They may be in any order, and on several CPUs.
     pub fn of_events(
         clock: Clock,

@@ -62,6 +62,10 @@ impl Yardstick {
     /// Takes note of what probes said. Whether that is a new best on its CPU, by so much that what was told apart
     /// before has to be told apart again.
     pub fn learn(&mut self, probed: &Probed) -> bool {
+        // Of who moved, nobody knows on which CPU the least was.
+        if probed.most.is_infinite() {
+            return false;
+        }
         let known = self.known(probed.cpu);
         let before = known.best;
         known.add(probed.least);

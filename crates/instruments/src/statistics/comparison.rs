@@ -76,7 +76,8 @@ impl RunToRun {
             squares += logarithms.iter().map(|value| (value - mean).powi(2)).sum::<f64>() - within * of_set;
             degrees += of_set;
         }
-        if degrees == 0.0 || !squares.is_finite() {
+        // What is known for certain is not learned anew.
+        if degrees == 0.0 || self.degrees.is_infinite() || !squares.is_finite() {
             return self;
         }
         let total = self.degrees + degrees;

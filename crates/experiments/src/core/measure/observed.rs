@@ -6,7 +6,7 @@ use instruments::neighbour::{KINDS, Memory, Probed, SocketProbe, Split, Workspac
 #[derive(Clone, Copy)]
 pub struct Step {
     /// Since the start of the run.
-    pub at_s: f32,
+    pub at_s: f64,
     pub probed: Probed,
     pub ran: Ran,
 }

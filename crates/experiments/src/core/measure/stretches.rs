@@ -11,16 +11,20 @@ const AN_OCTAVE: f64 = 4.0;
 /// Pieces of the timeline at most, and steps in each at least.
 const PIECES: usize = 240;
 const STEPS_A_PIECE: usize = 20;
-/// A pause between two steps that is longer belongs to another turn.
+/// A pause between two steps that is longer, and as long as several steps, belongs to another turn.
 const LONGEST_PAUSE_S: f64 = 0.005;
+const LONGEST_PAUSE_STEPS: f64 = 4.0;
 
 /// Of steps, by the time at which they began: a stretch begins with a shared step and ends with the first that is
 /// alone. Steps that are neither belong to what was before.
 pub fn stretches(steps: &[(f64, Sharing)]) -> Stretches {
+    // Those of a long run are long, so that there is room for all.
+    let apart: Vec<f64> = steps.windows(2).map(|pair| pair[1].0 - pair[0].0).collect();
+    let longest_pause_s = median(&apart).map_or(0.0, |step_s| LONGEST_PAUSE_STEPS * step_s).max(LONGEST_PAUSE_S);
     let mut lengths_ns = Vec::new();
     let (mut since, mut last): (Option<f64>, f64) = (None, f64::NEG_INFINITY);
     for &(at_s, sharing) in steps {
-        let is_broken = at_s - last > LONGEST_PAUSE_S;
+        let is_broken = at_s - last > longest_pause_s;
         if let Some(from) = since.filter(|_| is_broken || sharing == Sharing::Alone) {
             let until = if is_broken { last } else { at_s };
             lengths_ns.push((until - from) * 1e9);
@@ -85,10 +89,19 @@ mod tests {
 
     #[test]
     fn no_stretch_spans_a_pause() {
-        let steps = [(0.0, Shared), (0.001, Shared), (2.0, Shared), (2.002, Alone)];
+        let steps = [(0.0, Shared), (0.001, Shared), (0.002, Shared), (2.0, Shared), (2.001, Shared), (2.002, Alone)];
         let found = stretches(&steps);
         assert_eq!(found.count, 2);
         assert!((found.longest_ms.unwrap() - 2.0).abs() < 1e-6);
+    }
+
+    #[test]
+    fn the_long_steps_of_a_long_run_are_no_pauses() {
+        let kinds = [Alone, Shared, Shared, Shared, Alone];
+        let steps: Vec<_> = kinds.iter().enumerate().map(|(place, kind)| (place as f64 * 9e-3, *kind)).collect();
+        let found = stretches(&steps);
+        assert_eq!(found.count, 1);
+        assert!((found.longest_ms.unwrap() - 27.0).abs() < 1e-6);
     }
 
     #[test]

@@ -59,7 +59,7 @@ impl Watch {
                 std::hint::spin_loop();
             }
             let after = self.probe.take();
-            let at_s = (clock.to_ns(began - self.began) / 1e9) as f32;
+            let at_s = clock.to_ns(began - self.began) / 1e9;
             seen.steps.push(Step { at_s, probed: Probed::between(before, after), ran });
             before = after;
             if began >= memory_at {

@@ -1,4 +1,4 @@
-//! DelayCause rounds took as long as they did: from the other threads' own timestamps, and from the kernel's record.
+//! Why rounds took as long as they did: from the other threads' own timestamps, and from the kernel's record.
 //!
 //! A round is *free* if nobody else had the lock when it was asked for. What a round took beyond what it takes without
 //! a lock is its excess, and is divided: while another thread had the lock, or this one slept for it, it waited for the
@@ -184,7 +184,7 @@ impl Causes {
     }
 }
 
-/// DelayCause a spike is where it is.
+/// Why a spike is where it is.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SpikeCause {
     pub cause: String,

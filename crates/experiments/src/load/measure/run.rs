@@ -2,7 +2,7 @@
 
 use super::accounts::ExactAccount;
 use super::snapshot::{Delta, Reader, Snapshot};
-use super::soaker::{GRIND, Soakers, read_in_time};
+use super::soaker::{GRIND, Soakers, no_longer_in_time, read_in_time};
 use super::stretches::{Stretch, stretches};
 use super::totals::Totals;
 use crate::load::plan::Plan;
@@ -56,7 +56,9 @@ pub fn run_plan(
     let mut run = Run { plan, reader, soakers: &soakers, rng: fastrand::Rng::with_seed(seed) };
     let usual_ns = GRIND.as_nanos() as f64 + calibrated.quality.now.mean_of_1000_ns;
     let mut totals = Totals::new(plan, priority, usual_ns);
-    let intervals = run.intervals(&mut totals, observer)?;
+    let intervals = run.intervals(&mut totals, observer);
+    no_longer_in_time();
+    let intervals = intervals?;
     warnings.extend(run.what_was_missing(plan));
     warnings.extend(totals.warnings());
     let exact_account = run.reader.exact.as_ref().map(|account| account.name().to_owned());
@@ -86,12 +88,16 @@ fn with_neighbours(mut rows: Vec<TotalRow>, soakers: &Soakers, lookout: &mut Loo
 /// The priority that was asked for if it is granted, or else idle, with a warning: the load can be measured all the
 /// same.
 fn granted(wanted: Priority, warnings: &mut Vec<Warning>) -> Priority {
-    let refused = if wanted.is_realtime() {
-        may_use_realtime().err().map(|missing| Warning::from(NoRealtimePriority { missing }))
-    } else {
-        let attempt = std::thread::spawn(move || reschedule_current_thread(wanted.0)).join();
-        let refused = attempt.unwrap_or_else(|_| Err(io::Error::other("the attempt panicked"))).err();
-        refused.map(|error| Warning::from(PriorityRefused { wanted: wanted.to_string(), reason: error.to_string() }))
+    let may_not = may_use_realtime().err().filter(|_| wanted.is_realtime());
+    let refused = match may_not {
+        Some(missing) => Some(Warning::from(NoRealtimePriority { missing })),
+        // A limit may allow some real-time priorities and not this one.
+        None => {
+            let attempt = std::thread::spawn(move || reschedule_current_thread(wanted.0)).join();
+            let refused = attempt.unwrap_or_else(|_| Err(io::Error::other("the attempt panicked"))).err();
+            refused
+                .map(|error| Warning::from(PriorityRefused { wanted: wanted.to_string(), reason: error.to_string() }))
+        }
     };
     match refused {
         None => wanted,

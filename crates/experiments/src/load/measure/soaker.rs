@@ -174,6 +174,12 @@ pub fn read_in_time() {
     }
 }
 
+/// The opposite: what comes after the reading takes as long as it takes, which a real-time thread must not.
+pub fn no_longer_in_time() {
+    // It takes no right; a thread that was never raised stays as it is.
+    let _ = reschedule_current_thread(Schedule::Fair { nice: 0, slice: None });
+}
+
 /// What a soaker's thread works with.
 struct Hand {
     clock: Clock,

@@ -41,8 +41,15 @@ impl Moments {
 
     fn forget_the_shorter_half(&mut self) {
         let mut lengths: Vec<u64> = self.gaps.iter().map(|gap| gap.1).collect();
-        self.least = *lengths.select_nth_unstable(MOST / 2).1 + 1;
-        self.gaps.retain(|gap| gap.1 >= self.least);
+        let median = *lengths.select_nth_unstable(MOST / 2).1;
+        self.least = median + 1;
+        // Of those that are equally long the first stay, as far as there is room.
+        let mut room = MOST / 2 - self.gaps.iter().filter(|gap| gap.1 > median).count();
+        self.gaps.retain(|gap| {
+            let stays = gap.1 > median || gap.1 == median && room > 0;
+            room -= usize::from(stays && gap.1 == median);
+            stays
+        });
     }
 
     /// In nanoseconds since the run began, in order.

@@ -12,12 +12,14 @@ pub struct TimeBins {
     origin: u64,
     /// Of one bin, in ticks.
     length: u64,
+    /// When the last watch ended, in ticks since the origin.
+    end: u64,
     lost: Vec<u64>,
 }
 
 impl TimeBins {
     pub fn over(origin: u64, ticks: u64) -> Self {
-        Self { origin, length: (ticks / BINS as u64).max(1), lost: vec![0; BINS] }
+        Self { origin, length: (ticks / BINS as u64).max(1), end: 0, lost: vec![0; BINS] }
     }
 
     /// A gap counts in each bin that it lies in; what comes a little after the planned end counts in the last. A run
@@ -25,6 +27,7 @@ impl TimeBins {
     pub fn add(&mut self, watch: &Watch) {
         let last = BINS as u64 - 1;
         let end = watch.start.saturating_sub(self.origin) + watch.span;
+        self.end = self.end.max(end);
         while end > (self.length * BINS as u64).saturating_mul(11) / 10 {
             self.double();
         }
@@ -50,7 +53,12 @@ impl TimeBins {
     /// Shares of each bin's time, as far as the run came.
     pub fn shares(&self, clock: Clock, elapsed: Duration) -> Vec<f64> {
         let bins = (clock.ticks_in(elapsed) / self.length + 1).min(BINS as u64) as usize;
-        self.lost[..bins].iter().map(|&lost| lost as f64 / self.length as f64).collect()
+        let shares = self.lost[..bins].iter().enumerate().map(|(bin, &lost)| {
+            // The last one has what came after it, and may not be full.
+            let covered = if bin + 1 == bins { self.end.saturating_sub(bin as u64 * self.length) } else { self.length };
+            lost as f64 / covered.max(lost).max(1) as f64
+        });
+        shares.collect()
     }
 }
 
@@ -64,9 +72,13 @@ mod tests {
         let mut bins = TimeBins::over(1_000, 60 * 100);
         let gap = |start, length| Gap { start, length };
         let gaps = vec![gap(1_050, 200), gap(1_000 + 5_950, 500)];
-        bins.add(&Watch { gaps, span: 6_000, start: 1_000, passes: 1, threshold: 1, full: false, looks: Vec::new() });
+        bins.add(&Watch { gaps, span: 6_500, start: 1_000, passes: 1, threshold: 1, full: false, looks: Vec::new() });
         assert_eq!(bins.lost[..4], [50, 100, 50, 0]);
         assert_eq!((bins.lost[59], bins.lost.iter().sum::<u64>()), (500, 700));
+        // The last piece goes on until the end.
+        let clock = Clock::calibrate(Duration::from_millis(5)).clock;
+        let shares = bins.shares(clock, Duration::from_secs(1));
+        assert_eq!((shares[1], shares[59]), (1.0, 500.0 / 600.0));
     }
 
     #[test]

@@ -106,7 +106,7 @@ impl Cell {
         })?;
         self.line = Some(line);
         self.causes.end_turn(self.clock, setup.interruption);
-        self.turns.push(turn);
+        self.end_turn(turn);
         self.add_outcome(outcome);
         Ok(())
     }
@@ -131,9 +131,16 @@ impl Cell {
             ControlFlow::Continue(())
         })?;
         self.causes.end_turn(self.clock, setup.interruption);
-        self.turns.push(turn);
+        self.end_turn(turn);
         self.add_outcome(Outcome { reader, competitors: Vec::new(), rescheduler: None });
         Ok(())
+    }
+
+    /// A signal may have come before the turn saw anything.
+    fn end_turn(&mut self, turn: Sum) {
+        if turn.passes > 0 {
+            self.turns.push(turn);
+        }
     }
 
     pub fn add(&mut self, piece: &Piece, interruption: &Interruption) {

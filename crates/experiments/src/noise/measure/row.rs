@@ -17,6 +17,7 @@ pub fn row(cell: &Cell, plan: &Plan, lookout: &Lookout) -> Option<Row> {
     let taken = lookout.taken(cell.plan.reader_cpu, &cell.widths);
     let (clock, all) = (cell.clock, cell.all_turns()?);
     let (figures, turns) = (all.figures(clock), cell.turns.iter().map(|turn| turn.figures(clock)).collect::<Vec<_>>());
+    let whole = whole(&turns);
     Some(Row {
         scenario: cell.plan.name.clone(),
         cpu: cell.plan.reader_cpu,
@@ -39,12 +40,12 @@ pub fn row(cell: &Cell, plan: &Plan, lookout: &Lookout) -> Option<Row> {
         stopped: cell.stopped.clone(),
         role: None,
         longest_us: figures.longest_us,
-        longest_p50_us: median(&of_each(&turns, |turn| turn.longest_us))?,
-        longest_ci_us: median_interval(&turns, |turn| turn.longest_us),
+        longest_p50_us: median(&of_each(&whole, |turn| turn.longest_us))?,
+        longest_ci_us: median_interval(&whole, |turn| turn.longest_us),
         median_gap_us: length_us(cell, 0.5),
         p99_gap_us: length_us(cell, 0.99),
         lost_share: figures.lost_share,
-        lost_ci_share: median_interval(&turns, |turn| turn.lost_share),
+        lost_ci_share: median_interval(&whole, |turn| turn.lost_share),
         core_shared_share: taken.and_then(|taken| taken.shared_share),
         width_lost_share: taken.map(|taken| taken.width_lost_share),
         unwatched_s: turns.iter().map(|turn| turn.unwatched_s).sum(),
@@ -63,6 +64,12 @@ pub fn row(cell: &Cell, plan: &Plan, lookout: &Lookout) -> Option<Row> {
         rescheduler_wakes_per_s: cell.plan.rescheduler.map(|_| rounds_per_s(&cell.rescheduler)),
         then: cell.plan.scenario.and_then(then::figures),
     })
+}
+
+/// Those that a signal did not cut short: what happens in less time cannot stand beside what happens in more.
+fn whole(turns: &[Turn]) -> Vec<Turn> {
+    let longest_s = turns.iter().map(|turn| turn.span_s).fold(0.0, f64::max);
+    turns.iter().filter(|turn| 2.0 * turn.span_s >= longest_s).copied().collect()
 }
 
 fn of_each(turns: &[Turn], figure: fn(&Turn) -> f64) -> Vec<f64> {

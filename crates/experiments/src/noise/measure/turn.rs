@@ -172,6 +172,19 @@ fn take_rank(name: &CStr, schedule: Schedule) -> io::Result<()> {
     reschedule_current_thread(schedule)
 }
 
+/// What the reader does between pieces: as a thread like others, because it may take long, and a real-time thread that
+/// it starts would be one too.
+fn at_ordinary_rank<T>(cell: &CellPlan, work: impl FnOnce() -> T) -> io::Result<T> {
+    if cell.reader_rests() {
+        reschedule_current_thread(Schedule::Fair { nice: 0, slice: None })?;
+    }
+    let done = work();
+    if cell.reader_rests() {
+        reschedule_current_thread(cell.reader)?;
+    }
+    Ok(done)
+}
+
 /// The reader's turn.
 ///
 /// # Errors
@@ -195,7 +208,11 @@ pub fn read(
     }
     let mut left = setup.plan.samples;
     let longest = if cell.reader_rests() { BURST } else { PIECE };
-    let length = setup.plan.interval.map_or(longest, |interval| interval.min(longest));
+    // An interval is so many whole pieces.
+    let length = setup
+        .plan
+        .interval
+        .map_or(longest, |interval| interval.div_f64(interval.div_duration_f64(longest).ceil().max(1.0)));
     loop {
         let until_stop = Duration::from_nanos(clock.to_ns(gate.stop().saturating_sub(clock.now())) as u64);
         if until_stop.is_zero() || left == 0 || setup.interruption.is_requested() {
@@ -205,7 +222,7 @@ pub fn read(
         let piece = piece.inspect_err(|_| gate.stop_at(clock.now()))?;
         left -= piece.watch.passes.min(left);
         let is_stopped = piece.is_stopped;
-        if on_piece(piece).is_break() || is_stopped {
+        if at_ordinary_rank(cell, || on_piece(piece))?.is_break() || is_stopped {
             break;
         }
         if cell.reader_rests() {

@@ -54,8 +54,10 @@ impl Account {
     pub fn add(&mut self, piece: &Piece, timeline: Option<&Timeline>) {
         let cpu = self.cpu;
         let wakes = || piece.wakes.iter().filter(|wake| wake.cpu == cpu);
+        // Each wake-up had one: a record without any does not have them.
+        let sees_interrupts = timeline.is_some_and(Timeline::has_handlers);
         for wake in wakes() {
-            let parts = self.divided(wake, timeline);
+            let parts = self.divided(wake, timeline, sees_interrupts);
             let step =
                 self.by_lateness.entry(step(wake.late_ns)).or_insert_with(|| CauseSums::with_room(CAUSES_A_STEP));
             for (cause, ticks) in &parts {
@@ -79,10 +81,10 @@ impl Account {
         wake.woke.saturating_sub(self.clock.to_ticks(wake.late_ns as f64))
     }
 
-    fn divided(&self, wake: &Wake, timeline: Option<&Timeline>) -> Vec<(Cause, u64)> {
+    fn divided(&self, wake: &Wake, timeline: Option<&Timeline>, sees_interrupts: bool) -> Vec<(Cause, u64)> {
         let due = self.due(wake);
         let story = timeline.map(|timeline| ran(timeline, self.cpu, due, wake.woke)).unwrap_or_default();
-        divide(&story, (due, wake.woke), self.slack)
+        divide(&story, (due, wake.woke), self.slack, sees_interrupts)
     }
 
     fn keep(&mut self, wake: &Wake, parts: &[(Cause, u64)], timeline: Option<&Timeline>, is_last: bool) {

@@ -11,9 +11,9 @@
 use instruments::evidence::{Cause, Kind, Ran};
 
 /// Divides a lateness, whose story begins at the instant or earlier, between its causes; all times in ticks. The parts
-/// add up to it.
-pub fn divide(story: &[Ran], (due, woke): (u64, u64), slack: u64) -> Vec<(Cause, u64)> {
-    let mut parts = Parts { due, slack, has_fired: false, known: 0, sums: Vec::new() };
+/// add up to it. Where interrupts are not recorded, nobody can say that the timer's was late.
+pub fn divide(story: &[Ran], (due, woke): (u64, u64), slack: u64, sees_interrupts: bool) -> Vec<(Cause, u64)> {
+    let mut parts = Parts { due, slack, sees_interrupts, has_fired: false, known: 0, sums: Vec::new() };
     for ran in story.iter().filter(|ran| ran.end > due && ran.start < woke || ran.start == ran.end) {
         let (start, end) = (ran.start.max(due), ran.end.min(woke));
         parts.add(&ran.who, start, end.max(start));
@@ -28,6 +28,7 @@ pub fn divide(story: &[Ran], (due, woke): (u64, u64), slack: u64) -> Vec<(Cause,
 struct Parts {
     due: u64,
     slack: u64,
+    sees_interrupts: bool,
     /// An interrupt came, or was being served when the instant was there.
     has_fired: bool,
     known: u64,
@@ -52,8 +53,13 @@ impl Parts {
             kind => {
                 let allowed = (self.due + self.slack).clamp(start, end) - start;
                 self.take(Cause::unnamed(Kind::TimerSlack), allowed);
-                let rest = if kind == Kind::Idle { Kind::Idle } else { Kind::TimerLate };
-                self.take(Cause::unnamed(rest), end - start - allowed);
+                let rest = match kind {
+                    Kind::Task if self.sees_interrupts => Cause::unnamed(Kind::TimerLate),
+                    Kind::Idle => Cause::unnamed(kind),
+                    // Whoever it was may have run before the timer's interrupt or after it.
+                    _ => who.clone(),
+                };
+                self.take(rest, end - start - allowed);
             }
         }
     }
@@ -80,7 +86,7 @@ mod tests {
 
     /// Kinds with their ticks, the most first.
     fn kinds(story: &[Ran], due: u64, woke: u64, slack: u64) -> Vec<(Kind, u64)> {
-        divide(story, (due, woke), slack).into_iter().map(|(cause, ticks)| (cause.kind, ticks)).collect()
+        divide(story, (due, woke), slack, true).into_iter().map(|(cause, ticks)| (cause.kind, ticks)).collect()
     }
 
     #[test]
@@ -106,7 +112,7 @@ mod tests {
             ran(112, 152, culprit.clone()),
             ran(152, 160, Cause::unnamed(Kind::Own)),
         ];
-        let found = divide(&story, (100, 153), 0);
+        let found = divide(&story, (100, 153), 0, true);
         assert_eq!(found[0], (culprit, 40));
         let rest: Vec<_> = found[1..].iter().map(|(cause, ticks)| (cause.kind, *ticks)).collect();
         assert_eq!(rest, [(Kind::TimerLate, 10), (Kind::Interrupt, 2), (Kind::Own, 1)]);
@@ -120,6 +126,17 @@ mod tests {
             ran(135, 140, Cause::unnamed(Kind::Own)),
         ];
         assert_eq!(kinds(&story, 100, 136, 50), [(Kind::Interrupt, 30), (Kind::Idle, 5), (Kind::Own, 1)]);
+    }
+
+    #[test]
+    fn without_interrupts_in_the_record_nothing_is_said_of_the_timer() {
+        let culprit = named(Kind::Task, "culprit");
+        let story = [ran(90, 152, culprit.clone()), ran(152, 160, Cause::unnamed(Kind::Own))];
+        let found = divide(&story, (100, 153), 10, false);
+        assert_eq!(found[0], (culprit, 42));
+        assert_eq!(found[1], (Cause::unnamed(Kind::TimerSlack), 10));
+        let unknown = Cause::unnamed(Kind::SwitchedOut);
+        assert_eq!(kinds(&[ran(90, 150, unknown)], 100, 150, 0), [(Kind::SwitchedOut, 50)]);
     }
 
     #[test]

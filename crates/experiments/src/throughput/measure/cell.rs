@@ -106,8 +106,11 @@ impl Cell {
         let goes_on = || !session.interruption.is_requested();
         if goes_on() {
             let counted = self.run(plan, session, calibrated, false)?;
-            self.add(&counted, calibrated.clock());
-            self.tell_apart(&counted, calibrated.clock(), lookout);
+            // One that a signal cut short says how it began.
+            if counted.counted_ns >= plan.run.as_nanos() as f64 / 2.0 {
+                self.add(&counted, calibrated.clock());
+                self.tell_apart(&counted, calibrated.clock(), lookout);
+            }
         }
         if self.visits.is_multiple_of(TIMED_EVERY) && goes_on() {
             let timed = self.run(plan, session, calibrated, true)?;

@@ -122,10 +122,16 @@ impl Decoder {
             Subject::Device { number_at, name_at } => {
                 let number = u32_at(raw, *number_at)?;
                 let name = name_at.and_then(|at| located_text(raw, at));
-                *self.devices.entry(number).or_insert_with(|| {
-                    let name = name.map_or_else(|| format!("irq {number}"), str::to_owned);
-                    names.handler(HandlerKind::Interrupt, &name)
-                })
+                match (self.devices.get(&number), name) {
+                    (Some(known), _) => *known,
+                    (None, Some(name)) => {
+                        let handler = names.handler(HandlerKind::Interrupt, name);
+                        self.devices.insert(number, handler);
+                        handler
+                    }
+                    // An exit does not say it; an entry will.
+                    (None, None) => names.handler(HandlerKind::Interrupt, &format!("irq {number}")),
+                }
             }
         };
         Some(Report { handler, entry: point.edge != Edge::Exit, lone: point.edge == Edge::LoneEntry })
