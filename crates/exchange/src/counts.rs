@@ -17,8 +17,8 @@ pub struct Left {
     pub priority: AtomicU64,
     /// Mutexes and condition variables that processes may share.
     pub shared: AtomicU64,
-    /// Locks for readers and writers.
+    /// Locks for readers and writers that processes may share.
     pub rwlocks: AtomicU64,
-    /// Spin locks: their 4 bytes have no room for what kind they are.
+    /// Spin locks that processes may share.
     pub spins: AtomicU64,
 }

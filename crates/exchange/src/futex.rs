@@ -23,6 +23,14 @@ impl Scope for Private {
     const PRIVATE: bool = true;
 }
 
+/// Used by whoever has the memory, threads of other processes too.
+#[derive(Clone, Copy, Debug)]
+pub struct Shared;
+
+impl Scope for Shared {
+    const PRIVATE: bool = false;
+}
+
 /// Every class of waiters.
 pub(crate) const ALL: u32 = u32::MAX;
 
@@ -79,9 +87,19 @@ pub(crate) fn sooner(deadline: Option<Deadline>, nap: Option<Duration>) -> Optio
     }
 }
 
+/// How long to sleep where nobody promises a wake.
+const NAP: Duration = Duration::from_millis(1);
+
+/// Sleeps a moment where nobody promises a wake. Says whether the deadline has passed.
+#[cold]
+pub(crate) fn nap(deadline: Option<Deadline>) -> bool {
+    nap_for(deadline, NAP);
+    deadline.is_some_and(|deadline| deadline.passed())
+}
+
 /// Sleeps for so long, or until then.
 #[cold]
-pub(crate) fn nap(deadline: Option<Deadline>, length: Duration) {
+pub(crate) fn nap_for(deadline: Option<Deadline>, length: Duration) {
     let nobody = AtomicU32::new(0);
     wait::<Private>(&nobody, 0, ALL, sooner(deadline, Some(length)));
 }
@@ -91,7 +109,7 @@ const MOST_ROUNDS: u32 = 100_000;
 
 /// Lets others have the CPU in this round of a wait that spins: for the moment, and in the end for longer.
 pub(crate) fn give_way(round: u32) {
-    if round < MOST_ROUNDS { std::thread::yield_now() } else { nap(None, Duration::from_millis(1)) }
+    if round < MOST_ROUNDS { std::thread::yield_now() } else { nap_for(None, NAP) }
 }
 
 /// Sleeps while `word` holds `expected`, until woken in this class, until the deadline.

@@ -54,3 +54,5 @@ pub use memory::{Counts, LIBRARY, library};
 pub use names::{CHOICE, LOCKS, Named, ONLY, PASS};
 #[cfg(any(preload, clippy))]
 pub use raw::{GuardSend, RawMutex, RawMutexFair};
+#[cfg(any(preload, clippy))]
+use semaphore::Semaphore;

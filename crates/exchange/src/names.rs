@@ -21,15 +21,18 @@ pub struct Named {
     pub sleeps: bool,
 }
 
-/// All of them. Each fits into 8 bytes, is free when they are 0, has deadlines or can be tried, and is not touched by
+/// All of them. Each fits into 16 bytes, is free when they are 0, has deadlines or can be tried, and is not touched by
 /// an unlock once another thread can have taken it: POSIX lets that one destroy the mutex.
 ///
-/// `usema`, `benaphore` and `futex-sem` look at a word after that, and are not here. Nor are `pi` and `robust`, whose
-/// like the C library has itself: a program that wants one asks for it, and keeps it.
+/// `pi` and `robust` are not here: the C library has their like itself, and a program that wants one asks for it, and
+/// keeps it.
 pub const LOCKS: &[Named] = &[
     Named { name: "adaptive", about: "spins while it pays, sleeps otherwise, starves nobody", sleeps: true },
     Named { name: "calock", about: "convoy avoidance: whoever finds it free has it", sleeps: true },
     Named { name: "calock-spin", about: "the same, spinning for 3 µs first", sleeps: true },
+    Named { name: "usema", about: "first come, first served, sleeping at once", sleeps: true },
+    Named { name: "usema-spin", about: "the same, spinning for 3 µs first", sleeps: true },
+    Named { name: "benaphore", about: "a counter before a semaphore", sleeps: true },
     Named { name: "ticket", about: "spins in the order of arrival", sleeps: false },
     Named { name: "mcs", about: "spins in the order of arrival, each waiter on its own word", sleeps: false },
 ];

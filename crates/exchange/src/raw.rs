@@ -84,3 +84,35 @@ macro_rules! raw_mutex_timed {
 macro_rules! raw_mutex_fair {
     ([$($generics:tt)*] $lock:ty) => {};
 }
+
+/// What a lock for readers and writers does is its own functions.
+macro_rules! raw_rwlock {
+    ([$($generics:tt)*] $lock:ty) => {};
+}
+
+macro_rules! raw_rwlock_timed {
+    ([$($generics:tt)*] $lock:ty) => {
+        impl<$($generics)*> $lock {
+            /// Takes the lock for reading if it can before `deadline`; says whether it did.
+            pub(crate) fn lock_shared_until(&self, deadline: Option<crate::futex::Deadline>) -> bool {
+                self.try_lock_shared() || self.lock_shared_by(deadline)
+            }
+
+            /// Takes the lock for writing if it can before `deadline`; says whether it did.
+            pub(crate) fn lock_exclusive_until(&self, deadline: Option<crate::futex::Deadline>) -> bool {
+                self.try_lock_exclusive() || self.lock_exclusive_by(deadline)
+            }
+        }
+    };
+}
+
+macro_rules! raw_rwlock_recursive {
+    ([$($generics:tt)*] $lock:ty) => {
+        impl<$($generics)*> $lock {
+            /// Takes the lock for reading, past writers that wait, if it can before `deadline`; says whether it did.
+            pub(crate) fn lock_shared_recursive_until(&self, deadline: Option<crate::futex::Deadline>) -> bool {
+                self.try_lock_shared_recursive() || self.lock_shared_recursive_by(deadline)
+            }
+        }
+    };
+}

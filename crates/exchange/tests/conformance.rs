@@ -76,6 +76,18 @@ fn condition_variables_do_what_the_c_librarys_do_with_every_kind_of_mutex() {
 }
 
 #[test]
+fn locks_for_readers_and_writers_do_what_the_c_librarys_do() {
+    let lines = same_with_each("rwlocks", |_| vec![]);
+    assert!(lines.is_none_or(|lines| lines > 400), "{lines:?}");
+}
+
+#[test]
+fn so_do_spin_locks() {
+    let lines = same_with_each("spins", |_| vec![]);
+    assert!(lines.is_none_or(|lines| lines > 50), "{lines:?}");
+}
+
+#[test]
 fn so_do_c11s() {
     let lines = same_with_each("c11", |_| vec![]);
     assert!(lines.is_none_or(|lines| lines > 40), "{lines:?}");
@@ -90,6 +102,11 @@ fn children_that_are_forked_while_locks_are_held_and_waited_for_go_on() {
 fn no_wake_is_lost_among_waits_signals_broadcasts_deadlines_and_cancellations() {
     let sleeps = |name: &str| LOCKS.iter().all(|lock| lock.name != name || lock.sleeps);
     same_with_each("torture", |lock| vec![if sleeps(lock) { "5000" } else { "1000" }]);
+}
+
+#[test]
+fn an_allocator_that_uses_locks_is_not_called_from_within_itself() {
+    same_with_each("allocator", |_| vec![]);
 }
 
 #[test]

@@ -103,6 +103,11 @@ impl<S: Semaphore, C: Count> Benaphore<S, C> {
         }
     }
 
+    /// Whether somebody holds the lock, at this moment.
+    pub fn is_locked(&self) -> bool {
+        self.count.load(Relaxed) > 0
+    }
+
     /// What happened on this lock, if it counts.
     pub fn counts(&self) -> &C {
         &self.counts

@@ -215,3 +215,16 @@ macro_rules! raw_rwlock_timed {
         }
     };
 }
+
+/// The timed form of `lock_shared_recursive`, from a private `lock_shared_recursive_by(deadline)`.
+macro_rules! raw_rwlock_recursive {
+    ([$($generics:tt)*] $lock:ty) => {
+        impl<$($generics)*> $lock {
+            /// As `lock_shared_recursive`, if it can within `timeout`; says whether it did.
+            pub fn try_lock_shared_recursive_for(&self, timeout: std::time::Duration) -> bool {
+                self.try_lock_shared_recursive()
+                    || self.lock_shared_recursive_by(crate::futex::Deadline::after(timeout))
+            }
+        }
+    };
+}

@@ -603,6 +603,27 @@ fn adaptive_rw() {
     readers_and_writers(AdaptiveRw::<Private>::new, 2, 2, 1);
 }
 
+/// One that reads twice does not wait for a writer that came between, and takes no turn with it.
+#[test]
+fn adaptive_rw_is_read_twice_beside_a_writer() {
+    model(3, || {
+        let shared = Arc::new(Protected { lock: AdaptiveRw::<Private>::new(), number: UnsafeCell::new(0) });
+        let writer = {
+            let shared = Arc::clone(&shared);
+            thread::spawn(move || shared.write())
+        };
+        shared.lock.lock_shared_recursive();
+        shared.lock.lock_shared_recursive();
+        // SAFETY: there is no writer; loom panics otherwise.
+        let number = shared.number.with(|number| unsafe { *number });
+        Readers::unlock_shared(&shared.lock);
+        Readers::unlock_shared(&shared.lock);
+        writer.join().unwrap();
+        assert!(number <= 1);
+        shared.write();
+    });
+}
+
 #[test]
 fn adaptive_rw_loses_no_turn_to_one_that_gives_up() {
     a_reader_gives_up(AdaptiveRw::<Private>::new, |lock| lock.try_lock_shared_for(Duration::ZERO));

@@ -311,6 +311,31 @@ fn a_reader_gets_past_a_stream_of_writers() {
     });
 }
 
+/// A writer that sleeps keeps readers out, but not one that is in already.
+#[test]
+fn a_reader_that_says_so_takes_it_again_past_a_writer_that_waits() {
+    let lock = AdaptiveRw::<Private>::new();
+    lock.lock_shared();
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            lock.lock_exclusive();
+            // SAFETY: locked in the line before.
+            unsafe { lock.unlock_exclusive() };
+        });
+        // Until it sleeps.
+        while lock.try_lock_shared() {
+            // SAFETY: as above.
+            unsafe { lock.unlock_shared() };
+            thread::yield_now();
+        }
+        lock.lock_shared_recursive();
+        assert!(lock.try_lock_shared_recursive() && !lock.is_locked_exclusive());
+        // SAFETY: three acquisitions, one of each kind.
+        (0..3).for_each(|_| unsafe { lock.unlock_shared() });
+    });
+    assert!(!lock.is_locked());
+}
+
 /// Signals interrupt a sleep; they must not end a wait.
 #[test]
 fn signals_do_not_end_a_wait() {

@@ -13,8 +13,11 @@ use core::sync::atomic::{AtomicPtr, AtomicU8, AtomicU64};
 pub const ADAPTIVE: u8 = 1;
 pub const CALOCK: u8 = 2;
 pub const CALOCK_SPIN: u8 = 3;
-pub const TICKET: u8 = 4;
-pub const MCS: u8 = 5;
+pub const USEMA: u8 = 4;
+pub const USEMA_SPIN: u8 = 5;
+pub const BENAPHORE: u8 = 6;
+pub const TICKET: u8 = 7;
+pub const MCS: u8 = 8;
 /// None: everything is passed on.
 const PASSED_ON: u8 = u8::MAX;
 const UNKNOWN: u8 = 0;

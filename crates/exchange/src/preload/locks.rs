@@ -4,12 +4,17 @@ use super::choice;
 use crate::RawMutex;
 use crate::adaptive::Adaptive;
 use crate::calock::{Calock, CalockSpin};
-use crate::futex::{Deadline, nap};
+use crate::futex::{Deadline, nap_for};
+use crate::futex_sem::FutexSem;
 use crate::mcs::Mcs;
 use crate::ticket::Ticket;
+use crate::usema::{Usema, UsemaSpin};
 use std::time::Duration;
 
-/// A lock that is free when its bytes are 0, in 8 of them at most.
+/// Bytes of a mutex that a lock can have.
+pub const MOST: usize = 16;
+
+/// A lock that is free when its bytes are 0, in [`MOST`] of them.
 pub trait Exchanged: RawMutex {
     /// Whether an unlock gives it to a thread that waits, instead of freeing it: then a forked child must forget those.
     const HANDS_OVER: bool;
@@ -42,21 +47,42 @@ impl Exchanged for CalockSpin {
     }
 }
 
-impl Exchanged for Ticket {
-    const HANDS_OVER: bool = true;
+/// The benaphore, with a semaphore that may be freed by who takes its last unit.
+pub type Benaphore = crate::benaphore::Benaphore<FutexSem>;
 
-    fn lock_until(&self, deadline: Deadline) -> bool {
-        try_until(self, deadline)
+impl RawMutex for Benaphore {
+    type Guard = ();
+
+    fn lock(&self) {
+        Self::lock(self);
+    }
+
+    fn try_lock(&self) -> bool {
+        Self::try_lock(self)
+    }
+
+    unsafe fn unlock(&self) {
+        Self::unlock(self);
+    }
+
+    fn is_locked(&self) -> bool {
+        Self::is_locked(self)
     }
 }
 
-impl Exchanged for Mcs {
-    const HANDS_OVER: bool = true;
+macro_rules! in_line {
+    ($($lock:ty),*) => {$(
+        impl Exchanged for $lock {
+            const HANDS_OVER: bool = true;
 
-    fn lock_until(&self, deadline: Deadline) -> bool {
-        try_until(self, deadline)
-    }
+            fn lock_until(&self, deadline: Deadline) -> bool {
+                try_until(self, deadline)
+            }
+        }
+    )*};
 }
+
+in_line!(Usema, UsemaSpin, Benaphore, Ticket, Mcs);
 
 /// Who stands in line cannot leave it: so one with a deadline does not join, and tries, and naps ever longer.
 fn try_until(lock: &impl RawMutex, deadline: Deadline) -> bool {
@@ -69,13 +95,10 @@ fn try_until(lock: &impl RawMutex, deadline: Deadline) -> bool {
         if deadline.passed() {
             return false;
         }
-        nap(Some(deadline), length);
+        nap_for(Some(deadline), length);
         length = (length * 2).min(LONGEST);
     }
 }
-
-const _: () = assert!(size_of::<Adaptive>() <= 8 && size_of::<CalockSpin>() <= 8);
-const _: () = assert!(size_of::<Ticket>() <= 8 && size_of::<Mcs>() <= 8);
 
 /// `exchanged!(L => with a lock, what to do otherwise)`: the first with `L` as the lock that was asked for.
 macro_rules! exchanged {
@@ -92,6 +115,18 @@ macro_rules! exchanged {
             }
             choice::CALOCK_SPIN => {
                 type $lock = $crate::calock::CalockSpin;
+                $with
+            }
+            choice::USEMA => {
+                type $lock = $crate::usema::Usema;
+                $with
+            }
+            choice::USEMA_SPIN => {
+                type $lock = $crate::usema::UsemaSpin;
+                $with
+            }
+            choice::BENAPHORE => {
+                type $lock = $crate::preload::locks::Benaphore;
                 $with
             }
             choice::TICKET => {

@@ -2,17 +2,17 @@
 //!
 //! | bytes | the C library's | ours |
 //! |---|---|---|
-//! | 0..8 | `__lock`, `__count` | the lock |
-//! | 8..16 | `__owner`, `__nusers` | who has it, where the kind asks that |
+//! | 0..16 | `__lock`, `__count`, `__owner`, `__nusers` | the lock |
 //! | 16..20 | `__kind` | the same |
 //! | 20..24 | `__spins`, `__elision` | in which process it was last used |
 //! | 24..28 | `__list` | how often the owner has it |
 //! | 28..32 | | how many threads wait for conditions that go with it |
+//! | 32..40 | | who has it, where the kind asks that |
 //!
 //! All of the C library's initialisers leave 0 everywhere but in the kind, and that is a free lock of ours.
 
 use super::generation::settle;
-use super::locks::Exchanged;
+use super::locks::{Exchanged, MOST};
 use super::me::me;
 use super::only;
 use crate::c::{EAGAIN, EBUSY, EDEADLK, EINVAL, EPERM, ETIMEDOUT, Timespec};
@@ -23,13 +23,16 @@ use core::sync::atomic::{AtomicU32, AtomicU64};
 
 #[repr(C)]
 pub struct Mutex {
-    lock: AtomicU64,
-    owner: AtomicU64,
+    lock: [AtomicU64; MOST / 8],
     kind: AtomicU32,
     generation: AtomicU32,
     depth: AtomicU32,
     waiters: AtomicU32,
+    owner: AtomicU64,
 }
+
+/// As large as the C library's, on all machines.
+const _: () = assert!(size_of::<Mutex>() == 40);
 
 /// What its kind says.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -80,7 +83,7 @@ impl Mutex {
     /// The lock in it.
     #[inline(always)]
     fn lock_of<L: Exchanged>(&self) -> &L {
-        const { assert!(size_of::<L>() <= 8 && align_of::<L>() <= 8) };
+        const { assert!(size_of::<L>() <= MOST && align_of::<L>() <= 8) };
         // SAFETY: the bytes are the lock's: 0 at first, and since then changed by its own functions only.
         let lock = unsafe { &*(&raw const self.lock).cast::<L>() };
         if L::HANDS_OVER {
@@ -93,7 +96,7 @@ impl Mutex {
     #[cold]
     fn forget_waiters<L: Exchanged>(&self, lock: &L) {
         if lock.is_locked() {
-            self.lock.store(0, Relaxed);
+            self.lock.iter().for_each(|word| word.store(0, Relaxed));
             lock.lock();
         }
     }

@@ -100,14 +100,27 @@ next! {
     cnd_destroy(a: Object);
 }
 
-/// The next one of this name. Before its version 2.36 the GNU C library's `dlsym` finds the oldest of several, and on
-/// x86-64 the condition variables of before 2.3.2 were others.
+/// Functions that on x86-64 were others before the GNU C library's version 2.3.2. Before its version 2.36 its `dlsym`
+/// finds the oldest of several.
+#[cfg(target_arch = "x86_64")]
+const TWICE: &[&CStr] = &[
+    c"pthread_cond_init",
+    c"pthread_cond_wait",
+    c"pthread_cond_timedwait",
+    c"pthread_cond_signal",
+    c"pthread_cond_broadcast",
+    c"pthread_cond_destroy",
+];
+#[cfg(not(target_arch = "x86_64"))]
+const TWICE: &[&CStr] = &[];
+
+/// The next one of this name. No name is asked for that is not there, nor a version that one has not: to say so the
+/// loader allocates, and an allocator may be who called, within its own lock.
 fn find(name: &CStr) -> *mut c_void {
-    let is_of_conditions = name.to_bytes().starts_with(b"pthread_cond_");
     // SAFETY: the names end with a NUL.
     unsafe {
         let newer =
-            if is_of_conditions { dlvsym(RTLD_NEXT, name.as_ptr(), c"GLIBC_2.3.2".as_ptr()) } else { null_mut() };
+            if TWICE.contains(&name) { dlvsym(RTLD_NEXT, name.as_ptr(), c"GLIBC_2.3.2".as_ptr()) } else { null_mut() };
         if newer.is_null() { dlsym(RTLD_NEXT, name.as_ptr()) } else { newer }
     }
 }

@@ -33,7 +33,8 @@
 //! Bounded. Readers that come while a writer sleeps wait behind it. When it leaves, all readers that slept go first,
 //! also past the next writer's mark, but each of them once. Who was woken and finds the lock taken again reserves it:
 //! then only others that have slept can take it. So a reader that takes the lock twice can deadlock with a writer that
-//! comes between: [`RwLock`](crate::RwLock) is for those.
+//! comes between, unless it says so: [`lock_shared_recursive`](AdaptiveRw::lock_shared_recursive) goes past writers that
+//! wait.
 //!
 //! # A stopped or dead holder
 //! Blocks everybody else (a reader: the writers, and the readers behind them). A stopped or dead waiter does not: what
@@ -58,7 +59,7 @@ use crate::{
     futex::{self, Deadline, Private, Scope},
 };
 use std::marker::PhantomData;
-use word::{COUNT, Claim, READERS, READING, RESERVED, Reading, Side, WRITER, WRITERS, WRITING, Writing};
+use word::{Again, COUNT, Claim, READERS, READING, RESERVED, Reading, Side, WRITER, WRITERS, WRITING, Writing};
 
 /// The adaptive readers' lock. 4 bytes.
 ///
@@ -100,6 +101,21 @@ impl<S: Scope, C: Count> AdaptiveRw<S, C> {
     #[inline]
     pub fn try_lock_shared(&self) -> bool {
         self.try_as::<Reading>()
+    }
+
+    /// Takes the lock for reading, past writers that wait: for who has it for reading already, or answers for somebody
+    /// who has. Whoever takes it always so keeps writers out.
+    #[inline]
+    pub fn lock_shared_recursive(&self) {
+        if !self.try_lock_shared_recursive() {
+            self.lock_shared_recursive_by(None);
+        }
+    }
+
+    /// As [`lock_shared_recursive`](Self::lock_shared_recursive), if no writer holds the lock.
+    #[inline]
+    pub fn try_lock_shared_recursive(&self) -> bool {
+        self.try_as::<Again>()
     }
 
     /// Ends reading. The last reader wakes a writer.
@@ -205,6 +221,12 @@ impl<S: Scope, C: Count> AdaptiveRw<S, C> {
     }
 
     #[cold]
+    fn lock_shared_recursive_by(&self, deadline: Option<Deadline>) -> bool {
+        self.counts.read_contended();
+        waiting::wait::<S, Again>(&self.word, &self.counts, deadline)
+    }
+
+    #[cold]
     fn lock_exclusive_by(&self, deadline: Option<Deadline>) -> bool {
         self.counts.write_contended();
         waiting::wait::<S, Writing>(&self.word, &self.counts, deadline)
@@ -235,3 +257,4 @@ fn wake_writer<S: Scope>(lock: &AtomicU32, or_readers: bool) -> bool {
 
 raw_rwlock!([S: Scope, C: Count] AdaptiveRw<S, C>);
 raw_rwlock_timed!([S: Scope, C: Count] AdaptiveRw<S, C>);
+raw_rwlock_recursive!([S: Scope, C: Count] AdaptiveRw<S, C>);

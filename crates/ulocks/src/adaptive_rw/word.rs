@@ -45,6 +45,8 @@ pub(super) trait Side {
 }
 
 pub(super) struct Reading;
+/// Reading past writers that wait.
+pub(super) struct Again;
 pub(super) struct Writing;
 
 impl Side for Reading {
@@ -59,6 +61,19 @@ impl Side for Reading {
     /// A reservation alone is not slept on: nobody would say that it is gone.
     fn must_wait(word: u32) -> bool {
         word & WRITER != 0 || (word & COUNT != 0 && word & WRITERS != 0)
+    }
+}
+
+impl Side for Again {
+    const MARK: u32 = READERS;
+    const QUEUE: u32 = READING;
+
+    fn taken(word: u32, claim: Claim) -> Option<u32> {
+        (word & WRITER == 0 && word & COUNT != COUNT).then(|| claim.used(word) + 1)
+    }
+
+    fn must_wait(word: u32) -> bool {
+        word & WRITER != 0
     }
 }
 

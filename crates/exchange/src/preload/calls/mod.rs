@@ -3,5 +3,6 @@
 mod c11;
 mod cond;
 mod mutex;
-mod others;
+mod rwlock;
 mod shared_cond;
+mod spin;

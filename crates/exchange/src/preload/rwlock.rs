@@ -1,0 +1,178 @@
+//! A lock for readers and writers of the C library's, with `AdaptiveRw` in it.
+//!
+//! | bytes | the C library's | ours |
+//! |---|---|---|
+//! | 0..4 | `__readers` | the lock |
+//! | 4..8 | `__writers` | how many writers wait |
+//! | 8..16 | `__wrphase_futex`, `__writers_futex` | the writer that has it |
+//! | 28..32 | `__shared` | the same |
+//! | 48..52 | `__flags`: whom it prefers | the same |
+//!
+//! All of the C library's initialisers leave 0 everywhere but in the last two, and that is a free lock of ours.
+//!
+//! # Who goes first
+//! The C library's own prefers readers, unless it was asked for the other: a reader that comes while others read waits
+//! for no writer. Programs rely on that where a thread reads twice, or waits for one that reads. So a reader of such a
+//! lock goes past writers that wait if its thread holds any lock for reading, and else leaves them the way, but only
+//! for a millisecond: nobody waits for ever who would not have, and no stream of readers keeps a writer out.
+//!
+//! A writer that gave up may have left its mark in the lock's word, for others that it may have been woken for. Whether
+//! one waits is asked of the count; readers that sleep behind one that gave up see that a millisecond later.
+
+use super::me::{me, reads, reads_one_less, reads_one_more};
+use super::only;
+use crate::adaptive_rw::AdaptiveRw;
+use crate::c::{EBUSY, EDEADLK, ETIMEDOUT};
+use crate::futex::{Deadline, sooner};
+use core::ffi::{c_int, c_void};
+use core::sync::atomic::Ordering::Relaxed;
+use core::sync::atomic::{AtomicU32, AtomicU64};
+use std::time::Duration;
+
+#[repr(C)]
+pub struct ReadersLock {
+    lock: AdaptiveRw,
+    writers: AtomicU32,
+    writer: AtomicU64,
+    _theirs: [u32; 3],
+    shared: AtomicU32,
+    _theirs_too: [u32; 4],
+    preference: AtomicU32,
+}
+
+const _: () = assert!(core::mem::offset_of!(ReadersLock, shared) == 28);
+const _: () = assert!(core::mem::offset_of!(ReadersLock, preference) == 48 && size_of::<ReadersLock>() == 56);
+
+/// `PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP`: of the kinds the only one that lets a writer go first.
+const WRITERS_FIRST: u32 = 2;
+/// For so long a reader leaves writers the way that it may go past.
+const COURTESY: Duration = Duration::from_millis(1);
+
+/// The lock that a program points to.
+///
+/// # Safety
+/// It is one, and lives as long as the call.
+pub unsafe fn at<'a>(lock: *mut c_void) -> &'a ReadersLock {
+    // SAFETY: the caller says that it is one; it is as large and as aligned.
+    unsafe { &*lock.cast() }
+}
+
+impl ReadersLock {
+    /// Whether processes may share it.
+    pub fn is_shared(&self) -> bool {
+        self.shared.load(Relaxed) != 0
+    }
+
+    /// Whether it stays the C library's.
+    #[inline(always)]
+    pub fn is_theirs(&self) -> bool {
+        self.is_shared() || only::leaves(core::ptr::from_ref(self).addr())
+    }
+
+    /// Whether this thread has it for writing.
+    #[inline(always)]
+    fn is_written_by_me(&self) -> bool {
+        self.writer.load(Relaxed) == me()
+    }
+
+    fn prefers_writers(&self) -> bool {
+        self.preference.load(Relaxed) == WRITERS_FIRST
+    }
+
+    #[inline(always)]
+    pub fn read(&self, deadline: Option<Deadline>) -> c_int {
+        if self.is_written_by_me() {
+            return EDEADLK;
+        }
+        if !self.lock.try_lock_shared() && !self.read_slowly(deadline) {
+            return ETIMEDOUT;
+        }
+        reads_one_more();
+        0
+    }
+
+    #[cold]
+    fn read_slowly(&self, deadline: Option<Deadline>) -> bool {
+        let (prefers_writers, mut has_left_the_way) = (self.prefers_writers(), reads() > 0);
+        while self.writers.load(Relaxed) > 0 && (prefers_writers || !has_left_the_way) {
+            if self.lock.lock_shared_until(sooner(deadline, Some(COURTESY))) {
+                return true;
+            }
+            if prefers_writers && deadline.is_some_and(|deadline| deadline.passed()) {
+                return false;
+            }
+            has_left_the_way = true;
+        }
+        self.lock.lock_shared_recursive_until(deadline)
+    }
+
+    pub fn try_read(&self) -> c_int {
+        let leaves_the_way = self.prefers_writers() && self.writers.load(Relaxed) > 0;
+        let is_had = if leaves_the_way {
+            self.is_had(AdaptiveRw::try_lock_shared)
+        } else {
+            self.lock.try_lock_shared_recursive()
+        };
+        if !is_had {
+            return EBUSY;
+        }
+        reads_one_more();
+        0
+    }
+
+    /// Tries a free one until it is had: one that is kept for somebody, who may not come, is not at the first try.
+    fn is_had(&self, tries: impl Fn(&AdaptiveRw) -> bool) -> bool {
+        loop {
+            if tries(&self.lock) {
+                return true;
+            }
+            if self.lock.is_locked() {
+                return false;
+            }
+        }
+    }
+
+    #[inline(always)]
+    pub fn write(&self, deadline: Option<Deadline>) -> c_int {
+        if self.is_written_by_me() {
+            return EDEADLK;
+        }
+        if !self.lock.try_lock_exclusive() && !self.write_slowly(deadline) {
+            return ETIMEDOUT;
+        }
+        self.writer.store(me(), Relaxed);
+        0
+    }
+
+    #[cold]
+    fn write_slowly(&self, deadline: Option<Deadline>) -> bool {
+        self.writers.fetch_add(1, Relaxed);
+        let is_had = self.lock.lock_exclusive_until(deadline);
+        self.writers.fetch_sub(1, Relaxed);
+        is_had
+    }
+
+    pub fn try_write(&self) -> c_int {
+        if !self.is_had(AdaptiveRw::try_lock_exclusive) {
+            return EBUSY;
+        }
+        self.writer.store(me(), Relaxed);
+        0
+    }
+
+    /// Who has it for writing is asked of the lock, and not of the thread: it is for the program to say who frees it. The
+    /// C library lets a free one be freed, and then it is of no use; here nothing comes of it.
+    #[inline(always)]
+    pub fn unlock(&self) -> c_int {
+        if self.lock.is_locked_exclusive() {
+            self.writer.store(0, Relaxed);
+            // SAFETY: a writer has it, and the program gives it up.
+            unsafe { self.lock.unlock_exclusive() };
+        } else if self.lock.is_locked() {
+            reads_one_less();
+            // SAFETY: a reader has it, and the program gives that up.
+            unsafe { self.lock.unlock_shared() };
+        }
+        0
+    }
+}

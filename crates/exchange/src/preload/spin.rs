@@ -1,0 +1,93 @@
+//! A spin lock with a lock of ours in its 4 bytes.
+//!
+//! | word | meaning |
+//! |---|---|
+//! | 1 or less | the C library's, in any of its states, on all machines |
+//! | 2 | free |
+//! | 3 | held, nobody sleeps |
+//! | 4 | held, somebody may sleep |
+//!
+//! So a lock says itself whose it is: one that was not initialised by us, or that processes may share, stays what it is.
+//! POSIX has no initialiser for these but the function.
+//!
+//! It is `Calock`: spinning for as long as sleeping costs, then asleep, and what it says of its ordering and its fairness
+//! holds here. Who sleeps is found by memory and not by address: the C library's spin locks work between processes
+//! whatever they were initialised as.
+
+use crate::futex::{ALL, Shared, wait, wake};
+use crate::patience::{Micros, spin};
+use core::ffi::c_void;
+use core::sync::atomic::AtomicU32;
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+
+const FREE: u32 = 2;
+const HELD: u32 = 3;
+const SLEPT_ON: u32 = 4;
+
+type Patience = Micros<20>;
+
+#[repr(transparent)]
+pub struct Spin(AtomicU32);
+
+/// The spin lock that a program points to.
+///
+/// # Safety
+/// It is one, and lives as long as the call.
+pub unsafe fn at<'a>(lock: *mut c_void) -> &'a Spin {
+    // SAFETY: the caller says that it is one; it is as large and as aligned.
+    unsafe { &*lock.cast() }
+}
+
+impl Spin {
+    /// Makes it a free one of ours.
+    pub fn init(&self) {
+        self.0.store(FREE, Release);
+    }
+
+    /// Takes it; `false` if it is the C library's.
+    #[inline(always)]
+    pub fn lock(&self) -> bool {
+        match self.0.compare_exchange(FREE, HELD, Acquire, Relaxed) {
+            Ok(_) => true,
+            Err(now) => is_ours(now) && self.lock_slowly(),
+        }
+    }
+
+    #[cold]
+    fn lock_slowly(&self) -> bool {
+        let try_lock = || self.0.compare_exchange(FREE, HELD, Acquire, Relaxed).is_ok();
+        if spin::<Patience>(|| self.0.load(Relaxed) == FREE && try_lock()) {
+            return true;
+        }
+        while self.0.swap(SLEPT_ON, Acquire) != FREE {
+            wait::<Shared>(&self.0, SLEPT_ON, ALL, None);
+        }
+        true
+    }
+
+    /// Takes it if it is free; `None` if it is the C library's.
+    #[inline(always)]
+    pub fn try_lock(&self) -> Option<bool> {
+        match self.0.compare_exchange(FREE, HELD, Acquire, Relaxed) {
+            Ok(_) => Some(true),
+            Err(now) => is_ours(now).then_some(false),
+        }
+    }
+
+    /// Frees it; `false` if it is the C library's.
+    #[inline(always)]
+    pub fn unlock(&self) -> bool {
+        // Nobody makes it another's while it is held.
+        if !is_ours(self.0.load(Relaxed)) {
+            return false;
+        }
+        if self.0.swap(FREE, Release) == SLEPT_ON {
+            wake::<Shared>(&self.0, 1, ALL);
+        }
+        true
+    }
+}
+
+fn is_ours(word: u32) -> bool {
+    (FREE..=SLEPT_ON).contains(&word)
+}
