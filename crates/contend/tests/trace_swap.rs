@@ -79,9 +79,9 @@ fn commands_before_and_after_each_run_are_run_as_often_as_the_program() {
     let output = trace(&[&flags[..], &["--prepare", &prepare, "--cleanup", &cleanup]].concat(), &program, &[]);
     let output = { output }.output().unwrap();
     assert!(output.status.success(), "{}", stderr(&output));
-    // A trial, then plain, pass and one lock.
+    // Two watched runs, a trial, then plain, pass and one lock.
     for path in [before, after] {
-        assert_eq!(std::fs::read_to_string(path).unwrap().lines().count(), 1 + 3 * (6 + 2));
+        assert_eq!(std::fs::read_to_string(path).unwrap().lines().count(), 2 + 1 + 3 * (6 + 2));
     }
 }
 
@@ -110,7 +110,7 @@ fn what_is_wrong_with_a_metric_or_a_program_is_said() {
 fn flags_that_make_no_sense_are_usage_errors() {
     let programs = Programs::new();
     let cases: &[(&[&str], &[&str])] = &[
-        (&["--swap", "usema"], &["--swap", "usema", "adaptive", "mcs"]),
+        (&["--swap", "robust"], &["--swap", "robust", "adaptive", "mcs"]),
         (&["--swap", "mcs", "--metric", "a("], &["--metric", "a("]),
         (&["--swap", "mcs", "--metric", "a=1", "--metric", "a=2"], &["--metric a", "two metrics"]),
         (&["--swap", "mcs", "--metric", "a=1", "--higher-is-better=b"], &["--higher-is-better=b", "no --metric"]),
@@ -197,4 +197,65 @@ fn a_search_finds_the_mutexes_that_matter_and_the_flags_that_exchange_them() {
     assert_eq!(row(&traced, "adaptive", "rate")["ratio"].as_f64(), Some(2.0));
     let first = parameters["search"].as_array().unwrap().iter().filter(|arm| arm["stage"] == 1).count();
     assert_eq!(first, 10);
+}
+
+/// The client asks the server on the port that it is told, and prints the answer, which calock doubles.
+#[test]
+fn a_server_is_measured_by_its_client_and_ends_with_it() {
+    let programs = Programs::new();
+    let Some(program) = programs.compiled("serves", &[]) else { return };
+    let client = format!("{} ask", program.display());
+    let flags = ["--swap", "calock", "--metric", r"rate=rate (\d+)", "--higher-is-better", "--runs", "6"];
+    let flags = [&flags[..], &["--warmup", "0", "--quiet", "--client", &client]].concat();
+    // It may end well when it is asked to, or by the signal.
+    for arguments in [&[][..], &["dies"]] {
+        let traced = traced(&programs, &flags, &program, arguments);
+        assert_eq!(traced.output.status.code(), Some(0), "{}", stderr(&traced.output));
+        assert_eq!(row(&traced, "calock", "rate")["ratio"].as_f64(), Some(2.0));
+        assert_eq!(row(&traced, "pass", "wall time")["runs"], 6);
+        assert_eq!(traced.record["parameters"]["client"], client);
+    }
+    let left = Command::new("pgrep").arg("-f").arg(&program).output();
+    assert!(left.is_ok_and(|left| left.stdout.is_empty()), "a server was left behind");
+}
+
+/// One message each; each ends soon.
+#[test]
+fn what_is_wrong_with_a_server_or_its_client_is_said() {
+    let programs = Programs::new();
+    let Some(program) = programs.compiled("serves", &[]) else { return };
+    let ask = format!("{} ask", program.display());
+    let cases: &[(&str, &[&str], &str)] = &[
+        (&ask, &["early"], "ended with status 7 before it listened"),
+        (&ask, &["crash"], "was ended by signal 6 while the client ran"),
+        ("true", &[], "had no connection from the client, which has ended"),
+        ("exit 5", &[], "served a client that ended with status 5"),
+    ];
+    for (client, arguments, words) in cases {
+        let flags = ["--swap", "adaptive", "--runs", "6", "--warmup", "0", "--quiet", "--client", client];
+        let output = trace(&flags, &program, arguments).output().unwrap();
+        assert_eq!(output.status.code(), Some(1), "{client} {}", stderr(&output));
+        assert!(stderr(&output).contains(words), "{words} in {}", stderr(&output));
+    }
+    let output = trace(&["--swap", "mcs", "--port", "80"], &program, &[]).output().unwrap();
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+}
+
+/// What the locks did, before and after.
+#[test]
+fn waits_and_holds_of_the_same_locks_are_known_plainly_and_with_each_lock() {
+    let programs = Programs::new();
+    let Some(program) = programs.compiled("answers", &[]) else { return };
+    let flags = ["--swap", "adaptive,ticket", "--runs", "6", "--warmup", "0", "--quiet"];
+    let traced = traced(&programs, &flags, &program, &[]);
+    assert!(traced.output.status.success(), "{}", stderr(&traced.output));
+    let watched = traced.record["parameters"]["watched"].as_array().unwrap();
+    let of = |lock: &str| {
+        let found = watched.iter().find(|one| one["lock"] == lock && one["name"] == "lock");
+        found.unwrap_or_else(|| panic!("{lock} in {watched:#?}"))
+    };
+    for lock in ["plain", "adaptive", "ticket"] {
+        assert_eq!(of(lock)["acquisitions"], 8000, "{lock}");
+        assert!(of(lock)["hold_p50_ns"].as_f64().is_some_and(|hold| hold > 0.0), "{lock}");
+    }
 }

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum AnyParameters {
-    Compared(SwapParameters),
+    Compared(Box<SwapParameters>),
     Watched(Box<Parameters>),
 }
 
@@ -34,7 +34,7 @@ pub enum Kind {
 pub fn of(record: &Record<AnyParameters, AnyRow>) -> Kind {
     match &record.parameters {
         AnyParameters::Compared(parameters) => {
-            Kind::Compared(with(record, parameters.clone(), compared(&record.results)))
+            Kind::Compared(with(record, (**parameters).clone(), compared(&record.results)))
         }
         AnyParameters::Watched(parameters) => {
             Kind::Watched(with(record, (**parameters).clone(), watched(&record.results)))
@@ -73,5 +73,5 @@ pub fn of_watched(finished: Finished<Parameters, Row>) -> Finished<AnyParameters
 
 /// What a comparison left, as either.
 pub fn of_compared(finished: Finished<SwapParameters, SwapRow>) -> Finished<AnyParameters, AnyRow> {
-    finished.map(AnyParameters::Compared, AnyRow::Compared)
+    finished.map(|parameters| AnyParameters::Compared(Box::new(parameters)), AnyRow::Compared)
 }

@@ -7,6 +7,7 @@ use super::record::{LeftOf, SwapParameters, SwapRow};
 use super::search::search;
 use super::sides::{All, Samples, Side};
 use super::warnings::{FailedWithLock, SpinningLock, UnsteadyProgram};
+use super::watched::watch;
 use exchange::Left;
 use harness::turns::Rules;
 use harness::{Progress, Session};
@@ -24,6 +25,7 @@ pub struct Measured {
 
 /// Plain runs that differ by more than this are said to.
 const STEADY: f64 = 1.5;
+
 /// Runs the program plainly and with each lock, in turns; before that, looks for the mutexes that matter, if asked to.
 ///
 /// # Errors
@@ -43,6 +45,10 @@ pub fn run_plan(plan: &mut Plan, session: &Session, progress: &Progress) -> anyh
         }
         interrupted = session.interruption.is_requested().then_some(searched.plain);
     }
+    let seen = match interrupted {
+        Some(_) => Ok(Vec::new()),
+        None => watch(plan, session, progress)?,
+    };
     let Plan { budget, precision, at_least, at_most, .. } = *plan;
     let rules = Rules { began, budget, precision, at_least, at_most };
     let (measured, turns) = match interrupted {
@@ -61,6 +67,10 @@ pub fn run_plan(plan: &mut Plan, session: &Session, progress: &Progress) -> anyh
     let failures = sides.iter().filter_map(failed).collect();
     let mut parameters = parameters(plan, sides, turns.map_or_else(Vec::new, |turns| turns.order));
     (parameters.search, parameters.search_flags) = (arms, flags);
+    match seen {
+        Ok(watched) => parameters.watched = watched,
+        Err(why) => parameters.unwatched = Some(why),
+    }
     Ok(Measured { parameters, rows, warnings, failures })
 }
 
@@ -91,8 +101,11 @@ fn parameters(plan: &Plan, sides: &[Side], order: Vec<Vec<usize>>) -> SwapParame
         search_flags: None,
         prepare: plan.prepare.clone(),
         cleanup: plan.cleanup.clone(),
+        client: plan.client.as_ref().map(|client| client.command.clone()),
         warmup: plan.warmup,
         order,
         left: sides.iter().filter(|side| !side.is_plain()).map(left).collect(),
+        watched: Vec::new(),
+        unwatched: None,
     }
 }

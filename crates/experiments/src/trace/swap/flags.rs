@@ -48,6 +48,17 @@ pub struct SwapFlags {
     #[arg(long, value_name = "COMMAND", requires = "swap")]
     pub cleanup: Option<String>,
 
+    /// The program is a server, and this command, by the shell, its client: it starts when the server listens, its end
+    /// ends the turn, its time is the wall time, and metrics are looked for in what it prints
+    #[arg(long, value_name = "COMMAND", requires = "swap")]
+    pub client: Option<String>,
+
+    /// The TCP port on which the server listens [default: the lowest that it listens on first]; the client finds it in
+    /// $PORT
+    #[arg(long, value_name = "PORT", requires = "client", value_parser = clap::value_parser!(u16).range(1..),
+          allow_hyphen_values = true)]
+    pub port: Option<u16>,
+
     /// Runs of each before those that count
     #[arg(long, value_name = "N", requires = "swap", value_parser = parse_count::within::<u64>(0..=1000),
           allow_hyphen_values = true)]

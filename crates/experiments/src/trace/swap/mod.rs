@@ -3,19 +3,25 @@
 //! It runs plainly, with the library alone and with each lock, in random turns, again and again; compared is what the
 //! runs took, and what the program says of itself.
 
+mod client;
 mod compare;
 mod limit;
+mod listening;
 mod measure;
 mod metric;
 mod only;
+mod outcome;
 mod plan;
+mod process;
 mod ratios;
 mod run;
+mod scene;
 mod search;
 mod shell;
 mod sides;
 mod variant;
 mod warnings;
+mod watched;
 
 pub mod flags;
 pub mod record;

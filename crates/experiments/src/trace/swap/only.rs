@@ -1,15 +1,15 @@
 //! Single mutexes: by the variable that they lie in, or by how much was waited for them.
 
-use super::shell::shell;
+use super::outcome::Failed;
+use super::scene::{Scene, watched};
 use crate::trace::names::demangled;
 use crate::trace::program::Program;
 use anyhow::Context;
-use harness::UsageError;
+use harness::{Interruption, UsageError};
 use object::{Object, ObjectSymbol};
 use serde_json::Value;
 use std::fmt;
 use std::ops::Range;
-use std::process::{Command, Stdio};
 use std::str::FromStr;
 
 /// Which mutexes are meant.
@@ -62,17 +62,17 @@ impl fmt::Display for Only {
 /// Variables that were found, by name, and where they lie in the program's file.
 pub type Found = Vec<(String, Range<u64>)>;
 
-/// The C library's mutex.
-const MUTEX: u64 = size_of::<libc::pthread_mutex_t>() as u64;
+/// The smallest of the C library's locks; which one is meant is known by where it begins.
+const SMALLEST: u64 = size_of::<libc::pthread_spinlock_t>() as u64;
 /// As many as the library has room for.
 const MOST: usize = 64;
 
-/// A program, and the commands before a run of it and after.
+/// A program, and what is around a run of it.
 #[derive(Clone, Copy)]
 pub struct Rehearsal<'a> {
     pub program: &'a Program,
-    pub prepare: Option<&'a str>,
-    pub cleanup: Option<&'a str>,
+    pub scene: Scene<'a>,
+    pub interruption: &'a Interruption,
 }
 
 /// Finds the variables.
@@ -116,7 +116,7 @@ pub fn find(wanted: &[Only], rehearsal: Rehearsal<'_>) -> anyhow::Result<Found> 
 fn lies(only: &Only, file: &object::File<'_>, program: &Program) -> Result<(String, Range<u64>), UsageError> {
     let Only::Variable { name, offset } = only else { unreachable!("ranks were made names") };
     let symbols = file.symbols().chain(file.dynamic_symbols());
-    let symbols = symbols.filter(|symbol| symbol.kind() == object::SymbolKind::Data && symbol.size() >= MUTEX);
+    let symbols = symbols.filter(|symbol| symbol.kind() == object::SymbolKind::Data && symbol.size() >= SMALLEST);
     let is_named = |of: &str| of == name || demangled(of) == *name;
     let mut named: Vec<_> = symbols.filter(|symbol| symbol.name().is_ok_and(is_named)).collect();
     // A symbol can stand in both tables.
@@ -126,7 +126,7 @@ fn lies(only: &Only, file: &object::File<'_>, program: &Program) -> Result<(Stri
     let symbol = match &named[..] {
         [symbol] => symbol,
         [] => {
-            let why = "has no variable of this name that could hold a mutex";
+            let why = "has no variable of this name that could hold a lock";
             return Err(UsageError(format!("--swap-only {name}: {program} {why}")));
         }
         several => {
@@ -136,7 +136,9 @@ fn lies(only: &Only, file: &object::File<'_>, program: &Program) -> Result<(Stri
     };
     let range = match offset {
         None => symbol.address()..symbol.address() + symbol.size(),
-        Some(offset) if offset + MUTEX <= symbol.size() => symbol.address() + offset..symbol.address() + offset + MUTEX,
+        Some(offset) if offset.checked_add(SMALLEST).is_some_and(|end| end <= symbol.size()) => {
+            symbol.address() + offset..symbol.address() + offset + SMALLEST
+        }
         Some(_) => return Err(UsageError(format!("--swap-only {only}: the variable has {} bytes", symbol.size()))),
     };
     Ok((only.to_string(), range))
@@ -150,23 +152,16 @@ struct Used {
 
 /// The mutexes of a watched run of the program, those that were waited for most first.
 fn ranked(rehearsal: Rehearsal<'_>) -> anyhow::Result<Vec<Used>> {
-    shell("--prepare", rehearsal.prepare)?;
-    let ranked = ranked_by_a_run(rehearsal.program);
-    shell("--cleanup", rehearsal.cleanup)?;
-    ranked
-}
-
-fn ranked_by_a_run(program: &Program) -> anyhow::Result<Vec<Used>> {
     let file = tempfile::NamedTempFile::new()?;
-    let mut contend = Command::new(std::env::current_exe()?);
-    contend.args(["trace", "--quiet", "--no-keep", "--format", "json", "--output"]).arg(file.path()).arg("--");
-    contend.arg(&program.path).args(&program.words[1..]);
-    let output = contend.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).output()?;
-    let said = String::from_utf8_lossy(&output.stderr);
-    anyhow::ensure!(output.status.success(), "the run that ranks its locks failed: {}", said.trim_end());
+    let command = watched(rehearsal.program, file.path())?;
+    if let Err(Failed { how, output }) = rehearsal.scene.run(command, None, rehearsal.interruption)? {
+        anyhow::bail!("the run that ranks its locks {how}; {}", output.trim_end());
+    }
     let record: Value = serde_json::from_slice(&std::fs::read(file.path())?)?;
     let rows = record["results"].as_array().cloned().unwrap_or_default();
-    let mutexes = rows.iter().filter(|row| row["kind"] == "lock" && row["type"] == "mutex");
+    let is_lock =
+        |row: &&Value| row["kind"] == "lock" && ["mutex", "rwlock", "spin"].iter().any(|one| row["type"] == *one);
+    let mutexes = rows.iter().filter(is_lock);
     let used = |row: &Value| {
         let name = row["lock"].as_str()?;
         let is_waited_for = row["contended"].as_u64().is_some_and(|times| times > 0);

@@ -1,9 +1,11 @@
 //! The plan that comes of the flags.
 
+use super::client::Client;
 use super::flags::SwapFlags;
 use super::limit::Limit;
 use super::metric::Pattern;
 use super::only::{self, Found, Rehearsal};
+use super::scene::Scene;
 use super::variant::Variant;
 use crate::trace::program::Program;
 use harness::{Session, UsageError};
@@ -20,6 +22,8 @@ pub struct Plan {
     pub metrics: Vec<Metric>,
     pub prepare: Option<String>,
     pub cleanup: Option<String>,
+    /// What measures it, if it is a server.
+    pub client: Option<Client>,
     pub warmup: u64,
     pub at_least: u64,
     pub at_most: u64,
@@ -48,7 +52,9 @@ impl Plan {
     /// A name that no metric has, or two have; a mutex that is not found.
     pub fn of(flags: &SwapFlags, program: Program, session: &Session) -> anyhow::Result<Self> {
         let (prepare, cleanup) = (flags.prepare.as_deref(), flags.cleanup.as_deref());
-        let rehearsal = Rehearsal { program: &program, prepare, cleanup };
+        let client = flags.client.clone().map(|command| Client { command, port: flags.port });
+        let scene = Scene { prepare, cleanup, client: client.as_ref() };
+        let rehearsal = Rehearsal { program: &program, scene, interruption: &session.interruption };
         let only = only::find(&flags.swap_only, rehearsal)?;
         let search = if flags.search { Some(only::candidates(rehearsal)?) } else { None };
         Ok(Self {
@@ -59,6 +65,7 @@ impl Plan {
             metrics: metrics(flags)?,
             prepare: flags.prepare.clone(),
             cleanup: flags.cleanup.clone(),
+            client,
             warmup: flags.warmup.unwrap_or(1),
             at_least: flags.runs.unwrap_or(FEWEST),
             at_most: flags.runs.unwrap_or(if session.seconds.is_some() { u64::MAX } else { MOST }),
@@ -70,6 +77,11 @@ impl Plan {
 }
 
 impl Plan {
+    /// What is around every run.
+    pub fn scene(&self) -> Scene<'_> {
+        Scene { prepare: self.prepare.as_deref(), cleanup: self.cleanup.as_deref(), client: self.client.as_ref() }
+    }
+
     /// What is compared.
     pub fn variants(&self) -> Vec<Variant> {
         let pass = Variant { lock: exchange::PASS, only: Found::new() };

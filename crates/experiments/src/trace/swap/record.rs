@@ -63,11 +63,37 @@ pub struct SwapParameters {
     pub search_flags: Option<String>,
     pub prepare: Option<String>,
     pub cleanup: Option<String>,
+    /// The command that measured it, if it is a server.
+    #[serde(default)]
+    pub client: Option<String>,
     pub warmup: u64,
     /// The sides, by number, in the order of their turns, round by round.
     pub order: Vec<Vec<usize>>,
     /// What stayed the C library's, by side.
     pub left: Vec<LeftOf>,
+    /// The locks that were waited for most, in one watched run of each side.
+    #[serde(default)]
+    pub watched: Vec<WatchedLock>,
+    /// Why there are none of these; `null` if there are.
+    #[serde(default)]
+    pub unwatched: Option<String>,
+}
+
+/// A lock of the program, in the watched run of a side.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct WatchedLock {
+    /// `plain`, or the lock that was in it.
+    pub lock: String,
+    /// Which one it is: its variable, or where it is used.
+    pub name: String,
+    pub acquisitions: u64,
+    pub contended: u64,
+    pub wait_total_s: f64,
+    pub wait_p50_ns: Option<f64>,
+    pub wait_p99_ns: Option<f64>,
+    /// Of a share of the holds.
+    pub hold_p50_ns: Option<f64>,
+    pub hold_p99_ns: Option<f64>,
 }
 
 /// One mutex with another lock, in one stage of a search.

@@ -1,12 +1,13 @@
 //! The comparison on a terminal.
 
-use super::record::{SearchArm, SwapRecord, SwapRow, Verdict};
+use super::record::{SearchArm, SwapRecord, SwapRow, Verdict, WatchedLock};
 use super::words;
 use record::Unit;
 use terminal::{Page, range, ratio};
 
 pub fn show(record: &SwapRecord, _page: &Page) -> String {
     let mut text = format!("{}\n", record.parameters.compared_program.join(" "));
+    text.extend(record.parameters.client.iter().map(|client| format!("client: {client}\n")));
     if !record.parameters.swap_only.is_empty() {
         text.push_str(&format!("exchanged only: {}\n", record.parameters.swap_only.join(", ")));
     }
@@ -23,6 +24,7 @@ pub fn show(record: &SwapRecord, _page: &Page) -> String {
     }
     text.extend(words::first(&record.results).map(|said| format!("\n{said}\n")));
     text.push_str(&searched(record));
+    text.push_str(&watched(record));
     let left: Vec<String> = record.parameters.left.iter().filter_map(words::left).collect();
     text.extend(left.into_iter().map(|said| format!("{said}\n")));
     text
@@ -45,6 +47,39 @@ fn searched(record: &SwapRecord) -> String {
     };
     format!("\nEach mutex alone\n{}{end}\n", terminal::table(&header, parameters.search.iter().map(line)))
 }
+
+/// What was waited for and held, lock by lock, plainly and with each of ours.
+fn watched(record: &SwapRecord) -> String {
+    let parameters = &record.parameters;
+    if let Some(why) = &parameters.unwatched {
+        return format!("\nWaits and holds are not known: {}\n", why.lines().next().unwrap_or_default());
+    }
+    let mut names: Vec<&str> = Vec::new();
+    for lock in &parameters.watched {
+        if !names.contains(&lock.name.as_str()) {
+            names.push(&lock.name);
+        }
+    }
+    let line = |lock: &WatchedLock| {
+        let ns = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), |value| Unit::Ns.words(value));
+        let (waited, share) = (Unit::Ns.words(lock.wait_total_s * 1e9), terminal::count(lock.contended));
+        vec![
+            lock.lock.clone(),
+            terminal::count(lock.acquisitions),
+            share,
+            waited,
+            ns(lock.wait_p99_ns),
+            ns(lock.hold_p50_ns),
+        ]
+    };
+    let of = |name: &&str| {
+        let rows = parameters.watched.iter().filter(|lock| lock.name == *name);
+        format!("\n{name}, in one watched run each\n{}", terminal::table(&WATCHED, rows.map(line)))
+    };
+    names.iter().map(of).collect()
+}
+
+const WATCHED: [&str; 6] = ["lock", "taken", "waited for", "waits in all", "waits p99", "holds p50"];
 
 pub const HEADER: [&str; 7] = ["lock", "runs", "median", "95 %", "to plain", "95 %", "verdict"];
 

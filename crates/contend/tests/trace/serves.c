@@ -1,0 +1,62 @@
+/* A server on a port of the kernel's choice, which answers each connection under a mutex, and its client, which asks the
+ * one of $PORT. The rate is known, and twice as high with calock. What it is to do wrong is its argument. */
+#include <arpa/inet.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static int answered;
+
+static void *answers(void *connection) {
+    const char *given = getenv("ULOCKS_PTHREAD");
+    char text[32];
+    pthread_mutex_lock(&lock);
+    answered++;
+    int length = sprintf(text, "rate %d\n", given && !strcmp(given, "calock") ? 200 : 100);
+    pthread_mutex_unlock(&lock);
+    if (write((int)(long)connection, text, length) != length) abort();
+    close((int)(long)connection);
+    return 0;
+}
+
+static struct sockaddr_in address(int port) {
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(port)};
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    return address;
+}
+
+static int asks(void) {
+    struct sockaddr_in server = address(atoi(getenv("PORT")));
+    int connection = socket(AF_INET, SOCK_STREAM, 0);
+    char text[32] = "";
+    if (connect(connection, (struct sockaddr *)&server, sizeof server)) return 8;
+    for (size_t had = 0, got; (got = read(connection, text + had, sizeof text - 1 - had)) > 0;) had += got;
+    fputs(text, stdout);
+    return 0;
+}
+
+static void ends(int signal) { (void)signal, _exit(answered ? 0 : 9); }
+
+int main(int count, char **arguments) {
+    const char *wish = count > 1 ? arguments[1] : "";
+    if (!strcmp(wish, "ask")) return asks();
+    int listener = socket(AF_INET, SOCK_STREAM, 0);
+    struct sockaddr_in here = address(0);
+    signal(SIGTERM, strcmp(wish, "dies") ? ends : SIG_DFL);
+    if (!strcmp(wish, "early")) return 7;
+    /* Slow to begin: the client waits for it. */
+    usleep(100000);
+    if (bind(listener, (struct sockaddr *)&here, sizeof here) || listen(listener, 8)) return 1;
+    while (1) {
+        pthread_t thread;
+        int connection = accept(listener, 0, 0);
+        if (!strcmp(wish, "crash")) abort();
+        if (pthread_create(&thread, 0, answers, (void *)(long)connection)) return 2;
+        pthread_detach(thread);
+    }
+}

@@ -1,0 +1,143 @@
+//! A server, and the client that measures it.
+
+use super::listening::{accepted, is_listened_on, port_of};
+use super::outcome::{Failed, Took};
+use super::process::{End, Ended, Running, wait};
+use harness::{Interrupted, Interruption};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+/// What the user said of it.
+#[derive(Clone, Debug)]
+pub struct Client {
+    /// By the shell.
+    pub command: String,
+    /// What says that the server is there; the first that it listens on, if none is named.
+    pub port: Option<u16>,
+}
+
+/// So long a server may take until it listens, a client until it has connected, and a server that was asked to end.
+const LISTENS: Duration = Duration::from_secs(30);
+const CONNECTS: Duration = Duration::from_secs(30);
+const ENDS: Duration = Duration::from_secs(10);
+/// How often is looked whether the server listens.
+const LOOK: Duration = Duration::from_millis(10);
+
+/// What a turn of a server brought: the client's time and output, the server's CPU time.
+type Turn = anyhow::Result<Result<Took, Failed>>;
+
+/// Runs the client when the server listens, and ends the server when the client has ended.
+///
+/// # Errors
+/// The client cannot be started; a signal asks to end.
+pub fn serve(client: &Client, server: Running, at_most: Option<Duration>, interruption: &Interruption) -> Turn {
+    let port = match until_it_listens(client, &server, interruption)? {
+        Listens::On(port) => port,
+        Listens::Ended => {
+            let why = "before it listened; keep a server that goes into the background in the foreground";
+            return failed(server, |ended| format!("{} {why}", how(ended)));
+        }
+        Listens::Never => return failed(server, |_| never(client)),
+    };
+    let before = accepted(server.pid());
+    let mut command = Command::new("sh");
+    command.arg("-c").arg(&client.command).env("PORT", port.to_string());
+    let running = Running::start(command)?;
+    let began = running.began;
+    let both = [&running, &server];
+    let until = at_most.map(|at_most| began + at_most);
+    let has_connected = || accepted(server.pid()).is_none_or(|now| before != Some(now));
+    let first = began + CONNECTS;
+    let mut end = wait(&both, Some(until.map_or(first, |until| until.min(first))), interruption)?;
+    if matches!(end, End::Late) && until.is_none_or(|until| until > first) && has_connected() {
+        end = wait(&both, until, interruption)?;
+    }
+    let wall_s = began.elapsed().as_secs_f64();
+    let has_connected = has_connected();
+    let said = running.end()?;
+    match end {
+        End::Interrupted => Err(Interrupted.into()),
+        End::Late if !has_connected => {
+            Ok(Err(said.failed(format!("had no connection from the client within {} s", CONNECTS.as_secs()))))
+        }
+        End::Late => {
+            let after = at_most.unwrap_or_default().as_secs_f64();
+            Ok(Err(said.failed(format!("did not serve the client's end within {after:.0} s"))))
+        }
+        End::Itself(1) => failed(server, |ended| format!("{} while the client ran", how(ended))),
+        End::Itself(_) => match said.fault() {
+            Some(fault) => Ok(Err(said.failed(format!("served a client that {fault}")))),
+            None if !has_connected => {
+                Ok(Err(said.failed("had no connection from the client, which has ended".to_owned())))
+            }
+            None => end_of(server, wall_s, said, interruption),
+        },
+    }
+}
+
+/// Ends the server as its operator would.
+fn end_of(server: Running, wall_s: f64, client: Ended, interruption: &Interruption) -> Turn {
+    server.ask_to_end();
+    match wait(&[&server], Some(Instant::now() + ENDS), interruption)? {
+        End::Interrupted => Err(Interrupted.into()),
+        End::Late => failed(server, |_| format!("did not end within {} s of SIGTERM", ENDS.as_secs())),
+        End::Itself(_) => {
+            let ended = server.end()?;
+            Ok(match ended.fault_when_asked() {
+                Some(fault) => Err(ended.failed(format!("{fault} when SIGTERM asked it to end"))),
+                None => Ok(Took { wall_s, cpu_s: ended.cpu_s, output: client.output }),
+            })
+        }
+    }
+}
+
+enum Listens {
+    On(u16),
+    Ended,
+    Never,
+}
+
+fn until_it_listens(client: &Client, server: &Running, interruption: &Interruption) -> anyhow::Result<Listens> {
+    let until = server.began + LISTENS;
+    loop {
+        if let Some(port) = port_of(server.pid(), client.port) {
+            return Ok(Listens::On(port));
+        }
+        let now = Instant::now();
+        match wait(&[server], Some(now + LOOK), interruption)? {
+            End::Itself(_) => return Ok(Listens::Ended),
+            End::Interrupted => return Err(Interrupted.into()),
+            End::Late if now >= until => return Ok(Listens::Never),
+            End::Late => {}
+        }
+    }
+}
+
+fn never(client: &Client) -> String {
+    let seconds = LISTENS.as_secs();
+    match client.port {
+        None => format!("did not listen on a TCP port within {seconds} s"),
+        Some(port) if is_listened_on(std::process::id(), port) => {
+            format!("did not listen on port {port} within {seconds} s, where another process listens")
+        }
+        Some(port) => format!("did not listen on port {port} within {seconds} s"),
+    }
+}
+
+/// How a server ended that was not asked to.
+fn how(ended: &Ended) -> String {
+    ended.fault().unwrap_or_else(|| "ended with status 0".to_owned())
+}
+
+/// Ends the server, and says why.
+fn failed(server: Running, why: impl FnOnce(&Ended) -> String) -> Turn {
+    let ended = server.end()?;
+    let how = why(&ended);
+    Ok(Err(ended.failed(how)))
+}
+
+impl Ended {
+    fn failed(self, how: String) -> Failed {
+        Failed { how, output: self.output }
+    }
+}

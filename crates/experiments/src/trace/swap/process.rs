@@ -1,0 +1,174 @@
+//! A program that runs in a group of its own, and all that it starts with it: nothing of it outlives the run.
+
+use anyhow::Context;
+use harness::Interruption;
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use rustix::time::Timespec;
+use std::fs::File;
+use std::io::{Read, Seek};
+use std::os::fd::OwnedFd;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// A program that was started.
+pub struct Running {
+    pid: u32,
+    process: OwnedFd,
+    printed: File,
+    pub began: Instant,
+    is_reaped: bool,
+}
+
+/// Why a wait is over.
+pub enum End {
+    /// The one at this place has ended.
+    Itself(usize),
+    Late,
+    Interrupted,
+}
+
+/// What is known of one that has ended.
+pub struct Ended {
+    status: i32,
+    /// Of the program and of what it started and waited for, in user and kernel mode.
+    pub cpu_s: f64,
+    /// What it printed.
+    pub output: String,
+}
+
+/// How often is looked whether somebody wants it to end.
+const LOOK: Duration = Duration::from_millis(100);
+/// More of a program's output than this is not searched.
+const MOST_OUTPUT: u64 = 64 << 20;
+
+impl Running {
+    /// Starts it.
+    ///
+    /// # Errors
+    /// It cannot be started.
+    pub fn start(mut command: Command) -> anyhow::Result<Self> {
+        let printed = tempfile::tempfile().context("a file for what the program prints")?;
+        command.stdin(Stdio::null()).stdout(printed.try_clone()?).stderr(printed.try_clone()?);
+        own_group(&mut command);
+        let began = Instant::now();
+        let name = command.get_program().to_string_lossy().into_owned();
+        let child = command.spawn().with_context(|| format!("{name} cannot be started"))?;
+        let pid = Pid::from_raw(child.id() as i32).context("a process has a number")?;
+        let process = pidfd_open(pid, PidfdFlags::empty())?;
+        Ok(Self { pid: child.id(), process, printed, began, is_reaped: false })
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.pid
+    }
+
+    /// Asks it, and not what it has started, to end.
+    pub fn ask_to_end(&self) {
+        // SAFETY: the call takes no pointers; the process is not waited for yet, so that the number is its.
+        unsafe { libc::kill(self.pid as i32, libc::SIGTERM) };
+    }
+
+    /// Ends it, if it has not ended, and what it left running, which would take the CPU from others.
+    ///
+    /// # Errors
+    /// The system does not tell of it.
+    pub fn end(mut self) -> anyhow::Result<Ended> {
+        self.kill_group();
+        self.is_reaped = true;
+        let (status, cpu_s) = reap(self.pid)?;
+        let mut bytes = Vec::new();
+        self.printed.rewind()?;
+        (&self.printed).take(MOST_OUTPUT).read_to_end(&mut bytes)?;
+        Ok(Ended { status, cpu_s, output: String::from_utf8_lossy(&bytes).into_owned() })
+    }
+
+    fn kill_group(&self) {
+        // SAFETY: as above.
+        unsafe { libc::kill(-(self.pid as i32), libc::SIGKILL) };
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if !self.is_reaped {
+            self.kill_group();
+            let _ = reap(self.pid);
+        }
+    }
+}
+
+impl Ended {
+    /// How it ended, if not with status 0.
+    pub fn fault(&self) -> Option<String> {
+        match (libc::WIFEXITED(self.status), libc::WEXITSTATUS(self.status)) {
+            (true, 0) => None,
+            (true, status) => Some(format!("ended with status {status}")),
+            (false, _) => Some(format!("was ended by signal {}", libc::WTERMSIG(self.status))),
+        }
+    }
+
+    /// How it ended that was asked to, if not with status 0, by that signal, or with the status that programs give then.
+    pub fn fault_when_asked(&self) -> Option<String> {
+        let is_signal = libc::WIFSIGNALED(self.status) && libc::WTERMSIG(self.status) == libc::SIGTERM;
+        let of_signals = [128 + libc::SIGTERM, 128 + libc::SIGINT];
+        let is_told = libc::WIFEXITED(self.status) && of_signals.contains(&libc::WEXITSTATUS(self.status));
+        self.fault().filter(|_| !is_signal && !is_told)
+    }
+}
+
+/// Waits until one of them has ended, the first of them first, but not longer than until then.
+///
+/// # Errors
+/// The system does not tell of them.
+pub fn wait(of: &[&Running], until: Option<Instant>, interruption: &Interruption) -> anyhow::Result<End> {
+    loop {
+        let left = until.map(|until| until.saturating_duration_since(Instant::now()));
+        let look = left.map_or(LOOK, |left| left.min(LOOK));
+        let look = Timespec { tv_sec: 0, tv_nsec: look.as_nanos() as i64 };
+        let mut descriptors: Vec<_> = of.iter().map(|one| PollFd::new(&one.process, PollFlags::IN)).collect();
+        match poll(&mut descriptors, Some(&look)) {
+            Ok(0) | Err(rustix::io::Errno::INTR) => {}
+            Ok(_) => {
+                let ended = descriptors.iter().position(|one| !one.revents().is_empty());
+                return Ok(End::Itself(ended.unwrap_or_default()));
+            }
+            Err(error) => return Err(error.into()),
+        }
+        if interruption.is_requested() {
+            return Ok(End::Interrupted);
+        }
+        if until.is_some_and(|until| Instant::now() >= until) {
+            return Ok(End::Late);
+        }
+    }
+}
+
+/// It and all that it starts can be ended at once, and it does not outlive contend.
+fn own_group(command: &mut Command) {
+    let parent = std::process::id();
+    command.process_group(0);
+    // SAFETY: between fork and exec only these two system calls are made, which take no pointers.
+    unsafe {
+        command.pre_exec(move || {
+            libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+            if libc::getppid() as u32 == parent { Ok(()) } else { Err(std::io::Error::other("contend has ended")) }
+        });
+    }
+}
+
+/// The end's status, and the CPU time of it and of those that it waited for.
+fn reap(pid: u32) -> anyhow::Result<(i32, f64)> {
+    let mut status = 0;
+    let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
+    // SAFETY: the pointers are to a number and to room for what the call writes.
+    while unsafe { libc::wait4(pid as i32, &raw mut status, 0, usage.as_mut_ptr()) } < 0 {
+        let error = std::io::Error::last_os_error();
+        anyhow::ensure!(error.kind() == std::io::ErrorKind::Interrupted, "wait4: {error}");
+    }
+    // SAFETY: the call succeeded, and all zeros would be a value too.
+    let usage = unsafe { usage.assume_init() };
+    let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
+    Ok((status, seconds(usage.ru_utime) + seconds(usage.ru_stime)))
+}

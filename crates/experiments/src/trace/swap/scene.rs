@@ -1,0 +1,75 @@
+//! A run of a program, with what is around it: the commands before it and after, the client of a server.
+
+use super::client::{Client, serve};
+use super::outcome::{Failed, Took};
+use super::process::{End, Running, wait};
+use super::shell::shell;
+use crate::trace::program::Program;
+use harness::{Interrupted, Interruption};
+use std::process::Command;
+use std::time::Duration;
+
+/// What is around every run of a program: the commands before it and after, and the client of a server.
+#[derive(Clone, Copy)]
+pub struct Scene<'a> {
+    pub prepare: Option<&'a str>,
+    pub cleanup: Option<&'a str>,
+    pub client: Option<&'a Client>,
+}
+
+impl Scene<'_> {
+    /// Runs it, for so long at most.
+    ///
+    /// # Errors
+    /// It cannot be started; a signal asks to end.
+    pub fn run(
+        &self,
+        command: Command,
+        at_most: Option<Duration>,
+        interruption: &Interruption,
+    ) -> anyhow::Result<Result<Took, Failed>> {
+        // A signal of the terminal's reaches these commands too.
+        let or_interrupted = |error: anyhow::Error| {
+            if interruption.is_requested() { Interrupted.into() } else { error }
+        };
+        shell("--prepare", self.prepare).map_err(or_interrupted)?;
+        let running = Running::start(command)?;
+        let took = match self.client {
+            None => alone(running, at_most, interruption),
+            Some(client) => serve(client, running, at_most, interruption),
+        };
+        shell("--cleanup", self.cleanup).map_err(or_interrupted)?;
+        took
+    }
+}
+
+fn alone(
+    running: Running,
+    at_most: Option<Duration>,
+    interruption: &Interruption,
+) -> anyhow::Result<Result<Took, Failed>> {
+    let began = running.began;
+    let end = wait(&[&running], at_most.map(|at_most| began + at_most), interruption)?;
+    let wall_s = began.elapsed().as_secs_f64();
+    let ended = running.end()?;
+    let how = match end {
+        End::Interrupted => return Err(Interrupted.into()),
+        End::Late => format!("did not end within {:.0} s", at_most.unwrap_or_default().as_secs_f64()),
+        End::Itself(_) => match ended.fault() {
+            None => return Ok(Ok(Took { wall_s, cpu_s: ended.cpu_s, output: ended.output })),
+            Some(fault) => fault,
+        },
+    };
+    Ok(Err(Failed { how, output: ended.output }))
+}
+
+/// The program under `contend trace`, which writes what it saw to this file.
+///
+/// # Errors
+/// This program cannot be found any more.
+pub fn watched(program: &Program, record: &std::path::Path) -> std::io::Result<Command> {
+    let mut contend = Command::new(std::env::current_exe()?);
+    contend.args(["trace", "--quiet", "--no-keep", "--format", "json", "--output"]).arg(record).arg("--");
+    contend.arg(&program.path).args(&program.words[1..]);
+    Ok(contend)
+}

@@ -1,0 +1,86 @@
+//! What was waited for and held, plainly and with each lock: one run of each under `contend trace`, which costs time, and
+//! so is none of those that are compared.
+
+use super::outcome::{Failed, Took};
+use super::plan::Plan;
+use super::record::WatchedLock;
+use super::run::Library;
+use super::scene::watched;
+use super::variant::Variant;
+use anyhow::Context;
+use exchange::{Counts, PASS};
+use harness::{Progress, Session};
+use serde_json::Value;
+use std::time::Duration;
+
+/// So many locks are told of, those that were waited for most.
+const MOST: usize = 5;
+/// With another lock a run may last so many times as long as the plain one, and so long more.
+const LONGER: u32 = 10;
+const MORE: Duration = Duration::from_secs(10);
+
+/// Watches a run of each, but of the library alone; or says why that brought nothing.
+///
+/// # Errors
+/// A run cannot be started; a signal asks to end.
+pub fn watch(plan: &Plan, session: &Session, progress: &Progress) -> anyhow::Result<Result<Vec<WatchedLock>, String>> {
+    let (_library, path) = exchange::library().context("the library cannot be put into memory")?;
+    let (mut all, mut names, mut at_most) = (Vec::new(), Vec::new(), None);
+    for variant in plan.variants().iter().filter(|variant| variant.lock != PASS) {
+        progress.note(&format!("watching, {}", variant.lock));
+        let (locks, wall_s) = match watch_one(plan, variant, &path, at_most, session)? {
+            Ok(brought) => brought,
+            Err(why) if variant.is_plain() => return Ok(Err(why)),
+            // The comparison will say what fails with it.
+            Err(_) => continue,
+        };
+        if variant.is_plain() {
+            names = locks.iter().take(MOST).map(|lock| lock.name.clone()).collect();
+            at_most = Some(Duration::from_secs_f64(wall_s) * LONGER + MORE);
+        }
+        all.extend(locks.into_iter().filter(|lock| names.contains(&lock.name)));
+    }
+    Ok(Ok(all))
+}
+
+/// The locks of one run, and how long it took.
+type Brought = (Vec<WatchedLock>, f64);
+
+fn watch_one(
+    plan: &Plan,
+    variant: &Variant,
+    path: &str,
+    at_most: Option<Duration>,
+    session: &Session,
+) -> anyhow::Result<Result<Brought, String>> {
+    let (file, counts) = (tempfile::NamedTempFile::new()?, Counts::new()?);
+    let mut command = watched(&plan.program, file.path())?;
+    if !variant.is_plain() {
+        Library { path, lock: variant.lock, only: &variant.only, counts: &counts }.load(&mut command);
+    }
+    match plan.scene().run(command, at_most, &session.interruption)? {
+        Err(Failed { how, output }) => Ok(Err(format!("the watched run {how}: {}", output.trim_end()))),
+        Ok(Took { wall_s, .. }) => {
+            let record: Value = serde_json::from_slice(&std::fs::read(file.path())?)?;
+            let rows = record["results"].as_array().map_or(&[][..], Vec::as_slice);
+            Ok(Ok((rows.iter().filter_map(|row| lock_of(row, variant)).collect(), wall_s)))
+        }
+    }
+}
+
+/// What a row says, if it is of a lock that can be exchanged.
+fn lock_of(row: &Value, variant: &Variant) -> Option<WatchedLock> {
+    let is_lock = row["kind"] == "lock" && ["mutex", "rwlock", "spin"].iter().any(|one| row["type"] == *one);
+    is_lock.then_some(())?;
+    Some(WatchedLock {
+        lock: variant.lock.to_owned(),
+        name: row["lock"].as_str()?.to_owned(),
+        acquisitions: row["acquisitions"].as_u64()?,
+        contended: row["contended"].as_u64()?,
+        wait_total_s: row["wait_total_s"].as_f64()?,
+        wait_p50_ns: row["wait_p50_ns"].as_f64(),
+        wait_p99_ns: row["wait_p99_ns"].as_f64(),
+        hold_p50_ns: row["hold_p50_ns"].as_f64(),
+        hold_p99_ns: row["hold_p99_ns"].as_f64(),
+    })
+}
