@@ -30,8 +30,8 @@ mod preload;
 
 pub use histogram::{BUCKETS, bounds, bucket};
 pub use layout::{
-    EDGES, Edge, Event, HELD, Header, Held, Kind, LOCKS, Lock, MAPS, PAIRS, PROCESSES, Pair, Process, RING, Region,
-    SAMPLE_OF, THREADS, Thread, holder,
+    EDGES, Edge, Event, HELD, Header, Held, Kin, Kind, LOCKS, Lock, LockLag, MAPS, Mark, PAIRS, PROCESSES, Pair,
+    Process, RING, Region, SAMPLE_OF, SHARE_ONE, THREADS, Thread, WhatIf, holder,
 };
 #[cfg(not(preload))]
 pub use memory::{LIBRARY, Level, Memory, PLACE};

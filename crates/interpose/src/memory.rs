@@ -22,6 +22,8 @@ pub enum Level {
     Sampled,
     /// Every wait and every hold.
     Full,
+    /// Nothing; but the sections of some locks are virtually shorter.
+    WhatIf = Header::WHAT_IF as isize,
 }
 
 /// A fresh memory, which has no name: it goes when the last who has it goes, however that ends.

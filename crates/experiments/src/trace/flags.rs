@@ -1,6 +1,7 @@
 //! What the user may set.
 
 use super::swap::flags::SwapFlags;
+use super::what_if::flags::WhatIfFlags;
 use clap::{Args, ValueEnum};
 use harness::parse_duration;
 use schemars::JsonSchema;
@@ -35,9 +36,12 @@ pub struct Flags {
 
     /// Watch the futex calls of a process that already runs, until it ends, after --seconds, or at Ctrl-C; needs root,
     /// or CAP_PERFMON and a tracefs that may be read
-    #[arg(long, value_name = "PID", conflicts_with_all = ["program", "full", "export", "deadline", "swap"])]
+    #[arg(long, value_name = "PID", conflicts_with_all = ["program", "full", "export", "deadline", "swap", "what_if"])]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=4_194_304))]
     pub pid: Option<u32>,
+
+    #[command(flatten)]
+    pub what_if: WhatIfFlags,
 
     #[command(flatten)]
     pub swap: SwapFlags,

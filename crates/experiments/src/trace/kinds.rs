@@ -1,32 +1,37 @@
-//! The two things that a record of this experiment can be: a program watched, or one compared with other locks.
+//! What a record of this experiment can be: of a program that was watched, that was compared with other locks, or whose
+//! sections were virtually shorter.
 
 use super::plan::Parameters;
 use super::record::{Row, TraceRecord};
 use super::swap::record::{SwapParameters, SwapRecord, SwapRow};
+use super::what_if::record::{WhatIfParameters, WhatIfRecord, WhatIfRow};
 use harness::Finished;
 use record::Record;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The parameters of either.
+/// The parameters of any.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum AnyParameters {
     Compared(Box<SwapParameters>),
+    Shortened(WhatIfParameters),
     Watched(Box<Parameters>),
 }
 
-/// A row of either.
+/// A row of any.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum AnyRow {
     Compared(SwapRow),
+    Shortened(WhatIfRow),
     Watched(Box<Row>),
 }
 
-/// A record of either.
+/// A record of any.
 pub enum Kind {
     Compared(SwapRecord),
+    Shortened(WhatIfRecord),
     Watched(TraceRecord),
 }
 
@@ -35,6 +40,9 @@ pub fn of(record: &Record<AnyParameters, AnyRow>) -> Kind {
     match &record.parameters {
         AnyParameters::Compared(parameters) => {
             Kind::Compared(with(record, (**parameters).clone(), compared(&record.results)))
+        }
+        AnyParameters::Shortened(parameters) => {
+            Kind::Shortened(with(record, parameters.clone(), shortened(&record.results)))
         }
         AnyParameters::Watched(parameters) => {
             Kind::Watched(with(record, (**parameters).clone(), watched(&record.results)))
@@ -60,18 +68,29 @@ pub fn compared(rows: &[AnyRow]) -> Vec<SwapRow> {
     rows.iter().filter_map(of).collect()
 }
 
+/// The rows that are of shorter sections.
+pub fn shortened(rows: &[AnyRow]) -> Vec<WhatIfRow> {
+    let of = |row: &AnyRow| if let AnyRow::Shortened(row) = row { Some(row.clone()) } else { None };
+    rows.iter().filter_map(of).collect()
+}
+
 /// The rows that are of a watched program.
 pub fn watched(rows: &[AnyRow]) -> Vec<Row> {
     let of = |row: &AnyRow| if let AnyRow::Watched(row) = row { Some((**row).clone()) } else { None };
     rows.iter().filter_map(of).collect()
 }
 
-/// What a watched program left, as either.
+/// What a watched program left, as any.
 pub fn of_watched(finished: Finished<Parameters, Row>) -> Finished<AnyParameters, AnyRow> {
     finished.map(|parameters| AnyParameters::Watched(Box::new(parameters)), |row| AnyRow::Watched(Box::new(row)))
 }
 
-/// What a comparison left, as either.
+/// What shorter sections left, as any.
+pub fn of_shortened(finished: Finished<WhatIfParameters, WhatIfRow>) -> Finished<AnyParameters, AnyRow> {
+    finished.map(AnyParameters::Shortened, AnyRow::Shortened)
+}
+
+/// What a comparison left, as any.
 pub fn of_compared(finished: Finished<SwapParameters, SwapRow>) -> Finished<AnyParameters, AnyRow> {
     finished.map(|parameters| AnyParameters::Compared(Box::new(parameters)), AnyRow::Compared)
 }

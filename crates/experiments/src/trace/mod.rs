@@ -19,6 +19,7 @@ mod show;
 mod show_matrix;
 mod swap;
 mod warnings;
+mod what_if;
 mod words;
 
 use ::record::{Finding, Metric, Record, Section};
@@ -41,6 +42,7 @@ impl Experiment for Trace {
         ("contend trace --full --seconds 30 -- ./server", "Every hold timed; the server is asked to end after 30 s"),
         ("contend trace --pid 1234 --seconds 10", "The futex calls of a process that already runs; needs root"),
         ("contend trace --swap adaptive,calock -- ./program", "Other locks in its mutexes: does that make it faster?"),
+        ("contend trace --what-if cache_lock -- ./program", "What shorter sections of that lock would gain"),
         ("contend trace --export perfetto waits.pftrace -- ./server", "The waits on a time line, for ui.perfetto.dev"),
     ];
     const UNUSED: &'static [&'static str] = &["cpus"];
@@ -56,6 +58,9 @@ impl Experiment for Trace {
     fn run(flags: &Flags, run: &mut Run<'_>) -> anyhow::Result<Finished<AnyParameters, AnyRow>> {
         if flags.swap.is_asked_for() {
             return Ok(kinds::of_compared(swap::run(&flags.swap, Program::find(&flags.program)?, run)?));
+        }
+        if let Some(lock) = flags.what_if.lock() {
+            return Ok(kinds::of_shortened(what_if::run(lock, &flags.swap, Program::find(&flags.program)?, run)?));
         }
         if let Some(pid) = flags.pid {
             let target = attach::Target::find(pid)?;
@@ -83,13 +88,15 @@ impl Experiment for Trace {
         match kinds::of(record) {
             Kind::Watched(record) => show::show(&record, page),
             Kind::Compared(record) => swap::show::show(&record, page),
+            Kind::Shortened(record) => what_if::show::show(&record, page),
         }
     }
 
     fn section(rows: &[AnyRow]) -> Section {
-        match &kinds::compared(rows)[..] {
-            [] => section::section(&kinds::watched(rows)),
-            compared => swap::section::section(compared),
+        match (&kinds::compared(rows)[..], &kinds::shortened(rows)[..]) {
+            ([], []) => section::section(&kinds::watched(rows)),
+            ([], shortened) => what_if::section::section(shortened),
+            (compared, _) => swap::section::section(compared),
         }
     }
 
@@ -100,7 +107,7 @@ impl Experiment for Trace {
     fn findings(rows: &[(usize, &AnyRow)]) -> Vec<Finding> {
         let watched = |&(place, row): &(usize, &AnyRow)| match row {
             AnyRow::Watched(row) => Some((place, (**row).clone())),
-            AnyRow::Compared(_) => None,
+            AnyRow::Compared(_) | AnyRow::Shortened(_) => None,
         };
         let rows: Vec<_> = rows.iter().filter_map(watched).collect();
         findings::findings(&rows.iter().map(|(place, row)| (*place, row)).collect::<Vec<_>>())

@@ -7,7 +7,8 @@ use core::sync::atomic::{AtomicU32, AtomicU64};
 pub struct Header {
     /// [`Self::MAGIC`], once the memory is ready.
     pub magic: AtomicU64,
-    /// What is recorded: 1 contended waits and one hold in [`SAMPLE_OF`](super::SAMPLE_OF), 2 every hold; 0 nothing.
+    /// What is recorded: 1 contended waits and one hold in [`SAMPLE_OF`](super::SAMPLE_OF), 2 every hold; 0 nothing;
+    /// [`Self::WHAT_IF`] how far threads lag.
     pub level: AtomicU32,
     /// Where ticks come from: 1 the CPU's counter, 2 `CLOCK_MONOTONIC_RAW` in ns.
     pub clock: AtomicU32,
@@ -42,5 +43,7 @@ pub struct Header {
 
 impl Header {
     /// Says which layout this is: it changes with every change of the layout.
-    pub const MAGIC: u64 = 0x636f_6e74_656e_6402;
+    pub const MAGIC: u64 = 0x636f_6e74_656e_6403;
+    /// The level at which sections are virtually shorter, and nothing else is recorded.
+    pub const WHAT_IF: u32 = 4;
 }

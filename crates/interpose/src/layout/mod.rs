@@ -8,6 +8,8 @@
 //! | a lock's and an edge's key | whoever comes first, with compare-and-swap, once |
 //! | a lock's holder | each that has just taken it |
 //! | what was lost, and who is next | anybody, with an addition |
+//! | a lag, and what a thread is in | that thread alone |
+//! | which locks are chosen | the reader alone |
 //!
 //! All accesses are relaxed but for those that publish: a key after what it names, a head after its event.
 
@@ -15,6 +17,7 @@ mod edge;
 mod event;
 mod header;
 mod kind;
+mod lag;
 mod lock;
 mod pair;
 mod process;
@@ -25,6 +28,9 @@ pub use edge::Edge;
 pub use event::Event;
 pub use header::Header;
 pub use kind::Kind;
+#[cfg(any(preload, clippy))]
+pub use lag::{KIN, SECTIONS, ThreadLag};
+pub use lag::{Kin, LockLag, Mark, SHARE_ONE, WhatIf};
 pub use lock::{Lock, holder};
 #[cfg(any(preload, clippy))]
 pub use pair::add as pair_add;

@@ -1,6 +1,7 @@
 //! The whole memory.
 
-use super::{Edge, Header, Lock, Pair, Process, Thread};
+use super::lag::{KIN, ThreadLag};
+use super::{Edge, Header, Kin, Lock, LockLag, Pair, Process, Thread, WhatIf};
 use core::sync::atomic::Ordering::{Acquire, Relaxed};
 
 /// Processes that can be watched at once or one after another.
@@ -29,6 +30,14 @@ pub struct Region {
     pub pairs: [Pair; PAIRS],
     /// By number.
     pub threads: [Thread; THREADS],
+    /// What follows is used at the level [`Header::WHAT_IF`] alone.
+    pub what_if: WhatIf,
+    /// By the places of `locks`.
+    pub lock_lags: [LockLag; LOCKS],
+    /// By the places of `threads`.
+    pub thread_lags: [ThreadLag; THREADS],
+    /// By a number made of the key.
+    pub kin: [Kin; KIN],
 }
 
 impl Region {
@@ -41,6 +50,12 @@ impl Region {
     /// Places of threads that were used.
     pub fn threads(&self) -> impl Iterator<Item = &Thread> {
         self.threads[..(self.header.threads.load(Relaxed) as usize).min(THREADS)].iter()
+    }
+
+    /// The place of a thread.
+    #[cfg(any(preload, clippy))]
+    pub(crate) fn place_of(&self, thread: &Thread) -> usize {
+        (core::ptr::from_ref(thread).addr() - self.threads.as_ptr().addr()) / size_of::<Thread>()
     }
 
     /// Pairs with their places.

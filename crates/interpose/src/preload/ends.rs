@@ -1,6 +1,7 @@
 //! The library's own beginning and end.
 
-use super::{local, next, place, process, thread_word};
+use super::{local, next, place, process, thread_word, what_if};
+use crate::layout::Header;
 use core::sync::atomic::Ordering::Relaxed;
 
 #[cfg_attr(preload, used)]
@@ -22,9 +23,12 @@ extern "C" fn begin() {
 /// What was loaded since the beginning is there now; a program that leaves otherwise does not come here.
 extern "C" fn end() {
     let local = local::local();
-    let (Some(region), 1 | 2) = (local::region(), local.level.load(Relaxed)) else { return };
+    let (Some(region), 1 | 2 | Header::WHAT_IF) = (local::region(), local.level.load(Relaxed)) else { return };
     if let Some(process) = region.processes.get(local.process.load(Relaxed) as usize) {
         process::note_map(process);
+    }
+    if local::is_what_if() {
+        what_if::process_ended(region, local);
     }
     // SAFETY: it is null or within the memory.
     if let Some(thread) = unsafe { thread_word::get().as_ref() } {

@@ -55,6 +55,7 @@ unsafe extern "C" {
     pub fn __errno_location() -> *mut c_int;
     pub fn pthread_key_create(key: *mut c_uint, destructor: Option<unsafe extern "C" fn(*mut c_void)>) -> c_int;
     pub fn pthread_setspecific(key: c_uint, value: *const c_void) -> c_int;
+    pub fn pthread_self() -> *mut c_void;
     pub fn sem_getvalue(semaphore: *mut c_void, value: *mut c_int) -> c_int;
 }
 
@@ -66,6 +67,19 @@ pub fn gettid() -> u32 {
     const GETTID: c_long = 178;
     // SAFETY: the call takes nothing.
     unsafe { syscall(GETTID) as u32 }
+}
+
+/// Sleeps; a signal may end it early. Not the C library's: that is where a thread can be cancelled, which the call that
+/// it is in need not be.
+pub fn sleep(nanoseconds: u64) {
+    #[cfg(target_arch = "x86_64")]
+    const NANOSLEEP: c_long = 35;
+    #[cfg(not(target_arch = "x86_64"))]
+    const NANOSLEEP: c_long = 101;
+    let (seconds, nanoseconds) = ((nanoseconds / 1_000_000_000) as c_long, (nanoseconds % 1_000_000_000) as c_long);
+    let time = Timespec { seconds, nanoseconds };
+    // SAFETY: the first pointer is to a whole timespec, and the second may be null.
+    keeping_errno(|| unsafe { syscall(NANOSLEEP, &raw const time, core::ptr::null_mut::<Timespec>()) });
 }
 
 /// What the work leaves, and `errno` as it was before: a call that a program makes sets it itself or leaves it.

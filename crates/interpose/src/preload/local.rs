@@ -5,12 +5,13 @@
 //! | 0 | unknown: the first call of a process, or of a forked child, finds out |
 //! | 1, 2 | recorded: as in the memory's header |
 //! | [`OFF`] | nothing is recorded in this process |
+//! | [`WHAT_IF`](crate::layout::Header::WHAT_IF) | how far threads lag: [`what_if`](super::what_if) |
 
 use super::external::{
     MADV_WIPEONFORK, MAP_ANONYMOUS, MAP_FAILED, MAP_PRIVATE, PROT_READ, PROT_WRITE, madvise, mmap, munmap,
 };
 use super::{entry, next};
-use crate::layout::{Region, SAMPLE_OF};
+use crate::layout::{Header, Region, SAMPLE_OF};
 use core::ptr::null_mut;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicPtr, AtomicU32};
@@ -58,6 +59,12 @@ pub fn local() -> &'static Local {
 #[inline(always)]
 pub fn is_off() -> bool {
     local().level.load(Relaxed) == OFF
+}
+
+/// Whether sections are virtually shorter in this process.
+#[inline(always)]
+pub fn is_what_if() -> bool {
+    local().level.load(Relaxed) == Header::WHAT_IF
 }
 
 /// Whether this process records.

@@ -3,7 +3,7 @@
 use super::external::keeping_errno;
 use super::local::{self, Local, OFF};
 use super::{place, process, thread_word};
-use crate::layout::{Region, Thread};
+use crate::layout::{Header, Region, Thread};
 use core::sync::atomic::Ordering::{Acquire, Relaxed};
 
 /// A thread that records, and what it records into. Two words: so it goes in registers.
@@ -48,13 +48,24 @@ pub fn me() -> Option<Me> {
 #[inline(never)]
 fn become_known() -> Option<Me> {
     let local = local::local();
-    if local.level.load(Relaxed) == OFF {
-        return None;
-    }
-    if local.level.load(Relaxed) == 0 {
-        return first_call(local);
+    match local.level.load(Relaxed) {
+        OFF | Header::WHAT_IF => return None,
+        0 => return first_call(local),
+        _ => {}
     }
     if thread_word::get().is_null() { newcomer(local) } else { reentered() }
+}
+
+/// The calling thread in a process whose sections are virtually shorter; `None` in a handler that came while it looked
+/// for a lock's place, or without room.
+#[inline(never)]
+pub fn me_what_if() -> Option<Me> {
+    // SAFETY: it is null or within the memory.
+    match unsafe { thread_word::get().as_ref() } {
+        Some(thread) if thread.busy.load(Relaxed) != 0 => None,
+        Some(thread) => Some(Me { thread, region: local::region()? }),
+        None => newcomer(local::local()),
+    }
 }
 
 #[cold]
@@ -67,7 +78,10 @@ fn reentered() -> Option<Me> {
 fn first_call(local: &'static Local) -> Option<Me> {
     process::begin(local, false);
     let local = local::local();
-    if matches!(local.level.load(Acquire), 0 | OFF) { None } else { newcomer(local) }
+    let level = local.level.load(Acquire);
+    // The only thread of a forked child has its parent's place until it has one of its own.
+    let me = if matches!(level, 0 | OFF) { None } else { newcomer(local) };
+    me.filter(|_| level != Header::WHAT_IF)
 }
 
 /// A thread's first call, or that of the only thread in a forked child, whose place is still that of its parent.

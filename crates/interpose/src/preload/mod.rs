@@ -26,3 +26,4 @@ mod process;
 mod record;
 mod spot;
 mod thread_word;
+mod what_if;

@@ -88,6 +88,8 @@ next! {
     sem_clockwait(a: Object, b: c_int, c: Time);
     sem_post(a: Object);
     sem_destroy(a: Object);
+    pthread_create(a: Object, b: Object, c: Object, d: Object);
+    pthread_join(a: Object, b: Object);
     mtx_lock(a: Object);
     mtx_trylock(a: Object);
     mtx_timedlock(a: Object, b: Time);

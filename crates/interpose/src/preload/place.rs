@@ -3,7 +3,8 @@
 use super::clock::now;
 use super::external::{gettid, pthread_key_create, pthread_setspecific};
 use super::local::{self, Local};
-use super::thread_word;
+use super::me::Me;
+use super::{thread_word, what_if};
 use crate::layout::{Lock, Region, Thread, holder};
 use core::ffi::{c_uint, c_void};
 use core::sync::atomic::AtomicU32;
@@ -24,6 +25,9 @@ pub fn enter(region: &'static Region, local: &Local) -> Option<&'static Thread> 
     thread.holder_base.store(holder::base(tid), Relaxed);
     thread.tid.store(tid, Release);
     thread_word::set(thread);
+    if local::is_what_if() {
+        what_if::began(Me { thread, region });
+    }
     if let Some(key) = KEY.load(Relaxed).checked_sub(1) {
         // SAFETY: the key was created, and the value is only given to `leave`.
         unsafe { pthread_setspecific(key as c_uint, core::ptr::from_ref(thread).cast()) };
@@ -74,11 +78,14 @@ unsafe extern "C" fn leave(value: *mut c_void) {
 
 /// Gives a place back.
 pub fn give_back(region: &Region, thread: &Thread) {
+    if local::is_what_if() {
+        what_if::ended(region, thread);
+    }
     thread_word::set(core::ptr::null());
     let (lived, started) = (thread.lived.load(Relaxed), thread.started.load(Relaxed));
     thread.lived.store(lived + now().saturating_sub(started), Relaxed);
     thread.tid.store(0, Release);
-    let place = (core::ptr::from_ref(thread).addr() - region.threads.as_ptr().addr()) / size_of::<Thread>();
+    let place = region.place_of(thread);
     let mut chain = region.header.ended.load(Acquire);
     loop {
         thread.next.store((chain >> 32) as u32, Relaxed);

@@ -81,7 +81,7 @@ fn enter(region: &'static Region, local: &Local) {
     let level = region.header.level.load(Relaxed);
     local.process.store(place, Relaxed);
     local.level.store(level, Release);
-    local.ready.store(1, Release);
+    local.ready.store((level != Header::WHAT_IF) as u32, Release);
 }
 
 /// Notes what lies where, for who looks for names later.

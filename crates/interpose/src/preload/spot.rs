@@ -168,20 +168,28 @@ fn describe(lock: &Lock, address: usize, process: u32, site: usize, kind: Kind) 
     lock.address.store(address as u64, Release);
 }
 
+/// The place of a lock that was used before.
+pub fn place_of(me: Me, address: usize) -> Option<u32> {
+    let key = key(me, address);
+    let home = scatter(key);
+    for probe in 0..PROBES {
+        let place = (home + probe) % me.region.locks.len();
+        match me.region.locks[place].key.load(Acquire) {
+            there if there == key => return Some(place as u32),
+            0 => return None,
+            _ => {}
+        }
+    }
+    None
+}
+
 /// A lock was destroyed.
 pub fn forget(me: Me, address: usize) {
     if me.region.header.locks.load(Relaxed) > MANY_LOCKS {
         return;
     }
-    let key = Lock::key_of(me.thread.process.load(Relaxed), address);
-    let home = scatter(key);
-    for probe in 0..PROBES {
-        let lock = &me.region.locks[(home + probe) % me.region.locks.len()];
-        match lock.key.load(Acquire) {
-            there if there == key => return lock.key.store(Lock::ENDED, Release),
-            0 => return,
-            _ => {}
-        }
+    if let Some(place) = place_of(me, address) {
+        me.region.locks[place as usize].key.store(Lock::ENDED, Release);
     }
 }
 

@@ -7,7 +7,7 @@ mod guardian;
 mod hang_rows;
 mod hangs;
 mod orders;
-mod places;
+pub mod places;
 mod rows;
 mod start;
 pub mod switches;

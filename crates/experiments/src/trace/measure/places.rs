@@ -7,13 +7,22 @@ use std::sync::atomic::Ordering::Relaxed;
 
 /// The name of the lock at this place.
 pub fn lock_name(region: &Region, names: &mut Names, place: u32) -> String {
+    names.lock(place.into(), |names| {
+        variable(region, names, place).unwrap_or_else(|| by_first_use(region, names, place))
+    })
+}
+
+/// The global variable that the lock at this place is.
+pub fn variable(region: &Region, names: &mut Names, place: u32) -> Option<String> {
+    let lock = region.locks.get(place as usize)?;
+    names.variable(lock.process.load(Relaxed), lock.address.load(Relaxed))
+}
+
+/// What the lock at this place is called that is no variable: others can be called the same.
+pub fn by_first_use(region: &Region, names: &mut Names, place: u32) -> String {
     let Some(lock) = region.locks.get(place as usize) else { return "?".into() };
-    let (process, address) = (lock.process.load(Relaxed), lock.address.load(Relaxed));
-    let by_use = |names: &mut Names| {
-        let site = names.site(process, lock.first_site.load(Relaxed));
-        format!("{} of {}", type_name(lock.kind.load(Relaxed)), site.label)
-    };
-    names.lock(place.into(), |names| names.variable(process, address).unwrap_or_else(|| by_use(names)))
+    let site = names.site(lock.process.load(Relaxed), lock.first_site.load(Relaxed));
+    format!("{} of {}", type_name(lock.kind.load(Relaxed)), site.label)
 }
 
 /// What kind of lock.

@@ -44,6 +44,12 @@ impl Names {
         known.extend(now);
     }
 
+    /// Forgets processes and keeps files: for the next run of the same program.
+    pub fn forget_processes(&mut self) {
+        let images = std::mem::take(&mut self.images);
+        *self = Self { images, ..Self::default() };
+    }
+
     /// The call before this address of return.
     pub fn site(&mut self, process: u32, address: u64) -> Site {
         if let Some(site) = self.sites.get(&(process, address)) {

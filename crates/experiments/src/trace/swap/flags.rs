@@ -17,7 +17,7 @@ pub const ALL: &str = "all";
 pub struct SwapFlags {
     /// Run the program with other locks in its mutexes, plainly, and with the library alone (pass), in random turns, and
     /// say what that changes
-    #[arg(long, value_name = "LOCK", value_delimiter = ',', value_parser = locks(),
+    #[arg(long, value_name = "LOCK", value_delimiter = ',', value_parser = locks(), group = "compared",
           conflicts_with_all = ["full", "interval", "export"])]
     pub swap: Vec<String>,
 
@@ -33,7 +33,7 @@ pub struct SwapFlags {
 
     /// Compare a number that the program prints, too: the first group of this pattern, or all of it; with a name before
     /// it, as in tps=REGEX
-    #[arg(long, value_name = "REGEX", requires = "swap")]
+    #[arg(long, value_name = "REGEX", requires = "compared")]
     pub metric: Vec<Pattern>,
 
     /// More of a metric is better: of these names, or of all
@@ -41,16 +41,16 @@ pub struct SwapFlags {
     pub higher_is_better: Option<Vec<String>>,
 
     /// A command before each run, by the shell
-    #[arg(long, value_name = "COMMAND", requires = "swap")]
+    #[arg(long, value_name = "COMMAND", requires = "compared")]
     pub prepare: Option<String>,
 
     /// A command after each run, by the shell
-    #[arg(long, value_name = "COMMAND", requires = "swap")]
+    #[arg(long, value_name = "COMMAND", requires = "compared")]
     pub cleanup: Option<String>,
 
     /// The program is a server, and this command, by the shell, its client: it starts when the server listens, its end
     /// ends the turn, its time is the wall time, and metrics are looked for in what it prints
-    #[arg(long, value_name = "COMMAND", requires = "swap")]
+    #[arg(long, value_name = "COMMAND", requires = "compared")]
     pub client: Option<String>,
 
     /// The TCP port on which the server listens [default: the lowest that it listens on first]; the client finds it in
@@ -60,12 +60,12 @@ pub struct SwapFlags {
     pub port: Option<u16>,
 
     /// Runs of each before those that count
-    #[arg(long, value_name = "N", requires = "swap", value_parser = parse_count::within::<u64>(0..=1000),
+    #[arg(long, value_name = "N", requires = "compared", value_parser = parse_count::within::<u64>(0..=1000),
           allow_hyphen_values = true)]
     pub warmup: Option<u64>,
 
     /// Runs of each [default: 6 to 30, until the ratio's interval is narrower than 2 %]
-    #[arg(long, value_name = "N", requires = "swap", value_parser = parse_count::within::<u64>(6..=10_000),
+    #[arg(long, value_name = "N", requires = "compared", value_parser = parse_count::within::<u64>(6..=10_000),
           allow_hyphen_values = true)]
     pub runs: Option<u64>,
 

@@ -86,7 +86,8 @@ impl Turn<'_> {
         let library = (!side.is_plain()).then_some(&library);
         let longest = self.longest_plain_s.get();
         let at_most = library.filter(|_| longest > 0.0).map(|_| Duration::from_secs_f64(longest * LONGER + MORE_S));
-        let took = match run(self.plan, library, at_most, &self.session.interruption)? {
+        let variables = library.map(Library::variables).unwrap_or_default();
+        let took = match run(self.plan, &variables, at_most, &self.session.interruption)? {
             Ok(took) => took,
             Err(Failed { how, output }) if side.is_plain() => {
                 anyhow::bail!(

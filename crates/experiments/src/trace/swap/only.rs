@@ -152,13 +152,7 @@ struct Used {
 
 /// The mutexes of a watched run of the program, those that were waited for most first.
 fn ranked(rehearsal: Rehearsal<'_>) -> anyhow::Result<Vec<Used>> {
-    let file = tempfile::NamedTempFile::new()?;
-    let command = watched(rehearsal.program, file.path())?;
-    if let Err(Failed { how, output }) = rehearsal.scene.run(command, None, rehearsal.interruption)? {
-        anyhow::bail!("the run that ranks its locks {how}; {}", output.trim_end());
-    }
-    let record: Value = serde_json::from_slice(&std::fs::read(file.path())?)?;
-    let rows = record["results"].as_array().cloned().unwrap_or_default();
+    let rows = watched_run(rehearsal)?;
     let is_lock =
         |row: &&Value| row["kind"] == "lock" && ["mutex", "rwlock", "spin"].iter().any(|one| row["type"] == *one);
     let mutexes = rows.iter().filter(is_lock);
@@ -169,6 +163,20 @@ fn ranked(rehearsal: Rehearsal<'_>) -> anyhow::Result<Vec<Used>> {
         Some(only.map(|only| Used { only, is_waited_for }))
     };
     mutexes.filter_map(used).collect()
+}
+
+/// The rows of a run of the program that is watched: what was waited for most comes first.
+///
+/// # Errors
+/// The run fails, or the program takes no lock.
+pub fn watched_run(rehearsal: Rehearsal<'_>) -> anyhow::Result<Vec<Value>> {
+    let file = tempfile::NamedTempFile::new()?;
+    let command = watched(rehearsal.program, file.path())?;
+    if let Err(Failed { how, output }) = rehearsal.scene.run(command, None, rehearsal.interruption)? {
+        anyhow::bail!("the run that ranks its locks {how}; {}", output.trim_end());
+    }
+    let record: Value = serde_json::from_slice(&std::fs::read(file.path())?)?;
+    Ok(record["results"].as_array().cloned().unwrap_or_default())
 }
 
 /// The ten mutexes that were waited for most and lie in variables.

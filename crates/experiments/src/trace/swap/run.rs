@@ -18,33 +18,39 @@ pub struct Library<'a> {
     pub counts: &'a Counts,
 }
 
+/// What stands in the program's environment besides what contend has there.
+pub type Variables = Vec<(&'static str, OsString)>;
+
+impl Library<'_> {
+    pub fn variables(&self) -> Variables {
+        let mut variables =
+            vec![("LD_PRELOAD", preload(self.path)), (CHOICE, self.lock.into()), (COUNTS, self.counts.path().into())];
+        if !self.only.is_empty() {
+            variables.push((ONLY, ranges(self.only).into()));
+        }
+        variables
+    }
+
+    /// Has the program load it.
+    pub fn load(&self, command: &mut Command) {
+        command.envs(self.variables());
+    }
+}
+
 /// Runs the program once, for so long at most.
 ///
 /// # Errors
 /// It cannot be started; a signal asks to end.
 pub fn run(
     plan: &Plan,
-    library: Option<&Library<'_>>,
+    variables: &Variables,
     at_most: Option<Duration>,
     interruption: &Interruption,
 ) -> anyhow::Result<Result<Took, Failed>> {
     let mut command = Command::new(&plan.program.path);
     command.arg0(&plan.program.words[0]).args(&plan.program.words[1..]);
-    if let Some(library) = library {
-        library.load(&mut command);
-    }
+    command.envs(variables.iter().map(|(name, value)| (name, value)));
     plan.scene().run(command, at_most, interruption)
-}
-
-impl Library<'_> {
-    /// Has the program load it.
-    pub fn load(&self, command: &mut Command) {
-        command.env("LD_PRELOAD", preload(self.path)).env(CHOICE, self.lock);
-        command.env(COUNTS, self.counts.path());
-        if !self.only.is_empty() {
-            command.env(ONLY, ranges(self.only));
-        }
-    }
 }
 
 /// As the library reads it.
@@ -53,7 +59,8 @@ fn ranges(only: &Found) -> String {
     only.iter().map(range).collect::<Vec<String>>().join(",")
 }
 
-fn preload(path: &str) -> OsString {
+/// The library, before those that the user names.
+pub fn preload(path: &str) -> OsString {
     let mut list = OsString::from(path);
     if let Some(others) = std::env::var_os("LD_PRELOAD").filter(|others| !others.is_empty()) {
         list.push(":");

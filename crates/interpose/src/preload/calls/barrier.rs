@@ -6,7 +6,7 @@ use crate::layout::Kind::Barrier;
 use crate::preload::entry::entry;
 use crate::preload::me::me;
 use crate::preload::spot::spot;
-use crate::preload::{next, record};
+use crate::preload::{local, next, record, what_if};
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::Ordering::Relaxed;
 
@@ -19,7 +19,9 @@ const CHOSEN: c_int = -1;
 extern "C" fn wait(barrier: *mut c_void, site: usize) -> c_int {
     // SAFETY: the argument is passed on as the program gave it.
     let real = move || unsafe { next::pthread_barrier_wait()(barrier) };
-    let Some(me) = me() else { return real() };
+    let Some(me) = me() else {
+        return if local::is_what_if() { what_if::meet(barrier, site, real) } else { real() };
+    };
     let Some(spot) = spot(me, barrier as usize, site, Barrier) else { return real() };
     // The last of them is the one that the others waited for.
     record::lets_go(me, spot);

@@ -8,7 +8,7 @@ use crate::preload::entry::entry;
 use crate::preload::external::Timespec;
 use crate::preload::me::me;
 use crate::preload::spot::spot;
-use crate::preload::{next, record};
+use crate::preload::{local, next, record, what_if};
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::Ordering::Relaxed;
 
@@ -22,7 +22,9 @@ destroys!(pthread_cond_destroy);
 /// Waits for a signal. A thread that is cancelled meanwhile does not come back from here: its mutex then counts as not
 /// held.
 pub fn sleep(cond: *mut c_void, mutex: *mut c_void, site: usize, real: impl FnOnce() -> c_int) -> c_int {
-    let Some(me) = me() else { return real() };
+    let Some(me) = me() else {
+        return if local::is_what_if() { what_if::sleep(cond, mutex, site, real) } else { real() };
+    };
     let again = spot(me, mutex as usize, site, Mutex);
     let Some(signal) = spot(me, cond as usize, site, Cond) else { return real() };
     let was_held = record::released(me, mutex as usize);
@@ -43,6 +45,8 @@ pub fn wake(cond: *mut c_void, site: usize, real: impl FnOnce() -> c_int) -> c_i
         && let Some(spot) = spot(me, cond as usize, site, Cond)
     {
         record::lets_go(me, spot);
+    } else if local::is_what_if() {
+        what_if::lets_go(cond, site, Cond);
     }
     real()
 }

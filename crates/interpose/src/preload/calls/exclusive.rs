@@ -8,11 +8,11 @@ use crate::layout::Kind;
 use crate::preload::external::EOWNERDEAD;
 use crate::preload::me::{Me, me, ready, ready_thread};
 use crate::preload::spot::{forget, known_spot, spot};
-use crate::preload::{local, order, record};
+use crate::preload::{local, order, record, what_if};
 use core::ffi::{c_int, c_void};
 
 /// Whether a lock's function says that the caller has it: a robust one may come with the news that its holder died.
-fn has_it(code: c_int) -> bool {
+pub fn has_it(code: c_int) -> bool {
     code == 0 || code == EOWNERDEAD
 }
 
@@ -54,6 +54,9 @@ fn take_unready(
     if local::is_off() {
         return real();
     }
+    if local::is_what_if() {
+        return what_if::take(lock, site, kind, busy, tried, real);
+    }
     let code = tried();
     take_slowly(lock, site, kind, busy, code, real)
 }
@@ -86,7 +89,9 @@ fn take_slowly(
 
 /// Tries.
 pub fn attempt(lock: *mut c_void, site: usize, kind: Kind, busy: c_int, real: impl FnOnce() -> c_int) -> c_int {
-    let Some(me) = me() else { return real() };
+    let Some(me) = me() else {
+        return if local::is_what_if() { what_if::attempt(lock, site, kind, real) } else { real() };
+    };
     let code = real();
     if has_it(code) {
         if let Some(spot) = spot(me, lock as usize, site, kind) {
@@ -103,8 +108,15 @@ pub fn attempt(lock: *mut c_void, site: usize, kind: Kind, busy: c_int, real: im
 pub fn release(lock: *mut c_void, real: impl FnOnce() -> c_int) -> c_int {
     match ready() {
         Some(me) if !record::released_alone(me, lock as usize) => release_slowly(me, lock, real),
-        _ => real(),
+        Some(_) => real(),
+        None => release_unready(lock, real),
     }
+}
+
+#[cold]
+#[inline(never)]
+fn release_unready(lock: *mut c_void, real: impl FnOnce() -> c_int) -> c_int {
+    if local::is_what_if() { what_if::release(lock, real) } else { real() }
 }
 
 #[inline(never)]
@@ -120,6 +132,8 @@ pub fn destroy(object: *mut c_void, real: impl FnOnce() -> c_int) -> c_int {
         && let Some(me) = me()
     {
         forget(me, object as usize);
+    } else if code == 0 && local::is_what_if() {
+        what_if::forget(object);
     }
     code
 }

@@ -3,9 +3,12 @@
 mod barrier;
 mod cond;
 mod exclusive;
+mod kin;
 mod mutex;
 mod rwlock;
 mod sem;
 mod shapes;
 mod spin;
 mod threads;
+
+pub use exclusive::has_it;

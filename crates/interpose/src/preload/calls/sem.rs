@@ -8,7 +8,7 @@ use crate::preload::entry::entry;
 use crate::preload::external::{Timespec, sem_getvalue};
 use crate::preload::me::{Me, me};
 use crate::preload::spot::{Spot, spot};
-use crate::preload::{next, record};
+use crate::preload::{local, next, record, what_if};
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::Ordering::Relaxed;
 
@@ -22,12 +22,12 @@ destroys!(sem_destroy);
 /// Waits as the program asked to: not by trying first, since to wait is where a thread can be cancelled, also if it
 /// need not wait. That it has to is seen from the value; should that change in between, the wait is not timed.
 fn take(semaphore: *mut c_void, site: usize, real: impl FnOnce() -> c_int) -> c_int {
-    let Some(me) = me() else { return real() };
+    let Some(me) = me() else {
+        let is_free = || value(semaphore) > 0;
+        return if local::is_what_if() { what_if::wait(semaphore, site, is_free, real) } else { real() };
+    };
     let Some(spot) = spot(me, semaphore as usize, site, Sem) else { return real() };
-    let mut value = 0;
-    // SAFETY: the program gives a semaphore, and the pointer is to a whole number.
-    unsafe { sem_getvalue(semaphore, &raw mut value) };
-    if value > 0 {
+    if value(semaphore) > 0 {
         let code = real();
         if code == 0 {
             has_it(me, spot, semaphore as usize, 0);
@@ -39,6 +39,13 @@ fn take(semaphore: *mut c_void, site: usize, real: impl FnOnce() -> c_int) -> c_
         has_it(me, spot, semaphore as usize, waited.at);
     }
     waited.code
+}
+
+fn value(semaphore: *mut c_void) -> c_int {
+    let mut value = 0;
+    // SAFETY: the program gives a semaphore, and the pointer is to a whole number.
+    unsafe { sem_getvalue(semaphore, &raw mut value) };
+    value
 }
 
 /// It is held once at most, or those who only ever wait would seem to hold more and more.
@@ -68,8 +75,11 @@ extern "C" fn clockwait(semaphore: *mut c_void, clock: c_int, time: *const Times
 
 extern "C" fn trywait(semaphore: *mut c_void, site: usize) -> c_int {
     // SAFETY: as above.
-    let code = unsafe { next::sem_trywait()(semaphore) };
-    let Some(me) = me() else { return code };
+    let real = move || unsafe { next::sem_trywait()(semaphore) };
+    let Some(me) = me() else {
+        return if local::is_what_if() { what_if::attempt(semaphore, site, Sem, real) } else { real() };
+    };
+    let code = real();
     match spot(me, semaphore as usize, site, Sem) {
         Some(spot) if code == 0 => has_it(me, spot, semaphore as usize, 0),
         Some(_) => record::tried_in_vain(me, semaphore as usize, site, Sem),
@@ -84,6 +94,8 @@ extern "C" fn post(semaphore: *mut c_void, site: usize) -> c_int {
         && let Some(spot) = spot(me, semaphore as usize, site, Sem)
     {
         record::lets_go(me, spot);
+    } else if local::is_what_if() {
+        what_if::post(semaphore, site);
     }
     // SAFETY: as above.
     unsafe { next::sem_post()(semaphore) }

@@ -1,0 +1,67 @@
+/* Programs whose answer is known: WISH ROUNDS HOLD OTHER, times in us; `grind` or `sleep` before them says how time
+   passes. `limits`: three threads and one lock. `quiet`: a lock that one of two threads has, and the other is later.
+   `hides`: four threads, a lock of HOLD us, and behind it one of OTHER us. Says its rate. */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+static pthread_mutex_t first = PTHREAD_MUTEX_INITIALIZER, second = PTHREAD_MUTEX_INITIALIZER;
+static int grinds, rounds, hold, other;
+static const char *wish;
+
+static double now(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return time.tv_sec + time.tv_nsec / 1e9;
+}
+
+static void grind_us(int us) {
+    struct timespec begin, time;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &begin);
+    do {
+        for (volatile int i = 0; i < 200; i++);
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    } while ((time.tv_sec - begin.tv_sec) * 1000000 + (time.tv_nsec - begin.tv_nsec) / 1000 < us);
+}
+
+static void pass(int us) {
+    if (us <= 0) return;
+    if (grinds) grind_us(us);
+    else usleep(us);
+}
+
+static void section(pthread_mutex_t *lock, int us) {
+    pthread_mutex_lock(lock);
+    pass(us);
+    pthread_mutex_unlock(lock);
+}
+
+static void *work(void *place) {
+    int is_later = place == (void *)0;
+    for (int i = 0; i < rounds; i++) {
+        if (!strcmp(wish, "limits")) { section(&first, hold); pass(other); }
+        if (!strcmp(wish, "hides")) { section(&first, hold); section(&second, other); }
+        if (!strcmp(wish, "quiet")) {
+            if (is_later) section(&second, 2 * (hold + other));
+            else { section(&first, hold); pass(other); }
+        }
+    }
+    return 0;
+}
+
+int main(int count, char **arguments) {
+    if (count < 6) return 2;
+    grinds = !strcmp(arguments[1], "grind");
+    wish = arguments[2];
+    rounds = atoi(arguments[3]), hold = atoi(arguments[4]), other = atoi(arguments[5]);
+    int threads = !strcmp(wish, "limits") ? 3 : !strcmp(wish, "hides") ? 4 : 2;
+    pthread_t all[4];
+    double began = now();
+    for (long i = 0; i < threads; i++) pthread_create(all + i, 0, work, (void *)i);
+    for (int i = 0; i < threads; i++) pthread_join(all[i], 0);
+    printf("rate %.3f per s\n", threads * rounds / (now() - began));
+    return 0;
+}

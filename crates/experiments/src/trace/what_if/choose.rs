@@ -1,0 +1,76 @@
+//! Telling the library which locks are meant: only here are their names known.
+//!
+//! While the program runs, locks that were used for the first time are looked at, and those of the name are marked. A
+//! program's first milliseconds with a lock may pass before that.
+
+use crate::trace::measure::places;
+use crate::trace::names::Names;
+use interpose::{MAPS, Region};
+use std::collections::HashSet;
+use std::sync::atomic::Ordering::{Acquire, Relaxed};
+use std::time::{Duration, Instant};
+
+/// How often is looked: at first, and later.
+const SOON: Duration = Duration::from_millis(1);
+const LATER: Duration = Duration::from_millis(10);
+const AT_FIRST: Duration = Duration::from_millis(200);
+
+/// Looks for the locks of one name in one run after another.
+#[derive(Default)]
+pub struct Chooser {
+    names: Names,
+    looked_at: HashSet<u32>,
+}
+
+impl Chooser {
+    /// Marks them until the run is over; a new run begins with new processes.
+    pub fn watch(&mut self, region: &Region, wanted: &str, is_over: impl Fn() -> bool) {
+        self.names.forget_processes();
+        self.looked_at.clear();
+        let began = Instant::now();
+        while !is_over() {
+            self.look(region, wanted);
+            std::thread::sleep(if began.elapsed() < AT_FIRST { SOON } else { LATER });
+        }
+    }
+
+    fn look(&mut self, region: &Region, wanted: &str) {
+        let new: Vec<u32> = region
+            .pairs()
+            .map(|(_, pair)| pair.lock.load(Relaxed))
+            .filter(|place| !self.looked_at.contains(place))
+            .filter(|&place| region.locks[place as usize].address.load(Acquire) != 0)
+            .collect();
+        if new.is_empty() {
+            return;
+        }
+        self.read_maps(region);
+        for place in new {
+            if self.looked_at.insert(place) && self.is_called(region, place, wanted) {
+                region.lock_lags[place as usize].chosen.store(1, Relaxed);
+            }
+        }
+    }
+
+    /// Names by the place of first use need the debugger's information, and are looked for only if one is meant.
+    fn is_called(&mut self, region: &Region, place: u32, wanted: &str) -> bool {
+        match places::variable(region, &mut self.names, place) {
+            Some(variable) => variable == wanted,
+            None => wanted.contains(" of ") && places::by_first_use(region, &mut self.names, place) == wanted,
+        }
+    }
+
+    /// What lies where now; of a process that has ended, what it noted.
+    fn read_maps(&mut self, region: &Region) {
+        for (place, process) in region.processes().enumerate() {
+            let pid = process.pid.load(Relaxed);
+            let length = (process.maps_length.load(Acquire) as usize).min(MAPS);
+            let noted: Vec<u8> = process.maps[..length].iter().map(|byte| byte.load(Relaxed)).collect();
+            self.names.learn(place as u32, &String::from_utf8_lossy(&noted));
+            let is_the_last = region.processes().skip(place + 1).all(|later| later.pid.load(Relaxed) != pid);
+            if let Some(now) = std::fs::read(format!("/proc/{pid}/maps")).ok().filter(|_| is_the_last) {
+                self.names.learn(place as u32, &String::from_utf8_lossy(&now));
+            }
+        }
+    }
+}

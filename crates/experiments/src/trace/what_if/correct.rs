@@ -1,0 +1,99 @@
+//! What a run would have taken, by what it took and how far its threads lag.
+//!
+//! A thread's virtual time is the real one less its lag. The program's end is virtually when the thread got there that
+//! ended it. What the program counts in a time of its own, it counts while the threads lag more and more: a rate is
+//! corrected by the lag of the thread that lags most, since the others are paused until they lag as much.
+//!
+//! Threads that are paused leave their CPU to others, which should stand still with them; and the simulation along the
+//! lags has as many CPUs as it likes. So there is a bound: what the CPUs have to do takes them, all at work, some time.
+
+use interpose::{Region, SHARE_ONE};
+use std::sync::atomic::Ordering::Relaxed;
+
+/// A run with the library.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Ran {
+    pub wall_s: f64,
+    pub cpu_s: f64,
+    pub cpus: f64,
+    /// By how much sections were shorter.
+    pub share: f64,
+    /// How far the thread lagged that ended the program, and the one that lagged most.
+    pub end_lag_s: f64,
+    pub most_lag_s: f64,
+    pub sections: u64,
+    pub section_s: f64,
+}
+
+impl Ran {
+    /// Reads what the library noted.
+    pub fn of(region: &Region, wall_s: f64, cpu_s: f64, cpus: f64, ns_per_tick: f64) -> Self {
+        let what_if = &region.what_if;
+        let seconds = |ticks: u64| ticks as f64 * ns_per_tick / 1e9;
+        let most = what_if.most.load(Relaxed);
+        // A process that leaves by `_exit` or a signal says nothing of its end.
+        let end = if what_if.has_exited.load(Relaxed) != 0 { what_if.exit_lag.load(Relaxed) } else { most };
+        Self {
+            wall_s,
+            cpu_s,
+            cpus,
+            share: f64::from(what_if.share.load(Relaxed)) / SHARE_ONE as f64,
+            end_lag_s: seconds(end),
+            most_lag_s: seconds(most),
+            sections: what_if.sections.load(Relaxed),
+            section_s: seconds(what_if.section_ticks.load(Relaxed)),
+        }
+    }
+
+    /// What the CPUs need at least for what there is to do.
+    fn least_s(&self) -> f64 {
+        ((self.cpu_s - self.share * self.section_s) / self.cpus).max(1e-9)
+    }
+
+    /// Until its end.
+    pub fn virtual_s(&self) -> f64 {
+        (self.wall_s - self.end_lag_s).max(self.least_s())
+    }
+
+    /// What a number that the program says would be: a rate, or a time.
+    pub fn corrected(&self, value: f64, is_rate: bool) -> f64 {
+        let times = (self.wall_s - self.most_lag_s).max(self.least_s()) / self.wall_s;
+        if is_rate { value / times } else { value * times }
+    }
+
+    /// Whether the CPUs are the limit.
+    pub fn is_limited_by_cpus(&self) -> bool {
+        self.wall_s - self.end_lag_s.max(self.most_lag_s) < self.least_s()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RAN: Ran = Ran {
+        wall_s: 2.0,
+        cpu_s: 1.0,
+        cpus: 2.0,
+        share: 0.5,
+        end_lag_s: 0.4,
+        most_lag_s: 1.0,
+        sections: 10,
+        section_s: 1.0,
+    };
+
+    #[test]
+    fn times_are_shorter_and_rates_higher_by_the_lags() {
+        assert_eq!((RAN.virtual_s(), RAN.is_limited_by_cpus()), (1.6, false));
+        assert_eq!((RAN.corrected(100.0, true), RAN.corrected(3.0, false)), (200.0, 1.5));
+        let none = Ran { share: 0.0, end_lag_s: 0.0, most_lag_s: 0.0, ..RAN };
+        assert_eq!((none.virtual_s(), none.corrected(100.0, true)), (2.0, 100.0));
+    }
+
+    #[test]
+    fn nothing_takes_less_than_the_cpus_need() {
+        let busy = Ran { cpu_s: 3.9, end_lag_s: 1.0, ..RAN };
+        assert!((busy.virtual_s() - 1.7).abs() < 1e-12 && busy.is_limited_by_cpus());
+        assert!((busy.corrected(3.0, false) - 3.0 * 1.7 / 2.0).abs() < 1e-12);
+    }
+}

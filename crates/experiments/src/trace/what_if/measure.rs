@@ -1,0 +1,207 @@
+//! The measurement: runs in turns. It prints nothing.
+
+use super::choose::Chooser;
+use super::correct::Ran;
+use super::gains;
+use super::locks::{self, Found};
+use super::record::{ChosenLock, WhatIfParameters, WhatIfRow};
+use super::sides::{NOTHING_SHORTER, PLAIN, Side};
+use super::warnings;
+use crate::trace::swap::plan::{Metric, Plan};
+use crate::trace::swap::run::{Failed, Took, Variables, preload, run};
+use anyhow::Context;
+use harness::turns::{Rules, take_turns};
+use harness::{Interrupted, Progress, Session};
+use instruments::clock::Calibration;
+use instruments::warning::Warning;
+use interpose::{Level, Memory, PLACE, SHARE_ONE};
+use std::cell::{Cell, RefCell};
+use std::ops::ControlFlow;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::time::{Duration, Instant};
+
+/// A run with delays in it may last so many times as long as the longest plain one, and so long more.
+const LONGER: f64 = 20.0;
+const MORE_S: f64 = 10.0;
+
+/// What the measurement brought.
+pub struct Measured {
+    pub parameters: WhatIfParameters,
+    pub rows: Vec<WhatIfRow>,
+    pub warnings: Vec<Warning>,
+    pub failures: Vec<String>,
+}
+
+/// Runs the program plainly, with the library, and with each share, in turns.
+///
+/// # Errors
+/// The program cannot be started, or does not end well as it is; it has no such lock, or a metric is not found.
+pub fn run_plan(
+    plan: &Plan,
+    wanted: Option<&str>,
+    session: &Session,
+    calibration: &Calibration,
+    progress: &Progress,
+) -> anyhow::Result<Measured> {
+    let began = Instant::now();
+    progress.note("looking for its locks");
+    let found = locks::find(wanted, plan, &session.interruption)?;
+    let (_library, path) = Memory::library().context("the library cannot be put into memory")?;
+    let (mut sides, all) = Side::all(found.tried.len(), plan.metrics.len(), session.seed);
+    let cpus = instruments::cpus::allowed()?.len() as f64;
+    let chooser = RefCell::new(Chooser::default());
+    let longest_plain_s = Cell::new(0.0);
+    let turn = Turn { plan, session, found: &found, path: &path, calibration, cpus, chooser, longest_plain_s };
+    // Whether it ends well, has the metrics, and uses the lock; and what its files say is then known.
+    turn.warm_up(&mut sides[PLAIN], progress)?;
+    for _ in 0..plan.warmup {
+        sides[..=NOTHING_SHORTER].iter_mut().try_for_each(|side| turn.warm_up(side, progress))?;
+    }
+    let Plan { budget, precision, at_least, at_most, .. } = *plan;
+    let rules = Rules { began, budget, precision, at_least, at_most };
+    let turns = take_turns(&mut sides, &rules, session, progress, |side: &mut Side| turn.take(side, progress))?;
+    if all.borrow()[NOTHING_SHORTER][0].values.is_empty() {
+        return Err(Interrupted.into());
+    }
+    let rows = gains::rows(plan, &found, &sides, &all.borrow(), session.seed);
+    let mut parameters = parameters(plan, &found, &sides, turns.order.clone());
+    parameters.slopes = gains::slopes(plan, &found, &sides, &all.borrow(), session.seed);
+    parameters.library_ratio = gains::library_ratio(&all.borrow());
+    let mut warnings = warnings::of(&found, &parameters, &all.borrow()[PLAIN][0].values);
+    warnings.extend(rules.not_converged(&sides, &turns, "the ratio with "));
+    Ok(Measured { failures: failures(&sides, &parameters), parameters, rows, warnings })
+}
+
+fn failures(sides: &[Side], parameters: &WhatIfParameters) -> Vec<String> {
+    let failed = |side: &Side| side.failed.as_ref().map(|how| format!("with {} the program {how}", side.words()));
+    let unused = parameters.locks.iter().filter(|lock| lock.sections == 0);
+    let unused = unused.map(|lock| format!("{} was used when it was looked for, and in no run after that", lock.lock));
+    sides.iter().filter_map(failed).chain(unused).collect()
+}
+
+fn parameters(plan: &Plan, found: &Found, sides: &[Side], order: Vec<Vec<usize>>) -> WhatIfParameters {
+    let chosen = |(place, lock): (usize, &locks::Candidate)| {
+        let ran = || sides.iter().filter(move |side| side.lock == place).flat_map(|side| &side.ran);
+        let sections: u64 = ran().map(|ran| ran.sections).sum();
+        let section_s: f64 = ran().map(|ran| ran.section_s).sum();
+        let section_mean_ns = (sections > 0).then(|| section_s * 1e9 / sections as f64);
+        ChosenLock { lock: lock.name.clone(), wait_total_s: lock.wait_total_s, sections, section_mean_ns }
+    };
+    WhatIfParameters {
+        what_if_program: plan.program.words.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
+        locks: found.tried.iter().enumerate().map(chosen).collect(),
+        locks_left: found.left.clone(),
+        slopes: Vec::new(),
+        library_ratio: None,
+        prepare: plan.prepare.clone(),
+        cleanup: plan.cleanup.clone(),
+        warmup: plan.warmup,
+        order,
+    }
+}
+
+/// What all turns need.
+struct Turn<'a> {
+    plan: &'a Plan,
+    session: &'a Session,
+    found: &'a Found,
+    path: &'a str,
+    calibration: &'a Calibration,
+    cpus: f64,
+    chooser: RefCell<Chooser>,
+    longest_plain_s: Cell<f64>,
+}
+
+impl Turn<'_> {
+    fn warm_up(&self, side: &mut Side, progress: &Progress) -> anyhow::Result<()> {
+        progress.note(&format!("warming up, {}", side.words()));
+        if side.failed.is_none() {
+            self.run(side)?;
+        }
+        Ok(())
+    }
+
+    fn take(&self, side: &mut Side, progress: &Progress) -> anyhow::Result<ControlFlow<()>> {
+        progress.note(&side.words());
+        match self.run(side) {
+            Err(error) if error.is::<Interrupted>() => return Ok(ControlFlow::Break(())),
+            Err(error) => return Err(error),
+            Ok(None) => {}
+            Ok(Some((took, ran, metrics))) => {
+                let corrected = |(metric, &value): (&Metric, &f64)| match ran {
+                    Some(ran) => (ran.corrected(value, metric.higher_is_better), value),
+                    None => (value, value),
+                };
+                let wall = (ran.map_or(took.wall_s, |ran| ran.virtual_s()) * 1e9, took.wall_s * 1e9);
+                let own = self.plan.metrics.iter().zip(&metrics).map(corrected);
+                side.add(ran, std::iter::once(wall).chain(own));
+            }
+        }
+        Ok(self.session.interruption.flow())
+    }
+
+    /// A run, what the library noted of it, and its metrics; `None` if it did not end well, which is noted. As it is, the
+    /// program has to.
+    fn run(&self, side: &mut Side) -> anyhow::Result<Option<(Took, Option<Ran>, Vec<f64>)>> {
+        let (took, ran) = match side.is_plain() {
+            true => (run(self.plan, &Variables::new(), None, &self.session.interruption)?, None),
+            false => self.with_library(side)?,
+        };
+        let failed = match took {
+            Ok(took) => match self.found_in(&took.output) {
+                Ok(metrics) => {
+                    if side.is_plain() {
+                        self.longest_plain_s.set(self.longest_plain_s.get().max(took.wall_s));
+                    }
+                    return Ok(Some((took, ran, metrics)));
+                }
+                Err(why) => format!("printed something else: {why}"),
+            },
+            Err(Failed { how, output }) => format!("{how}; it printed last: {:?}", output.lines().last().unwrap_or("")),
+        };
+        anyhow::ensure!(!side.is_plain(), "the program as it is {failed}");
+        side.failed = Some(failed);
+        Ok(None)
+    }
+
+    /// While the program runs, its locks are looked at.
+    fn with_library(&self, side: &Side) -> anyhow::Result<(Result<Took, Failed>, Option<Ran>)> {
+        let memory = Memory::new(Level::WhatIf, self.calibration.fallback.as_deref())?;
+        let ns_per_tick = self.calibration.clock.ns_per_tick();
+        let what_if = &memory.region().what_if;
+        what_if.share.store((side.share * SHARE_ONE as f64) as u32, Relaxed);
+        what_if.ns_per_tick.store((ns_per_tick * (1_u64 << 32) as f64) as u64, Relaxed);
+        let variables = vec![("LD_PRELOAD", preload(self.path)), (PLACE, memory.path().into())];
+        let longest = self.longest_plain_s.get();
+        let at_most = (longest > 0.0).then(|| Duration::from_secs_f64(longest * LONGER + MORE_S));
+        let is_over = AtomicBool::new(false);
+        let took = std::thread::scope(|scope| {
+            let running = scope.spawn(|| {
+                let took = run(self.plan, &variables, at_most, &self.session.interruption);
+                is_over.store(true, Release);
+                took
+            });
+            let wanted = &self.found.tried[side.lock].name;
+            self.chooser.borrow_mut().watch(memory.region(), wanted, || is_over.load(Acquire));
+            running.join().expect("a run does not panic")
+        })?;
+        anyhow::ensure!(
+            memory.region().processes().count() > 0,
+            "{} did not load contend's library, so that nothing can be told",
+            self.plan.program.path.display()
+        );
+        let ran =
+            took.as_ref().ok().map(|took| Ran::of(memory.region(), took.wall_s, took.cpu_s, self.cpus, ns_per_tick));
+        Ok((took, ran))
+    }
+
+    /// The metrics in what a run printed, or why one is not there.
+    fn found_in(&self, output: &str) -> Result<Vec<f64>, String> {
+        let find = |metric: &Metric| {
+            let found = metric.pattern.find(output);
+            found.map_err(|why| format!("--metric {} {why}", metric.pattern.name))
+        };
+        self.plan.metrics.iter().map(find).collect()
+    }
+}

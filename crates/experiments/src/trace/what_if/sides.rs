@@ -1,0 +1,104 @@
+//! What takes turns: the program as it is, with the library and nothing shorter, and each share of each lock.
+
+use super::correct::Ran;
+use crate::trace::swap::ratios::ratio;
+use harness::turns::Cell;
+use instruments::statistics::comparison::Estimate;
+use std::cell::RefCell;
+use std::rc::Rc;
+
+/// The shares by which sections are shorter, besides 0.
+pub const SHARES: [f64; 4] = [0.25, 0.5, 0.75, 1.0];
+/// The places of the first two.
+pub const PLAIN: usize = 0;
+pub const NOTHING_SHORTER: usize = 1;
+
+/// One figure of all runs of a side.
+#[derive(Clone, Debug, Default)]
+pub struct Figures {
+    /// As they would be.
+    pub values: Vec<f64>,
+    /// As they were.
+    pub uncorrected: Vec<f64>,
+}
+
+/// The figures of each side, by metric: the wall time in ns, then the program's own.
+pub type All = Rc<RefCell<Vec<Vec<Figures>>>>;
+
+/// One of those that take turns.
+pub struct Side {
+    pub place: usize,
+    /// The lock, by number.
+    pub lock: usize,
+    pub share: f64,
+    /// What the library noted of its runs.
+    pub ran: Vec<Ran>,
+    /// Why it has no more runs.
+    pub failed: Option<String>,
+    all: All,
+    seed: u64,
+}
+
+impl Side {
+    /// The sides for so many locks, with so many metrics of the program's own.
+    pub fn all(locks: usize, metrics: usize, seed: u64) -> (Vec<Self>, All) {
+        let of_lock = |lock: usize| SHARES.map(|share| (lock, share));
+        let kinds: Vec<(usize, f64)> = [(0, 0.0), (0, 0.0)].into_iter().chain((0..locks).flat_map(of_lock)).collect();
+        let all = Rc::new(RefCell::new(vec![vec![Figures::default(); 1 + metrics]; kinds.len()]));
+        let side = |(place, &(lock, share)): (usize, &(usize, f64))| {
+            let all = Rc::clone(&all);
+            Self { place, lock, share, ran: Vec::new(), failed: None, all, seed }
+        };
+        (kinds.iter().enumerate().map(side).collect(), all)
+    }
+
+    pub fn is_plain(&self) -> bool {
+        self.place == PLAIN
+    }
+
+    /// What it is, for people.
+    pub fn words(&self) -> String {
+        match self.place {
+            PLAIN => "plain".into(),
+            NOTHING_SHORTER => "nothing shorter".into(),
+            _ => format!("sections {} shorter", terminal::percent(self.share)),
+        }
+    }
+
+    /// Takes what a run brought: each figure as it would be, and as it was.
+    pub fn add(&mut self, ran: Option<Ran>, figures: impl Iterator<Item = (f64, f64)>) {
+        self.ran.extend(ran);
+        for (of, (value, uncorrected)) in self.all.borrow_mut()[self.place].iter_mut().zip(figures) {
+            of.values.push(value);
+            of.uncorrected.push(uncorrected);
+        }
+    }
+}
+
+impl Cell for Side {
+    fn title(&self) -> String {
+        self.words()
+    }
+
+    fn turns(&self) -> u64 {
+        self.all.borrow()[self.place][0].values.len() as u64
+    }
+
+    /// Of the first metric, or of the wall time: the ratio to the runs with nothing shorter.
+    fn figures(&self) -> Vec<Estimate> {
+        let all = self.all.borrow();
+        let metric = usize::from(all[0].len() > 1);
+        let estimate = |place: usize| {
+            let ratio = ratio(&all[place][metric].values, &all[NOTHING_SHORTER][metric].values, self.seed);
+            Estimate::new(ratio.map_or(1.0, |ratio| ratio.estimate), ratio.map(|ratio| ratio.interval))
+        };
+        match self.place {
+            PLAIN | NOTHING_SHORTER => (NOTHING_SHORTER + 1..all.len()).map(estimate).collect(),
+            place => vec![estimate(place)],
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        self.failed.is_some()
+    }
+}

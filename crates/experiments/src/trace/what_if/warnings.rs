@@ -1,0 +1,93 @@
+//! What a reader of gains must know.
+
+use super::locks::Found;
+use super::record::WhatIfParameters;
+use crate::trace::swap::ratios::spread;
+use crate::trace::swap::warnings::UnsteadyProgram;
+use instruments::warning::{Warning, WarningKind};
+use serde::Serialize;
+use terminal::{nanoseconds, percent, ratio};
+
+/// Plain runs that differ by more than this are said to.
+const STEADY: f64 = 1.5;
+const DISTURBED: f64 = 1.1;
+const SHORT_NS: f64 = 1_000.0;
+const SLEPT: f64 = 0.3;
+
+/// All of them.
+pub fn of(found: &Found, parameters: &WhatIfParameters, plain: &[f64]) -> Vec<Warning> {
+    let spread = spread(plain);
+    let unsteady = (spread > STEADY).then(|| UnsteadyProgram { spread }.into());
+    let ratio = parameters.library_ratio.filter(|ratio| *ratio > DISTURBED);
+    let disturbed = ratio.map(|ratio| DisturbedProgram { ratio }.into());
+    let short = parameters.locks.iter().filter_map(|lock| {
+        let mean_ns = lock.section_mean_ns.filter(|mean| *mean < SHORT_NS)?;
+        Some(ShortSections { lock: lock.lock.clone(), mean_ns }.into())
+    });
+    let slept = found.tried.iter().filter_map(|lock| {
+        let share = lock.holder_slept.filter(|share| *share > SLEPT)?;
+        Some(SleepingSections { lock: lock.name.clone(), share }.into())
+    });
+    unsteady.into_iter().chain(disturbed).chain(short).chain(slept).collect()
+}
+
+/// The library alone changes the program.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct DisturbedProgram {
+    pub ratio: f64,
+}
+
+impl WarningKind for DisturbedProgram {
+    const CODE: &'static str = "disturbed_program";
+
+    fn message(&self) -> String {
+        format!("with the library, and nothing shorter, the program takes {} the plain time", ratio(self.ratio))
+    }
+
+    fn remedy(&self) -> &'static str {
+        "gains are against the program with the library; where it takes locks millions of times a second they are those \
+         of a slower program"
+    }
+}
+
+/// The sections take little longer than the library does.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ShortSections {
+    pub lock: String,
+    pub mean_ns: f64,
+}
+
+impl WarningKind for ShortSections {
+    const CODE: &'static str = "short_sections";
+
+    fn message(&self) -> String {
+        format!(
+            "{}: a section takes {} in the mean, little more than the library itself",
+            self.lock,
+            nanoseconds(self.mean_ns)
+        )
+    }
+
+    fn remedy(&self) -> &'static str {
+        "what such a lock costs is to take it and to hand it over: exchange it with --swap instead"
+    }
+}
+
+/// Who has the lock sleeps, or waits for a device.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct SleepingSections {
+    pub lock: String,
+    pub share: f64,
+}
+
+impl WarningKind for SleepingSections {
+    const CODE: &'static str = "sleeping_sections";
+
+    fn message(&self) -> String {
+        format!("{}: in {} of the time that it was waited for its holder slept", self.lock, percent(self.share))
+    }
+
+    fn remedy(&self) -> &'static str {
+        "a section is taken as shorter with all that it sleeps or reads in it; a device is not faster for that"
+    }
+}

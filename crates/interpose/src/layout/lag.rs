@@ -1,0 +1,71 @@
+//! How far threads lag behind real time, in a run that asks what shorter sections would gain.
+
+use core::sync::atomic::{AtomicU32, AtomicU64};
+
+/// The sections of one lock that a thread can be in at once, one within another.
+pub const SECTIONS: usize = 8;
+/// Threads that were created and not joined yet, by a number made of their names.
+pub const KIN: usize = 4096;
+/// What [`WhatIf::share`] is in.
+pub const SHARE_ONE: u64 = 1024;
+
+/// The question, and its answer. Times are in ticks.
+#[repr(C, align(64))]
+pub struct WhatIf {
+    /// By how much the sections are shorter, in parts of [`SHARE_ONE`].
+    pub share: AtomicU32,
+    /// 1 once the first process's end was noted.
+    pub has_exited: AtomicU32,
+    /// Nanoseconds of a tick, times 2 to the 32nd.
+    pub ns_per_tick: AtomicU64,
+    /// As far as the thread lags that lags most, by its sections: what the others are to be paused.
+    pub most: AtomicU64,
+    /// How far the thread lagged with which the first process ended.
+    pub exit_lag: AtomicU64,
+    /// Sections that ended.
+    pub sections: AtomicU64,
+    /// What these took.
+    pub section_ticks: AtomicU64,
+    /// What all pauses took.
+    pub paused_ticks: AtomicU64,
+}
+
+/// An event that lets others go on: a release, a signal, a thread's end.
+#[repr(C)]
+pub struct Mark {
+    /// When it was; 0 if it never was.
+    pub at: AtomicU64,
+    /// How far who did it lagged.
+    pub lag: AtomicU64,
+}
+
+/// A lock's, at the lock's place.
+#[repr(C)]
+pub struct LockLag {
+    /// Its last release, or signal.
+    pub mark: Mark,
+    /// 1 if its sections are the ones that are shorter: written by who asks.
+    pub chosen: AtomicU32,
+}
+
+/// A thread's, at the thread's place.
+#[repr(C, align(64))]
+pub struct ThreadLag {
+    /// Its pauses, and what its sections would have been shorter.
+    pub lag: AtomicU64,
+    /// Ticks when its outermost section began, moved on by what was waited and paused in it.
+    pub since: AtomicU64,
+    /// How many sections it is in.
+    pub depth: AtomicU32,
+    /// The places of their locks.
+    pub sections: [AtomicU32; SECTIONS],
+}
+
+/// A thread that another will wait for.
+#[repr(C)]
+pub struct Kin {
+    /// Its name in its process, and the process; 0 for a free place.
+    pub key: AtomicU64,
+    /// Its end; before that its beginning, with no time.
+    pub mark: Mark,
+}

@@ -1,0 +1,131 @@
+//! A thread's lag: how it grows, and how it follows another's.
+
+use crate::layout::{LockLag, Mark, Region, SECTIONS, SHARE_ONE, ThreadLag};
+use crate::preload::clock::now;
+use crate::preload::external;
+use crate::preload::me::{Me, me_what_if};
+use core::sync::atomic::Ordering::Relaxed;
+
+/// A sleep is not worth less.
+pub const LEAST_NS: u64 = 20_000;
+/// Nobody is kept for longer at once: the rest is owed.
+const MOST_NS: u64 = 100_000_000;
+
+/// The calling thread, and its lag.
+#[derive(Clone, Copy)]
+pub struct Mine {
+    pub me: Me,
+    pub own: &'static ThreadLag,
+}
+
+/// The calling thread, if it has a place.
+pub fn mine() -> Option<Mine> {
+    me_what_if().map(Mine::of)
+}
+
+impl Mine {
+    pub fn of(me: Me) -> Self {
+        Self { me, own: &me.region.thread_lags[me.region.place_of(me.thread)] }
+    }
+
+    pub fn region(self) -> &'static Region {
+        self.me.region
+    }
+
+    pub fn lag(self) -> u64 {
+        self.own.lag.load(Relaxed)
+    }
+
+    /// Pauses for what this thread lags less than others.
+    pub fn pay(self) {
+        let what_if = &self.region().what_if;
+        let owed = what_if.most.load(Relaxed).saturating_sub(self.lag());
+        if owed == 0 {
+            return;
+        }
+        let ns = ((owed as u128 * what_if.ns_per_tick.load(Relaxed) as u128) >> 32) as u64;
+        if ns >= LEAST_NS {
+            self.pause(ns.min(MOST_NS));
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn pause(self, ns: u64) {
+        let began = now();
+        external::sleep(ns);
+        let took = now().saturating_sub(began);
+        self.own.lag.store(self.lag() + took, Relaxed);
+        self.region().what_if.paused_ticks.fetch_add(took, Relaxed);
+        self.leaves_out(took);
+    }
+
+    /// That much of a section is not its own.
+    fn leaves_out(self, ticks: u64) {
+        if self.own.depth.load(Relaxed) > 0 {
+            self.own.since.store(self.own.since.load(Relaxed) + ticks, Relaxed);
+        }
+    }
+
+    /// This thread waited since `began` for what does not go by virtual time, or in vain.
+    pub fn waited(self, began: u64) {
+        self.leaves_out(now().saturating_sub(began));
+    }
+
+    /// This thread goes on where another let it: after a wait since `began`, or without any, which is 0.
+    pub fn follow(self, mark: &Mark, began: u64) {
+        let (at, theirs, now) = (mark.at.load(Relaxed), mark.lag.load(Relaxed), now());
+        let lag = match (at, began) {
+            // Nobody was seen to let it go on.
+            (0, _) => self.lag(),
+            (at, began) if began != 0 && at >= began => (self.lag() + now.saturating_sub(began)).min(theirs),
+            (at, _) => self.lag().min(now.saturating_sub(at) + theirs),
+        };
+        self.own.lag.store(lag, Relaxed);
+    }
+
+    /// This thread lets others go on.
+    pub fn mark(self, mark: &Mark) {
+        mark.lag.store(self.lag(), Relaxed);
+        mark.at.store(now(), Relaxed);
+    }
+
+    /// It has a lock: if it is one that was chosen, a section begins.
+    pub fn enter(self, place: u32, lock: &LockLag) {
+        let depth = self.own.depth.load(Relaxed);
+        let Some(section) = self.own.sections.get(depth as usize).filter(|_| lock.chosen.load(Relaxed) != 0) else {
+            return;
+        };
+        section.store(place, Relaxed);
+        if depth == 0 {
+            self.own.since.store(now(), Relaxed);
+        }
+        self.own.depth.store(depth + 1, Relaxed);
+    }
+
+    /// It is about to release a lock; says whether that was a section.
+    pub fn leave(self, place: u32) -> bool {
+        let depth = (self.own.depth.load(Relaxed) as usize).min(SECTIONS);
+        let sections = &self.own.sections[..depth];
+        let Some(found) = sections.iter().rposition(|section| section.load(Relaxed) == place) else { return false };
+        let last = sections[depth - 1].load(Relaxed);
+        sections[found].store(last, Relaxed);
+        self.own.depth.store(depth as u32 - 1, Relaxed);
+        if depth == 1 {
+            self.gain(now().saturating_sub(self.own.since.load(Relaxed)));
+        }
+        true
+    }
+
+    /// A section ended that took so long.
+    fn gain(self, took: u64) {
+        let what_if = &self.region().what_if;
+        what_if.sections.fetch_add(1, Relaxed);
+        what_if.section_ticks.fetch_add(took, Relaxed);
+        let gained = took * what_if.share.load(Relaxed) as u64 / SHARE_ONE;
+        // What it had paused too long is its own, and nobody else's to pause.
+        let before = self.lag().min(what_if.most.load(Relaxed));
+        self.own.lag.store(self.lag() + gained, Relaxed);
+        what_if.most.fetch_max(before + gained, Relaxed);
+    }
+}
