@@ -1,6 +1,6 @@
 //! A server, and the client that measures it.
 
-use super::listening::{accepted, is_listened_on, port_of};
+use super::listening::{Listening, accepted, listening, port_of};
 use super::outcome::{Failed, Took};
 use super::process::{End, Ended, Running, wait};
 use harness::{Interrupted, Interruption};
@@ -20,8 +20,9 @@ pub struct Client {
 const LISTENS: Duration = Duration::from_secs(30);
 const CONNECTS: Duration = Duration::from_secs(30);
 const ENDS: Duration = Duration::from_secs(10);
-/// How often is looked whether the server listens.
+/// How often is looked whether anything new is listened on, and, at every so manieth look, whose it is nonetheless.
 const LOOK: Duration = Duration::from_millis(10);
+const LOOKS: u64 = 100;
 
 /// What a turn of a server brought: the client's time and output, the server's CPU time.
 type Turn = anyhow::Result<Result<Took, Failed>>;
@@ -99,10 +100,16 @@ enum Listens {
 
 fn until_it_listens(client: &Client, server: &Running, interruption: &Interruption) -> anyhow::Result<Listens> {
     let until = server.began + LISTENS;
-    loop {
-        if let Some(port) = port_of(server.pid(), client.port) {
+    let mut before = Listening::new();
+    for look in 0_u64.. {
+        let sockets = listening(server.pid());
+        // To see whose a socket is takes a walk through all processes.
+        if (sockets != before || look % LOOKS == 0)
+            && let Some(port) = port_of(server.pid(), &sockets, client.port)
+        {
             return Ok(Listens::On(port));
         }
+        before = sockets;
         let now = Instant::now();
         match wait(&[server], Some(now + LOOK), interruption)? {
             End::Itself(_) => return Ok(Listens::Ended),
@@ -111,13 +118,14 @@ fn until_it_listens(client: &Client, server: &Running, interruption: &Interrupti
             End::Late => {}
         }
     }
+    unreachable!("a loop without an end")
 }
 
 fn never(client: &Client) -> String {
     let seconds = LISTENS.as_secs();
     match client.port {
         None => format!("did not listen on a TCP port within {seconds} s"),
-        Some(port) if is_listened_on(std::process::id(), port) => {
+        Some(port) if listening(std::process::id()).values().any(|&other| other == port) => {
             format!("did not listen on port {port} within {seconds} s, where another process listens")
         }
         Some(port) => format!("did not listen on port {port} within {seconds} s"),

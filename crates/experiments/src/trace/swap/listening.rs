@@ -3,21 +3,15 @@
 use std::collections::{HashMap, HashSet};
 use std::fs;
 
-/// The port that the program, or what it has started, listens on: this one, or the lowest if none is meant.
-pub fn port_of(program: u32, wanted: Option<u16>) -> Option<u16> {
-    let listening = listening(program);
-    if listening.is_empty() {
-        return None;
-    }
+/// Sockets that are listened on: their numbers, and their ports.
+pub type Listening = HashMap<u64, u16>;
+
+/// The port that the program, or what it has started, listens on, of these: the one that is meant, or the lowest.
+pub fn port_of(program: u32, listening: &Listening, wanted: Option<u16>) -> Option<u16> {
     let sockets = sockets(program);
     let is_its = |inode: &u64| sockets.inodes.contains(inode) || (wanted.is_some() && sockets.is_incomplete);
     let ports = listening.iter().filter(|(inode, _)| is_its(inode)).map(|(_, port)| *port);
     ports.filter(|port| wanted.is_none_or(|wanted| wanted == *port)).min()
-}
-
-/// Whether anybody listens on it, as this program sees it.
-pub fn is_listened_on(program: u32, port: u16) -> bool {
-    listening(program).values().any(|&other| other == port)
 }
 
 /// How many connections were accepted where the program runs; `None` if that is not told.
@@ -29,8 +23,8 @@ pub fn accepted(program: u32) -> Option<u64> {
     values.split(' ').nth(place)?.parse().ok()
 }
 
-/// The ports that are listened on, by the sockets' numbers.
-fn listening(program: u32) -> HashMap<u64, u16> {
+/// What is listened on, as this program sees it.
+pub fn listening(program: u32) -> Listening {
     let read = |table: &str| fs::read_to_string(format!("/proc/{program}/net/{table}")).unwrap_or_default();
     let tables = [read("tcp"), read("tcp6")];
     tables.iter().flat_map(|table| table.lines().skip(1).filter_map(listening_in)).collect()
@@ -105,12 +99,11 @@ mod tests {
         let me = std::process::id();
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
-        assert_eq!(port_of(me, Some(port)), Some(port));
-        assert!(is_listened_on(me, port));
+        assert_eq!(port_of(me, &listening(me), Some(port)), Some(port));
         let before = accepted(me).unwrap();
         drop(TcpStream::connect(("127.0.0.1", port)).unwrap());
         assert!(accepted(me).unwrap() > before);
         drop(listener);
-        assert_eq!(port_of(me, Some(port)), None);
+        assert_eq!(port_of(me, &listening(me), Some(port)), None);
     }
 }
