@@ -179,6 +179,28 @@ fn only_the_mutexes_that_are_named_are_exchanged() {
     }
 }
 
+/// Those that lie in no variable are known by the function that makes them, or is the first to take them.
+#[test]
+fn mutexes_on_the_heap_are_exchanged_by_a_function() {
+    let programs = Programs::new();
+    let Some(program) = programs.compiled("heap", &[]) else { return };
+    let cases =
+        [("makes()", 2.0), ("takes()", 3.0), ("makes(),waits()", 6.0), ("rank:1", 5.0), ("main()", 1.0)];
+    for (only, exchanged) in cases {
+        let flags = ["--swap", "adaptive", "--metric", r"exchanged=exchanged (\d+)", "--swap-only", only];
+        let flags = [&flags[..], &["--runs", "6", "--warmup", "0", "--quiet"]].concat();
+        let traced = traced(&programs, &flags, &program, &[]);
+        assert!(traced.output.status.success(), "{}", stderr(&traced.output));
+        assert_eq!(row(&traced, "adaptive", "exchanged")["ratio"].as_f64(), Some(exchanged), "{only}");
+        let is_said =
+            traced.record["warnings"].as_array().unwrap().iter().any(|one| one["code"] == "nothing_exchanged");
+        assert_eq!(is_said, only == "main()", "{only}");
+    }
+    let output = trace(&["--swap", "adaptive", "--swap-only", "nonesuch()"], &program, &[]).output().unwrap();
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+    assert!(stderr(&output).contains("has no function of this name"), "{}", stderr(&output));
+}
+
 /// Of ten mutexes two matter.
 #[test]
 fn a_search_finds_the_mutexes_that_matter_and_the_flags_that_exchange_them() {

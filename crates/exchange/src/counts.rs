@@ -21,4 +21,6 @@ pub struct Left {
     pub rwlocks: AtomicU64,
     /// Spin locks that processes may share.
     pub spins: AtomicU64,
+    /// Mutexes that were exchanged since the code that is meant initialised them, or took them first.
+    pub chosen: AtomicU64,
 }

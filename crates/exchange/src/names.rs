@@ -3,8 +3,8 @@
 /// The variable that names the lock to the library; without it, the first of [`LOCKS`].
 pub const CHOICE: &str = "ULOCKS_PTHREAD";
 
-/// The variable that says which mutexes are to have it, by addresses in the program's file: `1040-1068,2000-2028`, in
-/// hexadecimal. Without it, all.
+/// The variable that says which locks are to be ours, by addresses in the program's file: `1040-1068,c2000-2028`, in
+/// hexadecimal; those with a `c` are of code that initialises mutexes, or takes them first. Without it, all.
 pub const ONLY: &str = "ULOCKS_PTHREAD_ONLY";
 
 /// Asks for the library alone: every call is passed on.

@@ -11,6 +11,7 @@
 //!
 //! All of the C library's initialisers leave 0 everywhere but in the kind, and that is a free lock of ours.
 
+use super::choice::count;
 use super::generation::settle;
 use super::locks::{Exchanged, MOST};
 use super::me::me;
@@ -49,6 +50,10 @@ const ELISION: u32 = 0x300;
 const RECURSIVE: u32 = 1;
 const ERROR_CHECKING: u32 = 2;
 const ADAPTIVE: u32 = 3;
+/// Bits that are nobody's, where code decides: the mutex has a lock of ours, or is left to the C library. That one looks
+/// at its own bits only.
+const CHOSEN: u32 = 1 << 30;
+const LEFT: u32 = 1 << 29;
 /// What the C library puts there when it destroys one.
 const DESTROYED: u32 = u32::MAX;
 
@@ -65,13 +70,47 @@ impl Mutex {
     #[inline(always)]
     pub fn kind(&self) -> Kind {
         if only::leaves(core::ptr::from_ref(self).addr()) {
-            return Kind::Theirs;
+            return self.kind_if_chosen();
         }
-        match self.kind.load(Relaxed) & !ELISION {
-            0 | ADAPTIVE => Kind::Normal,
-            RECURSIVE => Kind::Recursive,
-            ERROR_CHECKING => Kind::ErrorChecking,
+        kind_of(self.kind.load(Relaxed))
+    }
+
+    #[cold]
+    fn kind_if_chosen(&self) -> Kind {
+        match self.kind.load(Relaxed) {
+            bits if bits & CHOSEN != 0 => kind_of(bits),
             _ => Kind::Theirs,
+        }
+    }
+
+    /// Its kind, as the call that returns there finds it: where code decides of mutexes, the first call does.
+    #[inline(always)]
+    pub fn kind_at(&self, site: usize) -> Kind {
+        if only::leaves(core::ptr::from_ref(self).addr()) {
+            if only::names_code() {
+                self.choose(site, LEFT);
+            }
+            return self.kind_if_chosen();
+        }
+        kind_of(self.kind.load(Relaxed))
+    }
+
+    /// Decides by where it is initialised.
+    pub fn choose_at_init(&self, site: usize) {
+        if only::names_code() && only::leaves(core::ptr::from_ref(self).addr()) {
+            self.choose(site, 0);
+        }
+    }
+
+    /// Notes whose it is, if that is not decided; `otherwise` if it is not meant.
+    #[cold]
+    fn choose(&self, site: usize, otherwise: u32) {
+        let bits = self.kind.load(Relaxed);
+        if bits & (CHOSEN | LEFT) == 0 && kind_of(bits) != Kind::Theirs {
+            let mark = if only::is_meant(site) { CHOSEN } else { otherwise };
+            if self.kind.compare_exchange(bits, bits | mark, Relaxed, Relaxed).is_ok() && mark == CHOSEN {
+                count(|left| &left.chosen);
+            }
         }
     }
 
@@ -223,6 +262,17 @@ impl Mutex {
     /// It has come back, or does not go. The caller has the lock.
     pub fn is_back(&self) {
         self.waiters.store(self.waiters.load(Relaxed).wrapping_sub(1), Relaxed);
+    }
+}
+
+/// What the bits say, whoever decided that it is ours.
+#[inline(always)]
+fn kind_of(bits: u32) -> Kind {
+    match bits & !(ELISION | CHOSEN) {
+        0 | ADAPTIVE => Kind::Normal,
+        RECURSIVE => Kind::Recursive,
+        ERROR_CHECKING => Kind::ErrorChecking,
+        _ => Kind::Theirs,
     }
 }
 

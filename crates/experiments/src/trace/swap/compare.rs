@@ -1,12 +1,13 @@
 //! The comparison: the search, if one is asked for, the runs, and what is to be said of them.
 
 use super::measure::{Sides, measure};
+use super::only;
 use super::plan::Plan;
 use super::ratios::spread;
 use super::record::{LeftOf, SwapParameters, SwapRow};
 use super::search::search;
 use super::sides::{All, Samples, Side};
-use super::warnings::{FailedWithLock, SpinningLock, UnsteadyProgram};
+use super::warnings::{FailedWithLock, NothingExchanged, SpinningLock, UnsteadyProgram};
 use super::watched::watch;
 use exchange::Left;
 use harness::turns::Rules;
@@ -83,20 +84,24 @@ fn warnings(plan: &Plan, sides: &[Side], all: &All) -> Vec<Warning> {
     let failed = sides.iter().filter_map(|side| {
         side.failed.clone().map(|how| FailedWithLock { lock: side.variant.lock.to_owned(), how }.into())
     });
-    unsteady.into_iter().chain(spins).chain(failed).collect()
+    let by_code = plan.only.iter().any(|(name, _)| only::is_function(name));
+    let is_without = |side: &&Side| by_code && side.is_lock() && side.counts.left().chosen.load(Relaxed) == 0;
+    let without = sides.iter().filter(is_without);
+    let without = without.map(|side| NothingExchanged { lock: side.variant.lock.to_owned() }.into());
+    unsteady.into_iter().chain(spins).chain(failed).chain(without).collect()
 }
 
 fn parameters(plan: &Plan, sides: &[Side], order: Vec<Vec<usize>>) -> SwapParameters {
     let left = |side: &Side| {
-        let Left { processes, robust, priority, shared, rwlocks, spins } = side.counts.left();
-        let [processes, robust, priority, shared, rwlocks, spins] =
-            [processes, robust, priority, shared, rwlocks, spins].map(|count| count.load(Relaxed));
+        let Left { processes, robust, priority, shared, rwlocks, spins, chosen } = side.counts.left();
+        let [processes, robust, priority, shared, rwlocks, spins, chosen] =
+            [processes, robust, priority, shared, rwlocks, spins, chosen].map(|count| count.load(Relaxed));
         let (lock, failed) = (side.variant.lock.to_owned(), side.failed.clone());
-        LeftOf { lock, processes, robust, priority, shared, rwlocks, spins, failed }
+        LeftOf { lock, processes, robust, priority, shared, rwlocks, spins, chosen, failed }
     };
     SwapParameters {
         compared_program: plan.program.words.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
-        swap_only: plan.only.iter().map(|(name, _)| name.clone()).collect(),
+        swap_only: only::names(&plan.only),
         search: Vec::new(),
         search_flags: None,
         prepare: plan.prepare.clone(),

@@ -21,8 +21,9 @@ pub struct SwapFlags {
           conflicts_with_all = ["full", "interval", "export"])]
     pub swap: Vec<String>,
 
-    /// Exchange only the mutexes in these variables of the program, or the one at a place in it (locks+0x28), or those
-    /// that were waited for most in a watched run before (rank:1-3)
+    /// Exchange only the locks in these variables of the program, or the one at a place in it (locks+0x28), mutexes that
+    /// a function initialises or is the first to take ('open_cache()'), or those that were waited for most in a watched
+    /// run before (rank:1-3)
     #[arg(long, value_name = "MUTEX", requires = "swap", value_delimiter = ',')]
     pub swap_only: Vec<Only>,
 

@@ -17,6 +17,8 @@ use std::str::FromStr;
 pub enum Only {
     /// All in a variable, or the one at this distance from its beginning.
     Variable { name: String, offset: Option<u64> },
+    /// Mutexes that this function of the program's initialises, or is the first to take.
+    Function(String),
     /// Those that were waited for most, from the first on.
     Ranks(usize, usize),
 }
@@ -32,6 +34,11 @@ impl FromStr for Only {
             return ranks
                 .map(|(first, last)| Self::Ranks(first, last))
                 .ok_or_else(|| "write rank:1 or rank:1-3, from 1 to 64".into());
+        }
+        // As they are called that lie in no variable: by the function that was seen to take them first.
+        let by_use = text.strip_prefix("mutex of ").map(|rest| rest.split(" (").next().unwrap_or(rest));
+        if let Some(name) = by_use.or_else(|| text.strip_suffix(CALL)).filter(|name| !name.is_empty()) {
+            return Ok(Self::Function(name.into()));
         }
         let (name, offset) = match text.split_once("+0x") {
             None => (text, None),
@@ -53,14 +60,30 @@ impl fmt::Display for Only {
         match self {
             Self::Variable { name, offset: None } => formatter.write_str(name),
             Self::Variable { name, offset: Some(offset) } => write!(formatter, "{name}+{offset:#x}"),
+            Self::Function(name) => write!(formatter, "{name}{CALL}"),
             Self::Ranks(first, last) if first == last => write!(formatter, "rank:{first}"),
             Self::Ranks(first, last) => write!(formatter, "rank:{first}-{last}"),
         }
     }
 }
 
-/// Variables that were found, by name, and where they lie in the program's file.
+/// Variables and functions that were found, by name, and where they lie in the program's file.
 pub type Found = Vec<(String, Range<u64>)>;
+
+/// What makes a name a function's.
+const CALL: &str = "()";
+
+/// The names, each once.
+pub fn names(found: &Found) -> Vec<String> {
+    let mut names: Vec<String> = found.iter().map(|(name, _)| name.clone()).collect();
+    names.dedup();
+    names
+}
+
+/// Whether what was found is a function.
+pub fn is_function(name: &str) -> bool {
+    name.ends_with(CALL)
+}
 
 /// The smallest of the C library's locks; which one is meant is known by where it begins.
 const SMALLEST: u64 = size_of::<libc::pthread_spinlock_t>() as u64;
@@ -106,18 +129,60 @@ pub fn find(wanted: &[Only], rehearsal: Rehearsal<'_>) -> anyhow::Result<Found> 
             variable => names.push(variable.clone()),
         }
     }
-    let found: Found = names.iter().map(|only| lies(only, &file, program)).collect::<Result<_, UsageError>>()?;
+    let mut seen = Vec::new();
+    names.retain(|only| {
+        !seen.contains(only) && {
+            seen.push(only.clone());
+            true
+        }
+    });
+    let found: Vec<Found> = names.iter().map(|only| lies(only, &file, program)).collect::<Result<_, UsageError>>()?;
+    let found = found.concat();
     if found.len() > MOST {
         return Err(UsageError(format!("--swap-only: {} variables are more than {MOST}", found.len())).into());
     }
     Ok(found)
 }
 
-fn lies(only: &Only, file: &object::File<'_>, program: &Program) -> Result<(String, Range<u64>), UsageError> {
-    let Only::Variable { name, offset } = only else { unreachable!("ranks were made names") };
+fn lies(only: &Only, file: &object::File<'_>, program: &Program) -> Result<Found, UsageError> {
+    match only {
+        Only::Variable { name, offset } => Ok(vec![in_variable(only, name, *offset, file, program)?]),
+        Only::Function(name) => in_function(only, name, file, program),
+        Only::Ranks(..) => unreachable!("ranks were made names"),
+    }
+}
+
+/// A function's code: all that the compiler made of it, and of its namesakes with other arguments.
+fn in_function(only: &Only, name: &str, file: &object::File<'_>, program: &Program) -> Result<Found, UsageError> {
+    let is_named = |of: &str| {
+        let bare = demangled(of);
+        [of.split('.').next(), Some(&bare[..]), bare.split('(').next()].contains(&Some(name))
+    };
+    let symbols = file.symbols().chain(file.dynamic_symbols());
+    let symbols = symbols.filter(|symbol| symbol.kind() == object::SymbolKind::Text && symbol.size() > 0);
+    let named = symbols.filter(|symbol| symbol.name().is_ok_and(is_named));
+    let mut found: Found =
+        named.map(|symbol| (only.to_string(), symbol.address()..symbol.address() + symbol.size())).collect();
+    found.sort_by_key(|(_, range)| range.start);
+    found.dedup();
+    if found.is_empty() {
+        let program = program.path.display();
+        let why = "has no function of this name; the compiler may have put it into its callers";
+        return Err(UsageError(format!("--swap-only {only}: {program} {why}")));
+    }
+    Ok(found)
+}
+
+fn in_variable(
+    only: &Only,
+    name: &str,
+    offset: Option<u64>,
+    file: &object::File<'_>,
+    program: &Program,
+) -> Result<(String, Range<u64>), UsageError> {
     let symbols = file.symbols().chain(file.dynamic_symbols());
     let symbols = symbols.filter(|symbol| symbol.kind() == object::SymbolKind::Data && symbol.size() >= SMALLEST);
-    let is_named = |of: &str| of == name || demangled(of) == *name;
+    let is_named = |of: &str| of == name || demangled(of) == name;
     let mut named: Vec<_> = symbols.filter(|symbol| symbol.name().is_ok_and(is_named)).collect();
     // A symbol can stand in both tables.
     named.sort_by_key(ObjectSymbol::address);
@@ -186,9 +251,20 @@ pub fn watched_run(rehearsal: Rehearsal<'_>) -> anyhow::Result<Vec<Value>> {
 pub fn candidates(rehearsal: Rehearsal<'_>) -> anyhow::Result<Found> {
     const MOST_CANDIDATES: usize = 10;
     let alone = |only: &Only| find(std::slice::from_ref(only), rehearsal).ok();
-    let found: Found =
-        ranked(rehearsal)?.iter().map(|used| &used.only).filter_map(alone).flatten().take(MOST_CANDIDATES).collect();
-    anyhow::ensure!(!found.is_empty(), "--search: none of the program's mutexes lies in a global variable of its own");
+    let mut found = Found::new();
+    for one in ranked(rehearsal)?.iter().filter_map(|used| alone(&used.only)) {
+        // What lies in several places is no arm of its own.
+        if let [one] = &one[..]
+            && !found.contains(one)
+            && found.len() < MOST_CANDIDATES
+        {
+            found.push(one.clone());
+        }
+    }
+    anyhow::ensure!(
+        !found.is_empty(),
+        "--search: none of the program's locks lies in a global variable of its own, or is taken first in one of its functions"
+    );
     Ok(found)
 }
 
@@ -198,10 +274,11 @@ mod tests {
 
     #[test]
     fn what_is_meant_is_a_variable_a_place_in_it_or_ranks() {
-        for text in ["hot", "locks+0x28", "rank:2", "rank:1-3"] {
+        for text in ["hot", "locks+0x28", "rank:2", "rank:1-3", "open_cache()"] {
             assert_eq!(text.parse::<Only>().unwrap().to_string(), text);
         }
-        for wrong in ["", "rank:0", "rank:3-1", "rank:x", "+0x28", "locks+0xzz", "rank:1-65"] {
+        assert_eq!("mutex of Cache::get (cache.cc:12) #2".parse::<Only>().unwrap().to_string(), "Cache::get()");
+        for wrong in ["", "()", "rank:0", "rank:3-1", "rank:x", "+0x28", "locks+0xzz", "rank:1-65"] {
             assert!(wrong.parse::<Only>().is_err(), "{wrong}");
         }
     }

@@ -131,6 +131,9 @@ pub struct LeftOf {
     pub shared: u64,
     pub rwlocks: u64,
     pub spins: u64,
+    /// Mutexes that were exchanged since a function that is meant initialised them, or took them first.
+    #[serde(default)]
+    pub chosen: u64,
     /// Why it has no more runs.
     pub failed: Option<String>,
 }

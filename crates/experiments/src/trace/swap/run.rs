@@ -1,6 +1,6 @@
 //! One run of the program.
 
-use super::only::Found;
+use super::only::{Found, is_function};
 pub use super::outcome::{Failed, Took};
 use super::plan::Plan;
 use exchange::{CHOICE, COUNTS, Counts, ONLY};
@@ -55,7 +55,9 @@ pub fn run(
 
 /// As the library reads it.
 fn ranges(only: &Found) -> String {
-    let range = |(_, range): &(String, std::ops::Range<u64>)| format!("{:x}-{:x}", range.start, range.end);
+    let range = |(name, range): &(String, std::ops::Range<u64>)| {
+        format!("{}{:x}-{:x}", if is_function(name) { "c" } else { "" }, range.start, range.end)
+    };
     only.iter().map(range).collect::<Vec<String>>().join(",")
 }
 

@@ -49,6 +49,10 @@ impl Side {
         self.variant.is_plain()
     }
 
+    pub fn is_lock(&self) -> bool {
+        !self.is_plain() && self.variant.lock != exchange::PASS
+    }
+
     /// Takes what a run brought.
     pub fn add(&mut self, took: &Took, metrics: &[f64]) {
         let figures = [took.wall_s * 1e9, took.cpu_s * 1e9].into_iter().chain(metrics.iter().copied());

@@ -1,6 +1,6 @@
 //! What is compared.
 
-use super::only::Found;
+use super::only::{self, Found};
 
 /// The program with a lock in some of its mutexes; `plain` and `pass` are no locks.
 #[derive(Clone, Debug)]
@@ -20,8 +20,10 @@ impl Variant {
 
     /// What its user types for it.
     pub fn flags(&self) -> String {
-        let names: Vec<&str> = self.only.iter().map(|(name, _)| name.as_str()).collect();
-        format!("--swap {} --swap-only {}", self.lock, names.join(","))
+        // A shell would read parentheses.
+        let names = only::names(&self.only).join(",");
+        let names = if names.contains('(') { format!("'{names}'") } else { names };
+        format!("--swap {} --swap-only {names}", self.lock)
     }
 
     pub fn is_plain(&self) -> bool {

@@ -63,3 +63,21 @@ impl WarningKind for FailedWithLock {
          report it"
     }
 }
+
+/// A lock that no mutex has had.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct NothingExchanged {
+    pub lock: String,
+}
+
+impl WarningKind for NothingExchanged {
+    const CODE: &'static str = "nothing_exchanged";
+
+    fn message(&self) -> String {
+        format!("with {}: no mutex was initialised or first taken in the functions that --swap-only names", self.lock)
+    }
+
+    fn remedy(&self) -> &'static str {
+        "the compiler may have put them into their callers: name those, or compile with -fno-inline"
+    }
+}
