@@ -1,6 +1,7 @@
 /* Programs whose answer is known: WISH ROUNDS HOLD OTHER, times in us; `grind` or `sleep` before them says how time
    passes. `limits`: three threads and one lock. `quiet`: a lock that one of two threads has, and the other is later.
-   `hides`: four threads, a lock of HOLD us, and behind it one of OTHER us. Says its rate. */
+   `hides`: four threads, a lock of HOLD us, and behind it one of OTHER us. `uneven`: `limits`, and then 5 ms longer in
+   each run, which a FILE counts. Says its rate. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,11 +53,19 @@ static void *work(void *place) {
     return 0;
 }
 
+static void longer_each_time(const char *path) {
+    FILE *file = fopen(path, "a");
+    fputc('x', file);
+    usleep(5000 * ftell(file));
+    fclose(file);
+}
+
 int main(int count, char **arguments) {
     if (count < 6) return 2;
     grinds = !strcmp(arguments[1], "grind");
     wish = arguments[2];
     rounds = atoi(arguments[3]), hold = atoi(arguments[4]), other = atoi(arguments[5]);
+    if (!strcmp(wish, "uneven")) wish = "limits", longer_each_time(arguments[6]);
     int threads = !strcmp(wish, "limits") ? 3 : !strcmp(wish, "hides") ? 4 : 2;
     pthread_t all[4];
     double began = now();

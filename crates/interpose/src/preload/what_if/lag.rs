@@ -10,6 +10,8 @@ use core::sync::atomic::Ordering::Relaxed;
 pub const LEAST_NS: u64 = 20_000;
 /// Nobody is kept for longer at once: the rest is owed.
 const MOST_NS: u64 = 100_000_000;
+/// The end of a pause is waited for at work: a sleep ends late, and a CPU that went idle wakes others late.
+const SPUN_NS: u64 = 300_000;
 
 /// The calling thread, and its lag.
 #[derive(Clone, Copy)]
@@ -45,15 +47,21 @@ impl Mine {
         }
         let ns = ((owed as u128 * what_if.ns_per_tick.load(Relaxed) as u128) >> 32) as u64;
         if ns >= LEAST_NS {
-            self.pause(ns.min(MOST_NS));
+            let most = owed as u128 * MOST_NS as u128 / ns as u128;
+            self.pause(ns.min(MOST_NS), owed.min(most as u64));
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn pause(self, ns: u64) {
+    fn pause(self, ns: u64, ticks: u64) {
         let began = now();
-        external::sleep(ns);
+        if ns > SPUN_NS {
+            external::sleep(ns - SPUN_NS);
+        }
+        while now().saturating_sub(began) < ticks {
+            core::hint::spin_loop();
+        }
         let took = now().saturating_sub(began);
         self.own.lag.store(self.lag() + took, Relaxed);
         self.region().what_if.paused_ticks.fetch_add(took, Relaxed);
