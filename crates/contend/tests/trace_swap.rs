@@ -184,8 +184,7 @@ fn only_the_mutexes_that_are_named_are_exchanged() {
 fn mutexes_on_the_heap_are_exchanged_by_a_function() {
     let programs = Programs::new();
     let Some(program) = programs.compiled("heap", &[]) else { return };
-    let cases =
-        [("makes()", 2.0), ("takes()", 3.0), ("makes(),waits()", 6.0), ("rank:1", 5.0), ("main()", 1.0)];
+    let cases = [("makes()", 2.0), ("takes()", 3.0), ("makes(),waits()", 6.0), ("rank:1", 5.0), ("main()", 1.0)];
     for (only, exchanged) in cases {
         let flags = ["--swap", "adaptive", "--metric", r"exchanged=exchanged (\d+)", "--swap-only", only];
         let flags = [&flags[..], &["--runs", "6", "--warmup", "0", "--quiet"]].concat();
@@ -261,6 +260,22 @@ fn what_is_wrong_with_a_server_or_its_client_is_said() {
     }
     let output = trace(&["--swap", "mcs", "--port", "80"], &program, &[]).output().unwrap();
     assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+}
+
+/// The library that watches stands before the one that exchanges: both must find the same condition variables behind
+/// them as the program's mutexes have.
+#[test]
+fn a_program_with_condition_variables_is_watched_with_each_lock() {
+    let programs = Programs::new();
+    let Some(program) = programs.compiled("turns", &[]) else { return };
+    let flags = ["--swap", "adaptive,usema", "--runs", "6", "--warmup", "0", "--quiet"];
+    let traced = traced(&programs, &flags, &program, &[]);
+    assert!(traced.output.status.success(), "{}", stderr(&traced.output));
+    let parameters = &traced.record["parameters"];
+    let watched = parameters["watched"].as_array().unwrap();
+    for lock in ["plain", "adaptive", "usema"] {
+        assert!(watched.iter().any(|one| one["lock"] == lock && one["name"] == "lock"), "{lock} in {parameters:#}");
+    }
 }
 
 /// What the locks did, before and after.

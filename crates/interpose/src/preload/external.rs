@@ -31,8 +31,18 @@ pub const MADV_WIPEONFORK: c_int = 18;
 
 pub const CLOCK_MONOTONIC_RAW: c_int = 4;
 
+/// What `dladdr` tells: `Dl_info`.
+#[repr(C)]
+pub struct ObjectOf {
+    pub path: *const c_char,
+    pub begins: *const c_void,
+    pub symbol: *const c_char,
+    pub at: *const c_void,
+}
+
 unsafe extern "C" {
     pub fn abort() -> !;
+    pub fn dladdr(address: *const c_void, found: *mut ObjectOf) -> c_int;
     pub fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut c_void;
     pub fn dlvsym(handle: *mut c_void, name: *const c_char, version: *const c_char) -> *mut c_void;
     pub fn getenv(name: *const c_char) -> *const c_char;

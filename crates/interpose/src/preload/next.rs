@@ -4,9 +4,9 @@
 //! They are found all at once, by the first call. The loader's way to find them neither allocates nor calls what is
 //! replaced, as long as it finds them; what is not there stays [`missing`].
 
-use super::external::{ENOSYS, RTLD_NEXT, Timespec, dlsym, dlvsym};
+use super::external::{ENOSYS, ObjectOf, RTLD_NEXT, Timespec, dladdr, dlsym, dlvsym};
 use core::ffi::{CStr, c_int, c_void};
-use core::ptr::null_mut;
+use core::ptr::null;
 use core::sync::atomic::AtomicPtr;
 use core::sync::atomic::Ordering::Relaxed;
 
@@ -118,13 +118,26 @@ const TWICE: &[&CStr] = &[];
 
 /// The next one of this name. No name is asked for that is not there, nor a version that one has not: to say so the
 /// loader allocates, and an allocator may be who called, within its own lock.
+///
+/// Who asks for a version passes over libraries between this one and the C library, whose functions have none: so the
+/// newer one is taken only where the next one is the C library's too.
 fn find(name: &CStr) -> *mut c_void {
     // SAFETY: the names end with a NUL.
-    unsafe {
-        let newer =
-            if TWICE.contains(&name) { dlvsym(RTLD_NEXT, name.as_ptr(), c"GLIBC_2.3.2".as_ptr()) } else { null_mut() };
-        if newer.is_null() { dlsym(RTLD_NEXT, name.as_ptr()) } else { newer }
+    let next = unsafe { dlsym(RTLD_NEXT, name.as_ptr()) };
+    if !TWICE.contains(&name) {
+        return next;
     }
+    // SAFETY: as above.
+    let newer = unsafe { dlvsym(RTLD_NEXT, name.as_ptr(), c"GLIBC_2.3.2".as_ptr()) };
+    if !newer.is_null() && object_of(newer) == object_of(next) { newer } else { next }
+}
+
+/// Where the object begins that an address lies in; null if it lies in none.
+fn object_of(address: *mut c_void) -> *const c_void {
+    let mut found = ObjectOf { path: null(), begins: null(), symbol: null(), at: null() };
+    // SAFETY: `found` is a structure of the shape that the function fills.
+    unsafe { dladdr(address, &raw mut found) };
+    found.begins
 }
 
 /// Finds all of them.

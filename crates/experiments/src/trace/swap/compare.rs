@@ -11,7 +11,7 @@ use super::warnings::{FailedWithLock, NothingExchanged, SpinningLock, UnsteadyPr
 use super::watched::watch;
 use exchange::Left;
 use harness::turns::Rules;
-use harness::{Progress, Session};
+use harness::{Interrupted, Progress, Session};
 use instruments::warning::Warning;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
@@ -35,7 +35,7 @@ pub fn run_plan(plan: &mut Plan, session: &Session, progress: &Progress) -> anyh
     let began = Instant::now();
     let mut arms = Vec::new();
     let mut flags = None;
-    let mut interrupted = None;
+    let mut searched_plainly = None;
     if let Some(among) = plan.search.take() {
         let searched = search(plan, &among, session, progress)?;
         arms = searched.arms;
@@ -44,21 +44,20 @@ pub fn run_plan(plan: &mut Plan, session: &Session, progress: &Progress) -> anyh
             plan.locks.retain(|lock| lock.name == best.lock);
             plan.only = best.only;
         }
-        interrupted = session.interruption.is_requested().then_some(searched.plain);
+        searched_plainly = Some(searched.plain);
     }
-    let seen = match interrupted {
-        Some(_) => Ok(Vec::new()),
-        None => watch(plan, session, progress)?,
-    };
     let Plan { budget, precision, at_least, at_most, .. } = *plan;
     let rules = Rules { began, budget, precision, at_least, at_most };
-    let (measured, turns) = match interrupted {
+    let (measured, turns) = match (measure(plan, &plan.variants(), &rules, session, progress), searched_plainly) {
+        (Ok((measured, turns)), _) => (measured, Some(turns)),
         // The search is all that there was time for.
-        Some(plain) => (plain, None),
-        None => {
-            let (measured, turns) = measure(plan, &plan.variants(), &rules, session, progress)?;
-            (measured, Some(turns))
-        }
+        (Err(error), Some(plain)) if error.is::<Interrupted>() => (plain, None),
+        (Err(error), _) => return Err(error),
+    };
+    // Last, so that they take no time from what is compared; a signal ends these runs alone.
+    let seen = match watch(plan, session, progress) {
+        Err(error) if error.is::<Interrupted>() => Err("a signal came before".to_owned()),
+        seen => seen?,
     };
     let Sides { sides, all } = &measured;
     let rows = measured.rows(plan, session.seed);

@@ -63,9 +63,19 @@ fn watch_one(
         Ok(Took { wall_s, .. }) => {
             let record: Value = serde_json::from_slice(&std::fs::read(file.path())?)?;
             let rows = record["results"].as_array().map_or(&[][..], Vec::as_slice);
-            Ok(Ok((rows.iter().filter_map(|row| lock_of(row, variant)).collect(), wall_s)))
+            let all: Vec<WatchedLock> = rows.iter().filter_map(|row| lock_of(row, variant)).collect();
+            let is_alone =
+                |lock: &WatchedLock| all.iter().filter(|other| namesake(other) == namesake(lock)).count() == 1;
+            Ok(Ok((all.iter().filter(|lock| is_alone(lock)).cloned().collect(), wall_s)))
         }
     }
+}
+
+/// A lock's name without the number that tells it from its namesakes: the next run may number them otherwise, so nothing
+/// is said of locks that have any.
+fn namesake(lock: &WatchedLock) -> &str {
+    let number = |rest: &str| !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_digit());
+    lock.name.rsplit_once(" #").filter(|(_, rest)| number(rest)).map_or(&lock.name, |(name, _)| name)
 }
 
 /// What a row says, if it is of a lock that can be exchanged.
