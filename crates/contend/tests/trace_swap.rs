@@ -195,6 +195,13 @@ fn mutexes_on_the_heap_are_exchanged_by_a_function() {
             traced.record["warnings"].as_array().unwrap().iter().any(|one| one["code"] == "nothing_exchanged");
         assert_eq!(is_said, only == "main()", "{only}");
     }
+    // Without symbols it is the place of the call.
+    let Some(bare) = programs.compiled("heap", &["-s"]) else { return };
+    let flags = ["--swap", "adaptive", "--metric", r"exchanged=exchanged (\d+)", "--swap-only", "rank:1"];
+    let flags = [&flags[..], &["--runs", "6", "--warmup", "0", "--quiet"]].concat();
+    let traced = traced(&programs, &flags, &bare, &[]);
+    assert!(traced.output.status.success(), "{}", stderr(&traced.output));
+    assert_eq!(row(&traced, "adaptive", "exchanged")["ratio"].as_f64(), Some(5.0));
     let output = trace(&["--swap", "adaptive", "--swap-only", "nonesuch()"], &program, &[]).output().unwrap();
     assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
     assert!(stderr(&output).contains("has no function of this name"), "{}", stderr(&output));

@@ -37,6 +37,7 @@ impl FromStr for Only {
         }
         // As they are called that lie in no variable: by the function that was seen to take them first.
         let by_use = text.strip_prefix("mutex of ").map(|rest| rest.split(" (").next().unwrap_or(rest));
+        let by_use = by_use.map(|rest| rest.split(" #").next().unwrap_or(rest));
         if let Some(name) = by_use.or_else(|| text.strip_suffix(CALL)).filter(|name| !name.is_empty()) {
             return Ok(Self::Function(name.into()));
         }
@@ -152,8 +153,14 @@ fn lies(only: &Only, file: &object::File<'_>, program: &Program) -> Result<Found
     }
 }
 
-/// A function's code: all that the compiler made of it, and of its namesakes with other arguments.
+/// A function's code: all that the compiler made of it, and of its namesakes with other arguments; or the call at a place
+/// in a program without symbols.
 fn in_function(only: &Only, name: &str, file: &object::File<'_>, program: &Program) -> Result<Found, UsageError> {
+    let own_name = program.path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let place = name.strip_prefix(own_name).and_then(|rest| rest.strip_prefix("+0x"));
+    if let Some(place) = place.and_then(|digits| u64::from_str_radix(digits, 16).ok()) {
+        return Ok(vec![(only.to_string(), place..place.saturating_add(1))]);
+    }
     let is_named = |of: &str| {
         let bare = demangled(of);
         [of.split('.').next(), Some(&bare[..]), bare.split('(').next()].contains(&Some(name))
@@ -278,6 +285,7 @@ mod tests {
             assert_eq!(text.parse::<Only>().unwrap().to_string(), text);
         }
         assert_eq!("mutex of Cache::get (cache.cc:12) #2".parse::<Only>().unwrap().to_string(), "Cache::get()");
+        assert_eq!("mutex of server+0x19eb0 #2".parse::<Only>().unwrap().to_string(), "server+0x19eb0()");
         for wrong in ["", "()", "rank:0", "rank:3-1", "rank:x", "+0x28", "locks+0xzz", "rank:1-65"] {
             assert!(wrong.parse::<Only>().is_err(), "{wrong}");
         }

@@ -20,7 +20,8 @@ pub fn first(rows: &[SwapRow]) -> Option<String> {
         return Some(format!("With {} the program is better: {}.", best.lock, change(best)));
     }
     of_metric().next()?;
-    Some(match of_metric().any(|row| row.verdict == Verdict::NoDifferenceShown) {
+    let is_open = |row: &SwapRow| matches!(row.verdict, Verdict::NoDifferenceShown | Verdict::NotJudged);
+    Some(match of_metric().any(is_open) {
         true => format!("No lock was shown to make the program better, by its {metric}."),
         false => format!("No lock makes the program better, by its {metric}."),
     })
