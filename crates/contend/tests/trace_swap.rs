@@ -10,6 +10,7 @@ use programs::{Programs, Traced, command as trace, traced};
 use serde_json::Value;
 use std::path::Path;
 use std::process::Command;
+use std::sync::Mutex;
 
 fn row<'a>(traced: &'a Traced, lock: &str, metric: &str) -> &'a Value {
     let rows = traced.record["results"].as_array().unwrap();
@@ -227,9 +228,13 @@ fn a_search_finds_the_mutexes_that_matter_and_the_flags_that_exchange_them() {
     assert_eq!(first, 10);
 }
 
+/// Whether anybody connected is counted for all programs together: so one test at a time.
+static CONNECTIONS: Mutex<()> = Mutex::new(());
+
 /// The client asks the server on the port that it is told, and prints the answer, which calock doubles.
 #[test]
 fn a_server_is_measured_by_its_client_and_ends_with_it() {
+    let _alone = CONNECTIONS.lock();
     let programs = Programs::new();
     let Some(program) = programs.compiled("serves", &[]) else { return };
     let client = format!("{} ask", program.display());
@@ -250,6 +255,7 @@ fn a_server_is_measured_by_its_client_and_ends_with_it() {
 /// One message each; each ends soon.
 #[test]
 fn what_is_wrong_with_a_server_or_its_client_is_said() {
+    let _alone = CONNECTIONS.lock();
     let programs = Programs::new();
     let Some(program) = programs.compiled("serves", &[]) else { return };
     let ask = format!("{} ask", program.display());

@@ -48,8 +48,8 @@ impl FromStr for Only {
                 (name, Some(offset))
             }
         };
-        if name.is_empty() {
-            Err("write the name of a variable".into())
+        if name.is_empty() || name == CALL {
+            Err("write the name of a variable, or of a function with ()".into())
         } else {
             Ok(Self::Variable { name: name.into(), offset })
         }
