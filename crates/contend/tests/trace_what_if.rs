@@ -109,7 +109,7 @@ fn what_is_wrong_is_said() {
         (&["--what-if", "first", "--metric", "nonesuch"], &program, 1, &["--metric nonesuch matches nothing"]),
         (&["--what-if", "first", "--swap", "mcs"], &program, 2, &["--what-if", "--swap"]),
         (&["--what-if", "first", "--full"], &program, 2, &["--what-if", "--full"]),
-        (&["--what-if", "first", "--search"], &program, 2, &["--swap"]),
+        (&["--what-if", "first", "--search"], &program, 2, &["--what-if", "--search"]),
         (&["--metric", "a"], &program, 2, &["--what-if", "--swap"]),
     ];
     for (flags, program, status, words) in cases {
@@ -120,18 +120,27 @@ fn what_is_wrong_is_said() {
     }
 }
 
-/// A program that takes longer each time is said to, and its text keeps to the terminal.
+/// A program that takes longer each time.
 #[test]
 fn plain_runs_that_differ_are_said_to() {
     let programs = Programs::new();
     let Some(program) = programs.compiled("sections", &[]) else { return };
     let counts = programs.path("counts");
     let arguments = ["sleep", "uneven", "4", "1000", "100", counts.to_str().unwrap()];
-    let flags = [&["--what-if", "first"][..], &QUICK[..4]].concat();
-    let output = trace(&flags, &program, &arguments).output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(said.contains("the longest run of the program as it is took"), "{said}");
+    let flags = [&["--what-if", "first"][..], &QUICK].concat();
+    let warnings = traced(&programs, &flags, &program, &arguments).record["warnings"].clone();
+    let is_said = |warning: &serde_json::Value| warning["code"] == "unsteady_program";
+    assert!(warnings.as_array().unwrap().iter().any(is_said), "{warnings}");
+}
+
+#[test]
+fn the_text_has_a_table_a_slope_and_a_sentence_and_keeps_to_the_terminal() {
+    let programs = Programs::new();
+    let Some(program) = programs.compiled("sections", &[]) else { return };
+    let flags = [&["--what-if", "first"][..], &QUICK].concat();
+    let output = trace(&flags, &program, &["sleep", "limits", "4", "1000", "100"]).output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(text.contains("If the sections of first were shorter") && text.contains("slope: "), "{text}");
-    assert!(text.lines().all(|line| line.chars().count() <= 80 || line.contains("sleep uneven")), "{text}");
+    assert!(text.contains("\nfirst: "), "{text}");
+    assert!(text.lines().all(|line| line.chars().count() <= 80 || line.contains("sleep limits")), "{text}");
 }

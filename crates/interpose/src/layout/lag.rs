@@ -37,6 +37,8 @@ pub struct Mark {
     pub at: AtomicU64,
     /// How far who did it lagged.
     pub lag: AtomicU64,
+    /// Of a lock: the virtual time when it was taken that was released then.
+    pub taken: AtomicU64,
 }
 
 /// A lock's, at the lock's place.

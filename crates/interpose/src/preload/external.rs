@@ -69,6 +69,11 @@ unsafe extern "C" {
     pub fn sem_getvalue(semaphore: *mut c_void, value: *mut c_int) -> c_int;
 }
 
+/// Whether a lock's function says that the caller has it: a robust one may come with the news that its holder died.
+pub fn has_it(code: c_int) -> bool {
+    code == 0 || code == EOWNERDEAD
+}
+
 /// The kernel's number of the calling thread.
 pub fn gettid() -> u32 {
     #[cfg(target_arch = "x86_64")]

@@ -3,7 +3,6 @@
 use super::clock::now;
 use super::external::{gettid, pthread_key_create, pthread_setspecific};
 use super::local::{self, Local};
-use super::me::Me;
 use super::{thread_word, what_if};
 use crate::layout::{Lock, Region, Thread, holder};
 use core::ffi::{c_uint, c_void};
@@ -26,7 +25,7 @@ pub fn enter(region: &'static Region, local: &Local) -> Option<&'static Thread> 
     thread.tid.store(tid, Release);
     thread_word::set(thread);
     if local::is_what_if() {
-        what_if::began(Me { thread, region });
+        what_if::began(region, thread);
     }
     if let Some(key) = KEY.load(Relaxed).checked_sub(1) {
         // SAFETY: the key was created, and the value is only given to `leave`.

@@ -101,6 +101,13 @@ fn parameters(plan: &Plan, found: &Found, sides: &[Side], order: Vec<Vec<usize>>
     }
 }
 
+/// A run that ended well: what it took, what the library noted of it, and its metrics.
+struct Brought {
+    took: Took,
+    ran: Option<Ran>,
+    metrics: Vec<f64>,
+}
+
 /// What all turns need.
 struct Turn<'a> {
     plan: &'a Plan,
@@ -128,7 +135,7 @@ impl Turn<'_> {
             Err(error) if error.is::<Interrupted>() => return Ok(ControlFlow::Break(())),
             Err(error) => return Err(error),
             Ok(None) => {}
-            Ok(Some((took, ran, metrics))) => {
+            Ok(Some(Brought { took, ran, metrics })) => {
                 let corrected = |(metric, &value): (&Metric, &f64)| match ran {
                     Some(ran) => (ran.corrected(value, metric.higher_is_better), value),
                     None => (value, value),
@@ -141,9 +148,8 @@ impl Turn<'_> {
         Ok(self.session.interruption.flow())
     }
 
-    /// A run, what the library noted of it, and its metrics; `None` if it did not end well, which is noted. As it is, the
-    /// program has to.
-    fn run(&self, side: &mut Side) -> anyhow::Result<Option<(Took, Option<Ran>, Vec<f64>)>> {
+    /// A run; `None` if it did not end well, which is noted. As it is, the program has to.
+    fn run(&self, side: &mut Side) -> anyhow::Result<Option<Brought>> {
         let (took, ran) = match side.is_plain() {
             true => (run(self.plan, &Variables::new(), None, &self.session.interruption)?, None),
             false => self.with_library(side)?,
@@ -154,7 +160,7 @@ impl Turn<'_> {
                     if side.is_plain() {
                         self.longest_plain_s.set(self.longest_plain_s.get().max(took.wall_s));
                     }
-                    return Ok(Some((took, ran, metrics)));
+                    return Ok(Some(Brought { took, ran, metrics }));
                 }
                 Err(why) => format!("printed something else: {why}"),
             },

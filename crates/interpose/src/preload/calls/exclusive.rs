@@ -5,16 +5,11 @@
 //! what a try refuses for another reason than that the lock is taken, the wait refuses too, with the same number.
 
 use crate::layout::Kind;
-use crate::preload::external::EOWNERDEAD;
+use crate::preload::external::has_it;
 use crate::preload::me::{Me, me, ready, ready_thread};
 use crate::preload::spot::{forget, known_spot, spot};
 use crate::preload::{local, order, record, what_if};
 use core::ffi::{c_int, c_void};
-
-/// Whether a lock's function says that the caller has it: a robust one may come with the news that its holder died.
-pub fn has_it(code: c_int) -> bool {
-    code == 0 || code == EOWNERDEAD
-}
 
 /// Takes a lock of this kind; `busy` is what a try says of one that is taken.
 ///

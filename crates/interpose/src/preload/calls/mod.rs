@@ -10,5 +10,3 @@ mod sem;
 mod shapes;
 mod spin;
 mod threads;
-
-pub use exclusive::has_it;

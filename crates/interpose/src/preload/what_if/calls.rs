@@ -2,8 +2,8 @@
 
 use super::lag::{Mine, mine};
 use crate::layout::{Kind, LockLag};
-use crate::preload::calls::has_it;
 use crate::preload::clock::now;
+use crate::preload::external::has_it;
 use crate::preload::spot;
 use core::ffi::{c_int, c_void};
 
@@ -23,6 +23,7 @@ fn used(mine: Mine, lock: *mut c_void) -> Option<(u32, &'static LockLag)> {
 fn taken(mine: Mine, lock: *mut c_void, site: usize, kind: Kind, began: u64) {
     if let Some((place, lock)) = known(mine, lock, site, kind) {
         mine.follow(&lock.mark, began);
+        mine.take(&lock.mark);
         mine.enter(place, lock);
     }
 }
@@ -100,6 +101,7 @@ pub fn sleep(cond: *mut c_void, mutex: *mut c_void, site: usize, real: impl FnOn
     }
     if let Some((place, mutex)) = mutex {
         mine.follow(&mutex.mark, 0);
+        mine.take(&mutex.mark);
         if was_section {
             mine.enter(place, mutex);
         }

@@ -87,9 +87,16 @@ impl Mine {
             // Nobody was seen to let it go on.
             (0, _) => self.lag(),
             (at, began) if began != 0 && at >= began => (self.lag() + now.saturating_sub(began)).min(theirs),
+            // Virtually it came before the other took it: it would have been the first.
+            _ if now.saturating_sub(self.lag()) < mark.taken.load(Relaxed) => self.lag(),
             (at, _) => self.lag().min(now.saturating_sub(at) + theirs),
         };
         self.own.lag.store(lag, Relaxed);
+    }
+
+    /// This thread has taken a lock.
+    pub fn take(self, mark: &Mark) {
+        mark.taken.store(now().saturating_sub(self.lag()), Relaxed);
     }
 
     /// This thread lets others go on.

@@ -14,7 +14,9 @@
 //! the lag of who let it go on, at that moment. Virtually it came at `real - l`, and was let go at `real - r`; the later
 //! of the two holds. So its lag is the lesser of `l + w` (it came when nobody was there any more: no wait) and `r` (it
 //! waited, and the time of being woken is its own). A thread that found a lock free has not waited, but may have come
-//! virtually before the last release; then its lag is at most `r` and the time since.
+//! virtually between the last taking and the last release; then its lag is at most `r` and the time since. One that came
+//! virtually before the taking would have been the first, and owes nothing to who was: without that, locks which are
+//! taken often and briefly would tie all threads to the one that lags least.
 //!
 //! So the lags alone are a simulation along the order that was seen. The pauses keep that order right: who would have
 //! been later in a faster program is later. They are sleeps, and what a sleep takes too long is in the lag as well: a
@@ -25,8 +27,10 @@
 //! pipe, a child) is taken as work of its own.
 
 mod calls;
+mod ends;
 mod kin;
 mod lag;
 
 pub use calls::{attempt, forget, lets_go, meet, post, release, sleep, take, wait};
-pub use kin::{began, create, ended, join, process_ended};
+pub use ends::{began, ended, process_ended};
+pub use kin::{create, join};

@@ -1,0 +1,48 @@
+//! Where threads begin and end, and the program: what they leave for others to follow.
+
+use crate::layout::{KIN, Kin, Lock, Region, Thread};
+use crate::preload::clock::now;
+use crate::preload::external::pthread_self;
+use crate::preload::local::Local;
+use crate::preload::thread_word;
+use core::ffi::c_void;
+use core::sync::atomic::Ordering::Relaxed;
+
+/// The place of a thread by this name, and its key.
+pub fn place(region: &Region, process: u32, name: *mut c_void) -> (&Kin, u64) {
+    let key = Lock::key_of(process, name as usize);
+    (&region.kin[(key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize % KIN], key)
+}
+
+/// The calling thread has a place now. If nothing is known of who made it, it owes nothing.
+pub fn began(region: &Region, thread: &Thread) {
+    // SAFETY: the call takes nothing.
+    let (kin, key) = place(region, thread.process.load(Relaxed), unsafe { pthread_self() });
+    let is_known = kin.key.load(Relaxed) == key && kin.mark.at.load(Relaxed) == 0;
+    let lag = if is_known { kin.mark.lag.load(Relaxed) } else { region.what_if.most.load(Relaxed) };
+    let own = &region.thread_lags[region.place_of(thread)];
+    own.depth.store(0, Relaxed);
+    own.lag.store(lag, Relaxed);
+}
+
+/// The calling thread ends.
+pub fn ended(region: &Region, thread: &Thread) {
+    let lag = region.thread_lags[region.place_of(thread)].lag.load(Relaxed);
+    // SAFETY: the call takes nothing.
+    let name = unsafe { pthread_self() };
+    let (kin, key) = place(region, thread.process.load(Relaxed), name);
+    kin.mark.lag.store(lag, Relaxed);
+    kin.mark.at.store(now(), Relaxed);
+    kin.key.store(key, Relaxed);
+}
+
+/// The process ends as programs do; the first one's end is the program's.
+pub fn process_ended(region: &Region, local: &Local) {
+    if local.process.load(Relaxed) == 0 {
+        // SAFETY: it is null or within the memory.
+        let thread = unsafe { thread_word::get().as_ref() };
+        let lag = thread.map_or(0, |thread| region.thread_lags[region.place_of(thread)].lag.load(Relaxed));
+        region.what_if.exit_lag.store(lag, Relaxed);
+        region.what_if.has_exited.store(1, Relaxed);
+    }
+}
