@@ -1,10 +1,12 @@
 //! Compiles the library that other programs load: this crate's sources, with `--cfg preload`, and the locks' own, by
 //! the same compiler, so that its bytes can lie in whoever uses this crate.
 
-use std::env;
+#[path = "../interpose/compile_preload.rs"]
+mod compile_preload;
+
+use compile_preload::{compile, variable};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 /// What is taken of `ulocks`, as it is. What these files ask of their crate stands in for the rest of it: see `lib.rs`.
 const LOCKS: [&str; 14] = [
@@ -27,6 +29,7 @@ const LOCKS: [&str; 14] = [
 fn main() {
     println!("cargo::rerun-if-changed=src");
     println!("cargo::rerun-if-changed=build.rs");
+    println!("cargo::rerun-if-changed=../interpose/compile_preload.rs");
     println!("cargo::rustc-check-cfg=cfg(preload)");
     println!("cargo::rustc-check-cfg=cfg(loom)");
     let manifest = PathBuf::from(variable("CARGO_MANIFEST_DIR"));
@@ -35,15 +38,9 @@ fn main() {
     println!("cargo::rerun-if-changed={}", locks.display());
     fs::write(out.join("locks.rs"), modules(&locks)).expect("OUT_DIR can be written");
     let library = out.join("libulocks_pthread.so");
-    if variable("CARGO_CFG_TARGET_OS") == "linux" && variable("CARGO_CFG_TARGET_ENV") == "gnu" {
-        compile(&manifest.join("src/lib.rs"), &library);
-    } else {
-        fs::write(&library, []).expect("OUT_DIR can be written");
-    }
-}
-
-fn variable(name: &str) -> String {
-    env::var(name).unwrap_or_else(|_| panic!("cargo sets {name}"))
+    // A thread's last restartable sequence may have been in it: the kernel may look at it after a `dlclose`.
+    let settings = ["-z nodelete", "-soname libulocks_pthread.so", "-lgcc_s"];
+    compile("ulocks_pthread", &manifest.join("src/lib.rs"), &library, &settings);
 }
 
 /// The declarations of the locks' modules, where they lie.
@@ -53,29 +50,4 @@ fn modules(locks: &Path) -> String {
         format!("#[path = {:?}]\n#[allow(dead_code, missing_docs, unused)]\nmod {name};\n", locks.join(file))
     };
     LOCKS.iter().map(module).collect()
-}
-
-fn compile(source: &Path, library: &Path) {
-    let mut compiler = Command::new(variable("RUSTC"));
-    compiler.args([
-        "--crate-name",
-        "ulocks_pthread",
-        "--edition",
-        "2024",
-        "--crate-type",
-        "cdylib",
-        "--cfg",
-        "preload",
-    ]);
-    compiler.args(["-C", "opt-level=3", "-C", "panic=abort", "-C", "codegen-units=1", "-C", "strip=symbols"]);
-    // A thread that is cancelled unwinds through it, and needs the tables.
-    compiler.args(["-C", "force-unwind-tables=yes"]);
-    // A thread's last restartable sequence may have been in it: the kernel may look at it after a `dlclose`.
-    compiler.args(["-C", "link-arg=-Wl,-z,nodelete", "-C", "link-arg=-Wl,-soname,libulocks_pthread.so"]);
-    compiler.args(["--cap-lints", "allow", "--target", &variable("TARGET")]);
-    if let Ok(linker) = env::var("RUSTC_LINKER") {
-        compiler.args(["-C", &format!("linker={linker}")]);
-    }
-    let status = compiler.arg("-o").arg(library).arg(source).status().expect("the compiler starts");
-    assert!(status.success(), "the library for LD_PRELOAD does not compile");
 }

@@ -1,5 +1,6 @@
 //! The archive: opened or made, appended to, listed, read, checked.
 
+use crate::baseline::Baselines;
 use crate::claim::Claim;
 use crate::draft::{self, Draft};
 use crate::git::{self, Git};
@@ -198,8 +199,10 @@ impl Archive {
     /// What Git says.
     pub fn push(&self, remote: &str) -> anyhow::Result<usize> {
         let all = listing::references(&self.git)?;
-        let named: HashSet<String> = self.listing()?.entries.into_iter().map(|entry| entry.id).collect();
-        let is_none = |reference: &&Reference| !(reference.is_named_by_its_hash() && named.contains(&reference.hash));
+        let listing = self.listing()?;
+        let named: HashSet<&str> = listing.entries.iter().map(|entry| entry.id.as_str()).collect();
+        let is_none =
+            |reference: &&Reference| !(reference.is_named_by_its_hash() && named.contains(reference.hash.as_str()));
         let left_out =
             all.iter().filter(is_none).map(|reference| Some(format!("^{}", str::from_utf8(&reference.name).ok()?)));
         let left_out: Option<Vec<String>> = left_out.collect();
@@ -207,8 +210,9 @@ impl Archive {
             "a reference whose name is not UTF-8 is in the way; `contend history verify` says how it is removed",
         )?;
         let all = format!("{RECORDS}*:{RECORDS}*");
+        let baselines = self.baselines().pushed(&listing.entries)?;
         let mut arguments = vec!["push", "--quiet", "--no-verify", "--end-of-options", remote, &all];
-        arguments.extend(left_out.iter().map(String::as_str));
+        arguments.extend(left_out.iter().chain(&baselines).map(String::as_str));
         self.git.remote(&arguments, Memory::Free)?;
         Ok(named.len())
     }
@@ -220,6 +224,11 @@ impl Archive {
     pub fn pull(&self, remote: &str) -> anyhow::Result<Fetched> {
         let _claim = self.cleared();
         incoming::fetch(&self.git, remote)
+    }
+
+    /// The names that were given to records.
+    pub fn baselines(&self) -> Baselines<'_> {
+        Baselines::of(&self.git, self.cleared())
     }
 
     /// The claim for what meets locks of others, when those that are nobody's are gone.

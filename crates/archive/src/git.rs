@@ -7,6 +7,17 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{ChildStdout, Command, Stdio};
 
+/// A fetch of what is asked for, and of nothing else.
+pub const FETCH: [&str; 7] = [
+    "fetch",
+    "--quiet",
+    "--no-tags",
+    "--no-prune",
+    "--no-write-fetch-head",
+    "--no-auto-maintenance",
+    "--no-recurse-submodules",
+];
+
 /// The repository that commands are run on.
 #[derive(Clone, Debug)]
 pub struct Git {
@@ -61,13 +72,20 @@ impl Git {
     }
 
     /// What a command answers that fetches from a repository on this machine that is ours.
-    ///
-    /// # Errors
-    /// As [`Self::local`].
-    pub fn neighbour(&self, arguments: &[&str], input: &[u8]) -> anyhow::Result<Vec<u8>> {
+    fn neighbour(&self, arguments: &[&str], input: &[u8]) -> anyhow::Result<Vec<u8>> {
         let mut command = self.here(arguments);
         command.env("GIT_ALLOW_PROTOCOL", "file");
         process::answer(command, arguments[0], Memory::Free, input)
+    }
+
+    /// Takes these references, as `git fetch --stdin` reads them, from another repository of ours on this machine. They
+    /// come last, when all that they lead to is on the disk.
+    ///
+    /// # Errors
+    /// As [`Self::local`].
+    pub fn take(&self, from: &Self, references: &str) -> anyhow::Result<()> {
+        let place = from.folder.to_str().context("the archive's path is not UTF-8")?;
+        self.neighbour(&[&FETCH[..], &["--stdin", "--end-of-options", place]].concat(), references.as_bytes()).map(drop)
     }
 
     /// What a command answers that talks to another repository: with the user's settings, keys and terminal.

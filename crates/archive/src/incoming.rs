@@ -1,7 +1,8 @@
 //! Records fetched from another repository: into a repository of their own, which knows what the archive has. What can
 //! be read there, the archive takes; all else goes with it.
 
-use crate::git::{self, Git};
+use crate::baseline::{BASELINES, Baselines};
+use crate::git::{self, FETCH, Git};
 use crate::listing::{self, RECORDS, Reference, Skipped};
 use crate::process::Memory;
 use crate::soundness;
@@ -14,21 +15,13 @@ use tempfile::TempDir;
 /// How such a repository is called, within the archive.
 pub const PREFIX: &str = "incoming-";
 
-const FETCH: [&str; 7] = [
-    "fetch",
-    "--quiet",
-    "--no-tags",
-    "--no-prune",
-    "--no-write-fetch-head",
-    "--no-auto-maintenance",
-    "--no-recurse-submodules",
-];
-
 /// What came of a fetch.
 #[derive(Clone, Debug, Default)]
 pub struct Fetched {
     /// Records that the archive had not.
     pub taken: usize,
+    /// The names of baselines that the archive had not, or that were saved later than its own.
+    pub baselines: Vec<String>,
     /// What is no record, or none that can be read.
     pub refused: Vec<Skipped>,
 }
@@ -43,15 +36,22 @@ pub fn fetch(archive: &Git, remote: &str) -> anyhow::Result<Fetched> {
     let place = place.with_context(|| format!("{}: nothing can be put there", archive.folder().display()))?;
     let incoming = repository(archive, &place, &known)?;
     let records = format!("+{RECORDS}*:{RECORDS}*");
-    incoming.remote(&[&FETCH[..], &["--end-of-options", remote, &records]].concat(), Memory::Limited)?;
+    let baselines = format!("+{BASELINES}*:{BASELINES}*");
+    incoming.remote(&[&FETCH[..], &["--end-of-options", remote, &records, &baselines]].concat(), Memory::Limited)?;
     let known: HashSet<Reference> = known.into_iter().collect();
     let mut new = listing::references(&incoming)?;
     new.retain(|reference| !known.contains(reference));
     let found = listing::listing(&incoming, &new)?;
     let unsound = soundness::unsound(&incoming, &found.entries, |_, _| Ok(()))?;
     let sound: Vec<&Entry> = found.entries.iter().filter(|entry| !unsound.iter().any(|bad| bad.is(entry))).collect();
-    let mut fetched = Fetched { taken: 0, refused: found.skipped.into_iter().chain(unsound.iter().cloned()).collect() };
+    let mut fetched = Fetched {
+        taken: 0,
+        baselines: Vec::new(),
+        refused: found.skipped.into_iter().chain(unsound.iter().cloned()).collect(),
+    };
     take_each(archive, &incoming, &sound, &mut fetched)?;
+    let all = listing::listing(archive, &listing::references(archive)?)?;
+    fetched.baselines = Baselines::of(archive, None).take_newer(&incoming, &all.entries)?;
     Ok(fetched)
 }
 
@@ -88,12 +88,11 @@ fn take_each(archive: &Git, incoming: &Git, sound: &[&Entry], fetched: &mut Fetc
     Ok(())
 }
 
-/// Fetched again, from beside: as ever, the references come last, when all that they lead to is on the disk.
+/// Fetched again, from beside.
 fn take(archive: &Git, incoming: &Git, sound: &[&Entry]) -> anyhow::Result<()> {
     if sound.is_empty() {
         return Ok(());
     }
-    let place = incoming.folder().to_str().context("the archive's path is not UTF-8")?;
     let references: String = sound.iter().map(|entry| format!("{RECORDS}{0}:{RECORDS}{0}\n", entry.id)).collect();
-    archive.neighbour(&[&FETCH[..], &["--stdin", "--end-of-options", place]].concat(), references.as_bytes()).map(drop)
+    archive.take(incoming, &references)
 }

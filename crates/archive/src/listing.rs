@@ -59,7 +59,15 @@ impl Skipped {
 /// # Errors
 /// Git cannot list them.
 pub fn references(git: &Git) -> anyhow::Result<Vec<Reference>> {
-    let answer = git.local(&["for-each-ref", "--format=%(objectname) %(refname)", RECORDS], &[])?;
+    below(git, RECORDS)
+}
+
+/// All references whose names begin so.
+///
+/// # Errors
+/// Git cannot list them.
+pub fn below(git: &Git, start: &str) -> anyhow::Result<Vec<Reference>> {
+    let answer = git.local(&["for-each-ref", "--format=%(objectname) %(refname)", start], &[])?;
     let reference = |line: &[u8]| {
         let space = line.iter().position(|byte| *byte == b' ')?;
         Some(Reference { hash: String::from_utf8_lossy(&line[..space]).into_owned(), name: line[space + 1..].to_vec() })

@@ -12,8 +12,16 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 /// Where Git has locks in a bare repository.
-const FOLDERS: &[&str] =
-    &["", "refs", "refs/records", "objects", "objects/info", "objects/info/commit-graphs", "objects/pack"];
+const FOLDERS: &[&str] = &[
+    "",
+    "refs",
+    "refs/records",
+    "refs/baselines",
+    "objects",
+    "objects/info",
+    "objects/info/commit-graphs",
+    "objects/pack",
+];
 /// What excludes another Git and is not called a lock.
 const OTHER_LOCKS: &[&str] = &["gc.pid", "packed-refs.new"];
 

@@ -6,8 +6,12 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::{AsRawFd, FromRawFd};
 
-/// The library that programs load: write it to a file and name that in `LD_PRELOAD`. Empty where programs have no such
-/// thing.
+/// Why there is none.
+const MISSING: &str = "this program was built without it: its build found no rust-lld, or no standard library of the \
+                       target for the GNU C library";
+
+/// The library that programs of the GNU C library load: write it to a file and name that in `LD_PRELOAD`. Empty where
+/// it could not be built.
 pub static LIBRARY: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/libulocks_pthread.so"));
 
 /// [`LIBRARY`] as a file without a name, and the path by which processes that this one starts find it.
@@ -15,6 +19,9 @@ pub static LIBRARY: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/libulocks_
 /// # Errors
 /// The system gives no memory, or allows no program in such a file.
 pub fn library() -> io::Result<(File, String)> {
+    if LIBRARY.is_empty() {
+        return Err(io::Error::new(io::ErrorKind::Unsupported, MISSING));
+    }
     // Kernels before 6.3 do not know the flag, and need none.
     let file = anonymous_file(c"libulocks_pthread.so", libc::MFD_EXEC)
         .or_else(|_| anonymous_file(c"libulocks_pthread.so", 0))?;

@@ -116,6 +116,8 @@ registry! {
             "POSIX semaphore (sem_wait, sem_post) of the C library";
         "pthread" => [pthread::Default], [none],
             "pthread mutex, default type";
+        // musl has none.
+        #[cfg(target_env = "gnu")]
         "pthread-adaptive" => [pthread::Adaptive], [none],
             "pthread mutex, PTHREAD_MUTEX_ADAPTIVE_NP: spins a little first";
         "pthread-pi" => [pthread::Pi<false>], [pthread::Pi<true>],
@@ -215,11 +217,20 @@ pub fn is_object(name: &str) -> bool {
 /// The locks with one line each.
 pub fn list() -> String {
     let who = |entry: &Entry| if entry.between_processes { "threads, processes" } else { "threads" };
-    terminal::table_of_words(
+    let table = terminal::table_of_words(
         &["lock", "shared by", "what it is"],
         ENTRIES.iter().map(|entry| vec![entry.name.to_owned(), who(entry).to_owned(), entry.about.to_owned()]),
-    )
+    );
+    table + NOTE
 }
+
+/// Of a build whose C library is not that of most programs here.
+const NOTE: &str = if cfg!(target_env = "musl") {
+    "\nThis contend is statically linked: pthread and posix are those of musl, and not of\nthe system's C library; adaptive \
+     frees with an atomic, since musl registers no\nrestartable sequences.\n"
+} else {
+    ""
+};
 
 /// The entry of that name.
 pub fn entry(name: &str) -> Option<&'static Entry> {

@@ -13,6 +13,7 @@ pub struct Pthread<const KIND: i32, const INHERIT: bool, const ROBUST: bool, con
 const PLAIN: i32 = libc::PTHREAD_MUTEX_DEFAULT;
 
 pub type Default = Pthread<PLAIN, false, false, false>;
+#[cfg(target_env = "gnu")]
 pub type Adaptive = Pthread<{ libc::PTHREAD_MUTEX_ADAPTIVE_NP }, false, false, false>;
 pub type Pi<const SHARED: bool> = Pthread<PLAIN, true, false, SHARED>;
 pub type Robust<const SHARED: bool> = Pthread<PLAIN, false, true, SHARED>;

@@ -1,6 +1,6 @@
 //! The commands that are no experiments: what each takes, and what it does.
 
-use crate::commands::{compare, history, ladder, manual, report, schema, survey};
+use crate::commands::{baseline, compare, history, ladder, manual, report, schema, survey};
 use clap::{ArgMatches, Args, Command, FromArgMatches};
 use harness::{Example, Outcome, SharedFlags};
 
@@ -52,9 +52,21 @@ pub const OTHERS: &[Other] = &[
         examples: &[
             ("contend compare last~1 last", "The last two records of the archive"),
             ("contend compare before.json after.json --fail-if slower:5%", "Two files; exit status 3 if one is slower"),
+            ("contend compare --baseline main last", "The last record against a baseline"),
         ],
         below: &[],
         run: |matches, shared, _| compare::run(&compare::Flags::from_arg_matches(matches)?, shared),
+    },
+    Other {
+        name: "baseline",
+        flags: baseline::Flags::augment_args,
+        takes: VIEW,
+        examples: &[
+            ("contend baseline save main last last~1 last~2", "Three runs of the same, under one name"),
+            ("contend baseline use main", "What `contend compare last` then compares with"),
+        ],
+        below: BASELINE,
+        run: |matches, shared, _| baseline::run(&baseline::Flags::from_arg_matches(matches)?, shared),
     },
     Other {
         name: "report",
@@ -127,6 +139,46 @@ pub const OTHERS: &[Other] = &[
         run: |matches, shared, command| {
             manual::write_pages(&manual::PagesFlags::from_arg_matches(matches)?, shared, command)
         },
+    },
+];
+
+const BASELINE: &[Below] = &[
+    Below {
+        name: "save",
+        takes: ARCHIVE,
+        examples: &[
+            ("contend baseline save main", "The last record"),
+            ("contend baseline save v1 last last~1 last~2", "Three runs, which tell how much runs differ"),
+        ],
+    },
+    Below {
+        name: "use",
+        takes: ARCHIVE,
+        examples: &[
+            ("contend baseline use main", "From now on `contend compare last` compares with it"),
+            ("contend baseline use v1", "And now with another"),
+        ],
+    },
+    Below {
+        name: "list",
+        takes: VIEW,
+        examples: &[("contend baseline list", "All of them"), ("contend baseline list --format json", "For a program")],
+    },
+    Below {
+        name: "remove",
+        takes: ARCHIVE,
+        examples: &[
+            ("contend baseline remove v1", "The name; its records stay"),
+            ("contend baseline remove main --archive ../archive.git", "In another archive"),
+        ],
+    },
+    Below {
+        name: "export",
+        takes: ARCHIVE,
+        examples: &[
+            ("contend baseline export main main.bundle", "As a file, for another machine"),
+            ("contend history pull main.bundle", "How it is taken there"),
+        ],
     },
 ];
 

@@ -1,6 +1,7 @@
 //! What can be asked for: a measurement, or something of records that were kept.
 
 mod archived;
+pub mod baseline;
 pub mod compare;
 mod costs;
 pub mod history;

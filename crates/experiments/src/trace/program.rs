@@ -109,7 +109,15 @@ fn elf(bytes: &[u8]) -> anyhow::Result<()> {
         let at = usize::try_from(start).ok()?.checked_add(usize::from(place) * usize::from(size))?;
         bytes.get(at..at.checked_add(4)?).map(|four| u32::from_ne_bytes([four[0], four[1], four[2], four[3]]))
     };
-    if (0..count).any(|place| kind(place) == Some(INTERPRETER)) {
+    if let Some(place) = (0..count).find(|place| kind(*place) == Some(INTERPRETER)) {
+        let at = usize::try_from(start)? + usize::from(place) * usize::from(size);
+        let loader = long(at + 8).and_then(|offset| bytes.get(usize::try_from(offset).ok()?..)).unwrap_or_default();
+        let loader = loader.split(|byte| *byte == 0).next().unwrap_or_default();
+        if loader.windows(7).any(|name| name == b"ld-musl") {
+            anyhow::bail!(
+                "it is linked with musl, and contend's library is one for the GNU C library; `--pid` needs none"
+            );
+        }
         return Ok(());
     }
     anyhow::bail!("it is statically linked, so that no library can stand before its locks; link it dynamically")

@@ -72,7 +72,8 @@ impl Calibration {
         let raw_ns = (last.raw_ns - first.raw_ns) as f64;
         let clock = Clock::new(source, raw_ns / (last.ticks - first.ticks) as f64);
         let predicted_ns = clock.to_ns(middle.ticks - first.ticks);
-        let doubt_ns = clock.to_ns(first.width_ticks + last.width_ticks) / 2.0;
+        // A reading is rounded down to a tick, which may be a large one: 40 ns on many an ARM.
+        let doubt_ns = clock.to_ns(first.width_ticks + last.width_ticks + 2) / 2.0;
         Self {
             clock,
             fallback,

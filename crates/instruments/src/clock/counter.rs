@@ -48,6 +48,9 @@ impl Source {
     /// The leading fence makes earlier loads and locked instructions complete before the counter is read, the trailing
     /// one keeps later instructions from starting under the read. Linux sets the MSR bit that makes `lfence` wait for
     /// dispatch on AMD as it does on Intel.
+    ///
+    /// On AArch64 a read of the counter may come before what stands before it. `isb` keeps it behind every branch, and
+    /// so behind the loads that those branches waited for: a lock's outcome, a flag.
     #[inline(always)]
     pub(crate) fn read_ordered(self) -> u64 {
         match self {

@@ -38,6 +38,13 @@ const NAMES: [&CStr; 6] = [
 /// # Errors
 /// In words for people: it is no shared object, or none with a lock of this version.
 pub fn open(path: &OsStr) -> Result<Exports, String> {
+    if cfg!(target_feature = "crt-static") {
+        return Err(
+            "this contend is statically linked, and so loads no shared objects; the Debian package is not, nor is \
+                    what `cargo install` makes"
+                .to_owned(),
+        );
+    }
     let name = CString::new(path.as_bytes()).map_err(|_| "the name has a zero byte".to_owned())?;
     // SAFETY: the name ends with a zero byte. What the object's constructors do is the user's wish.
     let object = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };

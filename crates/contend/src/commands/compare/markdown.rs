@@ -4,6 +4,7 @@ use super::comparison::{Comparison, Line};
 use super::judgement::Verdict;
 use super::show::{summary, values};
 use crate::output::markdown::table;
+use record::Difference;
 
 pub fn text(comparison: &Comparison) -> String {
     let is_told = |line: &&Line| matches!(line.verdict, Verdict::Slower | Verdict::Faster | Verdict::Differs);
@@ -17,9 +18,19 @@ pub fn text(comparison: &Comparison) -> String {
         text += &format!("\n{}", of(&told));
     }
     if !others.is_empty() {
-        text += &format!("\n<details><summary>{} more</summary>\n\n{}\n</details>\n", others.len(), of(&others));
+        text += &folded(&format!("{} more", others.len()), &of(&others));
+    }
+    let differences: Vec<&Difference> = comparison.environment.iter().chain(&comparison.parameters).collect();
+    if !differences.is_empty() {
+        let row = |one: &&Difference| std::iter::once(one.name.clone()).chain(one.values.iter().cloned()).collect();
+        let rows = table(&["what differs beside them", "A", "B"], differences.iter().map(row));
+        text += &folded(&format!("{} differences of machine, program and flags", differences.len()), &rows);
     }
     text
+}
+
+fn folded(title: &str, body: &str) -> String {
+    format!("\n<details><summary>{title}</summary>\n\n{body}\n</details>\n")
 }
 
 fn of(lines: &[&Line]) -> String {

@@ -9,14 +9,17 @@
 
 mod comparison;
 mod differences;
+mod flags;
 mod judgement;
 mod limit;
 mod markdown;
 mod operand;
 mod prior_runs;
 mod show;
+mod sides;
 
 pub use differences::environments as environment_differences;
+pub use flags::Flags;
 pub use judgement::{Judgement, Pair, judged};
 pub use prior_runs::PriorRuns;
 
@@ -25,30 +28,9 @@ use crate::output::Destination;
 use archive::{Catalogue, Location};
 use harness::{Outcome, output};
 
-use clap::Args;
 use comparison::Comparison;
 use harness::{Format, SharedFlags};
-use limit::Limit;
-use operand::Operand;
-
-/// Two records: what differs beside the figures, then which cells are faster, slower, or not shown to differ
-///
-/// A record is a file that `--format json` wrote, or one of the archive: the first digits of its hash, `last`,
-/// `last~3`, a revision of contend's sources. Exit status 3: a limit of --fail-if is exceeded.
-#[derive(Args, Clone, Debug)]
-pub struct Flags {
-    /// What is held against: a file (- is standard input) or a record of the archive
-    #[arg(value_name = "A")]
-    a: String,
-
-    /// What is held against it
-    #[arg(value_name = "B")]
-    b: String,
-
-    /// Exit with 3 if a cell is shown to be slower by more than that: slower:5%, faster:5%, differs:5%
-    #[arg(long, value_name = "LIMIT", value_delimiter = ',')]
-    fail_if: Vec<Limit>,
-}
+use sides::Sides;
 
 /// Compares and says what came out.
 ///
@@ -56,8 +38,9 @@ pub struct Flags {
 /// Records that cannot be found, read or compared; a place that cannot be written.
 pub fn run(flags: &Flags, shared: &SharedFlags) -> anyhow::Result<Outcome> {
     let destination = Destination::of_view(shared)?;
-    let archive = prior_archive([&flags.a, &flags.b], shared)?;
-    let (a, b) = (Operand::find(&flags.a, archive.as_ref())?, Operand::find(&flags.b, archive.as_ref())?);
+    let sides = Sides::of(flags)?;
+    let archive = archive_beside(sides.are_files(), shared)?;
+    let [a, b] = sides.found(archive.as_ref())?;
     operand::check(&a, &b)?;
     let comparison = Comparison::of(&a, &b, archive.as_ref(), &flags.fail_if)?;
     match shared.format {
@@ -79,8 +62,12 @@ pub fn prior_archive<'a>(
     names: impl IntoIterator<Item = &'a String>,
     shared: &SharedFlags,
 ) -> anyhow::Result<Option<Catalogue>> {
+    archive_beside(names.into_iter().all(|name| record::is_file(name)), shared)
+}
+
+fn archive_beside(all_are_files: bool, shared: &SharedFlags) -> anyhow::Result<Option<Catalogue>> {
     match archived::at(&Location::of(shared.archive.as_deref())) {
-        Err(error) if names.into_iter().all(|name| record::is_file(name)) => {
+        Err(error) if all_are_files => {
             if !shared.quiet {
                 output::eprint_line(&format!("warning: compared without other runs of the same: {error:#}"));
             }

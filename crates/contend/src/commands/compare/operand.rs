@@ -68,6 +68,13 @@ impl Operand {
         Ok(operand)
     }
 
+    /// The same as the record that a baseline's name means.
+    pub fn called(mut self, baseline: &str) -> Self {
+        let id = self.entry.as_ref().map_or("", |entry| entry.short_id());
+        self.source.name = format!("baseline {baseline} ({id})");
+        self
+    }
+
     pub fn title(&self) -> Title {
         Title {
             name: self.source.name.clone(),

@@ -33,6 +33,9 @@ pub fn pull(flags: &Flags, archive: &Archive) -> anyhow::Result<Outcome> {
     archived::complain("was not taken", &refused.collect::<Vec<String>>());
     let all = archived::listed(archive.clone())?.entries.len();
     output::print(&format!("{} records fetched; {all} in all\n", fetched.taken))?;
+    if !fetched.baselines.is_empty() {
+        output::print(&format!("baselines fetched: {}\n", fetched.baselines.join(", ")))?;
+    }
     archive.tidy();
     Ok(Outcome::Done)
 }

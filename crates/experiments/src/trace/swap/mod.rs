@@ -58,9 +58,13 @@ pub fn run(flags: &SwapFlags, program: Program, run: &Run<'_>) -> anyhow::Result
 /// It cannot be written.
 pub fn write_library(path: &std::path::Path) -> anyhow::Result<String> {
     use anyhow::Context;
+    use std::io::Seek;
     use std::os::unix::fs::PermissionsExt;
 
-    std::fs::write(path, exchange::LIBRARY).with_context(|| format!("--swap-library {}", path.display()))?;
+    let (mut library, _) = exchange::library().context("--swap-library")?;
+    library.rewind()?;
+    let mut file = std::fs::File::create(path).with_context(|| format!("--swap-library {}", path.display()))?;
+    std::io::copy(&mut library, &mut file).with_context(|| format!("--swap-library {}", path.display()))?;
     // Programs of other users may load it, as any library.
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755))?;
     let path = path.display();

@@ -1,0 +1,84 @@
+//! Names given, chosen, taken away, and written to a file.
+
+use super::known::{named, readable};
+use crate::commands::archived;
+use anyhow::ensure;
+use archive::{Archive, Baseline, Catalogue};
+use clap::Args;
+use harness::{Outcome, output};
+use std::path::PathBuf;
+
+#[derive(Args, Clone, Debug)]
+pub struct Save {
+    /// What it is called: letters, digits, dots, hyphens, underscores
+    #[arg(value_name = "NAME")]
+    name: String,
+
+    /// The records, several of which tell how much runs of the same differ: the first digits of a hash, last, last~3,
+    /// a revision of contend's sources
+    #[arg(value_name = "RECORD", default_value = "last")]
+    records: Vec<String>,
+}
+
+#[derive(Args, Clone, Debug)]
+pub struct Named {
+    /// The baseline
+    #[arg(value_name = "NAME")]
+    name: String,
+}
+
+#[derive(Args, Clone, Debug)]
+pub struct Export {
+    /// The baseline
+    #[arg(value_name = "NAME")]
+    name: String,
+
+    /// The file, which must not exist yet
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+}
+
+pub fn save(flags: &Save, catalogue: &Catalogue) -> anyhow::Result<Outcome> {
+    let mut records: Vec<&str> = Vec::new();
+    for name in &flags.records {
+        let entry = catalogue.named(name)?;
+        if !records.contains(&entry.id.as_str()) {
+            records.push(&entry.id);
+        }
+    }
+    catalogue.archive.baselines().save(&flags.name, &records)?;
+    output::print(&format!("{}: {}\n", flags.name, counted(records.len())))?;
+    Ok(Outcome::Done)
+}
+
+pub fn set_used(flags: &Named, archive: &Archive) -> anyhow::Result<Outcome> {
+    archive.baselines().set_used(&found(&flags.name, archive)?.1.name)?;
+    output::print(&format!("{} is what is compared with\n", flags.name))?;
+    Ok(Outcome::Done)
+}
+
+pub fn remove(flags: &Named, archive: &Archive) -> anyhow::Result<Outcome> {
+    archive.baselines().remove(&found(&flags.name, archive)?.1.name)?;
+    output::print(&format!("{} is no baseline any more; its records stay\n", flags.name))?;
+    Ok(Outcome::Done)
+}
+
+pub fn export(flags: &Export, archive: &Archive) -> anyhow::Result<Outcome> {
+    let (_, baseline) = found(&flags.name, archive)?;
+    let place = flags.file.display();
+    ensure!(!flags.file.exists(), "{place}: it exists, and nothing is overwritten");
+    archive.baselines().export(&baseline, &flags.file)?;
+    let records = counted(baseline.records.len());
+    output::print(&format!("{place}: {records}; `contend history pull {place}` takes them\n"))?;
+    Ok(Outcome::Done)
+}
+
+fn found(name: &str, archive: &Archive) -> anyhow::Result<(Catalogue, Baseline)> {
+    let catalogue = archived::listed(archive.clone())?;
+    let baseline = named(readable(&catalogue)?, Some(name))?;
+    Ok((catalogue, baseline))
+}
+
+fn counted(records: usize) -> String {
+    if records == 1 { "one record".to_owned() } else { format!("{records} records") }
+}

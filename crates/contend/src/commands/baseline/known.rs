@@ -1,0 +1,41 @@
+//! The baselines that there are, and which of them is meant.
+
+use crate::commands::archived;
+use anyhow::Context;
+use archive::{Baseline, Catalogue};
+use harness::UsageError;
+
+/// The baselines that can be read; of those that cannot, the reason is said on stderr.
+///
+/// # Errors
+/// They cannot be listed.
+pub fn readable(catalogue: &Catalogue) -> anyhow::Result<Vec<Baseline>> {
+    let (good, bad) = catalogue.archive.baselines().all(&catalogue.entries)?;
+    archived::complain("is left out", &bad);
+    Ok(good)
+}
+
+/// The baseline of this name, or the one in use.
+///
+/// # Errors
+/// There is none, and what there is.
+pub fn named(all: Vec<Baseline>, name: Option<&str>) -> anyhow::Result<Baseline> {
+    let names: Vec<String> = all.iter().map(|baseline| baseline.name.clone()).collect();
+    let known = match &names[..] {
+        [] => "there is none; `contend baseline save NAME` makes one of the last record".to_owned(),
+        names => format!("there are {}", names.join(", ")),
+    };
+    match name {
+        Some(name) => {
+            let found = all.into_iter().find(|baseline| baseline.name == name);
+            found.with_context(|| format!("no baseline is called {name:?}: {known}"))
+        }
+        None => {
+            let found = all.into_iter().find(|baseline| baseline.is_used);
+            found.ok_or_else(|| {
+                let chosen = "`contend baseline use NAME` chooses one";
+                UsageError(format!("no A is named, and no baseline is in use; {chosen}: {known}")).into()
+            })
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! Which two records are meant: two that are named, or one and a baseline.
+
+use super::flags::Flags;
+use super::operand::Operand;
+use crate::commands::baseline;
+use anyhow::bail;
+use archive::{Baseline, Catalogue};
+use harness::UsageError;
+
+/// What the flags mean.
+pub enum Sides<'a> {
+    Named([&'a String; 2]),
+    /// The record, and the baseline's name; `None` is the one in use.
+    Baseline(&'a str, Option<&'a str>),
+}
+
+impl<'a> Sides<'a> {
+    /// # Errors
+    /// Both a baseline and two records.
+    pub fn of(flags: &'a Flags) -> Result<Self, UsageError> {
+        match (&flags.a, &flags.b, &flags.baseline) {
+            (Some(a), Some(b), None) => Ok(Self::Named([a, b])),
+            (Some(_), Some(_), Some(name)) => Err(UsageError(format!(
+                "--baseline {name}: it stands for A, so that one record is named beside it; leave the other out"
+            ))),
+            (one, _, name) => Ok(Self::Baseline(one.as_deref().unwrap_or("last"), name.as_deref())),
+        }
+    }
+
+    /// Whether all that is named is a file.
+    pub fn are_files(&self) -> bool {
+        match self {
+            Self::Named(names) => names.iter().all(|name| record::is_file(name)),
+            Self::Baseline(..) => false,
+        }
+    }
+
+    /// A and B.
+    ///
+    /// # Errors
+    /// They cannot be found or read, or the baseline has nothing of B's experiment.
+    pub fn found(&self, archive: Option<&Catalogue>) -> anyhow::Result<[Operand; 2]> {
+        match self {
+            Self::Named([a, b]) => Ok([Operand::find(a, archive)?, Operand::find(b, archive)?]),
+            Self::Baseline(b, name) => {
+                let none =
+                    || UsageError("two records are compared, or one and a baseline, which an archive has".into());
+                let catalogue = archive.ok_or_else(none)?;
+                let baseline = baseline::named(baseline::readable(catalogue)?, *name)?;
+                let b = Operand::find(b, archive)?;
+                Ok([best(&baseline, &b, catalogue)?, b])
+            }
+        }
+    }
+}
+
+/// Of the baseline's records of B's experiment the newest with B's parameters, or else the newest; not B itself.
+fn best(baseline: &Baseline, b: &Operand, catalogue: &Catalogue) -> anyhow::Result<Operand> {
+    let is_of_it = |entry: &&archive::Entry| {
+        baseline.records.contains(&entry.id) && b.entry.as_ref().is_none_or(|own| own.id != entry.id)
+    };
+    let mut newest = None;
+    for entry in catalogue.entries.iter().rev().filter(is_of_it) {
+        if entry.summary.experiment != b.source.experiment {
+            continue;
+        }
+        let found = Operand::find(&entry.id, Some(catalogue))?;
+        if record::parameters(&[&found.source, &b.source]).is_empty() {
+            return Ok(found.called(&baseline.name));
+        }
+        newest = newest.or(Some(found));
+    }
+    match newest {
+        Some(found) => Ok(found.called(&baseline.name)),
+        None => bail!(
+            "baseline {}: it has no other record of {}, which {} is one of",
+            baseline.name,
+            b.source.experiment,
+            b.source.name
+        ),
+    }
+}

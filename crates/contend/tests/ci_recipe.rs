@@ -1,0 +1,171 @@
+//! The recipes for CI, run as a CI runs them: on clones of a bare repository, with the binary under test.
+
+mod command;
+
+use command::archive::has_git;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use tempfile::TempDir;
+
+/// The quickest of records, which is computed; a longer frame is spoilt more often.
+const QUICK: &str = "model frames --frame 1ms --quantum 1ms";
+const SLOW: &str = "model frames --frame 2ms --quantum 1ms";
+
+/// A repository, and a clone of it.
+struct Forge {
+    folder: TempDir,
+}
+
+impl Forge {
+    fn new() -> Self {
+        let forge = Self { folder: tempfile::tempdir().unwrap() };
+        let path = |name: &str| forge.path(name).to_str().unwrap().to_owned();
+        forge.git(".", &["init", "--bare", "--quiet", &path("origin.git")]);
+        forge.clone("main");
+        forge.git("main", &["commit", "--quiet", "--allow-empty", "-m", "first"]);
+        forge.git("main", &["push", "--quiet", "origin", "HEAD:main"]);
+        forge
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn clone(&self, name: &str) {
+        self.git(".", &["clone", "--quiet", "origin.git", name]);
+    }
+
+    fn git(&self, folder: &str, arguments: &[&str]) {
+        let mut git = Command::new("git");
+        git.current_dir(self.path(folder)).args(["-c", "user.name=a", "-c", "user.email=a@b"]).args(arguments);
+        let output = git.output().unwrap();
+        assert!(output.status.success(), "git {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    }
+
+    /// The recipe in a clone, with these variables.
+    fn recipe(&self, clone: &str, mode: &str, variables: &[(&str, &str)]) -> Output {
+        let mut recipe = Command::new(recipes().join("contend-ci"));
+        recipe.arg(mode).current_dir(self.path(clone)).env("CONTEND", env!("CARGO_BIN_EXE_contend"));
+        recipe.envs(variables.iter().copied()).output().unwrap()
+    }
+}
+
+fn recipes() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../contrib/ci")
+}
+
+fn all_of(output: &Output) -> String {
+    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+}
+
+fn assert_ends(output: &Output, status: i32) {
+    assert_eq!(output.status.code(), Some(status), "{}", all_of(output));
+}
+
+#[test]
+fn a_baseline_in_a_branch_lets_the_same_pass_and_the_slower_fail() {
+    if !has_git() {
+        return;
+    }
+    let forge = Forge::new();
+    let variables =
+        |measure| [("CONTEND_CI_MEASURE", measure), ("CONTEND_CI_RUNS", "2"), ("CONTEND_CI_LIMIT", "differs:5%")];
+    let none_yet = forge.recipe("main", "check", &variables(QUICK));
+    assert_ends(&none_yet, 0);
+    assert!(all_of(&none_yet).contains("no baseline yet"), "{}", all_of(&none_yet));
+    // Twice: the second replaces the first, and the branch does not grow.
+    assert_ends(&forge.recipe("main", "save", &variables(QUICK)), 0);
+    assert_ends(&forge.recipe("main", "save", &variables(QUICK)), 0);
+    let mut count = Command::new("git");
+    count.arg("--git-dir").arg(forge.path("origin.git")).args(["rev-list", "--count", "contend-baseline"]);
+    assert_eq!(count.output().unwrap().stdout, b"1\n");
+
+    forge.clone("change");
+    let same = forge.recipe("change", "check", &variables(QUICK));
+    assert_ends(&same, 0);
+    let summary = std::fs::read_to_string(forge.path("change/contend-summary.md")).unwrap();
+    assert!(summary.starts_with("### contend: no limit is exceeded") && summary.contains("| --- |"), "{summary}");
+    let slower = forge.recipe("change", "check", &variables(SLOW));
+    assert_ends(&slower, 3);
+    let summary = std::fs::read_to_string(forge.path("change/contend-summary.md")).unwrap();
+    assert!(summary.contains("**a limit is exceeded**") && summary.contains("| differs |"), "{summary}");
+    // What was asked for is another frame, and that is said.
+    assert!(summary.contains("frame") && summary.contains("differences of machine"), "{summary}");
+}
+
+#[test]
+fn a_baseline_in_a_file_is_what_a_ci_keeps_as_an_artifact() {
+    if !has_git() {
+        return;
+    }
+    let forge = Forge::new();
+    let store = format!("file:{}", forge.path("a folder.bundle").display());
+    let variables = [("CONTEND_CI_MEASURE", QUICK), ("CONTEND_CI_RUNS", "1"), ("CONTEND_CI_STORE", store.as_str())];
+    assert!(all_of(&forge.recipe("main", "check", &variables)).contains("no baseline yet"));
+    assert_ends(&forge.recipe("main", "save", &variables), 0);
+    assert_ends(&forge.recipe("main", "check", &variables), 0);
+    // What is no store, no measurement, no remote is no success.
+    assert_ends(&forge.recipe("main", "save", &[("CONTEND_CI_MEASURE", QUICK), ("CONTEND_CI_STORE", "x")]), 2);
+    assert_ends(&forge.recipe("main", "check", &[("CONTEND_CI_MEASURE", "nonsense"), variables[2]]), 2);
+    forge.git("main", &["remote", "set-url", "origin", "/nowhere"]);
+    assert!(!forge.recipe("main", "check", &variables[..2]).status.success());
+}
+
+/// What the action runs: the text below `run: |`, as far as it is indented.
+fn script_of_the_action() -> String {
+    let action = std::fs::read_to_string(recipes().join("github/action.yml")).unwrap();
+    let lines: Vec<&str> = action.lines().skip_while(|line| line.trim() != "run: |").skip(1).collect();
+    assert!(lines.len() > 5 && lines.iter().all(|line| line.starts_with("        ")), "{action}");
+    lines.iter().map(|line| format!("{}\n", &line[8..])).collect()
+}
+
+/// Every variable that the step has, with each input's default, as the runner would put them in.
+#[test]
+fn the_action_shows_its_summary_in_the_run_and_as_a_comment() {
+    use std::os::unix::fs::PermissionsExt;
+
+    if !has_git() {
+        return;
+    }
+    let forge = Forge::new();
+    let said = forge.path("gh.txt");
+    let gh = forge.path("gh");
+    std::fs::write(&gh, "#!/bin/sh\nfor word; do last=$word; done\necho \"$@\" >$SAID\ncat \"$last\" >>$SAID\n")
+        .unwrap();
+    std::fs::set_permissions(&gh, PermissionsExt::from_mode(0o755)).unwrap();
+    let path = format!("{}:{}", forge.path("").display(), std::env::var("PATH").unwrap());
+    let step = |mode: &str, measure: &str| {
+        let mut bash = Command::new("bash");
+        bash.args(["--noprofile", "--norc", "-eo", "pipefail", "-c", &script_of_the_action()]);
+        bash.current_dir(forge.path("main")).env("PATH", &path).env("SAID", &said);
+        bash.env("GITHUB_ACTION_PATH", recipes().join("github")).env("GITHUB_STEP_SUMMARY", forge.path("step.md"));
+        bash.env("CONTEND_CI_SUMMARY", forge.path("summary.md")).env("CONTEND_CI_RUNS", "2").env("COMMENT", "true");
+        bash.env("CONTEND", env!("CARGO_BIN_EXE_contend")).env("CONTEND_CI_LIMIT", "differs:5%");
+        bash.env("MODE", mode).env("CONTEND_CI_MEASURE", measure).env("PULL_REQUEST", "7").output().unwrap()
+    };
+    assert_ends(&step("save", QUICK), 0);
+    assert!(!said.exists());
+    assert_ends(&step("check", SLOW), 3);
+    let (shown, commented) =
+        (std::fs::read_to_string(forge.path("step.md")).unwrap(), std::fs::read_to_string(&said).unwrap());
+    assert!(shown.contains("a limit is exceeded") && commented.starts_with("pr comment 7 "), "{shown}{commented}");
+    assert!(commented.ends_with(&shown), "{commented}");
+}
+
+/// What the script reads from its environment is what the step gives it, and every input has a use.
+#[test]
+fn every_input_of_the_action_reaches_the_script() {
+    let action = std::fs::read_to_string(recipes().join("github/action.yml")).unwrap();
+    let script = std::fs::read_to_string(recipes().join("contend-ci")).unwrap();
+    let inputs = action.lines().skip_while(|line| *line != "inputs:").skip(1).take_while(|line| line.starts_with(' '));
+    let inputs: Vec<&str> =
+        inputs.filter(|line| !line.starts_with("   ")).map(|line| line.trim().trim_end_matches(':')).collect();
+    assert!(inputs.len() >= 8, "{inputs:?}");
+    for input in inputs {
+        assert!(action.contains(&format!("${{{{ inputs.{input} }}}}")), "{input} is in no variable");
+    }
+    for name in ["CONTEND_CI_MEASURE", "CONTEND_CI_RUNS", "CONTEND_CI_LIMIT", "CONTEND_CI_BASELINE", "CONTEND_CI_STORE"]
+    {
+        assert!(action.contains(&format!("{name}: ")) && script.contains(&format!("${{{name}:-")), "{name}");
+    }
+}

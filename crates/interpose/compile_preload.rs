@@ -1,0 +1,108 @@
+//! How a library that other programs load is compiled, for the build scripts that have one.
+//!
+//! Those programs are the GNU C library's, whatever this build is for. A build for that library uses the compiler's own
+//! way of linking. One for musl, which makes a binary that runs on any Linux, must not: it has no C library of the
+//! other kind, and may be for another processor. So what the library needs of the C library is left open, without
+//! versions, for the program's own to fill, however old that is; the compiler's own linker (`rust-lld`) does that from
+//! stand-ins that have names and nothing else.
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Set by who must not get a binary without its libraries.
+const REQUIRED: &str = "CONTEND_PRELOAD_REQUIRED";
+
+/// What stands in for the C library's files: as the linker looks for them, and as the program will.
+///
+/// Before version 2.34 what a library needs was in several; since then the others are there, and empty.
+const STAND_INS: [(&str, &str, bool); 8] = [
+    ("c", "libc.so.6", true),
+    ("dl", "libdl.so.2", true),
+    ("pthread", "libpthread.so.0", true),
+    ("gcc_s", "libgcc_s.so.1", false),
+    ("gcc", "libgcc_s.so.1", false),
+    ("m", "libm.so.6", false),
+    ("rt", "librt.so.1", false),
+    ("util", "libutil.so.1", false),
+];
+
+pub fn variable(name: &str) -> String {
+    env::var(name).unwrap_or_else(|_| panic!("cargo sets {name}"))
+}
+
+/// Compiles `source` to `library`, an object of this name that `settings` are linked into (`-z`, `-soname`); an empty
+/// file where programs have no such thing.
+pub fn compile(name: &str, source: &Path, library: &Path, settings: &[&str]) {
+    println!("cargo::rerun-if-env-changed={REQUIRED}");
+    let made = match (variable("CARGO_CFG_TARGET_OS").as_str(), variable("CARGO_CFG_TARGET_ENV").as_str()) {
+        ("linux", "gnu") => {
+            let mut compiler = compiler(name, &variable("TARGET"));
+            if let Ok(linker) = env::var("RUSTC_LINKER") {
+                compiler.args(["-C", &format!("linker={linker}")]);
+            }
+            compiler.args(settings.iter().map(|setting| format!("-Clink-arg=-Wl,{}", setting.replace(' ', ","))));
+            run(compiler.arg("-o").arg(library).arg(source))
+        }
+        ("linux", "musl") => without_c_library(name, source, library, settings),
+        _ => Err("programs here load no such library".to_owned()),
+    };
+    let Err(why) = made else { return };
+    let is_required = variable("CARGO_CFG_TARGET_ENV") == "gnu" || env::var_os(REQUIRED).is_some();
+    assert!(!is_required, "the library {name} for LD_PRELOAD is not made: {why}");
+    println!("cargo::warning=contend will not watch other programs: the library {name} is not made: {why}");
+    fs::write(library, []).expect("OUT_DIR can be written");
+}
+
+fn without_c_library(name: &str, source: &Path, library: &Path, settings: &[&str]) -> Result<(), String> {
+    let target = format!("{}-unknown-linux-gnu", variable("CARGO_CFG_TARGET_ARCH"));
+    let folder = library.with_extension("stand-ins");
+    fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    let empty = folder.join("empty.rs");
+    let text = "#![no_std]\n#[panic_handler]\nfn panic(_: &core::panic::PanicInfo) -> ! { loop {} }\n";
+    fs::write(&empty, text).map_err(|error| format!("{}: {error}", empty.display()))?;
+    for (called, soname, _) in STAND_INS {
+        let mut compiler = with_own_linker("empty", &target);
+        compiler.arg(format!("-Clink-arg=-soname={soname}"));
+        run(compiler.arg("-o").arg(folder.join(format!("lib{called}.so"))).arg(&empty))?;
+    }
+    let mut compiler = with_own_linker(name, &target);
+    compiler.arg(format!("-Lnative={}", folder.display())).arg("-Clink-arg=--no-as-needed");
+    compiler.args(
+        STAND_INS.iter().filter(|(_, _, is_needed)| *is_needed).map(|(called, ..)| format!("-Clink-arg=-l{called}")),
+    );
+    compiler.args(settings.iter().flat_map(|setting| setting.split(' ')).map(|word| format!("-Clink-arg={word}")));
+    run(compiler.arg("-o").arg(library).arg(source))
+}
+
+fn with_own_linker(name: &str, target: &str) -> Command {
+    let mut compiler = compiler(name, target);
+    compiler.args(["-C", "linker=rust-lld", "-C", "linker-flavor=ld.lld"]);
+    compiler
+}
+
+fn compiler(name: &str, target: &str) -> Command {
+    let mut compiler = Command::new(PathBuf::from(variable("RUSTC")));
+    compiler.args(["--crate-name", name, "--edition", "2024", "--crate-type", "cdylib", "--cfg", "preload"]);
+    // No unwinding: there is nothing in it that could catch one.
+    compiler.args(["-C", "opt-level=3", "-C", "panic=abort", "-C", "codegen-units=1", "-C", "strip=symbols"]);
+    // A thread that is cancelled unwinds through it, and needs the tables.
+    compiler.args(["-C", "force-unwind-tables=yes"]);
+    compiler.args(["--cap-lints", "allow", "--target", target]);
+    compiler
+}
+
+/// # Errors
+/// The last that the compiler says, where it fails.
+fn run(compiler: &mut Command) -> Result<(), String> {
+    let output = compiler.output().map_err(|error| format!("the compiler does not start: {error}"))?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let said = String::from_utf8_lossy(&output.stderr);
+    let line = said.lines().find(|line| line.starts_with("error")).unwrap_or("the compiler fails");
+    // All of it is in cargo's file of what this script says.
+    eprintln!("{said}");
+    Err(line.to_owned())
+}

@@ -1,0 +1,52 @@
+//! Processors, and what each tool calls them.
+
+use crate::tool::Skipped;
+use anyhow::Context;
+use std::process::Command;
+
+pub struct Arch {
+    pub name: &'static str,
+    pub debian: &'static str,
+    /// Of container engines.
+    pub container: &'static str,
+    /// What links programs for Debian where another processor builds them.
+    pub cross_linker: &'static str,
+}
+
+pub const ARCHES: &[Arch] = &[
+    Arch { name: "x86_64", debian: "amd64", container: "amd64", cross_linker: "x86_64-linux-gnu-gcc" },
+    Arch { name: "aarch64", debian: "arm64", container: "arm64", cross_linker: "aarch64-linux-gnu-gcc" },
+];
+
+impl Arch {
+    pub fn named(name: &str) -> anyhow::Result<&'static Self> {
+        let names: Vec<&str> = ARCHES.iter().map(|arch| arch.name).collect();
+        let found = ARCHES.iter().find(|arch| arch.name == name);
+        found.with_context(|| format!("--arch {name}: there are {}", names.join(", ")))
+    }
+
+    /// The Rust target with this C library.
+    pub fn target(&self, library: &str) -> String {
+        format!("{}-unknown-linux-{library}", self.name)
+    }
+
+    pub fn is_here(&self) -> bool {
+        std::env::consts::ARCH == self.name
+    }
+}
+
+/// That the compiler has the standard library of this target; rustup fetches it, where it is.
+///
+/// # Errors
+/// It has not.
+pub fn need_target(target: &str) -> anyhow::Result<()> {
+    let library = || {
+        let said = Command::new("rustc").args(["--print", "target-libdir", "--target", target]).output()?;
+        anyhow::Ok(std::path::PathBuf::from(String::from_utf8(said.stdout)?.trim()).is_dir())
+    };
+    if library()? {
+        return Ok(());
+    }
+    let _ = Command::new("rustup").args(["target", "add", target]).status();
+    if library()? { Ok(()) } else { Err(Skipped(format!("the standard library of {target}")).into()) }
+}

@@ -1,0 +1,80 @@
+//! The programs, compiled for a release.
+
+use crate::arch::{Arch, need_target};
+use crate::programs::PROGRAMS;
+use crate::tool::{self, need, run};
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Programs in a folder, stripped.
+pub struct Binaries {
+    pub folder: PathBuf,
+}
+
+impl Binaries {
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.folder.join(name)
+    }
+}
+
+/// Binaries that need nothing of the system but its kernel.
+///
+/// The compiler's own linker and the C library that comes with its target make them, so that no other compiler is
+/// needed. Within them are libraries for programs that use the GNU C library: for these, its target too.
+///
+/// # Errors
+/// A target that is not here, or sources that do not compile.
+pub fn static_binaries(arch: &Arch) -> anyhow::Result<Binaries> {
+    need_target(&arch.target("musl"))?;
+    need_target(&arch.target("gnu"))?;
+    compile(&arch.target("musl"), "rust-lld", "-C target-feature=+crt-static")
+}
+
+/// Binaries that use the system's C library, as Debian's do.
+///
+/// # Errors
+/// A target or a linker that is not here, or sources that do not compile.
+pub fn debian_binaries(arch: &Arch) -> anyhow::Result<Binaries> {
+    need("dpkg-deb", "dpkg")?;
+    need_target(&arch.target("gnu"))?;
+    let linker = if arch.is_here() { "cc" } else { arch.cross_linker };
+    need(linker, &format!("gcc-{}", arch.cross_linker.trim_end_matches("-gcc").replace('_', "-")))?;
+    compile(&arch.target("gnu"), linker, "")
+}
+
+fn compile(target: &str, linker: &str, flags: &str) -> anyhow::Result<Binaries> {
+    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    cargo.args(["build", "--release", "--locked", "--target", target]);
+    for package in PROGRAMS.iter().map(|program| program.package).collect::<BTreeSet<&str>>() {
+        cargo.args(["--package", package]);
+    }
+    let of_target = |name: &str| format!("CARGO_TARGET_{}_{name}", target.to_uppercase().replace('-', "_"));
+    cargo.env(of_target("LINKER"), linker).env("CONTEND_PRELOAD_REQUIRED", "1");
+    cargo.env("CARGO_PROFILE_RELEASE_STRIP", "symbols");
+    if !flags.is_empty() {
+        cargo.env(of_target("RUSTFLAGS"), flags);
+    }
+    run(&mut cargo)?;
+    Ok(Binaries { folder: folder_of_builds()?.join(target).join("release") })
+}
+
+fn folder_of_builds() -> anyhow::Result<PathBuf> {
+    let metadata = crate::sbom::metadata()?;
+    Ok(PathBuf::from(metadata["target_directory"].as_str().unwrap_or("target")))
+}
+
+/// Copies the programs to where a user's shell finds them.
+///
+/// # Errors
+/// One is not there, or the place cannot be written.
+pub fn install(binaries: &Binaries, folder: &Path) -> anyhow::Result<()> {
+    fs::create_dir_all(folder)?;
+    for program in PROGRAMS {
+        let place = folder.join(program.name);
+        fs::copy(binaries.path(program.name), &place)?;
+        tool::run(Command::new("chmod").arg("755").arg(&place))?;
+    }
+    Ok(())
+}

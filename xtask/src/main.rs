@@ -1,0 +1,139 @@
+//! `cargo xtask dist`: releases, from these sources, with the tools that are here.
+//!
+//! A release is, for each processor, static binaries that need no C library of the system's, in an archive and in a
+//! container image; a Debian package of binaries that use the system's; beside them what it is all made of, and
+//! checksums. What a tool that is not here would make is told, as `skipped: needs …`, and is not there.
+
+mod arch;
+mod checksums;
+mod compile;
+mod deb;
+mod glibc;
+mod image;
+mod pages;
+mod programs;
+mod sbom;
+mod stage;
+mod tarball;
+mod tool;
+
+use anyhow::{Context, bail, ensure};
+use arch::{ARCHES, Arch};
+use std::fs;
+use std::path::{Path, PathBuf};
+use tool::Skipped;
+
+const USAGE: &str = "usage: cargo xtask dist [--arch x86_64|aarch64] [--only tar|deb|image] [--output FOLDER]
+
+Without --arch, for each; without --only, all. The folder is target/dist if none is named.
+What cannot be made here is skipped, with the reason; the exit status is 1 if nothing was made.";
+
+fn main() -> anyhow::Result<()> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match arguments.first().map(String::as_str) {
+        Some("dist") => dist(&Request::of(&arguments[1..])?),
+        Some("--help" | "-h" | "help") => {
+            println!("{USAGE}");
+            Ok(())
+        }
+        _ => bail!("{USAGE}"),
+    }
+}
+
+/// What is asked for.
+struct Request {
+    arches: Vec<&'static Arch>,
+    kinds: Vec<&'static str>,
+    output: PathBuf,
+}
+
+const KINDS: [&str; 3] = ["tar", "deb", "image"];
+
+impl Request {
+    fn of(arguments: &[String]) -> anyhow::Result<Self> {
+        let mut request = Self { arches: Vec::new(), kinds: Vec::new(), output: PathBuf::from("target/dist") };
+        for pair in arguments.chunks(2) {
+            let [flag, value] = pair else { bail!("{}: it needs a value\n{USAGE}", pair[0]) };
+            match flag.as_str() {
+                "--arch" => request.arches.push(Arch::named(value)?),
+                "--only" => {
+                    let kind = KINDS.into_iter().find(|kind| kind == value);
+                    request.kinds.push(kind.with_context(|| format!("--only {value}\n{USAGE}"))?);
+                }
+                "--output" => request.output = PathBuf::from(value),
+                _ => bail!("{flag}: no such flag\n{USAGE}"),
+            }
+        }
+        if request.arches.is_empty() {
+            request.arches = ARCHES.iter().collect();
+        }
+        if request.kinds.is_empty() {
+            request.kinds = KINDS.to_vec();
+        }
+        Ok(request)
+    }
+
+    fn wants(&self, kind: &str) -> bool {
+        self.kinds.contains(&kind)
+    }
+}
+
+fn dist(request: &Request) -> anyhow::Result<()> {
+    fs::create_dir_all(&request.output).with_context(|| request.output.display().to_string())?;
+    let mut made = Made { output: &request.output, files: Vec::new() };
+    for arch in &request.arches {
+        if (request.wants("tar") || request.wants("image"))
+            && let Some(binaries) = made.or_skip(arch, "static binaries", compile::static_binaries(arch))?
+        {
+            if request.wants("tar") {
+                made.take(arch, "an archive", tarball::make(arch, &binaries, &request.output))?;
+            }
+            if request.wants("image") {
+                made.take(arch, "an image", image::make(arch, &binaries, &request.output))?;
+            }
+        }
+        if request.wants("deb")
+            && let Some(binaries) = made.or_skip(arch, "binaries for Debian", compile::debian_binaries(arch))?
+        {
+            made.take(arch, "a package", deb::make(arch, &binaries, &request.output))?;
+        }
+    }
+    ensure!(!made.files.is_empty(), "nothing was made");
+    made.files.push(sbom::write(&request.output)?);
+    checksums::write(&made.files, &request.output)?;
+    Ok(())
+}
+
+/// What is there already.
+struct Made<'a> {
+    output: &'a Path,
+    files: Vec<PathBuf>,
+}
+
+impl Made<'_> {
+    /// What was made, if it could be; what could not is told.
+    fn or_skip<T>(&self, arch: &Arch, what: &str, made: anyhow::Result<T>) -> anyhow::Result<Option<T>> {
+        match made {
+            Ok(made) => Ok(Some(made)),
+            Err(error) => match error.downcast::<Skipped>() {
+                Ok(skipped) => {
+                    println!("{what}, {}: {skipped}", arch.name);
+                    Ok(None)
+                }
+                Err(error) => Err(error.context(format!("{what}, {}", arch.name))),
+            },
+        }
+    }
+
+    fn take(&mut self, arch: &Arch, what: &str, made: anyhow::Result<PathBuf>) -> anyhow::Result<()> {
+        if let Some(file) = self.or_skip(arch, what, made)? {
+            println!(
+                "{}: {} KiB",
+                self.output.join(&file).display(),
+                fs::metadata(self.output.join(&file))?.len() >> 10
+            );
+            self.files.push(file);
+        }
+        Ok(())
+    }
+}

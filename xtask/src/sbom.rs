@@ -1,0 +1,154 @@
+//! What the programs are made of: every crate that is compiled into them, as CycloneDX has it.
+
+use crate::programs::PROGRAMS;
+use crate::tool::{moment, said};
+use anyhow::Context;
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// What cargo says of the workspace.
+///
+/// # Errors
+/// No cargo, or what it says.
+pub fn metadata() -> anyhow::Result<Value> {
+    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    cargo.args(["metadata", "--format-version", "1", "--locked", "--filter-platform", "x86_64-unknown-linux-musl"]);
+    Ok(serde_json::from_str(&said(&mut cargo)?)?)
+}
+
+/// Of the first program, which stands for all.
+///
+/// # Errors
+/// As [`metadata`].
+pub fn version() -> anyhow::Result<String> {
+    let metadata = metadata()?;
+    let package = packages(&metadata).find(|package| package["name"] == PROGRAMS[0].package);
+    Ok(package.context("the package is not in the workspace")?["version"].as_str().unwrap_or_default().to_owned())
+}
+
+/// Its name, within `output`.
+///
+/// # Errors
+/// As [`metadata`], or a file that cannot be written.
+pub fn write(output: &Path) -> anyhow::Result<PathBuf> {
+    let file = PathBuf::from(format!("contend-{}.cdx.json", version()?));
+    let text = serde_json::to_string_pretty(&document(&metadata()?, &moment())?)? + "\n";
+    fs::write(output.join(&file), text)?;
+    Ok(file)
+}
+
+fn packages(metadata: &Value) -> impl Iterator<Item = &Value> {
+    metadata["packages"].as_array().into_iter().flatten()
+}
+
+/// The document for these programs.
+fn document(metadata: &Value, moment: &str) -> anyhow::Result<Value> {
+    let all: BTreeMap<&str, &Value> =
+        packages(metadata).filter_map(|package| Some((package["id"].as_str()?, package))).collect();
+    let edges = edges(metadata);
+    let roots: Vec<&str> = PROGRAMS
+        .iter()
+        .map(|program| all.iter().find(|(_, package)| package["name"] == program.package).map(|(id, _)| *id))
+        .collect::<Option<_>>()
+        .context("a program's package is not in the workspace")?;
+    let mut within: BTreeSet<&str> = BTreeSet::new();
+    let mut open = roots.clone();
+    while let Some(id) = open.pop() {
+        if within.insert(id) {
+            open.extend(edges.get(id).into_iter().flatten());
+        }
+    }
+    let dependencies = within.iter().map(|id| {
+        let on: Vec<String> = edges.get(id).into_iter().flatten().map(|id| reference(all[id])).collect();
+        json!({"ref": reference(all[id]), "dependsOn": on})
+    });
+    Ok(json!({
+        "bomFormat": "CycloneDX",
+        "specVersion": "1.5",
+        "version": 1,
+        "metadata": {
+            "timestamp": timestamp(moment),
+            "tools": {"components": [{"type": "application", "name": "xtask"}]},
+            "component": component(all[roots[0]], "application"),
+        },
+        "components": within.iter().filter(|id| **id != roots[0]).map(|id| component(all[id], "library")).collect::<Vec<_>>(),
+        "dependencies": dependencies.collect::<Vec<_>>(),
+    }))
+}
+
+/// Of each package those that are compiled into it: neither for its tests, nor for its build.
+fn edges(metadata: &Value) -> BTreeMap<&str, BTreeSet<&str>> {
+    let nodes = metadata["resolve"]["nodes"].as_array().into_iter().flatten();
+    let is_linked = |dependency: &&Value| {
+        dependency["dep_kinds"].as_array().into_iter().flatten().any(|kind| kind["kind"].is_null())
+    };
+    let edges = nodes.filter_map(|node| {
+        let dependencies = node["deps"].as_array()?.iter().filter(is_linked);
+        Some((node["id"].as_str()?, dependencies.filter_map(|dependency| dependency["pkg"].as_str()).collect()))
+    });
+    edges.collect()
+}
+
+fn reference(package: &Value) -> String {
+    let text = |field: &str| package[field].as_str().unwrap_or_default().to_owned();
+    format!("pkg:cargo/{}@{}", text("name"), text("version").replace('+', "%2B"))
+}
+
+fn component(package: &Value, kind: &str) -> Value {
+    let mut component = json!({
+        "type": kind,
+        "bom-ref": reference(package),
+        "name": package["name"],
+        "version": package["version"],
+        "purl": reference(package),
+    });
+    if let Some(licence) = package["license"].as_str() {
+        // Crates of before the standard wrote `/` for OR.
+        component["licenses"] = json!([{"expression": licence.replace('/', " OR ")}]);
+    }
+    component
+}
+
+/// Seconds since 1970 as RFC 3339 has them.
+fn timestamp(moment: &str) -> String {
+    let mut date = Command::new("date");
+    said(date.args(["-u", "+%Y-%m-%dT%H:%M:%SZ", "-d"]).arg(format!("@{moment}")))
+        .map_or_else(|_| "1970-01-01T00:00:00Z".to_owned(), |text| text.trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A program, a crate in it, one that only its tests use, and one that only its build does.
+    fn workspace() -> Value {
+        let package = |name: &str| json!({"id": name, "name": name, "version": "1.0.0", "license": "MIT/Apache-2.0"});
+        let packages = ["contend", "within", "tests", "build"].map(package);
+        let dependency = |name: &str, kind: Value| json!({"pkg": name, "dep_kinds": [{"kind": kind}]});
+        json!({
+            "packages": packages,
+            "resolve": {"nodes": [
+                {"id": "contend", "deps": [
+                    dependency("within", Value::Null), dependency("tests", json!("dev")), dependency("build", json!("build")),
+                ]},
+                {"id": "within", "deps": []},
+                {"id": "tests", "deps": []},
+                {"id": "build", "deps": []},
+            ]},
+        })
+    }
+
+    #[test]
+    fn what_is_compiled_in_is_listed_and_nothing_else() {
+        let document = document(&workspace(), "0").unwrap();
+        let names: Vec<&Value> =
+            document["components"].as_array().unwrap().iter().map(|component| &component["name"]).collect();
+        assert_eq!(names, ["within"]);
+        assert_eq!(document["components"][0]["licenses"][0]["expression"], "MIT OR Apache-2.0");
+        assert_eq!(document["metadata"]["component"]["purl"], "pkg:cargo/contend@1.0.0");
+        assert_eq!(document["dependencies"][0]["dependsOn"], json!(["pkg:cargo/within@1.0.0"]));
+    }
+}
