@@ -13,5 +13,5 @@ fn main() {
     println!("cargo::rustc-check-cfg=cfg(preload)");
     let library = Path::new(&variable("OUT_DIR")).join("libinterpose.so");
     let source = Path::new(&variable("CARGO_MANIFEST_DIR")).join("src/lib.rs");
-    compile("interpose", &source, &library, &[]);
+    compile("interpose", &source, &library, &[], &[]);
 }

@@ -33,8 +33,9 @@ pub fn variable(name: &str) -> String {
 }
 
 /// Compiles `source` to `library`, an object of this name that `settings` are linked into (`-z`, `-soname`); an empty
-/// file where programs have no such thing.
-pub fn compile(name: &str, source: &Path, library: &Path, settings: &[&str]) {
+/// file where programs have no such thing. `absent` is for a build that has no C library: what an old one has no symbol
+/// for, each with the function that stands for it.
+pub fn compile(name: &str, source: &Path, library: &Path, settings: &[&str], absent: &[(&str, &str)]) {
     println!("cargo::rerun-if-env-changed={REQUIRED}");
     let made = match (variable("CARGO_CFG_TARGET_OS").as_str(), variable("CARGO_CFG_TARGET_ENV").as_str()) {
         ("linux", "gnu") => {
@@ -45,7 +46,11 @@ pub fn compile(name: &str, source: &Path, library: &Path, settings: &[&str]) {
             compiler.args(settings.iter().map(|setting| format!("-Clink-arg=-Wl,{}", setting.replace(' ', ","))));
             run(compiler.arg("-o").arg(library).arg(source))
         }
-        ("linux", "musl") => without_c_library(name, source, library, settings),
+        ("linux", "musl") => {
+            let defined = absent.iter().map(|(symbol, by)| format!("--defsym={symbol}={by}"));
+            let settings: Vec<String> = settings.iter().map(|setting| (*setting).to_owned()).chain(defined).collect();
+            without_c_library(name, source, library, &settings)
+        }
         _ => Err("programs here load no such library".to_owned()),
     };
     let Err(why) = made else { return };
@@ -55,7 +60,7 @@ pub fn compile(name: &str, source: &Path, library: &Path, settings: &[&str]) {
     fs::write(library, []).expect("OUT_DIR can be written");
 }
 
-fn without_c_library(name: &str, source: &Path, library: &Path, settings: &[&str]) -> Result<(), String> {
+fn without_c_library(name: &str, source: &Path, library: &Path, settings: &[String]) -> Result<(), String> {
     let target = format!("{}-unknown-linux-gnu", variable("CARGO_CFG_TARGET_ARCH"));
     let folder = library.with_extension("stand-ins");
     fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;

@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Programs in a folder, stripped.
+/// Programs in a folder.
 pub struct Binaries {
     pub folder: PathBuf,
 }
@@ -52,7 +52,6 @@ fn compile(target: &str, linker: &str, flags: &str) -> anyhow::Result<Binaries> 
     }
     let of_target = |name: &str| format!("CARGO_TARGET_{}_{name}", target.to_uppercase().replace('-', "_"));
     cargo.env(of_target("LINKER"), linker).env("CONTEND_PRELOAD_REQUIRED", "1");
-    cargo.env("CARGO_PROFILE_RELEASE_STRIP", "symbols");
     if !flags.is_empty() {
         cargo.env(of_target("RUSTFLAGS"), flags);
     }
@@ -65,16 +64,30 @@ fn folder_of_builds() -> anyhow::Result<PathBuf> {
     Ok(PathBuf::from(metadata["target_directory"].as_str().unwrap_or("target")))
 }
 
-/// Copies the programs to where a user's shell finds them.
+/// Copies the programs to where a user's shell finds them, without their symbols.
 ///
 /// # Errors
-/// One is not there, or the place cannot be written.
+/// One is not there, or the place cannot be written; no tool that strips.
 pub fn install(binaries: &Binaries, folder: &Path) -> anyhow::Result<()> {
     fs::create_dir_all(folder)?;
     for program in PROGRAMS {
         let place = folder.join(program.name);
-        fs::copy(binaries.path(program.name), &place)?;
+        strip(&binaries.path(program.name), &place)?;
         tool::run(Command::new("chmod").arg("755").arg(&place))?;
     }
     Ok(())
+}
+
+/// By the compiler's own tool, which knows every processor; it finds its libraries beside the compiler's.
+fn strip(binary: &Path, stripped: &Path) -> anyhow::Result<()> {
+    let sysroot = PathBuf::from(tool::said(Command::new("rustc").args(["--print", "sysroot"]))?.trim());
+    let host = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
+    let own = sysroot.join("lib/rustlib").join(host).join("bin/rust-objcopy");
+    if own.exists() {
+        let mut objcopy = Command::new(own);
+        objcopy.env("LD_LIBRARY_PATH", sysroot.join("lib")).arg("--strip-all");
+        return run(objcopy.arg(binary).arg(stripped));
+    }
+    need("llvm-objcopy", "llvm")?;
+    run(Command::new("llvm-objcopy").arg("--strip-all").arg(binary).arg(stripped))
 }

@@ -76,9 +76,13 @@ pub struct Absent {
 }
 
 impl Absent {
+    /// What is needed where nothing can be written, instead of packages.
+    pub const NO_FOLDER: &str = "a folder to be built in, which TMPDIR may name";
+
     /// For people: what to install.
     pub fn line(&self) -> String {
-        format!("{} needs apt package {}\n", self.contestant, self.needs)
+        let kind = if self.needs == Self::NO_FOLDER { "" } else { "apt package " };
+        format!("{} needs {kind}{}\n", self.contestant, self.needs)
     }
 }
 

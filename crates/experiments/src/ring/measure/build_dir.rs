@@ -4,6 +4,7 @@
 
 use super::program::{self, ProcessSpec, Stopped};
 use crate::ring::contestants::{Contestant, Recipe, Runs, Source, Toolchain, filled};
+use crate::ring::plan::Absent;
 use anyhow::Context;
 use harness::{Interruption, Progress};
 use std::collections::BTreeMap;
@@ -18,7 +19,8 @@ use tempfile::TempDir;
 
 /// The folder, and what is copied into it.
 pub struct BuildDir<'a> {
-    folder: TempDir,
+    /// On a root that cannot be written there may be none: what is built in runs all the same.
+    folder: Option<TempDir>,
     sources: &'a [Source],
     copies: AtomicUsize,
 }
@@ -46,18 +48,23 @@ const CHECK_TIMEOUT: Duration = Duration::from_secs(60);
 
 impl<'a> BuildDir<'a> {
     /// # Errors
-    /// There is no place for temporary files.
+    /// The place that `TMPDIR` names for temporary files is none.
     pub fn open(sources: &'a [Source]) -> anyhow::Result<Self> {
         // Whatever the umask: what is built here is run.
         let private = Permissions::from_mode(0o700);
         let folder = tempfile::Builder::new().prefix("contend-ring-").permissions(private).tempdir();
-        let folder = folder.context("no folder for building contestants; TMPDIR may name a better place")?;
+        let folder = match folder {
+            Err(error) if std::env::var_os("TMPDIR").is_some() => {
+                return Err(error).context("no folder for building contestants; TMPDIR may name a better place");
+            }
+            found => found.ok(),
+        };
         Ok(Self { folder, sources, copies: AtomicUsize::new(0) })
     }
 
     /// A fresh copy of a contestant's folder.
     fn copy(&self, of: &str) -> io::Result<PathBuf> {
-        let copy = self.folder.path().join(self.copies.fetch_add(1, Ordering::Relaxed).to_string());
+        let copy = self.path().join(self.copies.fetch_add(1, Ordering::Relaxed).to_string());
         std::fs::create_dir(&copy)?;
         for source in self.sources.iter().filter(|source| source.folder == of) {
             std::fs::write(copy.join(&source.name), &source.content)?;
@@ -67,7 +74,7 @@ impl<'a> BuildDir<'a> {
 
     /// Somewhere to run what has no folder of its own.
     pub fn path(&self) -> &Path {
-        self.folder.path()
+        self.folder.as_ref().map_or(Path::new("/"), TempDir::path)
     }
 
     /// Finds toolchains, and builds unless only `looking`; folders side by side on so many `workers`. When interrupted,
@@ -133,6 +140,9 @@ struct Built {
 impl FolderBuild<'_> {
     /// `None` if it was interrupted.
     fn prepare(&mut self, recipe: &Recipe) -> io::Result<Option<Readiness>> {
+        if self.build_dir.folder.is_none() {
+            return Ok(Some(Readiness::Absent(Absent::NO_FOLDER.to_owned())));
+        }
         let folder = self.build_dir.path();
         let suits = |words: &[String]| matches!(self.perform(words, folder, CHECK_TIMEOUT), Some(Ok(())));
         let Some(toolchain) = Toolchain::find(recipe, folder, suits) else {
