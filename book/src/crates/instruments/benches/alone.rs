@@ -1,0 +1,1 @@
+../../../../../crates/instruments/benches/alone.rs

@@ -1,0 +1,1 @@
+../../../../../../crates/instruments/src/neighbour/alone.rs

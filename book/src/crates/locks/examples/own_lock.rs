@@ -1,0 +1,1 @@
+../../../../../crates/locks/examples/own_lock.rs

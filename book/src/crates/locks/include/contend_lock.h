@@ -1,0 +1,1 @@
+../../../../../crates/locks/include/contend_lock.h

@@ -1,0 +1,1 @@
+../../programs/table-fixed.c
