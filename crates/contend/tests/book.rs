@@ -20,6 +20,9 @@ use std::time::Instant;
 /// What a code block of the book or README may be. Only `console` has commands.
 const KINDS: [&str; 5] = ["console", "text", "rust", "c", "json"];
 
+/// More than there are CPUs, since who measures waits at times; shapes do not mind.
+const PAGES_AT_ONCE: usize = 3;
+
 /// How a line begins that somebody would type.
 const CALLS: [&str; 6] = ["$ ", "contend ", "cargo ", "sudo ", "export ", "git "];
 
@@ -92,7 +95,7 @@ fn every_command_does_what_its_page_shows() {
     let pages: Vec<Page> = pages::own().into_iter().chain(pages::of_the_repository()).collect();
     let (account, next) = (Mutex::new(Account::default()), Mutex::new(pages.iter()));
     std::thread::scope(|scope| {
-        for _ in 0..2 {
+        for _ in 0..PAGES_AT_ONCE {
             scope.spawn(|| {
                 loop {
                     let Some(page) = next.lock().unwrap().next() else { break };
