@@ -4,6 +4,7 @@ mod examples;
 mod others;
 mod shared;
 
+use crate::commands::external::{self, PROGRAMS, Program};
 use crate::commands::{measure, survey};
 use clap::error::ErrorKind;
 use clap::{ArgMatches, Command, FromArgMatches};
@@ -12,6 +13,8 @@ use experiments::{ALL, GROUPS};
 use harness::{Entry, Example, Outcome, SharedFlags, UsageError, output};
 use others::{OTHERS, Other, SURVEY};
 use shared::Purpose;
+use std::env;
+use std::ffi::OsString;
 use std::process::ExitCode;
 use terminal::escaped_text;
 
@@ -40,7 +43,12 @@ fn command(purpose: Purpose) -> Command {
     let root = with_examples(shared::with_all(root, purpose).after_help(EXIT_STATUS), EXAMPLES);
     let root = root.subcommand(of_other(&SURVEY, purpose));
     let root = ALL.iter().fold(root, |root, entry| with_experiment(root, entry, purpose));
-    OTHERS.iter().fold(root, |root, other| root.subcommand(of_other(other, purpose)))
+    let root = OTHERS.iter().fold(root, |root, other| root.subcommand(of_other(other, purpose)));
+    PROGRAMS.iter().fold(root, |root, program| root.subcommand(of_program(program, purpose)))
+}
+
+fn of_program(program: &Program, purpose: Purpose) -> Command {
+    with_examples(shared::with_flags(program.command(), purpose, |_| false), program.examples)
 }
 
 fn of_other(other: &Other, purpose: Purpose) -> Command {
@@ -76,6 +84,10 @@ fn with_experiment(root: Command, entry: &Entry, purpose: Purpose) -> Command {
 
 /// Runs the command and says how it went.
 pub fn run() -> ExitCode {
+    if let Err(error) = become_another() {
+        output::eprint_line(&format!("error: {error:#}"));
+        return ExitCode::FAILURE;
+    }
     let matches = command(Purpose::Parsing).try_get_matches().unwrap_or_else(|misuse| refuse(&misuse));
     match perform(&matches) {
         Ok(Outcome::Done) => ExitCode::SUCCESS,
@@ -90,6 +102,17 @@ pub fn run() -> ExitCode {
             }
         },
     }
+}
+
+/// Becomes the program that the first word names, if it names one. Nothing of its arguments is read here: whatever they
+/// are, they are its own.
+fn become_another() -> anyhow::Result<()> {
+    let arguments: Vec<OsString> = env::args_os().skip(1).collect();
+    let Some((program, rest)) = arguments.split_first().and_then(|(word, rest)| Some((external::named(word)?, rest)))
+    else {
+        return Ok(());
+    };
+    program.run(rest).map(drop)
 }
 
 /// The command whose flags these are, so that its usage is shown and no other's.
@@ -119,6 +142,12 @@ fn perform(matches: &ArgMatches) -> anyhow::Result<Outcome> {
     let Some((name, below)) = matches.subcommand() else {
         return if flags.explain { Err(no_method()) } else { survey::run(&survey::Flags::default(), &flags) };
     };
+    if let Some(program) = external::named(name.as_ref()) {
+        let name = program.name;
+        return Err(
+            UsageError(format!("`contend {name}` is a program of its own: its flags stand behind its name")).into()
+        );
+    }
     if let Some(other) = [&SURVEY].into_iter().chain(OTHERS).find(|other| other.name == name) {
         check(other, below)?;
         return (other.run)(below, &flags, command(Purpose::Describing));

@@ -4,6 +4,7 @@ mod archived;
 pub mod baseline;
 pub mod compare;
 mod costs;
+pub mod external;
 pub mod history;
 pub mod ladder;
 pub mod manual;

@@ -1,0 +1,116 @@
+//! Commands that are programs of their own, so that what they need is not built with the rest: `contend NAME …` becomes
+//! `contend-NAME …`, found beside contend and then on the path.
+//!
+//! It becomes it, and does not start it: signals, the terminal and the exit status are the program's own.
+
+use anyhow::{Context, bail};
+use clap::{Arg, Command};
+use harness::Example;
+use std::convert::Infallible;
+use std::env;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process;
+
+/// A command that is a program of its own.
+pub struct Program {
+    /// The word behind `contend`.
+    pub name: &'static str,
+    pub about: &'static str,
+    /// The package that has it, and its folder in the sources.
+    pub package: &'static str,
+    pub folder: &'static str,
+    pub examples: &'static [Example],
+}
+
+/// All of them, in the order of the help.
+pub const PROGRAMS: &[Program] = &[
+    Program {
+        name: "serve",
+        about: "Give the archive, live figures and metrics to other machines over HTTP",
+        package: "contend-remote",
+        folder: "crates/remote",
+        examples: &[
+            ("contend serve", "On this machine only, at a port that the first line names"),
+            ("contend serve --listen 0.0.0.0:8418 --token-file token", "To whoever has the token, over TLS"),
+        ],
+    },
+    Program {
+        name: "fetch",
+        about: "Keep other machines' records in the own archive, or watch what runs there",
+        package: "contend-remote",
+        folder: "crates/remote",
+        examples: &[
+            ("contend fetch localhost:8418", "All that the other has and this archive has not"),
+            ("contend fetch one:8418,two:8418 last", "The last record of each of two"),
+        ],
+    },
+];
+
+/// The program behind this word.
+pub fn named(word: &OsStr) -> Option<&'static Program> {
+    PROGRAMS.iter().find(|program| program.name == word)
+}
+
+impl Program {
+    /// Its command: a name, and arguments that are its own to understand.
+    pub fn command(&self) -> Command {
+        let (binary, package) = (self.binary(), self.package);
+        let long = format!(
+            "{}\n\nA program of its own, {binary}, that is built and installed apart: {}. Where it is there, \
+             `contend {} --help` has its flags.",
+            self.about,
+            self.remedy(),
+            self.name
+        );
+        let arguments = Arg::new("arguments").value_name("ARGUMENTS").num_args(0..);
+        let arguments = arguments.allow_hyphen_values(true).trailing_var_arg(true);
+        let help = format!("What {binary} is given, as it stands ({package} has it)");
+        Command::new(self.name).about(self.about).long_about(long).arg(arguments.help(help))
+    }
+
+    /// Becomes the program; `None` if it is not there and only its help was asked for, which is in [`Self::command`].
+    ///
+    /// # Errors
+    /// It is not there, or the kernel refuses it.
+    pub fn run(&self, arguments: &[OsString]) -> anyhow::Result<Option<Infallible>> {
+        let Some(path) = self.find(env::current_exe().ok().as_deref()) else {
+            if arguments.iter().any(|argument| argument == "--help" || argument == "-h") {
+                return Ok(None);
+            }
+            bail!(
+                "contend {}: its program {} is neither beside contend nor on the path; {}",
+                self.name,
+                self.binary(),
+                self.remedy()
+            );
+        };
+        let refused = process::Command::new(&path).args(arguments).exec();
+        Err(refused).with_context(|| format!("{} cannot be run", path.display()))
+    }
+
+    /// The file that is run. Of the path, a relative element is left out: who may write where the user happens to stand
+    /// is anybody.
+    fn find(&self, own: Option<&Path>) -> Option<PathBuf> {
+        let beside = own.and_then(Path::parent).map(Path::to_owned);
+        let path = env::var_os("PATH").unwrap_or_default();
+        let folders = beside.into_iter().chain(env::split_paths(&path).filter(|folder| folder.is_absolute()));
+        let is_program = |file: &PathBuf| {
+            file.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+        };
+        folders.map(|folder| folder.join(self.binary())).find(is_program)
+    }
+
+    fn binary(&self) -> String {
+        format!("contend-{}", self.name)
+    }
+
+    fn remedy(&self) -> String {
+        let Self { package, folder, .. } = self;
+        format!(
+            "`cargo build --release -p {package}` builds it beside contend, `cargo install --path {folder}` installs it"
+        )
+    }
+}
