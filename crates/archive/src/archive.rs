@@ -16,6 +16,7 @@ use crate::soundness;
 use crate::stale;
 use crate::summary::{Entry, Summary};
 use crate::trust;
+use crate::whole::{self, Whole};
 use anyhow::{Context, ensure};
 use record::MOST_BYTES;
 use std::collections::HashSet;
@@ -83,6 +84,11 @@ impl Archive {
             Err(_) => {}
         }
         Self::open(folder)
+    }
+
+    /// Where it lies.
+    pub fn folder(&self) -> &Path {
+        self.git.folder()
     }
 
     /// Keeps a record. When this returns, the record is on the disk and stays there.
@@ -229,6 +235,23 @@ impl Archive {
     /// The names that were given to records.
     pub fn baselines(&self) -> Baselines<'_> {
         Baselines::of(&self.git, self.cleared())
+    }
+
+    /// A record with all that its name is the hash of.
+    ///
+    /// # Errors
+    /// It is not there, or no record.
+    pub fn whole(&self, id: &str) -> anyhow::Result<Whole> {
+        whole::read(&self.git, id)
+    }
+
+    /// Takes records from elsewhere that this one has not, and that are what their names say and can be read.
+    ///
+    /// # Errors
+    /// What Git says, or the disk.
+    pub fn admit(&self, wholes: Vec<Whole>) -> anyhow::Result<Fetched> {
+        let _claim = self.cleared();
+        incoming::admit(&self.git, wholes)
     }
 
     /// The claim for what meets locks of others, when those that are nobody's are gone.

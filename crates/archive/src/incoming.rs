@@ -7,6 +7,7 @@ use crate::listing::{self, RECORDS, Reference, Skipped};
 use crate::process::Memory;
 use crate::soundness;
 use crate::summary::Entry;
+use crate::whole::{self, Whole};
 use anyhow::Context;
 use std::collections::HashSet;
 use std::fs;
@@ -32,26 +33,58 @@ pub struct Fetched {
 /// What Git says.
 pub fn fetch(archive: &Git, remote: &str) -> anyhow::Result<Fetched> {
     let known = listing::references(archive)?;
-    let place = tempfile::Builder::new().prefix(PREFIX).tempdir_in(archive.folder());
-    let place = place.with_context(|| format!("{}: nothing can be put there", archive.folder().display()))?;
+    let place = beside(archive)?;
     let incoming = repository(archive, &place, &known)?;
     let records = format!("+{RECORDS}*:{RECORDS}*");
     let baselines = format!("+{BASELINES}*:{BASELINES}*");
     incoming.remote(&[&FETCH[..], &["--end-of-options", remote, &records, &baselines]].concat(), Memory::Limited)?;
+    let mut fetched = take_new(archive, &incoming, known)?;
+    let all = listing::listing(archive, &listing::references(archive)?)?;
+    fetched.baselines = Baselines::of(archive, None).take_newer(&incoming, &all.entries)?;
+    Ok(fetched)
+}
+
+/// Takes those of these records that the archive has not, and that are what they say.
+///
+/// # Errors
+/// What Git says, or the disk.
+pub fn admit(archive: &Git, mut wholes: Vec<Whole>) -> anyhow::Result<Fetched> {
+    let known = listing::references(archive)?;
+    let named: HashSet<&str> = known.iter().map(|reference| reference.hash.as_str()).collect();
+    wholes.retain(|whole| !named.contains(whole.id.as_str()));
+    wholes.sort_by(|a, b| a.id.cmp(&b.id));
+    wholes.dedup_by(|a, b| a.id == b.id);
+    if wholes.is_empty() {
+        return Ok(Fetched::default());
+    }
+    let place = beside(archive)?;
+    let incoming = repository(archive, &place, &known)?;
+    let refused = whole::write(&incoming, &wholes)?;
+    let mut fetched = take_new(archive, &incoming, known)?;
+    fetched.refused.extend(refused.iter().map(|refused| Skipped::record(&refused.id, &refused.reason)));
+    Ok(fetched)
+}
+
+/// A folder within the archive that is nobody's once whoever made it is gone.
+fn beside(archive: &Git) -> anyhow::Result<TempDir> {
+    let place = tempfile::Builder::new().prefix(PREFIX).tempdir_in(archive.folder());
+    place.with_context(|| format!("{}: nothing can be put there", archive.folder().display()))
+}
+
+/// Takes what is new in `incoming` and can be read.
+fn take_new(archive: &Git, incoming: &Git, known: Vec<Reference>) -> anyhow::Result<Fetched> {
     let known: HashSet<Reference> = known.into_iter().collect();
-    let mut new = listing::references(&incoming)?;
+    let mut new = listing::references(incoming)?;
     new.retain(|reference| !known.contains(reference));
-    let found = listing::listing(&incoming, &new)?;
-    let unsound = soundness::unsound(&incoming, &found.entries, |_, _| Ok(()))?;
+    let found = listing::listing(incoming, &new)?;
+    let unsound = soundness::unsound(incoming, &found.entries, |_, _| Ok(()))?;
     let sound: Vec<&Entry> = found.entries.iter().filter(|entry| !unsound.iter().any(|bad| bad.is(entry))).collect();
     let mut fetched = Fetched {
         taken: 0,
         baselines: Vec::new(),
         refused: found.skipped.into_iter().chain(unsound.iter().cloned()).collect(),
     };
-    take_each(archive, &incoming, &sound, &mut fetched)?;
-    let all = listing::listing(archive, &listing::references(archive)?)?;
-    fetched.baselines = Baselines::of(archive, None).take_newer(&incoming, &all.entries)?;
+    take_each(archive, incoming, &sound, &mut fetched)?;
     Ok(fetched)
 }
 

@@ -28,6 +28,7 @@ mod stale;
 mod summary;
 mod trust;
 mod warning;
+mod whole;
 
 pub use archive::Archive;
 pub use baseline::{Baseline, Baselines};
@@ -36,6 +37,8 @@ pub use incoming::Fetched;
 pub use listing::{Listing, Skipped};
 pub use location::Location;
 pub use manifest::{Build, Manifest};
+pub use names::Name;
 pub use shell::quoted;
 pub use summary::{Entry, Summary, short};
 pub use warning::NotKept;
+pub use whole::Whole;

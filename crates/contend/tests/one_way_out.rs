@@ -10,7 +10,8 @@ const QUESTIONS: [&str; 4] = ["is_terminal()", "tcgetwinsize(", "dup2_stdout(", 
 /// The place itself; the live picture, which draws figures of ours through a library that drops controls; and the
 /// progress, whose words are escaped where they come in.
 const OUTLETS: [&str; 2] = ["harness/src/output/mod.rs", "harness/src/observer.rs"];
-const CRATES: [&str; 8] = ["archive", "contend", "experiments", "harness", "locks", "record", "report", "terminal"];
+const CRATES: [&str; 9] =
+    ["archive", "contend", "experiments", "harness", "locks", "record", "remote", "report", "terminal"];
 
 fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
     for path in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {

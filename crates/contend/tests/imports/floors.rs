@@ -16,7 +16,7 @@ pub const FLOORS: &[Floors] = &[
     Floors {
         folder: "crates",
         highest_first: &[
-            &["contend"],
+            &["contend", "remote"],
             &["experiments"],
             &["report", "archive", "locks"],
             &["harness"],

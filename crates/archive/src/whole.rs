@@ -1,0 +1,134 @@
+//! A record with all that its name is the hash of, as text: what travels where there is no Git between two archives.
+//!
+//! The name is the hash of the commit, which has that of the tree, which has those of both files. So whoever asked for a
+//! name, and computes it from what came, knows that nothing of it was changed on the way, or by whom it came from.
+
+use crate::git::Git;
+use crate::listing::RECORDS;
+use crate::objects::{self, Header, MOST_BESIDE, is_hash};
+use crate::records::{MANIFEST_FILE, RECORD_FILE};
+use anyhow::{Context, ensure};
+use record::MOST_BYTES;
+use serde::{Deserialize, Serialize};
+use std::fs;
+use std::path::Path;
+
+/// A record as it lies in the archive.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Whole {
+    /// Its name: the commit's hash.
+    pub id: String,
+    /// The commit's text, the summary in it.
+    pub commit: String,
+    pub manifest: String,
+    pub record: String,
+}
+
+/// One that is not what it says.
+pub struct Refused {
+    pub id: String,
+    pub reason: anyhow::Error,
+}
+
+/// The record of this name. Its hashes are left to whoever takes it.
+///
+/// # Errors
+/// It is not there, or no record.
+pub fn read(git: &Git, id: &str) -> anyhow::Result<Whole> {
+    ensure!(is_hash(id), "{id:?} is the name of no record");
+    let names = [id.to_owned(), format!("{id}:{MANIFEST_FILE}"), format!("{id}:{RECORD_FILE}")];
+    let expected = [("commit", MOST_BESIDE), ("blob", MOST_BESIDE), ("blob", MOST_BYTES)];
+    // The objects of other references are not the records'.
+    let reference = format!("{RECORDS}{id}");
+    let found = git.line(&["for-each-ref", "--format=%(objectname)", &reference], &[])?;
+    ensure!(found == id, "there is no record {id}");
+    let headers = objects::headers(git, &names)?;
+    for (header, (kind, most)) in headers.iter().zip(expected) {
+        check(header.as_ref(), kind, most).with_context(|| format!("record {id} cannot be read"))?;
+    }
+    let mut parts = Vec::new();
+    objects::contents(git, &names, |_, content| {
+        parts.push(content.and_then(|content| Ok(String::from_utf8(content)?)));
+    });
+    let parts = parts.into_iter().collect::<anyhow::Result<Vec<String>>>();
+    let parts: Option<[String; 3]> = parts.with_context(|| format!("record {id} cannot be read"))?.try_into().ok();
+    let [commit, manifest, record] = parts.with_context(|| format!("record {id} cannot be read whole"))?;
+    Ok(Whole { id: id.to_owned(), commit, manifest, record })
+}
+
+fn check(header: Option<&Header>, kind: &str, most: u64) -> anyhow::Result<()> {
+    let header = header.context("a part of it is not there")?;
+    ensure!(header.kind == kind && header.bytes <= most, "a part of it is a {} of {} bytes", header.kind, header.bytes);
+    Ok(())
+}
+
+/// Writes these into a repository that is nobody's archive, with references; gives those whose name is another, which
+/// get none.
+///
+/// # Errors
+/// Git, or the disk.
+pub fn write(git: &Git, wholes: &[Whole]) -> anyhow::Result<Vec<Refused>> {
+    // It is gone when this ends, and what the archive takes from it is synced there.
+    git.local(&["config", "core.fsync", "none"], &[])?;
+    let trees = trees(git, wholes)?;
+    let (mut refused, mut references) = (Vec::new(), String::new());
+    for (whole, tree) in wholes.iter().zip(&trees) {
+        match commit(git, whole, tree) {
+            Ok(()) => references += &format!("create {RECORDS}{0} {0}\n", whole.id),
+            Err(reason) => refused.push(Refused { id: whole.id.clone(), reason }),
+        }
+    }
+    git.local(&["update-ref", "--stdin"], references.as_bytes())?;
+    Ok(refused)
+}
+
+/// The trees that the files make, in one go.
+fn trees(git: &Git, wholes: &[Whole]) -> anyhow::Result<Vec<String>> {
+    let files: Vec<&[u8]> =
+        wholes.iter().flat_map(|whole| [whole.manifest.as_bytes(), whole.record.as_bytes()]).collect();
+    let hashes = blobs(git, &files)?;
+    let tree = |pair: &[String]| {
+        let line = |(hash, name): (&String, &str)| format!("100644 blob {hash}\t{name}\n");
+        pair.iter().zip([MANIFEST_FILE, RECORD_FILE]).map(line).collect::<String>() + "\n"
+    };
+    let asked: String = hashes.chunks(2).map(tree).collect();
+    let trees: Vec<String> = git.line(&["mktree", "--batch"], asked.as_bytes())?.lines().map(str::to_owned).collect();
+    ensure!(trees.len() == wholes.len(), "git mktree: {} trees of {} records", trees.len(), wholes.len());
+    Ok(trees)
+}
+
+fn blobs(git: &Git, files: &[&[u8]]) -> anyhow::Result<Vec<String>> {
+    let drafts = tempfile::Builder::new().prefix("parts-").tempdir_in(git.folder())?;
+    let mut paths = String::new();
+    for (place, content) in files.iter().enumerate() {
+        let path = drafts.path().join(place.to_string());
+        fs::write(&path, content)?;
+        paths += &format!("{}\n", utf8(&path)?);
+    }
+    let hashes = git.line(&["hash-object", "-w", "--no-filters", "--stdin-paths"], paths.as_bytes())?;
+    let hashes: Vec<String> = hashes.lines().map(str::to_owned).collect();
+    ensure!(hashes.len() == files.len(), "git hash-object: {} hashes of {} files", hashes.len(), files.len());
+    Ok(hashes)
+}
+
+fn utf8(path: &Path) -> anyhow::Result<&str> {
+    path.to_str().context("the archive's path is not UTF-8")
+}
+
+fn commit(git: &Git, whole: &Whole, tree: &str) -> anyhow::Result<()> {
+    ensure!(is_hash(&whole.id), "{:?} is the name of no record", whole.id);
+    ensure!(
+        whole.manifest.len() as u64 <= MOST_BESIDE && whole.commit.len() as u64 <= MOST_BESIDE,
+        "what is beside the record is too large"
+    );
+    let mut lines = whole.commit.lines();
+    ensure!(
+        lines.next().and_then(|line| line.strip_prefix("tree ")) == Some(tree),
+        "its files are not those that its commit names: it was changed on the way"
+    );
+    ensure!(lines.next().is_some_and(|line| line.starts_with("author ")), "its commit is no record's");
+    let found = git.line(&["hash-object", "-w", "-t", "commit", "--stdin"], whole.commit.as_bytes())?;
+    ensure!(found == whole.id, "its hash is {found}: it was changed on the way");
+    Ok(())
+}

@@ -1,0 +1,5 @@
+//! `contend fetch`.
+
+fn main() -> std::process::ExitCode {
+    remote::fetch()
+}

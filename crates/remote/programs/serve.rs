@@ -1,0 +1,5 @@
+//! `contend serve`.
+
+fn main() -> std::process::ExitCode {
+    remote::serve()
+}

@@ -1,0 +1,87 @@
+//! What a server shows of itself: a certificate that it was given, or one that it made when there was none.
+
+use crate::dates;
+use crate::fingerprint::Fingerprint;
+use anyhow::{Context, bail};
+use harness::output::draft_beside;
+use rcgen::{CertificateParams, DnType, KeyPair, date_time_ymd};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use std::fs;
+use std::io::{self, Write};
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+/// A chain of certificates and the first one's key.
+pub struct Identity {
+    pub chain: Vec<CertificateDer<'static>>,
+    pub key: PrivateKeyDer<'static>,
+}
+
+impl Identity {
+    pub fn fingerprint(&self) -> Fingerprint {
+        Fingerprint::of(&self.chain[0])
+    }
+
+    /// From files that the user names.
+    ///
+    /// # Errors
+    /// They cannot be read, are none, or the certificate is too old.
+    pub fn read(certificate: &Path, key: &Path) -> anyhow::Result<Self> {
+        let pem = |path: &Path| fs::read(path).with_context(|| format!("{}: it cannot be read", path.display()));
+        parsed(&pem(certificate)?, &pem(key)?, &certificate.display().to_string())
+    }
+
+    /// From a file of both, which is made where there is none.
+    ///
+    /// # Errors
+    /// As [`Self::read`]; others may read it; it cannot be made.
+    pub fn read_or_make(file: &Path, names: &[String]) -> anyhow::Result<Self> {
+        let place = file.display();
+        match fs::metadata(file) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                make(file, names).with_context(|| format!("{place}: no certificate can be made"))?;
+            }
+            Ok(found) if found.mode() & 0o077 != 0 => {
+                bail!("{place}: others may read the key of this server; remove the file, and a new one is made");
+            }
+            _ => {}
+        }
+        let pem = fs::read(file).with_context(|| format!("{place}: it cannot be read"))?;
+        parsed(&pem, &pem, &place.to_string())
+    }
+}
+
+fn parsed(certificate: &[u8], key: &[u8], place: &str) -> anyhow::Result<Identity> {
+    let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(certificate).collect();
+    let chain = chain.with_context(|| format!("{place}: it has no certificate that can be read"))?;
+    let first = chain.first().with_context(|| format!("{place}: it has no certificate"))?;
+    dates::check(first).with_context(|| format!("{place}: this certificate is not valid today"))?;
+    let key = PrivateKeyDer::from_pem_slice(key).with_context(|| format!("{place}: its key cannot be read"))?;
+    Ok(Identity { chain, key })
+}
+
+/// How long one lasts that is made here: whoever fetches knows it by its fingerprint, and has to be told of a new one.
+const YEARS: i32 = 10;
+
+fn make(file: &Path, names: &[String]) -> anyhow::Result<()> {
+    let mut params = CertificateParams::new(names)?;
+    params.distinguished_name.push(DnType::CommonName, "contend serve");
+    let this_year = 1970 + (rustls::pki_types::UnixTime::now().as_secs() / 31_556_952) as i32;
+    params.not_before = date_time_ymd(this_year - 1, 1, 1);
+    params.not_after = date_time_ymd(this_year + YEARS, 1, 1);
+    let key = KeyPair::generate()?;
+    let certificate = params.self_signed(&key)?;
+    if let Some(folder) = file.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    // Private from the first moment, and there only when it is whole.
+    let mut draft = draft_beside(file, 0o600)?;
+    draft.write_all((key.serialize_pem() + &certificate.pem()).as_bytes())?;
+    draft.as_file().sync_all()?;
+    match draft.persist_noclobber(file) {
+        // Another server made one at the same moment: that is the one.
+        Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        made => Ok(made.map(drop)?),
+    }
+}

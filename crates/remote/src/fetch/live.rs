@@ -1,0 +1,96 @@
+//! What another machine's experiment says, as it says it.
+
+use super::client::{Client, Question, piece};
+use super::fault::Fault;
+use super::patience::Patience;
+use crate::exchange::{EVENTS, JSON};
+use anyhow::ensure;
+use harness::output;
+use serde_json::{Value, json};
+use std::time::Duration;
+
+/// A server sends something every quarter of a minute.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// Of one event.
+const MOST_BYTES: usize = 256 << 10;
+
+/// How what ran ended.
+pub struct Ended {
+    pub status: Option<i64>,
+}
+
+/// Starts `call`, if there is one, and prints what is said until it ends; each line behind `before`.
+///
+/// # Errors
+/// It cannot be asked, or starts nothing.
+pub async fn watch(
+    client: &mut Client,
+    listener: &mut Client,
+    call: Option<&str>,
+    before: &str,
+) -> anyhow::Result<Ended> {
+    let (mut patience, mut is_started) = (Patience::default(), call.is_none());
+    loop {
+        let asked = listener.ask(&Question::of("/live", EVENTS)).await;
+        let mut body = match asked {
+            Ok(response) => response.into_body(),
+            Err(fault) => {
+                patience.after(fault).await?;
+                continue;
+            }
+        };
+        // Whoever starts it listens already, and misses nothing.
+        if let (false, Some(call)) = (is_started, call) {
+            let sent = Some(json!({ "run": call }).to_string());
+            let wish = Question { sent, ..Question::of("/live", JSON) };
+            client.ask(&wish).await.map_err(Fault::into_error)?;
+            is_started = true;
+        }
+        let mut coming = Vec::new();
+        loop {
+            match piece(&mut body, PATIENCE).await {
+                Ok(Some(data)) => {
+                    patience.gained();
+                    coming.extend_from_slice(&data);
+                    ensure!(coming.len() <= MOST_BYTES, "it says something without an end");
+                    if let Some(ended) = said(&mut coming, before) {
+                        return Ok(ended);
+                    }
+                }
+                Ok(None) => {
+                    patience.after(Fault::broken("it has nothing more to say")).await?;
+                    break;
+                }
+                Err(fault) => {
+                    patience.after(fault).await?;
+                    break;
+                }
+            }
+        }
+    }
+}
+
+/// Prints the events that have come whole; gives the end, when that has.
+fn said(coming: &mut Vec<u8>, before: &str) -> Option<Ended> {
+    while let Some(end) = coming.windows(2).position(|pair| pair == b"\n\n") {
+        let event: Vec<u8> = coming.drain(..end + 2).collect();
+        let event = String::from_utf8_lossy(&event).into_owned();
+        let field = |name: &str| event.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_default().trim();
+        let data: Value = serde_json::from_str(field("data:")).unwrap_or_default();
+        let text = |name: &str| data[name].as_str().unwrap_or_default().to_owned();
+        let line = |words: String| drop(output::print_piece(&format!("{before}{words}\n")));
+        match field("event:") {
+            "idle" => {
+                let list: Vec<&str> = data["list"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+                let what = if list.is_empty() { "nothing".to_owned() } else { list.join("; ") };
+                output::eprint_line(&format!("{before}nothing runs; may be started: {what}"));
+            }
+            "started" => line(format!("contend {}", text("run"))),
+            "line" => line(text("text")),
+            "note" => output::eprint_line(&format!("{before}{}", text("text"))),
+            "ended" => return Some(Ended { status: data["status"].as_i64() }),
+            _ => {}
+        }
+    }
+    None
+}

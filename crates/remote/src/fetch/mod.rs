@@ -1,0 +1,165 @@
+//! `contend fetch`: other machines' records into the own archive, or what runs there on the own terminal.
+
+mod client;
+mod fault;
+mod flags;
+mod host;
+mod keep;
+mod live;
+mod patience;
+mod records;
+
+pub use flags::Flags;
+
+use crate::certificate::Identity;
+use crate::program::Words;
+use crate::trust;
+use ::archive::{Archive, Location};
+use anyhow::Context;
+use client::{Client, Secrets};
+use harness::{Outcome, output};
+use host::Host;
+use keep::{Keeper, Kept};
+use patience::Patience;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use tokio::sync::Mutex;
+
+pub const EXAMPLES: Words = Words {
+    name: "fetch",
+    binary: "contend-fetch",
+    calls: &[
+        ("contend fetch localhost:8418", "All that the other has and this archive has not"),
+        ("contend fetch one:8418,two:8418 last", "The last record of each of two"),
+        ("contend fetch one --live \"noise --seconds 10\"", "Start an experiment there, and see what it says"),
+    ],
+};
+
+/// What came of one machine.
+struct Asked {
+    host: String,
+    /// The names that its machines have in its records.
+    machines: BTreeSet<String>,
+    there: usize,
+    kept: Kept,
+    failed: Option<String>,
+}
+
+/// Fetches, or watches.
+///
+/// # Errors
+/// Flags that make no sense, files that cannot be used, no archive; hosts that fail are told in the table.
+pub fn run(flags: &Flags) -> anyhow::Result<Outcome> {
+    let own = match (&flags.certificate, &flags.key) {
+        (Some(certificate), Some(key)) => Some(Identity::read(certificate, key)?),
+        _ => None,
+    };
+    let secrets =
+        Secrets::new(flags.token_file.as_deref(), trust::client(&flags.fingerprint, flags.ca.as_deref(), own)?)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .context("no threads can be had")?;
+    if flags.live {
+        return runtime.block_on(watch_all(flags, &secrets));
+    }
+    let archive = Archive::open_or_create(&Location::of(flags.archive.as_deref()).folder()?)?;
+    let asked = runtime.block_on(ask_all(flags, &secrets, &archive))?;
+    archive.tidy();
+    output::print(&table(&asked))?;
+    for one in &asked {
+        if let Some(why) = &one.failed {
+            output::eprint_line(&format!("error: {}: {why}", one.host));
+        }
+    }
+    let is_whole = asked.iter().all(|one| one.failed.is_none() && one.kept.refused == 0);
+    Ok(if is_whole { Outcome::Done } else { Outcome::Exceeded })
+}
+
+async fn ask_all(flags: &Flags, secrets: &Secrets, archive: &Archive) -> anyhow::Result<Vec<Asked>> {
+    let shared = Arc::new(Mutex::new(archive.clone()));
+    let tasks: Vec<_> = flags
+        .hosts
+        .iter()
+        .map(|host| {
+            let keeper = Keeper::new(host.to_string(), Arc::clone(&shared));
+            let client = Client::new(host.clone(), secrets.clone());
+            tokio::spawn(ask(host.clone(), client, keeper, archive.clone(), flags.what.clone()))
+        })
+        .collect();
+    let mut asked = Vec::new();
+    for task in tasks {
+        asked.push(task.await?);
+    }
+    Ok(asked)
+}
+
+async fn ask(host: Host, client: Client, mut keeper: Keeper, archive: Archive, what: Option<String>) -> Asked {
+    let mut asked =
+        Asked { host: host.to_string(), machines: BTreeSet::new(), there: 0, kept: Kept::default(), failed: None };
+    let fetched = fetch(client, &mut keeper, archive, what.as_deref(), &mut asked).await;
+    // What came before it failed is kept.
+    let kept = keeper.flush().await;
+    asked.kept = keeper.kept;
+    asked.failed = fetched.and(kept).err().map(|error| format!("{error:#}"));
+    asked
+}
+
+async fn fetch(
+    mut client: Client,
+    keeper: &mut Keeper,
+    archive: Archive,
+    what: Option<&str>,
+    asked: &mut Asked,
+) -> anyhow::Result<()> {
+    let mut patience = Patience::default();
+    let all = records::list(&mut client, &mut patience).await?;
+    asked.there = all.len();
+    asked.machines = all.iter().map(|entry| entry.summary.host.clone()).collect();
+    let wanted = records::wanted(all, what)?;
+    let listing = tokio::task::spawn_blocking(move || archive.listing()).await??;
+    let known: BTreeSet<String> = listing.entries.into_iter().map(|entry| entry.id).collect();
+    for entry in wanted.iter().filter(|entry| !known.contains(&entry.id)) {
+        keeper.add(records::one(&mut client, &entry.id, &mut patience).await?).await?;
+    }
+    Ok(())
+}
+
+fn table(asked: &[Asked]) -> String {
+    let row = |one: &Asked| {
+        let machines: Vec<&str> = one.machines.iter().map(String::as_str).collect();
+        let outcome = if one.failed.is_some() { "failed" } else { "done" };
+        let numbers = [one.there, one.kept.new, one.kept.refused].map(|number| number.to_string());
+        [vec![one.host.clone()], numbers.into(), vec![outcome.to_owned(), machines.join(" ")]].concat()
+    };
+    terminal::table_of_words(&["host", "there", "new", "refused", "", "machines"], asked.iter().map(row))
+}
+
+async fn watch_all(flags: &Flags, secrets: &Secrets) -> anyhow::Result<Outcome> {
+    let is_one = flags.hosts.len() == 1;
+    let tasks: Vec<_> = flags
+        .hosts
+        .iter()
+        .map(|host| {
+            let [mut client, mut listener] = [(); 2].map(|()| Client::new(host.clone(), secrets.clone()));
+            let before = if is_one { String::new() } else { format!("{host}: ") };
+            let (host, call) = (host.clone(), flags.what.clone());
+            tokio::spawn(async move {
+                let watched = live::watch(&mut client, &mut listener, call.as_deref(), &before).await;
+                watched.with_context(|| host.to_string())
+            })
+        })
+        .collect();
+    let mut is_good = true;
+    for task in tasks {
+        match task.await? {
+            Ok(ended) => is_good &= ended.status == Some(0),
+            Err(error) => {
+                is_good = false;
+                output::eprint_line(&format!("error: {error:#}"));
+            }
+        }
+    }
+    Ok(if is_good { Outcome::Done } else { Outcome::Exceeded })
+}

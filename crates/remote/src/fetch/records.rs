@@ -1,0 +1,93 @@
+//! The records of one machine: which there are, which of them are wanted, and each of them whole.
+
+use super::client::{Client, Question, all};
+use super::fault::Fault;
+use super::patience::Patience;
+use crate::exchange::{JSON, MOST_SENT, WHOLE};
+use anyhow::{Context, ensure};
+use archive::{Entry, Name, Whole};
+use hyper::StatusCode;
+use hyper::header::CONTENT_RANGE;
+
+/// The most bytes of a list.
+const MOST_OF_LIST: u64 = 64 << 20;
+
+/// What is there, as it says.
+///
+/// # Errors
+/// It cannot be asked, or what it says is no list.
+pub async fn list(client: &mut Client, patience: &mut Patience) -> anyhow::Result<Vec<Entry>> {
+    let content = loop {
+        let mut content = Vec::new();
+        let asked = client.ask(&Question::of("/records", JSON)).await;
+        let read = match asked {
+            Ok(response) => all(response, &mut content, MOST_OF_LIST).await,
+            Err(fault) => Err(fault),
+        };
+        match read {
+            Ok(()) => break content,
+            Err(fault) => patience.after(fault).await?,
+        }
+    };
+    patience.gained();
+    let entries: Vec<Entry> =
+        serde_json::from_slice(&content).context("what it says is no list of records; is it `contend serve`?")?;
+    let is_name = |id: &str| matches!(id.len(), 40 | 64) && id.bytes().all(|byte| byte.is_ascii_hexdigit());
+    ensure!(entries.iter().all(|entry| is_name(&entry.id)), "its list has names that no record has");
+    Ok(entries)
+}
+
+/// Those that are wanted.
+///
+/// # Errors
+/// None is called so.
+pub fn wanted(entries: Vec<Entry>, what: Option<&str>) -> anyhow::Result<Vec<Entry>> {
+    let Some(what) = what else { return Ok(entries) };
+    let of_experiment: Vec<Entry> = entries.iter().filter(|entry| entry.summary.experiment == what).cloned().collect();
+    if !of_experiment.is_empty() {
+        return Ok(of_experiment);
+    }
+    Ok(vec![Name::of(what).among(&entries, |_| None)?.clone()])
+}
+
+/// The record of this name, whatever breaks off meanwhile; that it is the one is for the archive to find.
+///
+/// # Errors
+/// It cannot be had, or what comes is none.
+pub async fn one(client: &mut Client, id: &str, patience: &mut Patience) -> anyhow::Result<Whole> {
+    let mut content = Vec::new();
+    loop {
+        let before = content.len();
+        match rest(client, id, &mut content).await {
+            Ok(()) => break,
+            Err(fault) => {
+                client.hang_up();
+                if content.len() > before {
+                    patience.gained();
+                }
+                patience.after(fault).await?;
+            }
+        }
+    }
+    patience.gained();
+    let whole: Whole =
+        serde_json::from_slice(&content).with_context(|| format!("what it sends as {id} is no record"))?;
+    ensure!(whole.id == id, "it sends {} for {id}", whole.id);
+    Ok(whole)
+}
+
+/// What has not come of it yet.
+async fn rest(client: &mut Client, id: &str, content: &mut Vec<u8>) -> Result<(), Fault> {
+    let question = Question { from: content.len(), ..Question::of(format!("/records/{id}"), WHOLE) };
+    let response = client.ask(&question).await?;
+    if response.status() == StatusCode::PARTIAL_CONTENT {
+        let range = response.headers().get(CONTENT_RANGE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+        if !range.starts_with(&format!("bytes {}-", content.len())) {
+            content.clear();
+            return Err(Fault::broken("it sends another part than it was asked for"));
+        }
+    } else {
+        content.clear();
+    }
+    all(response, content, MOST_SENT).await
+}

@@ -1,0 +1,57 @@
+//! A program behind a word of contend's: its flags, its help, and what its outcome means to the shell.
+
+use clap::error::ErrorKind;
+use clap::{Args, Command, FromArgMatches};
+use harness::{Outcome, UsageError, output};
+use std::process::ExitCode;
+use terminal::escaped_text;
+
+/// What a program says of itself.
+pub struct Words {
+    /// Behind `contend`.
+    pub name: &'static str,
+    pub binary: &'static str,
+    /// Calls to begin with, each with what it does.
+    pub calls: &'static [(&'static str, &'static str)],
+}
+
+const EXIT_STATUS: &str = "Exit status: 0 done; 1 it failed, and stderr says why; 2 the flags are wrong.";
+
+const INTERRUPTED: u8 = 130;
+
+/// Runs the program with the flags that it was called with.
+pub fn run<F: Args + FromArgMatches>(words: &Words, body: fn(&F) -> anyhow::Result<Outcome>) -> ExitCode {
+    let parsed = command::<F>(words).try_get_matches().and_then(|matches| F::from_arg_matches(&matches));
+    let flags = parsed.unwrap_or_else(|misuse| refuse(&misuse));
+    match body(&flags) {
+        Ok(Outcome::Done) => ExitCode::SUCCESS,
+        Ok(Outcome::Exceeded) => ExitCode::FAILURE,
+        Ok(Outcome::Interrupted) => ExitCode::from(INTERRUPTED),
+        Err(error) => match error.downcast::<UsageError>() {
+            Ok(misuse) => refuse(&command::<F>(words).error(ErrorKind::ValueValidation, misuse)),
+            Err(error) => {
+                output::eprint_line(&format!("error: {error:#}"));
+                ExitCode::FAILURE
+            }
+        },
+    }
+}
+
+fn command<F: Args>(words: &Words) -> Command {
+    let Words { name, calls, .. } = words;
+    let lines = calls.iter().map(|(call, what)| format!("  {call}\n          {what}"));
+    let after = format!("Examples:\n{}\n\n{EXIT_STATUS}", lines.collect::<Vec<String>>().join("\n"));
+    let command = Command::new(words.binary).bin_name(format!("contend {name}"));
+    F::augment_args(command.version(env!("CARGO_PKG_VERSION"))).after_help(after)
+}
+
+/// Says what clap has to say, be it the help, and exits; without its colours where the arguments, which it repeats, have
+/// what a terminal obeys.
+fn refuse(misuse: &clap::Error) -> ! {
+    let text = misuse.render().to_string();
+    if !misuse.use_stderr() || escaped_text(&text) == text {
+        misuse.exit();
+    }
+    output::eprint_line(text.trim_end());
+    std::process::exit(misuse.exit_code())
+}

@@ -1,0 +1,76 @@
+//! What may be started here, and what is heard of it.
+
+use super::body::Body;
+use super::failure::Failure;
+use super::push::content;
+use super::runner::Start;
+use super::state::State;
+use crate::exchange::{EVENTS, JSON};
+use harness::output;
+use hyper::body::Incoming;
+use hyper::header::{CONTENT_TYPE, HeaderValue};
+use hyper::{Request, Response, StatusCode};
+use serde::Deserialize;
+use serde_json::json;
+use std::sync::Arc;
+use tokio::time::{MissedTickBehavior, interval};
+
+/// The most bytes of a wish.
+const WISH_BYTES: usize = 4_096;
+
+/// Which one is to be started: its call, as the server's list has it.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Wish {
+    run: String,
+}
+
+/// What runs, as it runs.
+pub fn listen(state: &Arc<State>) -> Result<Response<Body>, Failure> {
+    let Ok(place) = Arc::clone(&state.listeners).try_acquire_owned() else { return Err(Failure::busy()) };
+    let said = state.live.listen(&json!({ "list": state.experiments.calls() }));
+    let mut response = Response::new(Body::said(said, place));
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(EVENTS));
+    Ok(response)
+}
+
+pub async fn start(state: &Arc<State>, request: Request<Incoming>) -> Result<Response<Body>, Failure> {
+    if state.experiments.list.is_empty() {
+        let why = "this server starts nothing; it was started without --run";
+        return Err(Failure::new(StatusCode::FORBIDDEN, why));
+    }
+    let sent = content(request, WISH_BYTES).await?;
+    let wish: Wish = serde_json::from_slice(&sent).map_err(|error| {
+        let why = format!("this is no wish such as {{\"run\": \"noise --seconds 10\"}}: {error}");
+        Failure::new(StatusCode::UNPROCESSABLE_ENTITY, why)
+    })?;
+    let started = state.experiments.start(&wish.run, &state.live, state.archive.folder());
+    match started.map_err(|error| Failure::new(StatusCode::NOT_IMPLEMENTED, format!("{error:#}")))? {
+        Start::Started => {
+            let answer = json!({ "run": wish.run }).to_string().into_bytes();
+            let mut response = state.room(answer)?.given(JSON);
+            *response.status_mut() = StatusCode::ACCEPTED;
+            Ok(response)
+        }
+        Start::Busy => Err(Failure::new(StatusCode::CONFLICT, "another experiment runs; one runs at a time")),
+        Start::NotListed => {
+            let why = format!("only these may be started: {}", state.experiments.calls().join("; "));
+            Err(Failure::new(StatusCode::FORBIDDEN, why))
+        }
+    }
+}
+
+/// Starts those of the list one after another, as long as the server lives; one whose turn comes while another runs
+/// waits for its end.
+pub async fn in_turn(state: Arc<State>) {
+    let Some(every) = state.experiments.every else { return };
+    let mut turns = interval(every);
+    turns.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    for call in state.experiments.calls().iter().cycle() {
+        turns.tick().await;
+        state.experiments.idle().await;
+        if let Err(error) = state.experiments.start(call, &state.live, state.archive.folder()) {
+            output::eprint_line(&format!("error: {call}: {error:#}"));
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! Why something is not answered.
+
+use super::body::Body;
+use crate::exchange::JSON;
+use bytes::Bytes;
+use harness::output;
+use hyper::header::{CONTENT_TYPE, HeaderName, HeaderValue};
+use hyper::{Response, StatusCode};
+use serde_json::json;
+
+#[derive(Debug)]
+pub struct Failure {
+    pub status: StatusCode,
+    reason: String,
+    header: Option<(HeaderName, HeaderValue)>,
+}
+
+impl Failure {
+    pub fn new(status: StatusCode, reason: impl Into<String>) -> Self {
+        Self { status, reason: reason.into(), header: None }
+    }
+
+    pub fn busy() -> Self {
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, "too many ask at once; try again in a while")
+    }
+
+    pub fn internal() -> Self {
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "this server failed; its own messages say why")
+    }
+
+    /// What is wrong with the archive is for whoever runs the server.
+    pub fn of(error: &anyhow::Error) -> Self {
+        output::eprint_line(&format!("error: {error:#}"));
+        Self::internal()
+    }
+
+    pub fn with(mut self, name: HeaderName, value: &'static str) -> Self {
+        self.header = Some((name, HeaderValue::from_static(value)));
+        self
+    }
+
+    pub fn answer(self) -> Response<Body> {
+        let content = json!({ "error": self.reason }).to_string() + "\n";
+        let mut response = Response::new(Body::whole(Bytes::from(content), Vec::new()));
+        *response.status_mut() = self.status;
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(JSON));
+        headers.extend(self.header);
+        response
+    }
+}

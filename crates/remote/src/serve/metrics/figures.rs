@@ -1,0 +1,50 @@
+//! The figures that `contend compare` knows of a record, in base units.
+
+use super::samples::Samples;
+use record::{Metric, Naming, Unit};
+use serde_json::Value;
+
+/// Of one record, at most: beyond that they are for nobody's dashboard.
+const MOST: usize = 1_000;
+
+const VALUE: &str = "A figure of the last run, as contend compare names it";
+const LOW: &str = "The lower end of its 95 % interval";
+const HIGH: &str = "The upper end of its 95 % interval";
+
+pub fn add(samples: &mut Samples, host: &str, experiment: &str, rows: &[Value]) {
+    // Findings of a survey have none, nor has what a newer contend measured.
+    let Some(entry) = experiments::named(experiment) else { return };
+    let Ok(metrics) = entry.metrics(rows) else { return };
+    let naming = Naming::across(&metrics);
+    for metric in metrics.iter().take(MOST) {
+        let (unit, factor) = base(metric.unit);
+        let labels = [
+            ("host", host.to_owned()),
+            ("experiment", experiment.to_owned()),
+            ("cell", name(&naming, metric)),
+            ("figure", metric.figure.to_owned()),
+        ];
+        let ends = metric.interval.map(|interval| [("_low", LOW, interval.low), ("_high", HIGH, interval.high)]);
+        for (end, help, value) in [("", VALUE, metric.value)].into_iter().chain(ends.into_iter().flatten()) {
+            // The unit is the last word of a name, so the kinds of figures are told apart by it and not by a label.
+            samples.gauge(&format!("contend_figure{end}"), help, Some(unit), &labels, value * factor);
+        }
+    }
+}
+
+fn name(naming: &Naming, metric: &Metric) -> String {
+    let name = naming.name(metric);
+    if metric.is_alone { format!("{name}, alone on the core") } else { name }
+}
+
+/// What Prometheus counts in, and how many of it one is.
+fn base(unit: Unit) -> (&'static str, f64) {
+    match unit {
+        Unit::Ns => ("seconds", 1e-9),
+        Unit::Share | Unit::Times | Unit::Probability => ("ratio", 1.0),
+        Unit::Mhz => ("hertz", 1e6),
+        Unit::Cycles => ("cycles", 1.0),
+        Unit::PerS => ("per_second", 1.0),
+        Unit::Number => ("number", 1.0),
+    }
+}

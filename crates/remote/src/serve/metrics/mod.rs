@@ -1,0 +1,81 @@
+//! Figures for a collector: those of each machine's last run of each experiment, and of the server itself.
+
+mod causes;
+mod exposition;
+mod figures;
+mod histograms;
+mod last;
+mod samples;
+
+pub use exposition::{CLASSIC, OPEN_METRICS, classic};
+
+use archive::Archive;
+use exposition::written;
+use hyper::StatusCode;
+use samples::Samples;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// What is counted, and what was read of the records the last time.
+#[derive(Default)]
+pub struct Metrics {
+    answered: Mutex<BTreeMap<u16, u64>>,
+    read: Mutex<Read>,
+}
+
+#[derive(Default)]
+struct Read {
+    /// Of the records that it was read from.
+    ids: Vec<String>,
+    samples: Arc<Samples>,
+}
+
+/// What the server says of itself.
+pub struct Own {
+    pub open: usize,
+    pub cut: u64,
+    pub is_running: bool,
+}
+
+impl Metrics {
+    pub fn answered(&self, status: StatusCode) {
+        *locked(&self.answered).entry(status.as_u16()).or_default() += 1;
+    }
+
+    /// All of them, as text of OpenMetrics. Records are read anew only when others are the last.
+    ///
+    /// # Errors
+    /// The archive cannot be read.
+    pub fn text(&self, archive: &Archive, own: &Own) -> anyhow::Result<String> {
+        let listing = archive.listing()?;
+        let last = last::of(&listing.entries);
+        let ids: Vec<String> = last.iter().map(|entry| entry.id.clone()).collect();
+        let samples = {
+            let mut read = locked(&self.read);
+            if read.ids != ids {
+                *read = Read { samples: Arc::new(last::samples(archive, &last)?), ids };
+            }
+            Arc::clone(&read.samples)
+        };
+        let mut of_server = Samples::default();
+        of_server.gauge("contend_records", "Records in the archive", None, &[], listing.entries.len() as f64);
+        of_server.gauge("contend_serve_connections", "Open connections", None, &[], own.open as f64);
+        let running = f64::from(u8::from(own.is_running));
+        of_server.gauge(
+            "contend_serve_running",
+            "Whether an experiment runs that was started here",
+            None,
+            &[],
+            running,
+        );
+        of_server.counter("contend_serve_cut", "Connections that were cut", &[], own.cut);
+        for (status, count) in locked(&self.answered).iter() {
+            of_server.counter("contend_serve_answers", "Answers", &[("status", status.to_string())], *count);
+        }
+        written([samples, Arc::new(of_server)])
+    }
+}
+
+fn locked<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
+    lock.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,52 @@
+//! A record's page, as `contend report` makes it: by contend itself, in a process of its own, whose end nothing can delay.
+
+use super::body::Body;
+use super::failure::Failure;
+use super::limits::{PAGE, PAGE_BYTES};
+use super::state::State;
+use crate::sibling;
+use anyhow::Context;
+use hyper::header::{CONTENT_SECURITY_POLICY, HeaderValue};
+use hyper::{Response, StatusCode};
+use std::process::Stdio;
+use std::sync::Arc;
+use tokio::io::AsyncReadExt;
+use tokio::process::Command;
+use tokio::time::timeout;
+
+/// The page is one file: it asks for nothing, and nobody is told anything.
+const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:; \
+                      base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+pub async fn page(state: &Arc<State>, id: String) -> Result<Response<Body>, Failure> {
+    let (archive, name) = (state.archive.clone(), id.clone());
+    // Whether it is there is not contend's to say, which may be missing itself.
+    let turn = state.turn().await?;
+    let there = tokio::task::spawn_blocking(move || archive.whole(&name).is_ok()).await;
+    if !there.unwrap_or(false) {
+        return Err(Failure::new(StatusCode::NOT_FOUND, format!("there is no record {id}")));
+    }
+    let program = sibling::contend()
+        .map_err(|error| Failure::new(StatusCode::NOT_IMPLEMENTED, format!("no page can be made: {error:#}")))?;
+    let mut command = Command::new(program);
+    command.arg("report").arg(&id).arg("--archive").arg(state.archive.folder());
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).kill_on_drop(true);
+    let made = timeout(PAGE, made(command)).await;
+    drop(turn);
+    let made = made.unwrap_or_else(|_| Err(anyhow::anyhow!("it takes too long")));
+    let page = made.map_err(|error| Failure::of(&error.context(format!("the page of {id}"))))?;
+    let mut response = state.room(page)?.given("text/html; charset=utf-8");
+    response.headers_mut().insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
+    Ok(response)
+}
+
+async fn made(mut command: Command) -> anyhow::Result<Vec<u8>> {
+    let mut child = command.spawn().context("contend cannot be run")?;
+    let mut page = Vec::new();
+    let stdout = child.stdout.take().context("it has no stdout")?;
+    stdout.take(PAGE_BYTES + 1).read_to_end(&mut page).await?;
+    anyhow::ensure!(page.len() as u64 <= PAGE_BYTES, "it is too large");
+    let status = child.wait().await?;
+    anyhow::ensure!(status.success(), "contend report ended with {status}");
+    Ok(page)
+}

@@ -1,0 +1,87 @@
+//! A record that somebody sends: read up to a limit, held against its name, read as its readers will, and kept only then.
+
+use super::body::Body;
+use super::failure::Failure;
+use super::limits::{PUSH, PUSH_BYTES};
+use super::state::State;
+use crate::exchange::JSON;
+use ::archive::{Archive, Whole};
+use harness::output;
+use hyper::body::{Body as _, Incoming};
+use hyper::{Request, Response, StatusCode};
+use serde_json::json;
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::sync::Arc;
+use tokio::time::timeout;
+
+pub async fn push(state: &Arc<State>, request: Request<Incoming>) -> Result<Response<Body>, Failure> {
+    if !state.accepts {
+        return Err(Failure::new(
+            StatusCode::FORBIDDEN,
+            "this server takes no records; it was started without --accept",
+        ));
+    }
+    let Ok(_turn) = Arc::clone(&state.pushes).try_acquire_owned() else {
+        return Err(Failure::new(StatusCode::SERVICE_UNAVAILABLE, "others send records; try again in a while"));
+    };
+    let sent = content(request, PUSH_BYTES).await?;
+    let whole: Whole = serde_json::from_slice(&sent).map_err(|error| {
+        let why = format!("this is no record with its commit and its manifest: {error}");
+        Failure::new(StatusCode::UNPROCESSABLE_ENTITY, why)
+    })?;
+    drop(sent);
+    let (id, archive) = (whole.id.clone(), state.archive.clone());
+    let turn = state.turn().await?;
+    let is_new =
+        tokio::task::spawn_blocking(move || keep(&archive, whole)).await.map_err(|_| Failure::internal())??;
+    drop(turn);
+    if is_new {
+        output::eprint_line(&format!("record {id} was sent, and kept"));
+    }
+    let answer =
+        serde_json::to_vec(&json!({ "id": id, "kept": is_new })).map_err(|error| Failure::of(&error.into()))?;
+    let mut response = state.room(answer)?.given(JSON);
+    *response.status_mut() = if is_new { StatusCode::CREATED } else { StatusCode::OK };
+    Ok(response)
+}
+
+/// Whether it was not there before.
+fn keep(archive: &Archive, whole: Whole) -> Result<bool, Failure> {
+    let fetched = archive.admit(vec![whole]).map_err(|error| Failure::of(&error))?;
+    if let Some(refused) = fetched.refused.first() {
+        let why = format!("it is not kept: {}", refused.reason);
+        return Err(Failure::new(StatusCode::UNPROCESSABLE_ENTITY, why));
+    }
+    archive.tidy();
+    Ok(fetched.taken > 0)
+}
+
+/// What is sent, so many bytes at most, if it comes in time.
+///
+/// # Errors
+/// It does not, or it ends in its midst.
+pub async fn content(request: Request<Incoming>, most: usize) -> Result<Vec<u8>, Failure> {
+    let mut body = request.into_body();
+    let too_large =
+        || Failure::new(StatusCode::PAYLOAD_TOO_LARGE, format!("what is sent may have {most} bytes at most"));
+    if body.size_hint().lower() > most as u64 {
+        return Err(too_large());
+    }
+    let mut content = Vec::new();
+    let all = async {
+        while let Some(frame) = poll_fn(|context| Pin::new(&mut body).poll_frame(context)).await {
+            let broken = |_| Failure::new(StatusCode::BAD_REQUEST, "what is sent ends in its midst");
+            let Ok(data) = frame.map_err(broken)?.into_data() else { continue };
+            if content.len() + data.len() > most {
+                return Err(too_large());
+            }
+            content.extend_from_slice(&data);
+        }
+        Ok(())
+    };
+    match timeout(PUSH, all).await {
+        Ok(read) => read.map(|()| content),
+        Err(_) => Err(Failure::new(StatusCode::REQUEST_TIMEOUT, "what is sent comes too slowly")),
+    }
+}

@@ -1,0 +1,63 @@
+//! The paths that there are. `openapi.json` describes the same; a test holds one against the other.
+
+use hyper::Method;
+
+/// Something that can be asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Route {
+    Records,
+    Record(String),
+    Page(String),
+    Live,
+    Metrics,
+    OpenApi,
+}
+
+impl Route {
+    /// What a path means; it is compared as it came, and nothing in it is unfolded.
+    pub fn of(path: &str) -> Option<Self> {
+        match path {
+            "/records" => return Some(Self::Records),
+            "/live" => return Some(Self::Live),
+            "/metrics" => return Some(Self::Metrics),
+            "/openapi.json" => return Some(Self::OpenApi),
+            _ => {}
+        }
+        let rest = path.strip_prefix("/records/")?;
+        let (id, is_page) = rest.strip_suffix("/page").map_or((rest, false), |id| (id, true));
+        let is_id = matches!(id.len(), 40 | 64) && id.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+        is_id.then(|| if is_page { Self::Page(id.to_owned()) } else { Self::Record(id.to_owned()) })
+    }
+
+    pub fn methods(&self) -> &'static [Method] {
+        match self {
+            Self::Records | Self::Live => &[Method::GET, Method::POST],
+            _ => &[Method::GET],
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_is_one_of_them_or_nothing() {
+        let id = "0123456789abcdef0123456789abcdef01234567";
+        assert_eq!(Route::of(&format!("/records/{id}")), Some(Route::Record(id.into())));
+        assert_eq!(Route::of(&format!("/records/{id}/page")), Some(Route::Page(id.into())));
+        let upper = id.to_uppercase();
+        for path in [
+            "",
+            "/",
+            "/records/",
+            "/records//page",
+            "/Records",
+            "/records/..",
+            "/metrics/",
+            &format!("/records/{upper}"),
+        ] {
+            assert_eq!(Route::of(path), None, "{path}");
+        }
+    }
+}

@@ -1,0 +1,21 @@
+//! An answer's bytes, and the room that they take until they have been taken.
+
+use super::body::Body;
+use bytes::Bytes;
+use hyper::Response;
+use hyper::header::{CONTENT_TYPE, HeaderValue};
+use tokio::sync::OwnedSemaphorePermit;
+
+pub struct Worked {
+    pub content: Bytes,
+    pub room: OwnedSemaphorePermit,
+}
+
+impl Worked {
+    /// As what they are.
+    pub fn given(self, kind: &'static str) -> Response<Body> {
+        let mut response = Response::new(Body::whole(self.content, vec![self.room]));
+        response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+        response
+    }
+}

@@ -1,0 +1,84 @@
+//! What whoever asks must know: a line in a file that nobody else may read.
+
+use anyhow::{Context, ensure};
+use ring::digest::{SHA256, digest};
+use ring::rand::{SecureRandom, SystemRandom};
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::Path;
+
+const SHORTEST: usize = 16;
+const LONGEST: usize = 4_096;
+
+/// The token in a file.
+///
+/// # Errors
+/// It cannot be read, others may read it, or it is no token.
+pub fn read(path: &Path) -> anyhow::Result<String> {
+    let place = path.display();
+    let found = fs::metadata(path).with_context(|| format!("{place}: the token cannot be read"))?;
+    ensure!(found.is_file(), "{place}: the token must be a file");
+    ensure!(
+        found.mode() & 0o077 == 0,
+        "{place}: others may read the token (mode {:03o}); `chmod 600` keeps it, and a new token is safer",
+        found.mode() & 0o777
+    );
+    ensure!(found.len() <= LONGEST as u64, "{place}: a token has {LONGEST} characters at most");
+    let text = fs::read_to_string(path).with_context(|| format!("{place}: the token cannot be read"))?;
+    let token = text.trim();
+    ensure!(
+        token.len() >= SHORTEST && token.bytes().all(|byte| byte.is_ascii_graphic()),
+        "{place}: a token is one line of {SHORTEST} or more printable characters without spaces"
+    );
+    Ok(token.to_owned())
+}
+
+/// The same; a file that is not there is made, with a token from the kernel's random numbers. Whether it was.
+///
+/// # Errors
+/// As [`read`], or it cannot be made.
+pub fn read_or_make(path: &Path) -> anyhow::Result<(String, bool)> {
+    let made = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
+    let is_new = match made {
+        Ok(mut file) => {
+            writeln!(file, "{}", random()?)
+                .with_context(|| format!("{}: the token cannot be written", path.display()))?;
+            true
+        }
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => false,
+        Err(error) => Err(error).with_context(|| format!("{}: the token cannot be made", path.display()))?,
+    };
+    Ok((read(path)?, is_new))
+}
+
+fn random() -> anyhow::Result<String> {
+    let mut bytes = [0; 32];
+    SystemRandom::new().fill(&mut bytes).ok().context("the kernel gives no random numbers")?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+/// A token as a server has it: to compare its hash takes as long however much of a guess is right.
+#[derive(Clone)]
+pub struct Expected([u8; 32]);
+
+impl Expected {
+    pub fn of(token: &str) -> Self {
+        Self(hash(token.as_bytes()))
+    }
+
+    /// Whether a header `authorization` has it.
+    pub fn is_in(&self, header: Option<&[u8]>) -> bool {
+        let given = header.and_then(|value| {
+            let (scheme, token) = value.split_at_checked(b"Bearer ".len())?;
+            scheme.eq_ignore_ascii_case(b"Bearer ").then_some(token)
+        });
+        given.is_some_and(|token| hash(token) == self.0)
+    }
+}
+
+fn hash(token: &[u8]) -> [u8; 32] {
+    let mut bytes = [0; 32];
+    bytes.copy_from_slice(digest(&SHA256, token).as_ref());
+    bytes
+}

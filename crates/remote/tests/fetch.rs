@@ -1,0 +1,272 @@
+//! `contend fetch`: what another machine has, byte for byte, whatever happens on the way.
+
+mod command;
+
+use command::proxy::Proxy;
+use command::{Place, Server, fetch_command, fetched, not_fetched, times, waited_for};
+use std::fs;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener};
+use std::os::unix::fs::PermissionsExt;
+use std::process::Command;
+use std::thread;
+
+fn assert_same(one: &Place, other: &Place) {
+    assert_eq!(one.ids(), other.ids());
+    for id in one.ids() {
+        assert_eq!(one.open().whole(&id).unwrap(), other.open().whole(&id).unwrap());
+    }
+    other.verify();
+}
+
+#[test]
+fn all_is_fetched_and_nothing_twice() {
+    let (there, here) = (Place::with(3), Place::new());
+    let server = Server::start(&there.archive, &[]);
+    let table = fetched(&here.archive, &[&server.url()]);
+    assert!(table.contains("one"), "{table}");
+    assert_same(&there, &here);
+    let again = fetched(&here.archive, &[&server.url()]);
+    let row: Vec<&str> = again.lines().last().unwrap().split_whitespace().collect();
+    assert_eq!(row[1..4], ["3", "0", "0"], "{again}");
+}
+
+#[test]
+fn one_is_fetched_by_its_name_or_by_its_experiment() {
+    let there = Place::with(3);
+    let latency = command::keep(&there.open(), &command::record_of("latency", 9));
+    let ids = there.ids();
+    let server = Server::start(&there.archive, &[]);
+    for (what, expected) in [
+        ("last", vec![ids[3].clone()]),
+        ("last~1", vec![ids[2].clone()]),
+        (&ids[0][..8], vec![ids[0].clone()]),
+        ("latency", vec![latency]),
+    ] {
+        let here = Place::new();
+        fetched(&here.archive, &[&server.url(), what]);
+        assert_eq!(here.ids(), expected, "{what}");
+    }
+    assert!(not_fetched(&Place::new().archive, &[&server.url(), "last~9"], 1).contains("only 4"));
+}
+
+/// A way that breaks in the midst of records, of lists and of heads: all is there in the end, and it did break so often.
+#[test]
+fn what_breaks_off_goes_on_where_it_was() {
+    let (records, breaks) = (times("CONTEND_FETCH_RECORDS", 12), times("CONTEND_FETCH_BREAKS", 8));
+    let (there, here) = (Place::with(records), Place::new());
+    let server = Server::start(&there.archive, &[]);
+    let size = there.open().whole(&there.ids()[0]).unwrap().record.len();
+    let whole = size * records;
+    // Each way ends somewhere else, and together they do not reach half of it.
+    let proxy =
+        Proxy::to(server.address, breaks, move |place| 400 * records + whole / (2 * breaks) + place * 977 % size);
+    fetched(&here.archive, &[&proxy.address.to_string()]);
+    assert_same(&there, &here);
+    assert_eq!(proxy.breaks(), breaks);
+}
+
+/// Killed in its midst it leaves an archive that is right, and the next one goes on.
+#[test]
+fn a_killed_fetch_leaves_a_sound_archive() {
+    let (there, here) = (Place::with(8), Place::new());
+    let server = Server::start(&there.archive, &[]);
+    for delay in [5, 20, 60, 120, 200] {
+        let mut child =
+            fetch_command(&here.archive, &[&server.url()]).stdout(std::process::Stdio::null()).spawn().unwrap();
+        thread::sleep(std::time::Duration::from_millis(delay));
+        let _ = child.kill();
+        let _ = child.wait();
+        if here.archive.exists() {
+            here.verify();
+        }
+    }
+    fetched(&here.archive, &[&server.url()]);
+    assert_same(&there, &here);
+}
+
+#[test]
+fn several_hosts_are_asked_at_once_and_one_that_is_not_there_costs_the_others_nothing() {
+    let (one, two, here) = (Place::with(2), Place::new(), Place::new());
+    command::keep(&two.open(), &command::record(50));
+    let servers = [Server::start(&one.archive, &[]), Server::start(&two.archive, &[])];
+    let nobody = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let hosts = format!("{},{},{nobody}", servers[0].url(), servers[1].url());
+    let output = fetch_command(&here.archive, &[&hosts]).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let (table, stderr) = (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
+    assert!(stderr.contains(&nobody.to_string()) && stderr.contains("nobody can be reached"), "{stderr}");
+    let rows: Vec<&str> = table.lines().filter(|line| line.contains("done") || line.contains("failed")).collect();
+    assert_eq!(rows.len(), 3, "{table}");
+    assert_eq!(here.verify(), 3);
+}
+
+/// Says this to whoever asks, as often as they do.
+fn pretender(says: impl Fn(&str) -> Vec<u8> + Send + 'static) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let mut bytes = [0; 4_096];
+            let length = stream.read(&mut bytes).unwrap_or(0);
+            let asked = String::from_utf8_lossy(&bytes[..length]).into_owned();
+            let _ = stream.write_all(&says(asked.split(' ').nth(1).unwrap_or_default()));
+        }
+    });
+    address
+}
+
+fn answered(content: &[u8]) -> Vec<u8> {
+    [format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\nconnection: close\r\n\r\n", content.len()).as_bytes(), content]
+        .concat()
+}
+
+#[test]
+fn garbage_and_wrong_lengths_are_said_and_nothing_is_kept() {
+    let here = Place::new();
+    let good = Place::with(1);
+    let (id, whole) = (good.ids().pop().unwrap(), good.open().whole(&good.ids()[0]).unwrap());
+    let list = serde_json::to_vec(&good.open().listing().unwrap().entries).unwrap();
+    let sent = serde_json::to_vec(&whole).unwrap();
+    let with = |content: Vec<u8>| {
+        let list = list.clone();
+        pretender(move |path| answered(if path == "/records" { &list } else { &content }))
+    };
+    let mut changed = whole.clone();
+    changed.record = changed.record.replacen("0.", "1.", 1);
+    let mut other = command::whole(99);
+    other.id.clone_from(&id);
+    let short = {
+        let list = list.clone();
+        let sent = sent.clone();
+        pretender(move |path| {
+            let all = answered(if path == "/records" { &list } else { &sent });
+            if path == "/records" { all } else { all[..all.len() / 2].replace_length(sent.len() * 2) }
+        })
+    };
+    for (address, word) in [
+        (pretender(|_| b"SSH-2.0-OpenSSH\r\n\x00\x01garbage\r\n\r\n".to_vec()), "no `contend serve`"),
+        (pretender(|_| answered(b"<html>")), "no list of records"),
+        (pretender(|_| answered(br#"[{"id":"../../x"}]"#)), "no list of records"),
+        (with(b"garbage".to_vec()), "is no record"),
+        (with(serde_json::to_vec(&changed).unwrap()), "changed on the way"),
+        (with(serde_json::to_vec(&other).unwrap()), "changed on the way"),
+        (with(serde_json::to_vec(&command::whole(98)).unwrap()), "it sends"),
+        (short, "it was tried"),
+    ] {
+        let said = not_fetched(&here.archive, &[&address.to_string()], 1);
+        assert!(said.contains(word), "{word}: {said}");
+        assert_eq!(here.verify(), 0, "{word}");
+    }
+    let nobody = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+    assert!(not_fetched(&here.archive, &[&nobody], 1).contains("nobody can be reached"));
+    assert!(not_fetched(&here.archive, &["no-such-host.invalid"], 1).contains("no-such-host.invalid"));
+    assert!(not_fetched(&here.archive, &["a b"], 2).contains("a host is a name"));
+}
+
+/// What is half there, and says that it is twice as long.
+trait WithLength {
+    fn replace_length(&self, length: usize) -> Vec<u8>;
+}
+
+impl WithLength for [u8] {
+    fn replace_length(&self, length: usize) -> Vec<u8> {
+        let end = self.windows(4).position(|four| four == b"\r\n\r\n").unwrap();
+        let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {length}");
+        [head.as_bytes(), &self[end..]].concat()
+    }
+}
+
+#[test]
+fn an_encrypted_server_is_believed_by_its_fingerprint_only() {
+    let (there, here) = (Place::with(1), Place::new());
+    let server = Server::start(&there.archive, &["--tls"]);
+    let url = format!("https://{}", server.url());
+    let said = not_fetched(&here.archive, &[&url], 1);
+    assert!(said.contains(&server.fingerprint()), "it is told what to look for: {said}");
+    let other = server.fingerprint().replace(['1', '2'], "3");
+    assert!(not_fetched(&here.archive, &[&url, "--fingerprint", &other], 1).contains("not known"));
+    fetched(&here.archive, &[&url, "--fingerprint", &server.fingerprint()]);
+    assert_same(&there, &here);
+    // Asked plainly it is no server at all.
+    not_fetched(&here.archive, &[&server.url()], 1);
+    // The same certificate the next time, from a file that is the owner's alone.
+    let before = server.fingerprint();
+    drop(server);
+    assert_eq!(Server::start(&there.archive, &["--tls"]).fingerprint(), before);
+    assert_eq!(there.beside("serve.pem").metadata().unwrap().permissions().mode() & 0o777, 0o600);
+}
+
+fn pem(place: &Place, name: &str, content: &str) -> String {
+    let file = place.beside(name);
+    fs::write(&file, content).unwrap();
+    file.to_str().unwrap().to_owned()
+}
+
+#[test]
+fn an_expired_certificate_is_refused_on_either_side() {
+    let (there, here) = (Place::with(1), Place::new());
+    let mut old = rcgen::CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
+    old.not_before = rcgen::date_time_ymd(2001, 1, 1);
+    old.not_after = rcgen::date_time_ymd(2002, 1, 1);
+    let key = rcgen::KeyPair::generate().unwrap();
+    let old = old.self_signed(&key).unwrap();
+    let (certificate, key) = (pem(&there, "old.pem", &old.pem()), pem(&there, "key.pem", &key.serialize_pem()));
+    let said = command::refused(&there.archive, &["--certificate", &certificate, "--key", &key], 1);
+    assert!(said.contains("not valid today") && said.contains("xpired"), "{said}");
+    let said = not_fetched(&here.archive, &["https://localhost:1", "--certificate", &certificate, "--key", &key], 1);
+    assert!(said.contains("not valid today"), "{said}");
+}
+
+#[test]
+fn a_certificate_of_the_client_s_is_asked_for() {
+    let (there, here) = (Place::with(1), Place::new());
+    let authority_key = rcgen::KeyPair::generate().unwrap();
+    let mut authority = rcgen::CertificateParams::new(Vec::<String>::new()).unwrap();
+    authority.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+    let authority_pem = authority.self_signed(&authority_key).unwrap().pem();
+    let issuer = rcgen::Issuer::new(authority, authority_key);
+    let client_key = rcgen::KeyPair::generate().unwrap();
+    let client =
+        rcgen::CertificateParams::new(vec!["client".to_owned()]).unwrap().signed_by(&client_key, &issuer).unwrap();
+    let ca = pem(&there, "ca.pem", &authority_pem);
+    let (certificate, key) = (pem(&here, "c.pem", &client.pem()), pem(&here, "k.pem", &client_key.serialize_pem()));
+    let server = Server::start(&there.archive, &["--client-ca", &ca]);
+    let url = format!("https://{}", server.url());
+    let fingerprint = server.fingerprint();
+    not_fetched(&here.archive, &[&url, "--fingerprint", &fingerprint], 1);
+    fetched(&here.archive, &[&url, "--fingerprint", &fingerprint, "--certificate", &certificate, "--key", &key]);
+    assert_same(&there, &here);
+}
+
+#[test]
+fn a_token_is_sent_and_a_wrong_one_is_refused() {
+    let (there, here) = (Place::with(1), Place::new());
+    let token = there.beside("token");
+    let server = Server::start(&there.archive, &["--token-file", token.to_str().unwrap()]);
+    assert!(not_fetched(&here.archive, &[&server.url()], 1).contains("a token is needed"));
+    let wrong = here.beside("wrong");
+    fs::write(&wrong, "x".repeat(64)).unwrap();
+    fs::set_permissions(&wrong, fs::Permissions::from_mode(0o600)).unwrap();
+    assert!(not_fetched(&here.archive, &[&server.url(), "--token-file", wrong.to_str().unwrap()], 1).contains("401"));
+    fetched(&here.archive, &[&server.url(), "--token-file", token.to_str().unwrap()]);
+    assert_same(&there, &here);
+}
+
+#[test]
+fn what_runs_there_is_seen_here() {
+    let contend = std::path::Path::new(env!("CARGO_BIN_EXE_contend-serve")).with_file_name("contend");
+    if !contend.exists() {
+        return println!("skipped: needs contend beside contend-serve");
+    }
+    let (there, here) = (Place::new(), Place::new());
+    let call = "model frames --frame 1ms --quantum 1ms";
+    let server = Server::start(&there.archive, &["--run", call]);
+    let said = fetched(&here.archive, &[&server.url(), "--live", call]);
+    let shown = Command::new(contend).args(call.split(' ')).arg("--no-keep").output().unwrap();
+    let shown = String::from_utf8(shown.stdout).unwrap();
+    let first = shown.lines().find(|line| line.len() > 10).unwrap();
+    assert!(said.starts_with(&format!("contend {call}")) && said.contains(first), "{said}");
+    waited_for(|| (there.ids().len() == 1).then_some(()));
+    assert!(not_fetched(&here.archive, &[&server.url(), "--live", "clock"], 1).contains("only these may be started"));
+}

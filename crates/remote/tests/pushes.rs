@@ -1,0 +1,54 @@
+//! A server that is killed while a record is sent to it.
+
+mod command;
+
+use command::http::post;
+use command::{Place, Server, times, whole};
+use rustix::process::{Signal, kill_process};
+use std::io::Write;
+use std::net::TcpStream;
+use std::time::Duration;
+
+/// Whatever the moment: what was said to be kept is there, all that is there is right, and the next server takes more.
+#[test]
+fn a_kill_at_any_moment_leaves_an_archive_that_verifies() {
+    let place = Place::with(1);
+    let kills = times("CONTEND_PUSH_KILLS", 6);
+    let mut random = fastrand::Rng::with_seed(7);
+    let all: Vec<archive::Whole> = (0..kills as u64).map(|seed| whole(1_000 + seed)).collect();
+    let mut kept = Vec::new();
+    for sent in &all {
+        let server = Server::start(&place.archive, &["--accept"]);
+        let (address, id) = (server.address, server.pid());
+        let bytes = serde_json::to_vec(sent).unwrap();
+        // From before it has come to after it is kept.
+        let moment = Duration::from_micros(random.u64(..150_000));
+        let killer = std::thread::spawn(move || {
+            std::thread::sleep(moment);
+            kill_process(id, Signal::KILL).unwrap();
+        });
+        let head = format!(
+            "POST /records HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
+            bytes.len()
+        );
+        let mut stream = TcpStream::connect(address).unwrap();
+        let _ = stream.write_all(&[head.as_bytes(), &bytes].concat());
+        let said = String::from_utf8_lossy(&command::rest(&mut stream)).into_owned();
+        killer.join().unwrap();
+        if said.contains("\"kept\":true") {
+            kept.push(sent.id.clone());
+        }
+        place.verify();
+        let there = place.ids();
+        assert!(kept.iter().all(|id| there.contains(id)), "a record that was said to be kept is gone");
+    }
+    println!("{kills} kills: {} were kept before", kept.len());
+    let server = Server::start(&place.archive, &["--accept"]);
+    for sent in &all {
+        let status = post(server.address, "/records", &serde_json::to_vec(sent).unwrap()).status;
+        assert!(matches!(status, 200 | 201), "{status}");
+    }
+    assert_eq!(place.verify(), 1 + kills);
+    let left = std::fs::read_dir(&place.archive).unwrap().map(|entry| entry.unwrap().file_name());
+    assert!(left.into_iter().all(|name| !name.to_str().unwrap().starts_with("incoming-")), "half a push is left");
+}
