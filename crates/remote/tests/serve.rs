@@ -342,3 +342,47 @@ fn metrics_have_the_figures_of_the_records() {
         assert!(open.contains(name), "{name}");
     }
 }
+
+/// Every name that the dashboard and the rules ask for is one that is given, and is asked for with labels that it has.
+#[test]
+fn the_dashboard_and_the_rules_ask_for_what_there_is() {
+    let place = Place::new();
+    let archive = place.open();
+    for experiment in ["noise", "load", "trace"] {
+        command::keep(&archive, &record_of(experiment, 1));
+    }
+    let mut wakes = record(2);
+    wakes["results"] = json!([{ "scenario": "wake", "cpu": 0, "policy": "other", "timer": "clock_nanosleep",
+        "histogram": [{ "from_ns": 900.0, "to_ns": 1000.0, "count": 2 }] }]);
+    command::keep(&archive, &wakes);
+    let server = Server::start(&place.archive, &[]);
+    let mut given = get(server.address, "/metrics").text();
+    // The last run of noise is that of the wakes; what its gaps look like is known from the run before.
+    drop(server);
+    let before = Place::new();
+    command::keep(&before.open(), &record_of("noise", 1));
+    given += &get(Server::start(&before.archive, &[]).address, "/metrics").text();
+    let contrib = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../contrib");
+    let mut asked = 0;
+    for file in ["grafana/contend.json", "prometheus/alerts.yml"] {
+        let text = fs::read_to_string(contrib.join(file)).unwrap().replace("\\\"", "\"");
+        for (place, _) in text.match_indices("contend_") {
+            let rest = &text[place..];
+            let name = &rest[..rest.find(|letter: char| letter != '_' && !letter.is_ascii_alphanumeric()).unwrap()];
+            let line = given
+                .lines()
+                .find(|line| line.starts_with(&format!("{name}{{")) || line.starts_with(&format!("{name} ")));
+            let line = line.unwrap_or_else(|| panic!("{file} asks for {name}, which nothing gives"));
+            let labels = rest[name.len()..].strip_prefix('{').and_then(|rest| rest.split_once('}'));
+            for label in labels.map(|(labels, _)| labels).unwrap_or_default().split(',') {
+                let label = label.split(['=', '~']).next().unwrap().trim();
+                assert!(
+                    label.is_empty() || line.contains(&format!("{label}=\"")),
+                    "{file}: {name} has no {label}: {line}"
+                );
+            }
+            asked += 1;
+        }
+    }
+    assert!(asked > 10, "{asked}");
+}
