@@ -1,8 +1,8 @@
 //! Records and live figures between machines, over HTTP/1.1: `contend serve` gives them, `contend fetch` asks for them.
 //!
-//! What is sent is what the archive has, byte for byte, and a record's name is the hash of all that; so neither side has
-//! to trust the other, or the way, to know that a record is the one that was kept. Both are programs of their own, which
-//! `contend serve` and `contend fetch` become: nobody who only measures builds a server.
+//! What is sent is what the archive has, byte for byte, and a record's name is the hash of all that; so neither side
+//! has to trust the other, or the way, to know that a record is the one that was kept. Both are programs of their own,
+//! which `contend serve` and `contend fetch` become: nobody who only measures builds a server.
 
 mod certificate;
 mod dates;

@@ -45,8 +45,8 @@ fn command<F: Args>(words: &Words) -> Command {
     F::augment_args(command.version(env!("CARGO_PKG_VERSION"))).after_help(after)
 }
 
-/// Says what clap has to say, be it the help, and exits; without its colours where the arguments, which it repeats, have
-/// what a terminal obeys.
+/// Says what clap has to say, be it the help, and exits; without its colours where the arguments, which it repeats,
+/// have what a terminal obeys.
 fn refuse(misuse: &clap::Error) -> ! {
     let text = misuse.render().to_string();
     if !misuse.use_stderr() || escaped_text(&text) == text {

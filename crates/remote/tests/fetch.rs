@@ -50,7 +50,8 @@ fn one_is_fetched_by_its_name_or_by_its_experiment() {
     assert!(not_fetched(&Place::new().archive, &[&server.url(), "last~9"], 1).contains("only 4"));
 }
 
-/// A way that breaks in the midst of records, of lists and of heads: all is there in the end, and it did break so often.
+/// A way that breaks in the midst of records, of lists and of heads: all is there in the end, and it did break so
+/// often.
 #[test]
 fn what_breaks_off_goes_on_where_it_was() {
     let (records, breaks) = (times("CONTEND_FETCH_RECORDS", 12), times("CONTEND_FETCH_BREAKS", 8));

@@ -7,8 +7,8 @@ use std::path::PathBuf;
 
 /// Keep other machines' records in the own archive, or watch what runs there
 ///
-/// Every record is asked for by its name, which is the hash of all that it is, and kept only if what comes has that hash
-/// and can be read. What is there already is not asked for again, so a fetch that broke off goes on where it was.
+/// Every record is asked for by its name, which is the hash of all that it is, and kept only if what comes has that
+/// hash and can be read. What is there already is not asked for again, so a fetch that broke off goes on where it was.
 #[derive(Args, Clone, Debug)]
 pub struct Flags {
     /// Machines where `contend serve` runs, with commas between them; encrypted, but for this machine itself, unless it
@@ -16,8 +16,8 @@ pub struct Flags {
     #[arg(value_name = "HOST[:PORT]", required = true, value_delimiter = ',')]
     pub hosts: Vec<Host>,
 
-    /// Which records: the first digits of a hash, last, last~3, or an experiment's name [default: all]; with --live what
-    /// to start, as the server has it on its list
+    /// Which records: the first digits of a hash, last, last~3, or an experiment's name [default: all]; with --live
+    /// what to start, as the server has it on its list
     #[arg(value_name = "WHAT")]
     pub what: Option<String>,
 

@@ -9,8 +9,9 @@ use std::time::Duration;
 
 /// Give the archive, live figures and metrics to other machines over HTTP
 ///
-/// The first line that is printed names the address. On this machine alone nothing else is needed; to others it is given
-/// over TLS, and only to whoever has a token or a certificate. Records are only read, unless --accept says otherwise.
+/// The first line that is printed names the address. On this machine alone nothing else is needed; to others it is
+/// given over TLS, and only to whoever has a token or a certificate. Records are only read, unless --accept says
+/// otherwise.
 #[derive(Args, Clone, Debug)]
 pub struct Flags {
     /// The address and the port; port 0 picks one that is free

@@ -1,4 +1,5 @@
-//! A record's page, as `contend report` makes it: by contend itself, in a process of its own, whose end nothing can delay.
+//! A record's page, as `contend report` makes it: by contend itself, in a process of its own, whose end nothing can
+//! delay.
 
 use super::body::Body;
 use super::failure::Failure;

@@ -1,4 +1,5 @@
-//! A record that somebody sends: read up to a limit, held against its name, read as its readers will, and kept only then.
+//! A record that somebody sends: read up to a limit, held against its name, read as its readers will, and kept only
+//! then.
 
 use super::body::Body;
 use super::failure::Failure;

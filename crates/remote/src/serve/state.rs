@@ -75,8 +75,8 @@ impl State {
         }
     }
 
-    /// These bytes, if there is room for them: what is small needs none, so that those who take large answers slowly are
-    /// in nobody's way but each other's.
+    /// These bytes, if there is room for them: what is small needs none, so that those who take large answers slowly
+    /// are in nobody's way but each other's.
     ///
     /// # Errors
     /// Others take it all.

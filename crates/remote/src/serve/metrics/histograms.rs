@@ -1,7 +1,8 @@
 //! Distributions of the last runs: gaps, wake-ups, waits for locks.
 //!
-//! Classic ones only. Native ones have bounds at powers of a root of two; the bins of a record lie at steps of the clock
-//! and of eighths and sixteenths of an octave, and would have to be spread over them: figures that nobody measured.
+//! Classic ones only. Native ones have bounds at powers of a root of two; the bins of a record lie at steps of the
+//! clock and of eighths and sixteenths of an octave, and would have to be spread over them: figures that nobody
+//! measured.
 
 use super::samples::{Distribution, Samples};
 use serde_json::Value;

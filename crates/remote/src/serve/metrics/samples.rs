@@ -36,28 +36,28 @@ type Unit = Option<&'static str>;
 
 impl Samples {
     pub fn gauge(&mut self, name: &str, help: &'static str, unit: Unit, labels: &[(&str, String)], value: f64) {
-        let Some(labels) = self.new(name, labels) else { return };
+        let Some(labels) = self.unseen(name, labels) else { return };
         if let Values::Gauges(all) = self.family(name, help, unit, || Values::Gauges(Vec::new())) {
             all.push((labels, value));
         }
     }
 
     pub fn counter(&mut self, name: &str, help: &'static str, labels: &[(&str, String)], value: u64) {
-        let Some(labels) = self.new(name, labels) else { return };
+        let Some(labels) = self.unseen(name, labels) else { return };
         if let Values::Counters(all) = self.family(name, help, None, || Values::Counters(Vec::new())) {
             all.push((labels, value));
         }
     }
 
     pub fn histogram(&mut self, name: &str, help: &'static str, labels: &[(&str, String)], value: Distribution) {
-        let Some(labels) = self.new(name, labels) else { return };
+        let Some(labels) = self.unseen(name, labels) else { return };
         if let Values::Histograms(all) = self.family(name, help, Some("seconds"), || Values::Histograms(Vec::new())) {
             all.push((labels, value));
         }
     }
 
     /// The labels, if nothing of this name has them yet.
-    fn new(&mut self, name: &str, labels: &[(&str, String)]) -> Option<Labels> {
+    fn unseen(&mut self, name: &str, labels: &[(&str, String)]) -> Option<Labels> {
         let labels: Labels = labels.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
         self.seen.insert((name.to_owned(), labels.clone())).then_some(labels)
     }
