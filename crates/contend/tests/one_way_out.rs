@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 const WRITERS: [&str; 7] = ["print!(", "println!(", "eprint!(", "eprintln!(", "io::stdout()", "io::stderr()", "dbg!("];
 /// Asking what it is writes nothing, nor does turning one into the other in a child process.
 const QUESTIONS: [&str; 4] = ["is_terminal()", "tcgetwinsize(", "dup2_stdout(", "Self::of(std::io::std"];
-/// The place itself; the live picture, which draws figures of ours through a library that drops controls; and the
-/// progress, whose words are escaped where they come in.
-const OUTLETS: [&str; 2] = ["harness/src/output/mod.rs", "harness/src/observer.rs"];
-const CRATES: [&str; 9] =
-    ["archive", "contend", "experiments", "harness", "locks", "record", "remote", "report", "terminal"];
+/// The place itself; the progress, whose words are escaped where they come in; and
+/// the full screen's terminal. Pictures are drawn through a library that drops controls.
+const OUTLETS: [&str; 3] = ["harness/src/output/mod.rs", "harness/src/observer.rs", "screen/src/tty.rs"];
+const CRATES: [&str; 10] =
+    ["archive", "contend", "experiments", "harness", "locks", "record", "remote", "report", "screen", "terminal"];
 
 fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
     for path in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {

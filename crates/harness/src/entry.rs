@@ -25,6 +25,8 @@ pub struct Entry {
     pub examples: &'static [Example],
     /// Shared flags that it does not take.
     pub unused: &'static [&'static str],
+    /// What a call without flags lacks.
+    pub needs: Option<&'static str>,
     /// Whether it can measure for longer than an hour.
     pub all_night: bool,
     command: fn() -> Command,
@@ -51,6 +53,7 @@ impl Entry {
             survey: E::SURVEY,
             examples: E::EXAMPLES,
             unused: E::UNUSED,
+            needs: E::NEEDS,
             all_night: E::ALL_NIGHT,
             command: command::<E>,
             answer: |matches, shared| E::answer(&flags::<E>(matches)?, shared),

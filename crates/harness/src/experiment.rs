@@ -28,6 +28,9 @@ pub trait Experiment: 'static {
     /// The flags that experiments share and this one has no use for, by their names: it does not take them.
     const UNUSED: &'static [&'static str] = &[];
 
+    /// What a call without flags lacks, if it lacks anything: "a program".
+    const NEEDS: Option<&'static str> = None;
+
     /// Whether it can measure for longer than an hour, or until a signal: in memory that does not grow.
     const ALL_NIGHT: bool = false;
 

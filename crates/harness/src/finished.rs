@@ -138,7 +138,8 @@ impl Conditions {
 fn environment(session: &Session) -> RunEnvironment {
     RunEnvironment {
         contend: env!("CARGO_PKG_VERSION").to_owned(),
-        command_line: std::env::args().skip(1).collect(),
+        // Who looked on is nobody's who repeats it.
+        command_line: std::env::args().skip(1).filter(|word| !word.starts_with("--live-to=")).collect(),
         seed: session.seed,
         started_unix_s: session.started_unix_s(),
         interrupted: session.is_cut_short(),

@@ -1,6 +1,7 @@
 //! Who is told what a measurement is at: the progress of a person at a terminal, lines, live views.
 
 use crate::interruption::Interruption;
+use crate::live::{Live, Shown};
 use crate::output::eprint_line;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::ops::ControlFlow;
@@ -31,6 +32,7 @@ pub struct Progress {
     interruption: Interruption,
     /// When the next line of a long run is due; `None` where there are no lines.
     next_line: Option<Arc<Mutex<Instant>>>,
+    live: Live,
 }
 
 /// A long run says a line in each such time, be there a terminal or a file.
@@ -44,13 +46,28 @@ impl Progress {
         let style = ProgressStyle::with_template("{bar:32} {percent:>3} %  {prefix:>5} left  {msg}");
         bar.set_style(style.expect("the template is well-formed"));
         let (began, interruption) = (Instant::now(), interruption.clone());
-        Self { bar, began, budget, part: String::new(), interruption, next_line: None }
+        Self { bar, began, budget, part: String::new(), interruption, next_line: None, live: Live::default() }
     }
 
     /// One that says a line a minute too.
     pub fn with_minutes(mut self) -> Self {
         self.next_line = Some(Arc::new(Mutex::new(self.began + MINUTE)));
         self
+    }
+
+    /// One that tells a program that draws it, too.
+    pub fn with_live(mut self, live: &Live) -> Self {
+        self.live = live.clone();
+        self
+    }
+
+    /// What is known of a place in a table by now, for a program that draws it.
+    pub fn show(&self, place: (String, String), shown: impl FnOnce() -> Option<Shown>) {
+        if self.live.is_open()
+            && let Some(shown) = shown()
+        {
+            self.live.tell(self.part.trim_end_matches(": "), place, shown);
+        }
     }
 
     /// A line of a long run, if a minute has passed since the last.

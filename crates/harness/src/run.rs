@@ -75,6 +75,7 @@ impl<'a> Run<'a> {
             Some(whole) => whole.progress.clone(),
             None => {
                 let progress = Progress::over(planned, &self.session.interruption, self.session.shows_progress());
+                let progress = progress.with_live(&self.session.live);
                 if self.session.says_minutes() { progress.with_minutes() } else { progress }
             }
         }

@@ -2,6 +2,7 @@
 
 use crate::exit::UsageError;
 use crate::interruption::Interruption;
+use crate::live::Live;
 use crate::{parse_count, parse_duration};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Arg, Args, Command, ValueEnum, ValueHint};
@@ -61,6 +62,10 @@ pub struct SharedFlags {
     /// Print how this experiment measures and what it cannot tell, and measure nothing
     #[arg(long, global = true)]
     pub explain: bool,
+
+    /// Tell what is known while measuring, a line of JSON a piece, to this descriptor, a pipe: for a program that draws it
+    #[arg(long, global = true, value_name = "FD", require_equals = true, hide = true)]
+    pub live_to: Option<i32>,
 }
 
 impl SharedFlags {
@@ -152,6 +157,8 @@ pub struct Session {
     pub interruption: Interruption,
     pub environment: Environment,
     pub neighbour: Neighbour,
+    /// Who draws what is measured, if anybody does.
+    pub live: Live,
     /// Whether a signal is what it waits for.
     until_signal: bool,
     says_minutes: bool,
@@ -174,6 +181,7 @@ impl Session {
             }
             None | Some(CpuChoice::All) => allowed,
         };
+        let live = flags.live_to.map_or_else(|| Ok(Live::default()), Live::open)?;
         let environment = Environment::probe();
         // Threads and processes that are not pinned inherit this.
         cpus::restrict_current_thread(&cpus)?;
@@ -190,6 +198,7 @@ impl Session {
             interruption: Interruption::catch()?,
             environment,
             neighbour: flags.neighbour,
+            live,
             started,
             activity: Activity::now().ok(),
             show_progress: !flags.quiet && std::io::stderr().is_terminal(),

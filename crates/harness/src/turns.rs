@@ -12,6 +12,7 @@
 //! - a signal ends it all between two turns; a turn that can be long looks for itself.
 
 use crate::interruption::Interruption;
+use crate::live::Shown;
 use crate::observer::Progress;
 use crate::session::Session;
 use instruments::statistics::comparison::Estimate;
@@ -28,6 +29,16 @@ pub trait Cell {
     /// What is known of it so far, for a line of a long run.
     fn so_far(&self) -> String {
         terminal::counted(self.turns() as usize, "turn")
+    }
+
+    /// Its place in a table of all cells: a row, and a column if there are several.
+    fn place(&self) -> (String, String) {
+        (self.title(), String::new())
+    }
+
+    /// What is known of it so far, for a program that draws it.
+    fn shown(&self) -> Option<Shown> {
+        None
     }
 
     /// How many turns it has had.
@@ -169,7 +180,10 @@ impl<C: Cell, V: FnMut(&mut C) -> anyhow::Result<ControlFlow<()>>> Loop<'_, C, V
             }
             let cell = &mut self.cells[place];
             self.progress.note(&cell.title());
-            if (self.visit)(cell)?.is_break() {
+            self.progress.show(cell.place(), || Some(Shown::Begun(())));
+            let flow = (self.visit)(cell)?;
+            self.progress.show(cell.place(), || cell.shown());
+            if flow.is_break() {
                 return Ok(self.end_all());
             }
             self.progress.minute(|| format!("{}: {}", self.cells[place].title(), self.cells[place].so_far()));

@@ -1,6 +1,6 @@
 //! The commands that are no experiments: what each takes, and what it does.
 
-use crate::commands::{baseline, compare, history, ladder, manual, report, schema, survey};
+use crate::commands::{baseline, compare, history, ladder, manual, report, schema, screen, survey};
 use clap::{ArgMatches, Args, Command, FromArgMatches};
 use harness::{Example, Outcome, SharedFlags};
 
@@ -24,7 +24,8 @@ pub struct Below {
     pub examples: &'static [Example],
 }
 
-const EVERYTHING: &[&str] = &["seconds", "seed", "cpus", "format", "output", "archive", "no_keep", "quiet", "explain"];
+const EVERYTHING: &[&str] =
+    &["seconds", "seed", "cpus", "format", "output", "archive", "no_keep", "quiet", "explain", "live_to"];
 /// Of what shows records.
 const VIEW: &[&str] = &["format", "output", "archive", "quiet"];
 /// Of what is done with the archive and has no view.
@@ -102,6 +103,17 @@ pub const OTHERS: &[Other] = &[
         ],
         below: HISTORY,
         run: |matches, shared, _| history::run(&history::Flags::from_arg_matches(matches)?, shared),
+    },
+    Other {
+        name: "screen",
+        flags: screen::Flags::augment_args,
+        takes: &["archive"],
+        examples: &[
+            ("contend screen", "Menus, live pictures, the archive: all that contend has"),
+            ("contend screen --archive records.git", "With another archive"),
+        ],
+        below: &[],
+        run: |_, shared, _| screen::run(shared),
     },
     Other {
         name: "schema",

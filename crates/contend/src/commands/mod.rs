@@ -13,5 +13,6 @@ mod methods;
 mod metrics;
 pub mod report;
 pub mod schema;
+pub mod screen;
 mod shown;
 pub mod survey;

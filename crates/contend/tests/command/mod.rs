@@ -9,6 +9,7 @@ pub mod mutation;
 pub mod place;
 pub mod schema;
 pub mod stored;
+pub mod terminal;
 pub mod typed;
 pub mod watched;
 

@@ -17,6 +17,7 @@ pub const FLOORS: &[Floors] = &[
         folder: "crates",
         highest_first: &[
             &["contend", "remote"],
+            &["screen"],
             &["experiments"],
             &["report", "archive", "locks"],
             &["harness"],

@@ -20,14 +20,21 @@ pub struct CellPlan {
     pub competitors: usize,
 }
 
+impl CellPlan {
+    /// Who wants the lock, and who the CPU.
+    pub fn who(&self) -> String {
+        let plural = |number: usize| if number == 1 { "" } else { "s" };
+        let threads = format!("{} thread{}", self.threads, plural(self.threads));
+        match self.competitors {
+            0 => threads,
+            number => format!("{threads}, {number} competitor{}", plural(number)),
+        }
+    }
+}
+
 impl fmt::Display for CellPlan {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let plural = |number: usize| if number == 1 { "" } else { "s" };
-        write!(formatter, "{}, {} thread{}", self.lock, self.threads, plural(self.threads))?;
-        match self.competitors {
-            0 => Ok(()),
-            number => write!(formatter, ", {number} competitor{}", plural(number)),
-        }
+        write!(formatter, "{}, {}", self.lock, self.who())
     }
 }
 

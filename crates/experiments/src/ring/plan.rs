@@ -22,10 +22,16 @@ pub struct CellPlan {
     pub pinned: bool,
 }
 
+impl CellPlan {
+    /// How long the ring is, and where it turns.
+    pub fn ring(&self) -> String {
+        format!("{} threads, {}", self.threads, if self.pinned { "pinned" } else { "free" })
+    }
+}
+
 impl fmt::Display for CellPlan {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let place = if self.pinned { "pinned" } else { "free" };
-        write!(formatter, "{}, {} threads, {place}", self.contestant.name, self.threads)
+        write!(formatter, "{}, {}", self.contestant.name, self.ring())
     }
 }
 

@@ -23,17 +23,17 @@ pub struct CellPlan {
     pub share: u32,
 }
 
+impl CellPlan {
+    /// Who works how long without and with the lock.
+    pub fn mix(&self) -> String {
+        let mix = format!("{} children, {}+{} µs", self.children, self.nonhold_ns / 1e3, self.hold_ns / 1e3);
+        if self.share > 0 { format!("{mix}, {} % reading", self.share) } else { mix }
+    }
+}
+
 impl fmt::Display for CellPlan {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            formatter,
-            "{}, {} children, {}+{} µs",
-            self.lock,
-            self.children,
-            self.nonhold_ns / 1e3,
-            self.hold_ns / 1e3
-        )?;
-        if self.share > 0 { write!(formatter, ", {} % reading", self.share) } else { Ok(()) }
+        write!(formatter, "{}, {}", self.lock, self.mix())
     }
 }
 

@@ -45,6 +45,7 @@ impl Experiment for Trace {
         ("contend trace --what-if cache_lock -- ./program", "What shorter sections of that lock would gain"),
         ("contend trace --export perfetto waits.pftrace -- ./server", "The waits on a time line, for ui.perfetto.dev"),
     ];
+    const NEEDS: Option<&'static str> = Some("a program to watch");
     const UNUSED: &'static [&'static str] = &["cpus"];
 
     type Flags = Flags;

@@ -44,6 +44,7 @@ pub fn run(flags: &Flags, shared: &SharedFlags) -> anyhow::Result<Outcome> {
 
 fn measured(plan: &Plan, session: &Session, shared: &SharedFlags) -> anyhow::Result<AnyRecord> {
     let progress = harness::Progress::over(plan.budget, &session.interruption, session.shows_progress());
+    let progress = progress.with_live(&session.live);
     let found = measure::run_plan(plan, session, shared, &progress)?;
     let (parameters, cpus) = (serde_json::to_value(found.parameters)?, session.cpus.clone());
     let mut finished: AnyFinished = Finished::measured(parameters, found.rows, found.warnings, cpus, Some(plan.budget));

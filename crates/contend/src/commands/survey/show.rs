@@ -7,6 +7,7 @@ use ::record::{Finding, ThenAndNow, Unit};
 use harness::AnyRecord;
 use instruments::warning::Warning;
 use serde_json::Value;
+use std::io::IsTerminal;
 use terminal::Page;
 
 /// Every experiment as its own command shows it, then the closing screen.
@@ -32,9 +33,15 @@ pub fn show(record: &AnyRecord, page: &Page) -> anyhow::Result<String> {
 /// A row that is none.
 pub fn closing(record: &AnyRecord, page: &Page) -> anyhow::Result<String> {
     match ladder(record, page)? {
-        Some(ladder) => Ok(format!("{ladder}\n{}", conclusion(record, page, MOST_FINDINGS)?)),
+        Some(ladder) => Ok(format!("{ladder}\n{}{}", conclusion(record, page, MOST_FINDINGS)?, further())),
         None => conclusion(record, page, usize::MAX),
     }
+}
+
+/// What there is for a person at a terminal.
+fn further() -> &'static str {
+    let is_seen = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
+    if is_seen { "`contend screen` explores it: menus, live pictures, the archive.\n" } else { "" }
 }
 
 /// Below the ladder on a screen.

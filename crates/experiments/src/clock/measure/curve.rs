@@ -3,7 +3,7 @@
 use crate::clock::plan::Plan;
 use crate::clock::record::{Row, SliceRow};
 use harness::turns::{self, Rules, take_turns};
-use harness::{Calibrated, Interruption, Progress, Session};
+use harness::{Calibrated, Interruption, Progress, Session, Shown};
 use instruments::grind::Work;
 use instruments::statistics::order::{median, sample_quantile_interval};
 use instruments::statistics::summary::CONFIDENCE;
@@ -28,6 +28,16 @@ struct Point {
 impl turns::Cell for Point {
     fn title(&self) -> String {
         format!("grinding slices of {}", terminal::nanoseconds(self.slice_ns))
+    }
+
+    fn place(&self) -> (String, String) {
+        (terminal::nanoseconds(self.slice_ns), String::new())
+    }
+
+    /// What the system took of the best run so far.
+    fn shown(&self) -> Option<Shown> {
+        let best = self.took_ns.iter().copied().min_by(f64::total_cmp)?;
+        Some(Shown::Level((1.0 - self.slice_ns / best).max(0.0)))
     }
 
     fn turns(&self) -> u64 {

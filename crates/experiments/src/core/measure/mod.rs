@@ -10,7 +10,7 @@ mod watch;
 use super::plan::{Parameters, Plan};
 use super::record::Row;
 use anyhow::Context;
-use harness::{Progress, Session};
+use harness::{Progress, Session, Shown};
 use instruments::clock::Clock;
 use instruments::neighbour::{Probe, SocketProbe};
 use instruments::team::on_cpu;
@@ -53,7 +53,10 @@ pub fn run_plan(plan: &Plan, session: &Session, clock: Clock, progress: &Progres
         for group in &groups {
             progress.note(&lately(group, &observed));
             watch.observe(group, turn(plan, began, groups.len()), &mut observed, session)?;
-            observed.iter_mut().filter(|(cpu, _)| group.contains(cpu)).for_each(|(_, seen)| seen.end_turn());
+            for (cpu, seen) in observed.iter_mut().filter(|(cpu, _)| group.contains(cpu)) {
+                seen.end_turn();
+                progress.show((format!("CPU {cpu}"), String::new()), || seen.turns.last().copied().map(Shown::Level));
+            }
         }
         if began.elapsed() >= plan.budget {
             break;

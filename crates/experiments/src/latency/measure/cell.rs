@@ -2,7 +2,7 @@
 
 use super::causes::SliceEvidence;
 use super::evidence_recorder::EvidenceRecorder;
-use super::offset_tally::OffsetTally;
+use super::offset_tally::{OFFSET, OffsetTally};
 use super::other_threads::{OtherThreads, Rounds};
 use super::series::{Series, SliceRounds};
 use super::slice::Slice;
@@ -10,12 +10,13 @@ use super::thread_slice::{DynLock, MakeLock, SliceSetup, ThreadSlice, compete, p
 use super::traces::Traces;
 use crate::latency::plan::{CellPlan, Plan};
 use anyhow::Context;
-use harness::{Lookout, turns};
+use harness::{Lookout, Shown, turns};
 use instruments::clock::Clock;
 use instruments::evidence::{EvidenceQuality, Names, Source, Timeline};
 use instruments::neighbour::{Probed, Sharing};
 use instruments::statistics::Thinned;
 use instruments::statistics::comparison::Estimate;
+use instruments::tally::Tally;
 use instruments::team::{Member, StartGate, work_together};
 use locks::Reach;
 use std::ops::Range;
@@ -40,6 +41,8 @@ pub struct Cell {
     narrow: u64,
     spent: Duration,
     told_at: u32,
+    /// Nanoseconds a tick, and the clock's step in ticks; known with its first slice.
+    scale: Option<(f64, u64)>,
     /// When its first slice began, and its last ended.
     first: Option<Instant>,
     last: Option<Instant>,
@@ -85,6 +88,7 @@ impl Cell {
             narrow,
             spent: Duration::ZERO,
             told_at: 0,
+            scale: None,
             first: None,
             last: None,
             is_reference: false,
@@ -194,6 +198,7 @@ impl Cell {
         }
         self.cut_short |= window.end < window.start + setup.clock.ticks_in(slice.window);
         self.bare_pairs.extend(parts.iter().filter_map(|part| part.bare_pair));
+        self.scale = Some((setup.clock.ns_per_tick(), setup.resolution));
         self.slices += 1;
         self.last = Some(Instant::now());
     }
@@ -240,6 +245,19 @@ impl Cell {
 impl turns::Cell for Cell {
     fn title(&self) -> String {
         self.plan.to_string()
+    }
+
+    fn place(&self) -> (String, String) {
+        let lock = if self.is_reference { "(no lock)" } else { &self.plan.lock };
+        (lock.to_owned(), self.plan.who())
+    }
+
+    /// Of all threads, how long locking took.
+    fn shown(&self) -> Option<Shown> {
+        let (ns_per_tick, step) = self.scale.filter(|_| !self.is_reference)?;
+        let mut all = Tally::new();
+        self.series.iter().for_each(|series| all.merge(series.all.lock.tally()));
+        (!all.is_empty()).then(|| Shown::histogram(&all, ns_per_tick, OFFSET, step as f64 * ns_per_tick))
     }
 
     fn so_far(&self) -> String {

@@ -9,7 +9,7 @@ use super::plan::Plan;
 use super::record::{IntervalRow, Row};
 use super::show;
 use anyhow::Context;
-use harness::{Interruption, Observer, Session, output};
+use harness::{Interruption, Observer, Progress, Session, Shown, output};
 use instruments::warning::{LeftOut, Warning};
 use metrics::MetricsFile;
 use screen::Screen;
@@ -26,6 +26,8 @@ pub struct Live {
     interval: Duration,
     screen: Option<Screen>,
     metrics: Option<MetricsFile>,
+    /// For a program that draws it.
+    progress: Progress,
     /// Why stdout can no longer be written, if that is so.
     failed: Option<io::Error>,
 }
@@ -44,7 +46,8 @@ impl Live {
         };
         let metrics = metrics.map(open).transpose()?;
         let (interruption, interval) = (session.interruption.clone(), plan.interval);
-        Ok(Self { view, interruption, interval, screen: None, metrics, failed: None })
+        let progress = Progress::hidden().with_live(&session.live);
+        Ok(Self { view, interruption, interval, screen: None, metrics, progress, failed: None })
     }
 
     /// Opens the view.
@@ -104,6 +107,10 @@ impl Observer<[IntervalRow]> for Live {
             }
             Some(View::Json) => self.failed = json_lines(rows.iter().cloned().map(Row::Interval)).err(),
             Some(View::Graph | View::Bars) | None => {}
+        }
+        for row in rows {
+            self.progress
+                .show((format!("CPU {}", row.cpu), String::new()), || Some(Shown::Level(row.shares.load_share)));
         }
         if let Some(screen) = &mut self.screen {
             self.failed = screen.interval(rows).err();

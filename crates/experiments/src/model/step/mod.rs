@@ -42,6 +42,7 @@ impl Experiment for Step {
         ),
     ];
     /// It computes.
+    const NEEDS: Option<&'static str> = Some("a trace of noise, a file");
     const UNUSED: &'static [&'static str] = &["seconds", "cpus", "neighbour"];
     /// On the gaps that `noise` left, without a simulated barrier.
     const SURVEY: Option<SurveyPart> = Some(SurveyPart { weight: 0, flags: "--step 1ms" });

@@ -92,6 +92,7 @@ impl Cell {
         let begun = self.line.take();
         let mut line = begun.unwrap_or_else(|| LineSum { causes: self.causes.so_far(), sum: Sum::default() });
         let outcome = turn::run(setup, &plan, record, |piece| {
+            setup.show(&plan, &piece.watch);
             self.add(&piece, setup.interruption);
             turn.add(&piece.watch, self.clock);
             line.sum.add(&piece.watch, self.clock);
@@ -125,6 +126,8 @@ impl Cell {
         let plan = self.plan.clone();
         let mut turn = Sum::default();
         let reader = turn::read(setup, &plan, record, gate, &mut |piece: Piece| {
+            setup.show(&plan, &piece.watch);
+            setup.show(&plan, &piece.watch);
             self.add(&piece, setup.interruption);
             turn.add(&piece.watch, self.clock);
             see(&piece.watch);
@@ -255,6 +258,11 @@ impl Cell {
 impl turns::Cell for Cell {
     fn title(&self) -> String {
         self.plan.name.clone()
+    }
+
+    /// Where its pieces are told.
+    fn place(&self) -> (String, String) {
+        (self.plan.name.clone(), format!("CPU {}", self.plan.reader_cpu))
     }
 
     fn so_far(&self) -> String {

@@ -36,7 +36,7 @@ struct Watched {
 /// A thread that the system refuses, or a record of the kernel's that cannot be read.
 pub fn run_plan(plan: &Plan, session: &Session, clock: Clock, progress: &Progress) -> anyhow::Result<Measured> {
     let mut lookout = Lookout::open(session, clock);
-    let setup = TurnSetup { clock, plan, probe: lookout.probe, interruption: &session.interruption };
+    let setup = TurnSetup { clock, plan, probe: lookout.probe, interruption: &session.interruption, progress };
     let (origin, began) = (clock.now(), Instant::now());
     let budget = plan.budget.unwrap_or(Duration::from_secs(1));
     // A map without a planned end begins with a minute, and grows.

@@ -58,7 +58,7 @@ pub fn run_plan(
 ) -> anyhow::Result<Measured> {
     bound_realtime(LONGEST_REALTIME)?;
     let mut lookout = Lookout::open(session, clock);
-    let setup = TurnSetup { clock, plan, probe: lookout.probe, interruption: &session.interruption };
+    let setup = TurnSetup { clock, plan, probe: lookout.probe, interruption: &session.interruption, progress };
     // The kernel's record of each CPU that is read on: opening and closing takes longer than some turns.
     let mut records: BTreeMap<usize, Option<Recorder>> = BTreeMap::new();
     let origin = clock.now();

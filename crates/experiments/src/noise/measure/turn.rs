@@ -4,7 +4,7 @@ use crate::noise::cells::CellPlan;
 use crate::noise::plan::Plan;
 use crate::noise::recording::following;
 use anyhow::Context;
-use harness::{EvidenceChoice, Interruption};
+use harness::{EvidenceChoice, Interruption, Progress, Shown};
 use instruments::clock::Clock;
 use instruments::cpus::CpuSet;
 use instruments::cpus::schedule::{Schedule, reschedule_current_thread};
@@ -30,6 +30,18 @@ pub struct TurnSetup<'a> {
     /// What looks for a neighbour on the core.
     pub probe: Option<Probe>,
     pub interruption: &'a Interruption,
+    /// Who is told of each piece.
+    pub progress: &'a Progress,
+}
+
+impl TurnSetup<'_> {
+    /// Tells how much of a piece was lost, to who draws it.
+    pub fn show(&self, cell: &CellPlan, watch: &Watch) {
+        self.progress.show((cell.name.clone(), format!("CPU {}", cell.reader_cpu)), || {
+            let lost: u64 = watch.gaps.iter().map(|gap| gap.length).sum();
+            (watch.watched() > 0).then(|| Shown::Level(lost as f64 / watch.watched() as f64))
+        });
+    }
 }
 
 /// What the reader saw in one piece of a turn, and the kernel's record of it.

@@ -7,13 +7,13 @@ use super::turn::{Thread, TurnSetup};
 use crate::noise::measure::LONGEST_REALTIME;
 use anyhow::Context;
 use harness::turns::{self, Rules, take_turns};
-use harness::{Progress, Session};
+use harness::{Progress, Session, Shown};
 use instruments::clock::Clock;
 use instruments::cpus::schedule::bound_realtime;
 use instruments::evidence::Recorder;
 use instruments::team::{Member, StartGate, work_together};
 use instruments::warning::Warning;
-use record::distinct;
+use record::{Unit, distinct};
 use std::collections::BTreeMap;
 use std::io;
 use std::ops::ControlFlow;
@@ -89,6 +89,13 @@ impl Cell {
 impl turns::Cell for Cell {
     fn title(&self) -> String {
         format!("wake-ups every {}", terminal::nanoseconds(self.interval.as_nanos() as f64))
+    }
+
+    /// How late the latest was.
+    fn shown(&self) -> Option<Shown> {
+        let accounts = self.threads.iter().flat_map(|thread| thread.accounts.values());
+        let latest = accounts.filter_map(|account| Some(account.latest.first()?.late_us)).max_by(f64::total_cmp)?;
+        Some(Shown::Figure { value: latest * 1e3, unit: Unit::Ns, more_is_better: false })
     }
 
     fn so_far(&self) -> String {

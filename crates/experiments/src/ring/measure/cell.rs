@@ -5,7 +5,7 @@ use super::run::{self, Order, Place, Run, RunError, Switches};
 use crate::ring::contestants::{Arrangement, BuiltIn, Class, RingSpec, Runs};
 use crate::ring::plan::{CellPlan, Plan};
 use crate::ring::record::Failure;
-use harness::{Lookout, Session, turns};
+use harness::{Lookout, Session, Shown, turns};
 use instruments::environment::Activity;
 use instruments::neighbour::{Probe, Probed, Split};
 use instruments::statistics::Interval;
@@ -13,6 +13,7 @@ use instruments::statistics::comparison::Estimate;
 use instruments::statistics::order::{median, sample_quantile_interval};
 use instruments::statistics::summary::CONFIDENCE;
 use instruments::team::on_cpu;
+use record::Unit;
 use std::ops::ControlFlow;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
@@ -263,6 +264,14 @@ impl Cell {
 impl turns::Cell for Cell {
     fn title(&self) -> String {
         self.plan.to_string()
+    }
+
+    fn place(&self) -> (String, String) {
+        (self.plan.contestant.name.clone(), self.plan.ring())
+    }
+
+    fn shown(&self) -> Option<Shown> {
+        Some(Shown::Figure { value: self.estimate()?.value, unit: Unit::Ns, more_is_better: false })
     }
 
     fn turns(&self) -> u64 {

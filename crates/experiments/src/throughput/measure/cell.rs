@@ -9,7 +9,7 @@ use crate::throughput::plan::{CellPlan, Plan, TIMED_EVERY};
 use crate::throughput::record::coefficient_of_variation;
 use anyhow::{Context, bail};
 use crossbeam_utils::CachePadded;
-use harness::{Calibrated, Lookout, Session, turns};
+use harness::{Calibrated, Lookout, Session, Shown, turns};
 use instruments::clock::Clock;
 use instruments::neighbour::{Probe, Sharing, Split};
 use instruments::shared_memory::SharedArray;
@@ -20,6 +20,7 @@ use instruments::statistics::{Interval, Thinned};
 use instruments::tally::Tally;
 use instruments::team::{Member, StartGate, work_together, work_together_as_processes};
 use locks::Reach;
+use record::Unit;
 use std::time::Duration;
 use ulocks::Counts;
 
@@ -214,6 +215,14 @@ pub fn throughput_interval(throughputs: &[f64]) -> Option<Interval> {
 impl turns::Cell for Cell {
     fn title(&self) -> String {
         self.plan.to_string()
+    }
+
+    fn place(&self) -> (String, String) {
+        (self.plan.lock.clone(), self.plan.mix())
+    }
+
+    fn shown(&self) -> Option<Shown> {
+        Some(Shown::Figure { value: median(&self.throughputs)?, unit: Unit::PerS, more_is_better: true })
     }
 
     fn so_far(&self) -> String {

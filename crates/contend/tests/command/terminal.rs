@@ -1,0 +1,188 @@
+//! A full-screen run under a terminal of its own: what is on the screen, what is typed, and what the terminal is after it.
+
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{LocalModes, OutputModes, Winsize, tcgetattr, tcsetwinsize};
+use std::fs::{File, OpenOptions};
+use std::io::{Read, Write};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, ExitStatus};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+use vt100::Parser;
+
+pub struct Terminal {
+    child: Child,
+    keyboard: File,
+    /// The program's end, which says how the terminal is set.
+    own: File,
+    shown: Arc<Mutex<Parser>>,
+    reader: Option<JoinHandle<()>>,
+    mark: String,
+    before: (LocalModes, OutputModes),
+}
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+impl Terminal {
+    /// `contend screen` with an archive, or none, on a terminal of this size.
+    pub fn screen(columns: u16, lines: u16, archive: &str) -> Self {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_contend"));
+        command.arg("screen").env("CONTEND_ARCHIVE", archive);
+        Self::start(command, columns, lines)
+    }
+
+    /// A program as the leader of a session that has a terminal of its own.
+    pub fn start(mut command: Command, columns: u16, lines: u16) -> Self {
+        let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
+        grantpt(&master).unwrap();
+        unlockpt(&master).unwrap();
+        let path = ptsname(&master, Vec::new()).unwrap();
+        let own = OpenOptions::new().read(true).write(true).open(path.to_str().unwrap()).unwrap();
+        tcsetwinsize(&own, size(columns, lines)).unwrap();
+        let before = modes(&own);
+        let mark = format!("{:016x}", fastrand::u64(..));
+        command.env("TERM", "xterm-256color").env("CONTEND_TEST_MARK", &mark);
+        ["DISPLAY", "WAYLAND_DISPLAY", "BROWSER", "NO_COLOR"].into_iter().for_each(|name| _ = command.env_remove(name));
+        let end = || own.try_clone().unwrap();
+        command.stdin(end()).stdout(end()).stderr(end());
+        // SAFETY: the calls are the system's, and take no memory.
+        unsafe {
+            command.pre_exec(|| {
+                rustix::process::setsid()?;
+                rustix::process::ioctl_tiocsctty(rustix::stdio::stdin())?;
+                Ok(())
+            });
+        }
+        let child = command.spawn().expect("the binary starts");
+        let shown = Arc::new(Mutex::new(Parser::new(lines, columns, 0)));
+        let keyboard = File::from(master);
+        let reader = std::thread::spawn({
+            let (shown, mut terminal) = (Arc::clone(&shown), keyboard.try_clone().unwrap());
+            move || listen(&mut terminal, &shown)
+        });
+        Self { child, keyboard, own, shown, reader: Some(reader), mark, before }
+    }
+
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Everything that is on the screen.
+    pub fn text(&self) -> String {
+        self.shown.lock().unwrap().screen().contents()
+    }
+
+    pub fn types(&mut self, keys: &[u8]) {
+        // A program that has ended reads nothing.
+        let _ = self.keyboard.write_all(keys);
+    }
+
+    /// Types, and waits until something is on the screen.
+    pub fn does(&mut self, keys: &str, shown: &str) -> String {
+        self.types(keys.as_bytes());
+        self.until(shown)
+    }
+
+    /// Waits until this is on the screen.
+    pub fn until(&self, words: &str) -> String {
+        self.wait_for(&format!("{words:?}"), |screen| screen.contains(words))
+    }
+
+    pub fn wait_for(&self, what: &str, is_there: impl Fn(&str) -> bool) -> String {
+        let until = Instant::now() + PATIENCE;
+        loop {
+            let text = self.text();
+            if is_there(&text) {
+                return text;
+            }
+            assert!(Instant::now() < until, "{what} was never shown, but\n{text}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    pub fn resize(&self, columns: u16, lines: u16) {
+        // The emulator has at least one letter.
+        self.shown.lock().unwrap().screen_mut().set_size(lines.max(1), columns.max(1));
+        tcsetwinsize(&self.own, size(columns, lines)).unwrap();
+    }
+
+    pub fn signal(&self, signal: rustix::process::Signal) {
+        rustix::process::kill_process(rustix::process::Pid::from_child(&self.child), signal).expect("it still runs");
+    }
+
+    /// Whether the terminal is in the hands of a full-screen program.
+    pub fn is_taken(&self) -> bool {
+        let shown = self.shown.lock().unwrap();
+        let (screen, modes) = (shown.screen(), modes(&self.own));
+        screen.alternate_screen() && screen.hide_cursor() && modes != self.before
+    }
+
+    /// Whether it is as it was: its modes, its screen, its cursor, its mouse.
+    pub fn is_as_before(&self) -> bool {
+        let shown = self.shown.lock().unwrap();
+        let screen = shown.screen();
+        let plain = !screen.alternate_screen() && !screen.hide_cursor();
+        plain && screen.mouse_protocol_mode() == vt100::MouseProtocolMode::None && modes(&self.own) == self.before
+    }
+
+    pub fn has_ended(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_some()
+    }
+
+    /// Waits for the end: the terminal is as it was, and no child is left. What is on the screen then, and the status.
+    pub fn end(mut self) -> (ExitStatus, String) {
+        let until = Instant::now() + PATIENCE;
+        while !self.has_ended() {
+            assert!(Instant::now() < until, "it does not end:\n{}", self.text());
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        let status = self.child.wait().unwrap();
+        // What it wrote last is still on its way.
+        while !self.is_as_before() && Instant::now() < until {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        assert!(self.is_as_before(), "the terminal is not as it was:\n{}", self.text());
+        let left = self.processes();
+        assert!(left.is_empty(), "processes are left: {left:?}");
+        (status, self.text())
+    }
+
+    /// The processes that came of it, itself left out.
+    pub fn processes(&self) -> Vec<u32> {
+        let mark = format!("CONTEND_TEST_MARK={}", self.mark);
+        let all =
+            std::fs::read_dir("/proc").unwrap().filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
+        let is_one = |id: &u32| {
+            let environment = std::fs::read(format!("/proc/{id}/environ")).unwrap_or_default();
+            *id != self.child.id() && environment.windows(mark.len()).any(|part| part == mark.as_bytes())
+        };
+        all.filter(is_one).collect()
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        // Only the last end closes the terminal, and so ends the reader: it is left to itself.
+        drop(self.reader.take());
+    }
+}
+
+fn size(columns: u16, lines: u16) -> Winsize {
+    Winsize { ws_col: columns, ws_row: lines, ws_xpixel: 0, ws_ypixel: 0 }
+}
+
+fn modes(terminal: &File) -> (LocalModes, OutputModes) {
+    let termios = tcgetattr(terminal).unwrap();
+    (termios.local_modes, termios.output_modes)
+}
+
+/// A terminal that the last writer has left gives an error.
+fn listen(terminal: &mut File, shown: &Mutex<Parser>) {
+    let mut bytes = [0; 4_096];
+    while let Ok(length @ 1..) = terminal.read(&mut bytes) {
+        shown.lock().unwrap().process(&bytes[..length]);
+    }
+}

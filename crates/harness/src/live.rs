@@ -1,0 +1,159 @@
+//! What a measurement shows while it goes on, for a program that draws it: `--live-to=FD`, a line of JSON a piece.
+//!
+//! Lines go to a pipe that the other program made. They are written between two pieces of a measurement, never within
+//! one, and never waited for: a line that the pipe has no room for is lost, and the next one says more. None is longer
+//! than what the system writes whole.
+
+use crate::exit::UsageError;
+use instruments::tally::Tally;
+use record::Unit;
+use rustix::fs::{FileType, OFlags, fcntl_getfl, fcntl_setfl, fstat};
+use rustix::io::{FdFlags, fcntl_setfd};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::os::fd::{BorrowedFd, RawFd};
+use std::sync::Arc;
+use std::time::Instant;
+
+/// A line of the stream.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LiveLine {
+    /// Since the stream was opened.
+    pub at_s: f64,
+    /// The experiment, where it is a part of something longer.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub part: String,
+    /// Where it stands in a table: the lock, say, …
+    pub row: String,
+    /// … and how many threads want it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub column: String,
+    #[serde(flatten)]
+    pub shown: Shown,
+}
+
+/// What is known so far.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Shown {
+    /// It is being measured now.
+    Begun(()),
+    /// Latencies so far: where a bin is, in ns, and its hits.
+    Histogram { median_ns: f64, step_ns: f64, bins: Vec<(f64, u64)> },
+    /// A share of 0 to 1, of the piece that has just ended: what was lost, or loaded.
+    Level(f64),
+    /// A figure, as it is known so far.
+    Figure { value: f64, unit: Unit, more_is_better: bool },
+}
+
+impl Shown {
+    /// Values in ticks, with what was added to each, as a histogram of few bins: each is where its values are.
+    pub fn histogram(tally: &Tally, ns_per_tick: f64, offset: u64, step_ns: f64) -> Self {
+        let mut bins: BTreeMap<i32, (f64, u64)> = BTreeMap::new();
+        for (ticks, count) in tally.iter() {
+            let ns = (ticks as f64 - offset as f64) * ns_per_tick;
+            let bin = bins.entry((ns.max(0.1).log2() * BINS_AN_OCTAVE).floor() as i32).or_default();
+            *bin = (bin.0 + ns * count as f64, bin.1 + count);
+        }
+        let bins = bins.into_values().map(|(sum, count)| (rounded(sum / count as f64), count));
+        let median = tally.quantile(0.5).map_or(0.0, |ticks| ticks as f64 - offset as f64);
+        Self::Histogram { median_ns: rounded(median * ns_per_tick), step_ns: rounded(step_ns), bins: bins.collect() }
+    }
+}
+
+const BINS_AN_OCTAVE: f64 = 4.0;
+
+/// More digits than are drawn would make a line too long.
+fn rounded(ns: f64) -> f64 {
+    (ns * 10.0).round() / 10.0
+}
+
+/// The stream; without one, what is told goes nowhere and costs nothing.
+#[derive(Clone, Debug, Default)]
+pub struct Live(Option<Arc<Stream>>);
+
+#[derive(Debug)]
+struct Stream {
+    pipe: BorrowedFd<'static>,
+    began: Instant,
+}
+
+/// `PIPE_BUF` of Linux: so much is written whole or not at all.
+const LONGEST: usize = 4_096;
+
+impl Live {
+    /// The stream that `--live-to` names.
+    ///
+    /// # Errors
+    /// It is no pipe of this process.
+    pub fn open(descriptor: RawFd) -> Result<Self, UsageError> {
+        let refuse = |why: &str| UsageError(format!("--live-to={descriptor}: {why}"));
+        if descriptor < 3 {
+            return Err(refuse("it must be a descriptor of its own, from 3"));
+        }
+        // SAFETY: the number is only asked about, and used from here on if it is an open pipe. Whoever started this
+        // process left it open for this, and nothing here closes a descriptor that it did not open.
+        let pipe = unsafe { BorrowedFd::borrow_raw(descriptor) };
+        let found = fstat(pipe).map_err(|error| refuse(&error.to_string()))?;
+        if FileType::from_raw_mode(found.st_mode) != FileType::Fifo {
+            return Err(refuse("it is no pipe"));
+        }
+        let flags = fcntl_getfl(pipe).map_err(|error| refuse(&error.to_string()))?;
+        fcntl_setfl(pipe, flags | OFlags::NONBLOCK).map_err(|error| refuse(&error.to_string()))?;
+        // Programs that are started from here have nothing to say there.
+        fcntl_setfd(pipe, FdFlags::CLOEXEC).map_err(|error| refuse(&error.to_string()))?;
+        Ok(Self(Some(Arc::new(Stream { pipe, began: Instant::now() }))))
+    }
+
+    /// Whether anybody is told.
+    pub fn is_open(&self) -> bool {
+        self.0.is_some()
+    }
+
+    /// Tells what is known of a place by now.
+    pub fn tell(&self, part: &str, (row, column): (String, String), shown: Shown) {
+        let Some(stream) = &self.0 else { return };
+        let at_s = stream.began.elapsed().as_secs_f64();
+        let line = LiveLine { at_s, part: part.to_owned(), row, column, shown };
+        let Ok(text) = serde_json::to_string(&line) else { return };
+        if text.len() < LONGEST {
+            // A full pipe, or a reader that has gone, is no matter of the measurement's.
+            let _ = rustix::io::write(stream.pipe, (text + "\n").as_bytes());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_histogram_has_few_bins_that_lie_where_their_values_are() {
+        let tally = Tally::from_counts([(1_100, 3), (1_101, 1), (5_000_000, 2)]);
+        let Shown::Histogram { bins, median_ns, .. } = Shown::histogram(&tally, 0.5, 1_000, 10.0) else {
+            panic!("it is one")
+        };
+        assert_eq!((bins.as_slice(), median_ns), ([(50.1, 4), (2_499_500.0, 2)].as_slice(), 50.0));
+    }
+
+    #[test]
+    fn the_widest_histogram_there_is_fits_a_line() {
+        let all: Vec<(u64, u64)> =
+            (0..48).flat_map(|power| (0..8).map(move |eighth| ((8 + eighth) << power, 7_654_321))).collect();
+        let shown = Shown::histogram(&Tally::from_counts(all), 0.345, 0, 12.3);
+        let line = LiveLine {
+            at_s: 1.0 / 3.0,
+            part: "latency".into(),
+            row: "parking_lot-fair".into(),
+            column: "16 threads".into(),
+            shown,
+        };
+        assert!(serde_json::to_string(&line).unwrap().len() < LONGEST);
+    }
+
+    #[test]
+    fn what_is_no_pipe_is_refused() {
+        assert!(Live::open(1).unwrap_err().0.contains("from 3"));
+        assert!(Live::open(987).unwrap_err().0.contains("--live-to=987"));
+    }
+}

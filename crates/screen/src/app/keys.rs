@@ -1,0 +1,194 @@
+//! Keys: what each does, and the table of them that `?` shows.
+
+use super::{App, View};
+use crate::editor::Editor;
+use crate::input::Key;
+use crate::tty;
+
+/// As they are shown.
+pub const KEYS: [(&str, &str); 15] = [
+    ("← →", "another menu; in a table another column"),
+    ("↑ ↓", "another line; PgUp and PgDn a page, Home and End the ends"),
+    ("Enter", "takes the line: runs it, opens it, or marks it"),
+    ("space", "marks a lock, a number, a CPU, a record, a cell of a table"),
+    ("Esc", "closes what is open; back to the text or picture below"),
+    ("m or F10", "opens the menus"),
+    ("e", "changes the command line before it runs"),
+    ("c", "copies the command line (terminals that know OSC 52)"),
+    ("s", "stops what runs; what was measured is kept; a third time kills it"),
+    ("v", "all places as a table, or one as a picture"),
+    ("Tab", "the next place of the picture"),
+    ("l, t", "the live picture; the text that was printed"),
+    ("?", "these keys"),
+    ("q, Ctrl-C", "leaves; Ctrl-C stops first what runs"),
+    ("Ctrl-Z", "back to the shell; fg comes back here"),
+];
+
+impl App {
+    /// A key was pressed.
+    pub fn key(&mut self, key: Key) {
+        if key != Key::Char('q') {
+            self.quits = 0;
+        }
+        if self.shows_keys {
+            self.shows_keys = false;
+        } else if self.editor.is_some() {
+            self.key_of_editor(key);
+        } else if !self.key_of_all(key) {
+            match self.open.is_empty() {
+                false => self.key_of_menu(key),
+                true => self.key_of_view(key),
+            }
+        }
+    }
+
+    fn key_of_editor(&mut self, key: Key) {
+        let Some(editor) = &mut self.editor else { return };
+        match key {
+            Key::Enter => {
+                let line = editor.line();
+                self.editor = None;
+                self.start_edited(&line);
+            }
+            Key::Escape | Key::Ctrl('c') => self.editor = None,
+            key => editor.key(key),
+        }
+    }
+
+    /// Those that mean the same everywhere; whether it was one.
+    fn key_of_all(&mut self, key: Key) -> bool {
+        match key {
+            Key::Char('?') => self.shows_keys = true,
+            Key::Char('q') => self.quit(),
+            Key::Ctrl('c') if self.is_running() => self.stop(),
+            Key::Ctrl('c') => self.is_over = true,
+            Key::Char('s') => self.stop(),
+            Key::Char('e') => {
+                let line = self.command_line().unwrap_or_else(|| "contend ".to_owned());
+                self.open.clear();
+                self.editor = Some(Editor::of(&line));
+            }
+            Key::Char('c') => self.copy(),
+            Key::Char('l') if self.run.is_some() => {
+                self.open.clear();
+                self.view = View::Live;
+            }
+            Key::Char('t') if self.run.is_some() => {
+                self.open.clear();
+                self.show_text();
+            }
+            _ => return false,
+        }
+        true
+    }
+
+    fn copy(&mut self) {
+        let Some(line) = self.command_line() else { return };
+        self.message = match tty::copy(&line) {
+            Ok(()) => format!("copied: {line}"),
+            Err(error) => format!("not copied: {error}"),
+        };
+    }
+
+    fn key_of_menu(&mut self, key: Key) {
+        let page = usize::from(self.area.height.saturating_sub(8)).max(1);
+        match key {
+            Key::Escape => _ = self.open.pop(),
+            Key::Left if self.open.len() > 1 => _ = self.open.pop(),
+            Key::Left | Key::BackTab => self.beside(self.row().len() - 1),
+            Key::Right | Key::Tab => self.beside(1),
+            Key::Up => self.move_by(-1),
+            Key::Down => self.move_by(1),
+            Key::PageUp => self.move_by(-(page as isize)),
+            Key::PageDown => self.move_by(page as isize),
+            Key::Home => self.move_by(isize::MIN),
+            Key::End => self.move_by(isize::MAX),
+            Key::Enter => self.take_chosen(),
+            Key::Char(' ') => self.mark_chosen(),
+            _ => {}
+        }
+    }
+
+    /// Another menu of the row, so many titles on.
+    fn beside(&mut self, by: usize) {
+        self.title = (self.title + by) % self.row().len();
+        self.open_title();
+    }
+
+    fn move_by(&mut self, by: isize) {
+        self.message.clear();
+        if let Some(open) = self.open.last_mut() {
+            let last = open.items.len().saturating_sub(1);
+            open.at = open.at.saturating_add_signed(by).min(last);
+        }
+    }
+
+    /// What is grey says why, and does nothing.
+    pub(super) fn take_chosen(&mut self) {
+        let Some(item) = self.chosen().cloned() else { return };
+        match item.refusal {
+            Some(why) => self.message = why,
+            None => self.take(item.action),
+        }
+    }
+
+    fn mark_chosen(&mut self) {
+        let record = self.chosen().and_then(|item| match &item.action {
+            crate::action::Action::Open(crate::menu::which::Menu::Record(id)) => Some(id.clone()),
+            _ => None,
+        });
+        match record {
+            Some(id) => {
+                self.records.turn(&id);
+                self.rebuild();
+            }
+            None if self.chosen().is_some_and(|item| item.mark.is_some()) => self.take_chosen(),
+            None => {}
+        }
+    }
+
+    fn key_of_view(&mut self, key: Key) {
+        let height = usize::from(self.area.height.saturating_sub(4));
+        let page = height.max(1) as isize;
+        match (key, &mut self.view) {
+            (Key::Char('m'), _) => self.open_title(),
+            (Key::Left | Key::Right | Key::Up | Key::Down | Key::Char(' ') | Key::Enter, View::Matrix) => {
+                self.key_of_matrix(key);
+            }
+            (Key::Up, View::Text(text)) => text.scroll(-1, height),
+            (Key::Down, View::Text(text)) => text.scroll(1, height),
+            (Key::PageUp, View::Text(text)) => text.scroll(-page, height),
+            (Key::PageDown | Key::Char(' '), View::Text(text)) => text.scroll(page, height),
+            (Key::Home, View::Text(text)) => text.scroll(isize::MIN, height),
+            (Key::End, View::Text(text)) => text.scroll(isize::MAX, height),
+            (Key::Left, View::Text(text)) => text.shift(-8),
+            (Key::Right, View::Text(text)) => text.shift(8),
+            (Key::Char('v'), _) => self.shows_all = !self.shows_all,
+            (Key::Tab | Key::Down, View::Live) => self.look_at(1),
+            (Key::BackTab | Key::Up, View::Live) => self.look_at(-1),
+            (Key::Escape, View::Text(_)) if self.matrix.is_some() => self.view = View::Matrix,
+            (Key::Enter | Key::Down | Key::Left | Key::Right, _) => self.open_title(),
+            _ => {}
+        }
+    }
+
+    /// Another of the places that were told.
+    pub(super) fn look_at(&mut self, by: isize) {
+        let all = self.run.as_ref().map_or(0, |run| run.feed.places().count());
+        self.at = self.at.saturating_add_signed(by).min(all.saturating_sub(1));
+    }
+
+    fn key_of_matrix(&mut self, key: Key) {
+        let Some(matrix) = &mut self.matrix else { return };
+        let (row, column) = &mut matrix.at;
+        match key {
+            Key::Left => *column = column.saturating_sub(1),
+            Key::Right => *column = (*column + 1).min(matrix.columns.len().saturating_sub(1)),
+            Key::Up => *row = row.saturating_sub(1),
+            Key::Down => *row = (*row + 1).min(matrix.rows.len().saturating_sub(1)),
+            Key::Char(' ') => matrix.turn(),
+            _ => return self.measure_matrix(),
+        }
+        self.message.clear();
+    }
+}

@@ -1,0 +1,188 @@
+//! Tables whose cells are measured: locks by threads in one command, experiments by CPUs in one each.
+
+use crate::choice::{Choice, THREADS, flag, has};
+use crate::feed::{Feed, Figure, Seen};
+use crate::machine::Machine;
+use experiments::ALL;
+use harness::Entry;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Which table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    Latency,
+    Throughput,
+    Cpus,
+}
+
+/// A table, with what is chosen and what is known of it.
+#[derive(Clone, Debug)]
+pub struct Matrix {
+    pub kind: Kind,
+    pub rows: Vec<&'static str>,
+    pub columns: Vec<usize>,
+    /// Row and column.
+    pub at: (usize, usize),
+    pub marked: BTreeSet<(usize, usize)>,
+    /// What is known, and of what exactly.
+    pub known: BTreeMap<(usize, usize), Known>,
+    /// What is measured now, for a table that has a command for each cell.
+    pub measured: Option<(usize, usize)>,
+}
+
+/// What a cell shows.
+#[derive(Clone, Debug)]
+pub struct Known {
+    pub figure: Figure,
+    pub seen: Seen,
+    pub of: String,
+}
+
+impl Kind {
+    pub const ALL: [Self; 3] = [Self::Latency, Self::Throughput, Self::Cpus];
+
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Latency => "latency: locks by threads",
+            Self::Throughput => "throughput: locks by children",
+            Self::Cpus => "experiments by CPUs",
+        }
+    }
+
+    pub fn about(self) -> &'static str {
+        match self {
+            Self::Latency => "How long locking takes: the median, and a small histogram",
+            Self::Throughput => "Loops a second of 7 µs without the lock and 3 µs with it",
+            Self::Cpus => "One CPU after the other, and which is best",
+        }
+    }
+}
+
+/// The threads' work in the table of throughputs: one of the mixes of 2002.
+const MIX: [&str; 4] = ["--nonhold", "7us", "--hold", "3us"];
+
+impl Matrix {
+    /// The table, with the rows of its registry.
+    pub fn new(kind: Kind, machine: &Machine) -> Self {
+        let (rows, columns): (Vec<&str>, Vec<usize>) = match kind {
+            Kind::Cpus => (of_one_cpu().map(|entry| entry.name).collect(), machine.online.iter().collect()),
+            _ => (locks::ENTRIES.iter().map(|entry| entry.name).collect(), THREADS.map(usize::from).to_vec()),
+        };
+        Self { kind, rows, columns, at: (0, 0), marked: BTreeSet::new(), known: BTreeMap::new(), measured: None }
+    }
+
+    /// A column's heading.
+    pub fn heading(&self, column: usize) -> String {
+        let number = self.columns[column];
+        match self.kind {
+            Kind::Latency => terminal::counted(number, "thread"),
+            Kind::Throughput => {
+                if number == 1 {
+                    "1 child".to_owned()
+                } else {
+                    format!("{number} children")
+                }
+            }
+            Kind::Cpus => format!("CPU {number}"),
+        }
+    }
+
+    /// Why a cell cannot be had here.
+    pub fn refusal(&self, (_, column): (usize, usize), machine: &Machine) -> Option<String> {
+        (self.kind == Kind::Cpus).then(|| machine.refusal(self.columns[column])).flatten()
+    }
+
+    /// Marks the cell, or leaves it out.
+    pub fn turn(&mut self) {
+        if !self.marked.remove(&self.at) {
+            self.marked.insert(self.at);
+        }
+    }
+
+    /// Those that are marked, or else the one that is chosen; those that can be had.
+    fn wanted(&self, machine: &Machine) -> Vec<(usize, usize)> {
+        let all = if self.marked.is_empty() { BTreeSet::from([self.at]) } else { self.marked.clone() };
+        all.into_iter().filter(|cell| self.refusal(*cell, machine).is_none()).collect()
+    }
+
+    /// The command lines that measure them, each with its cell where it has one of its own.
+    pub fn commands(&self, choice: &Choice, machine: &Machine) -> Vec<(Option<(usize, usize)>, Vec<String>)> {
+        let wanted = self.wanted(machine);
+        if self.kind == Kind::Cpus {
+            return wanted.into_iter().map(|cell| (Some(cell), self.on_one_cpu(cell, choice))).collect();
+        }
+        if wanted.is_empty() {
+            return Vec::new();
+        }
+        let rows: BTreeSet<usize> = wanted.iter().map(|(row, _)| *row).collect();
+        let columns: BTreeSet<usize> = wanted.iter().map(|(_, column)| *column).collect();
+        let locks: Vec<&str> = rows.into_iter().map(|row| self.rows[row]).collect();
+        let threads: Vec<usize> = columns.into_iter().map(|column| self.columns[column]).collect();
+        let (name, number) =
+            if self.kind == Kind::Latency { ("latency", "--threads") } else { ("throughput", "--children") };
+        let mut words = vec![name.to_owned()];
+        words.extend(flag("--lock", &locks));
+        words.extend(flag(number, &threads));
+        match self.kind {
+            Kind::Latency => words.extend(["--placement", "spread"].map(str::to_owned)),
+            _ => words.extend(MIX.map(str::to_owned)),
+        }
+        let entry = experiments::named(name).expect("it is in the registry");
+        words.extend(choice.shared(|flag| entry.takes(flag)));
+        vec![(None, words)]
+    }
+
+    fn on_one_cpu(&self, (row, column): (usize, usize), choice: &Choice) -> Vec<String> {
+        let entry = experiments::named(self.rows[row]).expect("it is in the registry");
+        let mut words = vec![entry.name.to_owned()];
+        if has(entry, "lock") {
+            words.extend(flag("--lock", &[choice.locks.first().copied().unwrap_or("std")]));
+        }
+        if has(entry, "scenario") {
+            words.extend(["--scenario", "quiet"].map(str::to_owned));
+        }
+        let mut here = choice.clone();
+        here.cpus = instruments::cpus::CpuSet::single(self.columns[column]);
+        words.extend(here.shared(|flag| entry.takes(flag)));
+        words
+    }
+
+    /// Takes what is known by now; `cell` is that of a command with one of its own.
+    pub fn take(&mut self, feed: &Feed, cell: Option<(usize, usize)>) {
+        if let Some(cell) = cell {
+            if let Some((figure, of)) = feed.best() {
+                let seen = feed.places().find(|place| place.row == of).or_else(|| feed.places().next());
+                let seen = seen.map_or(Seen::Nothing, |place| place.seen.clone());
+                self.known.insert(cell, Known { figure, seen, of });
+            }
+            return;
+        }
+        for place in feed.places() {
+            let row = self.rows.iter().position(|row| *row == place.row);
+            let column =
+                (0..self.columns.len()).find(|&column| begins_with_number(&place.column, self.columns[column]));
+            if let (Some(row), Some(column), Some(figure)) = (row, column, place.seen.figure()) {
+                let of = format!("{}, {}", place.row, place.column);
+                self.known.insert((row, column), Known { figure, seen: place.seen.clone(), of });
+            }
+        }
+    }
+
+    /// How good a cell is: among the locks of its column, or among the CPUs of its row.
+    pub fn rank(&self, (row, column): (usize, usize)) -> Option<(usize, usize)> {
+        let own = self.known.get(&(row, column))?.figure;
+        let is_peer = |cell: &(usize, usize)| if self.kind == Kind::Cpus { cell.0 == row } else { cell.1 == column };
+        let peers: Vec<f64> =
+            self.known.iter().filter(|(cell, _)| is_peer(cell)).map(|(_, known)| known.figure.value).collect();
+        Some((crate::feed::rank(own, &peers), peers.len()))
+    }
+}
+
+/// Experiments that measure one CPU as well as several, and are short: those of the survey.
+fn of_one_cpu() -> impl Iterator<Item = &'static Entry> {
+    ALL.iter().filter(|entry| entry.takes("cpus") && entry.survey.is_some_and(|part| part.weight > 0))
+}
+
+fn begins_with_number(text: &str, number: usize) -> bool {
+    text.split(' ').next() == Some(number.to_string().as_str())
+}
