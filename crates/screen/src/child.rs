@@ -142,7 +142,9 @@ impl Child {
 
     /// What the loop waits at.
     pub fn pipes(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
-        [&self.live, &self.text, &self.errors].into_iter().filter_map(|stream| Some(stream.pipe.as_ref()?.as_fd()))
+        // Who was started by it, and lives on, may hold them open.
+        let all = [&self.live, &self.text, &self.errors].into_iter().filter(|_| self.ended.is_none());
+        all.filter_map(|stream| Some(stream.pipe.as_ref()?.as_fd()))
     }
 }
 

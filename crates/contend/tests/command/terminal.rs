@@ -143,6 +143,9 @@ impl Terminal {
             std::thread::sleep(Duration::from_millis(20));
         }
         assert!(self.is_as_before(), "the terminal is not as it was:\n{}", self.text());
+        while !self.processes().is_empty() && Instant::now() < until {
+            std::thread::sleep(Duration::from_millis(20));
+        }
         let left = self.processes();
         assert!(left.is_empty(), "processes are left: {left:?}");
         (status, self.text())

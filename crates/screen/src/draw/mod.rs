@@ -74,7 +74,7 @@ fn welcome(frame: &mut Frame, area: Rect, app: &App) {
         "  Matrix     locks by threads, experiments by CPUs: cells that fill".to_owned(),
         "  Archive    what was kept: to be shown, compared, sent as a page".to_owned(),
         String::new(),
-        "  The last line is the command that does the same, to be copied (c) or changed (e).".to_owned(),
+        "  The last line is the command that does the same: c copies it, e changes it.".to_owned(),
     ];
     frame.render_widget(Text::from_iter(lines), area);
 }
