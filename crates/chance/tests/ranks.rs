@@ -28,7 +28,8 @@ fn walked((gaps, work_ns): &(Vec<Gap>, u64), start: u64) -> u64 {
 /// How late the slowest of all is for each starting moment, in nanoseconds.
 fn slowest(all: &[(Vec<Gap>, u64)]) -> Vec<f64> {
     let longest = all.iter().map(|worker| worker.1).max().unwrap();
-    let late = |start: u64| all.iter().map(|worker| walked(worker, start)).max().unwrap() - (2 * start + 1 + 2 * longest);
+    let late =
+        |start: u64| all.iter().map(|worker| walked(worker, start)).max().unwrap() - (2 * start + 1 + 2 * longest);
     (0..SPAN).map(|start| late(start) as f64 / 2.0).collect()
 }
 

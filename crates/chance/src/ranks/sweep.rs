@@ -53,7 +53,11 @@ pub fn slowest(lines: &[Line], span_ns: u64, work_ns: u64) -> Vec<(u64, u64, u64
         if let Some((old, fell)) = present[worker].replace((kept, falls)) {
             if fell { falling.take(old) } else { constant.take(old) }
         }
-        if falls { falling.add(kept) } else { constant.add(kept) }
+        if falls {
+            falling.add(kept)
+        } else {
+            constant.add(kept)
+        }
         let to = begins.get(place + 1).map_or(span_ns, |next| next.0);
         if to > from {
             between(from, to, constant.greatest(), falling.greatest(), &mut pieces);

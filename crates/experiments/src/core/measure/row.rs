@@ -14,7 +14,7 @@ pub fn row(cpu: usize, seen: &Observed, watch: &Watch, pairs: &Pairs) -> Option<
     let last = seen.steps.last()?;
     let yardstick = &seen.yardstick;
     let told: Vec<(f64, Sharing)> =
-        seen.steps.iter().map(|step| (f64::from(step.at_s), yardstick.sharing(&[step.probed]))).collect();
+        seen.steps.iter().map(|step| (step.at_s, yardstick.sharing(&[step.probed]))).collect();
     let count = |wanted| told.iter().filter(|(_, sharing)| *sharing == wanted).count() as f64;
     let (alone, shared, neither) = (count(Sharing::Alone), count(Sharing::Shared), count(Sharing::Neither));
     let costs = costs(&seen.steps, &told);
