@@ -68,7 +68,8 @@ impl Turn<'_> {
         fds.extend(others.iter().map(|pipe| PollFd::new(pipe, PollFlags::IN)));
         let patience = match () {
             () if self.input.is_begun() => Some(ESCAPE),
-            () if app.is_running() => Some(PICTURE),
+            // What was not drawn yet is drawn also when nothing more comes.
+            () if app.is_running() || self.is_stale => Some(PICTURE),
             () => None,
         };
         let patience = patience.map(|time| Timespec { tv_sec: 0, tv_nsec: i64::from(time.subsec_nanos()) });
@@ -129,7 +130,8 @@ impl Turn<'_> {
 
     fn resume(&mut self, app: &App) -> anyhow::Result<()> {
         self.tty.resume()?;
-        self.canvas.clear()?;
+        // Clearing the old one would ask the terminal where its cursor is, and wait for an answer.
+        self.canvas = self.tty.canvas()?;
         app.resume();
         Ok(())
     }
