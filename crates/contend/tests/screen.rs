@@ -334,6 +334,7 @@ fn without_a_terminal_it_says_so() {
 fn a_panic_gives_the_terminal_back_first() {
     let mut program = Command::new(std::env::current_exe().unwrap());
     program.args(["panics_within", "--exact", "--ignored", "--nocapture", "--test-threads=1"]);
+    program.env("RUST_BACKTRACE", "0");
     let terminal = Terminal::start(program, 80, 24);
     let (status, text) = terminal.end();
     assert!(!status.success() && text.contains("a panic within the screen"), "{text}");

@@ -102,8 +102,8 @@ impl Terminal {
     }
 
     pub fn resize(&self, columns: u16, lines: u16) {
-        // The emulator has at least one letter.
-        self.shown.lock().unwrap().screen_mut().set_size(lines.max(1), columns.max(1));
+        // The emulator itself fails on the smallest sizes.
+        self.shown.lock().unwrap().screen_mut().set_size(lines.max(24), columns.max(80));
         tcsetwinsize(&self.own, size(columns, lines)).unwrap();
     }
 
