@@ -9,6 +9,7 @@ mod clock;
 mod core;
 mod latency;
 mod load;
+mod lockstep;
 mod model;
 mod noise;
 mod ring;
@@ -31,6 +32,7 @@ pub static ALL: &[Entry] = &[
     Entry::of::<core::Core>(),
     Entry::of::<model::Frames>(),
     Entry::of::<model::Step>(),
+    Entry::of::<lockstep::Lockstep>(),
     Entry::of::<trace::Trace>(),
     #[cfg(feature = "template")]
     Entry::of::<template::Template>(),

@@ -42,6 +42,8 @@ enum Conditions {
         moot: Vec<&'static str>,
     },
     Computed,
+    /// Of a record that another program wrote, which has warnings of its own.
+    Elsewhere(Box<RunEnvironment>),
 }
 
 impl<P, R> Finished<P, R> {
@@ -59,6 +61,11 @@ impl<P, R> Finished<P, R> {
     /// What was computed: what the machine did meanwhile is no reason for a warning.
     pub fn computed(parameters: P, rows: Vec<R>, warnings: Vec<Warning>) -> Self {
         Self::of(parameters, rows, warnings, Conditions::Computed)
+    }
+
+    /// What another program measured, and where: its record as it is.
+    pub fn elsewhere(parameters: P, rows: Vec<R>, warnings: Vec<Warning>, environment: RunEnvironment) -> Self {
+        Self::of(parameters, rows, warnings, Conditions::Elsewhere(Box::new(environment)))
     }
 
     fn of(parameters: P, rows: Vec<R>, warnings: Vec<Warning>, conditions: Conditions) -> Self {
@@ -98,7 +105,7 @@ impl AnyFinished {
         Record {
             schema: SCHEMA.to_owned(),
             experiment: experiment.to_owned(),
-            environment: environment(session),
+            environment: self.conditions.environment(session),
             parameters,
             results,
             ranking: Vec::new(),
@@ -121,6 +128,13 @@ impl<P: Serialize, R: Serialize> Finished<P, R> {
 }
 
 impl Conditions {
+    fn environment(&self, session: &Session) -> RunEnvironment {
+        match self {
+            Self::Elsewhere(environment) => (**environment).clone(),
+            Self::Measured { .. } | Self::Computed => environment(session),
+        }
+    }
+
     fn warnings(&self, session: &Session) -> Vec<Warning> {
         let Self::Measured { cpus, planned, moot } = self else { return Vec::new() };
         let mut warnings = warning::standing(&session.environment, cpus);

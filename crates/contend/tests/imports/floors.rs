@@ -19,7 +19,7 @@ pub const FLOORS: &[Floors] = &[
             &["contend", "remote"],
             &["screen"],
             &["experiments"],
-            &["report", "archive", "locks"],
+            &["report", "archive", "locks", "lockstep"],
             &["harness"],
             &["record"],
             &["terminal"],

@@ -16,6 +16,10 @@ pub struct Flags {
     #[arg(long, value_name = "FILE")]
     pub trace: Option<PathBuf>,
 
+    /// The record of a job, a trace of its own for each rank: `mpirun … lockstep --output RECORD` writes it
+    #[arg(long, value_name = "RECORD", conflicts_with_all = ["trace", "span", "processes", "overhead", "latency", "steps"])]
+    pub ranks: Option<PathBuf>,
+
     /// How long the recording lasted [default: its line `# span_ns N`, else the end of its last gap]
     #[arg(long, value_name = "TIME", value_parser = parse_duration::span, allow_hyphen_values = true)]
     pub span: Option<Duration>,

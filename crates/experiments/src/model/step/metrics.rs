@@ -8,6 +8,7 @@ pub fn metrics(row: &Row) -> Vec<Metric> {
     let method = match row.method {
         Method::Exact => "exact",
         Method::Barrier => "simulated barrier",
+        Method::Ranks => "ranks",
     };
     let cell = Cell::of([method.to_owned(), format!("{} nodes", count(row.nodes))])
         .with("step_us", format!("step {}", nanoseconds(row.step_us * 1e3)));

@@ -5,6 +5,7 @@ mod flags;
 mod measure;
 mod metrics;
 mod plan;
+mod ranks;
 mod record;
 #[cfg(test)]
 mod sample;
@@ -40,6 +41,10 @@ impl Experiment for Step {
             "contend model step --trace quiet.trace --step 100us,1ms --nodes 100,10k",
             "Two lengths of a step on so many nodes",
         ),
+        (
+            "contend model step --ranks job.json --nodes 10M --extrapolate",
+            "On the traces of all ranks of a job that `lockstep` measured",
+        ),
     ];
     /// It computes.
     const NEEDS: Option<&'static str> = Some("a trace of noise, a file");
@@ -52,6 +57,9 @@ impl Experiment for Step {
     type Row = Row;
 
     fn run(flags: &Flags, run: &mut Run<'_>) -> anyhow::Result<Finished<Parameters, Row>> {
+        if let Some(record) = &flags.ranks {
+            return ranks::compute(record, flags, run.session);
+        }
         let plan = match run.passed() {
             Some(passed) => {
                 let gaps = passed.gaps.take().ok_or_else(no_gaps)?;

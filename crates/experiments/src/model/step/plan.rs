@@ -54,6 +54,9 @@ pub struct Plan {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Parameters {
     pub trace: Description,
+    /// Of a job whose ranks have a trace each; `trace` is of all of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ranks: Option<u64>,
     pub step_us: Vec<f64>,
     pub overhead_us: f64,
     pub latency_us: f64,
@@ -69,10 +72,10 @@ impl Plan {
     pub fn of(flags: &Flags, session: &Session) -> anyhow::Result<Self> {
         let Some(path) = &flags.trace else {
             let remedy = "record this machine's with `contend noise --trace FILE`, then give that file";
-            return Err(UsageError(format!("--trace FILE is missing: {remedy}")).into());
+            return Err(UsageError(format!("--trace FILE is missing, or --ranks RECORD: {remedy}")).into());
         };
         let trace = trace::read("--trace", path, flags.span)?;
-        let mut warnings: Vec<Warning> = few_gaps(&trace).into_iter().collect();
+        let mut warnings: Vec<Warning> = few_gaps(&trace.description).into_iter().collect();
         let mut steps = Vec::new();
         for step in &flags.step {
             steps.push(StepPlan::of(*step, flags, &trace, &mut warnings)?);
@@ -96,7 +99,7 @@ impl Plan {
     /// # Errors
     /// A trace that does not support a single node.
     pub fn exact(trace: Trace, flags: &Flags, session: &Session) -> anyhow::Result<Self> {
-        let mut warnings: Vec<Warning> = few_gaps(&trace).into_iter().collect();
+        let mut warnings: Vec<Warning> = few_gaps(&trace.description).into_iter().collect();
         let steps = flags.step.iter().map(|step| StepPlan::exact(*step, &trace, &mut warnings));
         let steps = steps.collect::<anyhow::Result<_>>()?;
         let network = Network { overhead_ns: 0, latency_ns: 0 };
@@ -113,6 +116,7 @@ impl Plan {
         let of_trace = self.trace.description.assumptions();
         Parameters {
             trace: self.trace.description.clone(),
+            ranks: None,
             step_us: self.steps.iter().map(|step| step.step_ns as f64 / 1e3).collect(),
             overhead_us: self.network.overhead_ns as f64 / 1e3,
             latency_us: self.network.latency_ns as f64 / 1e3,
@@ -128,7 +132,7 @@ impl StepPlan {
         let delay = trace.gaps.delay(step_ns).map_err(|error| UsageError(format!("--step {step:?}: {error}")))?;
         let delay_while_running = trace.gaps.delay_while_running(step_ns)?;
         let supported_nodes = delay.supported_workers(MEDIAN);
-        let support = Support { step, nodes: supported_nodes, extrapolate: flags.extrapolate, trace };
+        let support = Support { step, nodes: supported_nodes, extrapolate: flags.extrapolate, span_s: trace.description.span_s };
         if supported_nodes == 0 && !flags.extrapolate {
             return Err(support.refusal(&format!("--step {step:?}"), 1).into());
         }
@@ -143,7 +147,7 @@ impl StepPlan {
         let step_ns = step.as_nanos() as u64;
         let (delay, delay_while_running) = (trace.gaps.delay(step_ns)?, trace.gaps.delay_while_running(step_ns)?);
         let supported_nodes = delay.supported_workers(MEDIAN);
-        let support = Support { step, nodes: supported_nodes, extrapolate: false, trace };
+        let support = Support { step, nodes: supported_nodes, extrapolate: false, span_s: trace.description.span_s };
         let nodes = support.admit("--nodes", &[], default_nodes(), warnings)?;
         anyhow::ensure!(!nodes.is_empty(), support.refusal("the trace", 1));
         warnings.extend(longer_gap(step_ns, trace));
@@ -151,8 +155,8 @@ impl StepPlan {
     }
 }
 
-fn few_gaps(trace: &Trace) -> Option<Warning> {
-    let count = trace.description.gaps;
+pub fn few_gaps(trace: &Description) -> Option<Warning> {
+    let count = trace.gaps;
     let what = "gaps, on which every figure rests";
     (count < FEW_GAPS).then(|| Warning::from(FewSamples { what: what.into(), count: count as u64 }))
 }
@@ -162,7 +166,7 @@ fn longer_gap(step_ns: u64, trace: &Trace) -> Option<Warning> {
     (trace.gaps.longest_ns() > step_ns).then_some(Warning::from(StepShorterThanGap { step_us, longest_gap_us }))
 }
 
-fn default_nodes() -> impl Iterator<Item = u64> {
+pub fn default_nodes() -> impl Iterator<Item = u64> {
     (0..=6).flat_map(|power| [1, 2, 5].map(|digit| digit * 10_u64.pow(power))).chain([MOST_NODES])
 }
 

@@ -17,6 +17,8 @@ pub enum Method {
     Exact,
     /// Counted in a simulated dissemination barrier.
     Barrier,
+    /// From the traces of a job's ranks, in groups of them; the barrier takes no time.
+    Ranks,
 }
 
 /// Steps of one length on so many nodes.
@@ -37,10 +39,13 @@ pub struct Row {
     pub slowdown: f64,
     /// The same if no step began in a gap; `null` for a simulation, which knows where its steps begin.
     pub running_slowdown: Option<f64>,
-    /// 95 %, from the runs of the simulation.
+    /// 95 %, from the runs of the simulation, or from parts of the ranks' traces.
     pub slowdown_ci: Option<Interval>,
-    /// The control: all nodes interrupted at once.
+    /// The control: all nodes interrupted at once; of ranks, all groups of them.
     pub together_slowdown: f64,
+    /// Of ranks: if their traces are shifted against each other, as though nothing were common to them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub apart_slowdown: Option<f64>,
     /// Counted steps of the simulation.
     pub simulated_steps: Option<u64>,
     /// The most nodes that the trace is long enough for, with steps of this length.

@@ -18,11 +18,12 @@ fn method(row: &Row) -> &'static str {
     match row.method {
         Method::Exact => "exact",
         Method::Barrier => "simulated barrier",
+        Method::Ranks => "recorded ranks",
     }
 }
 
 fn findings(rows: &[Row]) -> Vec<String> {
-    let exact = || rows.iter().filter(|row| row.method == Method::Exact);
+    let exact = || rows.iter().filter(|row| row.method != Method::Barrier);
     let most = exact().max_by_key(|row| row.nodes).map(|row| {
         format!(
             "On {} nodes a step of {} takes {} as long with this noise.",
@@ -60,11 +61,14 @@ fn figure(rows: &[Row]) -> Figure {
         picture: Picture::Plot(Plot {
             x: Axis { label: "nodes", unit: Unit::Number, logarithmic: true },
             y: Axis { label: "slowdown", unit: Unit::Times, logarithmic: false },
-            series: vec![
-                series("exact", of(Method::Exact).map(slowed).collect()),
-                series("running", running.collect()),
-                series("barrier", of(Method::Barrier).map(slowed).collect()),
-            ],
+            series: match of(Method::Ranks).next() {
+                Some(_) => vec![series("ranks", of(Method::Ranks).map(slowed).collect())],
+                None => vec![
+                    series("exact", of(Method::Exact).map(slowed).collect()),
+                    series("running", running.collect()),
+                    series("barrier", of(Method::Barrier).map(slowed).collect()),
+                ],
+            },
         }),
         tables: vec![Table {
             caption: "Slowdown".into(),

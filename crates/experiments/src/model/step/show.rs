@@ -16,12 +16,17 @@ pub fn show(record: &StepRecord, page: &Page) -> String {
 
 fn step(block: &[Row], page: &Page) -> String {
     let of = |method: Method| block.iter().filter(|row| row.method == method).collect::<Vec<_>>();
-    let (exact, barrier) = (of(Method::Exact), of(Method::Barrier));
+    let (exact, barrier, ranks) = (of(Method::Exact), of(Method::Barrier), of(Method::Ranks));
     let mut text = String::new();
     if let Some(first) = exact.first() {
         text += &format!("Steps of {}, exact\n", nanoseconds(first.step_us * 1e3));
         text += &exact_table(&exact);
         text += &summary(first, exact.iter().any(|row| row.nodes > row.supported_nodes));
+    }
+    if let Some(first) = ranks.first() {
+        text += &format!("Steps of {}, in groups of the recorded ranks\n", nanoseconds(first.step_us * 1e3));
+        text += &ranks_table(&ranks);
+        text += &ranks_summary(&ranks);
     }
     if !barrier.is_empty() {
         text += "\nA dissemination barrier, simulated step after step\n";
@@ -78,6 +83,36 @@ fn barrier_table(rows: &[&Row]) -> String {
     terminal::table(&["  processes", "no noise", "mean", "p99", "slowdown", "95 %", "at once"], lines)
 }
 
+fn ranks_table(rows: &[&Row]) -> String {
+    let lines = rows.iter().map(|row| {
+        let interval = row.slowdown_ci.map_or_else(String::new, |ci| format!("{}-{}", factor(ci.low), factor(ci.high)));
+        vec![
+            nodes(row),
+            time(row.mean_us),
+            time(row.p50_us),
+            told(row.p99_us),
+            factor(row.slowdown),
+            interval,
+            row.apart_slowdown.map_or_else(String::new, factor),
+            factor(row.together_slowdown),
+        ]
+    });
+    terminal::table(&["  nodes", "mean", "p50", "p99", "slowdown", "95 %", "apart", "at once"], lines)
+}
+
+fn ranks_summary(rows: &[&Row]) -> String {
+    let Some(most) = rows.iter().max_by_key(|row| row.nodes) else { return String::new() };
+    let supported = terminal::count(most.supported_nodes);
+    let star = match most.nodes > most.supported_nodes {
+        true => format!("  * extrapolated: the traces are long enough for {supported} nodes\n"),
+        false => "  -: the traces are too short for this quantile\n".to_owned(),
+    };
+    let half = most.half_lost_nodes.map(|nodes| format!("  half the time is lost from {} nodes on\n", terminal::count(nodes)));
+    let apart = "  apart: as though nothing were common to the ranks of a group\n";
+    let together = "  at once: all groups interrupted at the same moments\n";
+    format!("{star}{apart}{together}{}", half.unwrap_or_default())
+}
+
 fn summary(row: &Row, extrapolated: bool) -> String {
     let supported = terminal::count(row.supported_nodes);
     let half = match row.half_lost_nodes {
@@ -99,7 +134,7 @@ fn summary(row: &Row, extrapolated: bool) -> String {
 
 fn plot(block: &[Row], page: &Page) -> String {
     let point = |row: &Row, y: f64, mark: char| Point { x_ns: row.nodes as f64, y, mark };
-    let mark = |method: Method| if method == Method::Exact { '#' } else { 'o' };
+    let mark = |method: Method| if method == Method::Barrier { 'o' } else { '#' };
     let mut points: Vec<Point> = block.iter().map(|row| point(row, row.together_slowdown, '.')).collect();
     points.extend(block.iter().map(|row| point(row, row.slowdown, mark(row.method))));
     let title = "Nodes against slowdown: # exact, o simulated barrier, . all at once";

@@ -1,7 +1,6 @@
 //! How many nodes a recorded trace is long enough for.
 
 use super::warnings::Extrapolated;
-use crate::model::trace::Trace;
 use harness::UsageError;
 use instruments::warning::{LeftOut, Warning};
 use std::time::Duration;
@@ -10,14 +9,15 @@ use std::time::Duration;
 pub const MEDIAN: f64 = 0.5;
 
 /// How far a trace reaches with steps of one length.
-pub struct Support<'a> {
+pub struct Support {
     pub step: Duration,
     pub nodes: u64,
     pub extrapolate: bool,
-    pub trace: &'a Trace,
+    /// The length of the recording.
+    pub span_s: f64,
 }
 
-impl Support<'_> {
+impl Support {
     /// The numbers asked for, or those of the defaults that the trace supports.
     pub fn admit(
         &self,
@@ -48,7 +48,7 @@ impl Support<'_> {
         UsageError(format!(
             "{flag}: a recording of {} s supports {} nodes with steps of {:?}; for {} record at least {:.3} s with \
              `contend noise --seconds … --trace FILE`, or allow it with --extrapolate",
-            self.trace.description.span_s,
+            self.span_s,
             terminal::count(self.nodes),
             self.step,
             terminal::count(nodes),

@@ -1,0 +1,95 @@
+//! Records of a job on MPI through the binary: shown, kept as they are, and as traces for the model.
+
+mod command;
+
+use command::archive::{Archive, has_git};
+use command::contend;
+use serde_json::Value;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// A job of two ranks on two CPUs, with injected interruptions.
+fn job() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/records/lockstep.json")
+}
+
+fn said(arguments: &[&str]) -> String {
+    let output = contend(arguments);
+    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn model(more: &[&str]) -> Vec<Value> {
+    let job = job();
+    let arguments = [&["model", "step", "--ranks", job.to_str().unwrap(), "--format", "json", "--no-keep", "--quiet"], more];
+    let record: Value = serde_json::from_str(&said(&arguments.concat())).unwrap();
+    record["results"].as_array().unwrap().clone()
+}
+
+#[test]
+fn the_record_of_a_job_stays_what_and_where_it_was_measured() {
+    let job = job();
+    let again: Value =
+        serde_json::from_str(&said(&["lockstep", job.to_str().unwrap(), "--format", "json", "--no-keep"])).unwrap();
+    let written: Value = serde_json::from_str(&fs::read_to_string(job).unwrap()).unwrap();
+    for field in ["environment", "parameters", "results", "warnings"] {
+        assert_eq!(again[field], written[field], "{field}");
+    }
+}
+
+#[test]
+fn it_is_kept_as_any_other() {
+    if !has_git() {
+        return;
+    }
+    let archive = Archive::new();
+    assert!(archive.contend(&["lockstep", job().to_str().unwrap(), "--quiet"]).status.success());
+    let listed = archive.contend(&["history", "list", "--experiment", "lockstep", "--format", "csv"]);
+    assert_eq!(String::from_utf8(listed.stdout).unwrap().lines().count(), 2);
+}
+
+#[test]
+fn what_is_no_record_of_a_job_is_refused_with_the_reason() {
+    let noise = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/records/noise.json");
+    let noise = noise.to_str().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let cut = folder.path().join("cut.json");
+    let whole = fs::read(job()).unwrap();
+    fs::write(&cut, &whole[..whole.len() / 2]).unwrap();
+    let newer = folder.path().join("newer.json");
+    fs::write(&newer, String::from_utf8(whole).unwrap().replacen("contend/1", "contend/2", 1)).unwrap();
+    for (arguments, wanted) in [
+        (vec!["lockstep", noise], "its experiment is noise"),
+        (vec!["lockstep", cut.to_str().unwrap()], "no record of a job"),
+        (vec!["lockstep", newer.to_str().unwrap()], "its layout is contend/2"),
+        (vec!["lockstep", "/nowhere.json"], "cannot be read"),
+        (vec!["model", "step", "--ranks", noise], "it is a record of noise"),
+        (vec!["model", "step", "--ranks", noise, "--trace", "x"], "cannot be used with"),
+    ] {
+        let output = contend(&[&arguments[..], &["--no-keep"]].concat());
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert!(!output.status.success() && stderr.contains(wanted), "{arguments:?}: {stderr}");
+    }
+}
+
+#[test]
+fn the_model_goes_from_one_rank_to_ten_million_nodes() {
+    let rows = model(&["--step", "1ms", "--nodes", "1,2,4,1k,10M", "--extrapolate"]);
+    let slowdowns: Vec<f64> = rows.iter().map(|row| row["slowdown"].as_f64().unwrap()).collect();
+    assert!(rows.iter().all(|row| row["method"] == "ranks"));
+    assert!(slowdowns.windows(2).all(|pair| pair[0] <= pair[1] + 1e-9) && slowdowns[0] > 1.0, "{slowdowns:?}");
+    let last = &rows[rows.len() - 1];
+    let ends = [&last["slowdown_ci"]["low"], &last["slowdown_ci"]["high"]].map(|end| end.as_f64().unwrap());
+    assert!(ends[0] <= slowdowns[4] && slowdowns[4] <= ends[1], "{last}");
+    // More than the traces can tell, and said so.
+    assert!(last["supported_nodes"].as_u64().unwrap() < 10_000_000, "{last}");
+}
+
+#[test]
+fn what_the_traces_are_too_short_for_is_refused_without_being_asked_for() {
+    let job = job();
+    let output = contend(&["model", "step", "--ranks", job.to_str().unwrap(), "--nodes", "10M", "--no-keep"]);
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.code() == Some(2) && stderr.contains("allow it with --extrapolate"), "{stderr}");
+    assert!(model(&[]).iter().all(|row| row["nodes"].as_u64() <= row["supported_nodes"].as_u64()));
+}

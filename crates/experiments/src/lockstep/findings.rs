@@ -1,0 +1,37 @@
+//! Whether the job took what its ranks' noise says.
+
+use ::lockstep::record::Row;
+use record::{Finding, Origin, Unit};
+
+/// Of all ranks: the row with the most.
+pub fn findings(rows: &[(usize, &Row)]) -> Vec<Finding> {
+    let steps = rows.iter().filter_map(|(place, row)| match row {
+        Row::Steps(row) => Some((*place, row)),
+        _ => None,
+    });
+    let Some((place, row)) = steps.max_by_key(|(_, row)| row.ranks) else { return Vec::new() };
+    let (measured, predicted) = (Unit::Times.words(row.slowdown), Unit::Times.words(row.predicted_slowdown));
+    let words = format!(
+        "In lock-step {} ranks took {measured} as long as without noise; their noise predicts {predicted}",
+        terminal::count(row.ranks)
+    );
+    let source = Origin::of("lockstep", place, format!("{} ranks", row.ranks), "slowdown");
+    vec![Finding::new("lock_step_measured", words, Unit::Times, row.slowdown.into(), source)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::sample::record;
+    use super::*;
+
+    #[test]
+    fn the_most_ranks_are_told() {
+        let record = record();
+        let rows: Vec<(usize, &Row)> = record.results.iter().enumerate().collect();
+        assert_eq!(
+            findings(&rows)[0].to_string(),
+            "In lock-step 2 ranks took 1.04× as long as without noise; their noise predicts 1.05× \
+             [lockstep: 2 ranks]"
+        );
+    }
+}

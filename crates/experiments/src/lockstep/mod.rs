@@ -1,0 +1,57 @@
+//! `contend lockstep`: a job on MPI, measured beside what the model predicts from its own ranks' noise.
+//!
+//! The program `lockstep` measures, under an MPI launcher; here its record is read, shown and kept.
+
+mod findings;
+mod flags;
+mod metrics;
+mod read;
+#[cfg(test)]
+mod sample;
+mod section;
+mod show;
+
+use ::lockstep::record::{LockstepRecord, NAME, Parameters, Row};
+use ::record::{Finding, Metric, Section};
+use flags::Flags;
+use harness::{Example, Experiment, Finished, Run};
+use terminal::Page;
+
+/// The experiment.
+pub struct Lockstep;
+
+impl Experiment for Lockstep {
+    const NAME: &'static str = NAME;
+    const METHOD: &'static str = include_str!("method.md");
+    const EXAMPLES: &'static [Example] = &[
+        ("contend lockstep job.json", "A job that `mpirun -n 2 lockstep --output job.json` measured"),
+        ("contend model step --ranks job.json", "What its ranks' noise does to many nodes"),
+    ];
+    /// It was measured elsewhere.
+    const UNUSED: &'static [&'static str] = &["seconds", "seed", "cpus", "neighbour"];
+
+    type Flags = Flags;
+    type Parameters = Parameters;
+    type Row = Row;
+
+    fn run(flags: &Flags, _: &mut Run<'_>) -> anyhow::Result<Finished<Parameters, Row>> {
+        let LockstepRecord { environment, parameters, results, warnings, .. } = read::record(&flags.record)?;
+        Ok(Finished::elsewhere(parameters, results, warnings, environment))
+    }
+
+    fn show(record: &LockstepRecord, page: &Page) -> String {
+        show::show(record, page)
+    }
+
+    fn section(rows: &[Row]) -> Section {
+        section::section(rows)
+    }
+
+    fn metrics(row: &Row) -> Vec<Metric> {
+        metrics::metrics(row)
+    }
+
+    fn findings(rows: &[(usize, &Row)]) -> Vec<Finding> {
+        findings::findings(rows)
+    }
+}

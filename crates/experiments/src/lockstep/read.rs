@@ -1,0 +1,54 @@
+//! The record of a job, checked before it is believed.
+
+use ::lockstep::record::{LockstepRecord, NAME};
+use ::lockstep::traces::Traces;
+use ::record::{SCHEMA, check_size, content};
+use anyhow::{Context, bail, ensure};
+use serde_json::Value;
+use std::path::Path;
+
+/// The record in this file.
+///
+/// # Errors
+/// It cannot be read, is too large, is of another kind or of a newer layout, or is not as the program writes it.
+pub fn record(path: &Path) -> anyhow::Result<LockstepRecord> {
+    let (name, bytes) = content(path)?;
+    read(&bytes).with_context(|| format!("{name} is no record of a job that `lockstep` wrote"))
+}
+
+fn read(bytes: &[u8]) -> anyhow::Result<LockstepRecord> {
+    check_size(bytes)?;
+    let value: Value = serde_json::from_slice(bytes)?;
+    let word = |field: &str| value[field].as_str().unwrap_or("nothing").to_owned();
+    ensure!(word("schema") == SCHEMA, "its layout is {}, and this contend reads {SCHEMA}", word("schema"));
+    ensure!(word("experiment") == NAME, "its experiment is {}, not {NAME}", word("experiment"));
+    let Some(rows) = value["results"].as_array() else { bail!("it has no results") };
+    let traces = Traces::of_rows(rows).map_err(anyhow::Error::msg)?;
+    traces.ranks(|_| 1)?;
+    Ok(serde_json::from_value(value)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::sample::record as sample;
+    use super::*;
+
+    #[test]
+    fn what_was_written_is_read_and_what_was_changed_is_not() {
+        let written = serde_json::to_value(sample()).unwrap();
+        assert!(read(&serde_json::to_vec(&written).unwrap()).is_ok());
+        let refused = |change: fn(&mut Value)| {
+            let mut value = written.clone();
+            change(&mut value);
+            format!("{:#}", read(&serde_json::to_vec(&value).unwrap()).unwrap_err())
+        };
+        assert!(refused(|value| value["schema"] = "contend/2".into()).contains("its layout is contend/2"));
+        assert!(refused(|value| value["experiment"] = "noise".into()).contains("its experiment is noise"));
+        let last = |value: &mut Value| value["results"].as_array().unwrap().len() - 1;
+        assert!(refused(|value| value["results"] = Value::Array(Vec::new())).contains("it has no ranks"));
+        let at = last(&mut written.clone());
+        let mut value = written.clone();
+        value["results"][at]["trace"] = "# span_ns 5;1 2".into();
+        assert!(format!("{:#}", read(&serde_json::to_vec(&value).unwrap()).unwrap_err()).contains("watched for 5 ns"));
+    }
+}

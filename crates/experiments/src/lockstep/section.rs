@@ -1,0 +1,104 @@
+//! A job in lock-step, measured and predicted.
+
+use ::lockstep::record::{NodesRow, RankRow, Row, StepsRow};
+use harness::label;
+use record::{Axis, Figure, Mark, Picture, Plot, Point, Section, Series, Statement, Table, Unit};
+use terminal::{count, ratio};
+
+pub fn section(rows: &[Row]) -> Section {
+    let steps = rows.iter().filter_map(|row| if let Row::Steps(row) = row { Some(row) } else { None }).collect::<Vec<_>>();
+    let nodes = rows.iter().filter_map(|row| if let Row::Nodes(row) = row { Some(row) } else { None }).collect::<Vec<_>>();
+    let ranks = rows.iter().filter_map(|row| if let Row::Rank(row) = row { Some(&**row) } else { None }).collect::<Vec<_>>();
+    Section {
+        experiment: "lockstep",
+        title: "Ranks in lock-step on MPI".into(),
+        findings: statements(&steps),
+        figures: vec![slowdowns(&steps, &nodes), losses(&ranks)],
+        histograms: Vec::new(),
+    }
+}
+
+fn statements(steps: &[&StepsRow]) -> Vec<Statement> {
+    let most = steps.iter().max_by_key(|row| row.ranks);
+    let said = most.map(|row| {
+        let verdict = match row.agree {
+            Some(true) => "each lies in the other's interval",
+            Some(false) => "they differ",
+            None => "there are too few turns for intervals",
+        };
+        format!(
+            "{} ranks took {} as long as without noise, and their noise predicts {}: {verdict}.",
+            count(row.ranks),
+            ratio(row.slowdown),
+            ratio(row.predicted_slowdown)
+        )
+    });
+    said.into_iter().map(Statement::from).collect()
+}
+
+fn slowdowns(steps: &[&StepsRow], nodes: &[&NodesRow]) -> Figure {
+    let series = |name: &str, mark, points| Series { name: name.to_owned(), mark, points };
+    let measured = steps.iter().map(|row| Point::with_interval(row.ranks as f64, row.slowdown, row.slowdown_ci));
+    let predicted =
+        steps.iter().map(|row| Point::with_interval(row.ranks as f64, row.predicted_slowdown, row.predicted_ci));
+    let more = nodes.iter().map(|row| Point::with_interval(row.nodes as f64, row.slowdown, row.slowdown_ci));
+    let of_steps = |row: &&StepsRow| {
+        vec![
+            format!("{} ranks", count(row.ranks)),
+            Unit::Times.words_with(row.slowdown, row.slowdown_ci),
+            Unit::Times.words_with(row.predicted_slowdown, row.predicted_ci),
+            ratio(row.apart_slowdown),
+            Unit::Ns.words(row.p50_us * 1e3),
+            Unit::Ns.words(row.p99_us * 1e3),
+        ]
+    };
+    let of_nodes = |row: &&NodesRow| {
+        let star = if row.supported { "" } else { ", extrapolated" };
+        let predicted = Unit::Times.words_with(row.slowdown, row.slowdown_ci);
+        let none = || "–".to_owned();
+        vec![format!("{} nodes{star}", count(row.nodes)), none(), predicted, none(), none(), none()]
+    };
+    Figure {
+        title: "Slowdown against ranks, measured and predicted".into(),
+        picture: Picture::Plot(Plot {
+            x: Axis { label: "ranks or nodes", unit: Unit::Number, logarithmic: true },
+            y: Axis { label: "slowdown", unit: Unit::Times, logarithmic: false },
+            series: vec![
+                series("measured", Mark::Points, measured.collect()),
+                series("predicted", Mark::Line, predicted.collect()),
+                series("more nodes", Mark::Line, more.collect()),
+            ],
+        }),
+        tables: vec![Table {
+            caption: "Slowdown".into(),
+            header: vec!["how many", "measured (95 %)", "predicted (95 %)", "apart", "median step", "99 %"],
+            rows: steps.iter().map(of_steps).chain(nodes.iter().map(of_nodes)).collect(),
+        }],
+        secondary: false,
+    }
+}
+
+fn losses(ranks: &[&RankRow]) -> Figure {
+    let line = |row: &&RankRow| {
+        let cause = row.causes_in_steps.first().map_or_else(|| "–".to_owned(), |cause| label(&cause.cause));
+        vec![
+            format!("rank {} on {}, CPU {}", row.rank, row.host, row.cpu),
+            Unit::Share.words(row.lost_share),
+            Unit::Share.words(row.lost_in_steps_share),
+            Unit::Ns.words(row.longest_us * 1e3),
+            count(row.last_steps),
+            Unit::Ns.words(row.clock_error_us * 1e3),
+            cause,
+        ]
+    };
+    Figure {
+        title: "What each rank lost".into(),
+        picture: Picture::None,
+        tables: vec![Table {
+            caption: "Ranks".into(),
+            header: vec!["rank", "lost, watched", "lost in steps", "longest gap", "surely last", "clock error", "most by"],
+            rows: ranks.iter().map(line).collect(),
+        }],
+        secondary: false,
+    }
+}

@@ -1,0 +1,147 @@
+//! The record on a terminal.
+
+use ::lockstep::record::{LockstepRecord, LongStep, NodesRow, Parameters, RankRow, Row, StepsRow};
+use harness::label;
+use instruments::statistics::Interval;
+use terminal::{self, Page, nanoseconds, percent};
+
+/// All of it.
+pub fn show(record: &LockstepRecord, page: &Page) -> String {
+    let (mut steps, mut nodes, mut long, mut ranks) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    for row in &record.results {
+        match row {
+            Row::Steps(row) => steps.push(row),
+            Row::Nodes(row) => nodes.push(row),
+            Row::LongStep(row) => long.push(row),
+            Row::Rank(row) => ranks.push(&**row),
+        }
+    }
+    let parts = [
+        heading(&record.parameters, page),
+        steps_table(&steps, page),
+        nodes_table(&nodes, page),
+        ranks_table(&ranks, page),
+        long_table(&long),
+        assumptions(&record.parameters.assumptions, page),
+    ];
+    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n")
+}
+
+fn time(us: f64) -> String {
+    nanoseconds(us * 1e3)
+}
+
+fn factor(slowdown: f64) -> String {
+    if slowdown < 100.0 { format!("{slowdown:.4}") } else { format!("{slowdown:.1}") }
+}
+
+fn ends(interval: Option<Interval>) -> String {
+    interval.map_or_else(|| "-".to_owned(), |ends| format!("{}-{}", factor(ends.low), factor(ends.high)))
+}
+
+fn heading(parameters: &Parameters, page: &Page) -> String {
+    let hosts = terminal::counted(parameters.hosts.len(), "machine");
+    let injected = match parameters.injected_us.zip(parameters.injected_every_us) {
+        Some((length, every)) => format!("; {} injected every {}", time(length), time(every)),
+        None => String::new(),
+    };
+    let (ranks, step) = (terminal::count(parameters.ranks), time(parameters.step_us));
+    let words = format!(
+        "Ranks in lock-step on MPI: {ranks} on {hosts}, steps of {step}, then {}{injected}; {}",
+        parameters.collective.name(),
+        parameters.mpi
+    );
+    terminal::wrapped("", "  ", &words, page)
+}
+
+fn steps_table(rows: &[&StepsRow], page: &Page) -> String {
+    let verdict = |row: &StepsRow| match row.agree {
+        Some(true) => "agree",
+        Some(false) => "differ",
+        None => "-",
+    };
+    let lines = rows.iter().map(|row| {
+        let shared = if row.oversubscribed { "+" } else { "" };
+        vec![
+            format!("  {}{shared}", terminal::count(row.ranks)),
+            time(row.mean_us),
+            factor(row.slowdown),
+            ends(row.slowdown_ci),
+            factor(row.predicted_slowdown),
+            ends(row.predicted_ci),
+            factor(row.apart_slowdown),
+            verdict(row).to_owned(),
+        ]
+    });
+    let header = ["  ranks", "mean", "slowdown", "95 %", "predicted", "95 %", "apart", ""];
+    let table: String = terminal::table(&header, lines).lines().map(|line| page.cut(line) + "\n").collect();
+    let shared = if rows.iter().any(|row| row.oversubscribed) { "  +: some of them shared a CPU\n" } else { "" };
+    let apart = "  apart: predicted as if nothing were common to the ranks' noise\n";
+    format!("Measured, and predicted from the ranks' traces\n{table}{apart}{shared}")
+}
+
+fn nodes_table(rows: &[&NodesRow], page: &Page) -> String {
+    let Some(first) = rows.first() else { return String::new() };
+    let star = |row: &NodesRow| if row.supported { "" } else { "*" };
+    let lines = rows.iter().map(|row| {
+        vec![
+            format!("  {}{}", terminal::count(row.nodes), star(row)),
+            factor(row.slowdown),
+            ends(row.slowdown_ci),
+            factor(row.together_slowdown),
+        ]
+    });
+    let table = terminal::table(&["  nodes", "slowdown", "95 %", "at once"], lines);
+    let supported = terminal::count(first.supported_nodes);
+    let words = format!(
+        "* extrapolated: the traces are long enough for {supported} nodes; beyond, the longest recorded gap is the \
+         longest there is"
+    );
+    let said = if rows.iter().any(|row| !row.supported) { terminal::wrapped("  ", "    ", &words, page) } else { String::new() };
+    format!("More nodes, in groups like these ranks\n{table}{said}")
+}
+
+fn ranks_table(rows: &[&RankRow], page: &Page) -> String {
+    let cause = |row: &RankRow| {
+        let first = row.causes_in_steps.first().or(row.causes.first());
+        first.map_or_else(|| "-".to_owned(), |cause| format!("{} {}", label(&cause.cause), percent(cause.share)))
+    };
+    let lines = rows.iter().map(|row| {
+        vec![
+            format!("  {}", row.rank),
+            row.cpu.to_string(),
+            percent(row.lost_share),
+            percent(row.lost_in_steps_share),
+            time(row.longest_us),
+            terminal::count(row.last_steps),
+            format!("{}±{}", time(row.clock_offset_us), time(row.clock_error_us)),
+            cause(row),
+        ]
+    });
+    let header = ["  rank", "CPU", "lost", "in steps", "longest", "last", "clock", "most by"];
+    let table: String = terminal::table(&header, lines).lines().map(|line| page.cut(line) + "\n").collect();
+    format!("What each rank's CPU lost, and how often it was surely the last\n{table}")
+}
+
+fn long_table(rows: &[&LongStep]) -> String {
+    if rows.is_empty() {
+        return String::new();
+    }
+    let lines = rows.iter().map(|row| {
+        let worst = row.lost_us.iter().copied().fold(0.0, f64::max);
+        vec![
+            format!("  {}", terminal::count(row.ranks)),
+            time(row.length_us),
+            row.last.map_or_else(|| "-".to_owned(), |rank| rank.to_string()),
+            time(worst),
+            row.cause.as_ref().map_or_else(|| "-".to_owned(), label),
+        ]
+    });
+    let header = ["  ranks", "step", "last", "most lost", "by"];
+    format!("The longest steps\n{}", terminal::table(&header, lines))
+}
+
+fn assumptions(all: &[String], page: &Page) -> String {
+    let items = all.iter().map(|assumption| terminal::item(assumption.split_whitespace(), page));
+    std::iter::once("Assumed\n".to_owned()).chain(items).collect()
+}

@@ -1,0 +1,66 @@
+//! Whether all ranks of a job are the same program, called in the same way.
+
+use serde::{Deserialize, Serialize};
+use std::hash::{DefaultHasher, Hasher};
+use std::io::{self, Read};
+
+/// What a rank says of itself before anything else. It is exchanged as text, so that whoever differs is understood.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Greeting {
+    /// The program's version.
+    pub version: String,
+    /// A number that two different programs hardly share.
+    pub build: u64,
+    /// What it was called with.
+    pub flags: String,
+    /// Why it cannot go on.
+    pub problem: Option<String>,
+}
+
+/// A number that tells this program from others: made of its own file.
+///
+/// # Errors
+/// The file cannot be read.
+pub fn build() -> io::Result<u64> {
+    let mut file = std::fs::File::open("/proc/self/exe")?;
+    let (mut hasher, mut buffer) = (DefaultHasher::new(), vec![0; 1 << 16]);
+    loop {
+        match file.read(&mut buffer)? {
+            0 => return Ok(hasher.finish()),
+            read => hasher.write(&buffer[..read]),
+        }
+    }
+}
+
+/// What keeps these ranks, in their order, from working together; the text is as each sent it.
+pub fn obstacle(texts: &[String]) -> Option<String> {
+    let read: Vec<Option<Greeting>> = texts.iter().map(|text| serde_json::from_str(text).ok()).collect();
+    let mut ranks = Vec::with_capacity(read.len());
+    for (rank, greeting) in read.into_iter().enumerate() {
+        match greeting {
+            Some(greeting) => ranks.push(greeting),
+            None => return Some(format!("rank {rank} is another version of lockstep: what it says is not understood")),
+        }
+    }
+    let first = ranks.first()?;
+    let refused = ranks.iter().enumerate().find_map(|(rank, one)| Some((rank, one.problem.as_deref()?)));
+    if let Some((rank, problem)) = refused {
+        // All ranks are mostly called alike: then it is nobody's in particular.
+        let all = ranks.iter().all(|one| one.problem.as_deref() == Some(problem));
+        return Some(if all { problem.to_owned() } else { format!("rank {rank}: {problem}") });
+    }
+    ranks.iter().enumerate().find_map(|(rank, one)| difference(first, rank, one))
+}
+
+fn difference(first: &Greeting, rank: usize, other: &Greeting) -> Option<String> {
+    if other.version != first.version {
+        return Some(format!("rank {rank} is lockstep {}, and rank 0 is lockstep {}", other.version, first.version));
+    }
+    if other.flags != first.flags {
+        return Some(format!("rank {rank} was called with `{}`, and rank 0 with `{}`", other.flags, first.flags));
+    }
+    let built = "both call themselves";
+    (other.build != first.build).then(|| {
+        format!("rank {rank} is another build of lockstep than rank 0, though {built} {}", first.version)
+    })
+}

@@ -1,0 +1,9 @@
+//! The lock-step job on MPI: started by a launcher, a process for each rank; rank 0 writes the record.
+
+mod program;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    program::run()
+}

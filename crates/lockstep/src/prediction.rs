@@ -1,0 +1,141 @@
+//! What follows from the ranks' traces: steps as they were recorded, the same noise apart, and many more nodes.
+
+use chance::{Delay, Ranks};
+use instruments::statistics::Interval;
+use instruments::statistics::bootstrap::ratio_of_means;
+
+/// The traces, and what a step has beside its work.
+pub struct Job<'a> {
+    /// The ranks at work.
+    pub ranks: &'a Ranks,
+    /// From the last one's arrival until all go on.
+    pub barrier_ns: u64,
+}
+
+/// A slowdown with its 95 % interval.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Predicted {
+    /// The mean step over the same step without noise.
+    pub slowdown: f64,
+    /// From the parts of the recording; `None` where they are too few.
+    pub interval: Option<Interval>,
+}
+
+/// Parts of a recording that its interval comes from.
+const PARTS: usize = 10;
+/// The 97.5 % point of Student's t with nine degrees of freedom.
+const T_OF_PARTS: f64 = 2.262;
+/// Passes through the recording, each from a random moment on.
+const PASSES: usize = 10;
+/// Shifts of the recordings against each other.
+const SHIFTS: usize = 10;
+const CONFIDENCE: f64 = 0.95;
+/// The most nodes that anything is said of.
+pub const MOST_NODES: u64 = 10_000_000;
+
+impl Job<'_> {
+    /// A step of the first `workers` without noise.
+    pub fn quiet_ns(&self, workers: usize) -> f64 {
+        (self.ranks.work_ns(workers) + self.barrier_ns) as f64
+    }
+
+    /// Steps one after another with the noise as it was recorded, what hits several at once kept together.
+    pub fn as_recorded(&self, workers: usize, seed: u64) -> Predicted {
+        let mut rng = fastrand::Rng::with_seed(seed);
+        let mut parts = vec![(0.0, 0.0); PARTS];
+        for _ in 0..PASSES {
+            self.pass(self.ranks, workers, rng.u64(..self.ranks.span_ns()), &mut parts);
+        }
+        let quiet_ns = self.quiet_ns(workers);
+        let (sum, steps) = parts.iter().fold((0.0, 0.0), |all, part| (all.0 + part.0, all.1 + part.1));
+        let means: Vec<f64> = parts.iter().filter(|part| part.1 > 0.0).map(|part| part.0 / part.1).collect();
+        let ratio = ratio_of_means(&means, &vec![quiet_ns; means.len()], CONFIDENCE, &mut rng);
+        Predicted { slowdown: sum / steps / quiet_ns, interval: ratio.map(|ratio| ratio.interval) }
+    }
+
+    /// The same with each rank's recording shifted by a random amount: what a model without common causes predicts.
+    pub fn apart(&self, workers: usize, seed: u64) -> f64 {
+        let mut rng = fastrand::Rng::with_seed(seed);
+        let mut parts = vec![(0.0, 0.0); PARTS];
+        for _ in 0..SHIFTS {
+            let shifted = self.ranks.shifted(|| rng.u64(..self.ranks.span_ns()));
+            self.pass(&shifted, workers, rng.u64(..self.ranks.span_ns()), &mut parts);
+        }
+        let (sum, steps) = parts.iter().fold((0.0, 0.0), |all, part| (all.0 + part.0, all.1 + part.1));
+        sum / steps / self.quiet_ns(workers)
+    }
+
+    /// Adds the steps of one pass to the part of the recording that each begins in: their time and their number.
+    fn pass(&self, ranks: &Ranks, workers: usize, from_ns: u64, parts: &mut [(f64, f64)]) {
+        let span_ns = ranks.span_ns();
+        let mut playback = ranks.play(workers, from_ns);
+        while playback.now_ns() < from_ns + span_ns {
+            let part = (playback.now_ns() % span_ns) as u128 * parts.len() as u128 / u128::from(span_ns);
+            let (length, _) = playback.step(self.barrier_ns);
+            parts[part as usize].0 += length as f64;
+            parts[part as usize].1 += 1.0;
+        }
+    }
+
+    /// Many more nodes: groups of the first `workers`, each group interrupted as these were, and apart from the others.
+    pub fn groups(&self, workers: usize) -> Groups {
+        let edge = |part: usize| (u128::from(self.ranks.span_ns()) * part as u128 / PARTS as u128) as u64;
+        let without = (0..PARTS).filter_map(|part| self.ranks.without(edge(part), edge(part + 1)));
+        Groups {
+            workers: workers as u64,
+            barrier_ns: self.barrier_ns as f64,
+            whole: self.ranks.delay(workers),
+            without: without.map(|ranks| ranks.delay(workers)).collect(),
+        }
+    }
+}
+
+/// Groups of nodes that are interrupted as the recorded ranks were, each group by itself.
+pub struct Groups {
+    workers: u64,
+    barrier_ns: f64,
+    whole: Delay,
+    /// Of the recording without one of its parts.
+    without: Vec<Delay>,
+}
+
+impl Groups {
+    /// How many groups these nodes are.
+    pub fn of(&self, nodes: u64) -> u64 {
+        nodes.div_ceil(self.workers)
+    }
+
+    /// The mean slowdown of so many nodes; steps begin at random moments. The interval is the jackknife's over the parts
+    /// of the recording: what hangs on a single gap has a wide one.
+    pub fn slowdown(&self, nodes: u64) -> Predicted {
+        let groups = self.of(nodes);
+        let of = |delay: &Delay| {
+            let work_ns = delay.work_ns() as f64;
+            1.0 + delay.slowest_mean_ns(groups) / (work_ns + self.barrier_ns)
+        };
+        let slowdown = of(&self.whole);
+        let left: Vec<f64> = self.without.iter().map(of).collect();
+        let interval = (left.len() == PARTS).then(|| {
+            let mean = left.iter().sum::<f64>() / PARTS as f64;
+            let squares: f64 = left.iter().map(|one| (one - mean).powi(2)).sum();
+            let half = T_OF_PARTS * (squares * (PARTS - 1) as f64 / PARTS as f64).sqrt();
+            Interval::new((slowdown - half).max(1.0), slowdown + half)
+        });
+        Predicted { slowdown, interval }
+    }
+
+    /// What all of them would lose if all groups were interrupted at once: more nodes then cost nothing more.
+    pub fn together(&self) -> f64 {
+        self.slowdown(self.workers).slowdown
+    }
+
+    /// The most nodes whose median step the recording is long enough to tell.
+    pub fn supported_nodes(&self) -> u64 {
+        self.whole.supported_workers(0.5).saturating_mul(self.workers).min(MOST_NODES)
+    }
+
+    /// The distribution behind it, of one group.
+    pub fn delay(&self) -> &Delay {
+        &self.whole
+    }
+}

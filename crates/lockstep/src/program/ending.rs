@@ -1,0 +1,209 @@
+//! What all ranks found, put together by rank 0: predictions beside what was measured, and the record.
+
+use super::Measured;
+use super::tally::{Level, Tally};
+use super::world::Group;
+use chance::{Gap, Ranks};
+use harness::output::{self, OutputFile};
+use harness::{AnyRecord, Finished, Session};
+use instruments::cpus::CpuSet;
+use instruments::statistics::bootstrap::ratio_of_means;
+use instruments::statistics::order::sample_quantile;
+use instruments::warning::Warning;
+use lockstep::alignment::Alignment;
+use lockstep::flags::Flags;
+use lockstep::prediction::{Groups, Job, MOST_NODES};
+use lockstep::record::{NAME, NodesRow, Parameters, RankRow, Row, StepsRow};
+use lockstep::traces::{Traces, read, shortest_kept_ns, written};
+use lockstep::warnings::{Oversubscribed, ShortGapsLeftOut};
+use serde::{Deserialize, Serialize};
+
+/// Gaps that a record has room for.
+const ROOM: usize = 300_000;
+const CONFIDENCE: f64 = 0.95;
+
+/// What a rank tells rank 0 at the end.
+#[derive(Serialize, Deserialize)]
+struct Told {
+    row: RankRow,
+    /// Its work of a step without gaps, by level.
+    work_ns: Vec<Option<f64>>,
+}
+
+/// Rank 0 has the others' rows, predicts, and writes.
+pub fn conclude(
+    world: &Group,
+    flags: &Flags,
+    seed: u64,
+    mut measured: Measured,
+    first: Option<(Session, Option<OutputFile>)>,
+) -> anyhow::Result<()> {
+    let mut warnings = left_out(world, &mut measured.tally);
+    let told = Told { row: row(world, &measured), work_ns: measured.tally.levels.iter().map(Level::work_ns).collect() };
+    let told = world.texts_at_first(&serde_json::to_string(&told)?);
+    if let Some((session, file)) = first {
+        let all: Vec<Told> = told.iter().map(|text| serde_json::from_str(text)).collect::<Result<_, _>>()?;
+        let crowd = measured.place.crowd(world.size);
+        let cpus = measured.place.cpus() as u64;
+        warnings.extend((crowd > 1).then(|| Warning::from(Oversubscribed { ranks: world.size as u64, cpus })));
+        warnings.extend(measured.bench.recorder.warnings().iter().cloned());
+        let rows = rows(&measured, &all, seed)?;
+        let record = record(&session, world, flags, &measured, rows, warnings)?;
+        write(&record, file)?;
+    }
+    world.wait_gently();
+    Ok(())
+}
+
+/// Gaps that there is no room for, the same lengths in all traces.
+fn left_out(world: &Group, tally: &mut Tally) -> Vec<Warning> {
+    let own = shortest_kept_ns(&tally.gaps, ROOM / world.size);
+    let least_ns = world.greatest(&[own as f64])[0] as u64;
+    let length = |gaps: &[Gap]| gaps.iter().map(|gap| gap.duration_ns as f64).sum::<f64>();
+    let before = length(&tally.gaps);
+    tally.gaps.retain(|gap| gap.duration_ns >= least_ns);
+    let share = if before > 0.0 { 1.0 - length(&tally.gaps) / before } else { 0.0 };
+    let lost_share = world.greatest(&[share])[0];
+    let said = ShortGapsLeftOut { below_us: least_ns as f64 / 1e3, lost_share };
+    if least_ns > 0 { vec![said.into()] } else { Vec::new() }
+}
+
+fn row(world: &Group, measured: &Measured) -> RankRow {
+    let Measured { place, bench, tally, first_meeting, last_meeting } = measured;
+    let work_ns = tally.levels.last().and_then(Level::work_ns).unwrap_or(0.0);
+    RankRow {
+        rank: world.rank as u64,
+        host: place.host.clone(),
+        cpu: place.cpu as u64,
+        ranks_on_cpu: place.ranks_on_cpu(world.rank) as u64,
+        clock_offset_us: first_meeting.offset_ns / 1e3,
+        clock_error_us: tally.clock_error_ns / 1e3,
+        clock_drift_ppm: Alignment::through(*first_meeting, *last_meeting).drift() * 1e6,
+        work_us: bench.grinds as f64 * bench.watched.usual_ns() / 1e3,
+        work_in_steps_us: work_ns / 1e3,
+        margin_us: bench.watched.margin_ns() / 1e3,
+        gaps: tally.gaps.len() as u64,
+        lost_share: tally.lost_ns / tally.watched_ns.max(1.0),
+        longest_us: tally.gaps.iter().map(|gap| gap.duration_ns).max().unwrap_or(0) as f64 / 1e3,
+        lost_in_steps_share: tally.lost_in_steps_ns / tally.working_ns.max(1.0),
+        last_steps: tally.last_steps,
+        maybe_last_steps: tally.maybe_last_steps,
+        causes: bench.causes.rows(),
+        causes_in_steps: bench.causes_in_steps.rows(),
+        explained_share: bench.causes_in_steps.explained_share(),
+        evidence: bench.recorder.source(),
+        trace: written(&tally.gaps, tally.span_ns),
+    }
+}
+
+fn rows(measured: &Measured, all: &[Told], seed: u64) -> anyhow::Result<Vec<Row>> {
+    let read: Vec<(Vec<Gap>, u64)> =
+        all.iter().map(|told| read(&told.row.trace)).collect::<Result<_, _>>().map_err(anyhow::Error::msg)?;
+    let span_ns = read.first().map_or(0, |one| one.1);
+    let traces = Traces { gaps: read.into_iter().map(|one| one.0).collect(), span_ns };
+    let (mut rows, mut most) = (Vec::new(), None);
+    for (number, level) in measured.tally.levels.iter().enumerate() {
+        // Who takes no part in fewer has its work of all.
+        let work_ns = |rank: usize| all[rank].work_ns[number].or(*all[rank].work_ns.last()?).map(|ns| ns.round() as u64);
+        let ranks = traces.ranks(|rank| work_ns(rank).unwrap_or(1).max(1))?;
+        let barrier_ns = sample_quantile(&level.rests, 0.5).unwrap_or(0.0).round() as u64;
+        let job = Job { ranks: &ranks, barrier_ns };
+        rows.push(Row::Steps(steps_row(level, &job, measured.place.crowd(level.ranks) > 1, seed)));
+        most = Some(job.groups(level.ranks)).filter(|_| number + 1 == measured.tally.levels.len());
+    }
+    rows.extend(most.iter().flat_map(|groups| nodes_rows(groups, all.len() as u64)));
+    rows.extend(measured.tally.long_steps.iter().cloned().map(Row::LongStep));
+    rows.extend(all.iter().map(|told| Row::Rank(Box::new(told.row.clone()))));
+    Ok(rows)
+}
+
+fn steps_row(level: &Level, job: &Job<'_>, oversubscribed: bool, seed: u64) -> StepsRow {
+    let quiet_ns = job.quiet_ns(level.ranks);
+    let predicted = job.as_recorded(level.ranks, seed);
+    let mean_ns = level.lengths.iter().sum::<f64>() / level.lengths.len().max(1) as f64;
+    let quiet = vec![quiet_ns; level.turn_means.len()];
+    let mut rng = fastrand::Rng::with_seed(seed);
+    let interval = ratio_of_means(&level.turn_means, &quiet, CONFIDENCE, &mut rng).map(|ratio| ratio.interval);
+    let slowdown = mean_ns / quiet_ns;
+    let agree = interval.zip(predicted.interval);
+    let agree = agree.map(|(own, other)| own.contains(predicted.slowdown) && other.contains(slowdown));
+    let quantile_us = |p: f64| sample_quantile(&level.lengths, p).unwrap_or(0.0) / 1e3;
+    StepsRow {
+        ranks: level.ranks as u64,
+        steps: level.lengths.len() as u64,
+        quiet_us: quiet_ns / 1e3,
+        barrier_us: job.barrier_ns as f64 / 1e3,
+        mean_us: mean_ns / 1e3,
+        p50_us: quantile_us(0.5),
+        p99_us: quantile_us(0.99),
+        longest_us: quantile_us(1.0),
+        slowdown,
+        slowdown_ci: interval,
+        predicted_slowdown: predicted.slowdown,
+        predicted_ci: predicted.interval,
+        apart_slowdown: job.apart(level.ranks, seed),
+        agree,
+        oversubscribed,
+    }
+}
+
+/// Powers of ten, beyond the ranks that there are.
+fn nodes_rows(groups: &Groups, ranks: u64) -> Vec<Row> {
+    let powers = std::iter::successors(Some(10_u64), |nodes| Some(nodes * 10));
+    let supported_nodes = groups.supported_nodes();
+    let row = |nodes: u64| {
+        let predicted = groups.slowdown(nodes);
+        Row::Nodes(NodesRow {
+            nodes,
+            slowdown: predicted.slowdown,
+            slowdown_ci: predicted.interval,
+            together_slowdown: groups.together(),
+            supported: nodes <= supported_nodes,
+            supported_nodes,
+        })
+    };
+    powers.take_while(|nodes| *nodes <= MOST_NODES).filter(|nodes| *nodes > ranks).map(row).collect()
+}
+
+fn record(
+    session: &Session,
+    world: &Group,
+    flags: &Flags,
+    measured: &Measured,
+    rows: Vec<Row>,
+    warnings: Vec<Warning>,
+) -> anyhow::Result<AnyRecord> {
+    let assumptions = [
+        "noise while all ranks compute is that while they make steps",
+        "whoever waits loses nothing by what happens meanwhile",
+        "predicted steps have the work of the slowest rank and the median barrier of the measured ones, and from the \
+         traces nothing but gaps",
+        "more nodes than ranks: groups of as many as were recorded, each interrupted as these were and apart from the \
+         others; the barrier takes no longer",
+        "stationarity: the machines go on as recorded; the recording repeats for ever",
+    ];
+    let parameters = Parameters {
+        step_us: flags.step.as_nanos() as f64 / 1e3,
+        collective: flags.collective,
+        ranks: world.size as u64,
+        hosts: measured.place.hosts(),
+        turns: super::TURNS,
+        seconds: flags.seconds.as_secs_f64(),
+        injected_us: flags.inject.map(|injection| injection.length_ns as f64 / 1e3),
+        injected_every_us: flags.inject.map(|injection| injection.every_ns as f64 / 1e3),
+        mpi: mpi::environment::library_version().unwrap_or_default().lines().next().unwrap_or_default().trim().into(),
+        assumptions: assumptions.map(str::to_owned).to_vec(),
+    };
+    let cpus = CpuSet::single(measured.place.cpu);
+    let finished = Finished::measured(parameters, rows, warnings, cpus, None);
+    // Other ranks are other processes: what they took of the CPUs is the job's.
+    Ok(finished.without(["other_load"]).erased()?.take_record(NAME, session))
+}
+
+fn write(record: &AnyRecord, file: Option<OutputFile>) -> anyhow::Result<()> {
+    let json = serde_json::to_string(record)? + "\n";
+    match file {
+        Some(file) => file.write(json.as_bytes()),
+        None => Ok(output::print_json(&json)?),
+    }
+}

@@ -1,0 +1,204 @@
+//! What a rank adds up over its turns, once the clocks of a turn can be laid on each other.
+
+use super::clocks::OwnTime;
+use super::turns::{Stepping, Watching};
+use super::world::Group;
+use chance::Gap;
+use instruments::evidence::Cause;
+use lockstep::alignment::Alignment;
+use lockstep::record::LongStep;
+use serde::{Deserialize, Serialize};
+
+/// Of this rank.
+pub struct Tally {
+    time: OwnTime,
+    pub gaps: Vec<Gap>,
+    pub span_ns: u64,
+    pub watched_ns: f64,
+    pub lost_ns: f64,
+    pub working_ns: f64,
+    pub lost_in_steps_ns: f64,
+    pub last_steps: u64,
+    pub maybe_last_steps: u64,
+    pub clock_error_ns: f64,
+    /// By the number of ranks that take part.
+    pub levels: Vec<Level>,
+    /// Of rank 0.
+    pub long_steps: Vec<LongStep>,
+}
+
+/// Steps of so many ranks.
+pub struct Level {
+    pub ranks: usize,
+    /// Of this rank: its work without gaps, and its steps.
+    pub net_ns: f64,
+    pub own_steps: u64,
+    /// In ns: of each turn the mean step, every step, and the shortest stay of each.
+    pub turn_means: Vec<f64>,
+    pub lengths: Vec<f64>,
+    pub rests: Vec<f64>,
+}
+
+/// What a rank lost in one of the longest steps of a turn.
+#[derive(Serialize, Deserialize)]
+struct Part {
+    lost_ns: f64,
+    cause: Option<Cause>,
+    is_last: bool,
+}
+
+/// So many of the longest steps of a turn are looked at, …
+const LONGEST: usize = 3;
+/// … and so many of all turns are kept.
+const KEPT: usize = 10;
+
+impl Level {
+    pub fn of(ranks: usize) -> Self {
+        Self { ranks, net_ns: 0.0, own_steps: 0, turn_means: Vec::new(), lengths: Vec::new(), rests: Vec::new() }
+    }
+
+    /// This rank's work of a step without gaps.
+    pub fn work_ns(&self) -> Option<f64> {
+        (self.own_steps > 0).then(|| self.net_ns / self.own_steps as f64)
+    }
+}
+
+impl Tally {
+    pub fn new(time: OwnTime, levels: &[usize]) -> Self {
+        Self {
+            time,
+            gaps: Vec::new(),
+            span_ns: 0,
+            watched_ns: 0.0,
+            lost_ns: 0.0,
+            working_ns: 0.0,
+            lost_in_steps_ns: 0.0,
+            last_steps: 0,
+            maybe_last_steps: 0,
+            clock_error_ns: 0.0,
+            levels: levels.iter().map(|ranks| Level::of(*ranks)).collect(),
+            long_steps: Vec::new(),
+        }
+    }
+
+    /// Adds a turn of watching: the time that all ranks watched, on rank 0's clock.
+    pub fn add_watching(&mut self, world: &Group, turn: &Watching, clocks: &Alignment) {
+        self.clock_error_ns = self.clock_error_ns.max(clocks.error_ns());
+        let at = |ticks: u64| clocks.reference_ns(self.time.at_ns(ticks));
+        let from = world.greatest(&[at(turn.start)])[0];
+        let to = world.least(&[at(turn.end)])[0];
+        let length_ns = (to - from).max(0.0).floor() as u64;
+        let place = |ns: f64| ((ns - from).max(0.0).round() as u64).min(length_ns);
+        for seen in &turn.seen {
+            let (start, end) = (place(at(seen.start)), place(at(seen.start + seen.length)));
+            if end > start {
+                self.gaps.push(Gap { start_ns: self.span_ns + start, duration_ns: end - start });
+                self.lost_ns += (end - start) as f64;
+            }
+        }
+        self.watched_ns += length_ns as f64;
+        self.span_ns += length_ns;
+    }
+
+    /// Adds a turn of steps of the ranks of `group`, which are those of this level.
+    pub fn add_steps(&mut self, group: &Group, level: usize, number: u64, turn: &Stepping, clocks: &Alignment) {
+        let lost = self.add_own(level, turn);
+        let times = turn.steps.iter();
+        let arrived: Vec<f64> = times.clone().map(|step| clocks.reference_ns(self.time.at_ns(step.arrived))).collect();
+        let error_ns = clocks.error_ns();
+        let latest = group.greatest(&arrived);
+        let surely = group.greatest(&arrived.iter().map(|moment| moment - error_ns).collect::<Vec<_>>());
+        let maybe: Vec<f64> =
+            arrived.iter().zip(&surely).map(|(moment, least)| f64::from(u8::from(moment + error_ns >= *least))).collect();
+        let candidates = group.sums(&maybe);
+        let is_last: Vec<bool> = arrived.iter().zip(&latest).map(|(own, last)| own == last).collect();
+        let rests: Vec<f64> =
+            times.map(|step| self.time.at_ns(step.left) - self.time.at_ns(step.arrived)).collect();
+        let rests = group.least(&rests);
+        if group.size == self.levels.last().map_or(0, |level| level.ranks) {
+            let surely_last = is_last.iter().zip(&candidates).filter(|(last, count)| **last && **count < 1.5).count();
+            self.last_steps += surely_last as u64;
+            self.maybe_last_steps += maybe.iter().filter(|one| **one > 0.0).count() as u64;
+        }
+        let lengths = self.lengths(turn);
+        self.look_at_longest(group, number, turn, &lengths, &lost, &is_last, &candidates);
+        let own = &mut self.levels[level];
+        own.turn_means.push(lengths.iter().sum::<f64>() / lengths.len() as f64);
+        own.lengths.extend(lengths);
+        own.rests.extend(rests);
+    }
+
+    /// What this rank lost in each step.
+    fn add_own(&mut self, level: usize, turn: &Stepping) -> Vec<f64> {
+        let (mut before, mut begin) = (0, turn.begin);
+        let mut all = Vec::with_capacity(turn.steps.len());
+        for step in &turn.steps {
+            let seen = &turn.seen[before..step.seen];
+            let lost: f64 = seen.iter().map(|one| self.time.at_ns(one.start + one.length) - self.time.at_ns(one.start)).sum();
+            let worked = self.time.at_ns(step.arrived) - self.time.at_ns(begin);
+            self.working_ns += worked;
+            self.lost_in_steps_ns += lost;
+            self.levels[level].net_ns += worked - lost;
+            self.levels[level].own_steps += 1;
+            (before, begin) = (step.seen, step.left);
+            all.push(lost);
+        }
+        all
+    }
+
+    fn lengths(&self, turn: &Stepping) -> Vec<f64> {
+        let mut begin = self.time.at_ns(turn.begin);
+        let length = |step: &super::turns::StepTimes| {
+            let left = self.time.at_ns(step.left);
+            left - std::mem::replace(&mut begin, left)
+        };
+        turn.steps.iter().map(length).collect()
+    }
+
+    /// Rank 0 names the longest steps of the turn, and each tells what it lost in them.
+    #[allow(clippy::too_many_arguments)]
+    fn look_at_longest(
+        &mut self,
+        group: &Group,
+        number: u64,
+        turn: &Stepping,
+        lengths: &[f64],
+        lost: &[f64],
+        is_last: &[bool],
+        candidates: &[f64],
+    ) {
+        let mut order: Vec<u64> = (0..lengths.len() as u64).collect();
+        order.sort_by(|a, b| lengths[*b as usize].total_cmp(&lengths[*a as usize]));
+        order.truncate(LONGEST);
+        group.told(&mut order);
+        let part = |&step: &u64| {
+            let step = step as usize;
+            let from = if step == 0 { 0 } else { turn.steps[step - 1].seen };
+            let gaps = from..turn.steps[step].seen;
+            let worst = gaps.max_by_key(|gap| turn.seen[*gap].length);
+            Part { lost_ns: lost[step], cause: worst.map(|gap| turn.causes[gap].clone()), is_last: is_last[step] }
+        };
+        let own = serde_json::to_string(&order.iter().map(part).collect::<Vec<_>>()).expect("numbers and names");
+        let told = group.texts_at_first(&own);
+        let told: Vec<Vec<Part>> = told.iter().filter_map(|text| serde_json::from_str(text).ok()).collect();
+        if group.rank != 0 || told.len() != group.size {
+            return;
+        }
+        for (place, &step) in order.iter().enumerate() {
+            let parts: Vec<&Part> = told.iter().map(|rank| &rank[place]).collect();
+            let worst = parts.iter().max_by(|a, b| a.lost_ns.total_cmp(&b.lost_ns));
+            let sure = candidates[step as usize] < 1.5;
+            self.long_steps.push(LongStep {
+                ranks: group.size as u64,
+                turn: number,
+                step,
+                length_us: lengths[step as usize] / 1e3,
+                last: parts.iter().position(|part| part.is_last).filter(|_| sure).map(|rank| rank as u64),
+                lost_us: parts.iter().map(|part| part.lost_ns / 1e3).collect(),
+                cause: worst.and_then(|part| part.cause.clone()),
+            });
+        }
+        self.long_steps.sort_by(|a, b| b.length_us.total_cmp(&a.length_us));
+        self.long_steps.truncate(KEPT);
+    }
+}
