@@ -21,7 +21,8 @@ fn said(arguments: &[&str]) -> String {
 
 fn model(more: &[&str]) -> Vec<Value> {
     let job = job();
-    let arguments = [&["model", "step", "--ranks", job.to_str().unwrap(), "--format", "json", "--no-keep", "--quiet"], more];
+    let arguments =
+        [&["model", "step", "--ranks", job.to_str().unwrap(), "--format", "json", "--no-keep", "--quiet"], more];
     let record: Value = serde_json::from_str(&said(&arguments.concat())).unwrap();
     record["results"].as_array().unwrap().clone()
 }

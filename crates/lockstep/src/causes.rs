@@ -48,7 +48,9 @@ impl Causes {
         } else {
             *number += 1;
             match attribution {
-                Some(found) => found.of_gap(*number - 1).into_iter().map(|(cause, ticks)| (cause.clone(), ticks)).collect(),
+                Some(found) => {
+                    found.of_gap(*number - 1).into_iter().map(|(cause, ticks)| (cause.clone(), ticks)).collect()
+                }
                 None => whole(Cause::unnamed(Kind::Unexplained)),
             }
         };

@@ -60,7 +60,6 @@ fn difference(first: &Greeting, rank: usize, other: &Greeting) -> Option<String>
         return Some(format!("rank {rank} was called with `{}`, and rank 0 with `{}`", other.flags, first.flags));
     }
     let built = "both call themselves";
-    (other.build != first.build).then(|| {
-        format!("rank {rank} is another build of lockstep than rank 0, though {built} {}", first.version)
-    })
+    (other.build != first.build)
+        .then(|| format!("rank {rank} is another build of lockstep than rank 0, though {built} {}", first.version))
 }

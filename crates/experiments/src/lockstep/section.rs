@@ -6,9 +6,12 @@ use record::{Axis, Figure, Mark, Picture, Plot, Point, Section, Series, Statemen
 use terminal::{count, ratio};
 
 pub fn section(rows: &[Row]) -> Section {
-    let steps = rows.iter().filter_map(|row| if let Row::Steps(row) = row { Some(row) } else { None }).collect::<Vec<_>>();
-    let nodes = rows.iter().filter_map(|row| if let Row::Nodes(row) = row { Some(row) } else { None }).collect::<Vec<_>>();
-    let ranks = rows.iter().filter_map(|row| if let Row::Rank(row) = row { Some(&**row) } else { None }).collect::<Vec<_>>();
+    let steps =
+        rows.iter().filter_map(|row| if let Row::Steps(row) = row { Some(row) } else { None }).collect::<Vec<_>>();
+    let nodes =
+        rows.iter().filter_map(|row| if let Row::Nodes(row) = row { Some(row) } else { None }).collect::<Vec<_>>();
+    let ranks =
+        rows.iter().filter_map(|row| if let Row::Rank(row) = row { Some(&**row) } else { None }).collect::<Vec<_>>();
     Section {
         experiment: "lockstep",
         title: "Ranks in lock-step on MPI".into(),
@@ -96,7 +99,15 @@ fn losses(ranks: &[&RankRow]) -> Figure {
         picture: Picture::None,
         tables: vec![Table {
             caption: "Ranks".into(),
-            header: vec!["rank", "lost, watched", "lost in steps", "longest gap", "surely last", "clock error", "most by"],
+            header: vec![
+                "rank",
+                "lost, watched",
+                "lost in steps",
+                "longest gap",
+                "surely last",
+                "clock error",
+                "most by",
+            ],
             rows: ranks.iter().map(line).collect(),
         }],
         secondary: false,

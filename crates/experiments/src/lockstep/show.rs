@@ -97,7 +97,11 @@ fn nodes_table(rows: &[&NodesRow], page: &Page) -> String {
         "* extrapolated: the traces are long enough for {supported} nodes; beyond, the longest recorded gap is the \
          longest there is"
     );
-    let said = if rows.iter().any(|row| !row.supported) { terminal::wrapped("  ", "    ", &words, page) } else { String::new() };
+    let said = if rows.iter().any(|row| !row.supported) {
+        terminal::wrapped("  ", "    ", &words, page)
+    } else {
+        String::new()
+    };
     format!("More nodes, in groups like these ranks\n{table}{said}")
 }
 

@@ -3,7 +3,7 @@
 use super::Measured;
 use super::tally::{Level, Tally};
 use super::world::Group;
-use chance::{Gap, Ranks};
+use chance::Gap;
 use harness::output::{self, OutputFile};
 use harness::{AnyRecord, Finished, Session};
 use instruments::cpus::CpuSet;
@@ -104,7 +104,8 @@ fn rows(measured: &Measured, all: &[Told], seed: u64) -> anyhow::Result<Vec<Row>
     let (mut rows, mut most) = (Vec::new(), None);
     for (number, level) in measured.tally.levels.iter().enumerate() {
         // Who takes no part in fewer has its work of all.
-        let work_ns = |rank: usize| all[rank].work_ns[number].or(*all[rank].work_ns.last()?).map(|ns| ns.round() as u64);
+        let work_ns =
+            |rank: usize| all[rank].work_ns[number].or(*all[rank].work_ns.last()?).map(|ns| ns.round() as u64);
         let ranks = traces.ranks(|rank| work_ns(rank).unwrap_or(1).max(1))?;
         let barrier_ns = sample_quantile(&level.rests, 0.5).unwrap_or(0.0).round() as u64;
         let job = Job { ranks: &ranks, barrier_ns };

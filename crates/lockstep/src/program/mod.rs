@@ -74,7 +74,8 @@ fn job(world: &Group, parsed: Result<Flags, clap::Error>) -> anyhow::Result<Exit
     // Only rank 0 looks at the machine for the record and writes; what keeps it from that is known before all wait.
     let first = (world.rank == 0).then(|| Ok::<_, anyhow::Error>((Session::open(&shared(&flags))?, file(&flags)?)));
     let first = first.transpose()?;
-    let interruption = first.as_ref().map_or_else(Interruption::catch, |(session, _)| Ok(session.interruption.clone()))?;
+    let interruption =
+        first.as_ref().map_or_else(Interruption::catch, |(session, _)| Ok(session.interruption.clone()))?;
     // While all watch, nobody hears of anybody.
     watchdog::watch(world.rank, flags.patience + flags.seconds / TURNS as u32, interruption)?;
     let mut seed = [first.as_ref().map_or(0, |(session, _)| session.seed)];
@@ -126,9 +127,9 @@ fn measure(world: &Group, flags: &Flags, seed: u64) -> anyhow::Result<Measured> 
     let (calibration, grind) = place.calibrate(world)?;
     let clock = calibration.clock;
     let time = OwnTime::from_now(clock);
-    let schedule = flags.inject.map(|injection| {
-        Schedule::new(injection, clock, clock.stamp(), injection.phase_ns(seed, world.rank as u64))
-    });
+    let schedule = flags
+        .inject
+        .map(|injection| Schedule::new(injection, clock, clock.stamp(), injection.phase_ns(seed, world.rank as u64)));
     let watched = Watched::new(clock, &grind, schedule);
     let grinds = (flags.step.as_nanos() as f64 / watched.usual_ns()).round().max(1.0) as u64;
     let mut bench = Bench {

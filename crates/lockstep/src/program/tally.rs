@@ -108,12 +108,14 @@ impl Tally {
         let error_ns = clocks.error_ns();
         let latest = group.greatest(&arrived);
         let surely = group.greatest(&arrived.iter().map(|moment| moment - error_ns).collect::<Vec<_>>());
-        let maybe: Vec<f64> =
-            arrived.iter().zip(&surely).map(|(moment, least)| f64::from(u8::from(moment + error_ns >= *least))).collect();
+        let maybe: Vec<f64> = arrived
+            .iter()
+            .zip(&surely)
+            .map(|(moment, least)| f64::from(u8::from(moment + error_ns >= *least)))
+            .collect();
         let candidates = group.sums(&maybe);
         let is_last: Vec<bool> = arrived.iter().zip(&latest).map(|(own, last)| own == last).collect();
-        let rests: Vec<f64> =
-            times.map(|step| self.time.at_ns(step.left) - self.time.at_ns(step.arrived)).collect();
+        let rests: Vec<f64> = times.map(|step| self.time.at_ns(step.left) - self.time.at_ns(step.arrived)).collect();
         let rests = group.least(&rests);
         if group.size == self.levels.last().map_or(0, |level| level.ranks) {
             let surely_last = is_last.iter().zip(&candidates).filter(|(last, count)| **last && **count < 1.5).count();
@@ -134,7 +136,8 @@ impl Tally {
         let mut all = Vec::with_capacity(turn.steps.len());
         for step in &turn.steps {
             let seen = &turn.seen[before..step.seen];
-            let lost: f64 = seen.iter().map(|one| self.time.at_ns(one.start + one.length) - self.time.at_ns(one.start)).sum();
+            let lost: f64 =
+                seen.iter().map(|one| self.time.at_ns(one.start + one.length) - self.time.at_ns(one.start)).sum();
             let worked = self.time.at_ns(step.arrived) - self.time.at_ns(begin);
             self.working_ns += worked;
             self.lost_in_steps_ns += lost;

@@ -37,7 +37,10 @@ fn guard(rank: usize, patience: Duration, interruption: &Interruption) {
         waited = if now == seen { waited + LOOK } else { Duration::ZERO };
         seen = now;
         if waited >= patience {
-            give_up(&format!("rank {rank}: nothing heard of the other ranks for {patience:?}: one of them died or hangs"), 1);
+            give_up(
+                &format!("rank {rank}: nothing heard of the other ranks for {patience:?}: one of them died or hangs"),
+                1,
+            );
         }
     }
 }

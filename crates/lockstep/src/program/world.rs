@@ -140,7 +140,11 @@ impl Group {
 /// Where each part begins, and the length of all.
 fn starts(counts: &[Count]) -> (Vec<Count>, usize) {
     let mut next = 0;
-    let starts = counts.iter().map(|count| std::mem::replace(&mut next, next + count)).collect();
+    let start = |count: &Count| {
+        next += count;
+        next - count
+    };
+    let starts = counts.iter().map(start).collect();
     (starts, next as usize)
 }
 

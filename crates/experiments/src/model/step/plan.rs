@@ -132,7 +132,8 @@ impl StepPlan {
         let delay = trace.gaps.delay(step_ns).map_err(|error| UsageError(format!("--step {step:?}: {error}")))?;
         let delay_while_running = trace.gaps.delay_while_running(step_ns)?;
         let supported_nodes = delay.supported_workers(MEDIAN);
-        let support = Support { step, nodes: supported_nodes, extrapolate: flags.extrapolate, span_s: trace.description.span_s };
+        let support =
+            Support { step, nodes: supported_nodes, extrapolate: flags.extrapolate, span_s: trace.description.span_s };
         if supported_nodes == 0 && !flags.extrapolate {
             return Err(support.refusal(&format!("--step {step:?}"), 1).into());
         }

@@ -44,7 +44,8 @@ pub fn compute(path: &Path, flags: &Flags, session: &Session) -> anyhow::Result<
 
 fn read(path: &Path) -> anyhow::Result<(String, Traces)> {
     let (name, bytes) = content(path)?;
-    let wrong = |problem: String| UsageError(format!("--ranks {name}: {problem}; a job writes one: `lockstep --output FILE`"));
+    let wrong =
+        |problem: String| UsageError(format!("--ranks {name}: {problem}; a job writes one: `lockstep --output FILE`"));
     let source = understand(&name, &bytes).map_err(|error| wrong(format!("{error:#}")))?;
     let rows = source.parts.iter().find(|(experiment, _)| experiment == NAME).map(|(_, rows)| rows);
     let rows = rows.ok_or_else(|| wrong(format!("it is a record of {}", source.experiment)))?;

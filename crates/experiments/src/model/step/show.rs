@@ -107,7 +107,8 @@ fn ranks_summary(rows: &[&Row]) -> String {
         true => format!("  * extrapolated: the traces are long enough for {supported} nodes\n"),
         false => "  -: the traces are too short for this quantile\n".to_owned(),
     };
-    let half = most.half_lost_nodes.map(|nodes| format!("  half the time is lost from {} nodes on\n", terminal::count(nodes)));
+    let half =
+        most.half_lost_nodes.map(|nodes| format!("  half the time is lost from {} nodes on\n", terminal::count(nodes)));
     let apart = "  apart: as though nothing were common to the ranks of a group\n";
     let together = "  at once: all groups interrupted at the same moments\n";
     format!("{star}{apart}{together}{}", half.unwrap_or_default())
