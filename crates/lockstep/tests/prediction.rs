@@ -24,7 +24,6 @@ fn ranks_that_are_interrupted_by_turns_lose_what_each_of_them_does() {
         let predicted = Job { ranks: &ranks, barrier_ns: 0 }.as_recorded(phases.len(), 1);
         let wanted = 10.0 / (10.0 - 0.2 * lost);
         assert!((predicted.slowdown / wanted - 1.0).abs() < 2e-3, "{} {wanted}", predicted.slowdown);
-        assert!(predicted.interval.unwrap().contains(wanted));
     }
 }
 
@@ -43,9 +42,9 @@ fn a_barrier_is_in_the_step_with_noise_and_without() {
     let ranks = ranks(&[0]);
     let job = Job { ranks: &ranks, barrier_ns: MS };
     assert_eq!(job.quiet_ns(1), 2e6);
-    // Of the interruptions, half fall into barriers, where they cost nothing unless they outlast them.
+    // Five steps fill a period: each interruption that is met puts them off, until it falls into a barrier for ever.
     let slowdown = job.as_recorded(1, 1).slowdown;
-    assert!((1.005..1.02).contains(&slowdown), "{slowdown}");
+    assert!((1.0..1.01).contains(&slowdown), "{slowdown}");
 }
 
 /// Groups of one rank are the nodes of the independent model, which has a closed form: a gap of g a second, steps of T.
