@@ -192,7 +192,13 @@ fn record(
         seconds: flags.seconds.as_secs_f64(),
         injected_us: flags.inject.map(|injection| injection.length_ns as f64 / 1e3),
         injected_every_us: flags.inject.map(|injection| injection.every_ns as f64 / 1e3),
-        mpi: mpi::environment::library_version().unwrap_or_default().lines().next().unwrap_or_default().trim_end_matches(|end: char| end == '\0' || end.is_whitespace()).into(),
+        mpi: mpi::environment::library_version()
+            .unwrap_or_default()
+            .lines()
+            .next()
+            .unwrap_or_default()
+            .trim_end_matches(|end: char| end == '\0' || end.is_whitespace())
+            .into(),
         assumptions: assumptions.map(str::to_owned).to_vec(),
     };
     let cpus = CpuSet::single(measured.place.cpu);
