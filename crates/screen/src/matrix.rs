@@ -7,6 +7,9 @@ use experiments::ALL;
 use harness::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
+/// The words of a command line, and the cell that it measures where it has one of its own.
+pub type Wanted = (Option<(usize, usize)>, Vec<String>);
+
 /// Which table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -106,7 +109,7 @@ impl Matrix {
     }
 
     /// The command lines that measure them, each with its cell where it has one of its own.
-    pub fn commands(&self, choice: &Choice, machine: &Machine) -> Vec<(Option<(usize, usize)>, Vec<String>)> {
+    pub fn commands(&self, choice: &Choice, machine: &Machine) -> Vec<Wanted> {
         let wanted = self.wanted(machine);
         if self.kind == Kind::Cpus {
             return wanted.into_iter().map(|cell| (Some(cell), self.on_one_cpu(cell, choice))).collect();

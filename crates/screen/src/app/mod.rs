@@ -9,7 +9,7 @@ use crate::choice::Choice;
 use crate::command_line;
 use crate::editor::Editor;
 use crate::machine::Machine;
-use crate::matrix::Matrix;
+use crate::matrix::{Matrix, Wanted};
 use crate::menu;
 use crate::menu::item::{Given, Item};
 use crate::menu::which::Menu;
@@ -35,7 +35,7 @@ pub struct App {
     pub view: View,
     pub run: Option<Run>,
     /// What a matrix measures next, each with its cell.
-    waiting: VecDeque<(Option<(usize, usize)>, Vec<String>)>,
+    waiting: VecDeque<Wanted>,
     pub matrix: Option<Matrix>,
     /// Which place is looked at of those that were told.
     pub at: usize,
