@@ -22,7 +22,7 @@ fn a_kill_at_any_moment_leaves_an_archive_that_verifies() {
         let (address, id) = (server.address, server.pid());
         let bytes = serde_json::to_vec(sent).unwrap();
         // From before it has come to after it is kept.
-        let moment = Duration::from_micros(random.u64(..150_000));
+        let moment = Duration::from_micros(random.u64(..500_000));
         let killer = std::thread::spawn(move || {
             std::thread::sleep(moment);
             kill_process(id, Signal::KILL).unwrap();

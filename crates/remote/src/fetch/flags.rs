@@ -1,6 +1,6 @@
 //! What is asked for, of whom.
 
-use super::host::Host;
+use super::host::Hosts;
 use crate::fingerprint::Fingerprint;
 use clap::{Args, ValueHint};
 use std::path::PathBuf;
@@ -13,8 +13,8 @@ use std::path::PathBuf;
 pub struct Flags {
     /// Machines where `contend serve` runs, with commas between them; encrypted, but for this machine itself, unless it
     /// is written as http:// or https://
-    #[arg(value_name = "HOST[:PORT]", required = true, value_delimiter = ',')]
-    pub hosts: Vec<Host>,
+    #[arg(value_name = "HOST[:PORT]")]
+    pub hosts: Hosts,
 
     /// Which records: the first digits of a hash, last, last~3, or an experiment's name [default: all]; with --live
     /// what to start, as the server has it on its list

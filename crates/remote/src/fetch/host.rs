@@ -13,6 +13,18 @@ pub struct Host {
     pub is_encrypted: bool,
 }
 
+/// Several, with commas between them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hosts(pub Vec<Host>);
+
+impl FromStr for Hosts {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        text.split(',').map(str::parse).collect::<Result<_, _>>().map(Self)
+    }
+}
+
 impl Host {
     /// As it stands in an address.
     pub fn authority(&self) -> String {

@@ -81,6 +81,7 @@ async fn ask_all(flags: &Flags, secrets: &Secrets, archive: &Archive) -> anyhow:
     let shared = Arc::new(Mutex::new(archive.clone()));
     let tasks: Vec<_> = flags
         .hosts
+        .0
         .iter()
         .map(|host| {
             let keeper = Keeper::new(host.to_string(), Arc::clone(&shared));
@@ -137,9 +138,10 @@ fn table(asked: &[Asked]) -> String {
 }
 
 async fn watch_all(flags: &Flags, secrets: &Secrets) -> anyhow::Result<Outcome> {
-    let is_one = flags.hosts.len() == 1;
+    let is_one = flags.hosts.0.len() == 1;
     let tasks: Vec<_> = flags
         .hosts
+        .0
         .iter()
         .map(|host| {
             let [mut client, mut listener] = [(); 2].map(|()| Client::new(host.clone(), secrets.clone()));
