@@ -80,7 +80,7 @@ fn the_model_goes_from_one_rank_to_ten_million_nodes() {
     assert!(rows.iter().all(|row| row["method"] == "ranks"));
     assert!(slowdowns.windows(2).all(|pair| pair[0] <= pair[1] + 1e-9) && slowdowns[0] > 1.0, "{slowdowns:?}");
     let last = &rows[rows.len() - 1];
-    let ends = [&last["slowdown_ci"]["low"], &last["slowdown_ci"]["high"]].map(|end| end.as_f64().unwrap());
+    let ends = [&last["slowdown_ci"][0], &last["slowdown_ci"][1]].map(|end| end.as_f64().unwrap());
     assert!(ends[0] <= slowdowns[4] && slowdowns[4] <= ends[1], "{last}");
     // More than the traces can tell, and said so.
     assert!(last["supported_nodes"].as_u64().unwrap() < 10_000_000, "{last}");

@@ -1,6 +1,6 @@
 //! What all ranks found, put together by rank 0: predictions beside what was measured, and the record.
 
-use super::Measured;
+use super::measure::{Measured, TURNS};
 use super::tally::{Level, Tally};
 use super::world::Group;
 use chance::Gap;
@@ -188,7 +188,7 @@ fn record(
         collective: flags.collective,
         ranks: world.size as u64,
         hosts: measured.place.hosts(),
-        turns: super::TURNS,
+        turns: TURNS,
         seconds: flags.seconds.as_secs_f64(),
         injected_us: flags.inject.map(|injection| injection.length_ns as f64 / 1e3),
         injected_every_us: flags.inject.map(|injection| injection.every_ns as f64 / 1e3),
