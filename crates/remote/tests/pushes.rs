@@ -38,6 +38,7 @@ fn a_kill_at_any_moment_leaves_an_archive_that_verifies() {
         if said.contains("\"kept\":true") {
             kept.push(sent.id.clone());
         }
+        place.quiet();
         place.verify();
         let there = place.ids();
         assert!(kept.iter().all(|id| there.contains(id)), "a record that was said to be kept is gone");

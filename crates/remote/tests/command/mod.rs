@@ -54,6 +54,14 @@ impl Place {
         self.folder.path().join(name)
     }
 
+    /// Waits until nobody works on it: a Git that a killed program started lives a little longer, and packs what a check
+    /// reads at the same moment.
+    pub fn quiet(&self) {
+        let mark = fs::File::open(self.archive.join("contend-archive")).unwrap();
+        let alone = rustix::fs::FlockOperation::NonBlockingLockExclusive;
+        waited_for(|| rustix::fs::flock(&mark, alone).ok());
+    }
+
     /// That every hash is right, and so many records are there.
     pub fn verify(&self) -> usize {
         let (records, wrong) = self.open().verify(|_, _| Ok(())).unwrap();
