@@ -1,5 +1,7 @@
 //! How far threads lag behind real time, in a run that asks what shorter sections would gain.
 
+#[cfg(any(preload, clippy))]
+use core::sync::atomic::Ordering::Relaxed;
 use core::sync::atomic::{AtomicU32, AtomicU64};
 
 /// The sections of one lock that a thread can be in at once, one within another.
@@ -26,8 +28,18 @@ pub struct WhatIf {
     pub sections: AtomicU64,
     /// What these took.
     pub section_ticks: AtomicU64,
-    /// What all pauses took.
-    pub paused_ticks: AtomicU64,
+    /// What of the pauses was waited for at work.
+    pub spun_ticks: AtomicU64,
+    /// 1 if a section was in another process than the first, or what became of it.
+    pub elsewhere: AtomicU32,
+}
+
+impl WhatIf {
+    /// Ticks in nanoseconds.
+    #[cfg(any(preload, clippy))]
+    pub(crate) fn ns(&self, ticks: u64) -> u64 {
+        ((u128::from(ticks) * u128::from(self.ns_per_tick.load(Relaxed))) >> 32) as u64
+    }
 }
 
 /// An event that lets others go on: a release, a signal, a thread's end.
@@ -61,6 +73,12 @@ pub struct ThreadLag {
     pub depth: AtomicU32,
     /// The places of their locks.
     pub sections: [AtomicU32; SECTIONS],
+    /// The place, plus 1, of the condition that it last waited for until the wait's time was over; else 0.
+    pub gave_up: AtomicU32,
+    /// Ticks when that wait began, or the first of several that followed each other.
+    pub gave_up_began: AtomicU64,
+    /// Ticks when it was over.
+    pub gave_up_ended: AtomicU64,
 }
 
 /// A thread that another will wait for.

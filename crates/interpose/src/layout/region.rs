@@ -47,6 +47,13 @@ impl Region {
         self.processes[..known].iter().filter(|process| process.pid.load(Acquire) != 0)
     }
 
+    /// Whether a process is the first one, or what that has become by `exec`.
+    #[cfg(any(preload, clippy))]
+    pub(crate) fn is_first(&self, process: u32) -> bool {
+        let pid = |place: usize| self.processes[place % PROCESSES].pid.load(Relaxed);
+        pid(process as usize) == pid(0)
+    }
+
     /// Places of threads that were used.
     pub fn threads(&self) -> impl Iterator<Item = &Thread> {
         self.threads[..(self.header.threads.load(Relaxed) as usize).min(THREADS)].iter()

@@ -10,6 +10,7 @@ pub struct Timespec {
 }
 
 pub const EBUSY: c_int = 16;
+pub const ETIMEDOUT: c_int = 110;
 pub const EOWNERDEAD: c_int = 130;
 pub const ENOSYS: c_int = 38;
 

@@ -21,6 +21,14 @@ pub struct Site {
     pub label: String,
 }
 
+/// A name without the number that tells those apart that are called the same: from run to run it is another's.
+pub fn own_name(name: &str) -> &str {
+    match name.rsplit_once(" #") {
+        Some((own, number)) if !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()) => own,
+        _ => name,
+    }
+}
+
 /// What lies where in each process, and the files that it came from.
 #[derive(Default)]
 pub struct Names {

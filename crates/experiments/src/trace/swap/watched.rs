@@ -7,6 +7,7 @@ use super::record::WatchedLock;
 use super::run::Library;
 use super::scene::watched;
 use super::variant::Variant;
+use crate::trace::names::own_name;
 use anyhow::Context;
 use exchange::{Counts, PASS};
 use harness::{Progress, Session};
@@ -64,18 +65,13 @@ fn watch_one(
             let record: Value = serde_json::from_slice(&std::fs::read(file.path())?)?;
             let rows = record["results"].as_array().map_or(&[][..], Vec::as_slice);
             let all: Vec<WatchedLock> = rows.iter().filter_map(|row| lock_of(row, variant)).collect();
-            let is_alone =
-                |lock: &WatchedLock| all.iter().filter(|other| namesake(other) == namesake(lock)).count() == 1;
+            // The next run may number namesakes otherwise: nothing is said of locks that have any.
+            let is_alone = |lock: &WatchedLock| {
+                all.iter().filter(|other| own_name(&other.name) == own_name(&lock.name)).count() == 1
+            };
             Ok(Ok((all.iter().filter(|lock| is_alone(lock)).cloned().collect(), wall_s)))
         }
     }
-}
-
-/// A lock's name without the number that tells it from its namesakes: the next run may number them otherwise, so nothing
-/// is said of locks that have any.
-fn namesake(lock: &WatchedLock) -> &str {
-    let number = |rest: &str| !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_digit());
-    lock.name.rsplit_once(" #").filter(|(_, rest)| number(rest)).map_or(&lock.name, |(name, _)| name)
 }
 
 /// What a row says, if it is of a lock that can be exchanged.

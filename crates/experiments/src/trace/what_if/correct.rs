@@ -6,6 +6,7 @@
 //!
 //! Threads that are paused leave their CPU to others, which should stand still with them; and the simulation along the
 //! lags has as many CPUs as it likes. So there is a bound: what the CPUs have to do takes them, all at work, some time.
+//! (Sections that sleep are taken off what they have to do as if they computed: for these the bound is lower than it is.)
 
 use interpose::{Region, SHARE_ONE};
 use std::sync::atomic::Ordering::Relaxed;
@@ -31,11 +32,13 @@ impl Ran {
         let what_if = &region.what_if;
         let seconds = |ticks: u64| ticks as f64 * ns_per_tick / 1e9;
         let most = what_if.most.load(Relaxed);
-        // A process that leaves by `_exit` or a signal says nothing of its end.
-        let end = if what_if.has_exited.load(Relaxed) != 0 { what_if.exit_lag.load(Relaxed) } else { most };
+        // A process that leaves by `_exit` or a signal says nothing of its end; one that waits for a child has its lag.
+        let is_known = what_if.has_exited.load(Relaxed) != 0 && what_if.elsewhere.load(Relaxed) == 0;
+        let end = if is_known { what_if.exit_lag.load(Relaxed) } else { most };
         Self {
             wall_s,
-            cpu_s,
+            // What ends a pause on time is no work of the program's.
+            cpu_s: cpu_s - seconds(what_if.spun_ticks.load(Relaxed)),
             cpus,
             share: f64::from(what_if.share.load(Relaxed)) / SHARE_ONE as f64,
             end_lag_s: seconds(end),

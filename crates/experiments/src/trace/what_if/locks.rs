@@ -1,5 +1,6 @@
 //! Which locks: the one that is named, or those that were waited for most.
 
+use crate::trace::names::own_name;
 use crate::trace::swap::only::{Rehearsal, watched_run};
 use crate::trace::swap::plan::Plan;
 use harness::{Interruption, UsageError};
@@ -14,6 +15,7 @@ pub struct Candidate {
     pub holder_slept: Option<f64>,
     /// Whether it has sections: others are kept out meanwhile.
     excludes: bool,
+    is_semaphore: bool,
     is_waited_for: bool,
 }
 
@@ -50,7 +52,8 @@ fn chosen(wanted: Option<&str>, all: Vec<Candidate>) -> anyhow::Result<Found> {
             }
         };
     }
-    let mut waited = all.into_iter().filter(|lock| lock.excludes && lock.is_waited_for);
+    // Who waits for a semaphore mostly waits for somebody's work, not for the end of a section.
+    let mut waited = all.into_iter().filter(|lock| lock.excludes && !lock.is_semaphore && lock.is_waited_for);
     let tried: Vec<Candidate> = waited.by_ref().take(TRIED).collect();
     anyhow::ensure!(
         !tried.is_empty(),
@@ -74,6 +77,7 @@ fn candidates(rows: &[Value]) -> Vec<Candidate> {
         let wait_total_s = row["wait_total_s"].as_f64().unwrap_or(0.0);
         let is_waited_for = row["contended"].as_u64().is_some_and(|times| times > 0);
         let excludes = matches!(row["type"].as_str(), Some("mutex" | "rwlock" | "spin" | "sem"));
+        let is_semaphore = row["type"] == "sem";
         let off = row["holder_off_cpu_share"].as_f64();
         let holder_slept = off.map(|off| off - row["holder_preempted_share"].as_f64().unwrap_or(0.0));
         match found.iter_mut().find(|known| known.name == name) {
@@ -81,19 +85,11 @@ fn candidates(rows: &[Value]) -> Vec<Candidate> {
                 known.wait_total_s += wait_total_s;
                 known.is_waited_for |= is_waited_for;
             }
-            None => found.push(Candidate { name, wait_total_s, holder_slept, excludes, is_waited_for }),
+            None => found.push(Candidate { name, wait_total_s, holder_slept, excludes, is_semaphore, is_waited_for }),
         }
     }
     found.sort_by(|a, b| b.wait_total_s.total_cmp(&a.wait_total_s));
     found
-}
-
-/// A name without the number that tells those apart that are called the same: from run to run it is another's.
-fn own_name(name: &str) -> &str {
-    match name.rsplit_once(" #") {
-        Some((own, number)) if !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()) => own,
-        _ => name,
-    }
 }
 
 #[cfg(test)]
@@ -110,6 +106,7 @@ mod tests {
         let rows = [
             row("mutex of f (a.c:3)", "mutex", 1, 0.5),
             row("quiet", "mutex", 0, 0.0),
+            row("queue", "sem", 9, 8.0),
             row("signal", "cond", 9, 9.0),
             row("mutex of f (a.c:3) #2", "mutex", 1, 0.7),
             row("hot", "rwlock", 2, 1.0),
@@ -119,7 +116,9 @@ mod tests {
         assert_eq!(names, ["mutex of f (a.c:3)", "hot"]);
         assert_eq!(chosen(Some("mutex of f (a.c:3) #2"), candidates(&rows)).unwrap().tried[0].wait_total_s, 1.2);
         assert_eq!(chosen(Some("quiet"), candidates(&rows)).unwrap().tried[0].name, "quiet");
-        for (wrong, words) in [("nothing", "it used mutex of f (a.c:3), hot, quiet"), ("signal", "no section's end")] {
+        for (wrong, words) in
+            [("nothing", "it used queue, mutex of f (a.c:3), hot, quiet"), ("signal", "no section's end")]
+        {
             let error = chosen(Some(wrong), candidates(&rows)).err().unwrap().to_string();
             assert!(error.contains(words), "{error}");
         }

@@ -61,6 +61,9 @@ pub fn run_plan(
     let Plan { budget, precision, at_least, at_most, .. } = *plan;
     let rules = Rules { began, budget, precision, at_least, at_most };
     let turns = take_turns(&mut sides, &rules, session, progress, |side: &mut Side| turn.take(side, progress))?;
+    if let Some(how) = &sides[NOTHING_SHORTER].failed {
+        anyhow::bail!("with the library, and nothing shorter, the program {how}");
+    }
     if all.borrow()[NOTHING_SHORTER][0].values.is_empty() {
         return Err(Interrupted.into());
     }
@@ -76,7 +79,9 @@ pub fn run_plan(
 fn failures(sides: &[Side], parameters: &WhatIfParameters) -> Vec<String> {
     let failed = |side: &Side| side.failed.as_ref().map(|how| format!("with {} the program {how}", side.words()));
     let unused = parameters.locks.iter().filter(|lock| lock.sections == 0);
-    let unused = unused.map(|lock| format!("{} was used when it was looked for, and in no run after that", lock.lock));
+    let unused = unused.map(|lock| {
+        format!("in no run had {} a section: nobody freed it who had taken it, or it was not used again", lock.lock)
+    });
     sides.iter().filter_map(failed).chain(unused).collect()
 }
 

@@ -3,7 +3,7 @@
 use super::lag::{Mine, mine};
 use crate::layout::{Kind, LockLag};
 use crate::preload::clock::now;
-use crate::preload::external::has_it;
+use crate::preload::external::{ETIMEDOUT, has_it};
 use crate::preload::spot;
 use core::ffi::{c_int, c_void};
 
@@ -88,16 +88,23 @@ pub fn sleep(cond: *mut c_void, mutex: *mut c_void, site: usize, real: impl FnOn
     let Some(mine) = mine() else { return real() };
     let (signal, mutex) = (known(mine, cond, site, Kind::Cond), known(mine, mutex, site, Kind::Mutex));
     let was_section = mutex.is_some_and(|(place, _)| mine.leave(place));
-    mine.pay();
+    let since = signal.and_then(|(place, _)| mine.goes_on_since(place));
+    // In the midst of a wait it stands still already.
+    if since.is_none() {
+        mine.pay();
+    }
     if let Some((_, mutex)) = mutex {
         mine.mark(&mutex.mark);
     }
-    let began = now();
+    let now = now();
+    let began = since.unwrap_or(now);
     let code = real();
-    mine.waited(began);
-    // An end of its time goes by the clock: nobody let it go on.
-    if let Some((_, signal)) = signal.filter(|_| code == 0) {
-        mine.follow(&signal.mark, began);
+    mine.waited(now);
+    match signal {
+        Some((_, signal)) if code == 0 => mine.follow(&signal.mark, began),
+        // An end of its time goes by the clock: nobody let it go on.
+        Some((place, _)) if code == ETIMEDOUT => mine.gave_up(place, began),
+        _ => {}
     }
     if let Some((place, mutex)) = mutex {
         mine.follow(&mutex.mark, 0);

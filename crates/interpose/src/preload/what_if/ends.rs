@@ -36,12 +36,12 @@ pub fn ended(region: &Region, thread: &Thread) {
     kin.key.store(key, Relaxed);
 }
 
-/// The process ends as programs do; the first one's end is the program's.
+/// The process ends as programs do; the first one's end is the program's, if a thread ends it whose lag is known.
 pub fn process_ended(region: &Region, local: &Local) {
-    if local.process.load(Relaxed) == 0 {
-        // SAFETY: it is null or within the memory.
-        let thread = unsafe { thread_word::get().as_ref() };
-        let lag = thread.map_or(0, |thread| region.thread_lags[region.place_of(thread)].lag.load(Relaxed));
+    // SAFETY: it is null or within the memory.
+    let thread = unsafe { thread_word::get().as_ref() };
+    if let Some(thread) = thread.filter(|_| region.is_first(local.process.load(Relaxed))) {
+        let lag = region.thread_lags[region.place_of(thread)].lag.load(Relaxed);
         region.what_if.exit_lag.store(lag, Relaxed);
         region.what_if.has_exited.store(1, Relaxed);
     }

@@ -13,6 +13,9 @@ const MOST_NS: u64 = 100_000_000;
 /// The end of a pause is waited for at work: a sleep ends late, and a CPU that went idle wakes others late.
 const SPUN_NS: u64 = 300_000;
 
+/// A wait that begins so soon after one for the same condition ended by its time is the same wait.
+const AGAIN_NS: u64 = 1_000_000;
+
 /// The calling thread, and its lag.
 #[derive(Clone, Copy)]
 pub struct Mine {
@@ -38,14 +41,16 @@ impl Mine {
         self.own.lag.load(Relaxed)
     }
 
-    /// Pauses for what this thread lags less than others.
+    /// Pauses for what this thread lags less than others. What it has of a section by now is in its lag then: whatever it
+    /// lets go, or waits for, within the section goes by that.
     pub fn pay(self) {
+        self.settle();
         let what_if = &self.region().what_if;
         let owed = what_if.most.load(Relaxed).saturating_sub(self.lag());
         if owed == 0 {
             return;
         }
-        let ns = ((owed as u128 * what_if.ns_per_tick.load(Relaxed) as u128) >> 32) as u64;
+        let ns = what_if.ns(owed);
         if ns >= LEAST_NS {
             let most = owed as u128 * MOST_NS as u128 / ns as u128;
             self.pause(ns.min(MOST_NS), owed.min(most as u64));
@@ -55,16 +60,22 @@ impl Mine {
     #[cold]
     #[inline(never)]
     fn pause(self, ns: u64, ticks: u64) {
+        let what_if = &self.region().what_if;
         let began = now();
-        if ns > SPUN_NS {
-            external::sleep(ns - SPUN_NS);
+        let mut left = ns;
+        // A signal may end a sleep early.
+        while left > SPUN_NS {
+            external::sleep(left - SPUN_NS);
+            left = ns.saturating_sub(what_if.ns(now().saturating_sub(began)));
         }
+        let awake = now();
         while now().saturating_sub(began) < ticks {
             core::hint::spin_loop();
         }
-        let took = now().saturating_sub(began);
+        let ended = now();
+        let took = ended.saturating_sub(began);
         self.own.lag.store(self.lag() + took, Relaxed);
-        self.region().what_if.paused_ticks.fetch_add(took, Relaxed);
+        what_if.spun_ticks.fetch_add(ended.saturating_sub(awake), Relaxed);
         self.leaves_out(took);
     }
 
@@ -78,6 +89,22 @@ impl Mine {
     /// This thread waited since `began` for what does not go by virtual time, or in vain.
     pub fn waited(self, began: u64) {
         self.leaves_out(now().saturating_sub(began));
+    }
+
+    /// When the wait began that goes on with this one: programs wait in slices, and look between them whether to go on.
+    /// The last one, for the same condition, ended just now because its time was over.
+    pub fn goes_on_since(self, place: u32) -> Option<u64> {
+        let own = self.own;
+        let was_this = own.gave_up.swap(0, Relaxed) == place + 1;
+        let pause = now().saturating_sub(own.gave_up_ended.load(Relaxed));
+        (was_this && self.region().what_if.ns(pause) < AGAIN_NS).then(|| own.gave_up_began.load(Relaxed))
+    }
+
+    /// A wait for a condition that began then was over by its time.
+    pub fn gave_up(self, place: u32, began: u64) {
+        self.own.gave_up_began.store(began, Relaxed);
+        self.own.gave_up_ended.store(now(), Relaxed);
+        self.own.gave_up.store(place + 1, Relaxed);
     }
 
     /// This thread goes on where another let it: after a wait since `began`, or without any, which is 0.
@@ -128,15 +155,31 @@ impl Mine {
         self.own.depth.store(depth as u32 - 1, Relaxed);
         if depth == 1 {
             self.gain(now().saturating_sub(self.own.since.load(Relaxed)));
+            self.region().what_if.sections.fetch_add(1, Relaxed);
         }
         true
     }
 
-    /// A section ended that took so long.
+    /// What has passed of a section that goes on.
+    fn settle(self) {
+        if self.own.depth.load(Relaxed) > 0 {
+            let now = now();
+            let since = self.own.since.load(Relaxed);
+            // After a pause, or a wait, it can lie ahead by what the clock was read in between.
+            if now > since {
+                self.own.since.store(now, Relaxed);
+                self.gain(now - since);
+            }
+        }
+    }
+
+    /// A section, or a part of one, took so long.
     fn gain(self, took: u64) {
         let what_if = &self.region().what_if;
-        what_if.sections.fetch_add(1, Relaxed);
         what_if.section_ticks.fetch_add(took, Relaxed);
+        if !self.region().is_first(self.me.thread.process.load(Relaxed)) {
+            what_if.elsewhere.store(1, Relaxed);
+        }
         let gained = took * what_if.share.load(Relaxed) as u64 / SHARE_ONE;
         // What it had paused too long is its own, and nobody else's to pause.
         let before = self.lag().min(what_if.most.load(Relaxed));
