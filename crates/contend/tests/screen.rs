@@ -24,6 +24,11 @@ fn runs(terminal: &mut Terminal, line: &str) {
     terminal.types(format!("{line}\r").as_bytes());
 }
 
+/// Each of these is shown, as soon as all is drawn.
+fn has_all(terminal: &Terminal, words: impl Iterator<Item = String>) {
+    words.for_each(|words| drop(terminal.until(&words)));
+}
+
 /// Whether there is a CPU beside the screen's.
 fn has_two_cpus() -> bool {
     let cpus = instruments::cpus::allowed().unwrap().len();
@@ -56,21 +61,21 @@ fn it_takes_the_terminal_and_gives_it_back() {
 #[test]
 fn each_menu_has_the_lines_of_its_registry() {
     let mut terminal = screen(200, 50);
-    let measure = terminal.does("m", "Every experiment briefly");
-    ALL.iter().for_each(|entry| assert!(measure.contains(entry.name), "{} is missing:\n{measure}", entry.name));
+    terminal.does("m", "Every experiment briefly");
+    has_all(&terminal, ALL.iter().map(|entry| entry.name.to_owned()));
     terminal.does("\x1b[C", "experiments by CPUs");
-    let locks = terminal.does("\x1b[C", "parking_lot-fair");
-    locks::ENTRIES.iter().for_each(|entry| assert!(locks.contains(entry.name), "{} is missing:\n{locks}", entry.name));
+    terminal.does("\x1b[C", "parking_lot-fair");
+    has_all(&terminal, locks::ENTRIES.iter().map(|entry| entry.name.to_owned()));
     terminal.does("\x1b[C", "Nobody else wants the lock");
     terminal.types(b"\x1b[C");
     let is_open = |text: &str| text.contains("would be in the figures") || text.contains("Measured");
-    let cpus = terminal.wait_for("the CPUs", is_open);
+    terminal.wait_for("the CPUs", is_open);
     let online = instruments::cpus::online().unwrap();
-    online.iter().take(40).for_each(|cpu| assert!(cpus.contains(&format!("CPU {cpu}")), "{cpus}"));
+    has_all(&terminal, online.iter().take(40).map(|cpu| format!("CPU {cpu}")));
     terminal.does("\x1b[C", "until I stop it");
     terminal.does("\x1b[C", "nothing is kept");
-    let help = terminal.does("\x1b[C", "how noise measures");
-    ALL.iter().for_each(|entry| assert!(help.contains(&format!("how {} measures", entry.name)), "{help}"));
+    terminal.does("\x1b[C", "how noise measures");
+    has_all(&terminal, ALL.iter().map(|entry| format!("how {} measures", entry.name)));
     terminal.types(b"q");
     terminal.end();
 }
@@ -227,6 +232,7 @@ fn nothing_of_the_screen_runs_where_it_measures() {
     assert_eq!(own.len(), 1);
     // The child may run everywhere; the command lines of the menus leave the screen's CPU out.
     wait_until("the child has all CPUs", || terminal.processes().iter().any(|id| allowed(*id).len() > 1));
+    terminal.until("mean load in per cent");
     terminal.does("s", "stopped");
     let menu = terminal.does("m\x1b[B\x1b[B", "$ contend latency");
     let cpus = menu.split("--cpus ").nth(1).unwrap().split_whitespace().next().unwrap().to_owned();

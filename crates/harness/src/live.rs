@@ -61,7 +61,7 @@ impl Shown {
     }
 }
 
-const BINS_AN_OCTAVE: f64 = 4.0;
+const BINS_AN_OCTAVE: f64 = 3.0;
 
 /// More digits than are drawn would make a line too long.
 fn rounded(ns: f64) -> f64 {

@@ -51,6 +51,7 @@ fn work_is_held_by_what_is_injected_and_knows() {
     let grind = Grind { ns_per_load: 1.0, overhead_ns: 0.0, ns_per_cycle: None, search: Vec::new() };
     let ticks = |us: f64| clock.to_ticks(us * 1e3);
     let now = clock.stamp();
+    let ends = now + ticks(3_000.0) + ticks(1_000.0);
     let schedule = Schedule::of_ticks(now + ticks(3_000.0), ticks(1_000.0), ticks(1e9));
     let mut watched = Watched::new(clock, &grind, Some(schedule));
     watched.take_seen();
@@ -61,7 +62,7 @@ fn work_is_held_by_what_is_injected_and_knows() {
     // Whoever was away all the while has met none.
     let met = seen.iter().any(|one| one.length > ticks(900.0));
     assert!(met, "{seen:?}");
-    assert!(injected.iter().all(|one| one.start + one.length >= now + ticks(4_000.0)), "{injected:?}");
+    assert!(injected.iter().all(|one| one.start + one.length >= ends), "{injected:?}");
     assert!(seen.windows(2).all(|pair| pair[0].start + pair[0].length <= pair[1].start), "{seen:?}");
     let lost: u64 = seen.iter().map(|one| one.length).sum();
     assert!(grinds > 0 && lost <= end - start, "{lost} of {}", end - start);

@@ -14,7 +14,7 @@ pub fn record() -> LockstepRecord {
             "injected_us": 200.0, "injected_every_us": 10_000.0, "mpi": "Open MPI v4.1.4", "assumptions": ["none"]
         },
         "results": [steps(1, 1.02, 1.021, Some(true)), steps(2, 1.04, 1.05, Some(false)),
-            {"figure": "nodes", "nodes": 10_000_000, "slowdown": 1.9, "slowdown_ci": {"low": 1.5, "high": 2.3},
+            {"figure": "nodes", "nodes": 10_000_000, "slowdown": 1.9, "slowdown_ci": [1.5, 2.3],
              "together_slowdown": 1.04, "supported": false, "supported_nodes": 1_386},
             {"figure": "long_step", "ranks": 2, "turn": 3, "step": 17, "length_us": 1_900.0, "last": 1,
              "lost_us": [0.0, 890.0], "cause": {"kind": "task", "name": "cron", "pid": 7}},
@@ -28,8 +28,8 @@ fn steps(ranks: u64, slowdown: f64, predicted: f64, agree: Option<bool>) -> Valu
     json!({
         "figure": "steps", "ranks": ranks, "steps": 900, "quiet_us": 1_001.0, "barrier_us": 1.0,
         "mean_us": 1_001.0 * slowdown, "p50_us": 1_001.0, "p99_us": 1_400.0, "longest_us": 1_900.0,
-        "slowdown": slowdown, "slowdown_ci": {"low": slowdown - 0.01, "high": slowdown + 0.01},
-        "predicted_slowdown": predicted, "predicted_ci": {"low": predicted - 0.01, "high": predicted + 0.01},
+        "slowdown": slowdown, "slowdown_ci": [slowdown - 0.01, slowdown + 0.01],
+        "predicted_slowdown": predicted, "predicted_ci": [predicted - 0.01, predicted + 0.01],
         "apart_slowdown": predicted, "agree": agree, "oversubscribed": false
     })
 }
