@@ -5,7 +5,7 @@
 //!
 //! | what happens | a thread's lag |
 //! |---|---|
-//! | it leaves a section that took `t` | grows by the share of `t`: that much earlier it would have been here |
+//! | it is `t` on in a section, when it leaves it, lets others go on, or waits | grows by the share of `t`: that much earlier it would have been here |
 //! | it is at a lock, a wait or a release, and lags less than the thread that lags most | it pauses for the difference, and its lag grows by what the pause took |
 //! | it goes on when another releases, signals or ends | that it goes on when the other let it, in virtual time, too |
 //! | it ends a program | is what the program's time is corrected by |
