@@ -45,6 +45,7 @@
 #![warn(missing_docs)]
 
 mod alias;
+mod barrier;
 mod chance;
 mod combinators;
 mod continuous;
@@ -70,6 +71,7 @@ mod steps;
 mod trace;
 mod weight;
 
+pub use barrier::{Barrier, Network, Noise, Simulated};
 pub use chance::Chance;
 pub use combinators::{MaxOf, MinOf, Repeat, SumOf, Then};
 pub use continuous::{Continuous, Exponential, Pareto, Uniform};

@@ -105,8 +105,8 @@ impl Reader {
 
     /// Reads the clock until a limit is met, the memory is full, or `on_gap` breaks. That is called after each gap is
     /// stored, with its number, counted from 0, and itself; a gap that hits this very call is found by the next pass.
-    pub fn read(&mut self, limit: Limit, on_gap: impl FnMut(usize, Gap) -> ControlFlow<()>) -> Watch {
-        self.read_and_look(limit, limit.length, || (), on_gap)
+    pub fn read(&mut self, limit: Limit, mut on_gap: impl FnMut(usize, Gap) -> ControlFlow<()>) -> Watch {
+        self.watch(limit, limit.length, &mut || (), &mut on_gap)
     }
 
     /// The same, and after `every` so long `look` looks at something else; while it does, nobody watches.
@@ -116,6 +116,17 @@ impl Reader {
         every: Duration,
         mut look: impl FnMut(),
         mut on_gap: impl FnMut(usize, Gap) -> ControlFlow<()>,
+    ) -> Watch {
+        self.watch(limit, every, &mut look, &mut on_gap)
+    }
+
+    /// One loop for all who watch, compiled here: what a pass costs does not depend on how its caller is compiled.
+    fn watch(
+        &mut self,
+        limit: Limit,
+        every: Duration,
+        look: &mut dyn FnMut(),
+        on_gap: &mut dyn FnMut(usize, Gap) -> ControlFlow<()>,
     ) -> Watch {
         let Self { clock, threshold, ref mut gaps } = *self;
         let (mut found, mut passes, mut goes_on) = (0, 0, true);

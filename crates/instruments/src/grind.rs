@@ -132,6 +132,11 @@ impl Grind {
     /// Searches for about a second on the calling thread, pinned first; ends early when `stop` says so, with what it
     /// has by then.
     pub fn calibrate(clock: Clock, stop: impl Fn() -> bool) -> Self {
+        Self::search(clock, &stop)
+    }
+
+    /// Compiled here, whoever calls: what is timed must not depend on that.
+    fn search(clock: Clock, stop: &dyn Fn() -> bool) -> Self {
         let clock_cost_ns = clock_cost_ns(clock);
         let mut search = Vec::new();
         let mut passes = FIRST_PASSES;

@@ -1,8 +1,8 @@
 //! Switches among the costs, and what the machine itself takes for a step.
 
-use super::contestants::Class;
 use super::record::Row;
 use super::then::HOPS as HOPS_2008;
+use loops::ring::Class;
 use record::Cost;
 
 /// Contestants that stand for a kind of thread.

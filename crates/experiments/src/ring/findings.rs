@@ -1,7 +1,7 @@
 //! What a switch costs.
 
-use super::contestants::Class;
 use super::record::Row;
+use loops::ring::Class;
 use record::{Finding, Origin, Unit};
 
 type Placed<'a> = (usize, &'a Row);

@@ -1,8 +1,8 @@
 //! What the user may set.
 
-use super::contestants::Class;
 use clap::{Args, ValueEnum, ValueHint};
 use harness::{UsageError, parse_count, parse_duration};
+use loops::ring::Class;
 use std::path::PathBuf;
 use std::time::Duration;
 

@@ -17,10 +17,11 @@ mod then_and_now;
 
 use self::record::{RingRecord, Row, failures};
 use ::record::{Cost, Finding, Metric, Section, ThenAndNow};
-use contestants::built_in::CONTESTANTS;
-use contestants::{Class, Contestant, RingSpec};
+use contestants::Contestant;
 use flags::Flags;
 use harness::{Example, Experiment, Finished, Lookout, Progress, Run, Session, SharedFlags, SurveyPart, UsageError};
+use loops::ring::CONTESTANTS;
+use loops::ring::{Class, RingSpec};
 use measure::{BuildDir, Readiness};
 use plan::{Absent, Parameters, Plan};
 use terminal::Page;

@@ -1,10 +1,11 @@
 //! The plan of cells that comes of the flags.
 
-use super::contestants::built_in::{CONTESTANTS, LIMITS};
-use super::contestants::{Arrangement, Contestant, Runs, Source, embedded, in_folder, recipes};
+use super::contestants::{Contestant, Runs, Source, embedded, in_folder, recipes};
 use super::flags::{Flags, Placement};
 use harness::{Session, UsageError};
 use instruments::warning::{LeftOut, Warning};
+use loops::ring::Arrangement;
+use loops::ring::{CONTESTANTS, LIMITS};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;

@@ -1,10 +1,10 @@
 //! What came out: a row for each contestant in each ring, and for each limit.
 
-use super::contestants::{Arrangement, Class};
 use super::plan::Parameters;
 use super::then;
 use instruments::statistics::comparison::Estimate;
 use instruments::statistics::{EndedBy, Interval};
+use loops::ring::{Arrangement, Class};
 use record::Record;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,7 +1,7 @@
 //! Rows as the experiment makes them, by hand, for the tests of what is said of them.
 
-use super::contestants::Class;
 use super::record::Row;
+use loops::ring::Class;
 use serde_json::json;
 
 /// A ring of 503; the interval is a tenth to either side.

@@ -1,10 +1,10 @@
 //! The record on a terminal: a table for each class, the limits, the large rings, and 2008 beside today.
 
-use super::contestants::{Arrangement, Class};
 use super::plan::Absent;
 use super::record::{RingRecord, Row};
 use super::then;
 use instruments::statistics::order::median;
+use loops::ring::{Arrangement, Class};
 use terminal::{self, Page, nanoseconds, percent, ratio};
 
 /// All of it.

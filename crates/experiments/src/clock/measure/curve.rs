@@ -78,16 +78,9 @@ fn visit(calibrated: &Calibrated, point: &mut Point, interruption: &Interruption
     let clock_cost_ns = calibrated.quality.stamp.mean_of_1000_ns;
     let runs = (VISIT_NS / point.slice_ns).ceil().clamp(1.0, (BEST_OF - point.took_ns.len()) as f64);
     let pieces = (point.slice_ns / PIECE_NS).ceil().max(1.0) as u64;
-    let piece = Work::of_loads(point.work.loads() / pieces);
-    let rest = Work::of_loads(point.work.loads() - piece.loads() * (pieces - 1));
     for _ in 0..runs as usize {
-        let start = clock.stamp();
-        for _ in 1..pieces {
-            piece.run();
-            interruption.flow()?;
-        }
-        rest.run();
-        point.took_ns.push(clock.to_ns(clock.stamp() - start) - clock_cost_ns);
+        let took = loops::clock::slice(clock, point.work, pieces, &|| interruption.flow())?;
+        point.took_ns.push(clock.to_ns(took) - clock_cost_ns);
     }
     ControlFlow::Continue(())
 }

@@ -1,6 +1,5 @@
 //! What a round takes without a lock, which is taken off what it takes with one.
-
-use super::rounds::{Round, Trace};
+use loops::latency::{Round, Trace};
 
 /// With so many rounds without a lock their mean is known to a hundredth of the clock's step.
 pub const BASELINE_ROUNDS: usize = 20_000;

@@ -7,10 +7,10 @@
 
 use super::delay_cause::{DelayCause, UNCONTENDED};
 use super::other_threads::{OtherThreads, Sweep};
-use super::rounds::{Round, Trace};
 use crate::latency::record::Operation;
 use instruments::evidence::{Cause, EntryExitOverhead, Kind, Stretch, Timeline, attribute};
 use instruments::gaps::Gap;
+use loops::latency::{Round, Trace};
 use std::collections::{BTreeMap, HashMap};
 use std::ops::{Range, RangeInclusive};
 

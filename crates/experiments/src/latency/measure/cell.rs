@@ -6,7 +6,7 @@ use super::offset_tally::{OFFSET, OffsetTally};
 use super::other_threads::{OtherThreads, Rounds};
 use super::series::{Series, SliceRounds};
 use super::slice::Slice;
-use super::thread_slice::{DynLock, MakeLock, SliceSetup, ThreadSlice, compete, probed_pair};
+use super::thread_slice::{SliceSetup, ThreadSlice, compete, probed_pair};
 use super::traces::Traces;
 use crate::latency::plan::{CellPlan, Plan};
 use anyhow::Context;
@@ -18,7 +18,7 @@ use instruments::statistics::Thinned;
 use instruments::statistics::comparison::Estimate;
 use instruments::tally::Tally;
 use instruments::team::{Member, StartGate, work_together};
-use locks::Reach;
+use loops::latency::AnyLock;
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
@@ -35,7 +35,7 @@ pub struct Cell {
     pub ledger: Option<EvidenceQuality>,
     /// A slice ended early because a trace was full.
     pub cut_short: bool,
-    lock: Box<dyn DynLock>,
+    lock: Box<dyn AnyLock>,
     cpus: Vec<usize>,
     /// In ticks: an interval within this is narrow, whatever its figure.
     narrow: u64,
@@ -72,7 +72,7 @@ impl Cell {
     /// # Errors
     /// What the system refuses.
     pub fn new(plan: &CellPlan, all: &Plan, narrow: u64) -> anyhow::Result<Self> {
-        let lock = locks::build(&plan.lock, Reach::Threads, MakeLock)
+        let lock = loops::latency::make(&plan.lock)
             .expect("the flags let only known names through")
             .with_context(|| format!("the lock `{}` could not be made", plan.lock))?;
         Ok(Self {

@@ -9,7 +9,6 @@ mod neighbour;
 mod object_calls;
 mod offset_tally;
 mod other_threads;
-mod rounds;
 mod row;
 mod series;
 mod slice;
@@ -32,9 +31,9 @@ use instruments::cpus::CpuSet;
 use instruments::evidence::{EvidenceQuality, Source};
 use instruments::grind::Work;
 use instruments::statistics::EndedBy;
-use instruments::team::on_cpu;
+use instruments::team::{StartGate, on_cpu};
 use instruments::warning::{BufferFull, MemoryNotLocked, Warning};
-use rounds::Trace;
+use loops::latency::{Trace, Way};
 use row::{Accuracy, Conditions, RowKey};
 use slice::Slice;
 use std::ops::ControlFlow;
@@ -222,7 +221,8 @@ fn recording_cost(calibrated: &Calibrated) -> std::io::Result<f64> {
     let (clock, cpu) = (calibrated.clock(), calibrated.cpu);
     on_cpu(cpu, move || {
         let (mut trace, _) = Trace::with_capacity(ROUNDS);
-        rounds::run_and_look(&locks::NoLock, clock, Work::of_loads(0), &mut trace, || u64::MAX, None);
+        let way = Way { clock, hold: Work::of_loads(0), probe: None };
+        loops::latency::without_lock().rounds(way, &mut trace, &StartGate::endless(clock));
         let periods = trace.rounds().windows(2).map(|pair| pair[1].began - pair[0].began);
         undisturbed_mean(periods, calibrated.quality.resolution_ticks).unwrap_or(0.0) * clock.ns_per_tick()
     })

@@ -1,6 +1,5 @@
 //! When the other threads of a slice had the lock, and when they waited for it.
-
-use super::rounds::{Round, Trace};
+use loops::latency::{Round, Trace};
 
 /// When other threads had the lock, and when they waited for it: intervals in order of time that do not overlap.
 #[derive(Default)]

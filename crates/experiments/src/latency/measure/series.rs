@@ -10,10 +10,10 @@
 use super::baseline::{Baseline, undisturbed_mean};
 use super::causes::SliceEvidence;
 use super::offset_tally::OffsetTally;
-use super::rounds::{Round, Trace};
 use crate::latency::record::Operation;
 use instruments::neighbour::Sharing;
 use instruments::statistics::Thinned;
+use loops::latency::{Round, Trace};
 use std::ops::Range;
 
 /// The latencies of all operations.

@@ -2,15 +2,12 @@
 
 use super::baseline::Baseline;
 use super::evidence_recorder::own_recorder;
-use super::rounds::{self, Trace};
-use crossbeam_utils::CachePadded;
 use instruments::clock::Clock;
 use instruments::evidence::Timeline;
 use instruments::grind::Work;
 use instruments::neighbour::{Probe, Probed};
 use instruments::team::StartGate;
-use locks::{Builder, Lock, NoLock};
-use std::io;
+use loops::latency::{AnyLock, Trace, Way};
 
 /// What every thread needs.
 #[derive(Clone, Copy)]
@@ -27,40 +24,17 @@ pub struct SliceSetup {
     pub probe: Option<Probe>,
 }
 
+impl SliceSetup {
+    /// Rounds with this much work in each.
+    fn way(&self, hold: Work) -> Way {
+        Way { clock: self.clock, hold, probe: self.probe }
+    }
+}
+
 /// For about so long the hold time is tried before each slice.
 const HOLDS_FOR_NS: f64 = 500_000.0;
 /// The grind's calibration is trusted that far.
 const MOST_CORRECTION: f64 = 1.25;
-
-/// A lock whose type is no longer known.
-pub trait DynLock: Send + Sync {
-    fn rounds(&self, setup: &SliceSetup, hold: Work, trace: &mut Trace, gate: &StartGate);
-    fn bare_pair(&self, clock: Clock) -> f64;
-}
-
-impl<L: Lock> DynLock for CachePadded<L> {
-    fn rounds(&self, setup: &SliceSetup, hold: Work, trace: &mut Trace, gate: &StartGate) {
-        trace.clear();
-        rounds::run_and_look(&**self, setup.clock, hold, trace, || gate.stop(), setup.probe);
-    }
-
-    fn bare_pair(&self, clock: Clock) -> f64 {
-        rounds::bare_pair(&**self, clock)
-    }
-}
-
-/// Makes a lock on cache lines of its own.
-pub struct MakeLock;
-
-impl Builder for MakeLock {
-    type Output = Box<dyn DynLock>;
-
-    fn build<L: Lock>(self) -> io::Result<Self::Output> {
-        let mut lock = Box::new(CachePadded::new(L::create()?));
-        lock.settle()?;
-        Ok(lock)
-    }
-}
 
 /// A thread's part in a slice.
 pub struct ThreadSlice<'a> {
@@ -94,7 +68,7 @@ impl<'a> ThreadSlice<'a> {
         }
     }
 
-    pub fn work(&mut self, lock: &dyn DynLock, setup: &SliceSetup, gate: &StartGate) {
+    pub fn work(&mut self, lock: &dyn AnyLock, setup: &SliceSetup, gate: &StartGate) {
         // For the kernel's record; a thread without a name of its own works as well.
         let _ = rustix::thread::set_name(c"locker");
         self.baseline = without_lock(self.trace, setup, Work::of_loads(0), setup.baseline_rounds);
@@ -105,7 +79,7 @@ impl<'a> ThreadSlice<'a> {
         self.start = gate.ready();
         if self.start.is_some() {
             self.trace.limit_to(usize::MAX);
-            lock.rounds(setup, hold, self.trace, gate);
+            lock.rounds(setup.way(hold), self.trace, gate);
             if self.trace.is_full() {
                 gate.stop_at(setup.clock.now());
             }
@@ -131,7 +105,7 @@ impl<'a> ThreadSlice<'a> {
 }
 
 /// A lock and an unlock in a bare loop, in ticks, and what the probes around it said.
-pub fn probed_pair(lock: &dyn DynLock, setup: &SliceSetup) -> (f64, Option<Probed>) {
+pub fn probed_pair(lock: &dyn AnyLock, setup: &SliceSetup) -> (f64, Option<Probed>) {
     // The thread is new: its first probe would find the probe's own code out of the caches.
     let _warm_up = setup.probe.map(|probe| probe.take());
     let before = setup.probe.map(|probe| probe.take());
@@ -140,13 +114,10 @@ pub fn probed_pair(lock: &dyn DynLock, setup: &SliceSetup) -> (f64, Option<Probe
     (pair, before.zip(after).map(|(before, after)| Probed::between(before, after)))
 }
 
-/// What so many rounds without a lock take: the same machine code as with a lock that does nothing, for only so is a
-/// baseline what is to be taken off.
+/// What so many rounds without a lock take.
 fn without_lock(trace: &mut Trace, setup: &SliceSetup, hold: Work, rounds: usize) -> Option<Baseline> {
-    let no_lock = CachePadded::new(NoLock);
-    let no_lock: &dyn DynLock = std::hint::black_box(&no_lock);
     trace.limit_to(rounds);
-    no_lock.rounds(setup, hold, trace, &StartGate::endless(setup.clock));
+    loops::latency::without_lock().rounds(setup.way(hold), trace, &StartGate::endless(setup.clock));
     Baseline::of(trace, setup.resolution)
 }
 

@@ -1,9 +1,9 @@
 //! The memory that rounds are recorded in.
 
 use super::baseline::BASELINE_ROUNDS;
-use super::rounds::{Round, Trace};
 use super::slice::Slice;
 use crate::latency::plan::Plan;
+use loops::latency::{Round, Trace};
 
 /// All traces together stay below this.
 const TRACE_BYTES: usize = 512 << 20;

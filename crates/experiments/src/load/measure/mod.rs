@@ -4,11 +4,9 @@ mod accounts;
 mod child_process;
 mod run;
 mod snapshot;
-mod soaker;
 mod stretches;
-mod thread_clock;
 mod totals;
 
 pub use child_process::run_in_child;
+pub use loops::load::GRIND;
 pub use run::Measured;
-pub use soaker::GRIND;

@@ -2,7 +2,6 @@
 
 use super::accounts::ExactAccount;
 use super::snapshot::{Delta, Reader, Snapshot};
-use super::soaker::{GRIND, Soakers, no_longer_in_time, read_in_time};
 use super::stretches::{Stretch, stretches};
 use super::totals::Totals;
 use crate::load::plan::Plan;
@@ -14,6 +13,7 @@ use instruments::cpus::schedule::reschedule_current_thread;
 use instruments::cpus::siblings;
 use instruments::neighbour::Widths;
 use instruments::warning::{LeftOut, NoRealtimePriority, PriorityRefused, Warning};
+use loops::load::{GRIND, Soakers, no_longer_in_time, read_in_time};
 use serde::{Deserialize, Serialize};
 use std::io;
 use std::ops::ControlFlow;

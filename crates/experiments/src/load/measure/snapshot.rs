@@ -1,8 +1,8 @@
 //! Snapshots of all accounts at one moment, and what lies between two of them.
 
 use super::accounts::{ExactAccount, busy_by_tick_ns};
-use super::soaker::{Demands, Soaker};
 use instruments::clock::Clock;
+use loops::load::{Demands, Soaker};
 use std::io;
 use std::time::{Duration, Instant};
 

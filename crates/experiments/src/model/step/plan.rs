@@ -4,7 +4,7 @@ use super::flags::{Flags, MOST_NODES, MOST_STEPS};
 use super::support::{MEDIAN, Support};
 use super::warnings::StepShorterThanGap;
 use crate::model::trace::{self, Description, Trace};
-use chance::Delay;
+use chance::{Delay, Network};
 use harness::{Session, UsageError};
 use instruments::warning::{FewSamples, Warning};
 use schemars::JsonSchema;
@@ -28,13 +28,6 @@ pub struct StepPlan {
     pub supported_nodes: u64,
     pub nodes: Vec<u64>,
     pub processes: Vec<u64>,
-}
-
-/// A network, in the words of LogP.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Network {
-    pub overhead_ns: u64,
-    pub latency_ns: u64,
 }
 
 /// Everything that is computed from.

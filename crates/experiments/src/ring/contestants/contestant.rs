@@ -1,8 +1,8 @@
 //! One contestant, wherever it runs.
 
-use super::built_in::BuiltIn;
-use super::class::Class;
 use super::recipe::Recipe;
+use loops::ring::BuiltIn;
+use loops::ring::Class;
 
 /// One contestant, wherever it runs.
 #[derive(Clone, Debug)]

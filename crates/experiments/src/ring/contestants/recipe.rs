@@ -1,8 +1,9 @@
 //! A recipe: how to find a contestant's toolchain, build it and run it. `contestants/README.md` says what the keys
 //! mean.
 
-use super::{Class, Source};
+use super::Source;
 use anyhow::Context;
+use loops::ring::Class;
 use serde::Deserialize;
 use std::path::Path;
 use toml::{Table, Value};

@@ -2,7 +2,7 @@
 
 use super::build_dir::Ready;
 use super::run::{self, Order, Place, Run, RunError, Switches};
-use crate::ring::contestants::{Arrangement, BuiltIn, Class, RingSpec, Runs};
+use crate::ring::contestants::Runs;
 use crate::ring::plan::{CellPlan, Plan};
 use crate::ring::record::Failure;
 use harness::{Lookout, Session, Shown, turns};
@@ -13,6 +13,7 @@ use instruments::statistics::comparison::Estimate;
 use instruments::statistics::order::{median, sample_quantile_interval};
 use instruments::statistics::summary::CONFIDENCE;
 use instruments::team::on_cpu;
+use loops::ring::{Arrangement, BuiltIn, Class, RingSpec};
 use record::Unit;
 use std::ops::ControlFlow;
 use std::rc::Rc;

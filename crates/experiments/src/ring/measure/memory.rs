@@ -11,9 +11,10 @@
 
 use super::build_dir::Ready;
 use super::run::{self, Order, RunError};
-use crate::ring::contestants::{Class, Contestant};
+use crate::ring::contestants::Contestant;
 use harness::Session;
 use instruments::statistics::order::median;
+use loops::ring::Class;
 use std::time::Duration;
 
 /// Memory of a contestant: the medians of several repeats.

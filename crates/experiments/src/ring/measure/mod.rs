@@ -9,7 +9,7 @@ mod run;
 
 pub use build_dir::{BuildDir, Readiness};
 
-use super::contestants::{Class, Contestant, Runs};
+use super::contestants::{Contestant, Runs};
 use super::plan::{Absent, CellPlan, Plan};
 use super::record::{Failure, Fault, Row};
 use build_dir::Ready;
@@ -18,6 +18,7 @@ use harness::turns::{Rules, take_turns};
 use harness::{Lookout, Progress, Session};
 use instruments::statistics::EndedBy;
 use instruments::warning::Warning;
+use loops::ring::Class;
 use memory::{Memory, MemorySamples};
 use run::RunError;
 use std::collections::BTreeMap;

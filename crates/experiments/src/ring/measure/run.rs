@@ -2,12 +2,12 @@
 
 use super::build_dir::Ready;
 use super::program::{self, ProcessSpec, Stopped};
-use crate::ring::contestants::built_in::RingResult;
-use crate::ring::contestants::{BuiltIn, RingSpec};
 use crate::ring::record::{Failure, Fault};
 use harness::Session;
 use instruments::cpus::pin_current_thread;
 use instruments::neighbour::{Probe, Probed};
+use loops::ring::RingResult;
+use loops::ring::{BuiltIn, RingSpec};
 use std::mem::MaybeUninit;
 use std::panic::catch_unwind;
 use std::time::{Duration, Instant};

@@ -1,10 +1,5 @@
 //! One cell: its locks and its runs.
 
-use super::child::{DynLock, LoopSpec, together};
-use super::counters::ChildCounters;
-use super::make_locks::make_locks;
-use super::phase::{RunPhase, Spans};
-use super::pieces::{Looks, windows};
 use crate::throughput::plan::{CellPlan, Plan, TIMED_EVERY};
 use crate::throughput::record::coefficient_of_variation;
 use anyhow::{Context, bail};
@@ -20,6 +15,7 @@ use instruments::statistics::{Interval, Thinned};
 use instruments::tally::Tally;
 use instruments::team::{Member, StartGate, work_together, work_together_as_processes};
 use locks::Reach;
+use loops::throughput::{AnyLocks, ChildCounters, Looks, LoopSpec, RunPhase, Spans, together, windows};
 use record::Unit;
 use std::time::Duration;
 use ulocks::Counts;
@@ -44,7 +40,7 @@ pub struct Cell {
     /// Run by run, loops a second in its windows, and who was on the cores as far as was known by then.
     windows: Thinned<Vec<(f64, Sharing)>>,
     pub split: Split,
-    lock: Option<Box<dyn DynLock>>,
+    lock: Option<Box<dyn AnyLocks>>,
     probe: Option<Probe>,
     told_at: u32,
 }
@@ -127,7 +123,7 @@ impl Cell {
         }
         let lock = self.lock.as_deref().expect("made above");
         let spec = self.loop_spec(plan, session, calibrated, timed);
-        let phase = SharedArray::from_fn(1, |_| Ok(CachePadded::new(RunPhase::new())))?;
+        let phase = SharedArray::from_fn(1, |_| Ok(CachePadded::new(RunPhase::default())))?;
         let mut children = SharedArray::from_fn(self.plan.children, |_| Ok(CachePadded::default()))?;
         lock.reset_streaks();
         let (counts_before, protected_before) = (lock.counts(), lock.protected_rounds());
@@ -263,7 +259,7 @@ fn difference(after: Counts, before: Counts) -> Counts {
 fn perform(
     plan: &Plan,
     session: &Session,
-    lock: &dyn DynLock,
+    lock: &dyn AnyLocks,
     spec: &LoopSpec,
     phase: &RunPhase,
     counters: &mut [CachePadded<ChildCounters>],
@@ -283,4 +279,14 @@ fn perform(
         Reach::Processes => work_together_as_processes(clock, length, members, || interruption.is_requested())?,
     }
     Ok(())
+}
+
+/// The locks of a cell.
+///
+/// # Errors
+/// What the system refuses.
+fn make_locks(plan: &CellPlan, reach: Reach) -> anyhow::Result<Box<dyn AnyLocks>> {
+    loops::throughput::make(&plan.lock, plan.locks, plan.share > 0, reach)
+        .expect("the plan has only locks that fit")
+        .with_context(|| format!("the lock `{}` could not be made", plan.lock))
 }

@@ -1,13 +1,6 @@
 //! The measurement: runs of all cells in turn, until their throughput is known or they have had their share of runs.
 
 mod cell;
-mod child;
-mod counters;
-mod histogram;
-mod make_locks;
-mod phase;
-mod pieces;
-mod random;
 mod row;
 
 use super::plan::{LEAST_RUNS, MOST_RUNS, Plan};

@@ -2,7 +2,7 @@
 
 use super::journey::{Journey, token_for};
 use super::successor::Successor;
-use crate::ring::contestants::built_in::ring_spec::{RingResult, RingSpec};
+use crate::ring::ring_spec::{RingResult, RingSpec};
 use protothreads::{Fifo, Report, Runtime, Scheduler, Slot, Thread, ThreadHandle};
 use std::cell::Cell;
 use std::io;

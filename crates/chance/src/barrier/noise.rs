@@ -1,32 +1,35 @@
 //! A recording of interruptions, played on each node from a moment of its own.
 
-use chance::Gaps;
+use crate::Gaps;
 
-/// The gaps of the recording, in order.
+/// A recording of interruptions that is played over and over.
+#[derive(Debug, Clone, PartialEq)]
 pub struct Noise {
     gaps: Vec<(u64, u64)>,
     span_ns: u64,
 }
 
 impl Noise {
+    /// Of what was recorded.
     pub fn of(gaps: &Gaps) -> Self {
         let ends = gaps.iter().map(|gap| (gap.start_ns, gap.start_ns + gap.duration_ns));
         Self { gaps: ends.collect(), span_ns: gaps.span_ns() }
     }
 
+    /// How long the recording is.
     pub fn span_ns(&self) -> u64 {
         self.span_ns
     }
 
     /// When simulated time begins: late enough that a recording may have begun before.
-    pub fn beginning_ns(&self) -> u64 {
+    pub(super) fn beginning_ns(&self) -> u64 {
         self.span_ns
     }
 }
 
 /// A node's place in the recording. Its time only moves on.
 #[derive(Clone, Copy, Debug)]
-pub struct Node {
+pub(super) struct Node {
     /// When the present pass through the recording began.
     pass_ns: u64,
     /// The next gap, or the one that it is in.
@@ -37,7 +40,7 @@ pub struct Node {
 
 impl Node {
     /// A node that is `offset_ns` into the recording at the beginning.
-    pub fn at(noise: &Noise, offset_ns: u64) -> Self {
+    pub(super) fn at(noise: &Noise, offset_ns: u64) -> Self {
         let next = noise.gaps.partition_point(|gap| gap.1 <= offset_ns);
         let mut node = Self { pass_ns: noise.beginning_ns() - offset_ns, next, starts_ns: 0, ends_ns: 0 };
         node.look(noise);
@@ -46,7 +49,7 @@ impl Node {
 
     /// When `work_ns` of work is done that the node begins at `now_ns`, or when the gap is over that it is in then.
     #[inline]
-    pub fn work(&mut self, noise: &Noise, mut now_ns: u64, mut work_ns: u64) -> u64 {
+    pub(super) fn work(&mut self, noise: &Noise, mut now_ns: u64, mut work_ns: u64) -> u64 {
         while now_ns + work_ns > self.starts_ns {
             if self.ends_ns > now_ns {
                 work_ns -= self.starts_ns.saturating_sub(now_ns);

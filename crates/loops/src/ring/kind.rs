@@ -1,7 +1,7 @@
 //! A contestant of this process.
 
 use super::ring_spec::{RingResult, RingSpec};
-use crate::ring::contestants::class::Class;
+use crate::ring::class::Class;
 use std::io;
 
 /// A contestant of this process.

@@ -5,9 +5,10 @@
 //! stamps a round: then the loop's own work falls into the lock's difference, where a lock hides it and no lock does
 //! not, and an unlock is a difference of two hold times, each of which scatters by more than an unlock takes.
 
+use super::any_lock::Way;
 use instruments::clock::Clock;
 use instruments::grind::Work;
-use instruments::neighbour::{Probe, Probed, Reading};
+use instruments::neighbour::{Probed, Reading};
 use locks::Lock;
 use std::ops::Range;
 
@@ -119,14 +120,8 @@ const LOOK_EVERY_NS: f64 = 1_500_000.0;
 
 /// Takes and releases the lock until `stop`, in ticks, or until the trace is full; looks every so often for who is on
 /// the core. A look lies between two rounds, so in no figure.
-pub fn run_and_look<L: Lock>(
-    lock: &L,
-    clock: Clock,
-    hold: Work,
-    trace: &mut Trace,
-    stop: impl Fn() -> u64,
-    probe: Option<Probe>,
-) {
+pub fn run_and_look<L: Lock>(lock: &L, way: Way, trace: &mut Trace, stop: impl Fn() -> u64) {
+    let Way { clock, hold, probe } = way;
     let Some(probe) = probe else { return run(lock, clock, hold, trace, stop) };
     let every = clock.to_ticks(LOOK_EVERY_NS);
     let mut before = probe.take();

@@ -30,11 +30,13 @@ pub struct RunPhase {
     closed: AtomicU64,
 }
 
-impl RunPhase {
-    pub fn new() -> Self {
+impl Default for RunPhase {
+    fn default() -> Self {
         Self { phase: AtomicU32::new(RAMP_UP), opened: AtomicU64::new(0), closed: AtomicU64::new(0) }
     }
+}
 
+impl RunPhase {
     #[inline(always)]
     pub fn current(&self) -> u32 {
         self.phase.load(Ordering::Relaxed)
@@ -83,7 +85,7 @@ mod tests {
     /// What a conductor counts that gets its CPU so long after the start.
     fn counted_ns(late: Duration) -> f64 {
         let clock = Clock::calibrate(Duration::from_millis(10)).clock;
-        let (phase, gate) = (RunPhase::new(), StartGate::endless(clock));
+        let (phase, gate) = (RunPhase::default(), StartGate::endless(clock));
         let start = clock.now().saturating_sub(clock.ticks_in(late));
         gate.stop_at(start + clock.ticks_in(SPANS.ramp_up + SPANS.counting));
         phase.lead_from(start, clock, SPANS, &Interruption::default(), &gate);
@@ -101,7 +103,7 @@ mod tests {
     #[test]
     fn a_gate_that_closes_early_ends_it() {
         let clock = Clock::calibrate(Duration::from_millis(10)).clock;
-        let (phase, gate) = (RunPhase::new(), StartGate::endless(clock));
+        let (phase, gate) = (RunPhase::default(), StartGate::endless(clock));
         let start = clock.now();
         gate.stop_at(start);
         phase.lead_from(start, clock, SPANS, &Interruption::default(), &gate);

@@ -61,15 +61,15 @@ impl Protected {
     }
 }
 
-/// A lock whose type is no longer known.
-pub trait DynLock: Send + Sync {
+/// Locks whose type is no longer known.
+pub trait AnyLocks: Send + Sync {
     /// A whole run of one child.
     fn work(&self, child: usize, spec: &LoopSpec, phase: &RunPhase, counters: &mut ChildCounters, gate: &StartGate);
-    /// What the lock has counted since it was made.
+    /// What the locks have counted since they were made.
     fn counts(&self) -> Option<Counts>;
-    /// Rounds that the protected counter has seen since it was made.
+    /// Rounds that the protected counters have seen since they were made.
     fn protected_rounds(&self) -> u64;
-    /// Forgets who had the lock last; between runs.
+    /// Forgets who had a lock last; between runs.
     fn reset_streaks(&self);
 }
 
@@ -156,7 +156,7 @@ impl<L, R> Dealt<L, R> {
     }
 }
 
-impl<L: Lock, R: Rounds<L>> DynLock for Dealt<L, R> {
+impl<L: Lock, R: Rounds<L>> AnyLocks for Dealt<L, R> {
     fn work(&self, child: usize, spec: &LoopSpec, phase: &RunPhase, counters: &mut ChildCounters, gate: &StartGate) {
         let guarded = &self.locks[child % self.locks.len()];
         run(child, spec, phase, counters, gate, |spec, random, counters, counting| {

@@ -1,7 +1,7 @@
 //! A token on its way: when it set out, where it ended.
 
 use super::successor::Successor;
-use crate::ring::contestants::built_in::ring_spec::{RingResult, RingSpec};
+use crate::ring::ring_spec::{RingResult, RingSpec};
 use protothreads::Report;
 use std::cell::Cell;
 use std::io;

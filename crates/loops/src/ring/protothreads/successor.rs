@@ -1,6 +1,6 @@
 //! Who comes next in the ring.
 
-use crate::ring::contestants::built_in::ring_spec::RingSpec;
+use crate::ring::ring_spec::RingSpec;
 use std::hint::cold_path;
 
 /// The order around the ring.

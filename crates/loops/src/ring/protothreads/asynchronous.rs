@@ -2,7 +2,7 @@
 
 use super::journey::{Journey, token_for};
 use super::successor::Successor;
-use crate::ring::contestants::built_in::ring_spec::{RingResult, RingSpec};
+use crate::ring::ring_spec::{RingResult, RingSpec};
 use protothreads::{Handle, Link, Runtime, Scheduler};
 use std::cell::Cell;
 use std::io;
@@ -50,7 +50,7 @@ pub fn ring<N: Successor>(spec: &RingSpec, scheduler: impl Scheduler) -> io::Res
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ring::contestants::built_in::protothreads::{ASYNC_BYTES, Anywhere, Forward, HAND_WRITTEN_BYTES};
+    use crate::ring::protothreads::{ASYNC_BYTES, Anywhere, Forward, HAND_WRITTEN_BYTES};
 
     fn size_of_future<F>(_: impl FnOnce() -> F) -> usize {
         size_of::<F>()

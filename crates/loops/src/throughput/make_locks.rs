@@ -1,8 +1,6 @@
 //! Makes the locks of a cell, with a type that is no longer known.
 
-use super::child::{Dealt, DynLock, Exclusive, Guarded, WithReaders};
-use crate::throughput::plan::CellPlan;
-use anyhow::Context;
+use super::child::{AnyLocks, Dealt, Exclusive, Guarded, WithReaders};
 use instruments::shared_memory::SharedArray;
 use locks::{Builder, Lock, Reach, SharedBuilder, SharedLock};
 use std::io;
@@ -12,7 +10,7 @@ struct MakeLocks {
 }
 
 impl Builder for MakeLocks {
-    type Output = Box<dyn DynLock>;
+    type Output = Box<dyn AnyLocks>;
 
     fn build<L: Lock>(self) -> io::Result<Self::Output> {
         Ok(Box::new(Dealt::new(settled::<L>(self.locks)?, Exclusive)))
@@ -20,7 +18,7 @@ impl Builder for MakeLocks {
 }
 
 impl SharedBuilder for MakeLocks {
-    type Output = Box<dyn DynLock>;
+    type Output = Box<dyn AnyLocks>;
 
     fn build_shared<L: SharedLock>(self) -> io::Result<Self::Output> {
         Ok(Box::new(Dealt::new(settled::<L>(self.locks)?, WithReaders)))
@@ -34,17 +32,11 @@ fn settled<L: Lock>(locks: usize) -> io::Result<SharedArray<Guarded<L>>> {
     Ok(array)
 }
 
-/// The locks of a cell.
+/// So many locks of that name that what `reach` says can share; with readers or without. `None` if there is no such lock.
 ///
 /// # Errors
 /// What the system refuses.
-pub fn make_locks(plan: &CellPlan, reach: Reach) -> anyhow::Result<Box<dyn DynLock>> {
-    let make = MakeLocks { locks: plan.locks };
-    let made = if plan.share > 0 {
-        locks::build_shared(&plan.lock, reach, make)
-    } else {
-        locks::build(&plan.lock, reach, make)
-    };
-    made.expect("the plan has only locks that fit")
-        .with_context(|| format!("the lock `{}` could not be made", plan.lock))
+pub fn make(name: &str, locks: usize, readers: bool, reach: Reach) -> Option<io::Result<Box<dyn AnyLocks>>> {
+    let make = MakeLocks { locks };
+    if readers { locks::build_shared(name, reach, make) } else { locks::build(name, reach, make) }
 }

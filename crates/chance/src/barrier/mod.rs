@@ -5,18 +5,42 @@
 //! of all, and begins its next step. A process is late by the gaps of its node while it works and while it handles a
 //! message; waiting costs nothing, whatever happens meanwhile. So every moment is a maximum of sums of earlier ones.
 
-use super::super::plan::Network;
-use super::noise::{Node, Noise};
+mod noise;
+
 use fastrand::Rng;
+use noise::Node;
+pub use noise::Noise;
+
+/// A network, in the words of LogP (Culler and others, 1993).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Network {
+    /// What handling a message costs a process.
+    pub overhead_ns: u64,
+    /// From one process to another.
+    pub latency_ns: u64,
+}
 
 /// Steps that do not count: until a run has forgotten that all its processes began at once.
 const WARM_UP: u64 = 3;
 
 /// What is simulated.
-#[derive(Clone, Copy, Debug)]
+///
+/// ```
+/// use chance::{Barrier, Gaps, Network, Noise};
+/// let noise = Noise::of(&Gaps::parse("0 500", Some(50_000))?.gaps);
+/// let barrier = Barrier::of(Network { overhead_ns: 0, latency_ns: 0 }, 1_000, 256, 50);
+/// let apart = barrier.simulate(&noise, 20, &mut fastrand::Rng::with_seed(7), &|| false);
+/// // A node loses 1 % of its time, and among 256 hardly a step is without a gap.
+/// assert!(apart.is_some_and(|apart| apart.run_means_ns.iter().all(|mean_ns| *mean_ns > 1_300.0)));
+/// # Ok::<(), chance::TraceError>(())
+/// ```
+#[derive(Debug, Clone, Copy)]
 pub struct Barrier {
+    /// Between all of them.
     pub network: Network,
+    /// Work before each barrier.
     pub step_ns: u64,
+    /// How many meet.
     pub processes: u64,
     /// Of the barrier; twice the processes need one more.
     pub rounds: u32,
@@ -25,6 +49,7 @@ pub struct Barrier {
 }
 
 /// What came out.
+#[derive(Debug, Clone, PartialEq)]
 pub struct Simulated {
     /// Every step's time.
     pub steps_ns: Vec<f64>,
@@ -32,6 +57,13 @@ pub struct Simulated {
     pub run_means_ns: Vec<f64>,
     /// A step without noise.
     pub quiet_ns: u64,
+}
+
+impl Simulated {
+    /// The mean step.
+    pub fn mean_ns(&self) -> f64 {
+        mean(&self.run_means_ns)
+    }
 }
 
 impl Barrier {
@@ -51,7 +83,7 @@ impl Barrier {
         noise: &Noise,
         runs: u64,
         rng: &mut Rng,
-        interrupted: &impl Fn() -> bool,
+        interrupted: &dyn Fn() -> bool,
     ) -> Option<Simulated> {
         let mut all = Simulated { steps_ns: Vec::new(), run_means_ns: Vec::new(), quiet_ns: self.quiet_ns() };
         for _ in 0..runs {
@@ -68,7 +100,7 @@ impl Barrier {
     }
 
     /// The time of each counted step, from the last process through one barrier to the last through the next.
-    fn run(&self, noise: &Noise, mut nodes: Vec<Node>, interrupted: &impl Fn() -> bool) -> Option<Vec<f64>> {
+    fn run(&self, noise: &Noise, mut nodes: Vec<Node>, interrupted: &dyn Fn() -> bool) -> Option<Vec<f64>> {
         let mut now = vec![noise.beginning_ns(); nodes.len()];
         let mut sent = now.clone();
         let mut last = noise.beginning_ns();
@@ -119,15 +151,14 @@ fn work(nodes: &mut [Node], noise: &Noise, from: &[u64], work_ns: u64, done: &mu
     }
 }
 
-/// The arithmetic mean.
-pub fn mean(values: &[f64]) -> f64 {
+fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use chance::Gaps;
+    use crate::Gaps;
 
     fn barrier(processes: u64, overhead_ns: u64, latency_ns: u64) -> Barrier {
         Barrier::of(Network { overhead_ns, latency_ns }, 1_000, processes, 50)
@@ -170,7 +201,7 @@ mod tests {
     #[test]
     fn noise_at_once_costs_what_one_node_pays_and_noise_apart_more() {
         let (apart, together) = simulate(barrier(256, 0, 0), "0 500", 50_000);
-        let share = |simulated: &Simulated| mean(&simulated.run_means_ns) / 1_000.0;
+        let share = |simulated: &Simulated| simulated.mean_ns() / 1_000.0;
         // One node loses 1 % of the time; 256 nodes hardly have a step without a gap.
         assert!((1.005..1.02).contains(&share(&together)), "{}", share(&together));
         assert!(share(&apart) > 1.4, "{}", share(&apart));

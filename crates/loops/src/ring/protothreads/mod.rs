@@ -11,7 +11,7 @@ pub use hand_written::ring as hand_written;
 pub use ordinary::ring as ordinary;
 pub use successor::{Anywhere, Backward, Forward};
 
-use crate::ring::contestants::built_in::ring_spec::{RingResult, RingSpec};
+use crate::ring::ring_spec::{RingResult, RingSpec};
 use ::protothreads::{Bitmap, Scheduler};
 use std::cell::Cell;
 use std::io;

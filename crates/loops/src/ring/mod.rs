@@ -1,6 +1,7 @@
 //! The contestants in this process, and the limits: a file each, or one for a family, and a line each in the registry.
 
 mod chase;
+mod class;
 mod coroutines;
 mod kind;
 mod ping_pong;
@@ -15,10 +16,10 @@ use self::protothreads::{
     hand_written_anywhere, ordinary,
 };
 use self::tokio::{current_thread, multi_thread};
-use crate::ring::contestants::class::Class;
 use ::protothreads::{Fifo, InOrder, Random, Reverse, RunNext};
 use std::io;
 
+pub use class::Class;
 pub use kind::BuiltIn;
 pub use ring_spec::{Arrangement, RingResult, RingSpec};
 

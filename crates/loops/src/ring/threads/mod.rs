@@ -18,7 +18,7 @@ pub use park::Park;
 pub use stream::{Pipe, Socketpair};
 pub use turns::Yield;
 
-use crate::ring::contestants::built_in::ring_spec::{RingResult, RingSpec};
+use crate::ring::ring_spec::{RingResult, RingSpec};
 use instruments::cpus::pin_current_thread;
 use mailbox::Mailbox;
 use std::io;

@@ -1,17 +1,13 @@
 //! The computation: exact for any number of nodes, simulated for a barrier of so many processes.
 
-mod barrier;
-mod noise;
-
 use super::flags::MOST_STEPS;
 use super::plan::{Plan, StepPlan};
 use super::record::{Method, Row};
-use barrier::{Barrier, Simulated, mean};
+use chance::{Barrier, Noise, Simulated};
 use harness::{Progress, Session};
 use instruments::statistics::bootstrap::ratio_of_means;
 use instruments::statistics::order::sample_quantile;
 use instruments::warning::{LeftOut, Warning};
-use noise::Noise;
 
 /// What came out, and what a reader must know.
 pub struct Computed {
@@ -93,7 +89,7 @@ fn simulated(
     half_lost_nodes: Option<u64>,
 ) -> Row {
     let quiet_ns = apart.quiet_ns as f64;
-    let mean_ns = mean(&apart.run_means_ns);
+    let mean_ns = apart.mean_ns();
     let quantile_us = |p: f64| sample_quantile(&apart.steps_ns, p).expect("a simulation has steps") / 1e3;
     let told = |p: f64| (plan.extrapolate || step.delay.supports(processes, p)).then(|| quantile_us(p));
     let quiet = vec![quiet_ns; apart.run_means_ns.len()];
@@ -112,7 +108,7 @@ fn simulated(
         slowdown: mean_ns / quiet_ns,
         running_slowdown: None,
         slowdown_ci: ratio.map(|ratio| ratio.interval),
-        together_slowdown: mean(&together.run_means_ns) / quiet_ns,
+        together_slowdown: together.mean_ns() / quiet_ns,
         apart_slowdown: None,
         simulated_steps: Some(apart.steps_ns.len() as u64),
         supported_nodes: step.supported_nodes,

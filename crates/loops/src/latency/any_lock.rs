@@ -1,0 +1,73 @@
+//! A lock whose type is no longer known, and the loops that it is measured by.
+
+use super::rounds::{self, Trace};
+use crossbeam_utils::CachePadded;
+use instruments::clock::Clock;
+use instruments::grind::Work;
+use instruments::neighbour::Probe;
+use instruments::team::StartGate;
+use locks::{Builder, EmptyCalls, Lock, NoLock, Reach};
+use std::io;
+
+/// How rounds are made.
+#[derive(Clone, Copy)]
+pub struct Way {
+    pub clock: Clock,
+    /// How long a lock is to be held, in ticks, and what takes about so long.
+    pub hold: Work,
+    /// What looks for a neighbour on the core, if anybody wants to know.
+    pub probe: Option<Probe>,
+}
+
+/// A lock whose type is no longer known.
+pub trait AnyLock: Send + Sync {
+    /// Takes and releases it until the gate closes or the trace is full.
+    fn rounds(&self, way: Way, trace: &mut Trace, gate: &StartGate);
+    /// What a lock and an unlock take in a loop with nothing else, in ticks.
+    fn bare_pair(&self, clock: Clock) -> f64;
+}
+
+impl<L: Lock> AnyLock for CachePadded<L> {
+    fn rounds(&self, way: Way, trace: &mut Trace, gate: &StartGate) {
+        trace.clear();
+        rounds::run_and_look(&**self, way, trace, || gate.stop());
+    }
+
+    fn bare_pair(&self, clock: Clock) -> f64 {
+        rounds::bare_pair(&**self, clock)
+    }
+}
+
+/// Makes a lock on cache lines of its own.
+struct OnItsLines;
+
+impl Builder for OnItsLines {
+    type Output = Box<dyn AnyLock>;
+
+    fn build<L: Lock>(self) -> io::Result<Self::Output> {
+        let mut lock = Box::new(CachePadded::new(L::create()?));
+        lock.settle()?;
+        Ok(lock)
+    }
+}
+
+/// The lock of that name, unless there is none that threads can share.
+///
+/// # Errors
+/// What the system refuses.
+pub fn make(name: &str) -> Option<io::Result<Box<dyn AnyLock>>> {
+    locks::build(name, Reach::Threads, OnItsLines)
+}
+
+/// No lock, by the same machine code as a lock that does nothing: for only so is what it takes what is to be taken off.
+pub fn without_lock() -> Box<dyn AnyLock> {
+    std::hint::black_box(Box::new(CachePadded::new(NoLock)))
+}
+
+/// A lock that does nothing, called as the functions of a shared object are: through pointers.
+///
+/// # Errors
+/// What the system refuses.
+pub fn of_object_calls() -> io::Result<Box<dyn AnyLock>> {
+    Ok(Box::new(CachePadded::new(EmptyCalls::create()?)))
+}
