@@ -8,7 +8,10 @@ pub struct Program {
     pub describes_itself: bool,
 }
 
-pub const PROGRAMS: &[Program] = &[Program { package: "contend", name: "contend", describes_itself: true }];
+pub const PROGRAMS: &[Program] = &[
+    Program { package: "contend", name: "contend", describes_itself: true },
+    Program { package: "contend-picture", name: "contend-png", describes_itself: false },
+];
 
 /// What the Debian package and the image say of it all.
 pub const SUMMARY: &str = "laboratory for locks, threads and the scheduler";

@@ -145,9 +145,9 @@ fn somebody_elses_words_and_figures_do_no_harm() {
 fn a_picture_that_cannot_be_written_is_told() {
     let (old, folder) = (survey(), tempfile::tempdir().unwrap());
     let path = old.path.to_str().unwrap();
-    let png = folder.path().join("ladder.png");
-    let (status, stderr) = refused(&["ladder", path, "--output", png.to_str().unwrap()]);
-    assert!(status == 2 && stderr.contains("ladder.png") && stderr.contains(".svg") && !png.exists(), "{stderr}");
+    let jpg = folder.path().join("ladder.jpg");
+    let (status, stderr) = refused(&["ladder", path, "--output", jpg.to_str().unwrap()]);
+    assert!(status == 2 && stderr.contains("ladder.jpg") && stderr.contains(".png") && !jpg.exists(), "{stderr}");
     let nowhere = folder.path().join("missing/ladder.svg");
     let (status, stderr) = refused(&["ladder", path, "--output", nowhere.to_str().unwrap()]);
     assert!(status == 1 && stderr.contains("missing/ladder.svg"), "{stderr}");

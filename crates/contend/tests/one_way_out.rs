@@ -10,8 +10,19 @@ const QUESTIONS: [&str; 4] = ["is_terminal()", "tcgetwinsize(", "dup2_stdout(", 
 /// The place itself; the progress, whose words are escaped where they come in; and
 /// the full screen's terminal. Pictures are drawn through a library that drops controls.
 const OUTLETS: [&str; 3] = ["harness/src/output/mod.rs", "harness/src/observer.rs", "screen/src/tty.rs"];
-const CRATES: [&str; 10] =
-    ["archive", "contend", "experiments", "harness", "locks", "record", "remote", "report", "screen", "terminal"];
+const CRATES: [&str; 11] = [
+    "archive",
+    "contend",
+    "experiments",
+    "harness",
+    "locks",
+    "picture",
+    "record",
+    "remote",
+    "report",
+    "screen",
+    "terminal",
+];
 
 fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
     for path in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {

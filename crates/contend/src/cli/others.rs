@@ -76,7 +76,7 @@ pub const OTHERS: &[Other] = &[
         examples: &[
             ("contend report --output page.html", "The last record as a page"),
             ("contend report last~1 last --output page.html", "The last two side by side"),
-            ("contend report --picture \"std, 1 thread: locking\" --output std.svg", "One histogram, for a slide"),
+            ("contend report --picture \"std, 1 thread: locking\" --output std.svg", "One histogram; .png for a slide"),
         ],
         below: &[],
         run: |matches, shared, _| report::run(&report::Flags::from_arg_matches(matches)?, shared),

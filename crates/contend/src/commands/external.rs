@@ -1,7 +1,8 @@
 //! Commands that are programs of their own, so that what they need is not built with the rest: `contend NAME …` becomes
 //! `contend-NAME …`, found beside contend and then on the path.
 //!
-//! It becomes it, and does not start it: signals, the terminal and the exit status are the program's own.
+//! It becomes it, and does not start it: signals, the terminal and the exit status are the program's own. What only draws
+//! for a command is found in the same way, and started.
 
 use anyhow::{Context, bail};
 use clap::{Arg, Command};
@@ -14,14 +15,20 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process;
 
+/// A program that is built and installed apart.
+pub struct Companion {
+    pub binary: &'static str,
+    /// The package that has it, and its folder in the sources.
+    pub package: &'static str,
+    pub folder: &'static str,
+}
+
 /// A command that is a program of its own.
 pub struct Program {
     /// The word behind `contend`.
     pub name: &'static str,
     pub about: &'static str,
-    /// The package that has it, and its folder in the sources.
-    pub package: &'static str,
-    pub folder: &'static str,
+    pub program: Companion,
     pub examples: &'static [Example],
 }
 
@@ -30,8 +37,7 @@ pub const PROGRAMS: &[Program] = &[
     Program {
         name: "serve",
         about: "Give the archive, live figures and metrics to other machines over HTTP",
-        package: "contend-remote",
-        folder: "crates/remote",
+        program: remote("contend-serve"),
         examples: &[
             ("contend serve", "On this machine only, at a port that the first line names"),
             ("contend serve --listen 0.0.0.0:8418 --token-file token", "To whoever has the token, over TLS"),
@@ -40,14 +46,17 @@ pub const PROGRAMS: &[Program] = &[
     Program {
         name: "fetch",
         about: "Keep other machines' records in the own archive, or watch what runs there",
-        package: "contend-remote",
-        folder: "crates/remote",
+        program: remote("contend-fetch"),
         examples: &[
             ("contend fetch localhost:8418", "All that the other has and this archive has not"),
             ("contend fetch one:8418,two:8418 last", "The last record of each of two"),
         ],
     },
 ];
+
+const fn remote(binary: &'static str) -> Companion {
+    Companion { binary, package: "contend-remote", folder: "crates/remote" }
+}
 
 /// The program behind this word.
 pub fn named(word: &OsStr) -> Option<&'static Program> {
@@ -57,12 +66,12 @@ pub fn named(word: &OsStr) -> Option<&'static Program> {
 impl Program {
     /// Its command: a name, and arguments that are its own to understand.
     pub fn command(&self) -> Command {
-        let (binary, package) = (self.binary(), self.package);
+        let Companion { binary, package, .. } = self.program;
         let long = format!(
             "{}\n\nA program of its own, {binary}, that is built and installed apart: {}. Where it is there, \
              `contend {} --help` has its flags.",
             self.about,
-            self.remedy(),
+            self.program.remedy(),
             self.name
         );
         let arguments = Arg::new("arguments").value_name("ARGUMENTS").num_args(0..);
@@ -76,35 +85,34 @@ impl Program {
     /// # Errors
     /// It is not there, or the kernel refuses it.
     pub fn run(&self, arguments: &[OsString]) -> anyhow::Result<Option<Infallible>> {
-        let Some(path) = self.find(env::current_exe().ok().as_deref()) else {
+        let Some(path) = self.program.find() else {
             if arguments.iter().any(|argument| argument == "--help" || argument == "-h") {
                 return Ok(None);
             }
-            bail!(
-                "contend {}: its program {} is neither beside contend nor on the path; {}",
-                self.name,
-                self.binary(),
-                self.remedy()
-            );
+            bail!("contend {}: {}", self.name, self.program.missing());
         };
         let refused = process::Command::new(&path).args(arguments).exec();
         Err(refused).with_context(|| format!("{} cannot be run", path.display()))
     }
+}
 
+impl Companion {
     /// The file that is run. Of the path, a relative element is left out: who may write where the user happens to stand
     /// is anybody.
-    fn find(&self, own: Option<&Path>) -> Option<PathBuf> {
-        let beside = own.and_then(Path::parent).map(Path::to_owned);
+    pub fn find(&self) -> Option<PathBuf> {
+        let own = env::current_exe().ok();
+        let beside = own.as_deref().and_then(Path::parent).map(Path::to_owned);
         let path = env::var_os("PATH").unwrap_or_default();
         let folders = beside.into_iter().chain(env::split_paths(&path).filter(|folder| folder.is_absolute()));
         let is_program = |file: &PathBuf| {
             file.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
         };
-        folders.map(|folder| folder.join(self.binary())).find(is_program)
+        folders.map(|folder| folder.join(self.binary)).find(is_program)
     }
 
-    fn binary(&self) -> String {
-        format!("contend-{}", self.name)
+    /// That it is not there, and how it is got.
+    pub fn missing(&self) -> String {
+        format!("its program {} is neither beside contend nor on the path; {}", self.binary, self.remedy())
     }
 
     fn remedy(&self) -> String {

@@ -11,6 +11,7 @@ pub mod manual;
 pub mod measure;
 mod methods;
 mod metrics;
+mod picture;
 pub mod report;
 pub mod schema;
 pub mod screen;

@@ -16,7 +16,7 @@ pub const FLOORS: &[Floors] = &[
     Floors {
         folder: "crates",
         highest_first: &[
-            &["contend", "remote"],
+            &["contend", "picture", "remote"],
             &["screen"],
             &["experiments"],
             &["loops", "report", "archive", "lockstep"],

@@ -53,9 +53,24 @@ pub fn print_document(text: &str) -> io::Result<()> {
     if io::stdout().is_terminal() { print(text) } else { spared(put(text)) }
 }
 
+/// Prints what is no text, as a picture.
+///
+/// # Errors
+/// A terminal would read it; or as [`print()`].
+pub fn print_bytes(bytes: &[u8]) -> io::Result<()> {
+    if io::stdout().is_terminal() {
+        return Err(io::Error::other("this is no text: lead it into a file"));
+    }
+    spared(put_bytes(bytes))
+}
+
 fn put(text: &str) -> io::Result<()> {
+    put_bytes(text.as_bytes())
+}
+
+fn put_bytes(bytes: &[u8]) -> io::Result<()> {
     let mut stdout = io::stdout().lock();
-    stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush())
+    stdout.write_all(bytes).and_then(|()| stdout.flush())
 }
 
 fn spared(outcome: io::Result<()>) -> io::Result<()> {

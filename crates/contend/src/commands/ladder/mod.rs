@@ -1,9 +1,9 @@
-//! `contend ladder`: what waiting costs on this machine, as one picture: in letters, as SVG, as rows.
+//! `contend ladder`: what waiting costs on this machine, as one picture: in letters, as SVG or PNG, as rows.
 
 mod choice;
-mod svg;
 
 use crate::commands::costs;
+use crate::commands::picture::Kind;
 use crate::output::Destination;
 use anyhow::Context;
 use clap::{Args, ValueHint};
@@ -33,17 +33,17 @@ struct Answer<'a> {
     ladder: &'a Ladder,
 }
 
-/// Draws the ladder of a record: as SVG into a file whose name ends so, else in letters or as `--format` says.
+/// Draws the ladder of a record: as SVG or PNG into a file whose name ends so, else in letters or as `--format` says.
 ///
 /// # Errors
 /// No such record, or one without any cost; a picture that cannot be written.
 pub fn run(flags: &Flags, shared: &SharedFlags) -> anyhow::Result<Outcome> {
-    let is_svg = svg::is_wanted(shared)?;
+    let kind = Kind::of(shared)?;
     let source = choice::source(flags.record.as_deref(), shared)?;
     let ladder = costs::of(&source)?.with_context(|| nothing(&source))?;
     let machine = report::machine(&source.environment);
-    if is_svg {
-        svg::write(&ladder, &machine, shared)?;
+    if let Some(kind) = kind {
+        kind.write(&report::ladder_file(&ladder, &machine), shared)?;
         return Ok(Outcome::Done);
     }
     let answer = Answer { record: &source.name, machine, ladder: &ladder };

@@ -11,6 +11,7 @@ use crate::commands::archived;
 use crate::commands::compare::prior_archive;
 use crate::commands::costs;
 use crate::commands::methods::method;
+use crate::commands::picture::Kind;
 use crate::output::print_or_write;
 use anyhow::Context;
 use archive::Catalogue;
@@ -32,7 +33,7 @@ pub struct Flags {
     #[arg(value_name = "RECORD", default_value = "last", value_hint = ValueHint::FilePath)]
     records: Vec<String>,
 
-    /// Only this picture of one record, as SVG: its title on the page, or a part that no other has
+    /// Only this picture of one record, as SVG, or PNG where --output ends so: its title on the page, or a part that no other has
     #[arg(long, value_name = "TITLE")]
     picture: Option<String>,
 }
@@ -43,6 +44,8 @@ pub struct Flags {
 /// Flags that make no sense for a report, what is no record, a page that cannot be written.
 pub fn run(flags: &Flags, shared: &SharedFlags) -> anyhow::Result<Outcome> {
     check(&flags.records, shared.output.as_deref()).map_err(UsageError)?;
+    // A page may be called as its user likes.
+    let kind = flags.picture.as_ref().map(|_| Kind::of(shared)).transpose()?.flatten();
     // A page of one record needs no other runs, and is made of a file whatever the archive is like.
     let is_needed = flags.records.len() > 1 || !is_file(&flags.records[0]);
     let archive = if is_needed { prior_archive(&flags.records, shared)? } else { None };
@@ -52,7 +55,7 @@ pub fn run(flags: &Flags, shared: &SharedFlags) -> anyhow::Result<Outcome> {
         let [only] = &sections[..] else {
             return Err(UsageError(format!("--picture {wanted}: it is of one record; name one")).into());
         };
-        print_or_write(&picture::of(only, wanted)?, shared)?;
+        kind.unwrap_or(Kind::Svg).write(&picture::of(only, wanted)?, shared)?;
         return Ok(Outcome::Done);
     }
     let compared = compare::figures(&sources, archive.as_ref())?;

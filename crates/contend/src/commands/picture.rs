@@ -1,0 +1,85 @@
+//! A picture of its own, for a slide or a README: as SVG, or as the PNG that the program `contend-png` draws of the same.
+
+use crate::commands::external::Companion;
+use crate::output::print_or_write;
+use anyhow::{Context, bail, ensure};
+use harness::output::{OutputFile, eprint_line};
+use harness::{Format, SharedFlags, UsageError};
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+/// What draws a PNG.
+const PNG: Companion = Companion { binary: "contend-png", package: "contend-picture", folder: "crates/picture" };
+
+/// Pictures that somebody may want, and that are not written.
+const OTHERS: [&str; 5] = ["jpg", "jpeg", "gif", "webp", "pdf"];
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    Svg,
+    Png,
+}
+
+impl Kind {
+    /// The picture that `--output` names, if it names one.
+    ///
+    /// # Errors
+    /// One of a kind that is not written; one that is to have another format.
+    pub fn of(shared: &SharedFlags) -> Result<Option<Self>, UsageError> {
+        let Some(path) = shared.output.as_deref().filter(|_| shared.writes_a_file()) else { return Ok(None) };
+        let ending = path.extension().map(|ending| ending.to_string_lossy().to_ascii_lowercase()).unwrap_or_default();
+        let kind = match ending.as_str() {
+            "svg" => Self::Svg,
+            "png" => Self::Png,
+            other if OTHERS.contains(&other) => {
+                let how = "a picture is written as .svg or .png; a browser makes others of those";
+                return Err(UsageError(format!("--output {}: {how}", path.display())));
+            }
+            _ => return Ok(None),
+        };
+        if shared.format != Format::Text {
+            let how = "a picture has no --format; leave it out";
+            return Err(UsageError(format!("--output {}: {how}", path.display())));
+        }
+        Ok(Some(kind))
+    }
+
+    /// Writes the picture to the file that `--output` names.
+    ///
+    /// # Errors
+    /// It cannot be written, or not be drawn.
+    pub fn write(self, svg: &str, shared: &SharedFlags) -> anyhow::Result<()> {
+        match (self, shared.output.as_deref()) {
+            (Self::Png, Some(path)) => write_png(svg, path),
+            _ => print_or_write(svg, shared),
+        }
+    }
+}
+
+fn write_png(svg: &str, path: &Path) -> anyhow::Result<()> {
+    let how = || format!("{} is not written", path.display());
+    let program = PNG.find().with_context(|| PNG.missing()).with_context(how)?;
+    // The place first: what is drawn for nowhere is lost.
+    let file = OutputFile::open("--output", path)?;
+    let drawn = drawn(&program, svg).with_context(how)?;
+    file.write(&drawn)
+}
+
+/// What the program makes of it.
+fn drawn(program: &Path, svg: &str) -> anyhow::Result<Vec<u8>> {
+    let mut command = Command::new(program);
+    let child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+    let mut child = child.with_context(|| format!("{} cannot be run", program.display()))?;
+    // It reads all before it says anything; one that ended instead has said why.
+    let written = child.stdin.take().map_or(Ok(()), |mut pipe| pipe.write_all(svg.as_bytes()));
+    let Output { status, stdout, stderr } = child.wait_with_output()?;
+    let said = String::from_utf8_lossy(&stderr);
+    if !status.success() {
+        bail!("{}: {}", PNG.binary, if said.is_empty() { status.to_string() } else { said.trim_end().to_owned() });
+    }
+    written.with_context(|| format!("{} did not read the picture", PNG.binary))?;
+    ensure!(stdout.starts_with(b"\x89PNG\r\n\x1a\n"), "{} made no PNG of it", PNG.binary);
+    said.lines().for_each(eprint_line);
+    Ok(stdout)
+}

@@ -1,0 +1,76 @@
+//! The fonts that text is drawn with: the system's, since a font of our own would be in the program for ever.
+
+use anyhow::Context;
+use resvg::usvg::fontdb::{Database, Family};
+use resvg::usvg::{Node, Options, Text, Tree};
+
+/// A family that lacks one of these would leave holes in our own words.
+const LETTERS: &str = "aZ09.,():µ×–…";
+
+/// What is asked for first after the system's own choice: quiet families with figures of one width.
+const KNOWN: [&str; 6] = ["DejaVu Sans", "Noto Sans", "Liberation Sans", "Roboto", "Ubuntu", "Arial"];
+
+/// Sees to it that every text has a font, whichever it asks for.
+///
+/// # Errors
+/// No font of this machine has letters: a picture without them would say nothing.
+pub fn set(options: &mut Options<'_>) -> anyhow::Result<()> {
+    options.fontdb_mut().load_system_fonts();
+    let candidates = candidates(&options.fontdb);
+    let family = candidates.into_iter().find(|family| has_letters(family, options)).context(
+        "no font of this machine has letters to write the picture's text with; one package of fonts is enough, such as \
+         fonts-dejavu-core of Debian, or a font file in ~/.fonts",
+    )?;
+    // The generic families are what is taken where none of those that a text asks for is there.
+    let fonts = options.fontdb_mut();
+    fonts.set_sans_serif_family(family.clone());
+    fonts.set_serif_family(family);
+    Ok(())
+}
+
+/// The system's own sans-serif, those that are known, and then every other: what is not of one width first.
+fn candidates(fonts: &Database) -> Vec<String> {
+    let own = fonts.family_name(&Family::SansSerif).to_owned();
+    let mut others: Vec<(bool, String)> =
+        fonts.faces().flat_map(|face| face.families.iter().map(|(name, _)| (face.monospaced, name.clone()))).collect();
+    others.sort();
+    others.dedup();
+    let known = KNOWN.iter().map(|name| (*name).to_owned());
+    std::iter::once(own).chain(known).chain(others.into_iter().map(|(_, name)| name)).collect()
+}
+
+/// Whether the family itself is there and has them; no other may stand in.
+fn has_letters(family: &str, options: &Options<'_>) -> bool {
+    if !options.fontdb.faces().any(|face| face.families.iter().any(|(name, _)| name == family)) {
+        return false;
+    }
+    let quoted: String = family.chars().filter(|letter| letter.is_alphanumeric() || " -_.".contains(*letter)).collect();
+    let probe = format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 9 9\"><text font-family=\"'{quoted}'\">{LETTERS}</text></svg>"
+    );
+    let mut alone = Options { fontdb: options.fontdb.clone(), ..Options::default() };
+    alone.font_resolver.select_fallback = Box::new(|_, _, _| None);
+    Tree::from_str(&probe, &alone).is_ok_and(|tree| {
+        let texts = texts(tree.root().children());
+        !texts.is_empty() && texts.iter().all(|text| without_glyph(text).is_empty())
+    })
+}
+
+/// Every text of the picture.
+pub fn texts(nodes: &[Node]) -> Vec<&Text> {
+    let mut found = Vec::new();
+    for node in nodes {
+        match node {
+            Node::Text(text) => found.push(text.as_ref()),
+            Node::Group(group) => found.extend(texts(group.children())),
+            Node::Path(_) | Node::Image(_) => {}
+        }
+    }
+    found
+}
+
+/// The letters that no font has: what is drawn for them is the font's box.
+pub fn without_glyph(text: &Text) -> Vec<char> {
+    let glyphs = text.layouted().iter().flat_map(|span| &span.positioned_glyphs);
+    glyphs.filter(|glyph| glyph.id.0 == 0).flat_map(|glyph| glyph.text.chars()).collect()
+}

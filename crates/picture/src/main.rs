@@ -1,0 +1,69 @@
+//! `contend-png`: the SVG on stdin becomes a PNG on stdout.
+//!
+//! What draws is a library of its own with some thirty others behind it, so that it is a program that contend runs where
+//! it is there, and nobody who only measures builds it.
+
+mod fonts;
+mod picture;
+
+use harness::output;
+use std::env;
+use std::io::{self, Read};
+use std::process::ExitCode;
+
+const USAGE: &str = "Usage: contend-png < PICTURE.svg > PICTURE.png
+
+Draws a picture of contend's as PNG, light, twice as wide and high as the SVG says.
+`contend ladder --output ladder.png` runs it.";
+
+/// A picture's SVG has some hundred kilobytes; what is longer is none.
+const MOST_BYTES: u64 = 64 << 20;
+
+const WRONG_CALL: u8 = 2;
+
+fn main() -> ExitCode {
+    match env::args_os().nth(1) {
+        None => {}
+        Some(word) if word == "--help" || word == "-h" => {
+            return ended(output::print(&format!("{USAGE}\n")).map_err(Into::into));
+        }
+        Some(word) if word == "--version" || word == "-V" => {
+            return ended(output::print(concat!("contend-png ", env!("CARGO_PKG_VERSION"), "\n")).map_err(Into::into));
+        }
+        Some(_) => {
+            output::eprint_line(USAGE);
+            return ExitCode::from(WRONG_CALL);
+        }
+    }
+    ended(draw())
+}
+
+fn ended(outcome: anyhow::Result<()>) -> ExitCode {
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            output::eprint_line(&format!("error: {error:#}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn draw() -> anyhow::Result<()> {
+    let mut svg = String::new();
+    let length = io::stdin().take(MOST_BYTES + 1).read_to_string(&mut svg)?;
+    anyhow::ensure!(length as u64 <= MOST_BYTES, "the SVG has more than {} MB", MOST_BYTES >> 20);
+    let drawn = picture::drawn(&svg)?;
+    if !drawn.missing.is_empty() {
+        let letters = drawn
+            .missing
+            .iter()
+            .map(|letter| format!("U+{:04X}", u32::from(*letter)))
+            .collect::<Vec<String>>()
+            .join(", ");
+        output::eprint_line(&format!(
+            "warning: no font of this machine has {letters}: a box is in the picture instead"
+        ));
+    }
+    output::print_bytes(&drawn.png)?;
+    Ok(())
+}

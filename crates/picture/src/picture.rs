@@ -1,0 +1,45 @@
+//! An SVG, drawn.
+
+use crate::fonts;
+use anyhow::{Context, ensure};
+use resvg::tiny_skia::{Pixmap, Transform};
+use resvg::usvg::{ImageHrefResolver, Options, Tree};
+use std::collections::BTreeSet;
+
+/// Pixels of the PNG for one of the SVG: text stays sharp on a slide, and on a screen of many pixels an inch.
+pub const SCALE: f32 = 2.0;
+
+/// A quarter of a gigabyte of memory: forty times what a ladder needs.
+const MOST_PIXELS: f64 = 64e6;
+
+pub struct Drawn {
+    pub png: Vec<u8>,
+    /// Letters of its text that no font has.
+    pub missing: BTreeSet<char>,
+}
+
+/// Draws the picture, light: what asks for a dark reader is passed over.
+///
+/// # Errors
+/// It is no SVG, or too large; no font has letters.
+pub fn drawn(svg: &str) -> anyhow::Result<Drawn> {
+    let mut options = Options { image_href_resolver: nothing_else(), ..Options::default() };
+    fonts::set(&mut options)?;
+    let tree = Tree::from_str(svg, &options).context("stdin is no SVG that can be drawn")?;
+    let size = tree.size();
+    let [width, height] = [size.width(), size.height()].map(|length| (length * SCALE).ceil());
+    ensure!(
+        f64::from(width) * f64::from(height) <= MOST_PIXELS,
+        "the picture would have {width} x {height} pixels, and {MOST_PIXELS} is the most; the SVG has no such limit"
+    );
+    // Whole numbers that the limit keeps far below 2^32.
+    let mut pixels = Pixmap::new(width as u32, height as u32).context("the picture has no size")?;
+    resvg::render(&tree, Transform::from_scale(SCALE, SCALE), &mut pixels.as_mut());
+    let missing = fonts::texts(tree.root().children()).into_iter().flat_map(fonts::without_glyph).collect();
+    Ok(Drawn { png: pixels.encode_png().context("the PNG could not be made")?, missing })
+}
+
+/// A picture has no other in it, and a record's words must not open a file.
+fn nothing_else() -> ImageHrefResolver<'static> {
+    ImageHrefResolver { resolve_data: Box::new(|_, _, _| None), resolve_string: Box::new(|_, _| None) }
+}
