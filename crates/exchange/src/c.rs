@@ -98,6 +98,7 @@ unsafe extern "C" {
     pub fn madvise(start: *mut c_void, length: usize, advice: c_int) -> c_int;
     pub fn syscall(number: c_long, ...) -> c_long;
     pub fn sched_getcpu() -> c_int;
+    pub fn sched_yield() -> c_int;
     pub fn clock_gettime(clock: c_int, time: *mut Timespec) -> c_int;
     pub fn __errno_location() -> *mut c_int;
     pub fn pthread_atfork(

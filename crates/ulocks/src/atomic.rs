@@ -3,7 +3,7 @@
 //! Only what the locks use is here, so that a lock cannot reach past the model by accident.
 
 #[cfg(not(loom))]
-pub(crate) use std::sync::atomic::{AtomicU32, Ordering};
+pub(crate) use core::sync::atomic::{AtomicU32, Ordering};
 
 #[cfg(loom)]
 pub(crate) use loom::sync::atomic::{AtomicU32, Ordering};
@@ -22,7 +22,7 @@ pub(crate) fn between_seqcst() {
 #[inline(always)]
 pub(crate) fn pause() {
     #[cfg(not(loom))]
-    std::hint::spin_loop();
+    core::hint::spin_loop();
     #[cfg(loom)]
     loom::thread::yield_now();
 }
@@ -30,7 +30,10 @@ pub(crate) fn pause() {
 /// Lets another thread have the CPU.
 pub(crate) fn give_way() {
     #[cfg(not(loom))]
-    std::thread::yield_now();
+    {
+        // SAFETY: the call takes nothing and touches no memory.
+        unsafe { libc::sched_yield() };
+    }
     #[cfg(loom)]
     loom::thread::yield_now();
 }

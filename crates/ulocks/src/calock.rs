@@ -37,7 +37,7 @@ use crate::{
     futex::{self, Deadline, Private, Scope, Wait},
     patience::{Micros, Patience, spin},
 };
-use std::marker::PhantomData;
+use core::marker::PhantomData;
 
 const FREE: u32 = 0;
 const HELD: u32 = 1;

@@ -30,10 +30,9 @@ use crate::{
     atomic::{AtomicU32, Ordering::Relaxed},
     futex::{self, Deadline, Private, Scope, Wait},
 };
-use std::{
-    marker::PhantomData,
-    time::{Duration, Instant},
-};
+use core::{marker::PhantomData, time::Duration};
+#[cfg(feature = "std")]
+use std::time::Instant;
 
 /// A condition variable. 8 bytes.
 ///
@@ -97,6 +96,7 @@ impl<S: Scope> Condvar<S> {
     }
 
     /// As [`wait`](Self::wait), until `deadline` at most; says whether it ended before.
+    #[cfg(feature = "std")]
     pub fn wait_until<R: lock_api::RawMutex, T: ?Sized>(
         &self,
         guard: &mut lock_api::MutexGuard<'_, R, T>,

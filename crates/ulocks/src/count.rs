@@ -4,7 +4,7 @@
 //! waiting touches no counter. The counters are statistics, not synchronisation, so they are relaxed, and they use the
 //! plain atomics even where a model checker replaces the lock's own.
 
-use std::{
+use core::{
     fmt,
     sync::atomic::{AtomicU64, Ordering::Relaxed},
 };

@@ -9,7 +9,7 @@
 //! and whether it should have more was an open question; here it is `class`.
 
 use crate::atomic::{self, AtomicU32};
-use std::{fmt, time::Duration};
+use core::{fmt, time::Duration};
 
 mod sealed {
     pub trait Sealed {}
@@ -96,15 +96,14 @@ pub(crate) fn give_way(round: u32) {
 mod kernel {
     use super::{Scope, Wait};
     use crate::atomic::AtomicU32;
+    use core::{num::NonZeroU32, time::Duration};
     use rustix::{
         io::Errno,
         thread::futex::{self, Flags, Timespec},
         time::{ClockId, clock_gettime},
     };
-    use std::{
-        num::NonZeroU32,
-        time::{Duration, Instant},
-    };
+    #[cfg(feature = "std")]
+    use std::time::Instant;
 
     /// When a wait gives up, on the monotonic clock.
     #[derive(Clone, Copy, Debug)]
@@ -120,6 +119,7 @@ mod kernel {
             Some(Deadline(Timespec { tv_sec, tv_nsec: nanoseconds % 1_000_000_000 }))
         }
 
+        #[cfg(feature = "std")]
         pub(crate) fn at(instant: Instant) -> Option<Self> {
             Self::after(instant.saturating_duration_since(Instant::now()))
         }

@@ -41,7 +41,7 @@ use crate::{
     },
     futex::{self, Deadline, Private, Scope, Wait},
 };
-use std::{marker::PhantomData, time::Duration};
+use core::{marker::PhantomData, time::Duration};
 
 const ASLEEP: u32 = 1 << 31;
 const COUNT: u32 = ASLEEP - 1;

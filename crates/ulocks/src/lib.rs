@@ -51,8 +51,23 @@
 //! [`Robust`] know their holder by its number: a child must not free what its parent took, nor any shared lock that was
 //! held.) A process with [`Watched`] locks must not fork while other threads use them.
 //!
+//! # Without std
+//! With `default-features = false` the crate is `no_std` and does not allocate. It is for Linux still, and for a C
+//! library: sleeping is a system call, and where a thread's registration is the C library knows.
+//!
+//! | what | without the feature `std` |
+//! |---|---|
+//! | [`Adaptive`], [`AdaptiveRw`], [`Calock`], [`CalockSpin`], [`Usema`], [`UsemaSpin`], [`RwLock`], [`RwLockFair`], [`Ticket`] | yes |
+//! | [`FutexSem`], [`Benaphore`], [`Condvar`], [`Once`]; counters and patience | yes |
+//! | timeouts by a duration (`try_lock_for`, `wait_for`) | yes |
+//! | timeouts by an `Instant` (`try_lock_until`, `wait_until`), `lock_api`'s traits for both | no: `core` has no such clock |
+//! | [`Mcs`] | no: its queue may need memory |
+//! | [`Pi`], [`Robust`] | no: they know each thread, by memory of its own and `/proc` |
+//! | [`SysvSem`], [`shared`], [`Checked`] | no: errors of the system, files, backtraces |
+//!
 //! The crate is for Linux.
 
+#![cfg_attr(not(any(feature = "std", loom)), no_std)]
 #![warn(missing_docs)]
 
 #[macro_use]
@@ -63,7 +78,7 @@ mod adaptive_rw;
 mod atomic;
 mod benaphore;
 mod calock;
-#[cfg(not(loom))]
+#[cfg(all(feature = "std", not(loom)))]
 mod checked;
 mod condvar;
 mod count;
@@ -74,25 +89,27 @@ mod futex;
 #[doc(hidden)]
 pub mod futex;
 mod futex_sem;
+#[cfg(feature = "std")]
 mod mcs;
 mod once;
 mod patience;
-#[cfg(not(loom))]
+#[cfg(all(feature = "std", not(loom)))]
 mod pi;
 #[cfg(not(loom))]
 mod restartable;
 #[cfg(loom)]
 #[doc(hidden)]
 pub mod restartable;
-#[cfg(not(loom))]
+#[cfg(all(feature = "std", not(loom)))]
 mod robust;
 mod rwlock;
 mod rwlock_fair;
 mod semaphore;
-#[cfg(not(loom))]
+#[cfg(all(feature = "std", not(loom)))]
 pub mod shared;
+#[cfg(feature = "std")]
 mod sysv;
-#[cfg(not(loom))]
+#[cfg(all(feature = "std", not(loom)))]
 mod thread_id;
 mod ticket;
 mod usema;
@@ -101,23 +118,25 @@ pub use adaptive::Adaptive;
 pub use adaptive_rw::AdaptiveRw;
 pub use benaphore::Benaphore;
 pub use calock::{Calock, CalockSpin};
-#[cfg(not(loom))]
+#[cfg(all(feature = "std", not(loom)))]
 pub use checked::{Checked, Unwatched, Watch, Watched, tell_orders_to};
 pub use condvar::Condvar;
 pub use count::{Count, Counted, Counts, NoCount};
 pub use futex::{Private, Scope, Shared};
 pub use futex_sem::FutexSem;
 pub use lock_api;
+#[cfg(feature = "std")]
 pub use mcs::Mcs;
 pub use once::Once;
 pub use patience::{Micros, Patience};
-#[cfg(not(loom))]
+#[cfg(all(feature = "std", not(loom)))]
 pub use pi::Pi;
-#[cfg(not(loom))]
+#[cfg(all(feature = "std", not(loom)))]
 pub use robust::{Inherited, Robust};
 pub use rwlock::RwLock;
 pub use rwlock_fair::RwLockFair;
 pub use semaphore::Semaphore;
+#[cfg(feature = "std")]
 pub use sysv::SysvSem;
 pub use ticket::Ticket;
 pub use usema::{Usema, UsemaSpin};

@@ -31,7 +31,7 @@ use crate::{
     },
     futex::{self, Private, Scope},
 };
-use std::marker::PhantomData;
+use core::marker::PhantomData;
 
 const TO_DO: u32 = 0;
 const DOING: u32 = 1;

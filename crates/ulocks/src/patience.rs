@@ -24,7 +24,9 @@
 //! unsafe { lock.unlock() };
 //! ```
 
-use std::{fmt, time::Duration};
+#[cfg(not(loom))]
+use crate::futex::Deadline;
+use core::{fmt, time::Duration};
 
 /// How long to spin before sleeping.
 pub trait Patience: fmt::Debug + Send + Sync + 'static {
@@ -52,7 +54,7 @@ pub(crate) fn spin<P: Patience>(mut done: impl FnMut() -> bool) -> bool {
     if patience.is_zero() {
         return false;
     }
-    let start = std::time::Instant::now();
+    let end = Deadline::after(patience);
     loop {
         for _ in 0..8 {
             if done() {
@@ -60,7 +62,7 @@ pub(crate) fn spin<P: Patience>(mut done: impl FnMut() -> bool) -> bool {
             }
             crate::atomic::pause();
         }
-        if start.elapsed() >= patience {
+        if end.is_some_and(|end| end.passed()) {
             return false;
         }
     }

@@ -38,11 +38,11 @@ use crate::{
     futex::{self, Deadline, Private, Scope},
     thread_id,
 };
+use core::marker::PhantomData;
 use rustix::{
     io::Errno,
     thread::futex::{self as kernel, Flags},
 };
-use std::marker::PhantomData;
 
 /// The priority-inheriting lock. 4 bytes. Its guard stays with its thread.
 ///

@@ -60,23 +60,24 @@ macro_rules! raw_mutex_timed {
     ([$($generics:tt)*] $lock:ty, $guard:ty) => {
         impl<$($generics)*> $lock {
             /// Takes the lock if it becomes free within `timeout`; says whether it did.
-            pub fn try_lock_for(&self, timeout: std::time::Duration) -> bool {
+            pub fn try_lock_for(&self, timeout: core::time::Duration) -> bool {
                 self.try_lock() || self.lock_by(crate::futex::Deadline::after(timeout))
             }
 
             /// Takes the lock if it becomes free before `deadline`; says whether it did.
+            #[cfg(feature = "std")]
             pub fn try_lock_until(&self, deadline: std::time::Instant) -> bool {
                 self.try_lock() || self.lock_by(crate::futex::Deadline::at(deadline))
             }
         }
 
         // SAFETY: `true` from the methods above means that the lock was taken.
-        #[cfg(not(loom))]
+        #[cfg(all(feature = "std", not(loom)))]
         unsafe impl<$($generics)*> lock_api::RawMutexTimed for $lock {
-            type Duration = std::time::Duration;
+            type Duration = core::time::Duration;
             type Instant = std::time::Instant;
 
-            fn try_lock_for(&self, timeout: std::time::Duration) -> Option<Self::Guard> {
+            fn try_lock_for(&self, timeout: core::time::Duration) -> Option<Self::Guard> {
                 <$lock>::try_lock_for(self, timeout).then(<$guard>::new)
             }
 
@@ -171,33 +172,35 @@ macro_rules! raw_rwlock_timed {
     ([$($generics:tt)*] $lock:ty) => {
         impl<$($generics)*> $lock {
             /// Takes the lock for reading if it can within `timeout`; says whether it did.
-            pub fn try_lock_shared_for(&self, timeout: std::time::Duration) -> bool {
+            pub fn try_lock_shared_for(&self, timeout: core::time::Duration) -> bool {
                 self.try_lock_shared() || self.lock_shared_by(crate::futex::Deadline::after(timeout))
             }
 
             /// Takes the lock for reading if it can before `deadline`; says whether it did.
+            #[cfg(feature = "std")]
             pub fn try_lock_shared_until(&self, deadline: std::time::Instant) -> bool {
                 self.try_lock_shared() || self.lock_shared_by(crate::futex::Deadline::at(deadline))
             }
 
             /// Takes the lock for writing if it can within `timeout`; says whether it did.
-            pub fn try_lock_exclusive_for(&self, timeout: std::time::Duration) -> bool {
+            pub fn try_lock_exclusive_for(&self, timeout: core::time::Duration) -> bool {
                 self.try_lock_exclusive() || self.lock_exclusive_by(crate::futex::Deadline::after(timeout))
             }
 
             /// Takes the lock for writing if it can before `deadline`; says whether it did.
+            #[cfg(feature = "std")]
             pub fn try_lock_exclusive_until(&self, deadline: std::time::Instant) -> bool {
                 self.try_lock_exclusive() || self.lock_exclusive_by(crate::futex::Deadline::at(deadline))
             }
         }
 
         // SAFETY: `true` from the methods above means that the lock was taken in that mode.
-        #[cfg(not(loom))]
+        #[cfg(all(feature = "std", not(loom)))]
         unsafe impl<$($generics)*> lock_api::RawRwLockTimed for $lock {
-            type Duration = std::time::Duration;
+            type Duration = core::time::Duration;
             type Instant = std::time::Instant;
 
-            fn try_lock_shared_for(&self, timeout: std::time::Duration) -> Option<Self::SharedGuard> {
+            fn try_lock_shared_for(&self, timeout: core::time::Duration) -> Option<Self::SharedGuard> {
                 <$lock>::try_lock_shared_for(self, timeout).then(lock_api::GuardSend::new)
             }
 
@@ -205,7 +208,7 @@ macro_rules! raw_rwlock_timed {
                 <$lock>::try_lock_shared_until(self, deadline).then(lock_api::GuardSend::new)
             }
 
-            fn try_lock_exclusive_for(&self, timeout: std::time::Duration) -> Option<Self::ExclusiveGuard> {
+            fn try_lock_exclusive_for(&self, timeout: core::time::Duration) -> Option<Self::ExclusiveGuard> {
                 <$lock>::try_lock_exclusive_for(self, timeout).then(lock_api::GuardSend::new)
             }
 
@@ -221,7 +224,7 @@ macro_rules! raw_rwlock_recursive {
     ([$($generics:tt)*] $lock:ty) => {
         impl<$($generics)*> $lock {
             /// As `lock_shared_recursive`, if it can within `timeout`; says whether it did.
-            pub fn try_lock_shared_recursive_for(&self, timeout: std::time::Duration) -> bool {
+            pub fn try_lock_shared_recursive_for(&self, timeout: core::time::Duration) -> bool {
                 self.try_lock_shared_recursive()
                     || self.lock_shared_recursive_by(crate::futex::Deadline::after(timeout))
             }

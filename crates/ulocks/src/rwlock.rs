@@ -44,7 +44,7 @@ use crate::{
     count::{Count, NoCount},
     futex::{self, Deadline, Private, Scope, Wait},
 };
-use std::marker::PhantomData;
+use core::marker::PhantomData;
 
 const WRITER: u32 = 1 << 31;
 const WRITERS: u32 = 1 << 30;

@@ -57,7 +57,7 @@ use crate::{
     count::{Count, NoCount},
     futex::{self, Private, Scope},
 };
-use std::marker::PhantomData;
+use core::marker::PhantomData;
 
 const READER: u32 = 1 << 8;
 const WRITER: u32 = 2;

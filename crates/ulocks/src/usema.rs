@@ -49,7 +49,7 @@ use crate::{
     futex::{self, Private, Scope},
     patience::{Micros, Patience, spin},
 };
-use std::marker::PhantomData;
+use core::marker::PhantomData;
 
 const ASLEEP: u32 = 1;
 const ONE: u32 = 2;

@@ -16,7 +16,7 @@ pub(super) fn awake<S: Scope>() -> Awake {
 #[cfg(not(loom))]
 mod forks {
     use super::Awake;
-    use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+    use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
     /// 0 until the first thread has waited; from then on no two of a process and its forked children have the same.
     static GENERATION: AtomicU32 = AtomicU32::new(0);

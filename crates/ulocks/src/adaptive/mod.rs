@@ -120,7 +120,7 @@ use crate::{
     futex::{self, Deadline, Private, Scope},
     restartable,
 };
-use std::marker::PhantomData;
+use core::marker::PhantomData;
 use word::{Awake, Freed, HELD, RESERVED, freed, handed_over, taken_quietly};
 
 /// The adaptive lock. 4 bytes.

@@ -11,7 +11,7 @@ use crate::{
     futex::{self, Deadline, Scope, Wait},
     restartable,
 };
-use std::time::Duration;
+use core::time::Duration;
 
 /// How long to sleep where nothing can promise a wake.
 const UNFENCED_SLEEP: Duration = Duration::from_millis(1);

@@ -58,7 +58,7 @@ use crate::{
     count::{Count, NoCount},
     futex::{self, Deadline, Private, Scope},
 };
-use std::marker::PhantomData;
+use core::marker::PhantomData;
 use word::{Again, COUNT, Claim, READERS, READING, RESERVED, Reading, Side, WRITER, WRITERS, WRITING, Writing};
 
 /// The adaptive readers' lock. 4 bytes.

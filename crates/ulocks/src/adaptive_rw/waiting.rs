@@ -10,7 +10,7 @@ use crate::{
     count::Count,
     futex::{self, Deadline, Scope, Wait},
 };
-use std::{marker::PhantomData, time::Duration};
+use core::{marker::PhantomData, time::Duration};
 
 /// Between processes a wake may be lost with the process that it woke.
 const SHARED_SLEEP: Duration = Duration::from_millis(100);

@@ -1,6 +1,6 @@
 //! The sequence for AArch64. It has been compiled and disassembled, but not run: there was no such machine.
 
-use std::sync::atomic::AtomicU32;
+use core::sync::atomic::AtomicU32;
 
 /// Stores 0 to `word` if it holds `EXPECTED`, as a release; says whether it did.
 ///

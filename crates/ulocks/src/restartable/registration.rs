@@ -1,7 +1,7 @@
 //! What the kernel and the C library must have agreed to, asked once in a process.
 
 use super::sequence;
-use std::sync::atomic::{
+use core::sync::atomic::{
     AtomicU8, AtomicU32, AtomicUsize,
     Ordering::{Acquire, Relaxed, Release, SeqCst},
     fence,
@@ -82,7 +82,7 @@ fn restart_sequences() {
 }
 
 mod kernel {
-    use std::ffi::CStr;
+    use core::ffi::CStr;
 
     const PRIVATE_EXPEDITED_RSEQ: libc::c_int = 1 << 7;
     const REGISTER_PRIVATE_EXPEDITED_RSEQ: libc::c_int = 1 << 8;

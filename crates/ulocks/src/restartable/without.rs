@@ -1,6 +1,6 @@
 //! Where there is no sequence: an unknown processor, or a C library that registers no thread.
 
-use std::sync::atomic::AtomicU32;
+use core::sync::atomic::AtomicU32;
 
 /// # Safety
 /// None is needed: it does nothing.

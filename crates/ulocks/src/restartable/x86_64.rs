@@ -1,6 +1,6 @@
 //! The sequence for x86-64.
 
-use std::sync::atomic::AtomicU32;
+use core::sync::atomic::AtomicU32;
 
 /// Stores 0 to `word` if it holds `EXPECTED`; says whether it did. A release store, as every store is here.
 ///
