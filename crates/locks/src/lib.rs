@@ -104,6 +104,8 @@ registry! {
             "the same, spinning for its patience first (ulocks)";
         "adaptive" => [ulocks::Adaptive<ulocks::Private>], [ulocks::Adaptive<ulocks::Shared>],
             "one atomic when uncontended; spins while it pays, sleeps otherwise, starves nobody (ulocks)";
+        "biased" => [ulocks::Biased], [none],
+            "no atomic while one thread alone uses it; adaptive after that (ulocks)";
         "pi" => [ulocks::Pi<ulocks::Private>], [ulocks::Pi<ulocks::Shared>],
             "priority inheritance by the kernel, FUTEX_LOCK_PI (ulocks)";
         "robust" => [ulocks::Robust<ulocks::Private>], [ulocks::Robust<ulocks::Shared>],

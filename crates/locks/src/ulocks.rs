@@ -14,6 +14,7 @@ pub type UsemaSpin<S> = Raw<ulocks::UsemaSpin<S, Counted, FromFlags>>;
 pub type Calock<S> = Raw<ulocks::Calock<S, Counted>>;
 pub type CalockSpin<S> = Raw<ulocks::CalockSpin<S, Counted, FromFlags>>;
 pub type Adaptive<S> = Raw<ulocks::Adaptive<S, Counted>>;
+pub type Biased = Raw<ulocks::Biased<Counted>>;
 pub type Pi<S> = Raw<ulocks::Pi<S, Counted>>;
 pub type Robust<S> = Raw<ulocks::Robust<S, Counted>>;
 pub type Ticket = Raw<ulocks::Ticket<Counted>>;
@@ -58,6 +59,7 @@ statistics! {
     [S: ulocks::Scope, P: ulocks::Patience] ulocks::UsemaSpin<S, Counted, P>;
     [S: ulocks::Scope, P: ulocks::Patience] ulocks::CalockSpin<S, Counted, P>;
     [S: ulocks::Scope] ulocks::Adaptive<S, Counted>;
+    [] ulocks::Biased<Counted>;
     [S: ulocks::Scope] ulocks::Pi<S, Counted>;
     [S: ulocks::Scope] ulocks::Robust<S, Counted>;
     [] ulocks::Ticket<Counted>;

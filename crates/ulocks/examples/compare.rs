@@ -57,6 +57,7 @@ type Maker = (&'static str, fn() -> Box<dyn Lock>);
 
 const LOCKS: &[Maker] = &[
     ("adaptive", || Box::new(Raw(ulocks::Adaptive::<ulocks::Private>::INIT))),
+    ("biased", || Box::new(Raw(ulocks::Biased::<ulocks::NoCount>::INIT))),
     ("std", || Box::new(std::sync::Mutex::new(()))),
     ("parking_lot", || Box::new(Raw(parking_lot::RawMutex::INIT))),
     ("parking_lot-fair", || Box::new(Fair(parking_lot::RawMutex::INIT))),
@@ -89,7 +90,7 @@ fn main() {
     let plan = plan_from_arguments();
     let per_microsecond = calibrate();
     println!("work: {per_microsecond:.0} rounds a microsecond");
-    uncontended(&plan.locks);
+    uncontended();
     println!("{:>8} {:>7}  {:<17} {:>12} {:>6} {:>10}", "children", "mix", "lock", "per second", "COV", "longest");
     for &children in &plan.children {
         for &mix in &plan.mixes {
@@ -103,7 +104,7 @@ fn plan_from_arguments() -> Plan {
     let given: BTreeMap<&str, &str> =
         arguments.chunks(2).filter_map(|p| Some((p.first()?.as_str(), p.get(1)?.as_str()))).collect();
     let value = |name: &str, default: &'static str| given.get(name).copied().unwrap_or(default).to_owned();
-    let wanted = value("--locks", "adaptive,std,parking_lot,parking_lot-fair,calock-spin");
+    let wanted = value("--locks", "adaptive,biased,std,parking_lot,parking_lot-fair,calock-spin");
     Plan {
         children: list(&value("--children", "2,4,8,100")),
         mixes: value("--mixes", "0+1,0+10,7+3,9+1")
@@ -150,27 +151,33 @@ fn uniform(state: &mut u64, mean: f64) -> u64 {
     (mean * (0.5 + unit)) as u64
 }
 
-/// Lock and unlock alone, inlined, for the two faces that the fast path is about.
-fn uncontended(locks: &[Maker]) {
+/// Lock and unlock alone, inlined, with an addition inside, in turns.
+fn uncontended() {
     const TIMES: u32 = 5_000_000;
-    fn pair(mut once: impl FnMut()) -> f64 {
-        let mut best = f64::INFINITY;
-        for _ in 0..7 {
-            let start = Instant::now();
-            (0..TIMES).for_each(|_| once());
-            best = best.min(start.elapsed().as_secs_f64() * 1e9 / f64::from(TIMES));
-        }
-        best
+    const TURNS: usize = 7;
+    macro_rules! pairs {
+        ($($name:literal: $type:ty, $lock:expr;)*) => {[$(($name, {
+            static LOCK: $type = <$type>::new(0);
+            fn turn() -> f64 {
+                let start = Instant::now();
+                (0..TIMES).for_each(|_| *$lock(&LOCK) += 1);
+                start.elapsed().as_secs_f64() * 1e9 / f64::from(TIMES)
+            }
+            turn as fn() -> f64
+        })),*]};
     }
-    static ADAPTIVE: ulocks::lock_api::Mutex<ulocks::Adaptive, u64> = ulocks::lock_api::Mutex::new(0);
-    static CALOCK: ulocks::lock_api::Mutex<ulocks::Calock, u64> = ulocks::lock_api::Mutex::new(0);
-    static STD: std::sync::Mutex<u64> = std::sync::Mutex::new(0);
-    static PARKING_LOT: parking_lot::Mutex<u64> = parking_lot::Mutex::new(0);
-    if locks.iter().any(|(name, _)| *name == "adaptive") {
-        println!("uncontended, ns a pair: adaptive {:.2}", pair(|| *ADAPTIVE.lock() += 1));
-        println!("uncontended, ns a pair: calock {:.2}", pair(|| *CALOCK.lock() += 1));
-        println!("uncontended, ns a pair: std {:.2}", pair(|| *STD.lock().unwrap() += 1));
-        println!("uncontended, ns a pair: parking_lot {:.2}", pair(|| *PARKING_LOT.lock() += 1));
+    let pairs = pairs! {
+        "biased": ulocks::lock_api::Mutex<ulocks::Biased, u64>, ulocks::lock_api::Mutex::lock;
+        "adaptive": ulocks::lock_api::Mutex<ulocks::Adaptive, u64>, ulocks::lock_api::Mutex::lock;
+        "calock": ulocks::lock_api::Mutex<ulocks::Calock, u64>, ulocks::lock_api::Mutex::lock;
+        "std": std::sync::Mutex<u64>, |lock: &'static std::sync::Mutex<u64>| lock.lock().unwrap();
+        "parking_lot": parking_lot::Mutex<u64>, parking_lot::Mutex::lock;
+    };
+    let turns: Vec<Vec<f64>> = (0..TURNS).map(|_| pairs.iter().map(|(_, turn)| turn()).collect()).collect();
+    for (place, (name, _)) in pairs.iter().enumerate() {
+        let mut times: Vec<f64> = turns.iter().map(|turn| turn[place]).collect();
+        times.sort_by(f64::total_cmp);
+        println!("uncontended, ns a pair: {name:<12} {:6.2}, at best {:6.2}", times[TURNS / 2], times[0]);
     }
 }
 

@@ -3,10 +3,10 @@
 //! Only what the locks use is here, so that a lock cannot reach past the model by accident.
 
 #[cfg(not(loom))]
-pub(crate) use core::sync::atomic::{AtomicU32, Ordering};
+pub(crate) use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 #[cfg(loom)]
-pub(crate) use loom::sync::atomic::{AtomicU32, Ordering};
+pub(crate) use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 /// Stands between two `SeqCst` accesses that must not be reordered.
 ///

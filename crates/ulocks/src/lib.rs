@@ -15,6 +15,7 @@
 //! | lock | bytes | fair | timeouts | between processes | for |
 //! |---|---|---|---|---|---|
 //! | [`Adaptive`] | 4 | bounded | yes | yes | when you don't want to choose |
+//! | [`Biased`] | 16 | once shared | yes | no | what one thread uses nearly alone |
 //! | [`Calock`], [`CalockSpin`] | 4 | no | yes | yes | convoys; the smallest |
 //! | [`Usema`], [`UsemaSpin`] | 8 | strictly | no | yes | first come, first served |
 //! | [`Pi`] | 4 | by priority | yes | yes | real-time threads |
@@ -46,10 +47,11 @@
 //!
 //! A forked child can go on using shared locks. Of the private ones it can use [`Adaptive`], [`AdaptiveRw`],
 //! [`Calock`], [`RwLock`], [`Pi`] and [`Robust`] locks if no other thread of its parent held them, whoever waited for
-//! them, and [`FutexSem`]. The locks that hand over ([`Usema`], [`Ticket`], [`Mcs`], [`Benaphore`], [`RwLockFair`]) and
-//! [`Condvar`] only if nobody waited either: a thread that did not come along has a place in their queue. ([`Pi`] and
-//! [`Robust`] know their holder by its number: a child must not free what its parent took, nor any shared lock that was
-//! held.) A process with [`Watched`] locks must not fork while other threads use them.
+//! them, and [`FutexSem`]. The locks that hand over ([`Usema`], [`Ticket`], [`Mcs`], [`Benaphore`], [`RwLockFair`]),
+//! [`Biased`] and [`Condvar`] only if nobody waited either: a thread that did not come along has a place in their
+//! queue, or was about to revoke a bias. ([`Pi`] and [`Robust`] know their holder by its number: a child must not
+//! free what its parent took, nor any shared lock that was held.) A process with [`Watched`] locks must not fork
+//! while other threads use them.
 //!
 //! # Without std
 //! With `default-features = false` the crate is `no_std` and does not allocate. It is for Linux still, and for a C
@@ -57,10 +59,11 @@
 //!
 //! | what | without the feature `std` |
 //! |---|---|
-//! | [`Adaptive`], [`AdaptiveRw`], [`Calock`], [`CalockSpin`], [`Usema`], [`UsemaSpin`], [`RwLock`], [`RwLockFair`], [`Ticket`] | yes |
+//! | [`Adaptive`], [`AdaptiveRw`], [`Biased`], [`Calock`], [`CalockSpin`], [`Usema`], [`UsemaSpin`] | yes |
+//! | [`RwLock`], [`RwLockFair`], [`Ticket`] | yes |
 //! | [`FutexSem`], [`Benaphore`], [`Condvar`], [`Once`]; counters and patience | yes |
 //! | timeouts by a duration (`try_lock_for`, `wait_for`) | yes |
-//! | timeouts by an `Instant` (`try_lock_until`, `wait_until`), `lock_api`'s traits for both | no: `core` has no such clock |
+//! | timeouts by an `Instant` (`try_lock_until`, `wait_until`), `lock_api`'s traits for both | no: it is std's |
 //! | [`Mcs`] | no: its queue may need memory |
 //! | [`Pi`], [`Robust`] | no: they know each thread, by memory of its own and `/proc` |
 //! | [`SysvSem`], [`shared`], [`Checked`] | no: errors of the system, files, backtraces |
@@ -77,6 +80,7 @@ mod adaptive;
 mod adaptive_rw;
 mod atomic;
 mod benaphore;
+mod biased;
 mod calock;
 #[cfg(all(feature = "std", not(loom)))]
 mod checked;
@@ -117,6 +121,7 @@ mod usema;
 pub use adaptive::Adaptive;
 pub use adaptive_rw::AdaptiveRw;
 pub use benaphore::Benaphore;
+pub use biased::Biased;
 pub use calock::{Calock, CalockSpin};
 #[cfg(all(feature = "std", not(loom)))]
 pub use checked::{Checked, Unwatched, Watch, Watched, tell_orders_to};

@@ -14,7 +14,7 @@ use std::{
     thread,
 };
 use ulocks::{
-    Adaptive, AdaptiveRw, Benaphore, Calock, CalockSpin, FutexSem, Mcs, NoCount, Pi, Private, Robust, RwLock,
+    Adaptive, AdaptiveRw, Benaphore, Biased, Calock, CalockSpin, FutexSem, Mcs, NoCount, Pi, Private, Robust, RwLock,
     RwLockFair, Semaphore, Shared, Ticket, Usema, UsemaSpin,
     lock_api::{GuardNoSend, RawMutex, RawRwLock},
 };
@@ -160,6 +160,7 @@ fn locks_are_freed_by_their_last_owner() {
     let objects = objects();
     is_freed_by_its_last_owner::<Adaptive<Private>>(objects * 5);
     is_freed_by_its_last_owner::<Adaptive<Shared>>(objects);
+    is_freed_by_its_last_owner::<Biased>(objects * 5);
     is_freed_by_its_last_owner::<Calock<Private>>(objects);
     is_freed_by_its_last_owner::<CalockSpin<Private>>(objects);
     is_freed_by_its_last_owner::<Pi<Private>>(objects);

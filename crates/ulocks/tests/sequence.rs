@@ -8,7 +8,7 @@ use std::{
     thread,
     time::{Duration, Instant},
 };
-use ulocks::{Adaptive, Private, lock_api::Mutex};
+use ulocks::{Adaptive, Biased, Private, lock_api::Mutex};
 
 const SIGNATURE: u32 = 0x5305_3053;
 
@@ -40,8 +40,10 @@ fn descriptors() -> &'static [Descriptor] {
 /// Locks and unlocks, so that there is a sequence in this program.
 fn pairs(count: u64) -> u64 {
     static LOCK: Mutex<Adaptive, u64> = Mutex::new(0);
+    static BIASED: Mutex<Biased, u64> = Mutex::new(0);
     (0..count).for_each(|_| *LOCK.lock() += 1);
-    *LOCK.lock()
+    (0..count).for_each(|_| *BIASED.lock() += 1);
+    (*LOCK.lock()).min(*BIASED.lock())
 }
 
 #[test]
@@ -53,6 +55,7 @@ fn each_sequence_has_one_store_which_is_its_end() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
+    let (mut plain, mut biased) = (0, 0);
     for descriptor in descriptors() {
         assert_eq!((descriptor.version, descriptor.flags), (0, 0), "{descriptor:x?}");
         let inside = descriptor.start..descriptor.start + descriptor.length;
@@ -75,10 +78,21 @@ fn each_sequence_has_one_store_which_is_its_end() {
         let instructions: Vec<&str> =
             listing.lines().filter_map(|line| line.trim().split_once(":\t")).map(|(_, text)| text.trim()).collect();
         let [compare, branch, store] = instructions[..] else { panic!("three instructions: {listing}") };
-        let word = compare.strip_prefix("cmpl   $0x1,").unwrap_or_else(|| panic!("{listing}"));
         assert!(branch.starts_with("jne "), "{listing}");
-        assert_eq!(store, format!("movl   $0x0,{word}"), "{listing}");
+        if let Some(word) = compare.strip_prefix("cmpl   $0x1,") {
+            assert_eq!(store, format!("movl   $0x0,{word}"), "{listing}");
+            plain += 1;
+        } else {
+            // What the owner of a biased lock expects is in one register, what it stores in another.
+            let registers = compare.strip_prefix("cmp    %").and_then(|operands| operands.split_once(",("));
+            let (expected, word) = registers.unwrap_or_else(|| panic!("{listing}"));
+            let stored =
+                store.strip_prefix("mov    %").and_then(|operands| operands.strip_suffix(&format!(",({word}")));
+            assert!(stored.is_some_and(|stored| stored != expected && !stored.contains(',')), "{listing}");
+            biased += 1;
+        }
     }
+    assert!(plain >= 1 && biased >= 2, "an unlock, and both sides of a biased lock");
 }
 
 static HANDLED: AtomicU64 = AtomicU64::new(0);

@@ -1,12 +1,13 @@
-//! The restartable unlock in Spin's model (`models/restartable.pml`): all interleavings of the steps of three threads.
+//! The restartable unlock and the biased lock in Spin's models (`models/restartable.pml`, `models/biased.pml`): all
+//! interleavings of the steps of three threads.
 #![cfg(not(loom))]
 
 use std::{path::Path, process::Command};
 
-/// What Spin's verifier said of the model with these macros.
-fn verify(macros: &[&str]) -> String {
+/// What Spin's verifier said of this model with these macros.
+fn verify(model: &str, macros: &[&str]) -> String {
     let folder = tempfile::tempdir().unwrap();
-    let model = Path::new(env!("CARGO_MANIFEST_DIR")).join("models/restartable.pml");
+    let model = Path::new(env!("CARGO_MANIFEST_DIR")).join("models").join(model);
     let run = |command: &mut Command| {
         let ended = command.current_dir(&folder).output().unwrap();
         let said = String::from_utf8_lossy(&ended.stdout).into_owned() + &String::from_utf8_lossy(&ended.stderr);
@@ -29,7 +30,7 @@ fn no_wake_up_is_lost_and_nothing_is_touched_after_the_last_unlock() {
         println!("skipped: needs spin");
         return;
     }
-    let said = verify(&["THREADS=3", "ROUNDS=2"]);
+    let said = verify("restartable.pml", &["THREADS=3", "ROUNDS=2"]);
     assert!(said.contains("errors: 0") && !said.contains("truncated"), "{said}");
     println!("{}", said.lines().filter(|line| line.contains("states") || line.contains("errors")).collect::<String>());
 }
@@ -41,7 +42,33 @@ fn the_pair_made_wrong_is_found() {
         return;
     }
     for fault in ["NO_FENCE", "FENCE_FIRST", "STORE_FIRST", "LOOK_AFTER"] {
-        let said = verify(&["THREADS=3", "ROUNDS=2", fault]);
+        let said = verify("restartable.pml", &["THREADS=3", "ROUNDS=2", fault]);
+        assert!(said.contains("errors: 1"), "{fault} was not found: {said}");
+    }
+}
+
+#[test]
+fn a_biased_lock_excludes_and_is_not_touched_after_the_last_unlock() {
+    if !has_tools() {
+        println!("skipped: needs spin");
+        return;
+    }
+    for macros in [["THREADS=2", "ROUNDS=3"], ["THREADS=3", "ROUNDS=1"]] {
+        let said = verify("biased.pml", &macros);
+        assert!(said.contains("errors: 0") && !said.contains("truncated"), "{said}");
+        let lines = said.lines().filter(|line| line.contains("states") || line.contains("errors"));
+        println!("{macros:?}: {}", lines.collect::<String>());
+    }
+}
+
+#[test]
+fn a_biased_lock_made_wrong_is_found() {
+    if !has_tools() {
+        println!("skipped: needs spin");
+        return;
+    }
+    for fault in ["NO_FENCE", "FENCE_FIRST", "STORE_FIRST", "LOOK_AFTER"] {
+        let said = verify("biased.pml", &["THREADS=2", "ROUNDS=2", fault]);
         assert!(said.contains("errors: 1"), "{fault} was not found: {said}");
     }
 }

@@ -10,8 +10,9 @@ use std::{
     time::{Duration, Instant},
 };
 use ulocks::{
-    Adaptive, AdaptiveRw, Benaphore, Calock, CalockSpin, Condvar, Count, Counted, FutexSem, Inherited, Mcs, Micros,
-    NoCount, Once, Pi, Private, Robust, RwLock, RwLockFair, Semaphore, Shared, SysvSem, Ticket, Usema, UsemaSpin,
+    Adaptive, AdaptiveRw, Benaphore, Biased, Calock, CalockSpin, Condvar, Count, Counted, FutexSem, Inherited, Mcs,
+    Micros, NoCount, Once, Pi, Private, Robust, RwLock, RwLockFair, Semaphore, Shared, SysvSem, Ticket, Usema,
+    UsemaSpin,
     lock_api::{self, Mutex, RawMutex, RawMutexTimed},
 };
 
@@ -57,6 +58,7 @@ fn exclusive_locks_exclude() {
     excludes(Robust::<Shared>::new());
     excludes(Adaptive::<Private>::new());
     excludes(Adaptive::<Shared, Counted>::new());
+    excludes(Biased::<Counted>::new());
 }
 
 /// The plain store must survive what the model cannot show: real membarriers, all the time. Short holds by few threads,
@@ -195,6 +197,7 @@ fn timeouts_end_a_wait_and_leave_a_working_lock() {
     check(Robust::<Private>::new());
     check(Adaptive::<Private>::new());
     check(Adaptive::<Shared>::new());
+    check(Biased::<NoCount>::new());
     let readers = lock_api::RwLock::<RwLock, ()>::new(());
     let writer = readers.write();
     assert!(readers.try_read_for(Duration::from_millis(2)).is_none());

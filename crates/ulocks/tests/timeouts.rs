@@ -13,7 +13,7 @@ use std::{
     time::{Duration, Instant},
 };
 use ulocks::{
-    Adaptive, AdaptiveRw, Calock, CalockSpin, Condvar, FutexSem, NoCount, Pi, Private, Robust, RwLock, Shared,
+    Adaptive, AdaptiveRw, Biased, Calock, CalockSpin, Condvar, FutexSem, NoCount, Pi, Private, Robust, RwLock, Shared,
     lock_api::{Mutex, RawMutexTimed, RawRwLockTimed},
 };
 
@@ -57,6 +57,7 @@ fn a_wait_for_a_held_lock_lasts_as_long_as_asked() {
     held("robust", Robust::<Private>::new());
     held("robust, shared", Robust::<Shared>::new());
     held("adaptive", Adaptive::<Private>::new());
+    held("biased", Biased::<NoCount>::new());
     held("adaptive, shared", Adaptive::<Shared>::new());
 }
 
@@ -125,6 +126,7 @@ fn a_wait_for_a_contended_lock_lasts_as_long_as_asked() {
     contended("robust", Robust::<Private>::new());
     contended("robust, shared", Robust::<Shared>::new());
     contended("adaptive", Adaptive::<Private>::new());
+    contended("biased", Biased::<NoCount>::new());
     contended("adaptive, shared", Adaptive::<Shared>::new());
 }
 

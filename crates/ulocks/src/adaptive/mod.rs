@@ -240,7 +240,7 @@ impl<S: Scope, C: Count> Adaptive<S, C> {
         false
     }
 
-    fn lock_by(&self, deadline: Option<Deadline>) -> bool {
+    pub(crate) fn lock_by(&self, deadline: Option<Deadline>) -> bool {
         waiting::wait::<S>(&self.word, &self.counts, deadline)
     }
 }

@@ -1,6 +1,6 @@
 //! The sequence for AArch64. It has been compiled and disassembled, but not run: there was no such machine.
 
-use core::sync::atomic::AtomicU32;
+use core::sync::atomic::{AtomicU32, AtomicU64};
 
 /// Stores 0 to `word` if it holds `EXPECTED`, as a release; says whether it did.
 ///
@@ -43,4 +43,59 @@ pub(super) unsafe fn store_zero_if<const EXPECTED: u32>(offset: usize, word: &At
         );
     }
     true
+}
+
+/// Stores `new` to `word` if it holds `expected`, as a release; says whether it did.
+///
+/// # Safety
+/// As above.
+#[inline(always)]
+pub(super) unsafe fn store_if(offset: usize, word: &AtomicU64, expected: u64, new: u64) -> bool {
+    // SAFETY: as above.
+    unsafe {
+        core::arch::asm!(
+            ".pushsection __rseq_cs, \"aw\", %progbits",
+            ".balign 32",
+            "4:",
+            ".long 0, 0",
+            ".quad 2f, 3f - 2f, 5f",
+            ".popsection",
+            "mrs {area}, tpidr_el0",
+            "add {area}, {area}, {offset}",
+            "adrp {scratch}, 4b",
+            "add {scratch}, {scratch}, :lo12:4b",
+            "str {scratch}, [{area}, #8]",
+            "2:",
+            "ldr {scratch}, [{word}]",
+            "cmp {scratch}, {expected}",
+            "b.ne {not_stored}",
+            "stlr {new}, [{word}]",
+            "3:",
+            ".pushsection __rseq_failure, \"ax\", %progbits",
+            ".inst 0xd428bc00",
+            "5:",
+            "b {not_stored}",
+            ".popsection",
+            area = out(reg) _,
+            scratch = out(reg) _,
+            offset = in(reg) offset,
+            word = in(reg) word.as_ptr(),
+            expected = in(reg) expected,
+            new = in(reg) new,
+            not_stored = label { return false },
+            options(nostack),
+        );
+    }
+    true
+}
+
+/// The thread pointer: another in each thread that runs.
+#[inline(always)]
+pub(super) fn thread_pointer() -> u64 {
+    let pointer;
+    // SAFETY: it reads a register, which doesn't change in a thread.
+    unsafe {
+        core::arch::asm!("mrs {}, tpidr_el0", out(reg) pointer, options(pure, nomem, nostack, preserves_flags));
+    }
+    pointer
 }

@@ -17,7 +17,7 @@
 //! | compare the word with what it was | fence |
 //! | store | look at the word again |
 //!
-//! After the fence each sequence that had compared before the mark has either stored, and then the second look sees it
+//! [`Biased`] locks are taken by such a pair too. After the fence each sequence that had compared before the mark has either stored, and then the second look sees it
 //! (unless somebody changed the word again), or was aborted and has stored nothing. Each that compares later sees the
 //! mark. In contrast to an asymmetric Dekker pair (store, then load another word), **nothing is done after the
 //! store**: the memory may be freed as soon as the store can be seen.
@@ -32,11 +32,13 @@
 //!
 //! # What it asks of the program
 //! - Threads are made by the C library. A bare `clone` with memory in common and no registration is not restarted, and
-//!   nor is a child of `vfork`, which uses its parent's registration: neither may free a private [`Adaptive`] lock.
+//!   nor is a child of `vfork`, which uses its parent's registration: neither may free a private [`Adaptive`] lock, or use a
+//!   [`Biased`] one.
 //! - Code that is unloaded (`dlclose`) while a thread's last sequence was in it: the kernel may look once more at the
 //!   sequence's descriptor. The C library of this crate is linked so that it stays loaded.
 //!
 //! [`Adaptive`]: crate::Adaptive
+//! [`Biased`]: crate::Biased
 
 #[cfg(all(target_arch = "aarch64", target_env = "gnu", not(loom)))]
 #[path = "aarch64.rs"]
@@ -61,6 +63,10 @@ mod model;
 #[cfg(loom)]
 pub use model::{Fault, abort, break_by};
 #[cfg(loom)]
-pub(crate) use model::{mark_and_fence, may_be_in_vain, prepare, store_zero_if};
+pub(crate) use model::{
+    mark_and_fence, mark_wide_and_fence, may_be_in_vain, me, prepare, store_if, store_zero_if, works,
+};
 #[cfg(not(loom))]
-pub(crate) use registration::{mark_and_fence, may_be_in_vain, prepare, store_zero_if, works};
+pub(crate) use registration::{
+    mark_and_fence, mark_wide_and_fence, may_be_in_vain, me, prepare, store_if, store_zero_if, works,
+};

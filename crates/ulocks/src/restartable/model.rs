@@ -10,7 +10,7 @@
 //! [`Fault`] breaks the pair in the three ways in which it could be written wrongly. Each must make a model fail.
 
 use crate::atomic::{
-    AtomicU32,
+    AtomicU32, AtomicU64,
     Ordering::{Relaxed, Release, SeqCst},
 };
 use loom::sync::Mutex;
@@ -80,6 +80,41 @@ pub(crate) fn store_zero_if<const EXPECTED: u32>(word: &AtomicU32) -> bool {
 }
 
 pub(crate) fn mark_and_fence(word: &AtomicU32, old: u32, mark: u32) -> Result<(), u32> {
+    if breaks_by(Fault::FenceBeforeMark) {
+        fence();
+    }
+    word.compare_exchange(old, mark, SeqCst, Relaxed)?;
+    if breaks_by(Fault::None) || breaks_by(Fault::StoreBeforeCompare) {
+        fence();
+    }
+    Ok(())
+}
+
+pub(crate) fn store_if(word: &AtomicU64, expected: u64, new: u64) -> bool {
+    let mine = &SEQUENCES.0[MINE.with(|mine| *mine)];
+    *mine.lock().unwrap() = true;
+    if breaks_by(Fault::StoreBeforeCompare) {
+        return word.swap(new, Release) == expected;
+    }
+    if word.load(Relaxed) != expected {
+        return false;
+    }
+    let mut running = mine.lock().unwrap();
+    if *running {
+        word.swap(new, Release);
+    }
+    std::mem::replace(&mut *running, false)
+}
+
+pub(crate) fn me() -> u64 {
+    MINE.with(|mine| *mine as u64 + 1) << 6
+}
+
+pub(crate) fn works() -> bool {
+    true
+}
+
+pub(crate) fn mark_wide_and_fence(word: &AtomicU64, old: u64, mark: u64) -> Result<(), u64> {
     if breaks_by(Fault::FenceBeforeMark) {
         fence();
     }

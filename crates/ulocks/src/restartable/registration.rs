@@ -2,7 +2,7 @@
 
 use super::sequence;
 use core::sync::atomic::{
-    AtomicU8, AtomicU32, AtomicUsize,
+    AtomicU8, AtomicU32, AtomicU64, AtomicUsize,
     Ordering::{Acquire, Relaxed, Release, SeqCst},
     fence,
 };
@@ -28,6 +28,28 @@ pub(crate) fn store_zero_if<const EXPECTED: u32>(word: &AtomicU32) -> bool {
     let offset = OFFSET.load(Acquire);
     // SAFETY: an offset that is not 0 was checked when it was found, and is the same in all threads of the C library.
     offset != 0 && unsafe { sequence::store_zero_if::<EXPECTED>(offset, word) }
+}
+
+/// Stores `new` to `word` if it holds `expected`, in a restartable sequence; says whether it did. `false` may also mean
+/// that the sequence was aborted, or that there are none here.
+#[inline(always)]
+pub(crate) fn store_if(word: &AtomicU64, expected: u64, new: u64) -> bool {
+    let offset = OFFSET.load(Acquire);
+    // SAFETY: as above.
+    offset != 0 && unsafe { sequence::store_if(offset, word, expected, new) }
+}
+
+/// A number that no other thread has which runs at the same time, and whose lower six bits are 0.
+#[inline(always)]
+pub(crate) fn me() -> u64 {
+    sequence::thread_pointer()
+}
+
+/// As [`mark_and_fence`], for a word that is stored to only since sequences work.
+pub(crate) fn mark_wide_and_fence(word: &AtomicU64, old: u64, mark: u64) -> Result<(), u64> {
+    word.compare_exchange(old, mark, SeqCst, Relaxed)?;
+    restart_sequences();
+    Ok(())
 }
 
 /// Changes `word` from `old` to `mark` and fences; `Err` is what the word was instead.

@@ -1,0 +1,66 @@
+//! The adaptive lock, with its restartable unlock.
+
+use crate::{
+    faults::each_is_found,
+    model::{Lock, Protected, excludes, gives_up, model, protected, spawn, times_out, tries},
+};
+use loom::thread;
+use std::time::Duration;
+use ulocks::{Adaptive, Private, Shared, restartable};
+
+lock!(Adaptive, timed);
+lock!(Adaptive<Shared>, timed);
+
+#[test]
+fn adaptive() {
+    excludes(Adaptive::<Private>::new, 2, 2, 4);
+    excludes(Adaptive::<Private>::new, 2, 3, 3);
+}
+
+#[test]
+fn adaptive_of_three() {
+    excludes(Adaptive::<Private>::new, 3, 1, 3);
+    excludes(Adaptive::<Private>::new, 3, 2, 2);
+}
+
+#[test]
+fn adaptive_between_processes() {
+    excludes(Adaptive::<Shared>::new, 2, 2, 4);
+    excludes(Adaptive::<Shared>::new, 3, 1, 3);
+}
+
+#[test]
+fn adaptive_tries() {
+    tries(Adaptive::<Private>::new);
+}
+
+#[test]
+fn adaptive_times_out() {
+    times_out(Adaptive::<Private>::new, 3);
+    gives_up(Adaptive::<Private>::new);
+}
+
+/// The kernel aborts the sequences of an unlock at any moment, for reasons of its own.
+#[test]
+fn adaptive_with_a_scheduler() {
+    model(3, || {
+        let shared = protected(Adaptive::<Private>::new);
+        let other = spawn(&shared, Protected::add);
+        let scheduler = thread::spawn(|| {
+            restartable::abort();
+            restartable::abort();
+        });
+        shared.add();
+        other.join().unwrap();
+        scheduler.join().unwrap();
+        assert_eq!(shared.read(), 2);
+    });
+}
+
+#[test]
+fn the_pair_made_wrong_is_found() {
+    each_is_found("adaptive::the_pair_made_wrong_is_found", || {
+        excludes(Adaptive::<Private>::new, 2, 2, 4);
+        excludes(Adaptive::<Private>::new, 3, 1, 3);
+    });
+}

@@ -1,0 +1,27 @@
+//! The pair of sequence and fence, made wrong in one way, in a process of its own: a model must find it.
+
+use std::{env, process::Command};
+use ulocks::restartable::{self, Fault};
+
+const FAULT: &str = "ULOCKS_LOOM_FAULT";
+const FAULTS: [Fault; 3] = [Fault::NoFence, Fault::FenceBeforeMark, Fault::StoreBeforeCompare];
+
+/// Whether these models fail with each mistake; `test` is who asks.
+pub fn each_is_found(test: &str, models: fn()) {
+    if let Ok(fault) = env::var(FAULT) {
+        restartable::break_by(FAULTS[fault.parse::<usize>().unwrap()]);
+        models();
+        return;
+    }
+    for (number, fault) in FAULTS.iter().enumerate() {
+        let ended = Command::new(env::current_exe().unwrap())
+            .args(["--exact", test, "--test-threads=1"])
+            .env(FAULT, number.to_string())
+            .output()
+            .unwrap();
+        assert!(!ended.status.success(), "{fault:?} was not found");
+        let said = String::from_utf8_lossy(&ended.stdout) + String::from_utf8_lossy(&ended.stderr);
+        let found = said.contains("deadlock") || said.contains("Causality violation") || said.contains("was already");
+        assert!(found, "{fault:?}: {said}");
+    }
+}

@@ -1,0 +1,91 @@
+//! The memory of a lock belongs to whoever takes it last.
+
+use crate::model::{Lock, model};
+use loom::{cell::UnsafeCell, sync::Arc, thread};
+use ulocks::{Adaptive, AdaptiveRw, Biased, FutexSem, NoCount, Private, RwLock, RwLockFair, Usema};
+
+/// A lock whose memory is somebody else's in the end.
+trait Destroy: Lock {
+    fn destroy(&mut self);
+}
+
+macro_rules! destroy {
+    ($($lock:ty),*) => {$(impl Destroy for $lock {
+        fn destroy(&mut self) {
+            <$lock>::destroy(self);
+        }
+    })*};
+}
+destroy!(Adaptive, Biased, Usema, RwLock, RwLockFair, AdaptiveRw, FutexSem);
+
+/// The last of the owners destroys the lock as soon as it has freed it: the others, which freed it before, must not
+/// touch it any more.
+fn is_destroyed_by_its_last_owner<L: Destroy>(make: fn() -> L, owners: u32, preemptions: usize) {
+    model(preemptions, move || {
+        let shared = Arc::new(UnsafeCell::new(Owned { lock: make(), owners: UnsafeCell::new(owners) }));
+        let leave = |shared: &UnsafeCell<Owned<L>>| {
+            // SAFETY: nobody has destroyed it while this one is an owner.
+            let is_last = unsafe { &*shared.with(|owned| owned) }.leave();
+            if is_last {
+                // SAFETY: the last owner is alone with it.
+                shared.with_mut(|owned| unsafe { (*owned).lock.destroy() });
+            }
+        };
+        let others: Vec<_> = (1..owners)
+            .map(|_| {
+                let shared = Arc::clone(&shared);
+                thread::spawn(move || leave(&shared))
+            })
+            .collect();
+        leave(&shared);
+        others.into_iter().for_each(|other| other.join().unwrap());
+    });
+}
+
+struct Owned<L> {
+    lock: L,
+    owners: UnsafeCell<u32>,
+}
+
+impl<L: Lock> Owned<L> {
+    fn leave(&self) -> bool {
+        self.lock.lock();
+        // SAFETY: the lock is held.
+        let left = self.owners.with_mut(|owners| unsafe {
+            *owners -= 1;
+            *owners
+        });
+        self.lock.unlock();
+        left == 0
+    }
+}
+
+#[test]
+fn adaptive_is_destroyed_by_its_last_owner() {
+    is_destroyed_by_its_last_owner(Adaptive::<Private>::new, 2, 3);
+    is_destroyed_by_its_last_owner(Adaptive::<Private>::new, 3, 3);
+}
+
+#[test]
+fn biased_is_destroyed_by_its_last_owner() {
+    is_destroyed_by_its_last_owner(Biased::<NoCount>::new, 2, 3);
+    is_destroyed_by_its_last_owner(Biased::<NoCount>::new, 3, 1);
+}
+
+#[test]
+fn what_hands_over_is_destroyed_by_its_last_owner() {
+    is_destroyed_by_its_last_owner(Usema::<Private>::new, 2, 3);
+    is_destroyed_by_its_last_owner(Usema::<Private>::new, 3, 1);
+    is_destroyed_by_its_last_owner(|| FutexSem::<Private>::new(1), 2, 3);
+    is_destroyed_by_its_last_owner(|| FutexSem::<Private>::new(1), 3, 2);
+}
+
+#[test]
+fn readers_locks_are_destroyed_by_their_last_owner() {
+    is_destroyed_by_its_last_owner(RwLock::<Private>::new, 2, 3);
+    is_destroyed_by_its_last_owner(RwLock::<Private>::new, 3, 1);
+    is_destroyed_by_its_last_owner(RwLockFair::<Private>::new, 2, 3);
+    is_destroyed_by_its_last_owner(RwLockFair::<Private>::new, 3, 1);
+    is_destroyed_by_its_last_owner(AdaptiveRw::<Private>::new, 2, 3);
+    is_destroyed_by_its_last_owner(AdaptiveRw::<Private>::new, 3, 1);
+}
