@@ -120,6 +120,48 @@ fn figures_are_split_by_who_was_on_the_core() {
     assert_eq!(Split::of([]).shared_share, None);
 }
 
+/// Steps of a core whose neighbour comes and goes: stretches of a random length, and readings as a machine has them. Each
+/// has the share of it that was shared, by which the truth is known.
+fn planted(share: f64, seed: u64) -> (f64, Vec<Probed>) {
+    let mut random = fastrand::Rng::with_seed(seed);
+    let mut exponential = move |mean: f64| -mean * (1.0 - random.f64()).ln();
+    let mut random = fastrand::Rng::with_seed(!seed);
+    let mut read = |is_shared: bool| {
+        // Alone the readings differ by a percent; beside somebody they are where that one's code puts them, and a few
+        // of either kind were interrupted.
+        let cycles = if is_shared { 4.3 + 2.2 * random.f64() } else { 3.05 * (1.0 + 0.02 * (random.f64() - 0.5)) };
+        reading(0, (cycles * if random.f64() < 0.005 { 1.5 } else { 1.0 }) as f32)
+    };
+    let (mut is_there, mut left_ms, mut before) = (false, exponential(30.0 * (1.0 - share)), reading(0, 3.05));
+    let (mut shared, mut probed) = (0, Vec::new());
+    for _ in 0..60_000 {
+        // A stretch that is shorter than a step is neither, as on a machine; few are.
+        left_ms -= 0.1;
+        if left_ms < 0.0 {
+            is_there = !is_there;
+            left_ms = exponential(30.0 * if is_there { share } else { 1.0 - share });
+        }
+        shared += u32::from(is_there);
+        let after = read(is_there);
+        probed.push(Probed::between(before, after));
+        before = after;
+    }
+    (f64::from(shared) / probed.len() as f64, probed)
+}
+
+#[test]
+fn the_share_of_a_planted_neighbour_is_recovered_within_three_points() {
+    for (number, planned) in [0.02, 0.1, 0.25, 0.5, 0.75, 0.9, 0.97].into_iter().enumerate() {
+        let (share, probed) = planted(planned, number as u64 + 1);
+        assert!((share - planned).abs() < 0.1, "{planned} became {share}");
+        let mut yardstick = Yardstick::default();
+        probed.iter().for_each(|probed| _ = yardstick.learn(probed));
+        let split = Split::of(probed.iter().map(|probed| (1.0, yardstick.sharing(&[*probed]))));
+        let found = split.shared_share.unwrap();
+        assert!((found - share).abs() < 0.03, "{found} of a core that was shared for {share} of the time");
+    }
+}
+
 #[test]
 fn two_cpus_are_tried_against_each_other() {
     let clock = clock();

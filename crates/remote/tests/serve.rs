@@ -343,12 +343,45 @@ fn metrics_have_the_figures_of_the_records() {
     }
 }
 
+/// The neighbour on each core, of whichever experiment looked for it.
+#[test]
+fn metrics_have_who_else_was_on_the_cores() {
+    let place = Place::new();
+    let archive = place.open();
+    let (mut core, mut noise) = (record_of("core", 1), record_of("noise", 1));
+    noise["results"][0]["core_shared_share"] = json!(0.25);
+    noise["results"][0]["width_lost_share"] = json!(0.125);
+    core["results"][0]["shared_share"] = json!(0.375);
+    core["results"][0]["costs"][0] =
+        json!({ "kind": "width", "alone_ns": 2.0, "shared_ns": 3.5, "ratio": 1.75, "ratio_ci": null });
+    let cpu = core["results"][0]["cpu"].clone();
+    // What nobody could tell is no figure.
+    core["results"][1]["shared_share"] = Value::Null;
+    for record in [&core, &noise] {
+        command::keep(&archive, record);
+    }
+    let text = get(Server::start(&place.archive, &[]).address, "/metrics").text();
+    let labels = |cpu: &Value, of: &str| format!("{{host=\"one\",cpu=\"{cpu}\",{of}}}");
+    let (of_core, of_noise) = ("experiment=\"core\",scenario=\"\"", "experiment=\"noise\",scenario=\"quiet\"");
+    let noise_cpu = &noise["results"][0]["cpu"];
+    for line in [
+        format!("contend_core_shared_ratio{} 0.375", labels(&cpu, of_core)),
+        format!("contend_core_cost_ratio{} 1.75", labels(&cpu, "code=\"width\"")),
+        format!("contend_core_shared_ratio{} 0.25", labels(noise_cpu, of_noise)),
+        format!("contend_core_width_lost_ratio{} 0.125", labels(noise_cpu, of_noise)),
+    ] {
+        assert!(text.lines().any(|one| one == line), "no {line} in {text}");
+    }
+    let of_cores = text.lines().filter(|line| line.starts_with("contend_core_shared_ratio") && line.contains(of_core));
+    assert_eq!(of_cores.count(), 1);
+}
+
 /// Every name that the dashboard and the rules ask for is one that is given, and is asked for with labels that it has.
 #[test]
 fn the_dashboard_and_the_rules_ask_for_what_there_is() {
     let place = Place::new();
     let archive = place.open();
-    for experiment in ["noise", "load", "trace"] {
+    for experiment in ["noise", "load", "trace", "core"] {
         command::keep(&archive, &record_of(experiment, 1));
     }
     let mut wakes = record(2);

@@ -1,7 +1,7 @@
 //! Of each machine, its last run of each experiment.
 
 use super::samples::Samples;
-use super::{causes, figures, histograms};
+use super::{causes, figures, histograms, neighbour};
 use archive::{Archive, Entry};
 use record::understand;
 use std::collections::BTreeSet;
@@ -38,6 +38,7 @@ pub fn samples(archive: &Archive, last: &[Entry]) -> anyhow::Result<Samples> {
                 figures::add(&mut samples, host, experiment, rows);
                 histograms::add(&mut samples, host, experiment, rows);
                 causes::add(&mut samples, host, experiment, rows);
+                neighbour::add(&mut samples, host, experiment, rows);
             }
         }
     })?;

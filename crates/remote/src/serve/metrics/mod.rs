@@ -5,6 +5,7 @@ mod exposition;
 mod figures;
 mod histograms;
 mod last;
+mod neighbour;
 mod samples;
 
 pub use exposition::{CLASSIC, OPEN_METRICS, classic};
