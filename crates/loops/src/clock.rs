@@ -4,16 +4,23 @@ use instruments::clock::Clock;
 use instruments::grind::Work;
 use std::ops::ControlFlow;
 
-/// How long the work takes in so many pieces, in ticks, the cost of the clock included; between two pieces `flow` says
-/// whether to go on.
-pub fn slice(clock: Clock, work: Work, pieces: u64, flow: &dyn Fn() -> ControlFlow<()>) -> ControlFlow<(), u64> {
+/// How long the work takes in so many pieces, in ticks, the cost of the clock included. Between two pieces `between` says
+/// whether to go on; what it does meanwhile is no part of the work.
+pub fn slice(
+    clock: Clock,
+    work: Work,
+    pieces: u64,
+    between: &mut dyn FnMut() -> ControlFlow<()>,
+) -> ControlFlow<(), u64> {
     let piece = Work::of_loads(work.loads() / pieces);
     let rest = Work::of_loads(work.loads() - piece.loads() * (pieces - 1));
-    let start = clock.stamp();
+    let (mut start, mut ticks) = (clock.stamp(), 0);
     for _ in 1..pieces {
         piece.run();
-        flow()?;
+        ticks += clock.stamp() - start;
+        between()?;
+        start = clock.stamp();
     }
     rest.run();
-    ControlFlow::Continue(clock.stamp() - start)
+    ControlFlow::Continue(ticks + clock.stamp() - start)
 }

@@ -1,6 +1,7 @@
 //! The clock, and how fast work of one length runs.
 
 use super::record::Row;
+use instruments::statistics::comparison::Estimate;
 use record::{Better, Cell, Metric, Unit, VariationSource};
 use terminal::nanoseconds;
 
@@ -9,7 +10,11 @@ const UNDISTURBED_US: f64 = 500.0;
 
 pub fn metrics(row: &Row) -> Vec<Metric> {
     match row {
-        Row::Clock(clock) => vec![Metric::time(&Cell::of(["clock".to_owned()]), "a read", clock.read_cost_ns, None)],
+        Row::Clock(clock) => {
+            let alone = clock.read_cost_ns_alone.map(|ns| Estimate::new(ns, clock.read_cost_ns_alone_ci));
+            let read = Metric::time(&Cell::of(["clock".to_owned()]), "a read", clock.read_cost_ns, None);
+            vec![Metric { alone, ..read }]
+        }
         Row::Losses(losses) => vec![Metric {
             unit: Unit::Share,
             variation: VariationSource::Others,
@@ -24,7 +29,7 @@ pub fn metrics(row: &Row) -> Vec<Metric> {
                 if slice.slice_us < UNDISTURBED_US { VariationSource::Work } else { VariationSource::Elapsed };
             vec![Metric {
                 variation,
-                alone: None,
+                alone: slice.median_mhz_alone.map(|mhz| Estimate::new(mhz, slice.median_mhz_alone_ci)),
                 is_alone: false,
                 unit: Unit::Mhz,
                 better: Better::More,

@@ -40,9 +40,10 @@ impl Experiment for Clock {
         let progress = run.progress(plan.budget);
         progress.note("calibrating");
         let instruments = run.calibrated()?;
-        let rows = measure::run_plan(&plan, run.session, instruments, &progress)?;
+        let measured = measure::run_plan(&plan, run.session, instruments, &progress)?;
+        let warnings = instruments.warnings().into_iter().chain(measured.warnings).collect();
         let cpus = run.session.cpus.clone();
-        Ok(Finished::measured(plan.parameters(), rows, instruments.warnings(), cpus, Some(plan.budget)))
+        Ok(Finished::measured(plan.parameters(), measured.rows, warnings, cpus, Some(plan.budget)))
     }
 
     fn show(record: &ClockRecord, page: &Page) -> String {

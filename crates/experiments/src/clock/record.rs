@@ -46,6 +46,26 @@ pub struct ClockRow {
     pub ordered_read_p99_ns: f64,
     pub ordered_read_max_ns: f64,
     pub reads_count: u64,
+    /// Of thousands of reads that were taken over the whole run, the share beside another hardware thread; `null` where
+    /// nobody looked.
+    #[serde(default)]
+    pub core_shared_share: Option<f64>,
+    /// How far the time of such a thousand tells by itself who was there: rank correlation, from -1 to 1.
+    #[serde(default)]
+    pub core_correlation: Option<f64>,
+    /// The median of the thousands that had the core for themselves, and of those that had not.
+    #[serde(default)]
+    pub read_cost_ns_alone: Option<f64>,
+    #[serde(default)]
+    pub read_cost_ns_alone_ci: Option<Interval>,
+    #[serde(default)]
+    pub read_cost_ns_shared: Option<f64>,
+    #[serde(default)]
+    pub ordered_read_cost_ns_alone: Option<f64>,
+    #[serde(default)]
+    pub ordered_read_cost_ns_alone_ci: Option<Interval>,
+    #[serde(default)]
+    pub ordered_read_cost_ns_shared: Option<f64>,
     /// Neighbouring reads that went backwards.
     pub backward_steps: u64,
     /// By how much a third point misses the calibration's line.
@@ -105,6 +125,19 @@ pub struct SliceRow {
     pub best_mhz: f64,
     pub median_mhz: f64,
     pub median_ci_mhz: Option<Interval>,
+    /// Of the runs whose probes agree, the share of those beside another hardware thread; `null` where nobody looked.
+    #[serde(default)]
+    pub core_shared_share: Option<f64>,
+    /// How far a run's speed tells by itself who was there: rank correlation, from -1 to 1.
+    #[serde(default)]
+    pub core_correlation: Option<f64>,
+    /// The median of the runs that had the core for themselves, and of those that had not.
+    #[serde(default)]
+    pub median_mhz_alone: Option<f64>,
+    #[serde(default)]
+    pub median_mhz_alone_ci: Option<Interval>,
+    #[serde(default)]
+    pub median_mhz_shared: Option<f64>,
 }
 
 /// What a loop that only reads the clock lost.

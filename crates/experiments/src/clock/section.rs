@@ -1,7 +1,7 @@
 //! The clock, and what the system takes from a loop that only works.
 
 use super::record::Row;
-use record::{Axis, Figure, Mark, Picture, Plot, Point, Section, Series, Statement, Table, Unit};
+use record::{Axis, Figure, Mark, Picture, Plot, Point, Section, Series, Statement, Table, Unit, optional};
 use terminal::{nanoseconds, percent};
 
 pub fn section(rows: &[Row]) -> Section {
@@ -55,6 +55,9 @@ fn lines(row: &Row) -> Vec<Vec<String>> {
             line("a read, mean".into(), nanoseconds(clock.read_cost_ns)),
             line("a read, 99 %".into(), nanoseconds(clock.read_p99_ns)),
             line("an ordered read, mean".into(), nanoseconds(clock.ordered_read_cost_ns)),
+            line("a read alone on the core, median".into(), optional(clock.read_cost_ns_alone, Unit::Ns)),
+            line("a read beside another hardware thread, median".into(), optional(clock.read_cost_ns_shared, Unit::Ns)),
+            line("core shared".into(), optional(clock.core_shared_share, Unit::Share)),
             line("resolution".into(), nanoseconds(clock.resolution_ns)),
             line("conversion error".into(), format!("{:.4} ppm", clock.conversion_error_ppm)),
             line("steps backwards".into(), clock.backward_steps.to_string()),
@@ -100,11 +103,13 @@ fn curve(rows: &[Row]) -> Option<Figure> {
             slice.runs.to_string(),
             megahertz.words(slice.best_mhz),
             megahertz.words_with(slice.median_mhz, slice.median_ci_mhz),
+            optional(slice.median_mhz_alone, megahertz),
+            optional(slice.core_shared_share, Unit::Share),
         ]
     };
     let table = Table {
         caption: "Effective speed by length of the work".into(),
-        header: vec!["length", "runs", "best", "median (95 %)"],
+        header: vec!["length", "runs", "best", "median (95 %)", "alone on the core", "core shared"],
         rows: slices.iter().map(line).collect(),
     };
     Some(Figure {

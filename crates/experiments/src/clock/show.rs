@@ -41,6 +41,7 @@ fn clock(rows: &[Row]) -> String {
         text.push_str(&format!("  not the CPU's counter: {reason}\n"));
     }
     text.push_str(&costs(clock));
+    text.push_str(&neighbour(clock));
     text.push_str(&format!(
         "  calibration residual {:.0} ns; against CLOCK_MONOTONIC_RAW over {:.1} s: {:+.2} ppm\n",
         clock.residual_ns, clock.conversion_span_s, clock.conversion_error_ppm
@@ -80,6 +81,22 @@ fn costs(clock: &ClockRow) -> String {
         &["  a read costs", "mean of 1,000", "least such", "median", "p99", "max"],
         [row("  plain", plain), row("  ordered", ordered)],
     )
+}
+
+/// What a read costs beside another hardware thread, and without it.
+fn neighbour(clock: &ClockRow) -> String {
+    let Some(share) = clock.core_shared_share else { return String::new() };
+    let words = |name: &str, plain: Option<f64>, ordered: Option<f64>| {
+        let (plain, ordered) = (nanoseconds(plain?), nanoseconds(ordered?));
+        Some(format!("{name} {plain}, ordered {ordered}"))
+    };
+    let medians = [
+        words("alone", clock.read_cost_ns_alone, clock.ordered_read_cost_ns_alone),
+        words("shared", clock.read_cost_ns_shared, clock.ordered_read_cost_ns_shared),
+    ];
+    let medians: Vec<String> = medians.into_iter().flatten().collect();
+    let medians = if medians.is_empty() { String::new() } else { format!("    a read: {}\n", medians.join("; ")) };
+    format!("  core shared with another hardware thread: {} of the time\n{medians}", percent(share))
 }
 
 fn grind(rows: &[Row]) -> String {

@@ -124,6 +124,8 @@ pub struct Row {
 pub struct Neighbour {
     /// Of the pieces of slices that were the one or the other, the share of those beside a neighbour.
     pub core_shared_share: Option<f64>,
+    /// How far the bare pair's time before a slice tells by itself who was there: rank correlation, from -1 to 1.
+    pub core_correlation: Option<f64>,
     pub undisturbed_mean_ns_alone: Option<f64>,
     pub undisturbed_mean_ci_ns_alone: Option<Interval>,
     pub undisturbed_mean_ns_shared: Option<f64>,

@@ -39,6 +39,9 @@ pub struct Row {
     /// Of the turns' parts, the share in which somebody else was on the core; `null` where nobody looked.
     #[serde(default)]
     pub core_shared_share: Option<f64>,
+    /// How far a part's time tells by itself who was there: rank correlation, from -1 to 1.
+    #[serde(default)]
+    pub core_correlation: Option<f64>,
     /// The median of the parts of turns that had the core for themselves, and of those that had not.
     #[serde(default)]
     pub ns_per_hop_alone: Option<f64>,

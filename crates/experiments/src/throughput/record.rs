@@ -51,6 +51,9 @@ pub struct Row {
     /// the cores; `null` where nobody looked, or children had no cores of their own.
     #[serde(default)]
     pub core_shared_share: Option<f64>,
+    /// How far a window's throughput tells by itself who was there: rank correlation, from -1 to 1.
+    #[serde(default)]
+    pub core_correlation: Option<f64>,
     /// The throughput in windows in which all children had their cores for themselves, and in those in which somebody
     /// shared one: medians of the runs' medians.
     #[serde(default)]

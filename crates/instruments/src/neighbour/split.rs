@@ -3,6 +3,7 @@
 use super::probed::Sharing;
 use crate::statistics::comparison::Estimate;
 use crate::statistics::order::{median, sample_quantile_interval};
+use crate::statistics::ranks::rank_correlation;
 use crate::statistics::summary::CONFIDENCE;
 
 /// The medians of values, told apart by who was on the core.
@@ -14,6 +15,9 @@ pub struct Split {
     pub shared: Option<Estimate>,
     /// Of all that are one or the other, the share of the shared ones; `None` without any.
     pub shared_share: Option<f64>,
+    /// How far a value tells by itself who was there: the rank correlation (Spearman's) of the values with being shared,
+    /// from -1 to 1; `None` where all were of one kind.
+    pub correlation: Option<f64>,
 }
 
 /// Fewer have no interval at 95 %.
@@ -24,6 +28,7 @@ impl Split {
     pub fn of_turns<V: IntoIterator<Item = (f64, Sharing)>>(turns: impl IntoIterator<Item = V>) -> Self {
         let (mut alone, mut shared) = (Vec::new(), Vec::new());
         let (mut alone_values, mut shared_values) = (0, 0);
+        let (mut all, mut kinds) = (Vec::new(), Vec::new());
         for turn in turns {
             let values: Vec<(f64, Sharing)> = turn.into_iter().collect();
             let of =
@@ -33,12 +38,17 @@ impl Split {
             shared.extend(median(&of_shared));
             alone_values += of_alone.len();
             shared_values += of_shared.len();
+            for (values, kind) in [(of_alone, 0.0), (of_shared, 1.0)] {
+                kinds.extend(values.iter().map(|_| kind));
+                all.extend(values);
+            }
         }
         let told_apart = alone_values + shared_values;
         Self {
             alone: estimate(&alone),
             shared: estimate(&shared),
             shared_share: (told_apart > 0).then(|| shared_values as f64 / told_apart as f64),
+            correlation: rank_correlation(&all, &kinds),
         }
     }
 

@@ -16,6 +16,7 @@ pub mod discovery;
 pub mod interleave;
 pub mod interval;
 pub mod order;
+pub mod ranks;
 pub mod slices;
 pub(crate) mod spectrum;
 pub mod steps;

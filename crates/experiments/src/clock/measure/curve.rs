@@ -1,10 +1,13 @@
 //! The curve: how fast work of each length runs, from 10 µs to seconds.
 
+use super::looks::Looks;
+use super::reads::Reads;
 use crate::clock::plan::Plan;
 use crate::clock::record::{Row, SliceRow};
 use harness::turns::{self, Rules, take_turns};
-use harness::{Calibrated, Interruption, Progress, Session, Shown};
+use harness::{Calibrated, Interruption, Lookout, Progress, Session, Shown};
 use instruments::grind::Work;
+use instruments::neighbour::Probed;
 use instruments::statistics::order::{median, sample_quantile_interval};
 use instruments::statistics::summary::CONFIDENCE;
 use std::ops::ControlFlow;
@@ -21,6 +24,8 @@ struct Point {
     slice_ns: f64,
     work: Work,
     took_ns: Vec<f64>,
+    /// Who was on the core in each of its runs; empty where nobody looks.
+    probed: Vec<Probed>,
     /// When the time is up.
     end: Instant,
 }
@@ -51,43 +56,68 @@ impl turns::Cell for Point {
     }
 }
 
-/// Visits all slices in random order, round after round, while the budget lasts.
+/// What the curve is measured with.
+pub struct Curve<'a> {
+    pub plan: &'a Plan,
+    pub session: &'a Session,
+    pub calibrated: &'a Calibrated,
+    pub began: Instant,
+    pub progress: &'a Progress,
+}
+
+/// Visits all slices in random order, round after round, while the budget lasts; before each visit the clock is read, too.
 ///
 /// # Errors
 /// None of its own.
-pub fn curve(
-    plan: &Plan,
-    session: &Session,
-    calibrated: &Calibrated,
-    began: Instant,
-    progress: &Progress,
-) -> anyhow::Result<Vec<Row>> {
+pub fn curve(of: &Curve<'_>, lookout: &mut Lookout, reads: &mut Reads) -> anyhow::Result<Vec<Row>> {
+    let &Curve { plan, session, calibrated, began, progress } = of;
     let grind = &calibrated.grind;
     let end = began + plan.budget;
-    let new_point = |&slice_ns: &f64| Point { slice_ns, work: grind.work(slice_ns), took_ns: Vec::new(), end };
+    let new_point =
+        |&slice_ns: &f64| Point { slice_ns, work: grind.work(slice_ns), took_ns: Vec::new(), probed: Vec::new(), end };
     let mut points: Vec<Point> = plan.slices_ns.iter().map(new_point).collect();
     // Each point knows itself whether there is time for it.
     let rules = Rules { began, budget: None, precision: None, at_least: 0, at_most: BEST_OF as u64 };
-    take_turns(&mut points, &rules, session, progress, |point| Ok(visit(calibrated, point, &session.interruption)))?;
+    take_turns(&mut points, &rules, session, progress, |point| {
+        lookout.learn(&reads.take(calibrated.clock(), lookout.probe));
+        let known = point.probed.len();
+        let looks = lookout.probe.map(|probe| Looks::begin(calibrated.clock(), probe));
+        let flow = visit(calibrated, point, looks, &session.interruption);
+        lookout.learn(&point.probed[known..]);
+        Ok(flow)
+    })?;
     let cycles = grind.cycles_per_load().unwrap_or(1.0);
-    Ok(points.iter().filter(|point| !point.took_ns.is_empty()).map(|point| slice_row(point, cycles)).collect())
+    Ok(points.iter().filter(|point| !point.took_ns.is_empty()).map(|point| slice_row(point, cycles, lookout)).collect())
 }
 
-fn visit(calibrated: &Calibrated, point: &mut Point, interruption: &Interruption) -> ControlFlow<()> {
+fn visit(
+    calibrated: &Calibrated,
+    point: &mut Point,
+    mut looks: Option<Looks>,
+    interruption: &Interruption,
+) -> ControlFlow<()> {
     let clock = calibrated.clock();
     let clock_cost_ns = calibrated.quality.stamp.mean_of_1000_ns;
     let runs = (VISIT_NS / point.slice_ns).ceil().clamp(1.0, (BEST_OF - point.took_ns.len()) as f64);
     let pieces = (point.slice_ns / PIECE_NS).ceil().max(1.0) as u64;
     for _ in 0..runs as usize {
-        let took = loops::clock::slice(clock, point.work, pieces, &|| interruption.flow())?;
+        let took = loops::clock::slice(clock, point.work, pieces, &mut || {
+            interruption.flow()?;
+            looks.iter_mut().for_each(Looks::look);
+            ControlFlow::Continue(())
+        })?;
         point.took_ns.push(clock.to_ns(took) - clock_cost_ns);
+        looks.iter_mut().for_each(|looks| looks.end_run(&mut point.probed));
     }
+    looks.iter_mut().for_each(|looks| looks.tell(&mut point.probed));
     ControlFlow::Continue(())
 }
 
-fn slice_row(point: &Point, cycles_per_load: f64) -> Row {
+fn slice_row(point: &Point, cycles_per_load: f64, lookout: &Lookout) -> Row {
     let cycles = point.work.loads() as f64 * cycles_per_load;
     let mut mhz: Vec<f64> = point.took_ns.iter().map(|ns| cycles / ns * 1e3).collect();
+    let told = mhz.iter().copied().zip(point.probed.iter().map(std::slice::from_ref));
+    let split = lookout.split(told);
     mhz.sort_by(f64::total_cmp);
     Row::Slice(SliceRow {
         slice_us: point.slice_ns / 1e3,
@@ -95,5 +125,10 @@ fn slice_row(point: &Point, cycles_per_load: f64) -> Row {
         best_mhz: mhz[mhz.len() - 1],
         median_mhz: median(&mhz).expect("a point has runs"),
         median_ci_mhz: sample_quantile_interval(&mhz, 0.5, CONFIDENCE),
+        core_shared_share: split.shared_share,
+        core_correlation: split.correlation,
+        median_mhz_alone: split.alone.map(|figure| figure.value),
+        median_mhz_alone_ci: split.alone.and_then(|figure| figure.interval),
+        median_mhz_shared: split.shared.map(|figure| figure.value),
     })
 }

@@ -1,17 +1,28 @@
 //! The measurement: counters compared, the grind checked, gaps watched, and the curve of slices.
 
 mod curve;
+mod looks;
+mod reads;
 
 use super::plan::Plan;
 use super::record::{AgreementRow, CheckRow, ClockRow, GrindRow, LossesRow, PeriodicLossRow, Row};
-use curve::curve;
-use harness::{Calibrated, Progress, Session};
+use curve::{Curve, curve};
+use harness::{Calibrated, Lookout, Progress, Session};
 use instruments::clock::{Clock, Cost, agreement};
 use instruments::gaps::{Limit, Reader, Watch};
 use instruments::period::{self, Gap};
+use instruments::statistics::comparison::Estimate;
 use instruments::team::on_cpu;
+use instruments::warning::Warning;
+use reads::Reads;
 use std::io;
 use std::time::Instant;
+
+/// What the experiment brought.
+pub struct Measured {
+    pub rows: Vec<Row>,
+    pub warnings: Vec<Warning>,
+}
 
 /// Measures on the first of the plan's CPUs, and says what it is at.
 ///
@@ -22,10 +33,11 @@ pub fn run_plan(
     session: &Session,
     calibrated: &Calibrated,
     progress: &Progress,
-) -> anyhow::Result<Vec<Row>> {
+) -> anyhow::Result<Measured> {
     let began = Instant::now();
     progress.note("comparing the counters of the CPUs");
-    let mut rows = Vec::new();
+    let (mut rows, mut reads) = (Vec::new(), Reads::default());
+    let mut lookout = Lookout::open(session, calibrated.clock());
     for &cpu in plan.cpus[1..].iter().take_while(|_| !session.interruption.is_requested()) {
         rows.push(agreement_row(calibrated, cpu)?);
     }
@@ -33,20 +45,23 @@ pub fn run_plan(
         let mut rows = grind_rows(calibrated);
         progress.note("watching for periodic losses");
         rows.extend(loss_rows(plan, session, calibrated)?);
-        rows.extend(curve(plan, session, calibrated, began, progress)?);
+        rows.extend(curve(&Curve { plan, session, calibrated, began, progress }, &mut lookout, &mut reads)?);
         anyhow::Ok(rows)
     })?;
     rows.extend(on_cpu?);
     // Last, so that the conversion is compared over as long a span as there was.
-    rows.insert(0, clock_row(calibrated));
-    Ok(rows)
+    rows.insert(0, clock_row(calibrated, &reads, &lookout));
+    Ok(Measured { rows, warnings: lookout.warnings().collect() })
 }
 
-fn clock_row(calibrated: &Calibrated) -> Row {
+fn clock_row(calibrated: &Calibrated, reads: &Reads, lookout: &Lookout) -> Row {
     let Calibrated { calibration, quality, cpu, .. } = calibrated;
     let clock = calibration.clock;
     let error = calibration.error_since();
     let at = |cost: &Cost, q| cost.differences.quantile(q).map_or(0.0, |ticks| clock.to_ns(ticks));
+    let (plain, ordered) = (reads.plain(lookout), reads.ordered(lookout));
+    let value = |figure: Option<Estimate>| figure.map(|figure| figure.value);
+    let interval = |figure: Option<Estimate>| figure.and_then(|figure| figure.interval);
     Row::Clock(ClockRow {
         source: clock.source(),
         fallback: calibration.fallback.clone(),
@@ -64,6 +79,14 @@ fn clock_row(calibrated: &Calibrated) -> Row {
         ordered_read_p99_ns: at(&quality.stamp, 0.99),
         ordered_read_max_ns: at(&quality.stamp, 1.0),
         reads_count: quality.now.differences.count(),
+        core_shared_share: plain.shared_share,
+        core_correlation: plain.correlation,
+        read_cost_ns_alone: value(plain.alone),
+        read_cost_ns_alone_ci: interval(plain.alone),
+        read_cost_ns_shared: value(plain.shared),
+        ordered_read_cost_ns_alone: value(ordered.alone),
+        ordered_read_cost_ns_alone_ci: interval(ordered.alone),
+        ordered_read_cost_ns_shared: value(ordered.shared),
         backward_steps: quality.backward_steps,
         residual_ns: calibration.residual_ns,
         uncertainty_ppm: calibration.uncertainty_ppm,

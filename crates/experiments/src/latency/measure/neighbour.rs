@@ -24,6 +24,7 @@ pub fn figures(
     let at = |known: Option<&OffsetTally>, q| quantile(known?, q, &net, conditions);
     let [alone_p50, shared_p50] = [alone, shared].map(|known| at(known, 0.5));
     let (alone_p99, alone_p999) = (at(alone, 0.99), at(alone, 0.999));
+    let core_correlation = pair.correlation;
     let pair = pair.alone.map(|pair| net.duration(pair));
     let (value, ends) = (
         |known: Option<Estimate>| known.map(|known| known.value),
@@ -31,6 +32,7 @@ pub fn figures(
     );
     Neighbour {
         core_shared_share: series.shared_share(),
+        core_correlation,
         undisturbed_mean_ns_alone: value(mean_alone),
         undisturbed_mean_ci_ns_alone: ends(mean_alone),
         undisturbed_mean_ns_shared: value(mean_shared),

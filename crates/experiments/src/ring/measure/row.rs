@@ -42,6 +42,7 @@ impl Cell {
             ns_per_hop,
             ns_per_hop_ci: ns_per_hop.and(self.interval()),
             core_shared_share: split.shared_share,
+            core_correlation: split.correlation,
             ns_per_hop_alone: alone.map(|figure| figure.value),
             ns_per_hop_alone_ci: alone.and_then(|figure| figure.interval),
             cycles_per_hop_alone: alone.and(self.cycles(lookout)),

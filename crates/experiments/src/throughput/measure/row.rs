@@ -39,6 +39,7 @@ pub fn row(cell: &Cell, plan: &Plan, calibrated: &Calibrated, ended_by: EndedBy)
         throughput_per_s,
         throughput_ci: throughput_interval(&cell.throughputs),
         core_shared_share: cell.split.shared_share,
+        core_correlation: cell.split.correlation,
         throughput_per_s_alone: cell.split.alone.map(|figure| figure.value),
         throughput_per_s_alone_ci: cell.split.alone.and_then(|figure| figure.interval),
         throughput_per_s_shared: cell.split.shared.map(|figure| figure.value),
