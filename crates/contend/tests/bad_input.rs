@@ -27,7 +27,7 @@ fn wrong_flags_exit_with_2_and_name_flag_value_and_remedy() {
         (&["latency", "--lock", "foo"], &["--lock", "foo", "sysv", "benaphore", "parking_lot"]),
         (&["latency", "--competitors", "-1"], &["-1"]),
         (&["latency", "--precision", "5"], &["--precision", "5", "between 0 and 1"]),
-        (&["latency", "--placement", "everywhere"], &["--placement", "everywhere", "one-cpu", "spread"]),
+        (&["latency", "--placement", "everywhere"], &["--placement", "everywhere", "one-cpu", "one-core", "spread"]),
         (&["latency", "--placement", "99999"], &["99999"]),
         (&["latency", "--placement", "4095"], &["--placement", "4095"]),
         (&["latency", "--seconds", "0"], &["--seconds", "0", "more than 0"]),

@@ -2,8 +2,9 @@
 
 mod command;
 
+use command::archive::{Archive, has_git};
 use command::{contend, record, results};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// A share that was measured.
 fn is_share(value: &Value) -> bool {
@@ -60,6 +61,72 @@ fn pairs_are_named_by_both_cpus_alike() {
     }
 }
 
+/// What was tried is known to whatever runs later, until the machine is started anew.
+#[test]
+fn the_shape_that_was_probed_is_in_the_environment_of_later_records() {
+    let cpus = instruments::cpus::allowed().unwrap();
+    if !has_git() || cpus.len() < 2 {
+        return println!("skipped: needs git and two CPUs");
+    }
+    let archive = Archive::new();
+    let read = |arguments: &[&str]| command::read(&archive.contend(arguments).stdout);
+    let before = read(&["latency", "--lock", "std", "--seconds", "0.2", "--format", "json"]);
+    assert!(before["environment"]["cpu"]["probed"].is_null(), "nobody tried yet");
+    let core = read(&["core", "--seconds", "1", "--format", "json"]);
+    let probed = &core["environment"]["cpu"]["probed"];
+    let (pair, row) = (&probed["pairs"][0], &results(&core)[0]);
+    assert_eq!((&pair["cpus"][0], &pair["cpus"][1]), (&row["cpu"], &row["pairs"][0]["cpu"]));
+    assert_eq!(pair["share_a_core"], row["pairs"][0]["shares"]);
+    let spread = ["latency", "--lock", "std", "--placement", "spread", "--seconds", "0.2", "--format", "json"];
+    assert_eq!(&read(&spread)["environment"]["cpu"]["probed"], probed);
+    // A core with a second thread is a placement; one without is not.
+    let core_cpus = ["latency", "--lock", "std", "--placement", "one-core", "--seconds", "0.2", "--format", "json"];
+    let output = archive.contend(&core_cpus);
+    let first = cpus.first().unwrap();
+    let is_shared = instruments::cpus::siblings(first).iter().any(|cpu| cpu != first && cpus.contains(cpu))
+        || results(&core)[0]["pairs"].as_array().unwrap().iter().any(|pair| pair["shares"] == true);
+    assert_eq!(output.status.code(), Some(if is_shared { 0 } else { 2 }), "{output:?}");
+    assert!(is_shared || String::from_utf8_lossy(&output.stderr).contains("contend core"), "{output:?}");
+}
+
+#[test]
+fn hours_of_several_records_are_one_day() {
+    if !has_git() {
+        return println!("skipped: needs git");
+    }
+    let mut archive = Archive::new();
+    let measured = record(&["core", "--seconds", "0.5", "--no-pairs"]);
+    let (cpu, began) = (&results(&measured)[0]["cpu"], measured["environment"]["started_unix_s"].as_u64().unwrap());
+    let hours = results(&measured)[0]["hours"].as_array().unwrap();
+    if let Some(hour) = hours.first() {
+        assert!([began / 3600 % 24, (began + 60) / 3600 % 24].contains(&hour["hour"].as_u64().unwrap()), "{hour}");
+    }
+    let mut night = |hours: Value, started: u64| {
+        let mut record = measured.clone();
+        record["environment"]["started_unix_s"] = json!(started);
+        record["results"].as_array_mut().unwrap().truncate(1);
+        record["results"][0]["hours"] = hours;
+        if record["results"][0]["hours"].is_null() {
+            record["results"][0].as_object_mut().unwrap().remove("hours");
+            record["results"][0]["steps"] = json!(100);
+            record["results"][0]["shared_share"] = json!(1.0);
+        }
+        archive.insert_bytes(&(record.to_string() + "\n"))
+    };
+    night(json!([{"hour": 22, "steps": 100, "shared_share": 0.5}, {"hour": 3, "steps": 50, "shared_share": 0.0}]), 0);
+    night(json!([{"hour": 22, "steps": 300, "shared_share": 0.0}]), 1_000_000_000);
+    // One from before hours were kept, begun at five past ten.
+    night(Value::Null, 86_400 * 20_000 + 10 * 3_600 + 300);
+    let found = archive.contend(&["history", "hours", "--format", "json"]).stdout;
+    let found: Value = serde_json::from_slice(&found).unwrap();
+    let said: Vec<_> =
+        found.as_array().unwrap().iter().map(|of| (&of["cpu"], &of["hour"], &of["shared_share"])).collect();
+    assert_eq!(said, [(cpu, &json!(3), &json!(0.0)), (cpu, &json!(10), &json!(1.0)), (cpu, &json!(22), &json!(0.125))]);
+    let text = String::from_utf8(archive.contend(&["history", "hours"]).stdout).unwrap();
+    assert!(text.contains("······") && text.contains("Most at 10:00") && text.contains("██"), "{text}");
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+}
+
 #[test]
 fn one_cpu_and_no_pairs_are_measured_as_far_as_that_goes() {
     let cpu = instruments::cpus::allowed().unwrap().first().unwrap().to_string();
@@ -89,8 +156,9 @@ fn who_looks_says_how_often_and_who_does_not_says_nothing() {
     let latency = ["latency", "--lock", "std", "--threads", "1"];
     let throughput = ["throughput", "--lock", "std", "--children", "1"];
     // One that takes only what nobody wants may not get enough to look.
+    let clock = ["clock", "--longest", "1ms"];
     let (noise, load) = (["noise", "--scenario", "quiet"], ["load", "--priority", "0"]);
-    for words in [&ring[..], &latency, &throughput, &noise, &load] {
+    for words in [&ring[..], &latency, &throughput, &noise, &load, &clock] {
         let looked = record(&[words, &["--seconds", "0.8"]].concat());
         let told = |row: &Value| row["core_shared_share"].is_null() || is_share(&row["core_shared_share"]);
         assert!(results(&looked).iter().all(told), "{looked}");

@@ -3,6 +3,7 @@
 use crate::output::OutputFile;
 use crate::session::Session;
 use instruments::cpus::CpuSet;
+use instruments::environment::ProbedPairs;
 use instruments::warning::{self, Interrupted, Warning};
 use record::{Record, RunEnvironment, SCHEMA};
 use serde::Serialize;
@@ -40,6 +41,8 @@ enum Conditions {
         planned: Option<Duration>,
         /// Codes of warnings of the machine that are no reason to warn here.
         moot: Vec<&'static str>,
+        /// What was found of which CPUs share a core, if that was tried.
+        probed: Option<ProbedPairs>,
     },
     Computed,
     /// Of a record that another program wrote, which has warnings of its own.
@@ -55,7 +58,7 @@ impl<P, R> Finished<P, R> {
         cpus: CpuSet,
         planned: Option<Duration>,
     ) -> Self {
-        Self::of(parameters, rows, warnings, Conditions::Measured { cpus, planned, moot: Vec::new() })
+        Self::of(parameters, rows, warnings, Conditions::Measured { cpus, planned, moot: Vec::new(), probed: None })
     }
 
     /// What was computed: what the machine did meanwhile is no reason for a warning.
@@ -84,6 +87,14 @@ impl<P, R> Finished<P, R> {
         let Self { parameters: own, rows, warnings, conditions, is_printed, files, failures, exceeded } = self;
         let (parameters, rows) = (parameters(own), rows.into_iter().map(row).collect());
         Finished { parameters, rows, warnings, conditions, is_printed, files, failures, exceeded }
+    }
+
+    /// With what it found of which CPUs share a core: the environment of its record has it.
+    pub fn with_probed(mut self, found: Option<ProbedPairs>) -> Self {
+        if let Conditions::Measured { probed, .. } = &mut self.conditions {
+            *probed = found;
+        }
+        self
     }
 
     /// Leaves out warnings of the machine that are no reason to warn here, by their codes.
@@ -131,12 +142,17 @@ impl Conditions {
     fn environment(&self, session: &Session) -> RunEnvironment {
         match self {
             Self::Elsewhere(environment) => (**environment).clone(),
+            Self::Measured { probed: Some(probed), .. } => {
+                let mut environment = environment(session);
+                environment.machine.cpu.probed = Some(probed.clone());
+                environment
+            }
             Self::Measured { .. } | Self::Computed => environment(session),
         }
     }
 
     fn warnings(&self, session: &Session) -> Vec<Warning> {
-        let Self::Measured { cpus, planned, moot } = self else { return Vec::new() };
+        let Self::Measured { cpus, planned, moot, .. } = self else { return Vec::new() };
         let mut warnings = warning::standing(&session.environment, cpus);
         warnings.extend(session.disturbances(cpus));
         // What has no planned end cannot fall short of it.

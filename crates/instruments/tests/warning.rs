@@ -1,7 +1,7 @@
 //! Warnings come when they are due.
 
 use instruments::cpus::CpuSet;
-use instruments::environment::{ActivityShare, Environment};
+use instruments::environment::{ActivityShare, Environment, ProbedPair, ProbedPairs};
 use instruments::warning::{
     Autogroup, CpuQuota, FrequencyChanging, OtherLoad, RealtimeThrottling, SmtSiblingsShared, Steal, disturbances,
     realtime_throttling, standing,
@@ -28,6 +28,24 @@ fn siblings_are_warned_of_only_if_both_are_used() {
     environment.cpu.cores = vec![set("0,4"), set("1,5")];
     assert_eq!(standing(&environment, &set("0,1")), []);
     assert_eq!(standing(&environment, &set("0,4-5")), [SmtSiblingsShared { cpu: 0, sibling: 4 }.into()]);
+}
+
+#[test]
+fn what_was_probed_of_a_core_goes_before_what_the_kernel_says() {
+    let mut environment = blank();
+    environment.cpu.cores = vec![set("0"), set("1"), set("2,3")];
+    let pair = |one, other, share_a_core| ProbedPair { cpus: [one, other], share_a_core };
+    let pairs = vec![pair(0, 1, true), pair(0, 2, false), pair(2, 3, false)];
+    environment.cpu.probed = Some(ProbedPairs { probed_unix_s: 1, pairs });
+    assert_eq!(standing(&environment, &set("0-3")), [SmtSiblingsShared { cpu: 0, sibling: 1 }.into()]);
+    // One CPU of each core first, then the second threads.
+    assert_eq!(environment.cpu.spread(&set("0-3")), [0, 2, 3, 1]);
+    assert_eq!(environment.cpu.first_core(&set("0-3")), [0, 1]);
+    assert_eq!(environment.cpu.first_core(&set("1-3")), [1]);
+    assert_eq!(environment.cpu.probed.as_ref().unwrap().words(), "CPUs 0 and 1 share a core (probed)");
+    environment.cpu.probed = None;
+    assert_eq!(environment.cpu.spread(&set("0-3")), [0, 1, 2, 3]);
+    assert_eq!(environment.cpu.first_core(&set("2-3")), [2, 3]);
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! A machine in a line.
 
+use instruments::environment::ProbedPairs;
 use serde_json::{Map, Value};
 
 /// Its processor, how many CPUs a process may have, what it runs in, its kernel: what of that is known.
@@ -8,11 +9,13 @@ pub fn machine(environment: &Map<String, Value>) -> String {
     let text = |group: &str, name: &str| of(group, name).and_then(Value::as_str).filter(|text| !text.is_empty());
     let cpus = text("cpu", "allowed").and_then(|list| list.parse::<instruments::cpus::CpuSet>().ok());
     let cpus = cpus.map(|cpus| terminal::counted(cpus.iter().count(), "CPU"));
+    let probed = of("cpu", "probed").and_then(|probed| serde_json::from_value::<ProbedPairs>(probed.clone()).ok());
     let parts = [
         text("cpu", "model").map(str::to_owned),
         cpus,
         text("host", "hypervisor").map(str::to_owned),
         text("kernel", "release").map(|release| format!("Linux {release}")),
+        probed.map(|probed| probed.words()),
     ];
     let known: Vec<String> = parts.into_iter().flatten().collect();
     if known.is_empty() { "an unknown machine".to_owned() } else { known.join(", ") }
@@ -34,6 +37,9 @@ mod tests {
         });
         assert_eq!(said(&whole), "Some CPU, 4 CPUs, KVM, Linux 6.18");
         assert_eq!(said(&json!({"cpu": {"model": "Some CPU", "allowed": 7}})), "Some CPU");
+        let pair = json!({"probed_unix_s": 1, "pairs": [{"cpus": [0, 1], "share_a_core": false}]});
+        let probed = json!({"cpu": {"model": "Some CPU", "probed": pair}});
+        assert_eq!(said(&probed), "Some CPU, CPUs 0 and 1 share no core (probed)");
         assert_eq!(said(&json!({"cpu": "x"})), "an unknown machine");
     }
 }

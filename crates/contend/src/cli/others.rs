@@ -212,6 +212,14 @@ const HISTORY: &[Below] = &[
         ],
     },
     Below {
+        name: "hours",
+        takes: VIEW,
+        examples: &[
+            ("contend history hours", "A line a CPU, an hour of the day two columns wide"),
+            ("contend history hours --since 4w --format csv", "The last weeks, as rows for other programs"),
+        ],
+    },
+    Below {
         name: "trend",
         takes: VIEW,
         examples: &[

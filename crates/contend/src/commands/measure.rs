@@ -1,5 +1,6 @@
 //! One experiment measures; its record is kept, written, and its warnings are said.
 
+use super::cores;
 use crate::output::{Destination, View};
 use anyhow::ensure;
 use clap::ArgMatches;
@@ -27,7 +28,8 @@ pub fn run(entry: &Entry, matches: &ArgMatches, shared: &SharedFlags) -> anyhow:
         return Ok(Outcome::Done);
     }
     check_length(entry, shared)?;
-    let session = Session::open(shared)?;
+    let mut session = Session::open(shared)?;
+    cores::recall(&mut session, shared);
     let destination = Destination::open(shared)?;
     let instruments = OnceCell::new();
     let mut finished = match entry.run(matches, &mut Run::alone(&session, shared, &instruments)) {

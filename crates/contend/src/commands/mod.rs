@@ -3,6 +3,7 @@
 mod archived;
 pub mod baseline;
 pub mod compare;
+mod cores;
 mod costs;
 pub mod external;
 pub mod history;

@@ -27,9 +27,11 @@ impl Experiment for Core {
     const METHOD: &'static str = include_str!("method.md");
     const EXAMPLES: &'static [Example] = &[
         ("contend core", "All CPUs for ten seconds"),
-        ("contend core --seconds 1h --cpus 0", "One CPU for an hour"),
+        ("contend core --seconds 8h", "A night, and at which of its hours who shared a core"),
         ("contend core --seconds 2 --format csv", "A line for each CPU, for other programs"),
     ];
+
+    const ALL_NIGHT: bool = true;
 
     type Flags = Flags;
     type Parameters = Parameters;
@@ -41,7 +43,10 @@ impl Experiment for Core {
         let clock = run.clock().clock;
         let measured = measure::run_plan(&plan, run.session, clock, &progress)?;
         let cpus = run.session.cpus.clone();
-        Ok(Finished::measured(measured.parameters, measured.rows, measured.warnings, cpus, Some(plan.budget)))
+        let (probed, rows, warnings) = (measured.probed, measured.rows, measured.warnings);
+        let planned = run.session.planned(plan.budget);
+        let finished = Finished::measured(measured.parameters, rows, warnings, cpus, planned);
+        Ok(finished.with_probed(probed))
     }
 
     fn show(record: &CoreRecord, page: &Page) -> String {

@@ -35,6 +35,9 @@ pub struct Row {
     pub stretches: Stretches,
     /// The share of shared steps in each piece of the run, from its start.
     pub timeline: Vec<Piece>,
+    /// The same by the hour of the day, for the hours that the run saw.
+    #[serde(default)]
+    pub hours: Vec<Hour>,
     /// Memory, beyond the core's own caches.
     pub memory: Option<Memory>,
     /// Steps around which probes ten times as long were taken, and of those that both found alone or shared, how many
@@ -43,6 +46,21 @@ pub struct Row {
     pub agreement_share: Option<f64>,
     /// What the other CPUs are to this one.
     pub pairs: Vec<PairRow>,
+    /// Of the time in which the core was shared, who of this machine's own had its other hardware threads, the most
+    /// first; empty where these are not its own, or nobody may look.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub beside: Vec<BesideRow>,
+}
+
+/// Somebody on another hardware thread of the core.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct BesideRow {
+    /// That hardware thread's CPU.
+    pub cpu: usize,
+    /// `task cc1`, `interrupt local_timer`, `idle` for nobody.
+    pub who: String,
+    /// Of the time in which the core was shared.
+    pub shared_share: f64,
 }
 
 /// What a kind of code loses.
@@ -72,6 +90,17 @@ pub struct Stretches {
 pub struct Piece {
     pub from_s: f64,
     pub shared_share: Option<f64>,
+}
+
+/// An hour of the day, in UTC, of all the days of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Hour {
+    /// From 0 to 23.
+    pub hour: u8,
+    /// Steps that were alone or shared, by which hours of several records are weighed.
+    pub steps: u64,
+    /// Of these the shared ones.
+    pub shared_share: f64,
 }
 
 /// What the socket answers.

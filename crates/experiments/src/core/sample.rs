@@ -1,6 +1,6 @@
 //! Rows as the experiment makes them, by hand, for the tests of what is said of them.
 
-use super::record::{Cost, Memory, PairRow, Piece, Row, Stretches};
+use super::record::{Cost, Hour, Memory, PairRow, Piece, Row, Stretches};
 use instruments::statistics::Interval;
 use record::Bin;
 
@@ -32,6 +32,7 @@ pub fn row(cpu: usize, shared_share: Option<f64>) -> Row {
             histogram: vec![Bin { from_ns: 1e6, to_ns: 2e6, count: 2 }, Bin { from_ns: 64e6, to_ns: 128e6, count: 1 }],
         },
         timeline: (0..240).map(|place| Piece { from_s: f64::from(place) / 24.0, shared_share }).collect(),
+        hours: shared_share.map(|shared_share| Hour { hour: 9, steps: 390_000, shared_share }).into_iter().collect(),
         memory: Some(Memory {
             count: 1_000,
             latency_p10_ns: 70.0,
@@ -42,6 +43,7 @@ pub fn row(cpu: usize, shared_share: Option<f64>) -> Row {
         }),
         checked: 25_000,
         agreement_share: Some(0.998),
+        beside: Vec::new(),
         pairs: vec![PairRow { cpu: 1 - cpu.min(1), shares: false, narrowing: 1.01, line_ns: 61.0 }],
     }
 }

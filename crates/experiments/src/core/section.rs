@@ -1,7 +1,7 @@
 //! The rows on a page: what a person would say, the run, the stretches, what code loses.
 
 use super::findings::said;
-use super::record::{Cost, Row};
+use super::record::{Cost, Hour, Row};
 use record::{Axis, Bar, Bars, Figure, Mark, Picture, Plot, Point, Section, Series, Statement, Table, Unit, optional};
 
 pub fn section(rows: &[Row]) -> Section {
@@ -9,7 +9,11 @@ pub fn section(rows: &[Row]) -> Section {
         experiment: "core",
         title: "Who else is on the core".into(),
         findings: rows.iter().map(|row| Statement::from(format!("{}.", said(row)))).collect(),
-        figures: [timeline(rows), costs(rows)].into_iter().chain(rows.iter().filter_map(stretches)).collect(),
+        figures: [timeline(rows), costs(rows)]
+            .into_iter()
+            .chain(hours(rows))
+            .chain(rows.iter().filter_map(stretches))
+            .collect(),
         histograms: Vec::new(),
     }
 }
@@ -44,6 +48,34 @@ fn timeline(rows: &[Row]) -> Figure {
         }],
         secondary: false,
     }
+}
+
+/// At which hours of the day, where a run saw more than one.
+fn hours(rows: &[Row]) -> Option<Figure> {
+    let series = |row: &Row| Series {
+        name: format!("CPU {}", row.cpu),
+        mark: Mark::Line,
+        points: row.hours.iter().map(|hour| Point::new(f64::from(hour.hour), hour.shared_share)).collect(),
+    };
+    let line = |(row, hour): (&Row, &Hour)| {
+        let when = format!("CPU {}, {:02}:00", row.cpu, hour.hour);
+        vec![when, Unit::Share.words(hour.shared_share), terminal::count(hour.steps)]
+    };
+    let each = rows.iter().flat_map(|row| row.hours.iter().map(move |hour| (row, hour)));
+    rows.iter().any(|row| row.hours.len() > 1).then(|| Figure {
+        title: "At which hours of the day the core was shared".into(),
+        picture: Picture::Plot(Plot {
+            x: Axis { label: "hour of the day, UTC", unit: Unit::Number, logarithmic: false },
+            y: Axis { label: "share of steps", unit: Unit::Share, logarithmic: false },
+            series: rows.iter().map(series).collect(),
+        }),
+        tables: vec![Table {
+            caption: "How often the core was shared, by the hour".into(),
+            header: vec!["from (UTC)", "shared", "steps"],
+            rows: each.map(line).collect(),
+        }],
+        secondary: false,
+    })
 }
 
 fn costs(rows: &[Row]) -> Figure {

@@ -1,7 +1,7 @@
 //! The record on a terminal: for each CPU a sentence, the run from left to right, stretches, and what code loses.
 
 use super::findings::said;
-use super::record::{CoreRecord, Cost, PairRow, Row};
+use super::record::{BesideRow, CoreRecord, Cost, PairRow, Row};
 use terminal::{self, Bar, Histogram, Page, nanoseconds, percent};
 
 /// All of it.
@@ -16,7 +16,9 @@ fn of_cpu(row: &Row, page: &Page) -> String {
         terminal::folded(&format!("{}.", said(row)), page),
         doubt(row, page),
         timeline(row),
+        hours(row),
         stretches(row, page),
+        beside(row, page),
         kinds(row),
         known(row, page),
         memory(row, page),
@@ -47,6 +49,16 @@ fn timeline(row: &Row) -> String {
     format!("  0 s |{}| {end_s:.3} s\n", terminal::levels(columns))
 }
 
+/// The hours of a day, where the run saw more than one: two columns each.
+fn hours(row: &Row) -> String {
+    if row.hours.len() < 2 {
+        return String::new();
+    }
+    let of = |hour: u8| row.hours.iter().find(|one| one.hour == hour).map(|one| one.shared_share);
+    let columns = (0..24).flat_map(|hour| [of(hour), of(hour)]);
+    format!("  0 h |{}| 24 h of the day, UTC\n", terminal::levels(columns))
+}
+
 fn stretches(row: &Row, page: &Page) -> String {
     let found = &row.stretches;
     let (Some(median), Some(longest)) = (found.median_ms, found.longest_ms) else { return String::new() };
@@ -60,6 +72,16 @@ fn stretches(row: &Row, page: &Page) -> String {
     );
     let shortest = found.histogram.first().map_or(1.0, |bin| bin.from_ns / 16.0);
     Histogram { title: &title, bars: &bars, resolution_ns: shortest }.draw(page)
+}
+
+/// On a machine whose own the core's other threads are.
+fn beside(row: &Row, page: &Page) -> String {
+    let named = |one: &BesideRow| format!("{} on CPU {} for {}", one.who, one.cpu, percent(one.shared_share));
+    let named: Vec<String> = row.beside.iter().map(named).collect();
+    if named.is_empty() {
+        return String::new();
+    }
+    terminal::folded(&format!("While it was shared, there ran on its other threads: {}.", named.join("; ")), page)
 }
 
 fn kinds(row: &Row) -> String {

@@ -32,8 +32,9 @@ pub struct Flags {
     #[arg(long, value_name = "N,…", value_delimiter = ',', default_value = "0", value_parser = clap::value_parser!(u16).range(0..=1024))]
     pub competitors: Vec<u16>,
 
-    /// Where threads run: all on the first CPU, one after the other over all, or a list of CPUs such as 0,2
-    #[arg(long, value_name = "one-cpu|spread|LIST", default_value = "one-cpu")]
+    /// Where threads run: all on the first CPU, over the hardware threads of its core, over all CPUs (cores first), or
+    /// over a list of CPUs such as 0,2
+    #[arg(long, value_name = "one-cpu|one-core|spread|LIST", default_value = "one-cpu")]
     pub placement: Placement,
 
     /// Stop a cell early once the intervals of its medians and 99.9 % quantiles are this narrow (0.05 is 5 %)
@@ -62,7 +63,9 @@ impl Flags {
 pub enum Placement {
     /// All on the first CPU.
     OneCpu,
-    /// One after the other over all CPUs.
+    /// One after the other over the CPUs that share the core of the first.
+    OneCore,
+    /// One after the other over all CPUs, one of each core first.
     Spread,
     /// One after the other over these.
     List(CpuSet),
@@ -74,11 +77,12 @@ impl FromStr for Placement {
     fn from_str(text: &str) -> Result<Self, String> {
         match text {
             "one-cpu" => Ok(Self::OneCpu),
+            "one-core" => Ok(Self::OneCore),
             "spread" => Ok(Self::Spread),
             list => list
                 .parse()
                 .map(Self::List)
-                .map_err(|error| format!("neither one-cpu nor spread nor a list of CPUs ({error})")),
+                .map_err(|error| format!("neither one-cpu, one-core nor spread, nor a list of CPUs ({error})")),
         }
     }
 }
@@ -87,6 +91,7 @@ impl fmt::Display for Placement {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::OneCpu => formatter.write_str("one-cpu"),
+            Self::OneCore => formatter.write_str("one-core"),
             Self::Spread => formatter.write_str("spread"),
             Self::List(cpus) => write!(formatter, "{cpus}"),
         }

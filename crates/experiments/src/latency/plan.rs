@@ -3,6 +3,7 @@
 use super::flags::{Flags, Placement};
 use harness::{EvidenceChoice, Session, UsageError};
 use instruments::cpus::CpuSet;
+use instruments::environment::Cpu;
 use record::distinct;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -70,7 +71,7 @@ pub struct Parameters {
     pub competitors: Vec<usize>,
     /// How long the lock is held, in microseconds.
     pub hold_us: f64,
-    /// `one-cpu`, `spread` or a list.
+    /// `one-cpu`, `one-core`, `spread` or a list.
     pub placement: String,
     /// The CPUs that threads are dealt to, in turn.
     pub cpus: Vec<usize>,
@@ -116,7 +117,7 @@ impl Plan {
         Ok(Self {
             hold_ns: flags.hold.as_nanos() as f64,
             placement: flags.placement.clone(),
-            cpus: dealt_cpus(&flags.placement, &session.cpus)?,
+            cpus: dealt_cpus(&flags.placement, &session.cpus, &session.environment.cpu)?,
             budget: session.seconds.unwrap_or(DEFAULT_CELL * cells.len() as u32),
             precision: flags.precision,
             evidence: flags.evidence,
@@ -149,13 +150,25 @@ impl Plan {
     }
 }
 
-fn dealt_cpus(placement: &Placement, session: &CpuSet) -> Result<Vec<usize>, UsageError> {
+fn dealt_cpus(placement: &Placement, session: &CpuSet, cpu: &Cpu) -> Result<Vec<usize>, UsageError> {
     Ok(match placement {
         Placement::OneCpu => session.iter().take(1).collect(),
-        Placement::Spread => session.iter().collect(),
+        Placement::OneCore => one_core(session, cpu)?,
+        Placement::Spread => cpu.spread(session),
         Placement::List(list) => instruments::cpus::resolve(list, session)
             .map_err(|error| UsageError(format!("--placement: {error}")))?
             .iter()
             .collect(),
     })
+}
+
+fn one_core(session: &CpuSet, cpu: &Cpu) -> Result<Vec<usize>, UsageError> {
+    let core = cpu.first_core(session);
+    match core[..] {
+        [first] => Err(UsageError(format!(
+            "--placement one-core: no other CPU of {session} shares the core of CPU {first}, as far as is known; \
+             `contend core` tries it"
+        ))),
+        _ => Ok(core),
+    }
 }

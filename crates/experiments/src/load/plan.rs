@@ -4,6 +4,7 @@ use super::flags::Flags;
 use super::priority::Priority;
 use harness::{Session, UsageError};
 use instruments::cpus::{self, CpuSet};
+use instruments::environment::Cpu;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
@@ -21,6 +22,8 @@ pub struct Plan {
     pub grinders: usize,
     /// The CPUs that are watched.
     pub cpus: Vec<usize>,
+    /// Those of them that share a core with another of them: the neighbour there is our own.
+    pub beside_our_own: Vec<usize>,
     /// The CPU that is left out because real-time threads must not have all.
     pub spared: Option<usize>,
     /// Whether the rows of the intervals are kept for the record.
@@ -66,6 +69,7 @@ impl Plan {
             interval: length.map_or(flags.interval, |length| flags.interval.min(length)),
             priority: flags.priority,
             grinders: flags.grinders.into(),
+            beside_our_own: beside_our_own(&cpus, &session.environment.cpu),
             cpus,
             spared,
             keep_intervals: record_wanted,
@@ -105,6 +109,11 @@ fn watched(priority: Priority, session: &CpuSet) -> Result<(Vec<usize>, Option<u
              idle, batch or a nice value"
         ))),
     }
+}
+
+fn beside_our_own(cpus: &[usize], machine: &Cpu) -> Vec<usize> {
+    let is_shared = |cpu: usize| cpus.iter().any(|&other| other != cpu && machine.share_a_core(cpu, other));
+    cpus.iter().copied().filter(|&cpu| is_shared(cpu)).collect()
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::cache::{Cache, read_caches};
+use super::cores::ProbedPairs;
 use crate::cpus::CpuSet;
 use crate::cpus::files;
 
@@ -23,6 +24,10 @@ pub struct Cpu {
     pub allowed: Option<CpuSet>,
     /// The online CPUs that are hardware threads of one core, core by core.
     pub cores: Vec<CpuSet>,
+    /// What trying said of them, which goes before what the kernel says; none where nobody tried since the machine was
+    /// started.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub probed: Option<ProbedPairs>,
     /// The largest number of online CPUs in one core: 1 without SMT.
     pub threads_per_core: Option<usize>,
     /// Whether any core runs more than one thread.
@@ -63,6 +68,7 @@ impl Cpu {
             microcode: field(&cpuinfo, "microcode").map(str::to_owned),
             online,
             cores,
+            probed: None,
         }
     }
 }

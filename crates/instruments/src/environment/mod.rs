@@ -5,6 +5,7 @@
 
 mod activity;
 mod cache;
+mod cores;
 mod cpu;
 mod host;
 mod kconfig;
@@ -19,6 +20,7 @@ use serde::{Deserialize, Serialize};
 
 pub use activity::{Activity, ActivityShare};
 pub use cache::{Cache, CacheKind};
+pub use cores::{ProbedPair, ProbedPairs};
 pub use cpu::Cpu;
 pub use host::Host;
 pub use kernel::Kernel;

@@ -14,6 +14,7 @@ pub fn standing(environment: &Environment, cpus: &CpuSet) -> Vec<Warning> {
     let quota = environment.limits.cpu_quota_cpus.filter(|&quota| quota < cpus.len() as f64);
     let governor = environment.cpu.governor.clone().filter(|governor| governor != "performance");
     shared_siblings(environment, cpus)
+        .into_iter()
         .chain(autogroup)
         .chain(quota.map(|cpus| CpuQuota { cpus }.into()))
         .chain(governor.map(|governor| FrequencyChanging { governor }.into()))
@@ -21,11 +22,15 @@ pub fn standing(environment: &Environment, cpus: &CpuSet) -> Vec<Warning> {
 }
 
 /// For each core with several of `cpus`: its first with each further one.
-fn shared_siblings(environment: &Environment, cpus: &CpuSet) -> impl Iterator<Item = Warning> {
-    environment.cpu.cores.iter().map(|core| core.intersection(cpus)).flat_map(|used| {
-        let pairs: Vec<_> = used.iter().skip(1).filter_map(|sibling| Some((used.first()?, sibling))).collect();
-        pairs.into_iter().map(|(cpu, sibling)| SmtSiblingsShared { cpu, sibling }.into())
-    })
+fn shared_siblings(environment: &Environment, cpus: &CpuSet) -> Vec<Warning> {
+    let mut warnings = Vec::new();
+    let mut left = cpus.clone();
+    while let Some(cpu) = left.first() {
+        let core: CpuSet = environment.cpu.first_core(&left).into_iter().collect();
+        warnings.extend(core.iter().skip(1).map(|sibling| SmtSiblingsShared { cpu, sibling }.into()));
+        left = left.iter().filter(|&cpu| !core.contains(cpu)).collect();
+    }
+    warnings
 }
 
 /// The warning for a measurement that uses real-time threads, if the kernel throttles them.

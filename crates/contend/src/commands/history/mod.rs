@@ -2,6 +2,7 @@
 
 mod exchange;
 mod export;
+mod hours;
 mod list;
 mod show;
 mod since;
@@ -35,6 +36,8 @@ enum Request {
     Show(show::Flags),
     /// Show a cell's figure over all records, and where it took a step
     Trend(trend::Flags),
+    /// Show at which hours of the day cores were shared, over all records of `contend core`
+    Hours(hours::Flags),
     /// Write a record, byte for byte, to a new file
     Export(export::Flags),
     /// Send the records that another repository has not
@@ -57,6 +60,7 @@ pub fn run(flags: &Flags, shared: &SharedFlags) -> anyhow::Result<Outcome> {
         Some(Request::List(filter)) => list(filter),
         Some(Request::Show(flags)) => show::run(flags, &archived::open(&folder)?, Destination::of_view(shared)?),
         Some(Request::Trend(flags)) => trend::run(flags, archived::open(&folder)?, Destination::of_view(shared)?),
+        Some(Request::Hours(flags)) => hours::run(flags, archived::open(&folder)?, Destination::of_view(shared)?),
         Some(Request::Export(flags)) => export::run(flags, &archived::open(&folder)?),
         Some(Request::Push(flags)) => exchange::push(flags, &Archive::open(&folder)?),
         Some(Request::Pull(flags)) => exchange::pull(flags, &Archive::open_or_create(&folder)?),

@@ -12,7 +12,7 @@ pub use self::record::{FINDINGS, NAME, Parameters, THEN_AND_NOW, key, unknown_ex
 pub use flags::Flags;
 pub use show::show as shown;
 
-use crate::commands::methods;
+use crate::commands::{cores, methods};
 use crate::output::{Destination, View};
 use harness::{AnyFinished, AnyRecord, Finished, Outcome, Session, SharedFlags, output};
 use page::PagePlace;
@@ -28,7 +28,8 @@ pub fn run(flags: &Flags, shared: &SharedFlags) -> anyhow::Result<Outcome> {
         output::print(&terminal::folded(methods::SURVEY, &Page::of_stdout()))?;
         return Ok(Outcome::Done);
     }
-    let session = Session::open(shared)?;
+    let mut session = Session::open(shared)?;
+    cores::recall(&mut session, shared);
     let destination = Destination::open(shared)?;
     let plan = Plan::of(flags, &session)?;
     let page = PagePlace::of(flags, shared)?;

@@ -1,6 +1,8 @@
 //! The measurement: which CPUs share a core, and then all of them, side by side as far as they do not.
 
+mod beside;
 mod costs;
+mod hours;
 mod observed;
 mod pairs;
 mod row;
@@ -12,11 +14,13 @@ use super::record::Row;
 use anyhow::Context;
 use harness::{Progress, Session, Shown};
 use instruments::clock::Clock;
+use instruments::environment::{Cpu, ProbedPairs};
+use instruments::evidence::Recorder;
 use instruments::neighbour::{Probe, SocketProbe};
 use instruments::team::on_cpu;
 use instruments::warning::{NeverAlone, Warning};
 use observed::Observed;
-use pairs::{groups, try_pairs};
+use pairs::{groups, probed, try_pairs};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 use watch::Watch;
@@ -26,10 +30,24 @@ pub struct Measured {
     pub parameters: Parameters,
     pub rows: Vec<Row>,
     pub warnings: Vec<Warning>,
+    /// Which pairs of CPUs share a core; `None` where none was tried.
+    pub probed: Option<ProbedPairs>,
 }
 
 /// What shared the core a while ago need not now: a group's turn.
 const TURN: Duration = Duration::from_secs(1);
+
+/// What the turns of all CPUs are given.
+struct Turns<'a> {
+    plan: &'a Plan,
+    session: &'a Session,
+    progress: &'a Progress,
+    began: Instant,
+    watch: Watch,
+    /// With what was found of its cores.
+    machine: Cpu,
+    groups: Vec<Vec<usize>>,
+}
 
 /// Measures until the time is up.
 ///
@@ -42,36 +60,69 @@ pub fn run_plan(plan: &Plan, session: &Session, clock: Clock, progress: &Progres
     let probe = probe.with_context(|| format!("the core cannot be probed on {}", std::env::consts::ARCH))?;
     let mut warnings = Vec::new();
     let pairs = try_pairs(plan, session, clock, probe, progress, &mut warnings)?;
-    let groups = groups(&plan.cpus, &pairs);
+    let probed = probed(&pairs, session);
+    let mut machine = session.environment.cpu.clone();
+    machine.probed = probed.clone().or(machine.probed);
+    let groups = groups(&plan.cpus, &machine);
     progress.note("laying a chain through memory");
     let socket = SocketProbe::new(clock);
     let eyes = plan.cpus.iter().enumerate();
     let mut observed: BTreeMap<usize, Observed> =
         eyes.map(|(thread, &cpu)| (cpu, Observed::new(socket.of_thread(thread)))).collect();
-    let watch = Watch { clock, probe, left: plan.budget.saturating_sub(began.elapsed()), began: clock.now() };
-    while !session.interruption.is_requested() {
-        for group in &groups {
-            progress.note(&lately(group, &observed));
-            watch.observe(group, turn(plan, began, groups.len()), &mut observed, session)?;
-            for (cpu, seen) in observed.iter_mut().filter(|(cpu, _)| group.contains(cpu)) {
-                seen.end_turn();
-                progress.show((format!("CPU {cpu}"), String::new()), || seen.turns.last().copied().map(Shown::Level));
-            }
-        }
-        if began.elapsed() >= plan.budget {
-            break;
-        }
-    }
-    let rows: Vec<Row> = observed.iter().filter_map(|(&cpu, seen)| row::row(cpu, seen, &watch, &pairs)).collect();
+    let left = session.planned(plan.budget).map(|budget| budget.saturating_sub(began.elapsed()));
+    let watch = Watch { clock, probe, left, began: clock.now() };
+    let turns = Turns { plan, session, progress, began, watch, machine, groups };
+    let began_unix_s = session.started_unix_s() + session.elapsed().as_secs();
+    warnings.extend(turns.take(&mut observed)?);
+    let watch = &turns.watch;
+    let rows: Vec<Row> =
+        observed.iter().filter_map(|(&cpu, seen)| row::row(cpu, seen, watch, &pairs, began_unix_s)).collect();
     let doubts = rows.iter().filter_map(|row| Some(NeverAlone { cpu: row.cpu as u16, reason: row.doubt.clone()? }));
     warnings.extend(doubts.map(Warning::from));
-    let parameters = Parameters {
-        budget_s: plan.budget.as_secs_f64(),
-        cpus: plan.cpus.clone(),
-        probe_us: probe.cost_ns() / 1e3,
-        groups,
-    };
-    Ok(Measured { parameters, rows, warnings })
+    let (budget_s, probe_us) = (plan.budget.as_secs_f64(), probe.cost_ns() / 1e3);
+    let parameters = Parameters { budget_s, cpus: plan.cpus.clone(), probe_us, groups: turns.groups };
+    Ok(Measured { parameters, rows, warnings, probed })
+}
+
+impl Turns<'_> {
+    /// All of them, and what could not be seen.
+    fn take(&self, observed: &mut BTreeMap<usize, Observed>) -> anyhow::Result<Vec<Warning>> {
+        let (mut warnings, clock) = (Vec::new(), self.watch.clock);
+        let recorder = |group: &Vec<usize>| beside::recorder(group, clock, &self.machine, &mut warnings);
+        let mut recorders: Vec<Option<Recorder>> = self.groups.iter().map(recorder).collect();
+        while !self.session.interruption.is_requested() {
+            for (group, recorder) in self.groups.iter().zip(&mut recorders) {
+                self.progress.note(&lately(group, observed));
+                self.turn(group, recorder.as_mut(), observed)?;
+            }
+            self.progress.minute(|| lately(&self.plan.cpus, observed));
+            if self.began.elapsed() >= self.plan.budget {
+                break;
+            }
+        }
+        Ok(warnings)
+    }
+
+    fn turn(
+        &self,
+        group: &[usize],
+        mut recorder: Option<&mut Recorder>,
+        observed: &mut BTreeMap<usize, Observed>,
+    ) -> anyhow::Result<()> {
+        let length = turn(self.plan, self.began, self.groups.len());
+        recorder.as_mut().map_or(Ok(()), |recorder| recorder.start())?;
+        self.watch.observe(group, length, observed, self.session)?;
+        let beside = recorder.map(Recorder::stop).transpose()?;
+        for (cpu, seen) in observed.iter_mut().filter(|(cpu, _)| group.contains(cpu)) {
+            if let Some(timeline) = &beside {
+                seen.look_beside(&beside::siblings_of(*cpu, timeline, &self.machine), timeline, self.watch.began);
+            }
+            seen.end_turn();
+            let place = (format!("CPU {cpu}"), String::new());
+            self.progress.show(place, || seen.turns.last().copied().map(Shown::Level));
+        }
+        Ok(())
+    }
 }
 
 /// Turns that a person sees at once.

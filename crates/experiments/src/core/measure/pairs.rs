@@ -4,6 +4,7 @@ use crate::core::plan::Plan;
 use crate::core::record::PairRow;
 use harness::{Progress, Session};
 use instruments::clock::Clock;
+use instruments::environment::{Cpu, ProbedPair, ProbedPairs};
 use instruments::neighbour::{Pair, Probe, pair};
 use instruments::warning::{LeftOut, Warning};
 use std::collections::BTreeMap;
@@ -15,6 +16,9 @@ pub type Pairs = BTreeMap<(usize, usize), Pair>;
 /// A pair is tried for so long, and of the budget no more than this share is spent on all.
 const A_PAIR: Duration = Duration::from_millis(200);
 const PAIRS_SHARE: f64 = 0.25;
+/// Of a night, too.
+const PAIRS_AT_MOST: Duration = Duration::from_secs(600);
+
 /// All pairs of CPUs, as far as there is time for them.
 ///
 /// # Errors
@@ -31,7 +35,7 @@ pub fn try_pairs(
     if !plan.pairs {
         return Ok(pairs);
     }
-    let until = Instant::now() + plan.budget.mul_f64(PAIRS_SHARE);
+    let until = Instant::now() + plan.budget.mul_f64(PAIRS_SHARE).min(PAIRS_AT_MOST);
     let each =
         plan.cpus.iter().enumerate().flat_map(|(place, &one)| plan.cpus[place + 1..].iter().map(move |&b| (one, b)));
     for (one, other) in each {
@@ -52,19 +56,28 @@ pub fn try_pairs(
 }
 
 /// CPUs that may be probed at the same time: no two of one core, or each would be the other's neighbour.
-pub fn groups(cpus: &[usize], pairs: &Pairs) -> Vec<Vec<usize>> {
-    let shares = |one: usize, other: usize| {
-        let known = pairs.get(&(one.min(other), one.max(other)));
-        known.map_or_else(|| instruments::cpus::siblings(one).contains(other), Pair::shares_core)
-    };
+pub fn groups(cpus: &[usize], machine: &Cpu) -> Vec<Vec<usize>> {
     let mut groups: Vec<Vec<usize>> = Vec::new();
     for &cpu in cpus {
-        match groups.iter_mut().find(|group| group.iter().all(|&other| !shares(cpu, other))) {
+        match groups.iter_mut().find(|group| group.iter().all(|&other| !machine.share_a_core(cpu, other))) {
             Some(group) => group.push(cpu),
             None => groups.push(vec![cpu]),
         }
     }
     groups
+}
+
+/// What was found, for the environment of the record; `None` where nothing was tried.
+pub fn probed(pairs: &Pairs, session: &Session) -> Option<ProbedPairs> {
+    (!pairs.is_empty()).then(|| shapes(pairs, session.started_unix_s()))
+}
+
+fn shapes(pairs: &Pairs, probed_unix_s: u64) -> ProbedPairs {
+    let pair = |(&(one, other), found): (&(usize, usize), &Pair)| ProbedPair {
+        cpus: [one, other],
+        share_a_core: found.shares_core(),
+    };
+    ProbedPairs { probed_unix_s, pairs: pairs.iter().map(pair).collect() }
 }
 
 /// What the others are to one of them.
@@ -88,7 +101,9 @@ mod tests {
     fn no_two_of_one_core_are_probed_at_the_same_time() {
         let pair = |narrowing| Pair { narrowing, line_ns: 60.0 };
         let pairs = Pairs::from([((0, 1), pair(1.7)), ((0, 2), pair(1.0)), ((1, 2), pair(1.01)), ((2, 3), pair(1.6))]);
-        assert_eq!(groups(&[0, 1, 2], &pairs), [vec![0, 2], vec![1]]);
+        let mut machine = instruments::environment::Environment::probe_under(std::path::Path::new("/nowhere")).cpu;
+        machine.probed = Some(shapes(&pairs, 0));
+        assert_eq!(groups(&[0, 1, 2], &machine), [vec![0, 2], vec![1]]);
         assert_eq!(
             pairs_of(2, &pairs).iter().map(|row| (row.cpu, row.shares)).collect::<Vec<_>>(),
             [(0, false), (1, false), (3, true)]

@@ -1,6 +1,7 @@
 //! The row of a CPU.
 
 use super::costs::costs;
+use super::hours::hours;
 use super::observed::{Observed, Ran};
 use super::pairs::{Pairs, pairs_of};
 use super::stretches::{stretches, timeline};
@@ -10,7 +11,7 @@ use instruments::neighbour::{self, Sharing, Yardstick};
 use instruments::statistics::order::{median, sample_quantile};
 
 /// `None` for a CPU that was never watched.
-pub fn row(cpu: usize, seen: &Observed, watch: &Watch, pairs: &Pairs) -> Option<Row> {
+pub fn row(cpu: usize, seen: &Observed, watch: &Watch, pairs: &Pairs, began_unix_s: u64) -> Option<Row> {
     let last = seen.steps.last()?;
     let yardstick = &seen.yardstick;
     let told: Vec<(f64, Sharing)> =
@@ -37,10 +38,12 @@ pub fn row(cpu: usize, seen: &Observed, watch: &Watch, pairs: &Pairs) -> Option<
         costs,
         stretches: stretches(&told),
         timeline: timeline(&told),
+        hours: hours(&told, began_unix_s),
         memory: memory(&seen.memory),
         checked: agreement.checked,
         agreement_share: (agreement.told > 0).then(|| agreement.agreed as f64 / agreement.told as f64),
         pairs: pairs_of(cpu, pairs),
+        beside: seen.beside.rows(),
     })
 }
 

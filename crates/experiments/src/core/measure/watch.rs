@@ -12,8 +12,8 @@ use std::time::Duration;
 pub struct Watch {
     pub clock: Clock,
     pub probe: Probe,
-    /// The time that there is for all CPUs.
-    pub left: Duration,
+    /// The time that there is for all CPUs; `None` until a signal.
+    pub left: Option<Duration>,
     /// In ticks.
     pub began: u64,
 }
@@ -21,6 +21,14 @@ pub struct Watch {
 const LONGER: u32 = 10;
 /// A step is no shorter, or the probes would be all that runs.
 const SHORTEST_STEP: Duration = Duration::from_micros(20);
+/// Nor longer: a neighbour comes and goes within milliseconds. What a long run has beyond, its threads rest.
+const LONGEST_STEP: Duration = Duration::from_millis(1);
+/// From one step to the next, where there is no end by which to plan.
+const ENDLESS: Duration = Duration::from_millis(10);
+/// Less is not worth a sleep.
+const SHORTEST_REST: Duration = Duration::from_micros(200);
+/// A step in ten seconds is the fewest.
+const MOST_HALVINGS: u32 = 10;
 const MEMORY_EVERY: Duration = Duration::from_millis(10);
 /// A signal is looked for this often.
 const LOOK: Duration = Duration::from_millis(50);
@@ -49,7 +57,8 @@ impl Watch {
         if gate.ready().is_none() {
             return;
         }
-        let (clock, step) = (self.clock, self.clock.ticks_in(self.step()));
+        let (clock, apart) = (self.clock, self.apart(seen.halvings));
+        let (step, rest) = (clock.ticks_in(apart.min(LONGEST_STEP)), apart.saturating_sub(LONGEST_STEP));
         let (mut memory_at, mut look_at) = (clock.now(), clock.now());
         let mut before = self.probe.take();
         while clock.now() < gate.stop() && seen.steps.len() < MOST_STEPS {
@@ -60,11 +69,15 @@ impl Watch {
             }
             let after = self.probe.take();
             let at_s = clock.to_ns(began - self.began) / 1e9;
-            seen.steps.push(Step { at_s, probed: Probed::between(before, after), ran });
+            seen.push(Step { at_s, probed: Probed::between(before, after), ran });
             before = after;
             if began >= memory_at {
                 seen.memory.push(seen.socket.take());
                 memory_at = began + clock.ticks_in(MEMORY_EVERY);
+                before = self.probe.take();
+            }
+            if rest >= SHORTEST_REST {
+                std::thread::sleep(rest);
                 before = self.probe.take();
             }
             if began >= look_at {
@@ -76,9 +89,12 @@ impl Watch {
         }
     }
 
-    /// As short as the memory for all steps allows.
-    fn step(&self) -> Duration {
-        (self.left / MOST_STEPS as u32).max(SHORTEST_STEP)
+    /// From one step to the next: as short as the memory for all steps allows.
+    fn apart(&self, halvings: u32) -> Duration {
+        match self.left {
+            Some(left) => (left / MOST_STEPS as u32).max(SHORTEST_STEP),
+            None => ENDLESS * 2_u32.saturating_pow(halvings.min(MOST_HALVINGS)),
+        }
     }
 
     fn run_one(&self, kind: Option<usize>, workspace: &mut Workspace) -> Ran {

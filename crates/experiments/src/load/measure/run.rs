@@ -10,7 +10,6 @@ use crate::load::record::{AllCpusRow, IntervalRow, TotalRow};
 use harness::{Calibrated, Lookout, Observer};
 use instruments::cpus::realtime::may_use_realtime;
 use instruments::cpus::schedule::reschedule_current_thread;
-use instruments::cpus::siblings;
 use instruments::neighbour::Widths;
 use instruments::warning::{LeftOut, NoRealtimePriority, PriorityRefused, Warning};
 use loops::load::{GRIND, Soakers, no_longer_in_time, read_in_time};
@@ -62,17 +61,16 @@ pub fn run_plan(
     warnings.extend(run.what_was_missing(plan));
     warnings.extend(totals.warnings());
     let exact_account = run.reader.exact.as_ref().map(|account| account.name().to_owned());
-    let rows = with_neighbours(totals.rows(), &soakers, lookout);
+    let rows = with_neighbours(totals.rows(), &soakers, lookout, plan);
     warnings.extend(lookout.warnings());
     Ok(Measured { intervals, totals: rows, all_cpus: totals.all_cpus(), exact_account, warnings })
 }
 
 /// What a neighbour on each core took of its width, as its soakers saw it.
-fn with_neighbours(mut rows: Vec<TotalRow>, soakers: &Soakers, lookout: &mut Lookout) -> Vec<TotalRow> {
-    let measured: Vec<usize> = rows.iter().map(|row| row.cpu).collect();
+fn with_neighbours(mut rows: Vec<TotalRow>, soakers: &Soakers, lookout: &mut Lookout, plan: &Plan) -> Vec<TotalRow> {
     for row in &mut rows {
         // The neighbour would be our own.
-        if siblings(row.cpu).iter().any(|other| other != row.cpu && measured.contains(&other)) {
+        if plan.beside_our_own.contains(&row.cpu) {
             continue;
         }
         let mut widths = Widths::default();

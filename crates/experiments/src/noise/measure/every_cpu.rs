@@ -10,7 +10,7 @@ use crate::noise::record::Row;
 use anyhow::Context;
 use harness::{Lookout, MINUTE, Progress, Session};
 use instruments::clock::Clock;
-use instruments::cpus::siblings;
+use instruments::environment::Cpu;
 use instruments::evidence::Recorder;
 use instruments::team::{Member, StartGate, work_together};
 use instruments::warning::Warning;
@@ -71,7 +71,7 @@ pub fn run_plan(plan: &Plan, session: &Session, clock: Clock, progress: &Progres
         .iter()
         .zip(shared)
         .filter_map(|(one, together)| {
-            let row = alone_on_its_core(row::row(&one.cell, plan, &lookout)?, plan);
+            let row = alone_on_its_core(row::row(&one.cell, plan, &lookout)?, plan, &session.environment.cpu);
             let (lost_by_time, role) = (one.bins.shares(clock, began.elapsed()), role(row.cpu, &session.environment));
             Some(Row { together: Some(together), lost_by_time, role: Some(role), ..row })
         })
@@ -89,8 +89,8 @@ fn so_far(all: &[Watched]) -> String {
 }
 
 /// Without what was seen of its core, if the neighbour there would be one of our own readers.
-fn alone_on_its_core(row: Row, plan: &Plan) -> Row {
-    let is_ours = siblings(row.cpu).iter().any(|other| other != row.cpu && plan.cpus.contains(other));
+fn alone_on_its_core(row: Row, plan: &Plan, machine: &Cpu) -> Row {
+    let is_ours = plan.cpus.iter().any(|other| other != row.cpu && machine.share_a_core(row.cpu, other));
     if is_ours { Row { core_shared_share: None, width_lost_share: None, ..row } } else { row }
 }
 

@@ -181,7 +181,7 @@ impl Cell {
             threads: self.plan.threads,
             hops,
             arrangement: self.plan.arrangement,
-            cpus: if built_in.across { session.cpus.iter().take(2).collect() } else { Vec::new() },
+            cpus: if built_in.across { two_cores(session) } else { Vec::new() },
             seed: session.seed,
         };
         let cpu = session.cpus.first().filter(|_| self.plan.pinned && !built_in.across);
@@ -260,6 +260,11 @@ impl Cell {
     pub(super) fn interval(&self) -> Option<Interval> {
         sample_quantile_interval(&self.samples, 0.5, CONFIDENCE)
     }
+}
+
+/// Two CPUs that are cores of their own, as far as there are such.
+fn two_cores(session: &Session) -> Vec<usize> {
+    session.environment.cpu.spread(&session.cpus).into_iter().take(2).collect()
 }
 
 impl turns::Cell for Cell {

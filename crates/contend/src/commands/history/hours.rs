@@ -1,0 +1,117 @@
+//! At which hours of the day cores were shared, over all records of `contend core`.
+
+use super::list::Filter;
+use crate::output::Destination;
+use archive::{Catalogue, Entry};
+use clap::Args;
+use harness::{Outcome, UsageError};
+use serde::Serialize;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use terminal::{Page, percent};
+
+const EXPERIMENT: &str = "core";
+const HOUR_S: u64 = 3600;
+
+#[derive(Args, Clone, Debug)]
+pub struct Flags {
+    /// Only of this machine
+    #[arg(long, value_name = "NAME")]
+    host: Option<String>,
+
+    /// Only begun since then: a day like 2026-11-21, or a time before now like 12h, 7d, 4w
+    #[arg(long, value_name = "WHEN")]
+    since: Option<String>,
+}
+
+/// A CPU at an hour of the day, over all days.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+struct HourOfDay {
+    host: String,
+    cpu: u64,
+    /// In UTC.
+    hour: u64,
+    records: u64,
+    /// Steps that were alone or shared.
+    steps: u64,
+    /// Of these the shared ones.
+    shared_share: f64,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Sum {
+    records: u64,
+    steps: u64,
+    shared: f64,
+}
+
+/// By machine, CPU and hour.
+type Sums = BTreeMap<(String, u64, u64), Sum>;
+
+pub fn run(flags: &Flags, catalogue: Catalogue, destination: Destination) -> anyhow::Result<Outcome> {
+    let experiment = Some(EXPERIMENT.to_owned());
+    let filter = Filter { experiment, host: flags.host.clone(), since: flags.since.clone() };
+    let entries = filter.of(catalogue.entries)?;
+    let mut sums = Sums::new();
+    let ids: Vec<&str> = entries.iter().map(|entry| entry.id.as_str()).collect();
+    catalogue.archive.each(&ids, |place, found| {
+        let record = found.ok().and_then(|(content, _)| serde_json::from_slice::<Value>(&content).ok());
+        record.into_iter().for_each(|record| add(&mut sums, &entries[place], &record));
+    })?;
+    let hours: Vec<HourOfDay> = sums.into_iter().map(hour_of_day).collect();
+    if hours.is_empty() {
+        return Err(
+            UsageError("no record of contend core says who shared a core; contend core makes one".into()).into()
+        );
+    }
+    destination.present(&hours, &hours, |page| text(&hours, page))?;
+    Ok(Outcome::Done)
+}
+
+fn add(sums: &mut Sums, entry: &Entry, record: &Value) {
+    for row in record["results"].as_array().into_iter().flatten() {
+        let Some(cpu) = row["cpu"].as_u64() else { continue };
+        for (hour, steps, share) in of_row(row, entry.summary.started_unix_s) {
+            let sum = sums.entry((entry.summary.host.clone(), cpu, hour % 24)).or_default();
+            sum.records += 1;
+            sum.steps += steps;
+            sum.shared += share * steps as f64;
+        }
+    }
+}
+
+/// Hour, steps and shared share. An older record has no hours; one of a few minutes is that of the hour it began in.
+fn of_row(row: &Value, began_unix_s: u64) -> Vec<(u64, u64, f64)> {
+    let hour = |of: &Value| Some((of["hour"].as_u64()?, of["steps"].as_u64()?, of["shared_share"].as_f64()?));
+    let whole = || Some((began_unix_s / HOUR_S, row["steps"].as_u64()?, row["shared_share"].as_f64()?));
+    match row["hours"].as_array() {
+        Some(hours) => hours.iter().filter_map(hour).collect(),
+        None => whole().into_iter().collect(),
+    }
+}
+
+fn hour_of_day(((host, cpu, hour), sum): ((String, u64, u64), Sum)) -> HourOfDay {
+    let shared_share = sum.shared / sum.steps.max(1) as f64;
+    HourOfDay { host, cpu, hour, records: sum.records, steps: sum.steps, shared_share }
+}
+
+/// A map, an hour two columns wide, and for each machine its fullest hour in words.
+fn text(hours: &[HourOfDay], page: &Page) -> String {
+    let mut text = String::from("Cores shared with another hardware thread, by the hour of the day (UTC)\n");
+    for machine in hours.chunk_by(|a, b| a.host == b.host) {
+        text += &format!("\n{}\n          0   2   4   6   8   10  12  14  16  18  20  22\n", machine[0].host);
+        for cpu in machine.chunk_by(|a, b| a.cpu == b.cpu) {
+            let at = |hour: u64| cpu.iter().find(|one| one.hour == hour).map(|one| one.shared_share);
+            let columns = (0..24).flat_map(|hour| [at(hour), at(hour)]);
+            text += &format!("CPU {:>4} |{}|\n", cpu[0].cpu, terminal::levels(columns));
+        }
+        let fullest = machine.iter().max_by(|a, b| a.shared_share.total_cmp(&b.shared_share));
+        text += &fullest.map(words).unwrap_or_default();
+    }
+    text.lines().map(|line| page.cut(line) + "\n").collect::<String>() + "A dot: nobody looked at that hour.\n"
+}
+
+fn words(fullest: &HourOfDay) -> String {
+    let HourOfDay { cpu, hour, shared_share, .. } = fullest;
+    format!("Most at {hour:02}:00: CPU {cpu} for {} of the time.\n", percent(*shared_share))
+}

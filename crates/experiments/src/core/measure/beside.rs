@@ -1,0 +1,143 @@
+//! Who ran on the other hardware threads of a core while it was shared, where these are this machine's own: then it is no
+//! stranger, and the kernel's record has the name.
+
+use super::observed::Step;
+use crate::core::record::BesideRow;
+use harness::label;
+use instruments::clock::Clock;
+use instruments::cpus::CpuSet;
+use instruments::environment::Cpu;
+use instruments::evidence::{Recorder, Source, Timeline, ran};
+use instruments::neighbour::Sharing;
+use instruments::warning::{LeftOut, Warning};
+use std::collections::BTreeMap;
+
+/// Time in which a core was shared, by who had its other threads.
+#[derive(Default)]
+pub struct Beside {
+    /// By sibling and name, in nanoseconds.
+    ran_ns: BTreeMap<(usize, String), f64>,
+    shared_ns: f64,
+}
+
+/// Rows of a CPU at most: the others are short.
+const MOST: usize = 10;
+/// Names that there is room for: in a night thousands of processes come and go, and each may have one of its own.
+const MOST_NAMES: usize = 1_000;
+const OTHERS: &str = "others";
+/// A step reaches until the next, and no further than that.
+const LONGEST_STEP_S: f64 = 0.002;
+
+/// What records the siblings of CPUs that are probed; `None` where they have none, or nobody may look.
+pub fn recorder(cpus: &[usize], clock: Clock, machine: &Cpu, warnings: &mut Vec<Warning>) -> Option<Recorder> {
+    let siblings = siblings(cpus, machine);
+    if siblings.is_empty() {
+        return None;
+    }
+    let opened = Recorder::open_with(clock, &siblings, Source::CpuRecord);
+    let what = || format!("who ran on CPUs {siblings}, of the same cores");
+    opened.map_err(|error| warnings.push(LeftOut { what: what(), reason: error.to_string() }.into())).ok()
+}
+
+/// CPUs that are on the cores of these and are none of them.
+fn siblings(cpus: &[usize], machine: &Cpu) -> CpuSet {
+    let others = machine.online.iter().flat_map(CpuSet::iter).filter(|other| !cpus.contains(other));
+    others.filter(|&other| cpus.iter().any(|&cpu| machine.share_a_core(cpu, other))).collect()
+}
+
+/// Of the CPUs of a record, those on the core of this one.
+pub fn siblings_of(cpu: usize, timeline: &Timeline, machine: &Cpu) -> Vec<usize> {
+    let recorded = timeline.tracks.iter().filter_map(|track| track.cpu);
+    recorded.filter(|&other| machine.share_a_core(cpu, other)).collect()
+}
+
+impl Beside {
+    /// Adds the steps of a turn, by a record of the siblings meanwhile. Steps began so long after `began`.
+    pub fn add(&mut self, steps: &[(Step, Sharing)], siblings: &[usize], timeline: &Timeline, began: u64) {
+        for pair in steps.windows(2).filter(|pair| pair[0].1 == Sharing::Shared) {
+            let at_s = pair[0].0.at_s;
+            let length_s = (pair[1].0.at_s - at_s).min(LONGEST_STEP_S);
+            let from = began + timeline.clock.to_ticks(at_s * 1e9);
+            let to = from + timeline.clock.to_ticks(length_s * 1e9);
+            self.shared_ns += length_s * 1e9;
+            for &sibling in siblings {
+                for part in ran(timeline, sibling, from, to) {
+                    self.note(sibling, label(&part.who), timeline.clock.to_ns(part.end - part.start));
+                }
+            }
+        }
+    }
+
+    fn note(&mut self, sibling: usize, who: String, ns: f64) {
+        let is_full = self.ran_ns.len() >= MOST_NAMES && !self.ran_ns.contains_key(&(sibling, who.clone()));
+        *self.ran_ns.entry((sibling, if is_full { OTHERS.to_owned() } else { who })).or_default() += ns;
+    }
+
+    /// The most first.
+    pub fn rows(&self) -> Vec<BesideRow> {
+        let row = |((cpu, who), ns): (&(usize, String), &f64)| BesideRow {
+            cpu: *cpu,
+            who: who.clone(),
+            shared_share: ns / self.shared_ns,
+        };
+        let mut rows: Vec<BesideRow> = self.ran_ns.iter().map(row).collect();
+        rows.sort_by(|a, b| b.shared_share.total_cmp(&a.shared_share));
+        rows.truncate(MOST);
+        rows
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::observed::Ran;
+    use super::*;
+    use instruments::environment::Environment;
+    use instruments::evidence::{Event, EventKind, HandlerKind, Names};
+    use instruments::neighbour::{Probed, Reading};
+    use std::path::Path;
+    use std::time::Duration;
+
+    const BEGAN: u64 = 1_000;
+
+    /// What the kernel of CPU 4 would have recorded: the encoder has it from 20 to 50 ms, and at 40 ms an interrupt takes a
+    /// millisecond of that.
+    fn timeline() -> Timeline {
+        let clock = Clock::calibrate(Duration::from_millis(5)).clock;
+        let ticks = |ms: f64| BEGAN + clock.to_ticks(ms * 1e6);
+        let mut names = Names::default();
+        names.name_task(77, 77, "encoder");
+        let handler = names.handler(HandlerKind::Interrupt, "local_timer");
+        let event = |ms: f64, kind| Event { at: ticks(ms), kind };
+        let events = vec![
+            event(20.0, EventKind::Took { task: 77, previous: Some(0) }),
+            event(40.0, EventKind::Entered { task: 77, handler }),
+            event(41.0, EventKind::Exited { task: 77, handler }),
+            event(50.0, EventKind::Left { task: 77, next: Some(0), preempted: false }),
+        ];
+        Timeline::of_events(clock, Source::CpuRecord, BEGAN..ticks(100.0), 1, names, &[(Some(4), events)])
+    }
+
+    #[test]
+    fn who_ran_on_the_sibling_while_the_core_was_shared_is_named() {
+        let mut machine = Environment::probe_under(Path::new("/nowhere")).cpu;
+        machine.online = Some("0-7".parse().unwrap());
+        machine.cores = ["0,4", "1,5", "2,6", "3,7"].map(|core| core.parse().unwrap()).to_vec();
+        assert_eq!(siblings(&[0, 1], &machine), "4-5".parse().unwrap());
+        let timeline = timeline();
+        assert_eq!((siblings_of(0, &timeline, &machine), siblings_of(1, &timeline, &machine)), (vec![4], vec![]));
+        let probed = Probed::at(Reading { cpu: 0, cycles: 3.0, cycles_per_ns: 3.0 });
+        // Shared from 20 to 60 ms: for the last ten of them by nobody of this kernel's.
+        let step = |number: usize| {
+            let sharing = if (20..60).contains(&number) { Sharing::Shared } else { Sharing::Alone };
+            (Step { at_s: number as f64 / 1e3, probed, ran: Ran::Kind(0, 1.0) }, sharing)
+        };
+        let steps: Vec<_> = (0..90).map(step).collect();
+        let mut beside = Beside::default();
+        beside.add(&steps, &[4], &timeline, BEGAN);
+        let rows = beside.rows();
+        let said: Vec<(usize, &str)> = rows.iter().map(|row| (row.cpu, row.who.as_str())).collect();
+        assert_eq!(said, [(4, "task encoder"), (4, "idle"), (4, "interrupt local_timer")]);
+        let shares: Vec<f64> = rows.iter().map(|row| row.shared_share).collect();
+        assert!(shares.iter().zip([0.725, 0.25, 0.025]).all(|(share, truth)| (share - truth).abs() < 1e-3), "{rows:?}");
+    }
+}
