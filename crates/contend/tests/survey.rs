@@ -175,3 +175,14 @@ fn a_home_that_is_not_there_is_not_made() {
     assert!(stderr.contains("[not_kept]") && stderr.contains("is not there"), "{stderr}");
     assert!(!home.exists(), "{stderr}");
 }
+
+#[test]
+fn it_takes_a_minute_by_default_and_as_long_as_it_did_when_thorough() {
+    // Nothing is measured, and the plan is in the record all the same.
+    let budget = |flags: &[&str]| record(&[MODEL, flags].concat())["parameters"]["budget_s"].as_f64().unwrap();
+    assert!(budget(&[]) < 60.0);
+    assert_eq!(budget(&["--thorough"]), 100.0);
+    let both = contend(&["survey", "--thorough", "--seconds", "5"]);
+    assert_eq!(both.status.code(), Some(2));
+    assert!(text(&both).1.contains("--thorough is a length of its own"), "{}", text(&both).1);
+}

@@ -22,7 +22,7 @@ const ABOUT: &str = "What waiting costs: on this machine, with these locks, in y
 
 const LONG_ABOUT: &str = "What waiting costs: on this machine, with these locks, in your program
 
-Without a command it runs the survey: every experiment briefly, in under two minutes; it ends with what it found, in words, \
+Without a command it runs the survey: every experiment briefly, in a minute; it ends with what it found, in words, \
 beside the figures of 1998 to 2008. `contend survey --help` has its flags.";
 
 const EXAMPLES: &[Example] = &[

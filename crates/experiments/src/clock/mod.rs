@@ -29,7 +29,7 @@ impl Experiment for Clock {
         ("contend clock --seconds 5 --longest 100ms", "Shorter, with a shorter curve"),
         ("contend clock --cpus 0-3 --format json", "How far the counters of four CPUs are apart, for a program"),
     ];
-    const SURVEY: Option<SurveyPart> = Some(SurveyPart { weight: 7, flags: "" });
+    const SURVEY: Option<SurveyPart> = Some(SurveyPart { weight: 5, flags: "" });
 
     type Flags = Flags;
     type Parameters = Parameters;

@@ -46,7 +46,7 @@ impl Experiment for Latency {
         ),
     ];
     const SURVEY: Option<SurveyPart> =
-        Some(SurveyPart { weight: 30, flags: "--lock sysv,benaphore,std --threads 1,2 --competitors 0,1" });
+        Some(SurveyPart { weight: 43, flags: "--lock sysv,benaphore,std --threads 1,2 --competitors 0,1" });
 
     const ALL_NIGHT: bool = true;
 

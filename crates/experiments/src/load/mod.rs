@@ -39,7 +39,7 @@ impl Experiment for Load {
         ("contend load --priority 0 --seconds 10", "What a thread of ordinary priority would get, for ten seconds"),
         ("contend load --seconds 1min --format json --output load.json", "A record of a minute"),
     ];
-    const SURVEY: Option<SurveyPart> = Some(SurveyPart { weight: 7, flags: "--grinders 2 --interval 500ms" });
+    const SURVEY: Option<SurveyPart> = Some(SurveyPart { weight: 6, flags: "--grinders 2 --interval 500ms" });
 
     type Flags = Flags;
     type Parameters = Parameters;

@@ -69,7 +69,7 @@ impl Experiment for Noise {
         ("contend noise --remedies --seconds 60", "What helps here against a competitor"),
         ("contend noise --seconds 60 --trace quiet.trace", "Every gap of a minute in a file, for `contend model step`"),
     ];
-    const SURVEY: Option<SurveyPart> = Some(SurveyPart { weight: 26, flags: "--scenario quiet,competitor,both" });
+    const SURVEY: Option<SurveyPart> = Some(SurveyPart { weight: 25, flags: "--scenario quiet,competitor,both" });
 
     const ALL_NIGHT: bool = true;
 

@@ -78,9 +78,11 @@ pub const SAMPLES_1999: u64 = 256_000_000;
 const RESCHEDULER: Duration = Duration::from_micros(125);
 /// Turns that a cell gets: fewer give no interval without assuming a distribution.
 const TURNS: u64 = 6;
+/// Of a time that was given a cell gets so many: the median's interval then leaves out the best turn and the worst.
+const TURNS_WITHIN: u64 = 9;
 /// What a turn takes beside its readings: threads begin, the reader calibrates itself; the record's first opening and
 /// its closing are shared by all.
-const BESIDE_A_TURN: Duration = Duration::from_millis(250);
+const BESIDE_A_TURN: Duration = Duration::from_millis(100);
 const LONGEST_TRACE: Duration = Duration::from_secs(3600);
 const A_MINUTE: Duration = Duration::from_secs(60);
 /// A year: as good as without an end.
@@ -149,20 +151,21 @@ impl Plan {
         }
         let live_alone = self.interval.is_some() && cells == 1;
         // A trace, or lines of one scenario, are of one stretch of time.
-        let turns = if self.keeps_gaps || live_alone { 1 } else { TURNS };
+        let is_one = self.keeps_gaps || live_alone;
         match (session.seconds, flags.samples) {
             // Live lines go on until someone ends them.
             (None, None) if live_alone => {
                 self.samples = u64::MAX;
                 self.turns = 1;
             }
-            (None, Some(_)) => self.turns = turns,
+            (None, Some(_)) => self.turns = if is_one { 1 } else { TURNS },
             (given, samples) => {
                 let default = if self.remedies { DEFAULT_REMEDIES_BUDGET } else { DEFAULT_BUDGET };
                 let budget = given.unwrap_or(default);
                 self.budget = Some(budget);
+                let turns = if is_one { 1 } else { TURNS_WITHIN };
                 self.turn = turn_within(budget / (cells * turns as u32), turns);
-                if turns == 1 {
+                if is_one {
                     self.turns = 1;
                     self.samples = samples.unwrap_or(u64::MAX);
                 }
@@ -209,7 +212,7 @@ impl Plan {
         let flags = Flags { scenario: vec![Scenario::Quiet], ..flags.clone() };
         let mut plan = Self::of(&flags, &session.within(session.seconds.unwrap_or(EVERY_CPU_BUDGET)))?;
         plan.warnings.extend(left_out);
-        let turns = if session.is_long() { u64::MAX } else { TURNS };
+        let turns = if session.is_long() { u64::MAX } else { TURNS_WITHIN };
         Ok(Self { cpus, is_of_every_cpu: true, samples: u64::MAX, turns, ..plan })
     }
 }
@@ -263,8 +266,8 @@ mod tests {
     #[test]
     fn turns_leave_room_for_what_comes_beside_them() {
         let ms = Duration::from_millis;
-        assert_eq!(turn_within(ms(1_250), TURNS), ms(1_000));
-        assert_eq!(turn_within(ms(200), TURNS), ms(100));
-        assert_eq!(turn_within(ms(200), 1), ms(200));
+        assert_eq!(turn_within(ms(1_100), TURNS_WITHIN), ms(1_000));
+        assert_eq!(turn_within(ms(150), TURNS_WITHIN), ms(75));
+        assert_eq!(turn_within(ms(150), 1), ms(150));
     }
 }

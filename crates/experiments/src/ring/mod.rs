@@ -38,7 +38,7 @@ impl Experiment for Ring {
         ("contend ring --contestant rust-optimum,rust-futex --threads 2,503", "Two of them in two rings"),
     ];
     const SURVEY: Option<SurveyPart> = Some(SurveyPart {
-        weight: 16,
+        weight: 20,
         flags: "--contestant rust-optimum,rust-fifo,rust-async-fifo,rust-corosensei,tokio-notify,rust-futex,\
                 rust-pthread-condvar,c-protothreads-optimum,c-protothreads-pessimum,c-pthread-mutex \
                 --large 0 --placement pinned --no-memory",

@@ -36,7 +36,7 @@ impl Experiment for Throughput {
         ),
     ];
     const SURVEY: Option<SurveyPart> = Some(SurveyPart {
-        weight: 14,
+        weight: 15,
         flags: "--lock sysv,usema,pthread,std,adaptive --children 2,4 --nonhold 7us --hold 3us",
     });
     const LAYOUTS: &'static [(&'static str, &'static str)] = &[("ulockflex", "The table of 2002, column by column")];

@@ -20,6 +20,10 @@ pub struct Flags {
     #[arg(long, value_parser = PossibleValuesParser::new(names()), value_name = "LIST", value_delimiter = ',')]
     skip: Vec<String>,
 
+    /// 100 s instead of a minute: narrower intervals, and rarer events; --seconds gives it more
+    #[arg(long)]
+    pub thorough: bool,
+
     /// Where the page goes [default: survey.html beside the archive; none where nothing is kept]
     #[arg(long, value_name = "FILE", conflicts_with = "no_page")]
     pub page: Option<PathBuf>,

@@ -7,7 +7,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-const DEFAULT_BUDGET: Duration = Duration::from_secs(100);
+/// With the calibration and the last turns of the parts, a minute.
+const DEFAULT_BUDGET: Duration = Duration::from_secs(56);
+const THOROUGH_BUDGET: Duration = Duration::from_secs(100);
 
 /// Everything that the measurement needs to know.
 pub struct Plan {
@@ -34,12 +36,16 @@ pub struct PartParameters {
 }
 
 impl Plan {
-    /// Divides the session's budget, 100 s by default, between the parts that are wanted.
+    /// Divides the session's budget, 56 s by default, between the parts that are wanted.
     ///
     /// # Errors
-    /// None is left.
+    /// None is left; the time is given twice.
     pub fn of(flags: &Flags, session: &Session) -> Result<Self, UsageError> {
-        let budget = session.seconds.unwrap_or(DEFAULT_BUDGET);
+        if flags.thorough && session.seconds.is_some() {
+            return Err(UsageError("--thorough is a length of its own; leave it out, or --seconds".into()));
+        }
+        let usual = if flags.thorough { THOROUGH_BUDGET } else { DEFAULT_BUDGET };
+        let budget = session.seconds.unwrap_or(usual);
         let wanted = experiments::ALL.iter().filter(|entry| flags.wants(entry.words().0));
         let wanted: Vec<(&Entry, SurveyPart)> = wanted.filter_map(|entry| Some((entry, entry.survey?))).collect();
         if wanted.is_empty() {

@@ -14,10 +14,10 @@ pub struct Slice {
 }
 
 impl Slice {
-    /// With a shorter window.
-    pub fn at_most(self, window: Duration) -> Self {
+    /// Of a thread that is alone: with a shorter window, and nobody whose load a last round would miss.
+    pub fn alone(self, window: Duration) -> Self {
         let window = self.window.min(window);
-        Self { ramp_up: window / 20, window, ..self }
+        Self { ramp_up: window / 20, window, ramp_down: Duration::ZERO }
     }
 
     /// From the start to the stop.
