@@ -17,6 +17,8 @@
 //! assert!(found[0].is_common() && found[0].together >= 89);
 //! ```
 
+use std::ops::Range;
+
 use fastrand::Rng;
 
 /// A train's moments that have company.
@@ -63,6 +65,49 @@ pub fn coincidences(trains: &[Vec<f64>], span: f64, window: f64, seed: u64) -> V
         Coincidence { moments: own.len(), together, by_chance, deviation: variance.sqrt() }
     };
     trains.iter().enumerate().map(of).collect()
+}
+
+/// The moments in stretches of time in which every train was watched, on an axis that has only these; and its length.
+///
+/// A shift may carry a moment to any time of the axis. On one with stretches that nobody watched, where there is no other
+/// to meet, chance would seem to give too few.
+///
+/// ```
+/// use instruments::coincidence::watched_by_all;
+///
+/// let trains = [vec![1.0, 5.0, 12.0], vec![13.0]];
+/// let watched = [vec![0.0..4.0, 10.0..20.0], vec![0.0..15.0]];
+/// assert_eq!(watched_by_all(&trains, &watched), (vec![vec![1.0, 6.0], vec![7.0]], 9.0));
+/// ```
+pub fn watched_by_all(trains: &[Vec<f64>], watched: &[Vec<Range<f64>>]) -> (Vec<Vec<f64>>, f64) {
+    let common = watched.iter().cloned().reduce(|one, other| overlaps(&one, &other)).unwrap_or_default();
+    let mut span = 0.0;
+    // Each stretch with where it begins on the new axis.
+    let placed: Vec<(f64, Range<f64>)> = common
+        .into_iter()
+        .map(|stretch| {
+            let begins = span;
+            span += stretch.end - stretch.start;
+            (begins, stretch)
+        })
+        .collect();
+    let on_axis = |moment: &f64| {
+        let next = placed.partition_point(|(_, stretch)| stretch.end <= *moment);
+        let (begins, stretch) = placed.get(next)?;
+        (stretch.start <= *moment).then(|| begins + moment - stretch.start)
+    };
+    (trains.iter().map(|train| train.iter().filter_map(on_axis).collect()).collect(), span)
+}
+
+/// What lies in a stretch of both, which are in order.
+fn overlaps(one: &[Range<f64>], other: &[Range<f64>]) -> Vec<Range<f64>> {
+    let (mut found, mut first) = (Vec::new(), 0);
+    for stretch in one {
+        first += other[first..].partition_point(|candidate| candidate.end <= stretch.start);
+        let touching = other[first..].iter().take_while(|candidate| candidate.start < stretch.end);
+        found.extend(touching.map(|both| stretch.start.max(both.start)..stretch.end.min(both.end)));
+    }
+    found
 }
 
 /// How many of the moments have one of the others within the window.

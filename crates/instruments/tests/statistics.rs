@@ -246,3 +246,36 @@ proptest! {
         }
     }
 }
+
+/// The median of a cluster, beside another one, whose place moves with the slice's moment.
+#[test]
+fn the_interval_of_a_clusters_median_covers_it_though_neighbours_are_alike() {
+    let slice = |rng: &mut Rng| -> Tally {
+        let moment = 5_000 + rng.u64(0..400);
+        let value = |rng: &mut Rng| if rng.bool() { 100 + rng.u64(0..50) } else { moment + rng.u64(0..200) };
+        (0..500).map(|_| value(rng)).collect()
+    };
+    // What is even: halfway between the ends.
+    let (truth, runs) = (5_300.0, 200);
+    let (mut over_slices, mut independent) = (0, 0);
+    for seed in 0..runs {
+        let mut rng = Rng::with_seed(seed);
+        let mut slices = Slices::default();
+        (0..16).for_each(|_| slices.add(slice(&mut rng)));
+        let cluster = slices.all().between(4_000..=10_000);
+        let covers = |interval: Option<Interval>| usize::from(interval.unwrap().contains(truth));
+        over_slices += covers(slices.interval_within(4_000..=10_000, 0.5, 0.95));
+        independent += covers(quantile_interval(&cluster, 0.5, 0.95));
+    }
+    assert!(over_slices * 100 >= 90 * runs as usize, "{over_slices} of {runs}");
+    assert!(independent * 2 < runs as usize, "{independent} of {runs}");
+}
+
+#[test]
+fn a_cluster_of_one_slice_among_many_has_no_interval() {
+    let mut slices = Slices::default();
+    (0..10).for_each(|_| slices.add((0..100).collect()));
+    slices.add((1_000..1_100).collect());
+    assert_eq!(slices.interval_within(1_000..=2_000, 0.5, 0.95), None);
+    assert!(slices.interval_within(0..=500, 0.5, 0.95).is_some());
+}

@@ -7,6 +7,8 @@
 //! that share, turned back into values, is the quantile's. Shares near 1 are treated on the scale of their odds, on
 //! which an interval cannot pass 1. The interval is never narrower than that of independent values.
 
+use std::ops::RangeInclusive;
+
 use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
 
 use super::interval::Interval;
@@ -18,6 +20,8 @@ use crate::tally::Tally;
 const MOST: usize = 32;
 /// Fewer slices say nothing of the scatter between them.
 const FEWEST: usize = 3;
+/// Different values that are kept exactly, of all and of each part.
+const EXACT: usize = 1 << 17;
 
 /// The standard deviation, from one mood of the machine to the next, of the logarithm of the share of values beyond a
 /// tail quantile: 0.1 to 2.0 in 62 runs of a second on a shared host, 1.3 for most operations on free locks.
@@ -37,8 +41,9 @@ const MOODS_DIFFER_BY: f64 = 1.6;
 /// let interval = slices.interval(0.5, 0.95).unwrap();
 /// assert!(interval.low < 130.0 && interval.high > 220.0);
 /// ```
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Slices {
+    room: usize,
     all: BoundedTally,
     /// Each of `joined` slices, the last of up to so many.
     parts: Vec<BoundedTally>,
@@ -46,7 +51,18 @@ pub struct Slices {
     in_last: usize,
 }
 
+impl Default for Slices {
+    fn default() -> Self {
+        Self::with_room(EXACT)
+    }
+}
+
 impl Slices {
+    /// Exact for so many different values, and as many in each of the parts that they are joined to.
+    pub fn with_room(room: usize) -> Self {
+        Self { room, all: BoundedTally::with_room(room), parts: Vec::new(), joined: 0, in_last: 0 }
+    }
+
     /// Adds the values of the next slice.
     pub fn add(&mut self, values: Tally) {
         self.all.add(&values);
@@ -54,7 +70,9 @@ impl Slices {
         match self.parts.last_mut() {
             Some(last) if self.in_last < self.joined => last.add(&values),
             _ => {
-                self.parts.push(values.into());
+                let mut part = BoundedTally::with_room(self.room);
+                part.add(&values);
+                self.parts.push(part);
                 self.in_last = 0;
             }
         }
@@ -88,6 +106,20 @@ impl Slices {
             Some(shares) => self.between(shares, independent),
             None => Some(independent),
         }
+    }
+
+    /// The same of a quantile of the values in this range alone: of a cluster's median, say. `None` where fewer slices have
+    /// any of them than it takes to see how they scatter, unless there are no more slices.
+    pub fn interval_within(&self, range: RangeInclusive<u64>, q: f64, confidence: f64) -> Option<Interval> {
+        let mut inside = Self::with_room(self.room);
+        for part in &self.parts {
+            let values = part.between(range.clone());
+            if !values.is_empty() {
+                inside.add(values);
+            }
+        }
+        let is_seen = inside.parts.len() >= FEWEST.min(self.parts.len());
+        is_seen.then(|| inside.interval(q, confidence)).flatten()
     }
 
     /// The interval of a quantile of the tail, where slices are of so many moods of the machine: how often something
