@@ -2,6 +2,7 @@
 
 mod command;
 
+use command::archive::{Archive, has_git};
 use command::terminal::Terminal;
 use experiments::ALL;
 use rustix::process::Signal;
@@ -280,6 +281,45 @@ fn an_archive_that_is_none_is_said_in_its_menu() {
         terminal.types(b"q");
         terminal.end();
     }
+}
+
+/// Somebody else is at work on the archive, alone: records are shown all the same, and what is measured waits to be kept.
+#[test]
+fn a_locked_archive_is_read_and_written_when_it_is_free() {
+    if !has_git() {
+        return;
+    }
+    let archive = Archive::new();
+    let mark = std::fs::File::open(archive.path.join("contend-archive")).unwrap();
+    rustix::fs::flock(&mark, rustix::fs::FlockOperation::NonBlockingLockExclusive).unwrap();
+    let mut terminal = Terminal::screen(80, 24, archive.path.to_str().unwrap());
+    terminal.until(WELCOME);
+    terminal.does("m\x1b[D\x1b[D", "model frames");
+    runs(&mut terminal, "contend model frames --frame 1ms --quantum 1ms");
+    // It waits for its turn; the screen does not.
+    terminal.does("?", KEYS);
+    assert!(!terminal.processes().is_empty(), "the command was not waiting");
+    drop(mark);
+    terminal.types(b"x");
+    terminal.until("done");
+    terminal.types(b"qq");
+    terminal.end();
+    let list = archive.contend(&["history", "list", "--format", "csv"]).stdout;
+    assert_eq!(String::from_utf8(list).unwrap().lines().count(), 3, "a heading, and both records");
+}
+
+/// It has the experiment's own words, and the next one can be started.
+#[test]
+fn what_this_machine_refuses_is_said_and_the_screen_lives() {
+    let mut terminal = screen(80, 24);
+    runs(&mut terminal, "contend noise --cpus 4095 --seconds 1");
+    terminal.until("it failed, with status 2: ");
+    let text = terminal.until("CPU 4095 does not exist");
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    runs(&mut terminal, "contend model frames --frame 1ms --quantum 1ms");
+    terminal.until("done");
+    terminal.types(b"qq");
+    terminal.end();
 }
 
 /// From a seed: keys, clicks, halves of sequences, and what no terminal sends.
