@@ -8,6 +8,7 @@ mod costs;
 pub mod external;
 pub mod history;
 pub mod ladder;
+mod machines;
 pub mod manual;
 pub mod measure;
 mod methods;

@@ -12,6 +12,8 @@ const RUN: &[&str] = &["model", "frames", "--frame", "1ms", "--quantum", "1ms", 
 pub struct Archive {
     folder: TempDir,
     pub path: PathBuf,
+    /// The machine that what is inserted comes from; this one, if it is empty.
+    pub host: String,
     written: u64,
 }
 
@@ -27,7 +29,7 @@ impl Archive {
     /// With one record of `contend model frames`.
     pub fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let archive = Self { path: folder.path().join("archive.git"), folder, written: 0 };
+        let archive = Self { path: folder.path().join("archive.git"), folder, host: String::new(), written: 0 };
         archive.keep();
         archive
     }
@@ -89,7 +91,13 @@ impl Archive {
         }
         summary["kept_unix_ns"] = json!(4_000_000_000_000_000_000_u64 + self.written);
         let blob = self.git(&["hash-object", "-w", "--stdin"], content);
-        let manifest = self.git(&["rev-parse", &format!("{first}:manifest.json")], "");
+        let mut manifest: Value =
+            serde_json::from_str(&self.git(&["show", &format!("{first}:manifest.json")], "")).unwrap();
+        if !self.host.is_empty() {
+            summary["host"] = json!(self.host);
+            manifest["host"] = json!(self.host);
+        }
+        let manifest = self.git(&["hash-object", "-w", "--stdin"], &manifest.to_string());
         let tree = format!("100644 blob {manifest}\tmanifest.json\n100644 blob {blob}\trecord.json\n");
         let tree = self.git(&["mktree"], &tree);
         let id = self.git(&["commit-tree", &tree], &format!("a record\n\n{summary}\n"));

@@ -5,6 +5,7 @@ use super::judgement::{Judgement, Pair, Verdict, judged};
 use super::limit::Limit;
 use super::operand::{Operand, Title};
 use super::prior_runs::PriorRuns;
+use crate::commands::machines::{Machines, of_archive};
 use crate::commands::metrics;
 use anyhow::ensure;
 use archive::Catalogue;
@@ -22,6 +23,9 @@ pub struct Comparison {
     pub environment: Vec<Difference>,
     pub parameters: Vec<Difference>,
     pub cells: Vec<Line>,
+    /// Where A and B come from different ones: all machines with records of the same in the archive.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub machines: Option<Machines>,
     /// Those beyond a limit of `--fail-if`.
     pub exceeded: Vec<String>,
 }
@@ -82,7 +86,18 @@ impl Comparison {
             parameters: differences::parameters(a, b, &metrics, &naming),
             exceeded: exceeded(&lines, limits),
             cells: lines,
+            machines: machines(a, b, archive)?,
         })
+    }
+}
+
+fn machines(a: &Operand, b: &Operand, archive: Option<&Catalogue>) -> anyhow::Result<Option<Machines>> {
+    let host = |side: &Operand| side.manifest.as_ref().map(|manifest| manifest.host.clone());
+    match (host(a).zip(host(b)), archive) {
+        (Some((one, other)), Some(archive)) if one != other => {
+            Ok(Machines::of(&of_archive(archive, [&a.source, &b.source])?))
+        }
+        _ => Ok(None),
     }
 }
 

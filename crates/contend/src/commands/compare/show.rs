@@ -3,6 +3,7 @@
 use super::comparison::{Comparison, Line};
 use super::judgement::{FALSE_SHARE, Verdict};
 use super::operand::Title;
+use crate::commands::machines;
 use instruments::statistics::Interval;
 use record::Difference;
 use terminal::moment;
@@ -31,6 +32,9 @@ pub fn text(comparison: &Comparison, page: &Page) -> String {
     for verdict in VERDICTS {
         let lines: Vec<&Line> = comparison.cells.iter().filter(|line| line.verdict == verdict).collect();
         text += &group(verdict, &lines, page);
+    }
+    if let Some(found) = &comparison.machines {
+        text += &format!("All machines with records of the same:\n{}\n", machines::text(found, page));
     }
     text + &summary(&comparison.cells).lines().map(|line| terminal::wrapped("", "", line, page)).collect::<String>()
 }

@@ -6,6 +6,7 @@ use crate::output::Destination;
 use archive::{Entry, Location, Summary};
 use clap::Args;
 use harness::{Outcome, UsageError};
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 use terminal::{Page, moment};
@@ -73,7 +74,26 @@ fn text(entries: &[Entry], folder: &Path, page: &Page) -> String {
     };
     let table = terminal::table_of_words(&["record", "begun (UTC)", "machine", "contend …"], entries.iter().map(line));
     let lines: Vec<String> = table.lines().map(|line| page.cut(line)).collect();
-    lines.join("\n") + "\n"
+    lines.join("\n") + "\n" + &by_machine(entries, page)
+}
+
+/// Of several machines a line each: a list opens no record, so that it cannot say which one is odd.
+fn by_machine(entries: &[Entry], page: &Page) -> String {
+    let mut machines: BTreeMap<&str, Vec<&Summary>> = BTreeMap::new();
+    for entry in entries {
+        machines.entry(&entry.summary.host).or_default().push(&entry.summary);
+    }
+    if machines.len() < 2 {
+        return String::new();
+    }
+    let line = |(host, records): (&str, Vec<&Summary>)| {
+        let begun = || records.iter().map(|summary| summary.started_unix_s);
+        let ends = [begun().min(), begun().max()].map(|begun| moment(begun.unwrap_or(0)));
+        [host.to_owned(), records.len().to_string()].into_iter().chain(ends).collect::<Vec<String>>()
+    };
+    let table = terminal::table_of_words(&["machine", "records", "from", "to"], machines.into_iter().map(line));
+    let lines: String = table.lines().map(|line| page.cut(line) + "\n").collect();
+    format!("\n{lines}`contend history trend` says which of them is odd.\n")
 }
 
 /// The words behind `contend`; a survey needs none.

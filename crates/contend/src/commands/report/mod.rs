@@ -2,6 +2,7 @@
 
 mod compare;
 mod findings;
+mod machines;
 mod picture;
 mod then_and_now;
 
@@ -14,7 +15,7 @@ use crate::commands::methods::method;
 use crate::commands::picture::Kind;
 use crate::output::print_or_write;
 use anyhow::Context;
-use archive::Catalogue;
+use archive::{Catalogue, Likeness};
 use clap::{Args, ValueHint};
 use harness::{Outcome, SharedFlags, UsageError};
 use record::{Figure, Ladder, Section, Source, content, is_file, typed, understand};
@@ -49,7 +50,7 @@ pub fn run(flags: &Flags, shared: &SharedFlags) -> anyhow::Result<Outcome> {
     // A page of one record needs no other runs, and is made of a file whatever the archive is like.
     let is_needed = flags.records.len() > 1 || !is_file(&flags.records[0]);
     let archive = if is_needed { prior_archive(&flags.records, shared)? } else { None };
-    let sources = sources(&flags.records, archive.as_ref())?;
+    let (sources, hosts) = sources(&flags.records, archive.as_ref())?;
     let sections = sources.iter().map(sections_of).collect::<anyhow::Result<Vec<Vec<Section>>>>()?;
     if let Some(wanted) = &flags.picture {
         let [only] = &sections[..] else {
@@ -58,29 +59,36 @@ pub fn run(flags: &Flags, shared: &SharedFlags) -> anyhow::Result<Outcome> {
         kind.unwrap_or(Kind::Svg).write(&picture::of(only, wanted)?, shared)?;
         return Ok(Outcome::Done);
     }
-    let compared = compare::figures(&sources, archive.as_ref())?;
+    let mut compared = compare::figures(&sources, archive.as_ref())?;
+    compared.splice(0..0, machines::figure(&sources, &hosts)?);
     print_or_write(&page(&sources, &sections, &compared)?, shared)?;
     Ok(Outcome::Done)
 }
 
-fn sources(names: &[String], archive: Option<&Catalogue>) -> anyhow::Result<Vec<Source>> {
+/// The records, and the machine of each that the archive knows.
+fn sources(names: &[String], archive: Option<&Catalogue>) -> anyhow::Result<(Vec<Source>, Vec<Option<String>>)> {
     let source = |name: &String| {
         if is_file(name) {
             let (name, content) = content(Path::new(name))?;
-            return understand(&name, &content);
+            let host = match archive.map(|archive| archive.kept_as(&content)) {
+                Some(Likeness::Same(entry) | Likeness::Changed(entry)) => Some(entry.summary.host),
+                Some(Likeness::Unknown) | None => None,
+            };
+            return Ok((understand(&name, &content)?, host));
         }
         let (entry, content) = archive.with_context(|| archived::none_for(name))?.recalled(name)?;
         // Tomorrow another one is the last; the page is to say which it was.
-        understand(entry.short_id(), &content)
+        Ok((understand(entry.short_id(), &content)?, Some(entry.summary.host)))
     };
-    let sources = names.iter().map(source).collect::<anyhow::Result<Vec<Source>>>()?;
+    let found = names.iter().map(source).collect::<anyhow::Result<Vec<(Source, Option<String>)>>>()?;
+    let (sources, hosts): (Vec<Source>, Vec<Option<String>>) = found.into_iter().unzip();
     for (place, source) in sources.iter().enumerate() {
         if let Some(same) = sources[..place].iter().position(|other| other.name == source.name) {
             let both = format!("{} and {} are the same record; name each record once", names[same], names[place]);
             return Err(UsageError(both).into());
         }
     }
-    Ok(sources)
+    Ok((sources, hosts))
 }
 
 /// The page of one record that is at hand, as JSON.

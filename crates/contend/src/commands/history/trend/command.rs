@@ -2,14 +2,17 @@
 
 use super::choice::{Likeness, likeness};
 use super::levels::Trend;
+use super::machines::{of_figure, readings};
 use super::series::{self, Series};
 use super::show;
 use crate::commands::history::list::Filter;
+use crate::commands::machines::{self, Machines};
 use crate::output::Destination;
 use anyhow::bail;
 use archive::Catalogue;
 use clap::Args;
 use harness::{Outcome, UsageError};
+use terminal::Page;
 
 #[derive(Args, Clone, Debug)]
 pub struct Flags {
@@ -28,11 +31,14 @@ pub fn run(flags: &Flags, catalogue: Catalogue, destination: Destination) -> any
     let entries = flags.filter.of(catalogue.entries)?;
     let (all, unreadable) = series::series(&catalogue.archive, &entries)?;
     let Some(wanted) = &flags.cell else {
-        destination.present(&all, &all, |_| list(&all) + &show::unreadable(unreadable))?;
+        let machines = Machines::of(&readings(&all, &entries));
+        let of_machines = |page: &Page| machines.map_or_else(String::new, |found| machines::text(&found, page));
+        destination.present(&all, &all, |page| list(&all) + &show::unreadable(unreadable) + &of_machines(page))?;
         return Ok(Outcome::Done);
     };
     let chosen = chosen(wanted, &all)?;
-    let trend = Trend::of(chosen, unreadable, &catalogue.archive)?;
+    let machines = Machines::of(&readings(of_figure(chosen, &all, &entries), &entries));
+    let trend = Trend { machines, ..Trend::of(chosen, unreadable, &catalogue.archive)? };
     destination.present(&trend, &trend.points, |page| show::text(&trend, page))?;
     Ok(Outcome::Done)
 }

@@ -2,6 +2,7 @@
 
 use super::series::{Point, Series};
 use crate::commands::compare::environment_differences;
+use crate::commands::machines::Machines;
 use archive::Archive;
 use instruments::statistics::comparison::Estimate;
 use instruments::statistics::order::median;
@@ -23,6 +24,9 @@ pub struct Trend {
     pub not_positive: usize,
     /// … or this contend cannot read them.
     pub unreadable: usize,
+    /// The same figure on all machines, where there are several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub machines: Option<Machines>,
     #[serde(skip)]
     pub unit: Unit,
 }
@@ -70,6 +74,7 @@ impl Trend {
             points,
             not_positive: series.not_positive,
             unreadable,
+            machines: None,
             unit: series.unit,
         })
     }

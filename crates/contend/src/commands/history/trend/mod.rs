@@ -3,6 +3,7 @@
 mod choice;
 mod command;
 mod levels;
+mod machines;
 mod series;
 mod show;
 

@@ -3,7 +3,7 @@
 use crate::commands::metrics;
 use archive::{Archive, Entry};
 use instruments::statistics::Interval;
-use record::{Metric, Naming, Unit, understand};
+use record::{Metric, Naming, Unit, VariationSource, understand};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -21,6 +21,9 @@ pub struct Series {
     pub not_positive: usize,
     #[serde(skip)]
     pub unit: Unit,
+    /// It is the same on every machine.
+    #[serde(skip)]
+    pub is_computed: bool,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -91,6 +94,7 @@ impl Series {
             points: Vec::new(),
             not_positive: 0,
             unit: metric.unit,
+            is_computed: metric.variation == VariationSource::Computed,
         }
     }
 

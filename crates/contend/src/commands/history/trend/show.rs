@@ -1,6 +1,7 @@
 //! A series on a terminal: points in the order of the records, marked by their level, and a table of the levels.
 
 use super::levels::{Level, Trend};
+use crate::commands::machines;
 use archive::short;
 use instruments::statistics::Interval;
 use instruments::statistics::order::median;
@@ -18,7 +19,9 @@ pub fn text(trend: &Trend, page: &Page) -> String {
     let points: Vec<Point> = trend.points.iter().enumerate().map(point).collect();
     let title = format!("{name}; 1.0 is {}", trend.unit.words(middle));
     let picture = Scatter { title: &title, points: &points }.draw_in_order(page);
-    format!("{picture}\n{}{}{}", table(trend), changes(&trend.levels), left_out(trend))
+    let machines =
+        trend.machines.as_ref().map_or_else(String::new, |found| format!("\n{}", machines::text(found, page)));
+    format!("{picture}\n{}{}{}{machines}", table(trend), changes(&trend.levels), left_out(trend))
 }
 
 fn table(trend: &Trend) -> String {

@@ -1,0 +1,140 @@
+//! Machines, and what is odd about them.
+
+use super::gather::Reading;
+use instruments::statistics::odd::{Figure, LEAST_MACHINES, OddOnes};
+use instruments::statistics::order::median;
+use record::Unit;
+use serde::Serialize;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Of groups of machines that are the same, so many have any odd one, in whatever many figures.
+pub const FALSE_ALARMS: f64 = 0.05;
+
+/// Several machines, and what is odd about them.
+#[derive(Serialize)]
+pub struct Machines {
+    pub machines: Vec<Machine>,
+    /// Figures that enough machines have for one to be odd.
+    pub judged: usize,
+    /// The bound on false alarms.
+    pub false_alarms: f64,
+    pub odd: Vec<Odd>,
+}
+
+#[derive(Serialize)]
+pub struct Machine {
+    pub host: String,
+    pub records: usize,
+    /// Figures in which it is odd.
+    pub odd: usize,
+}
+
+/// A figure of a machine that differs from the others'.
+#[derive(Serialize)]
+pub struct Odd {
+    pub host: String,
+    pub experiment: String,
+    pub cell: String,
+    pub figure: String,
+    #[serde(rename = "unit")]
+    pub unit_name: &'static str,
+    /// The median of the machine's runs, …
+    pub value: f64,
+    /// … of the other machines' …
+    pub others: f64,
+    /// … of which there are so many, …
+    pub machines: usize,
+    /// … and what lies between the least and the most of them.
+    pub others_from: f64,
+    pub others_to: f64,
+    #[serde(skip)]
+    pub unit: Unit,
+}
+
+/// A machine's figure, of all its runs.
+struct Value<'a> {
+    host: &'a str,
+    logarithm: f64,
+    error: f64,
+}
+
+impl Machines {
+    /// What these readings say; `None` of a single machine.
+    pub fn of(readings: &[Reading]) -> Option<Self> {
+        let mut records: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+        for reading in readings {
+            records.entry(&reading.host).or_default().insert(&reading.record);
+        }
+        if records.len() < 2 {
+            return None;
+        }
+        let figures = figures(readings);
+        let sets: Vec<Figure> = figures.iter().map(|(_, values)| set(values)).collect();
+        let found = OddOnes::with_chance(FALSE_ALARMS).among(&sets);
+        let odd = figures
+            .iter()
+            .zip(&found)
+            .flat_map(|((first, values), places)| places.iter().map(|place| Odd::of(first, values, *place)));
+        let odd: Vec<Odd> = odd.collect();
+        let machine = |(host, records): (&str, BTreeSet<&str>)| Machine {
+            host: host.to_owned(),
+            records: records.len(),
+            odd: odd.iter().filter(|odd| odd.host == host).count(),
+        };
+        let machines = records.into_iter().map(machine).collect();
+        let judged = sets.iter().filter(|set| set.logarithms.len() >= LEAST_MACHINES).count();
+        Some(Self { machines, judged, false_alarms: FALSE_ALARMS, odd })
+    }
+}
+
+/// By figure, a value a machine: the median of its runs. What is not above 0 has no ratio to others.
+fn figures(readings: &[Reading]) -> Vec<(&Reading, Vec<Value<'_>>)> {
+    let mut runs: BTreeMap<(&str, &str, &str), BTreeMap<&str, Vec<&Reading>>> = BTreeMap::new();
+    for reading in readings.iter().filter(|reading| reading.estimate.value > 0.0) {
+        let figure = runs.entry((&reading.experiment, &reading.cell, reading.figure)).or_default();
+        figure.entry(&reading.host).or_default().push(reading);
+    }
+    let mut found = Vec::new();
+    for machines in runs.values() {
+        let Some(first) = machines.values().flatten().next() else { continue };
+        found.push((*first, machines.iter().filter_map(|(host, runs)| Value::of(host, runs)).collect()));
+    }
+    found
+}
+
+impl<'a> Value<'a> {
+    fn of(host: &'a str, runs: &[&Reading]) -> Option<Self> {
+        let all = |what: fn(&Reading) -> f64| median(&runs.iter().map(|run| what(run)).collect::<Vec<f64>>());
+        let logarithm = all(|run| run.estimate.value.ln())?;
+        Some(Self { host, logarithm, error: all(|run| run.estimate.error())? })
+    }
+}
+
+/// What each may be off by itself is a spread that machines which are the same have too.
+fn set(values: &[Value<'_>]) -> Figure {
+    let errors: Vec<f64> = values.iter().map(|value| value.error).collect();
+    Figure {
+        logarithms: values.iter().map(|value| value.logarithm).collect(),
+        least_spread: median(&errors).unwrap_or(0.0),
+    }
+}
+
+impl Odd {
+    fn of(figure: &Reading, values: &[Value<'_>], place: usize) -> Self {
+        let others = values.iter().enumerate().filter(|(other, _)| *other != place);
+        let others: Vec<f64> = others.map(|(_, value)| value.logarithm.exp()).collect();
+        Self {
+            host: values[place].host.to_owned(),
+            experiment: figure.experiment.clone(),
+            cell: figure.cell.clone(),
+            figure: figure.figure.to_owned(),
+            unit_name: figure.unit.unit(),
+            value: values[place].logarithm.exp(),
+            others: median(&others).unwrap_or(f64::NAN),
+            machines: others.len(),
+            others_from: others.iter().copied().fold(f64::INFINITY, f64::min),
+            others_to: others.iter().copied().fold(0.0, f64::max),
+            unit: figure.unit,
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! Machines on a terminal: a line each, then what is odd.
+
+use super::judged::{Machine, Machines, Odd};
+use instruments::statistics::odd::LEAST_MACHINES;
+use record::Table;
+use terminal::{Page, escaped, percent, ratio};
+
+/// Odd figures of a machine that there is room for; `--format json` has all.
+const SAID: usize = 5;
+
+pub fn text(machines: &Machines, page: &Page) -> String {
+    let table = table(machines);
+    let lines = terminal::table_of_words(&table.header, table.rows);
+    let mut text: String = lines.lines().map(|line| page.cut(line) + "\n").collect();
+    for machine in machines.machines.iter().filter(|machine| machine.odd > 0) {
+        let of_it: Vec<&Odd> = machines.odd.iter().filter(|odd| odd.host == machine.host).collect();
+        text += &terminal::wrapped("odd one out:", "  ", &escaped(&machine.host), page);
+        for odd in of_it.iter().take(SAID) {
+            text += &terminal::wrapped("", "    ", &format!("  {}", escaped(&words(odd))), page);
+        }
+        if let Some(more @ 1..) = of_it.len().checked_sub(SAID) {
+            text += &format!("  and {more} more figures\n");
+        }
+    }
+    text + &terminal::wrapped("", "", &bound(machines), page) + "\n"
+}
+
+/// A line a machine.
+pub fn table(machines: &Machines) -> Table {
+    let row = |machine: &Machine| {
+        let odd = if machine.odd == 0 { "–".to_owned() } else { machine.odd.to_string() };
+        vec![escaped(&machine.host).into_owned(), machine.records.to_string(), odd]
+    };
+    Table {
+        caption: bound(machines),
+        header: vec!["machine", "records", "odd figures"],
+        rows: machines.machines.iter().map(row).collect(),
+    }
+}
+
+/// A figure and the others'.
+fn words(odd: &Odd) -> String {
+    let value = |value: f64| odd.unit.words(value);
+    format!(
+        "{}: {}: {}: {}, {} the median of the others: {} ({}–{})",
+        odd.experiment,
+        odd.cell,
+        odd.figure,
+        value(odd.value),
+        ratio(odd.value / odd.others),
+        value(odd.others),
+        value(odd.others_from),
+        value(odd.others_to)
+    )
+}
+
+/// What is claimed, and what is not.
+fn bound(machines: &Machines) -> String {
+    if machines.judged == 0 {
+        return format!("Which machine is odd takes a figure that {LEAST_MACHINES} machines have.");
+    }
+    let (judged, chance) = (machines.judged, percent(machines.false_alarms));
+    let found = if machines.odd.is_empty() {
+        "No machine is shown to be odd"
+    } else {
+        "Odd against the spread between machines"
+    };
+    format!("{found}, by {judged} figures; of groups of same machines at most {chance} have any that is called so.")
+}
