@@ -322,6 +322,17 @@ fn what_this_machine_refuses_is_said_and_the_screen_lives() {
     terminal.end();
 }
 
+/// It is told what is waited for, although nobody asked for lines; and at the end that this program waits for nothing.
+#[test]
+fn a_watched_program_is_drawn_while_it_runs() {
+    let mut terminal = screen(80, 24);
+    runs(&mut terminal, "contend trace -- sh -c 'sleep 60'");
+    terminal.until("all locks");
+    terminal.does("s", "used none of the C library's locks");
+    terminal.types(b"qq");
+    terminal.end();
+}
+
 /// From a seed: keys, clicks, halves of sequences, and what no terminal sends.
 #[test]
 fn ten_thousand_random_keys_do_no_harm() {

@@ -1,18 +1,39 @@
-//! What is said on stderr while the program runs: stdout is the program's.
+//! What is said on stderr while the program runs, stdout being the program's; and what is told to who draws it.
 
 use super::measure::Piece;
 use super::record::{Row, RowKind};
 use super::words;
 use harness::output::eprint_line;
-use harness::{Interruption, Observer};
+use harness::{Interruption, Live, Observer, Session, SharedFlags, Shown};
+use record::Unit;
 use std::ops::ControlFlow;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use terminal::{nanoseconds, percent};
 
-/// Lines.
+/// Lines, and points of a picture.
 pub struct Lines {
-    pub interruption: Interruption,
-    pub is_quiet: bool,
+    interruption: Interruption,
+    is_quiet: bool,
+    /// Whether the user wants lines of what was waited.
+    has_lines: bool,
+    live: Live,
+}
+
+impl Lines {
+    pub fn of(session: &Session, shared: &SharedFlags, interval: Option<Duration>) -> Self {
+        let (interruption, live) = (session.interruption.clone(), session.live.clone());
+        Self { interruption, is_quiet: shared.quiet, has_lines: interval.is_some(), live }
+    }
+
+    /// Of all locks, and of the one that was waited for the most: threads that waited, on the average.
+    fn draw(&self, span_s: f64, waited_s: f64, most: Option<&(String, f64)>) {
+        let all = ("all locks".to_owned(), waited_s);
+        for (lock, waited_s) in std::iter::once(&all).chain(most) {
+            let value = waited_s / span_s;
+            let place = (lock.clone(), "waited, of a thread".to_owned());
+            self.live.tell("", place, Shown::Figure { value, unit: Unit::Share, more_is_better: false });
+        }
+    }
 }
 
 impl Observer<Piece> for Lines {
@@ -21,6 +42,10 @@ impl Observer<Piece> for Lines {
     fn piece(&mut self, piece: &Piece) -> ControlFlow<()> {
         match piece {
             Piece::Interval { at_s, span_s, waited_s, most } => {
+                self.draw(*span_s, *waited_s, most.as_ref());
+                if !self.has_lines {
+                    return self.interruption.flow();
+                }
                 let most = most.as_ref().map(|(lock, s)| format!(", {} of it for {lock}", percent(s / waited_s)));
                 let share = percent(waited_s / span_s);
                 eprint_line(&format!(

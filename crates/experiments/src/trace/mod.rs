@@ -65,8 +65,12 @@ impl Experiment for Trace {
         }
         if let Some(pid) = flags.pid {
             let target = attach::Target::find(pid)?;
-            let plan = attach::Plan { target, budget: run.session.seconds, interval: flags.interval };
-            let mut lines = Lines { interruption: run.session.interruption.clone(), is_quiet: run.shared.quiet };
+            let plan = attach::Plan {
+                target,
+                budget: run.session.seconds,
+                interval: plan::period(run.session, flags.interval),
+            };
+            let mut lines = Lines::of(run.session, run.shared, flags.interval);
             let measured = attach::run(&plan, run.session, &mut lines)?;
             let cpus = run.session.cpus.clone();
             let finished = Finished::measured(measured.parameters, measured.rows, measured.warnings, cpus, plan.budget);
@@ -74,7 +78,7 @@ impl Experiment for Trace {
         }
         let plan = Plan::of(flags, run.session)?;
         let calibration = run.clock();
-        let mut lines = Lines { interruption: run.session.interruption.clone(), is_quiet: run.shared.quiet };
+        let mut lines = Lines::of(run.session, run.shared, flags.interval);
         let measured = measure::run_plan(&plan, run.session, &calibration, &mut lines)?;
         let cpus = run.session.cpus.clone();
         let mut finished = Finished::measured(measured.parameters, measured.rows, measured.warnings, cpus, plan.budget);

@@ -77,6 +77,14 @@ impl Lost {
     }
 }
 
+/// How often who draws is told, unless the user said how often lines are to come.
+const PICTURE_PERIOD: Duration = Duration::from_millis(500);
+
+/// How often the measurement is to tell what was waited; never, if nobody wants to know.
+pub fn period(session: &Session, interval: Option<Duration>) -> Option<Duration> {
+    interval.or_else(|| session.live.is_open().then_some(PICTURE_PERIOD))
+}
+
 impl Plan {
     /// Checks the program and the files.
     ///
@@ -87,7 +95,8 @@ impl Plan {
         let open = |(form, path): (Form, std::path::PathBuf)| Ok((form, OutputFile::open("--export", &path)?));
         let exports = flags.exports()?.into_iter().map(open).collect::<anyhow::Result<_>>()?;
         let level = if flags.full { Level::Full } else { Level::Sampled };
-        let (budget, interval, deadline) = (session.seconds, flags.interval, flags.deadline);
+        let (budget, deadline) = (session.seconds, flags.deadline);
+        let interval = period(session, flags.interval);
         Ok(Self { program, level, budget, interval, deadline, exports })
     }
 }
