@@ -97,6 +97,21 @@ fn a_lock_that_hides_another_gains_until_the_other_limits() {
     });
 }
 
+/// The same, at work: threads that were just let go on keep holders off their CPUs, and who comes to the second lock comes
+/// virtually before those who had it in fact. Without a word on either, a tenth was gained, or a half.
+#[test]
+fn a_lock_that_hides_another_gains_as_much_where_holds_compute() {
+    once_of_three(|| {
+        let programs = Programs::new();
+        let program = programs.compiled("sections", &[])?;
+        let arguments = ["grind", "hides", "60", "1000", "700"];
+        let flags = [&["--what-if", "first"][..], &QUICK].concat();
+        let traced = traced(&programs, &flags, &program, &arguments);
+        let [half, free] = [0.5, 1.0].map(|share| gain(&traced, share));
+        Some(holds((0.22..0.38).contains(&half) && (0.2..0.4).contains(&free), &traced))
+    });
+}
+
 /// One message each, with what is wrong and what to do.
 #[test]
 fn what_is_wrong_is_said() {

@@ -1,6 +1,7 @@
 /* Programs whose answer is known: WISH ROUNDS HOLD OTHER, times in us; `grind` or `sleep` before them says how time
    passes. `limits`: three threads and one lock. `quiet`: a lock that one of two threads has, and the other is later
    by itself.
+   `crowd`: `limits` with eight threads.
    `hides`: four threads, a lock of HOLD us, and behind it one of OTHER us. `uneven`: `limits`, and then 5 ms longer in
    each run, which a FILE counts. Says its rate. */
 #include <pthread.h>
@@ -44,7 +45,7 @@ static void section(pthread_mutex_t *lock, int us) {
 static void *work(void *place) {
     int is_later = place == (void *)0;
     for (int i = 0; i < rounds; i++) {
-        if (!strcmp(wish, "limits")) { section(&first, hold); pass(other); }
+        if (!strcmp(wish, "limits") || !strcmp(wish, "crowd")) { section(&first, hold); pass(other); }
         if (!strcmp(wish, "hides")) { section(&first, hold); section(&second, other); }
         if (!strcmp(wish, "quiet")) {
             if (is_later) section(&second, 6 * other);
@@ -67,8 +68,8 @@ int main(int count, char **arguments) {
     wish = arguments[2];
     rounds = atoi(arguments[3]), hold = atoi(arguments[4]), other = atoi(arguments[5]);
     if (!strcmp(wish, "uneven")) wish = "limits", longer_each_time(arguments[6]);
-    int threads = !strcmp(wish, "limits") ? 3 : !strcmp(wish, "hides") ? 4 : 2;
-    pthread_t all[4];
+    int threads = !strcmp(wish, "limits") ? 3 : !strcmp(wish, "hides") ? 4 : !strcmp(wish, "crowd") ? 8 : 2;
+    pthread_t all[8];
     double began = now();
     for (long i = 0; i < threads; i++) pthread_create(all + i, 0, work, (void *)i);
     for (int i = 0; i < threads; i++) pthread_join(all[i], 0);

@@ -40,6 +40,12 @@ impl WhatIf {
     pub(crate) fn ns(&self, ticks: u64) -> u64 {
         ((u128::from(ticks) * u128::from(self.ns_per_tick.load(Relaxed))) >> 32) as u64
     }
+
+    /// Nanoseconds in ticks.
+    #[cfg(any(preload, clippy))]
+    pub(crate) fn ticks(&self, ns: u64) -> u64 {
+        ((u128::from(ns) << 32) / u128::from(self.ns_per_tick.load(Relaxed).max(1))) as u64
+    }
 }
 
 /// An event that lets others go on: a release, a signal, a thread's end.
@@ -51,6 +57,8 @@ pub struct Mark {
     pub lag: AtomicU64,
     /// Of a lock: the virtual time when it was taken that was released then.
     pub taken: AtomicU64,
+    /// Of a lock: the virtual time since when it was free before that.
+    pub free_since: AtomicU64,
 }
 
 /// A lock's, at the lock's place.
@@ -79,6 +87,10 @@ pub struct ThreadLag {
     pub gave_up_began: AtomicU64,
     /// Ticks when it was over.
     pub gave_up_ended: AtomicU64,
+    /// What the kernel says that it waited for a CPU, in ns, when that was last looked at.
+    pub cpu_waits_ns: AtomicU64,
+    /// Ticks when that was; 0 if it never was.
+    pub looked_at: AtomicU64,
 }
 
 /// A thread that another will wait for.

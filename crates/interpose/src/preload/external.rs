@@ -98,6 +98,28 @@ pub fn sleep(nanoseconds: u64) {
     keeping_errno(|| unsafe { syscall(NANOSLEEP, &raw const time, core::ptr::null_mut::<Timespec>()) });
 }
 
+/// Reads the beginning of a file; how much, or below 0. As little a place where a thread can be cancelled as [`sleep`].
+pub fn read_file(path: &core::ffi::CStr, bytes: &mut [u8]) -> c_long {
+    #[cfg(target_arch = "x86_64")]
+    const NUMBERS: [c_long; 3] = [257, 0, 3];
+    #[cfg(not(target_arch = "x86_64"))]
+    const NUMBERS: [c_long; 3] = [56, 63, 57];
+    const AT_FDCWD: c_int = -100;
+    let [openat, read, close] = NUMBERS;
+    keeping_errno(|| {
+        // SAFETY: the path ends with a NUL.
+        let file = unsafe { syscall(openat, AT_FDCWD, path.as_ptr(), O_RDONLY | O_CLOEXEC) };
+        if file < 0 {
+            return file;
+        }
+        // SAFETY: the buffer is as long as is said, and the descriptor is ours.
+        let length = unsafe { syscall(read, file, bytes.as_mut_ptr(), bytes.len()) };
+        // SAFETY: the descriptor is ours.
+        unsafe { syscall(close, file) };
+        length
+    })
+}
+
 /// What the work leaves, and `errno` as it was before: a call that a program makes sets it itself or leaves it.
 pub fn keeping_errno<T>(work: impl FnOnce() -> T) -> T {
     // SAFETY: the C library has such a word for every thread.

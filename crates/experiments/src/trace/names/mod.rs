@@ -88,6 +88,12 @@ impl Names {
         Some(path.file_name()?.to_string_lossy().into_owned())
     }
 
+    /// The file that an address comes from, and the address as the file has it: the same in every run.
+    pub fn in_file(&mut self, process: u32, address: u64) -> Option<(PathBuf, u64)> {
+        let (path, own, _) = self.placed(process, address)?;
+        Some((path, own))
+    }
+
     /// The name of the lock of this number (a place in the memory, or an address): once it has one it keeps it, and others that would be called
     /// the same have a number.
     pub fn lock(&mut self, place: u64, name: impl FnOnce(&mut Self) -> String) -> String {

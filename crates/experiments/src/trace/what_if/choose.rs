@@ -6,7 +6,8 @@
 use crate::trace::measure::places;
 use crate::trace::names::Names;
 use interpose::{MAPS, Region};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
+use std::path::PathBuf;
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 use std::time::{Duration, Instant};
 
@@ -20,6 +21,8 @@ const AT_FIRST: Duration = Duration::from_millis(200);
 pub struct Chooser {
     names: Names,
     looked_at: HashSet<u32>,
+    /// Whether a lock that is first used at this place of this file is called so: to look takes the CPU from the program.
+    by_first_use: HashMap<(PathBuf, u64), bool>,
 }
 
 impl Chooser {
@@ -52,12 +55,23 @@ impl Chooser {
         }
     }
 
-    /// Names by the place of first use need the debugger's information, and are looked for only if one is meant.
+    /// Names by the place of first use need the debugger's information, and are looked for only if one is meant, once.
     fn is_called(&mut self, region: &Region, place: u32, wanted: &str) -> bool {
-        match places::variable(region, &mut self.names, place) {
-            Some(variable) => variable == wanted,
-            None => wanted.contains(" of ") && places::by_first_use(region, &mut self.names, place) == wanted,
+        if let Some(variable) = places::variable(region, &mut self.names, place) {
+            return variable == wanted;
         }
+        let Some((kind, _)) = wanted.split_once(" of ") else { return false };
+        let lock = &region.locks[place as usize];
+        if places::type_name(lock.kind.load(Relaxed)) != kind {
+            return false;
+        }
+        let at = self.names.in_file(lock.process.load(Relaxed), lock.first_site.load(Relaxed));
+        if let Some(known) = at.as_ref().and_then(|at| self.by_first_use.get(at)) {
+            return *known;
+        }
+        let is_called = places::by_first_use(region, &mut self.names, place) == wanted;
+        self.by_first_use.extend(at.map(|at| (at, is_called)));
+        is_called
     }
 
     /// What lies where now; of a process that has ended, what it noted.

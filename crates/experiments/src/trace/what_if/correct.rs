@@ -60,7 +60,7 @@ impl Ran {
 
     /// What a number that the program says would be: a rate, or a time.
     pub fn corrected(&self, value: f64, is_rate: bool) -> f64 {
-        let times = (self.wall_s - self.most_lag_s).max(self.least_s()) / self.wall_s;
+        let times = (self.wall_s - self.end_lag_s.max(self.most_lag_s)).max(self.least_s()) / self.wall_s;
         if is_rate { value / times } else { value * times }
     }
 

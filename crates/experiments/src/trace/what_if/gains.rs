@@ -118,7 +118,13 @@ fn slope(points: &[(f64, &[f64])], base: &[f64], higher_is_better: bool, seed: u
 
 /// The time with the library and nothing shorter, over the plain one.
 pub fn library_ratio(all: &[Vec<Figures>]) -> Option<f64> {
-    Some(order::median(&all[NOTHING_SHORTER][0].values)? / order::median(&all[PLAIN][0].values)?)
+    Some(order::median(&all[NOTHING_SHORTER][0].uncorrected)? / order::median(&all[PLAIN][0].values)?)
+}
+
+/// With nothing shorter all that is taken out of the time are waits for CPUs.
+pub fn waits_for_cpus_share(all: &[Vec<Figures>]) -> Option<f64> {
+    let without = order::median(&all[NOTHING_SHORTER][0].values)?;
+    Some(1.0 - without / order::median(&all[NOTHING_SHORTER][0].uncorrected)?)
 }
 
 #[cfg(test)]

@@ -71,6 +71,7 @@ pub fn run_plan(
     let mut parameters = parameters(plan, &found, &sides, turns.order.clone());
     parameters.slopes = gains::slopes(plan, &found, &sides, &all.borrow(), session.seed);
     parameters.library_ratio = gains::library_ratio(&all.borrow());
+    parameters.waits_for_cpus_share = gains::waits_for_cpus_share(&all.borrow());
     let mut warnings = warnings::of(&found, &parameters, &all.borrow()[PLAIN][0].values);
     warnings.extend(rules.not_converged(&sides, &turns, "the ratio with "));
     Ok(Measured { failures: failures(&sides, &parameters), parameters, rows, warnings })
@@ -99,6 +100,7 @@ fn parameters(plan: &Plan, found: &Found, sides: &[Side], order: Vec<Vec<usize>>
         locks_left: found.left.clone(),
         slopes: Vec::new(),
         library_ratio: None,
+        waits_for_cpus_share: None,
         prepare: plan.prepare.clone(),
         cleanup: plan.cleanup.clone(),
         warmup: plan.warmup,

@@ -92,6 +92,8 @@ pub struct WhatIfParameters {
     pub slopes: Vec<Slope>,
     /// What the library takes of the program: the time with it and nothing shorter, over the plain one.
     pub library_ratio: Option<f64>,
+    /// With nothing shorter: the part of the time in which who was on the way to the program's end waited for a CPU.
+    pub waits_for_cpus_share: Option<f64>,
     pub prepare: Option<String>,
     pub cleanup: Option<String>,
     pub warmup: u64,

@@ -11,6 +11,7 @@ use terminal::{nanoseconds, percent, ratio};
 /// Plain runs that differ by more than this are said to.
 const STEADY: f64 = 1.5;
 const DISTURBED: f64 = 1.1;
+const WAITED: f64 = 0.1;
 const SHORT_NS: f64 = 1_000.0;
 const SLEPT: f64 = 0.3;
 
@@ -20,6 +21,8 @@ pub fn of(found: &Found, parameters: &WhatIfParameters, plain: &[f64]) -> Vec<Wa
     let unsteady = (spread > STEADY).then(|| UnsteadyProgram { spread }.into());
     let ratio = parameters.library_ratio.filter(|ratio| *ratio > DISTURBED);
     let disturbed = ratio.map(|ratio| DisturbedProgram { ratio }.into());
+    let waited = parameters.waits_for_cpus_share.filter(|share| *share > WAITED);
+    let waited = waited.map(|share| WaitsForCpus { share }.into());
     let short = parameters.locks.iter().filter_map(|lock| {
         let mean_ns = lock.section_mean_ns.filter(|mean| *mean < SHORT_NS)?;
         Some(ShortSections { lock: lock.lock.clone(), mean_ns }.into())
@@ -28,7 +31,7 @@ pub fn of(found: &Found, parameters: &WhatIfParameters, plain: &[f64]) -> Vec<Wa
         let share = lock.holder_slept.filter(|share| *share > SLEPT)?;
         Some(SleepingSections { lock: lock.name.clone(), share }.into())
     });
-    unsteady.into_iter().chain(disturbed).chain(short).chain(slept).collect()
+    unsteady.into_iter().chain(disturbed).chain(waited).chain(short).chain(slept).collect()
 }
 
 /// The library alone changes the program.
@@ -47,6 +50,28 @@ impl WarningKind for DisturbedProgram {
     fn remedy(&self) -> &'static str {
         "gains are against the program with the library; where it takes locks millions of times a second they are those \
          of a slower program"
+    }
+}
+
+/// What is predicted is of a machine with more CPUs.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct WaitsForCpus {
+    pub share: f64,
+}
+
+impl WarningKind for WaitsForCpus {
+    const CODE: &'static str = "waits_for_cpus";
+
+    fn message(&self) -> String {
+        format!(
+            "for {} of its time, with nothing shorter, what the program's end waited for was a CPU",
+            percent(self.share)
+        )
+    }
+
+    fn remedy(&self) -> &'static str {
+        "gains are of the rest, since nobody can say how shorter sections change these waits: stop what else runs, or give \
+         the program fewer threads or more CPUs"
     }
 }
 

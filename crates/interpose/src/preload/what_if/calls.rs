@@ -20,10 +20,12 @@ fn used(mine: Mine, lock: *mut c_void) -> Option<(u32, &'static LockLag)> {
 }
 
 /// A lock was taken, after a wait since `began`, or without any, which is 0.
-fn taken(mine: Mine, lock: *mut c_void, site: usize, kind: Kind, began: u64) {
+fn taken(mine: Mine, lock: *mut c_void, site: usize, kind: Kind, began: u64, for_cpu: u64) {
     if let Some((place, lock)) = known(mine, lock, site, kind) {
-        mine.follow(&lock.mark, began);
-        mine.take(&lock.mark);
+        match kind {
+            Kind::Sem | Kind::Read => mine.share(&lock.mark, began, for_cpu),
+            _ => mine.take(&lock.mark, began, for_cpu),
+        }
         mine.enter(place, lock);
     }
 }
@@ -42,7 +44,7 @@ pub fn take(
     mine.pay();
     let code = tried();
     if has_it(code) {
-        taken(mine, lock, site, kind, 0);
+        taken(mine, lock, site, kind, 0, 0);
         return code;
     }
     if code != busy {
@@ -50,9 +52,9 @@ pub fn take(
     }
     let began = now();
     let code = real();
-    mine.waited(began);
+    let for_cpu = mine.waited(began);
     if has_it(code) {
-        taken(mine, lock, site, kind, began);
+        taken(mine, lock, site, kind, began, for_cpu);
     }
     code
 }
@@ -64,7 +66,7 @@ pub fn attempt(lock: *mut c_void, site: usize, kind: Kind, real: impl FnOnce() -
     mine.pay();
     let code = real();
     if has_it(code) {
-        taken(mine, lock, site, kind, 0);
+        taken(mine, lock, site, kind, 0, 0);
     }
     code
 }
@@ -77,7 +79,7 @@ pub fn release(lock: *mut c_void, real: impl FnOnce() -> c_int) -> c_int {
     {
         mine.leave(place);
         mine.pay();
-        mine.mark(&lock.mark);
+        mine.free(&lock.mark);
     }
     real()
 }
@@ -94,21 +96,20 @@ pub fn sleep(cond: *mut c_void, mutex: *mut c_void, site: usize, real: impl FnOn
         mine.pay();
     }
     if let Some((_, mutex)) = mutex {
-        mine.mark(&mutex.mark);
+        mine.free(&mutex.mark);
     }
     let now = now();
     let began = since.unwrap_or(now);
     let code = real();
-    mine.waited(now);
+    let for_cpu = mine.waited(now);
     match signal {
-        Some((_, signal)) if code == 0 => mine.follow(&signal.mark, began),
+        Some((_, signal)) if code == 0 => mine.follow(&signal.mark, began, for_cpu),
         // An end of its time goes by the clock: nobody let it go on.
         Some((place, _)) if code == ETIMEDOUT => mine.gave_up(place, began),
         _ => {}
     }
     if let Some((place, mutex)) = mutex {
-        mine.follow(&mutex.mark, 0);
-        mine.take(&mutex.mark);
+        mine.take(&mutex.mark, 0, 0);
         if was_section {
             mine.enter(place, mutex);
         }
@@ -128,11 +129,9 @@ pub fn wait(
     mine.pay();
     let began = if is_free() { 0 } else { now() };
     let code = real();
-    if began != 0 {
-        mine.waited(began);
-    }
+    let for_cpu = if began != 0 { mine.waited(began) } else { 0 };
     if code == 0 {
-        taken(mine, semaphore, site, Kind::Sem, began);
+        taken(mine, semaphore, site, Kind::Sem, began, for_cpu);
     }
     code
 }
@@ -169,8 +168,8 @@ pub fn meet(barrier: *mut c_void, site: usize, real: impl FnOnce() -> c_int) -> 
     if let Some(mine) = mine()
         && let Some((_, lock)) = used(mine, barrier)
     {
-        mine.waited(began);
-        mine.follow(&lock.mark, began);
+        let for_cpu = mine.waited(began);
+        mine.follow(&lock.mark, began, for_cpu);
     }
     code
 }

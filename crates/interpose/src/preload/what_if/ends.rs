@@ -22,6 +22,7 @@ pub fn began(region: &Region, thread: &Thread) {
     let lag = if is_known { kin.mark.lag.load(Relaxed) } else { region.what_if.most.load(Relaxed) };
     let own = &region.thread_lags[region.place_of(thread)];
     own.depth.store(0, Relaxed);
+    own.looked_at.store(0, Relaxed);
     own.lag.store(lag, Relaxed);
 }
 

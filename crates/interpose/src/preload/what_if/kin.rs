@@ -39,14 +39,14 @@ pub fn join(name: *mut c_void, real: impl FnOnce() -> c_int) -> c_int {
     if code != 0 {
         return code;
     }
-    mine.waited(began);
+    let for_cpu = mine.waited(began);
     let (kin, key) = place_of(mine, name);
     if kin.key.load(Relaxed) == key {
         // One that never took a lock has lagged as much as when it began.
         if kin.mark.at.load(Relaxed) == 0 {
             kin.mark.at.store(now(), Relaxed);
         }
-        mine.follow(&kin.mark, began);
+        mine.follow(&kin.mark, began, for_cpu);
         kin.key.store(0, Relaxed);
     }
     code

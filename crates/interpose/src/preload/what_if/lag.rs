@@ -44,6 +44,7 @@ impl Mine {
     /// Pauses for what this thread lags less than others. What it has of a section by now is in its lag then: whatever it
     /// lets go, or waits for, within the section goes by that.
     pub fn pay(self) {
+        self.skip(self.cpu_waited());
         self.settle();
         let what_if = &self.region().what_if;
         let owed = what_if.most.load(Relaxed).saturating_sub(self.lag());
@@ -77,6 +78,15 @@ impl Mine {
         self.own.lag.store(self.lag() + took, Relaxed);
         what_if.spun_ticks.fetch_add(ended.saturating_sub(awake), Relaxed);
         self.leaves_out(took);
+        self.cpu_waited();
+    }
+
+    /// That much did not pass: it waited for a CPU.
+    fn skip(self, ticks: u64) {
+        if ticks > 0 {
+            self.own.lag.store(self.lag() + ticks, Relaxed);
+            self.leaves_out(ticks);
+        }
     }
 
     /// That much of a section is not its own.
@@ -86,9 +96,10 @@ impl Mine {
         }
     }
 
-    /// This thread waited since `began` for what does not go by virtual time, or in vain.
-    pub fn waited(self, began: u64) {
+    /// This thread waited since `began` for what does not go by virtual time, or in vain; how much of that for a CPU.
+    pub fn waited(self, began: u64) -> u64 {
         self.leaves_out(now().saturating_sub(began));
+        self.cpu_waited()
     }
 
     /// When the wait began that goes on with this one: programs wait in slices, and look between them whether to go on.
@@ -108,22 +119,56 @@ impl Mine {
     }
 
     /// This thread goes on where another let it: after a wait since `began`, or without any, which is 0.
-    pub fn follow(self, mark: &Mark, began: u64) {
+    pub fn follow(self, mark: &Mark, began: u64, for_cpu: u64) {
         let (at, theirs, now) = (mark.at.load(Relaxed), mark.lag.load(Relaxed), now());
         let lag = match (at, began) {
             // Nobody was seen to let it go on.
             (0, _) => self.lag(),
-            (at, began) if began != 0 && at >= began => (self.lag() + now.saturating_sub(began)).min(theirs),
-            // Virtually it came before the other took it: it would have been the first.
+            (at, began) if began != 0 && at >= began => {
+                (self.lag() + now.saturating_sub(began)).min(theirs + for_cpu.min(now.saturating_sub(at)))
+            }
+            // Virtually it came before the last one took it: it would have been the first.
             _ if now.saturating_sub(self.lag()) < mark.taken.load(Relaxed) => self.lag(),
             (at, _) => self.lag().min(now.saturating_sub(at) + theirs),
         };
         self.own.lag.store(lag, Relaxed);
     }
 
-    /// This thread has taken a lock.
-    pub fn take(self, mark: &Mark) {
+    /// This thread has taken what several can have.
+    pub fn share(self, mark: &Mark, began: u64, for_cpu: u64) {
+        self.follow(mark, began, for_cpu);
         mark.taken.store(now().saturating_sub(self.lag()), Relaxed);
+    }
+
+    /// This thread has taken what only one can have: after a wait since `began`, or without any, which is 0.
+    ///
+    /// Virtually it may have come before those who had it in fact. It had it then if there was room for a section before
+    /// they took it; if there was none, it has it when the last of them released it.
+    pub fn take(self, mark: &Mark, began: u64, for_cpu: u64) {
+        let (at, theirs, now) = (mark.at.load(Relaxed), mark.lag.load(Relaxed), now());
+        let released = at.saturating_sub(theirs);
+        if at != 0 && began != 0 && at >= began {
+            self.follow(mark, began, for_cpu);
+        } else if at != 0 && now.saturating_sub(self.lag()) < released {
+            let (taken, free_since) = (mark.taken.load(Relaxed), mark.free_since.load(Relaxed));
+            let begins = now.saturating_sub(self.lag()).max(free_since);
+            let ends = begins + released.saturating_sub(taken);
+            if ends <= taken {
+                mark.free_since.store(ends, Relaxed);
+                return self.own.lag.store(now - begins, Relaxed);
+            }
+            self.own.lag.store(now - released, Relaxed);
+        }
+        mark.free_since.store(released, Relaxed);
+        mark.taken.store(now.saturating_sub(self.lag()), Relaxed);
+    }
+
+    /// This thread is about to release what only one can have: virtually when it does, or when the last one did.
+    pub fn free(self, mark: &Mark) {
+        let released = mark.at.load(Relaxed).saturating_sub(mark.lag.load(Relaxed));
+        let now = now();
+        mark.lag.store(self.lag().min(now.saturating_sub(released)), Relaxed);
+        mark.at.store(now, Relaxed);
     }
 
     /// This thread lets others go on.
@@ -147,6 +192,7 @@ impl Mine {
 
     /// It is about to release a lock; says whether that was a section.
     pub fn leave(self, place: u32) -> bool {
+        self.skip(self.cpu_waited());
         let depth = (self.own.depth.load(Relaxed) as usize).min(SECTIONS);
         let sections = &self.own.sections[..depth];
         let Some(found) = sections.iter().rposition(|section| section.load(Relaxed) == place) else { return false };
