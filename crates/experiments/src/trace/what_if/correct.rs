@@ -2,7 +2,8 @@
 //!
 //! A thread's virtual time is the real one less its lag. The program's end is virtually when the thread got there that
 //! ended it. What the program counts in a time of its own, it counts while the threads lag more and more: a rate is
-//! corrected by the lag of the thread that lags most, since the others are paused until they lag as much.
+//! corrected by the lag of the thread that lags most, since the others are paused until they lag as much. What a thread
+//! waited for a CPU is in its lag and in no other's; so where the thread that ended the program lags more, that counts.
 //!
 //! Threads that are paused leave their CPU to others, which should stand still with them; and the simulation along the
 //! lags has as many CPUs as it likes. So there is a bound: what the CPUs have to do takes them, all at work, some time.
