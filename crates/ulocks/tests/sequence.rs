@@ -3,6 +3,7 @@
 
 use std::{
     fs,
+    path::Path,
     process::Command,
     sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
     thread,
@@ -46,6 +47,23 @@ fn pairs(count: u64) -> u64 {
     (*LOCK.lock()).min(*BIASED.lock())
 }
 
+/// The instructions of a sequence in this program.
+fn disassembled(folder: &Path, descriptor: &Descriptor) -> Vec<String> {
+    // SAFETY: the bytes of the sequence in this program's code.
+    let code = unsafe {
+        std::slice::from_raw_parts(std::ptr::with_exposed_provenance::<u8>(descriptor.start), descriptor.length)
+    };
+    let file = folder.join("sequence");
+    fs::write(&file, code).unwrap();
+    let listing = Command::new("objdump")
+        .args(["-D", "-b", "binary", "-m", "i386:x86-64", "--no-show-raw-insn"])
+        .arg(&file)
+        .output()
+        .unwrap();
+    let listing = String::from_utf8(listing.stdout).unwrap();
+    listing.lines().filter_map(|line| line.trim().split_once(":\t")).map(|(_, text)| text.trim().to_owned()).collect()
+}
+
 #[test]
 fn each_sequence_has_one_store_which_is_its_end() {
     assert!(pairs(10) >= 10);
@@ -63,32 +81,19 @@ fn each_sequence_has_one_store_which_is_its_end() {
         // SAFETY: four bytes of this program's code, before the abort handler.
         let signature = unsafe { std::ptr::with_exposed_provenance::<u32>(descriptor.abort - 4).read_unaligned() };
         assert_eq!(signature, SIGNATURE, "{descriptor:x?}");
-        // SAFETY: the bytes of the sequence in this program's code.
-        let code = unsafe {
-            std::slice::from_raw_parts(std::ptr::with_exposed_provenance::<u8>(descriptor.start), descriptor.length)
-        };
-        let file = folder.path().join("sequence");
-        fs::write(&file, code).unwrap();
-        let listing = Command::new("objdump")
-            .args(["-D", "-b", "binary", "-m", "i386:x86-64", "--no-show-raw-insn"])
-            .arg(&file)
-            .output()
-            .unwrap();
-        let listing = String::from_utf8(listing.stdout).unwrap();
-        let instructions: Vec<&str> =
-            listing.lines().filter_map(|line| line.trim().split_once(":\t")).map(|(_, text)| text.trim()).collect();
-        let [compare, branch, store] = instructions[..] else { panic!("three instructions: {listing}") };
-        assert!(branch.starts_with("jne "), "{listing}");
+        let instructions = disassembled(folder.path(), descriptor);
+        let [compare, branch, store] = &instructions[..] else { panic!("three instructions: {instructions:?}") };
+        assert!(branch.starts_with("jne "), "{instructions:?}");
         if let Some(word) = compare.strip_prefix("cmpl   $0x1,") {
-            assert_eq!(store, format!("movl   $0x0,{word}"), "{listing}");
+            assert_eq!(*store, format!("movl   $0x0,{word}"), "{instructions:?}");
             plain += 1;
         } else {
             // What the owner of a biased lock expects is in one register, what it stores in another.
             let registers = compare.strip_prefix("cmp    %").and_then(|operands| operands.split_once(",("));
-            let (expected, word) = registers.unwrap_or_else(|| panic!("{listing}"));
+            let (expected, word) = registers.unwrap_or_else(|| panic!("{instructions:?}"));
             let stored =
                 store.strip_prefix("mov    %").and_then(|operands| operands.strip_suffix(&format!(",({word}")));
-            assert!(stored.is_some_and(|stored| stored != expected && !stored.contains(',')), "{listing}");
+            assert!(stored.is_some_and(|stored| stored != expected && !stored.contains(',')), "{instructions:?}");
             biased += 1;
         }
     }

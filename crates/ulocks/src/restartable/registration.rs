@@ -39,7 +39,7 @@ pub(crate) fn store_if(word: &AtomicU64, expected: u64, new: u64) -> bool {
     offset != 0 && unsafe { sequence::store_if(offset, word, expected, new) }
 }
 
-/// A number that no other thread has which runs at the same time, and whose lower six bits are 0.
+/// A number that no other thread has which runs at the same time, and whose lower two bits are 0.
 #[inline(always)]
 pub(crate) fn me() -> u64 {
     sequence::thread_pointer()
