@@ -83,6 +83,8 @@ const TURNS_WITHIN: u64 = 9;
 /// What a turn takes beside its readings: threads begin, the reader calibrates itself; the record's first opening and
 /// its closing are shared by all.
 const BESIDE_A_TURN: Duration = Duration::from_millis(100);
+/// Less says nothing of a machine with a tick.
+const SHORTEST_TURN: Duration = Duration::from_millis(10);
 const LONGEST_TRACE: Duration = Duration::from_secs(3600);
 const A_MINUTE: Duration = Duration::from_secs(60);
 /// A year: as good as without an end.
@@ -219,7 +221,7 @@ impl Plan {
 
 /// The readings' part of a turn's time, so that all turns fit; a single turn takes all of it.
 fn turn_within(time: Duration, turns: u64) -> Duration {
-    if turns == 1 { time } else { time.saturating_sub(BESIDE_A_TURN).max(time / 2) }
+    if turns == 1 { time } else { time.saturating_sub(BESIDE_A_TURN).max(time / 2).max(SHORTEST_TURN) }
 }
 
 pub fn chosen_cpu(flags: &Flags, session: &Session) -> Result<usize, UsageError> {
