@@ -144,7 +144,7 @@ pub struct Row {
 /// Gaps of a CPU that began at the same moment as one on another CPU.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Together {
-    /// Gaps of 1 µs and more that were looked at, the longest 10,000 to 20,000 of a long run.
+    /// Gaps of 1 µs and more while all CPUs were watched, the longest 10,000 to 20,000 of a long run.
     pub gaps: usize,
     /// Those of them that began within the window of one on another CPU, …
     pub together: usize,

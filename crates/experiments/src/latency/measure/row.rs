@@ -187,6 +187,12 @@ fn find_spikes(latencies: &OffsetTally, resolution: u64) -> Spikes {
         let as_measured = latencies.tally().between(0..=spike.to as u64 + OFFSET).mean();
         spike.mean = as_measured.map_or(spike.mean, |mean| mean - OFFSET as f64);
     }
+    for spike in &mut found.spikes {
+        let from = if spike.from == 0.0 { 0 } else { spike.from as u64 + OFFSET };
+        let over_slices = latencies.slices.interval_within(from..=spike.to as u64 + OFFSET, 0.5, CONFIDENCE);
+        let net = |ticks: f64| (ticks - OFFSET as f64).max(0.0);
+        spike.median_ci = over_slices.map(|ends| Interval::new(net(ends.low), net(ends.high)));
+    }
     found
 }
 

@@ -63,9 +63,7 @@ pub fn run_plan(plan: &Plan, session: &Session, clock: Clock, progress: &Progres
             break;
         }
     }
-    let span_ns = clock.to_ns(clock.now() - origin);
-    let trains: Vec<Vec<f64>> = all.iter().map(|one| one.moments.starts_ns()).collect();
-    let shared = together(&trains, span_ns, session.seed);
+    let shared = together(all.iter().map(|one| &one.moments), session.seed);
     all.iter().for_each(|one| lookout.learn_widths(one.cell.plan.reader_cpu, &one.cell.widths));
     let rows: Vec<Row> = all
         .iter()

@@ -5,9 +5,11 @@ use super::record::LateWake;
 use super::sleeper::{Piece, Wake};
 use crate::noise::cause_sums::CauseSums;
 use crate::noise::story::story;
-use instruments::bounded_tally::BoundedTally;
 use instruments::clock::Clock;
 use instruments::evidence::{Cause, Kind, Timeline, ran};
+use instruments::statistics::Interval;
+use instruments::statistics::slices::Slices;
+use instruments::statistics::summary::CONFIDENCE;
 use instruments::tally::Tally;
 use std::collections::BTreeMap;
 
@@ -18,7 +20,7 @@ pub struct Account {
     origin: u64,
     slack: u64,
     /// In nanoseconds.
-    late: BoundedTally,
+    late: Slices,
     pub causes: CauseSums,
     /// The causes by the lateness, in steps of a sixteenth of an octave.
     by_lateness: BTreeMap<u32, CauseSums>,
@@ -42,7 +44,7 @@ impl Account {
             clock,
             origin,
             slack: clock.to_ticks(slack_ns as f64),
-            late: BoundedTally::with_room(EXACT),
+            late: Slices::with_room(EXACT),
             causes: CauseSums::default(),
             by_lateness: BTreeMap::new(),
             latest: Vec::new(),
@@ -69,12 +71,17 @@ impl Account {
                 self.keep(wake, &parts, timeline, is_last);
             }
         }
-        self.late.add(&wakes().map(|wake| wake.late_ns).collect());
+        self.late.add(wakes().map(|wake| wake.late_ns).collect());
     }
 
     /// In nanoseconds.
     pub fn late(&self) -> &Tally {
-        &self.late
+        self.late.all()
+    }
+
+    /// The 95 % interval of a quantile of that: neighbouring wake-ups share their moment, so it is over pieces.
+    pub fn late_interval(&self, q: f64) -> Option<Interval> {
+        self.late.interval(q, CONFIDENCE)
     }
 
     fn due(&self, wake: &Wake) -> u64 {
@@ -153,5 +160,23 @@ mod tests {
         }
         assert_eq!(account.late().count(), 120_000);
         assert!(account.late().distinct() <= EXACT + 2_000, "{}", account.late().distinct());
+    }
+
+    #[test]
+    fn the_medians_interval_covers_it_though_wake_ups_of_one_moment_are_alike() {
+        let clock = Clock::calibrate(Duration::from_millis(5)).clock;
+        let (mut covered, runs) = (0, 100);
+        for seed in 0..runs {
+            let mut random = fastrand::Rng::with_seed(seed);
+            let mut account = Account::new(0, clock, 0, 0);
+            for _ in 0..10 {
+                let moment = 5_000 + random.u64(0..400);
+                let wakes = (0..200).map(|number| Wake { woke: number, late_ns: moment + random.u64(0..200), cpu: 0 });
+                let wakes = wakes.collect();
+                account.add(&Piece { wakes, span: (0, 1), skipped: 0, is_stopped: false }, None);
+            }
+            covered += u64::from(account.late_interval(0.5).unwrap().contains(5_300.0));
+        }
+        assert!(covered >= 85, "{covered} of {runs}");
     }
 }

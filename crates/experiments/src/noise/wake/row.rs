@@ -9,8 +9,6 @@ use harness::Session;
 use instruments::clock::Clock;
 use instruments::evidence::{EvidenceQuality, Kind, Source};
 use instruments::spikes;
-use instruments::statistics::order::quantile_interval;
-use instruments::statistics::summary::CONFIDENCE;
 use instruments::tally::Tally;
 use instruments::warning::Warning;
 use record::Bin;
@@ -50,7 +48,7 @@ fn row(account: &Account, thread: &Thread, setup: &TurnSetup<'_>, session: &Sess
         span_s: clock.to_ns(thread.span) / 1e9,
         late_min_us: us(0.0)?,
         late_p50_us: us(0.5)?,
-        late_p50_ci_us: quantile_interval(late, 0.5, CONFIDENCE).map(|ends| ends.scaled(1e-3)),
+        late_p50_ci_us: account.late_interval(0.5).map(|ends| ends.scaled(1e-3)),
         late_p99_us: us(0.99)?,
         late_p999_us: us(0.999)?,
         late_max_us: us(1.0)?,
