@@ -58,10 +58,10 @@ pub struct Totals {
 }
 
 /// What a run that has ended leaves.
-struct Outcome {
-    children: SharedArray<CachePadded<ChildCounters>>,
-    counted_ns: f64,
-    counts: Option<Counts>,
+pub(super) struct Outcome {
+    pub children: SharedArray<CachePadded<ChildCounters>>,
+    pub counted_ns: f64,
+    pub counts: Option<Counts>,
 }
 
 impl Cell {
@@ -151,7 +151,7 @@ impl Cell {
         }
     }
 
-    fn add(&mut self, outcome: &Outcome, clock: Clock) {
+    pub(super) fn add(&mut self, outcome: &Outcome, clock: Clock) {
         let rounds: u64 = outcome.children.iter().map(|child| child.rounds).sum();
         self.loops_counted += rounds;
         self.throughputs.push(rounds as f64 / outcome.counted_ns * 1e9);
@@ -193,7 +193,7 @@ impl Cell {
         self.split = Split::of_turns(self.windows.iter().map(|run| run.iter().copied()));
     }
 
-    fn add_waits(&mut self, outcome: &Outcome) {
+    pub(super) fn add_waits(&mut self, outcome: &Outcome) {
         for child in outcome.children.iter() {
             self.waits.merge(&child.waits.tally());
             self.holds.merge(&child.holds.tally());

@@ -1,6 +1,8 @@
 //! The measurement: runs of all cells in turn, until their throughput is known or they have had their share of runs.
 
 mod cell;
+#[cfg(test)]
+mod night;
 mod row;
 
 use super::plan::{LEAST_RUNS, MOST_RUNS, Plan};
