@@ -70,6 +70,12 @@ impl Trace {
         (Self { rounds, used: 0, limit: capacity, pieces }, locked.err().map(|error| error.to_string()))
     }
 
+    /// What such rounds would have left.
+    #[cfg(test)]
+    pub fn of(rounds: Vec<Round>) -> Self {
+        Self { used: rounds.len(), limit: rounds.len(), rounds, pieces: Vec::new() }
+    }
+
     /// Whether the next round has no room.
     pub fn is_full(&self) -> bool {
         self.used == self.limit

@@ -6,6 +6,8 @@ mod cell;
 mod delay_cause;
 mod evidence_recorder;
 mod neighbour;
+#[cfg(test)]
+mod night;
 mod object_calls;
 mod offset_tally;
 mod other_threads;

@@ -1,0 +1,125 @@
+//! Eight hours in the accounts: slices as threads would bring them, without the waiting.
+
+use super::baseline::Baseline;
+use super::causes::SliceEvidence;
+use super::other_threads::OtherThreads;
+use super::rounds::{Round, Trace};
+use super::series::{Series, SliceRounds};
+use instruments::clock::Clock;
+use instruments::evidence::{Event, EventKind, Names, Source, Timeline};
+use instruments::neighbour::Sharing;
+use std::process::Command;
+use std::time::Duration;
+
+const CPU: usize = 3;
+const LOCKER: u32 = 1;
+const HOUR: u64 = 3_600;
+/// Of one slice, in seconds.
+const SLICE: u64 = 8;
+const SLICES: u64 = 8 * HOUR / SLICE;
+const ROUNDS: u64 = 60;
+/// Of so many slices one has evidence, and its rounds are in no figure.
+const RECORDED_EVERY: u64 = 4;
+
+struct Accounts {
+    clock: Clock,
+    series: Series,
+    baseline: Baseline,
+}
+
+impl Accounts {
+    fn new() -> Self {
+        let clock = Clock::calibrate(Duration::from_millis(5)).clock;
+        let baseline = Baseline { lock: 20.0, hold: 20.0, unlock: 20.0 };
+        let mut series = Series::default();
+        series.note(baseline, Sharing::Alone);
+        series.note(baseline, Sharing::Shared);
+        Self { clock, series, baseline }
+    }
+
+    fn ticks(&self, ns: u64) -> u64 {
+        self.clock.to_ticks(ns as f64)
+    }
+
+    /// Rounds that wait for up to 20 µs, in steps of a clock.
+    fn rounds(&self, slice: u64) -> Vec<Round> {
+        let round = |number: u64| {
+            let serial = slice * ROUNDS + number;
+            let began = self.ticks(slice * SLICE * 1_000_000_000 + number * 100_000_000);
+            let locked = began + self.ticks(5_000 + serial.wrapping_mul(2_654_435_761) % 500 * 40);
+            let releasing = locked + self.ticks(6_100);
+            Round { began, locked, releasing, ended: releasing + self.ticks(100 + serial % 50 * 40) }
+        };
+        (0..ROUNDS).map(round).collect()
+    }
+
+    /// In every wait another process had the CPU, as if somebody compiled all night.
+    fn timeline(&self, slice: u64, rounds: &[Round]) -> Timeline {
+        let (mut names, mut events) = (Names::default(), Vec::new());
+        for (number, round) in rounds.iter().enumerate() {
+            let task = 1_000 + (slice * ROUNDS) as u32 + number as u32;
+            names.name_task(task, task, &format!("job {task}"));
+            let left = EventKind::Left { task: LOCKER, next: Some(task), preempted: true };
+            events.push(Event { at: round.began + 10, kind: left });
+            events.push(Event { at: round.locked - 10, kind: EventKind::Took { task: LOCKER, previous: Some(task) } });
+        }
+        let span = rounds[0].began - 1..rounds[rounds.len() - 1].ended + 1;
+        Timeline::of_events(self.clock, Source::CpuRecord, span, LOCKER, names, &[(Some(CPU), events)])
+    }
+
+    fn slice(&mut self, slice: u64) {
+        let rounds = self.rounds(slice);
+        let trace = Trace::of(rounds.clone());
+        let window = 0..u64::MAX;
+        if slice % RECORDED_EVERY == 2 {
+            let (timeline, others) = (self.timeline(slice, &rounds), OtherThreads::default());
+            let evidence = SliceEvidence {
+                timeline: &timeline,
+                task: LOCKER,
+                trace: &trace,
+                window,
+                resolution: 20,
+                others: &others,
+            };
+            self.series.attribute(&evidence, self.baseline, 0.0);
+            return;
+        }
+        let half = rounds.len() / 2;
+        let pieces = vec![(0..half, Sharing::Alone), (half..rounds.len(), Sharing::Shared)];
+        self.series.add(&SliceRounds { trace: &trace, window, baseline: self.baseline, pieces, resolution: 20 });
+    }
+}
+
+/// What the process has in memory.
+fn resident_kib() -> u64 {
+    let text = std::fs::read_to_string("/proc/self/statm").unwrap();
+    let pages: u64 = text.split_whitespace().nth(1).unwrap().parse().unwrap();
+    pages * rustix::param::page_size() as u64 / 1024
+}
+
+#[test]
+#[ignore = "the test below runs it, alone in a process"]
+fn eight_hours() {
+    let mut accounts = Accounts::new();
+    let mut after = Vec::new();
+    for slice in 0..SLICES {
+        accounts.slice(slice);
+        if (slice + 1) % (HOUR / SLICE) == 0 {
+            after.push(resident_kib());
+        }
+    }
+    let counted = (SLICES - SLICES / RECORDED_EVERY) * ROUNDS;
+    assert_eq!(accounts.series.all.lock.tally().count(), counted);
+    assert!(accounts.series.all.lock.interval(0.5).is_some());
+    // The names alone take a MiB an hour without bounds.
+    assert!(after[7] < after[3] + 2 * 1024, "{after:?}");
+}
+
+#[test]
+fn eight_hours_take_no_more_memory_than_four() {
+    let name = "latency::measure::night::eight_hours";
+    let mut test = Command::new(std::env::current_exe().unwrap());
+    let output = test.args(["--exact", name, "--ignored", "--nocapture"]).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && said.contains("1 passed"), "{said}{}", String::from_utf8_lossy(&output.stderr));
+}
