@@ -42,9 +42,10 @@ pub fn run_plan(plan: &Plan, session: &Session, clock: Clock, progress: &Progres
     // A map without a planned end begins with a minute, and grows.
     let mapped = session.planned(budget).unwrap_or(MINUTE);
     let mut all: Vec<Watched> = plan.cpus.iter().map(|cpu| Watched::new(plan, cpu, clock, origin, mapped)).collect();
-    let mut order = Vec::new();
-    for turn in 0..plan.turns {
-        let is_late = turn > 0 && began.elapsed() + plan.turn > budget;
+    let (mut order, mut last_turn) = (Vec::new(), Duration::ZERO);
+    for _ in 0..plan.turns {
+        // One as long as the last, with what comes beside its readings: what comes later is on no map.
+        let (turn_began, is_late) = (Instant::now(), began.elapsed() + last_turn > budget);
         if is_late || session.interruption.is_requested() {
             break;
         }
@@ -58,6 +59,7 @@ pub fn run_plan(plan: &Plan, session: &Session, clock: Clock, progress: &Progres
         if order.len() < MOST_TURNS {
             order.push((0..all.len()).collect());
         }
+        last_turn = turn_began.elapsed();
         progress.minute(|| so_far(&all));
         if all.iter().any(|one| one.cell.stopped.is_some()) {
             break;
