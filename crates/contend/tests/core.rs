@@ -114,14 +114,17 @@ fn hours_of_several_records_are_one_day() {
         archive.insert_bytes(&(record.to_string() + "\n"))
     };
     night(json!([{"hour": 22, "steps": 100, "shared_share": 0.5}, {"hour": 3, "steps": 50, "shared_share": 0.0}]), 0);
-    night(json!([{"hour": 22, "steps": 300, "shared_share": 0.0}]), 1_000_000_000);
+    night(json!([{"hour": 22, "steps": 300, "shared_share": 0.25}]), 1_000_000_000);
     // One from before hours were kept, begun at five past ten.
     night(Value::Null, 86_400 * 20_000 + 10 * 3_600 + 300);
     let found = archive.contend(&["history", "hours", "--format", "json"]).stdout;
     let found: Value = serde_json::from_slice(&found).unwrap();
     let said: Vec<_> =
         found.as_array().unwrap().iter().map(|of| (&of["cpu"], &of["hour"], &of["shared_share"])).collect();
-    assert_eq!(said, [(cpu, &json!(3), &json!(0.0)), (cpu, &json!(10), &json!(1.0)), (cpu, &json!(22), &json!(0.125))]);
+    assert_eq!(
+        said,
+        [(cpu, &json!(3), &json!(0.0)), (cpu, &json!(10), &json!(1.0)), (cpu, &json!(22), &json!(0.3125))]
+    );
     let text = String::from_utf8(archive.contend(&["history", "hours"]).stdout).unwrap();
     assert!(text.contains("······") && text.contains("Most at 10:00") && text.contains("██"), "{text}");
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");

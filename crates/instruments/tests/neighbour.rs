@@ -120,8 +120,8 @@ fn figures_are_split_by_who_was_on_the_core() {
     assert_eq!(Split::of([]).shared_share, None);
 }
 
-/// Steps of a core whose neighbour comes and goes: stretches of a random length, and readings as a machine has them. Each
-/// has the share of it that was shared, by which the truth is known.
+/// Steps of a core whose neighbour comes and goes: stretches of a random length, and readings as a machine has them.
+/// Each has the share of it that was shared, by which the truth is known.
 fn planted(share: f64, seed: u64) -> (f64, Vec<Probed>) {
     let mut random = fastrand::Rng::with_seed(seed);
     let mut exponential = move |mean: f64| -mean * (1.0 - random.f64()).ln();

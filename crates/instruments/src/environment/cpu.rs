@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::cache::{Cache, read_caches};
-use super::cores::ProbedPairs;
+use super::probed::ProbedPairs;
 use crate::cpus::CpuSet;
 use crate::cpus::files;
 

@@ -12,6 +12,7 @@ mod kconfig;
 mod kernel;
 mod limits;
 mod load;
+mod probed;
 
 use std::path::Path;
 
@@ -20,12 +21,12 @@ use serde::{Deserialize, Serialize};
 
 pub use activity::{Activity, ActivityShare};
 pub use cache::{Cache, CacheKind};
-pub use cores::{ProbedPair, ProbedPairs};
 pub use cpu::Cpu;
 pub use host::Host;
 pub use kernel::Kernel;
 pub use limits::Limits;
 pub use load::Load;
+pub use probed::{ProbedPair, ProbedPairs};
 
 /// What a result depends on besides the program: one part of every record.
 ///

@@ -65,7 +65,8 @@ pub struct Curve<'a> {
     pub progress: &'a Progress,
 }
 
-/// Visits all slices in random order, round after round, while the budget lasts; before each visit the clock is read, too.
+/// Visits all slices in random order, round after round, while the budget lasts; before each visit the clock is read,
+/// too.
 ///
 /// # Errors
 /// None of its own.

@@ -1,7 +1,6 @@
-//! Who ran on the other hardware threads of a core while it was shared, where these are this machine's own: then it is no
-//! stranger, and the kernel's record has the name.
+//! Who ran on the other hardware threads of a core while it was shared, where these are this machine's own: then it is
+//! no stranger, and the kernel's record has the name.
 
-use super::observed::Step;
 use crate::core::record::BesideRow;
 use harness::label;
 use instruments::clock::Clock;
@@ -52,11 +51,11 @@ pub fn siblings_of(cpu: usize, timeline: &Timeline, machine: &Cpu) -> Vec<usize>
 }
 
 impl Beside {
-    /// Adds the steps of a turn, by a record of the siblings meanwhile. Steps began so long after `began`.
-    pub fn add(&mut self, steps: &[(Step, Sharing)], siblings: &[usize], timeline: &Timeline, began: u64) {
+    /// Adds the steps of a turn, by a record of the siblings meanwhile: seconds after `began`, and who was there.
+    pub fn add(&mut self, steps: &[(f64, Sharing)], siblings: &[usize], timeline: &Timeline, began: u64) {
         for pair in steps.windows(2).filter(|pair| pair[0].1 == Sharing::Shared) {
-            let at_s = pair[0].0.at_s;
-            let length_s = (pair[1].0.at_s - at_s).min(LONGEST_STEP_S);
+            let at_s = pair[0].0;
+            let length_s = (pair[1].0 - at_s).min(LONGEST_STEP_S);
             let from = began + timeline.clock.to_ticks(at_s * 1e9);
             let to = from + timeline.clock.to_ticks(length_s * 1e9);
             self.shared_ns += length_s * 1e9;
@@ -89,18 +88,16 @@ impl Beside {
 
 #[cfg(test)]
 mod tests {
-    use super::super::observed::Ran;
     use super::*;
     use instruments::environment::Environment;
     use instruments::evidence::{Event, EventKind, HandlerKind, Names};
-    use instruments::neighbour::{Probed, Reading};
     use std::path::Path;
     use std::time::Duration;
 
     const BEGAN: u64 = 1_000;
 
-    /// What the kernel of CPU 4 would have recorded: the encoder has it from 20 to 50 ms, and at 40 ms an interrupt takes a
-    /// millisecond of that.
+    /// What the kernel of CPU 4 would have recorded: the encoder has it from 20 to 50 ms, and at 40 ms an interrupt
+    /// takes a millisecond of that.
     fn timeline() -> Timeline {
         let clock = Clock::calibrate(Duration::from_millis(5)).clock;
         let ticks = |ms: f64| BEGAN + clock.to_ticks(ms * 1e6);
@@ -125,11 +122,10 @@ mod tests {
         assert_eq!(siblings(&[0, 1], &machine), "4-5".parse().unwrap());
         let timeline = timeline();
         assert_eq!((siblings_of(0, &timeline, &machine), siblings_of(1, &timeline, &machine)), (vec![4], vec![]));
-        let probed = Probed::at(Reading { cpu: 0, cycles: 3.0, cycles_per_ns: 3.0 });
         // Shared from 20 to 60 ms: for the last ten of them by nobody of this kernel's.
         let step = |number: usize| {
             let sharing = if (20..60).contains(&number) { Sharing::Shared } else { Sharing::Alone };
-            (Step { at_s: number as f64 / 1e3, probed, ran: Ran::Kind(0, 1.0) }, sharing)
+            (number as f64 / 1e3, sharing)
         };
         let steps: Vec<_> = (0..90).map(step).collect();
         let mut beside = Beside::default();

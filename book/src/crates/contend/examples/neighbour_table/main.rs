@@ -1,0 +1,1 @@
+../../../../../../crates/contend/examples/neighbour_table/main.rs

@@ -1,0 +1,1 @@
+../../../../../crates/instruments/tests/neighbour.rs
