@@ -70,8 +70,7 @@ impl Trace {
         (Self { rounds, used: 0, limit: capacity, pieces }, locked.err().map(|error| error.to_string()))
     }
 
-    /// What such rounds would have left.
-    #[cfg(test)]
+    /// What such rounds would have left, which were not measured.
     pub fn of(rounds: Vec<Round>) -> Self {
         Self { used: rounds.len(), limit: rounds.len(), rounds, pieces: Vec::new() }
     }

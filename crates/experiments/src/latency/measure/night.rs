@@ -3,11 +3,11 @@
 use super::baseline::Baseline;
 use super::causes::SliceEvidence;
 use super::other_threads::OtherThreads;
-use super::rounds::{Round, Trace};
 use super::series::{Series, SliceRounds};
 use instruments::clock::Clock;
 use instruments::evidence::{Event, EventKind, Names, Source, Timeline};
 use instruments::neighbour::Sharing;
+use loops::latency::{Round, Trace};
 use std::process::Command;
 use std::time::Duration;
 

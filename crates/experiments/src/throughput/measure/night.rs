@@ -1,11 +1,11 @@
 //! Eight hours in the accounts: runs as children would bring them, without the waiting.
 
 use super::cell::{Cell, Outcome};
-use super::counters::ChildCounters;
 use crate::throughput::plan::{CellPlan, TIMED_EVERY};
 use crossbeam_utils::CachePadded;
 use instruments::clock::Clock;
 use instruments::shared_memory::SharedArray;
+use loops::throughput::ChildCounters;
 use std::process::Command;
 use std::time::Duration;
 
