@@ -99,7 +99,7 @@ fn folded(line: &str) -> Vec<Word> {
         return vec![Word::Said("a picture".to_owned())];
     }
     // Which years stand behind a ladder's marks depends on where they fall.
-    let line = if line.contains('●') { line.split('·').next().unwrap() } else { line };
+    let line = if line.contains('●') { line.split(['·', '●', '○']).next().unwrap() } else { line };
     let line = ENDS.replace(line, "").replace("< ", "").replace("not seen", "–");
     let line =
         RANGE.replace_all(&BARE_INTERVAL.replace_all(&INTERVAL.replace_all(&line, ""), " "), "$1 to $2").into_owned();

@@ -1,23 +1,11 @@
 //! A lock whose type is no longer known, and the loops that it is measured by.
 
-use super::rounds::{self, Trace};
+use super::rounds::{self, Trace, Way};
 use crossbeam_utils::CachePadded;
 use instruments::clock::Clock;
-use instruments::grind::Work;
-use instruments::neighbour::Probe;
 use instruments::team::StartGate;
 use locks::{Builder, EmptyCalls, Lock, NoLock, Reach};
 use std::io;
-
-/// How rounds are made.
-#[derive(Clone, Copy)]
-pub struct Way {
-    pub clock: Clock,
-    /// How long a lock is to be held, in ticks, and what takes about so long.
-    pub hold: Work,
-    /// What looks for a neighbour on the core, if anybody wants to know.
-    pub probe: Option<Probe>,
-}
 
 /// A lock whose type is no longer known.
 pub trait AnyLock: Send + Sync {

@@ -3,5 +3,5 @@
 mod any_lock;
 mod rounds;
 
-pub use any_lock::{AnyLock, Way, make, of_object_calls, without_lock};
-pub use rounds::{Round, Trace};
+pub use any_lock::{AnyLock, make, of_object_calls, without_lock};
+pub use rounds::{Round, Trace, Way};

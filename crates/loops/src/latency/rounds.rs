@@ -5,10 +5,9 @@
 //! stamps a round: then the loop's own work falls into the lock's difference, where a lock hides it and no lock does
 //! not, and an unlock is a difference of two hold times, each of which scatters by more than an unlock takes.
 
-use super::any_lock::Way;
 use instruments::clock::Clock;
 use instruments::grind::Work;
-use instruments::neighbour::{Probed, Reading};
+use instruments::neighbour::{Probe, Probed, Reading};
 use locks::Lock;
 use std::ops::Range;
 
@@ -41,6 +40,16 @@ impl Round {
     pub fn whole(&self) -> u64 {
         self.ended - self.began
     }
+}
+
+/// How rounds are made.
+#[derive(Clone, Copy)]
+pub struct Way {
+    pub clock: Clock,
+    /// What holds the lock for its time.
+    pub hold: Work,
+    /// What looks for a neighbour on the core, if anybody wants to know.
+    pub probe: Option<Probe>,
 }
 
 /// A thread's rounds of one slice. Its memory is touched and locked before any clock starts.
