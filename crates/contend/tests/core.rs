@@ -108,14 +108,16 @@ fn hours_of_several_records_are_one_day() {
         record["results"][0]["hours"] = hours;
         if record["results"][0]["hours"].is_null() {
             record["results"][0].as_object_mut().unwrap().remove("hours");
-            record["results"][0]["steps"] = json!(100);
-            record["results"][0]["shared_share"] = json!(1.0);
+            let piece = |from_s: u64, share: f64| json!({"from_s": from_s, "shared_share": share});
+            record["results"][0]["timeline"] = json!([piece(0, 1.0), piece(3_600, 0.0)]);
         }
         archive.insert_bytes(&(record.to_string() + "\n"))
     };
-    night(json!([{"hour": 22, "steps": 100, "shared_share": 0.5}, {"hour": 3, "steps": 50, "shared_share": 0.0}]), 0);
-    night(json!([{"hour": 22, "steps": 300, "shared_share": 0.25}]), 1_000_000_000);
-    // One from before hours were kept, begun at five past ten.
+    night(json!([{"hour": 22, "steps": 400, "seconds": 100.0, "shared_share": 0.5},
+        {"hour": 3, "steps": 50, "seconds": 50.0, "shared_share": 0.0}]), 0);
+    night(json!([{"hour": 22, "steps": 300, "seconds": 300.0, "shared_share": 0.25}]), 1_000_000_000);
+    // One of two hours from before hours were kept, begun at five past ten.
+
     night(Value::Null, 86_400 * 20_000 + 10 * 3_600 + 300);
     let found = archive.contend(&["history", "hours", "--format", "json"]).stdout;
     let found: Value = serde_json::from_slice(&found).unwrap();
@@ -123,7 +125,12 @@ fn hours_of_several_records_are_one_day() {
         found.as_array().unwrap().iter().map(|of| (&of["cpu"], &of["hour"], &of["shared_share"])).collect();
     assert_eq!(
         said,
-        [(cpu, &json!(3), &json!(0.0)), (cpu, &json!(10), &json!(1.0)), (cpu, &json!(22), &json!(0.3125))]
+        [
+            (cpu, &json!(3), &json!(0.0)),
+            (cpu, &json!(10), &json!(1.0)),
+            (cpu, &json!(11), &json!(0.0)),
+            (cpu, &json!(22), &json!(0.3125))
+        ]
     );
     let text = String::from_utf8(archive.contend(&["history", "hours"]).stdout).unwrap();
     assert!(text.contains("······") && text.contains("Most at 10:00") && text.contains("██"), "{text}");

@@ -22,7 +22,9 @@ pub struct Difference {
 /// What differs in the environments of the records.
 pub fn environments(sources: &[&Source]) -> Vec<Difference> {
     let all: Vec<Lines> = sources.iter().map(|source| flattened(&source.environment)).collect();
-    among(&all, |path| !FLEETING.contains(&path) && !path.starts_with("load."))
+    // What was tried of which CPUs share a core is known sooner or later, and is no other machine.
+    let differs = |path: &str| !path.starts_with("load.") && !path.starts_with("cpu.probed");
+    among(&all, |path| !FLEETING.contains(&path) && differs(path))
 }
 
 /// What differs in what was asked for.

@@ -44,8 +44,8 @@
 //! As [`Adaptive`](crate::Adaptive): the store or compare-and-swap that frees is the last access of an unlock.
 //!
 //! # Fork
-//! A child may use each lock that its one thread held, or that nobody held, if nobody waited for it: whoever was about to
-//! revoke the bias did not come along. A child of `vfork` or of a bare `clone` may not use these locks.
+//! A child may use each lock that its one thread held, or that nobody held, if nobody waited for it or tried it: whoever
+//! was about to revoke the bias did not come along. A child of `vfork` or of a bare `clone` may not use these locks.
 //!
 //! # Fairness
 //! While it is biased nobody else waits. After that it is an [`Adaptive`](crate::Adaptive) lock's.
@@ -88,8 +88,8 @@ const REVOKED: u64 = REVOKING;
 /// After so many threads it is nobody's.
 const MOST_OWNERS: u32 = 4;
 
-/// How many naps of a millisecond stand for a fence that the kernel refuses.
-const UNFENCED_NAPS: u32 = 50;
+/// What stands for a fence that the kernel refuses; signals end a single sleep early.
+const UNFENCED_WAIT: Duration = Duration::from_millis(50);
 
 /// The biased lock. 16 bytes, for the threads of one process.
 ///
@@ -189,7 +189,7 @@ impl<C: Count> Biased<C> {
         if self.take_atomically(me) {
             return true;
         }
-        while self.lock.try_lock() || self.lock.lock_by(deadline) {
+        while self.lock.take_now() || self.lock.lock_by(deadline) {
             match self.settle(me) {
                 Settled::Taken => return true,
                 Settled::Transferred => (),
@@ -230,7 +230,8 @@ impl<C: Count> Biased<C> {
                 continue;
             }
             if restartable::may_be_in_vain() {
-                (0..UNFENCED_NAPS).for_each(|_| _ = futex::nap(None));
+                let end = Deadline::after(UNFENCED_WAIT);
+                while !futex::nap(end) {}
             }
             let next = if mark & HELD == 0 && self.owners.load(Relaxed) < MOST_OWNERS { me | HELD } else { REVOKED };
             if self.bias.compare_exchange(mark, next, AcqRel, Relaxed).is_err() {

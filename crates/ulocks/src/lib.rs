@@ -48,7 +48,7 @@
 //! A forked child can go on using shared locks. Of the private ones it can use [`Adaptive`], [`AdaptiveRw`],
 //! [`Calock`], [`RwLock`], [`Pi`] and [`Robust`] locks if no other thread of its parent held them, whoever waited for
 //! them, and [`FutexSem`]. The locks that hand over ([`Usema`], [`Ticket`], [`Mcs`], [`Benaphore`], [`RwLockFair`]),
-//! [`Biased`] and [`Condvar`] only if nobody waited either: a thread that did not come along has a place in their
+//! [`Biased`] and [`Condvar`] only if nobody waited or tried either: a thread that did not come along has a place in their
 //! queue, or was about to revoke a bias. ([`Pi`] and [`Robust`] know their holder by its number: a child must not
 //! free what its parent took, nor any shared lock that was held.) A process with [`Watched`] locks must not fork
 //! while other threads use them.

@@ -46,8 +46,9 @@ fn items(source: &str) -> Vec<String> {
         let of_a_trait = text.contains("impl") && text.contains(" for ") && text.ends_with('{');
         let is_public = text.starts_with("pub ") || is_part || of_a_trait || text.starts_with("raw_");
         if is_public && !hidden && !text.starts_with('}') {
-            let derived = if attributes.contains("derive") { attributes.as_str() } else { "" };
-            items.push(format!("{around} {derived} {}", declared(&text)).trim().to_owned());
+            let told = ["derive", "feature"].iter().any(|what| attributes.contains(what));
+            let attributes = if told { attributes.as_str() } else { "" };
+            items.push(format!("{around} {attributes} {}", declared(&text)).trim().to_owned());
         }
         if text.ends_with('{') {
             blocks.push(Block { head: declared(&text).to_owned(), hidden });

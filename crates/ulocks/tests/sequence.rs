@@ -89,10 +89,9 @@ fn each_sequence_has_one_store_which_is_its_end() {
             plain += 1;
         } else {
             // What the owner of a biased lock expects is in one register, what it stores in another.
-            let registers = compare.strip_prefix("cmp    %").and_then(|operands| operands.split_once(",("));
-            let (expected, word) = registers.unwrap_or_else(|| panic!("{instructions:?}"));
-            let stored =
-                store.strip_prefix("mov    %").and_then(|operands| operands.strip_suffix(&format!(",({word}")));
+            let operands = compare.strip_prefix("cmp    %").and_then(|operands| operands.split_once(','));
+            let (expected, word) = operands.unwrap_or_else(|| panic!("{instructions:?}"));
+            let stored = store.strip_prefix("mov    %").and_then(|operands| operands.strip_suffix(&format!(",{word}")));
             assert!(stored.is_some_and(|stored| stored != expected && !stored.contains(',')), "{instructions:?}");
             biased += 1;
         }

@@ -233,6 +233,7 @@ fn a_greedy_thread_lets_others_in<R: RawMutex + Sync + Send>(lock: R) {
 fn nobody_starves() {
     a_greedy_thread_lets_others_in(Adaptive::<Private>::new());
     a_greedy_thread_lets_others_in(Adaptive::<Shared>::new());
+    a_greedy_thread_lets_others_in(Biased::<NoCount>::new());
     a_greedy_thread_lets_others_in(Usema::<Private>::new());
     a_greedy_thread_lets_others_in(UsemaSpin::<Private>::new());
     a_greedy_thread_lets_others_in(Ticket::<NoCount>::new());

@@ -97,8 +97,10 @@ pub struct Piece {
 pub struct Hour {
     /// From 0 to 23.
     pub hour: u8,
-    /// Steps that were alone or shared, by which hours of several records are weighed.
+    /// Steps that were alone or shared.
     pub steps: u64,
+    /// The time that they stand for, by which hours of several records are weighed.
+    pub seconds: f64,
     /// Of these the shared ones.
     pub shared_share: f64,
 }

@@ -23,6 +23,19 @@ pub struct ProbedPair {
 }
 
 impl ProbedPairs {
+    /// These, and of earlier ones those that were not tried again.
+    #[must_use]
+    pub fn beside(mut self, earlier: Option<&Self>) -> Self {
+        let only_earlier: Vec<ProbedPair> = earlier
+            .into_iter()
+            .flat_map(|earlier| &earlier.pairs)
+            .filter(|pair| self.share_a_core(pair.cpus[0], pair.cpus[1]).is_none())
+            .copied()
+            .collect();
+        self.pairs.extend(only_earlier);
+        self
+    }
+
     /// "CPUs 0 and 1 share no core (probed)".
     pub fn words(&self) -> String {
         let named = |pair: &ProbedPair| format!("{} and {}", pair.cpus[0], pair.cpus[1]);
@@ -32,7 +45,12 @@ impl ProbedPairs {
             ([], [pair]) => format!("CPUs {} share no core (probed)", named(pair)),
             ([], pairs) => {
                 let cpus: CpuSet = pairs.iter().flat_map(|pair| pair.cpus).collect();
-                format!("of CPUs {cpus} no two share a core ({} pairs probed)", pairs.len())
+                let (count, all) = (pairs.len(), cpus.len() * (cpus.len() - 1) / 2);
+                if count == all {
+                    format!("of CPUs {cpus} no two share a core ({count} pairs probed)")
+                } else {
+                    format!("none of {count} pairs of CPUs that were probed shares a core")
+                }
             }
             (shared, _) => format!("CPUs {} share a core (probed)", shared.join(", ")),
         }

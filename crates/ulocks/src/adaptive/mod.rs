@@ -157,7 +157,7 @@ impl<S: Scope, C: Count> Adaptive<S, C> {
     /// Takes the lock, waiting for it if it is held.
     #[inline]
     pub fn lock(&self) {
-        if !self.take() && !self.take_quietly() {
+        if !self.take_now() {
             self.lock_by(None);
         }
     }
@@ -165,7 +165,7 @@ impl<S: Scope, C: Count> Adaptive<S, C> {
     /// Takes the lock if it is free now, and not reserved for a thread that has waited long.
     #[inline]
     pub fn try_lock(&self) -> bool {
-        self.take() || self.take_quietly() || self.try_again()
+        self.take_now() || self.try_again()
     }
 
     /// Frees the lock, and wakes a sleeper if it is time to. As soon as another thread can have taken it, this one does
@@ -217,6 +217,12 @@ impl<S: Scope, C: Count> Adaptive<S, C> {
     #[doc(hidden)]
     pub fn destroy(&mut self) {
         self.word.with_mut(|_| ());
+    }
+
+    /// As a lock begins: what is reserved for a thread that has waited long stays so.
+    #[inline]
+    pub(crate) fn take_now(&self) -> bool {
+        self.take() || self.take_quietly()
     }
 
     #[inline]

@@ -32,17 +32,17 @@ struct HourOfDay {
     /// In UTC.
     hour: u64,
     records: u64,
-    /// Steps that were alone or shared.
-    steps: u64,
-    /// Of these the shared ones.
+    /// The time in which somebody looked, and could tell.
+    seconds: f64,
+    /// Of it, that in which the core was shared.
     shared_share: f64,
 }
 
 #[derive(Clone, Copy, Default)]
 struct Sum {
     records: u64,
-    steps: u64,
-    shared: f64,
+    seconds: f64,
+    shared_s: f64,
 }
 
 /// By machine, CPU and hour.
@@ -71,28 +71,51 @@ pub fn run(flags: &Flags, catalogue: Catalogue, destination: Destination) -> any
 fn add(sums: &mut Sums, entry: &Entry, record: &Value) {
     for row in record["results"].as_array().into_iter().flatten() {
         let Some(cpu) = row["cpu"].as_u64() else { continue };
-        for (hour, steps, share) in of_row(row, entry.summary.started_unix_s) {
-            let sum = sums.entry((entry.summary.host.clone(), cpu, hour % 24)).or_default();
+        for (hour, (seconds, shared_s)) in of_row(row, entry.summary.started_unix_s) {
+            let sum = sums.entry((entry.summary.host.clone(), cpu, hour)).or_default();
             sum.records += 1;
-            sum.steps += steps;
-            sum.shared += share * steps as f64;
+            sum.seconds += seconds;
+            sum.shared_s += shared_s;
         }
     }
 }
 
-/// Hour, steps and shared share. An older record has no hours; one of a few minutes is that of the hour it began in.
-fn of_row(row: &Value, began_unix_s: u64) -> Vec<(u64, u64, f64)> {
-    let hour = |of: &Value| Some((of["hour"].as_u64()?, of["steps"].as_u64()?, of["shared_share"].as_f64()?));
-    let whole = || Some((began_unix_s / HOUR_S, row["steps"].as_u64()?, row["shared_share"].as_f64()?));
-    match row["hours"].as_array() {
-        Some(hours) => hours.iter().filter_map(hour).collect(),
-        None => whole().into_iter().collect(),
+/// By hour of the day, the seconds in which somebody looked and those in which the core was shared. An older record has
+/// no hours, but the pieces of its timeline. What another archive sent may have any figures.
+fn of_row(row: &Value, began_unix_s: u64) -> BTreeMap<u64, (f64, f64)> {
+    let parts = match row["hours"].as_array() {
+        Some(hours) => hours.iter().filter_map(of_hour).collect(),
+        None => of_timeline(row["timeline"].as_array().map_or(&[], Vec::as_slice), began_unix_s),
+    };
+    let mut hours: BTreeMap<u64, (f64, f64)> = BTreeMap::new();
+    for (hour, seconds, share) in parts {
+        if seconds.is_finite() && seconds > 0.0 {
+            let (looked_s, shared_s) = hours.entry(hour % 24).or_default();
+            *looked_s += seconds;
+            *shared_s += seconds * share.clamp(0.0, 1.0);
+        }
     }
+    hours
+}
+
+fn of_hour(hour: &Value) -> Option<(u64, f64, f64)> {
+    Some((hour["hour"].as_u64()?, hour["seconds"].as_f64()?, hour["shared_share"].as_f64()?))
+}
+
+/// Each piece of a run is as long as the others; one that is alone is of a run of about a second.
+fn of_timeline(pieces: &[Value], began_unix_s: u64) -> Vec<(u64, f64, f64)> {
+    let from_s = |piece: &Value| piece["from_s"].as_f64();
+    let length_s = pieces.get(1).and_then(from_s).unwrap_or(1.0);
+    let of = |piece: &Value| {
+        let hour = (began_unix_s as f64 + from_s(piece)?) as u64 / HOUR_S;
+        Some((hour, length_s, piece["shared_share"].as_f64()?))
+    };
+    pieces.iter().filter_map(of).collect()
 }
 
 fn hour_of_day(((host, cpu, hour), sum): ((String, u64, u64), Sum)) -> HourOfDay {
-    let shared_share = sum.shared / sum.steps.max(1) as f64;
-    HourOfDay { host, cpu, hour, records: sum.records, steps: sum.steps, shared_share }
+    let shared_share = sum.shared_s / sum.seconds;
+    HourOfDay { host, cpu, hour, records: sum.records, seconds: sum.seconds, shared_share }
 }
 
 /// A map, an hour two columns wide, and for each machine its fullest hour in words.

@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 use terminal::{Page, moment};
+use instruments::statistics::odd::LEAST_MACHINES;
 
 /// Which records are listed.
 #[derive(Args, Clone, Debug)]
@@ -86,6 +87,7 @@ fn by_machine(entries: &[Entry], page: &Page) -> String {
     if machines.len() < 2 {
         return String::new();
     }
+    let count = machines.len();
     let line = |(host, records): (&str, Vec<&Summary>)| {
         let begun = || records.iter().map(|summary| summary.started_unix_s);
         let ends = [begun().min(), begun().max()].map(|begun| moment(begun.unwrap_or(0)));
@@ -93,7 +95,8 @@ fn by_machine(entries: &[Entry], page: &Page) -> String {
     };
     let table = terminal::table_of_words(&["machine", "records", "from", "to"], machines.into_iter().map(line));
     let lines: String = table.lines().map(|line| page.cut(line) + "\n").collect();
-    format!("\n{lines}`contend history trend` says which of them is odd.\n")
+    let advice = if count < LEAST_MACHINES { "" } else { "`contend history trend` says which of them is odd.\n" };
+    format!("\n{lines}{advice}")
 }
 
 /// The words behind `contend`; a survey needs none.

@@ -5,7 +5,7 @@ use instruments::statistics::odd::LEAST_MACHINES;
 use record::Table;
 use terminal::{Page, escaped, percent, ratio};
 
-/// Odd figures of a machine that there is room for; `--format json` has all.
+/// Odd figures of a machine that there is room for; each stands in the trend of its cell.
 const SAID: usize = 5;
 
 pub fn text(machines: &Machines, page: &Page) -> String {

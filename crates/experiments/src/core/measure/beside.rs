@@ -24,8 +24,8 @@ const MOST: usize = 10;
 /// Names that there is room for: in a night thousands of processes come and go, and each may have one of its own.
 const MOST_NAMES: usize = 1_000;
 const OTHERS: &str = "others";
-/// A step reaches until the next, and no further than that.
-const LONGEST_STEP_S: f64 = 0.002;
+/// A step reaches until the next, and where there are rests between them no further than that.
+const LONGEST_STEP_S: f64 = 0.001;
 
 /// What records the siblings of CPUs that are probed; `None` where they have none, or nobody may look.
 pub fn recorder(cpus: &[usize], clock: Clock, machine: &Cpu, warnings: &mut Vec<Warning>) -> Option<Recorder> {

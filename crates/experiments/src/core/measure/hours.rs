@@ -14,9 +14,15 @@ pub fn hours(steps: &[(f64, Sharing)], began_unix_s: u64) -> Vec<Hour> {
         *alone += u64::from(*sharing == Sharing::Alone);
         *shared += u64::from(*sharing == Sharing::Shared);
     }
+    // Steps of a run lie equally far apart.
+    let apart_s = match steps {
+        [(first, _), .., (last, _)] => (last - first) / (steps.len() - 1) as f64,
+        _ => 0.0,
+    };
     let hour = |(hour, &(alone, shared)): (usize, &(u64, u64))| {
         let steps = alone + shared;
-        (steps > 0).then(|| Hour { hour: hour as u8, steps, shared_share: shared as f64 / steps as f64 })
+        let (hour, seconds, shared_share) = (hour as u8, steps as f64 * apart_s, shared as f64 / steps as f64);
+        (steps > 0).then_some(Hour { hour, steps, seconds, shared_share })
     };
     counts.iter().enumerate().filter_map(hour).collect()
 }
@@ -39,6 +45,7 @@ mod tests {
         let steps: Vec<_> = (0..26 * 60).map(|minute| (minute as f64 * 60.0, of(minute))).collect();
         let found = hours(&steps, began);
         let at = |hour: u8| found.iter().find(|one| one.hour == hour).map(|one| (one.steps, one.shared_share));
+        assert!(found.iter().all(|one| (one.seconds - 60.0 * one.steps as f64).abs() < 1e-6), "{found:?}");
         assert_eq!(found.len(), 23, "one hour was neither: {found:?}");
         assert_eq!(
             (at(22), at(23), at(0), at(1), at(5)),

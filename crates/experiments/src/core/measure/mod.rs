@@ -60,8 +60,8 @@ pub fn run_plan(plan: &Plan, session: &Session, clock: Clock, progress: &Progres
     let probe = probe.with_context(|| format!("the core cannot be probed on {}", std::env::consts::ARCH))?;
     let mut warnings = Vec::new();
     let pairs = try_pairs(plan, session, clock, probe, progress, &mut warnings)?;
-    let probed = probed(&pairs, session);
     let mut machine = session.environment.cpu.clone();
+    let probed = probed(&pairs, session).map(|found| found.beside(machine.probed.as_ref()));
     machine.probed = probed.clone().or(machine.probed);
     let groups = groups(&plan.cpus, &machine);
     progress.note("laying a chain through memory");

@@ -41,6 +41,8 @@ pub struct Observed {
     taken: usize,
     /// How often every second step was let go, for want of room.
     pub halvings: u32,
+    /// When the next step is to begin, in ticks, where there are rests between them.
+    pub due: u64,
 }
 
 /// So many steps of a CPU are kept, at 32 bytes each.
@@ -63,6 +65,7 @@ impl Observed {
             learned: 0,
             taken: 0,
             halvings: 0,
+            due: 0,
         }
     }
 

@@ -21,7 +21,7 @@ pub struct Watch {
 const LONGER: u32 = 10;
 /// A step is no shorter, or the probes would be all that runs.
 const SHORTEST_STEP: Duration = Duration::from_micros(20);
-/// Nor longer: a neighbour comes and goes within milliseconds. What a long run has beyond, its threads rest.
+/// Nor much longer: a neighbour comes and goes within milliseconds. What a long run has beyond, its threads rest.
 const LONGEST_STEP: Duration = Duration::from_millis(1);
 /// From one step to the next, where there is no end by which to plan.
 const ENDLESS: Duration = Duration::from_millis(10);
@@ -58,7 +58,11 @@ impl Watch {
             return;
         }
         let (clock, apart) = (self.clock, self.apart(seen.halvings));
-        let (step, rest) = (clock.ticks_in(apart.min(LONGEST_STEP)), apart.saturating_sub(LONGEST_STEP));
+        let rests = apart.saturating_sub(LONGEST_STEP) >= SHORTEST_REST;
+        let (step, apart) = (clock.ticks_in(if rests { LONGEST_STEP } else { apart }), clock.ticks_in(apart));
+        if rests && !self.rest(seen.due, gate, session) {
+            return;
+        }
         let (mut memory_at, mut look_at) = (clock.now(), clock.now());
         let mut before = self.probe.take();
         while clock.now() < gate.stop() && seen.steps.len() < MOST_STEPS {
@@ -76,8 +80,11 @@ impl Watch {
                 memory_at = began + clock.ticks_in(MEMORY_EVERY);
                 before = self.probe.take();
             }
-            if rest >= SHORTEST_REST {
-                std::thread::sleep(rest);
+            if rests {
+                seen.due = began + apart;
+                if !self.rest(seen.due, gate, session) {
+                    return;
+                }
                 before = self.probe.take();
             }
             if began >= look_at {
@@ -86,6 +93,21 @@ impl Watch {
                     return;
                 }
             }
+        }
+    }
+
+    /// Rests until the next step is due, which may be in another turn; `false` if this turn or the run is over before.
+    fn rest(&self, due: u64, gate: &StartGate, session: &Session) -> bool {
+        loop {
+            let now = self.clock.now();
+            if now >= gate.stop() || session.interruption.is_requested() {
+                return false;
+            }
+            if now >= due {
+                return true;
+            }
+            let left_ns = self.clock.to_ns(due.min(gate.stop()) - now);
+            std::thread::sleep(LOOK.min(Duration::from_nanos(left_ns as u64)));
         }
     }
 

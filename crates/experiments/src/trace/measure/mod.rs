@@ -187,6 +187,8 @@ impl Watch<'_> {
     }
 
     fn tell_interval(&mut self, span: Duration, before: &mut Totals, observer: &mut dyn Observer<Piece>) {
+        // A name is kept once it is found, so what it lies in must be known.
+        self.read_maps();
         let now = Totals::of(self.memory.region());
         let most = now.most_since(before);
         let to_s = |ticks: u64| self.time.span_ns(ticks) / 1e9;

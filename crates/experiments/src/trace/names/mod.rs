@@ -94,8 +94,8 @@ impl Names {
         Some((path, own))
     }
 
-    /// The name of the lock of this number (a place in the memory, or an address): once it has one it keeps it, and others that would be called
-    /// the same have a number.
+    /// The name of the lock of this number (a place in the memory, or an address): once it has one it keeps it, and
+    /// others that would be called the same have a number.
     pub fn lock(&mut self, place: u64, name: impl FnOnce(&mut Self) -> String) -> String {
         if let Some(name) = self.locks.get(&place) {
             return name.clone();

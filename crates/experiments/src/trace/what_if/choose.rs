@@ -21,8 +21,9 @@ const AT_FIRST: Duration = Duration::from_millis(200);
 pub struct Chooser {
     names: Names,
     looked_at: HashSet<u32>,
-    /// Whether a lock that is first used at this place of this file is called so: to look takes the CPU from the program.
-    by_first_use: HashMap<(PathBuf, u64), bool>,
+    /// What a lock of this type is called that is first used at this place of this file: to look takes the CPU from the
+    /// program.
+    by_first_use: HashMap<(PathBuf, u64, u32), String>,
 }
 
 impl Chooser {
@@ -62,15 +63,18 @@ impl Chooser {
         }
         let Some((kind, _)) = wanted.split_once(" of ") else { return false };
         let lock = &region.locks[place as usize];
-        if places::type_name(lock.kind.load(Relaxed)) != kind {
+        let number = lock.kind.load(Relaxed);
+        if places::type_name(number) != kind {
             return false;
         }
         let at = self.names.in_file(lock.process.load(Relaxed), lock.first_site.load(Relaxed));
+        let at = at.map(|(file, place)| (file, place, number));
         if let Some(known) = at.as_ref().and_then(|at| self.by_first_use.get(at)) {
-            return *known;
+            return known == wanted;
         }
-        let is_called = places::by_first_use(region, &mut self.names, place) == wanted;
-        self.by_first_use.extend(at.map(|at| (at, is_called)));
+        let name = places::by_first_use(region, &mut self.names, place);
+        let is_called = name == wanted;
+        self.by_first_use.extend(at.map(|at| (at, name)));
         is_called
     }
 

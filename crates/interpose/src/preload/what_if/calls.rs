@@ -55,6 +55,8 @@ pub fn take(
     let for_cpu = mine.waited(began);
     if has_it(code) {
         taken(mine, lock, site, kind, began, for_cpu);
+    } else {
+        mine.lags(for_cpu);
     }
     code
 }
@@ -105,8 +107,11 @@ pub fn sleep(cond: *mut c_void, mutex: *mut c_void, site: usize, real: impl FnOn
     match signal {
         Some((_, signal)) if code == 0 => mine.follow(&signal.mark, began, for_cpu),
         // An end of its time goes by the clock: nobody let it go on.
-        Some((place, _)) if code == ETIMEDOUT => mine.gave_up(place, began),
-        _ => {}
+        Some((place, _)) if code == ETIMEDOUT => {
+            mine.lags(for_cpu);
+            mine.gave_up(place, began);
+        }
+        _ => mine.lags(for_cpu),
     }
     if let Some((place, mutex)) = mutex {
         mine.take(&mutex.mark, 0, 0);

@@ -1,9 +1,11 @@
 //! Where threads begin and end, and the program: what they leave for others to follow.
 
+use super::lag::Mine;
 use crate::layout::{KIN, Kin, Lock, Region, Thread};
 use crate::preload::clock::now;
 use crate::preload::external::pthread_self;
 use crate::preload::local::Local;
+use crate::preload::me::Me;
 use crate::preload::thread_word;
 use core::ffi::c_void;
 use core::sync::atomic::Ordering::Relaxed;
@@ -22,13 +24,15 @@ pub fn began(region: &Region, thread: &Thread) {
     let lag = if is_known { kin.mark.lag.load(Relaxed) } else { region.what_if.most.load(Relaxed) };
     let own = &region.thread_lags[region.place_of(thread)];
     own.depth.store(0, Relaxed);
-    own.looked_at.store(0, Relaxed);
+    // Of a thread that was seen to be made, the kernel's account begins here too.
+    own.cpu_waits_ns.store(0, Relaxed);
+    own.looked_at.store(u64::from(is_known), Relaxed);
     own.lag.store(lag, Relaxed);
 }
 
 /// The calling thread ends.
-pub fn ended(region: &Region, thread: &Thread) {
-    let lag = region.thread_lags[region.place_of(thread)].lag.load(Relaxed);
+pub fn ended(region: &'static Region, thread: &'static Thread) {
+    let lag = last_lag(region, thread);
     // SAFETY: the call takes nothing.
     let name = unsafe { pthread_self() };
     let (kin, key) = place(region, thread.process.load(Relaxed), name);
@@ -37,12 +41,19 @@ pub fn ended(region: &Region, thread: &Thread) {
     kin.key.store(key, Relaxed);
 }
 
+/// Its lag, with the last that it waited for a CPU.
+fn last_lag(region: &'static Region, thread: &'static Thread) -> u64 {
+    let mine = Mine::of(Me { region, thread });
+    mine.skip(mine.cpu_waited());
+    mine.lag()
+}
+
 /// The process ends as programs do; the first one's end is the program's, if a thread ends it whose lag is known.
-pub fn process_ended(region: &Region, local: &Local) {
+pub fn process_ended(region: &'static Region, local: &Local) {
     // SAFETY: it is null or within the memory.
     let thread = unsafe { thread_word::get().as_ref() };
     if let Some(thread) = thread.filter(|_| region.is_first(local.process.load(Relaxed))) {
-        let lag = region.thread_lags[region.place_of(thread)].lag.load(Relaxed);
+        let lag = last_lag(region, thread);
         region.what_if.exit_lag.store(lag, Relaxed);
         region.what_if.has_exited.store(1, Relaxed);
     }

@@ -82,11 +82,16 @@ impl Mine {
     }
 
     /// That much did not pass: it waited for a CPU.
-    fn skip(self, ticks: u64) {
+    pub fn skip(self, ticks: u64) {
         if ticks > 0 {
             self.own.lag.store(self.lag() + ticks, Relaxed);
             self.leaves_out(ticks);
         }
+    }
+
+    /// A wait that nobody ended was that much longer, for want of a CPU.
+    pub fn lags(self, ticks: u64) {
+        self.own.lag.store(self.lag() + ticks, Relaxed);
     }
 
     /// That much of a section is not its own.
@@ -155,9 +160,9 @@ impl Mine {
             let ends = begins + released.saturating_sub(taken);
             if ends <= taken {
                 mark.free_since.store(ends, Relaxed);
-                return self.own.lag.store(now - begins, Relaxed);
+                return self.own.lag.store(now.saturating_sub(begins), Relaxed);
             }
-            self.own.lag.store(now - released, Relaxed);
+            self.own.lag.store(now.saturating_sub(released), Relaxed);
         }
         mark.free_since.store(released, Relaxed);
         mark.taken.store(now.saturating_sub(self.lag()), Relaxed);
