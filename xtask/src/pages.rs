@@ -14,8 +14,8 @@ const SHELLS: [(&str, &str); 3] = [
     ("fish", "fish/vendor_completions.d/*.fish"),
 ];
 
-/// Writes them below a folder that is laid out as `/usr/share`. Of another processor's programs a copy for this one must
-/// be given: it is run.
+/// Writes them below a folder that is laid out as `/usr/share`. Of another processor's programs a copy for this one
+/// must be given: it is run.
 ///
 /// # Errors
 /// What a program says, or a folder that cannot be written.

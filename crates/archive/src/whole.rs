@@ -1,7 +1,8 @@
 //! A record with all that its name is the hash of, as text: what travels where there is no Git between two archives.
 //!
 //! The name is the hash of the commit, which has that of the tree, which has those of both files. So whoever asked for
-//! a name, and computes it from what came, knows that nothing of it was changed, neither on the way nor by whom it came from.
+//! a name, and computes it from what came, knows that nothing of it was changed, neither on the way nor by whom it came
+//! from.
 
 use crate::git::Git;
 use crate::listing::RECORDS;

@@ -283,7 +283,8 @@ fn an_archive_that_is_none_is_said_in_its_menu() {
     }
 }
 
-/// Somebody else is at work on the archive, alone: records are shown all the same, and what is measured waits to be kept.
+/// Somebody else is at work on the archive, alone: records are shown all the same, and what is measured waits to be
+/// kept.
 #[test]
 fn a_locked_archive_is_read_and_written_when_it_is_free() {
     if !has_git() {

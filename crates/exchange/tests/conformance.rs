@@ -1,5 +1,5 @@
-//! What POSIX and the C library's manual say of mutexes and condition variables, asserted by C programs of our own, with
-//! the C library's locks and with each of ours: the same results, line by line.
+//! What POSIX and the C library's manual say of mutexes and condition variables, asserted by C programs of our own,
+//! with the C library's locks and with each of ours: the same results, line by line.
 
 use exchange::{CHOICE, COUNTS, Counts, LOCKS, PASS, library};
 use std::path::{Path, PathBuf};

@@ -18,7 +18,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Everywhere")]
 pub struct SharedFlags {
-    /// Time budget of the whole run, in seconds (2, 0.5) or with a unit (90s, 2min, 8h); every cell has one turn at least
+    /// Time budget of the whole run, in seconds (2, 0.5) or with a unit (90s, 2min, 8h); every cell has one turn at
+    /// least
     #[arg(long, global = true, value_name = "TIME", value_parser = parse_duration::budget, allow_hyphen_values = true)]
     pub seconds: Option<Duration>,
 
@@ -46,8 +47,8 @@ pub struct SharedFlags {
     #[arg(long, global = true, value_name = "FILE")]
     pub output: Option<PathBuf>,
 
-    /// The archive, where records are kept and found [default: $CONTEND_ARCHIVE, then contend/archive.git in the user's data
-    /// directory]
+    /// The archive, where records are kept and found [default: $CONTEND_ARCHIVE, then contend/archive.git in the user's
+    /// data directory]
     #[arg(long, global = true, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub archive: Option<PathBuf>,
 
@@ -63,7 +64,8 @@ pub struct SharedFlags {
     #[arg(long, global = true)]
     pub explain: bool,
 
-    /// Tell what is known while measuring, a line of JSON a piece, to this descriptor, a pipe: for a program that draws it
+    /// Tell what is known while measuring, a line of JSON a piece, to this descriptor, a pipe: for a program that draws
+    /// it
     #[arg(long, global = true, value_name = "FD", require_equals = true, hide = true)]
     pub live_to: Option<i32>,
 }

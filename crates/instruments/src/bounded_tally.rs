@@ -3,8 +3,8 @@
 use crate::tally::Tally;
 use std::ops::Deref;
 
-/// A tally with room for so many different values. When they are more it goes over to values of eleven significant bits,
-/// which is a part in two thousand: some 1,000 an octave. The smallest and the largest stay what was really seen.
+/// A tally with room for so many different values. When they are more it goes over to values of eleven significant
+/// bits, which is a part in two thousand: some 1,000 an octave. The smallest and the largest stay what was really seen.
 ///
 /// ```
 /// use instruments::bounded_tally::BoundedTally;

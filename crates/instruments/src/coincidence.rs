@@ -3,8 +3,8 @@
 //! For each train of moments it is counted how many lie within a window of one of another train. What chance gives is
 //! known from the trains themselves: one is shifted against the others, around the whole time, by random amounts, and
 //! counted again. A shift keeps how many there are, how they cluster and what rhythm they have, and breaks only what
-//! ties them to the others (as for trains of spikes: Grün and Rotter, "Analysis of Parallel Spike Trains", 2010). So two
-//! rhythms that tick together are told from two that only have the same period.
+//! ties them to the others (as for trains of spikes: Grün and Rotter, "Analysis of Parallel Spike Trains", 2010). So
+//! two rhythms that tick together are told from two that only have the same period.
 //!
 //! ```
 //! use instruments::coincidence::coincidences;
@@ -69,8 +69,8 @@ pub fn coincidences(trains: &[Vec<f64>], span: f64, window: f64, seed: u64) -> V
 
 /// The moments in stretches of time in which every train was watched, on an axis that has only these; and its length.
 ///
-/// A shift may carry a moment to any time of the axis. On one with stretches that nobody watched, where there is no other
-/// to meet, chance would seem to give too few.
+/// A shift may carry a moment to any time of the axis. On one with stretches that nobody watched, where there is no
+/// other to meet, chance would seem to give too few.
 ///
 /// ```
 /// use instruments::coincidence::watched_by_all;

@@ -21,8 +21,9 @@
 //! println!("a lock and an unlock take {:.1} ns ({:.1} to {:.1})", found.ns.value, ends.low, ends.high);
 //! ```
 //!
-//! What it cannot: see single calls (a distribution needs a timestamp each), threads that contend (see [`crate::team`]),
-//! or keep the compiler from moving what it proves to be without effect: give results to [`std::hint::black_box`].
+//! What it cannot: see single calls (a distribution needs a timestamp each), threads that contend (see
+//! [`crate::team`]), or keep the compiler from moving what it proves to be without effect: give results to
+//! [`std::hint::black_box`].
 
 use crate::clock::Clock;
 use crate::statistics::comparison::Estimate;

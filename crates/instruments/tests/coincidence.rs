@@ -105,7 +105,8 @@ fn time_that_nobody_watched_does_not_make_chance_smaller() {
         together += found.iter().map(|train| train.together as f64).sum::<f64>();
         by_chance += found.iter().map(|train| train.by_chance).sum::<f64>();
     }
-    // Some nine hundred: known to a thirtieth. With the unwatched time they are five thirds of what chance seems to give.
+    // Some nine hundred: known to a thirtieth. With the unwatched time they are five thirds of what chance seems to
+    // give.
     assert!((together / by_chance - 1.0).abs() < 0.15, "{together} together, {by_chance} by chance");
 }
 

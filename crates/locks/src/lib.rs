@@ -187,8 +187,8 @@ pub fn asks_for_list(names: &[String]) -> bool {
     names.iter().any(|name| name == LIST)
 }
 
-/// The locks of these names, each once; `all` is every lock that excludes, and the one that does not only `with_none`. A
-/// shared object is tried and loaded.
+/// The locks of these names, each once; `all` is every lock that excludes, and the one that does not only `with_none`.
+/// A shared object is tried and loaded.
 ///
 /// # Errors
 /// A shared object that is no lock to measure.

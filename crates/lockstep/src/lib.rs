@@ -1,7 +1,7 @@
 //! A job in lock-step, measured: what every rank computes, watches and tells; and what follows from their noise.
 //!
-//! Each rank computes for a fixed time and meets the others. Nothing here speaks MPI: the program `lockstep` does, which
-//! needs one installed. What it is made of can be used, and is tested, without.
+//! Each rank computes for a fixed time and meets the others. Nothing here speaks MPI: the program `lockstep` does,
+//! which needs one installed. What it is made of can be used, and is tested, without.
 //!
 //! | to | use |
 //! |---|---|

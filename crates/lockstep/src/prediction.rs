@@ -105,8 +105,8 @@ impl Groups {
         nodes.div_ceil(self.workers)
     }
 
-    /// The mean slowdown of so many nodes; steps begin at random moments. The interval is the jackknife's over the parts
-    /// of the recording: what hangs on a single gap has a wide one.
+    /// The mean slowdown of so many nodes; steps begin at random moments. The interval is the jackknife's over the
+    /// parts of the recording: what hangs on a single gap has a wide one.
     pub fn slowdown(&self, nodes: u64) -> Predicted {
         let groups = self.of(nodes);
         let of = |delay: &Delay| {

@@ -4,8 +4,8 @@ use instruments::clock::Clock;
 use instruments::grind::Work;
 use std::ops::ControlFlow;
 
-/// How long the work takes in so many pieces, in ticks, the cost of the clock included. Between two pieces `between` says
-/// whether to go on; what it does meanwhile is no part of the work.
+/// How long the work takes in so many pieces, in ticks, the cost of the clock included. Between two pieces `between`
+/// says whether to go on; what it does meanwhile is no part of the work.
 pub fn slice(
     clock: Clock,
     work: Work,

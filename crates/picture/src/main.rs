@@ -1,7 +1,7 @@
 //! `contend-png`: the SVG on stdin becomes a PNG on stdout.
 //!
-//! What draws is a library of its own with some thirty others behind it, so that it is a program that contend runs where
-//! it is there, and nobody who only measures builds it.
+//! What draws is a library of its own with some thirty others behind it, so that it is a program that contend runs
+//! where it is there, and nobody who only measures builds it.
 
 mod fonts;
 mod picture;

@@ -22,7 +22,8 @@ pub struct Record<P, R> {
     pub parameters: P,
     /// What came out, one row for each thing measured.
     pub results: Vec<R>,
-    /// Who is best, where results can be put in order: what was measured beside each other, by each figure that decides.
+    /// Who is best, where results can be put in order: what was measured beside each other, by each figure that
+    /// decides.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ranking: Vec<Rank>,
     /// What a reader must know before believing the results.

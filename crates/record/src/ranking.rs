@@ -1,8 +1,8 @@
 //! Which is best? What was measured beside each other in one run, in order, and how far apart.
 //!
 //! Two share a place where they cannot be told apart: where the 95 % interval of their ratio has 1 in it. That interval
-//! has, beside those of the two figures, how much the same thing differs from cell to cell of one run, by where its code
-//! and data lie. Whoever has no interval of its own cannot be told from anybody.
+//! has, beside those of the two figures, how much the same thing differs from cell to cell of one run, by where its
+//! code and data lie. Whoever has no interval of its own cannot be told from anybody.
 
 use crate::unit::Unit;
 use instruments::statistics::Interval;
@@ -13,7 +13,8 @@ use serde::{Deserialize, Serialize};
 /// A place among those that were measured beside each other.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Rank {
-    /// 1 is the best; those that cannot be told apart share it, and the next has the number of those before it, plus one.
+    /// 1 is the best; those that cannot be told apart share it, and the next has the number of those before it, plus
+    /// one.
     pub rank: usize,
     pub lock: String,
     /// Under what it was measured: `2 threads, spread`. Places are among those of the same words and figure.

@@ -22,8 +22,8 @@ pub fn html_of(markdown: &str) -> Markup {
     PreEscaped(reachable(&page))
 }
 
-/// What may be wider than the page scrolls by itself, and can be scrolled by keys too; a heading that says nothing is none.
-/// What looks like these elements and is text was escaped.
+/// What may be wider than the page scrolls by itself, and can be scrolled by keys too; a heading that says nothing is
+/// none. What looks like these elements and is text was escaped.
 fn reachable(html: &str) -> String {
     const CHANGES: [(&str, &str); 4] = [
         ("<th></th>", "<td></td>"),

@@ -81,7 +81,8 @@ impl Feed {
         self.places.get(self.begun?)
     }
 
-    /// How good a place's figure is among those of its column that count the same: 0 is the best, and how many there are.
+    /// How good a place's figure is among those of its column that count the same: 0 is the best, and how many there
+    /// are.
     pub fn rank(&self, place: &Place) -> Option<(usize, usize)> {
         let own = place.seen.figure()?;
         let peers = self.places().filter(|other| other.column == place.column);

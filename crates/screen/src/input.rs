@@ -1,7 +1,7 @@
 //! Bytes from a terminal, and the keys and clicks that they mean.
 //!
-//! ratatui's own reader (crossterm's) waits for the rest of a sequence that was begun, and asks a terminal that has gone
-//! for ever; here nothing waits. What is no key is dropped, however it was cut.
+//! ratatui's own reader (crossterm's) waits for the rest of a sequence that was begun, and asks a terminal that has
+//! gone for ever; here nothing waits. What is no key is dropped, however it was cut.
 
 /// What somebody did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

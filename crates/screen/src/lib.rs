@@ -1,8 +1,9 @@
 //! `contend screen`: find, run and look at everything, without having read of a flag.
 //!
 //! Menus are made of the registries of experiments and locks, of the archive, and of what this machine allows, at the
-//! moment they open. Whatever is measured is measured by a child process, the same program with the command line that is
-//! shown; what it tells while it measures is drawn. This process has one thread, stays on one CPU, and measures nothing.
+//! moment they open. Whatever is measured is measured by a child process, the same program with the command line that
+//! is shown; what it tells while it measures is drawn. This process has one thread, stays on one CPU, and measures
+//! nothing.
 //!
 //! | part | |
 //! | --- | --- |

@@ -1,7 +1,7 @@
 //! The terminal as a whole screen, and as it was before.
 //!
-//! It is given back however the command ends, except by SIGKILL: when this is dropped, and on a panic before its message
-//! is written.
+//! It is given back however the command ends, except by SIGKILL: when this is dropped, and on a panic before its
+//! message is written.
 
 use anyhow::{Context, ensure};
 use ratatui::Terminal;

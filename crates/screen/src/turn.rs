@@ -1,7 +1,7 @@
 //! The loop: wait for keys, signals and children; change what is shown; draw it.
 //!
-//! What a key changes is drawn at once, what a child tells a few times a second: more would be seen by nobody, and would
-//! take a part of a CPU that others may want.
+//! What a key changes is drawn at once, what a child tells a few times a second: more would be seen by nobody, and
+//! would take a part of a CPU that others may want.
 
 use crate::app::App;
 use crate::draw;

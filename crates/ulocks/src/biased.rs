@@ -23,20 +23,20 @@
 //!
 //! 1. Mark the word by compare-and-swap, and fence.
 //! 2. If the mark is still there the owner was not inside: the bias becomes the revoker's own, held.
-//! 3. If it was inside, the lock beneath, which the revoker has, becomes the owner's: the bias is nobody's for good, and
-//!    the owner frees the lock beneath, on which the revoker now waits as on any.
+//! 3. If it was inside, the lock beneath, which the revoker has, becomes the owner's: the bias is nobody's for good,
+//!    and the owner frees the lock beneath, on which the revoker now waits as on any.
 //! 4. If the mark is gone, begin again.
 //!
 //! # Ordering
 //! What the sequence and its fence promise is told in their file. A sequence that compared before the mark has stored
-//! before the fence ends, and the compare-and-swap of 2 or 3 fails, or it never stores. One that compares later finds the
-//! mark. No other mark can have come in between, so finding it is enough: with two revokers at a time the second could
-//! take the first one's mark for its own and rely on a fence that came before it.
+//! before the fence ends, and the compare-and-swap of 2 or 3 fails, or it never stores. One that compares later finds
+//! the mark. No other mark can have come in between, so finding it is enough: with two revokers at a time the second
+//! could take the first one's mark for its own and rely on a fence that came before it.
 //!
 //! The owner's accesses are in its program's order. A revoker reads what the owner wrote last by the compare-and-swaps
 //! (`SeqCst`, `Acquire`), which read its last store, a `Release`. The owner's store that takes the lock may be in its
-//! processor's buffer while it reads what is protected: the fence drains the buffer, so the revoker finds it held, or it
-//! was aborted, and then what it read so far counts for nothing.
+//! processor's buffer while it reads what is protected: the fence drains the buffer, so the revoker finds it held, or
+//! it was aborted, and then what it read so far counts for nothing.
 //!
 //! No wake-up is lost, since nobody sleeps on `bias`.
 //!
@@ -44,8 +44,9 @@
 //! As [`Adaptive`](crate::Adaptive): the store or compare-and-swap that frees is the last access of an unlock.
 //!
 //! # Fork
-//! A child may use each lock that its one thread held, or that nobody held, if nobody waited for it or tried it: whoever
-//! was about to revoke the bias did not come along. A child of `vfork` or of a bare `clone` may not use these locks.
+//! A child may use each lock that its one thread held, or that nobody held, if nobody waited for it or tried it:
+//! whoever was about to revoke the bias did not come along. A child of `vfork` or of a bare `clone` may not use these
+//! locks.
 //!
 //! # Fairness
 //! While it is biased nobody else waits. After that it is an [`Adaptive`](crate::Adaptive) lock's.
@@ -57,8 +58,8 @@
 //! # Where it works
 //! Where sequences do not it is an [`Adaptive`](crate::Adaptive) lock with a longer unlock. If the kernel refuses the
 //! fence later (a seccomp filter) a revoker waits 50 ms instead: a sequence that runs takes some nanoseconds, and one
-//! that is preempted is aborted, so that only a virtual machine that stops one of its processors for so long can let two
-//! in.
+//! that is preempted is aborted, so that only a virtual machine that stops one of its processors for so long can let
+//! two in.
 //!
 //! # Source
 //! Biased locking of Java's virtual machines; its revocation by a fence of the others' making: Dave Dice, Mark Moir and

@@ -36,10 +36,11 @@
 //!   locks and data into a file.
 //! - [`NoCount`] or [`Counted`]: whether the lock counts what happens to it.
 //! - A [`Patience`]: how long a lock spins before it sleeps, where that is for you to choose.
-//! - [`Watched`] or [`Unwatched`], of [`Checked`], which puts any of the exclusive locks under watch: deadlocks are told as they
-//!   close, orders that can deadlock before they do.
+//! - [`Watched`] or [`Unwatched`], of [`Checked`], which puts any of the exclusive locks under watch: deadlocks are
+//!   told as they close, orders that can deadlock before they do.
 //!
-//! All but [`Benaphore`] and [`SysvSem`] are `lock_api` raw locks, and [`lock_api`] is re-exported: `ulocks::lock_api::Mutex<ulocks::Usema, T>`.
+//! All but [`Benaphore`] and [`SysvSem`] are `lock_api` raw locks, and [`lock_api`] is re-exported:
+//! `ulocks::lock_api::Mutex<ulocks::Usema, T>`.
 //!
 //! # Memory and forks
 //! Every lock here, and [`FutexSem`], may be freed by whoever takes it last, while the one before is still in its
@@ -48,8 +49,8 @@
 //! A forked child can go on using shared locks. Of the private ones it can use [`Adaptive`], [`AdaptiveRw`],
 //! [`Calock`], [`RwLock`], [`Pi`] and [`Robust`] locks if no other thread of its parent held them, whoever waited for
 //! them, and [`FutexSem`]. The locks that hand over ([`Usema`], [`Ticket`], [`Mcs`], [`Benaphore`], [`RwLockFair`]),
-//! [`Biased`] and [`Condvar`] only if nobody waited or tried either: a thread that did not come along has a place in their
-//! queue, or was about to revoke a bias. ([`Pi`] and [`Robust`] know their holder by its number: a child must not
+//! [`Biased`] and [`Condvar`] only if nobody waited or tried either: a thread that did not come along has a place in
+//! their queue, or was about to revoke a bias. ([`Pi`] and [`Robust`] know their holder by its number: a child must not
 //! free what its parent took, nor any shared lock that was held.) A process with [`Watched`] locks must not fork
 //! while other threads use them.
 //!

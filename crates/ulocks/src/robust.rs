@@ -23,8 +23,8 @@
 //!
 //! # A stopped or dead holder
 //! A stopped holder is alive: the others wait. A dead one is found by whoever waits when its next look is due, 1 to
-//! 16 ms later, or when its time is over: a timed wait that ends in vain has looked. The same look replaces a wake-up that a killed *waiter* took with it, so no
-//! survivor hangs. What it cannot do:
+//! 16 ms later, or when its time is over: a timed wait that ends in vain has looked. The same look replaces a wake-up
+//! that a killed *waiter* took with it, so no survivor hangs. What it cannot do:
 //!
 //! - Thread numbers mean something within one pid namespace, start times within one time namespace: processes in
 //!   different containers must not share one.

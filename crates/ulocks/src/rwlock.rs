@@ -12,8 +12,8 @@
 //! one kind.
 //!
 //! # Ordering
-//! Taking is `Acquire`, freeing is `Release`, all by read-modify-writes of `state`. A sleeper's mark is in the word that
-//! it sleeps on: either who frees the lock sees it, or the sleeper sees that the lock is free. One word, no fence.
+//! Taking is `Acquire`, freeing is `Release`, all by read-modify-writes of `state`. A sleeper's mark is in the word
+//! that it sleeps on: either who frees the lock sees it, or the sleeper sees that the lock is free. One word, no fence.
 //! Readers that come and go keep a writer from falling asleep; when that has happened often it naps.
 //!
 //! # Lifetime

@@ -21,8 +21,8 @@
 //! drops it wakes all: those sleep again, and set it again. No fence, since nobody relies on having seen both words.
 //!
 //! # Lifetime
-//! The store or exchange of `serving` is the last access of an unlock: the memory may be freed by whoever holds the lock
-//! last. After it the kernel gets an address to wake, at most.
+//! The store or exchange of `serving` is the last access of an unlock: the memory may be freed by whoever holds the
+//! lock last. After it the kernel gets an address to wake, at most.
 //!
 //! # Fork
 //! A forked child may use one that its thread held or nobody did, if nobody else waited: a thread that did not come

@@ -43,8 +43,8 @@ extern "C" fn lock_and_unlock(_: libc::c_int) {
 fn signal_every(micros: i64) {
     let every = libc::timeval { tv_sec: 0, tv_usec: micros };
     let timer = libc::itimerval { it_interval: every, it_value: every };
-    // SAFETY: the handler does only what may be done in one: it tries a lock, and counts. The rest is given by value, in
-    // effect.
+    // SAFETY: the handler does only what may be done in one: it tries a lock, and counts. The rest is given by value,
+    // in effect.
     unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();
         action.sa_sigaction = lock_and_unlock as *const () as usize;
@@ -54,8 +54,8 @@ fn signal_every(micros: i64) {
     }
 }
 
-/// A lock is one thread's for a while, and then a second one comes: the owner may be anywhere in its pair. Says how often
-/// the lock was taken.
+/// A lock is one thread's for a while, and then a second one comes: the owner may be anywhere in its pair. Says how
+/// often the lock was taken.
 fn a_second_thread_comes(lock: &Halves, after: u64) -> u64 {
     let (begun, came) = (&AtomicBool::new(false), &AtomicBool::new(false));
     thread::scope(|scope| {

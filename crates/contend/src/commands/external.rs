@@ -1,8 +1,8 @@
 //! Commands that are programs of their own, so that what they need is not built with the rest: `contend NAME …` becomes
 //! `contend-NAME …`, found beside contend and then on the path.
 //!
-//! It becomes it, and does not start it: signals, the terminal and the exit status are the program's own. What only draws
-//! for a command is found in the same way, and started.
+//! It becomes it, and does not start it: signals, the terminal and the exit status are the program's own. What only
+//! draws for a command is found in the same way, and started.
 
 use anyhow::{Context, bail};
 use clap::{Arg, Command};

@@ -1,4 +1,5 @@
-//! A picture of its own, for a slide or a README: as SVG, or as the PNG that the program `contend-png` draws of the same.
+//! A picture of its own, for a slide or a README: as SVG, or as the PNG that the program `contend-png` draws of the
+//! same.
 
 use crate::commands::external::Companion;
 use crate::output::print_or_write;

@@ -7,8 +7,8 @@ use harness::{Outcome, SharedFlags};
 ///
 /// Full-screen, by keys or mouse; ? shows the keys. Whatever is chosen shows the command line that does the same. An
 /// experiment that is started here runs as a process of its own, drawn while it measures; stopping it keeps what was
-/// measured. The screen stays on one CPU and measures the others, unless there is no other. It needs a terminal of 80 columns
-/// and 24 lines.
+/// measured. The screen stays on one CPU and measures the others, unless there is no other. It needs a terminal of 80
+/// columns and 24 lines.
 #[derive(Args, Clone, Debug)]
 pub struct Flags {}
 

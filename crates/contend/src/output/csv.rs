@@ -4,8 +4,8 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use terminal::escaped;
 
-/// A header and a line for each result; the columns are those that any of the results has, in order of appearance. No cell
-/// has more than one line, or what a terminal obeys.
+/// A header and a line for each result; the columns are those that any of the results has, in order of appearance. No
+/// cell has more than one line, or what a terminal obeys.
 ///
 /// # Errors
 /// A result that does not serialise.

@@ -12,7 +12,8 @@ use std::sync::LazyLock;
 #[derive(Clone, Debug, PartialEq)]
 enum Word {
     Figure(Kind),
-    /// `–`, `?` or `not seen`: what could not be measured, in the place of any figure, and of those that follow from it.
+    /// `–`, `?` or `not seen`: what could not be measured, in the place of any figure, and of those that follow from
+    /// it.
     Missing,
     Said(String),
 }

@@ -1,4 +1,5 @@
-//! A full-screen run under a terminal of its own: what is on the screen, what is typed, and what the terminal is after it.
+//! A full-screen run under a terminal of its own: what is on the screen, what is typed, and what the terminal is after
+//! it.
 
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{LocalModes, OutputModes, Winsize, tcgetattr, tcsetwinsize};

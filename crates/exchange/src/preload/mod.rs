@@ -3,8 +3,8 @@
 //! A mutex keeps the bytes that say its kind where the C library has them ([`mutex`]), so that its own initialisers, at
 //! compile time and at run time, make ours. The lock that was asked for ([`choice`]) stands in the others. One whose
 //! kind cannot be ours is passed on ([`next`]). Condition variables are ours too ([`cond`]), since the C library's
-//! free and take the mutex without being seen. Locks for readers and writers ([`rwlock`]) have one of ours, whichever was
-//! asked for; spin locks too, in the four bytes that they have ([`spin`]).
+//! free and take the mutex without being seen. Locks for readers and writers ([`rwlock`]) have one of ours, whichever
+//! was asked for; spin locks too, in the four bytes that they have ([`spin`]).
 //!
 //! Nothing here has a destructor and nothing unwinds but a thread that is cancelled, which leaves through these
 //! functions; what it has to undo it has told the C library ([`cancel`]).

@@ -50,8 +50,8 @@ const ELISION: u32 = 0x300;
 const RECURSIVE: u32 = 1;
 const ERROR_CHECKING: u32 = 2;
 const ADAPTIVE: u32 = 3;
-/// Bits that are nobody's, where code decides: the mutex has a lock of ours, or is left to the C library. That one looks
-/// at its own bits only.
+/// Bits that are nobody's, where code decides: the mutex has a lock of ours, or is left to the C library. That one
+/// looks at its own bits only.
 const CHOSEN: u32 = 1 << 30;
 const LEFT: u32 = 1 << 29;
 /// What the C library puts there when it destroys one.

@@ -1,9 +1,9 @@
 //! Which locks are to be ours: all, or those that lie in some variables of the program, and mutexes that some of its
 //! functions initialise or are the first to take.
 //!
-//! The variable names addresses as they stand in the program's file, `1040-1068,c2000-2028` in hexadecimal, where `c` is
-//! code. Where the file lies in memory is known before the first call; so a lock is one kind from its first use to its
-//! last: what decides of a mutex by code is noted in it.
+//! The variable names addresses as they stand in the program's file, `1040-1068,c2000-2028` in hexadecimal, where `c`
+//! is code. Where the file lies in memory is known before the first call; so a lock is one kind from its first use to
+//! its last: what decides of a mutex by code is noted in it.
 
 use crate::c::{self, ProgramHeaders};
 use core::ffi::{c_int, c_void};

@@ -14,7 +14,8 @@
 //! The C library's own prefers readers, unless it was asked for the other: a reader that comes while others read waits
 //! for no writer. Programs rely on that where a thread reads twice, or waits for one that reads. So a reader of such a
 //! lock goes past writers that wait if its thread holds any lock for reading, and else leaves them the way, but only
-//! for a millisecond: nobody waits for ever who would not have, and a writer gets in past readers that each read for less.
+//! for a millisecond: nobody waits for ever who would not have, and a writer gets in past readers that each read for
+//! less.
 //!
 //! A writer that gave up may have left its mark in the lock's word, for others that it may have been woken for. Whether
 //! one waits is asked of the count; readers that sleep behind one that gave up see that a millisecond later.
@@ -160,8 +161,8 @@ impl ReadersLock {
         0
     }
 
-    /// Who has it for writing is asked of the lock, and not of the thread: it is for the program to say who frees it. The
-    /// C library lets a free one be freed, and then it is of no use; here nothing comes of it.
+    /// Who has it for writing is asked of the lock, and not of the thread: it is for the program to say who frees it.
+    /// The C library lets a free one be freed, and then it is of no use; here nothing comes of it.
     #[inline(always)]
     pub fn unlock(&self) -> c_int {
         if self.lock.is_locked_exclusive() {

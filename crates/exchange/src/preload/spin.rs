@@ -7,12 +7,12 @@
 //! | 3 | held, nobody sleeps |
 //! | 4 | held, somebody may sleep |
 //!
-//! So a lock says itself whose it is: one that was not initialised by us, or that processes may share, stays what it is.
-//! POSIX has no initialiser for these but the function.
+//! So a lock says itself whose it is: one that was not initialised by us, or that processes may share, stays what it
+//! is. POSIX has no initialiser for these but the function.
 //!
-//! It is `Calock`: spinning for as long as sleeping costs, then asleep, and what it says of its ordering and its fairness
-//! holds here. Who sleeps is found by memory and not by address: the C library's spin locks work between processes
-//! whatever they were initialised as.
+//! It is `Calock`: spinning for as long as sleeping costs, then asleep, and what it says of its ordering and its
+//! fairness holds here. Who sleeps is found by memory and not by address: the C library's spin locks work between
+//! processes whatever they were initialised as.
 
 use crate::futex::{ALL, Shared, wait, wake};
 use crate::patience::{Micros, spin};

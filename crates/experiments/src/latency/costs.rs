@@ -34,7 +34,8 @@ fn free(row: &Row) -> Option<Cost> {
     Some(cost.of_lock(&row.lock).beside(1998, of_1998).beside(2002, loop_2002(&row.lock)))
 }
 
-/// 2002's table of ulockflex has the loops a second of one child that does no work: with a lock, less those without one.
+/// 2002's table of ulockflex has the loops a second of one child that does no work: with a lock, less those without
+/// one.
 fn loop_2002(lock: &str) -> Option<f64> {
     const WITHOUT_PER_S: f64 = 1_398_321.0;
     let with_per_s = match lock {

@@ -14,8 +14,8 @@ use std::time::Duration;
 /// random order, and one without a lock among them says how well all are known.
 #[derive(Args, Clone, Debug)]
 pub struct Flags {
-    /// Locks to measure, separated by commas; `all`; `list` to print them; or the path of a shared object with a lock of
-    /// your own (./libmine.so)
+    /// Locks to measure, separated by commas; `all`; `list` to print them; or the path of a shared object with a lock
+    /// of your own (./libmine.so)
     #[arg(long, value_name = "NAMES", value_delimiter = ',', default_value = "sysv,benaphore,std,parking_lot",
           value_parser = locks::names(), hide_possible_values = true)]
     pub lock: Vec<String>,

@@ -65,8 +65,8 @@ pub struct Row {
     pub p999_ns: Option<f64>,
     pub max_ns: Option<f64>,
     pub mean_ns: Option<f64>,
-    /// The mean of the rounds that nothing disturbed: the median of the slices' means, with its 95 % interval. Of a thread
-    /// that is alone it is what a free lock takes.
+    /// The mean of the rounds that nothing disturbed: the median of the slices' means, with its 95 % interval. Of a
+    /// thread that is alone it is what a free lock takes.
     #[serde(default)]
     pub undisturbed_mean_ns: Option<f64>,
     #[serde(default)]
@@ -97,8 +97,8 @@ pub struct Row {
     /// A single latency is known no better: the clock's step; in older records, for unlocking, the scatter of the hold
     /// time if that was more.
     pub resolution_ns: f64,
-    /// No figure is known better, and none below it is given: three times what the same loop reads with no lock in it, at
-    /// the far end of that figure's interval. `null` in older records.
+    /// No figure is known better, and none below it is given: three times what the same loop reads with no lock in it,
+    /// at the far end of that figure's interval. `null` in older records.
     #[serde(default)]
     pub accuracy_ns: Option<f64>,
     /// What the loop without a lock read: 0, had the measurement no error.
@@ -203,7 +203,8 @@ impl Row {
         }
     }
 
-    /// Of the rounds that nothing disturbed, with its interval, as far as it is known: alone on the core, where that is.
+    /// Of the rounds that nothing disturbed, with its interval, as far as it is known: alone on the core, where that
+    /// is.
     pub fn undisturbed_mean(&self) -> Option<Estimate> {
         let neighbour = &self.neighbour;
         if let Some(alone) = neighbour.undisturbed_mean_ns_alone {

@@ -67,8 +67,8 @@ fn ratio(over: Option<Estimate>, under: Option<Estimate>) -> Option<Estimate> {
 struct Laboratory<'a>(&'a [(usize, &'a Row)]);
 
 impl Laboratory<'_> {
-    /// 1998 gives a lock and an unlock by themselves, 3.5 µs each for the semaphore and 0.3 for the benaphore; of what is
-    /// free a pair is known best.
+    /// 1998 gives a lock and an unlock by themselves, 3.5 µs each for the semaphore and 0.3 for the benaphore; of what
+    /// is free a pair is known best.
     fn one_thread(&self) -> Vec<ThenAndNow> {
         let lock = |lock| self.row(lock, 1, Operation::Lock);
         let first = |name| lock(name).and_then(|row| row.spikes.first());

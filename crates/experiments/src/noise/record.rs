@@ -109,8 +109,8 @@ pub struct Row {
     /// What that thread took of the speed of code that is limited by the core's width, while the reader had the CPU.
     #[serde(default)]
     pub width_lost_share: Option<f64>,
-    /// Within the turns, time in which nobody watched: the kernel's record was read, or the core was probed. It is in no
-    /// share.
+    /// Within the turns, time in which nobody watched: the kernel's record was read, or the core was probed. It is in
+    /// no share.
     pub unwatched_s: f64,
     pub turns: Vec<Turn>,
     /// What took the gaps' time, the most first; the shares add up to 1.

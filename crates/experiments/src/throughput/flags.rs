@@ -12,8 +12,9 @@ use std::time::Duration;
 /// those of 2002: 0+0, 0+10, 7+3 and 9+1 µs.
 #[derive(Args, Clone, Debug)]
 pub struct Flags {
-    /// Locks to measure, separated by commas; `all`; `list` to print them; or the path of a shared object with a lock of
-    /// your own (./libmine.so) [default: those of 2002 and today's common ones; with --share the reader/writer locks]
+    /// Locks to measure, separated by commas; `all`; `list` to print them; or the path of a shared object with a lock
+    /// of your own (./libmine.so) [default: those of 2002 and today's common ones; with --share the reader/writer
+    /// locks]
     #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = locks::names(), hide_possible_values = true)]
     pub lock: Vec<String>,
 

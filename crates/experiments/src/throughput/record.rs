@@ -47,8 +47,8 @@ pub struct Row {
     /// Loops of all children together: the median of the runs.
     pub throughput_per_s: f64,
     pub throughput_ci: Option<Interval>,
-    /// Of windows of a millisecond or two that were the one or the other, the share in which somebody else was on one of
-    /// the cores; `null` where nobody looked, or children had no cores of their own.
+    /// Of windows of a millisecond or two that were the one or the other, the share in which somebody else was on one
+    /// of the cores; `null` where nobody looked, or children had no cores of their own.
     #[serde(default)]
     pub core_shared_share: Option<f64>,
     /// How far a window's throughput tells by itself who was there: rank correlation, from -1 to 1.

@@ -33,7 +33,8 @@ pub struct Row {
     /// The lock's name: its symbol if it is a global variable, else where it was first used.
     pub lock: String,
     pub address: String,
-    /// `mutex`, `rwlock`, `spin`, `cond`, `sem`, `barrier`; `join` of a thread, and `futex`, where only the kernel's call was seen.
+    /// `mutex`, `rwlock`, `spin`, `cond`, `sem`, `barrier`; `join` of a thread, and `futex`, where only the kernel's
+    /// call was seen.
     #[serde(rename = "type")]
     pub lock_type: String,
     /// What else its type says: `recursive`, `robust`, `priority_inheritance`.
@@ -77,8 +78,8 @@ pub struct Row {
     /// How long others waited, for this or other locks, because of what was held from here: passed on in the same way.
     #[serde(default)]
     pub caused_total_s: f64,
-    /// Of the longest path through the run: the part that lay in the lock's holds while others waited, and in handing it
-    /// over.
+    /// Of the longest path through the run: the part that lay in the lock's holds while others waited, and in handing
+    /// it over.
     #[serde(default)]
     pub critical_share: Option<f64>,
     /// The waits.

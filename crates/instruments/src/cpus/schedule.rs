@@ -33,8 +33,8 @@ pub enum Schedule {
         /// The real-time priority.
         priority: u32,
     },
-    /// `SCHED_DEADLINE`: goes before all others for `runtime` of each `period`, and waits for the next when that is used
-    /// up. The kernel places such a thread itself, so one that is pinned is refused.
+    /// `SCHED_DEADLINE`: goes before all others for `runtime` of each `period`, and waits for the next when that is
+    /// used up. The kernel places such a thread itself, so one that is pinned is refused.
     Deadline {
         /// What it may run for, …
         runtime: Duration,

@@ -2,8 +2,8 @@
 //!
 //! A [`Recorder`] is opened once, and started and stopped around each stretch of a measurement. What it gives is a
 //! [`Timeline`] in the ticks of the measurement's own [`Clock`](crate::clock::Clock), and its [`EvidenceQuality`]:
-//! what it may lack. [`attribute`] then divides the time of each gap between its causes, and [`ran`] tells who had a CPU
-//! at a moment that somebody wants to know more of.
+//! what it may lack. [`attribute`] then divides the time of each gap between its causes, and [`ran`] tells who had a
+//! CPU at a moment that somebody wants to know more of.
 //!
 //! It takes the best [`Source`] that this process may use and says what the better ones would need:
 //!

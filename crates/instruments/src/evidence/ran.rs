@@ -11,7 +11,8 @@ pub struct Ran {
     pub start: u64,
     /// Until when.
     pub end: u64,
-    /// Who: a task, a handler, the recorded thread itself ([`Kind::Own`]), nobody ([`Kind::Idle`]), or nobody knows who.
+    /// Who: a task, a handler, the recorded thread itself ([`Kind::Own`]), nobody ([`Kind::Idle`]), or nobody knows
+    /// who.
     pub who: Cause,
 }
 

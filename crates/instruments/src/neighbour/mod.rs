@@ -46,7 +46,8 @@
 //! Which instructions the first loop has matters little: additions, no-ops and address computations lose the same,
 //! loads a fifth of that and multiplications next to nothing. Kin: the diagnostic snippets of SMTcheck (Moon and
 //! others, "SMTcheck", 2016), and the pressure curves of Bubble-Up (Mars and others, MICRO 2011) and SMiTe (Zhang and
-//! others, MICRO 2014), by which whoever owns a machine predicts what tenants will do to each other. Here a tenant asks.
+//! others, MICRO 2014), by which whoever owns a machine predicts what tenants will do to each other. Here a tenant
+//! asks.
 
 mod alone;
 mod kinds;

@@ -15,8 +15,8 @@ pub struct Split {
     pub shared: Option<Estimate>,
     /// Of all that are one or the other, the share of the shared ones; `None` without any.
     pub shared_share: Option<f64>,
-    /// How far a value tells by itself who was there: the rank correlation (Spearman's) of the values with being shared,
-    /// from -1 to 1; `None` where all were of one kind.
+    /// How far a value tells by itself who was there: the rank correlation (Spearman's) of the values with being
+    /// shared, from -1 to 1; `None` where all were of one kind.
     pub correlation: Option<f64>,
 }
 

@@ -18,9 +18,9 @@ pub struct Spike {
     pub mean: f64,
     /// Their median.
     pub median: f64,
-    /// The 95 % interval of the median, as if the latencies were independent; `None` below six. Neighbours in time are not:
-    /// of what came in slices, [`Slices::interval_within`](crate::statistics::slices::Slices::interval_within) gives
-    /// one that is as wide as it should be.
+    /// The 95 % interval of the median, as if the latencies were independent; `None` below six. Neighbours in time are
+    /// not: of what came in slices, [`Slices::interval_within`](crate::statistics::slices::Slices::interval_within)
+    /// gives one that is as wide as it should be.
     pub median_ci: Option<Interval>,
     /// The smallest.
     pub from: f64,

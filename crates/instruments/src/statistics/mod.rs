@@ -4,9 +4,9 @@
 //! get intervals from order statistics ([`order`]), ratios from the bootstrap ([`bootstrap`]), a measurement is
 //! repeated until its interval is narrow enough ([`stopping`]), cells that are compared take turns in a random,
 //! recorded order ([`interleave`]). Runs are held against each other in [`comparison`], many cells at once in
-//! [`discovery`], machines in [`odd`], long series of them in [`steps`]. The rules follow Hoefler and Belli, "Scientific Benchmarking of
-//! Parallel Computing Systems" (SC15), and Georges, Buytaert and Eeckhout, "Statistically Rigorous Java Performance
-//! Evaluation" (OOPSLA 2007).
+//! [`discovery`], machines in [`odd`], long series of them in [`steps`]. The rules follow Hoefler and Belli,
+//! "Scientific Benchmarking of Parallel Computing Systems" (SC15), and Georges, Buytaert and Eeckhout, "Statistically
+//! Rigorous Java Performance Evaluation" (OOPSLA 2007).
 //!
 //! Unless they say otherwise, intervals suppose that the samples are independent draws from one distribution.
 //! Consecutive latencies of one run are not: [`slices`] is for those.

@@ -5,8 +5,8 @@
 //! median is left out, so that several odd ones among many do not hide each other (after Rosner, "Percentage points for
 //! a generalized ESD many-outlier procedure", 1983, and Davies and Gather, "The identification of multiple outliers",
 //! 1993). How far the farthest of n machines that are all the same may lie is found by drawing such machines: a Monte
-//! Carlo test (Dwass, "Modified randomization tests for nonparametric hypotheses", 1957). They are drawn from Student's t
-//! with five degrees of freedom and not from a normal distribution: real machines have longer tails.
+//! Carlo test (Dwass, "Modified randomization tests for nonparametric hypotheses", 1957). They are drawn from Student's
+//! t with five degrees of freedom and not from a normal distribution: real machines have longer tails.
 //!
 //! The bound is on the whole family: of sets of machines that are the same, with whatever many figures, at most the
 //! stated share has any machine called odd in any figure. Each figure has its part of it (Bonferroni), which holds
@@ -84,8 +84,8 @@ impl OddOnes {
     }
 }
 
-/// How far the value at this place lies from the others, which are sorted with it, in their spread. Where they have none
-/// to the last digit, nothing is outside of it.
+/// How far the value at this place lies from the others, which are sorted with it, in their spread. Where they have
+/// none to the last digit, nothing is outside of it.
 fn distance(sorted: &[f64], place: usize, least_spread: f64) -> f64 {
     let mut others = sorted.to_vec();
     let value = others.remove(place);

@@ -2,10 +2,10 @@
 //!
 //! Neighbouring latencies share their moment: an interruption delays several, a busy neighbour thousands. Intervals
 //! that take them as independent are far too narrow: of the 99.9 % quantile they covered 65 % where 95 was claimed. So
-//! the scatter is taken between slices (Woodruff, "Confidence intervals for medians and other position measures", 1952):
-//! at the quantile of all values, how far do the shares of values below it differ from slice to slice? The interval of
-//! that share, turned back into values, is the quantile's. Shares near 1 are treated on the scale of their odds, on
-//! which an interval cannot pass 1. The interval is never narrower than that of independent values.
+//! the scatter is taken between slices (Woodruff, "Confidence intervals for medians and other position measures",
+//! 1952): at the quantile of all values, how far do the shares of values below it differ from slice to slice? The
+//! interval of that share, turned back into values, is the quantile's. Shares near 1 are treated on the scale of their
+//! odds, on which an interval cannot pass 1. The interval is never narrower than that of independent values.
 
 use std::ops::RangeInclusive;
 
@@ -108,8 +108,8 @@ impl Slices {
         }
     }
 
-    /// The same of a quantile of the values in this range alone: of a cluster's median, say. `None` where fewer slices have
-    /// any of them than it takes to see how they scatter, unless there are no more slices.
+    /// The same of a quantile of the values in this range alone: of a cluster's median, say. `None` where fewer slices
+    /// have any of them than it takes to see how they scatter, unless there are no more slices.
     pub fn interval_within(&self, range: RangeInclusive<u64>, q: f64, confidence: f64) -> Option<Interval> {
         let mut inside = Self::with_room(self.room);
         for part in &self.parts {

@@ -1,4 +1,5 @@
-//! A lock of one's own: a shared object with four functions and a size, named by its path in the place of a lock's name.
+//! A lock of one's own: a shared object with four functions and a size, named by its path in the place of a lock's
+//! name.
 //!
 //! `include/contend_lock.h` says what it exports. It is tried in a process of its own first ([`trial`]), and only one
 //! that loads, works and excludes comes into this one. In results it has the name of its file.

@@ -32,7 +32,8 @@ fn settled<L: Lock>(locks: usize) -> io::Result<SharedArray<Guarded<L>>> {
     Ok(array)
 }
 
-/// So many locks of that name that what `reach` says can share; with readers or without. `None` if there is no such lock.
+/// So many locks of that name that what `reach` says can share; with readers or without. `None` if there is no such
+/// lock.
 ///
 /// # Errors
 /// What the system refuses.

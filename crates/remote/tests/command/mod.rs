@@ -54,8 +54,8 @@ impl Place {
         self.folder.path().join(name)
     }
 
-    /// Waits until nobody works on it: a Git that a killed program started lives a little longer, and packs what a check
-    /// reads at the same moment.
+    /// Waits until nobody works on it: a Git that a killed program started lives a little longer, and packs what a
+    /// check reads at the same moment.
     pub fn quiet(&self) {
         let mark = fs::File::open(self.archive.join("contend-archive")).unwrap();
         let alone = rustix::fs::FlockOperation::NonBlockingLockExclusive;

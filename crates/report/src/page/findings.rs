@@ -1,5 +1,5 @@
-//! The first chapter: the ladder, the few findings that a person would repeat, the others in a fold, and what changes the
-//! figures.
+//! The first chapter: the ladder, the few findings that a person would repeat, the others in a fold, and what changes
+//! the figures.
 
 use super::figure::figure;
 use super::heading::{Level, heading};

@@ -1,4 +1,5 @@
-//! The page: the ladder and what was found first, then what differs, then each record with its pictures, then the methods.
+//! The page: the ladder and what was found first, then what differs, then each record with its pictures, then the
+//! methods.
 
 mod contents;
 mod figure;

@@ -1,4 +1,5 @@
-//! A place as a picture: a histogram that grows, a meter that scrolls, figures as lines, columns of the last 2^n seconds.
+//! A place as a picture: a histogram that grows, a meter that scrolls, figures as lines, columns of the last 2^n
+//! seconds.
 
 use super::colours::Colours;
 use crate::feed::{Feed, Place, Seen};

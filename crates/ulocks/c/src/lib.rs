@@ -1,8 +1,8 @@
 //! The C face of `ulocks`: what `include/ulocks.h` declares. The contract of each function is in the manual page
 //! ulocks(3); here is only how it maps to Rust.
 //!
-//! Every function takes a pointer to a lock that the caller keeps alive. A panic cannot cross into C: it aborts. Symbols
-//! begin with `ulocks_`.
+//! Every function takes a pointer to a lock that the caller keeps alive. A panic cannot cross into C: it aborts.
+//! Symbols begin with `ulocks_`.
 
 mod condition;
 mod deadline;

@@ -80,11 +80,12 @@
 //! owner is not running is void once the lock has been seen free for a patience.
 //!
 //! # When it spins
-//! For about as long as a wake costs (some 40 µs), at a plain lock with twice as many pauses after each look; not at all if the holder was last seen on this CPU, since then it
-//! is not running: then it yields a few times, and sleeps. One spins; others that come meanwhile spin for some 4 µs,
-//! or, of a crowd, sleep at once. That keeps the run queue short: where 100 threads are runnable on two CPUs, one
-//! that is switched out while it waits comes back after a tenth of a second, whatever the lock does. A spinner that
-//! has seen no change for its patience sleeps too: the holder holds long, or does not run.
+//! For about as long as a wake costs (some 40 µs), at a plain lock with twice as many pauses after each look; not at
+//! all if the holder was last seen on this CPU, since then it is not running: then it yields a few times, and sleeps.
+//! One spins; others that come meanwhile spin for some 4 µs, or, of a crowd, sleep at once. That keeps the run queue
+//! short: where 100 threads are runnable on two CPUs, one that is switched out while it waits comes back after a tenth
+//! of a second, whatever the lock does. A spinner that has seen no change for its patience sleeps too: the holder holds
+//! long, or does not run.
 //!
 //! # A stopped or dead holder
 //! Blocks everybody else. A stopped or dead *waiter* does not, for long: its reservation becomes void, and its marks

@@ -53,8 +53,8 @@ impl<'a> Spinner<'a> {
         self.word.compare_exchange(word, taken, Acquire, Relaxed).is_ok()
     }
 
-    /// Says that it is awake, if nobody does. A quiet lock is not told: no sleeper would be woken for it, and its holder
-    /// would have to free it by a read-modify-write each time.
+    /// Says that it is awake, if nobody does. A quiet lock is not told: no sleeper would be woken for it, and its
+    /// holder would have to free it by a read-modify-write each time.
     fn say_awake(&mut self, word: u32) {
         if !self.awake.is_in(word) && !is_quiet(word) {
             self.ours = self.word.compare_exchange(word, self.awake.put_in(word), Relaxed, Relaxed).is_ok();

@@ -132,8 +132,8 @@ pub(super) fn marked(word: u32, ours: bool, awake: Awake) -> u32 {
     others & !WAKING | WAITERS
 }
 
-/// Whether nobody sleeps for this lock, and nobody has waited for it lately: a holder frees it by a plain store, whoever
-/// else spins.
+/// Whether nobody sleeps for this lock, and nobody has waited for it lately: a holder frees it by a plain store,
+/// whoever else spins.
 pub(super) fn is_quiet(word: u32) -> bool {
     word & (CREDIT | WAITERS) == 0
 }

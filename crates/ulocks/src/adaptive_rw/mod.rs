@@ -17,9 +17,10 @@
 //!
 //! No wake-up is lost. A reader sleeps only while a writer holds, or readers hold and `WRITERS` is set; a writer only
 //! while somebody holds; both set their mark in the word that they compare. The last reader that leaves takes `WRITERS`
-//! away and wakes a writer; a writer that leaves wakes all readers, or, if there are none, does the same. A woken writer
-//! takes the lock with `WRITERS`, since others may sleep. If nobody was there to be woken (it timed out), who wakes
-//! wakes the other side. Whoever was woken and gives up sets `WRITERS` again, or, if the lock is free, wakes in turn.
+//! away and wakes a writer; a writer that leaves wakes all readers, or, if there are none, does the same. A woken
+//! writer takes the lock with `WRITERS`, since others may sleep. If nobody was there to be woken (it timed out), who
+//! wakes wakes the other side. Whoever was woken and gives up sets `WRITERS` again, or, if the lock is free, wakes in
+//! turn.
 //!
 //! # Lifetime
 //! The read-modify-write that frees is the last access of an unlock: the memory may be freed by whoever holds the lock
@@ -33,8 +34,8 @@
 //! Bounded. Readers that come while a writer sleeps wait behind it. When it leaves, all readers that slept go first,
 //! also past the next writer's mark, but each of them once. Who was woken and finds the lock taken again reserves it:
 //! then only others that have slept can take it. So a reader that takes the lock twice can deadlock with a writer that
-//! comes between, unless it says so: [`lock_shared_recursive`](AdaptiveRw::lock_shared_recursive) goes past writers that
-//! wait.
+//! comes between, unless it says so: [`lock_shared_recursive`](AdaptiveRw::lock_shared_recursive) goes past writers
+//! that wait.
 //!
 //! # A stopped or dead holder
 //! Blocks everybody else (a reader: the writers, and the readers behind them). A stopped or dead waiter does not: what

@@ -102,8 +102,8 @@ impl<W: Side> Waiter<'_, W> {
         if self.claim.reserved { word & !RESERVED } else { word }
     }
 
-    /// Leaves without the lock. Others may have relied on this thread: the holder is told of them, or, if there is none,
-    /// one is woken now.
+    /// Leaves without the lock. Others may have relied on this thread: the holder is told of them, or, if there is
+    /// none, one is woken now.
     fn give_up<S: Scope>(&self) {
         loop {
             let word = self.word.load(Relaxed);

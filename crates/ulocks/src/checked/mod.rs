@@ -1,23 +1,24 @@
 //! Any lock of `lock_api`, watched for deadlocks.
 //!
 //! # State
-//! The lock, and a number for it. Beside it, once in the process: who holds what, who waits for what, and which lock was
-//! ever taken while which other was held, each with a backtrace of where.
+//! The lock, and a number for it. Beside it, once in the process: who holds what, who waits for what, and which lock
+//! was ever taken while which other was held, each with a backtrace of where.
 //!
 //! # What it finds
-//! - **A deadlock, as it closes.** A thread that is about to wait for a lock whose holder waits, through whatever chain,
-//!   for this thread (or is this thread) panics instead, with the places where each lock was taken and is waited for.
-//!   As it unwinds it frees what it holds, and the others go on. (A condition variable that takes its lock again cannot
-//!   unwind: there it ends the process.)
-//! - **An order that can deadlock, before it does.** The first time that two locks are taken in both orders, by whatever
-//!   threads, however far apart in time, both places are told.
+//! - **A deadlock, as it closes.** A thread that is about to wait for a lock whose holder waits, through whatever
+//!   chain, for this thread (or is this thread) panics instead, with the places where each lock was taken and is waited
+//!   for. As it unwinds it frees what it holds, and the others go on. (A condition variable that takes its lock again
+//!   cannot unwind: there it ends the process.)
+//! - **An order that can deadlock, before it does.** The first time that two locks are taken in both orders, by
+//!   whatever threads, however far apart in time, both places are told.
 //!
 //! Waits with a timeout and tries end by themselves: they close no circle and say nothing about orders.
 //!
 //! # Ordering
 //! The books are kept under a mutex: a wait is entered before it begins, a hold after it has begun, and both are struck
 //! out before they end. So of the threads of a circle the last one to enter sees all of it, and no circle is seen that
-//! is none, as long as who took a lock frees it: a guard that is sent to another thread still counts as the first one's.
+//! is none, as long as who took a lock frees it: a guard that is sent to another thread still counts as the first
+//! one's.
 //!
 //! # Fork
 //! The books may be in use when another thread forks: a child must not use watched locks unless its parent had one

@@ -17,10 +17,10 @@
 //! | compare the word with what it was | fence |
 //! | store | look at the word again |
 //!
-//! [`Biased`] locks are taken by such a pair too. After the fence each sequence that had compared before the mark has either stored, and then the second look sees it
-//! (unless somebody changed the word again), or was aborted and has stored nothing. Each that compares later sees the
-//! mark. In contrast to an asymmetric Dekker pair (store, then load another word), **nothing is done after the
-//! store**: the memory may be freed as soon as the store can be seen.
+//! [`Biased`] locks are taken by such a pair too. After the fence each sequence that had compared before the mark has
+//! either stored, and then the second look sees it (unless somebody changed the word again), or was aborted and has
+//! stored nothing. Each that compares later sees the mark. In contrast to an asymmetric Dekker pair (store, then load
+//! another word), **nothing is done after the store**: the memory may be freed as soon as the store can be seen.
 //!
 //! # Where it works
 //! glibc registers each of its threads with the kernel since 2.35; [`prepare`] asks it where. Elsewhere (musl, an
@@ -32,8 +32,8 @@
 //!
 //! # What it asks of the program
 //! - Threads are made by the C library. A bare `clone` with memory in common and no registration is not restarted, and
-//!   nor is a child of `vfork`, which uses its parent's registration: neither may free a private [`Adaptive`] lock, or use a
-//!   [`Biased`] one.
+//!   nor is a child of `vfork`, which uses its parent's registration: neither may free a private [`Adaptive`] lock, or
+//!   use a [`Biased`] one.
 //! - Code that is unloaded (`dlclose`) while a thread's last sequence was in it: the kernel may look once more at the
 //!   sequence's descriptor. The C library of this crate is linked so that it stays loaded.
 //!

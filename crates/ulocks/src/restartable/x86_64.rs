@@ -4,9 +4,9 @@ use core::sync::atomic::{AtomicU32, AtomicU64};
 
 /// Stores 0 to `word` if it holds `EXPECTED`; says whether it did. A release store, as every store is here.
 ///
-/// The block writes the thread's own `rseq_cs` (8 bytes into the structure), and 0 to `word`. The kernel moves the thread
-/// from within [2, 3) to 5, before which stands the signature that the C library registered. From there it goes to the
-/// same place as when the word is another.
+/// The block writes the thread's own `rseq_cs` (8 bytes into the structure), and 0 to `word`. The kernel moves the
+/// thread from within [2, 3) to 5, before which stands the signature that the C library registered. From there it goes
+/// to the same place as when the word is another.
 ///
 /// # Safety
 /// `offset` is where, from the thread pointer, the kernel knows this thread to have its `struct rseq`.

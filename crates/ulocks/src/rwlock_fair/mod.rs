@@ -28,8 +28,9 @@
 //! so these four accesses are `SeqCst`, and one of the two sees the other.
 //!
 //! # Lifetime
-//! The read-modify-write of `departed` with which a reader leaves, or of `arrived` with which a writer does, is its last
-//! access: the memory may be freed by whoever holds the lock last. After it the kernel gets addresses to wake, at most.
+//! The read-modify-write of `departed` with which a reader leaves, or of `arrived` with which a writer does, is its
+//! last access: the memory may be freed by whoever holds the lock last. After it the kernel gets addresses to wake, at
+//! most.
 //!
 //! # Fork
 //! A forked child may use one that its thread held or nobody did, if nobody else waited: a thread that did not come

@@ -99,7 +99,8 @@ impl<T: Plain> SharedMemory<T> {
     /// Opens the file, or makes it if there is none. Of several processes that do this at once, one makes it.
     ///
     /// # Errors
-    /// Any [`Error`]. A symbolic link to nothing is one (`NotFound`): a link is followed, but nothing is made through it.
+    /// Any [`Error`]. A symbolic link to nothing is one (`NotFound`): a link is followed, but nothing is made through
+    /// it.
     ///
     /// # Safety
     /// As for [`create`](Self::create).

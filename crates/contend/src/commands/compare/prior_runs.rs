@@ -56,8 +56,8 @@ impl PriorRuns {
 
     /// A figure of A and of B, to be judged with the scatter that they say it has.
     ///
-    /// Where both are known for the time alone on the core, it is those that are compared: how often it was shared is no
-    /// difference between A and B.
+    /// Where both are known for the time alone on the core, it is those that are compared: how often it was shared is
+    /// no difference between A and B.
     pub fn pair(&self, a: &Metric, b: &Metric, naming: &Naming) -> Pair {
         let [a, b] = match (a.alone(), b.alone()) {
             (Some(a), Some(b)) => [a, b],

@@ -14,9 +14,9 @@ use terminal::{Page, escaped};
 
 /// What waiting costs here, on one axis from 1 ns to 10 s, beside the figures of 1998 to 2008
 ///
-/// A line a cost: reading the clock, locks that are free or held, switches between threads, the longest gaps. A figure's
-/// interval is drawn around it; hollow marks are those of the old documents. A survey has the most of them, and any record of
-/// `contend clock`, `latency`, `noise`, `ring` or `core` has some. It measures nothing.
+/// A line a cost: reading the clock, locks that are free or held, switches between threads, the longest gaps. A
+/// figure's interval is drawn around it; hollow marks are those of the old documents. A survey has the most of them,
+/// and any record of `contend clock`, `latency`, `noise`, `ring` or `core` has some. It measures nothing.
 #[derive(Args, Clone, Debug)]
 pub struct Flags {
     /// A file with a record (- is standard input), or a record of the archive [default: the last survey]

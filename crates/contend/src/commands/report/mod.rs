@@ -34,7 +34,8 @@ pub struct Flags {
     #[arg(value_name = "RECORD", default_value = "last", value_hint = ValueHint::FilePath)]
     records: Vec<String>,
 
-    /// Only this picture of one record, as SVG, or PNG where --output ends so: its title on the page, or a part that no other has
+    /// Only this picture of one record, as SVG, or PNG where --output ends so: its title on the page, or a part that no
+    /// other has
     #[arg(long, value_name = "TITLE")]
     picture: Option<String>,
 }

@@ -75,8 +75,8 @@ pub fn wait(cond: *mut c_void, mutex: *mut c_void, theirs: impl FnOnce(*mut c_vo
         return refused;
     }
     let argument = (&raw const waiting).cast_mut().cast();
-    // SAFETY: what undoes it takes such a thread. The C library's wait is itself a point where a thread is cancelled, and
-    // takes the mutex again before it does what is to be undone.
+    // SAFETY: what undoes it takes such a thread. The C library's wait is itself a point where a thread is cancelled,
+    // and takes the mutex again before it does what is to be undone.
     let code = unsafe { undone(undo, argument, || theirs(waiting.stand.mutex())) };
     come_back(&waiting);
     code

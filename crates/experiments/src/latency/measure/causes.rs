@@ -176,8 +176,8 @@ impl Causes {
         })
     }
 
-    /// What nine in ten free rounds take at most, in net ticks, with some steps of the clock to spare. Not their median:
-    /// a free lock may have two speeds, as the core has, and the slower is as usual as the faster.
+    /// What nine in ten free rounds take at most, in net ticks, with some steps of the clock to spare. Not their
+    /// median: a free lock may have two speeds, as the core has, and the slower is as usual as the faster.
     pub fn fast_limit(&self, resolution: u64) -> u64 {
         let mut free: Vec<(u64, u64)> = self.values.iter().map(|(&net, value)| (net, value.free)).collect();
         weighted_quantile(&mut free, 0.9).unwrap_or(0) + 3 * resolution

@@ -55,8 +55,8 @@ const REFERENCE_TURNS: u64 = 24;
 /// Nobody preempts a thread that is alone for a time slice, but who shares its core may come and go within tens of
 /// milliseconds: its slices are short, and have a baseline on either side.
 const LONGEST_WINDOW_ALONE: Duration = Duration::from_millis(20);
-/// A free lock is told by its pair, which is timed once a slice whatever its length: such a cell needs fewer seconds than
-/// one that waits for the scheduler, and gets so much less of them.
+/// A free lock is told by its pair, which is timed once a slice whatever its length: such a cell needs fewer seconds
+/// than one that waits for the scheduler, and gets so much less of them.
 const LESS_ALONE: u32 = 2;
 
 impl Cell {

@@ -53,8 +53,8 @@ pub struct Measured {
     pub warnings: Vec<Warning>,
 }
 
-/// Slices a cell is divided into: enough to meet the machine's moods and for their scatter to be known, few enough to see
-/// preemptions whole.
+/// Slices a cell is divided into: enough to meet the machine's moods and for their scatter to be known, few enough to
+/// see preemptions whole.
 const SLICES_A_CELL: u32 = 20;
 const SHORTEST_WINDOW: Duration = Duration::from_millis(5);
 const LONGEST_WINDOW: Duration = Duration::from_millis(150);

@@ -6,8 +6,8 @@ use instruments::coincidence::{coincidences, watched_by_all};
 use instruments::gaps::Watch;
 use std::ops::Range;
 
-/// The moments of a CPU. However long the run, so many are kept: of a full memory the shorter half goes, and from then on
-/// only what is longer comes in.
+/// The moments of a CPU. However long the run, so many are kept: of a full memory the shorter half goes, and from then
+/// on only what is longer comes in.
 pub struct Moments {
     origin: u64,
     clock: Clock,
@@ -85,8 +85,8 @@ impl Moments {
     }
 }
 
-/// For each CPU: how many of its moments came together with those of others, and how many by chance; of the time in which
-/// all of them were watched.
+/// For each CPU: how many of its moments came together with those of others, and how many by chance; of the time in
+/// which all of them were watched.
 pub fn together<'a>(all: impl Iterator<Item = &'a Moments>, seed: u64) -> Vec<Together> {
     let (trains, watched): (Vec<_>, Vec<_>) = all.map(|one| (one.starts_ns(), one.watched_ns())).unzip();
     let (trains, span_ns) = watched_by_all(&trains, &watched);

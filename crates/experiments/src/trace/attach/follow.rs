@@ -260,7 +260,8 @@ mod tests {
         }
     }
 
-    /// Thread 2 waits from 100 to 600; 3, which did not run from 200 to 300, wakes it at 500; thread 100 runs until 580.
+    /// Thread 2 waits from 100 to 600; 3, which did not run from 200 to 300, wakes it at 500; thread 100 runs until
+    /// 580.
     #[test]
     fn a_wait_has_its_waker_its_way_back_and_who_ran_instead() {
         let mut follower = Follower::new(1, 0);

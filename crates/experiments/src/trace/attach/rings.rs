@@ -1,5 +1,5 @@
-//! The kernel's rings, one for each CPU: all switches and wakes on it, and all futex calls, of whatever process. What is
-//! not the watched one's is left aside when it is read.
+//! The kernel's rings, one for each CPU: all switches and wakes on it, and all futex calls, of whatever process. What
+//! is not the watched one's is left aside when it is read.
 
 use super::points::{Point, Points};
 use super::sample::{Event, REGISTERS, What, parse};

@@ -1,6 +1,6 @@
-//! Whose hold it was in the end: a thread that waits for a lock may wait for somebody who waits for another lock himself,
-//! and then what keeps both waiting is that other's holder (blame shifting: Tallent, Mellor-Crummey and Porterfield,
-//! PPoPP 2010).
+//! Whose hold it was in the end: a thread that waits for a lock may wait for somebody who waits for another lock
+//! himself, and then what keeps both waiting is that other's holder (blame shifting: Tallent, Mellor-Crummey and
+//! Porterfield, PPoPP 2010).
 
 use std::collections::{HashMap, VecDeque};
 

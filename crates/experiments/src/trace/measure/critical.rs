@@ -2,8 +2,9 @@
 //! (critical lock analysis: Chen and Stenström, SC 2012). What shortens the path shortens the run; what is waited for
 //! beside it does not.
 //!
-//! It is found forwards: each thread knows of the path that leads to where it is how much of it lay in the holds of each
-//! lock that somebody waited for, and in handing it over. A thread whose wait ends goes on with the path of who ended it.
+//! It is found forwards: each thread knows of the path that leads to where it is how much of it lay in the holds of
+//! each lock that somebody waited for, and in handing it over. A thread whose wait ends goes on with the path of who
+//! ended it.
 
 use std::collections::{HashMap, VecDeque};
 

@@ -1,8 +1,8 @@
 //! A process that ends what the program started, should contend be killed: the kernel ends the program itself then, but
 //! knows nothing of its children.
 //!
-//! It is forked off, and waits at a pipe that only contend has the other end of. If a byte comes, all is well; if the pipe
-//! ends, contend has been killed. Between fork and end it calls the system only, since contend may have threads.
+//! It is forked off, and waits at a pipe that only contend has the other end of. If a byte comes, all is well; if the
+//! pipe ends, contend has been killed. Between fork and end it calls the system only, since contend may have threads.
 
 use interpose::{Memory, Region};
 use std::fs::File;

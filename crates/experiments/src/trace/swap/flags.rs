@@ -15,20 +15,20 @@ pub const ALL: &str = "all";
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Another lock in its mutexes")]
 pub struct SwapFlags {
-    /// Run the program with other locks in its mutexes, plainly, and with the library alone (pass), in random turns, and
-    /// say what that changes
+    /// Run the program with other locks in its mutexes, plainly, and with the library alone (pass), in random turns,
+    /// and say what that changes
     #[arg(long, value_name = "LOCK", value_delimiter = ',', value_parser = locks(), group = "compared",
           conflicts_with_all = ["full", "interval", "export"])]
     pub swap: Vec<String>,
 
-    /// Exchange only the locks in these variables of the program, or the one at a place in it (locks+0x28), mutexes that
-    /// a function initialises or is the first to take ('open_cache()'), or those that were waited for most in a watched
-    /// run before (rank:1-3)
+    /// Exchange only the locks in these variables of the program, or the one at a place in it (locks+0x28), mutexes
+    /// that a function initialises or is the first to take ('open_cache()'), or those that were waited for most in a
+    /// watched run before (rank:1-3)
     #[arg(long, value_name = "MUTEX", requires = "swap", value_delimiter = ',')]
     pub swap_only: Vec<Only>,
 
-    /// Look for the mutexes for which another lock pays, each alone, among the ten that were waited for most, and compare
-    /// those together; the flags that do the same are printed
+    /// Look for the mutexes for which another lock pays, each alone, among the ten that were waited for most, and
+    /// compare those together; the flags that do the same are printed
     #[arg(long, requires = "swap", conflicts_with = "swap_only")]
     pub search: bool,
 

@@ -153,8 +153,8 @@ fn lies(only: &Only, file: &object::File<'_>, program: &Program) -> Result<Found
     }
 }
 
-/// A function's code: all that the compiler made of it, and of its namesakes with other arguments; or the call at a place
-/// in a program without symbols.
+/// A function's code: all that the compiler made of it, and of its namesakes with other arguments; or the call at a
+/// place in a program without symbols.
 fn in_function(only: &Only, name: &str, file: &object::File<'_>, program: &Program) -> Result<Found, UsageError> {
     let own_name = program.path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let place = name.strip_prefix(own_name).and_then(|rest| rest.strip_prefix("+0x"));

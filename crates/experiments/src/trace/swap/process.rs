@@ -109,7 +109,8 @@ impl Ended {
         }
     }
 
-    /// How it ended that was asked to, if not with status 0, by that signal, or with the status that programs give then.
+    /// How it ended that was asked to, if not with status 0, by that signal, or with the status that programs give
+    /// then.
     pub fn fault_when_asked(&self) -> Option<String> {
         let is_signal = libc::WIFSIGNALED(self.status) && libc::WTERMSIG(self.status) == libc::SIGTERM;
         let of_signals = [128 + libc::SIGTERM, 128 + libc::SIGINT];

@@ -1,5 +1,5 @@
-//! What was waited for and held, plainly and with each lock: one run of each under `contend trace`, which costs time, and
-//! so is none of those that are compared.
+//! What was waited for and held, plainly and with each lock: one run of each under `contend trace`, which costs time,
+//! and so is none of those that are compared.
 
 use super::outcome::{Failed, Took};
 use super::plan::Plan;

@@ -7,7 +7,8 @@
 //!
 //! Threads that are paused leave their CPU to others, which should stand still with them; and the simulation along the
 //! lags has as many CPUs as it likes. So there is a bound: what the CPUs have to do takes them, all at work, some time.
-//! (Sections that sleep are taken off what they have to do as if they computed: for these the bound is lower than it is.)
+//! (Sections that sleep are taken off what they have to do as if they computed: for these the bound is lower than it
+//! is.)
 
 use interpose::{Region, SHARE_ONE};
 use std::sync::atomic::Ordering::Relaxed;

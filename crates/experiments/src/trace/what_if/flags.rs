@@ -6,8 +6,8 @@ use clap::Args;
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "What shorter sections would gain")]
 pub struct WhatIfFlags {
-    /// Run the program as if the sections of this lock, by the name that `contend trace` gives it, were shorter by 25 %,
-    /// 50 %, 75 % and 100 %, in random turns, and say what that gains; without a name, the locks waited for most
+    /// Run the program as if the sections of this lock, by the name that `contend trace` gives it, were shorter by 25
+    /// %, 50 %, 75 % and 100 %, in random turns, and say what that gains; without a name, the locks waited for most
     #[arg(long, value_name = "LOCK", num_args = 0..=1, default_missing_value = "", group = "compared",
           conflicts_with_all = ["full", "interval", "export", "search", "swap_only", "fail_if", "swap_library"])]
     pub what_if: Option<String>,

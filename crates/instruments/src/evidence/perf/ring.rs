@@ -30,7 +30,8 @@ const FULL: usize = 512;
 /// All rings of a recorder.
 pub(in crate::evidence) struct Rings {
     rings: Vec<Ring>,
-    /// Of the other CPUs, what tasks are called: one that got its name there may come over, and be gone when it is asked.
+    /// Of the other CPUs, what tasks are called: one that got its name there may come over, and be gone when it is
+    /// asked.
     elsewhere: Vec<Ring>,
     decoder: Decoder,
 }

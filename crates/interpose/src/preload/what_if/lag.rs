@@ -41,8 +41,8 @@ impl Mine {
         self.own.lag.load(Relaxed)
     }
 
-    /// Pauses for what this thread lags less than others. What it has of a section by now is in its lag then: whatever it
-    /// lets go, or waits for, within the section goes by that.
+    /// Pauses for what this thread lags less than others. What it has of a section by now is in its lag then: whatever
+    /// it lets go, or waits for, within the section goes by that.
     pub fn pay(self) {
         self.skip(self.cpu_waited());
         self.settle();
@@ -147,8 +147,8 @@ impl Mine {
 
     /// This thread has taken what only one can have: after a wait since `began`, or without any, which is 0.
     ///
-    /// Virtually it may have come before those who had it in fact. It had it then if there was room for a section before
-    /// they took it; if there was none, it has it when the last of them released it.
+    /// Virtually it may have come before those who had it in fact. It had it then if there was room for a section
+    /// before they took it; if there was none, it has it when the last of them released it.
     pub fn take(self, mark: &Mark, began: u64, for_cpu: u64) {
         let (at, theirs, now) = (mark.at.load(Relaxed), mark.lag.load(Relaxed), now());
         let released = at.saturating_sub(theirs);

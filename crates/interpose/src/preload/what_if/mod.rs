@@ -11,26 +11,26 @@
 //! | it ends a program | is what the program's time is corrected by |
 //!
 //! The third is what Coz calls to credit who was blocked. Let `w` be what a thread waited, `l` its lag before and `r`
-//! the lag of who let it go on, at that moment. Virtually it came at `real - l`, and was let go at `real - r`; the later
-//! of the two holds. So its lag is the lesser of `l + w` (it came when nobody was there any more: no wait) and `r` (it
-//! waited, and the time of being woken is its own).
+//! the lag of who let it go on, at that moment. Virtually it came at `real - l`, and was let go at `real - r`; the
+//! later of the two holds. So its lag is the lesser of `l + w` (it came when nobody was there any more: no wait) and
+//! `r` (it waited, and the time of being woken is its own).
 //!
-//! A thread that found a lock free has not waited, but can have come virtually before it was released. If there was room
-//! for a section before the last one was taken it was there then, and owes nothing; else it goes on at the release
+//! A thread that found a lock free has not waited, but can have come virtually before it was released. If there was
+//! room for a section before the last one was taken it was there then, and owes nothing; else it goes on at the release
 //! ([`lag::Mine::take`]). Without the first, locks which are taken often and briefly would tie all threads to the one
 //! that lags least; without the second, sections of one lock would go on at the same virtual time.
 //!
-//! Waits for a CPU are taken out ([`cpu`]): the pauses make more of them than a faster program would, and fewer, and who
-//! is kept off its CPU in a section would be for the whole of that time, whatever the share. What the CPUs can do at all
-//! is a bound that is applied to the whole run, by who reads the lags.
+//! Waits for a CPU are taken out ([`cpu`]): the pauses make more of them than a faster program would, and fewer, and
+//! who is kept off its CPU in a section would be for the whole of that time, whatever the share. What the CPUs can do
+//! at all is a bound that is applied to the whole run, by who reads the lags.
 //!
 //! So the lags alone are a simulation along the order that was seen. The pauses keep that order right: who would have
 //! been later in a faster program is later. They are sleeps, and what a sleep takes too long is in the lag as well: a
 //! pause need not be exact. Who is to pause for less than [`lag::LEAST_NS`] does not, and owes it.
 //!
-//! A section is timed from having the lock to the call that releases it, without what was waited or paused in it. What a
-//! thread does without calling any of these functions cannot be delayed, and a wait that is none of them (for a file, a
-//! pipe, a child) is taken as work of its own.
+//! A section is timed from having the lock to the call that releases it, without what was waited or paused in it. What
+//! a thread does without calling any of these functions cannot be delayed, and a wait that is none of them (for a file,
+//! a pipe, a child) is taken as work of its own.
 
 mod calls;
 mod cpu;

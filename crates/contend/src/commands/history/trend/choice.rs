@@ -4,7 +4,8 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Likeness {
     Same,
-    /// All that it names is there, in this order; the series has more: a comparison leaves out what does not vary there.
+    /// All that it names is there, in this order; the series has more: a comparison leaves out what does not vary
+    /// there.
     Named,
     /// It is a part of the text.
     Part,

@@ -1,8 +1,8 @@
 //! When the program's threads did not run: the kernel's own record of their switches, which needs no privilege.
 //!
-//! A record that is open makes each switch of the program dearer, by about 1 µs, whether or not something is written. So
-//! while there are few switches it stays open; while there are many it is opened for short windows, and what is said of
-//! holders is said of those.
+//! A record that is open makes each switch of the program dearer, by about 1 µs, whether or not something is written.
+//! So while there are few switches it stays open; while there are many it is opened for short windows, and what is said
+//! of holders is said of those.
 
 mod rings;
 mod timeline;
