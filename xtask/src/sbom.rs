@@ -65,6 +65,7 @@ fn document(metadata: &Value, moment: &str) -> anyhow::Result<Value> {
         let on: Vec<String> = edges.get(id).into_iter().flatten().map(|id| reference(all[id])).collect();
         json!({"ref": reference(all[id]), "dependsOn": on})
     });
+    let kind = |id: &&str| if roots.contains(id) { "application" } else { "library" };
     Ok(json!({
         "bomFormat": "CycloneDX",
         "specVersion": "1.5",
@@ -74,7 +75,7 @@ fn document(metadata: &Value, moment: &str) -> anyhow::Result<Value> {
             "tools": {"components": [{"type": "application", "name": "xtask"}]},
             "component": component(all[roots[0]], "application"),
         },
-        "components": within.iter().filter(|id| **id != roots[0]).map(|id| component(all[id], "library")).collect::<Vec<_>>(),
+        "components": within.iter().filter(|id| **id != roots[0]).map(|id| component(all[id], kind(id))).collect::<Vec<_>>(),
         "dependencies": dependencies.collect::<Vec<_>>(),
     }))
 }
@@ -123,10 +124,11 @@ fn timestamp(moment: &str) -> String {
 mod tests {
     use super::*;
 
-    /// A program, a crate in it, one that only its tests use, and one that only its build does.
+    /// The programs, a crate in the first, one that only its tests use, and one that only its build does.
     fn workspace() -> Value {
         let package = |name: &str| json!({"id": name, "name": name, "version": "1.0.0", "license": "MIT/Apache-2.0"});
-        let packages = ["contend", "within", "tests", "build"].map(package);
+        let programs = PROGRAMS.iter().map(|program| program.package);
+        let packages: Vec<Value> = programs.chain(["within", "tests", "build"]).map(package).collect();
         let dependency = |name: &str, kind: Value| json!({"pkg": name, "dep_kinds": [{"kind": kind}]});
         json!({
             "packages": packages,
@@ -146,7 +148,7 @@ mod tests {
         let document = document(&workspace(), "0").unwrap();
         let names: Vec<&Value> =
             document["components"].as_array().unwrap().iter().map(|component| &component["name"]).collect();
-        assert_eq!(names, ["within"]);
+        assert_eq!(names, ["contend-picture", "within"]);
         assert_eq!(document["components"][0]["licenses"][0]["expression"], "MIT OR Apache-2.0");
         assert_eq!(document["metadata"]["component"]["purl"], "pkg:cargo/contend@1.0.0");
         assert_eq!(document["dependencies"][0]["dependsOn"], json!(["pkg:cargo/within@1.0.0"]));

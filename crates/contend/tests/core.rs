@@ -113,8 +113,11 @@ fn hours_of_several_records_are_one_day() {
         }
         archive.insert_bytes(&(record.to_string() + "\n"))
     };
-    night(json!([{"hour": 22, "steps": 400, "seconds": 100.0, "shared_share": 0.5},
-        {"hour": 3, "steps": 50, "seconds": 50.0, "shared_share": 0.0}]), 0);
+    night(
+        json!([{"hour": 22, "steps": 400, "seconds": 100.0, "shared_share": 0.5},
+        {"hour": 3, "steps": 50, "seconds": 50.0, "shared_share": 0.0}]),
+        0,
+    );
     night(json!([{"hour": 22, "steps": 300, "seconds": 300.0, "shared_share": 0.25}]), 1_000_000_000);
     // One of two hours from before hours were kept, begun at five past ten.
 
@@ -135,6 +138,24 @@ fn hours_of_several_records_are_one_day() {
     let text = String::from_utf8(archive.contend(&["history", "hours"]).stdout).unwrap();
     assert!(text.contains("······") && text.contains("Most at 10:00") && text.contains("██"), "{text}");
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+}
+
+/// When its shape was found out is no other machine: runs before and after are compared as runs of the same.
+#[test]
+fn what_was_tried_meanwhile_makes_no_other_machine() {
+    if !has_git() {
+        return println!("skipped: needs git");
+    }
+    let mut archive = Archive::new();
+    let before = record(&["core", "--seconds", "0.3", "--no-pairs"]);
+    let mut after = before.clone();
+    after["environment"]["cpu"]["probed"] =
+        json!({"probed_unix_s": 1_700_000_000, "pairs": [{"cpus": [0, 1], "share_a_core": false}]});
+    after["environment"]["kernel"]["release"] = json!("another");
+    let [before, after] = [before, after].map(|record| archive.insert_bytes(&(record.to_string() + "\n")));
+    let said = archive.contend(&["compare", &before, &after, "--format", "json"]).stdout;
+    let said = String::from_utf8(said).unwrap();
+    assert!(said.contains("another") && !said.contains("probed"), "{said}");
 }
 
 #[test]

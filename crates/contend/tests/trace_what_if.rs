@@ -112,6 +112,22 @@ fn a_lock_that_hides_another_gains_as_much_where_holds_compute() {
     });
 }
 
+/// One is taken three times as often as the other: whichever is meant in a turn, it is its sections that are shorter.
+#[test]
+fn locks_that_no_variable_names_are_told_apart() {
+    let programs = Programs::new();
+    let Some(program) = programs.compiled("unnamed", &[]) else { return };
+    let traced = traced(&programs, &[&["--what-if"][..], &QUICK].concat(), &program, &[]);
+    assert!(traced.output.status.success(), "{}", String::from_utf8_lossy(&traced.output.stderr));
+    let locks = traced.record["parameters"]["locks"].as_array().unwrap();
+    let sections = |name: &str| {
+        let lock = locks.iter().find(|lock| lock["lock"].as_str().unwrap().contains(name));
+        lock.unwrap_or_else(|| panic!("no {name} in {locks:#?}"))["sections"].as_u64().unwrap()
+    };
+    let (often, seldom) = (sections("of often"), sections("of seldom"));
+    assert!(seldom > 0 && often > 2 * seldom && often < 5 * seldom, "{often} and {seldom}");
+}
+
 /// One message each, with what is wrong and what to do.
 #[test]
 fn what_is_wrong_is_said() {

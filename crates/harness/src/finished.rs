@@ -158,7 +158,10 @@ impl Conditions {
         // What has no planned end cannot fall short of it.
         let planned = planned.filter(|_| session.is_cut_short());
         warnings.extend(planned.map(|planned| {
-            Warning::from(Interrupted { measured_s: session.elapsed().as_secs_f64(), planned_s: planned.as_secs_f64() })
+            Warning::from(Interrupted {
+                measured_s: session.elapsed().as_secs_f64(),
+                planned_s: Some(planned.as_secs_f64()),
+            })
         }));
         warnings.retain(|warning| !moot.contains(&warning.code()));
         warnings

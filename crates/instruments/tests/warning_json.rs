@@ -27,7 +27,7 @@ fn samples() -> Vec<Warning> {
         Autogroup.into(),
         ClockFallback { reason: "it ran backwards".into() }.into(),
         NotConverged { what: what(), relative_width: 0.071, target: 0.02 }.into(),
-        Interrupted { measured_s: 1.25, planned_s: 5.0 }.into(),
+        Interrupted { measured_s: 1.25, planned_s: Some(5.0) }.into(),
         FewSamples { what: what(), count: 17 }.into(),
         BufferFull { what: what() }.into(),
         LeftOut { what: "ticket".into(), reason: "it only spins".into() }.into(),

@@ -76,6 +76,7 @@ use crate::{
     futex::{self, Deadline, Private},
     restartable,
 };
+use core::time::Duration;
 
 /// The thread that the lock is biased to holds it.
 const HELD: u64 = 1;

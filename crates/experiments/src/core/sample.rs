@@ -32,7 +32,10 @@ pub fn row(cpu: usize, shared_share: Option<f64>) -> Row {
             histogram: vec![Bin { from_ns: 1e6, to_ns: 2e6, count: 2 }, Bin { from_ns: 64e6, to_ns: 128e6, count: 1 }],
         },
         timeline: (0..240).map(|place| Piece { from_s: f64::from(place) / 24.0, shared_share }).collect(),
-        hours: shared_share.map(|shared_share| Hour { hour: 9, steps: 390_000, shared_share }).into_iter().collect(),
+        hours: shared_share
+            .map(|shared_share| Hour { hour: 9, steps: 390_000, seconds: 10.0, shared_share })
+            .into_iter()
+            .collect(),
         memory: Some(Memory {
             count: 1_000,
             latency_p10_ns: 70.0,

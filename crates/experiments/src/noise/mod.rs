@@ -34,7 +34,7 @@ use flags::{Flags, View};
 use harness::output::OutputFile;
 use harness::{Example, Experiment, Finished, Run, SurveyPart, WatchedGaps};
 use instruments::cpus::CpuSet;
-use instruments::warning::{ClockFallback, Warning};
+use instruments::warning::{ClockFallback, Interrupted, Warning};
 use live::Live;
 use measure::{GapTrace, Measured};
 use plan::{Parameters, Plan};
@@ -102,7 +102,7 @@ impl Experiment for Noise {
             passed.gaps = Some(watched(std::mem::take(&mut measured.kept)));
         }
         let fallback = calibration.fallback.map(|reason| Warning::from(ClockFallback { reason }));
-        let warnings = fallback.into_iter().chain(measured.warnings).collect();
+        let warnings = fallback.into_iter().chain(measured.warnings).chain(unfinished(&plan, run)).collect();
         let planned = plan.expected_time().and_then(|budget| run.session.planned(budget));
         let parameters = plan.parameters(measured.order);
         let mut finished = finished(parameters, measured.rows, warnings, plan.cpus, planned);
@@ -199,6 +199,13 @@ fn of_wake_ups(flags: &Flags, plan: &WakePlan, run: &mut Run<'_>) -> anyhow::Res
     let rows = measured.rows.into_iter().map(|row| NoiseRow::Wake(Box::new(row))).collect();
     let finished = Finished::measured(parameters, rows, warnings, plan.cpus.clone(), planned);
     Ok(finished.exceeded_by(ended_by(is_stopped)))
+}
+
+/// A run that counts its readings has no planned time to fall short of.
+fn unfinished(plan: &Plan, run: &Run<'_>) -> Option<Warning> {
+    let is_unfinished = plan.counts_samples() && run.session.is_cut_short();
+    let measured_s = run.session.elapsed().as_secs_f64();
+    is_unfinished.then(|| Warning::from(Interrupted { measured_s, planned_s: None }))
 }
 
 /// Several CPUs at once.

@@ -180,6 +180,11 @@ impl Plan {
         self.budget
     }
 
+    /// Whether it ends by what was read, and by nothing else.
+    pub fn counts_samples(&self) -> bool {
+        self.budget.is_none() && self.samples < u64::MAX
+    }
+
     /// What the record says of the plan.
     pub fn parameters(&self, order: Vec<Vec<usize>>) -> Parameters {
         Parameters {

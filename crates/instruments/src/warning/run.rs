@@ -36,8 +36,8 @@ impl WarningKind for NotConverged {
 pub struct Interrupted {
     /// How long it ran, in s.
     pub measured_s: f64,
-    /// How long it should have run, in s.
-    pub planned_s: f64,
+    /// How long it should have run, in s; `None` where that was not planned by time.
+    pub planned_s: Option<f64>,
 }
 
 impl WarningKind for Interrupted {
@@ -45,7 +45,8 @@ impl WarningKind for Interrupted {
 
     fn message(&self) -> String {
         let Self { measured_s, planned_s } = self;
-        format!("interrupted after {measured_s:.1} s of {planned_s:.1} s")
+        let of = planned_s.map_or("what was asked for".to_owned(), |planned_s| format!("{planned_s:.1} s"));
+        format!("interrupted after {measured_s:.1} s of {of}")
     }
 
     fn remedy(&self) -> &'static str {

@@ -6,11 +6,11 @@ use crate::output::Destination;
 use archive::{Entry, Location, Summary};
 use clap::Args;
 use harness::{Outcome, UsageError};
+use instruments::statistics::odd::LEAST_MACHINES;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 use terminal::{Page, moment};
-use instruments::statistics::odd::LEAST_MACHINES;
 
 /// Which records are listed.
 #[derive(Args, Clone, Debug)]
