@@ -76,7 +76,7 @@ unsafe extern "C" fn leave(value: *mut c_void) {
 }
 
 /// Gives a place back.
-pub fn give_back(region: &'static Region, thread: &'static Thread) {
+pub fn give_back(region: &Region, thread: &Thread) {
     if local::is_what_if() {
         what_if::ended(region, thread);
     }

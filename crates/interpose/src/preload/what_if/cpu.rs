@@ -1,6 +1,6 @@
 //! Waits for a CPU: what a thread could have run and did not, because others had the CPUs.
 
-use super::lag::Mine;
+use crate::layout::{ThreadLag, WhatIf};
 use crate::preload::clock::now;
 use crate::preload::external;
 use core::sync::atomic::Ordering::Relaxed;
@@ -10,20 +10,17 @@ const SELDOM_NS: u64 = 200_000;
 /// Less is what a wake-up takes, which it would take in a faster program as well.
 const LEAST_NS: u64 = 100_000;
 
-impl Mine {
-    /// Ticks that this thread has waited for a CPU since that was last asked.
-    pub fn cpu_waited(self) -> u64 {
-        let what_if = &self.region().what_if;
-        let now = now();
-        let since = self.own.looked_at.load(Relaxed);
-        if since != 0 && what_if.ns(now.saturating_sub(since)) < SELDOM_NS {
-            return 0;
-        }
-        self.own.looked_at.store(now, Relaxed);
-        let Some(all) = cpu_waits_ns() else { return 0 };
-        let waited = all.saturating_sub(self.own.cpu_waits_ns.swap(all, Relaxed));
-        if since == 0 || waited < LEAST_NS { 0 } else { what_if.ticks(waited) }
+/// Ticks that the calling thread, whose lag this is, has waited for a CPU since that was last asked.
+pub fn waited(what_if: &WhatIf, own: &ThreadLag) -> u64 {
+    let now = now();
+    let since = own.looked_at.load(Relaxed);
+    if since != 0 && what_if.ns(now.saturating_sub(since)) < SELDOM_NS {
+        return 0;
     }
+    own.looked_at.store(now, Relaxed);
+    let Some(all) = cpu_waits_ns() else { return 0 };
+    let waited = all.saturating_sub(own.cpu_waits_ns.swap(all, Relaxed));
+    if since == 0 || waited < LEAST_NS { 0 } else { what_if.ticks(waited) }
 }
 
 /// What the kernel says that the calling thread has waited for a CPU.

@@ -1,11 +1,10 @@
 //! Where threads begin and end, and the program: what they leave for others to follow.
 
-use super::lag::Mine;
+use super::cpu;
 use crate::layout::{KIN, Kin, Lock, Region, Thread};
 use crate::preload::clock::now;
 use crate::preload::external::pthread_self;
 use crate::preload::local::Local;
-use crate::preload::me::Me;
 use crate::preload::thread_word;
 use core::ffi::c_void;
 use core::sync::atomic::Ordering::Relaxed;
@@ -31,7 +30,7 @@ pub fn began(region: &Region, thread: &Thread) {
 }
 
 /// The calling thread ends.
-pub fn ended(region: &'static Region, thread: &'static Thread) {
+pub fn ended(region: &Region, thread: &Thread) {
     let lag = last_lag(region, thread);
     // SAFETY: the call takes nothing.
     let name = unsafe { pthread_self() };
@@ -42,14 +41,14 @@ pub fn ended(region: &'static Region, thread: &'static Thread) {
 }
 
 /// Its lag, with the last that it waited for a CPU.
-fn last_lag(region: &'static Region, thread: &'static Thread) -> u64 {
-    let mine = Mine::of(Me { region, thread });
-    mine.skip(mine.cpu_waited());
-    mine.lag()
+fn last_lag(region: &Region, thread: &Thread) -> u64 {
+    let own = &region.thread_lags[region.place_of(thread)];
+    own.lag.store(own.lag.load(Relaxed) + cpu::waited(&region.what_if, own), Relaxed);
+    own.lag.load(Relaxed)
 }
 
 /// The process ends as programs do; the first one's end is the program's, if a thread ends it whose lag is known.
-pub fn process_ended(region: &'static Region, local: &Local) {
+pub fn process_ended(region: &Region, local: &Local) {
     // SAFETY: it is null or within the memory.
     let thread = unsafe { thread_word::get().as_ref() };
     if let Some(thread) = thread.filter(|_| region.is_first(local.process.load(Relaxed))) {

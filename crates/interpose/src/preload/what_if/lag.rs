@@ -1,5 +1,6 @@
 //! A thread's lag: how it grows, and how it follows another's.
 
+use super::cpu;
 use crate::layout::{LockLag, Mark, Region, SECTIONS, SHARE_ONE, ThreadLag};
 use crate::preload::clock::now;
 use crate::preload::external;
@@ -39,6 +40,11 @@ impl Mine {
 
     pub fn lag(self) -> u64 {
         self.own.lag.load(Relaxed)
+    }
+
+    /// Ticks that this thread has waited for a CPU since that was last asked.
+    fn cpu_waited(self) -> u64 {
+        cpu::waited(&self.region().what_if, self.own)
     }
 
     /// Pauses for what this thread lags less than others. What it has of a section by now is in its lag then: whatever
@@ -82,7 +88,7 @@ impl Mine {
     }
 
     /// That much did not pass: it waited for a CPU.
-    pub fn skip(self, ticks: u64) {
+    fn skip(self, ticks: u64) {
         if ticks > 0 {
             self.own.lag.store(self.lag() + ticks, Relaxed);
             self.leaves_out(ticks);
