@@ -7,7 +7,7 @@
 //! | 31 | `WRITER` | a writer holds | that writer | that writer |
 //! | 30 | `WRITERS` | a writer may sleep; readers that come now wait | a writer about to sleep, or that slept | whoever wakes one |
 //! | 29 | `READERS` | a reader may sleep | a reader about to sleep | the writer that wakes them all |
-//! | 28 | `RESERVED` | only who has slept may take the lock | one that has, and is awake | that one |
+//! | 28 | `RESERVED` | only who has slept may take the lock | one that has, while it is awake; a writer keeps it | that one |
 //! | 0..28 | | readers that hold | readers | readers |
 //!
 //! All sleep on the word, readers in one of its queues and writers in another.
@@ -28,18 +28,18 @@
 //!
 //! # Fork
 //! A forked child may use one that its thread held or nobody did, whoever waited: their marks cost a wake that finds
-//! nobody, their reservation is void after some 40 µs.
+//! nobody, their reservation is void after some 0.2 ms.
 //!
 //! # Fairness
 //! Bounded. Readers that come while a writer sleeps wait behind it. When it leaves, all readers that slept go first,
 //! also past the next writer's mark, but each of them once. Who was woken and finds the lock taken again reserves it:
-//! then only others that have slept can take it. So a reader that takes the lock twice can deadlock with a writer that
+//! then only others that have slept can take it; a writer's reservation lasts until it has had its turn. So a reader that takes the lock twice can deadlock with a writer that
 //! comes between, unless it says so: [`lock_shared_recursive`](AdaptiveRw::lock_shared_recursive) goes past writers
 //! that wait.
 //!
 //! # A stopped or dead holder
 //! Blocks everybody else (a reader: the writers, and the readers behind them). A stopped or dead waiter does not: what
-//! is reserved is void when the lock has been free for some 40 µs, or after some 0.5 ms among readers. In
+//! is reserved is void when the lock has been free for some 0.2 ms, or after some 0.5 ms among readers. In
 //! [`Shared`](crate::Shared) scope a sleeper looks for itself every 100 ms.
 //!
 //! # Source
@@ -92,7 +92,7 @@ impl<S: Scope, C: Count> AdaptiveRw<S, C> {
     /// Takes the lock for reading. Where as many readers hold it as can be counted, it waits for one to leave.
     #[inline]
     pub fn lock_shared(&self) {
-        if !self.try_lock_shared() {
+        if !self.take_as::<Reading>() {
             self.lock_shared_by(None);
         }
     }
@@ -108,7 +108,7 @@ impl<S: Scope, C: Count> AdaptiveRw<S, C> {
     /// who has. Whoever takes it always so keeps writers out.
     #[inline]
     pub fn lock_shared_recursive(&self) {
-        if !self.try_lock_shared_recursive() {
+        if !self.take_as::<Again>() {
             self.lock_shared_recursive_by(None);
         }
     }
@@ -156,6 +156,12 @@ impl<S: Scope, C: Count> AdaptiveRw<S, C> {
 
     #[inline]
     fn try_as<W: Side>(&self) -> bool {
+        self.take_as::<W>() || word::is_free(self.word.load(Relaxed)) && self.try_again::<W>()
+    }
+
+    /// Takes the lock if nobody is in the way, and leaves alone what is kept for somebody.
+    #[inline]
+    fn take_as<W: Side>(&self) -> bool {
         let mut word = self.word.load(Relaxed);
         while let Some(taken) = W::taken(word, Claim::NONE) {
             match self.word.compare_exchange_weak(word, taken, Acquire, Relaxed) {
@@ -163,7 +169,7 @@ impl<S: Scope, C: Count> AdaptiveRw<S, C> {
                 Err(now) => word = now,
             }
         }
-        word::is_free(word) && self.try_again::<W>()
+        false
     }
 
     /// A free lock that is kept for somebody is left to that one, but only once: the one may not exist any more. A

@@ -90,9 +90,12 @@ impl<W: Side> Waiter<'_, W> {
                 }
                 continue;
             }
-            let marked = self.without_reservation(word) | W::MARK;
+            // A writer that was woken and found the lock taken keeps its reservation while it sleeps, or the reader that
+            // leaves last, and comes again at once, would have the lock each time before it is awake.
+            let keeps = W::MARK == WRITERS;
+            let marked = if keeps { word } else { self.without_reservation(word) } | W::MARK;
             if word == marked || self.word.compare_exchange(word, marked, Relaxed, Relaxed).is_ok() {
-                self.claim.reserved = false;
+                self.claim.reserved &= keeps;
                 return Marked::At(marked);
             }
         }
@@ -128,6 +131,8 @@ mod patience {
     /// How long a spin lasts, how long one with a reservation does, and after how long a reservation is void: in units
     /// of about 10 µs.
     const PATIENCE: u32 = 3;
+    /// For so long a free lock is left to whom it is reserved for: longer than it takes to wake on another CPU.
+    const PATIENCE_FREE: u32 = 20;
     const PATIENCE_RESERVED: u32 = 20;
     const VOID: u32 = 2 * PATIENCE_RESERVED;
     /// Rounds of a spin, of some 100 ns each, where others sleep: the queue is long.
@@ -144,7 +149,7 @@ mod patience {
                 let word = self.word.load(Relaxed);
                 let age = coarse_now().wrapping_sub(start);
                 self.claim.reserved &= word & RESERVED != 0;
-                let void = age > VOID || free_since.is_some_and(|since: u32| age.wrapping_sub(since) > PATIENCE);
+                let void = age > VOID || free_since.is_some_and(|since: u32| age.wrapping_sub(since) > PATIENCE_FREE);
                 if self.take(word, void) {
                     return true;
                 }
