@@ -33,9 +33,9 @@
 //! # Fairness
 //! Bounded. Readers that come while a writer sleeps wait behind it. When it leaves, all readers that slept go first,
 //! also past the next writer's mark, but each of them once. Who was woken and finds the lock taken again reserves it:
-//! then only others that have slept can take it; a writer's reservation lasts until it has had its turn. So a reader that takes the lock twice can deadlock with a writer that
-//! comes between, unless it says so: [`lock_shared_recursive`](AdaptiveRw::lock_shared_recursive) goes past writers
-//! that wait.
+//! then only others that have slept can take it; a writer's reservation lasts until it has had its turn. So a reader
+//! that takes the lock twice can deadlock with a writer that comes between, unless it says so:
+//! [`lock_shared_recursive`](AdaptiveRw::lock_shared_recursive) goes past writers that wait.
 //!
 //! # A stopped or dead holder
 //! Blocks everybody else (a reader: the writers, and the readers behind them). A stopped or dead waiter does not: what

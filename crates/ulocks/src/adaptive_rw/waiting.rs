@@ -90,8 +90,8 @@ impl<W: Side> Waiter<'_, W> {
                 }
                 continue;
             }
-            // A writer that was woken and found the lock taken keeps its reservation while it sleeps, or the reader that
-            // leaves last, and comes again at once, would have the lock each time before it is awake.
+            // A writer that was woken and found the lock taken keeps its reservation while it sleeps, or the reader
+            // that leaves last, and comes again at once, would have the lock each time before it is awake.
             let keeps = W::MARK == WRITERS;
             let marked = if keeps { word } else { self.without_reservation(word) } | W::MARK;
             if word == marked || self.word.compare_exchange(word, marked, Relaxed, Relaxed).is_ok() {
