@@ -46,7 +46,7 @@ pub fn debian_binaries(arch: &Arch) -> anyhow::Result<Binaries> {
 
 fn compile(target: &str, linker: &str, flags: &str) -> anyhow::Result<Binaries> {
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    cargo.args(["build", "--profile", "dist", "--locked", "--target", target]);
+    cargo.args(["build", "--profile", "whole", "--locked", "--target", target]);
     for package in PROGRAMS.iter().map(|program| program.package).collect::<BTreeSet<&str>>() {
         cargo.args(["--package", package]);
     }
@@ -56,7 +56,7 @@ fn compile(target: &str, linker: &str, flags: &str) -> anyhow::Result<Binaries> 
         cargo.env(of_target("RUSTFLAGS"), flags);
     }
     run(&mut cargo)?;
-    Ok(Binaries { folder: folder_of_builds()?.join(target).join("dist") })
+    Ok(Binaries { folder: folder_of_builds()?.join(target).join("whole") })
 }
 
 fn folder_of_builds() -> anyhow::Result<PathBuf> {

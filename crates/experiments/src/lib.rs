@@ -11,6 +11,8 @@ mod latency;
 mod load;
 mod lockstep;
 mod model;
+#[cfg(test)]
+mod night;
 mod noise;
 mod ring;
 #[cfg(feature = "template")]

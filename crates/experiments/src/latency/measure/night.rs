@@ -4,11 +4,11 @@ use super::baseline::Baseline;
 use super::causes::SliceEvidence;
 use super::other_threads::OtherThreads;
 use super::series::{Series, SliceRounds};
+use crate::night::{passes_alone, resident_kib};
 use instruments::clock::Clock;
 use instruments::evidence::{Event, EventKind, Names, Source, Timeline};
 use instruments::neighbour::Sharing;
 use loops::latency::{Round, Trace};
-use std::process::Command;
 use std::time::Duration;
 
 const CPU: usize = 3;
@@ -90,13 +90,6 @@ impl Accounts {
     }
 }
 
-/// What the process has in memory.
-fn resident_kib() -> u64 {
-    let text = std::fs::read_to_string("/proc/self/statm").unwrap();
-    let pages: u64 = text.split_whitespace().nth(1).unwrap().parse().unwrap();
-    pages * rustix::param::page_size() as u64 / 1024
-}
-
 #[test]
 #[ignore = "the test below runs it, alone in a process"]
 fn eight_hours() {
@@ -117,9 +110,5 @@ fn eight_hours() {
 
 #[test]
 fn eight_hours_take_no_more_memory_than_four() {
-    let name = "latency::measure::night::eight_hours";
-    let mut test = Command::new(std::env::current_exe().unwrap());
-    let output = test.args(["--exact", name, "--ignored", "--nocapture"]).output().unwrap();
-    let said = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success() && said.contains("1 passed"), "{said}{}", String::from_utf8_lossy(&output.stderr));
+    passes_alone("latency::measure::night::eight_hours");
 }

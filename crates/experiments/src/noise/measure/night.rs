@@ -3,6 +3,7 @@
 use super::cell::Cell;
 use super::sum::Sum;
 use super::turn::Piece;
+use crate::night::{passes_alone, resident_kib};
 use crate::noise::cells::CellPlan;
 use crate::noise::every_cpu::{Moments, TimeBins};
 use crate::noise::wake::night::Sleeping;
@@ -12,7 +13,6 @@ use instruments::cpus::schedule::Schedule;
 use instruments::evidence::{Event, EventKind, Names, Source, Timeline};
 use instruments::gaps::{Gap, Watch};
 use instruments::neighbour::Widths;
-use std::process::Command;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -107,13 +107,6 @@ impl Accounts {
     }
 }
 
-/// What the process has in memory.
-fn resident_kib() -> u64 {
-    let text = std::fs::read_to_string("/proc/self/statm").unwrap();
-    let pages: u64 = text.split_whitespace().nth(1).unwrap().parse().unwrap();
-    pages * rustix::param::page_size() as u64 / 1024
-}
-
 #[test]
 #[ignore = "the test below runs it, alone in a process"]
 fn eight_hours() {
@@ -140,9 +133,5 @@ fn eight_hours() {
 
 #[test]
 fn eight_hours_take_no_more_memory_than_two_and_a_planted_culprit_is_named() {
-    let name = "noise::measure::night::eight_hours";
-    let mut test = Command::new(std::env::current_exe().unwrap());
-    let output = test.args(["--exact", name, "--ignored", "--nocapture"]).output().unwrap();
-    let said = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success() && said.contains("1 passed"), "{said}{}", String::from_utf8_lossy(&output.stderr));
+    passes_alone("noise::measure::night::eight_hours");
 }

@@ -1,12 +1,12 @@
 //! Eight hours in the accounts: runs as children would bring them, without the waiting.
 
 use super::cell::{Cell, Outcome};
+use crate::night::{passes_alone, resident_kib};
 use crate::throughput::plan::{CellPlan, TIMED_EVERY};
 use crossbeam_utils::CachePadded;
 use instruments::clock::Clock;
 use instruments::shared_memory::SharedArray;
 use loops::throughput::ChildCounters;
-use std::process::Command;
 use std::time::Duration;
 
 const HOUR: u64 = 3_600;
@@ -25,13 +25,6 @@ fn outcome(run: u64, clock: Clock) -> Outcome {
         child.longest_streak = serial % 100;
     }
     Outcome { children, counted_ns: 1e9, counts: None }
-}
-
-/// What the process has in memory.
-fn resident_kib() -> u64 {
-    let text = std::fs::read_to_string("/proc/self/statm").unwrap();
-    let pages: u64 = text.split_whitespace().nth(1).unwrap().parse().unwrap();
-    pages * rustix::param::page_size() as u64 / 1024
 }
 
 #[test]
@@ -59,9 +52,5 @@ fn eight_hours() {
 
 #[test]
 fn eight_hours_take_no_more_memory_than_four() {
-    let name = "throughput::measure::night::eight_hours";
-    let mut test = Command::new(std::env::current_exe().unwrap());
-    let output = test.args(["--exact", name, "--ignored", "--nocapture"]).output().unwrap();
-    let said = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success() && said.contains("1 passed"), "{said}{}", String::from_utf8_lossy(&output.stderr));
+    passes_alone("throughput::measure::night::eight_hours");
 }
