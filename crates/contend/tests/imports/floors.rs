@@ -32,8 +32,8 @@ pub const FLOORS: &[Floors] = &[
     Floors { folder: "crates/contend/src", highest_first: &[&["main"], &["cli"], &["commands"], &["output"]] },
     Floors {
         folder: "crates/experiments/src",
-        // Whatever else is there is an experiment, and knows no other; below them lies what their tests share.
-        highest_first: &[&["lib"], &[EVERY_OTHER], &["night"]],
+        // Whatever else is there is an experiment, and knows no other.
+        highest_first: &[&["lib"], &[EVERY_OTHER]],
     },
     // Two experiments that are one command and share what is not either's.
     Floors {
