@@ -20,7 +20,7 @@ pub struct Calibrated {
 const CLOCK_SPAN: Duration = Duration::from_millis(200);
 
 impl Calibrated {
-    /// Calibrates on the first of the session's CPUs, for a little over a second. On a thread of its own, so that the
+    /// Calibrates on the first of the session's CPUs, for a third of a second. On a thread of its own, so that the
     /// caller's affinity stays as it is.
     ///
     /// `None` once a signal has come: what it would give was cut short.
