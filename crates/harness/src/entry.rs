@@ -7,6 +7,7 @@ use crate::session::{SharedFlags, format_argument};
 use anyhow::Context;
 use clap::{ArgMatches, Args, Command, FromArgMatches};
 use record::{Cost, Finding, Metric, Rank, Record, Section, ThenAndNow, typed};
+#[cfg(feature = "schema")]
 use schemars::{Schema, SchemaGenerator};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -41,6 +42,7 @@ pub struct Entry {
     findings: fn(&[Placed<'_>]) -> anyhow::Result<Vec<Finding>>,
     costs: fn(&[Value]) -> anyhow::Result<Vec<Cost>>,
     then_and_now: fn(&[Placed<'_>]) -> anyhow::Result<Vec<ThenAndNow>>,
+    #[cfg(feature = "schema")]
     schema: fn(&mut SchemaGenerator) -> [Schema; 2],
 }
 
@@ -67,6 +69,7 @@ impl Entry {
             findings: |rows| placed(rows, E::findings),
             costs: |rows| Ok(E::costs(&typed(rows)?)),
             then_and_now: |rows| placed(rows, E::then_and_now),
+            #[cfg(feature = "schema")]
             schema: |generator| [generator.subschema_for::<E::Parameters>(), generator.subschema_for::<E::Row>()],
         }
     }
@@ -184,6 +187,7 @@ impl Entry {
     }
 }
 
+#[cfg(feature = "schema")]
 impl Entry {
     /// What its parameters and its rows look like.
     pub fn schema(&self, generator: &mut SchemaGenerator) -> [Schema; 2] {

@@ -2,11 +2,11 @@
 
 use clap::ValueEnum;
 use instruments::evidence::{Cause, Kind};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Whether the kernel's record is read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum EvidenceChoice {
     /// The best source that this process may use

@@ -1,12 +1,12 @@
 //! What an experiment is: a name, flags, a measurement, and what can be shown, compared and said of its rows.
 
+use crate::described::Described;
 use crate::exit::UsageError;
 use crate::finished::Finished;
 use crate::run::Run;
 use crate::session::SharedFlags;
 use clap::Args;
 use record::{Cost, Finding, Metric, Rank, Record, Section, ThenAndNow};
-use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use terminal::Page;
@@ -37,9 +37,9 @@ pub trait Experiment: 'static {
     /// What the user may set. The first paragraph of its documentation is the command's line in the help.
     type Flags: Args;
     /// What was asked for, defaults filled in.
-    type Parameters: Serialize + DeserializeOwned + JsonSchema;
+    type Parameters: Serialize + DeserializeOwned + Described;
     /// One thing that was measured.
-    type Row: Serialize + DeserializeOwned + JsonSchema;
+    type Row: Serialize + DeserializeOwned + Described;
 
     /// What the flags ask for instead of a measurement: a list, say.
     ///

@@ -4,6 +4,7 @@
 //! survey, the report, the comparison and the archive know of it. Nothing here knows an experiment.
 
 mod calibrated;
+mod described;
 mod entry;
 mod evidence;
 mod exit;
@@ -21,6 +22,7 @@ mod session;
 pub mod turns;
 
 pub use calibrated::Calibrated;
+pub use described::Described;
 pub use entry::Entry;
 pub use evidence::{EvidenceChoice, label};
 pub use exit::{Interrupted, LeftOut, Outcome, UsageError};

@@ -23,7 +23,6 @@
 //! ```
 
 use crate::clock::Clock;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Dependent loads in one pass of the inner loop.
@@ -85,7 +84,8 @@ fn follow_eight(link: *const Link) -> *const Link {
 }
 
 /// One candidate of the calibration's search.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Candidate {
     /// Dependent loads a run.
     pub loads: u64,
@@ -94,7 +94,8 @@ pub struct Candidate {
 }
 
 /// A calibrated grind: how long a load takes here, and what a run costs beside its loads.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Grind {
     /// Nanoseconds a load.
     pub ns_per_load: f64,
@@ -107,7 +108,8 @@ pub struct Grind {
 }
 
 /// What a grind of a given length took when it was checked.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Check {
     /// The requested length, in nanoseconds.
     #[serde(rename = "asked_ns")]

@@ -3,7 +3,6 @@
 use instruments::evidence::{Cause, Source};
 use instruments::statistics::Interval;
 use record::Record;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The experiment's name.
@@ -13,7 +12,8 @@ pub const NAME: &str = "lockstep";
 pub type LockstepRecord = Record<Parameters, Row>;
 
 /// How the ranks meet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Collective {
     /// `MPI_Barrier`
@@ -33,7 +33,8 @@ impl Collective {
 }
 
 /// What was asked for, defaults filled in.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Parameters {
     /// The work of a step.
     pub step_us: f64,
@@ -58,7 +59,8 @@ pub struct Parameters {
 }
 
 /// A figure of the job.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "figure", rename_all = "snake_case")]
 pub enum Row {
     /// Steps of so many ranks, measured and predicted.
@@ -72,7 +74,8 @@ pub enum Row {
 }
 
 /// Steps of so many ranks.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StepsRow {
     /// The first so many of the job.
     pub ranks: u64,
@@ -107,7 +110,8 @@ pub struct StepsRow {
 }
 
 /// So many nodes, of which there are only some.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct NodesRow {
     /// How many.
     pub nodes: u64,
@@ -124,7 +128,8 @@ pub struct NodesRow {
 }
 
 /// A step that took long, and why.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LongStep {
     /// How many ranks took part.
     pub ranks: u64,
@@ -143,7 +148,8 @@ pub struct LongStep {
 }
 
 /// One rank.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RankRow {
     /// Its number.
     pub rank: u64,
@@ -190,7 +196,8 @@ pub struct RankRow {
 }
 
 /// What took a rank's time.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CauseRow {
     /// Who.
     #[serde(flatten)]

@@ -3,14 +3,14 @@
 use crate::ranking::Rank;
 use instruments::environment::Environment;
 use instruments::warning::Warning;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The version of the record's layout. It changes when a field changes its meaning or goes away.
 pub const SCHEMA: &str = "contend/1";
 
 /// A record of parameters `P` and result rows `R`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Record<P, R> {
     /// [`SCHEMA`].
     pub schema: String,
@@ -31,7 +31,8 @@ pub struct Record<P, R> {
 }
 
 /// The machine as it was found, and the call.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RunEnvironment {
     /// `contend`'s version.
     pub contend: String,

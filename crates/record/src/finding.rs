@@ -3,12 +3,12 @@
 use crate::unit::Unit;
 use instruments::statistics::Interval;
 use instruments::statistics::comparison::Estimate;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// One sentence, its figure, and where that comes from.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Finding {
     /// The figure's name, for programs.
     pub what: String,
@@ -25,7 +25,8 @@ pub struct Finding {
 }
 
 /// The row of the same record that a finding's figure stands in.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Origin {
     pub experiment: String,
     /// Its place among the results, from 0.

@@ -7,11 +7,11 @@
 use crate::unit::Unit;
 use instruments::statistics::Interval;
 use instruments::statistics::comparison::{Estimate, RunToRun, compare};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A place among those that were measured beside each other.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Rank {
     /// 1 is the best; those that cannot be told apart share it, and the next has the number of those before it, plus
     /// one.

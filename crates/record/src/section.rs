@@ -4,7 +4,6 @@
 use crate::cost::Ladder;
 use crate::unit::Unit;
 use instruments::statistics::Interval;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// One experiment of one record.
@@ -33,7 +32,8 @@ impl From<String> for Statement {
 }
 
 /// A bin of a histogram that has hits.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Bin {
     pub from_ns: f64,
     pub to_ns: f64,

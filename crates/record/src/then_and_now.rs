@@ -3,11 +3,11 @@
 use crate::unit::Unit;
 use instruments::statistics::Interval;
 use instruments::statistics::comparison::Estimate;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A figure that one of the old documents gives, and today's.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ThenAndNow {
     /// Of the document.
     #[serde(default = "first_year")]

@@ -2,12 +2,12 @@
 
 use instruments::statistics::Interval;
 use instruments::statistics::comparison::Estimate;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use terminal::{count, megahertz, nanoseconds, percent, ratio};
 
 /// What a number counts, and so how it is written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Unit {
     /// Nanoseconds.

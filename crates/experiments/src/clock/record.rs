@@ -4,14 +4,14 @@ use super::plan::Parameters;
 use instruments::clock::Source;
 use instruments::statistics::Interval;
 use record::Record;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A record of this experiment.
 pub type ClockRecord = Record<Parameters, Row>;
 
 /// A row, told from the others by its field `measurement`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "measurement", rename_all = "snake_case")]
 pub enum Row {
     Clock(ClockRow),
@@ -24,7 +24,8 @@ pub enum Row {
 }
 
 /// The clock itself.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ClockRow {
     pub source: Source,
     /// Why the CPU's counter was not used, if it was not.
@@ -77,7 +78,8 @@ pub struct ClockRow {
 }
 
 /// The counter of one CPU against the first one's.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AgreementRow {
     pub cpu: usize,
     pub reference_cpu: usize,
@@ -90,7 +92,8 @@ pub struct AgreementRow {
 }
 
 /// The calibrated grind.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GrindRow {
     pub load_ns: f64,
     /// Load-to-use latency; `null` where the length of a cycle is not known.
@@ -106,7 +109,8 @@ pub struct GrindRow {
 }
 
 /// A length asked for, and what 100 runs took.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CheckRow {
     #[serde(rename = "asked_us")]
     pub requested_us: f64,
@@ -117,7 +121,8 @@ pub struct CheckRow {
 }
 
 /// A point of the curve.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SliceRow {
     pub slice_us: f64,
     pub runs: usize,
@@ -141,7 +146,8 @@ pub struct SliceRow {
 }
 
 /// What a loop that only reads the clock lost.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LossesRow {
     pub cpu: usize,
     pub watched_s: f64,
@@ -155,7 +161,8 @@ pub struct LossesRow {
 }
 
 /// Losses that recur with a period.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PeriodicLossRow {
     pub period_us: f64,
     pub frequency_hz: f64,

@@ -3,14 +3,14 @@
 use super::plan::Parameters;
 use instruments::statistics::Interval;
 use record::{Bin, Record};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A record of this experiment.
 pub type CoreRecord = Record<Parameters, Row>;
 
 /// A CPU, and who else was on its core. What was not seen is `null`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Row {
     pub cpu: usize,
     /// Steps of about the same length, each between two probes.
@@ -53,7 +53,8 @@ pub struct Row {
 }
 
 /// Somebody on another hardware thread of the core.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BesideRow {
     /// That hardware thread's CPU.
     pub cpu: usize,
@@ -64,7 +65,8 @@ pub struct BesideRow {
 }
 
 /// What a kind of code loses.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Cost {
     /// What limits it.
     pub kind: String,
@@ -77,7 +79,8 @@ pub struct Cost {
 }
 
 /// Unbroken stretches of time.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Stretches {
     pub count: u64,
     pub median_ms: Option<f64>,
@@ -86,14 +89,16 @@ pub struct Stretches {
 }
 
 /// A piece of the run.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Piece {
     pub from_s: f64,
     pub shared_share: Option<f64>,
 }
 
 /// An hour of the day, in UTC, of all the days of a run.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Hour {
     /// From 0 to 23.
     pub hour: u8,
@@ -106,7 +111,8 @@ pub struct Hour {
 }
 
 /// What the socket answers.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Memory {
     pub count: u64,
     pub latency_p10_ns: f64,
@@ -118,7 +124,8 @@ pub struct Memory {
 }
 
 /// Another CPU.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PairRow {
     pub cpu: usize,
     /// Whether it is a hardware thread of the same core.

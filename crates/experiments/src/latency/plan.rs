@@ -5,7 +5,6 @@ use harness::{EvidenceChoice, Session, UsageError};
 use instruments::cpus::CpuSet;
 use instruments::environment::Cpu;
 use record::distinct;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::time::Duration;
@@ -61,7 +60,8 @@ pub struct Plan {
 }
 
 /// The parameters of a record, defaults filled in.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Parameters {
     /// Locks, in the order asked for.
     pub locks: Vec<String>,

@@ -6,7 +6,6 @@ use instruments::statistics::Interval;
 use instruments::statistics::comparison::Estimate;
 use instruments::statistics::stopping::EndedBy;
 use record::{Bin, Record, Unit};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use terminal::nanoseconds;
 
@@ -14,7 +13,8 @@ use terminal::nanoseconds;
 pub type LatencyRecord = Record<Parameters, Row>;
 
 /// What was timed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Operation {
     /// From wanting the lock to having it.
@@ -39,7 +39,8 @@ impl Operation {
 }
 
 /// The latencies of one operation of one thread of one cell. Times are net of the recording's own cost.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Row {
     pub lock: String,
     /// Threads that wanted the lock.
@@ -119,7 +120,8 @@ pub struct Row {
 
 /// The figures of a row for the time alone on the core, and for that in which another hardware thread took part of it;
 /// `null` where nobody looked, or where that was too rare.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Neighbour {
     /// Of the pieces of slices that were the one or the other, the share of those beside a neighbour.
@@ -143,7 +145,8 @@ pub struct Neighbour {
 }
 
 /// A cluster of latencies.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SpikeRow {
     /// `A` has the largest share.
     pub label: String,

@@ -5,7 +5,6 @@ use super::priority::Priority;
 use harness::{Session, UsageError};
 use instruments::cpus::{self, CpuSet};
 use instruments::environment::Cpu;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
@@ -31,7 +30,8 @@ pub struct Plan {
 }
 
 /// The parameters of a record, defaults filled in.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Parameters {
     /// `None` is until it was told to stop.
     pub length_s: Option<f64>,

@@ -3,14 +3,14 @@
 use super::plan::Parameters;
 use instruments::statistics::Interval;
 use record::Record;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A record of this experiment.
 pub type LoadRecord = Record<Parameters, Row>;
 
 /// A row, told from the others by its field `measurement`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "measurement", rename_all = "snake_case")]
 pub enum Row {
     Interval(IntervalRow),
@@ -19,7 +19,8 @@ pub enum Row {
 }
 
 /// How a CPU's time was divided. Shares of the time in which the soaker wanted the CPU, 0 to 1.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Shares {
     /// What the soaker did not get.
     pub load_share: f64,
@@ -38,7 +39,8 @@ pub struct Shares {
 }
 
 /// One CPU in one interval.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct IntervalRow {
     /// The interval's end, since the first one's start.
     pub time_s: f64,
@@ -52,7 +54,8 @@ pub struct IntervalRow {
 }
 
 /// One CPU over the whole run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TotalRow {
     /// The run's length.
     pub time_s: f64,
@@ -86,7 +89,8 @@ pub struct TotalRow {
 
 /// What the soakers of all CPUs take together. A load that is not pinned moves to another CPU while they rest, or while
 /// they grind, so a single CPU's figure says little of it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AllCpusRow {
     pub time_s: f64,
     /// Of the time of all CPUs.

@@ -3,7 +3,6 @@
 use anyhow::Context;
 use chance::{Gap, Gaps, SpanFrom};
 use harness::UsageError;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 use std::time::Duration;
@@ -16,7 +15,8 @@ pub struct Trace {
 }
 
 /// What a record says of a trace.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Description {
     pub file: String,
     pub span_s: f64,
@@ -28,7 +28,8 @@ pub struct Description {
 }
 
 /// Where the length of a recording comes from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Source {
     /// The flag `--span`.

@@ -1,11 +1,11 @@
 //! What one cause took, in a record.
 
 use instruments::evidence::{Cause, Kind};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What one cause took.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CauseRow {
     pub kind: Kind,
     /// The task's, interrupt's or softirq's name.

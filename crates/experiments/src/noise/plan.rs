@@ -8,7 +8,6 @@ use clap::ValueEnum;
 use harness::{EvidenceChoice, Session, UsageError};
 use instruments::cpus::{CpuSet, online};
 use instruments::warning::{self, Warning};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
@@ -42,7 +41,8 @@ pub struct Plan {
 }
 
 /// The parameters of a record, defaults filled in.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Parameters {
     pub remedies: bool,
     pub samples_a_turn: u64,

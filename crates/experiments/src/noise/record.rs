@@ -8,7 +8,6 @@ use super::wake::record::WakeRow;
 use instruments::evidence::{Cause, EvidenceQuality, Source};
 use instruments::statistics::Interval;
 use record::Record;
-use schemars::JsonSchema;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -16,7 +15,8 @@ use serde::{Deserialize, Deserializer, Serialize};
 pub type NoiseRecord = Record<Parameters, NoiseRow>;
 
 /// What a row is of: a thread that runs all the time, or one that sleeps and wakes. Their `scenario` tells them apart.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged)]
 pub enum NoiseRow {
     Wake(Box<WakeRow>),
@@ -46,7 +46,8 @@ impl<'de> Deserialize<'de> for NoiseRow {
 }
 
 /// One cell. What was not measured is `null`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Row {
     /// Its name: quiet, competitor, competitor and rescheduler, rescheduler; or that of a remedy.
     pub scenario: String,
@@ -142,7 +143,8 @@ pub struct Row {
 }
 
 /// Gaps of a CPU that began at the same moment as one on another CPU.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Together {
     /// Gaps of 1 µs and more while all CPUs were watched, the longest 10,000 to 20,000 of a long run.
     pub gaps: usize,
@@ -158,7 +160,8 @@ pub struct Together {
 }
 
 /// One turn of a cell.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Turn {
     pub span_s: f64,
     pub samples: u64,
@@ -170,7 +173,8 @@ pub struct Turn {
 }
 
 /// One gap, and what took most of it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LongGap {
     /// Since the run began: all scenarios lie on one axis.
     pub start_s: f64,
@@ -185,7 +189,8 @@ pub struct LongGap {
 }
 
 /// A line of a live run: one piece of a turn.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Line {
     /// Since the run began.
     pub time_s: f64,

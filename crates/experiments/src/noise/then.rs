@@ -5,11 +5,11 @@
 //! bare system and on one with all its services and a dozen applications.
 
 use super::scenario::Scenario;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// How often the test program was interrupted for more than 256 µs, and the longest time.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Figures {
     pub bare_over_256us: u64,
     pub bare_longest_us: f64,

@@ -6,7 +6,6 @@ use harness::{Session, UsageError};
 use instruments::warning::{LeftOut, Warning};
 use loops::ring::Arrangement;
 use loops::ring::{CONTESTANTS, LIMITS};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::rc::Rc;
@@ -52,7 +51,8 @@ pub struct Plan {
 }
 
 /// The parameters of a record, defaults filled in.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Parameters {
     pub threads: Vec<usize>,
     /// `null`: chosen for each contestant.
@@ -75,7 +75,8 @@ pub struct Parameters {
 }
 
 /// A contestant that cannot run here.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Absent {
     pub contestant: String,
     /// The Debian packages that bring its toolchain.

@@ -6,14 +6,14 @@ use instruments::statistics::comparison::Estimate;
 use instruments::statistics::{EndedBy, Interval};
 use loops::ring::{Arrangement, Class};
 use record::Record;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A record of this experiment.
 pub type RingRecord = Record<Parameters, Row>;
 
 /// One contestant, or limit, in one ring. What was not measured is `null`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Row {
     pub contestant: String,
     /// What a hop goes through; `limit` for what the machine allows.
@@ -95,14 +95,16 @@ impl Row {
 }
 
 /// What went wrong.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Failure {
     pub fault: Fault,
     pub message: String,
 }
 
 /// In which way.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Fault {
     NotBuilt,

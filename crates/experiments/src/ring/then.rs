@@ -4,7 +4,6 @@
 //! March 2008: 503 threads on a dual-core AMD Athlon 64 X2 6000+ in 32-bit mode. The page does not say how many hops;
 //! 10 million suit its figures best.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 const TABLE: &str = include_str!("ring_2008.csv");
@@ -16,7 +15,8 @@ pub const THREADS: usize = 503;
 pub const HOPS: f64 = 1e7;
 
 /// A line of the table.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Line {
     pub implementation: String,
     pub memory_kib: u64,

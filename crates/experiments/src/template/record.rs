@@ -3,14 +3,14 @@
 use super::plan::Parameters;
 use instruments::statistics::Interval;
 use record::Record;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A record of this experiment.
 pub type TemplateRecord = Record<Parameters, Row>;
 
 /// What a call took on a CPU. A field's name ends in its unit.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Row {
     pub cpu: usize,
     pub batches: usize,

@@ -4,7 +4,6 @@ use super::flags::Flags;
 use harness::{Session, UsageError};
 use instruments::warning::{LeftOut, Warning};
 use locks::{self, Reach};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::time::Duration;
@@ -54,7 +53,8 @@ pub struct Plan {
 }
 
 /// The parameters of a record, defaults filled in.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Parameters {
     pub processes: bool,
     pub patience_us: f64,

@@ -6,14 +6,14 @@ use instruments::statistics::Interval;
 use instruments::statistics::comparison::Estimate;
 use instruments::statistics::stopping::EndedBy;
 use record::Record;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A record of this experiment.
 pub type ThroughputRecord = Record<Parameters, Row>;
 
 /// One cell. What a lock does not count, and what was not measured, is `null`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Row {
     pub lock: String,
     pub children: usize,

@@ -5,7 +5,6 @@
 //! c calock, C calock-spin, s rwlock.
 
 use super::plan::CellPlan;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 const TABLE: &str = include_str!("ulockflex_2002.csv");
@@ -25,7 +24,8 @@ struct Line {
 }
 
 /// What 2002 measured in a cell.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Figures {
     pub write_contended_percent: f64,
     pub read_contended_percent: f64,

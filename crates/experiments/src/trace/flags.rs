@@ -4,7 +4,6 @@ use super::swap::flags::SwapFlags;
 use super::what_if::flags::WhatIfFlags;
 use clap::{Args, ValueEnum};
 use harness::parse_duration;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -52,7 +51,8 @@ pub struct Flags {
 }
 
 /// How much is recorded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Level {
     /// Every wait, and one hold in 64.

@@ -7,11 +7,11 @@ use super::swap::record::{SwapParameters, SwapRecord, SwapRow};
 use super::what_if::record::{WhatIfParameters, WhatIfRecord, WhatIfRow};
 use harness::Finished;
 use record::Record;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The parameters of any.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged)]
 pub enum AnyParameters {
     Compared(Box<SwapParameters>),
@@ -20,7 +20,8 @@ pub enum AnyParameters {
 }
 
 /// A row of any.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged)]
 pub enum AnyRow {
     Compared(SwapRow),

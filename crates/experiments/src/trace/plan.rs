@@ -4,7 +4,6 @@ use super::flags::{Flags, Form, Level};
 use super::program::Program;
 use harness::Session;
 use harness::output::OutputFile;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
@@ -20,7 +19,8 @@ pub struct Plan {
 }
 
 /// The parameters of a record, and what is known of the program as a whole.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Parameters {
     /// The program and its arguments.
     pub program: Vec<String>,
@@ -52,7 +52,8 @@ pub struct Parameters {
 }
 
 /// What found no room.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Lost {
     pub processes: u64,
     pub threads: u64,

@@ -2,14 +2,14 @@
 
 use super::plan::Parameters;
 use record::{Bin, Record};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A record of this experiment.
 pub type TraceRecord = Record<Parameters, Row>;
 
 /// What a row is of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum RowKind {
     /// A lock, over all its call sites.
@@ -25,7 +25,8 @@ pub enum RowKind {
 }
 
 /// One row. What a kind has no figure for is 0, null or empty.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Row {
     pub kind: RowKind,
     /// The process, by the kernel's number.
@@ -112,21 +113,24 @@ pub struct Row {
 }
 
 /// Where a holder took the lock, and its part of the blame.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Blocker {
     pub site: String,
     pub share: f64,
 }
 
 /// Who ran, and in which part of the time.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Runner {
     pub name: String,
     pub share: f64,
 }
 
 /// Where a lock was taken that others waited for in the end, and its part of the blame.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Cause {
     pub lock: String,
     pub site: String,
@@ -134,7 +138,8 @@ pub struct Cause {
 }
 
 /// A cluster of times.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TimeSpike {
     /// `A` has most of all times.
     pub label: String,
@@ -155,7 +160,8 @@ pub fn letter_of(spikes: &[TimeSpike], bin: &Bin) -> Option<char> {
 }
 
 /// One wait, and its story.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LongWait {
     /// When it began, since the program did.
     pub began_s: f64,
@@ -172,7 +178,8 @@ pub struct LongWait {
 }
 
 /// One lock of a circle: held, while the next one was taken or waited for.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Step {
     pub thread: u32,
     /// What is held, and where it was taken.

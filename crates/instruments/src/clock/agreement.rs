@@ -8,13 +8,13 @@
 use super::Clock;
 use crate::cpus::pin_current_thread;
 use crossbeam_utils::CachePadded;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The offset of one CPU's counter against another's.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Agreement {
     /// The CPU that is compared.
     pub cpu: usize,

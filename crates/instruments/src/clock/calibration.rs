@@ -2,7 +2,6 @@
 
 use super::counter::monotonic_raw_ns;
 use super::{Clock, Source};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
@@ -46,7 +45,8 @@ pub struct Calibration {
 }
 
 /// A calibrated clock against `CLOCK_MONOTONIC_RAW` over a longer span than it was calibrated with.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ConversionError {
     /// The span of the comparison in seconds.
     pub span_s: f64,

@@ -1,10 +1,10 @@
 //! Reading the counter, and deciding whether to trust it.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Where ticks come from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Source {
     /// x86-64's time stamp counter (`rdtsc`).

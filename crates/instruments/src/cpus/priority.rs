@@ -2,11 +2,11 @@
 
 use std::io;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// How the scheduler ranks a thread.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Priority {
     /// From -20 (largest share of CPU time) to 19 (smallest); it counts under [`Policy::Other`] and [`Policy::Batch`].
     pub nice: i32,
@@ -15,7 +15,8 @@ pub struct Priority {
 }
 
 /// A scheduling policy, as in `sched(7)`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Policy {
     /// `SCHED_OTHER`: the fair time-sharing of ordinary threads.

@@ -4,14 +4,14 @@ use std::path::Path;
 use std::{fmt, io, thread};
 
 use rustix::thread::{CapabilitySet, capabilities};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::cgroup::CpuGroup;
 use super::files;
 
 /// What keeps threads of this process from real-time priority.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Missing {
     /// Neither the capability CAP_SYS_NICE nor a limit RLIMIT_RTPRIO above 0.

@@ -3,9 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
-use std::borrow::Cow;
 
 /// The highest CPU number that a list may name.
 ///
@@ -175,13 +173,14 @@ fn parse_cpu(digits: &str, piece: &str) -> Result<usize, ParseCpuSetError> {
     }
 }
 
-impl JsonSchema for CpuSet {
-    fn schema_name() -> Cow<'static, str> {
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for CpuSet {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
         "CpuSet".into()
     }
 
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({"description": "CPUs as the kernel lists them, such as 0-2,8.", "type": "string"})
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({"description": "CPUs as the kernel lists them, such as 0-2,8.", "type": "string"})
     }
 }
 

@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::cache::{Cache, read_caches};
@@ -12,7 +11,8 @@ use crate::cpus::CpuSet;
 use crate::cpus::files;
 
 /// The processor, as far as the kernel tells.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Cpu {
     /// Its name; on Arm, which has none in `/proc/cpuinfo`, implementer and part: `Arm part 0xd40`.
     pub model: Option<String>,

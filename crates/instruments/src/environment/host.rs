@@ -2,13 +2,13 @@
 
 use std::path::Path;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::cpus::files;
 
 /// What is around the kernel.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Host {
     /// Memory of the machine, in MiB.
     pub memory_mib: Option<u64>,

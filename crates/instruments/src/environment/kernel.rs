@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::kconfig::KernelConfig;
@@ -11,7 +10,8 @@ use crate::cpus::CpuSet;
 use crate::cpus::files;
 
 /// The kernel and its settings.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Kernel {
     /// As `uname -r`.
     pub release: Option<String>,

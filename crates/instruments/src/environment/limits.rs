@@ -2,14 +2,14 @@
 
 use std::path::Path;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::cpus::cgroup::CpuGroup;
 use crate::cpus::files;
 
 /// What this process may use.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Limits {
     /// The version of the control groups that govern its CPU time: 1 or 2.
     pub cgroup_version: Option<u8>,

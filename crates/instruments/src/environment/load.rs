@@ -2,13 +2,13 @@
 
 use std::path::Path;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::cpus::files;
 
 /// The machine's load, from `/proc/loadavg`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Load {
     /// Tasks that ran, wanted to run or waited for a disk, averaged over about the last minute.
     pub average_1min: Option<f64>,

@@ -16,7 +16,6 @@ mod probed;
 
 use std::path::Path;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use activity::{Activity, ActivityShare};
@@ -31,7 +30,8 @@ pub use probed::{ProbedPair, ProbedPairs};
 /// What a result depends on besides the program: one part of every record.
 ///
 /// `None` (null in a record) is "could not be read here", never "no". Names end in their unit.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Environment {
     /// The processor and its clock frequency.
     pub cpu: Cpu,

@@ -1,11 +1,11 @@
 //! What was tried of which CPUs share a core.
 
 use crate::cpus::CpuSet;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Pairs of CPUs that were tried against each other. A guest is often told that each of its CPUs is a core.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ProbedPairs {
     /// When, in seconds since 1970: since the machine was last started.
     pub probed_unix_s: u64,
@@ -14,7 +14,8 @@ pub struct ProbedPairs {
 }
 
 /// Two CPUs, and whether they are hardware threads of one core.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ProbedPair {
     /// The lower number first.
     pub cpus: [usize; 2],

@@ -6,7 +6,6 @@ use std::path::Path;
 use std::sync::OnceLock;
 
 use rustix::time::{ClockId, clock_gettime};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::cpus::CpuSet;
@@ -14,7 +13,8 @@ use crate::cpus::cgroup::CpuGroup;
 use crate::environment::{self, Activity};
 
 /// The account of one thread over a stretch, or over several added up.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Account {
     /// Time passed.
     pub wall_ns: u64,

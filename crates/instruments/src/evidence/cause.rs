@@ -1,10 +1,10 @@
 //! What can take a thread's time.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// One taker of time.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Cause {
     /// What sort of taker.
     pub kind: Kind,
@@ -15,7 +15,8 @@ pub struct Cause {
 }
 
 /// The sorts of takers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
     /// Another thread, which ran meanwhile.

@@ -2,7 +2,6 @@
 
 use std::ops::Range;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::account::Account;
@@ -13,7 +12,8 @@ use crate::clock::Clock;
 use crate::warning::Warning;
 
 /// The state of the evidence over a stretch, or over several added up. It goes with every figure made from it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct EvidenceQuality {
     /// Where it comes from.
     pub source: Source,

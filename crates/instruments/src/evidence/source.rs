@@ -1,10 +1,10 @@
 //! Where evidence comes from.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Where evidence comes from, the best first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Source {
     /// The kernel's record of all that happens on the CPUs: perf rings.

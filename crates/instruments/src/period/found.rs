@@ -1,10 +1,10 @@
 //! What is searched, and what is found.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A stretch of time in which the thread did not run.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Gap {
     /// When it began, since the start of the observation.
     pub start_ns: f64,
@@ -13,7 +13,8 @@ pub struct Gap {
 }
 
 /// A comb of gaps.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Period {
     /// The distance between teeth.
     pub period_ns: f64,

@@ -19,13 +19,13 @@ mod spike;
 
 pub use spike::Spike;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::tally::Tally;
 
 /// All spikes of a tally, largest share first, and what belongs to none.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Spikes {
     /// The spikes. Their ranges do not overlap.
     pub spikes: Vec<Spike>,

@@ -1,12 +1,12 @@
 //! One spike.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::statistics::Interval;
 
 /// A cluster of latencies. Every quantity is in the unit of the tally it was found in.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Spike {
     /// `A` for the largest share, then `B` and so on; `AA` follows `Z`.
     pub label: String,

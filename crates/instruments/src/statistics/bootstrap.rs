@@ -5,7 +5,6 @@
 //! interval; Efron and Tibshirani, "An Introduction to the Bootstrap", 13). For medians that is the right variant: the
 //! acceleration of the BCa interval comes from the jackknife, which is inconsistent for a median. For means of few,
 //! very skewed samples the percentile interval is too narrow; compare medians there.
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::interval::Interval;
@@ -19,7 +18,8 @@ const RESAMPLES: usize = 2_000;
 const FEWEST: usize = 6;
 
 /// One quantity over another, with the interval that the data support.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Ratio {
     /// The ratio of the samples as measured.
     pub estimate: f64,

@@ -1,7 +1,5 @@
 //! A range of plausible values.
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
-use std::borrow::Cow;
 
 /// The values from `low` to `high`, both included. Written as `[low, high]` in records.
 ///
@@ -53,13 +51,14 @@ impl Interval {
     }
 }
 
-impl JsonSchema for Interval {
-    fn schema_name() -> Cow<'static, str> {
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for Interval {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
         "Interval".into()
     }
 
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({
             "description": "From the first to the second; an end that is not known is null.",
             "type": "array", "items": {"type": ["number", "null"]}, "minItems": 2, "maxItems": 2
         })

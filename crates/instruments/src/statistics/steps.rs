@@ -8,7 +8,6 @@
 //! place only.
 //!
 //! A piece has three values at least, so that a step is seen with the third value after it.
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
@@ -42,7 +41,8 @@ const ROUNDING: f64 = 1e-9;
 const NO_NOISE: f64 = 1e-9;
 
 /// A piece of a series.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Level {
     /// The place of its first value.
     pub from: usize,

@@ -4,7 +4,6 @@
 //! (SC15), a measurement goes on until its interval is narrow enough, or until its budget is spent, and says which.
 //! The rule looks at the width of the interval only, never at whether a difference is significant: stopping at
 //! significance would find differences that are not there.
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::interval::Interval;
@@ -61,7 +60,8 @@ pub enum Verdict {
 }
 
 /// Why a measurement ended, for the record.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum EndedBy {
     /// The interval reached its target width.

@@ -1,5 +1,4 @@
 //! The figures that stand for a distribution.
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::interval::Interval;
@@ -24,7 +23,8 @@ pub const CONFIDENCE: f64 = 0.95;
 /// assert!(summary.p50_ci.unwrap().contains(250.0));
 /// assert_eq!(summary.p999_ci, None);
 /// ```
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Summary {
     /// How many samples.
     pub count: u64,

@@ -1,10 +1,10 @@
 //! How much a warning matters to who reads the figures.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The most serious first, which is the order in which people are told.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
     /// A figure is not what it would be without it.

@@ -2,7 +2,6 @@
 
 use std::borrow::Cow;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::Error;
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -76,14 +75,15 @@ impl<K: WarningKind> From<K> for Warning {
     }
 }
 
-impl JsonSchema for Warning {
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for Warning {
     fn schema_name() -> Cow<'static, str> {
         "Warning".into()
     }
 
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        let text = |description: &str| json_schema!({"description": description, "type": "string"});
-        json_schema!({
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        let text = |description: &str| schemars::json_schema!({"description": description, "type": "string"});
+        schemars::json_schema!({
             "description": "What a reader must know. Beside these it has the fields of its kind.",
             "type": "object",
             "properties": {

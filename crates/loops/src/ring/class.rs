@@ -1,11 +1,11 @@
 //! What a hop goes through.
 
 use clap::ValueEnum;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What a hop goes through. Figures of different classes answer different questions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Class {
     /// A place for one token, at which one thread of the program or its runtime waits

@@ -1,6 +1,5 @@
 //! A ring to be run, and what came of it.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A ring to be run.
@@ -16,7 +15,8 @@ pub struct RingSpec {
 }
 
 /// How the ring lies in memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Arrangement {
     /// A thread's next is its neighbour.

@@ -1,105 +1,72 @@
-//! The schemas of records: the envelope that all have, around the parameters and rows of an experiment.
+//! The schema of all records, and what of it describes those of one experiment.
 
-use super::choice::by_experiment;
-use super::definitions::Names;
-use super::survey::schema as of_survey;
-use crate::commands::survey;
-use harness::AnyRecord;
-use record::SCHEMA;
-use schemars::generate::SchemaSettings;
-use schemars::transform::RecursiveTransform;
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde_json::{Value, json};
+use super::kinds::{definition, names};
+use serde_json::{Map, Value, json};
 
-/// Those whose records have schemas.
-pub fn names() -> Vec<&'static str> {
-    experiments::ALL.iter().map(|entry| entry.name).chain([survey::NAME]).collect()
+/// Before the name of what a schema refers to.
+const PLACE: &str = "#/$defs/";
+
+/// The schema of records of any experiment, as it is stored.
+///
+/// # Errors
+/// None: that it is that of the types is a test's business.
+#[cfg(not(feature = "schema"))]
+pub fn of_all() -> serde_json::Result<Value> {
+    serde_json::from_str(include_str!("../../../../../docs/schema.json"))
+}
+
+/// The schema of records of any experiment, made from the types.
+///
+/// # Errors
+/// None.
+#[cfg(feature = "schema")]
+pub fn of_all() -> serde_json::Result<Value> {
+    Ok(super::made::of_all().to_value())
 }
 
 /// The schema of one experiment's records, if it is known.
-pub fn of(name: &str) -> Option<Schema> {
-    let mut made = Made::default();
-    let schema = made.record(name)?;
-    Some(made.whole(schema, &format!("A record of contend {name}")))
-}
-
-/// The schema of records of any experiment.
-pub fn of_all() -> Schema {
-    let mut made = Made::default();
-    let mut kinds = Vec::new();
-    for name in names() {
-        let Some(schema) = made.record(name) else { continue };
-        let title = owner(name) + ".Record";
-        made.generator.definitions_mut().insert(title.clone(), schema.to_value());
-        kinds.push((name, Schema::new_ref(format!("#/$defs/{title}"))));
+///
+/// # Errors
+/// As [`of_all`].
+pub fn of(name: &str) -> serde_json::Result<Option<Value>> {
+    if !names().contains(&name) {
+        return Ok(None);
     }
-    made.whole(by_experiment(&kinds), "A record of contend")
+    let all = of_all()?;
+    let definitions = &all["$defs"];
+    let mut whole = Map::new();
+    whole.insert("$schema".to_owned(), all["$schema"].clone());
+    whole.insert("title".to_owned(), json!(format!("A record of contend {name}")));
+    whole.extend(definitions[definition(name)].as_object().cloned().unwrap_or_default());
+    let needed = needed(&Value::Object(whole.clone()), definitions);
+    whole.insert("$defs".to_owned(), Value::Object(needed));
+    Ok(Some(Value::Object(whole)))
 }
 
-fn require_no_default(schema: &mut Schema) {
-    let properties = schema.get("properties").and_then(Value::as_object).cloned().unwrap_or_default();
-    let has_default = |name: &Value| name.as_str().is_some_and(|name| properties[name].get("default").is_some());
-    if let Some(Value::Array(required)) = schema.get_mut("required") {
-        required.retain(|name| !has_default(name));
+/// Those of the definitions that a schema refers to, itself or through others, in their order.
+fn needed(schema: &Value, definitions: &Value) -> Map<String, Value> {
+    let mut names = Vec::new();
+    refer(schema, &mut names);
+    let mut seen = 0;
+    while let Some(name) = names.get(seen).cloned() {
+        refer(&definitions[&name], &mut names);
+        seen += 1;
     }
+    let all = definitions.as_object().cloned().unwrap_or_default();
+    all.into_iter().filter(|(name, _)| names.contains(name)).collect()
 }
 
-/// What schemas refer to, as far as it is made.
-struct Made {
-    generator: SchemaGenerator,
-    names: Names,
-}
-
-impl Default for Made {
-    fn default() -> Self {
-        // What is written, not what can be read; but a field that has a default came later, and older records lack it.
-        let settings = SchemaSettings::draft2020_12().for_serialize();
-        let generator = settings.with_transform(RecursiveTransform(require_no_default)).into_generator();
-        Self { generator, names: Names::default() }
+/// Notes what a schema refers to itself.
+fn refer(schema: &Value, names: &mut Vec<String>) {
+    match schema {
+        Value::Object(fields) => {
+            let target = fields.get("$ref").and_then(Value::as_str).and_then(|target| target.strip_prefix(PLACE));
+            if let Some(name) = target.filter(|name| !names.iter().any(|known| known == name)) {
+                names.push(name.to_owned());
+            }
+            fields.values().for_each(|field| refer(field, names));
+        }
+        Value::Array(items) => items.iter().for_each(|item| refer(item, names)),
+        _ => {}
     }
-}
-
-impl Made {
-    fn record(&mut self, name: &str) -> Option<Schema> {
-        let [parameters, row] = match experiments::named(name) {
-            Some(entry) => entry.schema(&mut self.generator),
-            None if name == survey::NAME => of_survey(&mut self.generator),
-            None => return None,
-        };
-        let schema = enveloped(name, parameters, row, &mut self.generator);
-        self.names.claim(&owner(name), &self.generator);
-        Some(schema)
-    }
-
-    /// The schema with what it refers to.
-    fn whole(mut self, schema: Schema, title: &str) -> Schema {
-        let meta = self.generator.settings().meta_schema.clone();
-        let definitions = self.names.put_on(Value::Object(self.generator.take_definitions(true)));
-        let mut whole = json_schema!({"$schema": meta, "title": title});
-        let schema = self.names.refer(schema.to_value());
-        whole.ensure_object().extend(schema.as_object().cloned().unwrap_or_default());
-        whole.insert("$defs".to_owned(), definitions);
-        whole
-    }
-}
-
-/// The envelope around the parameters and rows of this experiment.
-fn enveloped(name: &str, parameters: Schema, row: Schema, generator: &mut SchemaGenerator) -> Schema {
-    let mut schema = AnyRecord::json_schema(generator);
-    schema.remove("description");
-    let fields = &mut schema.ensure_object()["properties"];
-    fields["schema"] = json!({"description": "The version of the layout.", "const": SCHEMA});
-    fields["experiment"]["const"] = json!(name);
-    if let (Value::Object(field), Value::Object(parameters)) = (&mut fields["parameters"], parameters.to_value()) {
-        field.extend(parameters);
-    }
-    fields["results"]["items"] = row.to_value();
-    // One without results is not delivered.
-    fields["results"]["minItems"] = json!(1);
-    schema
-}
-
-/// By this its own definitions are told from those of others: `model-frames`.
-fn owner(name: &str) -> String {
-    name.replace(' ', "-")
 }

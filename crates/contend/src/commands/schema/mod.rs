@@ -1,8 +1,14 @@
-//! `contend schema`: what a record is, as a JSON schema, made from the types that it is written from.
+//! `contend schema`: what a record is, as a JSON schema, which a test holds to the types that it is written from.
 
+#[cfg(any(test, feature = "schema"))]
 mod choice;
+#[cfg(any(test, feature = "schema"))]
 mod definitions;
 mod document;
+mod kinds;
+#[cfg(any(test, feature = "schema"))]
+mod made;
+#[cfg(any(test, feature = "schema"))]
 mod survey;
 
 use crate::output::print_or_write;
@@ -26,13 +32,13 @@ pub struct Flags {
 /// An experiment that is not known, a format that a schema has not, a file that cannot be written.
 pub fn run(flags: &Flags, shared: &SharedFlags) -> anyhow::Result<Outcome> {
     let schema = match flags.experiment.join(" ").as_str() {
-        "" => document::of_all(),
-        name => document::of(name).ok_or_else(|| unknown(name))?,
+        "" => document::of_all()?,
+        name => document::of(name)?.ok_or_else(|| unknown(name))?,
     };
     print_or_write(&(serde_json::to_string_pretty(&schema)? + "\n"), shared)?;
     Ok(Outcome::Done)
 }
 
 fn unknown(name: &str) -> UsageError {
-    UsageError(format!("{name}: no such experiment; name one of {}, or none for all", document::names().join(", ")))
+    UsageError(format!("{name}: no such experiment; name one of {}, or none for all", kinds::names().join(", ")))
 }

@@ -8,7 +8,9 @@ mod record;
 mod show;
 mod warnings;
 
-pub use self::record::{FINDINGS, NAME, Parameters, THEN_AND_NOW, key, unknown_experiment};
+#[cfg(any(test, feature = "schema"))]
+pub use self::record::{FINDINGS, Parameters, THEN_AND_NOW, key};
+pub use self::record::{NAME, unknown_experiment};
 pub use flags::Flags;
 pub use show::show as shown;
 

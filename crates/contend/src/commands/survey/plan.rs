@@ -3,7 +3,6 @@
 
 use super::flags::Flags;
 use harness::{Entry, Session, SurveyPart, UsageError};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
@@ -27,7 +26,8 @@ pub struct Part {
 }
 
 /// What a record says of a part.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct PartParameters {
     pub experiment: String,
     /// The same as a command of its own.

@@ -3,7 +3,6 @@
 use super::plan::{Part, PartParameters, Plan};
 use harness::{AnyRecord, Entry};
 use record::{Finding, ThenAndNow, typed};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -16,7 +15,8 @@ pub const FINDINGS: &str = "findings";
 pub const THEN_AND_NOW: &str = "then_and_now";
 
 /// What was asked for, and the parameters of each experiment that ran, by the last word of its name.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 pub struct Parameters {
     pub budget_s: f64,
     #[serde(default)]

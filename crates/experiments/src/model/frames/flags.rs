@@ -2,7 +2,6 @@
 
 use clap::{Args, ValueEnum};
 use harness::parse_duration;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -65,7 +64,8 @@ pub struct Flags {
 }
 
 /// How the scheduler chooses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Policy {
     /// By lot, with a factor of two for each unit of priority (BeOS)

@@ -4,7 +4,6 @@ use super::super::trace::{self, Description, Trace};
 use super::contest::{Contest, priorities};
 use super::flags::{Flags, Policy};
 use harness::{Session, UsageError};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
@@ -34,7 +33,8 @@ pub struct Plan {
 }
 
 /// The parameters of a record, defaults filled in.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Parameters {
     pub policy: Policy,
     /// The first is the thread with the frames; none if shares were given.

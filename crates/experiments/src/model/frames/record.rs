@@ -3,14 +3,14 @@
 use super::plan::Parameters;
 use instruments::statistics::Interval;
 use record::Record;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A record of this experiment.
 pub type FramesRecord = Record<Parameters, Row>;
 
 /// A row, told from the others by its field `figure`. Each has `lost_quanta` and the `probability` of what it is about.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "figure", rename_all = "snake_case")]
 pub enum Row {
     /// A frame loses exactly so many quanta.
@@ -24,7 +24,8 @@ pub enum Row {
 }
 
 /// An outcome of the distribution.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LostRow {
     pub quantum_us: f64,
     /// Quanta in a frame.
@@ -46,7 +47,8 @@ pub struct LostRow {
 }
 
 /// Frames with a loss.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AnyRow {
     pub quantum_us: f64,
     pub quanta: u64,
@@ -60,7 +62,8 @@ pub struct AnyRow {
 }
 
 /// Frames that lose more than a threshold.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MoreThanRow {
     pub quantum_us: f64,
     pub quanta: u64,
@@ -84,7 +87,8 @@ pub struct MoreThanRow {
 }
 
 /// The buffered animation.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AnimationRow {
     pub quantum_us: f64,
     pub window_frames: u64,

@@ -7,7 +7,6 @@ use crate::model::trace::{self, Description, Trace};
 use chance::{Delay, Network};
 use harness::{Session, UsageError};
 use instruments::warning::{FewSamples, Warning};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
@@ -44,7 +43,8 @@ pub struct Plan {
 }
 
 /// The parameters of a record, defaults filled in.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Parameters {
     pub trace: Description,
     /// Of a job whose ranks have a trace each; `trace` is of all of them.

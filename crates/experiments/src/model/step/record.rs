@@ -3,14 +3,14 @@
 use super::plan::Parameters;
 use instruments::statistics::Interval;
 use record::Record;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A record of this experiment.
 pub type StepRecord = Record<Parameters, Row>;
 
 /// How a row came about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Method {
     /// From the trace's distribution; the barrier takes no time.
@@ -22,7 +22,8 @@ pub enum Method {
 }
 
 /// Steps of one length on so many nodes.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Row {
     pub method: Method,
     pub nodes: u64,

@@ -6,11 +6,11 @@ use crate::noise::story_part::StoryPart;
 use instruments::evidence::{Cause, EvidenceQuality, Source};
 use instruments::statistics::Interval;
 use record::Bin;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// How late one CPU's thread was.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WakeRow {
     /// Always `wake`.
     pub scenario: String,
@@ -56,7 +56,8 @@ pub struct WakeRow {
 }
 
 /// A cluster of latenesses.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WakeSpike {
     /// `A` has the largest share.
     pub label: String,
@@ -76,7 +77,8 @@ pub struct WakeSpike {
 }
 
 /// One late wake-up.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LateWake {
     /// When it was due, since the run began.
     pub start_s: f64,
@@ -91,7 +93,8 @@ pub struct LateWake {
 }
 
 /// What was asked for of `--wake`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WakeParameters {
     pub intervals_us: Vec<f64>,
     pub policy: String,

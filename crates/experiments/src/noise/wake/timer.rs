@@ -7,14 +7,14 @@ use rustix::thread::{ClockId, Timespec, clock_nanosleep_absolute, futex};
 use rustix::time::{
     Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, clock_gettime, timerfd_create, timerfd_settime,
 };
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::io;
 use std::num::NonZeroU32;
 use std::sync::atomic::AtomicU32;
 
 /// The ways to sleep until an instant of the monotonic clock.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Timer {
     /// The system call that is made for it, as cyclictest does

@@ -1,6 +1,6 @@
 //! A number that a program prints, and what finds it.
 
-use regex::Regex;
+use regex_lite::Regex;
 use std::fmt;
 use std::str::FromStr;
 
@@ -51,7 +51,7 @@ impl Pattern {
     /// # Errors
     /// It is not there, or not once, or none that can be compared.
     pub fn find(&self, output: &str) -> Result<f64, Missing> {
-        let found: Vec<regex::Captures<'_>> = self.pattern.captures_iter(output).collect();
+        let found: Vec<regex_lite::Captures<'_>> = self.pattern.captures_iter(output).collect();
         let [one] = &found[..] else {
             return Err(if found.is_empty() { Missing::Nothing } else { Missing::Several(found.len()) });
         };

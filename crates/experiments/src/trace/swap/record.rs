@@ -3,14 +3,14 @@
 use super::variant::{PLAIN, Variant};
 use instruments::statistics::Interval;
 use record::{Record, Unit};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A record of such a comparison.
 pub type SwapRecord = Record<SwapParameters, SwapRow>;
 
 /// One lock, one metric.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SwapRow {
     /// `plain`: the program as it is; `pass`: with the library, and the C library's locks; else the lock.
     pub lock: String,
@@ -33,7 +33,8 @@ pub struct SwapRow {
 }
 
 /// What is to be said of a lock.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
     /// It is what the others are compared with.
@@ -48,7 +49,8 @@ pub enum Verdict {
 }
 
 /// What was asked for, and what is known of the program as a whole.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SwapParameters {
     /// The program and its arguments, as it was compared.
     pub compared_program: Vec<String>,
@@ -80,7 +82,8 @@ pub struct SwapParameters {
 }
 
 /// A lock of the program, in the watched run of a side.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WatchedLock {
     /// `plain`, or the lock that was in it.
     pub lock: String,
@@ -97,7 +100,8 @@ pub struct WatchedLock {
 }
 
 /// One mutex with another lock, in one stage of a search.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SearchArm {
     /// From 1.
     pub stage: u32,
@@ -121,7 +125,8 @@ impl SearchArm {
 }
 
 /// Objects that were initialised in all runs of a side, and could not be exchanged.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LeftOf {
     pub lock: String,
     /// Processes that loaded the library.

@@ -2,14 +2,14 @@
 
 use instruments::statistics::Interval;
 use record::{Record, Unit};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A record of shorter sections.
 pub type WhatIfRecord = Record<WhatIfParameters, WhatIfRow>;
 
 /// Which sections were shorter, and by how much.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WhatIf {
     pub lock: String,
     /// 0: as they are; 1: they take no time, as if the lock were free.
@@ -17,7 +17,8 @@ pub struct WhatIf {
 }
 
 /// One lock, one share, one metric.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WhatIfRow {
     /// `null`: the program as it is, without the library.
     pub what_if: Option<WhatIf>,
@@ -44,7 +45,8 @@ pub struct WhatIfRow {
 }
 
 /// What is to be said of a share.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
     /// It is what the others are compared with, or what that is compared with.
@@ -60,7 +62,8 @@ pub enum Verdict {
 }
 
 /// What a metric gains by how much shorter the sections are.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Slope {
     pub lock: String,
     pub metric: String,
@@ -71,7 +74,8 @@ pub struct Slope {
 }
 
 /// What is known of a lock.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ChosenLock {
     pub lock: String,
     /// Of a run that was watched: what all threads waited for it.
@@ -82,7 +86,8 @@ pub struct ChosenLock {
 }
 
 /// What was asked for, and what is known of the program as a whole.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WhatIfParameters {
     /// The program and its arguments.
     pub what_if_program: Vec<String>,
