@@ -30,6 +30,16 @@ impl Arch {
         format!("{}-unknown-linux-{library}", self.name)
     }
 
+    /// What compiles C for it, and links programs for Debian.
+    pub fn c_compiler(&self) -> &'static str {
+        if self.is_here() { "cc" } else { self.cross_linker }
+    }
+
+    /// The Debian package that has the compiler.
+    pub fn c_package(&self) -> String {
+        format!("gcc-{}", self.cross_linker.trim_end_matches("-gcc").replace('_', "-"))
+    }
+
     pub fn is_here(&self) -> bool {
         std::env::consts::ARCH == self.name
     }

@@ -1,8 +1,8 @@
 //! The programs, compiled for a release.
 
 use crate::arch::{Arch, need_target};
-use crate::programs::PROGRAMS;
-use crate::tool::{self, need, run};
+use crate::programs::{PROGRAMS, Program};
+use crate::tool::{self, Skipped, is_here, need, run};
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,6 +11,7 @@ use std::process::Command;
 /// Programs in a folder.
 pub struct Binaries {
     pub folder: PathBuf,
+    pub programs: Vec<&'static Program>,
 }
 
 impl Binaries {
@@ -22,14 +23,15 @@ impl Binaries {
 /// Binaries that need nothing of the system but its kernel.
 ///
 /// The compiler's own linker and the C library that comes with its target make them, so that no other compiler is
-/// needed. Within them are libraries for programs that use the GNU C library: for these, its target too.
+/// needed but for those that have C in them; where there is none, they are left out. Within them are libraries for
+/// programs that use the GNU C library: for these, its target too.
 ///
 /// # Errors
 /// A target that is not here, or sources that do not compile.
 pub fn static_binaries(arch: &Arch) -> anyhow::Result<Binaries> {
     need_target(&arch.target("musl"))?;
     need_target(&arch.target("gnu"))?;
-    compile(&arch.target("musl"), "rust-lld", "-C target-feature=+crt-static")
+    compile(arch, &arch.target("musl"), "rust-lld", "-C target-feature=+crt-static")
 }
 
 /// Binaries that use the system's C library, as Debian's do.
@@ -39,24 +41,37 @@ pub fn static_binaries(arch: &Arch) -> anyhow::Result<Binaries> {
 pub fn debian_binaries(arch: &Arch) -> anyhow::Result<Binaries> {
     need("dpkg-deb", "dpkg")?;
     need_target(&arch.target("gnu"))?;
-    let linker = if arch.is_here() { "cc" } else { arch.cross_linker };
-    need(linker, &format!("gcc-{}", arch.cross_linker.trim_end_matches("-gcc").replace('_', "-")))?;
-    compile(&arch.target("gnu"), linker, "")
+    need(arch.c_compiler(), &arch.c_package())?;
+    compile(arch, &arch.target("gnu"), arch.c_compiler(), "")
 }
 
-fn compile(target: &str, linker: &str, flags: &str) -> anyhow::Result<Binaries> {
+fn compile(arch: &Arch, target: &str, linker: &str, flags: &str) -> anyhow::Result<Binaries> {
+    let programs = that_can_be_compiled(arch);
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     cargo.args(["build", "--profile", "whole", "--locked", "--target", target]);
-    for package in PROGRAMS.iter().map(|program| program.package).collect::<BTreeSet<&str>>() {
+    for package in programs.iter().map(|program| program.package).collect::<BTreeSet<&str>>() {
         cargo.args(["--package", package]);
     }
     let of_target = |name: &str| format!("CARGO_TARGET_{}_{name}", target.to_uppercase().replace('-', "_"));
     cargo.env(of_target("LINKER"), linker).env("CONTEND_PRELOAD_REQUIRED", "1");
+    cargo.env(format!("CC_{}", target.replace('-', "_")), arch.c_compiler());
     if !flags.is_empty() {
         cargo.env(of_target("RUSTFLAGS"), flags);
     }
     run(&mut cargo)?;
-    Ok(Binaries { folder: folder_of_builds()?.join(target).join("whole") })
+    Ok(Binaries { folder: folder_of_builds()?.join(target).join("whole"), programs })
+}
+
+/// Those for which there is a compiler here; what is left out is told.
+fn that_can_be_compiled(arch: &Arch) -> Vec<&'static Program> {
+    let has_c = is_here(arch.c_compiler());
+    let (programs, left_out): (Vec<_>, Vec<_>) = PROGRAMS.iter().partition(|program| has_c || !program.needs_c);
+    if !left_out.is_empty() {
+        let names: Vec<&str> = left_out.iter().map(|program| program.name).collect();
+        let reason = Skipped(format!("{} (Debian: {})", arch.c_compiler(), arch.c_package()));
+        println!("{}, {}: {reason}", names.join(", "), arch.name);
+    }
+    programs
 }
 
 fn folder_of_builds() -> anyhow::Result<PathBuf> {
@@ -70,7 +85,7 @@ fn folder_of_builds() -> anyhow::Result<PathBuf> {
 /// One is not there, or the place cannot be written; no tool that strips.
 pub fn install(binaries: &Binaries, folder: &Path) -> anyhow::Result<()> {
     fs::create_dir_all(folder)?;
-    for program in PROGRAMS {
+    for program in &binaries.programs {
         let place = folder.join(program.name);
         strip(&binaries.path(program.name), &place)?;
         tool::run(Command::new("chmod").arg("755").arg(&place))?;

@@ -3,7 +3,7 @@
 use crate::arch::Arch;
 use crate::compile::Binaries;
 use crate::glibc;
-use crate::programs::{DESCRIPTION, PROGRAMS, SUMMARY};
+use crate::programs::{DESCRIPTION, SUMMARY};
 use crate::sbom::version;
 use crate::stage;
 use crate::tool::{moment, run};
@@ -51,7 +51,7 @@ fn follow_policy(share: &Path) -> anyhow::Result<()> {
 
 fn control(arch: &Arch, binaries: &Binaries, folder: &Path) -> anyhow::Result<String> {
     let mut needed = 0;
-    for program in PROGRAMS {
+    for program in &binaries.programs {
         needed = needed.max(glibc::newest(&fs::read(binaries.path(program.name))?).unwrap_or(0));
     }
     let installed = size_kib(folder).with_context(|| folder.display().to_string())?;

@@ -1,7 +1,6 @@
 //! Man pages and completions: the programs write their own.
 
 use crate::compile::Binaries;
-use crate::programs::PROGRAMS;
 use crate::tool::run;
 use std::fs;
 use std::path::Path;
@@ -22,7 +21,7 @@ const SHELLS: [(&str, &str); 3] = [
 pub fn write(runnable: &Binaries, share: &Path) -> anyhow::Result<()> {
     let man = share.join("man/man1");
     fs::create_dir_all(&man)?;
-    for program in PROGRAMS.iter().filter(|program| program.describes_itself) {
+    for program in runnable.programs.iter().filter(|program| program.describes_itself) {
         let path = runnable.path(program.name);
         run(Command::new(&path).arg("man").arg(&man))?;
         for (shell, place) in SHELLS {

@@ -6,11 +6,16 @@ pub struct Program {
     pub name: &'static str,
     /// Whether it writes its own man pages and completions, as `contend man` does.
     pub describes_itself: bool,
+    /// Whether something in it is C, which the Rust compiler alone cannot make.
+    pub needs_c: bool,
 }
 
 pub const PROGRAMS: &[Program] = &[
-    Program { package: "contend", name: "contend", describes_itself: true },
-    Program { package: "contend-picture", name: "contend-png", describes_itself: false },
+    Program { package: "contend", name: "contend", describes_itself: true, needs_c: false },
+    Program { package: "contend-picture", name: "contend-png", describes_itself: false, needs_c: false },
+    // The arithmetic of TLS is in C and assembly.
+    Program { package: "contend-remote", name: "contend-serve", describes_itself: false, needs_c: true },
+    Program { package: "contend-remote", name: "contend-fetch", describes_itself: false, needs_c: true },
 ];
 
 /// What the Debian package and the image say of it all.

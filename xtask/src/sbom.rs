@@ -49,11 +49,13 @@ fn document(metadata: &Value, moment: &str) -> anyhow::Result<Value> {
     let all: BTreeMap<&str, &Value> =
         packages(metadata).filter_map(|package| Some((package["id"].as_str()?, package))).collect();
     let edges = edges(metadata);
-    let roots: Vec<&str> = PROGRAMS
+    let mut roots: Vec<&str> = PROGRAMS
         .iter()
         .map(|program| all.iter().find(|(_, package)| package["name"] == program.package).map(|(id, _)| *id))
         .collect::<Option<_>>()
         .context("a program's package is not in the workspace")?;
+    // A package may have several programs, which stand together.
+    roots.dedup();
     let mut within: BTreeSet<&str> = BTreeSet::new();
     let mut open = roots.clone();
     while let Some(id) = open.pop() {
@@ -148,7 +150,7 @@ mod tests {
         let document = document(&workspace(), "0").unwrap();
         let names: Vec<&Value> =
             document["components"].as_array().unwrap().iter().map(|component| &component["name"]).collect();
-        assert_eq!(names, ["contend-picture", "within"]);
+        assert_eq!(names, ["contend-picture", "contend-remote", "within"]);
         assert_eq!(document["components"][0]["licenses"][0]["expression"], "MIT OR Apache-2.0");
         assert_eq!(document["metadata"]["component"]["purl"], "pkg:cargo/contend@1.0.0");
         assert_eq!(document["dependencies"][0]["dependsOn"], json!(["pkg:cargo/within@1.0.0"]));
