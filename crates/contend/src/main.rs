@@ -1,11 +1,5 @@
 //! The command: flags in, one experiment, its record out.
 
-mod cli;
-mod commands;
-mod output;
-
-use std::process::ExitCode;
-
-fn main() -> ExitCode {
-    cli::run()
+fn main() -> std::process::ExitCode {
+    contend::run()
 }

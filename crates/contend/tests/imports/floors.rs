@@ -29,7 +29,10 @@ pub const FLOORS: &[Floors] = &[
     },
     // The C face of the locks is a crate in the folder of theirs.
     Floors { folder: "crates/ulocks", highest_first: &[&["c"], &["src"]] },
-    Floors { folder: "crates/contend/src", highest_first: &[&["main"], &["cli"], &["commands"], &["output"]] },
+    Floors {
+        folder: "crates/contend/src",
+        highest_first: &[&["main"], &["lib"], &["cli"], &["commands"], &["output"]],
+    },
     Floors {
         folder: "crates/experiments/src",
         // Whatever else is there is an experiment, and knows no other.

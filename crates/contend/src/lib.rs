@@ -1,0 +1,9 @@
+//! The command: flags in, one experiment, its record out.
+//!
+//! It is a library so that it compiles while the experiments' machine code is made; a program waits for that.
+
+mod cli;
+mod commands;
+mod output;
+
+pub use cli::run;
