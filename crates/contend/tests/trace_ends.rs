@@ -41,7 +41,8 @@ fn whoever_is_killed_leaves_nothing_and_what_was_recorded_is_shown() {
     let programs = Programs::new();
     let Some(program) = programs.compiled("busy", &[]) else { return };
     let mut random = fastrand::Rng::with_seed(17);
-    for round in 0..KILLS {
+    let kills = std::env::var(KILLS).map_or(24, |count| count.parse().unwrap());
+    for round in 0..kills {
         let file = programs.path("killed.json");
         let _ = std::fs::remove_file(&file);
         let flags = ["--format", "json", "--quiet", "--output", file.to_str().unwrap()];
@@ -97,8 +98,8 @@ fn what_the_program_started_ends_with_contend_should_that_be_killed() {
     assert!(!runs(&program), "it lives");
 }
 
-/// The hundred of them take a minute; the tests a part of it.
-const KILLS: usize = 24;
+/// How often to kill. The hundred of them take a minute; the tests a part of it.
+const KILLS: &str = "CONTEND_TRACE_KILLS";
 
 /// Whether a process runs this file.
 fn runs(program: &Path) -> bool {

@@ -30,8 +30,9 @@ mod preload;
 
 pub use histogram::{BUCKETS, bounds, bucket};
 pub use layout::{
-    EDGES, Edge, Event, HELD, Header, Held, Kin, Kind, LOCKS, Lock, LockLag, MAPS, Mark, PAIRS, PROCESSES, Pair,
-    Process, RING, Region, SAMPLE_OF, SHARE_ONE, THREADS, Thread, WhatIf, holder,
+    Buckets, EDGES, Edge, Event, HELD, Header, Held, Histograms, Kin, Kind, LOCKS, Last, Lock, LockLag, MAPS,
+    MORE_PLACES, Mark, PAIRS, PLACES, PROCESSES, Pair, Place, Process, RING, Region, SAMPLE_OF, SHARE_ONE, THREADS,
+    Thread, Times, WhatIf, holder,
 };
 #[cfg(not(preload))]
 pub use memory::{LIBRARY, Level, Memory, PLACE};

@@ -27,7 +27,7 @@ fn every_acquisition_of_every_thread_is_counted_at_both_levels() {
         let Some(watched) = run(body, level) else { return };
         assert_eq!(watched.output.status.code(), Some(7), "{:?}", watched.output);
         assert_eq!(watched.acquisitions(), 80_000);
-        let holds = watched.sum(|pair| pair.holds.load(Relaxed));
+        let holds = watched.sum(|pair| pair.holds.count.load(Relaxed));
         let expected = if level == Level::Full { 80_000..=80_000 } else { 1_250..=1_300 };
         assert!(expected.contains(&holds), "{holds} holds at {level:?}");
         assert_eq!(watched.memory.region().header.locks.load(Relaxed), 1);
@@ -118,7 +118,7 @@ fn a_forked_child_and_a_program_that_it_becomes_are_processes_of_their_own() {
         let here = region
             .pairs()
             .filter(|(_, pair)| region.locks[pair.lock.load(Relaxed) as usize].process.load(Relaxed) == place);
-        here.map(|(_, pair)| pair.acquisitions.load(Relaxed)).sum::<u64>()
+        here.map(|(place, _)| region.acquisitions(place)).sum::<u64>()
     };
     assert_eq!([0, 1, 2].map(by_process), [20, 100, 1_000]);
 }
@@ -169,6 +169,37 @@ fn places_of_threads_that_ended_are_used_again_and_lose_nothing() {
     assert!(watched.memory.region().threads().count() < 10);
 }
 
+/// More than a thread's first table has room for; once each, and then in another order.
+#[test]
+fn thousands_of_locks_of_one_thread_are_counted_one_by_one() {
+    let body = "enum { N = 4000 }; static pthread_mutex_t m[N]; int main() {
+        for (int i = 0; i < N; i++) pthread_mutex_init(m + i, 0);
+        for (int i = 0; i < 3 * N; i++) { int n = i * 7 % N; pthread_mutex_lock(m + n); pthread_mutex_unlock(m + n); }
+        return 0; }";
+    let Some(watched) = run(body, Level::Sampled) else { return };
+    watched.ended_well();
+    let region = watched.memory.region();
+    assert_eq!(region.header.locks.load(Relaxed), 4_000);
+    assert!(region.pairs().all(|(place, _)| region.acquisitions(place) == 3));
+    assert_eq!(watched.acquisitions(), 12_000);
+    // Of three holds the first is timed.
+    assert!(region.pairs().all(|(_, pair)| pair.holds.count.load(Relaxed) == 1));
+}
+
+#[test]
+fn a_lock_that_comes_where_another_was_destroyed_is_another_and_neither_loses_its_count() {
+    let body = "static pthread_mutex_t m; static void times(int n) {
+            pthread_mutex_init(&m, 0); while (n--) { pthread_mutex_lock(&m); pthread_mutex_unlock(&m); }
+            pthread_mutex_destroy(&m); }
+        int main() { times(70); times(11); times(5); return 0; }";
+    let Some(watched) = run(body, Level::Sampled) else { return };
+    watched.ended_well();
+    let region = watched.memory.region();
+    let counts: Vec<u64> = region.pairs().map(|(place, _)| region.acquisitions(place)).collect();
+    assert_eq!(counts, [70, 11, 5]);
+    assert_eq!(watched.sum(|pair| pair.holds.count.load(Relaxed)), 4, "one in 64, and of each the first");
+}
+
 #[test]
 fn a_thread_that_is_cancelled_while_it_waits_leaves_the_program_and_the_counts_whole() {
     let body =
@@ -197,7 +228,7 @@ fn signal_handlers_that_post_at_any_moment_lose_nothing_and_block_nothing() {
     watched.ended_well();
     let region = watched.memory.region();
     let mutexes = region.pairs().filter(|(_, pair)| pair.kind.load(Relaxed) == Kind::Mutex as u32);
-    let taken: u64 = mutexes.map(|(_, pair)| pair.acquisitions.load(Relaxed)).sum();
+    let taken: u64 = mutexes.map(|(place, _)| region.acquisitions(place)).sum();
     assert_eq!(taken, watched.said()[0]);
 }
 
@@ -219,7 +250,7 @@ fn waits_are_timed_and_know_who_had_the_lock() {
     assert_ne!(holder, event.thread.load(Relaxed));
     let [began, released, ended] = [&event.began, &event.released, &event.ended].map(|word| word.load(Relaxed));
     assert!(began < released && released < ended, "{began} {released} {ended}");
-    assert_eq!(watched.sum(|pair| pair.contended.load(Relaxed)), 1);
+    assert_eq!(watched.sum(|pair| pair.waits.count.load(Relaxed)), 1);
 }
 
 #[test]

@@ -34,9 +34,9 @@ pub use lag::{Kin, LockLag, Mark, SHARE_ONE, WhatIf};
 pub use lock::{Lock, holder};
 #[cfg(any(preload, clippy))]
 pub use pair::add as pair_add;
-pub use pair::{Pair, SAMPLE_OF};
+pub use pair::{Buckets, Histograms, Pair, SAMPLE_OF, Times};
 pub use process::{MAPS, Process};
 pub use region::{EDGES, LOCKS, PAIRS, PROCESSES, Region, THREADS};
-pub use thread::{HELD, Held, RING, Thread};
 #[cfg(any(preload, clippy))]
-pub use thread::{KNOWN_EDGES, PLACES, PLACES_USED, Place};
+pub use thread::KNOWN_EDGES;
+pub use thread::{HELD, Held, Last, MORE_PLACES, PLACES, Place, RING, Thread};

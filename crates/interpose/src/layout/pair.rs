@@ -7,8 +7,7 @@ use core::sync::atomic::{AtomicU32, AtomicU64};
 /// Of this many holds one is timed, unless all are.
 pub const SAMPLE_OF: u64 = 64;
 
-/// A lock and a call site, as one thread (or one after another at its place) came there. Counts and histograms, in
-/// ticks.
+/// A lock and a call site, as one thread (or one after another at its place) came there. Times are in ticks.
 #[repr(C, align(64))]
 pub struct Pair {
     /// The address that the call returns to; 0 while the place is free. Written last.
@@ -17,26 +16,40 @@ pub struct Pair {
     pub lock: AtomicU32,
     /// What it was taken as: a [`Kind`](super::Kind).
     pub kind: AtomicU32,
-    /// Times that it was taken.
+    /// Times that it was taken, once that is counted here no more: [`Region::acquisitions`](super::Region).
     pub acquisitions: AtomicU64,
-    /// Of these, those that found it taken.
-    pub contended: AtomicU64,
+    /// Where that is counted: the number of the thread's [`Place`](super::Place) among all, plus 1.
+    pub counted_at: AtomicU32,
     /// Tries, and waits with an end, that did not get it.
     pub timeouts: AtomicU64,
-    /// Time waited.
-    pub wait_ticks: AtomicU64,
-    /// The longest wait.
-    pub wait_most: AtomicU64,
+    /// Waits of those who found it taken, and got it.
+    pub waits: Times,
     /// Holds that were timed.
-    pub holds: AtomicU64,
-    /// Time of these.
-    pub hold_ticks: AtomicU64,
-    /// The longest of these.
-    pub hold_most: AtomicU64,
-    /// Waits, by [`bucket`].
-    pub wait_buckets: [AtomicU32; BUCKETS],
-    /// Timed holds, by [`bucket`].
-    pub hold_buckets: [AtomicU32; BUCKETS],
+    pub holds: Times,
+}
+
+/// Some times.
+#[repr(C)]
+pub struct Times {
+    /// How many.
+    pub count: AtomicU64,
+    /// Their sum.
+    pub ticks: AtomicU64,
+    /// The longest.
+    pub most: AtomicU64,
+}
+
+/// How often a time was of this length, by [`bucket`]. A single time is not in it: it is the sum of the [`Times`], and
+/// so what is used once or twice takes no memory here.
+pub type Buckets = [AtomicU32; BUCKETS];
+
+/// The histograms of a pair.
+#[repr(C)]
+pub struct Histograms {
+    /// Its waits.
+    pub waits: Buckets,
+    /// Its holds.
+    pub holds: Buckets,
 }
 
 /// Adds to what only this thread writes.
@@ -47,27 +60,35 @@ pub fn add(counter: &AtomicU64, more: u64) -> u64 {
     sum
 }
 
-impl Pair {
-    /// Counts a wait.
-    pub fn waited(&self, ticks: u64) {
-        add(&self.contended, 1);
-        counted(&self.wait_ticks, &self.wait_most, &self.wait_buckets, ticks);
+impl Times {
+    /// Counts one.
+    #[inline(always)]
+    pub fn note(&self, ticks: u64, buckets: &Buckets) {
+        let before = self.count.load(Relaxed);
+        if before == 1 {
+            increment(&buckets[bucket(self.ticks.load(Relaxed))]);
+        }
+        if before > 0 {
+            increment(&buckets[bucket(ticks)]);
+        }
+        self.count.store(before.wrapping_add(1), Relaxed);
+        add(&self.ticks, ticks);
+        if ticks > self.most.load(Relaxed) {
+            self.most.store(ticks, Relaxed);
+        }
     }
 
-    /// Counts a hold.
-    #[inline(always)]
-    pub fn held(&self, ticks: u64) {
-        add(&self.holds, 1);
-        counted(&self.hold_ticks, &self.hold_most, &self.hold_buckets, ticks);
+    /// Those that are in a bucket, by its number: not those that are none.
+    pub fn in_buckets(&self, buckets: &Buckets) -> impl Iterator<Item = (usize, u64)> {
+        let count = self.count.load(Relaxed);
+        let only = (count == 1).then(|| (bucket(self.ticks.load(Relaxed)), 1));
+        let all = if count > 1 { &buckets[..] } else { &[] };
+        let several = all.iter().map(|count| u64::from(count.load(Relaxed))).enumerate();
+        only.into_iter().chain(several.filter(|(_, count)| *count > 0))
     }
 }
 
 #[inline(always)]
-fn counted(sum: &AtomicU64, most: &AtomicU64, buckets: &[AtomicU32; BUCKETS], ticks: u64) {
-    add(sum, ticks);
-    if ticks > most.load(Relaxed) {
-        most.store(ticks, Relaxed);
-    }
-    let count = &buckets[bucket(ticks)];
+fn increment(count: &AtomicU32) {
     count.store(count.load(Relaxed).wrapping_add(1), Relaxed);
 }

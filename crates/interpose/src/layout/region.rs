@@ -1,7 +1,7 @@
 //! The whole memory.
 
 use super::lag::{KIN, ThreadLag};
-use super::{Edge, Header, Kin, Lock, LockLag, Pair, Process, Thread, WhatIf};
+use super::{Edge, Header, Histograms, Kin, Lock, LockLag, MORE_PLACES, PLACES, Pair, Place, Process, Thread, WhatIf};
 use core::sync::atomic::Ordering::{Acquire, Relaxed};
 
 /// Processes that can be watched at once or one after another.
@@ -14,6 +14,9 @@ pub const EDGES: usize = 1 << 16;
 pub const PAIRS: usize = 1 << 16;
 /// Threads that live at once.
 pub const THREADS: usize = 12_288;
+
+/// Places of a thread for locks at call sites.
+const ALL_PLACES: usize = PLACES + MORE_PLACES;
 
 /// The memory as it lies in the file. Only what is touched takes memory of the machine.
 #[repr(C)]
@@ -28,8 +31,12 @@ pub struct Region {
     pub edges: [Edge; EDGES],
     /// By number.
     pub pairs: [Pair; PAIRS],
+    /// By the places of `pairs`.
+    pub histograms: [Histograms; PAIRS],
     /// By number.
     pub threads: [Thread; THREADS],
+    /// By the places of `threads`.
+    pub more_places: [[Place; MORE_PLACES]; THREADS],
     /// What follows is used at the level [`Header::WHAT_IF`] alone.
     pub what_if: WhatIf,
     /// By the places of `locks`.
@@ -70,6 +77,30 @@ impl Region {
         let known = (self.header.pairs.load(Relaxed) as usize).min(PAIRS);
         let used = self.pairs[..known].iter().enumerate().filter(|(_, pair)| pair.site.load(Acquire) != 0);
         used.map(|(place, pair)| (place as u32, pair))
+    }
+
+    /// How often the pair at this place was used.
+    pub fn acquisitions(&self, place: u32) -> u64 {
+        let pair = &self.pairs[place as usize];
+        // The place may count for another by now, if the lock was destroyed and is there again.
+        let counted_at = pair.counted_at.load(Acquire).checked_sub(1).map(|number| self.place(number as usize));
+        let counter = counted_at.filter(|counted| counted.pair.load(Relaxed) == place);
+        counter.map_or(&pair.acquisitions, |counted| &counted.acquisitions).load(Relaxed)
+    }
+
+    /// A place of a lock at a call site, by its number among those of all threads.
+    fn place(&self, number: usize) -> &Place {
+        let (thread, place) = (number / ALL_PLACES, number % ALL_PLACES);
+        match place.checked_sub(PLACES) {
+            Some(more) => &self.more_places[thread % THREADS][more],
+            None => &self.threads[thread % THREADS].places[place],
+        }
+    }
+
+    /// The number of the first place of a thread.
+    #[cfg(any(preload, clippy))]
+    pub(crate) fn first_place(&self, thread: &Thread) -> usize {
+        self.place_of(thread) * ALL_PLACES
     }
 
     /// Orders of locks.

@@ -1,6 +1,7 @@
 //! One thread.
 
 use super::event::Event;
+use core::sync::atomic::Ordering::Relaxed;
 use core::sync::atomic::{AtomicU32, AtomicU64};
 
 /// Locks that a thread can be seen to hold at once.
@@ -9,9 +10,8 @@ pub const HELD: usize = 48;
 pub const RING: usize = 4096;
 /// Places for locks at call sites.
 pub const PLACES: usize = 2048;
-/// How many of them are used: a table that is fuller is slow to look into.
-#[cfg(any(preload, clippy))]
-pub const PLACES_USED: u32 = 1792;
+/// Places for those that come when these are full. Most threads never come to them, and so they take no memory.
+pub const MORE_PLACES: usize = 4096;
 /// Orders of locks that a thread remembers to have noted.
 pub const KNOWN_EDGES: usize = 128;
 
@@ -31,57 +31,173 @@ pub struct Held {
 }
 
 /// Where the pair of a lock and a call site is.
-#[repr(C)]
+#[repr(C, align(32))]
 pub struct Place {
     /// The lock's key; 0 where nothing is.
     pub key: AtomicU64,
     /// The call site.
     pub site: AtomicU64,
+    /// Times that the lock was taken here. It stands beside what says whether this is the place, since that is in the
+    /// CPU's cache then: an uncontended lock touches nothing of the pair.
+    pub acquisitions: AtomicU64,
     /// The pair's place.
     pub pair: AtomicU32,
     /// The lock's place.
     pub place: AtomicU32,
 }
 
-/// A thread, or several one after another.
+impl Place {
+    /// Counts that the lock was taken here; how often it was before.
+    #[cfg(any(preload, clippy))]
+    #[inline(always)]
+    pub(crate) fn count(&self) -> u64 {
+        let before = self.acquisitions.load(Relaxed);
+        self.acquisitions.store(before + 1, Relaxed);
+        before
+    }
+}
+
+/// What a thread took last while it held nothing and nobody waited, and as what that is counted: who does the same again
+/// need look for nothing. Whenever this is of a lock, so is the first of [`Thread::held`].
+#[repr(C)]
+pub struct Last {
+    /// The lock's address; 0 for none.
+    pub lock: AtomicU64,
+    /// The call site.
+    pub site: AtomicU64,
+    /// What says that this thread took it there.
+    pub holder: AtomicU64,
+    /// How many bytes into the thread its place lies.
+    pub place: AtomicU32,
+    /// How many bytes into the memory the lock lies.
+    pub lock_lies_at: AtomicU32,
+}
+
+#[cfg(any(preload, clippy))]
+impl Last {
+    /// Whether it is this lock.
+    #[inline(always)]
+    pub(crate) fn is(&self, lock: usize) -> bool {
+        own(&self.lock) == lock as u64
+    }
+
+    /// Whether it was called from there.
+    #[inline(always)]
+    pub(crate) fn is_from(&self, site: usize) -> bool {
+        own(&self.site) == site as u64
+    }
+}
+
+/// What only the calling thread writes: the compiler may compare it where it lies, which it does not with atomics.
+#[cfg(any(preload, clippy))]
+#[inline(always)]
+fn own<T: Copy>(word: &impl Own<T>) -> T {
+    // SAFETY: it points to a whole word, which nobody else writes; that others read it meanwhile is no race.
+    unsafe { word.pointer().read() }
+}
+
+/// A word of an atomic.
+#[cfg(any(preload, clippy))]
+trait Own<T> {
+    fn pointer(&self) -> *mut T;
+}
+
+#[cfg(any(preload, clippy))]
+impl Own<u32> for AtomicU32 {
+    #[inline(always)]
+    fn pointer(&self) -> *mut u32 {
+        self.as_ptr()
+    }
+}
+
+#[cfg(any(preload, clippy))]
+impl Own<u64> for AtomicU64 {
+    #[inline(always)]
+    fn pointer(&self) -> *mut u64 {
+        self.as_ptr()
+    }
+}
+
+/// A thread, or several one after another. What is touched with each lock comes first, in one line of the cache.
 #[repr(C, align(64))]
 pub struct Thread {
     /// The kernel's number of it; 0 while nobody is here.
     pub tid: AtomicU32,
     /// Its process's place.
     pub process: AtomicU32,
-    /// Whether it is noting something.
-    pub busy: AtomicU32,
-    /// How many locks it holds; those above [`HELD`] are not noted.
-    pub depth: AtomicU32,
+    /// How many locks it holds, of which those above [`HELD`] are not noted; with [`Self::BUSY`] and [`Self::ALONE`].
+    pub state: AtomicU32,
     /// The place of the pair that it waits for, plus 1; 0 if it does not wait.
     pub waiting: AtomicU32,
+    /// What it took last.
+    pub last: Last,
     /// The process's part of the keys of its locks, as [`Lock::key_of`](super::Lock::key_of) makes them.
     pub key_base: AtomicU64,
     /// What says that it has a lock, but for the place of the pair: [`holder`](super::holder).
     pub holder_base: AtomicU64,
-    /// The place after it in the chain of ended threads, plus 1.
-    pub next: AtomicU32,
+    /// The locks that it holds, the first taken first.
+    pub held: [Held; HELD],
     /// Ticks since when it waits.
     pub waiting_since: AtomicU64,
     /// Ticks when it was first seen.
     pub started: AtomicU64,
     /// Ticks that those before it at this place lived.
     pub lived: AtomicU64,
+    /// The place after it in the chain of ended threads, plus 1.
+    pub next: AtomicU32,
+    /// How many of the places are used, and of those that come after them.
+    pub places_used: [AtomicU32; 2],
     /// Waits and holds that were noted, and those that were read.
     pub head: AtomicU64,
     /// Written by the reader.
     pub tail: AtomicU64,
     /// Those that found the ring full.
     pub lost: AtomicU64,
-    /// How many of the places are used.
-    pub places_used: AtomicU32,
-    /// The locks that it holds, the first taken first.
-    pub held: [Held; HELD],
     /// The orders of locks that it noted.
     pub known_edges: [AtomicU64; KNOWN_EDGES],
     /// By a number made of the lock and the call site.
     pub places: [Place; PLACES],
     /// Waits, and holds that others waited for.
     pub ring: [Event; RING],
+}
+
+impl Thread {
+    /// The bit of the state that says that it is noting something.
+    pub const BUSY: u32 = 1 << 30;
+    /// The bit of the state that says that it holds one lock, which nobody waited for when it was taken, and whose hold
+    /// is not timed: nothing is to be noted when it is released.
+    pub const ALONE: u32 = 1 << 29;
+
+    /// How many locks it holds.
+    pub fn depth(&self) -> u32 {
+        self.state.load(Relaxed) & !(Self::BUSY | Self::ALONE)
+    }
+
+    /// Whether that is all of its state. Only for the thread itself.
+    #[cfg(any(preload, clippy))]
+    #[inline(always)]
+    pub(crate) fn is_at(&self, state: u32) -> bool {
+        own(&self.state) == state
+    }
+
+    /// Sets how many locks it holds.
+    #[cfg(any(preload, clippy))]
+    pub(crate) fn set_depth(&self, depth: u32) {
+        self.state.store(self.state.load(Relaxed) & Self::BUSY | depth, Relaxed);
+    }
+
+    /// Whether it is noting something.
+    #[cfg(any(preload, clippy))]
+    pub(crate) fn is_busy(&self) -> bool {
+        self.state.load(Relaxed) & Self::BUSY != 0
+    }
+
+    /// Notes something: a signal's handler that comes meanwhile keeps away.
+    #[cfg(any(preload, clippy))]
+    pub(crate) fn busy<T>(&self, work: impl FnOnce() -> T) -> T {
+        self.state.store(self.state.load(Relaxed) | Self::BUSY, Relaxed);
+        let result = work();
+        self.state.store(self.state.load(Relaxed) & !Self::BUSY, Relaxed);
+        result
+    }
 }

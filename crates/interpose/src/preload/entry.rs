@@ -64,7 +64,14 @@ macro_rules! entry {
             #[cfg_attr(preload, unsafe(no_mangle))]
             extern "C" fn $name() {
                 #[cfg(target_arch = "x86_64")]
-        core::arch::naked_asm!("endbr64", $x86_64, "jmp qword ptr [rip + {way}]", way = sym WAY);
+                core::arch::naked_asm!(
+                    "endbr64",
+                    $x86_64,
+                    "jmp qword ptr [rip + {way}]",
+                    // What is aligned in it aligns the function: so it lies in one line of what the CPU decodes.
+                    ".balign 32",
+                    way = sym WAY
+                );
                 #[cfg(target_arch = "aarch64")]
                 core::arch::naked_asm!(
                     $aarch64,

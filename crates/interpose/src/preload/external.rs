@@ -23,8 +23,6 @@ pub const O_CLOEXEC: c_int = 0o200_0000;
 pub const PROT_READ: c_int = 1;
 pub const PROT_WRITE: c_int = 2;
 pub const MAP_SHARED: c_int = 1;
-pub const MAP_PRIVATE: c_int = 2;
-pub const MAP_ANONYMOUS: c_int = 0x20;
 pub const MAP_NORESERVE: c_int = 0x4000;
 pub const MAP_FAILED: *mut c_void = -1_isize as *mut c_void;
 pub const MADV_DONTDUMP: c_int = 16;
@@ -58,7 +56,6 @@ unsafe extern "C" {
         descriptor: c_int,
         offset: i64,
     ) -> *mut c_void;
-    pub fn munmap(address: *mut c_void, length: usize) -> c_int;
     pub fn madvise(address: *mut c_void, length: usize, advice: c_int) -> c_int;
     pub fn getpid() -> c_int;
     pub fn syscall(number: c_long, ...) -> c_long;

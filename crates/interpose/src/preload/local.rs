@@ -1,4 +1,5 @@
-//! What a process knows of itself: on a page that the kernel empties in a child of `fork`, however it was forked.
+//! What a process knows of itself: on a page that the kernel empties in a child of `fork`, however it was forked. The
+//! page is the library's own, so that a call need not ask first where it is.
 //!
 //! | level | |
 //! |---|---|
@@ -7,9 +8,7 @@
 //! | [`OFF`] | nothing is recorded in this process |
 //! | [`WHAT_IF`](crate::layout::Header::WHAT_IF) | how far threads lag: [`what_if`](super::what_if) |
 
-use super::external::{
-    MADV_WIPEONFORK, MAP_ANONYMOUS, MAP_FAILED, MAP_PRIVATE, PROT_READ, PROT_WRITE, madvise, mmap, munmap,
-};
+use super::external::{MADV_WIPEONFORK, madvise};
 use super::{entry, next};
 use crate::layout::{Header, Region, SAMPLE_OF};
 use core::ptr::null_mut;
@@ -31,28 +30,24 @@ pub struct Local {
     pub ready: AtomicU32,
 }
 
-impl Local {
-    const fn new(level: u32) -> Self {
-        let [process, claimed, ready] = [const { AtomicU32::new(0) }; 3];
-        Self { level: AtomicU32::new(level), process, claimed, ready }
-    }
-}
+/// As long as a page of the machine can be, and begins where one begins.
+#[cfg_attr(target_arch = "x86_64", repr(C, align(4096)))]
+#[cfg_attr(not(target_arch = "x86_64"), repr(C, align(65536)))]
+struct Page(Local);
 
-static UNKNOWN: Local = Local::new(0);
-static NOTHING: Local = Local::new(OFF);
-static LOCAL: AtomicPtr<Local> = AtomicPtr::new((&raw const UNKNOWN).cast_mut());
+static PAGE: Page = {
+    let [level, process, claimed, ready] = [const { AtomicU32::new(0) }; 4];
+    Page(Local { level, process, claimed, ready })
+};
 static REGION: AtomicPtr<Region> = AtomicPtr::new(null_mut());
 /// Of acquisitions those are timed whose number has none of these bits.
 static UNTIMED: AtomicU32 = AtomicU32::new(0);
 static CLOCK: AtomicU32 = AtomicU32::new(1);
 
-const PAGE: usize = 4096;
-
 /// What is known of this process.
 #[inline(always)]
 pub fn local() -> &'static Local {
-    // SAFETY: it points to a static or to a page that is never given back.
-    unsafe { &*LOCAL.load(Acquire) }
+    &PAGE.0
 }
 
 /// Whether nothing is recorded in this process.
@@ -97,27 +92,18 @@ pub fn take(region: &'static Region) {
     CLOCK.store(region.header.clock.load(Relaxed), Relaxed);
     let is_sampled = region.header.level.load(Relaxed) == 1;
     UNTIMED.store(if is_sampled { SAMPLE_OF as u32 - 1 } else { 0 }, Relaxed);
-    let (protection, flags) = (PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS);
-    // SAFETY: a new mapping at an address of the kernel's choice overlaps nothing.
-    let page = unsafe { mmap(null_mut(), PAGE, protection, flags, -1, 0) };
-    if page == MAP_FAILED {
-        return give_up();
-    }
-    // SAFETY: the page is ours.
-    if unsafe { madvise(page, PAGE, MADV_WIPEONFORK) } != 0 {
-        // SAFETY: the page is ours, and nobody knows it yet.
-        unsafe { munmap(page, PAGE) };
+    // SAFETY: the page is ours and anonymous, since all of it is zeros; if the kernel will not empty it, that is said.
+    if unsafe { madvise((&raw const PAGE).cast_mut().cast(), size_of::<Page>(), MADV_WIPEONFORK) } != 0 {
         return give_up();
     }
     REGION.store(core::ptr::from_ref(region).cast_mut(), Release);
-    LOCAL.store(page.cast(), Release);
 }
 
 /// Nothing is recorded in this process, nor in those that it forks: its calls go straight on.
 pub fn give_up() {
     next::find_all();
     entry::straighten();
-    LOCAL.store((&raw const NOTHING).cast_mut(), Release);
+    local().level.store(OFF, Release);
 }
 
 /// Whether the caller is the one to find out.

@@ -19,14 +19,26 @@ pub fn ready() -> Option<Me> {
     ready_thread().map(Me::of)
 }
 
-/// The same without the memory: a register less to keep while the program's call goes on.
 #[inline(always)]
-pub fn ready_thread() -> Option<&'static Thread> {
+fn ready_thread() -> Option<&'static Thread> {
+    known_thread().filter(|thread| !thread.is_busy())
+}
+
+/// The calling thread, if it records and is at nothing: it holds no lock, and notes nothing. Without the memory: that is
+/// a register less to keep while the program's call goes on.
+#[inline(always)]
+pub fn thread_at_nothing() -> Option<&'static Thread> {
+    known_thread().filter(|thread| thread.is_at(0))
+}
+
+/// The same, be it at something.
+#[inline(always)]
+pub fn known_thread() -> Option<&'static Thread> {
     if !local::is_ready() {
         return None;
     }
     // SAFETY: it is null or within the memory.
-    unsafe { thread_word::get().as_ref() }.filter(|thread| thread.busy.load(Relaxed) == 0)
+    unsafe { thread_word::get().as_ref() }
 }
 
 impl Me {
@@ -62,7 +74,7 @@ fn become_known() -> Option<Me> {
 pub fn me_what_if() -> Option<Me> {
     // SAFETY: it is null or within the memory.
     match unsafe { thread_word::get().as_ref() } {
-        Some(thread) if thread.busy.load(Relaxed) != 0 => None,
+        Some(thread) if thread.is_busy() => None,
         Some(thread) => Some(Me { thread, region: local::region()? }),
         None => newcomer(local::local()),
     }

@@ -8,7 +8,7 @@ use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 /// Notes that a lock is about to be waited for while others are held. To try is no such thing: who only tries does not
 /// wait.
 pub fn note(me: Me, spot: Spot, kind: Kind) {
-    let depth = me.thread.depth.load(Relaxed) as usize;
+    let depth = me.thread.depth() as usize;
     if depth > 0 && kind.excludes() {
         note_all(me, spot, kind, depth.min(HELD));
     }
@@ -20,10 +20,10 @@ fn note_all(me: Me, spot: Spot, kind: Kind, depth: usize) {
         let key = Edge::key_of(place, spot.lock_place);
         let known = known_edge(me, key);
         if place != spot.lock_place && known.load(Relaxed) != key {
-            me.thread.busy.store(1, Relaxed);
-            insert(me, key, held.pair.load(Relaxed), spot, kind);
-            known.store(key, Relaxed);
-            me.thread.busy.store(0, Relaxed);
+            me.thread.busy(|| {
+                insert(me, key, held.pair.load(Relaxed), spot, kind);
+                known.store(key, Relaxed);
+            });
         }
     }
 }

@@ -17,7 +17,8 @@ pub fn enter(region: &'static Region, local: &Local) -> Option<&'static Thread> 
     let thread = take(region)?;
     region.header.comers.fetch_add(1, Relaxed);
     thread.process.store(local.process.load(Relaxed), Relaxed);
-    [&thread.busy, &thread.depth, &thread.waiting].iter().for_each(|word| word.store(0, Relaxed));
+    [&thread.state, &thread.waiting].iter().for_each(|word| word.store(0, Relaxed));
+    thread.last.lock.store(0, Relaxed);
     thread.started.store(now(), Relaxed);
     let tid = gettid();
     thread.key_base.store(Lock::key_base(local.process.load(Relaxed)), Relaxed);

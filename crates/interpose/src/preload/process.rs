@@ -30,8 +30,6 @@ pub fn begin(local: &'static Local, is_last: bool) {
                 _ => return local::give_up(),
             }
             place::prepare();
-            // The page that it is told on now is a new one.
-            return begin(local::local(), is_last);
         }
         let Some(region) = local::region() else { return };
         enter(region, local);

@@ -3,52 +3,98 @@
 use super::clock::now;
 use super::local;
 use super::me::Me;
-use super::spot::{Spot, spot};
-use crate::layout::{Event, HELD, Held, Kind, RING, pair_add as add};
+use super::spot::{Spot, known_spot, spot};
+use crate::layout::{Event, HELD, Held, Kind, Lock, Place, RING, Thread, pair_add as add};
 use core::ffi::c_int;
 use core::sync::atomic::Ordering::{Relaxed, Release};
 
-/// The fast way of [`taken`]: nothing else is held, and nobody waits. `false`, and nothing is noted, if it is not to be
-/// had.
+/// What became of an acquisition.
+pub enum Taken {
+    /// It was noted.
+    Noted,
+    /// It was noted, but for the beginning of its hold: [`begin_timed`] is to be called.
+    Timed,
+    /// Nothing was noted.
+    Not,
+}
+
+/// The fastest way of [`taken`], for a thread that held nothing: it takes what it took last, and nobody waits.
 #[inline(always)]
-pub fn taken_alone(me: Me, spot: Spot, address: usize) -> bool {
-    if me.thread.depth.load(Relaxed) != 0 || spot.lock.waiters.load(Relaxed) != 0 {
-        return false;
+pub fn taken_again(me: Me, address: usize, site: usize) -> Taken {
+    let (thread, last) = (me.thread, &me.thread.last);
+    // First of all, as in `taken`.
+    thread.state.store(Thread::ALONE | 1, Relaxed);
+    if last.is(address) && last.is_from(site) {
+        // SAFETY: there lies a place that a spot had.
+        let place =
+            unsafe { &*core::ptr::from_ref(thread).byte_add(last.place.load(Relaxed) as usize).cast::<Place>() };
+        // SAFETY: it is what a spot had.
+        let lock = unsafe { last_lock(me) };
+        // Nor does it say so of one that was destroyed.
+        if lock.waiters.load(Relaxed) == 0 {
+            // What is not stored need not be waited for by the next locked instruction, which is the release.
+            let holder = last.holder.load(Relaxed);
+            if lock.holder.load(Relaxed) != holder {
+                lock.holder.store(holder, Relaxed);
+            }
+            return if local::is_timed(place.count()) { Taken::Timed } else { Taken::Noted };
+        }
     }
-    let before = spot.pair.acquisitions.load(Relaxed);
-    spot.pair.acquisitions.store(before + 1, Relaxed);
-    me.thread.depth.store(1, Relaxed);
-    // Whoever takes the same lock again finds most of it there, and what is not stored need not be waited for by the
-    // next locked instruction, which is the release.
-    let (holder, held) = (spot.holder(me), &me.thread.held[0]);
-    if spot.lock.holder.load(Relaxed) != holder {
-        spot.lock.holder.store(holder, Relaxed);
-    }
-    if held.lock.load(Relaxed) != address as u64 || held.pair.load(Relaxed) != spot.pair_place {
-        hold(held, spot, address, [0, 0]);
-    }
-    if local::is_timed(before) {
-        begin_timed(held);
+    thread.state.store(0, Relaxed);
+    Taken::Not
+}
+
+/// The lock that a thread took last.
+///
+/// # Safety
+/// There is one.
+#[inline(always)]
+unsafe fn last_lock(me: Me) -> &'static Lock {
+    let lies_at = me.thread.last.lock_lies_at.load(Relaxed) as usize;
+    // SAFETY: a lock of the memory lies there.
+    unsafe { &*core::ptr::from_ref(me.region).byte_add(lies_at).cast() }
+}
+
+/// The fast way of [`taken`], for a thread that held nothing: nobody waits. `false`, and nothing is noted, if it is not to
+/// be had.
+#[inline(never)]
+pub fn taken_alone(me: Me, address: usize, site: usize) -> bool {
+    let last = &me.thread.last;
+    let spot = known_spot(me, address, site).filter(|spot| spot.lock.waiters.load(Relaxed) == 0);
+    let Some(spot) = spot else { return false };
+    // First of all, as in `taken`.
+    me.thread.state.store(Thread::ALONE | 1, Relaxed);
+    last.lock.store(address as u64, Relaxed);
+    last.site.store(site as u64, Relaxed);
+    last.holder.store(spot.holder(me), Relaxed);
+    last.place.store(spot.lies_in_thread(me), Relaxed);
+    last.lock_lies_at.store(spot.lock_lies_at(me), Relaxed);
+    hold(&me.thread.held[0], spot, address, [0, 0]);
+    spot.lock.holder.store(spot.holder(me), Relaxed);
+    if local::is_timed(spot.count()) {
+        begin_timed(me.thread);
     }
     true
 }
 
+/// Begins a hold that is timed.
 #[inline(never)]
-fn begin_timed(held: &Held) {
-    held.since.store(now(), Relaxed);
+pub fn begin_timed(thread: &Thread) {
+    thread.state.store(1, Relaxed);
+    thread.held[0].since.store(now(), Relaxed);
 }
 
 /// A lock was taken: `at` is when, if that is known.
 pub fn taken(me: Me, spot: Spot, address: usize, at: u64) {
-    let before = spot.pair.acquisitions.load(Relaxed);
-    spot.pair.acquisitions.store(before + 1, Relaxed);
+    let before = spot.count();
     spot.lock.holder.store(spot.holder(me), Relaxed);
-    let (is_timed, is_wanted) = (local::is_timed(before), spot.lock.waiters.load(Relaxed) != 0);
+    let (is_timed, is_wanted) = (local::is_timed(before), is_wanted(spot.lock));
     let at = if at == 0 && (is_timed || is_wanted) { now() } else { at };
     let since = [if is_timed { at } else { 0 }, if is_wanted { at } else { 0 }];
     // The place first, then what stands there: a signal's handler that takes locks in between leaves both as they were.
-    let depth = me.thread.depth.load(Relaxed);
-    me.thread.depth.store(depth + 1, Relaxed);
+    let depth = me.thread.depth();
+    me.thread.set_depth(depth + 1);
+    me.thread.last.lock.store(0, Relaxed);
     match me.thread.held.get(depth as usize) {
         Some(held) => hold(held, spot, address, since),
         None => lose_hold(me),
@@ -64,6 +110,12 @@ fn hold(held: &Held, spot: Spot, address: usize, [since, wanted]: [u64; 2]) {
     held.place.store(spot.lock_place, Relaxed);
 }
 
+/// Whether somebody waits.
+#[inline(always)]
+fn is_wanted(lock: &Lock) -> bool {
+    lock.waiters.load(Relaxed) & !Lock::GONE != 0
+}
+
 #[cold]
 fn lose_hold(me: Me) {
     me.region.header.lost_holds.fetch_add(1, Relaxed);
@@ -73,30 +125,27 @@ fn lose_hold(me: Me) {
 /// `false`, and nothing is noted, if it is not to be had.
 #[inline(always)]
 pub fn released_alone(me: Me, address: usize) -> bool {
-    let held = &me.thread.held[0];
-    if me.thread.depth.load(Relaxed) != 1 || held.lock.load(Relaxed) != address as u64 {
+    let last = &me.thread.last;
+    if !me.thread.is_at(Thread::ALONE | 1) || !last.is(address) {
         return false;
     }
-    // SAFETY: the place in what is held is that of a spot.
-    let lock = unsafe { me.region.locks.get_unchecked(held.place.load(Relaxed) as usize) };
+    // SAFETY: it is what a spot had.
+    let lock = unsafe { last_lock(me) };
     if lock.waiters.load(Relaxed) != 0 {
         return false;
     }
-    if held.since.load(Relaxed) | held.wanted.load(Relaxed) != 0 {
-        return false;
-    }
-    me.thread.depth.store(0, Relaxed);
+    me.thread.state.store(0, Relaxed);
     true
 }
 
 /// A lock is about to be released. `false` if this thread did not hold it.
 pub fn released(me: Me, address: usize) -> bool {
-    let depth = me.thread.depth.load(Relaxed) as usize;
+    let depth = me.thread.depth() as usize;
     let Some(last) = depth.checked_sub(1) else { return false };
     match me.thread.held.get(last) {
         Some(held) if held.lock.load(Relaxed) == address as u64 => {
             end_hold(me, held);
-            me.thread.depth.store(last as u32, Relaxed);
+            me.thread.set_depth(last as u32);
             true
         }
         _ => released_out_of_order(me, address, depth),
@@ -107,21 +156,22 @@ fn end_hold(me: Me, held: &Held) {
     let since = held.since.load(Relaxed);
     held.since.store(0, Relaxed);
     let Some(lock) = me.region.locks.get(held.place.load(Relaxed) as usize) else { return };
-    if since == 0 && lock.waiters.load(Relaxed) == 0 {
+    if since == 0 && !is_wanted(lock) {
         return held.wanted.store(0, Relaxed);
     }
     let at = now();
-    if lock.waiters.load(Relaxed) != 0 {
+    if is_wanted(lock) {
         lock.released.store(at, Relaxed);
         // To say who had it while they waited.
         let pair = (held.pair.load(Relaxed) + 1) | Event::HOLD;
         keep(me, pair, [held.wanted.load(Relaxed), at, 0, 0, 0]);
     }
     held.wanted.store(0, Relaxed);
+    let place = held.pair.load(Relaxed) as usize;
     if since != 0
-        && let Some(pair) = me.region.pairs.get(held.pair.load(Relaxed) as usize)
+        && let (Some(pair), Some(histograms)) = (me.region.pairs.get(place), me.region.histograms.get(place))
     {
-        pair.held(at.saturating_sub(since));
+        pair.holds.note(at.saturating_sub(since), &histograms.holds);
     }
 }
 
@@ -133,11 +183,12 @@ fn released_out_of_order(me: Me, address: usize, depth: usize) -> bool {
     let Some(place) = place else {
         // One of those that found no room.
         if depth > HELD {
-            me.thread.depth.store(depth as u32 - 1, Relaxed);
+            me.thread.set_depth(depth as u32 - 1);
         }
         return depth > HELD;
     };
     end_hold(me, &me.thread.held[place]);
+    me.thread.last.lock.store(0, Relaxed);
     for later in place + 1..noted {
         let (to, from) = (&me.thread.held[later - 1], &me.thread.held[later]);
         to.lock.store(from.lock.load(Relaxed), Relaxed);
@@ -146,7 +197,7 @@ fn released_out_of_order(me: Me, address: usize, depth: usize) -> bool {
         to.pair.store(from.pair.load(Relaxed), Relaxed);
         to.place.store(from.place.load(Relaxed), Relaxed);
     }
-    me.thread.depth.store(depth as u32 - 1, Relaxed);
+    me.thread.set_depth(depth as u32 - 1);
     true
 }
 
@@ -174,7 +225,8 @@ pub fn waited(me: Me, spot: Spot, real: impl FnOnce() -> c_int, has_it: impl FnO
     lock.waiters.fetch_sub(1, Relaxed);
     let has_it = has_it(code);
     if has_it {
-        spot.pair.waited(at.saturating_sub(began));
+        let histograms = &me.region.histograms[spot.pair_place as usize];
+        spot.pair.waits.note(at.saturating_sub(began), &histograms.waits);
     } else {
         add(&spot.pair.timeouts, 1);
     }
@@ -192,17 +244,17 @@ fn keep(me: Me, pair: u32, [began, ended, holder, releaser, released]: [u64; 5])
         return;
     }
     // A signal's handler that posts meanwhile is not to write here too.
-    thread.busy.store(1, Relaxed);
-    let event = &thread.ring[head as usize % RING];
-    event.began.store(began, Relaxed);
-    event.ended.store(ended, Relaxed);
-    event.holder.store(holder, Relaxed);
-    event.releaser.store(releaser, Relaxed);
-    event.released.store(released, Relaxed);
-    event.thread.store(thread.tid.load(Relaxed), Relaxed);
-    event.pair.store(pair, Relaxed);
-    thread.head.store(head + 1, Release);
-    thread.busy.store(0, Relaxed);
+    thread.busy(|| {
+        let event = &thread.ring[head as usize % RING];
+        event.began.store(began, Relaxed);
+        event.ended.store(ended, Relaxed);
+        event.holder.store(holder, Relaxed);
+        event.releaser.store(releaser, Relaxed);
+        event.released.store(released, Relaxed);
+        event.thread.store(thread.tid.load(Relaxed), Relaxed);
+        event.pair.store(pair, Relaxed);
+        thread.head.store(head + 1, Release);
+    });
 }
 
 /// A try that did not get it.
@@ -216,7 +268,7 @@ pub fn tried_in_vain(me: Me, address: usize, site: usize, kind: Kind) {
 /// Says that this thread is the one who lets others go on: it signals, posts, or comes to a barrier.
 pub fn lets_go(me: Me, spot: Spot) {
     spot.lock.holder.store(spot.holder(me), Relaxed);
-    if spot.lock.waiters.load(Relaxed) != 0 {
+    if is_wanted(spot.lock) {
         spot.lock.released.store(now(), Relaxed);
     }
 }

@@ -1,12 +1,13 @@
 //! Finding the places of a lock and of a call site.
 
 use super::me::Me;
-use crate::layout::{KNOWN_EDGES, Kind, Lock, PAIRS, PLACES, PLACES_USED, Pair, Place};
+use crate::layout::{KNOWN_EDGES, Kind, Lock, MORE_PLACES, PAIRS, PLACES, Pair, Place};
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
 /// Where a lock, as it is taken at one call site, is counted.
 #[derive(Clone, Copy)]
 pub struct Spot {
+    place: &'static Place,
     pub pair: &'static Pair,
     pub lock: &'static Lock,
     pub pair_place: u32,
@@ -19,10 +20,30 @@ impl Spot {
     pub fn holder(&self, me: Me) -> u64 {
         me.thread.holder_base.load(Relaxed) + self.pair_place as u64
     }
+
+    /// Counts that it was taken here; how often it was before.
+    #[inline(always)]
+    pub fn count(&self) -> u64 {
+        self.place.count()
+    }
+
+    /// How many bytes into the thread its place lies.
+    pub fn lies_in_thread(&self, me: Me) -> u32 {
+        (core::ptr::from_ref(self.place).addr() - core::ptr::from_ref(me.thread).addr()) as u32
+    }
+
+    /// How many bytes into the memory the lock lies.
+    pub fn lock_lies_at(&self, me: Me) -> u32 {
+        (core::ptr::from_ref(self.lock).addr() - core::ptr::from_ref(me.region).addr()) as u32
+    }
 }
 
+/// Where glibc's mutex says what it is, on 64-bit machines.
+pub const MUTEX_KIND: usize = 16;
 /// Looked into before a lock counts as one that finds no place.
 const PROBES: usize = 64;
+/// Locks that lie as near to each other as this, have their places beside each other.
+const NEIGHBOURHOOD: u64 = 2048;
 /// While there are fewer locks than this, one that was destroyed is not the one that comes after it at its address.
 const MANY_LOCKS: u32 = 1 << 14;
 
@@ -34,14 +55,20 @@ fn scatter(value: u64) -> usize {
 /// The spot of this lock at this call site; `None` if there is no room, which is counted.
 pub fn spot(me: Me, lock: usize, site: usize, kind: Kind) -> Option<Spot> {
     let key = key(me, lock);
-    known(me, &me.thread.places[home(key, site)], key, site).or_else(|| look_up(me, lock, site, kind))
+    let place = &me.thread.places[mixed(key, site) % PLACES];
+    known(me, place, key, site).filter(is_there).or_else(|| look_up(me, lock, site, kind))
 }
 
-/// The same where it is at once: not at its first use, nor where another is in its way.
+/// The same where it is at once: not at its first use, nor where another is in its way. The lock may be gone.
 #[inline(always)]
 pub fn known_spot(me: Me, lock: usize, site: usize) -> Option<Spot> {
     let key = key(me, lock);
-    known(me, &me.thread.places[home(key, site)], key, site)
+    known(me, &me.thread.places[mixed(key, site) % PLACES], key, site)
+}
+
+/// One that was destroyed is not the one that is meant.
+fn is_there(spot: &Spot) -> bool {
+    spot.lock.waiters.load(Relaxed) & Lock::GONE == 0
 }
 
 /// The lock's key: that of another process is another.
@@ -51,8 +78,8 @@ fn key(me: Me, lock: usize) -> u64 {
 }
 
 #[inline(always)]
-fn home(key: u64, site: usize) -> usize {
-    scatter(key ^ (site as u64).rotate_left(32)) % PLACES
+fn mixed(key: u64, site: usize) -> usize {
+    scatter(key ^ (site as u64).rotate_left(32))
 }
 
 #[inline(always)]
@@ -62,53 +89,51 @@ fn known(me: Me, place: &'static Place, key: u64, site: usize) -> Option<Spot> {
     }
     let (pair_place, lock_place) = (place.pair.load(Relaxed), place.place.load(Relaxed));
     // SAFETY: a place's numbers are those of a pair and a lock that were found, and are stored before its key.
-    let (pair, found) = unsafe {
+    let (pair, lock) = unsafe {
         (me.region.pairs.get_unchecked(pair_place as usize), me.region.locks.get_unchecked(lock_place as usize))
     };
-    // One that was destroyed is not the one that is meant.
-    (found.key.load(Relaxed) == key).then_some(Spot { pair, lock: found, pair_place, lock_place })
+    Some(Spot { place, pair, lock, pair_place, lock_place })
 }
 
 #[cold]
 #[inline(never)]
 fn look_up(me: Me, lock: usize, site: usize, kind: Kind) -> Option<Spot> {
-    me.thread.busy.store(1, Relaxed);
-    let spot = searched(me, lock, site, kind);
-    me.thread.busy.store(0, Relaxed);
-    spot
+    me.thread.busy(|| searched(me, lock, site, kind))
 }
 
 fn searched(me: Me, lock: usize, site: usize, kind: Kind) -> Option<Spot> {
     let key = key(me, lock);
-    let home = home(key, site);
-    for probe in 0..PROBES {
-        let place = &me.thread.places[(home + probe) % PLACES];
-        if let Some(spot) = known(me, place, key, site) {
-            return Some(spot);
-        }
-        let there = place.key.load(Relaxed);
-        let is_free = there == 0 && me.thread.places_used.load(Relaxed) < PLACES_USED;
-        if is_free || (there == key && place.site.load(Relaxed) == site as u64) {
-            let spot = add(me, lock, site, kind)?;
-            if is_free {
-                me.thread.places_used.store(me.thread.places_used.load(Relaxed) + 1, Relaxed);
+    let first = me.region.first_place(me.thread);
+    let more = &me.region.more_places[first / (PLACES + MORE_PLACES)];
+    let tables = [(&me.thread.places[..], first), (&more[..], first + PLACES)];
+    for ((table, first), used) in tables.into_iter().zip(&me.thread.places_used) {
+        // Fuller it would be slow to look into.
+        let has_room = (used.load(Relaxed) as usize) < table.len() / 4 * 3;
+        for probe in 0..PROBES {
+            let number = (mixed(key, site) + probe) % table.len();
+            let place = &table[number];
+            let there = place.key.load(Relaxed);
+            if there == key && place.site.load(Relaxed) == site as u64 {
+                let spot = known(me, place, key, site).filter(is_there);
+                return spot.or_else(|| add(me, lock, kind, place, site, first + number));
             }
-            place.pair.store(spot.pair_place, Relaxed);
-            place.place.store(spot.lock_place, Relaxed);
-            place.site.store(site as u64, Relaxed);
-            place.key.store(key, Release);
-            return Some(spot);
-        }
-        if there == 0 {
-            break;
+            if there == 0 && has_room {
+                let spot = add(me, lock, kind, place, site, first + number)?;
+                used.store(used.load(Relaxed) + 1, Relaxed);
+                return Some(spot);
+            }
+            if there == 0 {
+                break;
+            }
         }
     }
     me.region.header.lost_pairs.fetch_add(1, Relaxed);
     None
 }
 
-fn add(me: Me, lock: usize, site: usize, kind: Kind) -> Option<Spot> {
-    let Some((lock_place, lock)) = lock_of(me, lock, site, kind) else {
+/// Makes a pair for the lock at this call site, and the place one for it.
+fn add(me: Me, address: usize, kind: Kind, place: &'static Place, site: usize, number: usize) -> Option<Spot> {
+    let Some((lock_place, lock)) = lock_of(me, address, site, kind) else {
         me.region.header.lost_locks.fetch_add(1, Relaxed);
         return None;
     };
@@ -121,19 +146,37 @@ fn add(me: Me, lock: usize, site: usize, kind: Kind) -> Option<Spot> {
         me.region.header.lost_pairs.fetch_add(1, Relaxed);
         return None;
     };
+    if place.key.load(Relaxed) != 0 {
+        // Until now it counted for a lock that was destroyed.
+        me.region.pairs[place.pair.load(Relaxed) as usize % PAIRS]
+            .acquisitions
+            .store(place.acquisitions.load(Relaxed), Relaxed);
+    }
+    place.pair.store(pair_place, Release);
+    place.acquisitions.store(0, Release);
+    place.place.store(lock_place, Relaxed);
+    place.site.store(site as u64, Relaxed);
+    place.key.store(key(me, address), Release);
     pair.lock.store(lock_place, Relaxed);
     pair.kind.store(kind as u32, Relaxed);
+    pair.counted_at.store(number as u32 + 1, Release);
     pair.site.store(site as u64, Release);
-    Some(Spot { pair, lock, pair_place, lock_place })
+    Some(Spot { place, pair, lock, pair_place, lock_place })
+}
+
+/// Where the place of a lock is looked for: beside its neighbours' first, so that many locks that lie in a row touch
+/// few pages of the memory; and anywhere, where these are too many.
+fn places_of(me: Me, key: u64) -> impl Iterator<Item = usize> {
+    let length = me.region.locks.len();
+    let near = scatter(key / NEIGHBOURHOOD) * PROBES + (key % NEIGHBOURHOOD) as usize * PROBES / NEIGHBOURHOOD as usize;
+    [near, scatter(key)].into_iter().flat_map(move |home| (0..PROBES).map(move |probe| (home + probe) % length))
 }
 
 /// The place of a lock: its own, or a new one.
 fn lock_of(me: Me, address: usize, site: usize, kind: Kind) -> Option<(u32, &'static Lock)> {
     let process = me.thread.process.load(Relaxed);
     let key = Lock::key_of(process, address);
-    let home = scatter(key);
-    for probe in 0..PROBES {
-        let place = (home + probe) % me.region.locks.len();
+    for place in places_of(me, key) {
         let lock = &me.region.locks[place];
         let there = lock.key.load(Acquire);
         if there == key {
@@ -155,8 +198,6 @@ fn lock_of(me: Me, address: usize, site: usize, kind: Kind) -> Option<(u32, &'st
 }
 
 fn describe(lock: &Lock, address: usize, process: u32, site: usize, kind: Kind) {
-    /// Where glibc's mutex says what it is, on 64-bit machines.
-    const MUTEX_KIND: usize = 16;
     if kind == Kind::Mutex {
         let word = (address + MUTEX_KIND) as *const u32;
         // SAFETY: the program gives a pointer to a mutex, whose word this is; nobody changes it after its beginning.
@@ -171,9 +212,7 @@ fn describe(lock: &Lock, address: usize, process: u32, site: usize, kind: Kind) 
 /// The place of a lock that was used before.
 pub fn place_of(me: Me, address: usize) -> Option<u32> {
     let key = key(me, address);
-    let home = scatter(key);
-    for probe in 0..PROBES {
-        let place = (home + probe) % me.region.locks.len();
+    for place in places_of(me, key) {
         match me.region.locks[place].key.load(Acquire) {
             there if there == key => return Some(place as u32),
             0 => return None,
@@ -189,7 +228,9 @@ pub fn forget(me: Me, address: usize) {
         return;
     }
     if let Some(place) = place_of(me, address) {
-        me.region.locks[place as usize].key.store(Lock::ENDED, Release);
+        let lock = &me.region.locks[place as usize];
+        lock.waiters.fetch_or(Lock::GONE, Relaxed);
+        lock.key.store(Lock::ENDED, Release);
     }
 }
 

@@ -3,7 +3,6 @@
 use interpose::{Level, Memory, PLACE, Pair};
 use std::path::PathBuf;
 use std::process::{Command, Output};
-use std::sync::atomic::Ordering::Relaxed;
 
 /// A program that ran, and what was recorded of it.
 pub struct Watched {
@@ -44,7 +43,8 @@ impl Watched {
     }
 
     pub fn acquisitions(&self) -> u64 {
-        self.sum(|pair| pair.acquisitions.load(Relaxed))
+        let region = self.memory.region();
+        region.pairs().map(|(place, _)| region.acquisitions(place)).sum()
     }
 
     /// What the program printed: numbers.

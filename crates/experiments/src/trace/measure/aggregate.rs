@@ -4,7 +4,7 @@ use super::time::Ticks;
 use crate::trace::record::TimeSpike;
 use instruments::spikes;
 use instruments::tally::Tally;
-use interpose::{BUCKETS, Pair, Region, bounds, bucket};
+use interpose::{BUCKETS, Buckets, Region, bounds, bucket};
 use record::Bin;
 use std::collections::HashMap;
 use std::sync::atomic::Ordering::Relaxed;
@@ -42,13 +42,13 @@ impl Default for Sum {
 }
 
 impl Sum {
-    pub fn add(&mut self, pair: &Pair) {
-        let acquisitions = pair.acquisitions.load(Relaxed);
-        self.acquisitions += acquisitions;
-        self.contended += pair.contended.load(Relaxed);
+    pub fn add(&mut self, region: &Region, place: u32) {
+        let (pair, histograms) = (&region.pairs[place as usize], &region.histograms[place as usize]);
+        self.acquisitions += region.acquisitions(place);
+        self.contended += pair.waits.count.load(Relaxed);
         self.timeouts += pair.timeouts.load(Relaxed);
-        self.waits.add(&pair.wait_ticks, &pair.wait_most, &pair.wait_buckets);
-        self.holds.add(&pair.hold_ticks, &pair.hold_most, &pair.hold_buckets);
+        self.waits.add(&pair.waits, &histograms.waits);
+        self.holds.add(&pair.holds, &histograms.holds);
     }
 
     /// What all holds took, in ticks: those that were timed, and as much for each that was not.
@@ -75,17 +75,11 @@ impl Times {
         self.buckets.iter_mut().zip(&other.buckets).for_each(|(sum, count)| *sum += count);
     }
 
-    fn add(
-        &mut self,
-        ticks: &std::sync::atomic::AtomicU64,
-        most: &std::sync::atomic::AtomicU64,
-        buckets: &[std::sync::atomic::AtomicU32; BUCKETS],
-    ) {
-        self.ticks += ticks.load(Relaxed);
-        self.most = self.most.max(most.load(Relaxed));
-        for (sum, bucket) in self.buckets.iter_mut().zip(buckets) {
-            let count = u64::from(bucket.load(Relaxed));
-            *sum += count;
+    fn add(&mut self, times: &interpose::Times, buckets: &Buckets) {
+        self.ticks += times.ticks.load(Relaxed);
+        self.most = self.most.max(times.most.load(Relaxed));
+        for (bucket, count) in times.in_buckets(buckets) {
+            self.buckets[bucket] += count;
             self.count += count;
         }
     }
@@ -153,7 +147,7 @@ impl Totals {
         for (_, pair) in region.pairs() {
             let kind = interpose::Kind::of(pair.kind.load(Relaxed));
             if kind.is_some_and(interpose::Kind::excludes) {
-                *totals.entry(pair.lock.load(Relaxed)).or_default() += pair.wait_ticks.load(Relaxed);
+                *totals.entry(pair.lock.load(Relaxed)).or_default() += pair.waits.ticks.load(Relaxed);
             }
         }
         Self(totals)

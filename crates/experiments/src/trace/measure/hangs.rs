@@ -118,7 +118,7 @@ fn stuck(region: &Region, thread: &Thread, time: &Time) -> Option<Stuck> {
     if tid == 0 {
         return None;
     }
-    let depth = (thread.depth.load(Relaxed) as usize).min(HELD);
+    let depth = (thread.depth() as usize).min(HELD);
     let held = thread.held[..depth].iter().map(|held| (held.pair.load(Relaxed), held.place.load(Relaxed))).collect();
     let waiting = thread.waiting.load(Acquire).checked_sub(1);
     let since = thread.waiting_since.load(Relaxed);

@@ -111,7 +111,7 @@ impl Builder<'_> {
             let group = groups.entry((lock, site));
             let group = group.or_insert_with(|| Group { lock, site, pairs: Vec::new(), sum: Sum::default() });
             group.pairs.push(place);
-            group.sum.add(pair);
+            group.sum.add(self.region, place);
         }
         let used = |group: &Group| group.sum.acquisitions + group.sum.timeouts > 0;
         let mut groups: Vec<Group> = groups.into_values().filter(used).collect();

@@ -8,7 +8,6 @@ use crate::preload::me::me;
 use crate::preload::spot::spot;
 use crate::preload::{local, next, record, what_if};
 use core::ffi::{c_int, c_void};
-use core::sync::atomic::Ordering::Relaxed;
 
 entry!(pthread_barrier_wait => wait, 1);
 destroys!(pthread_barrier_destroy);
@@ -26,6 +25,6 @@ extern "C" fn wait(barrier: *mut c_void, site: usize) -> c_int {
     // The last of them is the one that the others waited for.
     record::lets_go(me, spot);
     let waited = record::waited(me, spot, real, |code| code == 0 || code == CHOSEN);
-    spot.pair.acquisitions.store(spot.pair.acquisitions.load(Relaxed) + 1, Relaxed);
+    spot.count();
     waited.code
 }

@@ -10,7 +10,6 @@ use crate::preload::me::me;
 use crate::preload::spot::spot;
 use crate::preload::{local, next, record, what_if};
 use core::ffi::{c_int, c_void};
-use core::sync::atomic::Ordering::Relaxed;
 
 entry!(pthread_cond_wait => wait, 2);
 entry!(pthread_cond_timedwait => timedwait, 3);
@@ -30,8 +29,7 @@ pub fn sleep(cond: *mut c_void, mutex: *mut c_void, site: usize, real: impl FnOn
     let was_held = record::released(me, mutex as usize);
     let waited = record::waited(me, signal, real, |code| code == 0);
     if waited.code == 0 {
-        let acquisitions = &signal.pair.acquisitions;
-        acquisitions.store(acquisitions.load(Relaxed) + 1, Relaxed);
+        signal.count();
     }
     if let Some(again) = again.filter(|_| was_held) {
         record::taken(me, again, mutex as usize, waited.at);

@@ -4,16 +4,18 @@
 //! contended, and only then are there clocks, and the wait that the program asked for. To the program it is the same:
 //! what a try refuses for another reason than that the lock is taken, the wait refuses too, with the same number.
 
-use crate::layout::Kind;
+use crate::layout::{Kind, Thread};
 use crate::preload::external::has_it;
-use crate::preload::me::{Me, me, ready, ready_thread};
-use crate::preload::spot::{forget, known_spot, spot};
+use crate::preload::me::{Me, known_thread, me, ready, thread_at_nothing};
+use crate::preload::record::Taken;
+use crate::preload::spot::{forget, spot};
 use crate::preload::{local, order, record, what_if};
 use core::ffi::{c_int, c_void};
 
 /// Takes a lock of this kind; `busy` is what a try says of one that is taken.
 ///
-/// What is common goes on without a call but the try: everything else is out of its way, in [`take_slowly`].
+/// What is common goes on without a call but the try: everything else is out of its way, in [`take_otherwise`] and
+/// [`take_slowly`].
 #[inline(always)]
 pub fn take(
     lock: *mut c_void,
@@ -23,22 +25,44 @@ pub fn take(
     tried: impl FnOnce() -> c_int,
     real: impl FnOnce() -> c_int,
 ) -> c_int {
-    let Some(thread) = ready_thread() else { return take_unready(lock, site, kind, busy, tried, real) };
+    let Some(thread) = thread_at_nothing() else { return take_otherwise(lock, site, kind, busy, tried, real) };
     let code = tried();
     let me = Me::of(thread);
-    if code == 0
-        && let Some(spot) = known_spot(me, lock as usize, site)
-        && record::taken_alone(me, spot, lock as usize)
-    {
-        return 0;
+    if code == 0 {
+        match record::taken_again(me, lock as usize, site) {
+            Taken::Noted => return 0,
+            Taken::Timed => {
+                record::begin_timed(thread);
+                return 0;
+            }
+            Taken::Not if record::taken_alone(me, lock as usize, site) => return 0,
+            Taken::Not => {}
+        }
     }
     take_slowly(lock, site, kind, busy, code, real)
 }
 
-/// Nothing is recorded, or it is not known yet whether it is.
-#[cold]
+/// Takes a lock that is free and that nobody else can take; `None`, and it is not taken, where more is to be done. What is
+/// noted is noted before, so that the call can end with that of the C library.
+#[inline(always)]
+pub fn take_free(lock: *mut c_void, site: usize, real: impl FnOnce() -> c_int) -> Option<c_int> {
+    let thread = thread_at_nothing()?;
+    match record::taken_again(Me::of(thread), lock as usize, site) {
+        Taken::Noted => Some(real()),
+        Taken::Timed => Some(take_timed(thread, real)),
+        Taken::Not => None,
+    }
+}
+
 #[inline(never)]
-fn take_unready(
+fn take_timed(thread: &Thread, real: impl FnOnce() -> c_int) -> c_int {
+    record::begin_timed(thread);
+    real()
+}
+
+/// The thread holds another lock; or nothing is recorded, or it is not known yet whether it is.
+#[inline(never)]
+fn take_otherwise(
     lock: *mut c_void,
     site: usize,
     kind: Kind,
@@ -101,22 +125,19 @@ pub fn attempt(lock: *mut c_void, site: usize, kind: Kind, busy: c_int, real: im
 /// Releases. What is noted is noted before: afterwards the lock may be gone.
 #[inline(always)]
 pub fn release(lock: *mut c_void, real: impl FnOnce() -> c_int) -> c_int {
-    match ready() {
-        Some(me) if !record::released_alone(me, lock as usize) => release_slowly(me, lock, real),
-        Some(_) => real(),
-        None => release_unready(lock, real),
+    match known_thread().map(Me::of) {
+        Some(me) if record::released_alone(me, lock as usize) => real(),
+        _ => release_otherwise(lock, real),
     }
 }
 
-#[cold]
 #[inline(never)]
-fn release_unready(lock: *mut c_void, real: impl FnOnce() -> c_int) -> c_int {
-    if local::is_what_if() { what_if::release(lock, real) } else { real() }
-}
-
-#[inline(never)]
-fn release_slowly(me: Me, lock: *mut c_void, real: impl FnOnce() -> c_int) -> c_int {
-    record::released(me, lock as usize);
+fn release_otherwise(lock: *mut c_void, real: impl FnOnce() -> c_int) -> c_int {
+    if let Some(me) = ready() {
+        record::released(me, lock as usize);
+    } else if local::is_what_if() {
+        return what_if::release(lock, real);
+    }
     real()
 }
 

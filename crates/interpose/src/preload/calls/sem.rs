@@ -50,12 +50,12 @@ fn value(semaphore: *mut c_void) -> c_int {
 
 /// It is held once at most, or those who only ever wait would seem to hold more and more.
 fn has_it(me: Me, spot: Spot, semaphore: usize, at: u64) {
-    let depth = (me.thread.depth.load(Relaxed) as usize).min(me.thread.held.len());
+    let depth = (me.thread.depth() as usize).min(me.thread.held.len());
     let again = me.thread.held[..depth].iter().find(|held| held.lock.load(Relaxed) == semaphore as u64);
     let Some(again) = again else { return record::taken(me, spot, semaphore, at) };
     again.since.store(0, Relaxed);
     again.pair.store(spot.pair_place, Relaxed);
-    spot.pair.acquisitions.store(spot.pair.acquisitions.load(Relaxed) + 1, Relaxed);
+    spot.count();
 }
 
 extern "C" fn wait(semaphore: *mut c_void, site: usize) -> c_int {

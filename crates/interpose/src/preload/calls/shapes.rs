@@ -2,6 +2,9 @@
 //!
 //! Each makes the function of this name, which passes its call site on, and the one that does the work.
 
+use crate::preload::spot::MUTEX_KIND;
+use core::ffi::c_void;
+
 /// `takes!(function, the one that tries, kind, what a try says of a lock that is taken)`.
 macro_rules! takes {
     ($name:ident, $attempt:ident, $kind:expr, $busy:expr) => {
@@ -22,7 +25,8 @@ macro_rules! takes {
 }
 
 /// The same for mutexes. While there is one thread the C library takes a free one without a locked instruction, but
-/// does not try it without; so then it is taken. That it is free is in its first word.
+/// does not try it without. That it is free is in its first word, and nobody can come between: so then it is noted
+/// first, and the C library's function is where the call ends, as it would have been.
 macro_rules! takes_mutex {
     ($name:ident, $attempt:ident, $kind:expr, $busy:expr) => {
         const _: () = {
@@ -32,20 +36,43 @@ macro_rules! takes_mutex {
     entry!($name => work, 1);
 
             extern "C" fn work(lock: *mut c_void, site: usize) -> c_int {
-                // SAFETY: the program gives a mutex, which begins with this word.
-                let is_free = move || unsafe { lock.cast::<u32>().read_volatile() } == 0;
-                let tried = move || match next::is_single_threaded() && is_free() {
-                    // SAFETY: as in `takes`.
-                    true => unsafe { next::$name()(lock) },
-                    // SAFETY: as in `takes`.
-                    false => unsafe { next::$attempt()(lock) },
-                };
                 // SAFETY: as in `takes`.
-                take(lock, site, $kind, $busy, tried, move || unsafe { next::$name()(lock) })
+                let real = move || unsafe { next::$name()(lock) };
+                if next::is_single_threaded()
+                    && is_plain_and_free(lock)
+                    && let Some(code) = take_free(lock, site, real)
+                {
+                    return code;
+                }
+                among_others(lock, site)
+            }
+
+            #[inline(never)]
+            fn among_others(lock: *mut c_void, site: usize) -> c_int {
+                // SAFETY: as in `takes`.
+                let real = move || unsafe { next::$name()(lock) };
+                // SAFETY: as in `takes`.
+                let tried = move || unsafe { next::$attempt()(lock) };
+                if next::is_single_threaded() && is_plain_and_free(lock) {
+                    return take(lock, site, $kind, $busy, real, real);
+                }
+                take(lock, site, $kind, $busy, tried, real)
             }
         };
     };
 }
+
+/// Whether a mutex is free, and taking it cannot fail then: it is not robust, not shared between processes, and has no
+/// protocol.
+#[inline(always)]
+pub(super) fn is_plain_and_free(mutex: *mut c_void) -> bool {
+    let (word, kind) = (mutex.cast::<u32>(), (mutex.addr() + MUTEX_KIND) as *const u32);
+    // SAFETY: the program gives a mutex, in which these words are.
+    unsafe { word.read_volatile() == 0 && kind.read_volatile() <= MOST_OF_TYPES }
+}
+
+/// The highest of the types' numbers: default, recursive, error-checking, adaptive.
+const MOST_OF_TYPES: u32 = 3;
 
 /// The same with an end.
 macro_rules! takes_until {

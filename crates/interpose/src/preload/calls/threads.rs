@@ -1,8 +1,8 @@
 //! C11's `mtx_*` and `cnd_*`: the same objects under other names, with numbers of their own.
 
 use super::cond::{sleep, wake};
-use super::exclusive::{attempt, destroy, release, take};
-use super::shapes::{attempts, destroys, releases, takes_mutex, takes_until};
+use super::exclusive::{attempt, destroy, release, take, take_free};
+use super::shapes::{attempts, destroys, is_plain_and_free, releases, takes_mutex, takes_until};
 use crate::layout::Kind::Mutex;
 use crate::preload::entry::entry;
 use crate::preload::external::Timespec;
