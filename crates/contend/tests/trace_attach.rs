@@ -65,10 +65,7 @@ fn attached_times_off(programs: &Programs, program: &Path) -> Option<Vec<String>
         assert_eq!(lock["type"], "mutex", "{lock}");
         assert!(lock["blocked_by"][0]["site"].as_str().unwrap().starts_with("user (known.c:"), "{lock}");
         if name == "stopped_lock" {
-            // Who waits does so until the holder has slept, which it does last: for half of the wait at least. What the
-            // program noted has more in it: holds that began while the woken thread was not running yet.
-            let share = lock["holder_off_cpu_share"].as_f64().unwrap();
-            times_off.extend((share <= 0.4).then(|| format!("{share} seen, {slept} noted")));
+            times_off.extend(off("stopped", lock["holder_off_cpu_share"].as_f64().unwrap(), slept.parse().unwrap()));
             assert!(lock["wake_p50_ns"].as_f64().unwrap() > 0.0);
         }
     }

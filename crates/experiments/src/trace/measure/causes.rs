@@ -20,8 +20,14 @@ pub struct Stretch {
 pub struct Causes {
     /// By pair that waited and pair that was the cause: for how long.
     pub by_pair: HashMap<(u32, u32), f64>,
-    /// What kept a thread waiting lately, in order of time, without gaps where it waited.
-    lately: HashMap<u32, VecDeque<Stretch>>,
+    /// What kept a thread waiting lately, in order of time, without gaps where it waited; each with when that wait was.
+    lately: HashMap<u32, VecDeque<(Span, Stretch)>>,
+}
+
+#[derive(Clone, Copy)]
+struct Span {
+    from: f64,
+    to: f64,
 }
 
 /// Of each thread.
@@ -36,8 +42,10 @@ impl Causes {
         for root in &roots {
             *self.by_pair.entry((pair, root.taker.1)).or_default() += root.to - root.from;
         }
+        let (from, to) = (stretches.iter().map(|one| one.from), stretches.iter().map(|one| one.to));
+        let span = Span { from: from.fold(f64::INFINITY, f64::min), to: to.fold(f64::NEG_INFINITY, f64::max) };
         let lately = self.lately.entry(thread).or_default();
-        lately.extend(roots);
+        lately.extend(roots.into_iter().map(|root| (span, root)));
         lately.drain(..lately.len().saturating_sub(MOST));
     }
 
@@ -49,8 +57,11 @@ impl Causes {
                 roots.push(Stretch { taker, from, to });
             }
         };
-        let own = self.lately.get(&taker.0).into_iter().flatten();
-        for cause in own.filter(|cause| cause.to > stretch.from && cause.from < to) {
+        // A thread's waits come one after another, so those that are meant are found without looking at all.
+        let own = self.lately.get(&taker.0);
+        let first = own.map_or(0, |own| own.partition_point(|(wait, _)| wait.to <= stretch.from));
+        let own = own.into_iter().flat_map(|own| own.range(first..)).take_while(|(wait, _)| wait.from < to);
+        for (_, cause) in own.filter(|(_, cause)| cause.to > stretch.from && cause.from < to) {
             push(taker, from, cause.from);
             push(cause.taker, cause.from.max(from), cause.to.min(to));
             from = from.max(cause.to);

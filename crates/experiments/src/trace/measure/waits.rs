@@ -92,7 +92,7 @@ impl Waits {
         let to = time.of_ticks(event.ended.load(Relaxed));
         let holds = self.holds.entry(lock_of(region, pair)).or_default();
         // Those of different threads come nearly in order.
-        let place = holds.iter().rposition(|hold| hold.to <= to).map_or(0, |place| place + 1);
+        let place = holds.partition_point(|hold| hold.to <= to);
         holds.insert(place, Hold { from, to, taker: (thread, pair) });
         if holds.len() > MOST_HOLDS {
             holds.pop_front();
