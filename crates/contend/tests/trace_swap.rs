@@ -252,6 +252,43 @@ fn a_server_is_measured_by_its_client_and_ends_with_it() {
     assert!(left.is_ok_and(|left| left.stdout.is_empty()), "a server was left behind");
 }
 
+/// A server that takes long to end is as little killed where it is watched as where it is not.
+#[test]
+fn a_server_has_the_same_patience_whether_it_is_watched_or_not() {
+    let _alone = CONNECTIONS.lock();
+    let programs = Programs::new();
+    let Some(program) = programs.compiled("serves", &[]) else { return };
+    let ended = programs.path("ended");
+    let client = format!("{} ask", program.display());
+    let flags = ["--swap", "adaptive", "--runs", "6", "--warmup", "0", "--quiet", "--client", &client];
+    let output = trace(&flags, &program, &["lingers", ended.to_str().unwrap()]).output().unwrap();
+    assert!(output.status.success(), "{}", stderr(&output));
+    // Two watched runs, a trial, then plain, pass and one lock: each came to its end.
+    assert_eq!(std::fs::read_to_string(ended).unwrap().lines().count(), 2 + 1 + 3 * 6);
+    // One that does not end is ended when that is over.
+    let output = trace(&[&["--patience", "100ms"][..], &flags].concat(), &program, &["stays"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    assert!(stderr(&output).contains("did not end within 0.1 s of SIGTERM"), "{}", stderr(&output));
+}
+
+/// Before it listens, or after: what it leaves in a session of its own is ended.
+#[test]
+fn a_server_that_goes_into_the_background_is_said_to_and_ended() {
+    let _alone = CONNECTIONS.lock();
+    let programs = Programs::new();
+    let Some(program) = programs.compiled("serves", &[]) else { return };
+    let client = format!("sleep 0.2; {} ask", program.display());
+    let flags = ["--swap", "adaptive", "--runs", "6", "--warmup", "0", "--quiet", "--client", &client];
+    for wish in ["hides", "leaves"] {
+        let output = trace(&flags, &program, &[wish]).output().unwrap();
+        assert_eq!(output.status.code(), Some(1), "{wish} {}", stderr(&output));
+        let words = "what it left running in the background was ended: keep it in the foreground";
+        assert!(stderr(&output).contains(words), "{wish} {}", stderr(&output));
+        let left = Command::new("pgrep").arg("-f").arg(&program).output();
+        assert!(left.is_ok_and(|left| left.stdout.is_empty()), "{wish}: a server was left behind");
+    }
+}
+
 /// One message each; each ends soon.
 #[test]
 fn what_is_wrong_with_a_server_or_its_client_is_said() {
@@ -289,6 +326,16 @@ fn a_program_with_condition_variables_is_watched_with_each_lock() {
     for lock in ["plain", "adaptive", "usema"] {
         assert!(watched.iter().any(|one| one["lock"] == lock && one["name"] == "lock"), "{lock} in {parameters:#}");
     }
+}
+
+/// A program with more locks than there is room for.
+#[test]
+fn what_finds_no_room_when_it_is_watched_is_said() {
+    let programs = Programs::new();
+    let Some(program) = programs.compiled("many", &[]) else { return };
+    let flags = ["--swap", "adaptive", "--runs", "6", "--warmup", "0", "--quiet"];
+    let warnings = traced(&programs, &flags, &program, &["100000"]).record["warnings"].clone();
+    assert!(warnings.to_string().contains("trace_lost"), "{warnings}");
 }
 
 /// What the locks did, before and after.

@@ -128,6 +128,35 @@ fn locks_that_no_variable_names_are_told_apart() {
     assert!(seldom > 0 && often > 2 * seldom && often < 5 * seldom, "{often} and {seldom}");
 }
 
+/// Of its threads some are without a lag then, and nobody knows which lock they wait for.
+#[test]
+fn what_finds_no_room_is_said() {
+    let programs = Programs::new();
+    let Some(program) = programs.compiled("sections", &[]) else { return };
+    let flags = [&["--what-if", "first"][..], &QUICK].concat();
+    let warnings =
+        traced(&programs, &flags, &program, &["sleep", "many", "70000", "0", "0"]).record["warnings"].clone();
+    assert!(warnings.to_string().contains("trace_lost"), "{warnings}");
+}
+
+/// It takes the lock once in a while: runs in which it does not say nothing of shorter sections.
+#[test]
+fn runs_without_a_section_do_not_count() {
+    let programs = Programs::new();
+    let Some(program) = programs.compiled("sections", &[]) else { return };
+    let counts = programs.path("counts");
+    let flags = [&["--what-if", "first"][..], &QUICK].concat();
+    let traced = traced(&programs, &flags, &program, &["sleep", "seldom", "30", "1000", "0", counts.to_str().unwrap()]);
+    let rows = traced.record["results"].as_array().unwrap();
+    for row in rows.iter().filter(|row| row["what_if"]["shorter_share"].as_f64() > Some(0.0)) {
+        // Three threads have it for 1 ms 30 times each.
+        let as_it_was = row["uncorrected"].as_array().unwrap();
+        assert!(as_it_was.iter().all(|value| value.as_f64() > Some(80e6)), "{row}");
+    }
+    let turns = traced.record["parameters"]["order"].as_array().unwrap().len();
+    assert!(turns > 6, "no run was left out of {turns}");
+}
+
 /// One message each, with what is wrong and what to do.
 #[test]
 fn what_is_wrong_is_said() {

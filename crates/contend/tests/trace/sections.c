@@ -1,7 +1,8 @@
 /* Programs whose answer is known: WISH ROUNDS HOLD OTHER, times in us; `grind` or `sleep` before them says how time
    passes. `limits`: three threads and one lock. `quiet`: a lock that one of two threads has, and the other is later
    by itself.
-   `crowd`: `limits` with eight threads.
+   `crowd`: `limits` with eight threads. `seldom`: `limits`, but in each fourth run, which a FILE counts, nothing at all.
+   `many`: ROUNDS locks, each taken once, and before them the first.
    `hides`: four threads, a lock of HOLD us, and behind it one of OTHER us. `uneven`: `limits`, and then 5 ms longer in
    each run, which a FILE counts. Says its rate. */
 #include <pthread.h>
@@ -55,11 +56,19 @@ static void *work(void *place) {
     return 0;
 }
 
-static void longer_each_time(const char *path) {
+static int many(void) {
+    pthread_mutex_t *locks = calloc(rounds, sizeof *locks);
+    for (int i = 0; i < 3; i++) section(&first, 20000);
+    for (int i = 0; i < rounds; i++) section(locks + i, 0);
+    return 0;
+}
+
+static long counted(const char *path) {
     FILE *file = fopen(path, "a");
     fputc('x', file);
-    usleep(5000 * ftell(file));
+    long count = ftell(file);
     fclose(file);
+    return count;
 }
 
 int main(int count, char **arguments) {
@@ -67,7 +76,9 @@ int main(int count, char **arguments) {
     grinds = !strcmp(arguments[1], "grind");
     wish = arguments[2];
     rounds = atoi(arguments[3]), hold = atoi(arguments[4]), other = atoi(arguments[5]);
-    if (!strcmp(wish, "uneven")) wish = "limits", longer_each_time(arguments[6]);
+    if (!strcmp(wish, "many")) return many();
+    if (!strcmp(wish, "uneven")) wish = "limits", usleep(5000 * counted(arguments[6]));
+    if (!strcmp(wish, "seldom")) wish = counted(arguments[6]) % 4 == 0 ? "nothing" : "limits";
     int threads = !strcmp(wish, "limits") ? 3 : !strcmp(wish, "hides") ? 4 : !strcmp(wish, "crowd") ? 8 : 2;
     pthread_t all[8];
     double began = now();

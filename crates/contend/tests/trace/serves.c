@@ -1,6 +1,9 @@
 /* A server on a port of the kernel's choice, which answers each connection under a mutex, and its client, which asks the
- * one of $PORT. The rate is known, and twice as high with calock. What it is to do wrong is its argument. */
+ * one of $PORT. The rate is known, and twice as high with calock. What it is to do wrong is its argument; `lingers FILE`
+ * takes 4 s to end where it is watched, and says in the file that it did. */
+#define _DEFAULT_SOURCE
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -40,18 +43,31 @@ static int asks(void) {
     return 0;
 }
 
-static void ends(int signal) { (void)signal, _exit(answered ? 0 : 9); }
+static const char *said;
+
+static void ends(int signal) {
+    (void)signal;
+    if (said && getenv("CONTEND_TRACE_MEMORY")) sleep(4);
+    if (said) {
+        int file = open(said, O_WRONLY | O_CREAT | O_APPEND, 0600);
+        if (write(file, "x\n", 2) != 2) _exit(10);
+    }
+    _exit(answered ? 0 : 9);
+}
 
 int main(int count, char **arguments) {
     const char *wish = count > 1 ? arguments[1] : "";
     if (!strcmp(wish, "ask")) return asks();
     int listener = socket(AF_INET, SOCK_STREAM, 0);
     struct sockaddr_in here = address(0);
-    signal(SIGTERM, strcmp(wish, "dies") ? ends : SIG_DFL);
+    signal(SIGTERM, !strcmp(wish, "dies") ? SIG_DFL : !strcmp(wish, "stays") ? SIG_IGN : ends);
     if (!strcmp(wish, "early")) return 7;
+    if (!strcmp(wish, "lingers")) said = arguments[2];
+    if (!strcmp(wish, "hides") && daemon(1, 0)) return 1;
     /* Slow to begin: the client waits for it. */
     usleep(100000);
     if (bind(listener, (struct sockaddr *)&here, sizeof here) || listen(listener, 8)) return 1;
+    if (!strcmp(wish, "leaves") && daemon(1, 0)) return 1;
     while (1) {
         pthread_t thread;
         int connection = accept(listener, 0, 0);

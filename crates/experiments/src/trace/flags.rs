@@ -28,6 +28,10 @@ pub struct Flags {
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = deadline)]
     pub deadline: Duration,
 
+    /// How long the program, or the server of --client, has to end once it was asked to [default: 10s, at Ctrl-C 2s]
+    #[arg(long, value_name = "TIME", value_parser = parse_duration::span, allow_hyphen_values = true)]
+    pub patience: Option<Duration>,
+
     /// Write what was seen as well for another program: `perfetto FILE` for ui.perfetto.dev, `folded FILE` for flame
     /// graphs
     #[arg(long, value_names = ["FORM", "FILE"], num_args = 2)]
@@ -35,7 +39,8 @@ pub struct Flags {
 
     /// Watch the futex calls of a process that already runs, until it ends, after --seconds, or at Ctrl-C; needs root,
     /// or CAP_PERFMON and a tracefs that may be read
-    #[arg(long, value_name = "PID", conflicts_with_all = ["program", "full", "export", "deadline", "swap", "what_if"])]
+    #[arg(long, value_name = "PID")]
+    #[arg(conflicts_with_all = ["program", "full", "export", "deadline", "patience", "swap", "what_if"])]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=4_194_304))]
     pub pid: Option<u32>,
 
@@ -49,6 +54,9 @@ pub struct Flags {
     #[arg(last = true, value_name = "PROGRAM", num_args = 1..)]
     pub program: Vec<OsString>,
 }
+
+/// Unless the user says it.
+pub const PATIENCE: Duration = Duration::from_secs(10);
 
 /// How much is recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

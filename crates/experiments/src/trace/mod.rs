@@ -6,6 +6,7 @@ mod findings;
 mod flags;
 mod kinds;
 mod live;
+mod lost;
 mod matrix;
 mod measure;
 mod metrics;
@@ -58,10 +59,10 @@ impl Experiment for Trace {
 
     fn run(flags: &Flags, run: &mut Run<'_>) -> anyhow::Result<Finished<AnyParameters, AnyRow>> {
         if flags.swap.is_asked_for() {
-            return Ok(kinds::of_compared(swap::run(&flags.swap, Program::find(&flags.program)?, run)?));
+            return Ok(kinds::of_compared(swap::run(flags, Program::find(&flags.program)?, run)?));
         }
         if let Some(lock) = flags.what_if.lock() {
-            return Ok(kinds::of_shortened(what_if::run(lock, &flags.swap, Program::find(&flags.program)?, run)?));
+            return Ok(kinds::of_shortened(what_if::run(lock, flags, Program::find(&flags.program)?, run)?));
         }
         if let Some(pid) = flags.pid {
             let target = attach::Target::find(pid)?;

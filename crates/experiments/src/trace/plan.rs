@@ -1,6 +1,7 @@
 //! The plan that comes of the flags, and what the record says of it.
 
 use super::flags::{Flags, Form, Level};
+use super::lost::Lost;
 use super::program::Program;
 use harness::Session;
 use harness::output::OutputFile;
@@ -15,6 +16,8 @@ pub struct Plan {
     pub budget: Option<Duration>,
     pub interval: Option<Duration>,
     pub deadline: Duration,
+    /// How long the program has to end once it was asked to, if the user says it.
+    pub patience: Option<Duration>,
     pub exports: Vec<(Form, OutputFile)>,
 }
 
@@ -51,33 +54,6 @@ pub struct Parameters {
     pub sites_left_out: u64,
 }
 
-/// What found no room.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Lost {
-    pub processes: u64,
-    pub threads: u64,
-    /// Uses of locks that were not counted, since there were too many locks, or too many call sites of them.
-    pub uses_of_locks: u64,
-    pub uses_of_sites: u64,
-    /// Locks taken by a thread that held too many to note one more.
-    pub holds: u64,
-    /// Waits that are counted, but whose holder was not read in time.
-    pub waits: u64,
-    pub orders: u64,
-    /// Calls of signal handlers that came while something was noted.
-    pub reentered: u64,
-    pub switches: u64,
-}
-
-impl Lost {
-    /// All of it.
-    pub fn total(&self) -> u64 {
-        let Self { processes, threads, uses_of_locks, uses_of_sites, holds, waits, orders, reentered, switches } = self;
-        processes + threads + uses_of_locks + uses_of_sites + holds + waits + orders + reentered + switches
-    }
-}
-
 /// How often who draws is told, unless the user said how often lines are to come.
 const PICTURE_PERIOD: Duration = Duration::from_millis(500);
 
@@ -96,8 +72,8 @@ impl Plan {
         let open = |(form, path): (Form, std::path::PathBuf)| Ok((form, OutputFile::open("--export", &path)?));
         let exports = flags.exports()?.into_iter().map(open).collect::<anyhow::Result<_>>()?;
         let level = if flags.full { Level::Full } else { Level::Sampled };
-        let (budget, deadline) = (session.seconds, flags.deadline);
+        let (budget, deadline, patience) = (session.seconds, flags.deadline, flags.patience);
         let interval = period(session, flags.interval);
-        Ok(Self { program, level, budget, interval, deadline, exports })
+        Ok(Self { program, level, budget, interval, deadline, patience, exports })
     }
 }

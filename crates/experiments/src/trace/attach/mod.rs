@@ -12,10 +12,11 @@ mod target;
 pub use target::Target;
 
 use super::flags::Level;
+use super::lost::Lost;
 use super::measure::time::{Nanoseconds, Ticks};
 use super::measure::{Measured, Piece};
 use super::names::{Names, parse};
-use super::plan::{Lost, Parameters};
+use super::plan::Parameters;
 use super::warnings::TraceLost;
 use follow::Follower;
 use harness::{Observer, Session};

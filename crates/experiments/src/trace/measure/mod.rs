@@ -16,11 +16,12 @@ mod waits;
 
 pub use waits::NamedWait;
 
-use super::flags::Level;
+use super::flags::{Level, PATIENCE};
+use super::lost::Lost;
 use super::names::Names;
-use super::plan::{Lost, Parameters, Plan};
+use super::plan::{Parameters, Plan};
 use super::record::Row;
-use super::warnings::{NoSwitches, TraceLost, WatchedScript};
+use super::warnings::{NoSwitches, WatchedScript};
 use aggregate::Totals;
 use anyhow::Context;
 use guardian::Guardian;
@@ -57,8 +58,7 @@ pub struct Measured {
 const TICK: Duration = Duration::from_millis(10);
 /// How often processes' maps are read.
 const MAPS_PERIOD: Duration = Duration::from_millis(100);
-/// How long a program has to end after it was asked to.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// How long a program has to end after Ctrl-C, unless the user says it: who pressed it waits.
 const PATIENCE_WHEN_INTERRUPTED: Duration = Duration::from_secs(2);
 
 /// Runs the program and watches it.
@@ -147,7 +147,8 @@ impl Watch<'_> {
         self.read_maps();
         self.hangs.note_new(self.memory.region(), &self.time, self.plan.deadline);
         let is_interrupted = self.session.interruption.is_requested();
-        let patience = if is_interrupted { PATIENCE_WHEN_INTERRUPTED } else { PATIENCE };
+        let usual = if is_interrupted { PATIENCE_WHEN_INTERRUPTED } else { PATIENCE };
+        let patience = self.plan.patience.unwrap_or(usual);
         self.running.end(self.memory.region(), patience, &self.session.interruption);
     }
 
@@ -215,13 +216,11 @@ impl Watch<'_> {
         self.check_seen(region)?;
         let thread_time_s = rows::thread_time_s(region, &self.time);
         let built = rows::build(region, &mut self.names, &self.waits, &self.hangs, &self.time, thread_time_s);
-        let lost = lost(region, self.switches.as_ref());
+        let lost = Lost { switches: self.switches.as_ref().map_or(0, |switches| switches.lost), ..Lost::of(region) };
         let script = self.plan.program.interpreter.as_ref();
         let script = script.map(|path| WatchedScript { interpreter: path.display().to_string() });
         let mut warnings: Vec<Warning> = script.map(Warning::from).into_iter().collect();
-        if lost.total() > 0 {
-            warnings.push(TraceLost { what: words(&lost) }.into());
-        }
+        warnings.extend(lost.warning());
         let parameters = Parameters {
             program: self.plan.program.words.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
             level: self.plan.level,
@@ -263,37 +262,4 @@ impl Watch<'_> {
 /// The kernel's numbers of those that use locks.
 fn threads(region: &Region) -> Vec<u32> {
     region.threads().map(|thread| thread.tid.load(Acquire)).filter(|tid| *tid != 0).collect()
-}
-
-fn lost(region: &Region, switches: Option<&Switches>) -> Lost {
-    let header = &region.header;
-    let count = |word: &std::sync::atomic::AtomicU64| word.load(Relaxed);
-    Lost {
-        processes: count(&header.lost_processes),
-        threads: count(&header.lost_threads),
-        uses_of_locks: count(&header.lost_locks),
-        uses_of_sites: count(&header.lost_pairs),
-        holds: count(&header.lost_holds),
-        waits: region.threads().map(|thread| thread.lost.load(Relaxed)).sum(),
-        orders: count(&header.lost_edges),
-        reentered: count(&header.lost_reentered),
-        switches: switches.map_or(0, |switches| switches.lost),
-    }
-}
-
-fn words(lost: &Lost) -> String {
-    let Lost { processes, threads, uses_of_locks, uses_of_sites, holds, waits, orders, reentered, switches } = *lost;
-    let named = [
-        (processes, "processes"),
-        (threads, "calls of threads without a place"),
-        (uses_of_locks, "uses of locks"),
-        (uses_of_sites, "uses of locks at call sites"),
-        (holds, "holds"),
-        (waits, "waits without their holders"),
-        (orders, "orders of locks"),
-        (reentered, "calls in signal handlers"),
-        (switches, "switches of threads"),
-    ];
-    let said = named.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}"));
-    said.collect::<Vec<String>>().join(", ")
 }

@@ -14,12 +14,13 @@ pub struct Client {
     pub command: String,
     /// What says that the server is there; the first that it listens on, if none is named.
     pub port: Option<u16>,
+    /// How long the server has to end once it was asked to.
+    pub patience: Duration,
 }
 
-/// So long a server may take until it listens, a client until it has connected, and a server that was asked to end.
+/// So long a server may take until it listens, and a client until it has connected.
 const LISTENS: Duration = Duration::from_secs(30);
 const CONNECTS: Duration = Duration::from_secs(30);
-const ENDS: Duration = Duration::from_secs(10);
 /// How often is looked whether anything new is listened on, and, at every so manieth look, whose it is nonetheless.
 const LOOK: Duration = Duration::from_millis(10);
 const LOOKS: u64 = 100;
@@ -35,8 +36,7 @@ pub fn serve(client: &Client, server: Running, at_most: Option<Duration>, interr
     let port = match until_it_listens(client, &server, interruption)? {
         Listens::On(port) => port,
         Listens::Ended => {
-            let why = "before it listened; keep a server that goes into the background in the foreground";
-            return failed(server, |ended| format!("{} {why}", how(ended)));
+            return failed(server, |ended| format!("{} before it listened", how(ended)));
         }
         Listens::Never => return failed(server, |_| never(client)),
     };
@@ -71,17 +71,17 @@ pub fn serve(client: &Client, server: Running, at_most: Option<Duration>, interr
             None if !has_connected => {
                 Ok(Err(said.failed("had no connection from the client, which has ended".to_owned())))
             }
-            None => end_of(server, wall_s, said, interruption),
+            None => end_of(server, client.patience, wall_s, said, interruption),
         },
     }
 }
 
 /// Ends the server as its operator would.
-fn end_of(server: Running, wall_s: f64, client: Ended, interruption: &Interruption) -> Turn {
+fn end_of(server: Running, patience: Duration, wall_s: f64, client: Ended, interruption: &Interruption) -> Turn {
     server.ask_to_end();
-    match wait(&[&server], Some(Instant::now() + ENDS), interruption)? {
+    match wait(&[&server], Some(Instant::now() + patience), interruption)? {
         End::Interrupted => Err(Interrupted.into()),
-        End::Late => failed(server, |_| format!("did not end within {} s of SIGTERM", ENDS.as_secs())),
+        End::Late => failed(server, |_| format!("did not end within {} s of SIGTERM", patience.as_secs_f64())),
         End::Itself(_) => {
             let ended = server.end()?;
             Ok(match ended.fault_when_asked() {

@@ -8,7 +8,8 @@ use super::record::{LeftOf, SwapParameters, SwapRow};
 use super::search::search;
 use super::sides::{All, Samples, Side};
 use super::warnings::{FailedWithLock, NothingExchanged, SpinningLock, UnsteadyProgram};
-use super::watched::watch;
+use super::watched::{Watched, watch};
+use crate::trace::lost::Lost;
 use exchange::Left;
 use harness::turns::Rules;
 use harness::{Interrupted, Progress, Session};
@@ -67,11 +68,22 @@ pub fn run_plan(plan: &mut Plan, session: &Session, progress: &Progress) -> anyh
     let failures = sides.iter().filter_map(failed).collect();
     let mut parameters = parameters(plan, sides, turns.map_or_else(Vec::new, |turns| turns.order));
     (parameters.search, parameters.search_flags) = (arms, flags);
-    match seen {
-        Ok(watched) => parameters.watched = watched,
-        Err(why) => parameters.unwatched = Some(why),
-    }
+    warnings.extend(plan.lost.or(note(seen, &mut parameters)).warning());
     Ok(Measured { parameters, rows, warnings, failures })
+}
+
+/// What was seen, or why nothing was, is among the parameters; what found no room is given back.
+fn note(seen: Result<Watched, String>, parameters: &mut SwapParameters) -> Lost {
+    match seen {
+        Ok(Watched { locks, lost }) => {
+            parameters.watched = locks;
+            lost
+        }
+        Err(why) => {
+            parameters.unwatched = Some(why);
+            Lost::default()
+        }
+    }
 }
 
 fn warnings(plan: &Plan, sides: &[Side], all: &All) -> Vec<Warning> {

@@ -82,7 +82,7 @@ fn tree(program: u32) -> Vec<u32> {
 }
 
 /// A process, its parent and its group.
-fn relatives(pid: u32) -> Option<(u32, u32, u32)> {
+pub fn relatives(pid: u32) -> Option<(u32, u32, u32)> {
     let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // The name stands in parentheses, and may have any letter.
     let mut fields = text.rsplit_once(')')?.1.split_whitespace().skip(1);

@@ -9,6 +9,7 @@ mod limit;
 mod listening;
 mod measure;
 mod metric;
+mod orphans;
 mod outcome;
 mod process;
 mod scene;
@@ -29,8 +30,8 @@ pub mod show;
 pub mod warnings;
 mod words;
 
+use super::flags::Flags;
 use super::program::Program;
-use flags::SwapFlags;
 use harness::{Finished, Run};
 use plan::Plan;
 use record::{SwapParameters, SwapRow};
@@ -39,7 +40,7 @@ use record::{SwapParameters, SwapRow};
 ///
 /// # Errors
 /// Flags that make no sense; a program that cannot be started, or does not end well as it is.
-pub fn run(flags: &SwapFlags, program: Program, run: &Run<'_>) -> anyhow::Result<Finished<SwapParameters, SwapRow>> {
+pub fn run(flags: &Flags, program: Program, run: &Run<'_>) -> anyhow::Result<Finished<SwapParameters, SwapRow>> {
     let mut plan = Plan::of(flags, program, run.session)?;
     let progress = run.progress(run.session.seconds.unwrap_or_default());
     let measured = compare::run_plan(&mut plan, run.session, &progress)?;

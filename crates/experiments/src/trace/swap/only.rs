@@ -1,13 +1,16 @@
 //! Single mutexes: by the variable that they lie in, or by how much was waited for them.
 
 use super::outcome::Failed;
-use super::scene::{Scene, watched};
+use super::scene::Scene;
+use crate::trace::lost::Lost;
 use crate::trace::names::demangled;
 use crate::trace::program::Program;
 use anyhow::Context;
 use harness::{Interruption, UsageError};
 use object::{Object, ObjectSymbol};
+use serde::Deserialize;
 use serde_json::Value;
+use std::cell::Cell;
 use std::fmt;
 use std::ops::Range;
 use std::str::FromStr;
@@ -97,6 +100,8 @@ pub struct Rehearsal<'a> {
     pub program: &'a Program,
     pub scene: Scene<'a>,
     pub interruption: &'a Interruption,
+    /// What found no room when its locks were ranked.
+    pub lost: &'a Cell<Lost>,
 }
 
 /// Finds the variables.
@@ -224,7 +229,8 @@ struct Used {
 
 /// The mutexes of a watched run of the program, those that were waited for most first.
 fn ranked(rehearsal: Rehearsal<'_>) -> anyhow::Result<Vec<Used>> {
-    let rows = watched_run(rehearsal)?;
+    let (rows, lost) = watched_run(rehearsal)?;
+    rehearsal.lost.set(rehearsal.lost.get().or(lost));
     let is_lock =
         |row: &&Value| row["kind"] == "lock" && ["mutex", "rwlock", "spin"].iter().any(|one| row["type"] == *one);
     let mutexes = rows.iter().filter(is_lock);
@@ -237,18 +243,19 @@ fn ranked(rehearsal: Rehearsal<'_>) -> anyhow::Result<Vec<Used>> {
     mutexes.filter_map(used).collect()
 }
 
-/// The rows of a run of the program that is watched: what was waited for most comes first.
+/// The rows of a run of the program that is watched, what was waited for most first; and what found no room.
 ///
 /// # Errors
 /// The run fails, or the program takes no lock.
-pub fn watched_run(rehearsal: Rehearsal<'_>) -> anyhow::Result<Vec<Value>> {
+pub fn watched_run(rehearsal: Rehearsal<'_>) -> anyhow::Result<(Vec<Value>, Lost)> {
     let file = tempfile::NamedTempFile::new()?;
-    let command = watched(rehearsal.program, file.path())?;
-    if let Err(Failed { how, output }) = rehearsal.scene.run(command, None, rehearsal.interruption)? {
+    let Rehearsal { program, scene, interruption, .. } = rehearsal;
+    if let Err(Failed { how, output }) = scene.run_watched(program, file.path(), |_| {}, None, interruption)? {
         anyhow::bail!("the run that ranks its locks {how}; {}", output.trim_end());
     }
     let record: Value = serde_json::from_slice(&std::fs::read(file.path())?)?;
-    Ok(record["results"].as_array().cloned().unwrap_or_default())
+    let lost = Lost::deserialize(&record["parameters"]["lost"])?;
+    Ok((record["results"].as_array().cloned().unwrap_or_default(), lost))
 }
 
 /// The ten mutexes that were waited for most and lie in variables.

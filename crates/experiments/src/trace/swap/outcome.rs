@@ -15,3 +15,11 @@ pub struct Failed {
     pub how: String,
     pub output: String,
 }
+
+impl Failed {
+    /// It left something running, which is why it failed: who waits for it to listen, or to end, waits for another.
+    pub fn left_running(mut self) -> Self {
+        self.how.push_str("; what it left running in the background was ended: keep it in the foreground");
+        self
+    }
+}

@@ -7,8 +7,11 @@ use super::metric::Pattern;
 use super::only::{self, Found, Rehearsal};
 use super::scene::Scene;
 use super::variant::Variant;
+use crate::trace::flags::{Flags, PATIENCE};
+use crate::trace::lost::Lost;
 use crate::trace::program::Program;
 use harness::{Session, UsageError};
+use std::cell::Cell;
 use std::time::Duration;
 
 /// Everything that the measurement needs to know.
@@ -19,6 +22,8 @@ pub struct Plan {
     pub only: Found,
     /// Among these is looked for those that matter, if that is asked for.
     pub search: Option<Found>,
+    /// What found no room in the runs that ranked its locks.
+    pub lost: Lost,
     pub metrics: Vec<Metric>,
     pub prepare: Option<String>,
     pub cleanup: Option<String>,
@@ -50,17 +55,21 @@ impl Plan {
     ///
     /// # Errors
     /// A name that no metric has, or two have; a mutex that is not found.
-    pub fn of(flags: &SwapFlags, program: Program, session: &Session) -> anyhow::Result<Self> {
+    pub fn of(flags: &Flags, program: Program, session: &Session) -> anyhow::Result<Self> {
+        let patience = flags.patience.unwrap_or(PATIENCE);
+        let flags = &flags.swap;
         let (prepare, cleanup) = (flags.prepare.as_deref(), flags.cleanup.as_deref());
-        let client = flags.client.clone().map(|command| Client { command, port: flags.port });
+        let client = flags.client.clone().map(|command| Client { command, port: flags.port, patience });
         let scene = Scene { prepare, cleanup, client: client.as_ref() };
-        let rehearsal = Rehearsal { program: &program, scene, interruption: &session.interruption };
+        let lost = Cell::default();
+        let rehearsal = Rehearsal { program: &program, scene, interruption: &session.interruption, lost: &lost };
         let only = only::find(&flags.swap_only, rehearsal)?;
         let search = if flags.search { Some(only::candidates(rehearsal)?) } else { None };
         Ok(Self {
             program,
             only,
             search,
+            lost: lost.get(),
             locks: flags.locks(),
             metrics: metrics(flags)?,
             prepare: flags.prepare.clone(),

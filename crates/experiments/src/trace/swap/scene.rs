@@ -1,13 +1,18 @@
 //! A run of a program, with what is around it: the commands before it and after, the client of a server.
 
 use super::client::{Client, serve};
+use super::orphans::Orphans;
 use super::outcome::{Failed, Took};
 use super::process::{End, Running, wait};
 use super::shell::shell;
 use crate::trace::program::Program;
 use harness::{Interrupted, Interruption};
+use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
+
+/// How long `contend trace` may take to write what it saw after the program has ended.
+const WATCHER: Duration = Duration::from_secs(20);
 
 /// What is around every run of a program: the commands before it and after, and the client of a server.
 #[derive(Clone, Copy)]
@@ -33,13 +38,39 @@ impl Scene<'_> {
             if interruption.is_requested() { Interrupted.into() } else { error }
         };
         shell("--prepare", self.prepare).map_err(or_interrupted)?;
+        let orphans = Orphans::adopt();
         let running = Running::start(command)?;
         let took = match self.client {
             None => alone(running, at_most, interruption),
             Some(client) => serve(client, running, at_most, interruption),
         };
+        let left = orphans.end();
         shell("--cleanup", self.cleanup).map_err(or_interrupted)?;
-        took
+        Ok(took?.map_err(|failed| if left > 0 { failed.left_running() } else { failed }))
+    }
+
+    /// Runs the program under `contend trace`, which writes what it saw to this file, with what `more` says.
+    ///
+    /// # Errors
+    /// As [`Self::run`].
+    pub fn run_watched(
+        &self,
+        program: &Program,
+        record: &Path,
+        more: impl FnOnce(&mut Command),
+        at_most: Option<Duration>,
+        interruption: &Interruption,
+    ) -> anyhow::Result<Result<Took, Failed>> {
+        let mut contend = Command::new(std::env::current_exe()?);
+        contend.args(["trace", "--quiet", "--no-keep", "--format", "json", "--output"]).arg(record);
+        // It is asked to end in the server's place, and has the same patience with that.
+        let client = self.client.map(|client| {
+            contend.arg("--patience").arg(format!("{}ms", client.patience.as_millis()));
+            Client { patience: client.patience + WATCHER, ..client.clone() }
+        });
+        contend.arg("--").arg(&program.path).args(&program.words[1..]);
+        more(&mut contend);
+        Scene { client: client.as_ref(), ..*self }.run(contend, at_most, interruption)
     }
 }
 
@@ -61,15 +92,4 @@ fn alone(
         },
     };
     Ok(Err(Failed { how, output: ended.output }))
-}
-
-/// The program under `contend trace`, which writes what it saw to this file.
-///
-/// # Errors
-/// This program cannot be found any more.
-pub fn watched(program: &Program, record: &std::path::Path) -> std::io::Result<Command> {
-    let mut contend = Command::new(std::env::current_exe()?);
-    contend.args(["trace", "--quiet", "--no-keep", "--format", "json", "--output"]).arg(record).arg("--");
-    contend.arg(&program.path).args(&program.words[1..]);
-    Ok(contend)
 }

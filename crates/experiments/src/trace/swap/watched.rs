@@ -5,13 +5,15 @@ use super::outcome::{Failed, Took};
 use super::plan::Plan;
 use super::record::WatchedLock;
 use super::run::Library;
-use super::scene::watched;
 use super::variant::Variant;
+use crate::trace::lost::Lost;
 use crate::trace::names::own_name;
 use anyhow::Context;
 use exchange::{Counts, PASS};
 use harness::{Progress, Session};
+use serde::Deserialize;
 use serde_json::Value;
+use std::process::Command;
 use std::time::Duration;
 
 /// So many locks are told of, those that were waited for most.
@@ -24,28 +26,35 @@ const MORE: Duration = Duration::from_secs(10);
 ///
 /// # Errors
 /// A run cannot be started; a signal asks to end.
-pub fn watch(plan: &Plan, session: &Session, progress: &Progress) -> anyhow::Result<Result<Vec<WatchedLock>, String>> {
+pub fn watch(plan: &Plan, session: &Session, progress: &Progress) -> anyhow::Result<Result<Watched, String>> {
     let (_library, path) = exchange::library().context("the library cannot be put into memory")?;
-    let (mut all, mut names, mut at_most) = (Vec::new(), Vec::new(), None);
+    let (mut all, mut most_lost, mut names, mut at_most) = (Vec::new(), Lost::default(), Vec::new(), None);
     for variant in plan.variants().iter().filter(|variant| variant.lock != PASS) {
         progress.note(&format!("watching, {}", variant.lock));
-        let (locks, wall_s) = match watch_one(plan, variant, &path, at_most, session)? {
+        let (Watched { locks, lost }, wall_s) = match watch_one(plan, variant, &path, at_most, session)? {
             Ok(brought) => brought,
             Err(why) if variant.is_plain() => return Ok(Err(why)),
             // The comparison will say what fails with it.
             Err(_) => continue,
         };
+        most_lost = most_lost.or(lost);
         if variant.is_plain() {
             names = locks.iter().take(MOST).map(|lock| lock.name.clone()).collect();
             at_most = Some(Duration::from_secs_f64(wall_s) * LONGER + MORE);
         }
         all.extend(locks.into_iter().filter(|lock| names.contains(&lock.name)));
     }
-    Ok(Ok(all))
+    Ok(Ok(Watched { locks: all, lost: most_lost }))
 }
 
-/// The locks of one run, and how long it took.
-type Brought = (Vec<WatchedLock>, f64);
+/// What was seen of runs: their locks, and what found no room in the one in which that was most.
+pub struct Watched {
+    pub locks: Vec<WatchedLock>,
+    pub lost: Lost,
+}
+
+/// What was seen of one run, and how long it took.
+type Brought = (Watched, f64);
 
 fn watch_one(
     plan: &Plan,
@@ -55,11 +64,12 @@ fn watch_one(
     session: &Session,
 ) -> anyhow::Result<Result<Brought, String>> {
     let (file, counts) = (tempfile::NamedTempFile::new()?, Counts::new()?);
-    let mut command = watched(&plan.program, file.path())?;
-    if !variant.is_plain() {
-        Library { path, lock: variant.lock, only: &variant.only, counts: &counts }.load(&mut command);
-    }
-    match plan.scene().run(command, at_most, &session.interruption)? {
+    let load = |command: &mut Command| {
+        if !variant.is_plain() {
+            Library { path, lock: variant.lock, only: &variant.only, counts: &counts }.load(command);
+        }
+    };
+    match plan.scene().run_watched(&plan.program, file.path(), load, at_most, &session.interruption)? {
         Err(Failed { how, output }) => Ok(Err(format!("the watched run {how}: {}", output.trim_end()))),
         Ok(Took { wall_s, .. }) => {
             let record: Value = serde_json::from_slice(&std::fs::read(file.path())?)?;
@@ -69,7 +79,8 @@ fn watch_one(
             let is_alone = |lock: &WatchedLock| {
                 all.iter().filter(|other| own_name(&other.name) == own_name(&lock.name)).count() == 1
             };
-            Ok(Ok((all.iter().filter(|lock| is_alone(lock)).cloned().collect(), wall_s)))
+            let locks = all.iter().filter(|lock| is_alone(lock)).cloned().collect();
+            Ok(Ok((Watched { locks, lost: Lost::deserialize(&record["parameters"]["lost"])? }, wall_s)))
         }
     }
 }

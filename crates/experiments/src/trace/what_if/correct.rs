@@ -6,10 +6,15 @@
 //! waited for a CPU is in its lag and in no other's; so where the thread that ended the program lags more, that counts.
 //!
 //! Threads that are paused leave their CPU to others, which should stand still with them; and the simulation along the
-//! lags has as many CPUs as it likes. So there is a bound: what the CPUs have to do takes them, all at work, some time.
-//! (Sections that sleep are taken off what they have to do as if they computed: for these the bound is lower than it
-//! is.)
+//! lags has as many CPUs as it likes. So there is a second limit: what the CPUs have to do takes them, all at work, some
+//! time. (Sections that sleep are taken off what they have to do as if they computed: for these it is lower than it is.)
+//!
+//! A program is at both limits at once at times, and then waits for CPUs put it above both. How much that is where they
+//! are equal is its own: [`Corner`].
 
+use super::corner::Corner;
+use crate::trace::lost::Lost;
+use crate::trace::swap::run::Took;
 use interpose::{Region, SHARE_ONE};
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -26,11 +31,25 @@ pub struct Ran {
     pub most_lag_s: f64,
     pub sections: u64,
     pub section_s: f64,
+    /// What other programs had of the CPUs meanwhile.
+    pub others_share: f64,
+    pub lost: Lost,
+}
+
+/// What a figure is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Figure {
+    /// The program's time, until its end.
+    Wall,
+    /// A time that the program says.
+    Time,
+    /// A rate that it says.
+    Rate,
 }
 
 impl Ran {
     /// Reads what the library noted.
-    pub fn of(region: &Region, wall_s: f64, cpu_s: f64, cpus: f64, ns_per_tick: f64) -> Self {
+    pub fn of(region: &Region, took: &Took, cpus: f64, others_share: f64, ns_per_tick: f64) -> Self {
         let what_if = &region.what_if;
         let seconds = |ticks: u64| ticks as f64 * ns_per_tick / 1e9;
         let most = what_if.most.load(Relaxed);
@@ -38,15 +57,17 @@ impl Ran {
         let is_known = what_if.has_exited.load(Relaxed) != 0 && what_if.elsewhere.load(Relaxed) == 0;
         let end = if is_known { what_if.exit_lag.load(Relaxed) } else { most };
         Self {
-            wall_s,
+            wall_s: took.wall_s,
             // What ends a pause on time is no work of the program's.
-            cpu_s: cpu_s - seconds(what_if.spun_ticks.load(Relaxed)),
+            cpu_s: took.cpu_s - seconds(what_if.spun_ticks.load(Relaxed)),
             cpus,
             share: f64::from(what_if.share.load(Relaxed)) / SHARE_ONE as f64,
             end_lag_s: seconds(end),
             most_lag_s: seconds(most),
             sections: what_if.sections.load(Relaxed),
             section_s: seconds(what_if.section_ticks.load(Relaxed)),
+            others_share,
+            lost: Lost::of(region),
         }
     }
 
@@ -55,20 +76,28 @@ impl Ran {
         ((self.cpu_s - self.share * self.section_s) / self.cpus).max(1e-9)
     }
 
-    /// Until its end.
-    pub fn virtual_s(&self) -> f64 {
-        (self.wall_s - self.end_lag_s).max(self.least_s())
+    /// What it takes along the lags, with as many CPUs as it likes.
+    pub fn along_s(&self, figure: Figure) -> f64 {
+        match figure {
+            Figure::Wall => self.wall_s - self.end_lag_s,
+            Figure::Time | Figure::Rate => self.wall_s - self.end_lag_s.max(self.most_lag_s),
+        }
     }
 
-    /// What a number that the program says would be: a rate, or a time.
-    pub fn corrected(&self, value: f64, is_rate: bool) -> f64 {
-        let times = (self.wall_s - self.end_lag_s.max(self.most_lag_s)).max(self.least_s()) / self.wall_s;
-        if is_rate { value / times } else { value * times }
+    /// The two limits, as shares of what it took.
+    pub fn limits(&self) -> (f64, f64) {
+        (self.along_s(Figure::Wall) / self.wall_s, self.least_s() / self.wall_s)
+    }
+
+    /// What a figure would be.
+    pub fn corrected(&self, figure: Figure, value: f64, corner: Corner) -> f64 {
+        let times = corner.both(self.along_s(figure), self.least_s()) / self.wall_s;
+        if figure == Figure::Rate { value / times } else { value * times }
     }
 
     /// Whether the CPUs are the limit.
     pub fn is_limited_by_cpus(&self) -> bool {
-        self.wall_s - self.end_lag_s.max(self.most_lag_s) < self.least_s()
+        self.along_s(Figure::Rate) < self.least_s()
     }
 }
 
@@ -76,29 +105,37 @@ impl Ran {
 mod tests {
     use super::*;
 
-    const RAN: Ran = Ran {
-        wall_s: 2.0,
-        cpu_s: 1.0,
-        cpus: 2.0,
-        share: 0.5,
-        end_lag_s: 0.4,
-        most_lag_s: 1.0,
-        sections: 10,
-        section_s: 1.0,
-    };
+    fn ran() -> Ran {
+        Ran {
+            wall_s: 2.0,
+            cpu_s: 1.0,
+            cpus: 2.0,
+            share: 0.5,
+            end_lag_s: 0.4,
+            most_lag_s: 1.0,
+            sections: 10,
+            section_s: 1.0,
+            others_share: 0.0,
+            lost: Lost::default(),
+        }
+    }
+
+    fn corrected(ran: &Ran, figure: Figure, value: f64) -> f64 {
+        ran.corrected(figure, value, Corner::default())
+    }
 
     #[test]
     fn times_are_shorter_and_rates_higher_by_the_lags() {
-        assert_eq!((RAN.virtual_s(), RAN.is_limited_by_cpus()), (1.6, false));
-        assert_eq!((RAN.corrected(100.0, true), RAN.corrected(3.0, false)), (200.0, 1.5));
-        let none = Ran { share: 0.0, end_lag_s: 0.0, most_lag_s: 0.0, ..RAN };
-        assert_eq!((none.virtual_s(), none.corrected(100.0, true)), (2.0, 100.0));
+        assert_eq!((corrected(&ran(), Figure::Wall, 2.0), ran().is_limited_by_cpus()), (1.6, false));
+        assert_eq!((corrected(&ran(), Figure::Rate, 100.0), corrected(&ran(), Figure::Time, 3.0)), (200.0, 1.5));
+        let none = Ran { share: 0.0, end_lag_s: 0.0, most_lag_s: 0.0, ..ran() };
+        assert_eq!((corrected(&none, Figure::Wall, 2.0), corrected(&none, Figure::Rate, 100.0)), (2.0, 100.0));
     }
 
     #[test]
     fn nothing_takes_less_than_the_cpus_need() {
-        let busy = Ran { cpu_s: 3.9, end_lag_s: 1.0, ..RAN };
-        assert!((busy.virtual_s() - 1.7).abs() < 1e-12 && busy.is_limited_by_cpus());
-        assert!((busy.corrected(3.0, false) - 3.0 * 1.7 / 2.0).abs() < 1e-12);
+        let busy = Ran { cpu_s: 3.9, end_lag_s: 1.0, ..ran() };
+        assert!((corrected(&busy, Figure::Wall, 2.0) - 1.7).abs() < 1e-12 && busy.is_limited_by_cpus());
+        assert!((corrected(&busy, Figure::Time, 3.0) - 3.0 * 1.7 / 2.0).abs() < 1e-12);
     }
 }

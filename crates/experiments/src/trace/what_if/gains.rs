@@ -1,11 +1,12 @@
 //! From figures to gains, with their intervals.
 
+use super::correct::{Figure, Ran};
 use super::locks::Found;
 use super::record::{Slope, Verdict, WhatIf, WhatIfRow};
 use super::sides::{Figures, NOTHING_SHORTER, PLAIN, Side};
 use crate::trace::swap::plan::Plan;
-use crate::trace::swap::ratios::ratio;
-use instruments::statistics::{Interval, order};
+use crate::trace::swap::ratios::ratio as ratio_of;
+use instruments::statistics::{Interval, Ratio, order};
 use record::Unit;
 
 /// What the method itself may put in or take away: a gain whose interval reaches this is none shown.
@@ -43,13 +44,16 @@ pub fn rows(plan: &Plan, found: &Found, sides: &[Side], all: &[Vec<Figures>], se
 
 fn row(plan: &Plan, lock: Option<&str>, side: &Side, place: usize, all: &[Vec<Figures>], seed: u64) -> WhatIfRow {
     let (metric, unit, higher_is_better) = metric(plan, place);
-    let Figures { values, uncorrected } = all[side.place][place].clone();
+    let Figures { values, without_waits, uncorrected } = all[side.place][place].clone();
     let is_baseline = side.place <= NOTHING_SHORTER;
-    let ratio = ratio(&values, &all[NOTHING_SHORTER][place].values, seed).filter(|_| !is_baseline);
-    let gain_ci = ratio.map(|ratio| {
+    let ratio = ratio_of(&values, &all[NOTHING_SHORTER][place].values, seed).filter(|_| !is_baseline);
+    let interval = |ratio: Ratio| {
         let [a, b] = [ratio.interval.low, ratio.interval.high].map(|end| gain_of(end, higher_is_better));
         Interval::new(a.min(b), a.max(b))
-    });
+    };
+    let gain_ci = ratio.map(interval);
+    // What is gained by waiting less for CPUs alone is an estimate of an estimate.
+    let sure = ratio_of(&without_waits, &all[NOTHING_SHORTER][place].without_waits, seed).map(interval);
     let limited = side.ran.iter().filter(|ran| ran.is_limited_by_cpus()).count();
     WhatIfRow {
         what_if: lock.map(|lock| WhatIf { lock: lock.to_owned(), shorter_share: side.share }),
@@ -61,20 +65,20 @@ fn row(plan: &Plan, lock: Option<&str>, side: &Side, place: usize, all: &[Vec<Fi
         ci: order::sample_quantile_interval(&values, 0.5, 0.95),
         gain: ratio.map(|ratio| gain_of(ratio.estimate, higher_is_better)),
         gain_ci,
-        verdict: verdict(side, gain_ci),
+        verdict: verdict(side, gain_ci, sure),
         limited_by_cpus_share: limited as f64 / side.ran.len().max(1) as f64,
         values,
         uncorrected,
     }
 }
 
-fn verdict(side: &Side, gain: Option<Interval>) -> Verdict {
-    match gain {
+fn verdict(side: &Side, gain: Option<Interval>, sure: Option<Interval>) -> Verdict {
+    match gain.zip(sure) {
         _ if side.failed.is_some() => Verdict::Failed,
         _ if side.place <= NOTHING_SHORTER => Verdict::Baseline,
         None => Verdict::NotJudged,
-        Some(gain) if gain.low > OWN_ERROR => Verdict::Gain,
-        Some(gain) if gain.high < -OWN_ERROR => Verdict::Loss,
+        Some((gain, sure)) if gain.low.min(sure.low) > OWN_ERROR => Verdict::Gain,
+        Some((gain, sure)) if gain.high.max(sure.high) < -OWN_ERROR => Verdict::Loss,
         Some(_) => Verdict::NoneShown,
     }
 }
@@ -121,10 +125,10 @@ pub fn library_ratio(all: &[Vec<Figures>]) -> Option<f64> {
     Some(order::median(&all[NOTHING_SHORTER][0].uncorrected)? / order::median(&all[PLAIN][0].values)?)
 }
 
-/// With nothing shorter all that is taken out of the time are waits for CPUs.
-pub fn waits_for_cpus_share(all: &[Vec<Figures>]) -> Option<f64> {
-    let without = order::median(&all[NOTHING_SHORTER][0].values)?;
-    Some(1.0 - without / order::median(&all[NOTHING_SHORTER][0].uncorrected)?)
+/// With nothing shorter all that is in the lags are waits for CPUs.
+pub fn waits_for_cpus_share(nothing_shorter: &[Ran]) -> Option<f64> {
+    let waited = |ran: &Ran| 1.0 - ran.along_s(Figure::Wall) / ran.wall_s;
+    order::median(&nothing_shorter.iter().map(waited).collect::<Vec<f64>>())
 }
 
 #[cfg(test)]

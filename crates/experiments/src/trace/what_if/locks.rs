@@ -1,10 +1,12 @@
 //! Which locks: the one that is named, or those that were waited for most.
 
+use crate::trace::lost::Lost;
 use crate::trace::names::own_name;
 use crate::trace::swap::only::{Rehearsal, watched_run};
 use crate::trace::swap::plan::Plan;
 use harness::{Interruption, UsageError};
 use serde_json::Value;
+use std::cell::Cell;
 
 /// A lock that a run of the program used, and all that are called the same.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,6 +25,8 @@ pub struct Candidate {
 pub struct Found {
     pub tried: Vec<Candidate>,
     pub left: Vec<String>,
+    /// What found no room in the run in which they were found.
+    pub lost: Lost,
 }
 
 /// So many without a name.
@@ -34,15 +38,18 @@ const MOST_NAMED: usize = 8;
 /// # Errors
 /// The run fails; no lock is called this; none was waited for.
 pub fn find(wanted: Option<&str>, plan: &Plan, interruption: &Interruption) -> anyhow::Result<Found> {
-    let rows = watched_run(Rehearsal { program: &plan.program, scene: plan.scene(), interruption })?;
-    chosen(wanted, candidates(&rows))
+    let (program, scene, lost) = (&plan.program, plan.scene(), &Cell::default());
+    let (rows, lost) = watched_run(Rehearsal { program, scene, interruption, lost })?;
+    Ok(Found { lost, ..chosen(wanted, candidates(&rows))? })
 }
 
 fn chosen(wanted: Option<&str>, all: Vec<Candidate>) -> anyhow::Result<Found> {
     if let Some(wanted) = wanted {
         let one = all.iter().find(|lock| lock.name == own_name(wanted));
         return match one {
-            Some(lock) if lock.excludes => Ok(Found { tried: vec![lock.clone()], left: Vec::new() }),
+            Some(lock) if lock.excludes => {
+                Ok(Found { tried: vec![lock.clone()], left: Vec::new(), lost: Lost::default() })
+            }
             Some(_) => {
                 Err(UsageError(format!("--what-if {wanted}: who waits for it waits for no section's end")).into())
             }
@@ -60,7 +67,7 @@ fn chosen(wanted: Option<&str>, all: Vec<Candidate>) -> anyhow::Result<Found> {
         "--what-if: in a watched run no lock was waited for, so that shorter sections cannot gain by shorter waits; name \
          one all the same: --what-if LOCK"
     );
-    Ok(Found { tried, left: waited.map(|lock| lock.name).collect() })
+    Ok(Found { tried, left: waited.map(|lock| lock.name).collect(), lost: Lost::default() })
 }
 
 fn names(all: &[Candidate]) -> String {

@@ -1,11 +1,12 @@
 //! The measurement: runs in turns. It prints nothing.
 
 use super::choose::Chooser;
-use super::correct::Ran;
+use super::corner::Corner;
+use super::correct::{Figure, Ran};
 use super::gains;
 use super::locks::{self, Found};
 use super::record::{ChosenLock, WhatIfParameters, WhatIfRow};
-use super::sides::{NOTHING_SHORTER, PLAIN, Side};
+use super::sides::{Figures, NOTHING_SHORTER, PLAIN, Side};
 use super::warnings;
 use crate::trace::swap::plan::{Metric, Plan};
 use crate::trace::swap::run::{Failed, Took, Variables, preload, run};
@@ -13,6 +14,9 @@ use anyhow::Context;
 use harness::turns::{Rules, take_turns};
 use harness::{Interrupted, Progress, Session};
 use instruments::clock::Calibration;
+use instruments::cpus::CpuSet;
+use instruments::environment::Activity;
+use instruments::statistics::order;
 use instruments::warning::Warning;
 use interpose::{Level, Memory, PLACE, SHARE_ONE};
 use std::cell::{Cell, RefCell};
@@ -24,6 +28,8 @@ use std::time::{Duration, Instant};
 /// A run with delays in it may last so many times as long as the longest plain one, and so long more.
 const LONGER: f64 = 20.0;
 const MORE_S: f64 = 10.0;
+/// A machine on which others have more of the CPUs is not quiet.
+const OTHERS: f64 = 0.1;
 
 /// What the measurement brought.
 pub struct Measured {
@@ -49,10 +55,10 @@ pub fn run_plan(
     let found = locks::find(wanted, plan, &session.interruption)?;
     let (_library, path) = Memory::library().context("the library cannot be put into memory")?;
     let (mut sides, all) = Side::all(found.tried.len(), plan.metrics.len(), session.seed);
-    let cpus = instruments::cpus::allowed()?.len() as f64;
+    let allowed = &instruments::cpus::allowed()?;
     let chooser = RefCell::new(Chooser::default());
     let longest_plain_s = Cell::new(0.0);
-    let turn = Turn { plan, session, found: &found, path: &path, calibration, cpus, chooser, longest_plain_s };
+    let turn = Turn { plan, session, found: &found, path: &path, calibration, allowed, chooser, longest_plain_s };
     // Whether it ends well, has the metrics, and uses the lock; and what its files say is then known.
     turn.warm_up(&mut sides[PLAIN], progress)?;
     for _ in 0..plan.warmup {
@@ -67,26 +73,49 @@ pub fn run_plan(
     if all.borrow()[NOTHING_SHORTER][0].values.is_empty() {
         return Err(Interrupted.into());
     }
-    let rows = gains::rows(plan, &found, &sides, &all.borrow(), session.seed);
-    let mut parameters = parameters(plan, &found, &sides, turns.order.clone());
-    parameters.slopes = gains::slopes(plan, &found, &sides, &all.borrow(), session.seed);
-    parameters.library_ratio = gains::library_ratio(&all.borrow());
-    parameters.waits_for_cpus_share = gains::waits_for_cpus_share(&all.borrow());
-    let mut warnings = warnings::of(&found, &parameters, &all.borrow()[PLAIN][0].values);
-    warnings.extend(rules.not_converged(&sides, &turns, "the ratio with "));
-    Ok(Measured { failures: failures(&sides, &parameters), parameters, rows, warnings })
+    let corner = corner(&sides[NOTHING_SHORTER].ran);
+    sides[NOTHING_SHORTER..].iter().for_each(|side| side.correct(&figures(plan), corner));
+    let mut measured = measured(plan, &found, &sides, &all.borrow(), session.seed);
+    measured.parameters.order = turns.order.clone();
+    measured.warnings.extend(rules.not_converged(&sides, &turns, "the ratio with "));
+    Ok(measured)
+}
+
+/// The program's, if its waits for CPUs were for its own threads: what others make it wait is no limit of its own.
+fn corner(nothing_shorter: &[Ran]) -> Corner {
+    let others: Vec<f64> = nothing_shorter.iter().map(|ran| ran.others_share).collect();
+    if order::median(&others).is_some_and(|share| share > OTHERS) {
+        return Corner::default();
+    }
+    Corner::of(&nothing_shorter.iter().map(Ran::limits).collect::<Vec<_>>())
+}
+
+/// What all runs together say.
+fn measured(plan: &Plan, found: &Found, sides: &[Side], all: &[Vec<Figures>], seed: u64) -> Measured {
+    let nothing_shorter = &sides[NOTHING_SHORTER].ran;
+    let mut parameters = parameters(plan, found, sides);
+    parameters.slopes = gains::slopes(plan, found, sides, all, seed);
+    parameters.library_ratio = gains::library_ratio(all);
+    parameters.waits_for_cpus_share = gains::waits_for_cpus_share(nothing_shorter);
+    let mut warnings = warnings::of(found, &parameters, &all[PLAIN][0].values);
+    let lost = sides.iter().flat_map(|side| &side.ran).fold(found.lost.or(plan.lost), |most, ran| most.or(ran.lost));
+    warnings.extend(lost.warning());
+    let rows = gains::rows(plan, found, sides, all, seed);
+    Measured { failures: failures(sides, &parameters), parameters, rows, warnings }
 }
 
 fn failures(sides: &[Side], parameters: &WhatIfParameters) -> Vec<String> {
+    // Of a lock that was never used it is said once.
+    let is_of_used = |side: &&Side| side.without_sections == 0 || parameters.locks[side.lock].sections > 0;
     let failed = |side: &Side| side.failed.as_ref().map(|how| format!("with {} the program {how}", side.words()));
     let unused = parameters.locks.iter().filter(|lock| lock.sections == 0);
     let unused = unused.map(|lock| {
         format!("in no run had {} a section: nobody freed it who had taken it, or it was not used again", lock.lock)
     });
-    sides.iter().filter_map(failed).chain(unused).collect()
+    sides.iter().filter(is_of_used).filter_map(failed).chain(unused).collect()
 }
 
-fn parameters(plan: &Plan, found: &Found, sides: &[Side], order: Vec<Vec<usize>>) -> WhatIfParameters {
+fn parameters(plan: &Plan, found: &Found, sides: &[Side]) -> WhatIfParameters {
     let chosen = |(place, lock): (usize, &locks::Candidate)| {
         let ran = || sides.iter().filter(move |side| side.lock == place).flat_map(|side| &side.ran);
         let sections: u64 = ran().map(|ran| ran.sections).sum();
@@ -104,8 +133,14 @@ fn parameters(plan: &Plan, found: &Found, sides: &[Side], order: Vec<Vec<usize>>
         prepare: plan.prepare.clone(),
         cleanup: plan.cleanup.clone(),
         warmup: plan.warmup,
-        order,
+        order: Vec::new(),
     }
+}
+
+/// The program's time, then what it says.
+fn figures(plan: &Plan) -> Vec<Figure> {
+    let own = |metric: &Metric| if metric.higher_is_better { Figure::Rate } else { Figure::Time };
+    std::iter::once(Figure::Wall).chain(plan.metrics.iter().map(own)).collect()
 }
 
 /// A run that ended well: what it took, what the library noted of it, and its metrics.
@@ -122,7 +157,7 @@ struct Turn<'a> {
     found: &'a Found,
     path: &'a str,
     calibration: &'a Calibration,
-    cpus: f64,
+    allowed: &'a CpuSet,
     chooser: RefCell<Chooser>,
     longest_plain_s: Cell<f64>,
 }
@@ -142,14 +177,12 @@ impl Turn<'_> {
             Err(error) if error.is::<Interrupted>() => return Ok(ControlFlow::Break(())),
             Err(error) => return Err(error),
             Ok(None) => {}
+            Ok(Some(Brought { ran: Some(ran), .. })) if side.place > NOTHING_SHORTER && ran.sections == 0 => {
+                side.leave_out();
+            }
             Ok(Some(Brought { took, ran, metrics })) => {
-                let corrected = |(metric, &value): (&Metric, &f64)| match ran {
-                    Some(ran) => (ran.corrected(value, metric.higher_is_better), value),
-                    None => (value, value),
-                };
-                let wall = (ran.map_or(took.wall_s, |ran| ran.virtual_s()) * 1e9, took.wall_s * 1e9);
-                let own = self.plan.metrics.iter().zip(&metrics).map(corrected);
-                side.add(ran, std::iter::once(wall).chain(own));
+                let values = std::iter::once(took.wall_s * 1e9).chain(metrics);
+                side.add(ran, figures(self.plan).into_iter().zip(values));
             }
         }
         Ok(self.session.interruption.flow())
@@ -188,7 +221,7 @@ impl Turn<'_> {
         let variables = vec![("LD_PRELOAD", preload(self.path)), (PLACE, memory.path().into())];
         let longest = self.longest_plain_s.get();
         let at_most = (longest > 0.0).then(|| Duration::from_secs_f64(longest * LONGER + MORE_S));
-        let is_over = AtomicBool::new(false);
+        let (is_over, before) = (AtomicBool::new(false), Activity::now());
         let took = std::thread::scope(|scope| {
             let running = scope.spawn(|| {
                 let took = run(self.plan, &variables, at_most, &self.session.interruption);
@@ -204,8 +237,10 @@ impl Turn<'_> {
             "{} did not load contend's library, so that nothing can be told",
             self.plan.program.path.display()
         );
-        let ran =
-            took.as_ref().ok().map(|took| Ran::of(memory.region(), took.wall_s, took.cpu_s, self.cpus, ns_per_tick));
+        let others = before.and_then(|before| Ok(Activity::now()?.since(&before, self.allowed)));
+        let others = others.ok().flatten().map_or(0.0, |share| share.other_share + share.steal_share);
+        let cpus = self.allowed.len() as f64;
+        let ran = took.as_ref().ok().map(|took| Ran::of(memory.region(), took, cpus, others, ns_per_tick));
         Ok((took, ran))
     }
 

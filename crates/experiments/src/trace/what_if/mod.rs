@@ -4,6 +4,7 @@
 //! How the library does that, and why that is right, stands in `interpose`, in the module `preload::what_if`.
 
 mod choose;
+mod corner;
 mod correct;
 mod gains;
 mod locks;
@@ -17,8 +18,8 @@ pub mod record;
 pub mod section;
 pub mod show;
 
+use super::flags::Flags;
 use super::program::Program;
-use super::swap::flags::SwapFlags;
 use super::swap::plan::Plan;
 use harness::{Finished, Run};
 use record::{WhatIfParameters, WhatIfRow};
@@ -29,7 +30,7 @@ use record::{WhatIfParameters, WhatIfRow};
 /// Flags that make no sense; a program that cannot be started, does not end well, or has no such lock.
 pub fn run(
     lock: Option<&str>,
-    flags: &SwapFlags,
+    flags: &Flags,
     program: Program,
     run: &Run<'_>,
 ) -> anyhow::Result<Finished<WhatIfParameters, WhatIfRow>> {

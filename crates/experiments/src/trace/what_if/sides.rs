@@ -1,6 +1,7 @@
 //! What takes turns: the program as it is, with the library and nothing shorter, and each share of each lock.
 
-use super::correct::Ran;
+use super::corner::Corner;
+use super::correct::{Figure, Ran};
 use crate::trace::swap::ratios::ratio;
 use harness::turns::Cell;
 use instruments::statistics::comparison::Estimate;
@@ -9,6 +10,8 @@ use std::rc::Rc;
 
 /// The shares by which sections are shorter, besides 0.
 pub const SHARES: [f64; 4] = [0.25, 0.5, 0.75, 1.0];
+/// So many runs without a section of the lock to each with one are no chance any more.
+const MANY: usize = 6;
 /// The places of the first two.
 pub const PLAIN: usize = 0;
 pub const NOTHING_SHORTER: usize = 1;
@@ -18,6 +21,8 @@ pub const NOTHING_SHORTER: usize = 1;
 pub struct Figures {
     /// As they would be.
     pub values: Vec<f64>,
+    /// As they would be if nobody ever waited for a CPU.
+    pub without_waits: Vec<f64>,
     /// As they were.
     pub uncorrected: Vec<f64>,
 }
@@ -33,6 +38,8 @@ pub struct Side {
     pub share: f64,
     /// What the library noted of its runs.
     pub ran: Vec<Ran>,
+    /// Runs in which the lock had no section, so that nothing was shorter.
+    pub without_sections: usize,
     /// Why it has no more runs.
     pub failed: Option<String>,
     all: All,
@@ -47,7 +54,7 @@ impl Side {
         let all = Rc::new(RefCell::new(vec![vec![Figures::default(); 1 + metrics]; kinds.len()]));
         let side = |(place, &(lock, share)): (usize, &(usize, f64))| {
             let all = Rc::clone(&all);
-            Self { place, lock, share, ran: Vec::new(), failed: None, all, seed }
+            Self { place, lock, share, ran: Vec::new(), without_sections: 0, failed: None, all, seed }
         };
         (kinds.iter().enumerate().map(side).collect(), all)
     }
@@ -65,12 +72,31 @@ impl Side {
         }
     }
 
-    /// Takes what a run brought: each figure as it would be, and as it was.
-    pub fn add(&mut self, ran: Option<Ran>, figures: impl Iterator<Item = (f64, f64)>) {
+    /// Takes what a run brought: each figure as it was.
+    pub fn add(&mut self, ran: Option<Ran>, figures: impl Iterator<Item = (Figure, f64)>) {
         self.ran.extend(ran);
-        for (of, (value, uncorrected)) in self.all.borrow_mut()[self.place].iter_mut().zip(figures) {
-            of.values.push(value);
-            of.uncorrected.push(uncorrected);
+        for (of, (figure, value)) in self.all.borrow_mut()[self.place].iter_mut().zip(figures) {
+            of.uncorrected.push(value);
+            let corrected = ran.map_or(value, |ran| ran.corrected(figure, value, Corner::default()));
+            of.values.push(corrected);
+            of.without_waits.push(corrected);
+        }
+    }
+
+    /// A run in which the lock had no section says nothing of shorter ones; too many of them, and there are no more.
+    pub fn leave_out(&mut self) {
+        self.without_sections += 1;
+        if self.without_sections >= MANY * (1 + self.ran.len()) {
+            let of = self.without_sections + self.ran.len();
+            self.failed = Some(format!("had no section of the lock in {} of {of} runs", self.without_sections));
+        }
+    }
+
+    /// All figures as they would be, now that it is known how the program behaves between its limits.
+    pub fn correct(&self, figures: &[Figure], corner: Corner) {
+        for (of, &figure) in self.all.borrow_mut()[self.place].iter_mut().zip(figures) {
+            let corrected = self.ran.iter().zip(&of.uncorrected);
+            of.values = corrected.map(|(ran, &value)| ran.corrected(figure, value, corner)).collect();
         }
     }
 }

@@ -53,7 +53,7 @@ impl WarningKind for DisturbedProgram {
     }
 }
 
-/// What is predicted is of a machine with more CPUs.
+/// Who is on the way to the end waits for CPUs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct WaitsForCpus {
     pub share: f64,
@@ -70,8 +70,8 @@ impl WarningKind for WaitsForCpus {
     }
 
     fn remedy(&self) -> &'static str {
-        "gains are of the rest, since nobody can say how shorter sections change these waits: stop what else runs, or give \
-         the program fewer threads or more CPUs"
+        "how shorter sections change these waits is estimated, from how near the program is to what its CPUs can do: stop \
+         what else runs, or give the program fewer threads or more CPUs"
     }
 }
 

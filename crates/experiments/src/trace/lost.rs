@@ -1,0 +1,78 @@
+//! What found no room in the memory that the library records into.
+
+use super::warnings::TraceLost;
+use instruments::warning::Warning;
+use interpose::Region;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::sync::atomic::Ordering::Relaxed;
+
+/// What found no room.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Lost {
+    pub processes: u64,
+    pub threads: u64,
+    /// Uses of locks that were not counted, since there were too many locks, or too many call sites of them.
+    pub uses_of_locks: u64,
+    pub uses_of_sites: u64,
+    /// Locks taken by a thread that held too many to note one more.
+    pub holds: u64,
+    /// Waits that are counted, but whose holder was not read in time.
+    pub waits: u64,
+    pub orders: u64,
+    /// Calls of signal handlers that came while something was noted.
+    pub reentered: u64,
+    pub switches: u64,
+}
+
+impl Lost {
+    /// What the library noted that had no room.
+    pub fn of(region: &Region) -> Self {
+        let header = &region.header;
+        Self {
+            processes: header.lost_processes.load(Relaxed),
+            threads: header.lost_threads.load(Relaxed),
+            uses_of_locks: header.lost_locks.load(Relaxed),
+            uses_of_sites: header.lost_pairs.load(Relaxed),
+            holds: header.lost_holds.load(Relaxed),
+            waits: region.threads().map(|thread| thread.lost.load(Relaxed)).sum(),
+            orders: header.lost_edges.load(Relaxed),
+            reentered: header.lost_reentered.load(Relaxed),
+            switches: 0,
+        }
+    }
+
+    /// Of two runs: what the one lost that lost more.
+    pub fn or(self, other: Self) -> Self {
+        if self.total() < other.total() { other } else { self }
+    }
+
+    /// A warning, if anything was lost.
+    pub fn warning(&self) -> Option<Warning> {
+        (self.total() > 0).then(|| TraceLost { what: self.words() }.into())
+    }
+
+    fn words(&self) -> String {
+        let Self { processes, threads, uses_of_locks, uses_of_sites, holds, waits, orders, reentered, switches } =
+            *self;
+        let named = [
+            (processes, "processes"),
+            (threads, "calls of threads without a place"),
+            (uses_of_locks, "uses of locks"),
+            (uses_of_sites, "uses of locks at call sites"),
+            (holds, "holds"),
+            (waits, "waits without their holders"),
+            (orders, "orders of locks"),
+            (reentered, "calls in signal handlers"),
+            (switches, "switches of threads"),
+        ];
+        let said = named.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}"));
+        said.collect::<Vec<String>>().join(", ")
+    }
+
+    /// All of it.
+    pub fn total(&self) -> u64 {
+        let Self { processes, threads, uses_of_locks, uses_of_sites, holds, waits, orders, reentered, switches } = self;
+        processes + threads + uses_of_locks + uses_of_sites + holds + waits + orders + reentered + switches
+    }
+}
