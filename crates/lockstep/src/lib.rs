@@ -10,7 +10,7 @@
 //! | compute, and know when one was kept from it | [`watched`] |
 //! | give each rank a CPU | [`placement`] |
 //! | be kept from it at known times | [`injection`] |
-//! | predict steps from what the ranks saw | [`traces`], [`prediction`] |
+//! | predict steps from what the ranks saw | [`traces`], [`prediction`], [`scatter`] |
 //! | write and read what came out | [`record`] |
 
 #![warn(missing_docs)]
@@ -23,6 +23,7 @@ pub mod injection;
 pub mod placement;
 pub mod prediction;
 pub mod record;
+pub mod scatter;
 pub mod traces;
 pub mod warnings;
 pub mod watched;

@@ -1,8 +1,8 @@
 //! What follows from the ranks' traces: steps as they were recorded, the same noise apart, and many more nodes.
 
+use crate::scatter::{T_OF_TENTHS, TENTHS, half_of_mean};
 use chance::{Delay, Ranks};
 use instruments::statistics::Interval;
-use instruments::statistics::bootstrap::ratio_of_means;
 
 /// The traces, and what a step has beside its work.
 pub struct Job<'a> {
@@ -21,15 +21,26 @@ pub struct Predicted {
     pub interval: Option<Interval>,
 }
 
-/// Parts of a recording that its interval comes from.
-const PARTS: usize = 10;
-/// The 97.5 % point of Student's t with nine degrees of freedom.
-const T_OF_PARTS: f64 = 2.262;
+impl Predicted {
+    /// Noise makes no step shorter.
+    fn around(slowdown: f64, half: Option<f64>) -> Self {
+        Self { slowdown, interval: half.map(|half| Interval::new((slowdown - half).max(1.0), slowdown + half)) }
+    }
+
+    /// What steps that are made for so long take on average, 95 % of the time. They meet noise of the same kind for
+    /// another while, which scatters as much as the recorded one does, and more the shorter it is.
+    #[must_use]
+    pub fn of_steps(self, made_ns: f64, recorded_ns: f64) -> Self {
+        let half = self.interval.map(|interval| interval.high - self.slowdown);
+        let wider = (1.0 + recorded_ns / made_ns.max(1.0)).sqrt();
+        Self::around(self.slowdown, half.map(|half| half * wider))
+    }
+}
+
 /// Passes through the recording, each from a random moment on.
 const PASSES: usize = 10;
 /// Shifts of the recordings against each other.
 const SHIFTS: usize = 10;
-const CONFIDENCE: f64 = 0.95;
 /// The most nodes that anything is said of.
 pub const MOST_NODES: u64 = 10_000_000;
 
@@ -42,21 +53,20 @@ impl Job<'_> {
     /// Steps one after another with the noise as it was recorded, what hits several at once kept together.
     pub fn as_recorded(&self, workers: usize, seed: u64) -> Predicted {
         let mut rng = fastrand::Rng::with_seed(seed);
-        let mut parts = vec![(0.0, 0.0); PARTS];
+        let mut parts = vec![(0.0, 0.0); TENTHS];
         for _ in 0..PASSES {
             self.pass(self.ranks, workers, rng.u64(..self.ranks.span_ns()), &mut parts);
         }
         let quiet_ns = self.quiet_ns(workers);
         let (sum, steps) = parts.iter().fold((0.0, 0.0), |all, part| (all.0 + part.0, all.1 + part.1));
         let means: Vec<f64> = parts.iter().filter(|part| part.1 > 0.0).map(|part| part.0 / part.1).collect();
-        let ratio = ratio_of_means(&means, &vec![quiet_ns; means.len()], CONFIDENCE, &mut rng);
-        Predicted { slowdown: sum / steps / quiet_ns, interval: ratio.map(|ratio| ratio.interval) }
+        Predicted::around(sum / steps / quiet_ns, half_of_mean(&means).map(|half_ns| half_ns / quiet_ns))
     }
 
     /// The same with each rank's recording shifted by a random amount: what a model without common causes predicts.
     pub fn apart(&self, workers: usize, seed: u64) -> f64 {
         let mut rng = fastrand::Rng::with_seed(seed);
-        let mut parts = vec![(0.0, 0.0); PARTS];
+        let mut parts = vec![(0.0, 0.0); TENTHS];
         for _ in 0..SHIFTS {
             let shifted = self.ranks.shifted(|| rng.u64(..self.ranks.span_ns()));
             self.pass(&shifted, workers, rng.u64(..self.ranks.span_ns()), &mut parts);
@@ -79,8 +89,8 @@ impl Job<'_> {
 
     /// Many more nodes: groups of the first `workers`, each group interrupted as these were, and apart from the others.
     pub fn groups(&self, workers: usize) -> Groups {
-        let edge = |part: usize| (u128::from(self.ranks.span_ns()) * part as u128 / PARTS as u128) as u64;
-        let without = (0..PARTS).filter_map(|part| self.ranks.without(edge(part), edge(part + 1)));
+        let edge = |part: usize| (u128::from(self.ranks.span_ns()) * part as u128 / TENTHS as u128) as u64;
+        let without = (0..TENTHS).filter_map(|part| self.ranks.without(edge(part), edge(part + 1)));
         Groups {
             workers: workers as u64,
             barrier_ns: self.barrier_ns as f64,
@@ -115,13 +125,12 @@ impl Groups {
         };
         let slowdown = of(&self.whole);
         let left: Vec<f64> = self.without.iter().map(of).collect();
-        let interval = (left.len() == PARTS).then(|| {
-            let mean = left.iter().sum::<f64>() / PARTS as f64;
+        let half = (left.len() == TENTHS).then(|| {
+            let mean = left.iter().sum::<f64>() / TENTHS as f64;
             let squares: f64 = left.iter().map(|one| (one - mean).powi(2)).sum();
-            let half = T_OF_PARTS * (squares * (PARTS - 1) as f64 / PARTS as f64).sqrt();
-            Interval::new((slowdown - half).max(1.0), slowdown + half)
+            T_OF_TENTHS * (squares * (TENTHS - 1) as f64 / TENTHS as f64).sqrt()
         });
-        Predicted { slowdown, interval }
+        Predicted::around(slowdown, half)
     }
 
     /// What all of them would lose if all groups were interrupted at once: more nodes then cost nothing more.

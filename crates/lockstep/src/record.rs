@@ -81,7 +81,7 @@ pub struct StepsRow {
     pub ranks: u64,
     /// Steps measured, in all turns.
     pub steps: u64,
-    /// The work of the slowest rank, without gaps, and the barrier: what a step takes without noise.
+    /// The work of the slowest rank of each step, without gaps, and the barrier: what a step takes without noise.
     pub quiet_us: f64,
     /// From the last one's arrival until it goes on: the median.
     pub barrier_us: f64,
@@ -99,7 +99,7 @@ pub struct StepsRow {
     pub slowdown_ci: Option<Interval>,
     /// Predicted from the ranks' traces, what was common to them kept together, …
     pub predicted_slowdown: f64,
-    /// … and its 95 % interval.
+    /// … and where the mean of so many steps lies for 95 %, by the tenths of the recording.
     pub predicted_ci: Option<Interval>,
     /// The same with the traces shifted against each other: as if nothing were common.
     pub apart_slowdown: f64,

@@ -76,6 +76,38 @@ fn groups_of_ranks_that_share_their_noise_lose_less_than_independent_ones() {
     assert!((at(&same, 20) - ten).abs() < 1e-9);
 }
 
+/// Two ranks that are interrupted at random, for so many milliseconds.
+fn at_random(random: &mut fastrand::Rng, span_ms: u64) -> Ranks {
+    let mut gaps = || {
+        let mut gaps = Vec::new();
+        let mut at = random.u64(..20 * MS);
+        while at + MS < span_ms * MS {
+            let duration_ns = random.u64(50_000..600_000);
+            gaps.push(Gap { start_ns: at, duration_ns });
+            at += duration_ns + random.u64(1..40 * MS);
+        }
+        (gaps, MS)
+    };
+    Ranks::new([gaps(), gaps()], span_ms * MS).unwrap()
+}
+
+/// Of 400 pairs of recordings of the same noise, one predicts and the other, half as long, is what was measured.
+#[test]
+fn measured_steps_lie_in_the_interval_of_the_prediction_as_often_as_it_says() {
+    let mut random = fastrand::Rng::with_seed(3);
+    let (mut within, mut in_the_mean_s) = (0, 0);
+    for seed in 0..400 {
+        let (recorded, made) = (at_random(&mut random, 1_000), at_random(&mut random, 500));
+        let predicted = Job { ranks: &recorded, barrier_ns: 1_000 }.as_recorded(2, seed);
+        let measured = Job { ranks: &made, barrier_ns: 1_000 }.as_recorded(2, seed).slowdown;
+        in_the_mean_s += usize::from(predicted.interval.unwrap().contains(measured));
+        let of_steps = predicted.of_steps(500.0 * MS as f64, 1_000.0 * MS as f64);
+        within += usize::from(of_steps.interval.unwrap().contains(measured));
+    }
+    println!("within: {within} of 400; in the interval of the mean: {in_the_mean_s}");
+    assert!((368..=392).contains(&within), "{within}");
+}
+
 #[test]
 fn a_trace_is_read_as_it_was_written() {
     let gaps = injected(5);

@@ -7,20 +7,20 @@ use chance::Gap;
 use harness::output::{self, OutputFile};
 use harness::{AnyRecord, Finished, Session};
 use instruments::cpus::CpuSet;
-use instruments::statistics::bootstrap::ratio_of_means;
+use instruments::statistics::Interval;
 use instruments::statistics::order::sample_quantile;
 use instruments::warning::Warning;
 use lockstep::alignment::Alignment;
 use lockstep::flags::Flags;
 use lockstep::prediction::{Groups, Job, MOST_NODES};
 use lockstep::record::{NAME, NodesRow, Parameters, RankRow, Row, StepsRow};
+use lockstep::scatter::half_of_mean;
 use lockstep::traces::{Traces, read, shortest_kept_ns, written};
 use lockstep::warnings::{Oversubscribed, ShortGapsLeftOut};
 use serde::{Deserialize, Serialize};
 
 /// Gaps that a record has room for.
 const ROOM: usize = 300_000;
-const CONFIDENCE: f64 = 0.95;
 
 /// What a rank tells rank 0 at the end.
 #[derive(Serialize, Deserialize)]
@@ -104,9 +104,11 @@ fn rows(measured: &Measured, all: &[Told], seed: u64) -> anyhow::Result<Vec<Row>
     let (mut rows, mut most) = (Vec::new(), None);
     for (number, level) in measured.tally.levels.iter().enumerate() {
         // Who takes no part in fewer has its work of all.
-        let work_ns =
-            |rank: usize| all[rank].work_ns[number].or(*all[rank].work_ns.last()?).map(|ns| ns.round() as u64);
-        let ranks = traces.ranks(|rank| work_ns(rank).unwrap_or(1).max(1))?;
+        let work_ns = |rank: usize| all[rank].work_ns[number].or(*all[rank].work_ns.last()?);
+        // In each step the slowest decides, who is not always the same: so all have what they are slower together.
+        let slowest_ns = (0..level.ranks).filter_map(work_ns).fold(0.0, f64::max);
+        let more_ns = level.slowest_work_ns().map_or(0.0, |ns| (ns - slowest_ns).max(0.0));
+        let ranks = traces.ranks(|rank| work_ns(rank).map_or(1, |ns| (ns + more_ns).round().max(1.0) as u64))?;
         let barrier_ns = sample_quantile(&level.rests, 0.5).unwrap_or(0.0).round() as u64;
         let job = Job { ranks: &ranks, barrier_ns };
         rows.push(Row::Steps(steps_row(level, &job, measured.place.crowd(level.ranks) > 1, seed)));
@@ -120,12 +122,12 @@ fn rows(measured: &Measured, all: &[Told], seed: u64) -> anyhow::Result<Vec<Row>
 
 fn steps_row(level: &Level, job: &Job<'_>, oversubscribed: bool, seed: u64) -> StepsRow {
     let quiet_ns = job.quiet_ns(level.ranks);
-    let predicted = job.as_recorded(level.ranks, seed);
-    let mean_ns = level.lengths.iter().sum::<f64>() / level.lengths.len().max(1) as f64;
-    let quiet = vec![quiet_ns; level.turn_means.len()];
-    let mut rng = fastrand::Rng::with_seed(seed);
-    let interval = ratio_of_means(&level.turn_means, &quiet, CONFIDENCE, &mut rng).map(|ratio| ratio.interval);
+    let made_ns = level.lengths.iter().sum::<f64>();
+    let predicted = job.as_recorded(level.ranks, seed).of_steps(made_ns, job.ranks.span_ns() as f64);
+    let mean_ns = made_ns / level.lengths.len().max(1) as f64;
     let slowdown = mean_ns / quiet_ns;
+    let half = half_of_mean(&level.turn_means).map(|half_ns| half_ns / quiet_ns);
+    let interval = half.map(|half| Interval::new(slowdown - half, slowdown + half));
     let agree = interval.zip(predicted.interval);
     let agree = agree.map(|(own, other)| own.contains(predicted.slowdown) && other.contains(slowdown));
     let quantile_us = |p: f64| sample_quantile(&level.lengths, p).unwrap_or(0.0) / 1e3;

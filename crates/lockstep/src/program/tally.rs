@@ -33,6 +33,8 @@ pub struct Level {
     /// Of this rank: its work without gaps, and its steps.
     pub net_ns: f64,
     pub own_steps: u64,
+    /// The same of whoever had the most of it in each step.
+    slowest_net_ns: f64,
     /// In ns: of each turn the mean step, every step, and the shortest stay of each.
     pub turn_means: Vec<f64>,
     pub lengths: Vec<f64>,
@@ -54,12 +56,25 @@ const KEPT: usize = 10;
 
 impl Level {
     pub fn of(ranks: usize) -> Self {
-        Self { ranks, net_ns: 0.0, own_steps: 0, turn_means: Vec::new(), lengths: Vec::new(), rests: Vec::new() }
+        Self {
+            ranks,
+            net_ns: 0.0,
+            own_steps: 0,
+            slowest_net_ns: 0.0,
+            turn_means: Vec::new(),
+            lengths: Vec::new(),
+            rests: Vec::new(),
+        }
     }
 
     /// This rank's work of a step without gaps.
     pub fn work_ns(&self) -> Option<f64> {
         (self.own_steps > 0).then(|| self.net_ns / self.own_steps as f64)
+    }
+
+    /// The slowest rank's: who that is may be another one in each step.
+    pub fn slowest_work_ns(&self) -> Option<f64> {
+        (self.own_steps > 0).then(|| self.slowest_net_ns / self.own_steps as f64)
     }
 }
 
@@ -102,7 +117,8 @@ impl Tally {
 
     /// Adds a turn of steps of the ranks of `group`, which are those of this level.
     pub fn add_steps(&mut self, group: &Group, level: usize, number: u64, turn: &Stepping, clocks: &Alignment) {
-        let lost = self.add_own(level, turn);
+        let (lost, net) = self.add_own(level, turn);
+        self.levels[level].slowest_net_ns += group.greatest(&net).iter().sum::<f64>();
         let times = turn.steps.iter();
         let arrived: Vec<f64> = times.clone().map(|step| clocks.reference_ns(self.time.at_ns(step.arrived))).collect();
         let error_ns = clocks.error_ns();
@@ -130,10 +146,10 @@ impl Tally {
         own.rests.extend(rests);
     }
 
-    /// What this rank lost in each step.
-    fn add_own(&mut self, level: usize, turn: &Stepping) -> Vec<f64> {
+    /// What this rank lost in each step, and its work in it without that.
+    fn add_own(&mut self, level: usize, turn: &Stepping) -> (Vec<f64>, Vec<f64>) {
         let (mut before, mut begin) = (0, turn.begin);
-        let mut all = Vec::with_capacity(turn.steps.len());
+        let mut all = (Vec::with_capacity(turn.steps.len()), Vec::with_capacity(turn.steps.len()));
         for step in &turn.steps {
             let seen = &turn.seen[before..step.seen];
             let lost: f64 =
@@ -144,7 +160,8 @@ impl Tally {
             self.levels[level].net_ns += worked - lost;
             self.levels[level].own_steps += 1;
             (before, begin) = (step.seen, step.left);
-            all.push(lost);
+            all.0.push(lost);
+            all.1.push(worked - lost);
         }
         all
     }
