@@ -26,7 +26,8 @@ fn fastest_of_kernel<'a>(rows: &[Placed<'a>]) -> Option<Placed<'a>> {
 fn switch(what: &str, between: &str, (place, row): Placed<'_>, base_ns: Option<f64>) -> Option<Finding> {
     let figure = row.hop()?;
     let field = if row.ns_per_hop_alone.is_some() { "ns_per_hop_alone" } else { "ns_per_hop" };
-    let times = base_ns.map(|base| format!(", {} as much", Unit::Times.words(figure.value / base)));
+    let times = base_ns
+        .map(|base| format!(", {} as much as between stackless threads", Unit::Times.words(figure.value / base)));
     let words = format!("A switch between {between} costs {}{}", Unit::Ns.estimate(figure), times.unwrap_or_default());
     let cell = format!("{}, {} threads", row.contestant, row.threads);
     Some(Finding::new(what, words, Unit::Ns, figure, Origin::of("ring", place, cell, field)))
@@ -46,7 +47,10 @@ mod tests {
             found[0].to_string(),
             "A switch between stackless threads costs 2.00 ns (1.80 ns to 2.20 ns) [ring: rust-fifo, 503 threads]"
         );
-        assert!(found[1].words.ends_with(", 700× as much") && found[1].source.row == 2, "{found:?}");
+        assert!(
+            found[1].words.ends_with(", 700× as much as between stackless threads") && found[1].source.row == 2,
+            "{found:?}"
+        );
         assert_eq!(found.len(), 2);
     }
 

@@ -68,6 +68,7 @@ fn figure(wanted: &str, rows: &[&Row]) -> Figure {
                 || row.failure.as_ref().map_or("–".into(), |failure| failure.fault.label().to_owned()),
                 |hop| Unit::Ns.estimate(hop),
             ),
+            row.cycles_per_hop_alone.map_or_else(|| "–".into(), |cycles| format!("{cycles:.2}")),
             optional(row.ns_per_hop_shared, Unit::Ns),
             optional(row.core_shared_share, Unit::Share),
             row.limit_ns.map_or_else(
@@ -92,6 +93,7 @@ fn figure(wanted: &str, rows: &[&Row]) -> Figure {
                 "contestant",
                 "class",
                 "a hop (95 %)",
+                "cycles, alone",
                 "core shared",
                 "share of time",
                 "limit",

@@ -95,7 +95,14 @@ fn neighbour(rows: &[&Row]) -> String {
     let Some(share) = median(&shares) else { return String::new() };
     let known = rows.iter().any(|row| row.ns_per_hop_alone.is_some());
     let pinned = if known { "pinned is alone on the core; shared: beside " } else { "Shared: beside " };
-    format!("{pinned}another hardware thread, {} of the time\n", percent(share))
+    format!("{pinned}another hardware thread, {} of the time\n{}", percent(share), in_cycles(rows))
+}
+
+/// The fastest one's hop in what its frequency does not change: by that two runs are held against each other.
+fn in_cycles(rows: &[&Row]) -> String {
+    let known = rows.iter().filter_map(|row| Some((row.hop()?.value, row.cycles_per_hop_alone?, &row.contestant)));
+    let fastest = known.min_by(|one, other| one.0.total_cmp(&other.0));
+    fastest.map_or_else(String::new, |(_, cycles, name)| format!("{name}: {cycles:.2} cycles a hop, alone\n"))
 }
 
 /// The rows of one contestant.
