@@ -67,22 +67,29 @@
     return { stroke: path, fill: null };
   };
 
-  // A spike's letter stands above its highest column.
-  const letter = (chart, one) => {
+  // A spike's letter stands above its highest column, and above the letters that stand there already.
+  const letter = (chart, one, taken) => {
     const [x, y] = one.points.reduce((most, point) => point[1] > most[1] ? point : most);
     if (one.name.length !== 1 || x < chart.scales.x.min || x > chart.scales.x.max) return;
-    chart.ctx.fillStyle = colour("--ink");
-    chart.ctx.font = `bold ${13 * devicePixelRatio}px system-ui, sans-serif`;
-    chart.ctx.textAlign = "center";
-    chart.ctx.fillText(one.name, chart.valToPos(x, "x", true), chart.valToPos(y, "y", true) - 4 * devicePixelRatio);
+    const across = chart.valToPos(x, "x", true), [wide, high] = [11, 13].map(size => size * devicePixelRatio);
+    let foot = chart.valToPos(y, "y", true) - 3 * devicePixelRatio;
+    const lower = taken.filter(other => Math.abs(other[0] - across) < wide).sort((a, b) => b[1] - a[1]);
+    lower.forEach(other => { if (Math.abs(other[1] - foot) < high) foot = other[1] - high; });
+    taken.push([across, foot]);
+    Object.assign(chart.ctx, {
+      fillStyle: colour("--ink"), strokeStyle: colour("--paper"), lineWidth: 3 * devicePixelRatio, lineJoin: "round",
+      font: `bold ${13 * devicePixelRatio}px system-ui, sans-serif`, textAlign: "center", textBaseline: "alphabetic",
+    });
+    chart.ctx.strokeText(one.name, across, foot);
+    chart.ctx.fillText(one.name, across, foot);
   };
 
   const lettersAndIntervals = plot => chart => {
-    const { ctx } = chart;
+    const { ctx } = chart, taken = [];
     ctx.save();
     plot.series.forEach((one, at) => {
       if (!one.points.length || !chart.series[at + 1].show) return;
-      if (one.mark === "columns") letter(chart, one);
+      if (one.mark === "columns") letter(chart, one, taken);
       if (wide(one)) return;
       ctx.strokeStyle = colour(`--c${one.colour}`);
       ctx.lineWidth = 1.5 * devicePixelRatio;
@@ -97,19 +104,29 @@
     ctx.restore();
   };
 
-  // Marks at powers of ten, and at 2 and 5 of them where there are few; not where the axis happens to begin.
+  // Marks at powers of ten, at 2 and 5 of them where there are few, and at each digit on a short axis; not where the axis happens to begin.
   const decades = (_, axis, low, high) => {
     const first = Math.floor(Math.log10(low)), last = Math.ceil(Math.log10(high));
-    const digits = last - first <= 3 ? [1, 2, 5] : [1];
+    const digits = high / low <= 8 ? [1, 2, 3, 4, 5, 6, 7, 8, 9] : last - first <= 3 ? [1, 2, 5] : [1];
     const stride = Math.max(1, Math.ceil((last - first) / 8));
     const marks = [];
     for (let power = first; power <= last; power += stride) digits.forEach(digit => marks.push(digit * 10 ** power));
     return marks.filter(mark => mark >= low && mark <= high);
   };
 
+  // Room for the widest figure at an upright axis, its tick and its gap: what is wider lies over the axis's name.
+  const room = (chart, marks) => {
+    if (!marks) return 74;
+    chart.ctx.save();
+    chart.ctx.font = `${12 * devicePixelRatio}px system-ui, sans-serif`;
+    const widest = Math.max(0, ...marks.map(mark => chart.ctx.measureText(mark).width)) / devicePixelRatio;
+    chart.ctx.restore();
+    return Math.ceil(widest) + 24;
+  };
+
   const options = (plot, width) => {
     const axis = of => ({
-      label: of.label, stroke: colour("--ink"), grid: { stroke: colour("--rule"), width: 0.5 }, size: of === plot.y ? 74 : 40,
+      label: of.label, stroke: colour("--ink"), grid: { stroke: colour("--rule"), width: 0.5 }, size: of === plot.y ? room : 40,
       values: (_, marks) => marks.map(mark => mark === null ? "" : words[of.quantity](mark)),
       ...(of.log ? { splits: decades } : {}),
     });

@@ -11,6 +11,8 @@ pub struct Scale {
 
 /// Marks on an axis, at most about so many.
 const MARKS: f64 = 7.0;
+/// From one end of a logarithmic axis to the other: no more has every digit marked.
+const SHORT: f64 = 5.0;
 /// The smallest value on a logarithmic axis: below it is what records call zero.
 const LEAST: f64 = 1e-15;
 /// Beyond it not every difference is a number.
@@ -62,7 +64,12 @@ impl Scale {
 
     fn decades(&self) -> Vec<f64> {
         let (first, last) = (self.low.log10().floor() as i32, self.high.log10().ceil() as i32);
-        let digits: &[f64] = if last - first <= 3 { &[1.0, 2.0, 5.0] } else { &[1.0] };
+        let digits: &[f64] = match last - first {
+            // So short that of 1, 2 and 5 there may be one alone.
+            _ if self.high / self.low <= SHORT => &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0],
+            ..=3 => &[1.0, 2.0, 5.0],
+            _ => &[1.0],
+        };
         let stride = (f64::from(last - first) / MARKS).ceil().max(1.0) as usize;
         let values =
             (first..=last).step_by(stride).flat_map(|power| digits.iter().map(move |d| d * 10_f64.powi(power)));
@@ -96,6 +103,12 @@ mod tests {
             assert!(places.is_sorted() && places[0] >= 10.0 && places[2] == 110.0, "{places:?}");
             assert!(scale.marks().len() > 2);
         }
+    }
+
+    #[test]
+    fn a_short_logarithmic_axis_has_its_ends_marked() {
+        let scale = Scale::over([2.0, 4.0].into_iter(), true, 0.0, 100.0);
+        assert_eq!(scale.marks(), [2.0, 3.0, 4.0]);
     }
 
     #[test]

@@ -3,6 +3,13 @@
 use maud::{Markup, html};
 use record::Table;
 
+/// What is longer is words, and may take several lines; a figure and its unit stay on one, its interval too.
+const LONGEST_FIGURE: usize = 38;
+
+fn is_words(cell: &str) -> bool {
+    cell.chars().count() > LONGEST_FIGURE
+}
+
 /// `of` is what it belongs to.
 pub fn table(table: &Table, of: &str) -> Markup {
     html! {
@@ -23,7 +30,7 @@ pub fn table(table: &Table, of: &str) -> Markup {
                                 @if place == 0 {
                                     th scope="row" { (cell) }
                                 } @else {
-                                    td { (cell) }
+                                    td class=[is_words(cell).then_some("words")] { (cell) }
                                 }
                             }
                         }
