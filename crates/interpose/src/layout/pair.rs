@@ -1,7 +1,7 @@
 //! What a thread did with a lock at one call site.
 
 use crate::histogram::{BUCKETS, bucket};
-use core::sync::atomic::Ordering::Relaxed;
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicU32, AtomicU64};
 
 /// Of this many holds one is timed, unless all are.
@@ -71,16 +71,17 @@ impl Times {
         if before > 0 {
             increment(&buckets[bucket(ticks)]);
         }
-        self.count.store(before.wrapping_add(1), Relaxed);
         add(&self.ticks, ticks);
         if ticks > self.most.load(Relaxed) {
             self.most.store(ticks, Relaxed);
         }
+        // Last, since a single time is its own sum: who is killed before has noted none.
+        self.count.store(before.wrapping_add(1), Release);
     }
 
     /// Those that are in a bucket, by its number: not those that are none.
     pub fn in_buckets(&self, buckets: &Buckets) -> impl Iterator<Item = (usize, u64)> {
-        let count = self.count.load(Relaxed);
+        let count = self.count.load(Acquire);
         let only = (count == 1).then(|| (bucket(self.ticks.load(Relaxed)), 1));
         let all = if count > 1 { &buckets[..] } else { &[] };
         let several = all.iter().map(|count| u64::from(count.load(Relaxed))).enumerate();

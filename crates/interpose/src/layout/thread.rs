@@ -195,9 +195,10 @@ impl Thread {
     /// Notes something: a signal's handler that comes meanwhile keeps away.
     #[cfg(any(preload, clippy))]
     pub(crate) fn busy<T>(&self, work: impl FnOnce() -> T) -> T {
-        self.state.store(self.state.load(Relaxed) | Self::BUSY, Relaxed);
+        // In one instruction each: a handler that comes between a load and a store changes the depth beside it.
+        self.state.fetch_or(Self::BUSY, Relaxed);
         let result = work();
-        self.state.store(self.state.load(Relaxed) & !Self::BUSY, Relaxed);
+        self.state.fetch_and(!Self::BUSY, Relaxed);
         result
     }
 }

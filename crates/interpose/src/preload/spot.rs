@@ -42,6 +42,8 @@ impl Spot {
 pub const MUTEX_KIND: usize = 16;
 /// Looked into before a lock counts as one that finds no place.
 const PROBES: usize = 64;
+/// Places beside its neighbours that are looked at before.
+const NEAR: usize = 8;
 /// Locks that lie as near to each other as this, have their places beside each other.
 const NEIGHBOURHOOD: u64 = 2048;
 /// While there are fewer locks than this, one that was destroyed is not the one that comes after it at its address.
@@ -165,11 +167,13 @@ fn add(me: Me, address: usize, kind: Kind, place: &'static Place, site: usize, n
 }
 
 /// Where the place of a lock is looked for: beside its neighbours' first, so that many locks that lie in a row touch
-/// few pages of the memory; and anywhere, where these are too many.
+/// few pages of the memory; and anywhere, where these are too many. (Beside them for a few places only: a look that
+/// fails there would cost a line of the cache a place.)
 fn places_of(me: Me, key: u64) -> impl Iterator<Item = usize> {
     let length = me.region.locks.len();
     let near = scatter(key / NEIGHBOURHOOD) * PROBES + (key % NEIGHBOURHOOD) as usize * PROBES / NEIGHBOURHOOD as usize;
-    [near, scatter(key)].into_iter().flat_map(move |home| (0..PROBES).map(move |probe| (home + probe) % length))
+    let far = scatter(key);
+    (near..near + NEAR).chain(far..far + PROBES).map(move |place| place % length)
 }
 
 /// The place of a lock: its own, or a new one.
