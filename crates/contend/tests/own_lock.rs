@@ -2,13 +2,12 @@
 
 mod command;
 
+use command::objects::{can_compile, compile};
 use command::{contend, record, results};
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::OnceLock;
 use tempfile::TempDir;
 
-const INCLUDE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../locks/include");
 const EXAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../locks/examples/own_lock.c");
 
 /// One object of each kind, compiled from C; `None` without a compiler.
@@ -22,8 +21,7 @@ impl Objects {
 
     fn make() -> Option<Self> {
         let objects = Self(tempfile::tempdir().unwrap());
-        if Command::new("cc").arg("--version").output().is_err() {
-            println!("skipped: needs cc");
+        if !can_compile() {
             return None;
         }
         objects.compile("own", &std::fs::read_to_string(EXAMPLE).unwrap());
@@ -34,12 +32,7 @@ impl Objects {
     }
 
     fn compile(&self, name: &str, source: &str) {
-        let file = self.0.path().join(format!("{name}.c"));
-        std::fs::write(&file, source).unwrap();
-        let mut compiler = Command::new("cc");
-        compiler.args(["-O1", "-shared", "-fPIC", "-I", INCLUDE]).arg(&file).arg("-o").arg(self.path(name));
-        let output = compiler.output().unwrap();
-        assert!(output.status.success(), "{name}: {}", String::from_utf8_lossy(&output.stderr));
+        compile(self.0.path(), name, source);
     }
 
     fn path(&self, name: &str) -> PathBuf {

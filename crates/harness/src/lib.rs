@@ -19,6 +19,7 @@ pub mod parse_count;
 pub mod parse_duration;
 mod run;
 mod session;
+mod story;
 pub mod turns;
 
 pub use calibrated::Calibrated;
@@ -34,3 +35,4 @@ pub use lookout::Lookout;
 pub use observer::{MINUTE, Observer, Progress};
 pub use run::{Passed, Run, WatchedGaps};
 pub use session::{CpuChoice, Format, Neighbour, Session, SharedFlags};
+pub use story::{StoryPart, story, story_text};

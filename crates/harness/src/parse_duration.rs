@@ -49,6 +49,20 @@ pub fn hold(text: &str) -> Result<Duration, String> {
     if hold > Duration::from_millis(10) { Err("it must be at most 10ms".into()) } else { Ok(hold) }
 }
 
+/// The length of the first event that ends a measurement: of less than this is nothing that anybody could have done
+/// something about.
+///
+/// # Errors
+/// What is wrong with it and what would be right.
+pub fn stop_above(text: &str) -> Result<Duration, String> {
+    match span(text)? {
+        limit if limit < Duration::from_micros(1) => {
+            Err("it must be at least 1us: the clock and the core alone make shorter ones".into())
+        }
+        limit => Ok(limit),
+    }
+}
+
 /// A share strictly between 0 and 1.
 ///
 /// # Errors

@@ -11,7 +11,8 @@
  * exception or a panic out.
  *
  * Before anything is measured the object is tried in a process of its own: that it loads, that no function crashes or
- * blocks, that nothing beyond its size is written, and that it excludes.
+ * blocks, that nothing beyond its size is written, and that it excludes. What crashes or blocks later ends the
+ * measurement, which keeps what it has by then.
  */
 #ifndef CONTEND_LOCK_H
 #define CONTEND_LOCK_H

@@ -8,5 +8,6 @@
 pub mod clock;
 pub mod latency;
 pub mod load;
+pub mod own_lock;
 pub mod ring;
 pub mod throughput;

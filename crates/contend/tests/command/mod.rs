@@ -6,6 +6,7 @@
 pub mod archive;
 pub mod hostile;
 pub mod mutation;
+pub mod objects;
 pub mod place;
 pub mod schema;
 pub mod stored;

@@ -13,6 +13,7 @@ mod sample;
 mod section;
 mod show;
 mod show_ranking;
+mod stopped;
 mod then_and_now;
 mod warnings;
 
@@ -41,6 +42,10 @@ impl Experiment for Latency {
         ),
         ("contend latency --lock all --hold 250ns --seconds 1min", "Every lock, held shortly"),
         (
+            "contend latency --lock std --threads 2 --stop-above 2ms --until-signal",
+            "Waits for the first wait that is longer, and tells who had the lock and what ran",
+        ),
+        (
             "contend latency --lock ./libown_lock.so,std",
             "A lock of your own, from a shared object, beside one of today's",
         ),
@@ -65,12 +70,24 @@ impl Experiment for Latency {
         let instruments = run.calibrated()?;
         let measured = measure::run_plan(&plan, run.session, instruments, &progress)?;
         let warnings = instruments.warnings().into_iter().chain(measured.warnings).collect();
-        let parameters = plan.parameters(measured.order, measured.object_calls_ns);
-        Ok(Finished::measured(parameters, measured.rows, warnings, plan.cpu_set(), run.session.planned(plan.budget)))
+        if let Some(wait) = measured.stopped.as_ref().filter(|_| measured.rows.is_empty()) {
+            anyhow::bail!(
+                "nothing was measured before a wait was longer than --stop-above.{}",
+                stopped::text(wait, &Page::plain())
+            );
+        }
+        let ended = measured.stopped.is_some().then(|| "latency ended: a wait was longer than --stop-above".to_owned());
+        let parameters =
+            Parameters { stopped: measured.stopped, ..plan.parameters(measured.order, measured.object_calls_ns) };
+        let planned = run.session.planned(plan.budget);
+        let mut finished = Finished::measured(parameters, measured.rows, warnings, plan.cpu_set(), planned);
+        finished.failures.extend(measured.lost.map(|lost| lost.to_string()));
+        Ok(finished.exceeded_by(ended))
     }
 
     fn show(record: &LatencyRecord, page: &Page) -> String {
-        show::show(record, page)
+        let stopped = record.parameters.stopped.iter().map(|wait| stopped::text(wait, page));
+        show::show(record, page) + &stopped.collect::<String>()
     }
 
     fn show_part(record: &LatencyRecord, page: &Page) -> String {

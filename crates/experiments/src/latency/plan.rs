@@ -1,6 +1,7 @@
 //! The cells that come of the flags, and what a record says of them.
 
 use super::flags::{Flags, Placement};
+use super::stopped::StoppedWait;
 use harness::{EvidenceChoice, Session, UsageError};
 use instruments::cpus::CpuSet;
 use instruments::environment::Cpu;
@@ -57,6 +58,8 @@ pub struct Plan {
     pub evidence: EvidenceChoice,
     /// Whether all histograms are drawn as text.
     pub histogram: bool,
+    /// The first wait that is longer ends it.
+    pub stop_above: Option<Duration>,
 }
 
 /// The parameters of a record, defaults filled in.
@@ -87,6 +90,12 @@ pub struct Parameters {
     /// locks that are built in do without. Only where one was measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub object_calls_ns: Option<f64>,
+    /// The first wait that was longer was to end it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stop_above_us: Option<f64>,
+    /// The wait that did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stopped: Option<StoppedWait>,
     /// The order in which the cells had their turns, round by round; cells are numbered lock by lock, then by threads,
     /// then by competitors; the last is the one without a lock that says how well the others are known.
     pub order: Vec<Vec<usize>>,
@@ -122,6 +131,7 @@ impl Plan {
             precision: flags.precision,
             evidence: flags.evidence,
             histogram: flags.histogram,
+            stop_above: flags.stop_above,
             cells,
         })
     }
@@ -136,6 +146,8 @@ impl Plan {
         Parameters {
             histogram: self.histogram,
             object_calls_ns,
+            stop_above_us: self.stop_above.map(|limit| limit.as_nanos() as f64 / 1e3),
+            stopped: None,
             locks: distinct(&self.cells, |cell| cell.lock.clone()),
             threads: distinct(&self.cells, |cell| cell.threads),
             competitors: distinct(&self.cells, |cell| cell.competitors),

@@ -4,7 +4,7 @@ use super::scenario::{Nice, Scenario};
 use super::values;
 use super::wake::{Policy, Timer};
 use clap::{Args, ValueEnum};
-use harness::{EvidenceChoice, Format, SharedFlags, UsageError, parse_count};
+use harness::{EvidenceChoice, Format, SharedFlags, UsageError, parse_count, parse_duration};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -66,7 +66,7 @@ pub struct Flags {
     pub timer: Timer,
 
     /// End at the first gap, or wake-up, that is longer, tell what ran meanwhile, and exit with status 3
-    #[arg(long, value_name = "TIME", value_parser = values::stop_above, allow_hyphen_values = true)]
+    #[arg(long, value_name = "TIME", value_parser = parse_duration::stop_above, allow_hyphen_values = true)]
     pub stop_above: Option<Duration>,
 
     /// The CPU that the thread runs on [default: the last of those allowed]

@@ -19,9 +19,7 @@ mod sample;
 mod scenario;
 mod section;
 mod show;
-mod story;
-mod story_part;
-mod story_text;
+mod stopped;
 mod then;
 mod then_and_now;
 mod trace;
@@ -121,7 +119,7 @@ impl Experiment for Noise {
             true => show::show(&record.parameters, &rows),
             false => every_cpu::show(&rows, page),
         };
-        text + &story_text::stopped(&rows, page)
+        text + &stopped::stopped(&rows, page)
     }
 
     fn section(rows: &[NoiseRow]) -> Section {

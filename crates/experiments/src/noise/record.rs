@@ -2,9 +2,9 @@
 
 pub use super::cause_row::CauseRow;
 use super::plan::Parameters;
-pub use super::story_part::StoryPart;
 use super::then;
 use super::wake::record::WakeRow;
+use harness::StoryPart;
 use instruments::evidence::{Cause, EvidenceQuality, Source};
 use instruments::statistics::Interval;
 use record::Record;

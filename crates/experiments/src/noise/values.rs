@@ -29,16 +29,6 @@ pub fn wake(text: &str) -> Result<Duration, String> {
     rescheduler(text)
 }
 
-/// A gap or a lateness of less is nothing that anybody could have done something about.
-pub fn stop_above(text: &str) -> Result<Duration, String> {
-    match parse_duration::span(text)? {
-        limit if limit < Duration::from_micros(1) => {
-            Err("it must be at least 1us: the clock and the core alone make shorter gaps".into())
-        }
-        limit => Ok(limit),
-    }
-}
-
 pub fn interval(text: &str) -> Result<Duration, String> {
     match parse_duration::budget(text)? {
         interval if interval < Duration::from_millis(10) => Err("it must be at least 10ms".into()),

@@ -55,6 +55,10 @@ pub struct Flags {
     /// Repeat a cell until the 95 % interval of its throughput is this narrow (0.05 is 5 %), at most 20 times
     #[arg(long, value_name = "SHARE", default_value_t = 0.05, value_parser = parse_duration::share)]
     pub precision: f64,
+
+    /// What `latency` has and this has not: it is refused in words of its own.
+    #[arg(long, value_name = "TIME", hide = true)]
+    pub stop_above: Option<String>,
 }
 
 impl Flags {

@@ -60,7 +60,10 @@ impl Experiment for Throughput {
         let measured = measure::run_plan(&plan, run.session, instruments, &progress)?;
         let warnings = instruments.warnings().into_iter().chain(measured.warnings).collect();
         let (parameters, cpus) = (plan.parameters(measured.order), run.session.cpus.clone());
-        Ok(Finished::measured(parameters, measured.rows, warnings, cpus, run.session.planned(budget)))
+        let planned = run.session.planned(budget);
+        let mut finished = Finished::measured(parameters, measured.rows, warnings, cpus, planned);
+        finished.failures.extend(measured.lost.map(|lost| lost.to_string()));
+        Ok(finished)
     }
 
     fn show(record: &ThroughputRecord, page: &Page) -> String {

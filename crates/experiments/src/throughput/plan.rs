@@ -77,6 +77,10 @@ pub const TIMED_EVERY: u64 = 3;
 /// minutes to end; with more waiters a CPU than this it is measured only if it is asked for by name.
 const SPINNERS_A_CPU: usize = 2;
 
+const NO_STOP: &str = "\
+--stop-above: throughput counts waits and keeps none, nor who had the lock or the CPU meanwhile, so it could not say \
+why one was long; `contend latency --stop-above`, with the same locks and as many --threads, can";
+
 impl Plan {
     /// Checks the flags against the registry and fills in the rest.
     ///
@@ -84,6 +88,9 @@ impl Plan {
     /// More locks than children; a lock that processes cannot share; a share of readers without a lock that has any; a
     /// shared object that is no lock.
     pub fn of(flags: &Flags, session: &Session) -> Result<Self, UsageError> {
+        if flags.stop_above.is_some() {
+            return Err(UsageError(NO_STOP.into()));
+        }
         check_locks_and_children(flags)?;
         let reach = if flags.processes { Reach::Processes } else { Reach::Threads };
         let cpus = session.cpus.len();

@@ -3,12 +3,12 @@
 use super::warnings::TraceLost;
 use instruments::warning::Warning;
 use interpose::Region;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::Ordering::Relaxed;
 
 /// What found no room.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Lost {
     pub processes: u64,
     pub threads: u64,

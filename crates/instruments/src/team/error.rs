@@ -39,4 +39,10 @@ pub enum TeamError {
         /// How many.
         members: usize,
     },
+    /// Threads of the team did not come back, and were left where they are.
+    #[error("{members} threads of the team did not come back")]
+    LeftBehind {
+        /// How many.
+        members: usize,
+    },
 }

@@ -87,6 +87,17 @@ impl StartGate {
         self.stop.fetch_min(ticks, Ordering::Relaxed);
     }
 
+    /// How long the window is still open; nothing before the start is announced.
+    pub(super) fn left(&self) -> Duration {
+        let ticks = self.stop().saturating_sub(self.clock.now());
+        Duration::from_nanos(self.clock.to_ns(ticks) as u64)
+    }
+
+    /// How many are prepared.
+    pub(super) fn ready_members(&self) -> usize {
+        self.ready.load(Ordering::Relaxed)
+    }
+
     pub(super) fn cancel(&self) {
         self.cancelled.store(true, Ordering::Relaxed);
     }

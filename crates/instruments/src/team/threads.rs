@@ -65,7 +65,7 @@ pub fn work_together(clock: Clock, length: Duration, members: Vec<Member<'_>>) -
     })
 }
 
-fn serve(gate: &StartGate, member: Member<'_>) -> Result<(), TeamError> {
+pub(super) fn serve(gate: &StartGate, member: Member<'_>) -> Result<(), TeamError> {
     let _guard = CancelOnPanic(gate);
     if let Some(cpu) = member.cpu
         && let Err(source) = pin_current_thread(cpu)

@@ -1,6 +1,7 @@
 //! A lock of a shared object as a lock under test.
 
 use super::functions::{Exports, Functions, MOST_BYTES};
+use super::watch::{Within, enter};
 use crate::lock::Lock;
 use crossbeam_utils::CachePadded;
 use std::cell::{Cell, UnsafeCell};
@@ -54,8 +55,11 @@ impl Lock for FromObject {
     }
 
     fn settle(&mut self) -> io::Result<()> {
+        enter(Within::Init);
         // SAFETY: the memory is zeroed and stays where it is from here on.
-        match unsafe { (self.functions.init)(self.address()) } {
+        let made = unsafe { (self.functions.init)(self.address()) };
+        enter(Within::Nothing);
+        match made {
             0 => {
                 self.is_made = true;
                 Ok(())
@@ -66,6 +70,7 @@ impl Lock for FromObject {
 
     #[inline(always)]
     fn lock(&self) -> Guard<'_> {
+        enter(Within::Acquire);
         // SAFETY: the lock was made by `settle`, and this thread does not have it: a guard would.
         unsafe { (self.functions.acquire)(self.address()) };
         Guard(self)
@@ -75,6 +80,7 @@ impl Lock for FromObject {
 impl Drop for Guard<'_> {
     #[inline(always)]
     fn drop(&mut self) {
+        enter(Within::Release);
         // SAFETY: whoever has the guard has the lock.
         unsafe { (self.0.functions.release)(self.0.address()) };
     }
@@ -83,8 +89,10 @@ impl Drop for Guard<'_> {
 impl Drop for FromObject {
     fn drop(&mut self) {
         if self.is_made {
+            enter(Within::Destroy);
             // SAFETY: it was made, and is free: a guard borrows it.
             unsafe { (self.functions.destroy)(self.address()) };
+            enter(Within::Nothing);
         }
     }
 }

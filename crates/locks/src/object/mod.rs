@@ -2,12 +2,14 @@
 //! name.
 //!
 //! `include/contend_lock.h` says what it exports. It is tried in a process of its own first ([`trial`]), and only one
-//! that loads, works and excludes comes into this one. In results it has the name of its file.
+//! that loads, works and excludes comes into this one. In results it has the name of its file. What one does later all
+//! the same is told by [`what_became`].
 
 mod exclusion;
 mod functions;
 mod lock;
 mod trial;
+mod watch;
 
 use crate::builder::{Builder, Reach};
 use crate::entry::Entry;
@@ -19,6 +21,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 pub use lock::EmptyCalls;
+pub use watch::{has_crashed, what_became};
 
 /// Why a shared object is no lock to measure.
 #[derive(Debug)]
@@ -74,6 +77,7 @@ pub fn load(path: &str) -> Result<&'static Entry, ObjectError> {
     // As the registry's own: an entry is for ever, and so is what was loaded.
     let entry = Entry { name: name.leak(), about: about.leak(), between_processes: false, readers: false };
     let entry: &'static Entry = Box::leak(Box::new(entry));
+    watch::catch_crashes();
     loaded.push(Loaded { entry, path: Box::leak(full.into_boxed_path()), exports });
     Ok(entry)
 }

@@ -141,7 +141,7 @@ fn outcome(status: WaitStatus, at: &str, reader: OwnedFd) -> Result<(), String> 
     }
 }
 
-fn signal_name(signal: i32) -> String {
+pub(super) fn signal_name(signal: i32) -> String {
     match signal {
         libc::SIGSEGV => "SIGSEGV".into(),
         libc::SIGBUS => "SIGBUS".into(),

@@ -1,25 +1,27 @@
 //! One cell: a lock, the threads that want it, and the competitors that want their CPU.
 
-use super::causes::SliceEvidence;
 use super::evidence_recorder::EvidenceRecorder;
 use super::offset_tally::{OFFSET, OffsetTally};
-use super::other_threads::{OtherThreads, Rounds};
 use super::series::{Series, SliceRounds};
 use super::slice::Slice;
-use super::thread_slice::{SliceSetup, ThreadSlice, compete, probed_pair};
+use super::stop::Ended;
+use super::thread_slice::{SliceSetup, ThreadSlice, compete, probed_pair, window};
 use super::traces::Traces;
 use crate::latency::plan::{CellPlan, Plan};
+use crate::latency::stopped::StoppedWait;
 use anyhow::Context;
 use harness::{Lookout, Shown, turns};
 use instruments::clock::Clock;
-use instruments::evidence::{EvidenceQuality, Names, Source, Timeline};
+use instruments::evidence::{EvidenceQuality, Source};
 use instruments::neighbour::{Probed, Sharing};
 use instruments::statistics::Thinned;
 use instruments::statistics::comparison::Estimate;
 use instruments::tally::Tally;
-use instruments::team::{Member, StartGate, work_together};
+use instruments::team::{Member, StartGate};
 use loops::latency::AnyLock;
-use std::ops::Range;
+use loops::own_lock;
+use std::sync::Arc;
+use std::sync::mpsc::{self, Receiver};
 use std::time::{Duration, Instant};
 
 /// A cell and what has been measured of it.
@@ -35,7 +37,7 @@ pub struct Cell {
     pub ledger: Option<EvidenceQuality>,
     /// A slice ended early because a trace was full.
     pub cut_short: bool,
-    lock: Box<dyn AnyLock>,
+    lock: Arc<dyn AnyLock>,
     cpus: Vec<usize>,
     /// In ticks: an interval within this is narrow, whatever its figure.
     narrow: u64,
@@ -46,6 +48,8 @@ pub struct Cell {
     /// When its first slice began, and its last ended.
     first: Option<Instant>,
     last: Option<Instant>,
+    /// The wait that ends it all.
+    pub stopped: Option<StoppedWait>,
     /// It measures the measurement: see [`Cell::reference`].
     pub is_reference: bool,
 }
@@ -65,17 +69,18 @@ impl Cell {
     ///
     /// # Errors
     /// What the system refuses.
-    pub fn reference(all: &Plan, narrow: u64) -> anyhow::Result<Self> {
+    pub fn reference(all: &Plan, clock: Clock, narrow: u64) -> anyhow::Result<Self> {
         let plan = CellPlan { lock: locks::NONE.to_owned(), threads: 1, competitors: 0 };
-        Ok(Self { is_reference: true, ..Self::new(&plan, all, narrow)? })
+        Ok(Self { is_reference: true, ..Self::new(&plan, all, clock, narrow)? })
     }
 
     /// Makes the lock.
     ///
     /// # Errors
     /// What the system refuses.
-    pub fn new(plan: &CellPlan, all: &Plan, narrow: u64) -> anyhow::Result<Self> {
-        let lock = loops::latency::make(&plan.lock)
+    pub fn new(plan: &CellPlan, all: &Plan, clock: Clock, narrow: u64) -> anyhow::Result<Self> {
+        let name = plan.lock.clone();
+        let lock = own_lock::call(&plan.lock, clock, move || loops::latency::make(&name))??
             .expect("the flags let only known names through")
             .with_context(|| format!("the lock `{}` could not be made", plan.lock))?;
         Ok(Self {
@@ -86,7 +91,7 @@ impl Cell {
             recorded: 0,
             ledger: None,
             cut_short: false,
-            lock,
+            lock: lock.into(),
             cpus: all.cpus.clone(),
             narrow,
             spent: Duration::ZERO,
@@ -94,6 +99,7 @@ impl Cell {
             scale: None,
             first: None,
             last: None,
+            stopped: None,
             is_reference: false,
         })
     }
@@ -123,10 +129,11 @@ impl Cell {
         !self.is_reference && (self.slices + self.recorded) % 4 == 2
     }
 
-    /// Runs one slice and adds it up; with a recorder it is one with evidence.
+    /// Runs one slice and adds it up; where it is due, and there is a recorder, it is one with evidence.
     ///
     /// # Errors
-    /// A thread that the system refuses; a record of the kernel's that cannot be read.
+    /// A thread that the system refuses; a record of the kernel's that cannot be read; a thread that was lost in the code
+    /// of a shared object.
     pub fn run(
         &mut self,
         setup: &SliceSetup,
@@ -139,39 +146,66 @@ impl Cell {
         self.spent += slice.whole();
         self.first.get_or_insert_with(Instant::now);
         let own_record = recorder.as_ref().is_some_and(|recorder| recorder.source() == Source::ThreadRecord);
-        let mut spare = self.is_alone().then_some(&mut traces.spare);
-        let threads = traces.of_threads[..self.plan.threads].iter_mut();
-        let mut parts: Vec<ThreadSlice> =
-            threads.map(|trace| ThreadSlice::new(trace, spare.take(), own_record)).collect();
-        let members = self.members(setup, &mut parts);
-        let Some(recorder) = recorder else {
-            work_together(setup.clock, slice.whole(), members)?;
-            self.add_up(setup, slice, &parts, lookout);
-            return Ok(());
+        let parts = traces.lend(self.plan.threads, self.is_alone());
+        let parts = parts.into_iter().map(|(trace, spare)| ThreadSlice::new(trace, spare, own_record)).collect();
+        let (members, done) = self.members(*setup, parts);
+        let work = || own_lock::work_at(&self.plan.lock, setup.clock, slice.whole(), members);
+        let tells_causes = recorder.is_some() && self.is_recorded_next();
+        let timeline = match recorder {
+            Some(recorder) => {
+                recorder.begin()?;
+                work()??;
+                recorder.end()?
+            }
+            None => {
+                work()??;
+                None
+            }
         };
-        recorder.begin()?;
-        work_together(setup.clock, slice.whole(), members)?;
-        let timeline = recorder.end()?;
-        self.add_evidence(setup, slice, &parts, timeline.as_ref());
-        self.recorded += 1;
+        let parts = in_order(&done);
+        self.stopped = setup.stop.filter(|_| !self.is_reference).and_then(|rule| {
+            let cpus = (0..parts.len()).map(|thread| self.cpu_of(thread)).collect();
+            let (plan, clock, timeline) = (&self.plan, setup.clock, timeline.as_ref());
+            rule.first(&Ended { plan, clock, parts: &parts, cpus, timeline })
+        });
+        if tells_causes {
+            self.add_evidence(setup, slice, &parts, timeline.as_ref());
+            self.recorded += 1;
+        } else {
+            self.add_up(setup, slice, &parts, lookout);
+        }
+        traces.take_back(parts.into_iter().map(|part| (part.trace, part.spare)));
         Ok(())
     }
 
-    fn members<'a>(&'a self, setup: &'a SliceSetup, parts: &'a mut [ThreadSlice<'_>]) -> Vec<Member<'a>> {
-        let lock = self.lock.as_ref();
-        let threads = parts.iter_mut().enumerate().map(|(thread, part)| Member {
-            cpu: Some(self.cpu_of(thread)),
-            job: Box::new(move |gate: &StartGate| {
+    /// Threads and competitors, which own what they touch, and where the threads' parts come back from.
+    fn members(&self, setup: SliceSetup, parts: Vec<ThreadSlice>) -> (Vec<Member<'static>>, Receiver<Part>) {
+        let (sender, done) = mpsc::channel();
+        let threads = parts.into_iter().enumerate().map(|(thread, mut part)| {
+            let (lock, sender) = (Arc::clone(&self.lock), sender.clone());
+            let job = move |gate: &StartGate| {
                 // The others take no lock before the start, so the first has it for itself.
-                part.bare_pair = (thread == 0).then(|| probed_pair(lock, setup));
-                part.work(lock, setup, gate);
-            }),
+                part.bare_pair = (thread == 0).then(|| probed_pair(&*lock, &setup));
+                part.work(&*lock, &setup, gate);
+                // Nobody wants it any more from one that was left behind.
+                let _ = sender.send((thread, part));
+            };
+            Member { cpu: Some(self.cpu_of(thread)), job: Box::new(job) }
         });
         let competitors = (0..self.plan.competitors).map(|competitor| Member {
             cpu: Some(self.cpu_of(competitor)),
             job: Box::new(move |gate: &StartGate| compete(setup.clock, gate)),
         });
-        threads.chain(competitors).collect()
+        (threads.chain(competitors).collect(), done)
+    }
+
+    /// Ends the lock.
+    ///
+    /// # Errors
+    /// A thread that was lost in the code of a shared object.
+    pub fn end(self, clock: Clock) -> anyhow::Result<()> {
+        let Self { lock, plan, .. } = self;
+        Ok(own_lock::call(&plan.lock, clock, move || drop(lock))??)
     }
 
     /// What was told apart by a narrower core, wherever a wider one was seen.
@@ -181,7 +215,7 @@ impl Cell {
         }
     }
 
-    fn add_up(&mut self, setup: &SliceSetup, slice: Slice, parts: &[ThreadSlice<'_>], lookout: &mut Lookout) {
+    fn add_up(&mut self, setup: &SliceSetup, slice: Slice, parts: &[ThreadSlice], lookout: &mut Lookout) {
         let Some(window) = window(setup, slice, parts) else { return };
         let baselines = parts.iter().flat_map(|part| part.baselines.iter().map(|(_, probed)| *probed));
         let probes = parts.iter().flat_map(|part| part.trace.pieces().map(|(_, probed)| probed)).chain(baselines);
@@ -196,7 +230,7 @@ impl Cell {
             let mut pieces: Vec<_> = told_apart.collect();
             let told_until = pieces.last().map_or(0, |(range, _)| range.end);
             pieces.push((told_until..part.trace.rounds().len(), Sharing::Neither));
-            let (trace, window, resolution) = (&*part.trace, window.clone(), setup.resolution);
+            let (trace, window, resolution) = (&part.trace, window.clone(), setup.resolution);
             series.add(&SliceRounds { trace, window, baseline, pieces, resolution });
         }
         self.cut_short |= window.end < window.start + setup.clock.ticks_in(slice.window);
@@ -204,44 +238,6 @@ impl Cell {
         self.scale = Some((setup.clock.ns_per_tick(), setup.resolution));
         self.slices += 1;
         self.last = Some(Instant::now());
-    }
-}
-
-impl Cell {
-    /// Adds a slice with evidence; `timeline` is that of all CPUs, where there is one.
-    fn add_evidence(
-        &mut self,
-        setup: &SliceSetup,
-        slice: Slice,
-        parts: &[ThreadSlice<'_>],
-        timeline: Option<&Timeline>,
-    ) {
-        let Some(window) = window(setup, slice, parts) else { return };
-        let nothing = empty_timeline(setup.clock, &window);
-        let rounds = Rounds::of(parts.iter().map(|part| &*part.trace));
-        timeline.into_iter().for_each(|timeline| self.enter(&timeline.quality));
-        for (place, part) in parts.iter().enumerate() {
-            // Who takes no lock waits for nobody.
-            let others = if self.plan.lock == locks::NONE { OtherThreads::default() } else { rounds.others(place) };
-            part.timeline.iter().for_each(|own| self.enter(&own.quality));
-            let Some(baseline) = part.baseline else { continue };
-            let evidence = SliceEvidence {
-                timeline: timeline.or(part.timeline.as_ref()).unwrap_or(&nothing),
-                task: part.task,
-                trace: part.trace,
-                window: window.clone(),
-                resolution: setup.resolution,
-                others: &others,
-            };
-            self.series[place].attribute(&evidence, baseline, setup.hold_ticks);
-        }
-    }
-
-    fn enter(&mut self, ledger: &EvidenceQuality) {
-        match &mut self.ledger {
-            Some(sum) => sum.absorb(ledger),
-            none => *none = Some(ledger.clone()),
-        }
     }
 }
 
@@ -297,15 +293,12 @@ impl turns::Cell for Cell {
     }
 }
 
-/// Of a thread that may record nothing: its own timestamps are all there is.
-fn empty_timeline(clock: Clock, window: &Range<u64>) -> Timeline {
-    Timeline::of_events(clock, Source::None, window.clone(), 0, Names::default(), &[])
-}
+/// What a thread leaves of a slice.
+type Part = (usize, ThreadSlice);
 
-/// When rounds count. A full trace ends that for all where it ended its own.
-fn window(setup: &SliceSetup, slice: Slice, parts: &[ThreadSlice<'_>]) -> Option<Range<u64>> {
-    let opens = parts.iter().find_map(|part| part.start)? + setup.clock.ticks_in(slice.ramp_up);
-    let full = parts.iter().filter(|part| part.trace.is_full()).filter_map(|part| part.trace.rounds().last());
-    let cut = full.map(|round| round.ended).min();
-    Some(opens..cut.unwrap_or(u64::MAX).min(opens + setup.clock.ticks_in(slice.window)))
+/// In the order of the threads; all have ended.
+fn in_order(done: &Receiver<Part>) -> Vec<ThreadSlice> {
+    let mut parts: Vec<Part> = done.try_iter().collect();
+    parts.sort_by_key(|(thread, _)| *thread);
+    parts.into_iter().map(|(_, part)| part).collect()
 }

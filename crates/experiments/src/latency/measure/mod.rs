@@ -3,6 +3,7 @@
 mod baseline;
 mod causes;
 mod cell;
+mod cell_evidence;
 mod delay_cause;
 mod evidence_recorder;
 mod neighbour;
@@ -14,6 +15,7 @@ mod other_threads;
 mod row;
 mod series;
 mod slice;
+mod stop;
 mod thread_slice;
 mod to_nanoseconds;
 mod traces;
@@ -22,6 +24,7 @@ pub use delay_cause::UNEXPLAINED;
 
 use super::plan::Plan;
 use super::record::{Operation, Row};
+use super::stopped::StoppedWait;
 use super::warnings::HoldOff;
 use baseline::{BASELINE_ROUNDS, undisturbed_mean};
 use cell::Cell;
@@ -29,6 +32,7 @@ use evidence_recorder::EvidenceRecorder;
 use harness::turns::{Rules, Turns, take_turns};
 use harness::{Calibrated, EvidenceChoice};
 use harness::{Lookout, Progress, Session};
+use instruments::clock::Clock;
 use instruments::cpus::CpuSet;
 use instruments::evidence::{EvidenceQuality, Source};
 use instruments::grind::Work;
@@ -36,11 +40,12 @@ use instruments::statistics::EndedBy;
 use instruments::team::{StartGate, on_cpu};
 use instruments::warning::{BufferFull, MemoryNotLocked, Warning};
 use loops::latency::{Trace, Way};
+use loops::own_lock::{self, Lost};
 use row::{Accuracy, Conditions, RowKey};
 use slice::Slice;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
-use thread_slice::SliceSetup;
+use thread_slice::{SliceSetup, StopRule};
 use traces::Traces;
 
 /// What the experiment brought.
@@ -51,6 +56,10 @@ pub struct Measured {
     /// What calling a shared object's lock and unlock takes; `None` where there is none.
     pub object_calls_ns: Option<f64>,
     pub warnings: Vec<Warning>,
+    /// A shared object that ended it all.
+    pub lost: Option<Lost>,
+    /// The wait that did.
+    pub stopped: Option<StoppedWait>,
 }
 
 /// Slices a cell is divided into: enough to meet the machine's moods and for their scatter to be known, few enough to
@@ -66,7 +75,7 @@ const LEAST_SLICES: u64 = 5;
 /// Measures every cell of the plan, and says what it is at.
 ///
 /// # Errors
-/// A lock or a thread that the system refuses.
+/// A lock or a thread that the system refuses; a shared object that crashed or blocked before there was a row.
 pub fn run_plan(
     plan: &Plan,
     session: &Session,
@@ -81,7 +90,12 @@ pub fn run_plan(
     let warnings = measurement.warnings(plan, &rows, &turns, session);
     let has_object = plan.cells.iter().any(|cell| locks::is_object(&cell.lock));
     let object_calls_ns = has_object.then(|| object_calls::cost_ns(calibrated)).transpose()?;
-    Ok(Measured { rows, order: turns.order, object_calls_ns, warnings })
+    let stopped = measurement.cells.iter_mut().find_map(|cell| cell.stopped.take());
+    let lost = measurement.end(calibrated.clock())?;
+    match lost {
+        Some(lost) if rows.is_empty() => Err(lost.into()),
+        lost => Ok(Measured { rows, order: turns.order, object_calls_ns, warnings, lost, stopped }),
+    }
 }
 
 /// The cells, the last of them the reference, the memory for their traces, and what they are run with.
@@ -94,6 +108,7 @@ struct Measurement {
     not_locked: Option<String>,
     recorder: Option<EvidenceRecorder>,
     lookout: Lookout,
+    lost: Option<Lost>,
 }
 
 impl Measurement {
@@ -101,8 +116,8 @@ impl Measurement {
         let clock = calibrated.clock();
         let resolution = calibrated.quality.resolution_ticks;
         let narrow = resolution.max(clock.to_ticks(NARROW_NS));
-        let cells = plan.cells.iter().map(|cell| Cell::new(cell, plan, narrow));
-        let cells: anyhow::Result<Vec<Cell>> = cells.chain([Cell::reference(plan, narrow)]).collect();
+        let cells = plan.cells.iter().map(|cell| Cell::new(cell, plan, clock, narrow));
+        let cells: anyhow::Result<Vec<Cell>> = cells.chain([Cell::reference(plan, clock, narrow)]).collect();
         let slice = slice_for(plan);
         let recording_ns = recording_cost(calibrated)?;
         let (traces, not_locked) = Traces::for_plan(plan, slice, recording_ns);
@@ -110,20 +125,34 @@ impl Measurement {
         let hold = calibrated.grind.work(plan.hold_ns);
         let baseline_rounds = baseline_rounds(slice, recording_ns);
         let lookout = Lookout::open(session, clock);
-        let setup = SliceSetup { clock, hold_ticks, hold, resolution, baseline_rounds, probe: lookout.probe };
+        let above_ticks = plan.stop_above.map(|limit| clock.ticks_in(limit));
+        let stop = above_ticks.map(|above_ticks| StopRule { above_ticks, origin: clock.now() });
+        let probe = lookout.probe;
+        let setup = SliceSetup { clock, hold_ticks, hold, resolution, baseline_rounds, probe, stop };
         let recorder =
             (plan.evidence == EvidenceChoice::Best).then(|| EvidenceRecorder::open(clock, &cpus_in_use(plan)));
-        Ok(Self { cells: cells?, traces, setup, slice, recording_ns, not_locked, recorder, lookout })
+        Ok(Self { cells: cells?, traces, setup, slice, recording_ns, not_locked, recorder, lookout, lost: None })
     }
 
     /// Slices of all cells in turn.
     fn run(&mut self, plan: &Plan, session: &Session, progress: &Progress) -> anyhow::Result<Turns> {
-        let Self { cells, traces, setup, slice, recorder, lookout, .. } = self;
+        let Self { cells, traces, setup, slice, recorder, lookout, lost, .. } = self;
         take_turns(cells, &rules(plan, session), session, progress, |cell| {
-            let recorder = recorder.as_mut().filter(|_| cell.is_recorded_next());
-            cell.run(setup, *slice, traces, recorder, lookout)?;
-            Ok(ControlFlow::Continue(()))
+            let has_story = setup.stop.is_some() && !cell.is_reference;
+            let recorder = recorder.as_mut().filter(|_| has_story || cell.is_recorded_next());
+            let flow = own_lock::or_lost(cell.run(setup, *slice, traces, recorder, lookout), lost)?;
+            Ok(if cell.stopped.is_some() { ControlFlow::Break(()) } else { flow })
         })
+    }
+
+    /// Ends the locks, and says what shared object was lost, if one was.
+    fn end(self, clock: Clock) -> anyhow::Result<Option<Lost>> {
+        let Self { cells, mut lost, .. } = self;
+        for cell in cells {
+            // Of one whose threads are still in its code nobody ends the lock.
+            let _ = own_lock::or_lost(cell.end(clock), &mut lost)?;
+        }
+        Ok(lost)
     }
 
     fn rows(&self, plan: &Plan, calibrated: &Calibrated, ended: &[EndedBy]) -> Vec<Row> {
@@ -162,6 +191,7 @@ impl Measurement {
         warnings.extend(rules(plan, session).not_converged(&self.cells, turns, ""));
         warnings.extend(hold_off(plan, rows));
         warnings.extend(self.lookout.warnings());
+        warnings.extend(self.lost.iter().map(Lost::warning));
         warnings
     }
 }

@@ -20,15 +20,26 @@ impl Rounds {
     }
 
     /// What thread number `place` shares the lock with.
+    pub fn others(&self, place: usize) -> OtherThreads {
+        let (holds, waits): (Vec<_>, Vec<_>) =
+            self.of_others(place).map(|(_, round, until)| ((round.locked, until), (round.began, round.locked))).unzip();
+        OtherThreads { holds, waits: joined(waits) }
+    }
+
+    /// Which of the other threads had the lock at some time of a span, from when, and until when.
+    pub fn holds_within(&self, place: usize, (from, to): (u64, u64)) -> impl Iterator<Item = (usize, u64, u64)> {
+        let holds = self.of_others(place).map(|(thread, round, until)| (thread, round.locked, until));
+        holds.filter(move |(_, locked, until)| *locked < to && *until > from)
+    }
+
+    /// The rounds of the others, and when each no longer had the lock.
     ///
     /// A holder can be switched out between its release and the timestamp behind it. The lock was free by then, since
     /// somebody else could take it: a hold ends when the next one begins.
-    pub fn others(&self, place: usize) -> OtherThreads {
+    fn of_others(&self, place: usize) -> impl Iterator<Item = (usize, &Round, u64)> {
         let next = self.0.iter().skip(1).map(|(_, round)| round.locked).chain([u64::MAX]);
-        let others = self.0.iter().zip(next).filter(|((thread, _), _)| *thread != place);
-        let (holds, waits): (Vec<_>, Vec<_>) =
-            others.map(|((_, own), next)| ((own.locked, own.ended.min(next)), (own.began, own.locked))).unzip();
-        OtherThreads { holds, waits: joined(waits) }
+        let others = self.0.iter().zip(next).filter(move |((thread, _), _)| *thread != place);
+        others.map(|((thread, round), next)| (*thread, round, round.ended.min(next)))
     }
 }
 

@@ -2,12 +2,23 @@
 
 use super::baseline::Baseline;
 use super::evidence_recorder::own_recorder;
+use super::slice::Slice;
 use instruments::clock::Clock;
 use instruments::evidence::Timeline;
 use instruments::grind::Work;
 use instruments::neighbour::{Probe, Probed};
 use instruments::team::StartGate;
 use loops::latency::{AnyLock, Trace, Way};
+use std::ffi::CStr;
+use std::ops::Range;
+
+/// When a wait ends it all.
+#[derive(Clone, Copy)]
+pub struct StopRule {
+    pub above_ticks: u64,
+    /// When the measurement began, in ticks.
+    pub origin: u64,
+}
 
 /// What every thread needs.
 #[derive(Clone, Copy)]
@@ -22,7 +33,12 @@ pub struct SliceSetup {
     pub baseline_rounds: usize,
     /// What looks for a neighbour on the core, if anybody wants to know.
     pub probe: Option<Probe>,
+    /// The wait that ends it all, if one does.
+    pub stop: Option<StopRule>,
 }
+
+/// What a thread that takes the lock is called in the kernel's record.
+pub const LOCKER: &CStr = c"locker";
 
 impl SliceSetup {
     /// Rounds with this much work in each.
@@ -36,11 +52,11 @@ const HOLDS_FOR_NS: f64 = 500_000.0;
 /// The grind's calibration is trusted that far.
 const MOST_CORRECTION: f64 = 1.25;
 
-/// A thread's part in a slice.
-pub struct ThreadSlice<'a> {
-    pub trace: &'a mut Trace,
+/// A thread's part in a slice. It owns what it touches, since it may be left behind.
+pub struct ThreadSlice {
+    pub trace: Trace,
     /// Of a thread that is alone: it takes a second baseline when it has ended.
-    pub spare: Option<&'a mut Trace>,
+    pub spare: Option<Trace>,
     /// The thread records its own switches, because it may not see the whole CPU.
     pub own_record: bool,
     pub timeline: Option<Timeline>,
@@ -53,8 +69,8 @@ pub struct ThreadSlice<'a> {
     pub bare_pair: Option<(f64, Option<Probed>)>,
 }
 
-impl<'a> ThreadSlice<'a> {
-    pub fn new(trace: &'a mut Trace, spare: Option<&'a mut Trace>, own_record: bool) -> Self {
+impl ThreadSlice {
+    pub fn new(trace: Trace, spare: Option<Trace>, own_record: bool) -> Self {
         Self {
             trace,
             spare,
@@ -70,8 +86,8 @@ impl<'a> ThreadSlice<'a> {
 
     pub fn work(&mut self, lock: &dyn AnyLock, setup: &SliceSetup, gate: &StartGate) {
         // For the kernel's record; a thread without a name of its own works as well.
-        let _ = rustix::thread::set_name(c"locker");
-        self.baseline = without_lock(self.trace, setup, Work::of_loads(0), setup.baseline_rounds);
+        let _ = rustix::thread::set_name(LOCKER);
+        self.baseline = without_lock(&mut self.trace, setup, Work::of_loads(0), setup.baseline_rounds);
         self.baselines.extend(self.baseline.zip(self.trace.probed()));
         let hold = self.corrected_hold(setup);
         let mut recorder = self.own_record.then(|| own_recorder(setup.clock)).flatten();
@@ -79,14 +95,13 @@ impl<'a> ThreadSlice<'a> {
         self.start = gate.ready();
         if self.start.is_some() {
             self.trace.limit_to(usize::MAX);
-            lock.rounds(setup.way(hold), self.trace, gate);
+            lock.rounds(setup.way(hold), &mut self.trace, gate);
             if self.trace.is_full() {
                 gate.stop_at(setup.clock.now());
             }
             self.timeline = recorder.as_mut().and_then(|recorder| recorder.stop().ok());
             // The core may have been shared before and not during, or the other way round.
-            let spare = self.spare.as_deref_mut();
-            let Some(spare) = spare else { return };
+            let Some(spare) = &mut self.spare else { return };
             let later = without_lock(spare, setup, Work::of_loads(0), setup.baseline_rounds);
             self.baselines.extend(later.zip(spare.probed()));
             self.baseline = self.baseline.map(|before| later.map_or(before, |later| before.and(later)));
@@ -98,7 +113,7 @@ impl<'a> ThreadSlice<'a> {
     fn corrected_hold(&mut self, setup: &SliceSetup) -> Work {
         let Some(stamp) = self.baseline.filter(|_| setup.hold.loads() > 0) else { return setup.hold };
         let rounds = (setup.clock.to_ticks(HOLDS_FOR_NS) as f64 / setup.hold_ticks).clamp(3.0, 100.0) as usize;
-        let Some(took) = without_lock(self.trace, setup, setup.hold, rounds) else { return setup.hold };
+        let Some(took) = without_lock(&mut self.trace, setup, setup.hold, rounds) else { return setup.hold };
         let correction = (setup.hold_ticks / (took.hold - stamp.hold)).clamp(1.0 / MOST_CORRECTION, MOST_CORRECTION);
         Work::of_loads((setup.hold.loads() as f64 * correction).round() as u64)
     }
@@ -130,4 +145,12 @@ pub fn compete(clock: Clock, gate: &StartGate) {
             Work::of_loads(64).run();
         }
     }
+}
+
+/// When rounds count. A full trace ends that for all where it ended its own.
+pub fn window(setup: &SliceSetup, slice: Slice, parts: &[ThreadSlice]) -> Option<Range<u64>> {
+    let opens = parts.iter().find_map(|part| part.start)? + setup.clock.ticks_in(slice.ramp_up);
+    let full = parts.iter().filter(|part| part.trace.is_full()).filter_map(|part| part.trace.rounds().last());
+    let cut = full.map(|round| round.ended).min();
+    Some(opens..cut.unwrap_or(u64::MAX).min(opens + setup.clock.ticks_in(slice.window)))
 }

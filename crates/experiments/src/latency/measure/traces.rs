@@ -10,8 +10,8 @@ const TRACE_BYTES: usize = 512 << 20;
 
 /// A trace for each thread of the largest cell, and one for the second baseline of a thread that is alone.
 pub struct Traces {
-    pub of_threads: Vec<Trace>,
-    pub spare: Trace,
+    of_threads: Vec<Trace>,
+    spare: Option<Trace>,
 }
 
 impl Traces {
@@ -28,7 +28,21 @@ impl Traces {
             not_locked = refused.or(not_locked.take());
             trace
         };
-        let traces = Self { of_threads: (0..threads).map(|_| made(capacity)).collect(), spare: made(BASELINE_ROUNDS) };
-        (traces, not_locked)
+        let (of_threads, spare) = ((0..threads).map(|_| made(capacity)).collect(), Some(made(BASELINE_ROUNDS)));
+        (Self { of_threads, spare }, not_locked)
+    }
+
+    /// One for each of so many threads; with the spare one, for a thread that is alone.
+    pub fn lend(&mut self, threads: usize, is_alone: bool) -> Vec<(Trace, Option<Trace>)> {
+        let mut spare = if is_alone { self.spare.take() } else { None };
+        self.of_threads.drain(..threads).map(|trace| (trace, spare.take())).collect()
+    }
+
+    /// Those that were lent.
+    pub fn take_back(&mut self, lent: impl Iterator<Item = (Trace, Option<Trace>)>) {
+        let (lent, spares): (Vec<Trace>, Vec<Option<Trace>>) = lent.unzip();
+        // In front, so that few threads always write to the same memory.
+        drop(self.of_threads.splice(0..0, lent));
+        self.spare = self.spare.take().or(spares.into_iter().flatten().next());
     }
 }

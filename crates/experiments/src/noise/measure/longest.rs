@@ -1,7 +1,7 @@
 //! The longest gaps of a cell, each with what took most of it: what a timeline shows of millions.
 
-use crate::noise::record::{LongGap, StoryPart};
-use crate::noise::story::story;
+use crate::noise::record::LongGap;
+use harness::{StoryPart, story};
 use instruments::clock::Clock;
 use instruments::evidence::{Attribution, Cause, Kind, Timeline};
 use instruments::gaps::{Gap, Watch};

@@ -4,7 +4,7 @@ use super::lateness::divide;
 use super::record::LateWake;
 use super::sleeper::{Piece, Wake};
 use crate::noise::cause_sums::CauseSums;
-use crate::noise::story::story;
+use harness::story;
 use instruments::clock::Clock;
 use instruments::evidence::{Cause, Kind, Timeline, ran};
 use instruments::statistics::Interval;

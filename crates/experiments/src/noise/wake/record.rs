@@ -2,7 +2,7 @@
 
 use super::timer::Timer;
 use crate::noise::cause_row::CauseRow;
-use crate::noise::story_part::StoryPart;
+use harness::StoryPart;
 use instruments::evidence::{Cause, EvidenceQuality, Source};
 use instruments::statistics::Interval;
 use record::Bin;

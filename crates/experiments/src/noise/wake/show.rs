@@ -2,8 +2,8 @@
 
 use super::record::{LateWake, WakeRow, WakeSpike};
 use crate::noise::cause_row::CauseRow;
-use crate::noise::story_text::story_text;
 use harness::label;
+use harness::story_text;
 use instruments::evidence::{Cause, Kind};
 use terminal::{Bar, Histogram, Page, nanoseconds, percent};
 

@@ -1,5 +1,6 @@
 //! One cell: its locks and its runs.
 
+use super::conductor::Conductor;
 use crate::throughput::plan::{CellPlan, Plan, TIMED_EVERY};
 use crate::throughput::record::coefficient_of_variation;
 use anyhow::{Context, bail};
@@ -13,10 +14,11 @@ use instruments::statistics::order::{median, sample_quantile_interval};
 use instruments::statistics::summary::CONFIDENCE;
 use instruments::statistics::{Interval, Thinned};
 use instruments::tally::Tally;
-use instruments::team::{Member, StartGate, work_together, work_together_as_processes};
 use locks::Reach;
-use loops::throughput::{AnyLocks, ChildCounters, Looks, LoopSpec, RunPhase, Spans, together, windows};
+use loops::own_lock;
+use loops::throughput::{AnyLocks, ChildCounters, Looks, LoopSpec, Spans, together, windows};
 use record::Unit;
+use std::sync::Arc;
 use std::time::Duration;
 use ulocks::Counts;
 
@@ -40,7 +42,7 @@ pub struct Cell {
     /// Run by run, loops a second in its windows, and who was on the cores as far as was known by then.
     windows: Thinned<Vec<(f64, Sharing)>>,
     pub split: Split,
-    lock: Option<Box<dyn AnyLocks>>,
+    lock: Option<Arc<dyn AnyLocks>>,
     probe: Option<Probe>,
     told_at: u32,
 }
@@ -85,10 +87,20 @@ impl Cell {
         }
     }
 
+    /// Ends the locks, if they were not yet.
+    ///
+    /// # Errors
+    /// A thread that was lost in the code of a shared object.
+    pub fn end(&mut self, clock: Clock) -> anyhow::Result<()> {
+        let lock = self.lock.take();
+        Ok(own_lock::call(&self.plan.lock, clock, move || drop(lock))??)
+    }
+
     /// One counted run, and now and then one with timestamps; the first visit warms up before.
     ///
     /// # Errors
-    /// A lock, a thread or a process that the system refuses; a lock that does not exclude.
+    /// A lock, a thread or a process that the system refuses; a lock that does not exclude; a thread that was lost in the
+    /// code of a shared object.
     pub fn visit(
         &mut self,
         plan: &Plan,
@@ -119,22 +131,29 @@ impl Cell {
 
     fn run(&mut self, plan: &Plan, session: &Session, calibrated: &Calibrated, timed: bool) -> anyhow::Result<Outcome> {
         if self.lock.is_none() {
-            self.lock = Some(make_locks(&self.plan, plan.reach)?);
+            self.lock = Some(make_locks(&self.plan, plan.reach, calibrated.clock())?);
         }
-        let lock = self.lock.as_deref().expect("made above");
+        let lock = self.lock.as_ref().expect("made above");
         let spec = self.loop_spec(plan, session, calibrated, timed);
-        let phase = SharedArray::from_fn(1, |_| Ok(CachePadded::new(RunPhase::default())))?;
         let mut children = SharedArray::from_fn(self.plan.children, |_| Ok(CachePadded::default()))?;
         lock.reset_streaks();
         let (counts_before, protected_before) = (lock.counts(), lock.protected_rounds());
-        perform(plan, session, lock, &spec, &phase[0], &mut children)
-            .with_context(|| format!("{} could not be measured", self.plan))?;
+        let conductor = Conductor {
+            clock: spec.clock,
+            spans: Spans { ramp_up: (plan.run / 10).max(Duration::from_millis(1)), counting: plan.run },
+            interruption: session.interruption.clone(),
+        };
+        let counted_ticks = match plan.reach {
+            Reach::Threads => conductor.lead_threads(&self.plan.lock, lock, spec, &mut children),
+            Reach::Processes => conductor.lead_processes(lock.as_ref(), &spec, &mut children),
+        };
+        let counted_ticks = counted_ticks.with_context(|| format!("{} could not be measured", self.plan))?;
         let protected: u64 = children.iter().map(|child: &CachePadded<ChildCounters>| child.protected_rounds).sum();
         if self.plan.lock != locks::NONE && lock.protected_rounds() - protected_before != protected {
             bail!("{} does not exclude: of {protected} updates under the lock some were lost", self.plan.lock);
         }
         let counts = lock.counts().zip(counts_before).map(|(after, before)| difference(after, before));
-        Ok(Outcome { children, counted_ns: calibrated.clock().to_ns(phase[0].counted_ticks()), counts })
+        Ok(Outcome { children, counted_ns: calibrated.clock().to_ns(counted_ticks), counts })
     }
 
     fn loop_spec(&self, plan: &Plan, session: &Session, calibrated: &Calibrated, timed: bool) -> LoopSpec {
@@ -240,9 +259,12 @@ impl turns::Cell for Cell {
         self.loops_counted > 0
     }
 
-    /// Gives the lock back; a thousand cells would hold a thousand semaphores.
+    /// A thousand cells would hold a thousand semaphores. Locks of a stranger's code are ended where it can be said that
+    /// they did not come back.
     fn retire(&mut self) {
-        self.lock = None;
+        if !locks::is_object(&self.plan.lock) {
+            self.lock = None;
+        }
     }
 }
 
@@ -255,38 +277,14 @@ fn difference(after: Counts, before: Counts) -> Counts {
     }
 }
 
-/// One run of all children, with a conductor beside them.
-fn perform(
-    plan: &Plan,
-    session: &Session,
-    lock: &dyn AnyLocks,
-    spec: &LoopSpec,
-    phase: &RunPhase,
-    counters: &mut [CachePadded<ChildCounters>],
-) -> anyhow::Result<()> {
-    let spans = Spans { ramp_up: (plan.run / 10).max(Duration::from_millis(1)), counting: plan.run };
-    let children = counters.iter_mut().enumerate().map(|(child, counters)| Member {
-        cpu: None,
-        job: Box::new(move |gate: &StartGate| lock.work(child, spec, phase, counters, gate)),
-    });
-    let (clock, interruption) = (spec.clock, &session.interruption);
-    let conductor =
-        Member { cpu: None, job: Box::new(move |gate: &StartGate| phase.conduct(clock, spans, interruption, gate)) };
-    let members = children.chain(std::iter::once(conductor)).collect();
-    let length = spans.ramp_up + spans.counting;
-    match plan.reach {
-        Reach::Threads => work_together(clock, length, members)?,
-        Reach::Processes => work_together_as_processes(clock, length, members, || interruption.is_requested())?,
-    }
-    Ok(())
-}
-
 /// The locks of a cell.
 ///
 /// # Errors
 /// What the system refuses.
-fn make_locks(plan: &CellPlan, reach: Reach) -> anyhow::Result<Box<dyn AnyLocks>> {
-    loops::throughput::make(&plan.lock, plan.locks, plan.share > 0, reach)
-        .expect("the plan has only locks that fit")
+fn make_locks(plan: &CellPlan, reach: Reach, clock: Clock) -> anyhow::Result<Arc<dyn AnyLocks>> {
+    let (name, number, readers) = (plan.lock.clone(), plan.locks, plan.share > 0);
+    let made = own_lock::call(&plan.lock, clock, move || loops::throughput::make(&name, number, readers, reach))??;
+    made.expect("the plan has only locks that fit")
+        .map(Arc::from)
         .with_context(|| format!("the lock `{}` could not be made", plan.lock))
 }

@@ -1,6 +1,7 @@
 //! The measurement: runs of all cells in turn, until their throughput is known or they have had their share of runs.
 
 mod cell;
+mod conductor;
 #[cfg(test)]
 mod night;
 mod row;
@@ -13,7 +14,7 @@ use harness::turns::{Rules, Turns, take_turns};
 use harness::{Lookout, Progress, Session};
 use instruments::statistics::EndedBy;
 use instruments::warning::{LeftOut, Warning};
-use std::ops::ControlFlow;
+use loops::own_lock::{Lost, or_lost};
 use std::time::Instant;
 
 /// What the experiment brought.
@@ -22,12 +23,15 @@ pub struct Measured {
     /// The order in which the cells, by number, had their turns.
     pub order: Vec<Vec<usize>>,
     pub warnings: Vec<Warning>,
+    /// A shared object that ended it all.
+    pub lost: Option<Lost>,
 }
 
 /// Measures every cell of the plan, and says what it is at.
 ///
 /// # Errors
-/// A lock, a thread or a process that the system refuses; a lock that does not exclude.
+/// A lock, a thread or a process that the system refuses; a lock that does not exclude; a shared object that crashed or
+/// blocked before there was a row.
 pub fn run_plan(
     plan: &Plan,
     session: &Session,
@@ -38,10 +42,14 @@ pub fn run_plan(
     let mut cells: Vec<Cell> = plan.cells.iter().cloned().map(Cell::new).collect();
     let rules = rules(plan, session);
     let mut lookout = Lookout::open(session, calibrated.clock());
+    let mut lost = None;
     let turns = take_turns(&mut cells, &rules, session, progress, |cell| {
-        cell.visit(plan, session, calibrated, &mut lookout)?;
-        Ok(ControlFlow::Continue(()))
+        or_lost(cell.visit(plan, session, calibrated, &mut lookout), &mut lost)
     })?;
+    for cell in &mut cells {
+        // Of one whose threads are still in its code nobody ends the lock.
+        let _ = or_lost(cell.end(calibrated.clock()), &mut lost)?;
+    }
     cells.iter_mut().for_each(|cell| cell.forget_if_wider(&lookout));
     let ended = cells.iter().zip(&turns.ended);
     let rows: Vec<Option<Row>> = ended.map(|(cell, &end)| row::row(cell, plan, calibrated, end)).collect();
@@ -53,8 +61,13 @@ pub fn run_plan(
         .chain(empty(&cells, &rows, &turns))
         .chain(wide)
         .chain(lookout.warnings())
+        .chain(lost.iter().map(Lost::warning))
         .collect();
-    Ok(Measured { rows: rows.into_iter().flatten().collect(), order: turns.order, warnings })
+    let rows: Vec<Row> = rows.into_iter().flatten().collect();
+    match lost {
+        Some(lost) if rows.is_empty() => Err(lost.into()),
+        lost => Ok(Measured { rows, order: turns.order, warnings, lost }),
+    }
 }
 
 /// The cells that brought nothing although nobody stopped them: a row that is missing is named.

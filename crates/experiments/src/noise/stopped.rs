@@ -1,0 +1,23 @@
+//! The gap that ended it all, in letters.
+
+use super::record::Row;
+use harness::{label, story_text};
+use terminal::{Page, nanoseconds};
+
+/// The gap that ended it all, and who ran in it.
+pub fn stopped(rows: &[Row], page: &Page) -> String {
+    let us = |us: f64| nanoseconds(us * 1e3);
+    let found = rows.iter().filter_map(|row| Some((row, row.stopped.as_ref()?)));
+    let text = found.map(|(row, gap)| {
+        let words = format!(
+            "Stopped at {:.3} s: on CPU {} a gap of {}, {} of it {}.",
+            gap.start_s,
+            row.cpu,
+            us(gap.length_us),
+            us(gap.cause_us),
+            label(&gap.cause)
+        );
+        "\n".to_owned() + &terminal::wrapped("", "", &words, page) + &story_text(&gap.story, page)
+    });
+    text.collect()
+}

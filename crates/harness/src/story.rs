@@ -1,0 +1,65 @@
+//! The story of one event: who had the CPU, from a little before it began until it ended; in a record, and in letters.
+
+use crate::evidence::label;
+use instruments::evidence::{Cause, Ran, Timeline, ran};
+use serde::{Deserialize, Serialize};
+use terminal::{Page, nanoseconds};
+
+/// Somebody who had the CPU for a while.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct StoryPart {
+    /// Since the event began; before it, negative.
+    pub from_us: f64,
+    pub length_us: f64,
+    #[serde(flatten)]
+    pub who: Cause,
+}
+
+/// So much before the event, in nanoseconds: who had the CPU when it began.
+const BEFORE_NS: f64 = 20_000.0;
+/// Of a longer story the shortest parts are left out.
+const MOST: usize = 16;
+
+/// What the kernel recorded of this CPU around an event, in ticks; nothing where nothing was recorded.
+pub fn story(timeline: &Timeline, cpu: usize, (start, end): (u64, u64)) -> Vec<StoryPart> {
+    let clock = timeline.clock;
+    let mut parts = ran(timeline, cpu, start.saturating_sub(clock.to_ticks(BEFORE_NS)), end);
+    if parts.len() > MOST {
+        let mut lengths: Vec<u64> = parts.iter().map(|part| part.end - part.start).collect();
+        lengths.sort_unstable_by_key(|&length| std::cmp::Reverse(length));
+        let (least, mut room) = (lengths[MOST - 1], MOST);
+        parts.retain(|part| {
+            let stays = room > 0 && part.end - part.start >= least;
+            room -= usize::from(stays);
+            stays
+        });
+    }
+    let us = |ticks: u64| clock.to_ns(ticks) / 1e3;
+    let part = |part: Ran| StoryPart {
+        from_us: if part.start >= start { us(part.start - start) } else { -us(start - part.start) },
+        length_us: us(part.end - part.start),
+        who: part.who,
+    };
+    parts.into_iter().map(part).collect()
+}
+
+/// A line for each that had the CPU; times are since the event began.
+pub fn story_text(story: &[StoryPart], page: &Page) -> String {
+    if story.is_empty() {
+        return "  The kernel's record says nothing of it.\n".into();
+    }
+    let line = |part: &StoryPart| {
+        let pid = part.who.pid.map_or_else(String::new, |pid| format!(" ({pid})"));
+        let sign = if part.from_us < 0.0 { "-" } else { "+" };
+        let from = nanoseconds(part.from_us.abs() * 1e3);
+        let text = format!(
+            "  {:>10}  {:>8}  {}{pid}",
+            format!("{sign}{from}"),
+            nanoseconds(part.length_us * 1e3),
+            label(&part.who)
+        );
+        page.cut(&text) + "\n"
+    };
+    story.iter().map(line).collect()
+}

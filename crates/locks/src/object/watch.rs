@@ -1,0 +1,121 @@
+//! What threads are at in the code of objects: so that one that crashes in it, or never comes back, can be named.
+//!
+//! A thread notes which function it calls, in a byte of its own; that is all that a lock and an unlock cost. Nobody
+//! else reads the byte: the thread itself answers, in a signal's handler. One that crashes in an object's code stays in
+//! the handler for ever, so that the process lives and what was measured is not lost.
+
+use super::trial::signal_name;
+use std::mem::MaybeUninit;
+use std::sync::atomic::{AtomicI32, AtomicU8, AtomicU32, Ordering};
+use std::time::Duration;
+
+/// A function of an object's that a thread is in, or was in last.
+#[derive(Clone, Copy)]
+#[repr(u8)]
+pub enum Within {
+    Nothing,
+    Init,
+    Acquire,
+    Release,
+    Destroy,
+}
+
+const NAMES: [&str; 5] =
+    ["", "contend_lock_init", "contend_lock_acquire", "contend_lock_release", "contend_lock_destroy"];
+
+thread_local! {
+    // An atomic, because a handler reads it: a plain store before a call may be left out.
+    static AT: AtomicU8 = const { AtomicU8::new(Within::Nothing as u8) };
+}
+
+/// Notes what the calling thread calls next.
+#[inline(always)]
+pub fn enter(function: Within) {
+    AT.with(|at| at.store(function as u8, Ordering::Relaxed));
+}
+
+/// The signal that a thread crashed with in an object's code, and where; 0 if none has.
+static CRASHED: AtomicI32 = AtomicI32::new(0);
+static CRASHED_IN: AtomicU8 = AtomicU8::new(0);
+/// How many threads have answered that they are in which function.
+static ANSWERS: [AtomicU32; NAMES.len()] = [const { AtomicU32::new(0) }; NAMES.len()];
+
+const CRASHES: [i32; 5] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGILL, libc::SIGFPE, libc::SIGABRT];
+/// Who does not wait for it never hears of it.
+const QUESTION: i32 = libc::SIGURG;
+const ANSWER: Duration = Duration::from_millis(100);
+
+/// Keeps crashes in objects' code from ending the process.
+pub fn catch_crashes() {
+    CRASHES.iter().for_each(|&signal| handle(signal, crashed));
+}
+
+/// Whether a thread has crashed in an object's code.
+pub fn has_crashed() -> bool {
+    CRASHED.load(Ordering::Acquire) != 0
+}
+
+/// What became of threads that did not come back from objects' code, after the object's name.
+pub fn what_became() -> String {
+    let signal = CRASHED.load(Ordering::Acquire);
+    if signal != 0 {
+        let place = NAMES[usize::from(CRASHED_IN.load(Ordering::Relaxed))];
+        return format!("crashes: {place} ended with {}", signal_name(signal));
+    }
+    handle(QUESTION, answer);
+    ask_all();
+    std::thread::sleep(ANSWER);
+    let within = NAMES.iter().zip(&ANSWERS).skip(1).map(|(name, count)| (name, count.load(Ordering::Relaxed)));
+    let words = |(name, count): (&&str, u32)| match count {
+        1 => format!("a thread did not come back from {name}"),
+        _ => format!("{count} threads did not come back from {name}"),
+    };
+    let found: Vec<String> = within.filter(|(_, count)| *count > 0).map(words).collect();
+    match found.is_empty() {
+        true => "blocks: a thread did not come back from one of its functions".into(),
+        false => format!("blocks: {}", found.join(", ")),
+    }
+}
+
+fn handle(signal: i32, handler: extern "C" fn(i32)) {
+    let mut action = MaybeUninit::<libc::sigaction>::zeroed();
+    // SAFETY: all zeros is a valid action, which `sigemptyset` and the stores complete; the handlers only touch atomics
+    // and call what may be called in a handler. On the alternate stack, since a thread's own may be what overflowed.
+    unsafe {
+        let action = action.assume_init_mut();
+        action.sa_sigaction = handler as *const () as usize;
+        action.sa_flags = libc::SA_ONSTACK | libc::SA_RESTART;
+        libc::sigemptyset(&raw mut action.sa_mask);
+        libc::sigaction(signal, &raw const *action, std::ptr::null_mut());
+    }
+}
+
+extern "C" fn crashed(signal: i32) {
+    let at = AT.with(|at| at.load(Ordering::Relaxed));
+    if at == Within::Nothing as u8 {
+        // None of ours: what was done comes again at once, and ends the process as it would have.
+        // SAFETY: `signal` may be called in a handler; the default action needs no function.
+        unsafe { libc::signal(signal, libc::SIG_DFL) };
+        return;
+    }
+    CRASHED_IN.store(at, Ordering::Relaxed);
+    CRASHED.store(signal, Ordering::Release);
+    loop {
+        // SAFETY: it only waits, and may be called in a handler.
+        unsafe { libc::pause() };
+    }
+}
+
+extern "C" fn answer(_: i32) {
+    AT.with(|at| ANSWERS[usize::from(at.load(Ordering::Relaxed))].fetch_add(1, Ordering::Relaxed));
+}
+
+/// Asks every thread of the process.
+fn ask_all() {
+    let tasks = std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
+    let ids = tasks.filter_map(|task| task.file_name().to_str()?.parse::<i32>().ok());
+    for id in ids {
+        // SAFETY: the call sends a signal to a thread of this process, or fails if that has ended.
+        unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), id, QUESTION) };
+    }
+}
