@@ -181,19 +181,30 @@ fn ignoring_who_is_there_leaves_nothing_to_measure() {
     assert!(String::from_utf8_lossy(&output.stderr).contains("--neighbour ignore"));
 }
 
-#[test]
-fn who_looks_says_how_often_and_who_does_not_says_nothing() {
-    let ring = ["ring", "--contestant", "rust-fifo", "--placement", "pinned", "--no-memory", "--large", "0"];
-    let latency = ["latency", "--lock", "std", "--threads", "1"];
-    let throughput = ["throughput", "--lock", "std", "--children", "1"];
+/// Calls of all others that say who shared the core.
+const LOOKING: [&[&str]; 6] = [
+    &["ring", "--contestant", "rust-fifo", "--placement", "pinned", "--no-memory", "--large", "0"],
+    &["latency", "--lock", "std", "--threads", "1"],
+    &["throughput", "--lock", "std", "--children", "1"],
+    &["noise", "--scenario", "quiet"],
     // One that takes only what nobody wants may not get enough to look.
-    let clock = ["clock", "--longest", "1ms"];
-    let (noise, load) = (["noise", "--scenario", "quiet"], ["load", "--priority", "0"]);
-    for words in [&ring[..], &latency, &throughput, &noise, &load, &clock] {
+    &["load", "--priority", "0"],
+    &["clock", "--longest", "1ms"],
+];
+
+#[test]
+fn who_looks_says_how_often() {
+    for words in LOOKING {
         let looked = record(&[words, &["--seconds", "0.8"]].concat());
         let told = |row: &Value| row["core_shared_share"].is_null() || is_share(&row["core_shared_share"]);
         assert!(results(&looked).iter().all(told), "{looked}");
         assert!(results(&looked).iter().any(|row| is_share(&row["core_shared_share"])), "nobody looked: {looked}");
+    }
+}
+
+#[test]
+fn who_does_not_look_says_nothing() {
+    for words in LOOKING {
         let ignored = record(&[words, &["--seconds", "0.3", "--neighbour", "ignore"]].concat());
         assert!(results(&ignored).iter().all(|row| row["core_shared_share"].is_null()), "{ignored}");
     }
