@@ -164,11 +164,10 @@ fn records_with_unknown_fields_are_in_a_trend() {
     all().iter().for_each(|old| ids.push(Kept::of(&of_tomorrow(old.record.clone()), &mut archive).id));
     let said = |arguments: &[&str]| String::from_utf8(archive.contend(arguments).stdout).unwrap();
     let trends: Value = serde_json::from_str(&said(&["history", "trend", "--format", "json"])).unwrap();
-    let points = |series: &Value| series["points"].as_array().unwrap().iter().map(|point| point["record"].clone());
-    let found: Vec<Value> =
-        trends.as_array().unwrap().iter().flat_map(|series| points(series).collect::<Vec<_>>()).collect();
+    let points = trends.as_array().unwrap().iter().flat_map(|series| series["points"].as_array().unwrap());
+    let found: Vec<&Value> = points.map(|point| &point["record"]).collect();
     for (id, old) in ids.iter().zip(all()) {
-        assert!(found.iter().any(|record| record == id.as_str()), "{}", old.name());
+        assert!(found.iter().any(|record| **record == id.as_str()), "{}", old.name());
     }
     assert!(!said(&["history", "trend"]).contains("left out"));
 }

@@ -86,7 +86,9 @@ impl Region {
         let counted_at = pair.counted_at.load(Acquire).checked_sub(1).map(|number| self.place(number as usize));
         // The count first, and then whose it is: who takes the place over says so before it begins anew.
         let count = counted_at.map(|counted| (counted.acquisitions.load(Acquire), counted.pair.load(Acquire)));
-        count.filter(|(_, counted)| *counted == place).map_or_else(|| pair.acquisitions.load(Relaxed), |(count, _)| count)
+        count
+            .filter(|(_, counted)| *counted == place)
+            .map_or_else(|| pair.acquisitions.load(Relaxed), |(count, _)| count)
     }
 
     /// A place of a lock at a call site, by its number among those of all threads.
