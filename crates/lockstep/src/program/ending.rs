@@ -179,8 +179,8 @@ fn record(
     let assumptions = [
         "noise while all ranks compute is that while they make steps",
         "whoever waits loses nothing by what happens meanwhile",
-        "predicted steps have the work of the slowest rank and the median barrier of the measured ones, and from the \
-         traces nothing but gaps",
+        "predicted steps have the work of each step's slowest rank and the median barrier of the measured ones, and \
+         from the traces nothing but gaps",
         "more nodes than ranks: groups of as many as were recorded, each interrupted as these were and apart from the \
          others; the barrier takes no longer",
         "stationarity: the machines go on as recorded; the recording repeats for ever",

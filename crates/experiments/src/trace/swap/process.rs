@@ -1,5 +1,6 @@
 //! A program that runs in a group of its own, and all that it starts with it: nothing of it outlives the run.
 
+use super::orphans::reap_but;
 use anyhow::Context;
 use harness::Interruption;
 use rustix::event::{PollFd, PollFlags, poll};
@@ -130,7 +131,8 @@ pub fn wait(of: &[&Running], until: Option<Instant>, interruption: &Interruption
         let look = Timespec { tv_sec: 0, tv_nsec: look.as_nanos() as i64 };
         let mut descriptors: Vec<_> = of.iter().map(|one| PollFd::new(&one.process, PollFlags::IN)).collect();
         match poll(&mut descriptors, Some(&look)) {
-            Ok(0) | Err(rustix::io::Errno::INTR) => {}
+            Ok(0) => reap_but(&of.iter().map(|one| one.pid).collect::<Vec<_>>()),
+            Err(rustix::io::Errno::INTR) => {}
             Ok(_) => {
                 let ended = descriptors.iter().position(|one| !one.revents().is_empty());
                 return Ok(End::Itself(ended.unwrap_or_default()));

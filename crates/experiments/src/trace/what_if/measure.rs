@@ -177,7 +177,7 @@ impl Turn<'_> {
             Err(error) if error.is::<Interrupted>() => return Ok(ControlFlow::Break(())),
             Err(error) => return Err(error),
             Ok(None) => {}
-            Ok(Some(Brought { ran: Some(ran), .. })) if side.place > NOTHING_SHORTER && ran.sections == 0 => {
+            Ok(Some(Brought { ran: Some(ran), .. })) if ran.sections == 0 && self.counts_sections(side) => {
                 side.leave_out();
             }
             Ok(Some(Brought { took, ran, metrics })) => {
@@ -186,6 +186,12 @@ impl Turn<'_> {
             }
         }
         Ok(self.session.interruption.flow())
+    }
+
+    /// Whether only runs count in which the lock had a section. With nothing shorter one lock is watched: where there are
+    /// several, runs without that one are runs of the others.
+    fn counts_sections(&self, side: &Side) -> bool {
+        side.place > NOTHING_SHORTER || side.place == NOTHING_SHORTER && self.found.tried.len() == 1
     }
 
     /// A run; `None` if it did not end well, which is noted. As it is, the program has to.
