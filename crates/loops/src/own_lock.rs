@@ -31,7 +31,8 @@ impl Lost {
     }
 }
 
-/// Lets a team work; if the lock is a shared object's, it is not waited for for ever.
+/// Lets a team work; if the lock is a shared object's, it is not waited for for ever. The last rounds of all may take so
+/// long, with nothing wrong.
 ///
 /// # Errors
 /// Those of the team; within, that members were lost.
@@ -39,12 +40,13 @@ pub fn work_at(
     lock: &str,
     clock: Clock,
     length: Duration,
+    last_rounds: Duration,
     members: Vec<Member<'static>>,
 ) -> Result<Result<(), Lost>, TeamError> {
     if !locks::is_object(lock) {
         return work_together(clock, length, members).map(Ok);
     }
-    told(lock, work_together_or_leave(clock, length, members, locks::has_crashed))
+    told(lock, work_together_or_leave(clock, length, last_rounds, members, locks::has_crashed))
 }
 
 /// What `work` gives, which makes such a lock, or ends it.

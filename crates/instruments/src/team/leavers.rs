@@ -13,12 +13,13 @@ use std::time::Duration;
 const LOOK: Duration = Duration::from_millis(50);
 /// In the middle of a long window seldom, and hardly ever in a short one: whoever looks takes a CPU from the members.
 const LOOK_WITHIN: Duration = Duration::from_secs(1);
-/// So many looks at which nobody had come on are patience enough: five seconds. Not so long a time, in which the whole
-/// process may have been stopped.
+/// So many looks at which nobody had come on are patience enough: five seconds, and what they may take by themselves.
+/// Not so long a time, in which the whole process may have been stopped.
 const MOST_LOOKS: u32 = 100;
 
 /// Lets all members work as [`work_together`](super::work_together) does, but waits for ever for nobody: if none of
-/// those that should have ended ends for five seconds, they are left behind.
+/// those that should have ended ends for five seconds and as long as `own` besides, which one of them may take with
+/// nothing wrong, they are left behind.
 ///
 /// That is safe because members own what they touch. What is left behind stays as it is until the process ends, and may
 /// take CPU time. `is_lost` tells of members that are known not to come back: then there is no need for patience.
@@ -31,9 +32,11 @@ const MOST_LOOKS: u32 = 100;
 pub fn work_together_or_leave(
     clock: Clock,
     length: Duration,
+    own: Duration,
     members: Vec<Member<'static>>,
     is_lost: impl Fn() -> bool,
 ) -> Result<(), TeamError> {
+    let most_looks = MOST_LOOKS.saturating_add((own.as_millis() / LOOK.as_millis()) as u32);
     let gate = Arc::new(StartGate::new(clock, members.len(), length));
     let (sender, ended) = mpsc::channel();
     let (mut left, mut outcome) = (0, Ok(()));
@@ -68,7 +71,7 @@ pub fn work_together_or_leave(
                 let has_come_on = !gate.left().is_zero() || ready != gate.ready_members();
                 ready = gate.ready_members();
                 looks = if has_come_on { 0 } else { looks + 1 };
-                if looks == MOST_LOOKS || is_lost() {
+                if looks >= most_looks || is_lost() {
                     gate.cancel();
                     gate.stop_at(0);
                     return Err(TeamError::LeftBehind { members: left });
@@ -98,7 +101,8 @@ pub fn work_or_leave<T: Send + 'static>(
             let _ = sender.send(work());
         }
     };
-    work_together_or_leave(clock, Duration::ZERO, vec![Member { cpu: None, job: Box::new(job) }], is_lost)?;
+    let member = Member { cpu: None, job: Box::new(job) };
+    work_together_or_leave(clock, Duration::ZERO, Duration::ZERO, vec![member], is_lost)?;
     done.recv().map_err(|_| TeamError::LeftBehind { members: 1 })
 }
 
@@ -135,9 +139,10 @@ mod tests {
             forever()
         });
         let began = Instant::now();
-        let left = work_together_or_leave(clock(), Duration::from_millis(5), vec![waits, hangs], || {
-            others.load(Ordering::Relaxed)
-        });
+        let left =
+            work_together_or_leave(clock(), Duration::from_millis(5), Duration::ZERO, vec![waits, hangs], || {
+                others.load(Ordering::Relaxed)
+            });
         assert!(matches!(left, Err(TeamError::LeftBehind { members: 1 })), "{left:?}");
         assert!(began.elapsed() < LOOK * MOST_LOOKS, "nobody waited for the patience to run out");
     }
@@ -145,8 +150,8 @@ mod tests {
     #[test]
     fn one_that_hangs_before_the_start_is_left_behind_when_nobody_comes_on() {
         let waits = member(|gate| assert!(gate.ready().is_none()));
-        let left =
-            work_together_or_leave(clock(), Duration::from_millis(5), vec![waits, member(|_| forever())], || false);
+        let members = vec![waits, member(|_| forever())];
+        let left = work_together_or_leave(clock(), Duration::from_millis(5), Duration::ZERO, members, || false);
         assert!(matches!(left, Err(TeamError::LeftBehind { .. })), "{left:?}");
     }
 

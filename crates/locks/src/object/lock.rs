@@ -1,7 +1,7 @@
 //! A lock of a shared object as a lock under test.
 
 use super::functions::{Exports, Functions, MOST_BYTES};
-use super::watch::{Within, enter};
+use super::watch::{Within, enter, is_lost};
 use crate::lock::Lock;
 use crossbeam_utils::CachePadded;
 use std::cell::{Cell, UnsafeCell};
@@ -83,12 +83,15 @@ impl Drop for Guard<'_> {
         enter(Within::Release);
         // SAFETY: whoever has the guard has the lock.
         unsafe { (self.0.functions.release)(self.0.address()) };
+        // What goes wrong from here on is not the object's.
+        enter(Within::Nothing);
     }
 }
 
 impl Drop for FromObject {
     fn drop(&mut self) {
-        if self.is_made {
+        // Another of the object's locks may be what threads were lost at.
+        if self.is_made && !is_lost() {
             enter(Within::Destroy);
             // SAFETY: it was made, and is free: a guard borrows it.
             unsafe { (self.functions.destroy)(self.address()) };

@@ -6,8 +6,8 @@
 
 use super::trial::signal_name;
 use std::mem::MaybeUninit;
-use std::sync::atomic::{AtomicI32, AtomicU8, AtomicU32, Ordering};
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, AtomicU32, Ordering};
+use std::time::{Duration, Instant};
 
 /// A function of an object's that a thread is in, or was in last.
 #[derive(Clone, Copy)]
@@ -37,13 +37,16 @@ pub fn enter(function: Within) {
 /// The signal that a thread crashed with in an object's code, and where; 0 if none has.
 static CRASHED: AtomicI32 = AtomicI32::new(0);
 static CRASHED_IN: AtomicU8 = AtomicU8::new(0);
+static IS_LOST: AtomicBool = AtomicBool::new(false);
 /// How many threads have answered that they are in which function.
 static ANSWERS: [AtomicU32; NAMES.len()] = [const { AtomicU32::new(0) }; NAMES.len()];
 
 const CRASHES: [i32; 5] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGILL, libc::SIGFPE, libc::SIGABRT];
 /// Who does not wait for it never hears of it.
 const QUESTION: i32 = libc::SIGURG;
-const ANSWER: Duration = Duration::from_millis(100);
+/// Each needs a CPU to answer, which those that spin have.
+const ANSWERS_WITHIN: Duration = Duration::from_secs(2);
+const LOOK: Duration = Duration::from_millis(10);
 
 /// Keeps crashes in objects' code from ending the process.
 pub fn catch_crashes() {
@@ -55,16 +58,27 @@ pub fn has_crashed() -> bool {
     CRASHED.load(Ordering::Acquire) != 0
 }
 
+/// Whether threads did not come back from objects' code, so that it is called no more.
+pub fn is_lost() -> bool {
+    IS_LOST.load(Ordering::Acquire)
+}
+
 /// What became of threads that did not come back from objects' code, after the object's name.
 pub fn what_became() -> String {
+    IS_LOST.store(true, Ordering::Release);
     let signal = CRASHED.load(Ordering::Acquire);
     if signal != 0 {
         let place = NAMES[usize::from(CRASHED_IN.load(Ordering::Relaxed))];
         return format!("crashes: {place} ended with {}", signal_name(signal));
     }
     handle(QUESTION, answer);
-    ask_all();
-    std::thread::sleep(ANSWER);
+    ANSWERS.iter().for_each(|count| count.store(0, Ordering::Relaxed));
+    let (asked, began) = (ask_all(), Instant::now());
+    while ANSWERS.iter().map(|count| count.load(Ordering::Relaxed)).sum::<u32>() < asked
+        && began.elapsed() < ANSWERS_WITHIN
+    {
+        std::thread::sleep(LOOK);
+    }
     let within = NAMES.iter().zip(&ANSWERS).skip(1).map(|(name, count)| (name, count.load(Ordering::Relaxed)));
     let words = |(name, count): (&&str, u32)| match count {
         1 => format!("a thread did not come back from {name}"),
@@ -92,10 +106,15 @@ fn handle(signal: i32, handler: extern "C" fn(i32)) {
 
 extern "C" fn crashed(signal: i32) {
     let at = AT.with(|at| at.load(Ordering::Relaxed));
-    if at == Within::Nothing as u8 {
-        // None of ours: what was done comes again at once, and ends the process as it would have.
-        // SAFETY: `signal` may be called in a handler; the default action needs no function.
-        unsafe { libc::signal(signal, libc::SIG_DFL) };
+    // SAFETY: the calls take no pointers, and may be made in a handler.
+    let is_first = unsafe { libc::syscall(libc::SYS_gettid) == libc::c_long::from(libc::getpid()) };
+    if at == Within::Nothing as u8 || is_first {
+        // None of ours, or the thread without which nothing goes on: it ends the process as it would have.
+        // SAFETY: both may be called in a handler; the default action needs no function.
+        unsafe {
+            libc::signal(signal, libc::SIG_DFL);
+            libc::raise(signal);
+        }
         return;
     }
     CRASHED_IN.store(at, Ordering::Relaxed);
@@ -110,12 +129,11 @@ extern "C" fn answer(_: i32) {
     AT.with(|at| ANSWERS[usize::from(at.load(Ordering::Relaxed))].fetch_add(1, Ordering::Relaxed));
 }
 
-/// Asks every thread of the process.
-fn ask_all() {
+/// Asks every thread of the process; how many.
+fn ask_all() -> u32 {
     let tasks = std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
     let ids = tasks.filter_map(|task| task.file_name().to_str()?.parse::<i32>().ok());
-    for id in ids {
-        // SAFETY: the call sends a signal to a thread of this process, or fails if that has ended.
-        unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), id, QUESTION) };
-    }
+    // SAFETY: the call sends a signal to a thread of this process, or fails if that has ended.
+    let ask = |id: &i32| unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), *id, QUESTION) } == 0;
+    ids.filter(ask).count() as u32
 }

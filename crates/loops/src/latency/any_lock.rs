@@ -6,6 +6,7 @@ use instruments::clock::Clock;
 use instruments::team::StartGate;
 use locks::{Builder, EmptyCalls, Lock, NoLock, Reach};
 use std::io;
+use std::sync::Arc;
 
 /// A lock whose type is no longer known.
 pub trait AnyLock: Send + Sync {
@@ -30,11 +31,12 @@ impl<L: Lock> AnyLock for CachePadded<L> {
 struct OnItsLines;
 
 impl Builder for OnItsLines {
-    type Output = Box<dyn AnyLock>;
+    type Output = Arc<dyn AnyLock>;
 
+    /// Where it is shared from: once it is settled it stays where it is.
     fn build<L: Lock>(self) -> io::Result<Self::Output> {
-        let mut lock = Box::new(CachePadded::new(L::create()?));
-        lock.settle()?;
+        let mut lock = Arc::new(CachePadded::new(L::create()?));
+        Arc::get_mut(&mut lock).expect("nobody else has it yet").settle()?;
         Ok(lock)
     }
 }
@@ -43,7 +45,7 @@ impl Builder for OnItsLines {
 ///
 /// # Errors
 /// What the system refuses.
-pub fn make(name: &str) -> Option<io::Result<Box<dyn AnyLock>>> {
+pub fn make(name: &str) -> Option<io::Result<Arc<dyn AnyLock>>> {
     locks::build(name, Reach::Threads, OnItsLines)
 }
 

@@ -91,7 +91,7 @@ impl Cell {
             recorded: 0,
             ledger: None,
             cut_short: false,
-            lock: lock.into(),
+            lock,
             cpus: all.cpus.clone(),
             narrow,
             spent: Duration::ZERO,
@@ -149,7 +149,10 @@ impl Cell {
         let parts = traces.lend(self.plan.threads, self.is_alone());
         let parts = parts.into_iter().map(|(trace, spare)| ThreadSlice::new(trace, spare, own_record)).collect();
         let (members, done) = self.members(*setup, parts);
-        let work = || own_lock::work_at(&self.plan.lock, setup.clock, slice.whole(), members);
+        // Whoever comes last may have to wait for all the others' holds.
+        let rounds = Duration::from_nanos((setup.clock.to_ns(setup.hold_ticks as u64) * 2.0) as u64);
+        let rounds = rounds.saturating_mul(self.plan.threads as u32);
+        let work = || own_lock::work_at(&self.plan.lock, setup.clock, slice.whole(), rounds, members);
         let tells_causes = recorder.is_some() && self.is_recorded_next();
         let timeline = match recorder {
             Some(recorder) => {

@@ -87,11 +87,13 @@ pub fn run_plan(
     let Measurement { cells, lookout, .. } = &mut measurement;
     cells.iter_mut().for_each(|cell| cell.forget_if_wider(lookout));
     let rows = measurement.rows(plan, calibrated, &turns.ended);
-    let warnings = measurement.warnings(plan, &rows, &turns, session);
+    let mut warnings = measurement.warnings(plan, &rows, &turns, session);
     let has_object = plan.cells.iter().any(|cell| locks::is_object(&cell.lock));
     let object_calls_ns = has_object.then(|| object_calls::cost_ns(calibrated)).transpose()?;
     let stopped = measurement.cells.iter_mut().find_map(|cell| cell.stopped.take());
+    let was_lost = measurement.lost.is_some();
     let lost = measurement.end(calibrated.clock())?;
+    warnings.extend(lost.iter().filter(|_| !was_lost).map(Lost::warning));
     match lost {
         Some(lost) if rows.is_empty() => Err(lost.into()),
         lost => Ok(Measured { rows, order: turns.order, object_calls_ns, warnings, lost, stopped }),

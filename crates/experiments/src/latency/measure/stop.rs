@@ -49,8 +49,11 @@ impl StopRule {
 impl Ended<'_> {
     fn told(&self, thread: usize, round: Round, origin: u64) -> StoppedWait {
         let rounds = Rounds::of(self.parts.iter().map(|part| &part.trace));
+        // Who takes no lock waits for nobody.
+        let is_lock = self.plan.lock != locks::NONE;
         let holds: Vec<Hold> = rounds
             .holds_within(thread, (round.began, round.locked))
+            .filter(|_| is_lock)
             .map(|(thread, from, until)| Hold { thread, from, until })
             .collect();
         let us = |ticks: u64| self.clock.to_ns(ticks) / 1e3;

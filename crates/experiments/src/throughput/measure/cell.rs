@@ -138,8 +138,10 @@ impl Cell {
         let mut children = SharedArray::from_fn(self.plan.children, |_| Ok(CachePadded::default()))?;
         lock.reset_streaks();
         let (counts_before, protected_before) = (lock.counts(), lock.protected_rounds());
+        let round = Duration::from_nanos(((self.plan.nonhold_ns + self.plan.hold_ns) * 2.0) as u64);
         let conductor = Conductor {
             clock: spec.clock,
+            last_rounds: round.saturating_mul(self.plan.children as u32),
             spans: Spans { ramp_up: (plan.run / 10).max(Duration::from_millis(1)), counting: plan.run },
             interruption: session.interruption.clone(),
         };

@@ -8,12 +8,15 @@ use instruments::team::{Member, StartGate, work_together_as_processes};
 use loops::own_lock;
 use loops::throughput::{AnyLocks, ChildCounters, LoopSpec, RunPhase, Spans};
 use std::sync::{Arc, mpsc};
+use std::time::Duration;
 
 /// Who leads the children through a run.
 #[derive(Clone)]
 pub struct Conductor {
     pub clock: Clock,
     pub spans: Spans,
+    /// As long as the last rounds of all children may take, one after the other.
+    pub last_rounds: Duration,
     pub interruption: Interruption,
 }
 
@@ -45,7 +48,7 @@ impl Conductor {
         let (clock, length, led) = (self.clock, self.spans.ramp_up + self.spans.counting, Arc::clone(&phase));
         let conducts = move |gate: &StartGate| led.conduct(self.clock, self.spans, &self.interruption, gate);
         let conductor = Member { cpu: None, job: Box::new(conducts) };
-        own_lock::work_at(name, clock, length, children.chain([conductor]).collect())??;
+        own_lock::work_at(name, clock, length, self.last_rounds, children.chain([conductor]).collect())??;
         done.try_iter().for_each(|(child, counted)| counters[child] = *counted);
         Ok(phase.counted_ticks())
     }

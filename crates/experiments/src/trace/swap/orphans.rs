@@ -66,9 +66,8 @@ pub fn reap_but(own: &[u32]) {
         let mut ended = std::mem::MaybeUninit::<libc::siginfo_t>::zeroed();
         let flags = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
         // SAFETY: the pointer is to room for what the call writes, and all zeros, which it may leave, are a value too.
-        let (is_told, pid) = unsafe {
-            (libc::waitid(libc::P_ALL, 0, ended.as_mut_ptr(), flags) == 0, ended.assume_init().si_pid())
-        };
+        let (is_told, pid) =
+            unsafe { (libc::waitid(libc::P_ALL, 0, ended.as_mut_ptr(), flags) == 0, ended.assume_init().si_pid()) };
         if !is_told || pid == 0 || own.contains(&(pid as u32)) {
             break;
         }

@@ -84,9 +84,9 @@ impl Ran {
         }
     }
 
-    /// The two limits, as shares of what it took.
-    pub fn limits(&self) -> (f64, f64) {
-        (self.along_s(Figure::Wall) / self.wall_s, self.least_s() / self.wall_s)
+    /// The two limits of a figure, as shares of what the run took.
+    pub fn limits(&self, figure: Figure) -> (f64, f64) {
+        (self.along_s(figure) / self.wall_s, self.least_s() / self.wall_s)
     }
 
     /// What a figure would be.

@@ -73,8 +73,9 @@ pub fn run_plan(
     if all.borrow()[NOTHING_SHORTER][0].values.is_empty() {
         return Err(Interrupted.into());
     }
-    let corner = corner(&sides[NOTHING_SHORTER].ran);
-    sides[NOTHING_SHORTER..].iter().for_each(|side| side.correct(&figures(plan), corner));
+    let corners: Vec<(Figure, Corner)> =
+        figures(plan).into_iter().map(|figure| (figure, corner(&sides[NOTHING_SHORTER].ran, figure))).collect();
+    sides[NOTHING_SHORTER..].iter().for_each(|side| side.correct(&corners));
     let mut measured = measured(plan, &found, &sides, &all.borrow(), session.seed);
     measured.parameters.order = turns.order.clone();
     measured.warnings.extend(rules.not_converged(&sides, &turns, "the ratio with "));
@@ -82,12 +83,12 @@ pub fn run_plan(
 }
 
 /// The program's, if its waits for CPUs were for its own threads: what others make it wait is no limit of its own.
-fn corner(nothing_shorter: &[Ran]) -> Corner {
+fn corner(nothing_shorter: &[Ran], figure: Figure) -> Corner {
     let others: Vec<f64> = nothing_shorter.iter().map(|ran| ran.others_share).collect();
     if order::median(&others).is_some_and(|share| share > OTHERS) {
         return Corner::default();
     }
-    Corner::of(&nothing_shorter.iter().map(Ran::limits).collect::<Vec<_>>())
+    Corner::of(&nothing_shorter.iter().map(|ran| ran.limits(figure)).collect::<Vec<_>>())
 }
 
 /// What all runs together say.

@@ -92,9 +92,9 @@ impl Side {
         }
     }
 
-    /// All figures as they would be, now that it is known how the program behaves between its limits.
-    pub fn correct(&self, figures: &[Figure], corner: Corner) {
-        for (of, &figure) in self.all.borrow_mut()[self.place].iter_mut().zip(figures) {
+    /// All figures as they would be, now that it is known how each behaves between the program's limits.
+    pub fn correct(&self, corners: &[(Figure, Corner)]) {
+        for (of, &(figure, corner)) in self.all.borrow_mut()[self.place].iter_mut().zip(corners) {
             let corrected = self.ran.iter().zip(&of.uncorrected);
             of.values = corrected.map(|(ran, &value)| ran.corrected(figure, value, corner)).collect();
         }
