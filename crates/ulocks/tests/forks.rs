@@ -86,11 +86,10 @@ fn in_the_child<R: RawMutex>(lock: &R) -> ! {
     let taken = AtomicU32::new(0);
     let child = Child { lock, taken: &taken };
     for _ in 0..THREADS {
-        let mut thread = 0;
+        let mut thread = std::mem::MaybeUninit::<libc::pthread_t>::uninit();
+        let child = (&raw const child).cast_mut().cast();
         // SAFETY: the function takes the structure that it is given, which lives until `_exit`.
-        let made = unsafe {
-            libc::pthread_create(&mut thread, std::ptr::null(), use_it::<R>, (&raw const child).cast_mut().cast())
-        };
+        let made = unsafe { libc::pthread_create(thread.as_mut_ptr(), std::ptr::null(), use_it::<R>, child) };
         assert_eq!(made, 0);
     }
     let start = Instant::now();

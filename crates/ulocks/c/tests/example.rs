@@ -53,14 +53,14 @@ fn compiler(example: &str) -> Command {
 }
 
 /// What the example prints, linked with this library.
-fn prints(example: &str, library: &Path) -> Option<String> {
+fn prints(example: &str, library: &Path, arguments: &[&str]) -> Option<String> {
     let folder = tempfile::tempdir().unwrap();
     let program = folder.path().join("program");
     let mut compiler = compiler(example);
     run(compiler.arg("-I").arg(home().join("include")).arg(library).args(SYSTEM).arg("-o").arg(&program))?;
     // Under the name that the loader looks for.
     std::os::unix::fs::symlink(library, folder.path().join("libulocks_c.so.0")).unwrap();
-    let ran = run(Command::new(&program).env("LD_LIBRARY_PATH", folder.path())).unwrap();
+    let ran = run(Command::new(&program).args(arguments).env("LD_LIBRARY_PATH", folder.path())).unwrap();
     Some(String::from_utf8(ran.stdout).unwrap())
 }
 
@@ -68,11 +68,21 @@ fn prints(example: &str, library: &Path) -> Option<String> {
 fn the_examples_run_with_either_library() {
     for (example, expected) in [("tally.c", TALLY), ("queue.c", QUEUE), ("tally.cpp", TALLY_OF_CPP)] {
         for name in ["libulocks_c.so", "libulocks_c.a"] {
-            if let Some(printed) = prints(example, &library(name)) {
+            if let Some(printed) = prints(example, &library(name), &[]) {
                 assert_eq!(printed, expected, "{example} with {name}");
             }
         }
     }
+}
+
+#[test]
+fn the_locks_are_timed_beside_each_other() {
+    let Some(printed) = prints("pairs.cpp", &library("libulocks_c.so"), &["1000"]) else { return };
+    let times = printed.lines().map(|line| line.split_once(": ").unwrap());
+    let (names, times): (Vec<_>, Vec<_>) = times.unzip();
+    assert_eq!(names, ["ulock", "shared_ulock", "pthread"]);
+    let is_time = |times: &&str| times.split(", at best ").all(|time| time.parse::<f64>().is_ok_and(|time| time > 0.0));
+    assert!(times.iter().all(is_time), "{printed}");
 }
 
 /// `make install` into a folder; a program is then built with what `pkg-config` says, and run.

@@ -54,6 +54,9 @@ mod sequence;
 #[path = "without.rs"]
 mod sequence;
 
+#[cfg(all(test, feature = "std", target_env = "gnu", any(target_arch = "x86_64", target_arch = "aarch64"), not(loom)))]
+mod alone;
+
 #[cfg(not(loom))]
 mod registration;
 

@@ -1,0 +1,81 @@
+/* What a lock and an unlock cost a program that calls them: nanoseconds a pair, the median of turns in rotation.
+ *
+ *     c++ -O2 -I include pairs.cpp -lulocks_c -lpthread
+ *     c++ -O2 -DWITH_PEERS -I include pairs.cpp -lulocks_c -lnsync -labsl_synchronization -lpthread
+ *     ./a.out [PAIRS A TURN]
+ */
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <pthread.h>
+#include <unistd.h>
+#include <vector>
+
+#ifdef WITH_PEERS
+#include <absl/synchronization/mutex.h>
+#include <nsync.h>
+#endif
+
+#include "ulocks.h"
+
+static volatile long total;
+
+static ulock_t ulock;
+static shared_ulock_t shared;
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+#ifdef WITH_PEERS
+static nsync::nsync_mu mu = NSYNC_MU_INIT;
+static absl::Mutex abseil;
+#endif
+
+struct Contestant {
+    const char *name;
+    double (*turn)(long pairs);
+    std::vector<double> turns;
+};
+
+/* One turn of one lock, whose functions are called as a program would call them. */
+#define TURN(take, give) \
+    [](long pairs) { \
+        auto began = std::chrono::steady_clock::now(); \
+        for (long i = 0; i < pairs; i++) { \
+            take; \
+            total = total + 1; \
+            give; \
+        } \
+        std::chrono::duration<double, std::nano> took = std::chrono::steady_clock::now() - began; \
+        return took.count() / pairs; \
+    }
+
+static void *sleeps(void *unused)
+{
+    pause();
+    return unused;
+}
+
+int main(int count, char **arguments)
+{
+    long pairs = count > 1 ? std::atol(arguments[1]) : 1000000;
+    std::vector<Contestant> contestants = {
+        {"ulock", TURN(ulock_lock(&ulock), ulock_unlock(&ulock)), {}},
+        {"shared_ulock", TURN(shared_ulock_lock(&shared), shared_ulock_unlock(&shared)), {}},
+        {"pthread", TURN(pthread_mutex_lock(&mutex), pthread_mutex_unlock(&mutex)), {}},
+#ifdef WITH_PEERS
+        {"nsync", TURN(nsync::nsync_mu_lock(&mu), nsync::nsync_mu_unlock(&mu)), {}},
+        {"abseil", TURN(abseil.Lock(), abseil.Unlock()), {}},
+#endif
+    };
+    /* The C library's mutexes take no atomic as long as there is one thread. */
+    pthread_t other;
+    pthread_create(&other, nullptr, sleeps, nullptr);
+    for (int i = 0; i < 15; i++)
+        for (Contestant &contestant : contestants)
+            contestant.turns.push_back(contestant.turn(pairs));
+    for (Contestant &contestant : contestants) {
+        std::sort(contestant.turns.begin(), contestant.turns.end());
+        double best = contestant.turns.front(), median = contestant.turns[contestant.turns.size() / 2];
+        std::printf("%s: %.2f, at best %.2f\n", contestant.name, median, best);
+    }
+    return 0;
+}
