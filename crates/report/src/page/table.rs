@@ -30,7 +30,7 @@ pub fn table(table: &Table, of: &str) -> Markup {
                                 @if place == 0 {
                                     th scope="row" { (cell) }
                                 } @else {
-                                    td class=[is_words(cell).then_some("words")] { (cell) }
+                                    td class=(if is_words(cell) { "words" } else { "short" }) { (cell) }
                                 }
                             }
                         }

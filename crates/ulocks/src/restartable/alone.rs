@@ -1,6 +1,8 @@
 //! The sequences of this processor as they are when nothing interrupts them, in memory that the kernel does not look at:
 //! so they can be run where it restarts none, in an emulator.
 
+extern crate std;
+
 use super::sequence;
 use core::{
     cell::Cell,
@@ -78,5 +80,5 @@ fn an_owner_stores_to_a_word_that_is_as_expected_and_to_no_other() {
 fn each_thread_has_a_pointer_of_its_own() {
     let mine = sequence::thread_pointer();
     let other = std::thread::scope(|scope| scope.spawn(sequence::thread_pointer).join().unwrap());
-    assert!(mine != 0 && mine != other && (mine | other) % 4 == 0);
+    assert!(mine != 0 && mine != other && (mine | other).is_multiple_of(4));
 }

@@ -54,7 +54,7 @@ mod sequence;
 #[path = "without.rs"]
 mod sequence;
 
-#[cfg(all(test, feature = "std", target_env = "gnu", any(target_arch = "x86_64", target_arch = "aarch64"), not(loom)))]
+#[cfg(all(test, target_env = "gnu", any(target_arch = "x86_64", target_arch = "aarch64"), not(loom)))]
 mod alone;
 
 #[cfg(not(loom))]
