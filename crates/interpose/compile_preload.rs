@@ -92,7 +92,8 @@ fn compiler(name: &str, target: &str) -> Command {
     compiler.args(["--crate-name", name, "--edition", "2024", "--crate-type", "cdylib", "--cfg", "preload"]);
     // No unwinding: there is nothing in it that could catch one.
     compiler.args(["-C", "opt-level=3", "-C", "panic=abort", "-C", "codegen-units=1", "-C", "strip=symbols"]);
-    // Functions of a few instructions lie in as few lines of what the CPU decodes as they can, wherever they come to lie.
+    // Functions of a few instructions lie in as few lines of what the CPU decodes as they can, wherever they come to
+    // lie.
     compiler.args(["-C", "llvm-args=-align-all-functions=6"]);
     // A thread that is cancelled unwinds through it, and needs the tables.
     compiler.args(["-C", "force-unwind-tables=yes"]);

@@ -1,7 +1,7 @@
 //! How far a mean over ten turns, or ten parts of a recording, may be off.
 //!
-//! Student's interval of the mean. The bootstrap's percentiles of ten values are those of a normal distribution with the
-//! scatter of these ten: a fifth too narrow.
+//! Student's interval of the mean. The bootstrap's percentiles of ten values are those of a normal distribution with
+//! the scatter of these ten: a fifth too narrow.
 
 /// Turns of a job, and parts of a recording.
 pub const TENTHS: usize = 10;

@@ -31,8 +31,8 @@ impl Lost {
     }
 }
 
-/// Lets a team work; if the lock is a shared object's, it is not waited for for ever. The last rounds of all may take so
-/// long, with nothing wrong.
+/// Lets a team work; if the lock is a shared object's, it is not waited for for ever. The last rounds of all may take
+/// so long, with nothing wrong.
 ///
 /// # Errors
 /// Those of the team; within, that members were lost.

@@ -2,8 +2,8 @@
 //!
 //! Each member is pinned, prepares itself, and calls [`StartGate::ready`]. When the last one is ready, a start a little
 //! in the future is announced, and all of them wait for that instant: a barrier would let them out one after the other,
-//! and the first would run uncontended. A member that fails cancels the start, so nobody waits for it. Whose members run
-//! code of a stranger's waits for none of them for ever.
+//! and the first would run uncontended. A member that fails cancels the start, so nobody waits for it. Whose members
+//! run code of a stranger's waits for none of them for ever.
 
 mod error;
 mod gate;

@@ -57,8 +57,8 @@ impl Place {
     }
 }
 
-/// What a thread took last while it held nothing and nobody waited, and as what that is counted: who does the same again
-/// need look for nothing. Whenever this is of a lock, so is the first of [`Thread::held`].
+/// What a thread took last while it held nothing and nobody waited, and as what that is counted: who does the same
+/// again need look for nothing. Whenever this is of a lock, so is the first of [`Thread::held`].
 #[repr(C)]
 pub struct Last {
     /// The lock's address; 0 for none.

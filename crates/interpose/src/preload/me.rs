@@ -24,8 +24,8 @@ fn ready_thread() -> Option<&'static Thread> {
     known_thread().filter(|thread| !thread.is_busy())
 }
 
-/// The calling thread, if it records and is at nothing: it holds no lock, and notes nothing. Without the memory: that is
-/// a register less to keep while the program's call goes on.
+/// The calling thread, if it records and is at nothing: it holds no lock, and notes nothing. Without the memory: that
+/// is a register less to keep while the program's call goes on.
 #[inline(always)]
 pub fn thread_at_nothing() -> Option<&'static Thread> {
     known_thread().filter(|thread| thread.is_at(0))

@@ -55,8 +55,8 @@ unsafe fn last_lock(me: Me) -> &'static Lock {
     unsafe { &*core::ptr::from_ref(me.region).byte_add(lies_at).cast() }
 }
 
-/// The fast way of [`taken`], for a thread that held nothing: nobody waits. `false`, and nothing is noted, if it is not to
-/// be had.
+/// The fast way of [`taken`], for a thread that held nothing: nobody waits. `false`, and nothing is noted, if it is not
+/// to be had.
 #[inline(never)]
 pub fn taken_alone(me: Me, address: usize, site: usize) -> bool {
     let last = &me.thread.last;

@@ -1,5 +1,5 @@
-//! The sequences of this processor as they are when nothing interrupts them, in memory that the kernel does not look at:
-//! so they can be run where it restarts none, in an emulator.
+//! The sequences of this processor as they are when nothing interrupts them, in memory that the kernel does not look
+//! at: so they can be run where it restarts none, in an emulator.
 
 extern crate std;
 

@@ -132,8 +132,8 @@ impl Cell {
     /// Runs one slice and adds it up; where it is due, and there is a recorder, it is one with evidence.
     ///
     /// # Errors
-    /// A thread that the system refuses; a record of the kernel's that cannot be read; a thread that was lost in the code
-    /// of a shared object.
+    /// A thread that the system refuses; a record of the kernel's that cannot be read; a thread that was lost in the
+    /// code of a shared object.
     pub fn run(
         &mut self,
         setup: &SliceSetup,

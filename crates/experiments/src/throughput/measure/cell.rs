@@ -99,8 +99,8 @@ impl Cell {
     /// One counted run, and now and then one with timestamps; the first visit warms up before.
     ///
     /// # Errors
-    /// A lock, a thread or a process that the system refuses; a lock that does not exclude; a thread that was lost in the
-    /// code of a shared object.
+    /// A lock, a thread or a process that the system refuses; a lock that does not exclude; a thread that was lost in
+    /// the code of a shared object.
     pub fn visit(
         &mut self,
         plan: &Plan,
@@ -261,8 +261,8 @@ impl turns::Cell for Cell {
         self.loops_counted > 0
     }
 
-    /// A thousand cells would hold a thousand semaphores. Locks of a stranger's code are ended where it can be said that
-    /// they did not come back.
+    /// A thousand cells would hold a thousand semaphores. Locks of a stranger's code are ended where it can be said
+    /// that they did not come back.
     fn retire(&mut self) {
         if !locks::is_object(&self.plan.lock) {
             self.lock = None;

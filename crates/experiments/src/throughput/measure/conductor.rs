@@ -53,7 +53,8 @@ impl Conductor {
         Ok(phase.counted_ticks())
     }
 
-    /// Processes, which share the memory that the counters and the locks lie in. How long rounds were counted, in ticks.
+    /// Processes, which share the memory that the counters and the locks lie in. How long rounds were counted, in
+    /// ticks.
     ///
     /// # Errors
     /// A process that the system refuses, or that died.

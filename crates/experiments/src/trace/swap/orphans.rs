@@ -59,8 +59,8 @@ fn end(pid: i32) -> Option<bool> {
     is_ended.then(|| libc::WIFSIGNALED(status) && libc::WTERMSIG(status) == libc::SIGKILL)
 }
 
-/// Waits for those that have ended meanwhile, but not for these: who asks whether one is there would find it for as long
-/// as nobody has waited for it.
+/// Waits for those that have ended meanwhile, but not for these: who asks whether one is there would find it for as
+/// long as nobody has waited for it.
 pub fn reap_but(own: &[u32]) {
     loop {
         let mut ended = std::mem::MaybeUninit::<libc::siginfo_t>::zeroed();

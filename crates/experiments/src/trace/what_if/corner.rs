@@ -2,8 +2,8 @@
 //!
 //! Along the lags it takes some time, and the CPUs need some time for what there is to do. Where one of them is far
 //! below the other, that one is what it takes. Where they are near each other it takes longer than either: who has the
-//! lock waits for a CPU at times, and at others a CPU is idle, since all wait for who has the lock. Shorter sections move
-//! a program towards that corner or away from it, so that its waits for CPUs cannot be kept, nor left out.
+//! lock waits for a CPU at times, and at others a CPU is idle, since all wait for who has the lock. Shorter sections
+//! move a program towards that corner or away from it, so that its waits for CPUs cannot be kept, nor left out.
 //!
 //! A curve through all three cases is the length of a vector, `(along^p + least^p)^(1/p)`: `p` without bound is a sharp
 //! corner, where the greater holds, and `p = 1` one where both are added, as if nothing could go on beside another. The

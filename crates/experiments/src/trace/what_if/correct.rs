@@ -6,8 +6,9 @@
 //! waited for a CPU is in its lag and in no other's; so where the thread that ended the program lags more, that counts.
 //!
 //! Threads that are paused leave their CPU to others, which should stand still with them; and the simulation along the
-//! lags has as many CPUs as it likes. So there is a second limit: what the CPUs have to do takes them, all at work, some
-//! time. (Sections that sleep are taken off what they have to do as if they computed: for these it is lower than it is.)
+//! lags has as many CPUs as it likes. So there is a second limit: what the CPUs have to do takes them, all at work,
+//! some time. (Sections that sleep are taken off what they have to do as if they computed: for these it is lower than
+//! it is.)
 //!
 //! A program is at both limits at once at times, and then waits for CPUs put it above both. How much that is where they
 //! are equal is its own: [`Corner`].

@@ -189,8 +189,8 @@ impl Turn<'_> {
         Ok(self.session.interruption.flow())
     }
 
-    /// Whether only runs count in which the lock had a section. With nothing shorter one lock is watched: where there are
-    /// several, runs without that one are runs of the others.
+    /// Whether only runs count in which the lock had a section. With nothing shorter one lock is watched: where there
+    /// are several, runs without that one are runs of the others.
     fn counts_sections(&self, side: &Side) -> bool {
         side.place > NOTHING_SHORTER || side.place == NOTHING_SHORTER && self.found.tried.len() == 1
     }

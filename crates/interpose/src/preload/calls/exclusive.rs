@@ -42,8 +42,8 @@ pub fn take(
     take_slowly(lock, site, kind, busy, code, real)
 }
 
-/// Takes a lock that is free and that nobody else can take; `None`, and it is not taken, where more is to be done. What is
-/// noted is noted before, so that the call can end with that of the C library.
+/// Takes a lock that is free and that nobody else can take; `None`, and it is not taken, where more is to be done. What
+/// is noted is noted before, so that the call can end with that of the C library.
 #[inline(always)]
 pub fn take_free(lock: *mut c_void, site: usize, real: impl FnOnce() -> c_int) -> Option<c_int> {
     let thread = thread_at_nothing()?;
