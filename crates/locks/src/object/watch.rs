@@ -2,7 +2,8 @@
 //!
 //! A thread notes which function it calls, in a byte of its own; that is all that a lock and an unlock cost. Nobody
 //! else reads the byte: the thread itself answers, in a signal's handler. One that crashes in an object's code stays in
-//! the handler for ever, so that the process lives and what was measured is not lost.
+//! the handler for ever, so that the process lives and what was measured is not lost; but the process's first thread,
+//! without which nothing goes on, ends it as ever.
 
 use super::trial::signal_name;
 use std::mem::MaybeUninit;
