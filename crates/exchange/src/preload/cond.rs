@@ -158,7 +158,7 @@ impl Waiting<'_> {
         if !mutex.is_anothers() {
             mutex.will_come_back();
         }
-        locks::exchanged!(L => mutex.unlock::<L>(), 0)
+        locks::exchanged!(L => mutex.unlock::<L>(mutex.kind()), 0)
     }
 
     fn take(&self) -> c_int {
@@ -166,7 +166,7 @@ impl Waiting<'_> {
             // SAFETY: as the program gave it.
             return unsafe { next::pthread_mutex_lock()(self.mutex) };
         };
-        let code = locks::exchanged!(L => mutex.lock::<L>(), 0);
+        let code = locks::exchanged!(L => mutex.lock::<L>(mutex.kind()), 0);
         mutex.is_back();
         code
     }

@@ -164,8 +164,7 @@ impl Mutex {
     }
 
     #[inline(always)]
-    pub fn lock<L: Exchanged>(&self) -> c_int {
-        let kind = self.kind();
+    pub fn lock<L: Exchanged>(&self, kind: Kind) -> c_int {
         if kind == Kind::Normal {
             self.lock_of::<L>().lock();
             return 0;
@@ -183,8 +182,7 @@ impl Mutex {
         0
     }
 
-    pub fn try_lock<L: Exchanged>(&self) -> c_int {
-        let kind = self.kind();
+    pub fn try_lock<L: Exchanged>(&self, kind: Kind) -> c_int {
         if kind == Kind::Recursive && self.is_mine() {
             return self.take_again();
         }
@@ -199,8 +197,7 @@ impl Mutex {
     ///
     /// # Safety
     /// It is a time then.
-    pub unsafe fn lock_until<L: Exchanged>(&self, clock: c_int, time: *const Timespec) -> c_int {
-        let kind = self.kind();
+    pub unsafe fn lock_until<L: Exchanged>(&self, kind: Kind, clock: c_int, time: *const Timespec) -> c_int {
         if kind != Kind::Normal && self.is_mine() {
             return if kind == Kind::Recursive { self.take_again() } else { EDEADLK };
         }
@@ -217,8 +214,7 @@ impl Mutex {
     }
 
     #[inline(always)]
-    pub fn unlock<L: Exchanged>(&self) -> c_int {
-        let kind = self.kind();
+    pub fn unlock<L: Exchanged>(&self, kind: Kind) -> c_int {
         if kind != Kind::Normal {
             return self.unlock_owned::<L>();
         }
