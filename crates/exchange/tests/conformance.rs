@@ -98,10 +98,16 @@ fn children_that_are_forked_while_locks_are_held_and_waited_for_go_on() {
     same_with_each("forks", |_| vec![]);
 }
 
+/// How many tokens go through each queue, in the long form: with a million, millions of waits.
+const TOKENS: &str = "CONTEND_TOKENS";
+
 #[test]
 fn no_wake_is_lost_among_waits_signals_broadcasts_deadlines_and_cancellations() {
     let sleeps = |name: &str| LOCKS.iter().all(|lock| lock.name != name || lock.sleeps);
-    same_with_each("torture", |lock| vec![if sleeps(lock) { "5000" } else { "1000" }]);
+    let asked: Option<&'static str> = std::env::var(TOKENS).ok().map(|tokens| &*tokens.leak());
+    let tokens = |lock: &str| asked.unwrap_or(if sleeps(lock) { "5000" } else { "1000" });
+    // Whoever asks for more knows how long they take.
+    same_with_each("torture", |lock| vec![tokens(lock), if asked.is_some() { "3600" } else { "300" }]);
 }
 
 #[test]
