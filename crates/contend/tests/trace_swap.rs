@@ -289,6 +289,23 @@ fn a_server_that_goes_into_the_background_is_said_to_and_ended() {
     }
 }
 
+/// A worker beside the program, in the foreground: it is ended with it, and nothing else is said of it.
+#[test]
+fn what_is_ended_with_a_server_was_not_left_in_the_background() {
+    let _alone = CONNECTIONS.lock();
+    let programs = Programs::new();
+    let Some(program) = programs.compiled("serves", &[]) else { return };
+    let ask = format!("{} ask; exit 5", program.display());
+    let flags = ["--swap", "adaptive", "--runs", "6", "--warmup", "0", "--quiet", "--client", &ask];
+    let worker = format!("{} & wait", program.display());
+    let output = trace(&flags, Path::new("/bin/sh"), &["-c", &worker]).output().unwrap();
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    let said = stderr(&output);
+    assert!(said.contains("served a client that ended with status 5") && !said.contains("background"), "{said}");
+    let left = Command::new("pgrep").arg("-f").arg(&program).output();
+    assert!(left.is_ok_and(|left| left.stdout.is_empty()), "a worker was left behind");
+}
+
 /// One message each; each ends soon.
 #[test]
 fn what_is_wrong_with_a_server_or_its_client_is_said() {

@@ -79,6 +79,7 @@ impl Running {
         self.kill_group();
         self.is_reaped = true;
         let (status, cpu_s) = reap(self.pid)?;
+        self.reap_group();
         let mut bytes = Vec::new();
         self.printed.rewind()?;
         (&self.printed).take(MOST_OUTPUT).read_to_end(&mut bytes)?;
@@ -89,6 +90,18 @@ impl Running {
         // SAFETY: as above.
         unsafe { libc::kill(-(self.pid as i32), libc::SIGKILL) };
     }
+
+    /// Waits for those of its group that lost their parents, and so became contend's: they end now, and are not what it
+    /// left in the background. Where contend adopts nobody there are none.
+    fn reap_group(&self) {
+        loop {
+            // SAFETY: the call writes nothing.
+            let reaped = unsafe { libc::waitpid(-(self.pid as i32), std::ptr::null_mut(), 0) };
+            if reaped < 0 && std::io::Error::last_os_error().kind() != std::io::ErrorKind::Interrupted {
+                break;
+            }
+        }
+    }
 }
 
 impl Drop for Running {
@@ -96,6 +109,7 @@ impl Drop for Running {
         if !self.is_reaped {
             self.kill_group();
             let _ = reap(self.pid);
+            self.reap_group();
         }
     }
 }

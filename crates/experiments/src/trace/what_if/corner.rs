@@ -16,6 +16,7 @@ use instruments::statistics::order;
 pub struct Corner {
     /// `p`.
     sharpness: f64,
+    explained: Option<f64>,
 }
 
 /// Beyond it a corner is sharp to 1 %.
@@ -25,7 +26,7 @@ const HALVINGS: usize = 50;
 impl Default for Corner {
     /// A sharp one.
     fn default() -> Self {
-        Self { sharpness: f64::INFINITY }
+        Self { sharpness: f64::INFINITY, explained: None }
     }
 }
 
@@ -41,7 +42,7 @@ impl Corner {
     /// The one with which both together take 1.
     fn with(along: f64, least: f64) -> Self {
         let (mut blunt, mut sharp) = (1.0, SHARPEST);
-        let is_longer = |sharpness: f64| Self { sharpness }.both(along, least) > 1.0;
+        let is_longer = |sharpness: f64| Self { sharpness, explained: None }.both(along, least) > 1.0;
         if is_longer(sharp) {
             return Self::default();
         }
@@ -49,7 +50,14 @@ impl Corner {
             let middle = (blunt + sharp) / 2.0;
             if is_longer(middle) { blunt = middle } else { sharp = middle }
         }
-        Self { sharpness: sharp }
+        let most = Self { sharpness: 1.0, explained: None }.both(along, least);
+        Self { sharpness: sharp, explained: (most < 1.0).then_some(most) }
+    }
+
+    /// What both limits explain at most of what the program takes, where that is not all of it: even one after the
+    /// other they are shorter, so that it has a third.
+    pub fn explained(self) -> Option<f64> {
+        self.explained
     }
 
     /// What both limits together take.
@@ -79,7 +87,9 @@ mod tests {
         }
         // No waits for CPUs at all, and more than there can be.
         assert_eq!(Corner::with(1.0, 0.9), Corner::default());
-        assert!(is_near(Corner::with(0.3, 0.3).both(0.3, 0.3), 0.6));
+        let another = Corner::with(0.3, 0.3);
+        assert!(is_near(another.both(0.3, 0.3), 0.6) && another.explained().is_some_and(|share| is_near(share, 0.6)));
+        assert_eq!((Corner::with(0.8, 0.8).explained(), Corner::with(1.0, 0.9).explained()), (None, None));
     }
 
     #[test]

@@ -77,6 +77,8 @@ pub fn run_plan(
         figures(plan).into_iter().map(|figure| (figure, corner(&sides[NOTHING_SHORTER].ran, figure))).collect();
     sides[NOTHING_SHORTER..].iter().for_each(|side| side.correct(&corners));
     let mut measured = measured(plan, &found, &sides, &all.borrow(), session.seed);
+    let explained = corners.iter().filter_map(|(_, corner)| corner.explained());
+    measured.warnings.extend(warnings::limited_elsewhere(explained));
     measured.parameters.order = turns.order.clone();
     measured.warnings.extend(rules.not_converged(&sides, &turns, "the ratio with "));
     Ok(measured)
@@ -106,14 +108,12 @@ fn measured(plan: &Plan, found: &Found, sides: &[Side], all: &[Vec<Figures>], se
 }
 
 fn failures(sides: &[Side], parameters: &WhatIfParameters) -> Vec<String> {
-    // Of a lock that was never used it is said once.
-    let is_of_used = |side: &&Side| side.without_sections == 0 || parameters.locks[side.lock].sections > 0;
-    let failed = |side: &Side| side.failed.as_ref().map(|how| format!("with {} the program {how}", side.words()));
+    let failed = |side: &Side| side.failure(parameters.locks[side.lock].sections > 0);
     let unused = parameters.locks.iter().filter(|lock| lock.sections == 0);
     let unused = unused.map(|lock| {
         format!("in no run had {} a section: nobody freed it who had taken it, or it was not used again", lock.lock)
     });
-    sides.iter().filter(is_of_used).filter_map(failed).chain(unused).collect()
+    sides.iter().filter_map(failed).chain(unused).collect()
 }
 
 fn parameters(plan: &Plan, found: &Found, sides: &[Side]) -> WhatIfParameters {

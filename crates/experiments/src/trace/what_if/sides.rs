@@ -42,6 +42,8 @@ pub struct Side {
     pub without_sections: usize,
     /// Why it has no more runs.
     pub failed: Option<String>,
+    /// It failed for nothing but too many of those runs.
+    pub is_left_out: bool,
     all: All,
     seed: u64,
 }
@@ -54,7 +56,8 @@ impl Side {
         let all = Rc::new(RefCell::new(vec![vec![Figures::default(); 1 + metrics]; kinds.len()]));
         let side = |(place, &(lock, share)): (usize, &(usize, f64))| {
             let all = Rc::clone(&all);
-            Self { place, lock, share, ran: Vec::new(), without_sections: 0, failed: None, all, seed }
+            let (ran, without_sections, failed, is_left_out) = (Vec::new(), 0, None, false);
+            Self { place, lock, share, ran, without_sections, failed, is_left_out, all, seed }
         };
         (kinds.iter().enumerate().map(side).collect(), all)
     }
@@ -88,8 +91,16 @@ impl Side {
         self.without_sections += 1;
         if self.without_sections >= MANY * (1 + self.ran.len()) {
             let of = self.without_sections + self.ran.len();
+            self.is_left_out = true;
             self.failed = Some(format!("had no section of the lock in {} of {of} runs", self.without_sections));
         }
+    }
+
+    /// How it failed, for people. Of a lock that no run used it is said elsewhere, and once, that it had no section; a
+    /// crash is said of it all the same.
+    pub fn failure(&self, was_used: bool) -> Option<String> {
+        let failed = self.failed.as_ref().filter(|_| was_used || !self.is_left_out);
+        failed.map(|how| format!("with {} the program {how}", self.words()))
     }
 
     /// All figures as they would be, now that it is known how each behaves between the program's limits.
@@ -126,5 +137,26 @@ impl Cell for Side {
 
     fn is_over(&self) -> bool {
         self.failed.is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_crash_after_a_run_without_a_section_is_said_though_no_run_had_one() {
+        let (mut sides, _) = Side::all(1, 0, 1);
+        let crashed = &mut sides[NOTHING_SHORTER + 1];
+        crashed.leave_out();
+        assert_eq!(crashed.failure(false), None);
+        crashed.failed = Some("was ended by signal 11".into());
+        assert_eq!(
+            crashed.failure(false).as_deref(),
+            Some("with sections 25.0 % shorter the program was ended by signal 11")
+        );
+        let left_out = &mut sides[NOTHING_SHORTER + 2];
+        (0..MANY).for_each(|_| left_out.leave_out());
+        assert!(left_out.failure(false).is_none() && left_out.failure(true).is_some());
     }
 }

@@ -12,6 +12,8 @@ use terminal::{nanoseconds, percent, ratio};
 const STEADY: f64 = 1.5;
 const DISTURBED: f64 = 1.1;
 const WAITED: f64 = 0.1;
+/// Where the program's limits explain less of its time, there is another.
+const EXPLAINED: f64 = 0.9;
 const SHORT_NS: f64 = 1_000.0;
 const SLEPT: f64 = 0.3;
 
@@ -32,6 +34,12 @@ pub fn of(found: &Found, parameters: &WhatIfParameters, plain: &[f64]) -> Vec<Wa
         Some(SleepingSections { lock: lock.name.clone(), share }.into())
     });
     unsteady.into_iter().chain(disturbed).chain(waited).chain(short).chain(slept).collect()
+}
+
+/// Where both limits together explain little of the time of some figure: the least of what they do.
+pub fn limited_elsewhere(explained: impl Iterator<Item = f64>) -> Option<Warning> {
+    let share = explained.fold(1.0, f64::min);
+    (share < EXPLAINED).then(|| LimitedElsewhere { share }.into())
 }
 
 /// The library alone changes the program.
@@ -72,6 +80,29 @@ impl WarningKind for WaitsForCpus {
     fn remedy(&self) -> &'static str {
         "how shorter sections change these waits is estimated, from how near the program is to what its CPUs can do: stop \
          what else runs, or give the program fewer threads or more CPUs"
+    }
+}
+
+/// Neither what its threads wait for nor what its CPUs have to do is what the program's time goes to.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct LimitedElsewhere {
+    pub share: f64,
+}
+
+impl WarningKind for LimitedElsewhere {
+    const CODE: &'static str = "limited_elsewhere";
+
+    fn message(&self) -> String {
+        format!(
+            "with nothing shorter, what its threads wait for and what the CPUs have to do explain {} of the program's \
+             time at most",
+            percent(self.share)
+        )
+    }
+
+    fn remedy(&self) -> &'static str {
+        "gains are of that part only; if the program has fewer CPUs than contend, give contend the same (taskset), and \
+         look for a quota of CPU time (cpu.max)"
     }
 }
 
