@@ -2,6 +2,7 @@
 
 mod command;
 
+use command::objects::{can_compile, compile};
 use command::{contend, read, results};
 use serde_json::Value;
 use std::process::{Child, Command};
@@ -69,6 +70,56 @@ fn the_first_wait_beyond_the_limit_ends_it_and_the_culprit_is_named() {
     let two = ["--threads", "2", "--placement", &placement];
     let causes = ["switched out to culprit", "waited for the holder"];
     assert!((0..5).any(|_| names_the_culprit(&two, &causes)), "of two, one of which has the lock");
+}
+
+/// A lock of one's own that takes 100 ms wherever it was not taken for a millisecond: so it does at the beginning of a
+/// slice, before any round counts, and when it has it the slice is over.
+const LATE: &str = r"
+#include <sched.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <time.h>
+const uint32_t contend_lock_version = 1;
+const size_t contend_lock_size = 4;
+static int64_t now(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return time.tv_sec * 1000000000LL + time.tv_nsec;
+}
+static int64_t last;
+int contend_lock_init(void *lock) { (void)lock; last = now(); return 0; }
+void contend_lock_acquire(void *lock) {
+    while (__atomic_exchange_n((int *)lock, 1, __ATOMIC_ACQUIRE)) sched_yield();
+    int64_t then = now();
+    if (then - last > 1000000) while (now() - then < 100000000);
+    last = now();
+}
+void contend_lock_release(void *lock) { __atomic_store_n((int *)lock, 0, __ATOMIC_RELEASE); }
+void contend_lock_destroy(void *lock) { (void)lock; }
+";
+
+#[test]
+fn a_wait_that_comes_before_any_round_counts_is_kept_and_told() {
+    if !can_compile() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let object = compile(folder.path(), "late", LATE);
+    let call = |more: &[&str]| {
+        let limits = ["--stop-above", "50ms", "--seconds", "0.1"];
+        contend(&[&["latency", "--lock", object.to_str().unwrap()], &limits[..], more].concat())
+    };
+    let output = call(&["--format", "json"]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(3), "{said}");
+    let record = read(&output.stdout);
+    assert!(record["parameters"]["stopped"]["wait_us"].as_f64().unwrap() > 50_000.0, "{record}");
+    // It is what there is to count.
+    let locked = results(&record).iter().find(|row| row["operation"] == "lock").unwrap();
+    assert!(locked["max_ns"].as_f64().unwrap() > 50e6, "{locked}");
+    let text = call(&[]);
+    assert_eq!(text.status.code(), Some(3));
+    assert!(String::from_utf8_lossy(&text.stdout).contains("Stopped at"));
 }
 
 #[test]

@@ -3,7 +3,7 @@
 mod command;
 
 use command::objects::{can_compile, compile};
-use command::{contend, record, results};
+use command::{contend, read, record, results};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use tempfile::TempDir;
@@ -100,6 +100,34 @@ fn a_lock_of_ones_own_is_measured_beside_those_that_are_built_in() {
     let throughput = record(&["throughput", "--lock", &locks, "--children", "2", "--run", "5ms", "--hold", "1us"]);
     let names: Vec<_> = results(&throughput).iter().map(|row| row["lock"].as_str().unwrap()).collect();
     assert_eq!(names, ["libown.so", "pthread"]);
+}
+
+/// A lock that keeps its own address, as one with a list in it does: it is called where it was made, or ends the process.
+const KEEPS_ITS_ADDRESS: [Option<&str>; 4] = [
+    Some("*(void **)lock = lock;"),
+    Some(
+        "if (*(void **)lock != lock) abort();
+         while (__atomic_exchange_n((int *)lock + 2, 1, __ATOMIC_ACQUIRE)) sched_yield();",
+    ),
+    Some("if (*(void **)lock != lock) abort(); __atomic_store_n((int *)lock + 2, 0, __ATOMIC_RELEASE);"),
+    Some("if (*(void **)lock != lock) abort();"),
+];
+
+#[test]
+fn a_lock_is_never_moved_once_it_is_made() {
+    if !can_compile() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let object = compile(folder.path(), "keeps_its_address", &source("1", "16", &KEEPS_ITS_ADDRESS));
+    let of_it = |arguments: &[&str]| {
+        let output = contend(&[arguments, &["--lock", object.to_str().unwrap(), "--format", "json"]].concat());
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        assert!(!results(&read(&output.stdout)).is_empty());
+    };
+    of_it(&["latency", "--threads", "1,2", "--seconds", "0.3"]);
+    // Each child's own beside the common one.
+    of_it(&["throughput", "--children", "2", "--run", "5ms", "--hold", "1us", "--locks", "2"]);
 }
 
 #[test]

@@ -171,7 +171,7 @@ impl Cell {
             let (plan, clock, timeline) = (&self.plan, setup.clock, timeline.as_ref());
             rule.first(&Ended { plan, clock, parts: &parts, cpus, timeline })
         });
-        if tells_causes {
+        if tells_causes && (self.stopped.is_none() || turns::Cell::has_result(self)) {
             self.add_evidence(setup, slice, &parts, timeline.as_ref());
             self.recorded += 1;
         } else {

@@ -149,8 +149,14 @@ pub fn compete(clock: Clock, gate: &StartGate) {
 
 /// When rounds count. A full trace ends that for all where it ended its own.
 pub fn window(setup: &SliceSetup, slice: Slice, parts: &[ThreadSlice]) -> Option<Range<u64>> {
-    let opens = parts.iter().find_map(|part| part.start)? + setup.clock.ticks_in(slice.ramp_up);
+    let start = parts.iter().find_map(|part| part.start)?;
+    let opens = start + setup.clock.ticks_in(slice.ramp_up);
     let full = parts.iter().filter(|part| part.trace.is_full()).filter_map(|part| part.trace.rounds().last());
     let cut = full.map(|round| round.ended).min();
-    Some(opens..cut.unwrap_or(u64::MAX).min(opens + setup.clock.ticks_in(slice.window)))
+    let window = opens..cut.unwrap_or(u64::MAX).min(opens + setup.clock.ticks_in(slice.window));
+    let rounds = || parts.iter().flat_map(|part| part.trace.rounds());
+    let ends_it_all = |rule: StopRule| rounds().any(|round| round.lock() > rule.above_ticks);
+    // What ends it all while nothing counts yet is all that there is.
+    let is_early = setup.stop.is_some_and(ends_it_all) && !rounds().any(|round| window.contains(&round.began));
+    Some(if is_early { start..window.end } else { window })
 }
