@@ -180,27 +180,6 @@ fn what_is_wrong_is_said() {
     }
 }
 
-/// Four threads that compute, on one of the CPUs that contend may use: a quarter of the time is what each does, and less
-/// than another half what the CPUs have to do at least.
-#[test]
-fn a_program_that_something_else_limits_is_said_to() {
-    let programs = Programs::new();
-    let Some(program) = programs.compiled("sections", &[]) else { return };
-    if std::thread::available_parallelism().unwrap().get() < 2 {
-        return println!("skipped: needs two CPUs");
-    }
-    let flags = [&["--what-if", "first"][..], &QUICK].concat();
-    let is_said = |wish: &str| {
-        let warnings =
-            traced(&programs, &flags, &program, &["grind", wish, "10", "100", "3000"]).record["warnings"].clone();
-        warnings.as_array().unwrap().iter().any(|warning| warning["code"] == "limited_elsewhere")
-    };
-    once_of_three(|| Some(if is_said("narrow") { Ok(()) } else { Err("it is not said".into()) }));
-    once_of_three(|| {
-        Some(if is_said("limits") { Err("it is said of one that its CPUs limit".into()) } else { Ok(()) })
-    });
-}
-
 /// A program that takes longer each time.
 #[test]
 fn plain_runs_that_differ_are_said_to() {

@@ -1,13 +1,11 @@
 /* Programs whose answer is known: WISH ROUNDS HOLD OTHER, times in us; `grind` or `sleep` before them says how time
    passes. `limits`: three threads and one lock. `quiet`: a lock that one of two threads has, and the other is later
    by itself.
-   `crowd`: `limits` with eight threads. `narrow`: with four, all of them on one CPU. `seldom`: `limits`, but in each fourth run, which a FILE counts, nothing at all.
+   `crowd`: `limits` with eight threads. `seldom`: `limits`, but in each fourth run, which a FILE counts, nothing at all.
    `many`: ROUNDS locks, each taken once, and before them the first.
    `hides`: four threads, a lock of HOLD us, and behind it one of OTHER us. `uneven`: `limits`, and then 5 ms longer in
    each run, which a FILE counts. Says its rate. */
-#define _GNU_SOURCE
 #include <pthread.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,7 +46,7 @@ static void section(pthread_mutex_t *lock, int us) {
 static void *work(void *place) {
     int is_later = place == (void *)0;
     for (int i = 0; i < rounds; i++) {
-        if (!strcmp(wish, "limits") || !strcmp(wish, "crowd") || !strcmp(wish, "narrow")) { section(&first, hold); pass(other); }
+        if (!strcmp(wish, "limits") || !strcmp(wish, "crowd")) { section(&first, hold); pass(other); }
         if (!strcmp(wish, "hides")) { section(&first, hold); section(&second, other); }
         if (!strcmp(wish, "quiet")) {
             if (is_later) section(&second, 6 * other);
@@ -73,13 +71,6 @@ static long counted(const char *path) {
     return count;
 }
 
-static void to_one_cpu(void) {
-    cpu_set_t one;
-    CPU_ZERO(&one);
-    CPU_SET(sched_getcpu(), &one);
-    sched_setaffinity(0, sizeof one, &one);
-}
-
 int main(int count, char **arguments) {
     if (count < 6) return 2;
     grinds = !strcmp(arguments[1], "grind");
@@ -88,9 +79,7 @@ int main(int count, char **arguments) {
     if (!strcmp(wish, "many")) return many();
     if (!strcmp(wish, "uneven")) wish = "limits", usleep(5000 * counted(arguments[6]));
     if (!strcmp(wish, "seldom")) wish = counted(arguments[6]) % 4 == 0 ? "nothing" : "limits";
-    int is_narrow = !strcmp(wish, "narrow");
-    if (is_narrow) to_one_cpu();
-    int threads = !strcmp(wish, "limits") ? 3 : !strcmp(wish, "hides") || is_narrow ? 4 : !strcmp(wish, "crowd") ? 8 : 2;
+    int threads = !strcmp(wish, "limits") ? 3 : !strcmp(wish, "hides") ? 4 : !strcmp(wish, "crowd") ? 8 : 2;
     pthread_t all[8];
     double began = now();
     for (long i = 0; i < threads; i++) pthread_create(all + i, 0, work, (void *)i);
