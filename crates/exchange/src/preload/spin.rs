@@ -47,16 +47,23 @@ impl Spin {
     /// Takes it; `false` if it is the C library's.
     #[inline(always)]
     pub fn lock(&self) -> bool {
-        match self.0.compare_exchange(FREE, HELD, Acquire, Relaxed) {
-            Ok(_) => true,
-            Err(now) => is_ours(now) && self.lock_slowly(),
-        }
+        self.is_ours() && (self.take() || self.lock_slowly())
+    }
+
+    /// What is the C library's it is for good: to look costs less than to try it in vain, which is an atomic more.
+    #[inline(always)]
+    fn is_ours(&self) -> bool {
+        (FREE..=SLEPT_ON).contains(&self.0.load(Relaxed))
+    }
+
+    #[inline(always)]
+    fn take(&self) -> bool {
+        self.0.compare_exchange(FREE, HELD, Acquire, Relaxed).is_ok()
     }
 
     #[cold]
     fn lock_slowly(&self) -> bool {
-        let try_lock = || self.0.compare_exchange(FREE, HELD, Acquire, Relaxed).is_ok();
-        if spin::<Patience>(|| self.0.load(Relaxed) == FREE && try_lock()) {
+        if spin::<Patience>(|| self.0.load(Relaxed) == FREE && self.take()) {
             return true;
         }
         while self.0.swap(SLEPT_ON, Acquire) != FREE {
@@ -68,17 +75,13 @@ impl Spin {
     /// Takes it if it is free; `None` if it is the C library's.
     #[inline(always)]
     pub fn try_lock(&self) -> Option<bool> {
-        match self.0.compare_exchange(FREE, HELD, Acquire, Relaxed) {
-            Ok(_) => Some(true),
-            Err(now) => is_ours(now).then_some(false),
-        }
+        self.is_ours().then(|| self.take())
     }
 
     /// Frees it; `false` if it is the C library's.
     #[inline(always)]
     pub fn unlock(&self) -> bool {
-        // Nobody makes it another's while it is held.
-        if !is_ours(self.0.load(Relaxed)) {
+        if !self.is_ours() {
             return false;
         }
         if self.0.swap(FREE, Release) == SLEPT_ON {
@@ -86,8 +89,4 @@ impl Spin {
         }
         true
     }
-}
-
-fn is_ours(word: u32) -> bool {
-    (FREE..=SLEPT_ON).contains(&word)
 }

@@ -147,3 +147,16 @@ impl WarningKind for SleepingSections {
         "a section is taken as shorter with all that it sleeps or reads in it; a device is not faster for that"
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_neither_limit_explains_is_said_of_the_figure_of_which_they_explain_least() {
+        assert_eq!(limited_elsewhere([].into_iter()), None);
+        assert_eq!(limited_elsewhere([0.95].into_iter()), None);
+        let warning = limited_elsewhere([0.95, 0.6, 0.8].into_iter()).unwrap();
+        assert!(warning.message().contains("explain 60.0 % of the program's time"), "{}", warning.message());
+    }
+}
