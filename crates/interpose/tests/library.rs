@@ -254,6 +254,26 @@ fn waits_are_timed_and_know_who_had_the_lock() {
 }
 
 #[test]
+fn who_waits_in_vain_knows_who_has_the_lock_and_where_it_was_taken() {
+    let body = "static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
+        static void *work(void *_) { pthread_mutex_lock(&m); usleep(60000); pthread_mutex_unlock(&m); return 0; }
+        int main() { pthread_t t; pthread_create(&t, 0, work, 0); usleep(10000); struct timespec end;
+            clock_gettime(CLOCK_REALTIME, &end); end.tv_nsec += 10000000;
+            if (end.tv_nsec >= 1000000000) { end.tv_nsec -= 1000000000; end.tv_sec++; }
+            CHECK(pthread_mutex_timedlock(&m, &end) != 0); pthread_join(t, 0); return 0; }";
+    let Some(watched) = run(body, Level::Sampled) else { return };
+    watched.ended_well();
+    let region = watched.memory.region();
+    let mut events = region.threads().flat_map(|thread| &thread.ring[..thread.head.load(Relaxed) as usize]);
+    let event = events.find(|event| event.pair.load(Relaxed) & Event::IN_VAIN != 0).expect("it did not get it");
+    let (holder, pair) = interpose::holder::parts(event.holder.load(Relaxed)).expect("somebody had it");
+    assert_ne!(holder, event.thread.load(Relaxed));
+    let own = region.pairs[(event.pair.load(Relaxed) & !Event::IN_VAIN) as usize - 1].site.load(Relaxed);
+    let taken_at = region.pairs.get(pair as usize).map(|pair| pair.site.load(Relaxed));
+    assert!(taken_at.is_some_and(|site| site != 0 && site != own), "{taken_at:x?} {own:x}");
+}
+
+#[test]
 fn a_program_that_closes_everything_and_changes_its_root_is_counted_all_the_same() {
     let body = "static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
         static void *work(void *_) { pthread_mutex_lock(&m); pthread_mutex_unlock(&m); return 0; }

@@ -19,7 +19,7 @@ pub const FLOORS: &[Floors] = &[
             &["contend", "picture", "remote"],
             &["screen"],
             &["experiments"],
-            &["loops", "report", "archive", "lockstep"],
+            &["loops", "report", "archive", "lockstep", "blame"],
             &["locks"],
             &["harness"],
             &["record"],

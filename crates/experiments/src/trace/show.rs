@@ -27,6 +27,11 @@ pub fn show(record: &TraceRecord, page: &Page) -> String {
     if let Some(remedy) = excluding.first().and_then(|lock| words::remedy(lock)) {
         text.push_str(&said(remedy, page));
     }
+    if let Some(share) = record.parameters.switches_share.filter(|share| *share < 0.95) {
+        let known =
+            format!("Whether holders ran is known for {} of the time: there were many switches.", percent(share));
+        text.push_str(&said(&known, page));
+    }
     for row in of(RowKind::Deadlock) {
         text.push_str(&said(&format!("Deadlock, {}.", words::hang(row)), page));
     }

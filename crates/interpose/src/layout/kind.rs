@@ -32,4 +32,13 @@ impl Kind {
     pub fn excludes(self) -> bool {
         matches!(self, Self::Mutex | Self::Read | Self::Write | Self::Spin)
     }
+
+    /// Whether the C library notes in it who has it. Then who takes it need not say so in its place, and who releases
+    /// it does if somebody waits: while nobody does, nobody writes to the place, and its line of the cache stays with
+    /// all CPUs whose threads take it.
+    #[cfg(any(preload, clippy))]
+    #[inline(always)]
+    pub(crate) fn has_owner(self) -> bool {
+        matches!(self, Self::Mutex)
+    }
 }

@@ -8,7 +8,7 @@ pub struct Lock {
     /// Its process's place in the upper 16 bits, its address below; 0 for a free place, and [`Self::ENDED`] once it was
     /// destroyed.
     pub key: AtomicU64,
-    /// As who has it last took it: `holder`.
+    /// As who has it last took it: `holder`. For a mutex: as who released it last while somebody waited had taken it.
     pub holder: AtomicU64,
     /// Ticks of its last release, or signal, while somebody waited.
     pub released: AtomicU64,
@@ -58,6 +58,15 @@ pub mod holder {
     pub fn of(thread: u32, pair: u32) -> u64 {
         base(thread) + pair as u64
     }
+
+    /// A thread that took it at a place that is not known.
+    #[inline(always)]
+    pub fn somewhere(thread: u32) -> u64 {
+        of(thread, SOMEWHERE)
+    }
+
+    /// The place of no pair.
+    pub const SOMEWHERE: u32 = u32::MAX - 1;
 
     /// What is the thread's in it.
     #[inline(always)]

@@ -1,5 +1,7 @@
 //! The whole memory.
 
+#[cfg(any(preload, clippy))]
+use super::holder;
 use super::lag::{KIN, ThreadLag};
 use super::{Edge, Header, Histograms, Kin, Lock, LockLag, MORE_PLACES, PLACES, Pair, Place, Process, Thread, WhatIf};
 use core::sync::atomic::Ordering::{Acquire, Relaxed};
@@ -70,6 +72,17 @@ impl Region {
     #[cfg(any(preload, clippy))]
     pub(crate) fn place_of(&self, thread: &Thread) -> usize {
         (core::ptr::from_ref(thread).addr() - self.threads.as_ptr().addr()) / size_of::<Thread>()
+    }
+
+    /// Who holds a lock, with the place where it took it if only the thread was known and it is seen to hold it still.
+    #[cfg(any(preload, clippy))]
+    #[cold]
+    pub(crate) fn place_of_holder(&self, word: u64, lock: u32) -> u64 {
+        let Some((tid, holder::SOMEWHERE)) = holder::parts(word) else { return word };
+        let thread = self.threads().find(|thread| thread.tid.load(Relaxed) == tid);
+        let held = thread.into_iter().flat_map(|thread| thread.held.iter().take(thread.depth() as usize));
+        let held = held.filter(|held| held.place.load(Relaxed) == lock).last();
+        held.map_or(word, |held| holder::of(tid, held.pair.load(Relaxed)))
     }
 
     /// Pairs with their places.

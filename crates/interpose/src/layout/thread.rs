@@ -119,7 +119,7 @@ impl Own<u64> for AtomicU64 {
 }
 
 /// A thread, or several one after another. What is touched with each lock comes first, in one line of the cache.
-#[repr(C, align(64))]
+#[repr(C, align(128))]
 pub struct Thread {
     /// The kernel's number of it; 0 while nobody is here.
     pub tid: AtomicU32,
@@ -145,8 +145,8 @@ pub struct Thread {
     pub lived: AtomicU64,
     /// The place after it in the chain of ended threads, plus 1.
     pub next: AtomicU32,
-    /// How many of the places are used, and of those that come after them.
-    pub places_used: [AtomicU32; 2],
+    /// How many of the places that come after its own are used.
+    pub more_places_used: AtomicU32,
     /// Waits and holds that were noted, and those that were read.
     pub head: AtomicU64,
     /// Written by the reader.
@@ -161,11 +161,14 @@ pub struct Thread {
     pub ring: [Event; RING],
 }
 
+// Places that are looked at together lie in as few lines of the cache as they can.
+const _: () = assert!(core::mem::offset_of!(Thread, places).is_multiple_of(128));
+
 impl Thread {
     /// The bit of the state that says that it is noting something.
     pub const BUSY: u32 = 1 << 30;
-    /// The bit of the state that says that it holds one lock, which nobody waited for when it was taken, and whose hold
-    /// is not timed: nothing is to be noted when it is released.
+    /// The bit of the state that says of the lock that it took first, that nobody waited for it when it was taken, and
+    /// that its hold is not timed: if it is the only one, nothing is to be noted when it is released.
     pub const ALONE: u32 = 1 << 29;
 
     /// How many locks it holds.
@@ -184,6 +187,12 @@ impl Thread {
     #[cfg(any(preload, clippy))]
     pub(crate) fn set_depth(&self, depth: u32) {
         self.state.store(self.state.load(Relaxed) & Self::BUSY | depth, Relaxed);
+    }
+
+    /// The same above 0, where the lock that it took first stays the first, and as it was noted.
+    #[cfg(any(preload, clippy))]
+    pub(crate) fn set_depth_above_first(&self, depth: u32) {
+        self.state.store(self.state.load(Relaxed) & (Self::BUSY | Self::ALONE) | depth, Relaxed);
     }
 
     /// Whether it is noting something.

@@ -5,6 +5,9 @@ use super::spot::{Spot, known_edge};
 use crate::layout::{EDGES, Edge, HELD, Kind};
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 
+/// Looked into before an order counts as one that finds no place.
+const PROBES: usize = 32;
+
 /// Notes that a lock is about to be waited for while others are held. To try is no such thing: who only tries does not
 /// wait.
 pub fn note(me: Me, spot: Spot, kind: Kind) {
@@ -20,21 +23,32 @@ fn note_all(me: Me, spot: Spot, kind: Kind, depth: usize) {
         let key = Edge::key_of(place, spot.lock_place);
         let known = known_edge(me, key);
         if place != spot.lock_place && known.load(Relaxed) != key {
-            me.thread.busy(|| {
-                insert(me, key, held.pair.load(Relaxed), spot, kind);
-                known.store(key, Relaxed);
-            });
+            // There can be more orders than a thread remembers. To look for one first takes no line of the cache from
+            // the other CPUs, and this is done with locks in hand.
+            if !is_noted(me, key) {
+                me.thread.busy(|| insert(me, key, held.pair.load(Relaxed), spot, kind));
+            }
+            known.store(key, Relaxed);
         }
     }
+}
+
+fn is_noted(me: Me, key: u64) -> bool {
+    let there = places_of(key).map(|place| me.region.edges[place].key.load(Relaxed));
+    there.take_while(|there| *there != 0).any(|there| there == key)
+}
+
+fn places_of(key: u64) -> impl Iterator<Item = usize> {
+    let home = (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize;
+    (home..home + PROBES).map(|place| place % EDGES)
 }
 
 #[cold]
 fn insert(me: Me, key: u64, held: u32, spot: Spot, kind: Kind) {
     let Some(pair) = me.region.pairs.get(held as usize) else { return };
     let Some(held_kind) = Kind::of(pair.kind.load(Relaxed)).filter(|kind| kind.excludes()) else { return };
-    let home = (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize;
-    for probe in 0..32 {
-        let edge = &me.region.edges[(home + probe) % EDGES];
+    for place in places_of(key) {
+        let edge = &me.region.edges[place];
         match edge.key.compare_exchange(0, key, AcqRel, Acquire) {
             Ok(_) => {
                 edge.held_site.store(pair.site.load(Relaxed), Relaxed);

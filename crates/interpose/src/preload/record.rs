@@ -20,7 +20,7 @@ pub enum Taken {
 
 /// The fastest way of [`taken`], for a thread that held nothing: it takes what it took last, and nobody waits.
 #[inline(always)]
-pub fn taken_again(me: Me, address: usize, site: usize) -> Taken {
+pub fn taken_again(me: Me, address: usize, site: usize, kind: Kind) -> Taken {
     let (thread, last) = (me.thread, &me.thread.last);
     // First of all, as in `taken`.
     thread.state.store(Thread::ALONE | 1, Relaxed);
@@ -34,7 +34,7 @@ pub fn taken_again(me: Me, address: usize, site: usize) -> Taken {
         if lock.waiters.load(Relaxed) == 0 {
             // What is not stored need not be waited for by the next locked instruction, which is the release.
             let holder = last.holder.load(Relaxed);
-            if lock.holder.load(Relaxed) != holder {
+            if !kind.has_owner() && lock.holder.load(Relaxed) != holder {
                 lock.holder.store(holder, Relaxed);
             }
             return if local::is_timed(place.count()) { Taken::Timed } else { Taken::Noted };
@@ -58,7 +58,7 @@ unsafe fn last_lock(me: Me) -> &'static Lock {
 /// The fast way of [`taken`], for a thread that held nothing: nobody waits. `false`, and nothing is noted, if it is not
 /// to be had.
 #[inline(never)]
-pub fn taken_alone(me: Me, address: usize, site: usize) -> bool {
+pub fn taken_alone(me: Me, address: usize, site: usize, kind: Kind) -> bool {
     let last = &me.thread.last;
     let spot = known_spot(me, address, site).filter(|spot| spot.lock.waiters.load(Relaxed) == 0);
     let Some(spot) = spot else { return false };
@@ -70,7 +70,9 @@ pub fn taken_alone(me: Me, address: usize, site: usize) -> bool {
     last.place.store(spot.lies_in_thread(me), Relaxed);
     last.lock_lies_at.store(spot.lock_lies_at(me), Relaxed);
     hold(&me.thread.held[0], spot, address, [0, 0]);
-    spot.lock.holder.store(spot.holder(me), Relaxed);
+    if !kind.has_owner() {
+        spot.lock.holder.store(spot.holder(me), Relaxed);
+    }
     if local::is_timed(spot.count()) {
         begin_timed(me.thread);
     }
@@ -85,16 +87,23 @@ pub fn begin_timed(thread: &Thread) {
 }
 
 /// A lock was taken: `at` is when, if that is known.
-pub fn taken(me: Me, spot: Spot, address: usize, at: u64) {
+pub fn taken(me: Me, spot: Spot, address: usize, kind: Kind, at: u64) {
     let before = spot.count();
-    spot.lock.holder.store(spot.holder(me), Relaxed);
+    if !kind.has_owner() {
+        spot.lock.holder.store(spot.holder(me), Relaxed);
+    }
     let (is_timed, is_wanted) = (local::is_timed(before), is_wanted(spot.lock));
     let at = if at == 0 && (is_timed || is_wanted) { now() } else { at };
     let since = [if is_timed { at } else { 0 }, if is_wanted { at } else { 0 }];
     // The place first, then what stands there: a signal's handler that takes locks in between leaves both as they were.
     let depth = me.thread.depth();
-    me.thread.set_depth(depth + 1);
-    me.thread.last.lock.store(0, Relaxed);
+    if depth == 0 {
+        me.thread.set_depth(1);
+        me.thread.last.lock.store(0, Relaxed);
+    } else {
+        // The first is as it was, and can be released as fast.
+        me.thread.set_depth_above_first(depth + 1);
+    }
     match me.thread.held.get(depth as usize) {
         Some(held) => hold(held, spot, address, since),
         None => lose_hold(me),
@@ -145,7 +154,11 @@ pub fn released(me: Me, address: usize) -> bool {
     match me.thread.held.get(last) {
         Some(held) if held.lock.load(Relaxed) == address as u64 => {
             end_hold(me, held);
-            me.thread.set_depth(last as u32);
+            if last == 0 {
+                me.thread.set_depth(0);
+            } else {
+                me.thread.set_depth_above_first(last as u32);
+            }
             true
         }
         _ => released_out_of_order(me, address, depth),
@@ -161,6 +174,7 @@ fn end_hold(me: Me, held: &Held) {
     }
     let at = now();
     if is_wanted(lock) {
+        lock.holder.store(me.thread.holder_base.load(Relaxed) + u64::from(held.pair.load(Relaxed)), Relaxed);
         lock.released.store(at, Relaxed);
         // To say who had it while they waited.
         let pair = (held.pair.load(Relaxed) + 1) | Event::HOLD;
@@ -209,11 +223,18 @@ pub struct Waited {
 }
 
 /// Waits as the program asked to, and notes it.
+///
+/// `holder` says who had it when it was tried: [`Lock::holder`]'s, or for a mutex `holder::somewhere`.
 #[inline(never)]
-pub fn waited(me: Me, spot: Spot, real: impl FnOnce() -> c_int, has_it: impl FnOnce(c_int) -> bool) -> Waited {
+pub fn waited(
+    me: Me,
+    spot: Spot,
+    holder: u64,
+    real: impl FnOnce() -> c_int,
+    has_it: impl FnOnce(c_int) -> bool,
+) -> Waited {
     let (thread, lock) = (me.thread, spot.lock);
     lock.waiters.fetch_add(1, Relaxed);
-    let holder = lock.holder.load(Relaxed);
     let began = now();
     thread.waiting_since.store(began, Relaxed);
     thread.waiting.store(spot.pair_place + 1, Release);
@@ -230,6 +251,8 @@ pub fn waited(me: Me, spot: Spot, real: impl FnOnce() -> c_int, has_it: impl FnO
     } else {
         add(&spot.pair.timeouts, 1);
     }
+    // Who did not get it was not told by a release who had it.
+    let holder = if has_it { holder } else { me.region.place_of_holder(holder, spot.lock_place) };
     let vain = if has_it { 0 } else { Event::IN_VAIN };
     keep(me, (spot.pair_place + 1) | vain, [began, at, holder, releaser, released]);
     Waited { code, at }

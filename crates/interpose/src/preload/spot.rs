@@ -21,6 +21,11 @@ impl Spot {
         me.thread.holder_base.load(Relaxed) + self.pair_place as u64
     }
 
+    /// The word that says who has it, or had it last.
+    pub fn last_holder(&self) -> u64 {
+        self.lock.holder.load(Relaxed)
+    }
+
     /// Counts that it was taken here; how often it was before.
     #[inline(always)]
     pub fn count(&self) -> u64 {
@@ -40,8 +45,12 @@ impl Spot {
 
 /// Where glibc's mutex says what it is, on 64-bit machines.
 pub const MUTEX_KIND: usize = 16;
+/// Where it says which thread has it.
+pub const MUTEX_OWNER: usize = 8;
 /// Looked into before a lock counts as one that finds no place.
 const PROBES: usize = 64;
+/// Places of the first table that are looked into: as many as lie in two lines of the cache.
+const AROUND: usize = 4;
 /// Places beside its neighbours that are looked at before.
 const NEAR: usize = 8;
 /// Locks that lie as near to each other as this, have their places beside each other.
@@ -56,16 +65,22 @@ fn scatter(value: u64) -> usize {
 
 /// The spot of this lock at this call site; `None` if there is no room, which is counted.
 pub fn spot(me: Me, lock: usize, site: usize, kind: Kind) -> Option<Spot> {
-    let key = key(me, lock);
-    let place = &me.thread.places[mixed(key, site) % PLACES];
-    known(me, place, key, site).filter(is_there).or_else(|| look_up(me, lock, site, kind))
+    known_spot(me, lock, site).filter(is_there).or_else(|| look_up(me, lock, site, kind))
 }
 
-/// The same where it is at once: not at its first use, nor where another is in its way. The lock may be gone.
+/// The same where there is one already. The lock may be gone.
 #[inline(always)]
 pub fn known_spot(me: Me, lock: usize, site: usize) -> Option<Spot> {
     let key = key(me, lock);
-    known(me, &me.thread.places[mixed(key, site) % PLACES], key, site)
+    let place = &me.thread.places[mixed(key, site) % PLACES];
+    known(me, place, key, site).or_else(|| known_elsewhere(me, key, site))
+}
+
+/// The same, but not where it would be if nothing had been in the way: nothing is noted for that, so that it is no more
+/// than loads.
+#[inline(never)]
+fn known_elsewhere(me: Me, key: u64, site: usize) -> Option<Spot> {
+    find(me, key, site).and_then(|(place, _)| known(me, place, key, site))
 }
 
 /// One that was destroyed is not the one that is meant.
@@ -105,32 +120,31 @@ fn look_up(me: Me, lock: usize, site: usize, kind: Kind) -> Option<Spot> {
 
 fn searched(me: Me, lock: usize, site: usize, kind: Kind) -> Option<Spot> {
     let key = key(me, lock);
-    let first = me.region.first_place(me.thread);
+    let Some((place, number)) = find(me, key, site) else {
+        me.region.header.lost_pairs.fetch_add(1, Relaxed);
+        return None;
+    };
+    known(me, place, key, site).filter(is_there).or_else(|| add(me, lock, kind, place, site, number))
+}
+
+/// The place of the lock at this call site, or the free one that it would get, and its number among all; `None` if
+/// there is neither.
+///
+/// In the first table only the places around its own are looked at, which lie in two lines of the cache, so that one
+/// that is full costs no more; what finds no room there goes on to the second. No place becomes free again, so what is
+/// there is found where it was put.
+fn find(me: Me, key: u64, site: usize) -> Option<(&'static Place, usize)> {
+    let (home, first) = (mixed(key, site), me.region.first_place(me.thread));
     let more = &me.region.more_places[first / (PLACES + MORE_PLACES)];
-    let tables = [(&me.thread.places[..], first), (&more[..], first + PLACES)];
-    for ((table, first), used) in tables.into_iter().zip(&me.thread.places_used) {
-        // Fuller it would be slow to look into.
-        let has_room = (used.load(Relaxed) as usize) < table.len() / 4 * 3;
-        for probe in 0..PROBES {
-            let number = (mixed(key, site) + probe) % table.len();
-            let place = &table[number];
-            let there = place.key.load(Relaxed);
-            if there == key && place.site.load(Relaxed) == site as u64 {
-                let spot = known(me, place, key, site).filter(is_there);
-                return spot.or_else(|| add(me, lock, kind, place, site, first + number));
-            }
-            if there == 0 && has_room {
-                let spot = add(me, lock, kind, place, site, first + number)?;
-                used.store(used.load(Relaxed) + 1, Relaxed);
-                return Some(spot);
-            }
-            if there == 0 {
-                break;
-            }
-        }
-    }
-    me.region.header.lost_pairs.fetch_add(1, Relaxed);
-    None
+    let around = (0..AROUND).map(|step| (home % PLACES) ^ step).map(|number| (&me.thread.places[number], number));
+    let beyond = (0..PROBES).map(|step| (home + step) % MORE_PLACES).map(|at| (&more[at], PLACES + at));
+    let is_its_own = |place: &Place| place.key.load(Relaxed) == key && place.site.load(Relaxed) == site as u64;
+    let found = around.chain(beyond).find(|(place, _)| place.key.load(Relaxed) == 0 || is_its_own(place));
+    // A table fuller than this would be slow to look into.
+    let has_room = || (me.thread.more_places_used.load(Relaxed) as usize) < MORE_PLACES / 4 * 3;
+    found
+        .filter(|(place, number)| *number < PLACES || is_its_own(place) || has_room())
+        .map(|(place, number)| (place, first + number))
 }
 
 /// Makes a pair for the lock at this call site, and the place one for it.
@@ -148,7 +162,11 @@ fn add(me: Me, address: usize, kind: Kind, place: &'static Place, site: usize, n
         me.region.header.lost_pairs.fetch_add(1, Relaxed);
         return None;
     };
-    if place.key.load(Relaxed) != 0 {
+    if place.key.load(Relaxed) == 0 {
+        let is_beyond = number % (PLACES + MORE_PLACES) >= PLACES;
+        let used = &me.thread.more_places_used;
+        used.store(used.load(Relaxed) + u32::from(is_beyond), Relaxed);
+    } else {
         // Until now it counted for a lock that was destroyed.
         me.region.pairs[place.pair.load(Relaxed) as usize % PAIRS]
             .acquisitions

@@ -3,7 +3,7 @@
 use super::sample::{Event, What};
 use super::stacks::Stacks;
 use crate::trace::measure::aggregate::Times;
-use crate::trace::measure::switches::{Seen, Timeline};
+use blame::switches::{Seen, Timeline};
 use std::collections::{HashMap, VecDeque};
 
 /// A stack by its number.

@@ -13,11 +13,11 @@ pub use target::Target;
 
 use super::flags::Level;
 use super::lost::Lost;
-use super::measure::time::{Nanoseconds, Ticks};
 use super::measure::{Measured, Piece};
 use super::names::{Names, parse};
 use super::plan::Parameters;
 use super::warnings::TraceLost;
+use blame::time::{Nanoseconds, Ticks};
 use follow::Follower;
 use harness::{Observer, Session};
 use rings::Rings;

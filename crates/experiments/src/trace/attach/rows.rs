@@ -3,9 +3,9 @@
 use super::follow::{Follower, StackNumber, Wait, Waits};
 use super::target::Target;
 use crate::trace::measure::aggregate::Times;
-use crate::trace::measure::time::Nanoseconds;
 use crate::trace::names::{Names, Site, is_wrapper};
 use crate::trace::record::{Blocker, LongWait, Row, RowKind, Runner};
+use blame::time::Nanoseconds;
 use std::collections::{BTreeMap, HashMap};
 
 const MOST: usize = 300;

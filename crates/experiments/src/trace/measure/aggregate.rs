@@ -1,7 +1,7 @@
 //! What all threads did with a lock, or with a lock at one call site, together.
 
-use super::time::Ticks;
 use crate::trace::record::TimeSpike;
+use blame::time::Ticks;
 use instruments::spikes;
 use instruments::tally::Tally;
 use interpose::{BUCKETS, Buckets, Region, bounds, bucket};

@@ -1,6 +1,6 @@
 //! Threads that wait and wait: which of them wait for each other.
 
-use super::time::Time;
+use blame::time::Time;
 use interpose::{HELD, Kind, Region, Thread};
 use std::collections::HashSet;
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
@@ -122,7 +122,7 @@ fn stuck(region: &Region, thread: &Thread, time: &Time) -> Option<Stuck> {
     let held = thread.held[..depth].iter().map(|held| (held.pair.load(Relaxed), held.place.load(Relaxed))).collect();
     let waiting = thread.waiting.load(Acquire).checked_sub(1);
     let since = thread.waiting_since.load(Relaxed);
-    let lock = waiting.map_or(u32::MAX, |pair| super::waits::lock_of(region, pair));
+    let lock = waiting.map_or(u32::MAX, |pair| blame::waits::lock_of(region, pair));
     let pair = waiting.unwrap_or(u32::MAX);
     Some(Stuck { thread: tid, pair, lock, since, waited: time.now() - time.of_ticks(since), holds: held })
 }

@@ -1,20 +1,16 @@
 //! The measurement: the program runs, and what its threads note is read meanwhile. It prints nothing.
 
 pub mod aggregate;
-mod causes;
-mod critical;
 mod guardian;
 mod hang_rows;
 mod hangs;
+mod named_wait;
 mod orders;
 pub mod places;
 mod rows;
 mod start;
-pub mod switches;
-pub mod time;
-mod waits;
 
-pub use waits::NamedWait;
+pub use named_wait::NamedWait;
 
 use super::flags::{Level, PATIENCE};
 use super::lost::Lost;
@@ -24,6 +20,9 @@ use super::record::Row;
 use super::warnings::{NoSwitches, WatchedScript};
 use aggregate::Totals;
 use anyhow::Context;
+use blame::switches::Switches;
+use blame::time::{Ticks, Time};
+use blame::waits::Waits;
 use guardian::Guardian;
 use hangs::Hangs;
 use harness::{Observer, Session};
@@ -33,9 +32,6 @@ use interpose::{MAPS, Memory, Region};
 use start::Running;
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 use std::time::{Duration, Instant};
-use switches::Switches;
-use time::{Ticks, Time};
-use waits::Waits;
 
 /// What is told while it goes on.
 pub enum Piece {
@@ -158,7 +154,7 @@ impl Watch<'_> {
         if let Some(switches) = &mut self.switches {
             switches.drain(&self.time);
             let tids = || threads(self.memory.region());
-            switches.pace(self.time.now(), tids);
+            switches.pace(&self.time, tids);
         }
         self.waits.judge(self.memory.region(), self.switches.as_ref());
     }

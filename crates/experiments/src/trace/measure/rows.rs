@@ -3,13 +3,14 @@
 use super::aggregate::Sum;
 use super::hang_rows::of_hangs;
 use super::hangs::Hangs;
+use super::named_wait::NamedWait;
 use super::orders::{self, Order};
 use super::places::{attributes, empty, lock_name, process_of, site_label, type_name};
-use super::switches::Seen;
-use super::time::{Ticks, Time};
-use super::waits::{NamedWait, Wait, Waits, lock_of};
 use crate::trace::names::Names;
 use crate::trace::record::{Blocker, Cause, LongWait, Row, RowKind, Step};
+use blame::switches::Seen;
+use blame::time::{Ticks, Time};
+use blame::waits::{Wait, Waits, lock_of};
 use interpose::{Kind, Region};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::Ordering::Relaxed;

@@ -4,8 +4,11 @@ use crate::trace::plan::Plan;
 use anyhow::Context;
 use harness::Interruption;
 use interpose::{Memory, PLACE, Region};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use std::ffi::OsString;
 use std::fs::File;
+use std::os::fd::OwnedFd;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, ExitStatus};
 use std::sync::atomic::Ordering::Acquire;
@@ -14,12 +17,14 @@ use std::time::{Duration, Instant};
 /// The program while it runs. It does not outlive this, nor, since the kernel sees to that, contend itself.
 pub struct Running {
     child: Child,
+    /// Tells of its end, where the kernel can.
+    end: Option<OwnedFd>,
     /// What it loads lies here.
     _library: File,
     status: Option<ExitStatus>,
 }
 
-/// How often is looked whether it ended.
+/// How often is looked whether it ended, where the kernel does not tell.
 const LOOK: Duration = Duration::from_millis(2);
 
 impl Running {
@@ -47,7 +52,8 @@ impl Running {
             });
         }
         let child = command.spawn().with_context(|| format!("{} cannot be started", plan.program.path.display()))?;
-        Ok(Self { child, _library: library, status: None })
+        let end = Pid::from_raw(child.id() as i32).and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
+        Ok(Self { child, end, _library: library, status: None })
     }
 
     /// Whether it has ended.
@@ -62,7 +68,12 @@ impl Running {
     pub fn wait(&mut self, at_most: Duration) {
         let until = Instant::now() + at_most;
         while !self.has_ended() && Instant::now() < until {
-            std::thread::sleep(LOOK);
+            let left = until.saturating_duration_since(Instant::now());
+            match &self.end {
+                // A signal that comes meanwhile is a look more.
+                Some(end) => drop(poll(&mut [PollFd::new(end, PollFlags::IN)], Timespec::try_from(left).ok().as_ref())),
+                None => std::thread::sleep(LOOK.min(left)),
+            }
         }
     }
 

@@ -24,7 +24,7 @@ extern "C" fn wait(barrier: *mut c_void, site: usize) -> c_int {
     let Some(spot) = spot(me, barrier as usize, site, Barrier) else { return real() };
     // The last of them is the one that the others waited for.
     record::lets_go(me, spot);
-    let waited = record::waited(me, spot, real, |code| code == 0 || code == CHOSEN);
+    let waited = record::waited(me, spot, spot.last_holder(), real, |code| code == 0 || code == CHOSEN);
     spot.count();
     waited.code
 }

@@ -27,12 +27,12 @@ pub fn sleep(cond: *mut c_void, mutex: *mut c_void, site: usize, real: impl FnOn
     let again = spot(me, mutex as usize, site, Mutex);
     let Some(signal) = spot(me, cond as usize, site, Cond) else { return real() };
     let was_held = record::released(me, mutex as usize);
-    let waited = record::waited(me, signal, real, |code| code == 0);
+    let waited = record::waited(me, signal, signal.last_holder(), real, |code| code == 0);
     if waited.code == 0 {
         signal.count();
     }
     if let Some(again) = again.filter(|_| was_held) {
-        record::taken(me, again, mutex as usize, waited.at);
+        record::taken(me, again, mutex as usize, Mutex, waited.at);
     }
     waited.code
 }

@@ -4,11 +4,11 @@
 //! contended, and only then are there clocks, and the wait that the program asked for. To the program it is the same:
 //! what a try refuses for another reason than that the lock is taken, the wait refuses too, with the same number.
 
-use crate::layout::{Kind, Thread};
+use crate::layout::{Kind, Thread, holder};
 use crate::preload::external::has_it;
 use crate::preload::me::{Me, known_thread, me, ready, thread_at_nothing};
 use crate::preload::record::Taken;
-use crate::preload::spot::{forget, spot};
+use crate::preload::spot::{MUTEX_OWNER, Spot, forget, spot};
 use crate::preload::{local, order, record, what_if};
 use core::ffi::{c_int, c_void};
 
@@ -29,25 +29,25 @@ pub fn take(
     let code = tried();
     let me = Me::of(thread);
     if code == 0 {
-        match record::taken_again(me, lock as usize, site) {
+        match record::taken_again(me, lock as usize, site, kind) {
             Taken::Noted => return 0,
             Taken::Timed => {
                 record::begin_timed(thread);
                 return 0;
             }
-            Taken::Not if record::taken_alone(me, lock as usize, site) => return 0,
+            Taken::Not if record::taken_alone(me, lock as usize, site, kind) => return 0,
             Taken::Not => {}
         }
     }
     take_slowly(lock, site, kind, busy, code, real)
 }
 
-/// Takes a lock that is free and that nobody else can take; `None`, and it is not taken, where more is to be done. What
-/// is noted is noted before, so that the call can end with that of the C library.
+/// Takes a mutex that is free and that nobody else can take; `None`, and it is not taken, where more is to be done.
+/// What is noted is noted before, so that the call can end with that of the C library.
 #[inline(always)]
 pub fn take_free(lock: *mut c_void, site: usize, real: impl FnOnce() -> c_int) -> Option<c_int> {
     let thread = thread_at_nothing()?;
-    match record::taken_again(Me::of(thread), lock as usize, site) {
+    match record::taken_again(Me::of(thread), lock as usize, site, Kind::Mutex) {
         Taken::Noted => Some(real()),
         Taken::Timed => Some(take_timed(thread, real)),
         Taken::Not => None,
@@ -96,14 +96,26 @@ fn take_slowly(
     };
     order::note(me, spot, kind);
     if has_it(code) {
-        record::taken(me, spot, lock as usize, 0);
+        record::taken(me, spot, lock as usize, kind, 0);
         return code;
     }
-    let waited = record::waited(me, spot, real, has_it);
+    let waited = record::waited(me, spot, holder_of(lock, kind, spot), real, has_it);
     if has_it(waited.code) {
-        record::taken(me, spot, lock as usize, waited.at);
+        record::taken(me, spot, lock as usize, kind, waited.at);
     }
     waited.code
+}
+
+/// Who has a lock that is taken: of a mutex the C library notes the thread in the mutex itself, a moment later.
+fn holder_of(lock: *mut c_void, kind: Kind, spot: Spot) -> u64 {
+    if !kind.has_owner() {
+        return spot.last_holder();
+    }
+    // SAFETY: the program gives a mutex, in which this word is.
+    match unsafe { ((lock.addr() + MUTEX_OWNER) as *const u32).read_volatile() } {
+        0 => 0,
+        thread => holder::somewhere(thread),
+    }
 }
 
 /// Tries.
@@ -114,7 +126,7 @@ pub fn attempt(lock: *mut c_void, site: usize, kind: Kind, busy: c_int, real: im
     let code = real();
     if has_it(code) {
         if let Some(spot) = spot(me, lock as usize, site, kind) {
-            record::taken(me, spot, lock as usize, 0);
+            record::taken(me, spot, lock as usize, kind, 0);
         }
     } else if code == busy {
         record::tried_in_vain(me, lock as usize, site, kind);

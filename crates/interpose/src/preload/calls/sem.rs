@@ -4,9 +4,11 @@
 use super::exclusive::destroy;
 use super::shapes::destroys;
 use crate::layout::Kind::Sem;
+use crate::layout::Thread;
 use crate::preload::entry::entry;
 use crate::preload::external::{Timespec, sem_getvalue};
-use crate::preload::me::{Me, me};
+use crate::preload::me::{Me, known_thread, me, thread_at_nothing};
+use crate::preload::record::Taken;
 use crate::preload::spot::{Spot, spot};
 use crate::preload::{local, next, record, what_if};
 use core::ffi::{c_int, c_void};
@@ -22,6 +24,36 @@ destroys!(sem_destroy);
 /// Waits as the program asked to: not by trying first, since to wait is where a thread can be cancelled, also if it
 /// need not wait. That it has to is seen from the value; should that change in between, the wait is not timed.
 fn take(semaphore: *mut c_void, site: usize, real: impl FnOnce() -> c_int) -> c_int {
+    match thread_at_nothing() {
+        Some(thread) if value(semaphore) > 0 => take_alone(thread, semaphore, site, real()),
+        _ => take_otherwise(semaphore, site, real),
+    }
+}
+
+/// It need not be waited for, and this thread held nothing: what is common for who takes it as a lock.
+#[inline(always)]
+fn take_alone(thread: &'static Thread, semaphore: *mut c_void, site: usize, code: c_int) -> c_int {
+    let me = Me::of(thread);
+    if code == 0 {
+        match record::taken_again(me, semaphore as usize, site, Sem) {
+            Taken::Noted => {}
+            Taken::Timed => record::begin_timed(thread),
+            Taken::Not if record::taken_alone(me, semaphore as usize, site, Sem) => {}
+            Taken::Not => note_taken(me, semaphore as usize, site),
+        }
+    }
+    code
+}
+
+#[inline(never)]
+fn note_taken(me: Me, semaphore: usize, site: usize) {
+    if let Some(spot) = spot(me, semaphore, site, Sem) {
+        has_it(me, spot, semaphore, 0);
+    }
+}
+
+#[inline(never)]
+fn take_otherwise(semaphore: *mut c_void, site: usize, real: impl FnOnce() -> c_int) -> c_int {
     let Some(me) = me() else {
         let is_free = || value(semaphore) > 0;
         return if local::is_what_if() { what_if::wait(semaphore, site, is_free, real) } else { real() };
@@ -34,7 +66,7 @@ fn take(semaphore: *mut c_void, site: usize, real: impl FnOnce() -> c_int) -> c_
         }
         return code;
     }
-    let waited = record::waited(me, spot, real, |code| code == 0);
+    let waited = record::waited(me, spot, spot.last_holder(), real, |code| code == 0);
     if waited.code == 0 {
         has_it(me, spot, semaphore as usize, waited.at);
     }
@@ -52,7 +84,7 @@ fn value(semaphore: *mut c_void) -> c_int {
 fn has_it(me: Me, spot: Spot, semaphore: usize, at: u64) {
     let depth = (me.thread.depth() as usize).min(me.thread.held.len());
     let again = me.thread.held[..depth].iter().find(|held| held.lock.load(Relaxed) == semaphore as u64);
-    let Some(again) = again else { return record::taken(me, spot, semaphore, at) };
+    let Some(again) = again else { return record::taken(me, spot, semaphore, Sem, at) };
     again.since.store(0, Relaxed);
     again.pair.store(spot.pair_place, Relaxed);
     spot.count();
@@ -76,6 +108,16 @@ extern "C" fn clockwait(semaphore: *mut c_void, clock: c_int, time: *const Times
 extern "C" fn trywait(semaphore: *mut c_void, site: usize) -> c_int {
     // SAFETY: as above.
     let real = move || unsafe { next::sem_trywait()(semaphore) };
+    let Some(thread) = thread_at_nothing() else { return try_otherwise(semaphore, site, real) };
+    let code = take_alone(thread, semaphore, site, real());
+    if code != 0 {
+        record::tried_in_vain(Me::of(thread), semaphore as usize, site, Sem);
+    }
+    code
+}
+
+#[inline(never)]
+fn try_otherwise(semaphore: *mut c_void, site: usize, real: impl FnOnce() -> c_int) -> c_int {
     let Some(me) = me() else {
         return if local::is_what_if() { what_if::attempt(semaphore, site, Sem, real) } else { real() };
     };
@@ -89,6 +131,16 @@ extern "C" fn trywait(semaphore: *mut c_void, site: usize) -> c_int {
 }
 
 extern "C" fn post(semaphore: *mut c_void, site: usize) -> c_int {
+    match known_thread().map(Me::of) {
+        Some(me) if record::released_alone(me, semaphore as usize) => {}
+        _ => post_otherwise(semaphore, site),
+    }
+    // SAFETY: as above.
+    unsafe { next::sem_post()(semaphore) }
+}
+
+#[inline(never)]
+fn post_otherwise(semaphore: *mut c_void, site: usize) {
     if let Some(me) = me()
         && !record::released(me, semaphore as usize)
         && let Some(spot) = spot(me, semaphore as usize, site, Sem)
@@ -97,6 +149,4 @@ extern "C" fn post(semaphore: *mut c_void, site: usize) -> c_int {
     } else if local::is_what_if() {
         what_if::post(semaphore, site);
     }
-    // SAFETY: as above.
-    unsafe { next::sem_post()(semaphore) }
 }

@@ -45,6 +45,15 @@ impl Seen {
     }
 }
 
+/// Where a thread was that was not switched.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Gone {
+    Not,
+    Asleep,
+    /// Others ran in its place.
+    Preempted,
+}
+
 /// Absences that are kept of a thread.
 const MOST: usize = 200_000;
 
@@ -71,6 +80,17 @@ impl Timeline {
         }
         if let Some(since) = self.since {
             self.absent(since, at);
+        }
+    }
+
+    /// In the window that began and ends then it did the same all the time, if it was not switched.
+    pub fn unswitched(&mut self, window: f64, end: f64, gone: Gone) {
+        if self.windows.last().is_some_and(|last| last.0 == window) {
+            return;
+        }
+        self.windows.push((window, end));
+        if gone != Gone::Not {
+            self.absent((window, gone == Gone::Preempted), end);
         }
     }
 
@@ -118,6 +138,20 @@ mod tests {
         assert_eq!(timeline.seen(15.0, 35.0), seen(20.0, 10.0, 5.0));
         assert_eq!(timeline.seen(20.0, 30.0), seen(10.0, 0.0, 0.0));
         assert_eq!(timeline.seen(60.0, 70.0), seen(10.0, 10.0, 0.0));
+    }
+
+    #[test]
+    fn who_was_not_switched_in_a_window_was_there_or_was_not_for_all_of_it() {
+        let mut timeline = Timeline::default();
+        timeline.note(105.0, true, false, 100.0);
+        timeline.note(106.0, false, false, 100.0);
+        timeline.close(110.0);
+        timeline.unswitched(100.0, 110.0, Gone::Asleep);
+        timeline.unswitched(200.0, 210.0, Gone::Not);
+        timeline.unswitched(300.0, 310.0, Gone::Asleep);
+        timeline.unswitched(400.0, 410.0, Gone::Preempted);
+        assert_eq!(timeline.seen(0.0, 150.0), seen(10.0, 1.0, 0.0));
+        assert_eq!(timeline.seen(150.0, 500.0), seen(30.0, 20.0, 10.0));
     }
 
     #[test]

@@ -93,10 +93,11 @@ impl Rings {
         Ok(())
     }
 
-    /// What was written since the last time, and how much found no room.
-    pub fn drain(&mut self) -> (Vec<Change>, u64) {
-        let (mut changes, mut lost) = (Vec::new(), 0);
+    /// What was written since the last time, how much of it by the CPU that wrote most, and how much found no room.
+    pub fn drain(&mut self) -> (Vec<Change>, usize, u64) {
+        let (mut changes, mut most, mut lost) = (Vec::new(), 0, 0);
         for (_, ring) in &mut self.rings {
+            let before = changes.len();
             while let Some(record) = ring.next_record() {
                 let (kind, misc, body) = (record.ty(), record.misc(), record.to_contiguous());
                 let word = |from_end: usize| body.len().checked_sub(from_end).and_then(|at| body.get(at..at + 4));
@@ -115,8 +116,9 @@ impl Rings {
                     _ => {}
                 }
             }
+            most = most.max(changes.len() - before);
         }
-        (changes, lost)
+        (changes, most, lost)
     }
 }
 

@@ -1,9 +1,9 @@
 //! The waits as they come: who had the lock meanwhile, and whether they ran.
 
-use super::causes::{Causes, Stretch, Taker};
-use super::critical::{Critical, Ended};
-use super::switches::{Seen, Switches};
-use super::time::Time;
+use crate::causes::{Causes, Stretch, Taker};
+use crate::critical::{Critical, Ended};
+use crate::switches::{Seen, Switches};
+use crate::time::Time;
 use interpose::{Event, Kind, RING, Region, holder};
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
@@ -25,16 +25,6 @@ pub struct Wait {
     pub seen: Seen,
     /// How long others had it that are known.
     pub blamed: f64,
-}
-
-/// A wait with the names of what it was for.
-pub struct NamedWait {
-    pub wait: Wait,
-    pub process: u32,
-    pub lock: String,
-    pub site: String,
-    /// Where who released it had taken it.
-    pub holder: Option<String>,
 }
 
 /// What all waits come to.
@@ -84,7 +74,7 @@ impl Waits {
 
     fn take(&mut self, region: &Region, event: &Event, time: &Time) {
         if event.pair.load(Relaxed) & Event::HOLD == 0 {
-            return self.fresh.extend(wait(event, time));
+            return self.fresh.extend(wait(region, event, time));
         }
         let Some(pair) = (event.pair.load(Relaxed) & !Event::HOLD).checked_sub(1) else { return };
         let (began, thread) = (event.began.load(Relaxed), event.thread.load(Relaxed));
@@ -179,19 +169,23 @@ fn kind_of(region: &Region, pair: u32) -> Option<Kind> {
     Kind::of(region.pairs.get(pair as usize)?.kind.load(Relaxed))
 }
 
-fn wait(event: &Event, time: &Time) -> Option<Wait> {
-    let pair = event.pair.load(Relaxed);
+fn wait(region: &Region, event: &Event, time: &Time) -> Option<Wait> {
+    let noted = event.pair.load(Relaxed);
+    let pair = (noted & !Event::IN_VAIN).checked_sub(1)?;
     let (began, ended) = (event.began.load(Relaxed), event.ended.load(Relaxed));
     let released = event.released.load(Relaxed);
+    let released = (began < released && released <= ended).then(|| time.of_ticks(released));
+    // Who released a mutex before anybody waited did not say so, and what is there is of an earlier time.
+    let is_told = released.is_some() || kind_of(region, pair) != Some(Kind::Mutex);
     Some(Wait {
         began: time.of_ticks(began),
         ended: time.of_ticks(ended),
         thread: event.thread.load(Relaxed),
-        pair: (pair & !Event::IN_VAIN).checked_sub(1)?,
-        in_vain: pair & Event::IN_VAIN != 0,
-        holder: holder::parts(event.holder.load(Relaxed)),
-        releaser: holder::parts(event.releaser.load(Relaxed)),
-        released: (began < released && released <= ended).then(|| time.of_ticks(released)),
+        pair,
+        in_vain: noted & Event::IN_VAIN != 0,
+        holder: holder::parts(event.holder.load(Relaxed)).filter(|(_, pair)| *pair != holder::SOMEWHERE),
+        releaser: holder::parts(event.releaser.load(Relaxed)).filter(|_| is_told),
+        released,
         seen: Seen::default(),
         blamed: 0.0,
     })
