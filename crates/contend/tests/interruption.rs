@@ -168,7 +168,7 @@ fn a_survey_that_is_interrupted_keeps_what_it_has() {
     let folder = tempfile::tempdir().unwrap();
     let page = folder.path().join("page.html");
     let page = page.to_str().unwrap();
-    let call = ["survey", "--only", "clock,load,model", "--seconds", "10", "--format", "json", "--page", page];
+    let call = ["survey", "--only", "clock,load,model", "--seconds", "4", "--format", "json", "--page", page];
     let record = interrupted(&call, "load: what a process would get", Signal::INT).expect("the clock was measured");
     let of = |name: &str| record["results"].as_array().unwrap().iter().filter(|row| row["experiment"] == name).count();
     assert!(of("clock") > 0 && of("model frames") == 0, "{record}");

@@ -13,7 +13,7 @@ fn text(arguments: &[&str]) -> String {
 
 #[test]
 fn all_locks_fit_one_screen_and_each_has_a_line() {
-    let said = text(&["latency", "--lock", "all", "--threads", "1", "--seconds", "6"]);
+    let said = text(&["latency", "--lock", "all", "--threads", "1", "--seconds", "2"]);
     assert!(said.lines().count() <= 50, "{said}");
     assert!(said.lines().all(|line| line.chars().count() <= 80), "{said}");
     assert!(said.starts_with("1 thread: a free lock"), "{said}");

@@ -36,7 +36,7 @@ fn number(row: &Value, field: &str) -> f64 {
 
 #[test]
 fn the_record_has_every_field_and_2002_beside() {
-    let record = record(&["throughput", "--lock", "sysv,calock,std", "--children", "2", "--run", "10ms"]);
+    let record = record(&["throughput", "--lock", "sysv,calock,std", "--children", "2", "--run", "5ms"]);
     assert_eq!(record["experiment"], "throughput");
     // Three locks and the four mixes of 2002.
     assert_eq!(results(&record).len(), 12);
@@ -81,7 +81,7 @@ fn a_lock_that_is_always_held_limits_the_throughput() {
 /// The children of one lock are counted by the lock itself: a child alone never meets another.
 #[test]
 fn a_child_alone_is_never_contended() {
-    let record = record(&["throughput", "--lock", "usema,calock,rwlock", "--children", "1", "--run", "10ms"]);
+    let record = record(&["throughput", "--lock", "usema,calock,rwlock", "--children", "1", "--run", "5ms"]);
     for row in results(&record) {
         assert_eq!(number(row, "write_contended_share"), 0.0, "{row}");
         assert_eq!(number(row, "syscalls_per_op"), 0.0, "{row}");
@@ -90,9 +90,8 @@ fn a_child_alone_is_never_contended() {
 
 #[test]
 fn processes_share_locks_and_none_is_left() {
-    let arguments =
-        ["throughput", "--processes", "--children", "3,20", "--nonhold", "1us", "--hold", "1us", "--run", "10ms"];
-    let record = record(&arguments);
+    let cells = ["throughput", "--processes", "--children", "3,20", "--nonhold", "1us", "--hold", "1us"];
+    let record = record(&[&cells[..], &["--run", "10ms", "--seconds", "2"]].concat());
     assert!(results(&record).iter().all(|row| row["processes"] == true && number(row, "throughput_per_s") > 0.0));
     assert!(results(&record).iter().any(|row| row["lock"] == "pthread-shared"));
     assert!(results(&record).iter().all(|row| row["lock"] != "std"));
@@ -174,7 +173,7 @@ fn the_layout_of_2002_has_its_columns() {
 
 #[test]
 fn tables_fit_eighty_columns() {
-    let output = contend(&["throughput", "--children", "2", "--run", "5ms", "--quiet"]);
+    let output = contend(&["throughput", "--children", "2", "--run", "1ms", "--quiet"]);
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(output.status.success());
     assert!(text.contains("2 threads, 1 lock, 0+10 µs; ideal") && text.contains("2002"), "{text}");
