@@ -1,5 +1,8 @@
 //! The book and README: their commands do what they show, their pages are in the book, their pictures are made.
 
+#[path = "command/held.rs"]
+mod held;
+
 mod book {
     pub mod blocks;
     pub mod pages;
@@ -92,6 +95,7 @@ fn pictures(page: &Page) -> Vec<PathBuf> {
 
 #[test]
 fn every_command_does_what_its_page_shows() {
+    held::reports();
     let pages: Vec<Page> = pages::own().into_iter().chain(pages::of_the_repository()).collect();
     let (account, next) = (Mutex::new(Account::default()), Mutex::new(pages.iter()));
     std::thread::scope(|scope| {

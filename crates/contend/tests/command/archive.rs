@@ -40,6 +40,7 @@ impl Archive {
     }
 
     pub fn contend(&self, arguments: &[&str]) -> Output {
+        super::held::reports();
         let mut command = Command::new(env!("CARGO_BIN_EXE_contend"));
         command.args(arguments).env("CONTEND_ARCHIVE", &self.path).output().expect("the binary starts")
     }

@@ -4,6 +4,7 @@
 #![allow(dead_code)]
 
 pub mod archive;
+pub mod held;
 pub mod hostile;
 pub mod mutation;
 pub mod objects;
@@ -19,6 +20,7 @@ use std::process::{Command, Output};
 
 /// `contend` with these arguments, waited for. A record that it prints is held against the schema.
 pub fn contend(arguments: &[&str]) -> Output {
+    held::reports();
     let mut command = Command::new(env!("CARGO_BIN_EXE_contend"));
     let output = command.env("CONTEND_ARCHIVE", "").args(arguments).output().expect("the binary starts");
     if output.stdout.starts_with(b"{\"schema\":\"contend/") {

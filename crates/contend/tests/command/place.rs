@@ -39,6 +39,7 @@ impl Place {
     }
 
     pub fn command(&self, arguments: &[&str]) -> Command {
+        super::held::reports();
         let mut command = Command::new(env!("CARGO_BIN_EXE_contend"));
         command.args(arguments).env("CONTEND_ARCHIVE", &self.archive);
         command

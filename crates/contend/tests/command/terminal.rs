@@ -28,6 +28,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 impl Terminal {
     /// `contend screen` with an archive, or none, on a terminal of this size.
     pub fn screen(columns: u16, lines: u16, archive: &str) -> Self {
+        super::held::reports();
         let mut command = Command::new(env!("CARGO_BIN_EXE_contend"));
         command.arg("screen").env("CONTEND_ARCHIVE", archive);
         Self::start(command, columns, lines)

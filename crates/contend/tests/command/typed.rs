@@ -12,6 +12,7 @@ pub fn typed(arguments: &[&str], variables: &[(&str, &str)]) -> (ExitStatus, Str
     unlockpt(&master).unwrap();
     let path = ptsname(&master, Vec::new()).unwrap();
     let slave = OpenOptions::new().read(true).write(true).open(path.to_str().unwrap()).unwrap();
+    super::held::reports();
     let mut command = Command::new(env!("CARGO_BIN_EXE_contend"));
     command.env("CONTEND_ARCHIVE", "").env("TERM", "xterm").env_remove("NO_COLOR").args(arguments);
     command.envs(variables.iter().copied());

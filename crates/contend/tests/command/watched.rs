@@ -37,6 +37,7 @@ pub struct Ended {
 
 impl Watched {
     pub fn start(arguments: &[&str]) -> Self {
+        super::held::reports();
         let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
         grantpt(&master).unwrap();
         unlockpt(&master).unwrap();

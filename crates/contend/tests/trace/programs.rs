@@ -1,6 +1,6 @@
 //! The watched programs, compiled once a test program, and what `contend trace` says of them.
 
-use super::command::read;
+use super::command::{held, read};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -35,6 +35,7 @@ impl Programs {
 
 /// `contend trace` with these flags on a program.
 pub fn command(flags: &[&str], program: &Path, arguments: &[&str]) -> Command {
+    held::reports();
     let mut command = Command::new(env!("CARGO_BIN_EXE_contend"));
     command.env("CONTEND_ARCHIVE", "").arg("trace").args(flags).arg("--").arg(program).args(arguments);
     command.stdin(Stdio::null());

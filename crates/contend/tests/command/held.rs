@@ -1,0 +1,67 @@
+//! The kernel's reports of interrupts, held open while a test program runs.
+//!
+//! Whoever is the last to close one waits for a grace period, and there are some twenty, closed one after the other and
+//! by one process at a time: most of a second for each measurement of the tests, however many run side by side. So a
+//! program that does nothing but sleep has each of them, turned off, and no measurement is the last.
+
+use instruments::evidence::TracepointFormat;
+use perf_event::{Builder, Counter, events::Tracepoint};
+use std::os::fd::AsRawFd;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
+use std::sync::Once;
+
+/// What it sleeps, in seconds: as long as a test program that measures takes, and the next has a sleeper of its own.
+const LONG: &str = "60";
+
+const INTERRUPTS: [&str; 2] = ["irq/irq_handler", "irq/softirq"];
+/// Those of x86; a kernel has some of them.
+const VECTORS: [&str; 11] = [
+    "call_function",
+    "call_function_single",
+    "deferred_error_apic",
+    "error_apic",
+    "irq_work",
+    "local_timer",
+    "reschedule",
+    "spurious_apic",
+    "thermal_apic",
+    "threshold_apic",
+    "x86_platform_ipi",
+];
+
+/// From now on, whoever measures closes its reports at once. Where they are not to be had, nothing is different.
+pub fn reports() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let vectors = VECTORS.iter().map(|name| format!("irq_vectors/{name}"));
+        let handlers = INTERRUPTS.iter().map(|name| (*name).to_owned()).chain(vectors);
+        let reports = handlers.flat_map(|name| ["entry", "exit"].map(|edge| format!("{name}_{edge}")));
+        let counters: Vec<Counter> = reports.filter_map(|name| counter(&name)).collect();
+        if !counters.is_empty() {
+            sleeper(&counters);
+        }
+    });
+}
+
+fn counter(report: &str) -> Option<Counter> {
+    let id = TracepointFormat::of(report).ok()?.id;
+    Builder::new(Tracepoint::with_id(id.into())).any_pid().one_cpu(0).include_kernel().build().ok()
+}
+
+fn sleeper(counters: &[Counter]) {
+    let descriptors: Vec<i32> = counters.iter().map(AsRawFd::as_raw_fd).collect();
+    let mut sleep = Command::new("sleep");
+    sleep.arg(LONG).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let inherited = move || {
+        for &descriptor in &descriptors {
+            // SAFETY: the call takes a descriptor, which is the child's copy of one that is open, and no pointer.
+            unsafe { libc::fcntl(descriptor, libc::F_SETFD, 0) };
+        }
+        Ok(())
+    };
+    // SAFETY: between fork and exec it only makes system calls, and reads memory that was there before.
+    unsafe { sleep.pre_exec(inherited) };
+    // Nobody waits for it: it ends by itself.
+    let _ = sleep.spawn();
+}
