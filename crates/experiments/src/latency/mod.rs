@@ -12,6 +12,7 @@ mod record;
 mod sample;
 mod section;
 mod show;
+mod show_apart;
 mod show_ranking;
 mod stopped;
 mod then_and_now;

@@ -2,7 +2,7 @@
 
 use super::measure::UNEXPLAINED;
 use super::record::{LatencyRecord, Operation, Row, SpikeRow};
-use super::show_ranking;
+use super::{show_apart, show_ranking};
 use instruments::statistics::Interval;
 use terminal::{self, Bar, Histogram, Page, nanoseconds, percent, ratio};
 
@@ -16,7 +16,7 @@ pub fn show(record: &LatencyRecord, page: &Page) -> String {
     let asked = &record.parameters;
     let many = asked.locks.len() * asked.threads.len() * asked.competitors.len() > MOST_DRAWN;
     if many && !asked.histogram {
-        return ranking + HINT + "\n" + &recording(&record.results);
+        return ranking + HINT + "\n" + &recording(&record.results) + &show_apart::show(&cells);
     }
     let shown: Vec<String> = cells.iter().map(|cell| of_cell(cell, page, |_| true)).collect();
     ranking
@@ -27,6 +27,7 @@ pub fn show(record: &LatencyRecord, page: &Page) -> String {
         + COLUMNS
         + &neighbours(&cells)
         + &recording(&record.results)
+        + &show_apart::show(&cells)
 }
 
 const HINT: &str = "Histograms: with --histogram; the record and its page always have them.\n";
@@ -37,7 +38,8 @@ pub fn sections(rows: &[Row], page: &Page) -> String {
     let cells = cells(rows);
     let drawn = |row: &Row| row.competitors == 0 && (row.operation == Operation::Lock || row.threads == 1);
     let shown: Vec<String> = cells.iter().map(|cell| of_cell(cell, page, drawn)).collect();
-    shown.join("\n") + "\n" + &overview(&cells) + COLUMNS + &neighbours(&cells) + &recording(rows)
+    let after = neighbours(&cells) + &recording(rows) + &show_apart::show(&cells);
+    shown.join("\n") + "\n" + &overview(&cells) + COLUMNS + &after
 }
 
 /// The rows of each cell, in order of appearance.
