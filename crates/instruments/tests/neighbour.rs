@@ -71,6 +71,13 @@ fn stretches_are_told_apart_by_the_lowest_crowd() {
 }
 
 #[test]
+fn between_two_probes_the_frequency_is_their_mean() {
+    let at = |cycles_per_ns| Reading { cycles_per_ns, ..reading(0, 3.0) };
+    assert_eq!(Probed::between(at(3.9), at(4.1)).cycles_per_ns, 4.0);
+    assert_eq!(Probed::at(at(3.9)).cycles_per_ns, 3.9);
+}
+
+#[test]
 fn a_few_readings_that_are_too_low_are_no_crowd() {
     let mut yardstick = learned();
     for low in 0..4 {

@@ -50,6 +50,11 @@ pub struct Row {
     /// The former in cycles of the core, whose frequency is not always the same.
     #[serde(default)]
     pub cycles_per_hop_alone: Option<f64>,
+    /// That frequency: the median of the turns, and the least and the most of them.
+    #[serde(default)]
+    pub core_ghz_alone: Option<f64>,
+    #[serde(default)]
+    pub core_ghz_alone_span: Option<Interval>,
     #[serde(default)]
     pub ns_per_hop_shared: Option<f64>,
     #[serde(default)]

@@ -69,6 +69,7 @@ fn figure(wanted: &str, rows: &[&Row]) -> Figure {
                 |hop| Unit::Ns.estimate(hop),
             ),
             row.cycles_per_hop_alone.map_or_else(|| "–".into(), |cycles| format!("{cycles:.2}")),
+            row.core_ghz_alone.map_or_else(|| "–".into(), |ghz| format!("{ghz:.2}")),
             optional(row.ns_per_hop_shared, Unit::Ns),
             optional(row.core_shared_share, Unit::Share),
             row.limit_ns.map_or_else(
@@ -94,6 +95,7 @@ fn figure(wanted: &str, rows: &[&Row]) -> Figure {
                 "class",
                 "a hop (95 %)",
                 "cycles, alone",
+                "GHz",
                 "core shared",
                 "share of time",
                 "limit",

@@ -98,11 +98,20 @@ fn neighbour(rows: &[&Row]) -> String {
     format!("{pinned}another hardware thread, {} of the time\n{}", percent(share), in_cycles(rows))
 }
 
-/// The fastest one's hop in what its frequency does not change: by that two runs are held against each other.
+/// The fastest one's hop in what its frequency does not change: by that two runs are held against each other. And the
+/// frequency, by which their times differ.
 fn in_cycles(rows: &[&Row]) -> String {
-    let known = rows.iter().filter_map(|row| Some((row.hop()?.value, row.cycles_per_hop_alone?, &row.contestant)));
+    let known = rows.iter().filter_map(|row| Some((row.hop()?.value, row.cycles_per_hop_alone?, row)));
     let fastest = known.min_by(|one, other| one.0.total_cmp(&other.0));
-    fastest.map_or_else(String::new, |(_, cycles, name)| format!("{name}: {cycles:.2} cycles a hop, alone\n"))
+    let line = |(_, cycles, row): (f64, f64, &&Row)| {
+        format!("{}: {cycles:.2} cycles a hop, alone{}\n", row.contestant, frequency(row))
+    };
+    fastest.map_or_else(String::new, line)
+}
+
+fn frequency(row: &Row) -> String {
+    let Some((ghz, span)) = row.core_ghz_alone.zip(row.core_ghz_alone_span) else { return String::new() };
+    format!(", at {ghz:.2} GHz ({:.2} to {:.2} in its turns)", span.low, span.high)
 }
 
 /// The rows of one contestant.

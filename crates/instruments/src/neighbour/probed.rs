@@ -11,7 +11,7 @@ pub struct Probed {
     pub least: f32,
     /// See [`least`](Self::least).
     pub most: f32,
-    /// Cycles in a nanosecond, at the last of them.
+    /// Cycles in a nanosecond: of two probes the mean, of more the later ones count more.
     pub cycles_per_ns: f32,
 }
 
@@ -49,7 +49,8 @@ impl Probed {
             least: self.least.min(later.least),
             // Whoever moved is at home nowhere: no probe says anything of the whole stretch.
             most: if later.cpu == self.cpu { self.most.max(later.most) } else { f32::INFINITY },
-            ..later
+            cycles_per_ns: (self.cycles_per_ns + later.cycles_per_ns) / 2.0,
+            cpu: later.cpu,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! One contestant in one ring: its turns, and the row that comes of them.
 
 use super::build_dir::Ready;
+use super::cut::Cut;
 use super::run::{self, Order, Place, Run, RunError, Switches};
 use crate::ring::contestants::Runs;
 use crate::ring::plan::{CellPlan, Plan};
@@ -33,10 +34,6 @@ const STEP: f64 = 8.0;
 const LONGEST_NS: f64 = 100e6;
 /// A hop to somewhere in megabytes of memory, about.
 const FAR_MEMORY_NS: f64 = 150.0;
-/// A neighbour on the core comes and goes within so long.
-const PART_NS: f64 = 1.5e6;
-const MOST_PARTS: f64 = 100.0;
-const MOST_START_SHARE: f64 = 0.3;
 const FEWEST_HOPS: f64 = 1.0;
 const MOST_HOPS: f64 = 4e9;
 
@@ -155,10 +152,10 @@ impl Cell {
         let contestant = Rc::clone(&self.plan.contestant);
         let (ns, start_ns) = match (&contestant.runs, turn.ready) {
             (Runs::BuiltIn(built_in), _) => {
-                let parts = if turn.plan.hops.is_none() && probe.is_some() { self.parts_of(hops) } else { 1 };
-                let hops = hops / u64::from(parts);
-                let (hops_ns, start_ns) = self.run_built_in(built_in, hops, parts, turn, probe)?;
-                (hops_ns / (hops * u64::from(parts)).max(1) as f64, start_ns)
+                let is_cut = turn.plan.hops.is_none() && probe.is_some();
+                let cut = if is_cut { self.cut(hops) } else { Cut::whole(hops) };
+                let (hops_ns, start_ns) = self.run_built_in(built_in, cut, turn, probe)?;
+                (hops_ns / cut.all_hops().max(1) as f64, start_ns)
             }
             (Runs::Program(_), Some(ready)) => self.run_program_twice(hops, ready, turn, probe)?,
             (Runs::Program(_), None) => unreachable!("what cannot be run is not visited"),
@@ -171,33 +168,29 @@ impl Cell {
     fn run_built_in(
         &mut self,
         built_in: &BuiltIn,
-        hops: u64,
-        parts: u32,
+        cut: Cut,
         turn: &Turn<'_>,
         probe: Option<Probe>,
     ) -> Result<(f64, f64), RunError> {
         let session = turn.session;
         let spec = RingSpec {
             threads: self.plan.threads,
-            hops,
+            hops: cut.hops,
             arrangement: self.plan.arrangement,
             cpus: if built_in.across { two_cores(session) } else { Vec::new() },
             seed: session.seed,
         };
         let cpu = session.cpus.first().filter(|_| self.plan.pinned && !built_in.across);
         let place = Place { cpu, probe };
-        let run = run::built_in(built_in, &spec, place, parts, session)?;
-        self.note(hops * u64::from(parts), &run);
+        let run = run::built_in(built_in, &spec, place, cut, session)?;
+        self.note(cut.all_hops(), &run);
         let hops_ns = run.hops_ns.unwrap_or(run.total_ns);
-        Ok((hops_ns, (run.total_ns - hops_ns) / f64::from(parts)))
+        Ok((hops_ns, (run.total_ns - hops_ns) / f64::from(cut.runs())))
     }
 
-    /// Who shares the core comes and goes within milliseconds: a turn is taken in parts that are shorter, where making
-    /// the threads is short beside them.
-    fn parts_of(&self, hops: u64) -> u32 {
+    fn cut(&self, hops: u64) -> Cut {
         let start_ns = self.starts_ns.iter().copied().reduce(f64::min).unwrap_or(f64::INFINITY);
-        let parts = (hops as f64 * self.guess_ns / PART_NS).clamp(1.0, MOST_PARTS);
-        if start_ns < PART_NS * MOST_START_SHARE { parts as u32 } else { 1 }
+        Cut::of(hops, self.guess_ns, self.plan.threads, start_ns)
     }
 
     /// With many hops and with fewer, so that starting and ending cancel: the time of a hop, and that of none.

@@ -2,6 +2,7 @@
 
 mod build_dir;
 mod cell;
+mod cut;
 mod memory;
 mod program;
 mod row;

@@ -5,9 +5,9 @@ use super::memory::Memory;
 use crate::ring::record::Row;
 use crate::ring::then;
 use harness::Lookout;
-use instruments::neighbour::Probed;
-use instruments::statistics::EndedBy;
+use instruments::neighbour::{Probed, Sharing};
 use instruments::statistics::order::median;
+use instruments::statistics::{EndedBy, Interval};
 
 impl Cell {
     /// Its row; `None` if it never had a turn.
@@ -25,6 +25,7 @@ impl Cell {
         // What failed once is not to be believed.
         let ns_per_hop = self.ns_per_hop().filter(|_| self.failure.is_none());
         let [alone, shared] = [split.alone, split.shared].map(|figure| figure.filter(|_| ns_per_hop.is_some()));
+        let frequency = alone.and(self.frequency(lookout));
         let best = alone.map(|figure| figure.value).or(ns_per_hop);
         let per_hop = |count: u64| (self.all_hops > 0).then(|| count as f64 / self.all_hops as f64);
         Some(Row {
@@ -46,6 +47,8 @@ impl Cell {
             ns_per_hop_alone: alone.map(|figure| figure.value),
             ns_per_hop_alone_ci: alone.and_then(|figure| figure.interval),
             cycles_per_hop_alone: alone.and(self.cycles(lookout)),
+            core_ghz_alone: frequency.map(|(ghz, _)| ghz),
+            core_ghz_alone_span: frequency.map(|(_, span)| span),
             ns_per_hop_shared: shared.map(|figure| figure.value),
             ns_per_hop_shared_ci: shared.and_then(|figure| figure.interval),
             repeats: self.samples.len(),
@@ -74,5 +77,18 @@ impl Cell {
         let in_cycles = |(ns, probed): &(f64, Probed)| (ns * f64::from(probed.cycles_per_ns), *probed);
         let turns: Vec<Vec<_>> = self.parts.iter().map(|turn| turn.iter().map(in_cycles).collect()).collect();
         lookout.split_turns(&turns).alone.map(|figure| figure.value)
+    }
+
+    /// The core's frequency in GHz while the parts that were alone ran: the median of the turns, and their ends.
+    fn frequency(&self, lookout: &Lookout) -> Option<(f64, Interval)> {
+        let of_turn = |turn: &Vec<(f64, Probed)>| {
+            let alone = turn.iter().filter(|(_, probed)| lookout.sharing(&[*probed]) == Sharing::Alone);
+            median(&alone.map(|(_, probed)| f64::from(probed.cycles_per_ns)).collect::<Vec<_>>())
+        };
+        let turns: Vec<f64> = self.parts.iter().filter_map(of_turn).collect();
+        let ends = turns
+            .iter()
+            .fold(Interval::new(f64::INFINITY, 0.0), |ends, &ghz| Interval::new(ends.low.min(ghz), ends.high.max(ghz)));
+        Some((median(&turns)?, ends))
     }
 }

@@ -1,13 +1,16 @@
 //! One run of one contestant: wherever it runs, its answer is looked at.
 
 use super::build_dir::Ready;
+use super::cut::Cut;
 use super::program::{self, ProcessSpec, Stopped};
 use crate::ring::record::{Failure, Fault};
 use harness::Session;
 use instruments::cpus::pin_current_thread;
 use instruments::neighbour::{Probe, Probed};
+use instruments::statistics::order::median;
 use loops::ring::RingResult;
 use loops::ring::{BuiltIn, RingSpec};
+use std::io;
 use std::mem::MaybeUninit;
 use std::panic::catch_unwind;
 use std::time::{Duration, Instant};
@@ -22,7 +25,8 @@ pub struct Run {
     pub hops_ns: Option<f64>,
     pub wasted_polls: Option<u64>,
     pub switches: Switches,
-    /// What the hops of a part of it took, in ns a hop, and who was on the core meanwhile; empty where nobody looked.
+    /// What a hop took in each part of it, in ns: the median of the part's pieces; and who was on the core meanwhile.
+    /// Empty where nobody looked.
     pub parts: Vec<(f64, Probed)>,
 }
 
@@ -57,45 +61,57 @@ fn judged(answer: usize, threads: usize, hops: u64) -> Result<usize, RunError> {
     Err(failed(Fault::WrongThread, format!("{threads} threads, {hops} hops: it answered {answer} instead of {right}")))
 }
 
-/// Runs a contestant of this process, on the CPU given or wherever the session's threads may run, in so many parts of
-/// as many hops each. Its hops look at no flag: a signal leaves it behind.
+/// Runs a contestant of this process, on the CPU given or wherever the session's threads may run, in parts and
+/// pieces. Its hops look at no flag: a signal leaves it behind.
 pub fn built_in(
     built_in: &BuiltIn,
     spec: &RingSpec,
     place: Place,
-    parts: u32,
+    cut: Cut,
     session: &Session,
 ) -> Result<Run, RunError> {
     let (run, own_spec) = (built_in.run, spec.clone());
-    let timed = move || {
-        if let Some(cpu) = place.cpu {
-            pin_current_thread(cpu)?;
-        }
-        // Who may move between CPUs, or uses several, has no core of its own to be looked at.
-        let probe = place.probe.filter(|_| place.cpu.is_some());
-        let before = switches_so_far();
-        let mut whole = Whole::default();
-        let mut last = probe.map(|probe| probe.take());
-        for _ in 0..parts {
-            let began = Instant::now();
-            let part = run(&own_spec)?;
-            whole.add(&part, began.elapsed());
-            let next = probe.map(|probe| probe.take());
-            let probed = last.zip(next).map(|(before, after)| Probed::between(before, after));
-            whole.parts.extend(probed.map(|probed| (part.hops_ns / own_spec.hops.max(1) as f64, probed)));
-            last = next;
-        }
-        Ok((whole, switches_so_far().since(before)))
-    };
+    let timed = move || timed(run, &own_spec, place, cut);
     let caught = move || catch_unwind(timed);
-    let refused = |error: std::io::Error| failed(Fault::Crashed, refusal(&error, spec));
-    let outcome: std::thread::Result<std::io::Result<_>> =
+    let refused = |error: io::Error| failed(Fault::Crashed, refusal(&error, spec));
+    let outcome: std::thread::Result<io::Result<_>> =
         session.interruption.unless_requested(caught).map_err(refused)?.ok_or(RunError::Interrupted)?;
     match outcome {
         Ok(Ok((whole, switches))) => whole.judged(spec, switches),
         Ok(Err(error)) => Err(failed(Fault::Crashed, refusal(&error, spec))),
         Err(_) => Err(failed(Fault::Crashed, "it panicked")),
     }
+}
+
+fn timed(
+    run: fn(&RingSpec) -> io::Result<RingResult>,
+    spec: &RingSpec,
+    place: Place,
+    cut: Cut,
+) -> io::Result<(Whole, Switches)> {
+    if let Some(cpu) = place.cpu {
+        pin_current_thread(cpu)?;
+    }
+    // Who may move between CPUs, or uses several, has no core of its own to be looked at.
+    let probe = place.probe.filter(|_| place.cpu.is_some());
+    let before = switches_so_far();
+    let mut whole = Whole::default();
+    let mut pieces = Vec::with_capacity(cut.pieces as usize);
+    let mut last = probe.map(|probe| probe.take());
+    for _ in 0..cut.parts {
+        for _ in 0..cut.pieces {
+            let began = Instant::now();
+            let piece = run(spec)?;
+            whole.add(&piece, began.elapsed());
+            pieces.push(piece.hops_ns / spec.hops.max(1) as f64);
+        }
+        let next = probe.map(|probe| probe.take());
+        let probed = last.zip(next).map(|(before, after)| Probed::between(before, after));
+        whole.parts.extend(median(&pieces).zip(probed));
+        pieces.clear();
+        last = next;
+    }
+    Ok((whole, switches_so_far().since(before)))
 }
 
 /// Where a contestant runs, and what looks for others there.
@@ -139,10 +155,10 @@ impl Whole {
     }
 }
 
-fn refusal(error: &std::io::Error, spec: &RingSpec) -> String {
+fn refusal(error: &io::Error, spec: &RingSpec) -> String {
     let threads = spec.threads;
     match error.kind() {
-        std::io::ErrorKind::WouldBlock => {
+        io::ErrorKind::WouldBlock => {
             format!("the system refuses {threads} threads: {error}; use fewer --threads or raise `ulimit -u`")
         }
         _ => format!("{threads} threads: {error}"),
