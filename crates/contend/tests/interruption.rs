@@ -31,6 +31,7 @@ fn until(mut done: impl FnMut() -> bool, what: &str) {
 
 /// Interrupted as soon as it says that it is at this; what it printed, if anything.
 fn interrupted(arguments: &[&str], at: &str, signal: Signal) -> Option<Value> {
+    command::heard::interrupts();
     let child = Watched::start(arguments);
     child.until(at);
     let ended = child.interrupt(signal);
@@ -89,6 +90,7 @@ fn a_long_turn_is_cut_short() {
 /// The hops of a ring in this process look at no flag, and these would take an hour.
 #[test]
 fn a_ring_with_many_hops_is_left_behind() {
+    command::heard::interrupts();
     for (contestant, hops) in [("rust-futex", "500M"), ("rust-optimum", "4e9"), ("rust-pipe", "500M")] {
         let ring = ["ring", "--hops", hops, "--contestant", contestant];
         let arguments = [&ring[..], &["--timeout", "1h", "--no-memory", "--large", "0"]].concat();
@@ -168,7 +170,7 @@ fn a_survey_that_is_interrupted_keeps_what_it_has() {
     let folder = tempfile::tempdir().unwrap();
     let page = folder.path().join("page.html");
     let page = page.to_str().unwrap();
-    let call = ["survey", "--only", "clock,load,model", "--seconds", "4", "--format", "json", "--page", page];
+    let call = ["survey", "--only", "clock,load,model", "--seconds", "6", "--format", "json", "--page", page];
     let record = interrupted(&call, "load: what a process would get", Signal::INT).expect("the clock was measured");
     let of = |name: &str| record["results"].as_array().unwrap().iter().filter(|row| row["experiment"] == name).count();
     assert!(of("clock") > 0 && of("model frames") == 0, "{record}");

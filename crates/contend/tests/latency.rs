@@ -202,7 +202,7 @@ fn the_list_names_every_lock_with_a_line() {
 
 #[test]
 fn all_measures_every_lock() {
-    let record = record(&["latency", "--lock", "all", "--hold", "500ns", "--seconds", "2"]);
+    let record = record(&["latency", "--lock", "all", "--hold", "500ns", "--seconds", "4"]);
     for name in ["sysv", "posix", "benaphore", "benaphore-posix", "pthread", "pthread-adaptive", "std", "parking_lot"] {
         assert!(number(row(&record, name, "lock"), "count") > 0.0);
     }

@@ -299,6 +299,7 @@ fn signal(child: &Child, signal: Signal) {
 
 #[test]
 fn an_endless_run_ends_when_asked_with_its_totals() {
+    command::heard::interrupts();
     let (mut child, mut lines) = measuring(&["load", "--interval", "100ms"]);
     signal(&child, Signal::INT);
     let mut rest = String::new();

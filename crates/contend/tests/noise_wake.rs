@@ -117,6 +117,7 @@ fn it_stops_at_the_first_event_beyond_the_limit_and_tells_its_story() {
 
 #[test]
 fn a_signal_is_the_end_that_was_planned() {
+    command::heard::interrupts();
     let mut child = Command::new(env!("CARGO_BIN_EXE_contend"))
         .env("CONTEND_ARCHIVE", "")
         .args(["noise", "--until-signal", "--interval", "50ms", "--view", "json", "--output", "-", "--quiet"])

@@ -102,7 +102,8 @@ fn a_lock_of_ones_own_is_measured_beside_those_that_are_built_in() {
     assert_eq!(names, ["libown.so", "pthread"]);
 }
 
-/// A lock that keeps its own address, as one with a list in it does: it is called where it was made, or ends the process.
+/// A lock that keeps its own address, as one with a list in it does: it is called where it was made, or ends the
+/// process.
 const KEEPS_ITS_ADDRESS: [Option<&str>; 4] = [
     Some("*(void **)lock = lock;"),
     Some(

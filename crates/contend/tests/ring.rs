@@ -370,6 +370,7 @@ fn lives(pid: i32) -> bool {
 
 #[test]
 fn an_interrupted_run_leaves_no_program_and_no_folder() {
+    command::heard::interrupts();
     for script_is_build in [false, true] {
         for signal in [Signal::INT, Signal::TERM] {
             let (status, left, gone) = ended_by(signal, script_is_build);

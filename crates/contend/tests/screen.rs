@@ -190,6 +190,7 @@ fn a_killed_child_is_said_and_the_screen_lives() {
 
 #[test]
 fn signals_give_the_terminal_back_and_leave_no_child() {
+    command::heard::interrupts();
     for signal in [Signal::TERM, Signal::HUP, Signal::INT] {
         let mut terminal = screen(80, 24);
         runs(&mut terminal, "contend clock --seconds 1min");

@@ -10,11 +10,20 @@ use programs::{Programs, command as trace, traced};
 use serde_json::Value;
 use std::path::Path;
 use std::process::Command;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use times::off;
+
+/// What takes both CPUs, and what says how long is what of them, take turns.
+static CPUS: Mutex<()> = Mutex::new(());
+
+fn has_the_cpus() -> MutexGuard<'static, ()> {
+    CPUS.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// What the program noted of its own locks, which it prints, is what was seen: exact counts, times within a tenth.
 #[test]
 fn counts_are_exact_and_waits_holds_and_the_stopped_share_are_what_the_program_noted() {
+    let _turn = has_the_cpus();
     let programs = Programs::new();
     let Some(program) = programs.compiled("known", &[]) else { return };
     for flags in [&["--full"][..], &[]] {
@@ -55,6 +64,7 @@ fn times_off(programs: &Programs, flags: &[&str], program: &Path) -> Vec<String>
 /// Each switch that is recorded costs the program time: where there are very many, they are recorded now and then.
 #[test]
 fn a_storm_of_switches_is_recorded_in_windows_and_its_holders_are_known_all_the_same() {
+    let _turn = has_the_cpus();
     let programs = Programs::new();
     let Some(program) = programs.compiled("storm", &[]) else { return };
     let traced = traced(&programs, &[], &program, &["1500"]);
@@ -77,6 +87,7 @@ fn a_storm_of_switches_is_recorded_in_windows_and_its_holders_are_known_all_the_
 /// One thread holds `inner` for 20 ms at a time; another waits for it with `outer` in hand; a third waits for `outer`.
 #[test]
 fn who_waits_for_a_waiting_holder_is_kept_by_whom_that_one_waits_for() {
+    let _turn = has_the_cpus();
     let programs = Programs::new();
     let Some(program) = programs.compiled("chain", &[]) else { return };
     let traced = traced(&programs, &["--full"], &program, &["30"]);

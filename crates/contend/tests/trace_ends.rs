@@ -17,6 +17,7 @@ use std::time::{Duration, Instant};
 
 #[test]
 fn ctrl_c_on_a_deadlock_names_it_and_ends_the_program() {
+    command::heard::interrupts();
     let programs = Programs::new();
     let Some(program) = programs.compiled("deadlock", &[]) else { return };
     let mut child = trace(&[], &program, &[]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();

@@ -41,6 +41,8 @@ impl Builder for Pairs {
         // Told to the compiler once: told in the loop, it would be stored there.
         let lock = black_box(&*lock);
         let word = AtomicU32::new(0);
+        // Else the compiler knows that nobody reads it, and stores nothing.
+        let word = black_box(&word);
         let apart = || {
             clock.stamp();
             let guard = lock.lock();

@@ -105,22 +105,28 @@ impl Switches {
         let began = time.now();
         // A refusal is final: it would be the same the next time.
         if self.rings.follow(threads).is_err() {
+            // Those that were opened until then would cost the program as much.
+            self.rings.rest();
             self.next = f64::INFINITY;
             return;
         }
-        self.ran = Ran::of(threads);
         let now = time.now();
+        // Within the window: of who is switched meanwhile that is known.
+        self.ran = Ran::of(threads);
         self.window = Some(now);
         // To close it takes as long, and is done on one CPU of those that the program could have.
         self.lost_ns = (now, 2.0 * (now - began) / self.rings.cpus() as f64);
     }
 
     fn close(&mut self, time: &Time) {
-        let (Some(since), now) = (self.window, time.now()) else { return };
+        let Some(since) = self.window else { return };
+        // As above.
+        let gone: Vec<_> = std::mem::take(&mut self.ran).since().collect();
+        let now = time.now();
         self.rings.rest();
         self.drain_until(time, now);
         self.threads.values_mut().for_each(|timeline| timeline.close(now));
-        for (thread, gone) in std::mem::take(&mut self.ran).since() {
+        for (thread, gone) in gone {
             self.threads.entry(thread).or_default().unswitched(since, now, gone);
         }
         self.first_end = self.first_end.min(now);

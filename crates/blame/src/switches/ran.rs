@@ -27,9 +27,9 @@ impl Ran {
     }
 }
 
-/// The account of one that runs is brought up to date at each tick.
+/// The account of one that runs is brought up to date at each tick; it is 0 where the kernel keeps none.
 fn ran(thread: u32) -> Option<u64> {
-    read_to_string(format!("/proc/{thread}/schedstat")).ok()?.split(' ').next()?.parse().ok()
+    read_to_string(format!("/proc/{thread}/schedstat")).ok()?.split(' ').next()?.parse().ok().filter(|&ns| ns > 0)
 }
 
 /// The letter behind the name, in which there may be anything.

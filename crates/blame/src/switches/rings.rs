@@ -24,6 +24,8 @@ pub struct Change {
 /// As much memory as anybody may lock, and the least that is of use.
 const LARGEST: usize = 512 << 10;
 const SMALLEST: usize = 32 << 10;
+/// What is read of a ring at a time: as many records as it can hold.
+const MOST_AT_ONCE: usize = LARGEST / 24;
 /// Threads times CPUs: each has a descriptor while the record is open.
 const MOST_EVENTS: usize = 4_096;
 
@@ -98,7 +100,9 @@ impl Rings {
         let (mut changes, mut most, mut lost) = (Vec::new(), 0, 0);
         for (_, ring) in &mut self.rings {
             let before = changes.len();
-            while let Some(record) = ring.next_record() {
+            // Who writes as fast as this reads is not to keep it here.
+            for _ in 0..MOST_AT_ONCE {
+                let Some(record) = ring.next_record() else { break };
                 let (kind, misc, body) = (record.ty(), record.misc(), record.to_contiguous());
                 let word = |from_end: usize| body.len().checked_sub(from_end).and_then(|at| body.get(at..at + 4));
                 let long = |at: usize| body.get(at..at + 8);

@@ -54,6 +54,9 @@ fn sleeper(counters: &[Counter]) {
     let mut sleep = Command::new("sleep");
     sleep.arg(LONG).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     let inherited = move || {
+        // Whoever reads from a pipe of this program, or waits for a lock of its, is not to wait for the sleeper.
+        // SAFETY: the call takes numbers only.
+        unsafe { libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, libc::CLOSE_RANGE_CLOEXEC) };
         for &descriptor in &descriptors {
             // SAFETY: the call takes a descriptor, which is the child's copy of one that is open, and no pointer.
             unsafe { libc::fcntl(descriptor, libc::F_SETFD, 0) };

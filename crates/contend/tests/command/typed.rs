@@ -7,12 +7,12 @@ use std::process::{Command, ExitStatus};
 
 /// What a terminal was sent by `contend` with these arguments and variables, and how it ended.
 pub fn typed(arguments: &[&str], variables: &[(&str, &str)]) -> (ExitStatus, String) {
+    super::held::reports();
     let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
     grantpt(&master).unwrap();
     unlockpt(&master).unwrap();
     let path = ptsname(&master, Vec::new()).unwrap();
     let slave = OpenOptions::new().read(true).write(true).open(path.to_str().unwrap()).unwrap();
-    super::held::reports();
     let mut command = Command::new(env!("CARGO_BIN_EXE_contend"));
     command.env("CONTEND_ARCHIVE", "").env("TERM", "xterm").env_remove("NO_COLOR").args(arguments);
     command.envs(variables.iter().copied());

@@ -2,10 +2,11 @@
 //!
 //! The lock whose unlock is a restartable sequence has to be registered with the kernel: at once while there is one
 //! thread, after some ten milliseconds beside others. It registers what is done in a forked child, too, which older C
-//! libraries do not take from within a fork's handlers. And the C library's functions are found here: later the loader
-//! may be at work, and wait for who holds one of our locks. Locks are taken before this; it is their first use's
-//! otherwise.
+//! libraries do not take from within a fork's handlers. And the C library's functions are found here, and where calls
+//! lead: later the loader may be at work, and wait for who holds one of our locks. Locks are taken before this; it is
+//! their first use's otherwise.
 
+use super::calls::mutex::lead;
 use super::choice::{ADAPTIVE, choice};
 use super::{locks, next, theirs};
 use crate::adaptive::Adaptive;
@@ -15,8 +16,10 @@ use crate::c;
 static AT_START: extern "C" fn() = at_start;
 
 extern "C" fn at_start() {
-    c::keeping_errno(next::find_all);
+    // Without a lock of ours this finds all.
+    c::keeping_errno(lead);
     if locks::any() {
+        c::keeping_errno(next::find_all);
         theirs::find();
     }
     if choice() == ADAPTIVE {

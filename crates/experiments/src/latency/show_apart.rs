@@ -7,27 +7,40 @@ use terminal::nanoseconds;
 const FAR_SHARE: f64 = 0.15;
 const FAR_NS: f64 = 0.7;
 
-const TITLE: &str = "\
-Locking and unlocking far from the pair: between timestamps nothing overlaps.
-In a loop the next pair begins meanwhile, but an atomic waits for a store.
-";
+/// So many are named.
+const MOST: usize = 3;
 
-/// A line for each lone thread's cell that has both far apart; nothing if there is none.
+const TITLE: &str = "Locking and unlocking one by one are far from their pair in a loop (see method):\n";
+
+/// A line for the farthest of each lone thread's cells that has both far apart; nothing if there is none.
 pub fn show(cells: &[Vec<&Row>]) -> String {
-    let lines: String = cells.iter().filter_map(|cell| line(cell)).collect();
-    if lines.is_empty() { lines } else { format!("{TITLE}{lines}") }
+    let mut far: Vec<(f64, String)> = cells.iter().filter_map(|cell| line(cell)).collect();
+    far.sort_by(|(one, _), (other, _)| other.total_cmp(one));
+    let more = far.len().saturating_sub(MOST);
+    let lines: String = far.into_iter().take(MOST).map(|(_, line)| line).collect();
+    match (lines.is_empty(), more) {
+        (true, _) => lines,
+        (_, 0) => format!("{TITLE}{lines}"),
+        _ => format!("{TITLE}{lines}  and {more} more\n"),
+    }
 }
 
-fn line(cell: &[&Row]) -> Option<String> {
+/// How far they are apart, as a share, and what is said of it.
+fn line(cell: &[&Row]) -> Option<(f64, String)> {
     let of = |operation| cell.iter().find(|row| row.operation == operation && row.threads == 1 && row.competitors == 0);
     let (lock, unlock) = (of(Operation::Lock)?, of(Operation::Unlock)?);
+    // Like with like: all alone on the core, or none.
+    let is_alone = lock.neighbour.bare_pair_ns_alone.is_some();
+    if [lock, unlock].iter().any(|row| row.neighbour.undisturbed_mean_ns_alone.is_some() != is_alone) {
+        return None;
+    }
     let apart = lock.undisturbed_mean()?.value + unlock.undisturbed_mean()?.value;
     let pair = lock.bare_pair()?.value;
-    let excess = apart - pair;
-    let is_far = excess.abs() > FAR_NS && excess.abs() > FAR_SHARE * pair;
+    let (excess, share) = (apart - pair, (apart - pair) / pair);
+    let is_far = excess.abs() > FAR_NS && share.abs() > FAR_SHARE;
     let [apart, together] = [apart, pair].map(nanoseconds);
-    let line = format!("  {}: {apart} apart, {together} as a pair ({:+.0} %)\n", lock.lock, 100.0 * excess / pair);
-    is_far.then_some(line)
+    let line = format!("  {}: {apart} apart, {together} as a pair ({:+.0} %)\n", lock.lock, 100.0 * share);
+    is_far.then_some((share.abs(), line))
 }
 
 #[cfg(test)]
@@ -60,5 +73,14 @@ mod tests {
         assert!(shown(&cell(7.0, 7.0, 1)).contains("14.0 ns apart, 18.0 ns as a pair (-22 %)"));
         assert_eq!(shown(&cell(10.0, 10.0, 1)), "", "11 % above");
         assert_eq!(shown(&cell(12.0, 12.0, 2)), "", "they wait for each other");
+    }
+
+    #[test]
+    fn the_farthest_are_named_and_the_others_counted() {
+        let cells: Vec<Vec<Row>> = [12.0, 15.0, 13.0, 2.0, 14.0].map(|ns| cell(ns, ns, 1)).to_vec();
+        let said = show(&cells.iter().map(|cell| cell.iter().collect()).collect::<Vec<_>>());
+        let named: Vec<&str> = said.lines().skip(1).take(MOST).filter_map(|line| line.split(' ').nth(3)).collect();
+        assert_eq!(named, ["4.00", "30.0", "28.0"], "{said}");
+        assert!(said.ends_with("\n  and 2 more\n"), "{said}");
     }
 }

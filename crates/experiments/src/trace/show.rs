@@ -28,8 +28,8 @@ pub fn show(record: &TraceRecord, page: &Page) -> String {
         text.push_str(&said(remedy, page));
     }
     if let Some(share) = record.parameters.switches_share.filter(|share| *share < 0.95) {
-        let known =
-            format!("Whether holders ran is known for {} of the time: there were many switches.", percent(share));
+        let why = "to record all switches would cost the program too much, or the kernel refused";
+        let known = format!("Whether holders ran is known for {} of the time: {why}.", percent(share));
         text.push_str(&said(&known, page));
     }
     for row in of(RowKind::Deadlock) {

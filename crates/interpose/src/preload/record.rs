@@ -7,6 +7,7 @@ use super::spot::{Spot, known_spot, spot};
 use crate::layout::{Event, HELD, Held, Kind, Lock, Place, RING, Thread, pair_add as add};
 use core::ffi::c_int;
 use core::sync::atomic::Ordering::{Relaxed, Release};
+use core::sync::atomic::compiler_fence;
 
 /// What became of an acquisition.
 pub enum Taken {
@@ -64,12 +65,15 @@ pub fn taken_alone(me: Me, address: usize, site: usize, kind: Kind) -> bool {
     let Some(spot) = spot else { return false };
     // First of all, as in `taken`.
     me.thread.state.store(Thread::ALONE | 1, Relaxed);
-    last.lock.store(address as u64, Relaxed);
+    // The lock last of all: a signal's handler that posts in between finds none, or all of it.
+    last.lock.store(0, Relaxed);
+    compiler_fence(Release);
     last.site.store(site as u64, Relaxed);
     last.holder.store(spot.holder(me), Relaxed);
     last.place.store(spot.lies_in_thread(me), Relaxed);
     last.lock_lies_at.store(spot.lock_lies_at(me), Relaxed);
     hold(&me.thread.held[0], spot, address, [0, 0]);
+    last.lock.store(address as u64, Release);
     if !kind.has_owner() {
         spot.lock.holder.store(spot.holder(me), Relaxed);
     }
@@ -241,8 +245,7 @@ pub fn waited(
     let code = real();
     let at = now();
     thread.waiting.store(0, Release);
-    let releaser = lock.holder.load(Relaxed);
-    let released = lock.released.load(Relaxed);
+    let (releaser, released) = (lock.holder.load(Relaxed), lock.released.load(Relaxed));
     lock.waiters.fetch_sub(1, Relaxed);
     let has_it = has_it(code);
     if has_it {

@@ -2,7 +2,7 @@
 
 mod c11;
 mod cond;
-mod mutex;
+pub mod mutex;
 mod rwlock;
 mod shared_cond;
 mod spin;

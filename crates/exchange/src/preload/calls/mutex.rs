@@ -9,8 +9,8 @@ use core::ffi::{c_int, c_void};
 use core::sync::atomic::AtomicPtr;
 use core::sync::atomic::Ordering::Release;
 
-/// `replaced!(name: (arguments) |mutex, kind| ours)`: ours where the lock that was asked for is `L`, and the mutex, which
-/// is of this kind, can be ours.
+/// `replaced!(name: (arguments) |mutex, kind| ours)`: ours where the lock that was asked for is `L`, and the mutex,
+/// which is of this kind, can be ours.
 ///
 /// A call goes on to where `WAY` leads: at first to what asks for the choice, from then on to the function with the
 /// chosen lock, or straight to the C library's. So what is chosen costs one jump.
@@ -106,7 +106,7 @@ also!(__pthread_mutex_unlock, pthread_mutex_unlock);
 also!(__pthread_mutex_destroy, pthread_mutex_destroy);
 
 /// Makes the choice, if nobody has, and has all calls go where it leads.
-fn lead() {
+pub fn lead() {
     macro_rules! to {
         ($($name:ident: $way:expr;)*) => { $($name::WAY.store($way as *mut (), Release);)* };
     }

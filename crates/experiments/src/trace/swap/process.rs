@@ -13,6 +13,9 @@ use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+/// How long those that were killed may take to end.
+const ENDS: Duration = Duration::from_secs(1);
+
 /// A program that was started.
 pub struct Running {
     pid: u32,
@@ -76,10 +79,15 @@ impl Running {
     /// # Errors
     /// The system does not tell of it.
     pub fn end(mut self) -> anyhow::Result<Ended> {
+        // Who has ended by itself did leave them behind.
+        let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+        let has_ended = poll(&mut [PollFd::new(&self.process, PollFlags::IN)], Some(&at_once))? > 0;
         self.kill_group();
         self.is_reaped = true;
         let (status, cpu_s) = reap(self.pid)?;
-        self.reap_group();
+        if !has_ended {
+            self.reap_group();
+        }
         let mut bytes = Vec::new();
         self.printed.rewind()?;
         (&self.printed).take(MOST_OUTPUT).read_to_end(&mut bytes)?;
@@ -92,13 +100,16 @@ impl Running {
     }
 
     /// Waits for those of its group that lost their parents, and so became contend's: they end now, and are not what it
-    /// left in the background. Where contend adopts nobody there are none.
+    /// left in the background. Where contend adopts nobody there are none. Another user's cannot be ended, and stays.
     fn reap_group(&self) {
+        let until = Instant::now() + ENDS;
         loop {
             // SAFETY: the call writes nothing.
-            let reaped = unsafe { libc::waitpid(-(self.pid as i32), std::ptr::null_mut(), 0) };
-            if reaped < 0 && std::io::Error::last_os_error().kind() != std::io::ErrorKind::Interrupted {
-                break;
+            match unsafe { libc::waitpid(-(self.pid as i32), std::ptr::null_mut(), libc::WNOHANG) } {
+                0 if Instant::now() < until => std::thread::sleep(Duration::from_millis(1)),
+                0 => break,
+                -1 if std::io::Error::last_os_error().kind() != std::io::ErrorKind::Interrupted => break,
+                _ => {}
             }
         }
     }

@@ -87,6 +87,8 @@ fn has_it(me: Me, spot: Spot, semaphore: usize, at: u64) {
     let Some(again) = again else { return record::taken(me, spot, semaphore, Sem, at) };
     again.since.store(0, Relaxed);
     again.pair.store(spot.pair_place, Relaxed);
+    // What was taken last is not held as it was taken then.
+    me.thread.last.lock.store(0, Relaxed);
     spot.count();
 }
 

@@ -1,0 +1,8 @@
+//! Signals that the tests send are heard.
+
+/// Who starts the tests in the background has SIGINT ignored, which `contend` inherits and takes for meant: from now on
+/// whatever this program starts hears it.
+pub fn interrupts() {
+    // SAFETY: the call takes no pointer to memory, and the default disposition has no handler.
+    unsafe { libc::signal(libc::SIGINT, libc::SIG_DFL) };
+}
