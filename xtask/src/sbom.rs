@@ -6,7 +6,7 @@ use anyhow::Context;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 /// What cargo says of the workspace.
@@ -29,15 +29,14 @@ pub fn version() -> anyhow::Result<String> {
     Ok(package.context("the package is not in the workspace")?["version"].as_str().unwrap_or_default().to_owned())
 }
 
-/// Its name, within `output`.
+/// Writes it into the folder.
 ///
 /// # Errors
 /// As [`metadata`], or a file that cannot be written.
-pub fn write(output: &Path) -> anyhow::Result<PathBuf> {
-    let file = PathBuf::from(format!("contend-{}.cdx.json", version()?));
+pub fn write(folder: &Path) -> anyhow::Result<()> {
     let text = serde_json::to_string_pretty(&document(&metadata()?, &moment())?)? + "\n";
-    fs::write(output.join(&file), text)?;
-    Ok(file)
+    fs::write(folder.join(format!("contend-{}.cdx.json", version()?)), text)?;
+    Ok(())
 }
 
 fn packages(metadata: &Value) -> impl Iterator<Item = &Value> {
