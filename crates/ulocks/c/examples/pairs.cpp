@@ -1,7 +1,7 @@
 /* What a lock and an unlock cost a program that calls them: nanoseconds a pair, the median of turns in rotation.
  *
  *     c++ -O2 -I include pairs.cpp -lulocks_c -lpthread
- *     c++ -O2 -DWITH_PEERS -I include pairs.cpp -lulocks_c -lnsync -labsl_synchronization -lpthread
+ *     c++ -O2 -DWITH_PEERS -I include pairs.cpp -lulocks_c -lnsync_cpp -labsl_synchronization -lpthread
  *     ./a.out [PAIRS A TURN]
  */
 #include <algorithm>
