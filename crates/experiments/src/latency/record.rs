@@ -72,8 +72,8 @@ pub struct Row {
     pub undisturbed_mean_ns: Option<f64>,
     #[serde(default)]
     pub undisturbed_mean_ci_ns: Option<Interval>,
-    /// 95 % intervals over the slices, never narrower than the clock's step; `null` where there are too few rounds for
-    /// one.
+    /// 95 % intervals over the slices, and a step of the clock farther at either end; `null` where there are too few
+    /// rounds for one.
     pub p50_ci_ns: Option<Interval>,
     pub p90_ci_ns: Option<Interval>,
     pub p99_ci_ns: Option<Interval>,

@@ -273,7 +273,7 @@ mod tests {
         assert_eq!((row.min_ns, row.p50_ns, row.p50_ci_ns), (None, None, None));
         assert_eq!(row.p99_ns, Some(500.0));
         let whole = self::row([(400, 10_000)].into_iter()).unwrap();
-        assert_eq!(whole.p50_ci_ns, Some(Interval::new(195.0, 205.0)));
+        assert_eq!(whole.p50_ci_ns, Some(Interval::new(190.0, 210.0)));
         assert_eq!((row.spikes[0].mean_ns, row.spikes[0].median_ns), (None, None));
     }
 

@@ -45,10 +45,12 @@ impl ToNanoseconds {
         (Some(value), interval.map(|ends| self.widened(Interval::new(ns(ends.low), ns(ends.high)))))
     }
 
-    /// By half a step of the clock at each end: a latency that was read may be so much more or less.
+    /// By a step of the clock at each end. Each of the two readings of a latency is up to a step behind its moment, so
+    /// their difference is up to a step more or less; and where about half of the latencies come out at one step and
+    /// half at the next, a core that is a little faster moves the median by a whole one. No time is below zero.
     pub fn widened(&self, ns: Interval) -> Interval {
-        let half = self.resolution * self.ns_per_tick / 2.0;
-        Interval::new(ns.low - half, ns.high + half)
+        let step = self.resolution * self.ns_per_tick;
+        Interval::new((ns.low - step).max(0.0), ns.high + step)
     }
 
     /// Steps of the clock as long as they are the coarser, then 16 bins an octave.
@@ -79,5 +81,52 @@ impl ToNanoseconds {
         }
         let ns = |ticks: f64| (ticks * self.ns_per_tick).max(0.0);
         bins.into_iter().map(|(bin, count)| Bin { from_ns: ns(edge(bin)), to_ns: ns(edge(bin + 1)), count }).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::offset_tally::OffsetTally;
+    use super::*;
+
+    const STEP: u64 = 25;
+
+    /// Numbers from 0 to 1 that look random.
+    fn chance() -> impl FnMut() -> f64 {
+        let mut state = 1_u64;
+        move || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 11) as f64 / (1_u64 << 53) as f64
+        }
+    }
+
+    /// What a run makes of an operation that takes `steps` steps of the clock, beside a baseline of two.
+    fn run(steps: f64, chance: &mut impl FnMut() -> f64) -> OffsetTally {
+        let mut latencies = OffsetTally::default();
+        for _ in 0..10 {
+            let reads = (0..500).map(|_| STEP * (steps + 2.0 + chance()) as u64);
+            let reads: Vec<u64> = reads.collect();
+            latencies.add(&mut Vec::new(), &[(reads.into_iter(), 2.0 * STEP as f64)], STEP);
+        }
+        latencies
+    }
+
+    #[test]
+    fn runs_on_either_side_of_a_step_of_the_clock_have_the_grand_median_in_their_intervals() {
+        let mut chance = chance();
+        let net = ToNanoseconds::new(STEP, 0.4, 0.0);
+        // As fast as the core is, which is a little faster or slower from run to run.
+        let mut runs = Vec::new();
+        for _ in 0..40 {
+            let latencies = run(1.5 + 0.2 * (chance() - 0.5), &mut chance);
+            let median = latencies.tally().quantile(0.5).unwrap() as f64;
+            runs.push(net.quantile(median, latencies.interval(0.5)));
+        }
+        let mut medians: Vec<f64> = runs.iter().map(|(median, _)| median.unwrap()).collect();
+        medians.sort_by(f64::total_cmp);
+        assert!((medians[39] - medians[0] - 10.0).abs() < 1e-6, "on either side of a step: {medians:?}");
+        let covering = runs.iter().filter(|(_, ends)| ends.unwrap().contains(medians[20])).count();
+        assert!(covering >= 36, "{covering} of 40");
+        assert!(runs.iter().all(|(_, ends)| ends.unwrap().width() <= 30.0 + 1e-6), "and no wider than it takes");
     }
 }
