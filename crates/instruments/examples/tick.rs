@@ -1,27 +1,21 @@
 //! The kernel's tick by two ways over the same gaps: the search for periods, and a plain fold at a frequency that is
 //! known. `cargo run --release -p instruments --example tick -- HZ`
 //!
-//! The fold knows nothing of the search: of the bins of 10 us of one period it takes that in which most gaps of 1 us
-//! and more begin, and the median length of those. A gap that is longer than the period is no tick, but what it has
-//! brought.
+//! The fold knows nothing of the search.
 
 use instruments::clock::Clock;
 use instruments::gaps::{Limit, Reader};
-use instruments::period::{Gap, find_among};
+use instruments::period::{Folded, Gap, find_among, fold};
 use instruments::team::on_cpu;
 use std::error::Error;
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-const BIN_NS: f64 = 10_000.0;
-/// The kernel has no visit that is shorter.
-const SHORTEST_NS: f64 = 1_000.0;
-
 fn main() -> Result<(), Box<dyn Error>> {
     let hz: f64 = std::env::args().nth(1).map_or(Ok(250.0), |hz| hz.parse())?;
     let (gaps, span_ns) = watched()?;
     let rate = gaps.len() as f64 / span_ns * 1e9;
-    let (begun, length_ns) = folded(&gaps, 1e9 / hz);
+    let Folded { gaps: begun, median_gap_ns: length_ns } = fold(&gaps, 1e9 / hz).ok_or("no gap at all")?;
     println!("folded at {hz} Hz: {begun} gaps of {:.1} us in one bin, of {rate:.0} a second", length_ns / 1e3);
     let found = find_among(&gaps, span_ns, &[hz]);
     match found.iter().find(|found| (1e9 / found.period_ns / hz - 1.0).abs() < 0.01) {
@@ -47,14 +41,4 @@ fn watched() -> Result<(Vec<Gap>, f64), Box<dyn Error>> {
         duration_ns: clock.to_ns(gap.length),
     };
     Ok((watch.gaps.iter().map(gap).collect(), clock.to_ns(watch.span)))
-}
-
-fn folded(gaps: &[Gap], period_ns: f64) -> (usize, f64) {
-    let mut bins = vec![Vec::new(); (period_ns / BIN_NS) as usize + 1];
-    for gap in gaps.iter().filter(|gap| (SHORTEST_NS..period_ns).contains(&gap.duration_ns)) {
-        bins[(gap.start_ns.rem_euclid(period_ns) / BIN_NS) as usize].push(gap.duration_ns);
-    }
-    let mut fullest = bins.into_iter().max_by_key(Vec::len).unwrap_or_default();
-    fullest.sort_by(f64::total_cmp);
-    (fullest.len(), fullest.get(fullest.len() / 2).copied().unwrap_or(f64::NAN))
 }

@@ -14,10 +14,12 @@
 use crate::statistics::order::{median, sorted};
 
 mod comb;
+mod fold;
 mod found;
 
 pub use comb::SEARCHED_HZ;
 use comb::{Comb, Scene};
+pub use fold::{Folded, fold};
 pub use found::{Gap, Period};
 
 /// Of searches among gaps without any rhythm, at most this part finds a period. It bounds each of two tests that a

@@ -172,6 +172,9 @@ pub struct PeriodicLossRow {
     pub presence_share: f64,
     /// Whether it is the kernel's tick: the period is within 1 % of 1/HZ.
     pub is_kernel_tick: bool,
+    /// Of the tick: what a plain fold of the same gaps at 1/HZ says instead of the search, a check of `median_gap_us`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub folded_gap_us: Option<f64>,
 }
 
 /// The rows of one kind.

@@ -164,6 +164,9 @@ fn lost(rows: &[Row]) -> String {
             percent(found.presence_share),
             tick(found.is_kernel_tick, losses.kernel_hz)
         ));
+        if let Some(folded_us) = found.folded_gap_us {
+            text.push_str(&format!("    the same gaps folded at HZ: {}\n", nanoseconds(folded_us * 1e3)));
+        }
     }
     text + &unresolved(losses, &periodic_losses(rows))
 }
@@ -212,10 +215,13 @@ mod tests {
                 median_gap_us: 8.0,
                 presence_share: 1.0,
                 is_kernel_tick,
+                folded_gap_us: is_kernel_tick.then_some(8.1),
             })
         };
         let text = sections(&[Row::Losses(losses), comb(250.0, true), comb(100.0, false)], &Page::plain());
         assert!(text.contains("every 4.00 ms (250.0 Hz)") && text.contains("; HZ=250"), "{text}");
+        assert!(text.contains("; HZ=250\n    the same gaps folded at HZ: 8.10 µs\n"), "{text}");
+        assert_eq!(text.matches("folded").count(), 1, "{text}");
         assert!(text.contains("every 10.0 ms (100.0 Hz)") && text.contains("; not HZ"), "{text}");
         assert!(!text.contains("not resolved"), "{text}");
         let text = sections(&[Row::Losses(losses), comb(100.0, false)], &Page::plain());

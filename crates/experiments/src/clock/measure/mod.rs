@@ -166,15 +166,18 @@ fn periodic_rows(clock: Clock, watched: &Watch, kernel_hz: Option<u32>, session:
         .iter()
         .map(|gap| Gap { start_ns: clock.to_ns(gap.start - watched.start), duration_ns: clock.to_ns(gap.length) })
         .collect();
+    let tick = kernel_hz.map(|hz| 1e9 / f64::from(hz));
+    let folded_us = tick.and_then(|tick| period::fold(&gaps, tick)).map(|folded| folded.median_gap_ns / 1e3);
     let row = |found: period::Period| {
-        let frequency_hz = 1e9 / found.period_ns;
+        let is_kernel_tick = tick.is_some_and(|tick| (tick / found.period_ns - 1.0).abs() < 0.01);
         Row::PeriodicLoss(PeriodicLossRow {
             period_us: found.period_ns / 1e3,
-            frequency_hz,
+            frequency_hz: 1e9 / found.period_ns,
             gaps: found.gaps,
             median_gap_us: found.median_gap_ns / 1e3,
             presence_share: found.presence,
-            is_kernel_tick: kernel_hz.is_some_and(|hz| (frequency_hz / f64::from(hz) - 1.0).abs() < 0.01),
+            is_kernel_tick,
+            folded_gap_us: folded_us.filter(|_| is_kernel_tick),
         })
     };
     let likely: Vec<f64> = kernel_hz.map_or(USUAL_HZ.to_vec(), |hz| vec![f64::from(hz)]);
