@@ -170,7 +170,7 @@ pub struct PeriodicLossRow {
     pub median_gap_us: f64,
     /// The share of its beats at which a gap was seen.
     pub presence_share: f64,
-    /// Whether it is the kernel's tick: the period is within 1 % of 1/HZ.
+    /// Whether it is the kernel's tick: of the periods within 1 % of 1/HZ that which takes most.
     pub is_kernel_tick: bool,
     /// Of the tick: what a plain fold of the same gaps at 1/HZ says instead of the search, a check of `median_gap_us`.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -162,7 +162,7 @@ fn lost(rows: &[Row]) -> String {
             terminal::count(found.gaps as u64),
             nanoseconds(found.median_gap_us * 1e3),
             percent(found.presence_share),
-            tick(found.is_kernel_tick, losses.kernel_hz)
+            tick(found, losses.kernel_hz)
         ));
         if let Some(folded_us) = found.folded_gap_us {
             text.push_str(&format!("    the same gaps folded at HZ: {}\n", nanoseconds(folded_us * 1e3)));
@@ -183,9 +183,10 @@ fn unresolved(losses: &LossesRow, found: &[&PeriodicLossRow]) -> String {
     }
 }
 
-fn tick(is_kernel_tick: bool, kernel_hz: Option<u32>) -> String {
+fn tick(found: &PeriodicLossRow, kernel_hz: Option<u32>) -> String {
     match kernel_hz {
-        Some(hz) if is_kernel_tick => format!("; HZ={hz}"),
+        Some(hz) if found.is_kernel_tick => format!("; HZ={hz}"),
+        Some(hz) if (found.frequency_hz / f64::from(hz) - 1.0).abs() < 0.01 => "; as often as HZ".to_owned(),
         Some(_) => "; not HZ".to_owned(),
         None => String::new(),
     }

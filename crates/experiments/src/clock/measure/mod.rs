@@ -2,10 +2,11 @@
 
 mod curve;
 mod looks;
+mod periods;
 mod reads;
 
 use super::plan::Plan;
-use super::record::{AgreementRow, CheckRow, ClockRow, GrindRow, LossesRow, PeriodicLossRow, Row};
+use super::record::{AgreementRow, CheckRow, ClockRow, GrindRow, LossesRow, Row};
 use curve::{Curve, curve};
 use harness::{Calibrated, Lookout, Progress, Session};
 use instruments::clock::{Clock, Cost, agreement};
@@ -166,22 +167,10 @@ fn periodic_rows(clock: Clock, watched: &Watch, kernel_hz: Option<u32>, session:
         .iter()
         .map(|gap| Gap { start_ns: clock.to_ns(gap.start - watched.start), duration_ns: clock.to_ns(gap.length) })
         .collect();
-    let tick = kernel_hz.map(|hz| 1e9 / f64::from(hz));
-    let folded_us = tick.and_then(|tick| period::fold(&gaps, tick)).map(|folded| folded.median_gap_ns / 1e3);
-    let row = |found: period::Period| {
-        let is_kernel_tick = tick.is_some_and(|tick| (tick / found.period_ns - 1.0).abs() < 0.01);
-        Row::PeriodicLoss(PeriodicLossRow {
-            period_us: found.period_ns / 1e3,
-            frequency_hz: 1e9 / found.period_ns,
-            gaps: found.gaps,
-            median_gap_us: found.median_gap_ns / 1e3,
-            presence_share: found.presence,
-            is_kernel_tick,
-            folded_gap_us: folded_us.filter(|_| is_kernel_tick),
-        })
-    };
     let likely: Vec<f64> = kernel_hz.map_or(USUAL_HZ.to_vec(), |hz| vec![f64::from(hz)]);
     let span_ns = clock.to_ns(watched.span);
-    let found = session.interruption.unless_requested(move || period::find_among(&gaps, span_ns, &likely))?;
-    Ok(found.unwrap_or_default().into_iter().map(row).collect())
+    let rows = session
+        .interruption
+        .unless_requested(move || periods::rows(&period::find_among(&gaps, span_ns, &likely), kernel_hz, &gaps))?;
+    Ok(rows.unwrap_or_default())
 }
