@@ -99,12 +99,19 @@ pub struct Row {
     /// time if that was more.
     pub resolution_ns: f64,
     /// No figure is known better, and none below it is given: three times what the same loop reads with no lock in it,
-    /// at the far end of that figure's interval. `null` in older records.
+    /// at the far end of that figure's interval, or by how much it misreads what takes a known time, if that is more.
+    /// `null` in older records.
     #[serde(default)]
     pub accuracy_ns: Option<f64>,
     /// What the loop without a lock read: 0, had the measurement no error.
     #[serde(default)]
     pub residue_ns: Option<f64>,
+    /// What the loop read of a chain of multiplications in the place of the lock, and what that takes by a chain that is
+    /// as long as its measurement.
+    #[serde(default)]
+    pub control_ns: Option<f64>,
+    #[serde(default)]
+    pub control_known_ns: Option<f64>,
     /// How long the lock was held: the median of the slices' means.
     #[serde(default)]
     pub held_us: Option<f64>,
@@ -112,6 +119,12 @@ pub struct Row {
     /// batches before each slice.
     pub bare_pair_ns: Option<f64>,
     pub bare_pair_ci_ns: Option<Interval>,
+    /// The same with a timestamp behind each operation, less what these take without a lock: where nothing overlaps. The
+    /// means of single locks and unlocks add up to it.
+    #[serde(default)]
+    pub fenced_pair_ns: Option<f64>,
+    #[serde(default)]
+    pub fenced_pair_ci_ns: Option<Interval>,
     /// What one timestamp costs.
     pub clock_cost_ns: f64,
     /// What recording a round costs, both timestamps included; it is already taken off.
@@ -142,6 +155,8 @@ pub struct Neighbour {
     pub p999_ci_ns_alone: Option<Interval>,
     pub bare_pair_ns_alone: Option<f64>,
     pub bare_pair_ci_ns_alone: Option<Interval>,
+    pub fenced_pair_ns_alone: Option<f64>,
+    pub fenced_pair_ci_ns_alone: Option<Interval>,
 }
 
 /// A cluster of latencies.
@@ -233,6 +248,15 @@ impl Row {
             return Some(Estimate::new(alone, neighbour.bare_pair_ci_ns_alone));
         }
         self.bare_pair_ns.map(|value| Estimate::new(value, self.bare_pair_ci_ns))
+    }
+
+    /// The same where fences let nothing overlap; `None` in older records.
+    pub fn fenced_pair(&self) -> Option<Estimate> {
+        let neighbour = &self.neighbour;
+        if let Some(alone) = neighbour.fenced_pair_ns_alone {
+            return Some(Estimate::new(alone, neighbour.fenced_pair_ci_ns_alone));
+        }
+        self.fenced_pair_ns.map(|value| Estimate::new(value, self.fenced_pair_ci_ns))
     }
 
     /// The cell that the row belongs to.

@@ -36,10 +36,12 @@ fn line(cell: &[&Row]) -> Option<(f64, String)> {
     }
     let apart = lock.undisturbed_mean()?.value + unlock.undisturbed_mean()?.value;
     let pair = lock.bare_pair()?.value;
+    let fenced =
+        lock.fenced_pair().map_or_else(String::new, |fenced| format!("{} fenced, ", nanoseconds(fenced.value)));
     let (excess, share) = (apart - pair, (apart - pair) / pair);
     let is_far = excess.abs() > FAR_NS && share.abs() > FAR_SHARE;
     let [apart, together] = [apart, pair].map(nanoseconds);
-    let line = format!("  {}: {apart} apart, {together} as a pair ({:+.0} %)\n", lock.lock, 100.0 * share);
+    let line = format!("  {}: {apart} apart, {fenced}{together} as a pair ({:+.0} %)\n", lock.lock, 100.0 * share);
     is_far.then_some((share.abs(), line))
 }
 
@@ -57,6 +59,14 @@ mod tests {
             ..row("std", threads, 0)
         };
         vec![of(Operation::Lock, lock_ns), of(Operation::Unlock, unlock_ns)]
+    }
+
+    #[test]
+    fn what_fences_alone_make_of_the_pair_stands_beside() {
+        let [mut lock, unlock] = <[Row; 2]>::try_from(cell(12.0, 12.0, 1)).unwrap();
+        lock.fenced_pair_ns = Some(23.5);
+        let said = shown(&[lock, unlock]);
+        assert!(said.ends_with("  std: 24.0 ns apart, 23.5 ns fenced, 18.0 ns as a pair (+33 %)\n"), "{said}");
     }
 
     fn shown(cell: &[Row]) -> String {

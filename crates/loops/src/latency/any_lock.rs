@@ -1,5 +1,7 @@
 //! A lock whose type is no longer known, and the loops that it is measured by.
 
+use super::known::KnownTime;
+use super::pairs;
 use super::rounds::{self, Trace, Way};
 use crossbeam_utils::CachePadded;
 use instruments::clock::Clock;
@@ -14,6 +16,8 @@ pub trait AnyLock: Send + Sync {
     fn rounds(&self, way: Way, trace: &mut Trace, gate: &StartGate);
     /// What a lock and an unlock take in a loop with nothing else, in ticks.
     fn bare_pair(&self, clock: Clock) -> f64;
+    /// The same where fences let nothing overlap, less what they take, in ticks.
+    fn fenced_pair(&self, clock: Clock) -> f64;
 }
 
 impl<L: Lock> AnyLock for CachePadded<L> {
@@ -23,7 +27,11 @@ impl<L: Lock> AnyLock for CachePadded<L> {
     }
 
     fn bare_pair(&self, clock: Clock) -> f64 {
-        rounds::bare_pair(&**self, clock)
+        pairs::bare_pair(&**self, clock)
+    }
+
+    fn fenced_pair(&self, clock: Clock) -> f64 {
+        pairs::fenced_pair(&**self, clock)
     }
 }
 
@@ -52,6 +60,11 @@ pub fn make(name: &str) -> Option<io::Result<Arc<dyn AnyLock>>> {
 /// No lock, by the same machine code as a lock that does nothing: for only so is what it takes what is to be taken off.
 pub fn without_lock() -> Box<dyn AnyLock> {
     std::hint::black_box(Box::new(CachePadded::new(NoLock)))
+}
+
+/// A lock that takes [`super::known_time`].
+pub fn of_known_time() -> Box<dyn AnyLock> {
+    Box::new(CachePadded::new(KnownTime))
 }
 
 /// A lock that does nothing, called as the functions of a shared object are: through pointers.

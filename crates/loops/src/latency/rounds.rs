@@ -191,43 +191,10 @@ fn at_hand<T>(value: &T) -> &T {
     value
 }
 
-/// Pairs between two timestamps of [`bare_pair`].
-const PAIRS: u32 = 500;
-/// For so long pairs are timed, and so many times at least.
-const PAIRS_FOR_NS: f64 = 100_000.0;
-const LEAST_BATCHES: usize = 3;
-
-/// What a lock and an unlock take in a loop with nothing else, in ticks: the median of batches of 500.
-///
-/// The figure for a free lock. It can differ from what single timestamps say to either side: without timestamps in
-/// between, the end of one pair and the beginning of the next overlap in the CPU; and an atomic waits for the store
-/// before it. The first batch does not count: in it a new thread asks for its id, the linker binds, and caches warm.
-pub fn bare_pair<L: Lock>(lock: &L, clock: Clock) -> f64 {
-    batch_of_pairs(lock, clock);
-    let until = clock.now() + clock.to_ticks(PAIRS_FOR_NS);
-    let mut batches: Vec<u64> = Vec::new();
-    while batches.len() < LEAST_BATCHES || clock.now() < until {
-        batches.push(batch_of_pairs(lock, clock));
-    }
-    batches.sort_unstable();
-    batches[batches.len() / 2] as f64 / f64::from(PAIRS)
-}
-
-#[inline(never)]
-fn batch_of_pairs<L: Lock>(lock: &L, clock: Clock) -> u64 {
-    let began = clock.stamp();
-    for _ in 0..PAIRS {
-        drop(lock.lock());
-    }
-    clock.stamp() - began
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use locks::NoLock;
-    use std::io;
-    use std::sync::atomic::{AtomicBool, Ordering};
     use std::time::Duration;
 
     fn clock() -> Clock {
@@ -245,30 +212,6 @@ mod tests {
         assert!(trace.rounds().iter().all(|round| in_order(round) && round.locked <= round.releasing));
     }
 
-    /// Takes long the first time, like one that asks the kernel for its thread's id.
-    struct SlowAtFirst(AtomicBool);
-
-    impl Lock for SlowAtFirst {
-        type Guard<'a> = ();
-
-        fn create() -> io::Result<Self> {
-            Ok(Self(AtomicBool::new(true)))
-        }
-
-        fn lock(&self) {
-            if self.0.swap(false, Ordering::Relaxed) {
-                std::thread::sleep(Duration::from_millis(100));
-            }
-        }
-    }
-
-    #[test]
-    fn the_first_lock_of_a_thread_is_in_no_pair() {
-        let clock = clock();
-        let pair_ns = clock.to_ns(bare_pair(&SlowAtFirst::create().unwrap(), clock) as u64);
-        assert!(pair_ns < 0.5 * 100e6 / f64::from(PAIRS), "{pair_ns}");
-    }
-
     #[test]
     fn a_trace_is_used_again_from_its_start_and_as_far_as_it_may() {
         let (mut trace, _) = Trace::with_capacity(100);
@@ -281,5 +224,23 @@ mod tests {
         trace.clear();
         run(&NoLock, clock(), Work::of_loads(0), &mut trace, || 0);
         assert!(!trace.is_full() && trace.rounds().len() == 1);
+    }
+
+    /// Nothing that is measured shows it: how long an atomic waits for a store differs by processor.
+    #[cfg(target_arch = "x86_64")]
+    #[test]
+    fn between_what_is_stored_and_the_first_stamp_the_code_waits_until_it_has_left_the_core() {
+        type Run = fn(&NoLock, Clock, Work, &mut Trace, fn() -> u64);
+        let first = run as Run as *const u8;
+        // SAFETY: this program's code, in which a function of fewer bytes is followed by many others.
+        let code = unsafe { std::slice::from_raw_parts(first, 1_024) };
+        let starts_with = |at: usize, all: &[&[u8]]| all.iter().any(|bytes| code[at..].starts_with(bytes));
+        // `rdtsc`; `mfence`, or `lock orl $0` at the top of the stack or below it.
+        let read: [&[u8]; 1] = [&[0x0f, 0x31]];
+        let wait: [&[u8]; 3] = [&[0x0f, 0xae, 0xf0], &[0xf0, 0x83, 0x0c, 0x24], &[0xf0, 0x83, 0x4c, 0x24]];
+        let reads: Vec<usize> = (0..code.len()).filter(|&at| starts_with(at, &read)).take(4).collect();
+        let waits: Vec<usize> = (0..reads[3]).filter(|&at| starts_with(at, &wait)).collect();
+        let [wait] = waits[..] else { panic!("one wait: {waits:?} among readings at {reads:?}") };
+        assert!(reads.iter().any(|read| (wait..wait + 64).contains(read)), "{wait} before {reads:?}");
     }
 }

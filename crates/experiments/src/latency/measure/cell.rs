@@ -5,7 +5,7 @@ use super::offset_tally::{OFFSET, OffsetTally};
 use super::series::{Series, SliceRounds};
 use super::slice::Slice;
 use super::stop::Ended;
-use super::thread_slice::{SliceSetup, ThreadSlice, compete, probed_pair, window};
+use super::thread_slice::{Pairs, SliceSetup, ThreadSlice, compete, probed_pairs, window};
 use super::traces::Traces;
 use crate::latency::plan::{CellPlan, Plan};
 use crate::latency::stopped::StoppedWait;
@@ -28,8 +28,8 @@ use std::time::{Duration, Instant};
 pub struct Cell {
     pub plan: CellPlan,
     pub series: Vec<Series>,
-    /// Lock and unlock in a bare, uncontended loop, in ticks, once before each slice, and who was on the core.
-    pub bare_pairs: Thinned<(f64, Option<Probed>)>,
+    /// Lock and unlock in uncontended loops of their own, once before each slice.
+    pub pairs: Thinned<Pairs>,
     pub slices: u64,
     /// Slices with evidence.
     pub recorded: u64,
@@ -86,7 +86,7 @@ impl Cell {
         Ok(Self {
             plan: plan.clone(),
             series: vec![Series::default(); plan.threads],
-            bare_pairs: Thinned::default(),
+            pairs: Thinned::default(),
             slices: 0,
             recorded: 0,
             ledger: None,
@@ -114,9 +114,9 @@ impl Cell {
         self.first.zip(self.last).map_or(Duration::ZERO, |(first, last)| last - first)
     }
 
-    /// The bare pairs that were probed.
-    pub fn probed_pairs(&self) -> impl Iterator<Item = (f64, &[Probed])> {
-        self.bare_pairs.iter().filter_map(|(ticks, probed)| Some((*ticks, std::slice::from_ref(probed.as_ref()?))))
+    /// The pairs of one kind that were probed.
+    pub fn probed_pairs(&self, kind: fn(&Pairs) -> f64) -> impl Iterator<Item = (f64, &[Probed])> {
+        self.pairs.iter().filter_map(move |pairs| Some((kind(pairs), std::slice::from_ref(pairs.probed.as_ref()?))))
     }
 
     fn is_alone(&self) -> bool {
@@ -188,7 +188,7 @@ impl Cell {
             let (lock, sender) = (Arc::clone(&self.lock), sender.clone());
             let job = move |gate: &StartGate| {
                 // The others take no lock before the start, so the first has it for itself.
-                part.bare_pair = (thread == 0).then(|| probed_pair(&*lock, &setup));
+                part.pairs = (thread == 0).then(|| probed_pairs(&*lock, &setup));
                 part.work(&*lock, &setup, gate);
                 // Nobody wants it any more from one that was left behind.
                 let _ = sender.send((thread, part));
@@ -237,7 +237,7 @@ impl Cell {
             series.add(&SliceRounds { trace, window, baseline, pieces, resolution });
         }
         self.cut_short |= window.end < window.start + setup.clock.ticks_in(slice.window);
-        self.bare_pairs.extend(parts.iter().filter_map(|part| part.bare_pair));
+        self.pairs.extend(parts.iter().filter_map(|part| part.pairs));
         self.scale = Some((setup.clock.ns_per_tick(), setup.resolution));
         self.slices += 1;
         self.last = Some(Instant::now());

@@ -4,6 +4,8 @@ mod baseline;
 mod causes;
 mod cell;
 mod cell_evidence;
+mod conditions;
+mod control;
 mod delay_cause;
 mod evidence_recorder;
 mod neighbour;
@@ -28,6 +30,8 @@ use super::stopped::StoppedWait;
 use super::warnings::HoldOff;
 use baseline::{BASELINE_ROUNDS, undisturbed_mean};
 use cell::Cell;
+use conditions::Conditions;
+use control::Control;
 use evidence_recorder::EvidenceRecorder;
 use harness::turns::{Rules, Turns, take_turns};
 use harness::{Calibrated, EvidenceChoice};
@@ -41,11 +45,11 @@ use instruments::team::{StartGate, on_cpu};
 use instruments::warning::{BufferFull, MemoryNotLocked, Warning};
 use loops::latency::{Trace, Way};
 use loops::own_lock::{self, Lost};
-use row::{Accuracy, Conditions, RowKey};
+use row::{Accuracy, RowKey};
 use slice::Slice;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
-use thread_slice::{SliceSetup, StopRule};
+use thread_slice::{Pairs, SliceSetup, StopRule};
 use traces::Traces;
 
 /// What the experiment brought.
@@ -107,6 +111,7 @@ struct Measurement {
     setup: SliceSetup,
     slice: Slice,
     recording_ns: f64,
+    control: Option<Control>,
     not_locked: Option<String>,
     recorder: Option<EvidenceRecorder>,
     lookout: Lookout,
@@ -122,6 +127,7 @@ impl Measurement {
         let cells: anyhow::Result<Vec<Cell>> = cells.chain([Cell::reference(plan, clock, narrow)]).collect();
         let slice = slice_for(plan);
         let recording_ns = recording_cost(calibrated)?;
+        let control = Control::of(calibrated)?;
         let (traces, not_locked) = Traces::for_plan(plan, slice, recording_ns);
         let hold_ticks = plan.hold_ns / clock.ns_per_tick();
         let hold = calibrated.grind.work(plan.hold_ns);
@@ -133,7 +139,8 @@ impl Measurement {
         let setup = SliceSetup { clock, hold_ticks, hold, resolution, baseline_rounds, probe, stop };
         let recorder =
             (plan.evidence == EvidenceChoice::Best).then(|| EvidenceRecorder::open(clock, &cpus_in_use(plan)));
-        Ok(Self { cells: cells?, traces, setup, slice, recording_ns, not_locked, recorder, lookout, lost: None })
+        let (cells, lost) = (cells?, None);
+        Ok(Self { cells, traces, setup, slice, recording_ns, control, not_locked, recorder, lookout, lost })
     }
 
     /// Slices of all cells in turn.
@@ -161,17 +168,27 @@ impl Measurement {
         let mut rows = Vec::new();
         let evidence = self.recorder.as_ref().map_or(Source::None, EvidenceRecorder::source);
         let reference = self.cells.iter().find(|cell| cell.is_reference);
-        let accuracy = |operation| Accuracy::of(operation, reference.map(|cell| &cell.series[0].all));
-        let accuracy_alone = |operation| Accuracy::of(operation, reference.map(|cell| cell.series[0].deciding()));
+        let (all, deciding) =
+            (reference.map(|cell| &cell.series[0].all), reference.map(|cell| cell.series[0].deciding()));
+        let accuracy = |operation| Accuracy::of(operation, all, self.control);
+        let accuracy_alone = |operation| Accuracy::of(operation, deciding, self.control);
         for (cell, &ended_by) in self.cells.iter().zip(ended).filter(|(cell, _)| !cell.is_reference) {
-            let conditions = Conditions::of(plan, cell, ended_by, calibrated, self.recording_ns, evidence);
-            let pair = self.lookout.split(cell.probed_pairs());
+            let conditions =
+                Conditions::of(plan, cell, ended_by, calibrated, (self.recording_ns, self.control), evidence);
+            let kinds: [fn(&Pairs) -> f64; 2] = [|pairs| pairs.bare, |pairs| pairs.fenced];
+            let pairs = kinds.map(|kind| self.lookout.split(cell.probed_pairs(kind)));
             for (thread, series) in cell.series.iter().enumerate() {
                 for operation in Operation::ALL {
                     let key = RowKey { cell: &cell.plan, thread, cpu: cell.cpu_of(thread), operation };
                     let row = row::row(&key, series.all.of(operation), &conditions, accuracy(operation));
                     rows.extend(row.map(|row| Row {
-                        neighbour: neighbour::figures(series, operation, &pair, &conditions, accuracy_alone(operation)),
+                        neighbour: neighbour::figures(
+                            series,
+                            operation,
+                            &pairs,
+                            &conditions,
+                            accuracy_alone(operation),
+                        ),
                         ..row
                     }));
                 }

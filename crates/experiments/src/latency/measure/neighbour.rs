@@ -1,7 +1,8 @@
 //! The figures of a row told apart by who was on the core.
 
+use super::conditions::Conditions;
 use super::offset_tally::OffsetTally;
-use super::row::{Accuracy, Conditions};
+use super::row::Accuracy;
 use super::series::{LEAST_ALONE, Series};
 use super::to_nanoseconds::ToNanoseconds;
 use crate::latency::record::{Neighbour, Operation};
@@ -9,23 +10,23 @@ use instruments::neighbour::Split;
 use instruments::statistics::Summary;
 use instruments::statistics::comparison::Estimate;
 
-/// Of one operation of one thread; `pair` is that of the cell, in ticks.
+/// Of one operation of one thread; the pairs are those of the cell, in ticks: bare and fenced.
 pub fn figures(
     series: &Series,
     operation: Operation,
-    pair: &Split,
+    [bare, fenced]: &[Split; 2],
     conditions: &Conditions,
     accuracy: Accuracy,
 ) -> Neighbour {
-    let net = conditions.to_nanoseconds(accuracy);
+    let net = conditions.to_nanoseconds(accuracy.least);
     let [alone, shared] = [&series.alone, &series.shared].map(|known| known.of(operation));
     let [alone, shared] = [alone, shared].map(|known| Some(known).filter(|known| known.means.len() >= LEAST_ALONE));
     let [mean_alone, mean_shared] = [alone, shared].map(|known| mean(known?, &net));
     let at = |known: Option<&OffsetTally>, q| quantile(known?, q, &net, conditions);
     let [alone_p50, shared_p50] = [alone, shared].map(|known| at(known, 0.5));
     let (alone_p99, alone_p999) = (at(alone, 0.99), at(alone, 0.999));
-    let core_correlation = pair.correlation;
-    let pair = pair.alone.map(|pair| net.duration(pair));
+    let core_correlation = bare.correlation;
+    let [bare, fenced] = [bare, fenced].map(|pair| pair.alone.map(|pair| net.duration(pair)));
     let (value, ends) = (
         |known: Option<Estimate>| known.map(|known| known.value),
         |known: Option<Estimate>| known.and_then(|known| known.interval),
@@ -45,8 +46,10 @@ pub fn figures(
         p99_ci_ns_alone: ends(alone_p99),
         p999_ns_alone: value(alone_p999),
         p999_ci_ns_alone: ends(alone_p999),
-        bare_pair_ns_alone: value(pair),
-        bare_pair_ci_ns_alone: ends(pair),
+        bare_pair_ns_alone: value(bare),
+        bare_pair_ci_ns_alone: ends(bare),
+        fenced_pair_ns_alone: value(fenced),
+        fenced_pair_ci_ns_alone: ends(fenced),
     }
 }
 

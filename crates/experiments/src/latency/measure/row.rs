@@ -1,94 +1,25 @@
 //! The rows of a cell: from ticks and tallies to figures.
 
 use super::causes::SpikeCause;
-use super::cell::Cell;
+use super::conditions::Conditions;
+use super::control::Control;
 use super::delay_cause::UNEXPLAINED;
 use super::offset_tally::{OFFSET, OffsetTally};
 use super::series::Operations;
 use super::to_nanoseconds::ToNanoseconds;
-use crate::latency::plan::{CellPlan, Plan};
+use crate::latency::plan::CellPlan;
 use crate::latency::record::{Neighbour, Operation, Row, SpikeRow};
-use harness::Calibrated;
-use instruments::evidence::{EvidenceQuality, Source};
 use instruments::spikes::{self, Spikes};
-use instruments::statistics::order::{median, sample_quantile_interval};
-use instruments::statistics::stopping::EndedBy;
+use instruments::statistics::comparison::Estimate;
 use instruments::statistics::summary::CONFIDENCE;
 use instruments::statistics::{Interval, Summary};
-use std::time::Duration;
 
-/// What all rows of a cell share.
-pub struct Conditions {
-    pub placement: String,
-    pub hold_ns: f64,
-    pub slices: u64,
-    /// From its first slice to its last.
-    pub span: Duration,
-    pub recorded_slices: u64,
-    pub evidence: Source,
-    pub ledger: Option<EvidenceQuality>,
-    pub ended_by: EndedBy,
-    pub ns_per_tick: f64,
-    /// The clock's step, in ticks.
-    pub resolution: u64,
-    pub held_us: Option<f64>,
-    pub bare_pair_ns: Option<f64>,
-    pub bare_pair_ci_ns: Option<Interval>,
-    pub clock_cost_ns: f64,
-    pub recording_ns: f64,
-}
-
-impl Conditions {
-    pub fn of(
-        plan: &Plan,
-        cell: &Cell,
-        ended_by: EndedBy,
-        calibrated: &Calibrated,
-        recording_ns: f64,
-        evidence: Source,
-    ) -> Self {
-        let bare: Vec<f64> =
-            cell.bare_pairs.iter().map(|(ticks, _)| ticks * calibrated.clock().ns_per_tick()).collect();
-        Self {
-            placement: plan.placement.to_string(),
-            hold_ns: plan.hold_ns,
-            slices: cell.slices,
-            span: cell.span(),
-            recorded_slices: cell.recorded,
-            evidence,
-            ledger: cell.ledger.clone(),
-            ended_by,
-            held_us: held(cell).map(|ticks| ticks * calibrated.clock().ns_per_tick() / 1e3),
-            bare_pair_ns: median(&bare),
-            bare_pair_ci_ns: sample_quantile_interval(&bare, 0.5, CONFIDENCE),
-            ns_per_tick: calibrated.clock().ns_per_tick(),
-            resolution: calibrated.quality.resolution_ticks,
-            clock_cost_ns: calibrated.quality.stamp.mean_of_1000_ns,
-            recording_ns,
-        }
-    }
-}
-
-impl Conditions {
-    /// For figures that are known so well.
-    pub fn to_nanoseconds(&self, accuracy: Accuracy) -> ToNanoseconds {
-        ToNanoseconds::new(self.resolution, self.ns_per_tick, accuracy.least.unwrap_or(0.0))
-    }
-}
-
-/// The farthest from its mean of a cell's threads.
-fn held(cell: &Cell) -> Option<f64> {
-    let holds: Vec<f64> = cell.series.iter().filter_map(|series| median(&series.holds)).collect();
-    let mean = holds.iter().sum::<f64>() / holds.len() as f64;
-    holds.into_iter().max_by(|a, b| (a - mean).abs().total_cmp(&(b - mean).abs()))
-}
-
-/// How well an operation is known, in ticks: what it reads where there is no lock.
+/// How well an operation is known, in ticks: by what it reads where there is no lock, and where the answer is known.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Accuracy {
     residue: Option<f64>,
     /// Nothing below this is known.
-    least: Option<f64>,
+    pub least: Option<f64>,
 }
 
 /// A figure is known to a third.
@@ -96,9 +27,9 @@ const TIMES_THE_RESIDUE: f64 = 3.0;
 
 impl Accuracy {
     /// By the reference. A round trip without a lock is the hold time, so it is known as well as both its ends.
-    pub fn of(operation: Operation, reference: Option<&Operations>) -> Self {
+    pub fn of(operation: Operation, reference: Option<&Operations>, control: Option<Control>) -> Self {
         let Some(known) = reference else { return Self::default() };
-        let (lock, unlock) = (Self::by(&known.lock), Self::by(&known.unlock));
+        let (lock, unlock) = (Self::by(&known.lock, control), Self::by(&known.unlock, control));
         let sum = |a: Option<f64>, b: Option<f64>| Some(a? + b?);
         match operation {
             Operation::Lock => lock,
@@ -109,10 +40,11 @@ impl Accuracy {
         }
     }
 
-    fn by(reference: &OffsetTally) -> Self {
+    fn by(reference: &OffsetTally, control: Option<Control>) -> Self {
         let Some((residue, interval)) = reference.mean() else { return Self::default() };
         let farthest = interval.map_or(residue.abs(), |ends| ends.low.abs().max(ends.high.abs()));
-        Self { residue: Some(residue), least: Some(TIMES_THE_RESIDUE * farthest) }
+        let off = control.map_or(0.0, |control| control.error());
+        Self { residue: Some(residue), least: Some(off.max(TIMES_THE_RESIDUE * farthest)) }
     }
 }
 
@@ -128,10 +60,12 @@ pub struct RowKey<'a> {
 pub fn row(key: &RowKey<'_>, latencies: &OffsetTally, conditions: &Conditions, accuracy: Accuracy) -> Option<Row> {
     let summary = Summary::of(latencies.tally())?;
     let resolution = conditions.resolution;
-    let net = conditions.to_nanoseconds(accuracy);
+    let net = conditions.to_nanoseconds(accuracy.least);
     let found = find_spikes(latencies, resolution);
     let mean = latencies.mean().filter(|(mean, _)| *mean >= accuracy.least.unwrap_or(0.0));
     let ns = |ticks: f64| ticks * conditions.ns_per_tick;
+    let value = |known: Option<Estimate>| known.map(|known| known.value);
+    let ends = |known: Option<Estimate>| known.and_then(|known| known.interval);
     let tail = |q, ticks| net.quantile(ticks, latencies.tail_interval(q, conditions.span));
     let p50 = net.quantile(summary.p50, latencies.interval(0.5));
     let [p90, p99, p999] = [tail(0.9, summary.p90), tail(0.99, summary.p99), tail(0.999, summary.p999)];
@@ -170,9 +104,13 @@ pub fn row(key: &RowKey<'_>, latencies: &OffsetTally, conditions: &Conditions, a
         recorded_slices: conditions.recorded_slices,
         evidence: conditions.evidence,
         ledger: conditions.ledger.clone(),
-        bare_pair_ns: conditions.bare_pair_ns,
-        bare_pair_ci_ns: conditions.bare_pair_ci_ns,
+        bare_pair_ns: value(conditions.bare_pair),
+        bare_pair_ci_ns: ends(conditions.bare_pair),
+        fenced_pair_ns: value(conditions.fenced_pair),
+        fenced_pair_ci_ns: ends(conditions.fenced_pair),
         resolution_ns: resolution as f64 * conditions.ns_per_tick,
+        control_ns: conditions.control.map(|control| ns(control.read)),
+        control_known_ns: conditions.control.map(|control| ns(control.known)),
         clock_cost_ns: conditions.clock_cost_ns,
         recording_ns: conditions.recording_ns,
     })
@@ -228,7 +166,10 @@ fn spike_rows(found: &Spikes, latencies: &OffsetTally, net: &ToNanoseconds) -> V
 mod tests {
     use super::row as row_of;
     use super::*;
+    use instruments::evidence::Source;
+    use instruments::statistics::stopping::EndedBy;
     use instruments::tally::Tally;
+    use std::time::Duration;
 
     fn conditions() -> Conditions {
         Conditions {
@@ -243,10 +184,11 @@ mod tests {
             ns_per_tick: 0.5,
             resolution: 20,
             held_us: None,
-            bare_pair_ns: None,
-            bare_pair_ci_ns: None,
+            bare_pair: None,
+            fenced_pair: None,
             clock_cost_ns: 18.0,
             recording_ns: 38.0,
+            control: None,
         }
     }
 
@@ -265,6 +207,16 @@ mod tests {
         assert_eq!((row.p50_ns, row.max_ns), (Some(10.0), Some(500.0)));
         assert_eq!(row.count, 1_060);
         assert_eq!((row.resolution_ns, row.accuracy_ns, row.residue_ns), (10.0, Some(1.5), Some(0.05)));
+    }
+
+    #[test]
+    fn what_misreads_a_known_time_is_known_no_better_than_that() {
+        let mut reference = Operations::default();
+        reference.lock.means.extend([0.1]);
+        let least = |control| Accuracy::of(Operation::Lock, Some(&reference), control).least.unwrap();
+        assert!((least(None) - 0.3).abs() < 1e-9);
+        assert!((least(Some(Control { read: 50.2, known: 50.0 })) - 0.3).abs() < 1e-9);
+        assert!((least(Some(Control { read: 48.0, known: 50.0 })) - 2.0).abs() < 1e-9);
     }
 
     #[test]

@@ -65,8 +65,16 @@ pub struct ThreadSlice {
     pub baseline: Option<Baseline>,
     /// Those before and after the rounds, each with what the probes around it said.
     pub baselines: Vec<(Baseline, Probed)>,
-    /// In ticks, and what the probes around it said.
-    pub bare_pair: Option<(f64, Option<Probed>)>,
+    pub pairs: Option<Pairs>,
+}
+
+/// A lock and an unlock in loops that record no single ones, in ticks.
+#[derive(Clone, Copy)]
+pub struct Pairs {
+    pub bare: f64,
+    pub fenced: f64,
+    /// What the probes around them said.
+    pub probed: Option<Probed>,
 }
 
 impl ThreadSlice {
@@ -80,7 +88,7 @@ impl ThreadSlice {
             start: None,
             baseline: None,
             baselines: Vec::new(),
-            bare_pair: None,
+            pairs: None,
         }
     }
 
@@ -119,14 +127,14 @@ impl ThreadSlice {
     }
 }
 
-/// A lock and an unlock in a bare loop, in ticks, and what the probes around it said.
-pub fn probed_pair(lock: &dyn AnyLock, setup: &SliceSetup) -> (f64, Option<Probed>) {
+/// A lock and an unlock in a bare loop and between fences.
+pub fn probed_pairs(lock: &dyn AnyLock, setup: &SliceSetup) -> Pairs {
     // The thread is new: its first probe would find the probe's own code out of the caches.
     let _warm_up = setup.probe.map(|probe| probe.take());
     let before = setup.probe.map(|probe| probe.take());
-    let pair = lock.bare_pair(setup.clock);
+    let (bare, fenced) = (lock.bare_pair(setup.clock), lock.fenced_pair(setup.clock));
     let after = setup.probe.map(|probe| probe.take());
-    (pair, before.zip(after).map(|(before, after)| Probed::between(before, after)))
+    Pairs { bare, fenced, probed: before.zip(after).map(|(before, after)| Probed::between(before, after)) }
 }
 
 /// What so many rounds without a lock take.

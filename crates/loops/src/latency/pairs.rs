@@ -1,0 +1,152 @@
+//! What a lock and an unlock take together, in loops that record no single ones.
+
+use super::known::multiply;
+use instruments::clock::Clock;
+use locks::{Lock, NoLock};
+
+/// Pairs between two timestamps.
+const PAIRS: u32 = 500;
+/// For so long pairs are timed, and so many times at least.
+const PAIRS_FOR_NS: f64 = 100_000.0;
+const LEAST_BATCHES: usize = 3;
+
+/// What a lock and an unlock take in a loop with nothing else, in ticks: the median of batches of 500.
+///
+/// The figure for a free lock. It can differ from what single timestamps say to either side: without timestamps in
+/// between, the end of one pair and the beginning of the next overlap in the CPU; and an atomic waits for the store
+/// before it. The first batch does not count: in it a new thread asks for its id, the linker binds, and caches warm.
+pub fn bare_pair<L: Lock>(lock: &L, clock: Clock) -> f64 {
+    median_of_batches(clock, || batch_of_pairs(lock, clock) as f64)
+}
+
+/// What they take with a timestamp behind each, in ticks, less what those take where there is no lock: nothing overlaps,
+/// as in the rounds that are recorded; but only the ends of 500 are read, so no single reading, no recording, no
+/// baseline of another moment and no choice of rounds is in it.
+pub fn fenced_pair<L: Lock>(lock: &L, clock: Clock) -> f64 {
+    median_of_batches(clock, || {
+        batch_of_fenced_pairs(lock, clock) as f64 - batch_of_fenced_pairs(&NoLock, clock) as f64
+    })
+}
+
+/// What the lock of known time takes, in ticks: of 500 in one chain.
+pub fn known_time(clock: Clock) -> f64 {
+    median_of_batches(clock, || batch_in_a_chain(clock) as f64)
+}
+
+fn median_of_batches(clock: Clock, batch: impl Fn() -> f64) -> f64 {
+    batch();
+    let until = clock.now() + clock.to_ticks(PAIRS_FOR_NS);
+    let mut batches: Vec<f64> = Vec::new();
+    while batches.len() < LEAST_BATCHES || clock.now() < until {
+        batches.push(batch());
+    }
+    batches.sort_by(f64::total_cmp);
+    batches[batches.len() / 2] / f64::from(PAIRS)
+}
+
+#[inline(never)]
+fn batch_of_pairs<L: Lock>(lock: &L, clock: Clock) -> u64 {
+    let began = clock.stamp();
+    for _ in 0..PAIRS {
+        drop(lock.lock());
+    }
+    clock.stamp() - began
+}
+
+#[inline(never)]
+fn batch_of_fenced_pairs<L: Lock>(lock: &L, clock: Clock) -> u64 {
+    let began = clock.stamp();
+    for _ in 0..PAIRS {
+        let guard = lock.lock();
+        clock.stamp();
+        drop(guard);
+        clock.stamp();
+    }
+    clock.stamp() - began
+}
+
+#[inline(never)]
+fn batch_in_a_chain(clock: Clock) -> u64 {
+    let began = clock.stamp();
+    std::hint::black_box((0..PAIRS).fold(3, |number, _| multiply(number)));
+    clock.stamp() - began
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use instruments::clock::ordered_read_cost_ns;
+    use instruments::grind::Work;
+    use std::io;
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::time::Duration;
+
+    fn clock() -> Clock {
+        Clock::calibrate(Duration::from_millis(10)).clock
+    }
+
+    /// Takes long the first time, like one that asks the kernel for its thread's id.
+    struct SlowAtFirst(AtomicBool);
+
+    impl Lock for SlowAtFirst {
+        type Guard<'a> = ();
+
+        fn create() -> io::Result<Self> {
+            Ok(Self(AtomicBool::new(true)))
+        }
+
+        fn lock(&self) {
+            if self.0.swap(false, Ordering::Relaxed) {
+                std::thread::sleep(Duration::from_millis(100));
+            }
+        }
+    }
+
+    #[test]
+    fn the_first_lock_of_a_thread_is_in_no_pair() {
+        let clock = clock();
+        let pair_ns = clock.to_ns(bare_pair(&SlowAtFirst::create().unwrap(), clock) as u64);
+        assert!(pair_ns < 0.5 * 100e6 / f64::from(PAIRS), "{pair_ns}");
+    }
+
+    /// A lock that takes as long as a chain of so many loads does, and an unlock that takes as long again.
+    struct Loads<const N: u64>;
+
+    struct Release<const N: u64>;
+
+    impl<const N: u64> Drop for Release<N> {
+        fn drop(&mut self) {
+            Work::of_loads(N).run();
+        }
+    }
+
+    impl<const N: u64> Lock for Loads<N> {
+        type Guard<'a> = Release<N>;
+
+        fn create() -> io::Result<Self> {
+            Ok(Self)
+        }
+
+        fn lock(&self) -> Release<N> {
+            Work::of_loads(N).run();
+            Release
+        }
+    }
+
+    #[test]
+    fn a_fenced_pair_has_both_operations_in_it_and_no_timestamp() {
+        let clock = clock();
+        let [short, long] = [fenced_pair(&Loads::<640>, clock), fenced_pair(&Loads::<1_280>, clock)];
+        // Twice the loads; a fence is worth some ten of them, and so would be half a pair.
+        assert!((1.6..2.5).contains(&(long / short)), "{short} {long}");
+        let bare = bare_pair(&Loads::<640>, clock);
+        assert!((0.7..1.5).contains(&(short / bare)), "{short} {bare}");
+    }
+
+    #[test]
+    fn a_fenced_pair_without_a_lock_takes_nothing() {
+        let clock = clock();
+        let left_ns = fenced_pair(&NoLock, clock) * clock.ns_per_tick();
+        assert!(left_ns.abs() < 0.5 * ordered_read_cost_ns(clock), "{left_ns}");
+    }
+}
