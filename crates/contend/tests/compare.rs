@@ -213,6 +213,35 @@ fn every_experiment_can_be_compared() {
     }
 }
 
+/// A hop of seven cycles on a core at this frequency, whatever others took of it.
+fn ring(ghz: f64) -> Value {
+    let mut record: Value = serde_json::from_str(include_str!("records/ring.json")).unwrap();
+    record["results"].as_array_mut().unwrap().retain(|row| row["contestant"] == "rust-fifo" && row["pinned"] == true);
+    let row = &mut record["results"][0];
+    let around = |value: f64| json!([value * 0.995, value * 1.005]);
+    for (figure, value) in [("ns_per_hop", 7.1 / ghz), ("ns_per_hop_alone", 7.0 / ghz), ("cycles_per_hop_alone", 7.0)] {
+        row[figure] = json!(value);
+        row[format!("{figure}_ci")] = around(value);
+    }
+    (row["core_ghz_alone"], row["core_ghz_alone_span"]) = (json!(ghz), around(ghz));
+    record["warnings"] = json!([]);
+    record["environment"]["seed"] = json!((ghz * 1e3) as u64);
+    record
+}
+
+#[test]
+fn a_core_at_another_frequency_is_named_and_its_cycles_are_no_difference() {
+    let (fast, slow) = (ring(4.0), ring(2.0));
+    let found = answer(&fast, &slow);
+    assert_eq!(verdict(&found, "a hop"), "slower");
+    assert_eq!(verdict(&found, "a hop in cycles, alone on the core"), "no difference shown");
+    let said = found["cautions"].to_string();
+    assert!(said.contains("4.00 GHz in A and 2.00 GHz in B: that alone makes times 2.00×"), "{said}");
+    // Within what every core's frequency moves by, nothing is said of it.
+    let said = answer(&fast, &ring(3.96))["cautions"].to_string();
+    assert!(!said.contains("GHz"), "{said}");
+}
+
 #[test]
 fn rows_have_a_line_for_each_figure() {
     let (a, b) = (latency(100.0, 1_130.0), latency(100.0, 1_300.0));

@@ -2,6 +2,7 @@
 
 use crate::layout;
 use anyhow::{Context, anyhow, bail};
+use instruments::statistics::order::median;
 use instruments::warning::Warning;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -34,6 +35,12 @@ impl Source {
             warning["share"].as_f64().filter(|_| is_taken)
         };
         self.warnings.iter().filter_map(share).sum()
+    }
+
+    /// The frequency in GHz at which the core ran what had it for itself, the median of the rows that say so.
+    pub fn core_ghz(&self) -> Option<f64> {
+        let rows = self.parts.iter().flat_map(|(_, rows)| rows);
+        median(&rows.filter_map(|row| row["core_ghz_alone"].as_f64()).collect::<Vec<_>>())
     }
 }
 

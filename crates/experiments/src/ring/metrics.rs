@@ -1,8 +1,8 @@
-//! A hop of the token.
+//! A hop of the token: its time, and its cycles, which are the same where the core runs at another frequency.
 
 use super::record::Row;
 use instruments::statistics::comparison::Estimate;
-use record::{Cell, Metric, VariationSource};
+use record::{Cell, Metric, Unit, VariationSource};
 use terminal::count;
 
 pub fn metrics(row: &Row) -> Vec<Metric> {
@@ -17,5 +17,18 @@ pub fn metrics(row: &Row) -> Vec<Metric> {
     .with("threads", format!("{} threads", count(row.threads as u64)));
     let alone = row.ns_per_hop_alone.map(|ns| Estimate::new(ns, row.ns_per_hop_alone_ci));
     let metric = Metric::time(&cell, "a hop", ns_per_hop, row.ns_per_hop_ci);
-    vec![Metric { variation: VariationSource::Elapsed, alone, ..metric }]
+    let time = Metric { variation: VariationSource::Elapsed, alone, ..metric };
+    // Far memory takes its time whatever the core's frequency is.
+    let cycles = row.cycles().filter(|_| !row.large);
+    let cycles = cycles.map(|Estimate { value, interval, .. }| {
+        let metric = Metric::time(&cell, "a hop in cycles, alone on the core", value, interval);
+        Metric { unit: Unit::Cycles, ..metric }
+    });
+    std::iter::once(time).chain(cycles).collect()
+}
+
+/// To the hundredth: runs lie as near to each other as that.
+pub fn cycles_in_words(figure: Estimate) -> String {
+    let ends = figure.interval.map(|ends| format!(" ({:.2} to {:.2})", ends.low, ends.high));
+    format!("{:.2} cycles{}", figure.value, ends.unwrap_or_default())
 }

@@ -50,6 +50,8 @@ pub struct Row {
     /// The former in cycles of the core, whose frequency is not always the same.
     #[serde(default)]
     pub cycles_per_hop_alone: Option<f64>,
+    #[serde(default)]
+    pub cycles_per_hop_alone_ci: Option<Interval>,
     /// That frequency: the median of the turns, and the least and the most of them.
     #[serde(default)]
     pub core_ghz_alone: Option<f64>,
@@ -96,6 +98,11 @@ impl Row {
     pub fn hop(&self) -> Option<Estimate> {
         let alone = self.ns_per_hop_alone.map(|ns| Estimate::new(ns, self.ns_per_hop_alone_ci));
         alone.or_else(|| self.ns_per_hop.map(|ns| Estimate::new(ns, self.ns_per_hop_ci)))
+    }
+
+    /// The same in cycles of the core, for the time alone on it: what another frequency does not change.
+    pub fn cycles(&self) -> Option<Estimate> {
+        self.cycles_per_hop_alone.map(|cycles| Estimate::new(cycles, self.cycles_per_hop_alone_ci))
     }
 }
 

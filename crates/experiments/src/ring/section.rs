@@ -1,5 +1,6 @@
 //! The thread ring: hops as bars, beside what the machine allows.
 
+use super::metrics::cycles_in_words;
 use super::record::Row;
 use record::{Bar, Bars, Figure, Picture, Section, Statement, Table, Unit, distinct, optional};
 use terminal::{count, nanoseconds, percent, ratio};
@@ -42,8 +43,14 @@ fn finding(row: &Row) -> Option<String> {
     let than = row.times_limit.zip(row.limit.as_ref());
     let than = than.map(|(times, limit)| format!(", {} what the machine allows ({limit})", ratio(times)));
     let hop = Unit::Ns.estimate(row.hop()?);
+    let cycles = in_cycles(row).unwrap_or_default();
     let shared = beside_neighbour(row).map(|words| format!("; {words}")).unwrap_or_default();
-    Some(format!("A hop in {} takes {hop}{}{shared}.", words(row), than.unwrap_or_default()))
+    Some(format!("A hop in {} takes {cycles}{hop}{}{shared}.", words(row), than.unwrap_or_default()))
+}
+
+/// What two runs agree in, before what they do not where the core's frequency is not the same.
+fn in_cycles(row: &Row) -> Option<String> {
+    Some(format!("{} of a core at {:.2} GHz, ", cycles_in_words(row.cycles()?), row.core_ghz_alone?))
 }
 
 /// What it takes while somebody else is on the core, where that was seen beside the core alone.
@@ -68,7 +75,7 @@ fn figure(wanted: &str, rows: &[&Row]) -> Figure {
                 || row.failure.as_ref().map_or("–".into(), |failure| failure.fault.label().to_owned()),
                 |hop| Unit::Ns.estimate(hop),
             ),
-            row.cycles_per_hop_alone.map_or_else(|| "–".into(), |cycles| format!("{cycles:.2}")),
+            row.cycles().map_or_else(|| "–".into(), cycles_in_words),
             row.core_ghz_alone.map_or_else(|| "–".into(), |ghz| format!("{ghz:.2}")),
             optional(row.ns_per_hop_shared, Unit::Ns),
             optional(row.core_shared_share, Unit::Share),

@@ -1,8 +1,10 @@
 //! The record on a terminal: a table for each class, the limits, the large rings, and 2008 beside today.
 
+use super::metrics::cycles_in_words;
 use super::plan::Absent;
 use super::record::{RingRecord, Row};
 use super::then;
+use instruments::statistics::comparison::Estimate;
 use instruments::statistics::order::median;
 use loops::ring::{Arrangement, Class};
 use terminal::{self, Page, nanoseconds, percent, ratio};
@@ -86,7 +88,7 @@ fn table(rows: &[&Row]) -> String {
         ];
         before.into_iter().chain(has_shared.then_some(beside)).chain(after).collect::<Vec<String>>()
     });
-    terminal::table(&header, lines) + &neighbour(rows)
+    in_cycles(rows) + &terminal::table(&header, lines) + &neighbour(rows)
 }
 
 /// How often somebody else was on the core.
@@ -95,23 +97,23 @@ fn neighbour(rows: &[&Row]) -> String {
     let Some(share) = median(&shares) else { return String::new() };
     let known = rows.iter().any(|row| row.ns_per_hop_alone.is_some());
     let pinned = if known { "pinned is alone on the core; shared: beside " } else { "Shared: beside " };
-    format!("{pinned}another hardware thread, {} of the time\n{}", percent(share), in_cycles(rows))
+    format!("{pinned}another hardware thread, {} of the time\n", percent(share))
 }
 
-/// The fastest one's hop in what its frequency does not change: by that two runs are held against each other. And the
-/// frequency, by which their times differ.
+/// The fastest one's hop in what its frequency does not change, and that frequency, which is why times differ.
 fn in_cycles(rows: &[&Row]) -> String {
-    let known = rows.iter().filter_map(|row| Some((row.hop()?.value, row.cycles_per_hop_alone?, row)));
+    let known = rows.iter().filter_map(|row| Some((row.hop()?.value, row.cycles()?, row)));
     let fastest = known.min_by(|one, other| one.0.total_cmp(&other.0));
-    let line = |(_, cycles, row): (f64, f64, &&Row)| {
-        format!("{}: {cycles:.2} cycles a hop, alone{}\n", row.contestant, frequency(row))
+    let line = |(ns, cycles, row): (f64, Estimate, &&Row)| {
+        let (name, hop) = (&row.contestant, cycles_in_words(cycles));
+        format!("{name}: {hop} a hop,\nalone on the core: {}{}\n", nanoseconds(ns), frequency(row))
     };
     fastest.map_or_else(String::new, line)
 }
 
 fn frequency(row: &Row) -> String {
     let Some((ghz, span)) = row.core_ghz_alone.zip(row.core_ghz_alone_span) else { return String::new() };
-    format!(", at {ghz:.2} GHz ({:.2} to {:.2} in its turns)", span.low, span.high)
+    format!(" at {ghz:.2} GHz ({:.2} to {:.2} in its turns)", span.low, span.high)
 }
 
 /// The rows of one contestant.
@@ -272,4 +274,27 @@ fn failures(rows: &[Row]) -> String {
 
 fn absent(record: &RingRecord) -> String {
     record.parameters.absent.iter().map(Absent::line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ring::sample::row;
+    use instruments::statistics::Interval;
+
+    #[test]
+    fn a_table_begins_with_the_cycles_of_its_fastest_hop_and_the_frequency() {
+        let on_core = |name: &str, cycles: f64| Row {
+            ns_per_hop_alone: Some(cycles / 4.0),
+            cycles_per_hop_alone: Some(cycles),
+            cycles_per_hop_alone_ci: Some(Interval::new(cycles - 0.05, cycles + 0.05)),
+            core_ghz_alone: Some(4.0),
+            core_ghz_alone_span: Some(Interval::new(3.9, 4.1)),
+            ..row(name, Class::Mailbox, 3.0)
+        };
+        let text = tables(&[&on_core("rust-random", 90.0), &on_core("rust-fifo", 7.0)], 503, false).concat();
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines[1], "rust-fifo: 7.00 cycles (6.95 to 7.05) a hop,");
+        assert_eq!(lines[2], "alone on the core: 1.75 ns at 4.00 GHz (3.90 to 4.10 in its turns)");
+    }
 }

@@ -12,7 +12,7 @@ use archive::Catalogue;
 use instruments::statistics::Interval;
 use record::{Difference, Metric, Naming, Unit};
 use serde::Serialize;
-use terminal::percent;
+use terminal::{percent, ratio};
 
 #[derive(Serialize)]
 pub struct Comparison {
@@ -179,6 +179,7 @@ fn cautions(a: &Operand, b: &Operand) -> Vec<String> {
     if model_a != model_b || host_a.zip(host_b).is_some_and(|(one, other)| one != other) {
         said.push("A and B come from different machines: what differs may be the machines' doing".into());
     }
+    said.extend(other_frequency(a.source.core_ghz(), b.source.core_ghz()));
     for side in [a, b] {
         let name = &side.source.name;
         if side.source.is_disturbed() {
@@ -190,6 +191,18 @@ fn cautions(a: &Operand, b: &Operand) -> Vec<String> {
         }
     }
     said
+}
+
+/// What frequency alone makes of times that are compared, where it makes enough of them to matter.
+fn other_frequency(a_ghz: Option<f64>, b_ghz: Option<f64>) -> Option<String> {
+    const MATTERS: f64 = 0.02;
+    let (a, b) = a_ghz.zip(b_ghz)?;
+    ((a / b).ln().abs() > MATTERS).then(|| {
+        let times = ratio(a / b);
+        format!(
+            "the core ran at {a:.2} GHz in A and {b:.2} GHz in B: that alone makes times {times}, and no cycles more"
+        )
+    })
 }
 
 fn exceeded(lines: &[Line], limits: &[Limit]) -> Vec<String> {

@@ -6,6 +6,7 @@ use crate::ring::record::Row;
 use crate::ring::then;
 use harness::Lookout;
 use instruments::neighbour::{Probed, Sharing};
+use instruments::statistics::comparison::Estimate;
 use instruments::statistics::order::median;
 use instruments::statistics::{EndedBy, Interval};
 
@@ -25,7 +26,7 @@ impl Cell {
         // What failed once is not to be believed.
         let ns_per_hop = self.ns_per_hop().filter(|_| self.failure.is_none());
         let [alone, shared] = [split.alone, split.shared].map(|figure| figure.filter(|_| ns_per_hop.is_some()));
-        let frequency = alone.and(self.frequency(lookout));
+        let (cycles, frequency) = (alone.and(self.cycles(lookout)), alone.and(self.frequency(lookout)));
         let best = alone.map(|figure| figure.value).or(ns_per_hop);
         let per_hop = |count: u64| (self.all_hops > 0).then(|| count as f64 / self.all_hops as f64);
         Some(Row {
@@ -46,7 +47,8 @@ impl Cell {
             core_correlation: split.correlation,
             ns_per_hop_alone: alone.map(|figure| figure.value),
             ns_per_hop_alone_ci: alone.and_then(|figure| figure.interval),
-            cycles_per_hop_alone: alone.and(self.cycles(lookout)),
+            cycles_per_hop_alone: cycles.map(|figure| figure.value),
+            cycles_per_hop_alone_ci: cycles.and_then(|figure| figure.interval),
             core_ghz_alone: frequency.map(|(ghz, _)| ghz),
             core_ghz_alone_span: frequency.map(|(_, span)| span),
             ns_per_hop_shared: shared.map(|figure| figure.value),
@@ -73,10 +75,10 @@ impl Cell {
     }
 
     /// The same in cycles of the core, whatever its frequency was.
-    fn cycles(&self, lookout: &Lookout) -> Option<f64> {
+    fn cycles(&self, lookout: &Lookout) -> Option<Estimate> {
         let in_cycles = |(ns, probed): &(f64, Probed)| (ns * f64::from(probed.cycles_per_ns), *probed);
         let turns: Vec<Vec<_>> = self.parts.iter().map(|turn| turn.iter().map(in_cycles).collect()).collect();
-        lookout.split_turns(&turns).alone.map(|figure| figure.value)
+        lookout.split_turns(&turns).alone
     }
 
     /// The core's frequency in GHz while the parts that were alone ran: the median of the turns, and their ends.
