@@ -2,7 +2,7 @@
 
 mod watched;
 
-use interpose::{Event, Kind, Level};
+use interpose::{Event, Kind, Level, Pair};
 use std::os::unix::process::ExitStatusExt;
 use std::sync::atomic::Ordering::Relaxed;
 use watched::watched;
@@ -271,6 +271,24 @@ fn who_waits_in_vain_knows_who_has_the_lock_and_where_it_was_taken() {
     let own = region.pairs[(event.pair.load(Relaxed) & !Event::IN_VAIN) as usize - 1].site.load(Relaxed);
     let taken_at = region.pairs.get(pair as usize).map(|pair| pair.site.load(Relaxed));
     assert!(taken_at.is_some_and(|site| site != 0 && site != own), "{taken_at:x?} {own:x}");
+}
+
+#[test]
+fn a_semaphore_that_is_waited_for_at_two_places_has_the_waits_of_each() {
+    let body = "static sem_t s; static volatile int asked; __attribute__((noinline)) static void here(void) {
+            asked++; sem_wait(&s); asked += 0; }
+        __attribute__((noinline)) static void there(void) { asked++; sem_wait(&s); asked += 0; }
+        static void *work(void *_) { for (int i = 1; i <= 8; i++) { while (asked < i) usleep(100);
+            usleep(20000); sem_post(&s); } return 0; }
+        int main() { sem_init(&s, 0, 0); pthread_t t; pthread_create(&t, 0, work, 0);
+            for (int i = 0; i < 5; i++) here(); for (int i = 0; i < 3; i++) there(); pthread_join(t, 0); return 0; }";
+    let Some(watched) = run(body, Level::Sampled) else { return };
+    watched.ended_well();
+    let region = watched.memory.region();
+    let waiting = |(place, pair): (u32, &Pair)| (region.acquisitions(place), pair.waits.count.load(Relaxed));
+    let mut counts: Vec<(u64, u64)> = region.pairs().map(waiting).filter(|(taken, _)| *taken > 0).collect();
+    counts.sort();
+    assert_eq!(counts, [(3, 3), (5, 5)]);
 }
 
 #[test]
