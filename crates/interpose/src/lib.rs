@@ -30,7 +30,7 @@ mod preload;
 
 pub use histogram::{BUCKETS, bounds, bucket};
 pub use layout::{
-    Buckets, EDGES, Edge, Event, HELD, Header, Held, Histograms, Kin, Kind, LOCKS, Last, Lock, LockLag, MAPS,
+    Buckets, EDGES, Edge, Event, HELD, Header, Held, Histograms, Hot, Kin, Kind, LOCKS, Last, Lock, LockLag, MAPS,
     MORE_PLACES, Mark, PAIRS, PLACES, PROCESSES, Pair, Place, Process, RING, Region, SAMPLE_OF, SHARE_ONE, THREADS,
     Thread, Times, WhatIf, holder,
 };

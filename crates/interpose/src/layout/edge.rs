@@ -1,13 +1,11 @@
-//! That one lock was taken while another was held.
+//! That one lock was taken while another was held. Its key lies apart from it, among those of other orders: place of the
+//! lock that was held, plus 1, in the upper half; of the one that was taken, plus 1, in the lower; 0 for a free place.
 
 use core::sync::atomic::{AtomicU32, AtomicU64};
 
 /// An order of two locks, as it was seen first.
 #[repr(C)]
 pub struct Edge {
-    /// Place of the one that was held, plus 1, in the upper half; of the one that was taken, plus 1, in the lower; 0
-    /// for a free place.
-    pub key: AtomicU64,
     /// Where the one that was held was taken.
     pub held_site: AtomicU64,
     /// Where the other was taken meanwhile.

@@ -18,8 +18,6 @@ pub struct Lock {
     pub address: AtomicU64,
     /// Its process's place.
     pub process: AtomicU32,
-    /// How many wait; [`Self::GONE`] once it was destroyed.
-    pub waiters: AtomicU32,
     /// A [`Kind`](super::Kind): the first that it was used as.
     pub kind: AtomicU32,
     /// For a mutex: the word of its type and protocol as glibc keeps it.
@@ -29,8 +27,6 @@ pub struct Lock {
 impl Lock {
     /// The key of what was destroyed.
     pub const ENDED: u64 = u64::MAX;
-    /// The bit in the number of those who wait for what was destroyed: so a zero says that it is there and free.
-    pub const GONE: u32 = 1 << 31;
 
     /// The key of a lock of a process.
     #[inline(always)]

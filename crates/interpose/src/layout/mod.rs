@@ -5,7 +5,8 @@
 //! |---|---|
 //! | counters, histograms, held locks, the ring's head of a thread | that thread alone |
 //! | a ring's tail | the reader alone |
-//! | a lock's and an edge's key | whoever comes first, with compare-and-swap, once |
+//! | a lock's and an order's key | whoever comes first, with compare-and-swap, once |
+//! | how many wait for a lock | who comes to wait and has waited |
 //! | a lock's holder | each that has just taken it |
 //! | what was lost, and who is next | anybody, with an addition |
 //! | a lag, and what a thread is in | that thread alone |
@@ -16,6 +17,7 @@
 mod edge;
 mod event;
 mod header;
+mod hot;
 mod kind;
 mod lag;
 mod lock;
@@ -27,6 +29,7 @@ mod thread;
 pub use edge::Edge;
 pub use event::Event;
 pub use header::Header;
+pub use hot::Hot;
 pub use kind::Kind;
 #[cfg(any(preload, clippy))]
 pub use lag::{KIN, SECTIONS, ThreadLag};

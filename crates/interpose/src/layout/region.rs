@@ -3,7 +3,10 @@
 #[cfg(any(preload, clippy))]
 use super::holder;
 use super::lag::{KIN, ThreadLag};
-use super::{Edge, Header, Histograms, Kin, Lock, LockLag, MORE_PLACES, PLACES, Pair, Place, Process, Thread, WhatIf};
+use super::{
+    Edge, Header, Histograms, Hot, Kin, Lock, LockLag, MORE_PLACES, PLACES, Pair, Place, Process, Thread, WhatIf,
+};
+use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::{Acquire, Relaxed};
 
 /// Processes that can be watched at once or one after another.
@@ -29,7 +32,11 @@ pub struct Region {
     pub processes: [Process; PROCESSES],
     /// By a number made of the key.
     pub locks: [Lock; LOCKS],
-    /// The same.
+    /// By the places of `locks`.
+    pub hot: [Hot; LOCKS],
+    /// By a number made of the key; those with the same lock held lie together.
+    pub edge_keys: [AtomicU64; EDGES],
+    /// By the places of `edge_keys`.
     pub edges: [Edge; EDGES],
     /// By number.
     pub pairs: [Pair; PAIRS],
@@ -119,8 +126,9 @@ impl Region {
         self.place_of(thread) * ALL_PLACES
     }
 
-    /// Orders of locks.
-    pub fn edges(&self) -> impl Iterator<Item = &Edge> {
-        self.edges.iter().filter(|edge| edge.key.load(Acquire) != 0)
+    /// Orders of locks, with their keys.
+    pub fn edges(&self) -> impl Iterator<Item = (u64, &Edge)> {
+        let keys = self.edge_keys.iter().map(|key| key.load(Acquire));
+        keys.zip(&self.edges).filter(|(key, _)| *key != 0)
     }
 }

@@ -69,8 +69,8 @@ pub struct Last {
     pub holder: AtomicU64,
     /// How many bytes into the thread its place lies.
     pub place: AtomicU32,
-    /// How many bytes into the memory the lock lies.
-    pub lock_lies_at: AtomicU32,
+    /// The lock's place.
+    pub lock_place: AtomicU32,
 }
 
 #[cfg(any(preload, clippy))]

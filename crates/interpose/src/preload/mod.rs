@@ -26,4 +26,5 @@ mod process;
 mod record;
 mod spot;
 mod thread_word;
+mod wait;
 mod what_if;

@@ -1,11 +1,13 @@
 //! In which order locks are taken.
 
 use super::me::Me;
-use super::spot::{Spot, known_edge};
+use super::spot::{Spot, known_edge, scatter};
 use crate::layout::{EDGES, Edge, HELD, Kind};
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 
-/// Looked into before an order counts as one that finds no place.
+/// Places that the orders of one lock have together, which lie in two lines of the cache.
+const TOGETHER: usize = 16;
+/// Looked into after these before an order counts as one that finds no place.
 const PROBES: usize = 32;
 
 /// Notes that a lock is about to be waited for while others are held. To try is no such thing: who only tries does not
@@ -34,13 +36,15 @@ fn note_all(me: Me, spot: Spot, kind: Kind, depth: usize) {
 }
 
 fn is_noted(me: Me, key: u64) -> bool {
-    let there = places_of(key).map(|place| me.region.edges[place].key.load(Relaxed));
+    let there = places_of(key).map(|place| me.region.edge_keys[place].load(Relaxed));
     there.take_while(|there| *there != 0).any(|there| there == key)
 }
 
+/// First among those of the lock that is held, of which a program uses several in one hold; where these are too many,
+/// anywhere.
 fn places_of(key: u64) -> impl Iterator<Item = usize> {
-    let home = (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize;
-    (home..home + PROBES).map(|place| place % EDGES)
+    let (together, alone) = (scatter(key >> 32) / TOGETHER * TOGETHER, scatter(key));
+    (together..together + TOGETHER).chain(alone..alone + PROBES).map(|place| place % EDGES)
 }
 
 #[cold]
@@ -49,7 +53,7 @@ fn insert(me: Me, key: u64, held: u32, spot: Spot, kind: Kind) {
     let Some(held_kind) = Kind::of(pair.kind.load(Relaxed)).filter(|kind| kind.excludes()) else { return };
     for place in places_of(key) {
         let edge = &me.region.edges[place];
-        match edge.key.compare_exchange(0, key, AcqRel, Acquire) {
+        match me.region.edge_keys[place].compare_exchange(0, key, AcqRel, Acquire) {
             Ok(_) => {
                 edge.held_site.store(pair.site.load(Relaxed), Relaxed);
                 edge.taken_site.store(spot.pair.site.load(Relaxed), Relaxed);

@@ -1,11 +1,11 @@
-//! What is counted when a lock is taken, waited for, and released.
+//! What is counted when a lock is taken, and released.
 
 use super::clock::now;
 use super::local;
 use super::me::Me;
-use super::spot::{Spot, known_spot, spot};
-use crate::layout::{Event, HELD, Held, Kind, Lock, Place, RING, Thread, pair_add as add};
-use core::ffi::c_int;
+use super::spot::{Spot, known_spot};
+use super::wait;
+use crate::layout::{Event, HELD, Held, Hot, Kind, Place, Thread};
 use core::sync::atomic::Ordering::{Relaxed, Release};
 use core::sync::atomic::compiler_fence;
 
@@ -30,13 +30,11 @@ pub fn taken_again(me: Me, address: usize, site: usize, kind: Kind) -> Taken {
         let place =
             unsafe { &*core::ptr::from_ref(thread).byte_add(last.place.load(Relaxed) as usize).cast::<Place>() };
         // SAFETY: it is what a spot had.
-        let lock = unsafe { last_lock(me) };
+        let hot = unsafe { last_hot(me) };
         // Nor does it say so of one that was destroyed.
-        if lock.waiters.load(Relaxed) == 0 {
-            // What is not stored need not be waited for by the next locked instruction, which is the release.
-            let holder = last.holder.load(Relaxed);
-            if !kind.has_owner() && lock.holder.load(Relaxed) != holder {
-                lock.holder.store(holder, Relaxed);
+        if hot.waiters.load(Relaxed) == 0 {
+            if !kind.has_owner() {
+                says_who(me);
             }
             return if local::is_timed(place.count()) { Taken::Timed } else { Taken::Noted };
         }
@@ -45,15 +43,27 @@ pub fn taken_again(me: Me, address: usize, site: usize, kind: Kind) -> Taken {
     Taken::Not
 }
 
-/// The lock that a thread took last.
+/// What is looked at of the lock that a thread took last.
 ///
 /// # Safety
 /// There is one.
 #[inline(always)]
-unsafe fn last_lock(me: Me) -> &'static Lock {
-    let lies_at = me.thread.last.lock_lies_at.load(Relaxed) as usize;
-    // SAFETY: a lock of the memory lies there.
-    unsafe { &*core::ptr::from_ref(me.region).byte_add(lies_at).cast() }
+unsafe fn last_hot(me: Me) -> &'static Hot {
+    // SAFETY: it is the place of a lock.
+    unsafe { me.region.hot.get_unchecked(me.thread.last.lock_place.load(Relaxed) as usize) }
+}
+
+/// Says that a thread has the lock that it took last. What is not stored need not be waited for by the next locked
+/// instruction, which is the release.
+#[inline(always)]
+fn says_who(me: Me) {
+    let (last, locks) = (&me.thread.last, &me.region.locks);
+    let holder = last.holder.load(Relaxed);
+    if let Some(lock) = locks.get(last.lock_place.load(Relaxed) as usize)
+        && lock.holder.load(Relaxed) != holder
+    {
+        lock.holder.store(holder, Relaxed);
+    }
 }
 
 /// The fast way of [`taken`], for a thread that held nothing: nobody waits. `false`, and nothing is noted, if it is not
@@ -61,7 +71,7 @@ unsafe fn last_lock(me: Me) -> &'static Lock {
 #[inline(never)]
 pub fn taken_alone(me: Me, address: usize, site: usize, kind: Kind) -> bool {
     let last = &me.thread.last;
-    let spot = known_spot(me, address, site).filter(|spot| spot.lock.waiters.load(Relaxed) == 0);
+    let spot = known_spot(me, address, site).filter(|spot| spot.hot.waiters.load(Relaxed) == 0);
     let Some(spot) = spot else { return false };
     // First of all, as in `taken`.
     me.thread.state.store(Thread::ALONE | 1, Relaxed);
@@ -71,11 +81,11 @@ pub fn taken_alone(me: Me, address: usize, site: usize, kind: Kind) -> bool {
     last.site.store(site as u64, Relaxed);
     last.holder.store(spot.holder(me), Relaxed);
     last.place.store(spot.lies_in_thread(me), Relaxed);
-    last.lock_lies_at.store(spot.lock_lies_at(me), Relaxed);
+    last.lock_place.store(spot.lock_place, Relaxed);
     hold(&me.thread.held[0], spot, address, [0, 0]);
     last.lock.store(address as u64, Release);
     if !kind.has_owner() {
-        spot.lock.holder.store(spot.holder(me), Relaxed);
+        spot.lock(me).holder.store(spot.holder(me), Relaxed);
     }
     if local::is_timed(spot.count()) {
         begin_timed(me.thread);
@@ -94,9 +104,9 @@ pub fn begin_timed(thread: &Thread) {
 pub fn taken(me: Me, spot: Spot, address: usize, kind: Kind, at: u64) {
     let before = spot.count();
     if !kind.has_owner() {
-        spot.lock.holder.store(spot.holder(me), Relaxed);
+        spot.lock(me).holder.store(spot.holder(me), Relaxed);
     }
-    let (is_timed, is_wanted) = (local::is_timed(before), is_wanted(spot.lock));
+    let (is_timed, is_wanted) = (local::is_timed(before), spot.hot.is_wanted());
     let at = if at == 0 && (is_timed || is_wanted) { now() } else { at };
     let since = [if is_timed { at } else { 0 }, if is_wanted { at } else { 0 }];
     // The place first, then what stands there: a signal's handler that takes locks in between leaves both as they were.
@@ -123,12 +133,6 @@ fn hold(held: &Held, spot: Spot, address: usize, [since, wanted]: [u64; 2]) {
     held.place.store(spot.lock_place, Relaxed);
 }
 
-/// Whether somebody waits.
-#[inline(always)]
-fn is_wanted(lock: &Lock) -> bool {
-    lock.waiters.load(Relaxed) & !Lock::GONE != 0
-}
-
 #[cold]
 fn lose_hold(me: Me) {
     me.region.header.lost_holds.fetch_add(1, Relaxed);
@@ -143,8 +147,8 @@ pub fn released_alone(me: Me, address: usize) -> bool {
         return false;
     }
     // SAFETY: it is what a spot had.
-    let lock = unsafe { last_lock(me) };
-    if lock.waiters.load(Relaxed) != 0 {
+    let hot = unsafe { last_hot(me) };
+    if hot.waiters.load(Relaxed) != 0 {
         return false;
     }
     me.thread.state.store(0, Relaxed);
@@ -172,17 +176,19 @@ pub fn released(me: Me, address: usize) -> bool {
 fn end_hold(me: Me, held: &Held) {
     let since = held.since.load(Relaxed);
     held.since.store(0, Relaxed);
-    let Some(lock) = me.region.locks.get(held.place.load(Relaxed) as usize) else { return };
-    if since == 0 && !is_wanted(lock) {
+    let lock_place = held.place.load(Relaxed) as usize;
+    let Some(hot) = me.region.hot.get(lock_place) else { return };
+    if since == 0 && !hot.is_wanted() {
         return held.wanted.store(0, Relaxed);
     }
     let at = now();
-    if is_wanted(lock) {
+    if hot.is_wanted() {
+        let lock = &me.region.locks[lock_place];
         lock.holder.store(me.thread.holder_base.load(Relaxed) + u64::from(held.pair.load(Relaxed)), Relaxed);
         lock.released.store(at, Relaxed);
         // To say who had it while they waited.
         let pair = (held.pair.load(Relaxed) + 1) | Event::HOLD;
-        keep(me, pair, [held.wanted.load(Relaxed), at, 0, 0, 0]);
+        wait::keep(me, pair, [held.wanted.load(Relaxed), at, 0, 0, 0]);
     }
     held.wanted.store(0, Relaxed);
     let place = held.pair.load(Relaxed) as usize;
@@ -217,84 +223,4 @@ fn released_out_of_order(me: Me, address: usize, depth: usize) -> bool {
     }
     me.thread.set_depth(depth as u32 - 1);
     true
-}
-
-/// How a wait ended.
-pub struct Waited {
-    pub code: c_int,
-    /// When.
-    pub at: u64,
-}
-
-/// Waits as the program asked to, and notes it.
-///
-/// `holder` says who had it when it was tried: [`Lock::holder`]'s, or for a mutex `holder::somewhere`.
-#[inline(never)]
-pub fn waited(
-    me: Me,
-    spot: Spot,
-    holder: u64,
-    real: impl FnOnce() -> c_int,
-    has_it: impl FnOnce(c_int) -> bool,
-) -> Waited {
-    let (thread, lock) = (me.thread, spot.lock);
-    lock.waiters.fetch_add(1, Relaxed);
-    let began = now();
-    thread.waiting_since.store(began, Relaxed);
-    thread.waiting.store(spot.pair_place + 1, Release);
-    let code = real();
-    let at = now();
-    thread.waiting.store(0, Release);
-    let (releaser, released) = (lock.holder.load(Relaxed), lock.released.load(Relaxed));
-    lock.waiters.fetch_sub(1, Relaxed);
-    let has_it = has_it(code);
-    if has_it {
-        let histograms = &me.region.histograms[spot.pair_place as usize];
-        spot.pair.waits.note(at.saturating_sub(began), &histograms.waits);
-    } else {
-        add(&spot.pair.timeouts, 1);
-    }
-    // Who did not get it was not told by a release who had it.
-    let holder = if has_it { holder } else { me.region.place_of_holder(holder, spot.lock_place) };
-    let vain = if has_it { 0 } else { Event::IN_VAIN };
-    keep(me, (spot.pair_place + 1) | vain, [began, at, holder, releaser, released]);
-    Waited { code, at }
-}
-
-/// Puts an event into the ring, if it has room.
-fn keep(me: Me, pair: u32, [began, ended, holder, releaser, released]: [u64; 5]) {
-    let thread = me.thread;
-    let head = thread.head.load(Relaxed);
-    if head.wrapping_sub(thread.tail.load(Relaxed)) >= RING as u64 {
-        add(&thread.lost, 1);
-        return;
-    }
-    // A signal's handler that posts meanwhile is not to write here too.
-    thread.busy(|| {
-        let event = &thread.ring[head as usize % RING];
-        event.began.store(began, Relaxed);
-        event.ended.store(ended, Relaxed);
-        event.holder.store(holder, Relaxed);
-        event.releaser.store(releaser, Relaxed);
-        event.released.store(released, Relaxed);
-        event.thread.store(thread.tid.load(Relaxed), Relaxed);
-        event.pair.store(pair, Relaxed);
-        thread.head.store(head + 1, Release);
-    });
-}
-
-/// A try that did not get it.
-#[cold]
-pub fn tried_in_vain(me: Me, address: usize, site: usize, kind: Kind) {
-    if let Some(spot) = spot(me, address, site, kind) {
-        add(&spot.pair.timeouts, 1);
-    }
-}
-
-/// Says that this thread is the one who lets others go on: it signals, posts, or comes to a barrier.
-pub fn lets_go(me: Me, spot: Spot) {
-    spot.lock.holder.store(spot.holder(me), Relaxed);
-    if is_wanted(spot.lock) {
-        spot.lock.released.store(now(), Relaxed);
-    }
 }

@@ -1,7 +1,7 @@
 //! Finding the places of a lock and of a call site.
 
 use super::me::Me;
-use crate::layout::{KNOWN_EDGES, Kind, Lock, MORE_PLACES, PAIRS, PLACES, Pair, Place};
+use crate::layout::{Hot, KNOWN_EDGES, Kind, Lock, MORE_PLACES, PAIRS, PLACES, Pair, Place};
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
 /// Where a lock, as it is taken at one call site, is counted.
@@ -9,7 +9,7 @@ use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 pub struct Spot {
     place: &'static Place,
     pub pair: &'static Pair,
-    pub lock: &'static Lock,
+    pub hot: &'static Hot,
     pub pair_place: u32,
     pub lock_place: u32,
 }
@@ -22,8 +22,15 @@ impl Spot {
     }
 
     /// The word that says who has it, or had it last.
-    pub fn last_holder(&self) -> u64 {
-        self.lock.holder.load(Relaxed)
+    pub fn last_holder(&self, me: Me) -> u64 {
+        self.lock(me).holder.load(Relaxed)
+    }
+
+    /// What is not looked at whenever the lock is taken.
+    #[inline(always)]
+    pub fn lock(&self, me: Me) -> &'static Lock {
+        // SAFETY: it is the place of a lock.
+        unsafe { me.region.locks.get_unchecked(self.lock_place as usize) }
     }
 
     /// Counts that it was taken here; how often it was before.
@@ -35,11 +42,6 @@ impl Spot {
     /// How many bytes into the thread its place lies.
     pub fn lies_in_thread(&self, me: Me) -> u32 {
         (core::ptr::from_ref(self.place).addr() - core::ptr::from_ref(me.thread).addr()) as u32
-    }
-
-    /// How many bytes into the memory the lock lies.
-    pub fn lock_lies_at(&self, me: Me) -> u32 {
-        (core::ptr::from_ref(self.lock).addr() - core::ptr::from_ref(me.region).addr()) as u32
     }
 }
 
@@ -59,7 +61,7 @@ const NEIGHBOURHOOD: u64 = 2048;
 const MANY_LOCKS: u32 = 1 << 14;
 
 #[inline(always)]
-fn scatter(value: u64) -> usize {
+pub fn scatter(value: u64) -> usize {
     (value.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize
 }
 
@@ -85,7 +87,7 @@ fn known_elsewhere(me: Me, key: u64, site: usize) -> Option<Spot> {
 
 /// One that was destroyed is not the one that is meant.
 fn is_there(spot: &Spot) -> bool {
-    spot.lock.waiters.load(Relaxed) & Lock::GONE == 0
+    spot.hot.waiters.load(Relaxed) & Hot::GONE == 0
 }
 
 /// The lock's key: that of another process is another.
@@ -106,10 +108,10 @@ fn known(me: Me, place: &'static Place, key: u64, site: usize) -> Option<Spot> {
     }
     let (pair_place, lock_place) = (place.pair.load(Relaxed), place.place.load(Relaxed));
     // SAFETY: a place's numbers are those of a pair and a lock that were found, and are stored before its key.
-    let (pair, lock) = unsafe {
-        (me.region.pairs.get_unchecked(pair_place as usize), me.region.locks.get_unchecked(lock_place as usize))
+    let (pair, hot) = unsafe {
+        (me.region.pairs.get_unchecked(pair_place as usize), me.region.hot.get_unchecked(lock_place as usize))
     };
-    Some(Spot { place, pair, lock, pair_place, lock_place })
+    Some(Spot { place, pair, hot, pair_place, lock_place })
 }
 
 #[cold]
@@ -149,7 +151,7 @@ fn find(me: Me, key: u64, site: usize) -> Option<(&'static Place, usize)> {
 
 /// Makes a pair for the lock at this call site, and the place one for it.
 fn add(me: Me, address: usize, kind: Kind, place: &'static Place, site: usize, number: usize) -> Option<Spot> {
-    let Some((lock_place, lock)) = lock_of(me, address, site, kind) else {
+    let Some(lock_place) = lock_of(me, address, site, kind) else {
         me.region.header.lost_locks.fetch_add(1, Relaxed);
         return None;
     };
@@ -181,7 +183,7 @@ fn add(me: Me, address: usize, kind: Kind, place: &'static Place, site: usize, n
     pair.kind.store(kind as u32, Relaxed);
     pair.counted_at.store(number as u32 + 1, Release);
     pair.site.store(site as u64, Release);
-    Some(Spot { place, pair, lock, pair_place, lock_place })
+    Some(Spot { place, pair, hot: &me.region.hot[lock_place as usize], pair_place, lock_place })
 }
 
 /// Where the place of a lock is looked for: beside its neighbours' first, so that many locks that lie in a row touch
@@ -195,23 +197,23 @@ fn places_of(me: Me, key: u64) -> impl Iterator<Item = usize> {
 }
 
 /// The place of a lock: its own, or a new one.
-fn lock_of(me: Me, address: usize, site: usize, kind: Kind) -> Option<(u32, &'static Lock)> {
+fn lock_of(me: Me, address: usize, site: usize, kind: Kind) -> Option<u32> {
     let process = me.thread.process.load(Relaxed);
     let key = Lock::key_of(process, address);
     for place in places_of(me, key) {
         let lock = &me.region.locks[place];
         let there = lock.key.load(Acquire);
         if there == key {
-            return Some((place as u32, lock));
+            return Some(place as u32);
         }
         if there == 0 {
             match lock.key.compare_exchange(0, key, AcqRel, Acquire) {
                 Ok(_) => {
                     describe(lock, address, process, site, kind);
                     me.region.header.locks.fetch_add(1, Relaxed);
-                    return Some((place as u32, lock));
+                    return Some(place as u32);
                 }
-                Err(other) if other == key => return Some((place as u32, lock)),
+                Err(other) if other == key => return Some(place as u32),
                 Err(_) => {}
             }
         }
@@ -250,9 +252,8 @@ pub fn forget(me: Me, address: usize) {
         return;
     }
     if let Some(place) = place_of(me, address) {
-        let lock = &me.region.locks[place as usize];
-        lock.waiters.fetch_or(Lock::GONE, Relaxed);
-        lock.key.store(Lock::ENDED, Release);
+        me.region.hot[place as usize].waiters.fetch_or(Hot::GONE, Relaxed);
+        me.region.locks[place as usize].key.store(Lock::ENDED, Release);
     }
 }
 

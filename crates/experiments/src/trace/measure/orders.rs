@@ -2,7 +2,7 @@
 
 use interpose::{Edge, Region};
 use std::collections::{HashMap, VecDeque};
-use std::sync::atomic::Ordering::{Acquire, Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
 
 /// One lock was taken while another was held.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -23,8 +23,8 @@ pub fn inversions(region: &Region) -> Vec<Vec<Order>> {
 }
 
 /// Two readers do not wait for each other.
-fn order(edge: &Edge) -> Option<Order> {
-    let (held, taken) = Edge::places(edge.key.load(Acquire))?;
+fn order((key, edge): (u64, &Edge)) -> Option<Order> {
+    let (held, taken) = Edge::places(key)?;
     let [held_site, taken_site] = [&edge.held_site, &edge.taken_site].map(|site| site.load(Relaxed));
     let (held, taken, thread) = (held as u32, taken as u32, edge.thread.load(Relaxed));
     (edge.readers.load(Relaxed) == 0).then_some(Order { held, taken, held_site, taken_site, thread })

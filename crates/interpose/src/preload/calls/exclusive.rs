@@ -9,7 +9,7 @@ use crate::preload::external::has_it;
 use crate::preload::me::{Me, known_thread, me, ready, thread_at_nothing};
 use crate::preload::record::Taken;
 use crate::preload::spot::{MUTEX_OWNER, Spot, forget, spot};
-use crate::preload::{local, order, record, what_if};
+use crate::preload::{local, order, record, wait, what_if};
 use core::ffi::{c_int, c_void};
 
 /// Takes a lock of this kind; `busy` is what a try says of one that is taken.
@@ -99,7 +99,7 @@ fn take_slowly(
         record::taken(me, spot, lock as usize, kind, 0);
         return code;
     }
-    let waited = record::waited(me, spot, holder_of(lock, kind, spot), real, has_it);
+    let waited = wait::waited(me, spot, holder_of(me, lock, kind, spot), real, has_it);
     if has_it(waited.code) {
         record::taken(me, spot, lock as usize, kind, waited.at);
     }
@@ -107,9 +107,9 @@ fn take_slowly(
 }
 
 /// Who has a lock that is taken: of a mutex the C library notes the thread in the mutex itself, a moment later.
-fn holder_of(lock: *mut c_void, kind: Kind, spot: Spot) -> u64 {
+fn holder_of(me: Me, lock: *mut c_void, kind: Kind, spot: Spot) -> u64 {
     if !kind.has_owner() {
-        return spot.last_holder();
+        return spot.last_holder(me);
     }
     // SAFETY: the program gives a mutex, in which this word is.
     match unsafe { ((lock.addr() + MUTEX_OWNER) as *const u32).read_volatile() } {
@@ -129,7 +129,7 @@ pub fn attempt(lock: *mut c_void, site: usize, kind: Kind, busy: c_int, real: im
             record::taken(me, spot, lock as usize, kind, 0);
         }
     } else if code == busy {
-        record::tried_in_vain(me, lock as usize, site, kind);
+        wait::tried_in_vain(me, lock as usize, site, kind);
     }
     code
 }
