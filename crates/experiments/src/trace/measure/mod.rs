@@ -30,6 +30,7 @@ use instruments::clock::Calibration;
 use instruments::warning::Warning;
 use interpose::{MAPS, Memory, Region};
 use start::Running;
+use std::collections::HashMap;
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 use std::time::{Duration, Instant};
 
@@ -89,6 +90,7 @@ pub fn run_plan(
         time,
         waits: Waits::default(),
         names: Names::default(),
+        maps: HashMap::new(),
         hangs: Hangs::default(),
         began: Instant::now(),
     };
@@ -108,6 +110,8 @@ struct Watch<'a> {
     time: Time,
     waits: Waits,
     names: Names,
+    /// Of each process the maps that were learned last: as it noted it, and as it was then.
+    maps: HashMap<usize, [Option<Vec<u8>>; 2]>,
     hangs: Hangs,
     began: Instant,
 }
@@ -164,13 +168,18 @@ impl Watch<'_> {
         for (place, process) in self.memory.region().processes().enumerate() {
             let length = (process.maps_length.load(Acquire) as usize).min(MAPS);
             let noted: Vec<u8> = process.maps[..length].iter().map(|byte| byte.load(Relaxed)).collect();
-            self.names.learn(place as u32, &String::from_utf8_lossy(&noted));
             // A program that it became meanwhile has another place, and other things lie in it.
             let pid = process.pid.load(Relaxed);
             let is_the_last =
                 self.memory.region().processes().skip(place + 1).all(|later| later.pid.load(Relaxed) != pid);
-            if let Some(now) = std::fs::read(format!("/proc/{pid}/maps")).ok().filter(|_| is_the_last) {
-                self.names.learn(place as u32, &String::from_utf8_lossy(&now));
+            let now = std::fs::read(format!("/proc/{pid}/maps")).ok().filter(|_| is_the_last);
+            let maps = [Some(noted), now];
+            // To read them is dear, and the program pays for it, which shares its CPUs.
+            if self.maps.get(&place) != Some(&maps) {
+                for map in maps.iter().flatten() {
+                    self.names.learn(place as u32, &String::from_utf8_lossy(map));
+                }
+                self.maps.insert(place, maps);
             }
         }
     }
