@@ -1,18 +1,23 @@
 //! When the program's threads did not run: the kernel's own record of their switches, which needs no privilege.
 //!
-//! A record that is open makes each switch of the program dearer, by about 2 µs, whether or not something is written.
-//! So while there are few switches it stays open; while there are many it is opened for short windows, as often as the
-//! program can pay for, and what is said of holders is said of those.
+//! A record that is open makes each switch of a thread dearer, by about 2 µs, whether or not something is written; and
+//! one that was open once, by 100 ns for as long as the thread lives. So threads are followed one by one, once it is
+//! known how often they are switched: those that are switched too often never are. While those that are followed have
+//! few switches the record stays open; while they have many it is opened for short windows, as often as the program can
+//! pay for, and what is said of holders is said of those.
 
-mod ran;
+mod account;
+mod pick;
 mod rings;
 mod timeline;
 
 use crate::time::Time;
+pub use account::State;
 use instruments::cpus::CpuSet;
-use ran::Ran;
+pub use pick::Live;
+use pick::Pick;
 use rings::{Change, Rings};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io;
 pub use timeline::{Seen, Timeline};
 
@@ -20,17 +25,14 @@ pub use timeline::{Seen, Timeline};
 pub struct Switches {
     rings: Rings,
     threads: HashMap<u32, Timeline>,
+    pick: Pick,
     /// Since when the open window is; times in ns since the start.
     window: Option<f64>,
     /// When the next one begins, and how long all that are over were.
     next: f64,
     open_ns: f64,
-    /// The end of the first one, which began with the program: who is not in it was never switched.
-    first_end: f64,
     /// What the program lost since then by what is recorded, on the CPU where that is most.
     lost_ns: (f64, f64),
-    /// How long those that are recorded had run when the window began.
-    ran: Ran,
     /// Records that found no room.
     pub lost: u64,
 }
@@ -46,20 +48,20 @@ const PERIOD_NS: f64 = 100e6;
 const PAUSE_NS: f64 = 1e9;
 
 impl Switches {
-    /// Opens the record for what this thread starts from now on; it begins with the program.
+    /// Opens the rings. Nobody is followed yet.
     ///
     /// # Errors
     /// The kernel refuses it.
     pub fn open(cpus: &CpuSet) -> io::Result<Self> {
+        let rings = Rings::open(cpus)?;
         Ok(Self {
-            rings: Rings::of_children(cpus)?,
+            pick: Pick::for_cpus(rings.cpus()),
+            rings,
             threads: HashMap::new(),
-            window: Some(f64::NEG_INFINITY),
+            window: Some(0.0),
             next: f64::INFINITY,
             open_ns: 0.0,
-            first_end: f64::INFINITY,
             lost_ns: (0.0, 0.0),
-            ran: Ran::default(),
             lost: 0,
         })
     }
@@ -78,13 +80,13 @@ impl Switches {
         for Change { raw_ns, thread, is_out, is_preempted } in changes {
             let at = time.of_raw(raw_ns);
             if window <= at && at <= end {
-                self.threads.entry(thread).or_default().note(at, is_out, is_preempted, window);
+                self.threads.entry(thread).or_default().note(at, is_out, is_preempted);
             }
         }
     }
 
-    /// Closes the record where there is too much to record, and opens it again for a while. `threads` says of which.
-    pub fn pace(&mut self, time: &Time, threads: impl FnOnce() -> Vec<u32>) {
+    /// Follows who is new; closes the record where there is too much to record, and opens it again for a while.
+    pub fn pace(&mut self, time: &Time, live: &[Live]) {
         let now = time.now();
         match self.window {
             Some(_) => {
@@ -92,60 +94,69 @@ impl Switches {
                 if now - since >= WINDOW_NS && lost > BUDGET * (now - since) {
                     self.close(time);
                     self.next = (since + lost / BUDGET).min(now + PAUSE_NS);
-                } else if now - since >= PERIOD_NS {
-                    self.lost_ns = (now, 0.0);
+                    return;
                 }
+                if now - since >= PERIOD_NS {
+                    self.lost_ns = (now, 0.0);
+                    self.forget_ended(live);
+                }
+                self.follow(time, live);
             }
-            None if now >= self.next => self.open_again(time, &threads()),
+            None if now >= self.next => {
+                self.window = Some(now);
+                self.follow(time, live);
+                // To close it takes as long, and is done on one CPU of those that the program could have.
+                self.lost_ns = (now, 2.0 * (time.now() - now) / self.rings.cpus() as f64);
+            }
             None => {}
         }
     }
 
-    fn open_again(&mut self, time: &Time, threads: &[u32]) {
-        let began = time.now();
-        // A refusal is final: it would be the same the next time.
-        if self.rings.follow(threads).is_err() {
-            // Those that were opened until then would cost the program as much.
-            self.rings.rest();
-            self.next = f64::INFINITY;
-            return;
+    /// Follows those that are not followed yet, and that the program can afford. Who was started by one that is
+    /// followed is followed by the kernel.
+    fn follow(&mut self, time: &Time, live: &[Live]) {
+        let is_open = |live: &&Live| self.threads.get(&live.thread).is_none_or(|timeline| !timeline.is_open());
+        let new: Vec<Live> = live.iter().filter(is_open).copied().collect();
+        for thread in self.pick.calm(&new, time.now()) {
+            match self.rings.follow(thread) {
+                Ok(()) => self.threads.entry(thread).or_default().begin(time.now(), account::state(thread)),
+                // It would be the same the next time.
+                Err(_) => self.pick.refuse(thread),
+            }
         }
-        let now = time.now();
-        // Within the window: of who is switched meanwhile that is known.
-        self.ran = Ran::of(threads);
-        self.window = Some(now);
-        // To close it takes as long, and is done on one CPU of those that the program could have.
-        self.lost_ns = (now, 2.0 * (now - began) / self.rings.cpus() as f64);
+    }
+
+    fn forget_ended(&mut self, live: &[Live]) {
+        let live: HashSet<u32> = live.iter().map(|live| live.thread).collect();
+        self.rings.keep(|thread| live.contains(&thread));
+        self.pick.keep(|thread| live.contains(&thread));
     }
 
     fn close(&mut self, time: &Time) {
         let Some(since) = self.window else { return };
-        // As above.
-        let gone: Vec<_> = std::mem::take(&mut self.ran).since().collect();
         let now = time.now();
         self.rings.rest();
         self.drain_until(time, now);
-        self.threads.values_mut().for_each(|timeline| timeline.close(now));
-        for (thread, gone) in gone {
-            self.threads.entry(thread).or_default().unswitched(since, now, gone);
+        for (&thread, timeline) in &mut self.threads {
+            timeline.close(now, || account::ran(thread));
         }
-        self.first_end = self.first_end.min(now);
-        self.open_ns += now - since.max(0.0);
+        self.open_ns += now - since;
         self.window = None;
     }
 
     /// What is known of a thread in this time.
     pub fn seen(&self, thread: u32, from: f64, to: f64) -> Seen {
-        match self.threads.get(&thread) {
-            Some(timeline) => timeline.seen(from, to),
-            // It was never switched while that would have been seen.
-            None => Seen { known: (to.min(self.first_end) - from).max(0.0), ..Seen::default() },
-        }
+        self.threads.get(&thread).map_or_else(Seen::default, |timeline| timeline.seen(from, to))
     }
 
     /// In which part of the time that has passed the record was open.
     pub fn share(&self, now: f64) -> f64 {
-        let open = self.open_ns + self.window.map_or(0.0, |since| now - since.max(0.0));
+        let open = self.open_ns + self.window.map_or(0.0, |since| now - since);
         if now > 0.0 { (open / now).min(1.0) } else { 1.0 }
+    }
+
+    /// Threads that were never followed, since they are switched too often, or are too many.
+    pub fn left_out(&self) -> usize {
+        self.pick.left_out()
     }
 }

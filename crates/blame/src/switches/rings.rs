@@ -9,7 +9,9 @@ use std::os::fd::AsRawFd;
 /// The rings, which stay, and the events, which come and go.
 pub struct Rings {
     rings: Vec<(usize, Sampler)>,
-    events: Vec<Counter>,
+    /// By thread.
+    events: Vec<(u32, Counter)>,
+    most_events: usize,
 }
 
 /// A thread left a CPU or came to one.
@@ -35,38 +37,37 @@ const SWITCH_OUT: u16 = 1 << 13;
 const SWITCH_OUT_PREEMPT: u16 = 1 << 14;
 
 impl Rings {
-    /// Records what this thread starts from now on, from the program's first instruction.
+    /// One ring for each of these CPUs.
     ///
     /// # Errors
     /// The kernel refuses it.
-    pub fn of_children(cpus: &CpuSet) -> io::Result<Self> {
+    pub fn open(cpus: &CpuSet) -> io::Result<Self> {
         let rings = cpus.iter().map(|cpu| Ok((cpu, ring(cpu)?))).collect::<io::Result<_>>()?;
-        let mut record = Self { rings, events: Vec::new() };
-        record.add(|builder| {
-            builder.observe_self().inherit(true).enabled(false).enable_on_exec(true);
-        })?;
-        Ok(record)
+        Ok(Self { rings, events: Vec::new(), most_events: most_events() })
     }
 
-    /// Records these threads, and those that they start.
+    /// Records a thread, and those that it starts.
     ///
     /// # Errors
     /// The kernel refuses it, or there are too many.
-    pub fn follow(&mut self, threads: &[u32]) -> io::Result<()> {
-        if threads.len() * self.rings.len() > MOST_EVENTS {
+    pub fn follow(&mut self, thread: u32) -> io::Result<()> {
+        if self.events.len() + self.rings.len() > self.most_events {
             return Err(io::Error::other("there are too many threads"));
         }
-        for thread in threads {
-            let added = self.add(|builder| {
-                builder.observe_pid(*thread as i32).inherit(true).enabled(true);
-            });
-            match added {
-                // It has ended meanwhile.
-                Err(error) if error.raw_os_error() == Some(libc::ESRCH) => {}
-                other => other?,
+        match self.add(thread) {
+            // It has ended meanwhile.
+            Err(error) if error.raw_os_error() == Some(libc::ESRCH) => Ok(()),
+            Err(error) => {
+                self.keep(|other| other != thread);
+                Err(error)
             }
+            Ok(()) => Ok(()),
         }
-        Ok(())
+    }
+
+    /// Records of those threads no more that are not to be kept.
+    pub fn keep(&mut self, is_kept: impl Fn(u32) -> bool) {
+        self.events.retain(|(thread, _)| is_kept(*thread));
     }
 
     /// Records nothing until [`Self::follow`].
@@ -78,11 +79,10 @@ impl Rings {
         self.rings.len()
     }
 
-    fn add(&mut self, whom: impl Fn(&mut Builder<'static>)) -> io::Result<()> {
+    fn add(&mut self, thread: u32) -> io::Result<()> {
         for (cpu, ring) in &self.rings {
             let mut builder = builder(*cpu);
-            builder.context_switch(true);
-            whom(&mut builder);
+            builder.context_switch(true).observe_pid(thread as i32).inherit(true).enabled(true);
             let event = builder.build()?;
             // SAFETY: both are open perf events of one CPU, and the call takes no pointer.
             let redirected =
@@ -90,7 +90,7 @@ impl Rings {
             if redirected != 0 {
                 return Err(io::Error::last_os_error());
             }
-            self.events.push(event);
+            self.events.push((thread, event));
         }
         Ok(())
     }
@@ -124,6 +124,14 @@ impl Rings {
         }
         (changes, most, lost)
     }
+}
+
+/// Half of the descriptors that this process may have are for all else.
+fn most_events() -> usize {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the pointer is to a whole limit.
+    unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) };
+    MOST_EVENTS.min(limit.rlim_cur as usize / 2)
 }
 
 /// `_IO('$', 5)`, the same on all processors that number their calls in the common way.

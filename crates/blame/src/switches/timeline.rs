@@ -1,5 +1,7 @@
 //! When one thread ran, as far as that was seen.
 
+use super::account::State;
+
 /// When a thread did not run, the earliest first.
 #[derive(Default)]
 pub struct Timeline {
@@ -8,6 +10,8 @@ pub struct Timeline {
     since: Option<(f64, bool)>,
     /// When its switches were seen; the last one may have no end yet.
     windows: Vec<(f64, f64)>,
+    /// What it was at when that began, as long as it was not switched.
+    unswitched: Option<State>,
 }
 
 struct Absence {
@@ -45,52 +49,56 @@ impl Seen {
     }
 }
 
-/// Where a thread was that was not switched.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Gone {
-    Not,
-    Asleep,
-    /// Others ran in its place.
-    Preempted,
-}
-
 /// Absences that are kept of a thread.
 const MOST: usize = 200_000;
 
 impl Timeline {
-    /// It left a CPU, or came to one, within the window that began then.
-    pub fn note(&mut self, at: f64, is_out: bool, is_preempted: bool, window: f64) {
-        if self.windows.last().is_none_or(|last| last.0 != window) {
-            self.close(window);
-            self.windows.push((window, f64::INFINITY));
-            // Its first switch tells what it did before.
-            self.since = (!is_out && window.is_finite()).then_some((window, false));
+    /// Whether its switches are seen now.
+    pub fn is_open(&self) -> bool {
+        self.windows.last().is_some_and(|last| last.1.is_infinite())
+    }
+
+    /// From now on its switches are seen; until the first of them it is at this.
+    pub fn begin(&mut self, at: f64, state: State) {
+        self.windows.push((at, f64::INFINITY));
+        self.since = (state == State::Asleep).then_some((at, false));
+        self.unswitched = Some(state);
+    }
+
+    /// It left a CPU, or came to one. Of who was started by one that is followed this is the beginning.
+    pub fn note(&mut self, at: f64, is_out: bool, is_preempted: bool) {
+        if !self.is_open() {
+            self.windows.push((at, f64::INFINITY));
         }
+        let from = self.windows.last().map_or(at, |window| window.0);
+        if at < from {
+            return;
+        }
+        // What it was at is read a moment after its switches are seen: that it leaves says that it ran.
+        let is_first = self.unswitched.take().is_some();
         match (self.since, is_out) {
             (None, true) => self.since = Some((at, is_preempted)),
+            (Some(_), true) if is_first => self.since = Some((at, is_preempted)),
             (Some(since), false) => self.absent(since, at),
+            // It was ready, and had no CPU.
+            (None, false) if is_first => self.absent((from, true), at),
             _ => {}
         }
     }
 
-    /// The window ends.
-    pub fn close(&mut self, at: f64) {
-        if let Some(last) = self.windows.last_mut().filter(|last| last.1.is_infinite()) {
-            last.1 = at;
-        }
+    /// The window ends, if there is one; `ran` says how long it has run.
+    pub fn close(&mut self, at: f64, ran: impl FnOnce() -> Option<u64>) {
+        let Some(last) = self.windows.last_mut().filter(|last| last.1.is_infinite()) else { return };
+        last.1 = at;
+        let from = last.0;
+        let unswitched = self.unswitched.take();
         if let Some(since) = self.since {
             self.absent(since, at);
-        }
-    }
-
-    /// In the window that began and ends then it did the same all the time, if it was not switched.
-    pub fn unswitched(&mut self, window: f64, end: f64, gone: Gone) {
-        if self.windows.last().is_some_and(|last| last.0 == window) {
-            return;
-        }
-        self.windows.push((window, end));
-        if gone != Gone::Not {
-            self.absent((window, gone == Gone::Preempted), end);
+        } else if let Some(State::Ready(Some(before))) = unswitched
+            && ran() == Some(before)
+        {
+            // Neither switched nor running: others ran in its place all the time.
+            self.absent((from, true), at);
         }
     }
 
@@ -128,11 +136,14 @@ mod tests {
         Seen { known, off, preempted }
     }
 
+    const NOT_ASKED: fn() -> Option<u64> = || panic!("its switches say it");
+
     #[test]
     fn absences_are_counted_as_far_as_they_lie_within() {
         let mut timeline = Timeline::default();
-        for (at, is_out) in [(5.0, false), (10.0, true), (20.0, false), (30.0, true), (40.0, false), (50.0, true)] {
-            timeline.note(at, is_out, at == 30.0, f64::NEG_INFINITY);
+        timeline.begin(0.0, State::Ready(Some(1)));
+        for (at, is_out) in [(10.0, true), (20.0, false), (30.0, true), (40.0, false), (50.0, true)] {
+            timeline.note(at, is_out, at == 30.0);
         }
         assert_eq!(timeline.seen(0.0, 100.0), seen(100.0, 70.0, 10.0));
         assert_eq!(timeline.seen(15.0, 35.0), seen(20.0, 10.0, 5.0));
@@ -142,26 +153,50 @@ mod tests {
 
     #[test]
     fn who_was_not_switched_in_a_window_was_there_or_was_not_for_all_of_it() {
+        for (state, ran, known) in [
+            (State::Ready(Some(7)), Some(9), seen(10.0, 0.0, 0.0)),
+            (State::Ready(Some(7)), Some(7), seen(10.0, 10.0, 10.0)),
+            (State::Ready(None), None, seen(10.0, 0.0, 0.0)),
+        ] {
+            let mut timeline = Timeline::default();
+            timeline.begin(100.0, state);
+            timeline.close(110.0, || ran);
+            assert_eq!(timeline.seen(0.0, 200.0), known, "{state:?}");
+        }
         let mut timeline = Timeline::default();
-        timeline.note(105.0, true, false, 100.0);
-        timeline.note(106.0, false, false, 100.0);
-        timeline.close(110.0);
-        timeline.unswitched(100.0, 110.0, Gone::Asleep);
-        timeline.unswitched(200.0, 210.0, Gone::Not);
-        timeline.unswitched(300.0, 310.0, Gone::Asleep);
-        timeline.unswitched(400.0, 410.0, Gone::Preempted);
-        assert_eq!(timeline.seen(0.0, 150.0), seen(10.0, 1.0, 0.0));
-        assert_eq!(timeline.seen(150.0, 500.0), seen(30.0, 20.0, 10.0));
+        timeline.begin(100.0, State::Asleep);
+        timeline.close(110.0, NOT_ASKED);
+        assert_eq!(timeline.seen(0.0, 200.0), seen(10.0, 10.0, 0.0));
     }
 
     #[test]
-    fn between_windows_nothing_is_known_and_the_first_switch_of_one_tells_what_was_before() {
+    fn the_first_switch_tells_what_was_before() {
+        for (state, is_out, off, preempted) in [
+            (State::Asleep, false, 4.0, 0.0),
+            // It fell asleep, or woke up, while it was asked.
+            (State::Asleep, true, 6.0, 6.0),
+            (State::Ready(Some(7)), true, 6.0, 6.0),
+            (State::Ready(Some(7)), false, 4.0, 4.0),
+        ] {
+            let mut timeline = Timeline::default();
+            timeline.begin(100.0, state);
+            timeline.note(99.0, !is_out, false);
+            timeline.note(104.0, is_out, true);
+            timeline.close(110.0, NOT_ASKED);
+            assert_eq!(timeline.seen(0.0, 200.0), seen(10.0, off, preempted), "{state:?} {is_out}");
+        }
+    }
+
+    #[test]
+    fn between_windows_nothing_is_known_and_who_is_started_within_one_is_known_from_then_on() {
         let mut timeline = Timeline::default();
-        timeline.note(10.0, true, false, f64::NEG_INFINITY);
-        timeline.close(20.0);
-        timeline.note(110.0, false, false, 100.0);
-        timeline.close(120.0);
-        assert_eq!(timeline.seen(0.0, 200.0), seen(40.0, 20.0, 0.0));
+        timeline.note(5.0, false, false);
+        timeline.note(10.0, true, false);
+        timeline.close(20.0, NOT_ASKED);
+        timeline.begin(100.0, State::Asleep);
+        timeline.note(110.0, false, false);
+        timeline.close(120.0, NOT_ASKED);
+        assert_eq!(timeline.seen(0.0, 200.0), seen(35.0, 20.0, 0.0));
         assert_eq!(timeline.seen(30.0, 90.0), seen(0.0, 0.0, 0.0));
         assert_eq!(timeline.seen(105.0, 115.0), seen(10.0, 5.0, 0.0));
     }

@@ -4,8 +4,12 @@
 // It prints for each lock: its name, how often it was taken, the time of all holds and of all waits in ns, and the share
 // of the time that one waited while the other held it in which that other did not run: it slept, or a look at the clock
 // came late.
+//
+// known ROUNDS THREADS US: the fourth lock alone, while so many threads yield, each after so long, so that the machine
+// switches without end.
 #define _GNU_SOURCE
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -18,7 +22,9 @@ static pthread_mutex_t *const locks[LOCKS] = {&first_lock, &second_lock, &third_
 static const char *const names[LOCKS] = {"first_lock", "second_lock", "third_lock", "stopped_lock"};
 static const long holds_ns[LOCKS] = {100000, 300000, 1000000, 2000000};
 enum { MOST = 200000 };
-static int rounds;
+static int rounds, others;
+static volatile int is_over;
+static long pause_ns;
 static double held[LOCKS], waited[LOCKS];
 static long taken[LOCKS];
 
@@ -81,6 +87,17 @@ static void *user(void *what) {
     return 0;
 }
 
+static void *yield(void *nothing) {
+    pthread_mutex_t own = PTHREAD_MUTEX_INITIALIZER;
+    while (!is_over) {
+        pthread_mutex_lock(&own);
+        pthread_mutex_unlock(&own);
+        sched_yield();
+        for (double until = now() + pause_ns; now() < until;) {}
+    }
+    return nothing;
+}
+
 // How much of the one lies in the other, and of that in a third; all in order of time.
 static double common(const struct spans *one, const struct spans *other, const struct spans *third) {
     double sum = 0;
@@ -99,7 +116,11 @@ static double common(const struct spans *one, const struct spans *other, const s
 
 int main(int count, char **arguments) {
     rounds = count > 1 ? atoi(arguments[1]) : 200;
-    for (int which = 0; which < LOCKS; which++) {
+    others = count > 2 ? atoi(arguments[2]) : 0;
+    pause_ns = count > 3 ? 1000 * atol(arguments[3]) : 0;
+    pthread_t yielding[64];
+    for (int place = 0; place < others; place++) pthread_create(yielding + place, 0, yield, 0);
+    for (int which = others ? LOCKS - 1 : 0; which < LOCKS; which++) {
         pthread_t threads[THREADS];
         struct user users[THREADS];
         for (int place = 0; place < THREADS; place++) {
@@ -112,5 +133,7 @@ int main(int count, char **arguments) {
         double stopped = common(waits, holds + 1, stops + 1) + common(waits + 1, holds, stops);
         printf("%s %ld %.0f %.0f %.4f\n", names[which], taken[which], held[which], waited[which], stopped / blamed);
     }
+    is_over = 1;
+    for (int place = 0; place < others; place++) pthread_join(yielding[place], 0);
     return 0;
 }

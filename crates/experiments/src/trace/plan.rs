@@ -47,6 +47,9 @@ pub struct Parameters {
     /// The part of the time in which they were recorded: where there are very many, only now and then.
     #[serde(default)]
     pub switches_share: Option<f64>,
+    /// Threads whose switches were never recorded, since they are switched too often, or are too many.
+    #[serde(default)]
+    pub switches_left_out: u32,
     /// What found no room, by what it was; all are 0 where nothing was lost.
     pub lost: Lost,
     /// Locks and call sites that have no row of their own, being the least waited for.

@@ -4,7 +4,7 @@ use super::names::short;
 use super::record::{LongWait, Row, RowKind, TimeSpike, TraceRecord, letter_of};
 use super::{show_matrix, words};
 use record::{Bin, Unit, optional};
-use terminal::{Bar, Histogram, Page, count, item, nanoseconds, percent};
+use terminal::{Bar, Histogram, Page, count, counted, item, nanoseconds, percent};
 
 /// Locks of the table, and those with a block of their own.
 const MOST_LINES: usize = 20;
@@ -31,6 +31,11 @@ pub fn show(record: &TraceRecord, page: &Page) -> String {
         let why = "to record all switches would cost the program too much, or the kernel refused";
         let known = format!("Whether holders ran is known for {} of the time: {why}.", percent(share));
         text.push_str(&said(&known, page));
+    }
+    if record.parameters.switches_left_out > 0 {
+        let threads = counted(record.parameters.switches_left_out as usize, "thread");
+        let why = "switched too often, or too many, for that to be recorded";
+        text.push_str(&said(&format!("Whether holders ran is not known of {threads}: {why}."), page));
     }
     for row in of(RowKind::Deadlock) {
         text.push_str(&said(&format!("Deadlock, {}.", words::hang(row)), page));

@@ -1,10 +1,11 @@
 //! From events to waits: a thread begins a futex call, sleeps, is woken by another, and runs again.
 
+use super::runs::Runs;
 use super::sample::{Event, What};
 use super::stacks::Stacks;
 use crate::trace::measure::aggregate::Times;
-use blame::switches::{Seen, Timeline};
-use std::collections::{HashMap, VecDeque};
+use blame::switches::{Seen, State, Timeline};
+use std::collections::HashMap;
 
 /// A stack by its number.
 pub type StackNumber = usize;
@@ -15,8 +16,7 @@ pub struct Follower {
     began: u64,
     threads: HashMap<u32, Thread>,
     timelines: HashMap<u32, Timeline>,
-    /// Who runs on each CPU, and who did lately.
-    cpus: HashMap<usize, VecDeque<Run>>,
+    runs: Runs,
     pub stacks: Vec<Vec<u64>>,
     numbers: HashMap<Vec<u64>, StackNumber>,
     /// By the word and the stack that waited.
@@ -51,11 +51,6 @@ struct Woken {
     ran: Option<(u64, usize)>,
 }
 
-struct Run {
-    thread: u32,
-    from: u64,
-}
-
 /// All waits for a word at a stack.
 #[derive(Default)]
 pub struct Waits {
@@ -84,8 +79,6 @@ pub struct Wait {
 }
 
 const LONGEST: usize = 5;
-/// Turns on each CPU that are remembered: more than come between a wake and its thread's turn.
-const RUNS: usize = 256;
 
 /// Of a futex call.
 const COMMAND: u32 = 0x7f;
@@ -98,7 +91,7 @@ impl Follower {
             began,
             threads: HashMap::new(),
             timelines: HashMap::new(),
-            cpus: HashMap::new(),
+            runs: Runs::default(),
             stacks: Vec::new(),
             numbers: HashMap::new(),
             waits: HashMap::new(),
@@ -135,16 +128,16 @@ impl Follower {
 
     fn switched(&mut self, at: u64, thread: u32, is_out: bool, is_preempted: bool) {
         let at = at.saturating_sub(self.began) as f64;
-        // What was before the watching began is told by the first switch.
-        self.timelines.entry(thread).or_default().note(at, is_out, is_preempted, 0.0);
+        let timeline = self.timelines.entry(thread).or_default();
+        if !timeline.is_open() {
+            // What it was at before is told by its first switch.
+            timeline.begin(0.0, State::Asleep);
+        }
+        timeline.note(at, is_out, is_preempted);
     }
 
     fn runs(&mut self, at: u64, is_ours: bool, thread: u32, cpu: usize) {
-        let runs = self.cpus.entry(cpu).or_default();
-        runs.push_back(Run { thread, from: at });
-        if runs.len() > RUNS {
-            runs.pop_front();
-        }
+        self.runs.note(at, thread, cpu);
         if is_ours {
             self.switched(at, thread, false, false);
             if let Some(woken) = self.threads.get_mut(&thread).and_then(|thread| thread.woken.as_mut()) {
@@ -186,7 +179,8 @@ impl Follower {
         {
             wait.seen = timeline.seen(since(call.began), since(woken.at));
         }
-        let instead = woken.map_or_else(Vec::new, |woken| self.instead(woken));
+        let turn = woken.and_then(|woken| Some((woken.at, woken.ran?)));
+        let instead = turn.map_or_else(Vec::new, |(woken, (ran, cpu))| self.runs.between(woken, ran, cpu));
         let sum = self.waits.entry((call.word, call.stack)).or_default();
         if is_timeout {
             sum.timeouts += 1;
@@ -197,21 +191,6 @@ impl Follower {
         let after = longest.partition_point(|other| other.ended - other.began >= wait.ended - wait.began);
         longest.insert(after, wait);
         longest.truncate(LONGEST);
-    }
-
-    /// Who ran between a wake and its thread's turn, on the CPU of that turn.
-    fn instead(&self, woken: Woken) -> Vec<(u32, f64)> {
-        let Some((ran, cpu)) = woken.ran else { return Vec::new() };
-        let mut until = ran;
-        let mut found = Vec::new();
-        for run in self.cpus.get(&cpu).into_iter().flatten().rev().skip_while(|run| run.from >= ran) {
-            found.push((run.thread, until.saturating_sub(run.from.max(woken.at)) as f64));
-            until = run.from;
-            if run.from <= woken.at {
-                break;
-            }
-        }
-        found
     }
 
     /// How long was waited by now.

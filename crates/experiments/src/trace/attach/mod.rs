@@ -5,6 +5,7 @@ mod follow;
 mod points;
 mod rings;
 mod rows;
+mod runs;
 mod sample;
 mod stacks;
 mod target;
@@ -187,6 +188,7 @@ impl Watch<'_> {
             thread_time_s: self.thread_time_s,
             switches: Some("perf".to_owned()),
             switches_share: Some(1.0),
+            switches_left_out: 0,
             lost,
             locks_left_out: 0,
             sites_left_out: 0,

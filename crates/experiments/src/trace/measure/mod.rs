@@ -20,7 +20,7 @@ use super::record::Row;
 use super::warnings::{NoSwitches, WatchedScript};
 use aggregate::Totals;
 use anyhow::Context;
-use blame::switches::Switches;
+use blame::switches::{Live, Switches};
 use blame::time::{Ticks, Time};
 use blame::waits::Waits;
 use guardian::Guardian;
@@ -157,8 +157,7 @@ impl Watch<'_> {
         self.waits.read(self.memory.region(), &self.time);
         if let Some(switches) = &mut self.switches {
             switches.drain(&self.time);
-            let tids = || threads(self.memory.region());
-            switches.pace(&self.time, tids);
+            switches.pace(&self.time, &live(self.memory.region(), &self.time));
         }
         self.waits.judge(self.memory.region(), self.switches.as_ref());
     }
@@ -239,6 +238,7 @@ impl Watch<'_> {
             thread_time_s,
             switches: self.switches.as_ref().map(|_| "perf".to_owned()),
             switches_share: self.switches.as_ref().map(|switches| switches.share(self.time.now())),
+            switches_left_out: self.switches.as_ref().map_or(0, |switches| switches.left_out() as u32),
             lost,
             locks_left_out: built.locks_left_out,
             sites_left_out: built.sites_left_out,
@@ -264,7 +264,10 @@ impl Watch<'_> {
     }
 }
 
-/// The kernel's numbers of those that use locks.
-fn threads(region: &Region) -> Vec<u32> {
-    region.threads().map(|thread| thread.tid.load(Acquire)).filter(|tid| *tid != 0).collect()
+/// Those that use locks.
+fn live(region: &Region, time: &Time) -> Vec<Live> {
+    let threads = region
+        .threads()
+        .map(|thread| Live { thread: thread.tid.load(Acquire), since: time.of_ticks(thread.started.load(Relaxed)) });
+    threads.filter(|live| live.thread != 0).collect()
 }

@@ -1,0 +1,38 @@
+//! What the kernel tells of a thread whether or not its switches are recorded.
+
+use std::fs::read_to_string;
+
+/// How long it has run, in ns, and how often it came to a CPU. The account of one that runs is brought up to date at
+/// each tick; it is 0 where the kernel keeps none.
+fn sums(thread: u32) -> Option<(u64, u64)> {
+    let text = read_to_string(format!("/proc/{thread}/schedstat")).ok()?;
+    let mut numbers = text.split_ascii_whitespace().map(str::parse);
+    let (ran, _, came) = (numbers.next()?.ok()?, numbers.next()?, numbers.next()?.ok()?);
+    (ran > 0).then_some((ran, came))
+}
+
+/// How long it has run.
+pub fn ran(thread: u32) -> Option<u64> {
+    sums(thread).map(|(ran, _)| ran)
+}
+
+/// How often it came to a CPU.
+pub fn came(thread: u32) -> Option<u64> {
+    sums(thread).map(|(_, came)| came)
+}
+
+/// What a thread is at that is not seen to be switched.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum State {
+    Asleep,
+    /// It runs, or would if it had a CPU; how long it had run until then.
+    Ready(Option<u64>),
+}
+
+/// What it is at.
+pub fn state(thread: u32) -> State {
+    let stat = read_to_string(format!("/proc/{thread}/stat")).unwrap_or_default();
+    // The letter behind the name, in which there may be anything.
+    let letter = stat.rsplit_once(") ").and_then(|(_, rest)| rest.bytes().next());
+    if letter == Some(b'R') { State::Ready(ran(thread)) } else { State::Asleep }
+}
