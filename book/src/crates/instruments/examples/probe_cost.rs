@@ -1,0 +1,1 @@
+../../../../../crates/instruments/examples/probe_cost.rs

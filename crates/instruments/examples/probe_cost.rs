@@ -1,0 +1,53 @@
+//! How much of the time probes take, measured around each of them: beside work that fills the second cache, with one
+//! every 1.5 ms, as experiments have them.
+//!
+//! `cargo run --release --example probe_cost [SECONDS] [CPU]`
+
+use instruments::clock::Clock;
+use instruments::cpus::pin_current_thread;
+use instruments::neighbour::Probe;
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+const BETWEEN: Duration = Duration::from_micros(1_500);
+/// So many words are half of a second cache of 1 MiB.
+const WORDS: usize = 1 << 16;
+
+fn main() {
+    let mut numbers = std::env::args().skip(1).map(|word| word.parse().expect("a number"));
+    let seconds = numbers.next().unwrap_or(3);
+    if let Some(cpu) = numbers.next() {
+        pin_current_thread(cpu as usize).expect("a CPU that this process may use");
+    }
+    let clock = Clock::calibrate(Duration::from_millis(50)).clock;
+    let probe = Probe::calibrate(clock).expect("loops for this architecture");
+    let mut words = vec![1_u64; WORDS];
+    let mut took = Vec::new();
+    let began = Instant::now();
+    while began.elapsed() < Duration::from_secs(seconds) {
+        work(&mut words);
+        let before = Instant::now();
+        black_box(probe.take());
+        took.push(before.elapsed());
+    }
+    let (whole, probing) = (began.elapsed(), took.iter().sum::<Duration>());
+    took.sort_unstable();
+    let us = |time: Duration| time.as_secs_f64() * 1e6;
+    println!("calibrated: {:.2} us, one after the other", probe.cost_ns() / 1e3);
+    println!(
+        "beside work: {:.2} us at the median, {:.2} on average, of {}",
+        us(took[took.len() / 2]),
+        us(probing) / took.len() as f64,
+        took.len()
+    );
+    println!("of all time: {:.3} %", 100.0 * probing.as_secs_f64() / whole.as_secs_f64());
+}
+
+/// Goes through all words again and again.
+fn work(words: &mut [u64]) {
+    let until = Instant::now() + BETWEEN;
+    while Instant::now() < until {
+        words.iter_mut().for_each(|word| *word = word.wrapping_mul(3));
+        black_box(&mut *words);
+    }
+}
