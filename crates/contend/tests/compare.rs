@@ -236,7 +236,7 @@ fn a_core_at_another_frequency_is_named_and_its_cycles_are_no_difference() {
     assert_eq!(verdict(&found, "a hop"), "slower");
     assert_eq!(verdict(&found, "a hop in cycles, alone on the core"), "no difference shown");
     let said = found["cautions"].to_string();
-    assert!(said.contains("4.00 GHz in A and 2.00 GHz in B: that alone makes times 2.00×"), "{said}");
+    assert!(said.contains("4.00 GHz in A and 2.00 GHz in B: by that alone times are 2.00×"), "{said}");
     // Within what every core's frequency moves by, nothing is said of it.
     let said = answer(&fast, &ring(3.96))["cautions"].to_string();
     assert!(!said.contains("GHz"), "{said}");

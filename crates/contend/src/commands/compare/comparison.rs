@@ -200,7 +200,7 @@ fn other_frequency(a_ghz: Option<f64>, b_ghz: Option<f64>) -> Option<String> {
     ((a / b).ln().abs() > MATTERS).then(|| {
         let times = ratio(a / b);
         format!(
-            "the core ran at {a:.2} GHz in A and {b:.2} GHz in B: that alone makes times {times}, and no cycles more"
+            "the core ran at {a:.2} GHz in A and {b:.2} GHz in B: by that alone times are {times}, and cycles the same"
         )
     })
 }
