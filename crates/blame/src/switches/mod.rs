@@ -98,7 +98,10 @@ impl Switches {
                 }
                 if now - since >= PERIOD_NS {
                     self.lost_ns = (now, 0.0);
-                    self.forget_ended(live);
+                    if self.forget_ended(live) {
+                        self.close(time);
+                        self.window = Some(time.now());
+                    }
                 }
                 self.follow(time, live);
             }
@@ -126,10 +129,12 @@ impl Switches {
         }
     }
 
-    fn forget_ended(&mut self, live: &[Live]) {
+    /// Whether the room is needed that those have who ended. To end the record of one of them ends that of those that it
+    /// started, so then all are to be followed anew.
+    fn forget_ended(&mut self, live: &[Live]) -> bool {
         let live: HashSet<u32> = live.iter().map(|live| live.thread).collect();
-        self.rings.keep(|thread| live.contains(&thread));
         self.pick.keep(|thread| live.contains(&thread));
+        self.rings.is_half_taken_by(|thread| !live.contains(&thread))
     }
 
     fn close(&mut self, time: &Time) {
@@ -158,5 +163,75 @@ impl Switches {
     /// Threads that were never followed, since they are switched too often, or are too many.
     pub fn left_out(&self) -> usize {
         self.pick.left_out()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use instruments::clock::Clock;
+    use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+    use std::sync::mpsc::{Receiver, channel};
+    use std::thread::{scope, sleep};
+    use std::time::Duration;
+
+    fn own_number() -> u32 {
+        // SAFETY: it asks for a number, and cannot fail.
+        unsafe { libc::gettid() as u32 }
+    }
+
+    fn spin_until(flag: &AtomicBool) {
+        while !flag.load(Relaxed) {
+            std::hint::spin_loop();
+        }
+    }
+
+    /// A thread, as soon as it says its number.
+    fn live(said: &Receiver<u32>) -> [Live; 1] {
+        [Live { thread: said.recv().unwrap(), since: 0.0 }]
+    }
+
+    #[test]
+    fn who_was_started_by_a_thread_that_has_ended_is_followed_still() {
+        let cpus = instruments::cpus::allowed().unwrap();
+        let Ok(mut switches) = Switches::open(&cpus) else { return println!("skipped: needs perf_event_open") };
+        let time = Time::begin(Clock::calibrate(Duration::from_millis(10)).clock);
+        let [may_start, may_sleep, is_over] = &[const { AtomicBool::new(false) }; 3];
+        let (say, said) = channel();
+        let seen = scope(|threads| {
+            threads.spawn(move || {
+                say.send(own_number()).unwrap();
+                spin_until(may_start);
+                threads.spawn(move || {
+                    say.send(own_number()).unwrap();
+                    spin_until(may_sleep);
+                    say.send(own_number()).unwrap();
+                    while !is_over.load(Relaxed) {
+                        sleep(Duration::from_millis(20));
+                    }
+                });
+            });
+            let parent = live(&said);
+            sleep(Duration::from_millis(5));
+            switches.pace(&time, &parent);
+            may_start.store(true, Relaxed);
+            let child = live(&said);
+            sleep(Duration::from_nanos(PERIOD_NS as u64));
+            switches.drain(&time);
+            // The parent has ended.
+            switches.pace(&time, &child);
+            may_sleep.store(true, Relaxed);
+            live(&said);
+            sleep(Duration::from_millis(50));
+            let from = time.now();
+            sleep(Duration::from_millis(100));
+            let to = time.now();
+            switches.drain(&time);
+            is_over.store(true, Relaxed);
+            switches.seen(child[0].thread, from, to)
+        });
+        // It sleeps, which it did not when its parent ended.
+        let asleep = seen.off - seen.preempted;
+        assert!(seen.known > 99e6 && asleep > 0.5 * seen.known, "{seen:?}");
     }
 }

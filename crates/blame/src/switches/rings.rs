@@ -58,16 +58,16 @@ impl Rings {
             // It has ended meanwhile.
             Err(error) if error.raw_os_error() == Some(libc::ESRCH) => Ok(()),
             Err(error) => {
-                self.keep(|other| other != thread);
+                self.events.retain(|(other, _)| *other != thread);
                 Err(error)
             }
             Ok(()) => Ok(()),
         }
     }
 
-    /// Records of those threads no more that are not to be kept.
-    pub fn keep(&mut self, is_kept: impl Fn(u32) -> bool) {
-        self.events.retain(|(thread, _)| is_kept(*thread));
+    /// Whether more than half of the room is taken by such threads.
+    pub fn is_half_taken_by(&self, is_such: impl Fn(u32) -> bool) -> bool {
+        2 * self.events.iter().filter(|(thread, _)| is_such(*thread)).count() > self.most_events
     }
 
     /// Records nothing until [`Self::follow`].
