@@ -129,8 +129,8 @@ impl Switches {
         }
     }
 
-    /// Whether the room is needed that those have who ended. To end the record of one of them ends that of those that it
-    /// started, so then all are to be followed anew.
+    /// Whether the room is needed that those have who ended. To end the record of one of them ends that of those that
+    /// it started, so then all are to be followed anew.
     fn forget_ended(&mut self, live: &[Live]) -> bool {
         let live: HashSet<u32> = live.iter().map(|live| live.thread).collect();
         self.pick.keep(|thread| live.contains(&thread));
