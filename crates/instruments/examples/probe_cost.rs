@@ -1,7 +1,7 @@
 //! How much of the time probes take, measured around each of them: beside work that fills the second cache, with one
 //! every 1.5 ms, as experiments have them.
 //!
-//! `cargo run --release --example probe_cost [SECONDS] [CPU]`
+//! `cargo run --release -p instruments --example probe_cost [SECONDS] [CPU]`
 
 use instruments::clock::Clock;
 use instruments::cpus::pin_current_thread;
