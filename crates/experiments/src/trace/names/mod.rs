@@ -45,9 +45,6 @@ impl Names {
     /// have been unloaded since.
     pub fn learn(&mut self, process: u32, map: &str) {
         let (known, now) = (self.mappings.entry(process).or_default(), parse(map));
-        if now.iter().all(|new| known.contains(new)) {
-            return;
-        }
         // What lies elsewhere now, or where now something else lies, is no longer where it was.
         let is_moved =
             |old: &Mapping, new: &Mapping| old.path == new.path || (old.start < new.end && new.start < old.end);
