@@ -3,6 +3,8 @@
  *     c++ -O2 -I include pairs.cpp -lulocks_c -lpthread
  *     c++ -O2 -DWITH_PEERS -I include pairs.cpp -lulocks_c -lnsync_cpp -labsl_synchronization -lpthread
  *     ./a.out [PAIRS A TURN]
+ *
+ * With the path of libulocks_c.a instead of -lulocks_c no call leaves the program: some processors call far slower.
  */
 #include <algorithm>
 #include <chrono>

@@ -124,6 +124,19 @@ use crate::{
 use core::marker::PhantomData;
 use word::{Awake, Freed, HELD, RESERVED, freed, handed_over, taken_quietly};
 
+/// A function that nothing unwinds out of, so that whoever calls it last, from C too, jumps there and needs no frame of
+/// its own. Loom ends a model by a panic.
+macro_rules! nounwind_unless_loom {
+    ($(#[$meta:meta])* fn $($rest:tt)*) => {
+        #[cfg(not(loom))]
+        $(#[$meta])*
+        extern "C" fn $($rest)*
+        #[cfg(loom)]
+        $(#[$meta])*
+        fn $($rest)*
+    };
+}
+
 /// The adaptive lock. 4 bytes.
 ///
 /// ```
@@ -158,8 +171,8 @@ impl<S: Scope, C: Count> Adaptive<S, C> {
     /// Takes the lock, waiting for it if it is held.
     #[inline]
     pub fn lock(&self) {
-        if !self.take_now() {
-            self.lock_by(None);
+        if !self.take() {
+            self.lock_again();
         }
     }
 
@@ -247,19 +260,32 @@ impl<S: Scope, C: Count> Adaptive<S, C> {
         false
     }
 
+    nounwind_unless_loom! {
+        /// When the lock was not free, or somebody waits, or waited lately. Apart, since a frame is stores, which the
+        /// first atomic of `lock` would wait for.
+        #[inline(never)]
+        fn lock_again(&self) {
+            if !self.take_quietly() {
+                self.lock_by(None);
+            }
+        }
+    }
+
     pub(crate) fn lock_by(&self, deadline: Option<Deadline>) -> bool {
         waiting::wait::<S>(&self.word, &self.counts, deadline)
     }
 }
 
-/// Frees a lock by a read-modify-write: where sequences don't work, or somebody waits, or waited lately.
-#[cold]
-#[inline(never)]
-fn free<S: Scope>(word: &AtomicU32) {
-    free_by::<S>(word, freed);
-    // The first time this takes milliseconds: not while the lock is held.
-    if S::PRIVATE {
-        restartable::prepare();
+nounwind_unless_loom! {
+    /// Frees a lock by a read-modify-write: where sequences don't work, or somebody waits, or waited lately.
+    #[cold]
+    #[inline(never)]
+    fn free<S: Scope>(word: &AtomicU32) {
+        free_by::<S>(word, freed);
+        // The first time this takes milliseconds: not while the lock is held.
+        if S::PRIVATE {
+            restartable::prepare();
+        }
     }
 }
 
