@@ -103,9 +103,11 @@
 //! The restartable unlock is this crate's own; what it is made of: Paul Turner's and Mathieu Desnoyers' rseq(2),
 //! membarrier(2), and the lock that touches nothing after it is free, of musl. The bounded unfairness: parking_lot's
 //! and WebKit's eventual fairness. Few threads that circulate while the rest sleep: Dave Dice, "Malthusian Locks",
-//! EuroSys
-//! 2017. Not spinning behind a holder that does not run: Mutexee and FlexGuard.
+//! EuroSys 2017. Not spinning behind a holder that does not run: Mutexee and FlexGuard.
 
+#[macro_use]
+mod nounwind;
+mod freeing;
 mod generation;
 mod spinning;
 mod waiting;
@@ -117,25 +119,13 @@ use crate::{
         Ordering::{Acquire, Relaxed, Release},
     },
     count::{Count, NoCount},
-    cpu::{coarse_now, cpu_hint},
-    futex::{self, Deadline, Private, Scope},
+    cpu::cpu_hint,
+    futex::{Deadline, Private, Scope},
     restartable,
 };
 use core::marker::PhantomData;
-use word::{Awake, Freed, HELD, RESERVED, freed, handed_over, taken_quietly};
-
-/// A function that nothing unwinds out of, so that whoever calls it last, from C too, jumps there and needs no frame of
-/// its own. Loom ends a model by a panic.
-macro_rules! nounwind_unless_loom {
-    ($(#[$meta:meta])* fn $($rest:tt)*) => {
-        #[cfg(not(loom))]
-        $(#[$meta])*
-        extern "C" fn $($rest)*
-        #[cfg(loom)]
-        $(#[$meta])*
-        fn $($rest)*
-    };
-}
+use freeing::{free, free_by};
+use word::{HELD, RESERVED, handed_over, taken_quietly};
 
 /// The adaptive lock. 4 bytes.
 ///
@@ -273,36 +263,6 @@ impl<S: Scope, C: Count> Adaptive<S, C> {
 
     pub(crate) fn lock_by(&self, deadline: Option<Deadline>) -> bool {
         waiting::wait::<S>(&self.word, &self.counts, deadline)
-    }
-}
-
-nounwind_unless_loom! {
-    /// Frees a lock by a read-modify-write: where sequences don't work, or somebody waits, or waited lately.
-    #[cold]
-    #[inline(never)]
-    fn free<S: Scope>(word: &AtomicU32) {
-        free_by::<S>(word, freed);
-        // The first time this takes milliseconds: not while the lock is held.
-        if S::PRIVATE {
-            restartable::prepare();
-        }
-    }
-}
-
-fn free_by<S: Scope>(lock: &AtomicU32, next: impl Fn(u32, Awake, fn() -> u32) -> Freed) {
-    let mut word = lock.load(Relaxed);
-    loop {
-        let freed = next(word, generation::awake::<S>(), coarse_now);
-        match lock.compare_exchange_weak(word, freed.word, Release, Relaxed) {
-            Ok(_) if freed.wakes => {
-                // The memory may belong to somebody else by now: the kernel gets the word's address, and doesn't read
-                // it.
-                futex::wake::<S>(lock, 1, futex::ALL);
-                return;
-            }
-            Ok(_) => return,
-            Err(now) => word = now,
-        }
     }
 }
 
