@@ -56,7 +56,12 @@ fn pairs_are_named_by_both_cpus_alike() {
                 let group = group.as_array().unwrap();
                 group.contains(&row["cpu"]) && group.contains(&pair["cpu"])
             });
-            assert_eq!(side_by_side, pair["shares"] == false, "{pair} {groups:?}");
+            // What could not be told is as the kernel says.
+            let shares = pair["shares"].as_bool().unwrap_or_else(|| {
+                let of = |cpu: &Value| cpu.as_u64().unwrap() as usize;
+                instruments::cpus::siblings(of(&row["cpu"])).contains(of(&pair["cpu"]))
+            });
+            assert_eq!(side_by_side, !shares, "{pair} {groups:?}");
         }
     }
 }
@@ -75,6 +80,9 @@ fn the_shape_that_was_probed_is_in_the_environment_of_later_records() {
     let core = read(&["core", "--seconds", "1", "--format", "json"]);
     let probed = &core["environment"]["cpu"]["probed"];
     let (pair, row) = (&probed["pairs"][0], &results(&core)[0]);
+    if row["pairs"][0]["shares"].is_null() {
+        return println!("skipped: needs a core of which strangers take less");
+    }
     assert_eq!((&pair["cpus"][0], &pair["cpus"][1]), (&row["cpu"], &row["pairs"][0]["cpu"]));
     assert_eq!(pair["share_a_core"], row["pairs"][0]["shares"]);
     let spread = ["latency", "--lock", "std", "--placement", "spread", "--seconds", "0.2", "--format", "json"];

@@ -2,7 +2,7 @@
 
 use instruments::clock::Clock;
 use instruments::cpus;
-use instruments::neighbour::{Doubt, KINDS, Pair, Probe, Probed, Reading, Sharing, Split, Workspace, Yardstick, pair};
+use instruments::neighbour::{Doubt, KINDS, Probe, Probed, Reading, Sharing, Split, Workspace, Yardstick, pair};
 use instruments::team::on_cpu;
 use std::time::Duration;
 
@@ -181,7 +181,6 @@ fn two_cpus_are_tried_against_each_other() {
     let found = pair(clock, probe, one, other, Duration::from_millis(200)).unwrap();
     // On a machine whose CPUs are all taken there may be nothing to tell.
     let Some(found) = found else { return println!("skipped: needs two CPUs that are not busy") };
-    assert!(found.narrowing > 0.3 && found.line_ns > 1.0, "{found:?}");
-    assert_eq!(found.shares_core(), Pair { line_ns: 0.0, ..found }.shares_core());
+    assert!(found.narrowing.interval.contains(found.narrowing.median) && found.line_ns > 1.0, "{found:?}");
     assert!(pair(clock, probe, one, 100_000, Duration::from_millis(10)).is_err());
 }

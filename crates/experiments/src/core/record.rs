@@ -128,10 +128,13 @@ pub struct Memory {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PairRow {
     pub cpu: usize,
-    /// Whether it is a hardware thread of the same core.
-    pub shares: bool,
-    /// How many times as long the loop of width takes while the other works.
+    /// Whether it is a hardware thread of the same core; `null` if that could not be told.
+    pub shares: Option<bool>,
+    /// How many times as long the loop of width takes while the other works: the median of pairs of turns.
     pub narrowing: f64,
+    /// Where that lies, with a confidence of 99 %.
+    #[serde(default)]
+    pub narrowing_ci: Option<Interval>,
     /// How long a cache line takes from one to the other.
     pub line_ns: f64,
 }

@@ -47,6 +47,12 @@ pub fn row(cpu: usize, shared_share: Option<f64>) -> Row {
         checked: 25_000,
         agreement_share: Some(0.998),
         beside: Vec::new(),
-        pairs: vec![PairRow { cpu: 1 - cpu.min(1), shares: false, narrowing: 1.01, line_ns: 61.0 }],
+        pairs: vec![PairRow {
+            cpu: 1 - cpu.min(1),
+            shares: Some(false),
+            narrowing: 1.01,
+            narrowing_ci: Some(Interval::new(0.99, 1.02)),
+            line_ns: 61.0,
+        }],
     }
 }

@@ -2,6 +2,7 @@
 
 use super::findings::said;
 use super::record::{BesideRow, CoreRecord, Cost, PairRow, Row};
+use instruments::statistics::Interval;
 use terminal::{self, Bar, Histogram, Page, nanoseconds, percent};
 
 /// All of it.
@@ -118,12 +119,22 @@ fn memory(row: &Row, page: &Page) -> String {
     row.memory.as_ref().map_or_else(String::new, |memory| terminal::folded(&words(memory), page))
 }
 
+fn narrowing(pair: &PairRow) -> String {
+    let interval = pair.narrowing_ci.map(|Interval { low, high }| format!(" ({low:.2}–{high:.2})"));
+    format!("{:.2}×{}", pair.narrowing, interval.unwrap_or_default())
+}
+
 fn pairs(rows: &[Row]) -> String {
     let line = |(cpu, pair): (usize, &PairRow)| {
         vec![
             format!("{cpu} and {}", pair.cpu),
-            if pair.shares { "one core" } else { "two cores" }.to_owned(),
-            format!("{:.2}×", pair.narrowing),
+            match pair.shares {
+                Some(true) => "one core",
+                Some(false) => "two cores",
+                None => "not told",
+            }
+            .to_owned(),
+            narrowing(pair),
             nanoseconds(pair.line_ns),
         ]
     };

@@ -62,7 +62,7 @@ mod yardstick;
 
 pub use alone::Alone;
 pub use kinds::{KINDS, Kind, Workspace};
-pub use pair::{Pair, pair};
+pub use pair::{Narrowing, Pair, pair};
 pub use probe::{Probe, Reading};
 pub use probed::{Probed, Sharing};
 pub use socket::{Memory, SocketProbe};

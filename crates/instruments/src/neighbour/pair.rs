@@ -2,12 +2,18 @@
 //!
 //! A guest is often told that each of its CPUs is a core. So one of the two works and rests in turns, and the other one
 //! probes: if its core gets narrower when the first works, it is the same core.
+//!
+//! A stranger may take part of the core too, and comes and goes as it likes. So each turn of work is held against the
+//! turn of rest beside it, and the median of these ratios counts. One's own sibling narrows the core in every turn of
+//! work. A stranger who is there for a share *s* of the time narrows turns of work and of rest alike: one of the two and
+//! not the other in `s * (1 - s)` of the pairs at most, which is a quarter, and as often the one as the other.
 
 use super::loops;
 use super::probe::Probe;
 use crate::clock::Clock;
 use crate::cpus::pin_current_thread;
-use crate::statistics::order::{median, sample_quantile};
+use crate::statistics::Interval;
+use crate::statistics::order::{median, sample_quantile_interval};
 use std::io;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
@@ -15,19 +21,53 @@ use std::time::Duration;
 /// What two CPUs are to each other.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Pair {
-    /// How many times as long the loop of width takes on the one while the other works. 1 for two cores.
-    pub narrowing: f64,
+    /// How many times as long the loop of width takes on the one while the other works: 1 for two cores.
+    pub narrowing: Narrowing,
     /// How long a cache line takes from one to the other, in nanoseconds: the less, the nearer the cache that both use.
     pub line_ns: f64,
 }
 
+/// How much narrower a core is while another CPU works.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Narrowing {
+    /// The median of the pairs of turns.
+    pub median: f64,
+    /// Where it lies with a confidence of 99 %.
+    pub interval: Interval,
+}
+
 /// What shares a core loses a third at least.
 const SHARES_FROM: f64 = 1.2;
+const CONFIDENCE: f64 = 0.99;
 
-impl Pair {
-    /// Whether they are threads of one core.
-    pub fn shares_core(&self) -> bool {
-        self.narrowing >= SHARES_FROM
+impl Narrowing {
+    /// Of one ratio a pair of turns, the time that the loop took beside work by the time beside rest. `None` of fewer
+    /// than eight.
+    ///
+    /// ```
+    /// use instruments::neighbour::Narrowing;
+    ///
+    /// // A stranger came in one turn of rest and in two turns of work.
+    /// let ratios = [1.0, 1.01, 1.6, 0.99, 1.0, 0.6, 1.0, 1.7, 1.0, 1.0, 1.02, 0.98];
+    /// assert_eq!(Narrowing::of(&ratios).unwrap().shares_core(), None, "of so few pairs nothing is told");
+    /// let ratios = ratios.repeat(4);
+    /// assert_eq!(Narrowing::of(&ratios).unwrap().shares_core(), Some(false));
+    /// ```
+    pub fn of(ratios: &[f64]) -> Option<Self> {
+        let interval = sample_quantile_interval(ratios, 0.5, CONFIDENCE)?;
+        Some(Narrowing { median: median(ratios)?, interval })
+    }
+
+    /// Whether the two are threads of one core; `None` if the interval leaves both possible.
+    pub fn shares_core(&self) -> Option<bool> {
+        let Interval { low, high } = self.interval;
+        if low >= SHARES_FROM {
+            Some(true)
+        } else if high < SHARES_FROM {
+            Some(false)
+        } else {
+            None
+        }
     }
 }
 
@@ -46,11 +86,16 @@ struct Partner {
     answer: AtomicU64,
 }
 
-const TURN: Duration = Duration::from_millis(4);
+const TURN: Duration = Duration::from_millis(1);
+/// In so much it sees its task: within its sleep, or its loop.
+const SETTLES: Duration = Duration::from_micros(500);
+/// As often as this the span is added, until the answer is clear.
+const SPANS: u32 = 5;
 const ROUND_TRIPS: u64 = 200;
 const BATCHES: usize = 25;
 
-/// Finds out in about `span`, and in eight turns at least. `None` if one of the two had no time of its CPU.
+/// Finds out in about `span`, or in up to five times that if others take much of the core. `None` if one of the two had
+/// no time of its CPU.
 ///
 /// # Errors
 /// A CPU that may not be used, a thread that the system refuses.
@@ -92,26 +137,39 @@ impl Partner {
     }
 
     fn ask(&self, clock: Clock, probe: Probe, span: Duration) -> Option<Pair> {
-        let turns = (span.as_secs_f64() / TURN.as_secs_f64()).max(8.0) as usize;
-        let (mut resting, mut working) = (Vec::new(), Vec::new());
-        for turn in 0..turns {
-            let task = if turn % 2 == 0 { REST } else { WORK };
-            self.task.store(task, Ordering::Release);
-            // It sees the task within its sleep, or its loop.
-            std::thread::sleep(Duration::from_micros(500));
-            let progress = self.progress.load(Ordering::Relaxed);
-            let cycles = self.probe_for(clock, probe);
-            let has_worked = self.progress.load(Ordering::Relaxed) > progress;
-            match task {
-                REST => resting.extend(cycles),
-                _ if has_worked => working.extend(cycles),
-                _ => {}
+        let pairs = (span.as_secs_f64() / (2 * (TURN + SETTLES)).as_secs_f64()).ceil() as usize;
+        let mut ratios = Vec::new();
+        let mut narrowing = None;
+        for _ in 0..SPANS {
+            ratios.extend((0..pairs).filter_map(|pair| self.turns(clock, probe, pair % 2 == 0)));
+            narrowing = Narrowing::of(&ratios);
+            if narrowing.and_then(|found| found.shares_core()).is_some() {
+                break;
             }
         }
-        // The low ones: others may share either core meanwhile.
-        let low = |cycles: &[f64]| sample_quantile(cycles, 0.1);
-        let narrowing = low(&working)? / low(&resting)?;
-        Some(Pair { narrowing, line_ns: self.line_ns(clock)? })
+        Some(Pair { narrowing: narrowing?, line_ns: self.line_ns(clock)? })
+    }
+
+    /// How many times as long the loop takes in a turn of work as in one of rest. Which comes first changes, so that
+    /// what gets slower or quicker all the while is in half of the pairs on the other side.
+    fn turns(&self, clock: Clock, probe: Probe, rests_first: bool) -> Option<f64> {
+        let (working, resting) = if rests_first {
+            let resting = self.turn(clock, probe, REST);
+            (self.turn(clock, probe, WORK), resting)
+        } else {
+            (self.turn(clock, probe, WORK), self.turn(clock, probe, REST))
+        };
+        Some(working? / resting?)
+    }
+
+    /// `None` if the other had nothing of its CPU in a turn of work.
+    fn turn(&self, clock: Clock, probe: Probe, task: u32) -> Option<f64> {
+        self.task.store(task, Ordering::Release);
+        std::thread::sleep(SETTLES);
+        let progress = self.progress.load(Ordering::Relaxed);
+        let cycles = self.probe_for(clock, probe)?;
+        let has_worked = self.progress.load(Ordering::Relaxed) > progress;
+        (task == REST || has_worked).then_some(cycles)
     }
 
     /// A turn's median: who came in its midst does not count.
@@ -144,5 +202,79 @@ impl Partner {
             batches.push(clock.to_ns(clock.stamp() - began) / (2 * ROUND_TRIPS) as f64);
         }
         median(&batches)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Turns of a core on which a stranger comes and goes, for `mean_ms` each time and `share` of the time.
+    struct Strangers {
+        rng: fastrand::Rng,
+        share: f64,
+        mean_ms: f64,
+        is_there: bool,
+        left_ms: f64,
+    }
+
+    impl Strangers {
+        fn new(seed: u64, share: f64, mean_ms: f64) -> Self {
+            let mut rng = fastrand::Rng::with_seed(seed);
+            let is_there = rng.f64() < share;
+            Strangers { rng, share, mean_ms, is_there, left_ms: 0.0 }
+        }
+
+        /// How long the loop takes in a turn.
+        fn turn(&mut self) -> f64 {
+            let mut left = 1.5;
+            while self.left_ms < left {
+                left -= self.left_ms;
+                self.is_there = !self.is_there;
+                let mean = if self.is_there { self.mean_ms } else { self.mean_ms * (1.0 - self.share) / self.share };
+                self.left_ms = -mean * (1.0 - self.rng.f64()).ln();
+            }
+            self.left_ms -= left;
+            let scatter = 1.0 + 0.02 * (self.rng.f64() - 0.5);
+            if self.is_there { 1.6 * scatter } else { scatter }
+        }
+
+        /// What is found in a second, of one's own sibling too, if there is one.
+        fn verdict(mut self, own: bool) -> Option<bool> {
+            let pair = |strangers: &mut Self| {
+                let (resting, working) = (strangers.turn(), strangers.turn());
+                // A core has two threads: beside one's own there is no room for strangers.
+                if own { 1.6 } else { working / resting }
+            };
+            let ratios: Vec<f64> = (0..333).map(|_| pair(&mut self)).collect();
+            Narrowing::of(&ratios)?.shares_core()
+        }
+    }
+
+    #[test]
+    fn strangers_are_not_taken_for_ones_own() {
+        for (share, mean_ms) in [(0.1, 1.0), (0.5, 1.0), (0.5, 5.0), (0.7, 3.0), (0.7, 50.0), (0.9, 10.0)] {
+            let told: Vec<Option<bool>> =
+                (0..1_000).map(|seed| Strangers::new(seed, share, mean_ms).verdict(false)).collect();
+            let of = |verdict| told.iter().filter(|&&told| told == verdict).count();
+            assert_eq!(of(Some(true)), 0, "{share} of the time, {mean_ms} ms each");
+            assert!(of(None) < 10, "{} of 1,000 untold: {share} of the time, {mean_ms} ms each", of(None));
+        }
+        assert_eq!(Strangers::new(1, 0.5, 5.0).verdict(true), Some(true));
+    }
+
+    #[test]
+    fn what_steals_turns_from_ones_own_sibling_does_not_hide_it() {
+        let mut rng = fastrand::Rng::with_seed(3);
+        for _ in 0..1_000 {
+            // In a tenth of the turns of work it had hardly any time, and in a tenth of rest somebody came.
+            let turn = |rng: &mut fastrand::Rng| match rng.u32(..10) {
+                0 => 1.0,
+                1 => 1.5 / 1.6,
+                _ => 1.5,
+            };
+            let ratios: Vec<f64> = (0..132).map(|_| turn(&mut rng)).collect();
+            assert_eq!(Narrowing::of(&ratios).unwrap().shares_core(), Some(true), "{ratios:?}");
+        }
     }
 }

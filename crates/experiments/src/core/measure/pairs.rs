@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 /// Two CPUs, the lower number first, and what they are to each other.
 pub type Pairs = BTreeMap<(usize, usize), Pair>;
 
-/// A pair is tried for so long, and of the budget no more than this share is spent on all.
+/// A pair is tried for so long, or for five times that where others take much of the core, and of the budget no more than this share is spent on all.
 const A_PAIR: Duration = Duration::from_millis(200);
 const PAIRS_SHARE: f64 = 0.25;
 /// Of a night, too.
@@ -67,17 +67,16 @@ pub fn groups(cpus: &[usize], machine: &Cpu) -> Vec<Vec<usize>> {
     groups
 }
 
-/// What was found, for the environment of the record; `None` where nothing was tried.
+/// What was found, for the environment of the record; `None` where nothing could be told.
 pub fn probed(pairs: &Pairs, session: &Session) -> Option<ProbedPairs> {
-    (!pairs.is_empty()).then(|| shapes(pairs, session.started_unix_s()))
+    Some(shapes(pairs, session.started_unix_s())).filter(|shapes| !shapes.pairs.is_empty())
 }
 
 fn shapes(pairs: &Pairs, probed_unix_s: u64) -> ProbedPairs {
-    let pair = |(&(one, other), found): (&(usize, usize), &Pair)| ProbedPair {
-        cpus: [one, other],
-        share_a_core: found.shares_core(),
+    let pair = |(&(one, other), found): (&(usize, usize), &Pair)| {
+        Some(ProbedPair { cpus: [one, other], share_a_core: found.narrowing.shares_core()? })
     };
-    ProbedPairs { probed_unix_s, pairs: pairs.iter().map(pair).collect() }
+    ProbedPairs { probed_unix_s, pairs: pairs.iter().filter_map(pair).collect() }
 }
 
 /// What the others are to one of them.
@@ -86,8 +85,9 @@ pub fn pairs_of(cpu: usize, pairs: &Pairs) -> Vec<PairRow> {
     let of_this = pairs.iter().filter(|((one, other), _)| *one == cpu || *other == cpu);
     let row = |(&cpus, pair): (&(usize, usize), &Pair)| PairRow {
         cpu: other(cpus),
-        shares: pair.shares_core(),
-        narrowing: pair.narrowing,
+        shares: pair.narrowing.shares_core(),
+        narrowing: pair.narrowing.median,
+        narrowing_ci: Some(pair.narrowing.interval),
         line_ns: pair.line_ns,
     };
     of_this.map(row).collect()
@@ -96,17 +96,22 @@ pub fn pairs_of(cpu: usize, pairs: &Pairs) -> Vec<PairRow> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use instruments::neighbour::Narrowing;
+    use instruments::statistics::Interval;
 
     #[test]
     fn no_two_of_one_core_are_probed_at_the_same_time() {
-        let pair = |narrowing| Pair { narrowing, line_ns: 60.0 };
+        let pair = |median: f64| Pair {
+            narrowing: Narrowing { median, interval: Interval::new(median - 0.01, median + 0.01) },
+            line_ns: 60.0,
+        };
         let pairs = Pairs::from([((0, 1), pair(1.7)), ((0, 2), pair(1.0)), ((1, 2), pair(1.01)), ((2, 3), pair(1.6))]);
         let mut machine = instruments::environment::Environment::probe_under(std::path::Path::new("/nowhere")).cpu;
         machine.probed = Some(shapes(&pairs, 0));
         assert_eq!(groups(&[0, 1, 2], &machine), [vec![0, 2], vec![1]]);
         assert_eq!(
             pairs_of(2, &pairs).iter().map(|row| (row.cpu, row.shares)).collect::<Vec<_>>(),
-            [(0, false), (1, false), (3, true)]
+            [(0, Some(false)), (1, Some(false)), (3, Some(true))]
         );
     }
 }
