@@ -12,7 +12,7 @@ use std::process::{Command, Stdio};
 use std::sync::Once;
 
 /// What it sleeps, in seconds: as long as a test program that measures takes, and the next has a sleeper of its own.
-const LONG: &str = "60";
+const LONG: &str = "120";
 
 const INTERRUPTS: [&str; 2] = ["irq/irq_handler", "irq/softirq"];
 /// Those of x86; a kernel has some of them.

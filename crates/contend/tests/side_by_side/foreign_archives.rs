@@ -1,9 +1,7 @@
 //! Archives that somebody else made or changed, and surroundings that lead elsewhere: nothing of theirs runs.
 
-mod command;
-
-use command::archive::has_git;
-use command::place::{Place, RUN};
+use crate::command::archive::has_git;
+use crate::command::place::{Place, RUN};
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::os::unix::process::CommandExt;

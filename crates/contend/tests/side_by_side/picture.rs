@@ -1,8 +1,6 @@
 //! Pictures as PNG: drawn by a program of its own, of the SVG that contend writes, byte for byte.
 
-mod command;
-
-use command::stored::{Old, all};
+use crate::command::stored::{Old, all};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;

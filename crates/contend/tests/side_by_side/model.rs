@@ -1,8 +1,6 @@
 //! `contend model frames` and `contend model step` through their binary.
 
-mod command;
-
-use command::{contend, record, results};
+use crate::command::{contend, record, results};
 use serde_json::Value;
 use std::path::PathBuf;
 

@@ -1,10 +1,8 @@
 //! The OpenAPI document held against the server that gives it: every path and method is answered as it says, and no
 //! other.
 
-mod command;
-
-use command::http::{Answer, ask, connect, get, until};
-use command::{Place, Server, whole};
+use crate::command::http::{Answer, ask, connect, get, until};
+use crate::command::{self, Place, Server, whole};
 use serde_json::{Value, json};
 use std::io::Write;
 

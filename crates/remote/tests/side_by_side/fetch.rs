@@ -1,9 +1,7 @@
 //! `contend fetch`: what another machine has, byte for byte, whatever happens on the way.
 
-mod command;
-
-use command::proxy::Proxy;
-use command::{Place, Server, fetch_command, fetched, not_fetched, times, waited_for};
+use crate::command::proxy::Proxy;
+use crate::command::{self, Place, Server, fetch_command, fetched, not_fetched, times, waited_for};
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener};

@@ -1,8 +1,6 @@
 //! The recipes for CI, run as a CI runs them: on clones of a bare repository, with the binary under test.
 
-mod command;
-
-use command::archive::has_git;
+use crate::command::archive::has_git;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use tempfile::TempDir;

@@ -1,8 +1,6 @@
 //! What the command writes about itself: completions and man pages, complete and accepted by those who read them.
 
-mod command;
-
-use command::contend;
+use crate::command::contend;
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::Write;

@@ -1,10 +1,8 @@
 //! `contend ladder` through its binary: one source of figures for letters, SVG, the page and programs.
 
-mod command;
-
-use command::archive::{Archive, has_git};
-use command::contend;
-use command::stored::{Old, all};
+use crate::command::archive::{Archive, has_git};
+use crate::command::contend;
+use crate::command::stored::{Old, all};
 use serde_json::{Value, json};
 use std::fs;
 

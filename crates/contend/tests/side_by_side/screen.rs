@@ -1,9 +1,7 @@
 //! `contend screen` on a terminal of its own.
 
-mod command;
-
-use command::archive::{Archive, has_git};
-use command::terminal::Terminal;
+use crate::command::archive::{Archive, has_git};
+use crate::command::terminal::Terminal;
 use experiments::ALL;
 use rustix::process::Signal;
 use std::process::{Command, Stdio};
@@ -190,7 +188,7 @@ fn a_killed_child_is_said_and_the_screen_lives() {
 
 #[test]
 fn signals_give_the_terminal_back_and_leave_no_child() {
-    command::heard::interrupts();
+    crate::command::heard::interrupts();
     for signal in [Signal::TERM, Signal::HUP, Signal::INT] {
         let mut terminal = screen(80, 24);
         runs(&mut terminal, "contend clock --seconds 1min");
@@ -393,7 +391,7 @@ fn without_a_terminal_it_says_so() {
 #[test]
 fn a_panic_gives_the_terminal_back_first() {
     let mut program = Command::new(std::env::current_exe().unwrap());
-    program.args(["panics_within", "--exact", "--ignored", "--nocapture", "--test-threads=1"]);
+    program.args(["screen::panics_within", "--exact", "--ignored", "--nocapture", "--test-threads=1"]);
     program.env("RUST_BACKTRACE", "0");
     let terminal = Terminal::start(program, 80, 24);
     let (status, text) = terminal.end();

@@ -1,10 +1,8 @@
 //! Records that are no run's: every reader says something of them, soon, and nothing of theirs rules the terminal.
 
-mod command;
-
-use command::archive::{Archive, has_git};
-use command::stored::{Old, all};
-use command::typed::typed;
+use crate::command::archive::{Archive, has_git};
+use crate::command::stored::{Old, all};
+use crate::command::typed::typed;
 use serde_json::{Value, json};
 use std::io::Read;
 use std::process::{Command, Stdio};

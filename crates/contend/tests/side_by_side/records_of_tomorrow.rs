@@ -1,10 +1,8 @@
 //! Records of a newer contend: what this one does not know is kept and shown as what it is; what it cannot read, it
 //! names.
 
-mod command;
-
-use command::archive::{Archive, has_git};
-use command::stored::{Old, all};
+use crate::command::archive::{Archive, has_git};
+use crate::command::stored::{Old, all};
 use serde_json::{Value, json};
 use std::process::Output;
 

@@ -1,10 +1,8 @@
 //! `contend history` through its binary, each test with an archive of its own.
 
-mod command;
-
-use command::archive::has_git;
-use command::place::{Place, RUN, kept};
-use command::read;
+use crate::command::archive::has_git;
+use crate::command::place::{Place, RUN, kept};
+use crate::command::read;
 use serde_json::Value;
 use std::fs;
 use std::process::{Command, Output};

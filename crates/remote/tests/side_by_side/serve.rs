@@ -1,9 +1,7 @@
 //! `contend serve`, as whoever asks it meets it.
 
-mod command;
-
-use command::http::{answer, ask, connect, get, post, raw, until};
-use command::{Place, Server, record, record_of, refused, waited_for, whole};
+use crate::command::http::{answer, ask, connect, get, post, raw, until};
+use crate::command::{self, Place, Server, record, record_of, refused, waited_for, whole};
 use serde_json::{Value, json};
 use std::fs;
 use std::io::Write;

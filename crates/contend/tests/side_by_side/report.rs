@@ -1,9 +1,7 @@
 //! `contend report` through its binary: pages from real records, and records that are none.
 
-mod command;
-
-use command::archive::{Archive, has_git};
-use command::{contend, record};
+use crate::command::archive::{Archive, has_git};
+use crate::command::{contend, record};
 use serde_json::{Value, json};
 use std::collections::HashSet;
 use std::io::Write;

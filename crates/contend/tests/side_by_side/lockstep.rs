@@ -1,9 +1,7 @@
 //! Records of a job on MPI through the binary: shown, kept as they are, and as traces for the model.
 
-mod command;
-
-use command::archive::{Archive, has_git};
-use command::contend;
+use crate::command::archive::{Archive, has_git};
+use crate::command::contend;
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,9 +1,7 @@
 //! A server that is killed while a record is sent to it.
 
-mod command;
-
-use command::http::post;
-use command::{Place, Server, times, whole};
+use crate::command::http::post;
+use crate::command::{self, Place, Server, times, whole};
 use rustix::process::{Signal, kill_process};
 use std::io::Write;
 use std::net::TcpStream;

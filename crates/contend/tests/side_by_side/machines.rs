@@ -1,9 +1,7 @@
 //! Records of several machines: grouped by machine, the odd one out named by all who compare.
 
-mod command;
-
-use command::archive::{Archive, has_git};
-use command::record;
+use crate::command::archive::{Archive, has_git};
+use crate::command::record;
 use serde_json::{Value, json};
 
 /// Scatter of one per cent, another for each record.

@@ -1,9 +1,7 @@
 //! `contend compare` through its binary. Where a verdict is asserted, the figures are written by the test.
 
-mod command;
-
-use command::archive::{Archive, has_git};
-use command::{contend, record};
+use crate::command::archive::{Archive, has_git};
+use crate::command::{contend, record};
 use serde_json::{Value, json};
 use std::process::Output;
 use std::sync::OnceLock;
@@ -215,7 +213,7 @@ fn every_experiment_can_be_compared() {
 
 /// A hop of seven cycles on a core at this frequency, whatever others took of it.
 fn ring(ghz: f64) -> Value {
-    let mut record: Value = serde_json::from_str(include_str!("records/ring.json")).unwrap();
+    let mut record: Value = serde_json::from_str(include_str!("../records/ring.json")).unwrap();
     record["results"].as_array_mut().unwrap().retain(|row| row["contestant"] == "rust-fifo" && row["pinned"] == true);
     let row = &mut record["results"][0];
     let around = |value: f64| json!([value * 0.995, value * 1.005]);

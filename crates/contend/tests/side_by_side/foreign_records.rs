@@ -1,9 +1,7 @@
 //! What somebody else put where records are, sends, or gives as a file: it disables nothing, and costs little.
 
-mod command;
-
-use command::archive::has_git;
-use command::place::{Place, limited};
+use crate::command::archive::has_git;
+use crate::command::place::{Place, limited};
 use rustix::fs::Mode;
 use serde_json::{Value, json};
 use std::fs;

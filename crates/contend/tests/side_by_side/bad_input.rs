@@ -1,8 +1,6 @@
 //! Flags that are wrong, and systems that refuse: one clear message each, and the right exit status.
 
-mod command;
-
-use command::{contend, read};
+use crate::command::{contend, read};
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Output};
 

@@ -1,9 +1,7 @@
 //! `contend history trend` through its binary, on archives that the test wrote.
 
-mod command;
-
-use command::archive::{Archive, has_git};
-use command::record;
+use crate::command::archive::{Archive, has_git};
+use crate::command::record;
 use serde_json::{Value, json};
 use std::sync::OnceLock;
 
@@ -123,7 +121,7 @@ fn work_that_differs_is_another_series_and_what_cannot_be_read_is_counted() {
 
 #[test]
 fn without_an_archive_it_says_so() {
-    let output = command::contend(&["history", "trend"]);
+    let output = crate::command::contend(&["history", "trend"]);
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.code() == Some(1) && stderr.contains("--archive"), "{stderr}");
 }

@@ -1,9 +1,7 @@
 //! Baselines through the binary, each test with archives of its own.
 
-mod command;
-
-use command::archive::has_git;
-use command::place::{Place, RUN, kept};
+use crate::command::archive::has_git;
+use crate::command::place::{Place, RUN, kept};
 use serde_json::Value;
 
 fn baselines(place: &Place) -> Vec<Value> {

@@ -1,9 +1,7 @@
 //! Those that write to an archive at the same time, and what is left of one that is killed.
 
-mod command;
-
-use command::archive::has_git;
-use command::place::{Place, RUN, kept, kill, waited_for};
+use crate::command::archive::has_git;
+use crate::command::place::{Place, RUN, kept, kill, waited_for};
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::PermissionsExt;

@@ -1,0 +1,14 @@
+//! What is computed from figures that are given: one program, since nothing of it is measured.
+
+mod coincidence;
+mod comparison;
+mod environment_json;
+mod evidence;
+mod odd;
+mod period;
+mod spikes;
+mod statistics;
+mod steps;
+mod tally;
+mod warning;
+mod warning_json;
