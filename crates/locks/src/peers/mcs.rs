@@ -105,18 +105,3 @@ impl Drop for Guard<'_> {
         OURS.with(|ours| ours.give(self.bit));
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_thread_may_hold_several_and_release_them_in_any_order() {
-        let locks: [CkMcs; NODES] = std::array::from_fn(|_| CkMcs::create().unwrap());
-        for _ in 0..2 {
-            let mut guards: Vec<Guard<'_>> = locks.iter().map(Lock::lock).collect();
-            guards.swap(0, 2);
-        }
-        OURS.with(|ours| assert_eq!(ours.used.get(), 0));
-    }
-}
