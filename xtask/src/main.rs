@@ -30,12 +30,12 @@ What cannot be made here is skipped, with the reason; the exit status is 1 if no
 
 fn main() -> anyhow::Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    match arguments.first().map(String::as_str) {
-        Some("dist") => dist(&Request::of(&arguments[1..])?),
-        Some("--help" | "-h" | "help") => {
-            println!("{USAGE}");
-            Ok(())
-        }
+    if arguments.iter().any(|argument| ["--help", "-h", "help"].contains(&argument.as_str())) {
+        println!("{USAGE}");
+        return Ok(());
+    }
+    match arguments.split_first() {
+        Some((command, request)) if command == "dist" => dist(&Request::of(request)?),
         _ => bail!("{USAGE}"),
     }
 }
