@@ -91,7 +91,7 @@ fn calls_in_a_row(clock: &Clock, read: &impl Fn(&Clock) -> u64) -> u64 {
 ///
 /// A hypervisor may scale the counter, so that a step of 26 ticks is sometimes 25: the differences then cluster around
 /// the multiples of the step, and their greatest common divisor would be 1. Rare differences may be interruptions.
-fn step(differences: &Tally) -> u64 {
+pub(crate) fn step(differences: &Tally) -> u64 {
     let often = differences.count() / 1000;
     let common = differences.iter().filter(|&(_, count)| count > often);
     let mut clusters: Vec<Cluster> = Vec::new();
