@@ -178,9 +178,9 @@ fn two_cpus_are_tried_against_each_other() {
         println!("skipped: needs two CPUs");
         return;
     };
-    let found = pair(clock, probe, one, other, Duration::from_millis(200)).unwrap();
+    let found = pair(clock, probe, one, other, Duration::from_millis(200), || false).unwrap();
     // On a machine whose CPUs are all taken there may be nothing to tell.
     let Some(found) = found else { return println!("skipped: needs two CPUs that are not busy") };
     assert!(found.narrowing.interval.contains(found.narrowing.median) && found.line_ns > 1.0, "{found:?}");
-    assert!(pair(clock, probe, one, 100_000, Duration::from_millis(10)).is_err());
+    assert!(pair(clock, probe, one, 100_000, Duration::from_millis(10), || false).is_err());
 }

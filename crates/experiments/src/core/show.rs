@@ -85,12 +85,15 @@ fn beside(row: &Row, page: &Page) -> String {
     terminal::folded(&format!("While it was shared, there ran on its other threads: {}.", named.join("; ")), page)
 }
 
+/// `1.56× (1.52–1.60)`
+fn times(ratio: f64, ends: Option<Interval>) -> String {
+    let ends = ends.map_or_else(String::new, |ends| format!(" ({:.2}–{:.2})", ends.low, ends.high));
+    format!("{ratio:.2}×{ends}")
+}
+
 fn kinds(row: &Row) -> String {
     let words = |ns: Option<f64>| ns.map_or_else(String::new, nanoseconds);
-    let times = |cost: &Cost| {
-        let ends = cost.ratio_ci.map_or_else(String::new, |ends| format!(" ({:.2}–{:.2})", ends.low, ends.high));
-        cost.ratio.map_or_else(String::new, |ratio| format!("{ratio:.2}×{ends}"))
-    };
+    let times = |cost: &Cost| cost.ratio.map_or_else(String::new, |ratio| times(ratio, cost.ratio_ci));
     let line = |cost: &Cost| vec![cost.kind.clone(), words(cost.alone_ns), words(cost.shared_ns), times(cost)];
     terminal::table(&["  code limited by", "alone", "shared", "times (95 %)"], row.costs.iter().map(line))
 }
@@ -119,11 +122,6 @@ fn memory(row: &Row, page: &Page) -> String {
     row.memory.as_ref().map_or_else(String::new, |memory| terminal::folded(&words(memory), page))
 }
 
-fn narrowing(pair: &PairRow) -> String {
-    let interval = pair.narrowing_ci.map(|Interval { low, high }| format!(" ({low:.2}–{high:.2})"));
-    format!("{:.2}×{}", pair.narrowing, interval.unwrap_or_default())
-}
-
 fn pairs(rows: &[Row]) -> String {
     let line = |(cpu, pair): (usize, &PairRow)| {
         vec![
@@ -134,7 +132,7 @@ fn pairs(rows: &[Row]) -> String {
                 None => "not told",
             }
             .to_owned(),
-            narrowing(pair),
+            times(pair.narrowing, pair.narrowing_ci),
             nanoseconds(pair.line_ns),
         ]
     };

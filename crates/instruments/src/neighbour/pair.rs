@@ -5,8 +5,8 @@
 //!
 //! A stranger may take part of the core too, and comes and goes as it likes. So each turn of work is held against the
 //! turn of rest beside it, and the median of these ratios counts. One's own sibling narrows the core in every turn of
-//! work. A stranger who is there for a share *s* of the time narrows turns of work and of rest alike: one of the two and
-//! not the other in `s * (1 - s)` of the pairs at most, which is a quarter, and as often the one as the other.
+//! work. A stranger who is there for a share *s* of the time narrows turns of work and of rest alike: one of the two
+//! and not the other in `s * (1 - s)` of the pairs at most, which is a quarter, and as often the one as the other.
 
 use super::loops;
 use super::probe::Probe;
@@ -89,23 +89,28 @@ struct Partner {
 const TURN: Duration = Duration::from_millis(1);
 /// In so much it sees its task: within its sleep, or its loop.
 const SETTLES: Duration = Duration::from_micros(500);
-/// As often as this the span is added, until the answer is clear.
-const SPANS: u32 = 5;
 const ROUND_TRIPS: u64 = 200;
 const BATCHES: usize = 25;
 
-/// Finds out in about `span`, or in up to five times that if others take much of the core. `None` if one of the two had
-/// no time of its CPU.
+/// Finds out in about `span`; where strangers take so much of the core that this tells nothing, in further ones, as
+/// long as it `goes_on`. `None` if one of the two had no time of its CPU.
 ///
 /// # Errors
 /// A CPU that may not be used, a thread that the system refuses.
-pub fn pair(clock: Clock, probe: Probe, one: usize, other: usize, span: Duration) -> io::Result<Option<Pair>> {
+pub fn pair(
+    clock: Clock,
+    probe: Probe,
+    one: usize,
+    other: usize,
+    span: Duration,
+    goes_on: impl Fn() -> bool + Sync,
+) -> io::Result<Option<Pair>> {
     let partner = Partner::default();
     std::thread::scope(|scope| {
         let serving =
             std::thread::Builder::new().spawn_scoped(scope, || pin_current_thread(other).map(|()| partner.serve()))?;
         let asking = std::thread::Builder::new().spawn_scoped(scope, || {
-            let asked = pin_current_thread(one).map(|()| partner.ask(clock, probe, span));
+            let asked = pin_current_thread(one).map(|()| partner.ask(clock, probe, span, &goes_on));
             partner.task.store(END, Ordering::Release);
             asked
         });
@@ -136,17 +141,16 @@ impl Partner {
         }
     }
 
-    fn ask(&self, clock: Clock, probe: Probe, span: Duration) -> Option<Pair> {
+    fn ask(&self, clock: Clock, probe: Probe, span: Duration, goes_on: &dyn Fn() -> bool) -> Option<Pair> {
         let pairs = (span.as_secs_f64() / (2 * (TURN + SETTLES)).as_secs_f64()).ceil() as usize;
         let mut ratios = Vec::new();
-        let mut narrowing = None;
-        for _ in 0..SPANS {
+        let narrowing = loop {
             ratios.extend((0..pairs).filter_map(|pair| self.turns(clock, probe, pair % 2 == 0)));
-            narrowing = Narrowing::of(&ratios);
-            if narrowing.and_then(|found| found.shares_core()).is_some() {
-                break;
+            let found = Narrowing::of(&ratios);
+            if found.and_then(|found| found.shares_core()).is_some() || !goes_on() {
+                break found;
             }
-        }
+        };
         Some(Pair { narrowing: narrowing?, line_ns: self.line_ns(clock)? })
     }
 

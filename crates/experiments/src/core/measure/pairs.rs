@@ -13,8 +13,10 @@ use std::time::{Duration, Instant};
 /// Two CPUs, the lower number first, and what they are to each other.
 pub type Pairs = BTreeMap<(usize, usize), Pair>;
 
-/// A pair is tried for so long, or for five times that where others take much of the core, and of the budget no more than this share is spent on all.
+/// A pair is tried for so long, and of the budget no more than this share is spent on all.
 const A_PAIR: Duration = Duration::from_millis(200);
+/// Or for so long, where strangers who take much of the core leave it untold.
+const A_PAIR_AT_MOST: Duration = Duration::from_secs(1);
 const PAIRS_SHARE: f64 = 0.25;
 /// Of a night, too.
 const PAIRS_AT_MOST: Duration = Duration::from_secs(600);
@@ -48,7 +50,9 @@ pub fn try_pairs(
             break;
         }
         progress.note(&format!("whether CPU {one} and {other} share a core"));
-        if let Some(found) = pair(clock, probe, one, other, A_PAIR)? {
+        let enough = until.min(Instant::now() + A_PAIR_AT_MOST);
+        let goes_on = || !session.interruption.is_requested() && Instant::now() + A_PAIR <= enough;
+        if let Some(found) = pair(clock, probe, one, other, A_PAIR, goes_on)? {
             pairs.insert((one.min(other), one.max(other)), found);
         }
     }
