@@ -1,9 +1,10 @@
-//! How much time is lost around an interrupt or a switch, beyond what the kernel reports of it.
+//! How much time is usual for a handler, and is lost around it or a switch, beyond what the kernel reports of it.
 //!
 //! A handler's begin and end are reported from inside it. Getting there and back costs time too: the entry into the
 //! kernel, a virtual machine's exits, a cold cache. That time belongs to the handler, but not without limit: a handler
 //! may have been late because the hypervisor had the CPU. The limit is learnt from the gaps themselves: a few times the
-//! median of the time before the first report in a gap, after the last, and between two.
+//! median of the time before the first report in a gap, after the last, and between two. So it is with the time inside
+//! a handler: whoever sets the next timer of a virtual machine leaves it, and may come back late.
 
 use std::collections::BTreeMap;
 
@@ -29,6 +30,7 @@ pub struct EntryExitOverhead {
     after: BTreeMap<Option<Handler>, Vec<u64>>,
     /// By what came before.
     between: BTreeMap<Option<Handler>, Vec<u64>>,
+    inside: BTreeMap<Option<Handler>, Vec<u64>>,
 }
 
 impl EntryExitOverhead {
@@ -56,6 +58,9 @@ impl EntryExitOverhead {
                 let ticks = scaled(inner[1].end - inner[1].start);
                 note(&mut self.between, inner[0].what, names, ticks);
             }
+            for handler in pieces.iter().filter(|piece| matches!(piece.what, What::Handler(_))) {
+                note(&mut self.inside, handler.what, names, handler.end - handler.start);
+            }
         }
     }
 
@@ -69,7 +74,14 @@ impl EntryExitOverhead {
             let handlers = handlers.map(|handler| one(&Some(handler.clone()))).collect();
             Side { handlers, switch: one(&None) }
         };
-        Limits { before: of(&self.before), after: of(&self.after), between: of(&self.between) }
+        let handlers = (0..).map_while(|number| names.handler_of(number));
+        let inside = handlers.map(|handler| self.inside.get(&Some(handler.clone())).and_then(|seen| limit(seen)));
+        Limits {
+            before: of(&self.before),
+            after: of(&self.after),
+            between: of(&self.between),
+            inside: inside.collect(),
+        }
     }
 }
 
@@ -108,12 +120,14 @@ pub(super) fn scale(ticks: u64, part: u64, whole: u64) -> u64 {
     if whole == 0 { ticks } else { (u128::from(ticks) * u128::from(part) / u128::from(whole)) as u64 }
 }
 
-/// How much time around each taker of the CPU belongs to it, in ticks.
+/// How much time in and around each taker of the CPU belongs to it, in ticks.
 #[derive(Debug)]
 pub(super) struct Limits {
     before: Side,
     after: Side,
     between: Side,
+    /// By handler; `None` where too few were seen.
+    inside: Vec<Option<u64>>,
 }
 
 #[derive(Debug)]
@@ -134,6 +148,13 @@ impl Limits {
             (false, true) => (0, ticks.min(self.before.of(after))),
             (false, false) => (0, 0),
         }
+    }
+
+    /// Of `ticks` within a taker, what is more than usual for it; nothing where nobody knows what is usual.
+    pub fn late(&self, ticks: u64, taker: What) -> u64 {
+        let What::Handler(number) = taker else { return 0 };
+        let limit = self.inside.get(number as usize).copied().flatten();
+        limit.map_or(0, |limit| ticks.saturating_sub(limit))
     }
 }
 

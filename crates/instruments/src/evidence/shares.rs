@@ -11,6 +11,8 @@ use crate::gaps::Gap;
 #[derive(Debug, Default)]
 pub(super) struct Shares {
     pub taken: Vec<(What, u64)>,
+    /// What of that is more than is usual for the taker: it may have been stopped in its midst.
+    late: Vec<(What, u64)>,
     /// The thread's usual work.
     pub own: u64,
     pub unexplained: u64,
@@ -23,7 +25,7 @@ impl Shares {
         if flagged && !pieces.iter().any(|piece| piece.what.takes()) {
             let own = usual.min(gap.length);
             let taken = vec![(What::Unnamed(Kind::SwitchedOut), gap.length - own)];
-            return Self { taken, own, unexplained: 0 };
+            return Self { taken, own, ..Self::default() };
         }
         let mut shares = Self::default();
         let mut bare = Vec::new();
@@ -34,7 +36,10 @@ impl Shares {
             match piece.what {
                 What::Own => bare.push((place, ticks)),
                 What::Unknown => shares.unexplained += ticks,
-                taker => shares.take(taker, ticks),
+                taker => {
+                    add(&mut shares.taken, taker, ticks);
+                    add(&mut shares.late, taker, limits.late(ticks, taker));
+                }
             }
         }
         // Outside of the timeline, if the gap reaches out of it; all of the gap, if there is none.
@@ -52,13 +57,6 @@ impl Shares {
         shares
     }
 
-    fn take(&mut self, what: What, ticks: u64) {
-        match self.taken.iter_mut().find(|(taker, _)| *taker == what) {
-            Some((_, sum)) => *sum += ticks,
-            None => self.taken.push((what, ticks)),
-        }
-    }
-
     /// Gives the thread's own time at `place` to what took the CPU before and after it, as far as that may go.
     fn share_out(&mut self, pieces: &[Piece], place: usize, ticks: u64, limits: &Limits) {
         let before = place.checked_sub(1).map_or(What::Unknown, |place| pieces[place].what);
@@ -66,14 +64,35 @@ impl Shares {
         let (first, second) = limits.split(ticks, before, after);
         for (what, ticks) in [(before, first), (after, second)] {
             if ticks > 0 {
-                self.take(what, ticks);
+                add(&mut self.taken, what, ticks);
             }
         }
         self.unexplained += ticks - first - second;
     }
+
+    /// What an account of the whole stretch may have another explanation for.
+    fn open(&self) -> impl Iterator<Item = (What, u64)> {
+        self.late.iter().copied().chain([(What::Unknown, self.unexplained)]).filter(|(_, ticks)| *ticks > 0)
+    }
+
+    /// Takes `ticks` of what is open from one and gives them to another.
+    fn pass(&mut self, from: What, to: What, ticks: u64) {
+        match self.taken.iter_mut().find(|(taker, _)| *taker == from) {
+            Some((_, sum)) => *sum -= ticks,
+            None => self.unexplained -= ticks,
+        }
+        add(&mut self.taken, to, ticks);
+    }
 }
 
-/// Explains by the accounts of the whole stretch what the reports left open.
+fn add(sums: &mut Vec<(What, u64)>, what: What, ticks: u64) {
+    match sums.iter_mut().find(|(taker, _)| *taker == what) {
+        Some((_, sum)) => *sum += ticks,
+        None => sums.push((what, ticks)),
+    }
+}
+
+/// Explains by the accounts of the whole stretch what the reports left open, or a handler took beyond what is usual.
 pub(super) fn match_accounts(timeline: &Timeline, thread_timeline: &ThreadTimeline, shares: &mut [Shares]) {
     let account = &timeline.quality.account;
     let ticks = |ns: u64| timeline.clock.to_ticks(ns as f64);
@@ -100,17 +119,18 @@ fn stolen_ns(timeline: &Timeline, thread_timeline: &ThreadTimeline) -> u64 {
     account.missing_ns().unwrap_or(0).saturating_sub(timeline.clock.to_ns(known) as u64)
 }
 
-/// Gives `ticks` to `what`, from the longest unexplained times down.
+/// Gives `ticks` to `what`, from the longest open times down.
 fn explain_longest(shares: &mut [Shares], what: What, mut ticks: u64) {
-    let mut order: Vec<usize> = (0..shares.len()).filter(|&gap| shares[gap].unexplained > 0).collect();
-    order.sort_by_key(|&gap| std::cmp::Reverse(shares[gap].unexplained));
-    for gap in order {
-        let part = ticks.min(shares[gap].unexplained);
+    let of_gap =
+        |(gap, shares): (usize, &Shares)| shares.open().map(|(from, open)| (open, gap, from)).collect::<Vec<_>>();
+    let mut open: Vec<(u64, usize, What)> = shares.iter().enumerate().flat_map(of_gap).collect();
+    open.sort_by_key(|&(open, ..)| std::cmp::Reverse(open));
+    for (open, gap, from) in open {
+        let part = ticks.min(open);
         if part == 0 {
             break;
         }
-        shares[gap].unexplained -= part;
-        shares[gap].take(what, part);
+        shares[gap].pass(from, what, part);
         ticks -= part;
     }
 }
