@@ -270,7 +270,9 @@ fn a_full_disk_costs_the_metrics_and_nothing_else() {
     assert!(output.status.success(), "{stderr}");
     let record = read(&output.stdout);
     assert!(!rows(&record, "total").is_empty());
-    assert!(warnings(&record).contains(&"left_out") && stderr.contains("could not be replaced"), "{stderr}");
+    // On a busy machine more serious ones have the terminal's three lines.
+    let told = record["warnings"].to_string();
+    assert!(warnings(&record).contains(&"left_out") && told.contains("could not be replaced"), "{told}");
 }
 
 fn start(arguments: &[&str]) -> Child {

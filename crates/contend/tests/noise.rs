@@ -148,7 +148,8 @@ fn without_privileges_the_rest_is_measured_and_the_remedy_said() {
         record["warnings"].as_array().unwrap().iter().filter_map(|warning| warning["code"].as_str()).collect();
     assert!(codes.contains(&"nice_refused") && codes.contains(&"left_out"), "{codes:?}");
     assert!(record["warnings"].to_string().contains("cap_sys_nice"), "{record}");
-    assert!(stderr.contains("[nice_refused]") && stderr.lines().count() <= 3, "{stderr}");
+    // By its words, or where steal and others' load have the lines, by its name.
+    assert!(stderr.contains("nice_refused") && stderr.lines().count() <= 3, "{stderr}");
     assert_eq!(results(&record).len(), 2, "quiet and competitor");
     let paranoid = std::fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").unwrap_or_default();
     if paranoid.trim().parse::<i32>().is_ok_and(|level| level > 0) {

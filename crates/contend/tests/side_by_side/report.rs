@@ -192,11 +192,12 @@ fn a_record_is_never_markup() {
 
 #[test]
 fn two_records_stand_side_by_side_with_intervals() {
-    let (first, mut second) = (latency(), latency());
-    for row in second["results"].as_array_mut().unwrap() {
-        // On a busy machine the first may know no median.
-        row["p50_ns"] = json!(row["p50_ns"].as_f64().unwrap_or(0.0) + 1e6);
-        row["p50_ci_ns"] = json!([1e6, 2e6]);
+    let (mut first, mut second) = (latency(), latency());
+    // On a busy machine they may know no median.
+    for (record, median, interval) in [(&mut first, 10.0, [9.0, 11.0]), (&mut second, 1.5e6, [1e6, 2e6])] {
+        for row in record["results"].as_array_mut().unwrap() {
+            (row["p50_ns"], row["p50_ci_ns"]) = (json!(median), json!(interval));
+        }
     }
     second["environment"]["kernel"]["release"] = json!("99.1-other");
     let page = page(&[&first, &second]);
