@@ -1,7 +1,7 @@
 //! When the program's threads did not run: the kernel's own record of their switches, which needs no privilege.
 //!
 //! A record that is open makes each switch of a thread dearer, by about 2 µs, whether or not something is written; and
-//! one that was open once, by 100 ns for as long as the thread lives. So threads are followed one by one, once it is
+//! one that was open once, by 200 ns for as long as the thread lives. So threads are followed one by one, once it is
 //! known how often they are switched: those that are switched too often never are. While those that are followed have
 //! few switches the record stays open; while they have many it is opened for short windows, as often as the program can
 //! pay for, and what is said of holders is said of those.

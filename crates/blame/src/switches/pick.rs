@@ -32,7 +32,7 @@ struct Look {
 }
 
 /// What a switch of a thread costs that was followed and is not any more.
-const REST_NS: f64 = 100.0;
+const REST_NS: f64 = 200.0;
 /// The part of its time that the program can lose by that.
 const BUDGET: f64 = 0.01;
 /// The part of what one CPU can pay that one thread can take: for a few who do little but leave their CPU, all others
