@@ -21,7 +21,7 @@
 extern crate self as libc;
 #[cfg(any(preload, clippy))]
 extern crate self as lock_api;
-#[cfg(all(preload, not(target_arch = "x86_64")))]
+#[cfg(all(any(preload, clippy), not(target_arch = "x86_64")))]
 extern crate self as rustix;
 
 #[cfg(any(preload, clippy))]
@@ -46,6 +46,8 @@ mod preload;
 #[cfg(any(preload, clippy))]
 include!(concat!(env!("OUT_DIR"), "/locks.rs"));
 
+#[cfg(all(clippy, not(preload), not(target_arch = "x86_64")))]
+use c::time;
 #[cfg(preload)]
 pub use c::*;
 pub use counts::{COUNTS, Left};
