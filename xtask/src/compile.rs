@@ -52,11 +52,15 @@ fn compile(arch: &Arch, target: &str, linker: &str, flags: &str) -> anyhow::Resu
     for package in programs.iter().map(|program| program.package).collect::<BTreeSet<&str>>() {
         cargo.args(["--package", package]);
     }
-    let of_target = |name: &str| format!("CARGO_TARGET_{}_{name}", target.to_uppercase().replace('-', "_"));
-    cargo.env(of_target("LINKER"), linker).env("CONTEND_PRELOAD_REQUIRED", "1");
+    let variable =
+        |target: &str, name: &str| format!("CARGO_TARGET_{}_{name}", target.to_uppercase().replace('-', "_"));
+    // What runs while compiling is always linked by the same: else cargo takes it for another, and compiles anew what it
+    // made for another target before.
+    cargo.env(variable(&format!("{}-unknown-linux-gnu", std::env::consts::ARCH), "LINKER"), "cc");
+    cargo.env(variable(target, "LINKER"), linker).env("CONTEND_PRELOAD_REQUIRED", "1");
     cargo.env(format!("CC_{}", target.replace('-', "_")), arch.c_compiler());
     if !flags.is_empty() {
-        cargo.env(of_target("RUSTFLAGS"), flags);
+        cargo.env(variable(target, "RUSTFLAGS"), flags);
     }
     run(&mut cargo)?;
     Ok(Binaries { folder: folder_of_builds()?.join(target).join("whole"), programs })
