@@ -1,6 +1,6 @@
 //! How much CPU another process would get.
 
-use super::record::Row;
+use super::record::{Row, TotalRow};
 use record::{Finding, Origin, Unit};
 
 /// Of the CPU that leaves it the least.
@@ -9,15 +9,20 @@ pub fn findings(rows: &[(usize, &Row)]) -> Vec<Finding> {
     let least = totals().min_by(|a, b| a.1.shares.cputime_share.total_cmp(&b.1.shares.cputime_share));
     let Some((place, total)) = least else { return Vec::new() };
     let share = total.shares.cputime_share;
-    let (low, high) = (Unit::Share.words(total.cputime_least_share), Unit::Share.words(total.cputime_most_share));
-    let words = format!(
-        "Another process would get {} of CPU {}, {low} to {high} from interval to interval",
-        Unit::Share.words(share),
-        total.cpu
-    );
+    let words =
+        format!("Another process would get {} of CPU {}{}", Unit::Share.words(share), total.cpu, from_to(total));
     let source =
         Origin::of("load", place, format!("CPU {}, the least of {}", total.cpu, totals().count()), "cputime_share");
     vec![Finding::new("obtainable_cpu", words, Unit::Share, share.into(), source).repeated()]
+}
+
+/// How far the intervals differ, which one alone cannot say.
+fn from_to(total: &TotalRow) -> String {
+    if total.intervals < 2 {
+        return String::new();
+    }
+    let (low, high) = (Unit::Share.words(total.cputime_least_share), Unit::Share.words(total.cputime_most_share));
+    format!(", {low} to {high} from interval to interval")
 }
 
 #[cfg(test)]
@@ -35,5 +40,12 @@ mod tests {
              [load: CPU 1, the least of 2]"
         );
         assert_eq!((found[0].value, found[0].source.row), (0.97, 9));
+    }
+
+    #[test]
+    fn one_interval_differs_from_none() {
+        let Row::Total(total) = row(0, 0.99) else { panic!("the sample is a total") };
+        let found = findings(&[(0, &Row::Total(TotalRow { intervals: 1, ..total }))]);
+        assert_eq!(found[0].words, "Another process would get 99.0 % of CPU 0");
     }
 }
