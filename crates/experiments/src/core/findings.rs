@@ -23,7 +23,12 @@ pub fn said(row: &Row) -> String {
             "; code that is limited by width took {width:.2} times as long then, code limited by latency {latency:.2}"
         )
     });
-    format!("Somebody shared the core of CPU {} for {} of the time{costs}", row.cpu, percent(share))
+    if share == 0.0 {
+        return format!("Nobody was seen to share the core of CPU {}", row.cpu);
+    }
+    // Shares are told by the best that was seen; if that was a shared core's, more of them were shared.
+    let bound = if row.doubt.is_some() { "at least " } else { "" };
+    format!("Somebody shared the core of CPU {} for {bound}{} of the time{costs}", row.cpu, percent(share))
 }
 
 #[cfg(test)]
@@ -42,5 +47,17 @@ mod tests {
         );
         assert_eq!((found.len(), found[0].source.row), (1, 1));
         assert!(said(&row(3, None)).ends_with("could not be told"));
+    }
+
+    #[test]
+    fn a_share_by_a_doubtful_best_is_a_lower_bound() {
+        let doubted = Row { doubt: Some("even the best probes differ from each other".into()), ..row(1, Some(0.05)) };
+        assert!(said(&doubted).contains("for at least 5.0 % of the time"), "{}", said(&doubted));
+        assert!(!said(&row(1, Some(0.05))).contains("at least"));
+    }
+
+    #[test]
+    fn nobody_who_was_seen_is_nobody() {
+        assert_eq!(said(&row(2, Some(0.0))), "Nobody was seen to share the core of CPU 2");
     }
 }
