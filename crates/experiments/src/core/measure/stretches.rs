@@ -16,17 +16,18 @@ const LONGEST_PAUSE_S: f64 = 0.005;
 const LONGEST_PAUSE_STEPS: f64 = 4.0;
 
 /// Of steps, by the time at which they began: a stretch begins with a shared step and ends with the first that is
-/// alone. Steps that are neither belong to what was before.
+/// alone. Steps that are neither belong to what was before. One that nobody saw end lasted for its steps at least.
 pub fn stretches(steps: &[(f64, Sharing)]) -> Stretches {
     // Those of a long run are long, so that there is room for all.
     let apart: Vec<f64> = steps.windows(2).map(|pair| pair[1].0 - pair[0].0).collect();
-    let longest_pause_s = median(&apart).map_or(0.0, |step_s| LONGEST_PAUSE_STEPS * step_s).max(LONGEST_PAUSE_S);
+    let step_s = median(&apart).unwrap_or_default();
+    let longest_pause_s = (LONGEST_PAUSE_STEPS * step_s).max(LONGEST_PAUSE_S);
     let mut lengths_ns = Vec::new();
     let (mut since, mut last): (Option<f64>, f64) = (None, f64::NEG_INFINITY);
     for &(at_s, sharing) in steps {
         let is_broken = at_s - last > longest_pause_s;
         if let Some(from) = since.filter(|_| is_broken || sharing == Sharing::Alone) {
-            let until = if is_broken { last } else { at_s };
+            let until = if is_broken { last + step_s } else { at_s };
             lengths_ns.push((until - from) * 1e9);
             since = None;
         }
@@ -35,7 +36,7 @@ pub fn stretches(steps: &[(f64, Sharing)]) -> Stretches {
         }
         last = at_s;
     }
-    lengths_ns.extend(since.map(|from| (last - from) * 1e9));
+    lengths_ns.extend(since.map(|from| (last + step_s - from) * 1e9));
     Stretches {
         count: lengths_ns.len() as u64,
         median_ms: median(&lengths_ns).map(|ns| ns / 1e6),
@@ -84,7 +85,7 @@ mod tests {
         let found = stretches(&steps);
         assert_eq!(found.count, 3);
         assert!((found.longest_ms.unwrap() - 3.0).abs() < 1e-6 && (found.median_ms.unwrap() - 1.0).abs() < 1e-6);
-        assert_eq!(found.histogram.iter().map(|bin| bin.count).sum::<u64>(), 2, "one has no length");
+        assert_eq!(found.histogram.iter().map(|bin| bin.count).sum::<u64>(), 3, "the last lasts for its step");
     }
 
     #[test]
@@ -92,7 +93,15 @@ mod tests {
         let steps = [(0.0, Shared), (0.001, Shared), (0.002, Shared), (2.0, Shared), (2.001, Shared), (2.002, Alone)];
         let found = stretches(&steps);
         assert_eq!(found.count, 2);
-        assert!((found.longest_ms.unwrap() - 2.0).abs() < 1e-6);
+        assert!((found.longest_ms.unwrap() - 3.0).abs() < 1e-6, "it was not seen to end");
+    }
+
+    #[test]
+    fn a_step_between_pauses_is_not_without_length() {
+        let turn = |from: f64| [(from, Shared), (from + 0.001, Alone), (from + 0.002, Alone), (from + 0.003, Shared)];
+        let found = stretches(&[turn(0.0), turn(1.0), turn(2.0)].concat());
+        let counted: u64 = found.histogram.iter().map(|bin| bin.count).sum();
+        assert!(counted == found.count && found.median_ms.unwrap() > 0.5, "{found:?}");
     }
 
     #[test]
