@@ -40,13 +40,14 @@ const COLUMNS: usize = 60;
 
 /// The share in each piece of the run, as the height of a block.
 fn timeline(row: &Row) -> String {
-    let Some(last) = row.timeline.last() else { return String::new() };
+    // A single piece is the share above, and nothing says how long it was.
+    let Some(last) = row.timeline.last().filter(|_| row.timeline.len() > 1) else { return String::new() };
     let pieces_a_column = row.timeline.len().div_ceil(COLUMNS);
     let columns = row.timeline.chunks(pieces_a_column).map(|pieces| {
         let known: Vec<f64> = pieces.iter().filter_map(|piece| piece.shared_share).collect();
         (!known.is_empty()).then(|| known.iter().sum::<f64>() / known.len() as f64)
     });
-    let end_s = last.from_s * row.timeline.len() as f64 / (row.timeline.len().max(2) - 1) as f64;
+    let end_s = last.from_s * row.timeline.len() as f64 / (row.timeline.len() - 1) as f64;
     format!("  0 s |{}| {end_s:.3} s\n", terminal::levels(columns))
 }
 
@@ -100,7 +101,9 @@ fn kinds(row: &Row) -> String {
 
 fn known(row: &Row, page: &Page) -> String {
     let agreement = row.agreement_share.map_or_else(String::new, |share| {
-        format!("; probes ten times as long agree in {:.2} % of {}", share * 100.0, terminal::count(row.checked))
+        // Where either was neither, there is nothing to agree on.
+        let (percent, checked) = (share * 100.0, terminal::count(row.checked));
+        format!("; of {checked} probes ten times as long {percent:.2} % agree, where both could tell")
     });
     let best = row.best_cycles.zip(row.frequency_ghz).map_or_else(String::new, |(cycles, ghz)| {
         format!("; the loop of width takes {cycles:.2} cycles at best, at {ghz:.2} GHz")
@@ -142,4 +145,18 @@ fn pairs(rows: &[Row]) -> String {
         return String::new();
     }
     terminal::table(&["CPUs", "are", "narrower beside it", "a cache line"], lines) + "\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::sample::row;
+    use super::*;
+
+    #[test]
+    fn a_run_in_one_piece_has_no_timeline() {
+        let whole = row(0, Some(0.34));
+        assert!(timeline(&whole).ends_with("| 10.000 s\n"), "{}", timeline(&whole));
+        let short = Row { timeline: whole.timeline[..1].to_vec(), ..whole };
+        assert_eq!(timeline(&short), "", "it had been from 0 s to 0.000 s");
+    }
 }
