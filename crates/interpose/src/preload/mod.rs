@@ -15,6 +15,7 @@ mod clock;
 mod ends;
 mod entry;
 mod external;
+mod free_mutex;
 mod local;
 mod me;
 mod next;

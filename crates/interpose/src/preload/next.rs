@@ -133,7 +133,7 @@ fn find(name: &CStr) -> *mut c_void {
 }
 
 /// Where the object begins that an address lies in; null if it lies in none.
-fn object_of(address: *mut c_void) -> *const c_void {
+pub fn object_of(address: *mut c_void) -> *const c_void {
     let mut found = ObjectOf { path: null(), begins: null(), symbol: null(), at: null() };
     // SAFETY: `found` is a structure of the shape that the function fills.
     unsafe { dladdr(address, &raw mut found) };
@@ -151,6 +151,12 @@ pub fn find_all() {
     if !single_threaded.is_null() {
         SINGLE_THREADED.store(single_threaded.cast(), Relaxed);
     }
+}
+
+/// Those that take mutexes or release them, as far as there are any.
+pub fn mutex_functions() -> impl Iterator<Item = *mut c_void> {
+    let all = [&found::pthread_mutex_lock, &found::pthread_mutex_unlock, &found::mtx_lock, &found::mtx_unlock];
+    all.into_iter().map(|place| place.load(Relaxed).cast()).filter(|address| *address != missing as *mut c_void)
 }
 
 /// The C library's word that says whether there is one thread; older ones have none.

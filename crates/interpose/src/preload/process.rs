@@ -9,7 +9,7 @@ use super::external::{
     getenv, getpid, keeping_errno, madvise, mmap, open, read,
 };
 use super::local::{self, Local, OFF};
-use super::place;
+use super::{free_mutex, place};
 use crate::layout::{Header, MAPS, PROCESSES, Process, Region};
 use core::sync::atomic::Ordering::{Relaxed, Release};
 
@@ -30,6 +30,7 @@ pub fn begin(local: &'static Local, is_last: bool) {
                 _ => return local::give_up(),
             }
             place::prepare();
+            free_mutex::find_out();
         }
         let Some(region) = local::region() else { return };
         enter(region, local);

@@ -1,7 +1,7 @@
 //! C programs that are compiled here and run with the library.
 
 use interpose::{Level, Memory, PLACE, Pair};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 /// A program that ran, and what was recorded of it.
@@ -28,12 +28,17 @@ pub fn compiled(folder: &tempfile::TempDir, source: &str, flags: &[&str]) -> Opt
 pub fn watched(source: &str, level: Level) -> Option<Watched> {
     let folder = tempfile::tempdir().unwrap();
     let program = compiled(&folder, source, &[])?;
-    let memory = Memory::new(level, None).unwrap();
+    Some(run_with(program, Memory::new(level, None).unwrap(), None))
+}
+
+/// Runs a program with the library, and another behind it.
+pub fn run_with(program: PathBuf, memory: Memory, behind: Option<&Path>) -> Watched {
     let (_library, library) = Memory::library().unwrap();
-    let output = Command::new(program).env("LD_PRELOAD", library).env(PLACE, memory.path()).output().unwrap();
+    let libraries = behind.map_or(library.clone(), |behind| format!("{library}:{}", behind.display()));
+    let output = Command::new(program).env("LD_PRELOAD", libraries).env(PLACE, memory.path()).output().unwrap();
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert!(!stderr.contains("ld.so"), "{stderr}");
-    Some(Watched { memory, output })
+    Watched { memory, output }
 }
 
 impl Watched {

@@ -9,8 +9,10 @@ use crate::preload::external::has_it;
 use crate::preload::me::{Me, known_thread, me, ready, thread_at_nothing};
 use crate::preload::record::Taken;
 use crate::preload::spot::{MUTEX_OWNER, Spot, forget, spot};
-use crate::preload::{local, order, record, wait, what_if};
+use crate::preload::{free_mutex, local, order, record, wait, what_if};
 use core::ffi::{c_int, c_void};
+use core::hint::black_box;
+use core::sync::atomic::Ordering::Relaxed;
 
 /// Takes a lock of this kind; `busy` is what a try says of one that is taken.
 ///
@@ -42,22 +44,35 @@ pub fn take(
     take_slowly(lock, site, kind, busy, code, real)
 }
 
-/// Takes a mutex that is free and that nobody else can take; `None`, and it is not taken, where more is to be done.
-/// What is noted is noted before, so that the call can end with that of the C library.
+/// Takes a mutex that is free, for a thread that holds nothing; `None`, and nothing was done, where that is not so.
 #[inline(always)]
-pub fn take_free(lock: *mut c_void, site: usize, real: impl FnOnce() -> c_int) -> Option<c_int> {
+pub fn take_free(lock: *mut c_void, site: usize, kind: Kind) -> Option<c_int> {
     let thread = thread_at_nothing()?;
-    match record::taken_again(Me::of(thread), lock as usize, site, Kind::Mutex) {
-        Taken::Noted => Some(real()),
-        Taken::Timed => Some(take_timed(thread, real)),
-        Taken::Not => None,
+    if !free_mutex::take(lock, thread.tid.load(Relaxed)) {
+        return None;
     }
+    // What is not common is called last, and with a result that the compiler does not know: so it is jumped to, and
+    // there is no frame.
+    Some(match record::taken_again(Me::of(thread), lock as usize, site, kind) {
+        Taken::Noted => 0,
+        Taken::Timed => time(thread),
+        Taken::Not => took_another(lock, site, kind),
+    })
 }
 
 #[inline(never)]
-fn take_timed(thread: &Thread, real: impl FnOnce() -> c_int) -> c_int {
+fn time(thread: &Thread) -> c_int {
     record::begin_timed(thread);
-    real()
+    black_box(0)
+}
+
+/// A thread that held nothing took another lock than the last, or elsewhere, or one that others want.
+#[inline(never)]
+fn took_another(lock: *mut c_void, site: usize, kind: Kind) -> c_int {
+    if ready().is_some_and(|me| record::taken_alone(me, lock as usize, site, kind)) {
+        return black_box(0);
+    }
+    take_slowly(lock, site, kind, 0, 0, || 0)
 }
 
 /// The thread holds another lock; or nothing is recorded, or it is not known yet whether it is.

@@ -1,7 +1,7 @@
 //! `pthread_mutex_*`.
 
 use super::exclusive::{attempt, destroy, release, take, take_free};
-use super::shapes::{attempts, destroys, is_plain_and_free, releases, takes_by_clock, takes_mutex, takes_until};
+use super::shapes::{attempts, destroys, releases, takes_by_clock, takes_mutex, takes_until};
 use crate::layout::Kind::Mutex;
 use crate::preload::external::EBUSY;
 

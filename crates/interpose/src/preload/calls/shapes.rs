@@ -2,9 +2,6 @@
 //!
 //! Each makes the function of this name, which passes its call site on, and the one that does the work.
 
-use crate::preload::spot::MUTEX_KIND;
-use core::ffi::c_void;
-
 /// `takes!(function, the one that tries, kind, what a try says of a lock that is taken)`.
 macro_rules! takes {
     ($name:ident, $attempt:ident, $kind:expr, $busy:expr) => {
@@ -24,55 +21,34 @@ macro_rules! takes {
     };
 }
 
-/// The same for mutexes. While there is one thread the C library takes a free one without a locked instruction, but
-/// does not try it without. That it is free is in its first word, and nobody can come between: so then it is noted
-/// first, and the C library's function is where the call ends, as it would have been.
+/// The same for mutexes: a free one is taken here ([`free_mutex`](crate::preload::free_mutex)), without a call.
 macro_rules! takes_mutex {
     ($name:ident, $attempt:ident, $kind:expr, $busy:expr) => {
         const _: () = {
-            use crate::preload::{entry::entry, next};
+            use crate::preload::{entry::entry, free_mutex, me::known_thread, next};
             use core::ffi::{c_int, c_void};
+            use core::sync::atomic::Ordering::Relaxed;
 
     entry!($name => work, 1);
 
             extern "C" fn work(lock: *mut c_void, site: usize) -> c_int {
-                // SAFETY: as in `takes`.
-                let real = move || unsafe { next::$name()(lock) };
-                if next::is_single_threaded()
-                    && is_plain_and_free(lock)
-                    && let Some(code) = take_free(lock, site, real)
-                {
-                    return code;
-                }
-                among_others(lock, site)
+                take_free(lock, site, $kind).unwrap_or_else(|| otherwise(lock, site))
             }
 
             #[inline(never)]
-            fn among_others(lock: *mut c_void, site: usize) -> c_int {
+            fn otherwise(lock: *mut c_void, site: usize) -> c_int {
+                let tried = move || match known_thread() {
+                    // Of a thread that holds nothing that was tried.
+                    Some(thread) if !thread.is_at(0) && free_mutex::take(lock, thread.tid.load(Relaxed)) => 0,
+                    // SAFETY: as in `takes`.
+                    _ => unsafe { next::$attempt()(lock) },
+                };
                 // SAFETY: as in `takes`.
-                let real = move || unsafe { next::$name()(lock) };
-                // SAFETY: as in `takes`.
-                let tried = move || unsafe { next::$attempt()(lock) };
-                if next::is_single_threaded() && is_plain_and_free(lock) {
-                    return take(lock, site, $kind, $busy, real, real);
-                }
-                take(lock, site, $kind, $busy, tried, real)
+                take(lock, site, $kind, $busy, tried, move || unsafe { next::$name()(lock) })
             }
         };
     };
 }
-
-/// Whether a mutex is free, and taking it cannot fail then: it is not robust, not shared between processes, and has no
-/// protocol.
-#[inline(always)]
-pub(super) fn is_plain_and_free(mutex: *mut c_void) -> bool {
-    let (word, kind) = (mutex.cast::<u32>(), (mutex.addr() + MUTEX_KIND) as *const u32);
-    // SAFETY: the program gives a mutex, in which these words are.
-    unsafe { word.read_volatile() == 0 && kind.read_volatile() <= MOST_OF_TYPES }
-}
-
-/// The highest of the types' numbers: default, recursive, error-checking, adaptive.
-const MOST_OF_TYPES: u32 = 3;
 
 /// The same with an end.
 macro_rules! takes_until {

@@ -2,7 +2,7 @@
 
 use super::cond::{sleep, wake};
 use super::exclusive::{attempt, destroy, release, take, take_free};
-use super::shapes::{attempts, destroys, is_plain_and_free, releases, takes_mutex, takes_until};
+use super::shapes::{attempts, destroys, releases, takes_mutex, takes_until};
 use crate::layout::Kind::Mutex;
 use crate::preload::entry::entry;
 use crate::preload::external::Timespec;
