@@ -77,9 +77,11 @@ impl Shares {
 
     /// Takes `ticks` of what is open from one and gives them to another.
     fn pass(&mut self, from: What, to: What, ticks: u64) {
-        match self.taken.iter_mut().find(|(taker, _)| *taker == from) {
-            Some((_, sum)) => *sum -= ticks,
-            None => self.unexplained -= ticks,
+        if from == What::Unknown {
+            self.unexplained -= ticks;
+        } else {
+            let sums = self.taken.iter_mut().chain(&mut self.late);
+            sums.filter(|(taker, _)| *taker == from).for_each(|(_, sum)| *sum -= ticks);
         }
         add(&mut self.taken, to, ticks);
     }

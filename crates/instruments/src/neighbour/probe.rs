@@ -24,6 +24,7 @@ pub struct Probe {
     /// What the stamps around a loop take without it, in ticks.
     empty_ticks: f64,
     cost_ns: f64,
+    step_ns: f64,
 }
 
 /// So many rounds take a quarter and half a microsecond at 3 GHz; a neighbour's busy stretches are far longer.
@@ -42,12 +43,12 @@ impl Probe {
         if !loops::IS_KNOWN {
             return None;
         }
-        let step = quality(clock).resolution_ticks as f64;
-        let mut probe =
-            Self { clock, width_rounds: WIDTH_ROUNDS, latency_rounds: LATENCY_ROUNDS, empty_ticks: 0.0, cost_ns: 0.0 };
+        let quality = quality(clock);
+        let (width_rounds, latency_rounds, step_ns) = (WIDTH_ROUNDS, LATENCY_ROUNDS, quality.resolution_ns);
+        let mut probe = Self { clock, width_rounds, latency_rounds, empty_ticks: 0.0, cost_ns: 0.0, step_ns };
         probe.empty_ticks = median_of(CALIBRATION_PROBES, || probe.timed(|| ()));
         let width_ticks = median_of(CALIBRATION_PROBES, || probe.timed(|| loops::width(WIDTH_ROUNDS)));
-        let longer = (LEAST_STEPS * step / width_ticks.max(1.0)).ceil().max(1.0) as u32;
+        let longer = (LEAST_STEPS * quality.resolution_ticks as f64 / width_ticks.max(1.0)).ceil().max(1.0) as u32;
         probe.width_rounds *= longer;
         probe.latency_rounds *= longer;
         probe.cost_ns = median_of(CALIBRATION_PROBES, || probe.timed(|| _ = std::hint::black_box(probe.take())))
@@ -66,6 +67,11 @@ impl Probe {
     /// What taking a reading takes, in nanoseconds.
     pub fn cost_ns(&self) -> f64 {
         self.cost_ns
+    }
+
+    /// The step in which its clock advances, in nanoseconds.
+    pub fn step_ns(&self) -> f64 {
+        self.step_ns
     }
 
     /// Looks at the core that the calling thread is on.

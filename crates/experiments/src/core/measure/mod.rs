@@ -13,7 +13,7 @@ use super::plan::{Parameters, Plan};
 use super::record::Row;
 use anyhow::Context;
 use harness::{Progress, Session, Shown};
-use instruments::clock::{Clock, quality};
+use instruments::clock::Clock;
 use instruments::environment::{Cpu, ProbedPairs};
 use instruments::evidence::Recorder;
 use instruments::neighbour::{Probe, SocketProbe};
@@ -56,7 +56,7 @@ struct Turns<'a> {
 pub fn run_plan(plan: &Plan, session: &Session, clock: Clock, progress: &Progress) -> anyhow::Result<Measured> {
     let began = Instant::now();
     let first = *plan.cpus.first().context("no CPU to measure on")?;
-    let (probe, step_ns) = on_cpu(first, || (Probe::calibrate(clock), quality(clock).resolution_ns))?;
+    let probe = on_cpu(first, || Probe::calibrate(clock))?;
     let probe = probe.with_context(|| format!("the core cannot be probed on {}", std::env::consts::ARCH))?;
     let mut warnings = Vec::new();
     let pairs = try_pairs(plan, session, clock, probe, progress, &mut warnings)?;
@@ -70,7 +70,7 @@ pub fn run_plan(plan: &Plan, session: &Session, clock: Clock, progress: &Progres
     let mut observed: BTreeMap<usize, Observed> =
         eyes.map(|(thread, &cpu)| (cpu, Observed::new(socket.of_thread(thread)))).collect();
     let left = session.planned(plan.budget).map(|budget| budget.saturating_sub(began.elapsed()));
-    let watch = Watch { clock, step_ns, probe, left, began: clock.now() };
+    let watch = Watch { clock, probe, left, began: clock.now() };
     let turns = Turns { plan, session, progress, began, watch, machine, groups };
     let began_unix_s = session.started_unix_s() + session.elapsed().as_secs();
     warnings.extend(turns.take(&mut observed)?);

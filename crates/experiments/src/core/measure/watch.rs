@@ -11,8 +11,6 @@ use std::time::Duration;
 /// How it is watched.
 pub struct Watch {
     pub clock: Clock,
-    /// In which the clock advances.
-    pub step_ns: f64,
     pub probe: Probe,
     /// The time that there is for all CPUs; `None` until a signal.
     pub left: Option<Duration>,
