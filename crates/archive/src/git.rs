@@ -3,6 +3,8 @@
 use crate::environment;
 use crate::process::{self, Memory};
 use anyhow::Context;
+use std::fs;
+use std::io::Write;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{ChildStdout, Command, Stdio};
@@ -135,14 +137,11 @@ pub fn create(folder: &Path, hashes: &str) -> anyhow::Result<()> {
     let git = Git::on(folder);
     let hashes = format!("--object-format={hashes}");
     git.local(&["init", "--bare", "--quiet", "--template=", &hashes], &[]).context("no archive can be made")?;
-    for (name, value) in [
-        // Git's default leaves new loose objects and references to the page cache.
-        ("core.fsync", "all"),
-        ("fetch.fsckObjects", "true"),
-        // Packing in the background would disturb the next measurement.
-        ("gc.autoDetach", "false"),
-    ] {
-        git.local(&["config", name, value], &[])?;
-    }
-    Ok(())
+    // As `git config` would, which is a process for each.
+    let mut file = fs::OpenOptions::new().append(true).open(folder.join("config"))?;
+    file.write_all(SETTINGS.as_bytes()).context("no archive can be made")
 }
+
+/// Git's default leaves new loose objects and references to the page cache. Packing in the background would disturb the
+/// next measurement.
+const SETTINGS: &str = "[core]\n\tfsync = all\n[fetch]\n\tfsckObjects = true\n[gc]\n\tautoDetach = false\n";

@@ -10,30 +10,37 @@ use anyhow::{Context, ensure};
 /// # Errors
 /// Git cannot read it, it is larger, or something on the way is not what its hash says.
 pub fn checked_file(git: &Git, commit: &str, file: &str, most: u64) -> anyhow::Result<Vec<u8>> {
-    let content = checked(git, "commit", commit, MOST_BESIDE)?;
-    let content = String::from_utf8_lossy(&content).into_owned();
-    let tree = content.lines().next().and_then(|line| line.strip_prefix("tree ")).unwrap_or_default();
-    checked(git, "tree", tree, MOST_BESIDE)?;
-    let blob = header(git, format!("{tree}:{file}"))?.hash;
-    checked(git, "blob", &blob, most)
-}
-
-fn checked(git: &Git, kind: &str, hash: &str, most: u64) -> anyhow::Result<Vec<u8>> {
-    ensure!(is_hash(hash), "the name of its {kind} is no hash");
-    let header = header(git, hash.to_owned())?;
-    ensure!(header.kind == kind, "its {kind} {hash} is a {}", header.kind);
-    ensure!(
-        header.bytes <= most,
-        "its {kind} {hash} is too large: {} bytes, and {most} are read at most",
-        header.bytes
-    );
-    let content = git.local(&["cat-file", kind, hash], &[])?;
-    let found = git.line(&["hash-object", "-t", kind, "--stdin", "--literally"], &content)?;
-    ensure!(found == hash, "its {kind} {hash} was changed by hand: the hash of what is there is {found}");
+    ensure!(is_hash(commit), "its name is no hash");
+    let way = [
+        ("commit", commit.to_owned(), MOST_BESIDE),
+        ("tree", format!("{commit}:"), MOST_BESIDE),
+        ("blob", format!("{commit}:{file}"), most),
+    ];
+    let names = way.each_ref().map(|(_, name, _)| name.clone());
+    let mut hashes = Vec::new();
+    for ((kind, name, most), header) in way.iter().zip(objects::headers(git, &names)?) {
+        hashes.push(readable(header.with_context(|| format!("{name} is not there"))?, kind, *most)?);
+    }
+    let mut contents = Vec::new();
+    objects::contents(git, &hashes, |place, content| {
+        contents.push(content.and_then(|content| of_this_hash(git, way[place].0, &hashes[place], content)));
+    });
+    let contents = contents.into_iter().collect::<anyhow::Result<Vec<_>>>()?;
+    let [text, _, content]: [Vec<u8>; 3] = contents.try_into().ok().context("git does not say all of it")?;
+    // Git found the tree by the same commit; that this is the commit's is known only now that its hash is.
+    ensure!(text.starts_with(format!("tree {}\n", hashes[1]).as_bytes()), "its tree is not the one that it names");
     Ok(content)
 }
 
-fn header(git: &Git, name: String) -> anyhow::Result<Header> {
-    let found = objects::headers(git, std::slice::from_ref(&name))?;
-    found.into_iter().next().flatten().with_context(|| format!("{name} is not there"))
+fn readable(header: Header, kind: &str, most: u64) -> anyhow::Result<String> {
+    let Header { hash, kind: found, bytes } = header;
+    ensure!(found == kind, "its {kind} {hash} is a {found}");
+    ensure!(bytes <= most, "its {kind} {hash} is too large: {bytes} bytes, and {most} are read at most");
+    Ok(hash)
+}
+
+fn of_this_hash(git: &Git, kind: &str, hash: &str, content: Vec<u8>) -> anyhow::Result<Vec<u8>> {
+    let found = git.line(&["hash-object", "-t", kind, "--stdin", "--literally"], &content)?;
+    ensure!(found == hash, "its {kind} {hash} was changed by hand: the hash of what is there is {found}");
+    Ok(content)
 }

@@ -326,15 +326,22 @@ fn a_record_that_was_edited_is_told() {
     let said = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success() && said.contains("changed by hand") && said.contains(&ids[0][..10]), "{said}");
     // An object of the archive whose content is another's: whole, and not what its name says.
-    let blob = |id: &str| {
-        let hash = archive.git(&["rev-parse", &format!("{id}:record.json")], "");
+    let object = |name: String| {
+        let hash = archive.git(&["rev-parse", &name], "");
         archive.path.join("objects").join(&hash[..2]).join(&hash[2..])
     };
-    std::fs::remove_file(blob(&ids[0])).unwrap();
-    std::fs::copy(blob(&ids[1]), blob(&ids[0])).unwrap();
-    let output = archive.contend(&["compare", &ids[0], "last"]);
-    let stderr = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.code() == Some(1) && stderr.contains("changed by hand"), "{stderr}");
+    for part in [":record.json", "^{tree}", ""] {
+        let [own, others] = [&ids[0], &ids[1]].map(|id| object(format!("{id}{part}")));
+        let kept = std::fs::read(&own).unwrap();
+        std::fs::remove_file(&own).unwrap();
+        std::fs::copy(others, &own).unwrap();
+        let output = archive.contend(&["compare", &ids[0], "last"]);
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code() == Some(1) && stderr.contains("changed by hand"), "{part}: {stderr}");
+        std::fs::remove_file(&own).unwrap();
+        std::fs::write(&own, kept).unwrap();
+    }
+    assert!(archive.contend(&["compare", &ids[0], "last"]).status.success());
 }
 
 #[test]
