@@ -85,6 +85,23 @@ impl Chance {
         }
     }
 
+    /// How many of `draws` come up that do so `hits` times out of `of` each: what [`odds`](Self::odds) answers, counted.
+    ///
+    /// A loop of a caller's is compiled as the caller is; this one is always as good as this crate.
+    ///
+    /// ```
+    /// use chance::{Chance, Distribution};
+    /// let frame = |chance: &mut Chance| chance.how_many(5, 1, 1025);
+    /// assert_eq!(Distribution::exact(&frame)?.mean().to_string(), "1/205");
+    /// # Ok::<(), chance::Error>(())
+    /// ```
+    ///
+    /// # Panics
+    /// As [`odds`](Self::odds).
+    pub fn how_many(&mut self, draws: u64, hits: u64, of: u64) -> u64 {
+        (0..draws).map(|_| u64::from(self.odds(hits, of))).sum()
+    }
+
     /// One of `items`, all equally likely.
     ///
     /// # Panics

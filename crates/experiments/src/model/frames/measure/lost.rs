@@ -11,23 +11,18 @@ pub struct Lost {
     pub quanta: u64,
 }
 
-impl Lost {
-    fn one(&self) -> impl Fn(&mut Chance) -> u64 + use<> {
-        let Contest { lost, total } = self.contest;
-        move |chance| u64::from(chance.odds(lost, total))
-    }
-}
-
 impl Experiment for Lost {
     type Outcome = u64;
 
     fn perform(&self, chance: &mut Chance) -> u64 {
-        self.one().sum_of(self.quanta).perform(chance)
+        chance.how_many(self.quanta, self.contest.lost, self.contest.total)
     }
 
     /// As a sum of independent draws, which has a closed form.
     fn visit<W: Weight>(&self, limits: &Limits, sink: &mut impl Sink<u64, W>) -> Result<(), Error> {
-        self.one().sum_of(self.quanta).visit(limits, sink)
+        let Contest { lost, total } = self.contest;
+        let one = move |chance: &mut Chance| u64::from(chance.odds(lost, total));
+        one.sum_of(self.quanta).visit(limits, sink)
     }
 }
 
