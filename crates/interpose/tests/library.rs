@@ -1,6 +1,7 @@
 //! The library in programs of all kinds: they do what they would have done, and what they did is counted.
 
 mod free_mutex;
+mod nested;
 mod watched;
 
 use interpose::{Event, Kind, Level, Pair};

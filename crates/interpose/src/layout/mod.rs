@@ -22,6 +22,7 @@ mod kind;
 mod lag;
 mod lock;
 mod pair;
+mod place;
 mod process;
 mod region;
 mod thread;
@@ -38,8 +39,7 @@ pub use lock::{Lock, holder};
 #[cfg(any(preload, clippy))]
 pub use pair::add as pair_add;
 pub use pair::{Buckets, Histograms, Pair, SAMPLE_OF, Times};
+pub use place::Place;
 pub use process::{MAPS, Process};
 pub use region::{EDGES, LOCKS, PAIRS, PROCESSES, Region, THREADS};
-#[cfg(any(preload, clippy))]
-pub use thread::KNOWN_EDGES;
-pub use thread::{HELD, Held, Last, MORE_PLACES, PLACES, Place, RING, Thread};
+pub use thread::{HELD, Held, Last, MORE_PLACES, PLACES, RING, Thread};

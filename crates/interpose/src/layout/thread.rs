@@ -1,6 +1,7 @@
 //! One thread.
 
 use super::event::Event;
+use super::place::Place;
 use core::sync::atomic::Ordering::Relaxed;
 use core::sync::atomic::{AtomicU32, AtomicU64};
 
@@ -12,9 +13,6 @@ pub const RING: usize = 4096;
 pub const PLACES: usize = 2048;
 /// Places for those that come when these are full. Most threads never come to them, and so they take no memory.
 pub const MORE_PLACES: usize = 4096;
-/// Orders of locks that a thread remembers to have noted.
-pub const KNOWN_EDGES: usize = 128;
-
 /// A lock that is held.
 #[repr(C)]
 pub struct Held {
@@ -28,33 +26,8 @@ pub struct Held {
     pub pair: AtomicU32,
     /// Its own place.
     pub place: AtomicU32,
-}
-
-/// Where the pair of a lock and a call site is.
-#[repr(C, align(32))]
-pub struct Place {
-    /// The lock's key; 0 where nothing is.
-    pub key: AtomicU64,
-    /// The call site.
-    pub site: AtomicU64,
-    /// Times that the lock was taken here. It stands beside what says whether this is the place, since that is in the
-    /// CPU's cache then: an uncontended lock touches nothing of the pair.
-    pub acquisitions: AtomicU64,
-    /// The pair's place.
-    pub pair: AtomicU32,
-    /// The lock's place.
-    pub place: AtomicU32,
-}
-
-impl Place {
-    /// Counts that the lock was taken here; how often it was before.
-    #[cfg(any(preload, clippy))]
-    #[inline(always)]
-    pub(crate) fn count(&self) -> u64 {
-        let before = self.acquisitions.load(Relaxed);
-        self.acquisitions.store(before + 1, Relaxed);
-        before
-    }
+    /// How far behind the thread's memory the [`Place`] lies that it was found by, in its sizes.
+    pub found: AtomicU32,
 }
 
 /// What a thread took last while it held nothing and nobody waited, and as what that is counted: who does the same
@@ -67,8 +40,8 @@ pub struct Last {
     pub site: AtomicU64,
     /// What says that this thread took it there.
     pub holder: AtomicU64,
-    /// How many bytes into the thread its place lies.
-    pub place: AtomicU32,
+    /// How far behind the thread's memory its [`Place`] lies, in its sizes.
+    pub found: AtomicU32,
     /// The lock's place.
     pub lock_place: AtomicU32,
 }
@@ -153,8 +126,6 @@ pub struct Thread {
     pub tail: AtomicU64,
     /// Those that found the ring full.
     pub lost: AtomicU64,
-    /// The orders of locks that it noted.
-    pub known_edges: [AtomicU64; KNOWN_EDGES],
     /// By a number made of the lock and the call site.
     pub places: [Place; PLACES],
     /// Waits, and holds that others waited for.

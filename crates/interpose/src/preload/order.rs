@@ -1,8 +1,8 @@
 //! In which order locks are taken.
 
 use super::me::Me;
-use super::spot::{Spot, known_edge, scatter};
-use crate::layout::{EDGES, Edge, HELD, Kind};
+use super::spot::{Spot, found_place, scatter};
+use crate::layout::{EDGES, Edge, HELD, Held, Kind, Place};
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 
 /// Places that the orders of one lock have together, which lie in two lines of the cache.
@@ -20,19 +20,32 @@ pub fn note(me: Me, spot: Spot, kind: Kind) {
 }
 
 fn note_all(me: Me, spot: Spot, kind: Kind, depth: usize) {
-    for held in &me.thread.held[..depth] {
-        let place = held.place.load(Relaxed);
-        let key = Edge::key_of(place, spot.lock_place);
-        let known = known_edge(me, key);
-        if place != spot.lock_place && known.load(Relaxed) != key {
-            // There can be more orders than a thread remembers. To look for one first takes no line of the cache from
-            // the other CPUs, and this is done with locks in hand.
-            if !is_noted(me, key) {
-                me.thread.busy(|| insert(me, key, held.pair.load(Relaxed), spot, kind));
-            }
-            known.store(key, Relaxed);
+    for held in me.thread.held[..depth].iter().filter(|held| !is_known_within(me, spot, held)) {
+        let key = Edge::key_of(held.place.load(Relaxed), spot.lock_place());
+        // There can be more orders than are remembered. To look for one first takes no line of the cache from the other
+        // CPUs, and this is done with locks in hand.
+        if !is_noted(me, key) {
+            me.thread.busy(|| insert(me, key, held.pair.load(Relaxed), spot, kind));
         }
+        place_of(me, held).learn(spot.lock_place());
     }
+}
+
+/// Whether there is nothing to note: this thread did so before, with each of the so many locks that it holds.
+#[inline(always)]
+pub fn is_known(me: Me, spot: Spot, depth: usize) -> bool {
+    me.thread.held[..depth.min(HELD)].iter().all(|held| is_known_within(me, spot, held))
+}
+
+#[inline(always)]
+fn is_known_within(me: Me, spot: Spot, held: &Held) -> bool {
+    held.place.load(Relaxed) == spot.lock_place() || place_of(me, held).knows(spot.lock_place())
+}
+
+#[inline(always)]
+fn place_of(me: Me, held: &Held) -> &'static Place {
+    // SAFETY: it is what the spot told by which the lock was noted to be held.
+    unsafe { found_place(me.thread, held.found.load(Relaxed)) }
 }
 
 fn is_noted(me: Me, key: u64) -> bool {
@@ -56,7 +69,7 @@ fn insert(me: Me, key: u64, held: u32, spot: Spot, kind: Kind) {
         match me.region.edge_keys[place].compare_exchange(0, key, AcqRel, Acquire) {
             Ok(_) => {
                 edge.held_site.store(pair.site.load(Relaxed), Relaxed);
-                edge.taken_site.store(spot.pair.site.load(Relaxed), Relaxed);
+                edge.taken_site.store(spot.pair(me).site.load(Relaxed), Relaxed);
                 edge.thread.store(me.thread.tid.load(Relaxed), Relaxed);
                 edge.readers.store((kind == Kind::Read && held_kind == Kind::Read) as u32, Relaxed);
                 return;

@@ -3,9 +3,9 @@
 use super::clock::now;
 use super::local;
 use super::me::Me;
-use super::spot::{Spot, known_spot};
-use super::wait;
-use crate::layout::{Event, HELD, Held, Hot, Kind, Place, Thread};
+use super::spot::{Spot, found_place};
+use super::{order, wait};
+use crate::layout::{Event, HELD, Held, Hot, Kind, Thread};
 use core::sync::atomic::Ordering::{Relaxed, Release};
 use core::sync::atomic::compiler_fence;
 
@@ -26,9 +26,8 @@ pub fn taken_again(me: Me, address: usize, site: usize, kind: Kind) -> Taken {
     // First of all, as in `taken`.
     thread.state.store(Thread::ALONE | 1, Relaxed);
     if last.is(address) && last.is_from(site) {
-        // SAFETY: there lies a place that a spot had.
-        let place =
-            unsafe { &*core::ptr::from_ref(thread).byte_add(last.place.load(Relaxed) as usize).cast::<Place>() };
+        // SAFETY: it is what a spot told.
+        let place = unsafe { found_place(thread, last.found.load(Relaxed)) };
         // SAFETY: it is what a spot had.
         let hot = unsafe { last_hot(me) };
         // Nor does it say so of one that was destroyed.
@@ -68,11 +67,12 @@ fn says_who(me: Me) {
 
 /// The fast way of [`taken`], for a thread that held nothing: nobody waits. `false`, and nothing is noted, if it is not
 /// to be had.
-#[inline(never)]
-pub fn taken_alone(me: Me, address: usize, site: usize, kind: Kind) -> bool {
+#[inline(always)]
+pub fn taken_alone(me: Me, spot: Spot, address: usize, site: usize, kind: Kind) -> bool {
     let last = &me.thread.last;
-    let spot = known_spot(me, address, site).filter(|spot| spot.hot.waiters.load(Relaxed) == 0);
-    let Some(spot) = spot else { return false };
+    if spot.hot(me).waiters.load(Relaxed) != 0 || !me.thread.is_at(0) {
+        return false;
+    }
     // First of all, as in `taken`.
     me.thread.state.store(Thread::ALONE | 1, Relaxed);
     // The lock last of all: a signal's handler that posts in between finds none, or all of it.
@@ -80,9 +80,9 @@ pub fn taken_alone(me: Me, address: usize, site: usize, kind: Kind) -> bool {
     compiler_fence(Release);
     last.site.store(site as u64, Relaxed);
     last.holder.store(spot.holder(me), Relaxed);
-    last.place.store(spot.lies_in_thread(me), Relaxed);
-    last.lock_place.store(spot.lock_place, Relaxed);
-    hold(&me.thread.held[0], spot, address, [0, 0]);
+    last.found.store(spot.found(me), Relaxed);
+    last.lock_place.store(spot.lock_place(), Relaxed);
+    hold(me, &me.thread.held[0], spot, address, [0, 0]);
     last.lock.store(address as u64, Release);
     if !kind.has_owner() {
         spot.lock(me).holder.store(spot.holder(me), Relaxed);
@@ -91,6 +91,33 @@ pub fn taken_alone(me: Me, address: usize, site: usize, kind: Kind) -> bool {
         begin_timed(me.thread);
     }
     true
+}
+
+/// The fast way of [`taken`], for a thread that holds others: nobody waits, and the order in which they are taken is
+/// known. `false`, and nothing is noted, if it is not to be had.
+#[inline(always)]
+pub fn taken_within(me: Me, spot: Spot, address: usize, kind: Kind) -> bool {
+    let depth = me.thread.depth() as usize;
+    let is_common =
+        (1..HELD).contains(&depth) && spot.hot(me).waiters.load(Relaxed) == 0 && order::is_known(me, spot, depth);
+    if !is_common {
+        return false;
+    }
+    if !kind.has_owner() {
+        spot.lock(me).holder.store(spot.holder(me), Relaxed);
+    }
+    // The place first, as in `taken`.
+    me.thread.set_depth_above_first(depth as u32 + 1);
+    hold(me, &me.thread.held[depth], spot, address, [0, 0]);
+    if local::is_timed(spot.count()) {
+        begin_timed_within(&me.thread.held[depth]);
+    }
+    true
+}
+
+#[inline(never)]
+fn begin_timed_within(held: &Held) {
+    held.since.store(now(), Relaxed);
 }
 
 /// Begins a hold that is timed.
@@ -106,7 +133,7 @@ pub fn taken(me: Me, spot: Spot, address: usize, kind: Kind, at: u64) {
     if !kind.has_owner() {
         spot.lock(me).holder.store(spot.holder(me), Relaxed);
     }
-    let (is_timed, is_wanted) = (local::is_timed(before), spot.hot.is_wanted());
+    let (is_timed, is_wanted) = (local::is_timed(before), spot.hot(me).is_wanted());
     let at = if at == 0 && (is_timed || is_wanted) { now() } else { at };
     let since = [if is_timed { at } else { 0 }, if is_wanted { at } else { 0 }];
     // The place first, then what stands there: a signal's handler that takes locks in between leaves both as they were.
@@ -119,18 +146,19 @@ pub fn taken(me: Me, spot: Spot, address: usize, kind: Kind, at: u64) {
         me.thread.set_depth_above_first(depth + 1);
     }
     match me.thread.held.get(depth as usize) {
-        Some(held) => hold(held, spot, address, since),
+        Some(held) => hold(me, held, spot, address, since),
         None => lose_hold(me),
     }
 }
 
 #[inline(always)]
-fn hold(held: &Held, spot: Spot, address: usize, [since, wanted]: [u64; 2]) {
+fn hold(me: Me, held: &Held, spot: Spot, address: usize, [since, wanted]: [u64; 2]) {
     held.lock.store(address as u64, Relaxed);
     held.since.store(since, Relaxed);
     held.wanted.store(wanted, Relaxed);
-    held.pair.store(spot.pair_place, Relaxed);
-    held.place.store(spot.lock_place, Relaxed);
+    held.pair.store(spot.pair_place(), Relaxed);
+    held.place.store(spot.lock_place(), Relaxed);
+    held.found.store(spot.found(me), Relaxed);
 }
 
 #[cold]
@@ -174,15 +202,18 @@ pub fn released(me: Me, address: usize) -> bool {
 }
 
 fn end_hold(me: Me, held: &Held) {
-    let since = held.since.load(Relaxed);
-    held.since.store(0, Relaxed);
-    let lock_place = held.place.load(Relaxed) as usize;
+    let (since, lock_place) = (held.since.load(Relaxed), held.place.load(Relaxed) as usize);
     let Some(hot) = me.region.hot.get(lock_place) else { return };
-    if since == 0 && !hot.is_wanted() {
-        return held.wanted.store(0, Relaxed);
+    if since != 0 || hot.is_wanted() {
+        end_noted_hold(me, held, since, lock_place);
     }
+}
+
+/// The rest for a hold that is timed, or is of a lock that somebody waits for.
+#[inline(never)]
+fn end_noted_hold(me: Me, held: &Held, since: u64, lock_place: usize) {
     let at = now();
-    if hot.is_wanted() {
+    if me.region.hot[lock_place].is_wanted() {
         let lock = &me.region.locks[lock_place];
         lock.holder.store(me.thread.holder_base.load(Relaxed) + u64::from(held.pair.load(Relaxed)), Relaxed);
         lock.released.store(at, Relaxed);
@@ -190,7 +221,6 @@ fn end_hold(me: Me, held: &Held) {
         let pair = (held.pair.load(Relaxed) + 1) | Event::HOLD;
         wait::keep(me, pair, [held.wanted.load(Relaxed), at, 0, 0, 0]);
     }
-    held.wanted.store(0, Relaxed);
     let place = held.pair.load(Relaxed) as usize;
     if since != 0
         && let (Some(pair), Some(histograms)) = (me.region.pairs.get(place), me.region.histograms.get(place))
@@ -220,6 +250,7 @@ fn released_out_of_order(me: Me, address: usize, depth: usize) -> bool {
         to.wanted.store(from.wanted.load(Relaxed), Relaxed);
         to.pair.store(from.pair.load(Relaxed), Relaxed);
         to.place.store(from.place.load(Relaxed), Relaxed);
+        to.found.store(from.found.load(Relaxed), Relaxed);
     }
     me.thread.set_depth(depth as u32 - 1);
     true

@@ -1,24 +1,41 @@
 //! Finding the places of a lock and of a call site.
 
 use super::me::Me;
-use crate::layout::{Hot, KNOWN_EDGES, Kind, Lock, MORE_PLACES, PAIRS, PLACES, Pair, Place};
+use crate::layout::{Hot, Kind, Lock, MORE_PLACES, PAIRS, PLACES, Pair, Place, Thread};
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
-/// Where a lock, as it is taken at one call site, is counted.
+/// Where a lock, as it is taken at one call site, is counted. One word: so it goes in a register.
 #[derive(Clone, Copy)]
 pub struct Spot {
     place: &'static Place,
-    pub pair: &'static Pair,
-    pub hot: &'static Hot,
-    pub pair_place: u32,
-    pub lock_place: u32,
 }
 
 impl Spot {
+    #[inline(always)]
+    pub fn pair_place(&self) -> u32 {
+        self.place.pair.load(Relaxed)
+    }
+
+    #[inline(always)]
+    pub fn lock_place(&self) -> u32 {
+        self.place.place.load(Relaxed)
+    }
+
+    pub fn pair(&self, me: Me) -> &'static Pair {
+        // SAFETY: the number is that of a pair that was found, and was stored before the place's key.
+        unsafe { me.region.pairs.get_unchecked(self.pair_place() as usize) }
+    }
+
+    #[inline(always)]
+    pub fn hot(&self, me: Me) -> &'static Hot {
+        // SAFETY: as above, of a lock.
+        unsafe { me.region.hot.get_unchecked(self.lock_place() as usize) }
+    }
+
     /// The word that says that this thread has it.
     #[inline(always)]
     pub fn holder(&self, me: Me) -> u64 {
-        me.thread.holder_base.load(Relaxed) + self.pair_place as u64
+        me.thread.holder_base.load(Relaxed) + self.pair_place() as u64
     }
 
     /// The word that says who has it, or had it last.
@@ -29,8 +46,8 @@ impl Spot {
     /// What is not looked at whenever the lock is taken.
     #[inline(always)]
     pub fn lock(&self, me: Me) -> &'static Lock {
-        // SAFETY: it is the place of a lock.
-        unsafe { me.region.locks.get_unchecked(self.lock_place as usize) }
+        // SAFETY: as above.
+        unsafe { me.region.locks.get_unchecked(self.lock_place() as usize) }
     }
 
     /// Counts that it was taken here; how often it was before.
@@ -39,9 +56,11 @@ impl Spot {
         self.place.count()
     }
 
-    /// How many bytes into the thread its place lies.
-    pub fn lies_in_thread(&self, me: Me) -> u32 {
-        (core::ptr::from_ref(self.place).addr() - core::ptr::from_ref(me.thread).addr()) as u32
+    /// How far behind the thread's memory its place lies.
+    #[inline(always)]
+    pub fn found(&self, me: Me) -> u32 {
+        let distance = core::ptr::from_ref(self.place).addr() - core::ptr::from_ref(me.thread).addr();
+        (distance / size_of::<Place>()) as u32
     }
 }
 
@@ -65,29 +84,39 @@ pub fn scatter(value: u64) -> usize {
     (value.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize
 }
 
+/// The place that lies so far behind a thread's memory.
+///
+/// # Safety
+/// The distance is what a spot of this thread told.
+#[inline(always)]
+pub unsafe fn found_place(thread: &'static Thread, distance: u32) -> &'static Place {
+    // SAFETY: there lies a place of the same memory, by which the spot was found.
+    unsafe { &*core::ptr::from_ref(thread).cast::<Place>().add(distance as usize) }
+}
+
 /// The spot of this lock at this call site; `None` if there is no room, which is counted.
 pub fn spot(me: Me, lock: usize, site: usize, kind: Kind) -> Option<Spot> {
-    known_spot(me, lock, site).filter(is_there).or_else(|| look_up(me, lock, site, kind))
+    let known = home_spot(me, lock, site).or_else(|| known_elsewhere(me, lock, site));
+    known.filter(|spot| is_there(me, *spot)).or_else(|| look_up(me, lock, site, kind))
 }
 
-/// The same where there is one already. The lock may be gone.
+/// The same where there is one already, and where nothing had been in the way. The lock may be gone.
 #[inline(always)]
-pub fn known_spot(me: Me, lock: usize, site: usize) -> Option<Spot> {
+pub fn home_spot(me: Me, lock: usize, site: usize) -> Option<Spot> {
     let key = key(me, lock);
-    let place = &me.thread.places[mixed(key, site) % PLACES];
-    known(me, place, key, site).or_else(|| known_elsewhere(me, key, site))
+    known(&me.thread.places[mixed(key, site) % PLACES], key, site)
 }
 
-/// The same, but not where it would be if nothing had been in the way: nothing is noted for that, so that it is no more
-/// than loads.
+/// The same elsewhere: nothing is noted for that, so that it is no more than loads.
 #[inline(never)]
-fn known_elsewhere(me: Me, key: u64, site: usize) -> Option<Spot> {
-    find(me, key, site).and_then(|(place, _)| known(me, place, key, site))
+fn known_elsewhere(me: Me, lock: usize, site: usize) -> Option<Spot> {
+    let key = key(me, lock);
+    find(me, key, site).and_then(|(place, _)| known(place, key, site))
 }
 
 /// One that was destroyed is not the one that is meant.
-fn is_there(spot: &Spot) -> bool {
-    spot.hot.waiters.load(Relaxed) & Hot::GONE == 0
+fn is_there(me: Me, spot: Spot) -> bool {
+    spot.hot(me).waiters.load(Relaxed) & Hot::GONE == 0
 }
 
 /// The lock's key: that of another process is another.
@@ -102,16 +131,8 @@ fn mixed(key: u64, site: usize) -> usize {
 }
 
 #[inline(always)]
-fn known(me: Me, place: &'static Place, key: u64, site: usize) -> Option<Spot> {
-    if place.key.load(Relaxed) != key || place.site.load(Relaxed) != site as u64 {
-        return None;
-    }
-    let (pair_place, lock_place) = (place.pair.load(Relaxed), place.place.load(Relaxed));
-    // SAFETY: a place's numbers are those of a pair and a lock that were found, and are stored before its key.
-    let (pair, hot) = unsafe {
-        (me.region.pairs.get_unchecked(pair_place as usize), me.region.hot.get_unchecked(lock_place as usize))
-    };
-    Some(Spot { place, pair, hot, pair_place, lock_place })
+fn known(place: &'static Place, key: u64, site: usize) -> Option<Spot> {
+    (place.key.load(Relaxed) == key && place.site.load(Relaxed) == site as u64).then_some(Spot { place })
 }
 
 #[cold]
@@ -126,7 +147,7 @@ fn searched(me: Me, lock: usize, site: usize, kind: Kind) -> Option<Spot> {
         me.region.header.lost_pairs.fetch_add(1, Relaxed);
         return None;
     };
-    known(me, place, key, site).filter(is_there).or_else(|| add(me, lock, kind, place, site, number))
+    known(place, key, site).filter(|spot| is_there(me, *spot)).or_else(|| add(me, lock, kind, place, site, number))
 }
 
 /// The place of the lock at this call site, or the free one that it would get, and its number among all; `None` if
@@ -170,6 +191,7 @@ fn add(me: Me, address: usize, kind: Kind, place: &'static Place, site: usize, n
         used.store(used.load(Relaxed) + u32::from(is_beyond), Relaxed);
     } else {
         // Until now it counted for a lock that was destroyed.
+        place.forget_within();
         me.region.pairs[place.pair.load(Relaxed) as usize % PAIRS]
             .acquisitions
             .store(place.acquisitions.load(Relaxed), Relaxed);
@@ -183,7 +205,7 @@ fn add(me: Me, address: usize, kind: Kind, place: &'static Place, site: usize, n
     pair.kind.store(kind as u32, Relaxed);
     pair.counted_at.store(number as u32 + 1, Release);
     pair.site.store(site as u64, Release);
-    Some(Spot { place, pair, hot: &me.region.hot[lock_place as usize], pair_place, lock_place })
+    Some(Spot { place })
 }
 
 /// Where the place of a lock is looked for: beside its neighbours' first, so that many locks that lie in a row touch
@@ -255,9 +277,4 @@ pub fn forget(me: Me, address: usize) {
         me.region.hot[place as usize].waiters.fetch_or(Hot::GONE, Relaxed);
         me.region.locks[place as usize].key.store(Lock::ENDED, Release);
     }
-}
-
-/// Where a thread remembers that it noted this order.
-pub fn known_edge(me: Me, key: u64) -> &'static core::sync::atomic::AtomicU64 {
-    &me.thread.known_edges[scatter(key) % KNOWN_EDGES]
 }

@@ -26,26 +26,26 @@ pub fn waited(
     has_it: impl FnOnce(c_int) -> bool,
 ) -> Waited {
     let (thread, lock) = (me.thread, spot.lock(me));
-    spot.hot.waiters.fetch_add(1, Relaxed);
+    spot.hot(me).waiters.fetch_add(1, Relaxed);
     let began = now();
     thread.waiting_since.store(began, Relaxed);
-    thread.waiting.store(spot.pair_place + 1, Release);
+    thread.waiting.store(spot.pair_place() + 1, Release);
     let code = real();
     let at = now();
     thread.waiting.store(0, Release);
     let (releaser, released) = (lock.holder.load(Relaxed), lock.released.load(Relaxed));
-    spot.hot.waiters.fetch_sub(1, Relaxed);
+    spot.hot(me).waiters.fetch_sub(1, Relaxed);
     let has_it = has_it(code);
     if has_it {
-        let histograms = &me.region.histograms[spot.pair_place as usize];
-        spot.pair.waits.note(at.saturating_sub(began), &histograms.waits);
+        let histograms = &me.region.histograms[spot.pair_place() as usize];
+        spot.pair(me).waits.note(at.saturating_sub(began), &histograms.waits);
     } else {
-        add(&spot.pair.timeouts, 1);
+        add(&spot.pair(me).timeouts, 1);
     }
     // Who did not get it was not told by a release who had it.
-    let holder = if has_it { holder } else { me.region.place_of_holder(holder, spot.lock_place) };
+    let holder = if has_it { holder } else { me.region.place_of_holder(holder, spot.lock_place()) };
     let vain = if has_it { 0 } else { Event::IN_VAIN };
-    keep(me, (spot.pair_place + 1) | vain, [began, at, holder, releaser, released]);
+    keep(me, (spot.pair_place() + 1) | vain, [began, at, holder, releaser, released]);
     Waited { code, at }
 }
 
@@ -75,7 +75,7 @@ pub fn keep(me: Me, pair: u32, [began, ended, holder, releaser, released]: [u64;
 #[cold]
 pub fn tried_in_vain(me: Me, address: usize, site: usize, kind: Kind) {
     if let Some(spot) = spot(me, address, site, kind) {
-        add(&spot.pair.timeouts, 1);
+        add(&spot.pair(me).timeouts, 1);
     }
 }
 
@@ -83,7 +83,7 @@ pub fn tried_in_vain(me: Me, address: usize, site: usize, kind: Kind) {
 pub fn lets_go(me: Me, spot: Spot) {
     let lock = spot.lock(me);
     lock.holder.store(spot.holder(me), Relaxed);
-    if spot.hot.is_wanted() {
+    if spot.hot(me).is_wanted() {
         lock.released.store(now(), Relaxed);
     }
 }

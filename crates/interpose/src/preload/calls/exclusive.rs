@@ -8,7 +8,7 @@ use crate::layout::{Kind, Thread, holder};
 use crate::preload::external::has_it;
 use crate::preload::me::{Me, known_thread, me, ready, thread_at_nothing};
 use crate::preload::record::Taken;
-use crate::preload::spot::{MUTEX_OWNER, Spot, forget, spot};
+use crate::preload::spot::{MUTEX_OWNER, Spot, forget, home_spot, spot};
 use crate::preload::{free_mutex, local, order, record, wait, what_if};
 use core::ffi::{c_int, c_void};
 use core::hint::black_box;
@@ -29,17 +29,12 @@ pub fn take(
 ) -> c_int {
     let Some(thread) = thread_at_nothing() else { return take_otherwise(lock, site, kind, busy, tried, real) };
     let code = tried();
-    let me = Me::of(thread);
     if code == 0 {
-        match record::taken_again(me, lock as usize, site, kind) {
-            Taken::Noted => return 0,
-            Taken::Timed => {
-                record::begin_timed(thread);
-                return 0;
-            }
-            Taken::Not if record::taken_alone(me, lock as usize, site, kind) => return 0,
-            Taken::Not => {}
-        }
+        return match record::taken_again(Me::of(thread), lock as usize, site, kind) {
+            Taken::Noted => 0,
+            Taken::Timed => time(thread),
+            Taken::Not => took_another(lock, site, kind),
+        };
     }
     take_slowly(lock, site, kind, busy, code, real)
 }
@@ -68,11 +63,46 @@ fn time(thread: &Thread) -> c_int {
 
 /// A thread that held nothing took another lock than the last, or elsewhere, or one that others want.
 #[inline(never)]
-fn took_another(lock: *mut c_void, site: usize, kind: Kind) -> c_int {
-    if ready().is_some_and(|me| record::taken_alone(me, lock as usize, site, kind)) {
-        return black_box(0);
+pub fn took_another(lock: *mut c_void, site: usize, kind: Kind) -> c_int {
+    let address = lock as usize;
+    match ready().and_then(|me| Some((me, home_spot(me, address, site)?))) {
+        Some((me, spot)) if record::taken_alone(me, spot, address, site, kind) => black_box(0),
+        _ => took_elsewhere(lock, site, kind),
     }
-    take_slowly(lock, site, kind, 0, 0, || 0)
+}
+
+/// What the thread counts that by is elsewhere than it would be if nothing had been in the way, or nowhere yet.
+#[inline(never)]
+fn took_elsewhere(lock: *mut c_void, site: usize, kind: Kind) -> c_int {
+    let address = lock as usize;
+    if let Some((me, spot)) = ready().and_then(|me| Some((me, spot(me, address, site, kind)?)))
+        && !record::taken_alone(me, spot, address, site, kind)
+    {
+        note_taken(me, spot, address, kind);
+    }
+    black_box(0)
+}
+
+/// Takes a mutex that is free, for a thread that holds others; `None`, and nothing was done, where that is not so.
+#[inline(always)]
+pub fn take_free_within(lock: *mut c_void, site: usize, kind: Kind) -> Option<c_int> {
+    let thread = known_thread().filter(|thread| !thread.is_busy() && thread.depth() > 0)?;
+    if !free_mutex::take(lock, thread.tid.load(Relaxed)) {
+        return None;
+    }
+    let (me, address) = (Me::of(thread), lock as usize);
+    match home_spot(me, address, site) {
+        Some(spot) if record::taken_within(me, spot, address, kind) => Some(0),
+        _ => Some(took_elsewhere(lock, site, kind)),
+    }
+}
+
+#[inline(always)]
+fn note_taken(me: Me, spot: Spot, address: usize, kind: Kind) {
+    if !record::taken_within(me, spot, address, kind) {
+        order::note(me, spot, kind);
+        record::taken(me, spot, address, kind, 0);
+    }
 }
 
 /// The thread holds another lock; or nothing is recorded, or it is not known yet whether it is.
@@ -109,11 +139,11 @@ fn take_slowly(
     let Some((me, spot)) = me.and_then(|me| Some((me, spot(me, lock as usize, site, kind)?))) else {
         return if has_it(code) { code } else { real() };
     };
-    order::note(me, spot, kind);
     if has_it(code) {
-        record::taken(me, spot, lock as usize, kind, 0);
+        note_taken(me, spot, lock as usize, kind);
         return code;
     }
+    order::note(me, spot, kind);
     let waited = wait::waited(me, spot, holder_of(me, lock, kind, spot), real, has_it);
     if has_it(waited.code) {
         record::taken(me, spot, lock as usize, kind, waited.at);

@@ -1,6 +1,6 @@
 //! `pthread_mutex_*`.
 
-use super::exclusive::{attempt, destroy, release, take, take_free};
+use super::exclusive::{attempt, destroy, release, take, take_free, take_free_within};
 use super::shapes::{attempts, destroys, releases, takes_by_clock, takes_mutex, takes_until};
 use crate::layout::Kind::Mutex;
 use crate::preload::external::EBUSY;

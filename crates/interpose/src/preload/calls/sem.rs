@@ -1,7 +1,7 @@
 //! `sem_*`. One that the same thread waits for and posts is held in between, as a lock is; one that another posts is a
 //! signal.
 
-use super::exclusive::destroy;
+use super::exclusive::{destroy, took_another};
 use super::shapes::destroys;
 use crate::layout::Kind::Sem;
 use crate::layout::Thread;
@@ -38,18 +38,10 @@ fn take_alone(thread: &'static Thread, semaphore: *mut c_void, site: usize, code
         match record::taken_again(me, semaphore as usize, site, Sem) {
             Taken::Noted => {}
             Taken::Timed => record::begin_timed(thread),
-            Taken::Not if record::taken_alone(me, semaphore as usize, site, Sem) => {}
-            Taken::Not => note_taken(me, semaphore as usize, site),
+            Taken::Not => return took_another(semaphore, site, Sem),
         }
     }
     code
-}
-
-#[inline(never)]
-fn note_taken(me: Me, semaphore: usize, site: usize) {
-    if let Some(spot) = spot(me, semaphore, site, Sem) {
-        has_it(me, spot, semaphore, 0);
-    }
 }
 
 #[inline(never)]
@@ -86,7 +78,8 @@ fn has_it(me: Me, spot: Spot, semaphore: usize, at: u64) {
     let again = me.thread.held[..depth].iter().find(|held| held.lock.load(Relaxed) == semaphore as u64);
     let Some(again) = again else { return record::taken(me, spot, semaphore, Sem, at) };
     again.since.store(0, Relaxed);
-    again.pair.store(spot.pair_place, Relaxed);
+    again.pair.store(spot.pair_place(), Relaxed);
+    again.found.store(spot.found(me), Relaxed);
     // What was taken last is not held as it was taken then.
     me.thread.last.lock.store(0, Relaxed);
     spot.count();

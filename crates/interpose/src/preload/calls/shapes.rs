@@ -25,9 +25,8 @@ macro_rules! takes {
 macro_rules! takes_mutex {
     ($name:ident, $attempt:ident, $kind:expr, $busy:expr) => {
         const _: () = {
-            use crate::preload::{entry::entry, free_mutex, me::known_thread, next};
+            use crate::preload::{entry::entry, next};
             use core::ffi::{c_int, c_void};
-            use core::sync::atomic::Ordering::Relaxed;
 
     entry!($name => work, 1);
 
@@ -37,12 +36,13 @@ macro_rules! takes_mutex {
 
             #[inline(never)]
             fn otherwise(lock: *mut c_void, site: usize) -> c_int {
-                let tried = move || match known_thread() {
-                    // Of a thread that holds nothing that was tried.
-                    Some(thread) if !thread.is_at(0) && free_mutex::take(lock, thread.tid.load(Relaxed)) => 0,
-                    // SAFETY: as in `takes`.
-                    _ => unsafe { next::$attempt()(lock) },
-                };
+                take_free_within(lock, site, $kind).unwrap_or_else(|| by_calls(lock, site))
+            }
+
+            #[inline(never)]
+            fn by_calls(lock: *mut c_void, site: usize) -> c_int {
+                // SAFETY: as in `takes`.
+                let tried = move || unsafe { next::$attempt()(lock) };
                 // SAFETY: as in `takes`.
                 take(lock, site, $kind, $busy, tried, move || unsafe { next::$name()(lock) })
             }

@@ -1,7 +1,7 @@
 //! C11's `mtx_*` and `cnd_*`: the same objects under other names, with numbers of their own.
 
 use super::cond::{sleep, wake};
-use super::exclusive::{attempt, destroy, release, take, take_free};
+use super::exclusive::{attempt, destroy, release, take, take_free, take_free_within};
 use super::shapes::{attempts, destroys, releases, takes_mutex, takes_until};
 use crate::layout::Kind::Mutex;
 use crate::preload::entry::entry;

@@ -10,7 +10,7 @@ use core::ffi::{c_int, c_void};
 /// A lock's place and its lag; its first use gives it a place.
 fn known(mine: Mine, lock: *mut c_void, site: usize, kind: Kind) -> Option<(u32, &'static LockLag)> {
     let spot = spot::spot(mine.me, lock as usize, site, kind)?;
-    Some((spot.lock_place, &mine.region().lock_lags[spot.lock_place as usize]))
+    Some((spot.lock_place(), &mine.region().lock_lags[spot.lock_place() as usize]))
 }
 
 /// The same of one that was used before.
