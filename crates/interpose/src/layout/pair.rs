@@ -22,11 +22,12 @@ pub struct Pair {
     pub counted_at: AtomicU32,
     /// Tries, and waits with an end, that did not get it.
     pub timeouts: AtomicU64,
-    /// Waits of those who found it taken, and got it.
-    pub waits: Times,
-    /// Holds that were timed.
+    /// Holds that were timed. Waits are few: they have their place in [`Region::waits`](super::Region).
     pub holds: Times,
 }
+
+// Most pairs are used some times: these touch one line of the cache each.
+const _: () = assert!(size_of::<Pair>() == 64);
 
 /// Some times.
 #[repr(C)]

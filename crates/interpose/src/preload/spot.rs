@@ -1,6 +1,7 @@
 //! Finding the places of a lock and of a call site.
 
 use super::me::Me;
+use super::pairs;
 use crate::layout::{Hot, Kind, Lock, MORE_PLACES, PAIRS, PLACES, Pair, Place, Thread};
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
@@ -70,8 +71,13 @@ pub const MUTEX_KIND: usize = 16;
 pub const MUTEX_OWNER: usize = 8;
 /// Looked into before a lock counts as one that finds no place.
 const PROBES: usize = 64;
-/// Places of the first table that are looked into: as many as lie in two lines of the cache.
-const AROUND: usize = 4;
+/// Places of the first table that are looked into.
+const TRIES: usize = 4;
+/// Locks that lie as near to each other as this, have their places in a row for one call site: so that many locks that
+/// lie in a row touch few pages.
+const ROW: u64 = 1024;
+/// Of how many bytes each has a place of its own there: no lock is smaller by much.
+const APART: u64 = 32;
 /// Places beside its neighbours that are looked at before.
 const NEAR: usize = 8;
 /// Locks that lie as near to each other as this, have their places beside each other.
@@ -104,7 +110,7 @@ pub fn spot(me: Me, lock: usize, site: usize, kind: Kind) -> Option<Spot> {
 #[inline(always)]
 pub fn home_spot(me: Me, lock: usize, site: usize) -> Option<Spot> {
     let key = key(me, lock);
-    known(&me.thread.places[mixed(key, site) % PLACES], key, site)
+    known(&me.thread.places[home(key, site) % PLACES], key, site)
 }
 
 /// The same elsewhere: nothing is noted for that, so that it is no more than loads.
@@ -126,8 +132,14 @@ fn key(me: Me, lock: usize) -> u64 {
 }
 
 #[inline(always)]
-fn mixed(key: u64, site: usize) -> usize {
-    scatter(key ^ (site as u64).rotate_left(32))
+fn row(key: u64, site: usize) -> usize {
+    scatter((key / ROW) ^ (site as u64).rotate_left(32))
+}
+
+/// Where a place is if nothing is in the way.
+#[inline(always)]
+fn home(key: u64, site: usize) -> usize {
+    row(key, site) + (key % ROW / APART) as usize
 }
 
 #[inline(always)]
@@ -153,16 +165,17 @@ fn searched(me: Me, lock: usize, site: usize, kind: Kind) -> Option<Spot> {
 /// The place of the lock at this call site, or the free one that it would get, and its number among all; `None` if
 /// there is neither.
 ///
-/// In the first table only the places around its own are looked at, which lie in two lines of the cache, so that one
-/// that is full costs no more; what finds no room there goes on to the second. No place becomes free again, so what is
-/// there is found where it was put.
+/// In the first table only a few places are looked at, so that one that is full costs no more; what finds no room there
+/// goes on to the second. No place becomes free again, so what is there is found where it was put.
 fn find(me: Me, key: u64, site: usize) -> Option<(&'static Place, usize)> {
-    let (home, first) = (mixed(key, site), me.region.first_place(me.thread));
+    let (home, row, first) = (home(key, site), row(key, site), me.region.first_place(me.thread));
     let more = &me.region.more_places[first / (PLACES + MORE_PLACES)];
-    let around = (0..AROUND).map(|step| (home % PLACES) ^ step).map(|number| (&me.thread.places[number], number));
+    // Where another row lies in the way, what follows is in the way as well: so the next is looked for far from there.
+    let tries = (0..TRIES).map(|turn| (home + turn * (row >> 13 | 1)) % PLACES);
+    let tries = tries.map(|number| (&me.thread.places[number], number));
     let beyond = (0..PROBES).map(|step| (home + step) % MORE_PLACES).map(|at| (&more[at], PLACES + at));
     let is_its_own = |place: &Place| place.key.load(Relaxed) == key && place.site.load(Relaxed) == site as u64;
-    let found = around.chain(beyond).find(|(place, _)| place.key.load(Relaxed) == 0 || is_its_own(place));
+    let found = tries.chain(beyond).find(|(place, _)| place.key.load(Relaxed) == 0 || is_its_own(place));
     // A table fuller than this would be slow to look into.
     let has_room = || (me.thread.more_places_used.load(Relaxed) as usize) < MORE_PLACES / 4 * 3;
     found
@@ -176,15 +189,11 @@ fn add(me: Me, address: usize, kind: Kind, place: &'static Place, site: usize, n
         me.region.header.lost_locks.fetch_add(1, Relaxed);
         return None;
     };
-    let pairs = &me.region.header.pairs;
-    let mut pair_place = PAIRS as u32;
-    if pairs.load(Relaxed) < PAIRS as u32 {
-        pair_place = pairs.fetch_add(1, Relaxed);
-    }
-    let Some(pair) = me.region.pairs.get(pair_place as usize) else {
+    let Some(pair_place) = pairs::take(me) else {
         me.region.header.lost_pairs.fetch_add(1, Relaxed);
         return None;
     };
+    let pair = &me.region.pairs[pair_place as usize];
     if place.key.load(Relaxed) == 0 {
         let is_beyond = number % (PLACES + MORE_PLACES) >= PLACES;
         let used = &me.thread.more_places_used;

@@ -38,7 +38,7 @@ pub fn waited(
     let has_it = has_it(code);
     if has_it {
         let histograms = &me.region.histograms[spot.pair_place() as usize];
-        spot.pair(me).waits.note(at.saturating_sub(began), &histograms.waits);
+        me.region.waits[spot.pair_place() as usize].note(at.saturating_sub(began), &histograms.waits);
     } else {
         add(&spot.pair(me).timeouts, 1);
     }

@@ -43,11 +43,12 @@ impl Default for Sum {
 
 impl Sum {
     pub fn add(&mut self, region: &Region, place: u32) {
-        let (pair, histograms) = (&region.pairs[place as usize], &region.histograms[place as usize]);
+        let (pair, waits) = (&region.pairs[place as usize], &region.waits[place as usize]);
+        let histograms = &region.histograms[place as usize];
         self.acquisitions += region.acquisitions(place);
-        self.contended += pair.waits.count.load(Relaxed);
+        self.contended += waits.count.load(Relaxed);
         self.timeouts += pair.timeouts.load(Relaxed);
-        self.waits.add(&pair.waits, &histograms.waits);
+        self.waits.add(waits, &histograms.waits);
         self.holds.add(&pair.holds, &histograms.holds);
     }
 
@@ -144,10 +145,10 @@ pub struct Totals(HashMap<u32, u64>);
 impl Totals {
     pub fn of(region: &Region) -> Self {
         let mut totals = HashMap::new();
-        for (_, pair) in region.pairs() {
+        for (place, pair) in region.pairs() {
             let kind = interpose::Kind::of(pair.kind.load(Relaxed));
             if kind.is_some_and(interpose::Kind::excludes) {
-                *totals.entry(pair.lock.load(Relaxed)).or_default() += pair.waits.ticks.load(Relaxed);
+                *totals.entry(pair.lock.load(Relaxed)).or_default() += region.waits[place as usize].ticks.load(Relaxed);
             }
         }
         Self(totals)
