@@ -1,5 +1,6 @@
 //! What is computed from figures that are given: one program, since nothing of it is measured.
 
+mod blocks;
 mod coincidence;
 mod comparison;
 mod environment_json;

@@ -1,6 +1,7 @@
 //! The measurement: which CPUs share a core, and then all of them, side by side as far as they do not.
 
 mod beside;
+mod blocks;
 mod costs;
 mod hours;
 mod observed;

@@ -1,5 +1,6 @@
 //! The row of a CPU.
 
+use super::blocks::blocks;
 use super::costs::costs;
 use super::hours::hours;
 use super::observed::{Observed, Ran};
@@ -18,7 +19,7 @@ pub fn row(cpu: usize, seen: &Observed, watch: &Watch, pairs: &Pairs, began_unix
         seen.steps.iter().map(|step| (step.at_s, yardstick.sharing(&[step.probed]))).collect();
     let count = |wanted| told.iter().filter(|(_, sharing)| *sharing == wanted).count() as f64;
     let (alone, shared, neither) = (count(Sharing::Alone), count(Sharing::Shared), count(Sharing::Neither));
-    let costs = costs(&seen.steps, &told, watch.probe.step_ns());
+    let costs = costs(&seen.steps, &told, &blocks(&told), watch.probe.step_ns());
     let cost_of = |kind: &str| costs.iter().find(|cost| cost.kind == kind).and_then(|cost| cost.ratio);
     let agreement = Agreement::of(seen, &told);
     let frequency_ghz = median(&seen.steps.iter().map(|step| f64::from(step.probed.cycles_per_ns)).collect::<Vec<_>>());
