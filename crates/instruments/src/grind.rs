@@ -22,7 +22,12 @@
 //! assert!(clock.to_ns(clock.stamp() - start) > 3_000.0);
 //! ```
 
+mod cycle;
+mod runs;
+
 use crate::clock::Clock;
+use cycle::cycle_ns;
+use runs::{RUNS, run_ns, runs, undisturbed_mean};
 use serde::{Deserialize, Serialize};
 
 /// Dependent loads in one pass of the inner loop.
@@ -127,7 +132,6 @@ impl Check {
     }
 }
 
-const RUNS: usize = 100;
 const SEARCH_UNTIL_NS: f64 = 800_000.0;
 const FIRST_PASSES: f64 = 10.0;
 const SEARCH_FACTOR: f64 = 1.1;
@@ -187,20 +191,6 @@ impl Grind {
 /// So short that what a run costs beside its loads shows, and an error of a per cent in the cost of a load does not.
 const SHORT: Work = Work::of_loads(2 * LOADS_A_PASS);
 
-/// What `job` takes in nanoseconds, the clock's own cost included.
-fn run_ns(clock: Clock, mut job: impl FnMut()) -> f64 {
-    let start = clock.stamp();
-    job();
-    clock.to_ns(clock.stamp() - start)
-}
-
-/// The same of many runs, sorted.
-fn runs(clock: Clock, count: usize, mut job: impl FnMut()) -> Vec<f64> {
-    let mut took: Vec<f64> = (0..count).map(|_| run_ns(clock, &mut job)).collect();
-    took.sort_by(f64::total_cmp);
-    took
-}
-
 /// The least; no more runs are made once one of them is not above `limit`.
 fn best_unless_below(limit: f64, runs: impl IntoIterator<Item = f64>) -> f64 {
     let mut best = f64::INFINITY;
@@ -220,64 +210,6 @@ fn clock_cost_ns(clock: Clock) -> f64 {
 /// What a run of `work` takes, the clock's cost included.
 fn usual_ns(clock: Clock, work: Work) -> f64 {
     undisturbed_mean(&runs(clock, 1_000, || work.run()))
-}
-
-/// Of the runs that nothing interrupted, which are those within a few dozen ns of the median. A counter that advances
-/// in steps hides nothing from a mean, but up to a step from a minimum; leaving out a fixed share would cut into the
-/// upper of two neighbouring steps.
-fn undisturbed_mean(sorted: &[f64]) -> f64 {
-    let limit = sorted[sorted.len() / 2] * 1.1 + 30.0;
-    let kept = &sorted[..sorted.partition_point(|&ns| ns <= limit)];
-    kept.iter().sum::<f64>() / kept.len() as f64
-}
-
-const ADDITIONS_A_PASS: u64 = 32;
-
-/// The best of 100 chains of some 30 µs each.
-fn cycle_ns(clock: Clock, clock_cost_ns: f64) -> Option<f64> {
-    const PASSES: u64 = 4_000;
-    add_in_a_row(1)?;
-    let best = runs(clock, RUNS, || {
-        add_in_a_row(PASSES);
-    })[0];
-    Some((best - clock_cost_ns) / (PASSES * ADDITIONS_A_PASS) as f64)
-}
-
-/// Dependent additions of one register to another: one cycle each on every core of the last twenty years. Immediates
-/// would not do: some cores fold those while they rename registers.
-#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-#[inline(never)]
-fn add_in_a_row(passes: u64) -> Option<u64> {
-    macro_rules! eight {
-        ($add:literal) => {
-            concat!($add, "\n", $add, "\n", $add, "\n", $add, "\n", $add, "\n", $add, "\n", $add, "\n", $add)
-        };
-    }
-    let step = std::hint::black_box(3_u64);
-    let mut sum = 0_u64;
-    for _ in 0..passes {
-        // SAFETY: the instructions change only `sum` and the flags.
-        unsafe {
-            #[cfg(target_arch = "x86_64")]
-            core::arch::asm!(
-                eight!("add {sum}, {step}"), eight!("add {sum}, {step}"),
-                eight!("add {sum}, {step}"), eight!("add {sum}, {step}"),
-                sum = inout(reg) sum, step = in(reg) step, options(nomem, nostack)
-            );
-            #[cfg(target_arch = "aarch64")]
-            core::arch::asm!(
-                eight!("add {sum}, {sum}, {step}"), eight!("add {sum}, {sum}, {step}"),
-                eight!("add {sum}, {sum}, {step}"), eight!("add {sum}, {sum}, {step}"),
-                sum = inout(reg) sum, step = in(reg) step, options(nomem, nostack)
-            );
-        }
-    }
-    Some(std::hint::black_box(sum))
-}
-
-#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-fn add_in_a_row(_passes: u64) -> Option<u64> {
-    None
 }
 
 #[cfg(test)]

@@ -4,9 +4,12 @@
 //! wider than such a step: an exponential axis alone would draw gaps that only the clock put there. Empty stretches are
 //! elided. The number of columns an octave is the largest that fits the page.
 
+mod axis;
+
 use crate::escape::coloured;
 use crate::figures;
 use crate::page::Page;
+use axis::{Axis, axis_label, round_value_in};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -37,36 +40,6 @@ const COLUMNS_AN_OCTAVE: [u32; 8] = [16, 12, 8, 6, 4, 3, 2, 1];
 /// Empty columns that are drawn before a stretch is elided.
 const LONGEST_GAP: usize = 5;
 const ELISION: &str = " ··· ";
-
-/// From a latency to a column and back.
-#[derive(Clone, Copy)]
-struct Axis {
-    step_ns: f64,
-    columns_an_octave: f64,
-}
-
-impl Axis {
-    /// Where the exponential part begins: a column there is as wide as a step.
-    fn bend(self) -> f64 {
-        self.step_ns / ((1.0 / self.columns_an_octave).exp2() - 1.0)
-    }
-
-    fn column(self, ns: f64) -> usize {
-        let bend = self.bend();
-        if ns < bend {
-            (ns.max(0.0) / self.step_ns).round() as usize
-        } else {
-            (bend / self.step_ns + self.columns_an_octave * (ns / bend).log2()).round() as usize
-        }
-    }
-
-    fn ns(self, column: usize) -> f64 {
-        let bend = self.bend();
-        let linear = bend / self.step_ns;
-        let column = column as f64;
-        if column < linear { column * self.step_ns } else { bend * ((column - linear) / self.columns_an_octave).exp2() }
-    }
-}
 
 /// What stands in one column.
 #[derive(Clone, Default)]
@@ -233,29 +206,6 @@ fn foot(axis: Axis, cells: &[Cell]) -> String {
     format!("{:>LABEL_WIDTH$}+{marks}\n{:>LABEL_WIDTH$} {labels}\n", "", "")
 }
 
-/// 1, 2 or 5 times a power of ten, if one falls into the column.
-fn round_value_in(axis: Axis, column: usize) -> Option<f64> {
-    if column == 0 {
-        return Some(0.0);
-    }
-    let decade = axis.ns(column).max(0.1).log10().floor() as i32;
-    [1.0, 2.0, 5.0, 10.0]
-        .map(|digit| digit * 10_f64.powi(decade))
-        .into_iter()
-        .find(|&value| axis.column(value) == column)
-}
-
-fn axis_label(ns: f64) -> String {
-    let (value, unit) = match ns {
-        ns if ns < 999.5 => (ns, "ns"),
-        ns if ns < 999.5e3 => (ns / 1e3, "µs"),
-        ns if ns < 999.5e6 => (ns / 1e6, "ms"),
-        _ => (ns / 1e9, "s"),
-    };
-    let digits = if value >= 10.0 || value.fract() < 0.05 { 0 } else { 1 };
-    format!("{value:.digits$}{unit}")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -266,16 +216,6 @@ mod tests {
 
     fn widest(picture: &str) -> usize {
         picture.lines().map(|line| line.chars().count()).max().unwrap_or(0)
-    }
-
-    #[test]
-    fn the_axis_goes_there_and_back() {
-        for columns_an_octave in [1.0, 4.0, 16.0] {
-            let axis = Axis { step_ns: 10.0, columns_an_octave };
-            for column in 0..60 {
-                assert_eq!(axis.column(axis.ns(column)), column);
-            }
-        }
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The threads that soak up what a CPU has left, and count what they could do with it.
 
+mod running_median;
 mod soaker;
 mod thread_clock;
 

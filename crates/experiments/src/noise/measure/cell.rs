@@ -2,9 +2,10 @@
 
 use super::causes::{Causes, SoFar};
 use super::gap_trace::{GapTrace, KeptGap};
+use super::intruder::Used;
 use super::longest::{Evidence, Longest};
 use super::sum::Sum;
-use super::turn::{self, Outcome, Piece, TurnSetup, Used};
+use super::turn::{self, Outcome, Piece, TurnSetup};
 use super::turn_sums::TurnSums;
 use crate::noise::cells::CellPlan;
 use crate::noise::record::{Line, LongGap};

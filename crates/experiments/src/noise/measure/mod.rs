@@ -4,6 +4,7 @@ mod causes;
 mod cell;
 pub mod every_cpu;
 mod gap_trace;
+mod intruder;
 mod longest;
 #[cfg(test)]
 mod night;

@@ -1,7 +1,7 @@
 //! The row of a cell.
 
 use super::cell::Cell;
-use super::turn::Used;
+use super::intruder::Used;
 use crate::noise::plan::Plan;
 use crate::noise::record::{Row, Turn};
 use crate::noise::then;

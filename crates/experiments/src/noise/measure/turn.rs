@@ -1,5 +1,6 @@
 //! One turn of a cell: a reader, the competitors and the rescheduler, from a common start to a common end.
 
+use super::intruder::{Used, intruder, sleep, take_rank};
 use crate::noise::cells::CellPlan;
 use crate::noise::plan::Plan;
 use crate::noise::recording::following;
@@ -15,9 +16,6 @@ use instruments::grind::Work;
 use instruments::neighbour::{Probe, Widths};
 use instruments::team::{Member, StartGate, work_together};
 use instruments::warning::Warning;
-use rustix::thread::{Timespec, nanosleep, set_name};
-use rustix::time::{ClockId, clock_gettime};
-use std::ffi::CStr;
 use std::io;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -61,23 +59,6 @@ pub struct ReaderNotes {
     pub cost: Cost,
     pub source: Source,
     pub warnings: Vec<Warning>,
-}
-
-/// What a competitor or the rescheduler used of the CPU between start and end.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Used {
-    pub cpu_ns: f64,
-    pub wall_ns: f64,
-    /// Rounds of work, or wake-ups.
-    pub rounds: u64,
-}
-
-impl Used {
-    pub fn add(&mut self, other: Self) {
-        self.cpu_ns += other.cpu_ns;
-        self.wall_ns += other.wall_ns;
-        self.rounds += other.rounds;
-    }
 }
 
 /// What a turn leaves beside its pieces.
@@ -125,11 +106,12 @@ pub fn run(
             *notes = read(setup, cell, record, gate, on_piece);
         }),
     }];
+    let place = (setup.clock, setup.plan.contest.cpu);
     for (used, schedule) in competitors.iter_mut().zip(cell.competitor.into_iter().cycle()) {
-        members.push(intruder(setup, over, used, (c"competitor", schedule), || Work::of_loads(64).run()));
+        members.push(intruder(place, over, used, (c"competitor", schedule), || Work::of_loads(64).run()));
     }
     for (used, period) in rescheduler.iter_mut().zip(cell.rescheduler) {
-        members.push(intruder(setup, over, used, (c"rescheduler", RESCHEDULER), move || sleep(period)));
+        members.push(intruder(place, over, used, (c"rescheduler", RESCHEDULER), move || sleep(period)));
     }
     work_together(setup.clock, setup.plan.turn, members)?;
     Ok(Outcome {
@@ -137,23 +119,6 @@ pub fn run(
         competitors: competitors.into_iter().collect::<io::Result<_>>().context("a competitor")?,
         rescheduler: rescheduler.transpose().context("the rescheduler")?,
     })
-}
-
-/// Somebody on the reader's CPU, by its name and how it is scheduled, who repeats `round` and stays until the reader's
-/// turn is `over`.
-fn intruder<'a>(
-    setup: &TurnSetup<'_>,
-    over: &'a AtomicBool,
-    used: &'a mut io::Result<Used>,
-    (name, schedule): (&'static CStr, Schedule),
-    round: impl Fn() + Send + 'a,
-) -> Member<'a> {
-    let clock = setup.clock;
-    let job = move |gate: &StartGate| {
-        let _stays = StayUntil(over);
-        *used = intrude(clock, gate, name, schedule, round);
-    };
-    Member { cpu: Some(setup.plan.contest.cpu), job: Box::new(job) }
 }
 
 /// Says that the reader has read the kernel's record, however its turn ended.
@@ -165,24 +130,7 @@ impl Drop for SetOnDrop<'_> {
     }
 }
 
-/// Keeps an intruder asleep but alive until then: whoever is gone cannot be asked for its name.
-struct StayUntil<'a>(&'a AtomicBool);
-
-impl Drop for StayUntil<'_> {
-    fn drop(&mut self) {
-        while !self.0.load(Ordering::Acquire) {
-            sleep(Duration::from_millis(1));
-        }
-    }
-}
-
 const RESCHEDULER: Schedule = Schedule::Fifo { priority: 1 };
-
-/// Names the calling thread, for the kernel's record, and schedules it as planned.
-fn take_rank(name: &CStr, schedule: Schedule) -> io::Result<()> {
-    set_name(name)?;
-    reschedule_current_thread(schedule)
-}
 
 /// What the reader does between pieces: as a thread like others, because it may take long, and a real-time thread that
 /// it starts would be one too.
@@ -302,31 +250,4 @@ impl<'a> Eye<'a> {
         let seen = if flag.is_some() { watch.gaps.len() } else { 0 };
         Ok(Piece { watch, preempted: preempted[..seen].to_vec(), timeline, widths, is_stopped })
     }
-}
-
-/// Repeats `round` from the start to the end at the given rank.
-fn intrude(clock: Clock, gate: &StartGate, name: &CStr, schedule: Schedule, round: impl Fn()) -> io::Result<Used> {
-    let ranked = take_rank(name, schedule);
-    let start = gate.ready();
-    ranked.inspect_err(|_| gate.stop_at(clock.now()))?;
-    let Some(start) = start else { return Ok(Used::default()) };
-    let before = cpu_ns();
-    let mut rounds = 0;
-    while clock.now() < gate.stop() {
-        round();
-        rounds += 1;
-    }
-    Ok(Used { cpu_ns: cpu_ns() - before, wall_ns: clock.to_ns(clock.now() - start), rounds })
-}
-
-/// CPU time of the calling thread.
-fn cpu_ns() -> f64 {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
-    time.tv_sec as f64 * 1e9 + time.tv_nsec as f64
-}
-
-/// One system call, and no more of it when a signal cuts it short.
-fn sleep(length: Duration) {
-    let wanted = Timespec { tv_sec: length.as_secs() as i64, tv_nsec: i64::from(length.subsec_nanos()) };
-    let _ = nanosleep(&wanted);
 }
