@@ -25,6 +25,9 @@ fn every_cpu_has_its_shares_stretches_and_costs() {
     for row in rows {
         assert!(row["steps"].as_u64().unwrap() > 100, "{row}");
         assert!(row["shared_share"].is_null() || is_share(&row["shared_share"]), "{row}");
+        let ends = &row["shared_share_ci"];
+        let around = |share: f64| ends[0].as_f64() <= Some(share) && Some(share) <= ends[1].as_f64();
+        assert!(ends.is_null() || around(row["shared_share"].as_f64().unwrap()), "{row}");
         assert!(is_share(&row["neither_share"]), "{row}");
         assert!(row["agreement_share"].is_null() || is_share(&row["agreement_share"]), "{row}");
         for field in ["cost_width", "cost_latency", "best_ticks", "best_cycles", "frequency_ghz"] {

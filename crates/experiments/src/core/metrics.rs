@@ -10,7 +10,7 @@ pub fn metrics(row: &Row) -> Vec<Metric> {
     let shared = row.shared_share.map(|share| Metric {
         unit: Unit::Share,
         variation: VariationSource::Others,
-        ..Metric::time(&cell, "core shared", share, None)
+        ..Metric::time(&cell, "core shared", share, row.shared_share_ci)
     });
     let cost = |kind: &str, figure, ratio: Option<f64>, interval: Option<Interval>| {
         let cell = Cell::of([format!("CPU {}", row.cpu), kind.to_owned()]);

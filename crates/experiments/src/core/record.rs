@@ -17,6 +17,9 @@ pub struct Row {
     pub steps: u64,
     /// Of the steps that were alone or shared, the shared ones.
     pub shared_share: Option<f64>,
+    /// By the scatter between blocks of whole stretches; `null` where these are too few.
+    #[serde(default)]
+    pub shared_share_ci: Option<Interval>,
     /// Of all steps, those that were neither: their probes did not agree, or not clearly.
     pub neither_share: f64,
     /// What the loop of width takes at its best: in ticks of the clock and in cycles of the core, a round.

@@ -17,6 +17,7 @@ pub fn row(cpu: usize, shared_share: Option<f64>) -> Row {
         cpu,
         steps: 400_000,
         shared_share,
+        shared_share_ci: shared_share.map(|share| Interval::new((share - 0.06).max(0.0), share + 0.06)),
         neither_share: 0.02,
         best_ticks: Some(2.25),
         best_cycles: Some(3.0),

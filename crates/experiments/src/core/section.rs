@@ -27,7 +27,7 @@ fn timeline(rows: &[Row]) -> Figure {
     let line = |row: &Row| {
         vec![
             format!("CPU {}", row.cpu),
-            optional(row.shared_share, Unit::Share),
+            row.shared_share.map_or_else(|| "–".to_owned(), |share| Unit::Share.words_with(share, row.shared_share_ci)),
             Unit::Share.words(row.neither_share),
             optional(row.stretches.median_ms.map(|ms| ms * 1e6), Unit::Ns),
             optional(row.stretches.longest_ms.map(|ms| ms * 1e6), Unit::Ns),
@@ -43,7 +43,7 @@ fn timeline(rows: &[Row]) -> Figure {
         }),
         tables: vec![Table {
             caption: "How often the core was shared".into(),
-            header: vec!["CPU", "shared", "neither", "median stretch", "longest", "long probes agree"],
+            header: vec!["CPU", "shared (95 %)", "neither", "median stretch", "longest", "long probes agree"],
             rows: rows.iter().map(line).collect(),
         }],
         secondary: false,

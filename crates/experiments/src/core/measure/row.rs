@@ -1,6 +1,6 @@
 //! The row of a CPU.
 
-use super::blocks::blocks;
+use super::blocks::{blocks, shared_share_ci};
 use super::costs::costs;
 use super::hours::hours;
 use super::observed::{Observed, Ran};
@@ -19,7 +19,8 @@ pub fn row(cpu: usize, seen: &Observed, watch: &Watch, pairs: &Pairs, began_unix
         seen.steps.iter().map(|step| (step.at_s, yardstick.sharing(&[step.probed]))).collect();
     let count = |wanted| told.iter().filter(|(_, sharing)| *sharing == wanted).count() as f64;
     let (alone, shared, neither) = (count(Sharing::Alone), count(Sharing::Shared), count(Sharing::Neither));
-    let costs = costs(&seen.steps, &told, &blocks(&told), watch.probe.step_ns());
+    let blocks = blocks(&told);
+    let costs = costs(&seen.steps, &told, &blocks, watch.probe.step_ns());
     let cost_of = |kind: &str| costs.iter().find(|cost| cost.kind == kind).and_then(|cost| cost.ratio);
     let agreement = Agreement::of(seen, &told);
     let frequency_ghz = median(&seen.steps.iter().map(|step| f64::from(step.probed.cycles_per_ns)).collect::<Vec<_>>());
@@ -29,6 +30,7 @@ pub fn row(cpu: usize, seen: &Observed, watch: &Watch, pairs: &Pairs, began_unix
         cpu,
         steps: told.len() as u64,
         shared_share: (alone + shared > 0.0).then(|| shared / (alone + shared)),
+        shared_share_ci: shared_share_ci(&told, &blocks),
         neither_share: neither / told.len() as f64,
         best_ticks: best_cycles.and_then(ticks),
         best_cycles,
