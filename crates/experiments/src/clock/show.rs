@@ -1,8 +1,8 @@
 //! The record on a terminal.
 
 use super::record::{
-    ClockRecord, ClockRow, GrindRow, LossesRow, PeriodicLossRow, Row, SliceRow, agreements, checks, clocks, grinds,
-    losses, periodic_losses, slices,
+    CheckRow, ClockRecord, ClockRow, GrindRow, LossesRow, PeriodicLossRow, Row, SliceRow, agreements, checks, clocks,
+    grinds, losses, periodic_losses, slices,
 };
 use terminal::{self, Page, Point, Scatter, megahertz, nanoseconds, percent};
 
@@ -109,15 +109,24 @@ fn grind(rows: &[Row]) -> String {
         grind.calibrated_us
     ));
     let checked = checks(rows).into_iter().map(|check| {
-        let verdict = if check.holds { "within 1 % or 20 ns" } else { "off: was the CPU busy?" };
         vec![
             format!("  {}", nanoseconds(check.requested_us * 1e3)),
             nanoseconds(check.best_us * 1e3),
             nanoseconds(check.median_us * 1e3),
-            verdict.to_owned(),
+            verdict(check),
         ]
     });
     text + &terminal::table(&["  asked for", "best of 100", "median", ""], checked)
+}
+
+/// The best of the runs may be off because somebody was always there or because the core changed its frequency: nothing
+/// here tells which.
+fn verdict(check: &CheckRow) -> String {
+    if check.holds {
+        return "within 1 % or 20 ns".to_owned();
+    }
+    let off = check.best_us / check.requested_us - 1.0;
+    format!("{} too {}, unexplained", percent(off.abs()), if off < 0.0 { "short" } else { "long" })
 }
 
 fn in_cycles(grind: &GrindRow) -> String {
@@ -196,6 +205,14 @@ fn tick(found: &PeriodicLossRow, kernel_hz: Option<u32>) -> String {
 mod tests {
     use super::*;
     use crate::clock::record::{LossesRow, PeriodicLossRow};
+
+    #[test]
+    fn a_length_that_is_off_is_said_to_be_so_and_no_more() {
+        let of = |best_us: f64, holds| CheckRow { requested_us: 800.0, best_us, median_us: best_us, holds };
+        assert_eq!(verdict(&of(740.0, false)), "7.5 % too short, unexplained");
+        assert_eq!(verdict(&of(844.0, false)), "5.5 % too long, unexplained");
+        assert_eq!(verdict(&of(801.0, true)), "within 1 % or 20 ns");
+    }
 
     #[test]
     fn the_tick_is_named_only_when_it_is_one() {

@@ -24,12 +24,12 @@ fn cell(row: &Row) -> String {
 fn stolen((place, row): Placed<'_>) -> Finding {
     let figure = Estimate::new(row.lost_share, row.lost_ci_share);
     let most = row.causes.iter().find(|cause| cause.kind != Kind::Unexplained);
-    let most = most.map(|cause| format!("{} of it {}", Unit::Share.words(cause.share), said(cause)));
+    let most = most.map(|cause| format!("{} of it to {}", Unit::Share.words(cause.share), said(cause)));
     let rest = unexplained(row).map(|share| format!("{} of it unexplained", Unit::Share.words(share)));
     let parts: Vec<String> = most.into_iter().chain(rest).collect();
     let parts = if parts.is_empty() { String::new() } else { format!(": {}", parts.join(", ")) };
-    let words =
-        format!("Somebody stole {} of a CPU from a thread that never blocks{}", Unit::Share.estimate(figure), parts);
+    // Some of it the machine needs for itself: a thief is named only where the evidence has one.
+    let words = format!("A thread that never blocks lost {} of its CPU{}", Unit::Share.estimate(figure), parts);
     Finding::new("stolen", words, Unit::Share, figure, Origin::of("noise", place, cell(row), "lost_share")).repeated()
 }
 
@@ -42,8 +42,9 @@ pub fn unexplained(row: &Row) -> Option<f64> {
 /// A cause as a person would say it.
 fn said(cause: &CauseRow) -> String {
     match (cause.kind, cause.name.as_deref()) {
-        (Kind::Interrupt, Some("local_timer")) => "the timer".to_owned(),
+        (Kind::Interrupt, Some("local_timer")) => "the kernel's timer".to_owned(),
         (Kind::Steal, _) => "the hypervisor".to_owned(),
+        (Kind::SwitchedOut, _) => "somebody without a name".to_owned(),
         _ => cause.label(),
     }
 }
@@ -76,8 +77,8 @@ mod tests {
         let found = findings(&[(4, &row("quiet"))]);
         assert_eq!(
             found[0].to_string(),
-            "Somebody stole 0.90 % (0.70 % to 1.1 %) of a CPU from a thread that never blocks: 66.0 % of it the \
-             timer, 10.0 % of it unexplained [noise: quiet, CPU 1]"
+            "A thread that never blocks lost 0.90 % (0.70 % to 1.1 %) of its CPU: 66.0 % of it to the kernel's timer, \
+             10.0 % of it unexplained [noise: quiet, CPU 1]"
         );
         assert_eq!((found[0].value, found[0].source.row), (0.009, 4));
         assert_eq!(found[1].words, "In 750 ms that thread's longest interruption is 3.00 ms (2.00 ms to 4.00 ms)");
