@@ -56,6 +56,24 @@ fn every_kind_of_code_takes_time() {
     }
 }
 
+/// From memory each of its lines would take some twenty times as long.
+#[test]
+fn the_walk_through_the_second_cache_is_one_whatever_ran_before() {
+    let (clock, mut workspace) = (clock(), Workspace::new());
+    let walk = KINDS.iter().find(|kind| kind.name == "second cache").unwrap();
+    let mut least = |before: &dyn Fn()| {
+        let ticks = (0..20).map(|_| {
+            before();
+            walk.ticks(clock, &mut workspace)
+        });
+        ticks.min().unwrap() as f64
+    };
+    let elsewhere = vec![1_u64; 8 << 20];
+    let warm = least(&|| ());
+    let cold = least(&|| _ = std::hint::black_box(elsewhere.iter().sum::<u64>()));
+    assert!(cold < 4.0 * warm, "{cold} ticks after 64 MiB, {warm} before");
+}
+
 #[test]
 fn stretches_are_told_apart_by_the_lowest_crowd() {
     let yardstick = learned();
