@@ -20,19 +20,25 @@ pub fn said(row: &Row) -> String {
     if share == 0.0 {
         return format!("Nobody was seen to share the core of CPU {}", row.cpu);
     }
-    // Shares are told by the best that was seen; if that was a shared core's, more of them were shared.
-    let bound = if row.doubt.is_some() { " or more" } else { "" };
+    let bound = bound(row);
     let share = with_interval(Unit::Share, Estimate::new(share, row.shared_share_ci));
     format!("Somebody shared the core of CPU {} for {share}{bound} of the time{}", row.cpu, costs(row))
 }
 
+/// Shares are told by the best that was seen; if that was a shared core's, more of them were shared, and what passed for
+/// alone was not.
+fn bound(row: &Row) -> &'static str {
+    if row.doubt.is_some() { " or more" } else { "" }
+}
+
 fn costs(row: &Row) -> String {
+    let bound = bound(row);
     let of = |kind: &str| {
         let cost = row.costs.iter().find(|cost| cost.kind == kind)?;
         Some(with_interval(Unit::Times, Estimate::new(cost.ratio?, cost.ratio_ci)))
     };
     let words = |(width, latency): (String, String)| {
-        format!("; code that is limited by width took {width} as long then, code limited by latency {latency}")
+        format!("; code that is limited by width took {width} as long then{bound}, code limited by latency {latency}")
     };
     of("width").zip(of("latency")).map_or_else(String::new, words)
 }
@@ -69,6 +75,7 @@ mod tests {
         let doubt = Some("even the best probes differ from each other".into());
         let doubted = Row { doubt, shared_share_ci: ends, ..row(1, Some(0.05)) };
         assert!(said(&doubted).contains("for 5.0 % (4.0 % to 6.0 %) or more of the time"), "{}", said(&doubted));
+        assert!(said(&doubted).contains("took 1.75× (1.73× to 1.77×) as long then or more,"), "{}", said(&doubted));
         assert!(!said(&row(1, Some(0.05))).contains("or more"));
     }
 

@@ -15,8 +15,24 @@ pub fn metrics(row: &Row) -> Vec<Metric> {
     let cost = |kind: &str, figure, ratio: Option<f64>, interval: Option<Interval>| {
         let cell = Cell::of([format!("CPU {}", row.cpu), kind.to_owned()]);
         let time = Metric::time(&cell, figure, ratio?, interval);
-        Some(Metric { unit: Unit::Times, better: Better::Neither, variation: VariationSource::Others, ..time })
+        Some(Metric { unit: Unit::Times, better: Better::Neither, variation: VariationSource::Operation, ..time })
     };
     let costs = row.costs.iter().filter_map(|of| cost(&of.kind, "shared over alone", of.ratio, of.ratio_ci));
     shared.into_iter().chain(costs).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::sample::row;
+    use super::*;
+
+    /// How often others come differs from hour to hour, what they cost hardly.
+    #[test]
+    fn what_sharing_costs_can_be_compared_with_that_of_another_hour() {
+        let found = metrics(&row(0, Some(0.34)));
+        let of = |figure: &str| found.iter().find(|metric| metric.figure == figure).unwrap();
+        assert_eq!(of("core shared").variation, VariationSource::Others);
+        assert_eq!(of("core shared").interval, Some(Interval::new(0.28, 0.40)));
+        assert_eq!(of("shared over alone").variation, VariationSource::Operation);
+    }
 }

@@ -29,7 +29,7 @@ fn of_cpu(row: &Row, page: &Page) -> String {
 
 fn doubt(row: &Row, page: &Page) -> String {
     let words = |reason: &String| {
-        let meaning = "Then the shares are too low; another hour of the day may tell.";
+        let meaning = "Then the shares, and what sharing costs, are too low; another hour of the day may tell.";
         terminal::folded(&format!("It may never have been alone on its core: {reason}. {meaning}"), page)
     };
     row.doubt.as_ref().map_or_else(String::new, words)
