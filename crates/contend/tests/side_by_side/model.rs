@@ -315,6 +315,14 @@ fn pages_fit_eighty_columns_and_state_their_assumptions() {
 }
 
 #[test]
+fn the_steps_intervals_are_said_to_know_one_recording() {
+    let text =
+        String::from_utf8(contend(&words(&once_a_second(1).step(&["--steps", "10", "--quiet"]))).stdout).unwrap();
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.contains("how far another recording would differ they do not know"), "{text}");
+}
+
+#[test]
 fn rows_are_written_as_csv() {
     let output = contend(&["model", "frames", "--quantum", "3ms", "--format", "csv"]);
     let text = String::from_utf8(output.stdout).unwrap();

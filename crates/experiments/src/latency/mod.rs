@@ -13,6 +13,7 @@ mod sample;
 mod section;
 mod show;
 mod show_apart;
+mod show_neighbour;
 mod show_ranking;
 mod stopped;
 mod then_and_now;

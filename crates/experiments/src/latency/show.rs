@@ -2,9 +2,9 @@
 
 use super::measure::UNEXPLAINED;
 use super::record::{LatencyRecord, Operation, Row, SpikeRow};
-use super::{show_apart, show_ranking};
+use super::{show_apart, show_neighbour, show_ranking};
 use instruments::statistics::Interval;
-use terminal::{self, Bar, Histogram, Page, nanoseconds, percent, ratio};
+use terminal::{self, Bar, Histogram, Page, nanoseconds, percent};
 
 /// More cells have no histograms unless they are asked for: nobody reads thousands of lines.
 const MOST_DRAWN: usize = 4;
@@ -25,7 +25,7 @@ pub fn show(record: &LatencyRecord, page: &Page) -> String {
         + "\n"
         + &overview(&cells)
         + COLUMNS
-        + &neighbours(&cells)
+        + &show_neighbour::neighbours(&cells)
         + &recording(&record.results)
         + &show_apart::show(&cells)
 }
@@ -38,7 +38,7 @@ pub fn sections(rows: &[Row], page: &Page) -> String {
     let cells = cells(rows);
     let drawn = |row: &Row| row.competitors == 0 && (row.operation == Operation::Lock || row.threads == 1);
     let shown: Vec<String> = cells.iter().map(|cell| of_cell(cell, page, drawn)).collect();
-    let after = neighbours(&cells) + &recording(rows) + &show_apart::show(&cells);
+    let after = show_neighbour::neighbours(&cells) + &recording(rows) + &show_apart::show(&cells);
     shown.join("\n") + "\n" + &overview(&cells) + COLUMNS + &after
 }
 
@@ -218,30 +218,6 @@ fn overview(cells: &[Vec<&Row>]) -> String {
     terminal::table(&header, lines)
 }
 
-/// What each takes alone on the core and beside a neighbour; nothing where the core was never shared, or nobody looked.
-fn neighbours(cells: &[Vec<&Row>]) -> String {
-    let lines: Vec<_> = cells.iter().filter_map(|cell| neighbour(cell)).collect();
-    if lines.is_empty() {
-        return String::new();
-    }
-    let header = ["lock", "thr", "alone", "shared", "", "share of the time"];
-    let title = "\nLocking, alone on the core and beside another hardware thread\n";
-    title.to_owned() + &terminal::table(&header, lines) + "\n"
-}
-
-fn neighbour(cell: &[&Row]) -> Option<Vec<String>> {
-    let lock = cell.iter().find(|row| row.thread == 0 && row.operation == Operation::Lock)?;
-    let known = &lock.neighbour;
-    let share = known.core_shared_share.filter(|share| *share > 0.0)?;
-    let [alone, shared] = if lock.threads == 1 {
-        [known.undisturbed_mean_ns_alone, known.undisturbed_mean_ns_shared]
-    } else {
-        [known.p50_ns_alone, known.p50_ns_shared]
-    };
-    let words = |ns: Option<f64>| ns.map_or_else(String::new, nanoseconds);
-    let times = alone.zip(shared).map_or_else(String::new, |(alone, shared)| ratio(shared / alone));
-    Some(vec![lock.lock.clone(), lock.threads.to_string(), words(alone), words(shared), times, percent(share)])
-}
 const COLUMNS: &str = "\
 locking, p99.9 and max: by the first thread, on average where it is alone,
 else the median; unlock: on average; pair: lock and unlock in a bare loop;

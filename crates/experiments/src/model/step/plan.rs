@@ -105,6 +105,7 @@ impl Plan {
             "independence: nodes are interrupted as recorded, each from a random moment of its own",
             "exact figures: a step begins at a random moment of the recording, gaps included",
             "simulated figures: a step begins when the barrier lets its process go",
+            "intervals: of the simulation's draws; how far another recording would differ they do not know",
         ];
         let of_trace = self.trace.description.assumptions();
         Parameters {
