@@ -183,6 +183,16 @@ fn a_full_disk_loses_nothing() {
     read(&output.stdout);
 }
 
+/// What could not be written is named, also where it has no name.
+#[test]
+fn a_full_disk_behind_standard_output_is_named() {
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_contend")).arg("schema").stdout(full).output().unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{stderr}");
+    assert!(stderr.contains("standard output could not be written: No space left"), "{stderr}");
+}
+
 #[test]
 fn a_file_is_replaced_whole_and_no_draft_is_left() {
     let folder = tempfile::tempdir().unwrap();

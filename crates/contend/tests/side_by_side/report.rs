@@ -1,6 +1,7 @@
 //! `contend report` through its binary: pages from real records, and records that are none.
 
 use crate::command::archive::{Archive, has_git};
+use crate::command::typed::typed;
 use crate::command::{contend, record};
 use serde_json::{Value, json};
 use std::collections::HashSet;
@@ -314,6 +315,16 @@ fn calls_that_make_no_sense_exit_with_2() {
         assert!(output.status.code() == Some(2) && stderr.contains(word), "{call:?}: {stderr}");
     }
     assert!(std::fs::read_to_string(record).unwrap().starts_with('{'));
+}
+
+/// Its source would fill the terminal's memory, and nobody would read it.
+#[test]
+fn a_page_is_not_printed_on_a_terminal() {
+    let folder = tempfile::tempdir().unwrap();
+    let record = written(&folder, "record.json", latency().to_string());
+    let (status, sent) = typed(&["report", record.to_str().unwrap()], &[]);
+    assert_eq!(status.code(), Some(2));
+    assert!(sent.contains("--output page.html") && !sent.contains("<html"), "{sent}");
 }
 
 #[test]

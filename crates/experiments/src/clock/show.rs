@@ -155,9 +155,9 @@ fn curve(rows: &[Row], page: &Page) -> String {
 fn lost(rows: &[Row]) -> String {
     let Some(losses) = losses(rows).into_iter().next() else { return String::new() };
     let mut text = format!(
-        "Losses of CPU {} in {:.1} s: {} of the time\n  {} gaps above {}, the longest {}\n",
+        "Losses of CPU {} in {}: {} of the time\n  {} gaps above {}, the longest {}\n",
         losses.cpu,
-        losses.watched_s,
+        nanoseconds(losses.watched_s * 1e9),
         percent(losses.lost_share),
         terminal::count(losses.gaps as u64),
         nanoseconds(losses.threshold_ns),

@@ -76,6 +76,7 @@ fn put_bytes(bytes: &[u8]) -> io::Result<()> {
 fn spared(outcome: io::Result<()>) -> io::Result<()> {
     match outcome {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        outcome => outcome,
+        outcome => outcome
+            .map_err(|error| io::Error::new(error.kind(), format!("standard output could not be written: {error}"))),
     }
 }

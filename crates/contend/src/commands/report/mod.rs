@@ -21,6 +21,7 @@ use harness::{Outcome, SharedFlags, UsageError};
 use record::{Figure, Ladder, Section, Source, content, is_file, typed, understand};
 use report::Content;
 use serde_json::Value;
+use std::io::IsTerminal;
 use std::path::Path;
 
 /// Records on one HTML page: findings, pictures, tables, the method; two or more are compared
@@ -43,9 +44,14 @@ pub struct Flags {
 /// Reads the records and writes the page, to stdout without `--output`.
 ///
 /// # Errors
-/// Flags that make no sense for a report, what is no record, a page that cannot be written.
+/// Flags that make no sense for a report, a terminal to print a page on, what is no record, a page that cannot be
+/// written.
 pub fn run(flags: &Flags, shared: &SharedFlags) -> anyhow::Result<Outcome> {
     check(&flags.records, shared.output.as_deref()).map_err(UsageError)?;
+    if flags.picture.is_none() && !shared.writes_a_file() && std::io::stdout().is_terminal() {
+        let remedy = "the page is for a browser, not for a terminal; write it to a file, as with --output page.html";
+        return Err(UsageError(remedy.into()).into());
+    }
     // A page may be called as its user likes.
     let kind = flags.picture.as_ref().map(|_| Kind::of(shared)).transpose()?.flatten();
     // A page of one record needs no other runs, and is made of a file whatever the archive is like.
