@@ -259,7 +259,11 @@ impl Watch<'_> {
             "{program} did not load contend's library, so nothing was seen: it has privileges of its own, or a loader \
              that loads no library which its caller names; {end}"
         );
-        anyhow::ensure!(region.pairs().count() > 0, "{program} used none of the C library's locks; {end}");
+        anyhow::ensure!(
+            region.pairs().count() > 0,
+            "{program} used none of the C library's locks; {end}; locks of a language's own (Rust's, Go's, Java's) are \
+             seen from outside, while it runs: contend trace --pid"
+        );
         Ok(())
     }
 }
