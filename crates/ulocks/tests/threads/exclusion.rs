@@ -1,0 +1,197 @@
+//! Nobody is in beside the one who has it, and readers only beside readers.
+
+use std::{
+    sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed},
+    thread,
+    time::Duration,
+};
+use ulocks::{
+    Adaptive, AdaptiveRw, Benaphore, Biased, Calock, CalockSpin, Condvar, Count, Counted, FutexSem, Mcs, Micros,
+    NoCount, Pi, Private, Robust, RwLock, RwLockFair, Semaphore, Shared, SysvSem, Ticket, Usema, UsemaSpin,
+    lock_api::{self, Mutex, RawMutex},
+};
+
+const THREADS: u64 = 4;
+const ROUNDS: u64 = 20_000;
+
+/// A counter in two halves that only the lock keeps together.
+fn excludes<R: RawMutex + Sync + Send>(lock: R)
+where
+    R::Guard: Sized,
+{
+    let halves = Mutex::from_raw(lock, (0u64, 0u64));
+    thread::scope(|scope| {
+        for thread in 0..THREADS {
+            let halves = &halves;
+            scope.spawn(move || {
+                for round in 0..ROUNDS {
+                    let mut guard = halves.lock();
+                    assert_eq!(guard.0, guard.1, "two threads were inside");
+                    guard.0 += 1;
+                    if (round + thread) % 512 == 0 {
+                        thread::yield_now();
+                    }
+                    guard.1 += 1;
+                }
+            });
+        }
+    });
+    assert_eq!(halves.into_inner(), (THREADS * ROUNDS, THREADS * ROUNDS));
+}
+
+#[test]
+fn exclusive_locks_exclude() {
+    excludes(Calock::<Private>::new());
+    excludes(CalockSpin::<Shared, Counted, Micros<10>>::new());
+    excludes(Usema::<Private>::new());
+    excludes(UsemaSpin::<Shared>::new());
+    excludes(Ticket::<NoCount>::new());
+    excludes(Mcs::<NoCount>::new());
+    excludes(Pi::<Private>::new());
+    excludes(Pi::<Shared>::new());
+    excludes(Robust::<Private>::new());
+    excludes(Robust::<Shared>::new());
+    excludes(Adaptive::<Private>::new());
+    excludes(Adaptive::<Shared, Counted>::new());
+    excludes(Biased::<Counted>::new());
+}
+
+/// The plain store must survive what the model cannot show: real membarriers, all the time. Short holds by few threads,
+/// with pauses, make the lock go back and forth between plain and fenced.
+#[test]
+fn adaptive_between_plain_and_fenced() {
+    let lock = Mutex::from_raw(Adaptive::<Private, Counted>::new(), 0u64);
+    let stop = AtomicBool::new(false);
+    let loops: u64 = thread::scope(|scope| {
+        let workers: Vec<_> = (0..3u64)
+            .map(|worker| {
+                let (lock, stop) = (&lock, &stop);
+                scope.spawn(move || {
+                    let mut loops = 0;
+                    while !stop.load(Relaxed) {
+                        *lock.lock() += 1;
+                        loops += 1;
+                        if loops % (97 + worker) == 0 {
+                            let _held = lock.lock();
+                            thread::sleep(Duration::from_micros(50));
+                        }
+                    }
+                    loops
+                })
+            })
+            .collect();
+        thread::sleep(Duration::from_secs(2));
+        stop.store(true, Relaxed);
+        workers.into_iter().map(|worker| worker.join().unwrap()).sum()
+    });
+    // SAFETY: only the counters are looked at.
+    let counts = unsafe { lock.raw() }.counts().snapshot();
+    assert!(counts.slept > 0, "the test must make threads sleep: {counts:?}");
+    assert_eq!(lock.into_inner(), loops);
+}
+
+#[test]
+fn benaphores_exclude() {
+    fn excludes<S: Semaphore + Sync>(semaphore: S) {
+        let lock = Benaphore::counting(semaphore);
+        let inside = AtomicU32::new(0);
+        thread::scope(|scope| {
+            for _ in 0..THREADS {
+                scope.spawn(|| {
+                    for _ in 0..ROUNDS / 4 {
+                        lock.lock();
+                        assert_eq!(inside.fetch_add(1, Relaxed), 0, "two threads were inside");
+                        inside.fetch_sub(1, Relaxed);
+                        lock.unlock();
+                    }
+                });
+            }
+        });
+        assert!(lock.try_lock(), "free in the end");
+    }
+    excludes(FutexSem::<Private>::new(0));
+    excludes(SysvSem::new(0).unwrap());
+}
+
+#[test]
+fn counters_wrap_around() {
+    excludes(Ticket::<NoCount>::starting_at(u32::MAX - 1000));
+    excludes(Usema::<Private>::starting_at(u32::MAX - 1000));
+    excludes(Usema::<Private>::starting_at(u32::MAX / 2 - 1000));
+    readers_and_writers(RwLockFair::<Private>::starting_at(u32::MAX - 1000));
+    readers_and_writers(RwLockFair::<Private>::starting_at((1 << 24) - 1000));
+    let changed = Condvar::<Private>::starting_at(u32::MAX);
+    let ready = Mutex::<Calock, bool>::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut ready = ready.lock();
+            while !*ready {
+                changed.wait(&mut ready);
+            }
+        });
+        *ready.lock() = true;
+        changed.notify_all();
+    });
+}
+
+fn readers_and_writers<R: lock_api::RawRwLock + Sync + Send>(lock: R) {
+    let halves = lock_api::RwLock::from_raw(lock, (0u64, 0u64));
+    thread::scope(|scope| {
+        for thread in 0..THREADS {
+            let halves = &halves;
+            scope.spawn(move || {
+                for round in 0..ROUNDS / 4 {
+                    if (round + thread) % 4 == 0 {
+                        let mut guard = halves.write();
+                        guard.0 += 1;
+                        guard.1 += 1;
+                    } else {
+                        let guard = halves.read();
+                        assert_eq!(guard.0, guard.1, "a reader met a writer");
+                    }
+                }
+            });
+        }
+    });
+    assert_eq!(halves.into_inner().0, THREADS * ROUNDS / 16);
+}
+
+#[test]
+fn readers_share_and_writers_do_not() {
+    readers_and_writers(RwLock::<Private>::new());
+    readers_and_writers(RwLock::<Shared, Counted>::new());
+    readers_and_writers(RwLockFair::<Private>::new());
+    readers_and_writers(RwLockFair::<Shared, Counted>::new());
+    readers_and_writers(AdaptiveRw::<Private>::new());
+    readers_and_writers(AdaptiveRw::<Shared, Counted>::new());
+    let lock = RwLock::<Private>::new();
+    lock.lock_shared();
+    assert!(lock.try_lock_shared(), "readers share, also with themselves");
+    assert!(!lock.try_lock_exclusive());
+}
+
+/// One thread holds more of them than there are nodes in the first table.
+#[test]
+fn many_mcs_locks_are_held_at_once() {
+    let locks: Vec<Mcs> = (0..5000).map(|_| Mcs::new()).collect();
+    let (sender, receiver) = std::sync::mpsc::channel();
+    thread::spawn(move || {
+        locks.iter().for_each(Mcs::lock);
+        // SAFETY: locked in the line before.
+        locks.iter().for_each(|lock| unsafe { lock.unlock() });
+        sender.send(locks.iter().all(|lock| !lock.is_locked())).unwrap();
+    });
+    assert_eq!(receiver.recv_timeout(Duration::from_secs(60)), Ok(true));
+}
+
+#[test]
+fn counting_counts_and_costs_nothing_when_off() {
+    let lock = CalockSpin::<Private, Counted, Micros<0>>::new();
+    lock.lock();
+    assert!(!lock.try_lock_for(Duration::from_millis(1)));
+    let counts = lock.counts().snapshot();
+    assert_eq!((counts.write_contended, counts.slept), (1, 1));
+    assert_eq!(size_of::<Adaptive>(), 4);
+    assert_eq!(size_of::<Calock>(), 4);
+    assert_eq!(NoCount.snapshot(), ulocks::Counts::default());
+}
