@@ -4,6 +4,8 @@ mod command;
 
 use command::{contend, record, results};
 use serde_json::Value;
+use std::ffi::OsStr;
+use std::process::Command;
 
 /// The CPUs of this process; `None`, said, with fewer than two.
 fn cpus() -> Option<Vec<usize>> {
@@ -43,6 +45,28 @@ fn every_cpu_has_a_row_with_todays_fields() {
                 .iter()
                 .any(|kind| row["role"].as_str().unwrap().starts_with(kind))
         );
+    }
+}
+
+/// A screen draws a column a line of the stream.
+#[test]
+fn each_piece_is_told_once_to_who_draws_it() {
+    let Some(cpus) = cpus() else { return };
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let noise = format!("noise --cpus {},{} --seconds 0.8 --format json", cpus[0], cpus[1]);
+    let told = Command::new("sh")
+        .args(["-c", &format!("exec \"$0\" {noise} --live-to=3 3>&1 >\"$1\"")])
+        .args([OsStr::new(env!("CARGO_BIN_EXE_contend")), file.path().as_os_str()])
+        .env("CONTEND_ARCHIVE", "")
+        .output()
+        .unwrap();
+    let record = command::read(&std::fs::read(file.path()).unwrap());
+    let told: Vec<Value> =
+        told.stdout.split(|byte| *byte == b'\n').filter_map(|it| serde_json::from_slice(it).ok()).collect();
+    for row in results(&record) {
+        let of_cpu = told.iter().filter(|line| line["column"] == format!("CPU {}", row["cpu"]).as_str());
+        // Turns of less than a second are of one piece.
+        assert_eq!(of_cpu.count(), row["turns"].as_array().unwrap().len(), "{told:?}");
     }
 }
 

@@ -128,7 +128,6 @@ impl Cell {
         let mut turn = Sum::default();
         let reader = turn::read(setup, &plan, record, gate, &mut |piece: Piece| {
             setup.show(&plan, &piece.watch);
-            setup.show(&plan, &piece.watch);
             self.add(&piece, setup.interruption);
             turn.add(&piece.watch, self.clock);
             see(&piece.watch);
