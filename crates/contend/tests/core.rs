@@ -213,6 +213,21 @@ fn who_looks_says_how_often() {
     }
 }
 
+/// A reader is read in pieces of a second, and of fewer than four of them nobody knows the scatter.
+#[test]
+fn how_often_is_said_with_how_well_that_is_known() {
+    let noise = record(&["noise", "--scenario", "quiet", "--seconds", "6"]);
+    let load = record(&["load", "--priority", "0", "--seconds", "4"]);
+    for row in results(&noise).iter().chain(results(&load).iter().filter(|row| !row["core_shared_share"].is_null())) {
+        let share = row["core_shared_share"].as_f64().expect("somebody looked");
+        let ends = &row["core_shared_share_ci"];
+        // Of none, or all, nothing is known of the scatter.
+        let is_known = share > 0.0 && share < 1.0;
+        assert_eq!(ends.is_array(), is_known, "{row}");
+        assert!(!is_known || ends[0].as_f64() < Some(share) && Some(share) < ends[1].as_f64(), "{row}");
+    }
+}
+
 #[test]
 fn who_does_not_look_says_nothing() {
     for words in LOOKING {

@@ -2,7 +2,7 @@
 
 use crate::session::{Neighbour, Session};
 use instruments::clock::Clock;
-use instruments::neighbour::{Doubt, Probe, Probed, Sharing, Split, Taken, Widths, Yardstick};
+use instruments::neighbour::{Doubt, Probe, Probed, Sharing, Split, Taken, Widths, WidthsOverTime, Yardstick};
 use instruments::team::on_cpu;
 use instruments::warning::{NeverAlone, Warning};
 
@@ -38,9 +38,9 @@ impl Lookout {
     }
 
     /// What a neighbour took of a CPU's core; `None` where nobody looked, or too seldom to know how wide it is.
-    pub fn taken(&self, cpu: usize, widths: &Widths) -> Option<Taken> {
+    pub fn taken(&self, cpu: usize, seen: &WidthsOverTime) -> Option<Taken> {
         let knows_little = |(of, doubt): (u16, Doubt)| usize::from(of) == cpu && matches!(doubt, Doubt::FewProbes(_));
-        self.yardstick.taken(cpu as u16, widths).filter(|_| !self.yardstick.doubts().any(knows_little))
+        self.yardstick.taken(cpu as u16, seen).filter(|_| !self.yardstick.doubts().any(knows_little))
     }
 
     /// Whether what was told apart before is to be told apart again: a wider core was seen since `told_at`, which is

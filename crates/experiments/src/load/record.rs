@@ -80,6 +80,10 @@ pub struct TotalRow {
     /// where it did not look.
     #[serde(default)]
     pub core_shared_share: Option<f64>,
+    /// Its 95 % interval, by the scatter between stretches of the run; `null` where these are too few, or where all or
+    /// none of the looks found it shared.
+    #[serde(default)]
+    pub core_shared_share_ci: Option<Interval>,
     /// What that thread took of the speed of code that is limited by the core's width, in the time that the soaker got.
     #[serde(default)]
     pub width_lost_share: Option<f64>,

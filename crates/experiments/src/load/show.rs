@@ -3,6 +3,7 @@
 use super::record::{AllCpusRow, IntervalRow, LoadRecord, Row, Shares, TotalRow};
 use super::then::TAKING_TURNS_SHARE;
 use instruments::statistics::Interval;
+use record::Unit;
 use terminal::{self, Page, percent};
 
 /// All of it.
@@ -107,7 +108,7 @@ fn left(total: &TotalRow) -> Option<String> {
         total.cpu,
         percent(total.shares.cputime_share),
         percent(1.0 - lost),
-        percent(shared)
+        Unit::Share.words_with(shared, total.core_shared_share_ci)
     ))
 }
 

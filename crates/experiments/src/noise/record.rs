@@ -107,6 +107,10 @@ pub struct Row {
     /// where nobody looked.
     #[serde(default)]
     pub core_shared_share: Option<f64>,
+    /// Its 95 % interval, by the scatter between stretches of the run; `null` where these are too few, or where all or
+    /// none of the readings found it shared.
+    #[serde(default)]
+    pub core_shared_share_ci: Option<Interval>,
     /// What that thread took of the speed of code that is limited by the core's width, while the reader had the CPU.
     #[serde(default)]
     pub width_lost_share: Option<f64>,

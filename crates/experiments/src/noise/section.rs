@@ -55,7 +55,8 @@ fn scenarios(rows: &[Row]) -> Figure {
             nanoseconds(row.longest_us * 1e3),
             optional(row.explained_share, Unit::Share),
             optional(row.width_lost_share, Unit::Share),
-            optional(row.core_shared_share, Unit::Share),
+            row.core_shared_share
+                .map_or_else(|| "–".to_owned(), |share| Unit::Share.words_with(share, row.core_shared_share_ci)),
         ]
     };
     Figure {
@@ -72,7 +73,7 @@ fn scenarios(rows: &[Row]) -> Figure {
                 "longest",
                 "with evidence",
                 "core's width lost",
-                "core shared",
+                "core shared (95 %)",
             ],
             rows: rows.iter().map(line).collect(),
         }],

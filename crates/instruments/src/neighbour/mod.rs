@@ -52,6 +52,7 @@
 mod alone;
 mod kinds;
 mod loops;
+mod over_time;
 mod pair;
 mod probe;
 mod probed;
@@ -62,6 +63,7 @@ mod yardstick;
 
 pub use alone::Alone;
 pub use kinds::{KINDS, Kind, Workspace};
+pub use over_time::WidthsOverTime;
 pub use pair::{Narrowing, Pair, pair};
 pub use probe::{Probe, Reading};
 pub use probed::{Probed, Sharing};

@@ -1,5 +1,7 @@
 //! How wide a core was found, reading by reading, in a memory that does not grow.
 
+use crate::statistics::Interval;
+
 /// Readings of one CPU's core: cycles that a round of the loop of width took, in logarithmic bins.
 #[derive(Clone, Debug)]
 pub struct Widths {
@@ -13,6 +15,8 @@ pub struct Widths {
 pub struct Taken {
     /// Of the readings that were one or the other, the share of those that found the core shared; `None` without any.
     pub shared_share: Option<f64>,
+    /// Its 95 % interval, by the scatter between blocks of time; `None` where these are too few.
+    pub shared_share_ci: Option<Interval>,
     /// What code that is limited by the core's width lost of its speed, over all readings.
     pub width_lost_share: f64,
 }
@@ -65,12 +69,18 @@ impl Widths {
     pub(super) fn taken(&self, best: f64) -> Option<Taken> {
         let lost = |(bin, &count): (usize, &u32)| f64::from(count) * (1.0 - best / middle(bin)).max(0.0);
         let lost: f64 = self.bins.iter().enumerate().map(lost).sum();
-        let (alone, shared) = (self.between(0.0, best * ALONE_UP_TO), self.between(best * SHARED_FROM, f64::MAX));
-        let told_apart = alone + shared;
+        let (shared, told_apart) = self.shared_of(best);
         (self.count > 0).then(|| Taken {
-            shared_share: (told_apart > 0).then(|| shared as f64 / told_apart as f64),
+            shared_share: (told_apart > 0.0).then(|| shared / told_apart),
+            shared_share_ci: None,
             width_lost_share: lost / self.count as f64,
         })
+    }
+
+    /// How many readings found the core shared, and how many found it either shared or alone.
+    pub(super) fn shared_of(&self, best: f64) -> (f64, f64) {
+        let (alone, shared) = (self.between(0.0, best * ALONE_UP_TO), self.between(best * SHARED_FROM, f64::MAX));
+        (shared as f64, (alone + shared) as f64)
     }
 
     /// The middle of the lowest crowd; the least of all where there are too few for a crowd. A reading can be too low,

@@ -1,6 +1,7 @@
 //! How wide each core gets, learned from probes.
 
 use super::loops::WIDTH_INSTRUCTIONS;
+use super::over_time::WidthsOverTime;
 use super::probed::{Probed, Sharing};
 use super::widths::{ALONE_UP_TO, SHARED_FROM, Taken, Widths};
 use std::fmt;
@@ -89,8 +90,8 @@ impl Yardstick {
     }
 
     /// What a neighbour took of a CPU's core, by readings that need not be all; `None` without any.
-    pub fn taken(&self, cpu: u16, widths: &Widths) -> Option<Taken> {
-        widths.taken(self.best(cpu)?)
+    pub fn taken(&self, cpu: u16, seen: &WidthsOverTime) -> Option<Taken> {
+        seen.taken(self.best(cpu)?)
     }
 
     /// What the loop of width takes on a CPU alone, in cycles a round; `None` where it was not probed.

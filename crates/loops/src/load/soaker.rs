@@ -11,7 +11,7 @@ use instruments::clock::Clock;
 use instruments::cpus::pin_current_thread;
 use instruments::cpus::schedule::{Schedule, bound_realtime, reschedule_current_thread};
 use instruments::grind::{Grind, Work};
-use instruments::neighbour::{Probe, Widths};
+use instruments::neighbour::{Probe, WidthsOverTime};
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{self, Sender};
@@ -50,7 +50,7 @@ struct Published {
     grinds: AtomicU64,
     usual_ticks: AtomicU64,
     demands: Mutex<Demands>,
-    widths: Mutex<Widths>,
+    widths: Mutex<WidthsOverTime>,
 }
 
 /// The stretches in which a real-time soaker wanted the CPU.
@@ -100,7 +100,7 @@ impl Soaker {
     }
 
     /// How wide it found its core while it ground.
-    pub fn widths(&self) -> Widths {
+    pub fn widths(&self) -> WidthsOverTime {
         self.published.widths.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }

@@ -10,7 +10,7 @@ use crate::load::record::{AllCpusRow, IntervalRow, TotalRow};
 use harness::{Calibrated, Lookout, Observer};
 use instruments::cpus::realtime::may_use_realtime;
 use instruments::cpus::schedule::reschedule_current_thread;
-use instruments::neighbour::Widths;
+use instruments::neighbour::WidthsOverTime;
 use instruments::warning::{LeftOut, NoRealtimePriority, PriorityRefused, Warning};
 use loops::load::{GRIND, Soakers, no_longer_in_time, read_in_time};
 use serde::{Deserialize, Serialize};
@@ -73,11 +73,12 @@ fn with_neighbours(mut rows: Vec<TotalRow>, soakers: &Soakers, lookout: &mut Loo
         if plan.beside_our_own.contains(&row.cpu) {
             continue;
         }
-        let mut widths = Widths::default();
+        let mut widths = WidthsOverTime::default();
         soakers.soakers.iter().filter(|soaker| soaker.cpu == row.cpu).for_each(|one| widths.absorb(&one.widths()));
-        lookout.learn_widths(row.cpu, &widths);
+        lookout.learn_widths(row.cpu, &widths.all());
         let taken = lookout.taken(row.cpu, &widths);
         row.core_shared_share = taken.and_then(|taken| taken.shared_share);
+        row.core_shared_share_ci = taken.and_then(|taken| taken.shared_share_ci);
         row.width_lost_share = taken.map(|taken| taken.width_lost_share);
     }
     rows

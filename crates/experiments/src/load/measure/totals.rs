@@ -169,6 +169,7 @@ impl Totals {
             efficiency_share: efficiency.filter(|_| self.grinders > 1),
             efficiency_ci,
             core_shared_share: None,
+            core_shared_share_ci: None,
             width_lost_share: None,
             proc_stat_resolution_share: 1.0 / rustix::param::clock_ticks_per_second() as f64 / time_s,
         })

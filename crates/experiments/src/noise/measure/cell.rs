@@ -14,7 +14,7 @@ use instruments::bounded_tally::BoundedTally;
 use instruments::clock::Clock;
 use instruments::evidence::{EvidenceQuality, Recorder, Source};
 use instruments::gaps::{Cost, Watch};
-use instruments::neighbour::Widths;
+use instruments::neighbour::WidthsOverTime;
 use instruments::team::StartGate;
 use instruments::warning::{LeftOut, Warning};
 use std::io;
@@ -43,7 +43,7 @@ pub struct Cell {
     pub competitors: Used,
     pub rescheduler: Used,
     /// How wide the core was, seen by the reader.
-    pub widths: Widths,
+    pub widths: WidthsOverTime,
     /// The gap that ended it all.
     pub stopped: Option<LongGap>,
     warnings: Vec<Warning>,
@@ -69,7 +69,7 @@ impl Cell {
             preempted: None,
             competitors: Used::default(),
             rescheduler: Used::default(),
-            widths: Widths::default(),
+            widths: WidthsOverTime::default(),
             stopped: None,
             warnings: Vec::new(),
             line: None,
@@ -148,7 +148,7 @@ impl Cell {
 
     pub fn add(&mut self, piece: &Piece, interruption: &Interruption) {
         let watch = &piece.watch;
-        self.widths.absorb(&piece.widths);
+        self.widths.push(&piece.widths);
         self.lengths.add(&watch.gaps.iter().map(|gap| gap.length).collect());
         self.thresholds = (self.thresholds.0.min(watch.threshold), self.thresholds.1.max(watch.threshold));
         if watch.full {

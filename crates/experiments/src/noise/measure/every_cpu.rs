@@ -66,7 +66,7 @@ pub fn run_plan(plan: &Plan, session: &Session, clock: Clock, progress: &Progres
         }
     }
     let shared = together(all.iter().map(|one| &one.moments), session.seed);
-    all.iter().for_each(|one| lookout.learn_widths(one.cell.plan.reader_cpu, &one.cell.widths));
+    all.iter().for_each(|one| lookout.learn_widths(one.cell.plan.reader_cpu, &one.cell.widths.all()));
     let rows: Vec<Row> = all
         .iter()
         .zip(shared)
@@ -91,7 +91,11 @@ fn so_far(all: &[Watched]) -> String {
 /// Without what was seen of its core, if the neighbour there would be one of our own readers.
 fn alone_on_its_core(row: Row, plan: &Plan, machine: &Cpu) -> Row {
     let is_ours = plan.cpus.iter().any(|other| other != row.cpu && machine.share_a_core(row.cpu, other));
-    if is_ours { Row { core_shared_share: None, width_lost_share: None, ..row } } else { row }
+    if is_ours {
+        Row { core_shared_share: None, core_shared_share_ci: None, width_lost_share: None, ..row }
+    } else {
+        row
+    }
 }
 
 impl Watched {

@@ -77,7 +77,7 @@ pub fn run_plan(
         })?;
         Ok(if cell.stopped.is_some() { ControlFlow::Break(()) } else { flow })
     })?;
-    cells.iter().for_each(|cell| lookout.learn_widths(cell.plan.reader_cpu, &cell.widths));
+    cells.iter().for_each(|cell| lookout.learn_widths(cell.plan.reader_cpu, &cell.widths.all()));
     let own = cells.iter_mut().flat_map(Cell::warnings);
     let warnings: Vec<Warning> = plan.warnings.iter().cloned().chain(own).chain(lookout.warnings()).collect();
     let kept = cells.first_mut().map(Cell::take_kept).unwrap_or_default();

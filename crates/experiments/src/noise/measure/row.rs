@@ -47,6 +47,7 @@ pub fn row(cell: &Cell, plan: &Plan, lookout: &Lookout) -> Option<Row> {
         lost_share: figures.lost_share,
         lost_ci_share: median_interval(&whole, |turn| turn.lost_share),
         core_shared_share: taken.and_then(|taken| taken.shared_share),
+        core_shared_share_ci: taken.and_then(|taken| taken.shared_share_ci),
         width_lost_share: taken.map(|taken| taken.width_lost_share),
         unwatched_s: turns.iter().map(|turn| turn.unwatched_s).sum(),
         turns,
