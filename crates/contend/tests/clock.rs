@@ -18,6 +18,8 @@ fn the_clock_keeps_time_and_does_not_go_back() {
     assert!(clock["read_cost_ns"].as_f64().unwrap() > 0.0);
     // Its calibration claims a few ppm; a thousand would be a broken conversion.
     assert!(clock["conversion_error_ppm"].as_f64().unwrap().abs() < 1_000.0, "{clock}");
+    let known = clock["conversion_uncertainty_ppm"].as_f64().unwrap();
+    assert!(known > 0.0 && known < clock["uncertainty_ppm"].as_f64().unwrap(), "over a longer time than that: {clock}");
     for agreement in rows(&record, "agreement") {
         assert!(agreement["offset_low_ns"].as_f64().unwrap() <= agreement["offset_high_ns"].as_f64().unwrap());
     }

@@ -29,6 +29,11 @@ pub fn ratio(value: f64) -> String {
     format!("{}×", three_digits(value))
 }
 
+/// Parts per million: `0.031 ppm`.
+pub fn ppm(value: f64) -> String {
+    format!("{} ppm", three_digits(value))
+}
+
 /// What a ratio lies between: `11.9–12.8`.
 pub fn range(low: f64, high: f64) -> String {
     format!("{}–{}", three_digits(low), three_digits(high))

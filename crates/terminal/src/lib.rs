@@ -13,7 +13,7 @@ mod scatter;
 mod table;
 
 pub use escape::{escaped, escaped_json, escaped_text};
-pub use figures::{count, counted, megahertz, nanoseconds, percent, range, ratio};
+pub use figures::{count, counted, megahertz, nanoseconds, percent, ppm, range, ratio};
 pub use folded::folded;
 pub use histogram::{Bar, Histogram};
 pub use item::{item, wrapped};

@@ -1,5 +1,6 @@
 //! `contend clock`: the clock, the grind, and the speed that is left of the CPU.
 
+mod conversion;
 mod costs;
 mod findings;
 mod flags;

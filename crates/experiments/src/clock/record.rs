@@ -74,6 +74,9 @@ pub struct ClockRow {
     pub uncertainty_ppm: f64,
     /// Against `CLOCK_MONOTONIC_RAW` over `conversion_span_s`.
     pub conversion_error_ppm: f64,
+    /// What that error is known to; a record of before this was kept has none.
+    #[serde(default)]
+    pub conversion_uncertainty_ppm: Option<f64>,
     pub conversion_span_s: f64,
 }
 

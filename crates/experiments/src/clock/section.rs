@@ -1,5 +1,6 @@
 //! The clock, and what the system takes from a loop that only works.
 
+use super::conversion;
 use super::record::Row;
 use record::{Axis, Figure, Mark, Picture, Plot, Point, Section, Series, Statement, Table, Unit, optional};
 use terminal::{nanoseconds, percent};
@@ -59,7 +60,7 @@ fn lines(row: &Row) -> Vec<Vec<String>> {
             line("a read beside another hardware thread, median".into(), optional(clock.read_cost_ns_shared, Unit::Ns)),
             line("core shared".into(), optional(clock.core_shared_share, Unit::Share)),
             line("resolution".into(), nanoseconds(clock.resolution_ns)),
-            line("conversion error".into(), format!("{:.4} ppm", clock.conversion_error_ppm)),
+            line("conversion error".into(), conversion::words(clock)),
             line("steps backwards".into(), clock.backward_steps.to_string()),
         ],
         Row::Agreement(pair) => vec![line(

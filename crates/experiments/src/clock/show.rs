@@ -1,5 +1,6 @@
 //! The record on a terminal.
 
+use super::conversion;
 use super::record::{
     CheckRow, ClockRecord, ClockRow, GrindRow, LossesRow, PeriodicLossRow, Row, SliceRow, agreements, checks, clocks,
     grinds, losses, periodic_losses, slices,
@@ -43,8 +44,11 @@ fn clock(rows: &[Row]) -> String {
     text.push_str(&costs(clock));
     text.push_str(&neighbour(clock));
     text.push_str(&format!(
-        "  calibration residual {:.0} ns; against CLOCK_MONOTONIC_RAW over {:.1} s: {:+.2} ppm\n",
-        clock.residual_ns, clock.conversion_span_s, clock.conversion_error_ppm
+        "  calibration residual {} ns\n  against CLOCK_MONOTONIC_RAW over {:.1} s: {}\n",
+        // None below nothing.
+        clock.residual_ns.round() + 0.0,
+        clock.conversion_span_s,
+        conversion::words(clock)
     ));
     text.push_str(&format!(
         "  backward steps in {} reads: {}\n",

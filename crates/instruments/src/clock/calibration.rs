@@ -52,6 +52,8 @@ pub struct ConversionError {
     pub span_s: f64,
     /// (clock − raw) / raw, in parts per million.
     pub error_ppm: f64,
+    /// What the error is known to, from the width of the two anchors, in parts per million.
+    pub uncertainty_ppm: f64,
 }
 
 impl Clock {
@@ -72,13 +74,11 @@ impl Calibration {
         let raw_ns = (last.raw_ns - first.raw_ns) as f64;
         let clock = Clock::new(source, raw_ns / (last.ticks - first.ticks) as f64);
         let predicted_ns = clock.to_ns(middle.ticks - first.ticks);
-        // A reading is rounded down to a tick, which may be a large one: 40 ns on many an ARM.
-        let doubt_ns = clock.to_ns(first.width_ticks + last.width_ticks + 2) / 2.0;
         Self {
             clock,
             fallback,
             residual_ns: predicted_ns - (middle.raw_ns - first.raw_ns) as f64,
-            uncertainty_ppm: doubt_ns / raw_ns * 1e6,
+            uncertainty_ppm: doubt_ns(clock, first, last) / raw_ns * 1e6,
             first,
         }
     }
@@ -88,8 +88,18 @@ impl Calibration {
         let now = Anchor::take(self.clock.source());
         let raw_ns = (now.raw_ns - self.first.raw_ns) as f64;
         let clock_ns = self.clock.to_ns(now.ticks - self.first.ticks);
-        ConversionError { span_s: raw_ns / 1e9, error_ppm: (clock_ns - raw_ns) / raw_ns * 1e6 }
+        ConversionError {
+            span_s: raw_ns / 1e9,
+            error_ppm: (clock_ns - raw_ns) / raw_ns * 1e6,
+            uncertainty_ppm: doubt_ns(self.clock, self.first, now) / raw_ns * 1e6,
+        }
     }
+}
+
+/// How well the span between two anchors is known.
+fn doubt_ns(clock: Clock, first: Anchor, last: Anchor) -> f64 {
+    // A reading is rounded down to a tick, which may be a large one: 40 ns on many an ARM.
+    clock.to_ns(first.width_ticks + last.width_ticks + 2) / 2.0
 }
 
 #[cfg(test)]
@@ -104,6 +114,9 @@ mod tests {
         assert!(error.span_s >= 0.25, "{error:?}");
         // The stated uncertainty of 50 ms is a few ppm; ten thousand means that the conversion is wrong.
         assert!(error.error_ppm.abs() < 10_000.0, "{error:?}");
+        // The span is five times as long, and the anchors' width is known from the first one on.
+        let first_ns = calibration.clock.to_ns(calibration.first.width_ticks) / 2.0;
+        assert!(error.uncertainty_ppm >= first_ns / (error.span_s * 1e3), "{error:?}");
     }
 
     #[test]

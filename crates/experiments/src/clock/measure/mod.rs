@@ -92,6 +92,7 @@ fn clock_row(calibrated: &Calibrated, reads: &Reads, lookout: &Lookout) -> Row {
         residual_ns: calibration.residual_ns,
         uncertainty_ppm: calibration.uncertainty_ppm,
         conversion_error_ppm: error.error_ppm,
+        conversion_uncertainty_ppm: Some(error.uncertainty_ppm),
         conversion_span_s: error.span_s,
     })
 }
