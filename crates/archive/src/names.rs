@@ -36,7 +36,7 @@ impl Name {
         let text = match self {
             Self::Last(back) => {
                 let place = entries.len().checked_sub(1).and_then(|last| last.checked_sub(*back));
-                let Some(place) = place else { bail!("last~{back}: only {} such records are kept", entries.len()) };
+                let Some(place) = place else { bail!("last~{back}: only {}", kept(entries.len())) };
                 return Ok(&entries[place]);
             }
             Self::Other(text) => text,
@@ -68,6 +68,10 @@ impl Name {
 /// The full hash of a revision of the repository that the user stands in.
 pub fn revision_here(text: &str) -> Option<String> {
     git::here(&["rev-parse", "--verify", "--quiet", "--end-of-options", &format!("{text}^{{commit}}")])
+}
+
+fn kept(count: usize) -> String {
+    if count == 1 { "1 such record is kept".into() } else { format!("{count} such records are kept") }
 }
 
 #[cfg(test)]

@@ -180,7 +180,7 @@ fn wrong_names_are_refused() {
     assert!(place.refused(&["history", "show", "last"], 1).contains("no archive"));
     assert!(place.said(&["history"]).contains("no such records"));
     place.keep();
-    assert!(place.refused(&["history", "show", "last~7"], 1).contains("last~7: only 1"));
+    assert!(place.refused(&["history", "show", "last~7"], 1).contains("last~7: only 1 such record is kept"));
     assert!(place.refused(&["history", "show", "nonsense"], 1).contains("history"));
     assert!(place.refused(&["history", "--since", "yesterday"], 2).contains("2026-11-21"));
     assert!(place.refused(&["history", "pull", "/nonexistent"], 1).contains("/nonexistent"));
