@@ -171,9 +171,9 @@ fn find(me: Me, key: u64, site: usize) -> Option<(&'static Place, usize)> {
     let (home, row, first) = (home(key, site), row(key, site), me.region.first_place(me.thread));
     let more = &me.region.more_places[first / (PLACES + MORE_PLACES)];
     // Where another row lies in the way, what follows is in the way as well: so the next is looked for far from there.
-    let tries = (0..TRIES).map(|turn| (home + turn * (row >> 13 | 1)) % PLACES);
-    let tries = tries.map(|number| (&me.thread.places[number], number));
-    let beyond = (0..PROBES).map(|step| (home + step) % MORE_PLACES).map(|at| (&more[at], PLACES + at));
+    let at = |turn: usize| home + turn * (row >> 13 | 1);
+    let tries = (0..TRIES).map(|turn| at(turn) % PLACES).map(|number| (&me.thread.places[number], number));
+    let beyond = (0..PROBES).map(|turn| at(turn) % MORE_PLACES).map(|number| (&more[number], PLACES + number));
     let is_its_own = |place: &Place| place.key.load(Relaxed) == key && place.site.load(Relaxed) == site as u64;
     let found = tries.chain(beyond).find(|(place, _)| place.key.load(Relaxed) == 0 || is_its_own(place));
     // A table fuller than this would be slow to look into.
