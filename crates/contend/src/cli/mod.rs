@@ -15,6 +15,7 @@ use others::{OTHERS, Other, SURVEY};
 use shared::Purpose;
 use std::env;
 use std::ffi::OsString;
+use std::io::{self, IsTerminal};
 use std::process::ExitCode;
 use terminal::escaped_text;
 
@@ -130,11 +131,21 @@ fn asked_for(matches: &ArgMatches) -> Command {
 /// have what a terminal obeys: a shell puts in the names of others' files.
 fn refuse(misuse: &clap::Error) -> ! {
     let text = misuse.render().to_string();
+    if !misuse.use_stderr() && !io::stdout().is_terminal() {
+        std::process::exit(printed(&text, misuse.exit_code()));
+    }
     if !misuse.use_stderr() || escaped_text(&text) == text {
         misuse.exit();
     }
     output::eprint_line(text.trim_end());
     std::process::exit(misuse.exit_code())
+}
+
+/// The help, where it goes into a file or a program: clap would not say that it could not be written.
+fn printed(text: &str, exit_code: i32) -> i32 {
+    let Err(error) = output::print(text) else { return exit_code };
+    output::eprint_line(&format!("error: {error}"));
+    1
 }
 
 fn perform(matches: &ArgMatches) -> anyhow::Result<Outcome> {

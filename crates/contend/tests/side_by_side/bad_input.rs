@@ -186,11 +186,13 @@ fn a_full_disk_loses_nothing() {
 /// What could not be written is named, also where it has no name.
 #[test]
 fn a_full_disk_behind_standard_output_is_named() {
-    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
-    let output = Command::new(env!("CARGO_BIN_EXE_contend")).arg("schema").stdout(full).output().unwrap();
-    let stderr = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(1), "{stderr}");
-    assert!(stderr.contains("standard output could not be written: No space left"), "{stderr}");
+    for argument in ["schema", "--help", "--version"] {
+        let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let output = Command::new(env!("CARGO_BIN_EXE_contend")).arg(argument).stdout(full).output().unwrap();
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{argument}: {stderr}");
+        assert!(stderr.contains("standard output could not be written: No space left"), "{argument}: {stderr}");
+    }
 }
 
 #[test]
