@@ -24,7 +24,8 @@ fn a_run_is_kept_as_it_was_printed_and_found_by_its_names() {
     assert!(place.said(&["history", "show", "last"]).contains(&second));
     let list = place.said(&["history", "list", "--experiment", "model frames", "--since", "1h"]);
     assert!(list.contains(&first[..10]) && list.lines().all(|line| line.chars().count() <= 80), "{list}");
-    assert!(place.said(&["history", "--host", "elsewhere"]).contains("no such records"));
+    let none = place.said(&["history", "--experiment", "frames"]);
+    assert!(none.contains("no such records") && none.contains("experiments there: model frames\n"), "{none}");
     assert!(place.said(&["history", "verify"]).contains("2 records, every hash is right"));
 }
 

@@ -7,7 +7,7 @@ use archive::{Entry, Location, Summary};
 use clap::Args;
 use harness::{Outcome, UsageError};
 use instruments::statistics::odd::LEAST_MACHINES;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 use terminal::{Page, moment};
@@ -53,15 +53,26 @@ pub fn run(filter: &Filter, folder: &Path, destination: Destination) -> anyhow::
     // Before the first run there is no archive, and that is no failure.
     let found = archived::at(&Location::Folder(folder.to_owned()))?;
     let all = found.map_or_else(Vec::new, |catalogue| catalogue.entries);
+    let there = there(&all);
     let entries = filter.of(all)?;
-    destination.present(&entries, &entries, |page| text(&entries, folder, page))?;
+    let none = || format!("no such records in {}\n{there}", folder.display());
+    destination.present(&entries, &entries, |page| if entries.is_empty() { none() } else { text(&entries, page) })?;
     Ok(Outcome::Done)
 }
 
-fn text(entries: &[Entry], folder: &Path, page: &Page) -> String {
-    if entries.is_empty() {
-        return format!("no such records in {}\n", folder.display());
-    }
+/// What there is, for who asked for something else.
+fn there(all: &[Entry]) -> String {
+    let names = |name: fn(&Summary) -> &str| {
+        let names: BTreeSet<&str> = all.iter().map(|entry| name(&entry.summary)).collect();
+        names.into_iter().collect::<Vec<&str>>().join(", ")
+    };
+    let Some(last) = all.iter().map(|entry| entry.summary.started_unix_s).max() else { return String::new() };
+    let experiments = names(|summary| &summary.experiment);
+    let machines = names(|summary| &summary.host);
+    format!("experiments there: {experiments}\nmachines: {machines}\nthe last record is of {}\n", moment(last))
+}
+
+fn text(entries: &[Entry], page: &Page) -> String {
     let line = |entry: &Entry| {
         let summary = &entry.summary;
         let interrupted = if summary.interrupted { " (interrupted)" } else { "" };
