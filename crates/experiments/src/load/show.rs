@@ -3,7 +3,6 @@
 use super::record::{AllCpusRow, IntervalRow, LoadRecord, Row, Shares, TotalRow};
 use super::then::TAKING_TURNS_SHARE;
 use instruments::statistics::Interval;
-use record::Unit;
 use terminal::{self, Page, percent};
 
 /// All of it.
@@ -102,13 +101,16 @@ fn taken(share: Option<f64>, interval: Option<Interval>, of: &str) -> String {
 /// What a process would get of the CPU, in time and in width.
 fn left(total: &TotalRow) -> Option<String> {
     let (lost, shared) = (total.width_lost_share?, total.core_shared_share?);
+    let interval = total
+        .core_shared_share_ci
+        .map_or_else(String::new, |ci| format!(" (95 %: {} to {})", percent(ci.low), percent(ci.high)));
     Some(format!(
-        "CPU {}: a process gets {} of its time, and {} of its core's width in it:\n  the core was shared for {} of \
-         that time.\n",
+        "CPU {}: a process gets {} of its time, and {} of its core's width in it:\n  the core was shared for {}{interval} \
+         of that time.\n",
         total.cpu,
         percent(total.shares.cputime_share),
         percent(1.0 - lost),
-        Unit::Share.words_with(shared, total.core_shared_share_ci)
+        percent(shared),
     ))
 }
 
