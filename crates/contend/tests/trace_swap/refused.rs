@@ -1,0 +1,47 @@
+//! What its user can get wrong.
+
+use super::stderr;
+use crate::programs::{Programs, command as trace};
+use std::path::Path;
+
+/// One message each, with what is wrong and what to do.
+#[test]
+fn what_is_wrong_with_a_metric_or_a_program_is_said() {
+    let programs = Programs::new();
+    let Some(program) = programs.compiled("answers", &[]) else { return };
+    let cases: &[(&[&str], &[&str], &[&str])] = &[
+        (&["--metric", "nonesuch"], &[], &["with the program as it is --metric nonesuch matches nothing"]),
+        (&["--metric", "r"], &[], &["matches 2 times in one run"]),
+        (&["--metric", "(rate) "], &[], &["finds \"rate\"", "no number"]),
+        (&["--prepare", "false"], &[], &["--prepare false", "exit status: 1"]),
+        (&[], &["fail"], &["the program as it is ended with status 7", "it printed last: \"rate 100\""]),
+        (&[], &["crash"], &["the program as it is was ended by signal 6"]),
+    ];
+    for (flags, arguments, words) in cases {
+        let flags = [&["--swap", "adaptive", "--runs", "6", "--warmup", "0", "--quiet"][..], flags].concat();
+        let output = trace(&flags, &program, arguments).output().unwrap();
+        assert_eq!(output.status.code(), Some(1), "{flags:?} {}", stderr(&output));
+        words.iter().for_each(|word| assert!(stderr(&output).contains(word), "{word} in {}", stderr(&output)));
+    }
+}
+
+#[test]
+fn flags_that_make_no_sense_are_usage_errors() {
+    let programs = Programs::new();
+    let cases: &[(&[&str], &[&str])] = &[
+        (&["--swap", "robust"], &["--swap", "robust", "adaptive", "mcs"]),
+        (&["--swap", "mcs", "--metric", "a("], &["--metric", "a("]),
+        (&["--swap", "mcs", "--metric", "a=1", "--metric", "a=2"], &["--metric a", "two metrics"]),
+        (&["--swap", "mcs", "--metric", "a=1", "--higher-is-better=b"], &["--higher-is-better=b", "no --metric"]),
+        (&["--swap", "mcs", "--fail-if", "faster:5%"], &["--fail-if", "slower:5%"]),
+        (&["--swap", "mcs", "--runs", "5"], &["--runs", "from 6 to 10000"]),
+        (&["--swap", "mcs", "--full"], &["--full", "--swap"]),
+        (&["--runs", "6"], &["--swap"]),
+    ];
+    for (flags, words) in cases {
+        let output = trace(flags, Path::new("/bin/true"), &[]).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{flags:?} {}", stderr(&output));
+        words.iter().for_each(|word| assert!(stderr(&output).contains(word), "{word} in {}", stderr(&output)));
+    }
+    drop(programs);
+}
