@@ -1,0 +1,71 @@
+//! A real browser draws the page.
+
+use super::{compared, latency, page, records, written};
+use serde_json::{Value, json};
+use std::process::Command;
+
+/// Without a screen nothing comes into view: everything is said to be. Errors and refused requests are kept.
+const PREPARATION: &str = r#"<script>
+"use strict";
+const seen = { errors: [], charts: 0, empty: 0 };
+addEventListener("error", event => seen.errors.push(event.message));
+document.addEventListener("securitypolicyviolation", event => seen.errors.push(event.blockedURI));
+window.IntersectionObserver = class {
+  constructor(told) { this.told = told; }
+  observe(target) { setTimeout(() => this.told([{ isIntersecting: true, target }]), 100); }
+  unobserve() {}
+};
+</script><style>"#;
+
+/// Looks at every chart, and says what it saw where `--dump-dom` prints it.
+const INSPECTION: &str = r#"<script>
+"use strict";
+document.querySelectorAll("details").forEach(details => { details.open = true; });
+setTimeout(() => {
+  document.querySelectorAll("figure canvas").forEach(canvas => {
+    const pixels = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
+    seen.charts += 1;
+    if (!pixels.some(value => value !== 0)) seen.empty += 1;
+  });
+  seen.figures = document.querySelectorAll("figure.plot").length;
+  seen.requests = performance.getEntriesByType("resource").length;
+  const said = document.createElement("pre");
+  said.textContent = "SEEN" + JSON.stringify(seen) + "NEES";
+  document.body.append(said);
+}, 3000);
+</script></body>"#;
+
+#[test]
+fn a_real_browser_draws_every_chart_without_error_or_request() {
+    if Command::new("chromium").arg("--version").output().is_err() {
+        return eprintln!("skipped: needs chromium");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    // Somebody else's record, with more decades than an axis may have.
+    let mut again = latency();
+    let tiny = json!({"from_ns": 0.0, "to_ns": 1e-300, "count": 1});
+    again["results"][0]["histogram"].as_array_mut().unwrap().insert(0, tiny);
+    // And one of whose axes begins just below a power of ten.
+    let of = |name: &str| records().iter().find(|(_, record)| record["experiment"] == name).unwrap().1.clone();
+    let mut noise = of("noise");
+    noise["results"][0]["turns"][0]["longest_us"] = json!(1.25e-5);
+    let all: Vec<&Value> = records().iter().map(|(_, record)| record).chain([&again, &noise]).collect();
+    let page = page(&all);
+    assert!(compared(&page, "one over the other").is_some() && page.contains("\"mark\":\"points\""));
+    let page = page.replacen("<style>", PREPARATION, 1).replace("</body>", INSPECTION);
+    let file = written(&folder, "page.html", page);
+    let output = Command::new("chromium")
+        .args(["--headless", "--no-sandbox", "--disable-gpu", "--dump-dom", "--enable-logging=stderr", "--v=0"])
+        .args(["--window-size=1000,2000", "--virtual-time-budget=10000", "--timeout=60000"])
+        .arg(format!("--user-data-dir={}", folder.path().join("profile").display()))
+        .arg(format!("file://{}", file.display()))
+        .output()
+        .unwrap();
+    let (dom, said) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(!said.contains("CONSOLE"), "{said}");
+    let seen = dom.rsplit_once("SEEN").and_then(|(_, rest)| rest.split_once("NEES")).map(|(seen, _)| seen);
+    let seen: Value = serde_json::from_str(seen.unwrap_or_else(|| panic!("nothing was seen: {said}"))).unwrap();
+    assert_eq!(seen["errors"], json!([]), "{seen}");
+    assert_eq!(seen["requests"], 0, "{seen}");
+    assert!(seen["charts"].as_u64().unwrap() > 5 && seen["charts"] == seen["figures"] && seen["empty"] == 0, "{seen}");
+}

@@ -1,0 +1,97 @@
+//! The page of one record: its findings, pictures, tables, warnings and method.
+
+use super::well_formed::assert_well_formed;
+use super::{latency, page, records, written};
+use crate::command::contend;
+use serde_json::json;
+
+#[test]
+fn each_experiment_has_a_page_with_findings_pictures_tables_and_method() {
+    for (name, record) in records() {
+        let page = page(&[record]);
+        assert_well_formed(&page);
+        assert!(page.len() < 1_000_000, "{name}: {} bytes", page.len());
+        let places: Vec<&str> = page.split("<section class=\"figure\">").skip(1).collect();
+        assert!(places.iter().any(|figure| figure.contains("<svg")), "{name} has no picture");
+        for figure in places {
+            assert!(figure.contains("<table>") && figure.contains("class=\"permalink\""), "{name}: {figure}");
+        }
+        let findings = page.split("class=\"findings\"").nth(1).unwrap().split("</ul>").next().unwrap();
+        assert!(findings.matches("<li>").count() > 0, "{name}: {findings}");
+        assert!(page.contains("<a href=\"#method-") && page.contains("<article id=\"method-"), "{name}");
+    }
+}
+
+#[test]
+fn noise_has_a_timeline_of_its_longest_gaps() {
+    let mut noise = records()[2].1.clone();
+    let gap = |kind: &str, name: &str| json!({"start_s": 0.25, "length_us": 7.5, "kind": kind, "name": name, "pid": null, "cause_us": 7.0});
+    noise["results"][0]["longest_gaps"] = json!([gap("interrupt", "local_timer"), gap("task", "kworker")]);
+    let whole = page(&[&noise]);
+    assert_well_formed(&whole);
+    let mut figures = whole.split("<section class=\"figure\">").skip(1);
+    let figure = figures.find(|figure| figure.contains("quiet: the longest gaps")).unwrap();
+    for part in ["<circle", "interrupt local_timer</text>", "task kworker</text>", "0.250000 s", "\"mark\":\"points\""]
+    {
+        assert!(figure.contains(part), "{part} is missing in {figure}");
+    }
+    // A record of before they were kept.
+    noise["results"][0].as_object_mut().unwrap().remove("longest_gaps");
+    assert!(!page(&[&noise]).contains("quiet: the longest gaps"));
+}
+
+#[test]
+fn environment_and_warnings_are_visible() {
+    let mut record = latency();
+    record["warnings"] = json!([{"code": "smoke", "message": "it smokes", "remedy": "open a window"}]);
+    let page = page(&[&record]);
+    for text in ["it smokes", "open a window", "[smoke]", "kernel.release", "contend latency --lock std"] {
+        assert!(page.contains(text), "{text} is missing");
+    }
+}
+
+#[test]
+fn one_picture_can_be_had_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let record = written(&folder, "record.json", latency().to_string());
+    let picture = |title: &str| contend(&["report", record.to_str().unwrap(), "--picture", title]);
+    let one = picture("std, 1 thread: locking");
+    let svg = String::from_utf8(one.stdout).unwrap();
+    assert!(
+        svg.starts_with("<svg ") && svg.contains("<style>") && svg.contains("<title>std, 1 thread: locking"),
+        "{svg}"
+    );
+    assert!(svg.contains("class=\"spike\"") && svg.contains(">A "), "its spikes are named: {svg}");
+    assert_eq!(svg.matches('<').count(), svg.matches('>').count());
+    for (title, word) in [("std", "several are called so"), ("cooking", "the record has \"")] {
+        let refused = picture(title);
+        let stderr = String::from_utf8_lossy(&refused.stderr).into_owned();
+        assert!(refused.status.code() == Some(2) && stderr.contains(word) && refused.stdout.is_empty(), "{stderr}");
+    }
+}
+
+#[test]
+fn the_same_records_give_the_same_page() {
+    let record = latency();
+    assert_eq!(page(&[&record]), page(&[&record]));
+}
+
+#[test]
+fn a_record_is_never_markup() {
+    const EVIL: &str = "</script><script>alert(1)</script><img src=x onerror=alert(1)>\"'";
+    let mut record = latency();
+    for row in record["results"].as_array_mut().unwrap() {
+        row["lock"] = json!(EVIL);
+        for spike in row["spikes"].as_array_mut().unwrap() {
+            spike["label"] = json!("<");
+            spike["cause"] = json!(EVIL);
+        }
+    }
+    record["warnings"] = json!([{"code": EVIL, "message": EVIL, "remedy": EVIL}]);
+    record["environment"]["cpu"]["model"] = json!(EVIL);
+    record["environment"]["command_line"] = json!([EVIL]);
+    record["environment"][EVIL] = json!(EVIL);
+    let page = page(&[&record, &latency()]);
+    assert_well_formed(&page);
+    assert!(!page.contains("<img") && !page.contains("<script>alert") && page.contains("&lt;img"), "it is markup");
+}

@@ -1,0 +1,56 @@
+//! Several records on one page, beside each other.
+
+use super::well_formed::assert_well_formed;
+use super::{compared, latency, page, records};
+use serde_json::{Value, json};
+
+#[test]
+fn two_records_stand_side_by_side_with_intervals() {
+    let (mut first, mut second) = (latency(), latency());
+    // On a busy machine they may know no median, or none that is above their accuracy, or one of the time alone.
+    for (record, median, interval) in [(&mut first, 1e5, [0.9e5, 1.1e5]), (&mut second, 1.5e6, [1e6, 2e6])] {
+        for row in record["results"].as_array_mut().unwrap() {
+            (row["p50_ns"], row["p50_ci_ns"], row["p50_ns_alone"]) = (json!(median), json!(interval), Value::Null);
+        }
+    }
+    second["environment"]["kernel"]["release"] = json!("99.1-other");
+    let page = page(&[&first, &second]);
+    assert_well_formed(&page);
+    let compared = page.split("id=\"side-by-side\"").nth(1).unwrap().split("id=\"record-1\"").next().unwrap();
+    for text in ["99.1-other", "kernel.release", "lock, median", "1.00 ms to 2.00 ms", "slower", "last/first (95 %)"] {
+        assert!(compared.contains(text), "{text} is missing in {compared}");
+    }
+}
+
+#[test]
+fn histograms_of_one_cell_lie_over_each_other() {
+    let bins = |lists: &[(f64, f64, u64)]| -> Value {
+        lists.iter().map(|(from, to, count)| json!({"from_ns": from, "to_ns": to, "count": count})).collect()
+    };
+    let (mut first, mut second) = (latency(), latency());
+    first["results"][0]["histogram"] = bins(&[(0.0, 10.0, 1), (10.0, 20.0, 98), (1000.0, 1040.0, 1)]);
+    // A finer clock: what one step of the first holds is several bins here.
+    second["results"][0]["histogram"] = bins(&[(11.0, 12.0, 1), (12.0, 13.0, 1), (18.0, 19.0, 2)]);
+    let whole = page(&[&first, &second]);
+    assert_well_formed(&whole);
+    let figure = compared(&whole, "std, 1 thread, hold 6.10 µs: one over the other").unwrap();
+    for part in ["1st 100 rounds, 2nd 4 rounds", "98.0 %", "100.0 %", "\"mark\":\"outline\"", "<svg", "1st</text>"] {
+        assert!(figure.contains(part), "{part} is missing in {figure}");
+    }
+    assert_eq!(figure.matches("<tr>").count(), 4, "a heading and three columns: {figure}");
+    assert!(compared(&page(&[&first]), "one over the other").is_none());
+}
+
+#[test]
+fn cells_with_other_hold_times_are_not_laid_over_each_other() {
+    let mut second = latency();
+    second["results"].as_array_mut().unwrap().iter_mut().for_each(|row| row["hold_us"] = json!(99.0));
+    assert!(compared(&page(&[&latency(), &second]), "one over the other").is_none());
+}
+
+#[test]
+fn different_experiments_share_a_page_and_are_not_compared() {
+    let page = page(&[&records()[0].1, &records()[5].1]);
+    assert_well_formed(&page);
+    assert!(page.contains("nothing to compare"));
+}
