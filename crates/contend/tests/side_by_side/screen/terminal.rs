@@ -1,0 +1,125 @@
+//! The terminal is taken, and given back whatever happens.
+
+use super::{KEYS, WELCOME, runs, screen, wait_until};
+use crate::command::terminal::Terminal;
+use rustix::process::Signal;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+#[test]
+fn it_takes_the_terminal_and_gives_it_back() {
+    for (columns, lines) in [(80, 24), (200, 50)] {
+        let mut terminal = screen(columns, lines);
+        assert!(terminal.is_taken());
+        terminal.does("?", KEYS);
+        terminal.types(b"xq");
+        let (status, _) = terminal.end();
+        assert!(status.success());
+    }
+}
+
+#[test]
+fn signals_give_the_terminal_back_and_leave_no_child() {
+    crate::command::heard::interrupts();
+    for signal in [Signal::TERM, Signal::HUP, Signal::INT] {
+        let mut terminal = screen(80, 24);
+        runs(&mut terminal, "contend clock --seconds 1min");
+        wait_until("a child", || !terminal.processes().is_empty());
+        terminal.signal(signal);
+        let (status, _) = terminal.end();
+        assert_eq!(status.code(), Some(130), "{signal:?}");
+    }
+}
+
+/// However it was stopped, the shell finds its terminal, and the screen finds its own again.
+#[test]
+fn a_stopped_screen_leaves_the_terminal_and_takes_it_again() {
+    for by_key in [false, true] {
+        let mut terminal = screen(80, 24);
+        if by_key {
+            terminal.types(b"\x1a")
+        } else {
+            terminal.signal(Signal::TSTP)
+        }
+        wait_until("the terminal is given back", || terminal.is_as_before());
+        let state = || std::fs::read_to_string(format!("/proc/{}/stat", terminal.id())).unwrap();
+        wait_until("it is stopped", || state().contains(") T "));
+        terminal.signal(Signal::CONT);
+        wait_until("the terminal is taken again", || terminal.is_taken());
+        terminal.does("?", KEYS);
+        terminal.types(b"xq");
+        terminal.end();
+    }
+}
+
+/// From a seed: keys, clicks, halves of sequences, and what no terminal sends.
+#[test]
+fn ten_thousand_random_keys_do_no_harm() {
+    let folder = tempfile::tempdir().unwrap();
+    let archive = folder.path().join("archive.git");
+    let mut random = fastrand::Rng::with_seed(1_998);
+    let mut left: usize = 10_000;
+    while left > 0 {
+        let mut terminal = Terminal::screen(80, 24, archive.to_str().unwrap());
+        terminal.until(WELCOME);
+        while left > 0 && !terminal.has_ended() {
+            let keys: Vec<u8> = (0..50).flat_map(|_| key(&mut random)).collect();
+            terminal.types(&keys);
+            left = left.saturating_sub(50);
+            if random.u8(..20) == 0 {
+                terminal.resize(random.u16(..220), random.u16(..60));
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        if !terminal.has_ended() {
+            terminal.signal(Signal::TERM);
+        }
+        let (status, text) = terminal.end();
+        assert!(status.code().is_some() && !text.contains("panicked"), "{status:?}\n{text}");
+    }
+}
+
+fn key(random: &mut fastrand::Rng) -> Vec<u8> {
+    const COMMON: [&str; 22] = [
+        "\x1b[A", "\x1b[B", "\x1b[C", "\x1b[D", "\x1b[5~", "\x1b[6~", "\x1b[H", "\x1b[F", "\x1b[Z", "\x1b", "\x1b[",
+        "\x1bO", "\t", " ", "m", "v", "e", "?", "s", "l", "t", "\x7f",
+    ];
+    match random.u8(..40) {
+        0 => b"\r".to_vec(),
+        // Ctrl-Z has a test of its own: at the shell's terminal keys are signals.
+        1 => vec![random.u8(..)].into_iter().filter(|byte| *byte != 0x1a).collect(),
+        2 => format!("\x1b[<{};{};{}M", random.u8(..70), random.u8(..), random.u8(..60)).into_bytes(),
+        3 => format!("\x1b]{}\x07", random.alphabetic()).into_bytes(),
+        4 if random.u8(..40) == 0 => b"q".to_vec(),
+        _ => COMMON[random.usize(..COMMON.len())].as_bytes().to_vec(),
+    }
+}
+
+#[test]
+fn without_a_terminal_it_says_so() {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_contend"));
+    let output = command.arg("screen").stdin(Stdio::null()).output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(said.contains("needs a terminal, and stdin is none"), "{said}");
+    assert!(output.stdout.is_empty());
+}
+
+/// A panic's message can be read, on a terminal that is as it was. The panic is that of a program with the screen's own
+/// guard: this one, started anew.
+#[test]
+fn a_panic_gives_the_terminal_back_first() {
+    let mut program = Command::new(std::env::current_exe().unwrap());
+    program.args(["screen::terminal::panics_within", "--exact", "--ignored", "--nocapture", "--test-threads=1"]);
+    program.env("RUST_BACKTRACE", "0");
+    let terminal = Terminal::start(program, 80, 24);
+    let (status, text) = terminal.end();
+    assert!(!status.success() && text.contains("a panic within the screen"), "{text}");
+}
+
+#[test]
+#[ignore = "the program of the test above"]
+fn panics_within() {
+    let _tty = screen::tty::Tty::take().unwrap();
+    panic!("a panic within the screen");
+}
