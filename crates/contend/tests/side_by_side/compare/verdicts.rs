@@ -1,0 +1,121 @@
+//! Which differences are called so, and how it ends.
+
+use super::{answer, compared, latency, text, verdict};
+use crate::command::record;
+use serde_json::{Value, json};
+
+#[test]
+fn a_hold_that_is_a_tenth_longer_is_found_and_the_rest_is_not_different() {
+    let (a, mut b) = (latency(100.0, 1_130.0), latency(100.5, 1_230.0));
+    b["parameters"]["hold_us"] = json!(1.1);
+    b["results"].as_array_mut().unwrap().iter_mut().for_each(|row| row["hold_us"] = json!(1.1));
+    let found = answer(&a, &b);
+    assert_eq!(verdict(&found, "round trip, median"), "slower");
+    for figure in ["lock, median", "lock, 99.9 %", "lock and unlock"] {
+        assert_eq!(verdict(&found, figure), "no difference shown");
+    }
+    assert_eq!(found["parameters"], json!([{"name": "hold_us", "values": ["1.0", "1.1"]}]));
+    let line = found["cells"].as_array().unwrap().iter().find(|line| line["verdict"] == "slower").unwrap();
+    let ends = line["ratio_ci"].as_array().unwrap();
+    assert!(ends[0].as_f64().unwrap() > 1.0 && ends[0].as_f64() < line["ratio"].as_f64(), "{line}");
+    assert_eq!(verdict(&answer(&b, &a), "round trip, median"), "faster");
+}
+
+#[test]
+fn what_runs_of_the_same_differ_by_is_no_difference() {
+    let said = text(&latency(100.0, 1_130.0), &latency(103.0, 1_155.0));
+    assert!(said.contains("4 figures: 4 no difference shown."), "{said}");
+}
+
+#[test]
+fn more_loops_are_faster_and_fewer_are_slower() {
+    let mut a = record(&["throughput", "--lock", "std", "--children", "1", "--run", "20ms", "--seconds", "0.2"]);
+    a["warnings"] = json!([]);
+    let with = |loops: f64| {
+        let mut record = a.clone();
+        record["environment"]["seed"] = json!(loops as u64);
+        record["results"][0]["throughput_per_s"] = json!(loops);
+        record["results"][0]["throughput_ci"] = json!([loops * 0.99, loops * 1.01]);
+        record
+    };
+    assert_eq!(verdict(&answer(&with(1e6), &with(5e5)), "loops"), "slower");
+    assert_eq!(verdict(&answer(&with(1e6), &with(2e6)), "loops"), "faster");
+    // Rates of a run in which others had half of the CPUs say little.
+    let mut disturbed = with(2e6);
+    disturbed["warnings"] = json!([{"code": "other_load", "share": 0.5, "message": "m", "remedy": "r"}]);
+    let found = answer(&with(1e6), &disturbed);
+    assert_eq!(verdict(&found, "loops"), "no difference shown");
+    assert!(found["cautions"][0].as_str().unwrap().contains("50.0 %"), "{found}");
+}
+
+#[test]
+fn a_limit_is_exceeded_by_the_interval_and_not_by_the_point() {
+    let (a, worse) = (latency(100.0, 1_130.0), latency(100.0, 1_240.0));
+    let status = |limit: &str, a: &Value, b: &Value| compared(a, b, &["--fail-if", limit]).status.code();
+    let failed = compared(&a, &worse, &["--fail-if", "slower:3%"]);
+    assert_eq!(failed.status.code(), Some(3));
+    assert!(String::from_utf8_lossy(&failed.stderr).contains("slower:3%: std, 1 thread: round trip, median"));
+    assert!(!failed.stdout.is_empty(), "the comparison is printed all the same");
+    assert_eq!(status("slower:9%", &a, &worse), Some(0), "the point is 9.7 %, the interval begins below");
+    assert_eq!(status("faster:3%", &a, &worse), Some(0));
+    assert_eq!(status("faster:3%", &worse, &a), Some(3));
+    assert_eq!(status("slower:50%,differs:3%", &a, &worse), Some(3));
+}
+
+#[test]
+fn every_experiment_can_be_compared() {
+    let calls: [&[&str]; 7] = [
+        &["clock", "--seconds", "0.2"],
+        &["latency", "--lock", "std", "--threads", "2", "--seconds", "0.2"],
+        &["throughput", "--lock", "std", "--children", "2", "--run", "20ms", "--seconds", "0.3"],
+        &["noise", "--scenario", "quiet", "--seconds", "0.3"],
+        &["load", "--seconds", "0.5"],
+        &["ring", "--contestant", "rust-fifo", "--seconds", "0.1", "--large", "0", "--no-memory"],
+        &["model", "frames"],
+    ];
+    let records: Vec<Value> = std::thread::scope(|scope| {
+        let runs: Vec<_> = calls.iter().map(|call| scope.spawn(|| record(call))).collect();
+        runs.into_iter().map(|run| run.join().unwrap()).collect()
+    });
+    for (call, a) in calls.iter().zip(&records) {
+        let mut b = a.clone();
+        b["environment"]["seed"] = json!(1);
+        let found = answer(a, &b);
+        let cells = found["cells"].as_array().unwrap();
+        assert!(!cells.is_empty(), "{call:?}");
+        for line in cells {
+            let same = ["no difference shown", "not judged"].contains(&line["verdict"].as_str().unwrap());
+            assert!(same && line["ratio"].as_f64().is_none_or(|ratio| ratio == 1.0), "{call:?}: {line}");
+        }
+        assert!(found["environment"].as_array().unwrap().is_empty(), "{call:?}: {found}");
+    }
+}
+
+/// A hop of seven cycles on a core at this frequency, whatever others took of it.
+fn ring(ghz: f64) -> Value {
+    let mut record: Value = serde_json::from_str(include_str!("../../records/ring.json")).unwrap();
+    record["results"].as_array_mut().unwrap().retain(|row| row["contestant"] == "rust-fifo" && row["pinned"] == true);
+    let row = &mut record["results"][0];
+    let around = |value: f64| json!([value * 0.995, value * 1.005]);
+    for (figure, value) in [("ns_per_hop", 7.1 / ghz), ("ns_per_hop_alone", 7.0 / ghz), ("cycles_per_hop_alone", 7.0)] {
+        row[figure] = json!(value);
+        row[format!("{figure}_ci")] = around(value);
+    }
+    (row["core_ghz_alone"], row["core_ghz_alone_span"]) = (json!(ghz), around(ghz));
+    record["warnings"] = json!([]);
+    record["environment"]["seed"] = json!((ghz * 1e3) as u64);
+    record
+}
+
+#[test]
+fn a_core_at_another_frequency_is_named_and_its_cycles_are_no_difference() {
+    let (fast, slow) = (ring(4.0), ring(2.0));
+    let found = answer(&fast, &slow);
+    assert_eq!(verdict(&found, "a hop"), "slower");
+    assert_eq!(verdict(&found, "a hop in cycles, alone on the core"), "no difference shown");
+    let said = found["cautions"].to_string();
+    assert!(said.contains("4.00 GHz in A and 2.00 GHz in B: by that alone times are 2.00×"), "{said}");
+    // Within what every core's frequency moves by, nothing is said of it.
+    let said = answer(&fast, &ring(3.96))["cautions"].to_string();
+    assert!(!said.contains("GHz"), "{said}");
+}
