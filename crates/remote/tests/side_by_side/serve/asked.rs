@@ -1,0 +1,142 @@
+//! Who is answered, and with what.
+
+use crate::command::http::{answer, ask, get, raw};
+use crate::command::{Place, Server, refused};
+use std::fs;
+use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt;
+
+fn token_in(place: &Place, mode: u32) -> String {
+    let file = place.beside("token");
+    fs::write(&file, "0123456789abcdef0123456789abcdef\n").unwrap();
+    fs::set_permissions(&file, fs::Permissions::from_mode(mode)).unwrap();
+    file.to_str().unwrap().to_owned()
+}
+
+#[test]
+fn records_are_listed_and_given_byte_for_byte() {
+    let place = Place::with(3);
+    let server = Server::start(&place.archive, &[]);
+    let list = get(server.address, "/records").json();
+    let ids: Vec<&str> = list.as_array().unwrap().iter().map(|entry| entry["id"].as_str().unwrap()).collect();
+    assert_eq!(ids, place.ids());
+    for id in ids {
+        let path = format!("/records/{id}");
+        let given = get(server.address, &path);
+        assert_eq!((given.status, given.body), (200, place.open().record(id).unwrap()));
+        let rest = ask(server.address, "GET", &path, &["range: bytes=100-"], b"");
+        assert_eq!((rest.status, &rest.body[..]), (206, &place.open().record(id).unwrap()[100..]));
+    }
+    assert_eq!(get(server.address, &format!("/records/{}", "0".repeat(40))).status, 404);
+}
+
+#[test]
+fn a_token_is_asked_for_where_one_was_given() {
+    let place = Place::with(1);
+    let token = token_in(&place, 0o600);
+    let server = Server::start(&place.archive, &["--token-file", &token]);
+    let asked = |headers: &[&str]| ask(server.address, "GET", "/records", headers, b"").status;
+    assert_eq!(asked(&["authorization: Bearer 0123456789abcdef0123456789abcdef"]), 200);
+    for wrong in [
+        "x: y",
+        "authorization: Bearer 0123456789abcdef0123456789abcdeF",
+        "authorization: Bearer 0123456789abcdef0123456789abcde",
+        "authorization: Bearer ",
+        "authorization: Basic 0123456789abcdef0123456789abcdef",
+        "authorization:",
+    ] {
+        assert_eq!(asked(&[wrong]), 401, "{wrong}");
+    }
+    // Nothing at all is told to whoever has none.
+    assert_eq!(get(server.address, "/nothing").status, 401);
+}
+
+#[test]
+fn a_token_that_others_may_read_is_refused_and_one_that_is_not_there_is_made() {
+    let place = Place::new();
+    let open = token_in(&place, 0o640);
+    assert!(refused(&place.archive, &["--token-file", &open], 1).contains("chmod 600"));
+    let new = place.beside("new");
+    let server = Server::start(&place.archive, &["--token-file", new.to_str().unwrap()]);
+    let made = fs::read_to_string(&new).unwrap();
+    assert_eq!(new.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+    let header = format!("authorization: Bearer {}", made.trim());
+    assert_eq!(ask(server.address, "GET", "/records", &[&header], b"").status, 200);
+}
+
+#[test]
+fn other_machines_are_answered_only_with_a_secret() {
+    let place = Place::new();
+    let said = refused(&place.archive, &["--listen", "0.0.0.0:0"], 2);
+    assert!(said.contains("--token-file") && said.contains("--client-ca"), "{said}");
+}
+
+#[test]
+fn what_cannot_be_is_said_before_it_listens() {
+    let place = Place::new();
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    assert!(refused(&place.archive, &["--listen", &address], 1).contains("another program listens there"));
+    assert!(refused(&place.archive, &["--listen", "nowhere"], 2).contains("--listen nowhere"));
+    assert!(refused(&place.archive, &["--run", "rm -rf"], 2).contains("--run \"rm -rf\""));
+    assert!(refused(&place.archive, &["--every", "5s"], 2).contains("--run"));
+    assert!(refused(place.folder.path(), &[], 1).contains("not an archive of contend"));
+}
+
+/// A page of somebody else's that a browser here shows can ask for anything at this address.
+#[test]
+fn a_foreign_host_is_not_answered_without_a_token() {
+    let place = Place::with(1);
+    let server = Server::start(&place.archive, &["--accept"]);
+    let asked = |headers: &[&str]| ask(server.address, "GET", "/records", headers, b"").status;
+    for own in ["localhost", "127.0.0.1:80", "[::1]:1", "localhost:8418"] {
+        assert_eq!(asked(&[&format!("host: {own}")]), 200, "{own}");
+    }
+    for foreign in ["evil.example", "localhost.evil.example", "127.0.0.1.evil.example:80", "[::2]", ""] {
+        assert_eq!(asked(&[&format!("host: {foreign}")]), 421, "{foreign}");
+    }
+    assert_eq!(asked(&["origin: http://evil.example"]), 421);
+    assert_eq!(asked(&["origin: null"]), 421);
+    // What a form can send is no JSON.
+    let form = ask(server.address, "POST", "/records", &["content-type: text/plain"], b"{}");
+    assert_eq!(form.status, 415);
+}
+
+/// In each, the path leads to the archive's folder, or beside it, for somebody who unfolds it.
+#[test]
+fn no_spelling_of_a_path_leads_out() {
+    let place = Place::with(1);
+    let secret = place.beside("secret");
+    fs::write(&secret, "the secret").unwrap();
+    let server = Server::start(&place.archive, &[]);
+    let mut random = fastrand::Rng::with_seed(4);
+    let ups = ["..", "%2e%2e", ".%2e", "%2E.", "..%00", "%c0%ae%c0%ae", "....", "..;", "%252e%252e", ". .", "．．"];
+    let slashes = ["/", "//", "%2f", "%5c", "\\", "/./", "%252f", "/;/"];
+    let ends =
+        ["secret", "archive.git/config", "archive.git/HEAD", "etc/passwd", "config", "secret%00", "secret?", "secret#"];
+    let starts =
+        ["/records", "/records/", "", "/", "/metrics", &format!("/records/{}", "0".repeat(40)), "//", "file://"];
+    let absolute = place.folder.path().to_str().unwrap();
+    for _ in 0..1_000 {
+        let mut path = starts[random.usize(..starts.len())].to_owned();
+        if random.u8(..10) == 0 {
+            path += absolute;
+        }
+        for _ in 0..random.usize(1..8) {
+            path += slashes[random.usize(..slashes.len())];
+            path += ups[random.usize(..ups.len())];
+        }
+        path += slashes[random.usize(..slashes.len())];
+        path += ends[random.usize(..ends.len())];
+        let path: String = path.chars().map(|letter| if letter == ' ' { '+' } else { letter }).collect();
+        let said = raw(
+            server.address,
+            format!("GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n").as_bytes(),
+        );
+        // What is behind a question mark or a hash is no part of the path.
+        let status = answer(&said).map(|answer| answer.status);
+        assert!(status.is_none_or(|status| matches!(status, 400 | 404 | 421)), "{path}: {status:?}");
+        let text = String::from_utf8_lossy(&said);
+        assert!(!text.contains("the secret") && !text.contains("[core]") && !text.contains("root:"), "{path}: {text}");
+    }
+}

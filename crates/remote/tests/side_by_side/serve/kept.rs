@@ -1,0 +1,139 @@
+//! Records that are pushed: which are kept.
+
+use crate::command::http::{answer, ask, connect, get, post, raw};
+use crate::command::{self, Place, Server, record, waited_for, whole};
+use serde_json::{Value, json};
+use std::io::Write;
+
+#[test]
+fn nothing_is_taken_without_accept_and_nothing_started_without_run() {
+    let place = Place::with(1);
+    let server = Server::start(&place.archive, &[]);
+    let sent = serde_json::to_vec(&whole(77)).unwrap();
+    assert_eq!(post(server.address, "/records", &sent).status, 403);
+    assert_eq!(post(server.address, "/live", br#"{"run":"clock"}"#).status, 403);
+    assert_eq!(place.ids().len(), 1);
+}
+
+#[test]
+fn a_pushed_record_is_kept_as_it_is_and_once() {
+    let place = Place::with(1);
+    let server = Server::start(&place.archive, &["--accept"]);
+    let sent = whole(77);
+    let bytes = serde_json::to_vec(&sent).unwrap();
+    let first = post(server.address, "/records", &bytes);
+    assert_eq!((first.status, first.json()), (201, json!({ "id": sent.id, "kept": true })));
+    assert_eq!(post(server.address, "/records", &bytes).status, 200);
+    assert_eq!(place.open().record(&sent.id).unwrap(), sent.record.as_bytes());
+    assert_eq!(place.verify(), 2);
+}
+
+/// Each differs from a record that would be taken in one thing.
+#[test]
+fn what_is_not_what_its_name_says_is_not_kept() {
+    let place = Place::with(1);
+    let server = Server::start(&place.archive, &["--accept"]);
+    let good = serde_json::to_value(whole(77)).unwrap();
+    let changed = |field: &str, value: String| {
+        let mut sent = good.clone();
+        sent[field] = json!(value);
+        sent
+    };
+    let text = |field: &str| good[field].as_str().unwrap().to_owned();
+    let mut wrong = vec![
+        changed("record", text("record").replacen("0.", "1.", 1)),
+        changed("record", text("record") + " "),
+        changed("manifest", text("manifest") + "\n"),
+        changed("commit", text("commit").replacen("noise", "noisy", 1)),
+        changed("commit", String::new()),
+        changed("commit", "tree 4b825dc642cb6eb9a060e54bf8d69288fbee4904\n\nx\n\n{}\n".into()),
+        changed("id", "0".repeat(40)),
+        changed("id", "../../etc/passwd".into()),
+        changed("id", format!("{}\n", text("id"))),
+        json!({ "id": text("id") }),
+        json!([]),
+    ];
+    wrong.push({
+        let mut more = good.clone();
+        more["more"] = json!(1);
+        more
+    });
+    for sent in &wrong {
+        let answer = post(server.address, "/records", sent.to_string().as_bytes());
+        assert_eq!(answer.status, 422, "{}", answer.text());
+        assert!(answer.json()["error"].is_string());
+    }
+    for bytes in [&b""[..], b"garbage", b"{\"id\":", &[0xff; 100]] {
+        assert_eq!(post(server.address, "/records", bytes).status, 422);
+    }
+    assert_eq!(place.verify(), 1);
+    // It is none of the server's failures: the good one is still taken.
+    assert_eq!(post(server.address, "/records", good.to_string().as_bytes()).status, 201);
+}
+
+/// One whose commit and hashes are right, and which is no record of what it says.
+#[test]
+fn a_record_that_its_readers_could_not_read_is_not_kept() {
+    let (place, other) = (Place::with(1), Place::new());
+    let mut lies = record(5);
+    lies["environment"]["seed"] = json!(6);
+    let honest = command::keep(&other.open(), &lies);
+    let commit = other.open().whole(&honest).unwrap();
+    let server = Server::start(&place.archive, &["--accept"]);
+    // The summary of one run beside the record of another, all hashes right.
+    let archive = other.open();
+    let build = archive::Build { revision: None, compiler: None, profile: None, target: None };
+    let manifest = archive::Manifest::of_this_run(build, |_| None);
+    let typed: record::Record<Value, Value> = serde_json::from_value(record(1)).unwrap();
+    let summary = archive::Summary::of(&typed, &manifest, 1);
+    for content in [lies.to_string(), "{}".into(), "no JSON".into(), "[".repeat(300_000)] {
+        let Ok(id) = archive.append(content.as_bytes(), &manifest, &summary) else { continue };
+        let sent = serde_json::to_vec(&archive.whole(&id).unwrap()).unwrap();
+        assert_eq!(post(server.address, "/records", &sent).status, 422, "{}", &content[..content.len().min(40)]);
+    }
+    assert_eq!(place.verify(), 1);
+    assert_eq!(post(server.address, "/records", &serde_json::to_vec(&commit).unwrap()).status, 201);
+}
+
+#[test]
+fn what_is_too_large_or_ends_in_its_midst_is_refused() {
+    let place = Place::new();
+    let server = Server::start(&place.archive, &["--accept"]);
+    let head = |length: usize| {
+        format!(
+            "POST /records HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n"
+        )
+    };
+    let large = raw(server.address, head(1 << 40).as_bytes());
+    assert_eq!(answer(&large).unwrap().status, 413);
+    // Of a wrong length.
+    let short = raw(server.address, (head(100) + "{}").as_bytes());
+    assert!(answer(&short).is_none_or(|answer| answer.status == 400), "{}", String::from_utf8_lossy(&short));
+    let headers = format!("x: {}", "y".repeat(20_000));
+    assert_eq!(ask(server.address, "GET", "/records", &[&headers], b"").status, 431);
+    assert_eq!(place.verify(), 0);
+}
+
+#[test]
+fn a_signal_lets_what_was_begun_be_finished() {
+    let place = Place::with(1);
+    let server = Server::start(&place.archive, &["--accept"]);
+    let address = server.address;
+    let sent = serde_json::to_vec(&whole(77)).unwrap();
+    let mut stream = connect(address);
+    let head = format!(
+        "POST /records HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
+        sent.len()
+    );
+    stream.write_all(&[head.as_bytes(), &sent[..100]].concat()).unwrap();
+    // It is being answered when the list has been.
+    assert_eq!(get(address, "/records").status, 200);
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    let ending = std::thread::spawn(move || server.end());
+    waited_for(|| std::net::TcpStream::connect(address).err());
+    stream.write_all(&sent[100..]).unwrap();
+    let answered = answer(&command::rest(&mut stream)).unwrap();
+    assert_eq!(answered.status, 201, "{}", answered.text());
+    assert_eq!(ending.join().unwrap(), Some(0));
+    assert_eq!(place.verify(), 2);
+}

@@ -1,0 +1,6 @@
+//! `contend serve`, as whoever asks it meets it.
+
+mod asked;
+mod kept;
+mod live;
+mod metrics;
