@@ -1,0 +1,68 @@
+//! Processes that use a lock at different addresses exclude each other.
+
+use super::{again, file, open, open_or_create, orders};
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+use std::thread;
+use ulocks::lock_api::RawMutex;
+use ulocks::shared::{Guarded, Plain, SharedMemory};
+use ulocks::{Adaptive, Calock, NoCount, Pi, Robust, Shared, Ticket, Usema, UsemaSpin};
+
+#[repr(C)]
+struct Counter<R: RawMutex> {
+    halves: Guarded<R, [u64; 2]>,
+    addresses: [AtomicU64; 2],
+}
+
+// SAFETY: zero is valid for both fields, and neither holds a pointer (the addresses are numbers to compare).
+unsafe impl<R: RawMutex + Plain> Plain for Counter<R> {}
+
+const ROUNDS: u64 = 5_000;
+
+/// Two processes count in the same file. Before it maps it, one of them maps other things, and it maps it twice.
+fn count<R: RawMutex + Plain>(file: &Path, child: bool) {
+    let other_things: Vec<_> = (0..2 * usize::from(child)).map(|_| SharedMemory::<[u8; 65536]>::anonymous()).collect();
+    let here = open_or_create::<Counter<R>>(file, 1).unwrap();
+    let twice = open::<Counter<R>>(file, 1).unwrap();
+    here.addresses[usize::from(child)].store((&raw const *here).addr() as u64, SeqCst);
+    for round in 0..ROUNDS {
+        let mapping = if round % 2 == 0 { &here } else { &twice };
+        mapping.halves.with(|halves| {
+            assert_eq!(halves[0], halves[1], "two processes were inside");
+            halves[0] += 1;
+            if round % 128 == 0 {
+                thread::yield_now();
+            }
+            halves[1] += 1;
+        });
+    }
+    drop(other_things);
+}
+
+fn counts_between_processes<R: RawMutex + Plain>(name: &str) {
+    const TEST: &str = "exclusion::processes_exclude_each_other_at_different_addresses";
+    if let Some((file, lock)) = orders() {
+        if lock == name {
+            count::<R>(&file, true);
+        }
+        return;
+    }
+    let (_folder, file) = file();
+    let mut child = again(TEST, &file, name);
+    count::<R>(&file, false);
+    assert!(child.wait().unwrap().success(), "{name}: the other process failed");
+    let memory = open::<Counter<R>>(&file, 1).unwrap();
+    assert_eq!(memory.halves.with(|halves| *halves), [2 * ROUNDS; 2], "{name}");
+    assert_ne!(memory.addresses[0].load(SeqCst), memory.addresses[1].load(SeqCst), "{name}: different addresses");
+}
+
+#[test]
+fn processes_exclude_each_other_at_different_addresses() {
+    counts_between_processes::<Adaptive<Shared>>("adaptive");
+    counts_between_processes::<Calock<Shared>>("calock");
+    counts_between_processes::<Usema<Shared>>("usema");
+    counts_between_processes::<UsemaSpin<Shared>>("usema-spin");
+    counts_between_processes::<Ticket<NoCount>>("ticket");
+    counts_between_processes::<Pi<Shared>>("pi");
+    counts_between_processes::<Robust<Shared>>("robust");
+}
