@@ -1,7 +1,6 @@
 //! One cell: a lock, the threads that want it, and the competitors that want their CPU.
 
 use super::evidence_recorder::EvidenceRecorder;
-use super::offset_tally::{OFFSET, OffsetTally};
 use super::series::{Series, SliceRounds};
 use super::slice::Slice;
 use super::stop::Ended;
@@ -10,13 +9,11 @@ use super::traces::Traces;
 use crate::latency::plan::{CellPlan, Plan};
 use crate::latency::stopped::StoppedWait;
 use anyhow::Context;
-use harness::{Lookout, Shown, turns};
+use harness::{Lookout, turns};
 use instruments::clock::Clock;
 use instruments::evidence::{EvidenceQuality, Source};
 use instruments::neighbour::{Probed, Sharing};
 use instruments::statistics::Thinned;
-use instruments::statistics::comparison::Estimate;
-use instruments::tally::Tally;
 use instruments::team::{Member, StartGate};
 use loops::latency::AnyLock;
 use loops::own_lock;
@@ -40,11 +37,11 @@ pub struct Cell {
     lock: Arc<dyn AnyLock>,
     cpus: Vec<usize>,
     /// In ticks: an interval within this is narrow, whatever its figure.
-    narrow: u64,
-    spent: Duration,
+    pub(super) narrow: u64,
+    pub(super) spent: Duration,
     told_at: u32,
     /// Nanoseconds a tick, and the clock's step in ticks; known with its first slice.
-    scale: Option<(f64, u64)>,
+    pub(super) scale: Option<(f64, u64)>,
     /// When its first slice began, and its last ended.
     first: Option<Instant>,
     last: Option<Instant>,
@@ -54,14 +51,9 @@ pub struct Cell {
     pub is_reference: bool,
 }
 
-/// So many turns of the reference are enough for an interval.
-const REFERENCE_TURNS: u64 = 24;
 /// Nobody preempts a thread that is alone for a time slice, but who shares its core may come and go within tens of
 /// milliseconds: its slices are short, and have a baseline on either side.
 const LONGEST_WINDOW_ALONE: Duration = Duration::from_millis(20);
-/// A free lock is told by its pair, which is timed once a slice whatever its length: such a cell needs fewer seconds
-/// than one that waits for the scheduler, and gets so much less of them.
-const LESS_ALONE: u32 = 2;
 
 impl Cell {
     /// A loop without a lock, measured like the others: it is to read zero, and what it reads is how well they are
@@ -119,7 +111,7 @@ impl Cell {
         self.pairs.iter().filter_map(move |pairs| Some((kind(pairs), std::slice::from_ref(pairs.probed.as_ref()?))))
     }
 
-    fn is_alone(&self) -> bool {
+    pub(super) fn is_alone(&self) -> bool {
         self.plan.threads + self.plan.competitors == 1
     }
 
@@ -241,58 +233,6 @@ impl Cell {
         self.scale = Some((setup.clock.ns_per_tick(), setup.resolution));
         self.slices += 1;
         self.last = Some(Instant::now());
-    }
-}
-
-impl turns::Cell for Cell {
-    fn title(&self) -> String {
-        self.plan.to_string()
-    }
-
-    fn place(&self) -> (String, String) {
-        let lock = if self.is_reference { "(no lock)" } else { &self.plan.lock };
-        (lock.to_owned(), self.plan.who())
-    }
-
-    /// Of all threads, how long locking took.
-    fn shown(&self) -> Option<Shown> {
-        let (ns_per_tick, step) = self.scale.filter(|_| !self.is_reference)?;
-        let mut all = Tally::new();
-        self.series.iter().for_each(|series| all.merge(series.all.lock.tally()));
-        (!all.is_empty()).then(|| Shown::histogram(&all, ns_per_tick, OFFSET, step as f64 * ns_per_tick))
-    }
-
-    fn so_far(&self) -> String {
-        let known = self.series.first().map(|series| &series.deciding().lock);
-        let rounds = known.map_or(0, |lock| lock.tally().count());
-        format!("{} slices, {} rounds", terminal::count(self.slices), terminal::count(rounds))
-    }
-
-    fn turns(&self) -> u64 {
-        self.slices
-    }
-
-    fn spent(&self) -> Duration {
-        if self.is_alone() { self.spent * LESS_ALONE } else { self.spent }
-    }
-
-    /// The median and the 99.9 % quantile of every thread's locks and unlocks.
-    fn figures(&self) -> Vec<Estimate> {
-        if self.is_reference {
-            return Vec::new();
-        }
-        let deciding = self.series.iter().map(Series::deciding);
-        let operations = deciding.flat_map(|known| [&known.lock, &known.unlock]);
-        operations.flat_map(|known: &OffsetTally| known.figures(self.narrow)).collect()
-    }
-
-    /// Whether every thread had a round that was timed.
-    fn has_result(&self) -> bool {
-        self.series.iter().all(|series| !series.all.lock.tally().is_empty())
-    }
-
-    fn is_over(&self) -> bool {
-        self.is_reference && self.slices >= REFERENCE_TURNS
     }
 }
 

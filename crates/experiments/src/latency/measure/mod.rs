@@ -4,6 +4,7 @@ mod baseline;
 mod causes;
 mod cell;
 mod cell_evidence;
+mod cell_turns;
 mod conditions;
 mod control;
 mod delay_cause;
