@@ -2,7 +2,7 @@
 
 mod command;
 
-use command::http::{answer, connect, get, raw};
+use command::http::{answer, connect, get, push_head, raw};
 use command::{Place, Server, times};
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -21,7 +21,7 @@ fn malformed(random: &mut fastrand::Rng, id: &str) -> Vec<u8> {
     let starts = [
         format!("GET /records/{id} HTTP/1.1\r\nhost: localhost\r\nrange: bytes=0-\r\n\r\n"),
         "GET /metrics HTTP/1.1\r\nhost: localhost\r\naccept: application/openmetrics-text\r\n\r\n".to_owned(),
-        "POST /records HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{}".into(),
+        push_head(2) + "{}",
         "POST /records HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n".into(),
         "POST /live HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: 13\r\n\r\n{\"run\":\"load\"}".into(),
     ];

@@ -1,6 +1,6 @@
 //! A server that is killed while a record is sent to it.
 
-use crate::command::http::post;
+use crate::command::http::{post, push_head};
 use crate::command::{self, Place, Server, times, whole};
 use rustix::process::{Signal, kill_process};
 use std::io::Write;
@@ -25,10 +25,7 @@ fn a_kill_at_any_moment_leaves_an_archive_that_verifies() {
             std::thread::sleep(moment);
             kill_process(id, Signal::KILL).unwrap();
         });
-        let head = format!(
-            "POST /records HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
-            bytes.len()
-        );
+        let head = push_head(bytes.len());
         let mut stream = TcpStream::connect(address).unwrap();
         let _ = stream.write_all(&[head.as_bytes(), &bytes].concat());
         let said = String::from_utf8_lossy(&command::rest(&mut stream)).into_owned();

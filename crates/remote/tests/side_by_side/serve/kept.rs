@@ -1,6 +1,6 @@
 //! Records that are pushed: which are kept.
 
-use crate::command::http::{answer, ask, connect, get, post, raw};
+use crate::command::http::{answer, ask, connect, get, post, push_head, raw};
 use crate::command::{self, Place, Server, record, waited_for, whole};
 use serde_json::{Value, json};
 use std::io::Write;
@@ -99,15 +99,10 @@ fn a_record_that_its_readers_could_not_read_is_not_kept() {
 fn what_is_too_large_or_ends_in_its_midst_is_refused() {
     let place = Place::new();
     let server = Server::start(&place.archive, &["--accept"]);
-    let head = |length: usize| {
-        format!(
-            "POST /records HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n"
-        )
-    };
-    let large = raw(server.address, head(1 << 40).as_bytes());
+    let large = raw(server.address, push_head(1 << 40).as_bytes());
     assert_eq!(answer(&large).unwrap().status, 413);
     // Of a wrong length.
-    let short = raw(server.address, (head(100) + "{}").as_bytes());
+    let short = raw(server.address, (push_head(100) + "{}").as_bytes());
     assert!(answer(&short).is_none_or(|answer| answer.status == 400), "{}", String::from_utf8_lossy(&short));
     let headers = format!("x: {}", "y".repeat(20_000));
     assert_eq!(ask(server.address, "GET", "/records", &[&headers], b"").status, 431);
@@ -121,10 +116,7 @@ fn a_signal_lets_what_was_begun_be_finished() {
     let address = server.address;
     let sent = serde_json::to_vec(&whole(77)).unwrap();
     let mut stream = connect(address);
-    let head = format!(
-        "POST /records HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
-        sent.len()
-    );
+    let head = push_head(sent.len());
     stream.write_all(&[head.as_bytes(), &sent[..100]].concat()).unwrap();
     // It is being answered when the list has been.
     assert_eq!(get(address, "/records").status, 200);

@@ -79,9 +79,8 @@ fn metrics_have_who_else_was_on_the_cores() {
     assert_eq!(of_cores.count(), 1);
 }
 
-/// Every name that the dashboard and the rules ask for is one that is given, and is asked for with labels that it has.
-#[test]
-fn the_dashboard_and_the_rules_ask_for_what_there_is() {
+/// The metrics of a server whose last run of noise is one of wakes, and of one whose run is one of gaps.
+fn all_that_is_given() -> String {
     let place = Place::new();
     let archive = place.open();
     for experiment in ["noise", "load", "trace", "core"] {
@@ -92,12 +91,18 @@ fn the_dashboard_and_the_rules_ask_for_what_there_is() {
         "histogram": [{ "from_ns": 900.0, "to_ns": 1000.0, "count": 2 }] }]);
     command::keep(&archive, &wakes);
     let server = Server::start(&place.archive, &[]);
-    let mut given = get(server.address, "/metrics").text();
+    let given = get(server.address, "/metrics").text();
     // The last run of noise is that of the wakes; what its gaps look like is known from the run before.
     drop(server);
     let before = Place::new();
     command::keep(&before.open(), &record_of("noise", 1));
-    given += &get(Server::start(&before.archive, &[]).address, "/metrics").text();
+    given + &get(Server::start(&before.archive, &[]).address, "/metrics").text()
+}
+
+/// Every name that the dashboard and the rules ask for is one that is given, and is asked for with labels that it has.
+#[test]
+fn the_dashboard_and_the_rules_ask_for_what_there_is() {
+    let given = all_that_is_given();
     let contrib = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../contrib");
     let mut asked = 0;
     for file in ["grafana/contend.json", "prometheus/alerts.yml"] {
