@@ -1,7 +1,7 @@
 //! The clock, and what the system takes from a loop that only works.
 
 use super::conversion;
-use super::record::Row;
+use super::record::{Row, SliceRow};
 use record::{Axis, Figure, Mark, Picture, Plot, Point, Section, Series, Statement, Table, Unit, optional};
 use terminal::{nanoseconds, percent};
 
@@ -96,31 +96,32 @@ fn curve(rows: &[Row]) -> Option<Figure> {
         Series { name: "best run".into(), mark: Mark::Line, points: best.collect() },
         Series { name: "median".into(), mark: Mark::Line, points: median.collect() },
     ];
-    let megahertz = Unit::Mhz;
-    let line = |slice: &&_| {
-        let slice: &super::record::SliceRow = slice;
-        vec![
-            nanoseconds(slice.slice_us * 1e3),
-            slice.runs.to_string(),
-            megahertz.words(slice.best_mhz),
-            megahertz.words_with(slice.median_mhz, slice.median_ci_mhz),
-            optional(slice.median_mhz_alone, megahertz),
-            optional(slice.core_shared_share, Unit::Share),
-        ]
-    };
-    let table = Table {
-        caption: "Effective speed by length of the work".into(),
-        header: vec!["length", "runs", "best", "median (95 %)", "alone on the core", "core shared"],
-        rows: slices.iter().map(line).collect(),
-    };
     Some(Figure {
         title: "The longer the work, the more of it is interrupted".into(),
         picture: Picture::Plot(Plot {
             x: Axis { label: "length of the work", unit: Unit::Ns, logarithmic: true },
-            y: Axis { label: "effective MHz", unit: megahertz, logarithmic: false },
+            y: Axis { label: "effective MHz", unit: Unit::Mhz, logarithmic: false },
             series,
         }),
-        tables: vec![table],
+        tables: vec![by_length(&slices)],
         secondary: false,
     })
+}
+
+fn by_length(slices: &[&SliceRow]) -> Table {
+    let line = |slice: &&SliceRow| {
+        vec![
+            nanoseconds(slice.slice_us * 1e3),
+            slice.runs.to_string(),
+            Unit::Mhz.words(slice.best_mhz),
+            Unit::Mhz.words_with(slice.median_mhz, slice.median_ci_mhz),
+            optional(slice.median_mhz_alone, Unit::Mhz),
+            optional(slice.core_shared_share, Unit::Share),
+        ]
+    };
+    Table {
+        caption: "Effective speed by length of the work".into(),
+        header: vec!["length", "runs", "best", "median (95 %)", "alone on the core", "core shared"],
+        rows: slices.iter().map(line).collect(),
+    }
 }

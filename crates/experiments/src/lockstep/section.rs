@@ -45,6 +45,23 @@ fn slowdowns(steps: &[&StepsRow], nodes: &[&NodesRow]) -> Figure {
     let predicted =
         steps.iter().map(|row| Point::with_interval(row.ranks as f64, row.predicted_slowdown, row.predicted_ci));
     let more = nodes.iter().map(|row| Point::with_interval(row.nodes as f64, row.slowdown, row.slowdown_ci));
+    Figure {
+        title: "Slowdown against ranks, measured and predicted".into(),
+        picture: Picture::Plot(Plot {
+            x: Axis { label: "ranks or nodes", unit: Unit::Number, logarithmic: true },
+            y: Axis { label: "slowdown", unit: Unit::Times, logarithmic: false },
+            series: vec![
+                series("measured", Mark::Points, measured.collect()),
+                series("predicted", Mark::Line, predicted.collect()),
+                series("more nodes", Mark::Line, more.collect()),
+            ],
+        }),
+        tables: vec![slowdown_table(steps, nodes)],
+        secondary: false,
+    }
+}
+
+fn slowdown_table(steps: &[&StepsRow], nodes: &[&NodesRow]) -> Table {
     let of_steps = |row: &&StepsRow| {
         vec![
             format!("{} ranks", count(row.ranks)),
@@ -61,23 +78,10 @@ fn slowdowns(steps: &[&StepsRow], nodes: &[&NodesRow]) -> Figure {
         let none = || "–".to_owned();
         vec![format!("{} nodes{star}", count(row.nodes)), none(), predicted, none(), none(), none()]
     };
-    Figure {
-        title: "Slowdown against ranks, measured and predicted".into(),
-        picture: Picture::Plot(Plot {
-            x: Axis { label: "ranks or nodes", unit: Unit::Number, logarithmic: true },
-            y: Axis { label: "slowdown", unit: Unit::Times, logarithmic: false },
-            series: vec![
-                series("measured", Mark::Points, measured.collect()),
-                series("predicted", Mark::Line, predicted.collect()),
-                series("more nodes", Mark::Line, more.collect()),
-            ],
-        }),
-        tables: vec![Table {
-            caption: "Slowdown".into(),
-            header: vec!["how many", "measured (95 %)", "predicted (95 %)", "apart", "median step", "99 %"],
-            rows: steps.iter().map(of_steps).chain(nodes.iter().map(of_nodes)).collect(),
-        }],
-        secondary: false,
+    Table {
+        caption: "Slowdown".into(),
+        header: vec!["how many", "measured (95 %)", "predicted (95 %)", "apart", "median step", "99 %"],
+        rows: steps.iter().map(of_steps).chain(nodes.iter().map(of_nodes)).collect(),
     }
 }
 

@@ -61,13 +61,26 @@ fn beside_neighbour(row: &Row) -> Option<String> {
 }
 
 fn figure(wanted: &str, rows: &[&Row]) -> Figure {
-    let chosen: Vec<&&Row> = rows.iter().filter(|row| group(row) == wanted).collect();
-    let bar = |row: &&&Row| {
+    let chosen: Vec<&Row> = rows.iter().copied().filter(|row| group(row) == wanted).collect();
+    let bar = |row: &&Row| {
         let limit = row.limit_ns.map(|ns| (ns, row.limit.clone().unwrap_or_default()));
         let name = if is_limit(row) { format!("(limit) {}", words(row)) } else { words(row) };
         row.hop().map(|hop| Bar { name, value: hop.value, interval: hop.interval, limit })
     };
-    let line = |row: &&&Row| {
+    Figure {
+        title: wanted.to_owned(),
+        picture: Picture::Bars(Bars {
+            unit: Unit::Ns,
+            logarithmic: true,
+            bars: chosen.iter().filter_map(bar).collect(),
+        }),
+        tables: vec![table(&chosen)],
+        secondary: false,
+    }
+}
+
+fn table(rows: &[&Row]) -> Table {
+    let line = |row: &&Row| {
         vec![
             words(row),
             row.class.name().to_owned(),
@@ -88,30 +101,21 @@ fn figure(wanted: &str, rows: &[&Row]) -> Figure {
             optional(row.kernel_bytes_per_thread, Unit::Number),
         ]
     };
-    Figure {
-        title: wanted.to_owned(),
-        picture: Picture::Bars(Bars {
-            unit: Unit::Ns,
-            logarithmic: true,
-            bars: chosen.iter().filter_map(bar).collect(),
-        }),
-        tables: vec![Table {
-            caption: "Time of a hop, and memory of a thread in bytes".into(),
-            header: vec![
-                "contestant",
-                "class",
-                "a hop (95 %)",
-                "cycles, alone",
-                "GHz",
-                "core shared",
-                "share of time",
-                "limit",
-                "times",
-                "bytes",
-                "in the kernel",
-            ],
-            rows: chosen.iter().map(line).collect(),
-        }],
-        secondary: false,
+    Table {
+        caption: "Time of a hop, and memory of a thread in bytes".into(),
+        header: vec![
+            "contestant",
+            "class",
+            "a hop (95 %)",
+            "cycles, alone",
+            "GHz",
+            "core shared",
+            "share of time",
+            "limit",
+            "times",
+            "bytes",
+            "in the kernel",
+        ],
+        rows: rows.iter().map(line).collect(),
     }
 }

@@ -42,20 +42,6 @@ fn figure(rows: &[Row]) -> Figure {
     let series = |name: &str, points: Vec<Point>| Series { name: name.to_owned(), mark: Mark::Line, points };
     let slowed = |row: &Row| Point::with_interval(row.nodes as f64, row.slowdown, row.slowdown_ci);
     let running = of(Method::Exact).filter_map(|row| Some(Point::new(row.nodes as f64, row.running_slowdown?)));
-    let line = |row: &Row| {
-        vec![
-            method(row).to_owned(),
-            count(row.nodes),
-            ratio(row.slowdown)
-                + &row
-                    .slowdown_ci
-                    .map_or_else(String::new, |ends| format!(" ({} to {})", ratio(ends.low), ratio(ends.high))),
-            optional(row.running_slowdown, Unit::Times),
-            ratio(row.together_slowdown),
-            nanoseconds(row.p50_us * 1e3),
-            optional(row.p99_us.map(|us| us * 1e3), Unit::Ns),
-        ]
-    };
     Figure {
         title: "Slowdown against nodes".into(),
         picture: Picture::Plot(Plot {
@@ -70,11 +56,29 @@ fn figure(rows: &[Row]) -> Figure {
                 ],
             },
         }),
-        tables: vec![Table {
-            caption: "Slowdown".into(),
-            header: vec!["method", "nodes", "slowdown (95 %)", "running", "at once", "median step", "99 %"],
-            rows: rows.iter().map(line).collect(),
-        }],
+        tables: vec![table(rows)],
         secondary: false,
+    }
+}
+
+fn table(rows: &[Row]) -> Table {
+    let line = |row: &Row| {
+        vec![
+            method(row).to_owned(),
+            count(row.nodes),
+            ratio(row.slowdown)
+                + &row
+                    .slowdown_ci
+                    .map_or_else(String::new, |ends| format!(" ({} to {})", ratio(ends.low), ratio(ends.high))),
+            optional(row.running_slowdown, Unit::Times),
+            ratio(row.together_slowdown),
+            nanoseconds(row.p50_us * 1e3),
+            optional(row.p99_us.map(|us| us * 1e3), Unit::Ns),
+        ]
+    };
+    Table {
+        caption: "Slowdown".into(),
+        header: vec!["method", "nodes", "slowdown (95 %)", "running", "at once", "median step", "99 %"],
+        rows: rows.iter().map(line).collect(),
     }
 }

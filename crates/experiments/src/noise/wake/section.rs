@@ -52,6 +52,19 @@ fn histograms(rows: &[&WakeRow]) -> Figure {
             })
             .collect(),
     });
+    Figure {
+        title: "How late a thread wakes".into(),
+        picture: Picture::Plot(Plot {
+            x: Axis { label: "late", unit: Unit::Ns, logarithmic: true },
+            y: Axis { label: "wake-ups", unit: Unit::Number, logarithmic: true },
+            series: series.collect(),
+        }),
+        tables: vec![lateness(rows)],
+        secondary: false,
+    }
+}
+
+fn lateness(rows: &[&WakeRow]) -> Table {
     let line = |row: &&WakeRow| {
         let us = |value: f64| nanoseconds(value * 1e3);
         vec![
@@ -64,19 +77,10 @@ fn histograms(rows: &[&WakeRow]) -> Figure {
             count(row.skipped),
         ]
     };
-    Figure {
-        title: "How late a thread wakes".into(),
-        picture: Picture::Plot(Plot {
-            x: Axis { label: "late", unit: Unit::Ns, logarithmic: true },
-            y: Axis { label: "wake-ups", unit: Unit::Number, logarithmic: true },
-            series: series.collect(),
-        }),
-        tables: vec![Table {
-            caption: "Wake-ups".into(),
-            header: vec!["where", "wake-ups", "median", "99 %", "99.9 %", "latest", "skipped"],
-            rows: rows.iter().map(line).collect(),
-        }],
-        secondary: false,
+    Table {
+        caption: "Wake-ups".into(),
+        header: vec!["where", "wake-ups", "median", "99 %", "99.9 %", "latest", "skipped"],
+        rows: rows.iter().map(line).collect(),
     }
 }
 
