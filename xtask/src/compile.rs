@@ -54,8 +54,8 @@ fn compile(arch: &Arch, target: &str, linker: &str, flags: &str) -> anyhow::Resu
     }
     let variable =
         |target: &str, name: &str| format!("CARGO_TARGET_{}_{name}", target.to_uppercase().replace('-', "_"));
-    // What runs while compiling is always linked by the same: else cargo takes it for another, and compiles anew what it
-    // made for another target before.
+    // What runs while compiling is always linked by the same: else cargo takes it for another, and compiles anew what
+    // it made for another target before.
     cargo.env(variable(&format!("{}-unknown-linux-gnu", std::env::consts::ARCH), "LINKER"), "cc");
     cargo.env(variable(target, "LINKER"), linker).env("CONTEND_PRELOAD_REQUIRED", "1");
     cargo.env(format!("CC_{}", target.replace('-', "_")), arch.c_compiler());

@@ -85,7 +85,7 @@ impl Chance {
         }
     }
 
-    /// How many of `draws` come up that do so `hits` times out of `of` each: what [`odds`](Self::odds) answers, counted.
+    /// How many of `draws` come up that do so `hits` times out of `of` each: [`odds`](Self::odds), counted.
     ///
     /// A loop of a caller's is compiled as the caller is; this one is always as good as this crate.
     ///

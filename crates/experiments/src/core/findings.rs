@@ -25,8 +25,8 @@ pub fn said(row: &Row) -> String {
     format!("Somebody shared the core of CPU {} for {share}{bound} of the time{}", row.cpu, costs(row))
 }
 
-/// Shares are told by the best that was seen; if that was a shared core's, more of them were shared, and what passed for
-/// alone was not.
+/// Shares are told by the best that was seen; if that was a shared core's, more of them were shared, and what passed
+/// for alone was not.
 fn bound(row: &Row) -> &'static str {
     if row.doubt.is_some() { " or more" } else { "" }
 }

@@ -106,8 +106,8 @@ pub struct Row {
     /// What the loop without a lock read: 0, had the measurement no error.
     #[serde(default)]
     pub residue_ns: Option<f64>,
-    /// What the loop read of a chain of multiplications in the place of the lock, and what that takes by a chain that is
-    /// as long as its measurement.
+    /// What the loop read of a chain of multiplications in the place of the lock, and what that takes by a chain that
+    /// is as long as its measurement.
     #[serde(default)]
     pub control_ns: Option<f64>,
     #[serde(default)]
@@ -119,8 +119,8 @@ pub struct Row {
     /// batches before each slice.
     pub bare_pair_ns: Option<f64>,
     pub bare_pair_ci_ns: Option<Interval>,
-    /// The same with a timestamp behind each operation, less what these take without a lock: where nothing overlaps. The
-    /// means of single locks and unlocks add up to it.
+    /// The same with a timestamp behind each operation, less what these take without a lock: where nothing overlaps.
+    /// The means of single locks and unlocks add up to it.
     #[serde(default)]
     pub fenced_pair_ns: Option<f64>,
     #[serde(default)]

@@ -6,7 +6,7 @@
 //! - what is left of the thread's own time is around handlers and switches, and belongs to the nearest of them as far
 //!   as its [`EntryExitOverhead`] goes;
 //! - of the rest, the kernel's account of the whole stretch may know that it was stolen. It does not know when, so the
-//!   longest times are taken for it first, of those unexplained and of what handlers took beyond what is usual for them;
+//!   longest times are taken for it first, of those unexplained and of what handlers took beyond their usual;
 //! - the rest is unexplained.
 
 use std::collections::BTreeMap;

@@ -25,8 +25,8 @@ pub struct WidthsOverTime {
     full: u64,
 }
 
-/// Blocks that are kept at most, and readings that one has at least: neighbours come and go within tens of milliseconds,
-/// and a core is looked at every 10 ms.
+/// Blocks that are kept at most, and readings that one has at least: neighbours come and go within tens of
+/// milliseconds, and a core is looked at every 10 ms.
 const MOST: usize = 32;
 const FEWEST: u64 = 25;
 

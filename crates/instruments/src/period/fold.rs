@@ -17,8 +17,8 @@ pub struct Folded {
     pub median_gap_ns: f64,
 }
 
-/// Lays all periods over each other: of their places of 10 µs that in which most gaps of 1 µs and more begin. A gap that
-/// is longer than the period is no beat of it, but what one has brought. `None` without any gap.
+/// Lays all periods over each other: of their places of 10 µs that in which most gaps of 1 µs and more begin. A gap
+/// that is longer than the period is no beat of it, but what one has brought. `None` without any gap.
 ///
 /// ```
 /// use instruments::period::{Gap, fold};

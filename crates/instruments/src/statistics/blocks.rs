@@ -25,7 +25,8 @@ const FEWEST: f64 = 4.0;
 /// use instruments::statistics::blocks::share_interval;
 ///
 /// // A third in all, and nothing but all or nothing in each block: hardly anything is known.
-/// let found = share_interval(&[(0.0, 1e6), (0.0, 1e6), (1e6, 1e6), (0.0, 1e6), (1e6, 1e6), (0.0, 1e6)], 0.95).unwrap();
+/// let blocks = [(0.0, 1e6), (0.0, 1e6), (1e6, 1e6), (0.0, 1e6), (1e6, 1e6), (0.0, 1e6)];
+/// let found = share_interval(&blocks, 0.95).unwrap();
 /// assert!(found.low < 0.1 && found.high > 0.7);
 /// ```
 pub fn share_interval(blocks: &[(f64, f64)], confidence: f64) -> Option<Interval> {

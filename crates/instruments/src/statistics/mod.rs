@@ -9,7 +9,7 @@
 //! Rigorous Java Performance Evaluation" (OOPSLA 2007).
 //!
 //! Unless they say otherwise, intervals suppose that the samples are independent draws from one distribution.
-//! Consecutive latencies of one run are not: [`slices`] is for those, and [`blocks`] for what shares its stretch of time.
+//! Consecutive latencies of one run are not: [`slices`] is for those, and [`blocks`] for what shares a stretch of time.
 pub mod blocks;
 pub mod bootstrap;
 pub mod comparison;

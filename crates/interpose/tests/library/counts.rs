@@ -17,8 +17,8 @@ fn places_of_threads_that_ended_are_used_again_and_lose_nothing() {
     assert!(watched.memory.region().threads().count() < 10);
 }
 
-/// More than a thread's first table has room for; once each, and then in another order. Where they lie is another matter
-/// with each run, and so is what is in each other's way.
+/// More than a thread's first table has room for; once each, and then in another order. Where they lie is another
+/// matter with each run, and so is what is in each other's way.
 #[test]
 fn thousands_of_locks_of_one_thread_are_counted_one_by_one() {
     let body = "enum { N = 10600 }; static pthread_mutex_t m[N]; int main() {

@@ -19,9 +19,9 @@ pub fn bare_pair<L: Lock>(lock: &L, clock: Clock) -> f64 {
     median_of_batches(clock, || batch_of_pairs(lock, clock) as f64)
 }
 
-/// What they take with a timestamp behind each, in ticks, less what those take where there is no lock: nothing overlaps,
-/// as in the rounds that are recorded; but only the ends of 500 are read, so no single reading, no recording, no
-/// baseline of another moment and no choice of rounds is in it.
+/// What they take with a timestamp behind each, in ticks, less what those take where there is no lock: nothing
+/// overlaps, as in the rounds that are recorded; but only the ends of 500 are read, so no single reading, no recording,
+/// no baseline of another moment and no choice of rounds is in it.
 pub fn fenced_pair<L: Lock>(lock: &L, clock: Clock) -> f64 {
     median_of_batches(clock, || {
         batch_of_fenced_pairs(lock, clock) as f64 - batch_of_fenced_pairs(&NoLock, clock) as f64

@@ -1,5 +1,5 @@
-//! Threads that wait, wake and hand over: no test here asserts on a time, so all of them are one program, and run side by
-//! side.
+//! Threads that wait, wake and hand over: no test here asserts on a time, so all of them are one program, and run side
+//! by side.
 
 mod hand_over;
 mod starvation;

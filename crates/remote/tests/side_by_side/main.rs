@@ -1,5 +1,5 @@
-//! The server and those who ask it: no test here asserts on a time or on memory, so all of them are one program, and run
-//! side by side.
+//! The server and those who ask it: no test here asserts on a time or on memory, so all of them are one program, and
+//! run side by side.
 
 #[path = "../command/mod.rs"]
 mod command;
