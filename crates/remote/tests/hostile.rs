@@ -6,6 +6,8 @@ use command::http::{answer, connect, get, push_head, raw};
 use command::{Place, Server, times};
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -16,6 +18,30 @@ fn random_bytes(random: &mut fastrand::Rng, most: usize) -> Vec<u8> {
     (0..random.usize(..most)).map(|_| random.u8(..)).collect()
 }
 
+/// What may come into it anywhere.
+const WORDS: [&[u8]; 20] = [
+    b"\r\n",
+    b"\n",
+    b"\r",
+    b" ",
+    b"\0",
+    b":",
+    b"content-length: -1\r\n",
+    b"content-length: 99999999999999999999\r\n",
+    b"transfer-encoding: chunked\r\n",
+    b"transfer-encoding: gzip, chunked\r\n",
+    b"ffffffffffffffff\r\n",
+    b"HTTP/9.9",
+    b"\xff\xfe",
+    b"range: bytes=18446744073709551615-\r\n",
+    b"range: bytes=-1\r\n",
+    b"expect: 100-continue\r\n",
+    b"upgrade: h2c\r\n",
+    b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+    b"\x16\x03\x01\x02\x00\x01\x00",
+    b"host: x\r\n",
+];
+
 /// A request that is right, changed in some places, or none at all.
 fn malformed(random: &mut fastrand::Rng, id: &str) -> Vec<u8> {
     let starts = [
@@ -25,34 +51,12 @@ fn malformed(random: &mut fastrand::Rng, id: &str) -> Vec<u8> {
         "POST /records HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n".into(),
         "POST /live HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: 13\r\n\r\n{\"run\":\"load\"}".into(),
     ];
-    let words: [&[u8]; 20] = [
-        b"\r\n",
-        b"\n",
-        b"\r",
-        b" ",
-        b"\0",
-        b":",
-        b"content-length: -1\r\n",
-        b"content-length: 99999999999999999999\r\n",
-        b"transfer-encoding: chunked\r\n",
-        b"transfer-encoding: gzip, chunked\r\n",
-        b"ffffffffffffffff\r\n",
-        b"HTTP/9.9",
-        b"\xff\xfe",
-        b"range: bytes=18446744073709551615-\r\n",
-        b"range: bytes=-1\r\n",
-        b"expect: 100-continue\r\n",
-        b"upgrade: h2c\r\n",
-        b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
-        b"\x16\x03\x01\x02\x00\x01\x00",
-        b"host: x\r\n",
-    ];
     let mut bytes = starts[random.usize(..starts.len())].clone().into_bytes();
     for _ in 0..random.usize(1..5) {
         let place = random.usize(..=bytes.len());
         match random.u8(..7) {
             0 => bytes.truncate(place),
-            1 => drop(bytes.splice(place..place, words[random.usize(..words.len())].iter().copied())),
+            1 => drop(bytes.splice(place..place, WORDS[random.usize(..WORDS.len())].iter().copied())),
             2 => drop(bytes.splice(place..place, random_bytes(random, 200))),
             3 if place < bytes.len() => bytes[place] = random.u8(..),
             4 => bytes = random_bytes(random, 2_000),
@@ -101,6 +105,20 @@ fn allow(files: u64) {
     }
 }
 
+/// Sends a request without an end byte by byte on all of them, until it is to end; says how many they are.
+fn drip(mut slow: Vec<TcpStream>, ends: &AtomicBool) -> usize {
+    for byte in b"GET /records HTTP/1.1\r\nhost: localhost\r\nx: ".iter().chain(std::iter::repeat(&b'y')) {
+        if ends.load(Ordering::Relaxed) {
+            break;
+        }
+        for stream in &mut slow {
+            let _ = stream.write_all(&[*byte]);
+        }
+        thread::sleep(Duration::from_millis(50));
+    }
+    slow.len()
+}
+
 /// A tenth of them send a request byte by byte; the others say nothing.
 #[test]
 fn many_who_wait_and_are_slow_leave_room_for_who_asks() {
@@ -111,22 +129,11 @@ fn many_who_wait_and_are_slow_leave_room_for_who_asks() {
     let room = (crowd / 2).min(1_024).to_string();
     let mut server = Server::start(&place.archive, &["--connections", &room]);
     let mut silent: Vec<TcpStream> = (0..crowd - crowd / 10).map(|_| connect(server.address)).collect();
-    let mut slow: Vec<TcpStream> = (0..crowd / 10).map(|_| connect(server.address)).collect();
-    let ends = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
+    let slow: Vec<TcpStream> = (0..crowd / 10).map(|_| connect(server.address)).collect();
+    let ends = Arc::new(AtomicBool::new(false));
     let dripping = {
-        let ends = std::sync::Arc::clone(&ends);
-        thread::spawn(move || {
-            for byte in b"GET /records HTTP/1.1\r\nhost: localhost\r\nx: ".iter().chain(std::iter::repeat(&b'y')) {
-                if ends.load(std::sync::atomic::Ordering::Relaxed) {
-                    return slow.len();
-                }
-                for stream in &mut slow {
-                    let _ = stream.write_all(&[*byte]);
-                }
-                thread::sleep(Duration::from_millis(50));
-            }
-            0
-        })
+        let ends = Arc::clone(&ends);
+        thread::spawn(move || drip(slow, &ends))
     };
     let mut taken: Vec<Duration> = (0..60)
         .map(|_| {
@@ -136,7 +143,7 @@ fn many_who_wait_and_are_slow_leave_room_for_who_asks() {
         })
         .collect();
     taken.sort();
-    ends.store(true, std::sync::atomic::Ordering::Relaxed);
+    ends.store(true, Ordering::Relaxed);
     let slow = dripping.join().unwrap();
     println!(
         "{crowd} connections, {slow} of them slow: honest requests {:?} (median), {:?} (longest), {} KiB at most",

@@ -110,6 +110,14 @@ extern "C" fn lock_and_unlock(_: libc::c_int) {
     HANDLED.fetch_add(1, Relaxed);
 }
 
+/// A signal each time when so many microseconds have gone by; 0: none any more.
+fn alarm_every(micros: libc::suseconds_t) {
+    let every = libc::timeval { tv_sec: 0, tv_usec: micros };
+    let timer = libc::itimerval { it_interval: every, it_value: every };
+    // SAFETY: the timer is given by value, in effect.
+    assert_eq!(unsafe { libc::setitimer(libc::ITIMER_REAL, &timer, std::ptr::null_mut()) }, 0);
+}
+
 /// A signal every 20 µs, whose handler locks, and threads that hop between CPUs: what the lock protects stays whole.
 #[test]
 fn sequences_survive_signals_and_migrations() {
@@ -120,14 +128,8 @@ fn sequences_survive_signals_and_migrations() {
         action.sa_flags = libc::SA_RESTART;
         assert_eq!(libc::sigaction(libc::SIGALRM, &action, std::ptr::null_mut()), 0);
     }
-    let timer = |micros| {
-        let every = libc::timeval { tv_sec: 0, tv_usec: micros };
-        let timer = libc::itimerval { it_interval: every, it_value: every };
-        // SAFETY: the timer is given by value, in effect.
-        assert_eq!(unsafe { libc::setitimer(libc::ITIMER_REAL, &timer, std::ptr::null_mut()) }, 0);
-    };
     let (lock, stop) = (&Mutex::<Adaptive<Private>, _>::new((0u64, 0u64)), &AtomicBool::new(false));
-    timer(20);
+    alarm_every(20);
     let loops: u64 = thread::scope(|scope| {
         let work = |hops: bool| {
             move || {
@@ -155,7 +157,7 @@ fn sequences_survive_signals_and_migrations() {
         stop.store(true, Relaxed);
         workers.into_iter().map(|worker| worker.join().unwrap()).sum()
     });
-    timer(0);
+    alarm_every(0);
     assert!(HANDLED.load(Relaxed) > 100, "the storm came");
     assert_eq!(*lock.lock(), (loops, loops));
 }

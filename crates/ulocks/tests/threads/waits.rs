@@ -79,6 +79,36 @@ fn nobody_starves() {
     a_greedy_thread_lets_others_in(Pi::<Private>::new());
 }
 
+/// Whoever waits for it is not let in by signals.
+fn stays_out<R: RawMutex + Sync + Send + 'static>(lock: R) {
+    let lock = Arc::new(lock);
+    let guard = lock.lock();
+    let (waiting, inside) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
+    let waiter = {
+        let (lock, waiting, inside) = (Arc::clone(&lock), Arc::clone(&waiting), Arc::clone(&inside));
+        thread::spawn(move || {
+            waiting.store(true, Relaxed);
+            let guard = lock.lock();
+            inside.store(true, Relaxed);
+            // SAFETY: locked above.
+            unsafe { lock.unlock(guard) };
+        })
+    };
+    while !waiting.load(Relaxed) {
+        thread::yield_now();
+    }
+    for _ in 0..50 {
+        use std::os::unix::thread::JoinHandleExt;
+        // SAFETY: the thread has not been joined, so its handle is valid.
+        unsafe { libc::pthread_kill(waiter.as_pthread_t(), libc::SIGUSR1) };
+        thread::sleep(Duration::from_micros(200));
+        assert!(!inside.load(Relaxed), "a signal let it in");
+    }
+    // SAFETY: locked above.
+    unsafe { lock.unlock(guard) };
+    waiter.join().unwrap();
+}
+
 /// Signals interrupt a sleep; they must not end a wait.
 #[test]
 fn signals_do_not_end_a_wait() {
@@ -89,39 +119,11 @@ fn signals_do_not_end_a_wait() {
         action.sa_sigaction = nothing as *const () as usize;
         assert_eq!(libc::sigaction(libc::SIGUSR1, &action, std::ptr::null_mut()), 0);
     }
-    fn check<R: RawMutex + Sync + Send + 'static>(lock: R) {
-        let lock = Arc::new(lock);
-        let guard = lock.lock();
-        let (waiting, inside) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
-        let waiter = {
-            let (lock, waiting, inside) = (Arc::clone(&lock), Arc::clone(&waiting), Arc::clone(&inside));
-            thread::spawn(move || {
-                waiting.store(true, Relaxed);
-                let guard = lock.lock();
-                inside.store(true, Relaxed);
-                // SAFETY: locked above.
-                unsafe { lock.unlock(guard) };
-            })
-        };
-        while !waiting.load(Relaxed) {
-            thread::yield_now();
-        }
-        for _ in 0..50 {
-            use std::os::unix::thread::JoinHandleExt;
-            // SAFETY: the thread has not been joined, so its handle is valid.
-            unsafe { libc::pthread_kill(waiter.as_pthread_t(), libc::SIGUSR1) };
-            thread::sleep(Duration::from_micros(200));
-            assert!(!inside.load(Relaxed), "a signal let it in");
-        }
-        // SAFETY: locked above.
-        unsafe { lock.unlock(guard) };
-        waiter.join().unwrap();
-    }
-    check(Calock::<Private>::new());
-    check(Usema::<Private>::new());
-    check(Pi::<Private>::new());
-    check(Robust::<Private>::new());
-    check(Adaptive::<Private>::new());
+    stays_out(Calock::<Private>::new());
+    stays_out(Usema::<Private>::new());
+    stays_out(Pi::<Private>::new());
+    stays_out(Robust::<Private>::new());
+    stays_out(Adaptive::<Private>::new());
     let (semaphore, sysv) = (FutexSem::<Private>::new(1), SysvSem::new(1).unwrap());
     semaphore.acquire();
     sysv.lock();
