@@ -100,6 +100,20 @@ fn the_shape_that_was_probed_is_in_the_environment_of_later_records() {
     assert!(is_shared || String::from_utf8_lossy(&output.stderr).contains("contend core"), "{output:?}");
 }
 
+/// A record of one CPU that began then, with these hours; one without is from before hours were kept.
+fn night(measured: &Value, hours: Value, started: u64) -> String {
+    let mut record = measured.clone();
+    record["environment"]["started_unix_s"] = json!(started);
+    record["results"].as_array_mut().unwrap().truncate(1);
+    record["results"][0]["hours"] = hours;
+    if record["results"][0]["hours"].is_null() {
+        record["results"][0].as_object_mut().unwrap().remove("hours");
+        let piece = |from_s: u64, share: f64| json!({"from_s": from_s, "shared_share": share});
+        record["results"][0]["timeline"] = json!([piece(0, 1.0), piece(3_600, 0.0)]);
+    }
+    record.to_string() + "\n"
+}
+
 #[test]
 fn hours_of_several_records_are_one_day() {
     if !has_git() {
@@ -112,18 +126,7 @@ fn hours_of_several_records_are_one_day() {
     if let Some(hour) = hours.first() {
         assert!([began / 3600 % 24, (began + 60) / 3600 % 24].contains(&hour["hour"].as_u64().unwrap()), "{hour}");
     }
-    let mut night = |hours: Value, started: u64| {
-        let mut record = measured.clone();
-        record["environment"]["started_unix_s"] = json!(started);
-        record["results"].as_array_mut().unwrap().truncate(1);
-        record["results"][0]["hours"] = hours;
-        if record["results"][0]["hours"].is_null() {
-            record["results"][0].as_object_mut().unwrap().remove("hours");
-            let piece = |from_s: u64, share: f64| json!({"from_s": from_s, "shared_share": share});
-            record["results"][0]["timeline"] = json!([piece(0, 1.0), piece(3_600, 0.0)]);
-        }
-        archive.insert_bytes(&(record.to_string() + "\n"))
-    };
+    let mut night = |hours, started| archive.insert_bytes(&night(&measured, hours, started));
     night(
         json!([{"hour": 22, "steps": 400, "seconds": 100.0, "shared_share": 0.5},
         {"hour": 3, "steps": 50, "seconds": 50.0, "shared_share": 0.0}]),
@@ -131,7 +134,6 @@ fn hours_of_several_records_are_one_day() {
     );
     night(json!([{"hour": 22, "steps": 300, "seconds": 300.0, "shared_share": 0.25}]), 1_000_000_000);
     // One of two hours from before hours were kept, begun at five past ten.
-
     night(Value::Null, 86_400 * 20_000 + 10 * 3_600 + 300);
     let found = archive.contend(&["history", "hours", "--format", "json"]).stdout;
     let found: Value = serde_json::from_slice(&found).unwrap();

@@ -110,6 +110,16 @@ extern "C" fn lock_and_unlock(_: libc::c_int) {
     HANDLED.fetch_add(1, Relaxed);
 }
 
+fn handle_alarms() {
+    // SAFETY: the handler does only what may be done in one: it tries a lock, and counts.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = lock_and_unlock as *const () as usize;
+        action.sa_flags = libc::SA_RESTART;
+        assert_eq!(libc::sigaction(libc::SIGALRM, &action, std::ptr::null_mut()), 0);
+    }
+}
+
 /// A signal each time when so many microseconds have gone by; 0: none any more.
 fn alarm_every(micros: libc::suseconds_t) {
     let every = libc::timeval { tv_sec: 0, tv_usec: micros };
@@ -121,13 +131,7 @@ fn alarm_every(micros: libc::suseconds_t) {
 /// A signal every 20 µs, whose handler locks, and threads that hop between CPUs: what the lock protects stays whole.
 #[test]
 fn sequences_survive_signals_and_migrations() {
-    // SAFETY: the handler does only what may be done in one: it tries a lock, and counts.
-    unsafe {
-        let mut action: libc::sigaction = std::mem::zeroed();
-        action.sa_sigaction = lock_and_unlock as *const () as usize;
-        action.sa_flags = libc::SA_RESTART;
-        assert_eq!(libc::sigaction(libc::SIGALRM, &action, std::ptr::null_mut()), 0);
-    }
+    handle_alarms();
     let (lock, stop) = (&Mutex::<Adaptive<Private>, _>::new((0u64, 0u64)), &AtomicBool::new(false));
     alarm_every(20);
     let loops: u64 = thread::scope(|scope| {
