@@ -43,6 +43,7 @@ pub(super) fn wait<S: Scope, W: Side>(word: &AtomicU32, counts: &impl Count, dea
             }
         };
         // A reader that looks for itself has not had its turn: it is one of those that a waiting writer goes before.
+        // Neither has one that a signal handler interrupted.
         waiter.claim.slept |= if W::MARK == READERS { ended == Wait::Woken } else { ended != Wait::Changed };
         if ended != Wait::Woken && deadline.is_some_and(|deadline| deadline.passed()) {
             waiter.give_up::<S>();
