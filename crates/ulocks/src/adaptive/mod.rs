@@ -203,9 +203,9 @@ impl<S: Scope, C: Count> Adaptive<S, C> {
         self.word.load(Relaxed) & HELD != 0
     }
 
-    /// Whether this process frees locks of this scope by a plain store. It is decided soon after the first unlock that
-    /// finds a waiter, or the first of all: until then the answer is no, and so it stays where the C library or the
-    /// kernel does not do its part, and between processes.
+    /// Whether this process releases locks of this scope by a plain store. That is decided when the object that contains
+    /// the lock is loaded. The answer is no between processes, and where the C library or the kernel lacks restartable
+    /// sequences. It becomes no if the kernel refuses `membarrier` later.
     #[cfg(not(loom))]
     pub fn frees_by_store() -> bool {
         S::PRIVATE && restartable::works()
