@@ -156,7 +156,7 @@ pub(crate) fn wake<S: Scope>(word: &AtomicU32, count: u32, class: u32) -> usize 
 #[cold]
 pub(crate) fn add_and_wake<S: Scope>(word: &AtomicU32, count: u32) {
     const WAKE_OP: usize = 5;
-    /// Add 1 (`FUTEX_OP_ADD`), and wake nobody of a second word unless the first was -1 (`FUTEX_OP_CMP_EQ`): then one
+    /// Add 1 (`FUTEX_OP_ADD`), and wake no sleeper of a second word unless the first was -1 (`FUTEX_OP_CMP_EQ`): then one
     /// more is woken, once in 2^32 times.
     const ADD_ONE: usize = 1 << 28 | 1 << 12 | 0xfff;
     let (address, count) = (word.as_ptr() as usize, count.min(i32::MAX as u32));

@@ -49,6 +49,7 @@ pub(crate) enum Wait {
     /// Woken by a waker, which has counted this sleeper.
     Woken,
     /// A signal handler ran. No waker has counted this sleeper.
+    #[cfg_attr(loom, expect(dead_code, reason = "the model has no signals"))]
     Interrupted,
     /// The word did not have the expected value.
     Changed,

@@ -1,5 +1,5 @@
 //! Whether unlocks are plain stores is decided when the program is loaded, and threads that meet at the first unlock must
-//! not decide otherwise. Each case is a process of its own: this test binary again, with its orders in the environment.
+//! not decide otherwise. Each case is a separate process: this test binary again, with its orders in the environment.
 #![cfg(not(loom))]
 
 use std::{

@@ -123,7 +123,7 @@ impl Cond {
     }
 }
 
-/// Sleeps until a notification. A signal handler that ran meanwhile does not end the wait.
+/// Sleeps until a notification. A signal handler does not end the wait.
 fn sleep(notes: &AtomicU32, before: u32, deadline: Option<Deadline>) -> c_int {
     while notes.load(Acquire) == before {
         match wait::<Private>(notes, before, ALL, deadline) {

@@ -2,7 +2,7 @@
 //!
 //! The C library's functions are looked up here, and the targets of calls: later the loader may be at work, and wait for
 //! the owner of one of our locks. Locks acquired before this constructor look them up at their first use. The files of
-//! the locks have constructors of their own, which register restartable sequences and fork handlers.
+//! the locks have separate constructors, which register restartable sequences and fork handlers.
 
 use super::calls::mutex::lead;
 use super::{locks, next, theirs};

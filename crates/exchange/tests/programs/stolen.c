@@ -1,5 +1,5 @@
 /* A waits for a condition. N signals, and is stopped before its call of the kernel that wakes. B, which has a real-time
- * priority, begins to wait for the same condition. N goes on: somebody who waits must come out of the wait. */
+ * priority, begins to wait for the same condition. N goes on: one of the waiting threads must come out of its wait. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <pthread.h>
@@ -14,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* <linux/ptrace.h> cannot be included beside <sys/ptrace.h>. */
+/* <linux/ptrace.h> cannot be included together with <sys/ptrace.h>. */
 enum { SYSCALL_INFO = 0x420e, AT_ENTRY = 1 };
 struct info { unsigned char op; unsigned char padding[3]; unsigned arch; unsigned long ip, sp, number, arguments[6]; };
 

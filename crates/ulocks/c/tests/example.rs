@@ -134,7 +134,7 @@ fn make_install_outside_a_workspace_finds_the_libraries() {
     assert!(planned.contains(&format!(" {} ", built.display())), "{planned}");
 }
 
-/// What is published has the texts of both licences in it, and not where they are.
+/// Published packages contain the texts of both licences, and not the targets of links to them.
 #[test]
 fn packages_contain_the_licence_texts() {
     let workspace = home().join("../../..");

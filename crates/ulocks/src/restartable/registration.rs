@@ -86,12 +86,13 @@ pub(crate) fn works() -> bool {
 static AT_LOAD: extern "C" fn() = at_load;
 
 extern "C" fn at_load() {
-    // SAFETY: the C library has this word for every thread, and nobody else writes this thread's.
+    // SAFETY: the C library has this word for every thread, and no other thread writes it.
     let errno = unsafe { libc::__errno_location() };
-    // SAFETY: the same word. A program begins with 0 in it, which a refused system call would change.
+    // A program begins with 0 in it, which a refused system call would change.
+    // SAFETY: the pointer is to this thread's word, which lives as long as the thread.
     let before = unsafe { *errno };
     prepare();
-    // SAFETY: the same word.
+    // SAFETY: the pointer is to this thread's word, which lives as long as the thread.
     unsafe { *errno = before };
 }
 

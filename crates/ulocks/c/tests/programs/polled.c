@@ -1,4 +1,4 @@
-/* A process dies with a robust lock. Who polls learns of it. */
+/* A process dies with a robust lock. A process that polls learns of it. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <stdio.h>
