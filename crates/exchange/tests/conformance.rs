@@ -117,6 +117,12 @@ fn signal_is_not_lost_to_a_real_time_thread_that_waits_later() {
 }
 
 #[test]
+fn interrupted_wait_takes_a_lock_that_is_free_after_its_deadline() {
+    let lines = same_with_each("interrupted", |_| vec![]);
+    assert!(lines.is_none_or(|lines| lines == 3), "{lines:?}");
+}
+
+#[test]
 fn programs_may_forbid_themselves_the_cpus_counter() {
     let lines = same_with_each("counter", |_| vec![]);
     assert!(lines.is_none_or(|lines| lines == 1), "{lines:?}");
