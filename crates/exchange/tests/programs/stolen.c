@@ -100,17 +100,21 @@ int main(void)
         return 0;
     }
     waitpid(n, &status, __WALL);
+    ptrace(PTRACE_SETOPTIONS, n, 0, PTRACE_O_TRACESYSGOOD);
     shared->n_may_go = 1;
-    while (!ptrace(PTRACE_SYSCALL, n, 0, 0) && waitpid(n, &status, __WALL) == n && WIFSTOPPED(status)) {
+    int is_at_wake = 0;
+    while (!is_at_wake && !shared->signalled) {
+        if (ptrace(PTRACE_SYSCALL, n, 0, 0) || waitpid(n, &status, __WALL) != n || !WIFSTOPPED(status)) break;
         struct info info = { 0 };
         ptrace((enum __ptrace_request)SYSCALL_INFO, n, sizeof info, &info);
-        if (wakes(&info) || shared->signalled) break;
+        is_at_wake = wakes(&info);
     }
     shared->b_may_come = 1;
     await(&shared->b_waits);
     for (int i = 0; i < 100; i++) nap();
     ptrace(PTRACE_DETACH, n, 0, 0);
     for (int i = 0; i < 20000 && !shared->came_out; i++) nap();
+    if (!is_at_wake) puts("no call that wakes was seen");
     puts(shared->came_out ? "the signal let one out" : "the signal let none out");
     kill(child, SIGKILL);
     waitpid(child, &status, 0);
