@@ -4,6 +4,8 @@
 
 use core::ffi::{c_char, c_uint, c_void};
 pub use core::ffi::{c_int, c_long};
+#[cfg(target_arch = "x86_64")]
+use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
@@ -129,12 +131,22 @@ unsafe extern "C" {
     pub fn pthread_condattr_setclock(attributes: *mut c_uint, clock: c_int) -> c_int;
 }
 
+/// Whether the time comes from the kernel, since a thread has forbidden itself the CPU's counter.
+#[cfg(target_arch = "x86_64")]
+static IS_COUNTER_FORBIDDEN: AtomicBool = AtomicBool::new(false);
+
+/// From now on [`now`] does without the CPU's counter.
+#[cfg(target_arch = "x86_64")]
+pub fn forbid_counter() {
+    IS_COUNTER_FORBIDDEN.store(true, Relaxed);
+}
+
 /// The time on this clock.
 pub fn now(clock: c_int) -> Timespec {
     let mut time = Timespec { tv_sec: 0, tv_nsec: 0 };
     // The C library's function reads the CPU's counter, which a program can forbid.
     #[cfg(target_arch = "x86_64")]
-    if crate::cpu::counter::is_forbidden() {
+    if IS_COUNTER_FORBIDDEN.load(Relaxed) {
         // SAFETY: the kernel writes a time to where the pointer leads.
         unsafe { syscall(SYS_clock_gettime, clock, &raw mut time) };
         return time;

@@ -51,14 +51,19 @@ pub(crate) mod counter {
     #[unsafe(link_section = ".init_array")]
     static AT_LOAD: extern "C" fn() = at_load;
 
-    /// A program inherits the ban from the one that started it.
     extern "C" fn at_load() {
+        ask();
+    }
+
+    /// Whether this thread may not read the counter. A program inherits the ban from the one that started it.
+    pub(crate) fn ask() -> bool {
         let mut state: libc::c_int = libc::PR_TSC_ENABLE;
         // SAFETY: the call writes one integer to where the pointer leads.
         let asked = unsafe { libc::prctl(libc::PR_GET_TSC, &raw mut state) };
         if asked == 0 && state == libc::PR_TSC_SIGSEGV {
             forbid();
         }
+        is_forbidden()
     }
 
     /// From now on this process takes the time from the kernel.

@@ -14,6 +14,10 @@ static AT_START: extern "C" fn() = at_start;
 extern "C" fn at_start() {
     // Without a lock of ours this finds all.
     c::keeping_errno(lead);
+    #[cfg(target_arch = "x86_64")]
+    if c::keeping_errno(crate::cpu::counter::ask) {
+        c::forbid_counter();
+    }
     if locks::any() {
         c::keeping_errno(next::find_all);
         theirs::find();

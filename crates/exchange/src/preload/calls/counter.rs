@@ -10,6 +10,7 @@ use core::ffi::{c_int, c_ulong};
 pub extern "C" fn prctl(option: c_int, a: c_ulong, b: c_ulong, c: c_ulong, d: c_ulong) -> c_int {
     if option == PR_SET_TSC && a == PR_TSC_SIGSEGV as c_ulong {
         crate::cpu::counter::forbid();
+        c::forbid_counter();
     }
     // SAFETY: the arguments are passed on as the program gave them.
     unsafe { c::syscall(c::SYS_prctl, c_ulong::from(option.cast_unsigned()), a, b, c, d) as c_int }
