@@ -32,13 +32,15 @@ fn main() {
     println!("cargo::rerun-if-changed=../interpose/compile_preload.rs");
     println!("cargo::rustc-check-cfg=cfg(preload)");
     println!("cargo::rustc-check-cfg=cfg(loom)");
+    // A feature of the locks' own crate, which is off here.
+    println!("cargo::rustc-check-cfg=cfg(feature, values(\"rseq-aarch64\"))");
     let manifest = PathBuf::from(variable("CARGO_MANIFEST_DIR"));
     let out = PathBuf::from(variable("OUT_DIR"));
     let locks = fs::canonicalize(manifest.join("../ulocks/src")).expect("the crate of the locks lies beside this one");
     println!("cargo::rerun-if-changed={}", locks.display());
     fs::write(out.join("locks.rs"), modules(&locks)).expect("OUT_DIR can be written");
     let library = out.join("libulocks_pthread.so");
-    // A thread's last restartable sequence may have been in it: the kernel may look at it after a `dlclose`.
+    // Mutexes of the program have this library's locks in them, which other functions would not understand.
     let settings = ["-z nodelete", "-soname libulocks_pthread.so", "-lgcc_s"];
     // Until 2.33 these two were in every program, and in no library. Rust's standard library names them; no lock does.
     let absent = [("fstat64", "ulocks_no_file"), ("stat64", "ulocks_no_file")];

@@ -5,7 +5,7 @@
 
 use crate::c::{self, CLOCK_MONOTONIC, CLOCK_REALTIME, Timespec};
 use core::ffi::c_int;
-use core::sync::atomic::AtomicU32;
+use core::sync::atomic::{AtomicU32, Ordering};
 use std::fmt::Debug;
 use std::time::Duration;
 
@@ -37,7 +37,10 @@ pub(crate) const ALL: u32 = u32::MAX;
 /// Why a wait ended. All but `TimedOut` mean: look again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wait {
+    /// A waker has counted this sleeper.
     Woken,
+    /// A signal handler ran. No waker has counted this sleeper.
+    Interrupted,
     Changed,
     TimedOut,
 }
@@ -127,7 +130,8 @@ pub(crate) fn wait<S: Scope>(word: &AtomicU32, expected: u32, class: u32, deadli
     let ended =
         unsafe { c::futex([word.as_ptr() as usize, operation, expected as usize, time as usize, 0, class as usize]) };
     match ended {
-        0 | c::MINUS_EINTR => Wait::Woken,
+        0 => Wait::Woken,
+        c::MINUS_EINTR => Wait::Interrupted,
         c::MINUS_EAGAIN => Wait::Changed,
         c::MINUS_ETIMEDOUT => Wait::TimedOut,
         // The memory is gone from under the lock, or there are no futexes. Neither can go on.
@@ -144,6 +148,24 @@ pub(crate) fn wake<S: Scope>(word: &AtomicU32, count: u32, class: u32) -> usize 
     let woken =
         unsafe { c::futex([word.as_ptr() as usize, WAKE_BITSET | private::<S>(), count, 0, 0, class as usize]) };
     usize::try_from(woken).unwrap_or(0)
+}
+
+/// Adds 1 to `word` and wakes up to `count` of its sleepers of any class, as one step: a thread that reads the new value
+/// cannot fall asleep before the wake, and so cannot be woken in place of one that slept already. (Among those the kernel
+/// prefers a real-time priority to an earlier arrival.)
+#[cold]
+pub(crate) fn add_and_wake<S: Scope>(word: &AtomicU32, count: u32) {
+    const WAKE_OP: usize = 5;
+    /// Add 1 (`FUTEX_OP_ADD`), and wake no sleeper of a second word unless the first was -1 (`FUTEX_OP_CMP_EQ`): then one
+    /// more is woken, once in 2^32 times.
+    const ADD_ONE: usize = 1 << 28 | 1 << 12 | 0xfff;
+    let (address, count) = (word.as_ptr() as usize, count.min(i32::MAX as u32));
+    // SAFETY: the kernel adds to the word, which is an atomic that lives as long as the call.
+    let done = unsafe { c::futex([address, WAKE_OP | private::<S>(), count as usize, 0, address, ADD_ONE]) };
+    if done == -(c::ENOSYS as isize) {
+        word.fetch_add(1, Ordering::Release);
+        wake::<S>(word, count, ALL);
+    }
 }
 
 fn private<S: Scope>() -> usize {

@@ -111,6 +111,24 @@ fn no_wake_is_lost_among_waits_signals_broadcasts_deadlines_and_cancellations() 
 }
 
 #[test]
+fn signal_is_not_lost_to_a_real_time_thread_that_waits_later() {
+    let lines = same_with_each("stolen", |_| vec![]);
+    assert!(lines.is_none_or(|lines| lines == 1), "{lines:?}");
+}
+
+#[test]
+fn interrupted_wait_takes_a_lock_that_is_free_after_its_deadline() {
+    let lines = same_with_each("interrupted", |_| vec![]);
+    assert!(lines.is_none_or(|lines| lines == 3), "{lines:?}");
+}
+
+#[test]
+fn programs_may_forbid_themselves_the_cpus_counter() {
+    let lines = same_with_each("counter", |_| vec![]);
+    assert!(lines.is_none_or(|lines| lines == 1), "{lines:?}");
+}
+
+#[test]
 fn an_allocator_that_uses_locks_is_not_called_from_within_itself() {
     same_with_each("allocator", |_| vec![]);
 }

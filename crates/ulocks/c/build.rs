@@ -1,5 +1,5 @@
-//! The library's name for those that link with it, and that it stays loaded: a thread's last restartable sequence may
-//! have been in it, and the kernel may look at it after a `dlclose`.
+//! The library's name for those that link with it, and that it stays loaded: several plugins may use it, and the one that
+//! is unloaded first must not take it from the others' waiting threads.
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");

@@ -95,6 +95,10 @@ const UNFENCED_WAIT: Duration = Duration::from_millis(50);
 
 /// The biased lock. 16 bytes, for the threads of one process.
 ///
+/// A second thread revokes the bias with `membarrier`, which interrupts the CPUs that run threads of this process. A child
+/// of `fork` can use it only if no other thread waited or tried; one of `vfork` never. The [crate's documentation](crate)
+/// says how it behaves with dlclose and signals.
+///
 /// ```
 /// use ulocks::{Biased, lock_api::Mutex};
 ///

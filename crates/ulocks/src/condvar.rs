@@ -16,15 +16,18 @@
 //! notifications misses them.
 //!
 //! # Fairness
-//! Waiters are woken first in, first out; they then compete for the lock by its rules. A wait may return for no reason:
-//! wait in a loop.
+//! A notification wakes a thread that waited when it was made: the kernel changes `notes` and wakes as one step, so a
+//! thread that comes later cannot sleep before the wake. Of those that waited, the one with the highest real-time
+//! priority is woken, and among equals the one that has waited longest. The woken threads then compete for the lock by
+//! its rules. A wait may return for no reason: wait in a loop.
 //!
 //! # A stopped or dead waiter
 //! May take a notification with it. Processes that can be killed should use `notify_all`.
 //!
 //! # Source
-//! The sequence counter of musl's and Rust's futex condition variables; the count of waiters spares a system call
-//! when there are none. (glibc's, up to 2.40, can lose a wake-up: its bug 25847.)
+//! The sequence counter of musl's and Rust's futex condition variables, incremented by `FUTEX_WAKE_OP`, which glibc
+//! used for the same purpose up to 2.24. The count of waiters spares a system call when there are none. (glibc's, up to
+//! 2.40, can lose a wake-up: its bug 25847.)
 
 use crate::{
     atomic::{AtomicU32, Ordering::Relaxed},
@@ -175,8 +178,7 @@ impl<S: Scope> Condvar<S> {
 
     fn notify(&self, count: u32) {
         if self.waiting.load(Relaxed) > 0 {
-            self.notes.fetch_add(1, Relaxed);
-            futex::wake::<S>(&self.notes, count, futex::ALL);
+            futex::add_and_wake::<S>(&self.notes, count);
         }
     }
 }

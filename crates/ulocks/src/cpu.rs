@@ -16,12 +16,17 @@ pub(crate) fn cpu_hint() -> u32 {
 
 /// Time in units of about 10 µs (8 to 16 with the clock rates of today's machines).
 ///
-/// The CPU's own counter where it can be read in a few nanoseconds, because this is asked in an unlock.
+/// The CPU's own counter where it can be read in a few nanoseconds, because an unlock calls this.
 #[inline]
 pub(crate) fn coarse_now() -> u32 {
     #[cfg(all(target_arch = "x86_64", not(loom)))]
     {
-        // SAFETY: every x86-64 CPU has the instruction, and Linux lets user space use it.
+        if counter::is_forbidden() {
+            return counter::from_the_kernel();
+        }
+        // SAFETY: every x86-64 CPU has the instruction. It faults only in a thread that has called
+        // `prctl(PR_SET_TSC, PR_TSC_SIGSEGV)`, which was excluded above for a process that began so. The crate's
+        // documentation asks all other programs not to call it.
         let cycles = unsafe { core::arch::x86_64::_rdtsc() };
         (cycles >> 15) as u32
     }
@@ -33,4 +38,50 @@ pub(crate) fn coarse_now() -> u32 {
     }
     #[cfg(loom)]
     0
+}
+
+/// Whether the counter may be read. A thread can forbid it to itself and to the threads that it creates.
+#[cfg(all(target_arch = "x86_64", not(loom)))]
+pub(crate) mod counter {
+    use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+    static IS_FORBIDDEN: AtomicBool = AtomicBool::new(false);
+
+    #[used]
+    #[unsafe(link_section = ".init_array")]
+    static AT_LOAD: extern "C" fn() = at_load;
+
+    extern "C" fn at_load() {
+        ask();
+    }
+
+    /// Whether this thread may not read the counter. A program inherits the ban from the one that started it.
+    pub(crate) fn ask() -> bool {
+        let mut state: libc::c_int = libc::PR_TSC_ENABLE;
+        // SAFETY: the call writes one integer to where the pointer leads.
+        let asked = unsafe { libc::prctl(libc::PR_GET_TSC, &raw mut state) };
+        if asked == 0 && state == libc::PR_TSC_SIGSEGV {
+            forbid();
+        }
+        is_forbidden()
+    }
+
+    /// From now on this process takes the time from the kernel.
+    pub(crate) fn forbid() {
+        IS_FORBIDDEN.store(true, Relaxed);
+    }
+
+    #[inline]
+    pub(crate) fn is_forbidden() -> bool {
+        IS_FORBIDDEN.load(Relaxed)
+    }
+
+    /// The C library's `clock_gettime` reads the counter too: this is the system call.
+    #[cold]
+    pub(super) fn from_the_kernel() -> u32 {
+        let mut now = [0_i64; 2];
+        // SAFETY: the call writes a time, which is two words of 64 bits here.
+        unsafe { libc::syscall(libc::SYS_clock_gettime, libc::CLOCK_MONOTONIC, now.as_mut_ptr()) };
+        ((now[0] as u64 * 1_000_000_000 + now[1] as u64) >> 13) as u32
+    }
 }

@@ -1,8 +1,9 @@
 //! Sleeping and waking: the one door to the kernel, or, under `cfg(loom)`, a model of it.
 //!
 //! A futex is a word and the kernel's promise about it: [`wait`] compares the word with an expected value and goes to
-//! sleep *atomically with respect to* [`wake`] on the same word. All that the locks here rely on is that promise, the
-//! first-in-first-out order of sleepers of one priority, and that a sleeper may be woken for no reason.
+//! sleep *atomically with respect to* [`wake`] on the same word. [`add_and_wake`] changes the word within that step. All
+//! that the locks here rely on is that promise, the first-in-first-out order of sleepers of one priority, and that a
+//! sleeper may be woken for no reason.
 //!
 //! A word has as many wait queues as it has waiter classes: 32, one for each bit of the set that a sleeper gives and
 //! a waker names (`FUTEX_WAIT_BITSET`). With a second word a lock has 32 more. In 2002 a lock had two queues at most,
@@ -45,8 +46,11 @@ pub(crate) const ALL: u32 = u32::MAX;
 /// Why a wait ended. All but `TimedOut` mean: look again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wait {
-    /// Woken by a waker, or by a signal.
+    /// Woken by a waker, which has counted this sleeper.
     Woken,
+    /// A signal handler ran. No waker has counted this sleeper.
+    #[cfg_attr(loom, expect(dead_code, reason = "the model has no signals"))]
+    Interrupted,
     /// The word did not have the expected value.
     Changed,
     /// The deadline passed, and no waker has counted this sleeper.
@@ -54,11 +58,11 @@ pub(crate) enum Wait {
 }
 
 #[cfg(not(loom))]
-pub(crate) use kernel::{Deadline, wait, wake};
+pub(crate) use kernel::{Deadline, add_and_wake, wait, wake};
 #[cfg(loom)]
 pub use model::expire;
 #[cfg(loom)]
-pub(crate) use model::{Deadline, wait, wake};
+pub(crate) use model::{Deadline, add_and_wake, wait, wake};
 
 /// The deadline, or the end of a nap of this length, whichever comes first; `None` is never.
 pub(crate) fn sooner(deadline: Option<Deadline>, nap: Option<Duration>) -> Option<Deadline> {
@@ -152,7 +156,8 @@ mod kernel {
     pub(crate) fn wait<S: Scope>(word: &AtomicU32, expected: u32, class: u32, deadline: Option<Deadline>) -> Wait {
         let timeout = deadline.as_ref().map(Deadline::timespec);
         match futex::wait_bitset(word, flags::<S>(), expected, timeout, set(class)) {
-            Ok(()) | Err(Errno::INTR) => Wait::Woken,
+            Ok(()) => Wait::Woken,
+            Err(Errno::INTR) => Wait::Interrupted,
             Err(Errno::AGAIN) => Wait::Changed,
             Err(Errno::TIMEDOUT) => Wait::TimedOut,
             // EFAULT or ENOSYS: the memory is gone from under the lock, or there are no futexes. Neither can go on.
@@ -166,6 +171,24 @@ mod kernel {
         // The kernel reads the count as an `int`. An error means that the memory is gone, with the sleepers in it:
         // a lock may be freed by the next owner between an unlock's store and its wake.
         futex::wake_bitset(word, flags::<S>(), count.min(i32::MAX as u32), set(class)).unwrap_or(0)
+    }
+
+    /// Adds 1 to `word` and wakes up to `count` of its sleepers of any class, as one step: a thread that reads the new
+    /// value cannot fall asleep before the wake, and so cannot be woken in place of one that slept already. (Among those
+    /// the kernel prefers a real-time priority to an earlier arrival.)
+    #[cold]
+    pub(crate) fn add_and_wake<S: Scope>(word: &AtomicU32, count: u32) {
+        use core::sync::atomic::Ordering::Release;
+        use rustix::thread::futex::{WakeOp, WakeOpCmp};
+        let count = count.min(i32::MAX as u32);
+        // The operation could wake sleepers of a second word if a comparison holds: this one does once in 2^32 times,
+        // and then wakes one more.
+        let never = (1 << 12) - 1;
+        let done = futex::wake_op(word, flags::<S>(), count, 0, word, WakeOp::Add, WakeOpCmp::Eq, 1, never);
+        if done == Err(Errno::NOSYS) {
+            word.fetch_add(1, Release);
+            wake::<S>(word, count, super::ALL);
+        }
     }
 }
 
@@ -251,18 +274,29 @@ mod model {
     }
 
     pub(crate) fn wake<S: Scope>(word: &AtomicU32, count: u32, class: u32) -> usize {
-        let address = std::ptr::from_ref(word).addr();
+        KERNEL.lock().unwrap().wake(word, count, class)
+    }
+
+    pub(crate) fn add_and_wake<S: Scope>(word: &AtomicU32, count: u32) {
         let mut kernel = KERNEL.lock().unwrap();
-        let mut woken = 0;
-        kernel.sleepers.retain(|sleeper| {
-            let named = sleeper.word == address && sleeper.class & class != 0 && woken < count as usize;
-            if named {
-                woken += 1;
-                sleeper.end(Wait::Woken);
-            }
-            !named
-        });
-        woken
+        word.fetch_add(1, Ordering::SeqCst);
+        kernel.wake(word, count, super::ALL);
+    }
+
+    impl Kernel {
+        fn wake(&mut self, word: &AtomicU32, count: u32, class: u32) -> usize {
+            let address = std::ptr::from_ref(word).addr();
+            let mut woken = 0;
+            self.sleepers.retain(|sleeper| {
+                let named = sleeper.word == address && sleeper.class & class != 0 && woken < count as usize;
+                if named {
+                    woken += 1;
+                    sleeper.end(Wait::Woken);
+                }
+                !named
+            });
+            woken
+        }
     }
 
     /// Lets every deadline pass.

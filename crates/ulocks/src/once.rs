@@ -21,6 +21,10 @@
 //! middle, in shared memory, leaves it being done for ever: set up shared memory before you name it, as
 //! [`shared`](crate::shared) does.
 //!
+//! # Fork
+//! A child can use one that is done, or that no thread was doing. A call on one that another thread was doing
+//! never returns in the child: unlike `pthread_once` of glibc, it does not restart the work.
+//!
 //! # Source
 //! `pthread_once`; the three waiting states are Drepper's ("Futexes Are Tricky").
 
@@ -39,6 +43,10 @@ const SLEPT_ON: u32 = 2;
 const DONE: u32 = 3;
 
 /// Does something once. 4 bytes.
+///
+/// A thread that ends without returning from the work, other than by a panic, leaves it being done: the calls of all
+/// others never return. That holds for a process that is killed, with `Once<Shared>`, and in a forked child for a thread that did not
+/// come along.
 ///
 /// ```
 /// static SETUP: ulocks::Once = ulocks::Once::new();

@@ -22,8 +22,8 @@
 //! None: a free lock is taken by whoever finds it.
 //!
 //! # A stopped or dead holder
-//! A stopped holder is alive: the others wait. A dead one is found by whoever waits when its next look is due, 1 to
-//! 16 ms later, or when its time is over: a timed wait that ends in vain has looked. The same look replaces a wake-up
+//! A stopped holder is alive: the others wait. A dead one is found by a waiter when its next look is due, 1 to 16 ms
+//! later, or when its time is over: a timed wait that ends in vain has looked, and so has a try. The same look replaces a wake-up
 //! that a killed *waiter* took with it, so no survivor hangs. What it cannot do:
 //!
 //! - Thread numbers mean something within one pid namespace, start times within one time namespace: processes in
@@ -115,26 +115,27 @@ impl<S: Scope, C: Count> Robust<S, C> {
     /// Takes the lock, waiting for it if it is held, and says what the last owner left.
     #[inline]
     pub fn lock(&self) -> Inherited {
-        match self.try_lock() {
+        match self.take_free() {
             Some(inherited) => inherited,
             None => self.lock_by(None).expect("a wait without a deadline ends with the lock"),
         }
     }
 
-    /// Takes the lock if it is free now. A dead holder's lock counts as held: finding out takes [`lock`](Self::lock).
+    /// Acquires the lock if it is free now, or if its owner has died. A try that fails has looked up in `/proc` whether
+    /// the owner lives: some microseconds.
     #[inline]
     pub fn try_lock(&self) -> Option<Inherited> {
-        self.take(held_by(thread_id::mine())).then_some(Inherited::Clean)
+        self.take_free().or_else(|| self.try_the_dead())
     }
 
-    /// Takes the lock if it becomes free within `timeout`.
+    /// Acquires the lock if it becomes free within `timeout`, or if its owner dies within it.
     pub fn try_lock_for(&self, timeout: Duration) -> Option<Inherited> {
-        self.try_lock().or_else(|| self.lock_by(Deadline::after(timeout)))
+        self.take_free().or_else(|| self.lock_by(Deadline::after(timeout)))
     }
 
-    /// Takes the lock if it becomes free before `deadline`.
+    /// Acquires the lock if it becomes free before `deadline`, or if its owner dies before it.
     pub fn try_lock_until(&self, deadline: Instant) -> Option<Inherited> {
-        self.try_lock().or_else(|| self.lock_by(Deadline::at(deadline)))
+        self.take_free().or_else(|| self.lock_by(Deadline::at(deadline)))
     }
 
     /// Frees the lock, and wakes the thread that has slept longest, if any does.
@@ -168,6 +169,19 @@ impl<S: Scope, C: Count> Robust<S, C> {
     /// What happened on this lock, if it counts.
     pub fn counts(&self) -> &C {
         &self.counts
+    }
+
+    #[inline]
+    fn take_free(&self) -> Option<Inherited> {
+        self.take(held_by(thread_id::mine())).then_some(Inherited::Clean)
+    }
+
+    /// Acquires a lock whose owner has died. Blocked waiters stay marked: the next release wakes one.
+    #[cold]
+    fn try_the_dead(&self) -> Option<Inherited> {
+        let word = self.word.load(Relaxed);
+        let mine = held_by(thread_id::mine());
+        (word & TID != 0 && self.take_from_the_dead(word, mine)).then_some(Inherited::OwnerDied)
     }
 
     /// Takes the lock if it is free, keeping what is known about its data and its sleepers.

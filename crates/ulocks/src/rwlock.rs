@@ -216,7 +216,7 @@ impl<S: Scope, C: Count> RwLock<S, C> {
             mark = WRITERS;
             match self.sleep(state, WRITERS, WRITING, deadline) {
                 Wait::TimedOut => return false,
-                Wait::Woken => tries = 0,
+                Wait::Woken | Wait::Interrupted => tries = 0,
                 Wait::Changed => tries += 1,
             }
             if tries > TRIES && futex::nap(deadline) {

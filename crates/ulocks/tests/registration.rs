@@ -1,5 +1,5 @@
-//! Whether unlocks are plain stores is decided once in a process, and threads that meet at that moment must not decide
-//! it for the worse. Each case is a process of its own: this test binary again, with its orders in the environment.
+//! Whether unlocks are plain stores is decided when the program is loaded, and threads that meet at the first unlock must
+//! not decide otherwise. Each case is a separate process: this test binary again, with its orders in the environment.
 #![cfg(not(loom))]
 
 use std::{
@@ -39,6 +39,13 @@ fn begin(threads: usize) -> bool {
     }
     assert!(!Adaptive::<Shared>::frees_by_store());
     Adaptive::<Private>::frees_by_store()
+}
+
+#[test]
+fn sequences_are_registered_before_main() {
+    // No lock of this process has been used before this line, or other tests would run in it.
+    let at_start = Adaptive::<Private>::frees_by_store();
+    assert_eq!(at_start, begin(1), "the first unlock decides nothing any more");
 }
 
 /// What a process that begins with so many threads decides.

@@ -14,7 +14,9 @@
 //! it falls asleep. The mutex orders them.
 //!
 //! # Who is woken
-//! The one that sleeps longest, among those of one priority. One that times out or is cancelled at that moment was
+//! A thread that was blocked when the notification was made: the kernel changes `notes` and wakes as one step, so a thread
+//! that comes later cannot sleep before the wake, whatever its priority. Of those that were blocked, the one with the
+//! highest real-time priority, and among equals the one that has slept longest. One that times out or is cancelled at that moment was
 //! either woken, which the kernel then says, or leaves the wake to another. A thread that is cancelled notifies once
 //! more on its way out: it may have been the one that a signal was for.
 //!
@@ -28,10 +30,10 @@ use super::mutex::{self, Kind, Mutex};
 use super::theirs::{self, WORDS};
 use super::{locks, next};
 use crate::c::{CLOCK_MONOTONIC, CLOCK_REALTIME, ETIMEDOUT};
-use crate::futex::{ALL, Deadline, Private, Wait, wait, wake};
+use crate::futex::{ALL, Deadline, Private, Wait, add_and_wake, wait, wake};
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::AtomicU32;
-use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 
 const CLOSING: u32 = 1 << 31;
 
@@ -99,8 +101,7 @@ impl Cond {
     /// Wakes one, or all.
     pub fn notify(&self, most: u32) {
         if self.inside().load(Relaxed) & !CLOSING != 0 {
-            self.notes().fetch_add(1, Release);
-            wake::<Private>(self.notes(), most, ALL);
+            add_and_wake::<Private>(self.notes(), most);
         }
     }
 
@@ -122,13 +123,13 @@ impl Cond {
     }
 }
 
-/// Sleeps until somebody notifies; a signal handler that ran meanwhile is no reason to return.
+/// Sleeps until a notification. A signal handler does not end the wait.
 fn sleep(notes: &AtomicU32, before: u32, deadline: Option<Deadline>) -> c_int {
     while notes.load(Acquire) == before {
         match wait::<Private>(notes, before, ALL, deadline) {
             Wait::TimedOut => return ETIMEDOUT,
             Wait::Changed => return 0,
-            Wait::Woken => {}
+            Wait::Woken | Wait::Interrupted => {}
         }
     }
     0

@@ -11,12 +11,22 @@
  *
  * The library's functions begin with ulocks_. The shorter names below are macros for them: define
  * ULOCKS_NO_SHORT_NAMES before including this to do without.
+ *
+ * dlclose: a plugin that contains libulocks_c.a can be unloaded once no thread runs its code or waits for its locks.
+ * libulocks_c.so itself stays loaded.
+ *
+ * fork: a child can use private locks that its own thread held or that were free. vfork, or clone with shared memory
+ * outside the C library: the child must not use private locks. Signal handlers: trylock and unlock of every kind but
+ * pilock and robust_ulock may be called. ulocks(3) has the details.
  */
 #ifndef ULOCKS_H
 #define ULOCKS_H
 
 #include <stdint.h>
 #include <time.h>
+
+/* ISO C before C11 does not declare it in <time.h> without a POSIX macro. */
+struct timespec;
 
 #ifdef __cplusplus
 extern "C" {
@@ -192,7 +202,8 @@ void ulocks_shared_ucond_broadcast(shared_ucond_t *condition);
 void ulocks_uonce_call(uonce_t *once, void (*work)(void));
 
 /* lock, trylock, timedlock and lock_until also return EOWNERDEAD: the lock is yours, its last owner died. Repair the
- * data, then call consistent. is_suspect: whether somebody died and nobody has called it since. */
+ * data, then call consistent. is_suspect: whether an owner died and consistent was not called since. A trylock that
+ * returns EBUSY has looked up whether the owner lives, in /proc, which takes some microseconds. */
 int ulocks_robust_ulock_lock(robust_ulock_t *lock);
 int ulocks_robust_ulock_trylock(robust_ulock_t *lock);
 int ulocks_robust_ulock_timedlock(robust_ulock_t *lock, uint64_t nanoseconds);
@@ -201,7 +212,15 @@ int ulocks_robust_ulock_is_suspect(robust_ulock_t *lock);
 void ulocks_robust_ulock_consistent(robust_ulock_t *lock);
 void ulocks_robust_ulock_unlock(robust_ulock_t *lock);
 
-#ifndef ULOCKS_NO_SHORT_NAMES
+#ifdef __cplusplus
+}
+#endif
+
+#endif
+
+/* Apart from the declarations: a later #include that does not say ULOCKS_NO_SHORT_NAMES adds the short names. */
+#if !defined(ULOCKS_NO_SHORT_NAMES) && !defined(ULOCKS_SHORT_NAMES)
+#define ULOCKS_SHORT_NAMES
 #define ulock_lock ulocks_ulock_lock
 #define ulock_trylock ulocks_ulock_trylock
 #define ulock_timedlock ulocks_ulock_timedlock
@@ -302,10 +321,4 @@ void ulocks_robust_ulock_unlock(robust_ulock_t *lock);
 #define robust_ulock_is_suspect ulocks_robust_ulock_is_suspect
 #define robust_ulock_consistent ulocks_robust_ulock_consistent
 #define robust_ulock_unlock ulocks_robust_ulock_unlock
-#endif
-
-#ifdef __cplusplus
-}
-#endif
-
 #endif

@@ -6,9 +6,13 @@
 #include <chrono>
 #include <cstdint>
 
-#ifndef ULOCKS_H
+// The short names are macros: ulocks.h adds them to a program that includes it itself.
+#ifdef ULOCKS_NO_SHORT_NAMES
+#include "ulocks.h"
+#else
 #define ULOCKS_NO_SHORT_NAMES
 #include "ulocks.h"
+#undef ULOCKS_NO_SHORT_NAMES
 #endif
 
 namespace ulocks {

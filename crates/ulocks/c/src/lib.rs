@@ -193,7 +193,7 @@ pub unsafe extern "C" fn robust_ulock_lock(lock: *const Robust<Shared, NoCount>)
     inheritance(Some(unsafe { at(lock) }.lock()), 0)
 }
 
-/// Takes the lock if it is free: 0, or `EBUSY`.
+/// Acquires the lock if it is free: 0, `EOWNERDEAD` if it was acquired from a dead owner, or `EBUSY`.
 ///
 /// # Safety
 /// As for locking.

@@ -43,6 +43,14 @@ fn run(command: &mut Command) -> Option<Output> {
     }
 }
 
+/// A compiler for C and C++ that takes every warning for an error.
+fn strict(dialect: &str) -> Command {
+    let mut compiler = Command::new(if dialect.contains("c++") { "c++" } else { "cc" });
+    compiler.args([&format!("-std={dialect}"), "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-O2"]);
+    compiler.arg("-I").arg(home().join("include"));
+    compiler
+}
+
 /// A compiler for this example, strict.
 fn compiler(example: &str) -> Command {
     let (program, dialect) = if example.ends_with(".cpp") { ("c++", "-std=c++17") } else { ("cc", "-std=c11") };
@@ -108,6 +116,89 @@ fn what_is_installed_is_found_by_pkg_config() {
     }
     let ran = run(Command::new(&program).env("LD_LIBRARY_PATH", &libraries)).unwrap();
     assert_eq!(String::from_utf8(ran.stdout).unwrap(), QUEUE);
+}
+
+/// Without `BUILT` the libraries are where cargo says that it builds, also where the package lies outside a workspace.
+#[test]
+fn make_install_outside_a_workspace_finds_the_libraries() {
+    let package = tempfile::tempdir().unwrap();
+    fs::copy(home().join("Makefile"), package.path().join("Makefile")).unwrap();
+    fs::create_dir(package.path().join("src")).unwrap();
+    fs::write(package.path().join("src/lib.rs"), "").unwrap();
+    fs::write(package.path().join("Cargo.toml"), "[package]\nname = \"ulocks-c\"\nedition = \"2024\"\n").unwrap();
+    let mut make = Command::new("make");
+    make.arg("-C").arg(package.path()).args(["-n", "install"]).env_remove("CARGO_TARGET_DIR");
+    let Some(planned) = run(&mut make) else { return };
+    let planned = String::from_utf8(planned.stdout).unwrap();
+    let built = package.path().canonicalize().unwrap().join("target/release/libulocks_c.so");
+    assert!(planned.contains(&format!(" {} ", built.display())), "{planned}");
+}
+
+/// Published packages contain the texts of both licences, and not the targets of links to them.
+#[test]
+fn packages_contain_the_licence_texts() {
+    let workspace = home().join("../../..");
+    for package in ["crates/ulocks", "crates/ulocks/c", "crates/chance", "crates/protothreads"] {
+        for name in ["LICENSE-MIT", "LICENSE-APACHE"] {
+            let text = |folder: &Path| fs::read_to_string(folder.join(name)).unwrap();
+            assert_eq!(text(&workspace.join(package)), text(&workspace), "{package}/{name}");
+        }
+    }
+}
+
+/// The program of this name in `tests/programs`, or a shared object.
+fn built(folder: &Path, name: &str, options: &[&str]) -> Option<PathBuf> {
+    let object = folder.join(name).with_extension("built");
+    let mut compiler = strict("gnu11");
+    compiler.args(options).arg(home().join("tests/programs").join(name));
+    if options.contains(&"-shared") {
+        compiler.arg(library("libulocks_c.a"));
+    }
+    run(compiler.args(SYSTEM).arg("-o").arg(&object))?;
+    Some(object)
+}
+
+/// The kernel follows the thread's `rseq_cs` when it is next switched out: it must not lead into what was unloaded.
+#[test]
+fn unloaded_plugin_with_a_lock_leaves_its_host_alive() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(plugin) = built(folder.path(), "plugin.c", &["-shared", "-fPIC"]) else { return };
+    let host = built(folder.path(), "host.c", &[]).unwrap();
+    let ran = run(Command::new(host).arg(plugin).arg("200")).unwrap();
+    assert_eq!(String::from_utf8(ran.stdout).unwrap(), "of 200: 0 died, 0 failed, 0 still loaded\n");
+}
+
+#[test]
+fn polled_robust_lock_tells_the_death_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = folder.path().join("polled");
+    let mut compiler = strict("gnu11");
+    compiler.arg(home().join("tests/programs/polled.c")).arg(library("libulocks_c.a")).args(SYSTEM);
+    if run(compiler.arg("-o").arg(&program)).is_none() {
+        return;
+    }
+    let ran = run(&mut Command::new(program)).unwrap();
+    assert_eq!(String::from_utf8(ran.stdout).unwrap(), "the owner died\nbusy\ntaken\n");
+}
+
+#[test]
+fn header_compiles_as_every_dialect_of_c() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = folder.path().join("only.c");
+    fs::write(&source, "#include \"ulocks.h\"\nint main(void) { return 0; }\n").unwrap();
+    for dialect in ["c99", "c11", "gnu99", "gnu17"] {
+        run(strict(dialect).arg("-fsyntax-only").arg(&source));
+    }
+}
+
+#[test]
+fn headers_may_come_in_either_order() {
+    let source = home().join("tests/programs/both_headers.cpp");
+    for options in
+        [&[][..], &["-DCPP_FIRST"], &["-DULOCKS_NO_SHORT_NAMES"], &["-DCPP_FIRST", "-DULOCKS_NO_SHORT_NAMES"]]
+    {
+        run(strict("c++11").args(options).arg("-fsyntax-only").arg(&source));
+    }
 }
 
 /// The header declares each function that the library exports, and no other.

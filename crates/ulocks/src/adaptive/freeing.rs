@@ -20,7 +20,7 @@ nounwind_unless_loom! {
     #[inline(never)]
     pub(super) fn free<S: Scope>(word: &AtomicU32) {
         free_by::<S>(word, freed);
-        // The first time this takes milliseconds: not while the lock is held.
+        // A no-op but where no constructor has run. Then it may take milliseconds: not while the lock is held.
         if S::PRIVATE {
             restartable::prepare();
         }

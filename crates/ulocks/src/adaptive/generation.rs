@@ -18,8 +18,18 @@ mod forks {
     use super::Awake;
     use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-    /// 0 until the first thread has waited; from then on no two of a process and its forked children have the same.
+    /// 0 until the fork handler is registered; from then on a process and its forked children have different numbers.
     static GENERATION: AtomicU32 = AtomicU32::new(0);
+
+    /// Registers the fork handler when the object is loaded: `pthread_atfork` may allocate, and the first thread that
+    /// waits may be in a signal handler.
+    #[used]
+    #[unsafe(link_section = ".init_array")]
+    static AT_LOAD: extern "C" fn() = at_load;
+
+    extern "C" fn at_load() {
+        awake();
+    }
 
     #[inline]
     pub(super) fn awake() -> Awake {

@@ -83,8 +83,8 @@
 //! For about as long as a wake costs (some 40 µs), at a plain lock with twice as many pauses after each look; not at
 //! all if the holder was last seen on this CPU, since then it is not running: then it yields a few times, and sleeps.
 //! One spins; others that come meanwhile spin for some 4 µs, or, of a crowd, sleep at once. That keeps the run queue
-//! short: where 100 threads are runnable on two CPUs, one that is switched out while it waits comes back after a tenth
-//! of a second, whatever the lock does. A spinner that has seen no change for its patience sleeps too: the holder holds
+//! short. (A hundred threads that are all runnable on two CPUs, and that each use up a time slice, come back to a CPU after
+//! a tenth of a second.) A spinner that has seen no change for its patience sleeps too: the holder holds
 //! long, or does not run.
 //!
 //! # A stopped or dead holder
@@ -129,6 +129,21 @@ use word::{HELD, RESERVED, handed_over, taken_quietly};
 
 /// The adaptive lock. 4 bytes.
 ///
+/// Uncontended, a private one costs one atomic instruction and one plain store. Contended, a waiter spins while that can
+/// pay, then blocks; the time for which others can pass it is bounded. The memory may be freed by the thread that
+/// acquires the lock last.
+///
+/// - **fork**: a child can use a lock that its thread held or that was free. Locks that other threads held stay held.
+/// - **vfork**, bare `clone`: the child must not use a private lock.
+/// - **dlclose**: a plugin that contains the lock can be unloaded once no thread runs its code or waits for the lock.
+/// - **signal handlers**: [`try_lock`](Self::try_lock) and [`unlock`](Self::unlock) can be called.
+/// - **spurious failure**: [`try_lock`](Self::try_lock) can fail on a free lock that is reserved for a waiter.
+/// - **membarrier**: a thread that is about to block on a lock without recent waiters interrupts the other CPUs that run
+///   threads of this process, for some microseconds.
+/// - **dead holder**: a lock whose owner ended stays held; see [`Robust`](crate::Robust) for another one.
+///
+/// The [crate's documentation](crate) has the details.
+///
 /// ```
 /// use ulocks::{Adaptive, lock_api::Mutex};
 ///
@@ -167,6 +182,9 @@ impl<S: Scope, C: Count> Adaptive<S, C> {
     }
 
     /// Takes the lock if it is free now, and not reserved for a thread that has waited long.
+    ///
+    /// So it can fail although no thread holds the lock, while others wait for it or have just waited. A failure on a
+    /// reservation cancels it: a thread that tries again and again gets a lock that stays free.
     #[inline]
     pub fn try_lock(&self) -> bool {
         self.take_now() || self.try_again()
@@ -203,9 +221,9 @@ impl<S: Scope, C: Count> Adaptive<S, C> {
         self.word.load(Relaxed) & HELD != 0
     }
 
-    /// Whether this process frees locks of this scope by a plain store. It is decided soon after the first unlock that
-    /// finds a waiter, or the first of all: until then the answer is no, and so it stays where the C library or the
-    /// kernel does not do its part, and between processes.
+    /// Whether this process releases locks of this scope by a plain store. That is decided when the object that contains
+    /// the lock is loaded. It is false between processes, and where the C library or the kernel lacks restartable
+    /// sequences. It becomes false if the kernel refuses `membarrier` later.
     #[cfg(not(loom))]
     pub fn frees_by_store() -> bool {
         S::PRIVATE && restartable::works()

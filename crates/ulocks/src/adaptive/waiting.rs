@@ -42,7 +42,9 @@ pub(super) fn wait<S: Scope>(word: &AtomicU32, counts: &impl Count, deadline: Op
         counts.slept();
         let until = futex::sooner(deadline, at_most);
         let ended = futex::wait::<S>(word, expected, futex::ALL, until);
-        if ended != Wait::Woken && deadline.is_some_and(|deadline| deadline.passed()) {
+        // The handler of a signal may have run past the deadline, and the lock be free by now: POSIX asks for another look.
+        let looks_again = matches!(ended, Wait::Woken | Wait::Interrupted);
+        if !looks_again && deadline.is_some_and(|deadline| deadline.passed()) {
             give_up::<S>(word, &spinner);
             return false;
         }

@@ -1,5 +1,4 @@
-//! The readers' lock to take when you don't want to choose: it spins while that pays, sleeps otherwise, and neither
-//! side can keep the other out.
+//! A readers' lock that spins while that pays, sleeps otherwise, and lets neither side keep the other out.
 //!
 //! # State
 //! | `word` bit | name | meaning | set by | cleared by |
@@ -17,7 +16,9 @@
 //!
 //! No wake-up is lost. A reader sleeps only while a writer holds, or readers hold and `WRITERS` is set; a writer only
 //! while somebody holds; both set their mark in the word that they compare. The last reader that leaves takes `WRITERS`
-//! away and wakes a writer; a writer that leaves wakes all readers, or, if there are none, does the same. A woken
+//! away and wakes a writer; a writer that leaves wakes all readers, or, if there are none, does the same. A reader
+//! subtracts itself without a loop if it saw no mark. If the mark came in between, the reader wakes a writer too, and the
+//! mark stays on the free lock. If that writer has just given up, readers that come take it for void after 0.2 ms. A woken
 //! writer takes the lock with `WRITERS`, since others may sleep. If nobody was there to be woken (it timed out), who
 //! wakes wakes the other side. Whoever was woken and gives up sets `WRITERS` again, or, if the lock is free, wakes in
 //! turn.
@@ -63,6 +64,10 @@ use core::marker::PhantomData;
 use word::{Again, COUNT, Claim, READERS, READING, RESERVED, Reading, Side, WRITER, WRITERS, WRITING, Writing};
 
 /// The adaptive readers' lock. 4 bytes.
+///
+/// Neither side starves the other. Readers of several CPUs share one cache line. `try_lock_shared` and
+/// `try_lock_exclusive` can fail on a free lock that is reserved for a waiter. The [crate's documentation](crate) says how
+/// it behaves across fork, dlclose and signals.
 ///
 /// ```
 /// use ulocks::{AdaptiveRw, lock_api::RwLock};
@@ -125,6 +130,19 @@ impl<S: Scope, C: Count> AdaptiveRw<S, C> {
     /// The caller gives up a shared acquisition.
     #[inline]
     pub unsafe fn unlock_shared(&self) {
+        if self.word.load(Relaxed) & WRITERS != 0 {
+            return self.leave_to_a_writer();
+        }
+        let before = self.word.fetch_sub(1, Release);
+        if word::left_by_reader(before).1 {
+            // The mark came after the look. It stays, since the lock may be gone by now: the writer clears it.
+            wake_writer::<S>(&self.word, before & READERS != 0);
+        }
+    }
+
+    /// Ends reading where a writer may sleep: the last reader takes its mark away in the step that releases the lock.
+    #[cold]
+    fn leave_to_a_writer(&self) {
         let mut word = self.word.load(Relaxed);
         loop {
             let (left, wakes) = word::left_by_reader(word);

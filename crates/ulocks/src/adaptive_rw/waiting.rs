@@ -43,8 +43,11 @@ pub(super) fn wait<S: Scope, W: Side>(word: &AtomicU32, counts: &impl Count, dea
             }
         };
         // A reader that looks for itself has not had its turn: it is one of those that a waiting writer goes before.
+        // Neither has one that a signal handler interrupted.
         waiter.claim.slept |= if W::MARK == READERS { ended == Wait::Woken } else { ended != Wait::Changed };
-        if ended != Wait::Woken && deadline.is_some_and(|deadline| deadline.passed()) {
+        // The handler of a signal may have run past the deadline, and the lock be free by now: POSIX asks for another look.
+        let looks_again = matches!(ended, Wait::Woken | Wait::Interrupted);
+        if !looks_again && deadline.is_some_and(|deadline| deadline.passed()) {
             waiter.give_up::<S>();
             return false;
         }

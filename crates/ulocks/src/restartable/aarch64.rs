@@ -1,14 +1,20 @@
-//! The sequence for AArch64. It has been compiled and disassembled, but not run: there was no such machine.
+//! The sequence for AArch64, which the feature `rseq-aarch64` turns on. It has been compiled and disassembled, but
+//! never run on hardware.
 
 use core::sync::atomic::{AtomicU32, AtomicU64};
 
 /// Stores 0 to `word` if it holds `EXPECTED`, as a release; says whether it did.
 ///
+/// The kernel clears `rseq_cs` itself before it moves the thread to 5. On the other two ways out the block does.
+///
 /// # Safety
-/// `offset` is where, from the thread pointer, the kernel knows this thread to have its `struct rseq`.
+/// `offset` is the distance from the thread pointer to the `struct rseq` that the kernel knows of this thread.
 #[inline(always)]
 pub(super) unsafe fn store_zero_if<const EXPECTED: u32>(offset: usize, word: &AtomicU32) -> bool {
-    // SAFETY: as on x86-64. The signature is the `brk` that the C library registers on little-endian machines.
+    // SAFETY: by the contract of this function, `offset` leads to this thread's own `struct rseq`, whose `rseq_cs` only
+    // this thread and the kernel write. The reference keeps `word` alive. The block changes flags and two registers, which
+    // are declared as clobbered, and no stack. The signature is the `brk` that the C library registers on little-endian
+    // machines.
     unsafe {
         core::arch::asm!(
             ".pushsection __rseq_cs, \"aw\", %progbits",
@@ -25,12 +31,16 @@ pub(super) unsafe fn store_zero_if<const EXPECTED: u32>(offset: usize, word: &At
             "2:",
             "ldr {scratch:w}, [{word}]",
             "cmp {scratch:w}, #{expected}",
-            "b.ne {not_stored}",
+            "b.ne 6f",
             "stlr wzr, [{word}]",
             "3:",
+            "str xzr, [{area}, #8]",
             ".pushsection __rseq_failure, \"ax\", %progbits",
             ".inst 0xd428bc00",
             "5:",
+            "b {not_stored}",
+            "6:",
+            "str xzr, [{area}, #8]",
             "b {not_stored}",
             ".popsection",
             area = out(reg) _,
@@ -48,10 +58,13 @@ pub(super) unsafe fn store_zero_if<const EXPECTED: u32>(offset: usize, word: &At
 /// Stores `new` to `word` if it holds `expected`, as a release; says whether it did.
 ///
 /// # Safety
-/// As above.
+/// `offset` is the distance from the thread pointer to the `struct rseq` that the kernel knows of this thread.
 #[inline(always)]
 pub(super) unsafe fn store_if(offset: usize, word: &AtomicU64, expected: u64, new: u64) -> bool {
-    // SAFETY: as above.
+    // SAFETY: by the contract of this function, `offset` leads to this thread's own `struct rseq`, whose `rseq_cs` only
+    // this thread and the kernel write. The reference keeps `word` alive. The block changes flags and two registers, which
+    // are declared as clobbered, and no stack. The signature is the `brk` that the C library registers on little-endian
+    // machines.
     unsafe {
         core::arch::asm!(
             ".pushsection __rseq_cs, \"aw\", %progbits",
@@ -68,12 +81,16 @@ pub(super) unsafe fn store_if(offset: usize, word: &AtomicU64, expected: u64, ne
             "2:",
             "ldr {scratch}, [{word}]",
             "cmp {scratch}, {expected}",
-            "b.ne {not_stored}",
+            "b.ne 6f",
             "stlr {new}, [{word}]",
             "3:",
+            "str xzr, [{area}, #8]",
             ".pushsection __rseq_failure, \"ax\", %progbits",
             ".inst 0xd428bc00",
             "5:",
+            "b {not_stored}",
+            "6:",
+            "str xzr, [{area}, #8]",
             "b {not_stored}",
             ".popsection",
             area = out(reg) _,

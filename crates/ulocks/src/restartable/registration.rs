@@ -26,7 +26,8 @@ static OFFSET: AtomicUsize = AtomicUsize::new(0);
 pub(crate) fn store_zero_if<const EXPECTED: u32>(word: &AtomicU32) -> bool {
     // Acquire, for the order that `ask` makes: free on x86-64.
     let offset = OFFSET.load(Acquire);
-    // SAFETY: an offset that is not 0 was checked when it was found, and is the same in all threads of the C library.
+    // SAFETY: `ask` stores an offset other than 0 only if the C library has registered its threads with it, and it is the
+    // same in all of them.
     offset != 0 && unsafe { sequence::store_zero_if::<EXPECTED>(offset, word) }
 }
 
@@ -35,7 +36,8 @@ pub(crate) fn store_zero_if<const EXPECTED: u32>(word: &AtomicU32) -> bool {
 #[inline(always)]
 pub(crate) fn store_if(word: &AtomicU64, expected: u64, new: u64) -> bool {
     let offset = OFFSET.load(Acquire);
-    // SAFETY: as above.
+    // SAFETY: `ask` stores an offset other than 0 only if the C library has registered its threads with it, and it is the
+    // same in all of them.
     offset != 0 && unsafe { sequence::store_if(offset, word, expected, new) }
 }
 
@@ -75,6 +77,23 @@ pub(crate) fn may_be_in_vain() -> bool {
 /// Whether it was found that sequences work here.
 pub(crate) fn works() -> bool {
     STATE.load(Relaxed) == READY
+}
+
+/// Calls [`prepare`] when the object is loaded: `dlsym` and a first `membarrier` belong neither into a signal handler,
+/// which may be where the first contended call is, nor between two threads that wait for each other.
+#[used]
+#[unsafe(link_section = ".init_array")]
+static AT_LOAD: extern "C" fn() = at_load;
+
+extern "C" fn at_load() {
+    // SAFETY: the C library has this word for every thread, and no other thread writes it.
+    let errno = unsafe { libc::__errno_location() };
+    // A program begins with 0 in it, which a refused system call would change.
+    // SAFETY: the pointer is to this thread's word, which lives as long as the thread.
+    let before = unsafe { *errno };
+    prepare();
+    // SAFETY: the pointer is to this thread's word, which lives as long as the thread.
+    unsafe { *errno = before };
 }
 
 /// Finds out, the first time, whether sequences work here.

@@ -4,16 +4,18 @@ use core::sync::atomic::{AtomicU32, AtomicU64};
 
 /// Stores 0 to `word` if it holds `EXPECTED`; says whether it did. A release store, as every store is here.
 ///
-/// The block writes the thread's own `rseq_cs` (8 bytes into the structure), and 0 to `word`. The kernel moves the
-/// thread from within [2, 3) to 5, before which stands the signature that the C library registered. From there it goes
-/// to the same place as when the word is another.
+/// The block writes the address of its descriptor to the thread's own `rseq_cs` (8 bytes into the structure), 0 to
+/// `word`, and at last 0 to `rseq_cs`: the object that contains the descriptor can be unmapped by `dlclose` afterwards.
+/// The kernel moves the thread from within [2, 3) to 5, after it has cleared `rseq_cs` itself. The bytes before 5 are the
+/// signature that the C library registered.
 ///
 /// # Safety
-/// `offset` is where, from the thread pointer, the kernel knows this thread to have its `struct rseq`.
+/// `offset` is the distance from the thread pointer to the `struct rseq` that the kernel knows of this thread.
 #[inline(always)]
 pub(super) unsafe fn store_zero_if<const EXPECTED: u32>(offset: usize, word: &AtomicU32) -> bool {
-    // SAFETY: `offset` is the caller's, and `word` lives as long as the call. No register, no stack and no flag that
-    // the compiler relies on is different after a restart: the one register that changes is given up.
+    // SAFETY: by the contract of this function, `offset` leads to this thread's own `struct rseq`, whose `rseq_cs` only
+    // this thread and the kernel write. The reference keeps `word` alive. The block changes flags and one register, which
+    // is declared as clobbered, and no stack, so an abort leaves nothing behind that the compiler relies on.
     unsafe {
         core::arch::asm!(
             ".pushsection __rseq_cs, \"aw\", @progbits",
@@ -26,13 +28,17 @@ pub(super) unsafe fn store_zero_if<const EXPECTED: u32>(offset: usize, word: &At
             "mov qword ptr fs:[{offset} + 8], {scratch}",
             "2:",
             "cmp dword ptr [{word}], {expected}",
-            "jne {not_stored}",
+            "jne 6f",
             "mov dword ptr [{word}], 0",
             "3:",
+            "mov qword ptr fs:[{offset} + 8], 0",
             ".pushsection __rseq_failure, \"ax\", @progbits",
             ".byte 0x0f, 0xb9, 0x3d",
             ".long 0x53053053",
             "5:",
+            "jmp {not_stored}",
+            "6:",
+            "mov qword ptr fs:[{offset} + 8], 0",
             "jmp {not_stored}",
             ".popsection",
             scratch = out(reg) _,
@@ -46,13 +52,15 @@ pub(super) unsafe fn store_zero_if<const EXPECTED: u32>(offset: usize, word: &At
     true
 }
 
-/// Stores `new` to `word` if it holds `expected`; says whether it did. Otherwise as above.
+/// Stores `new` to `word` if it holds `expected`; says whether it did. Otherwise the same as [`store_zero_if`].
 ///
 /// # Safety
-/// As above.
+/// `offset` is the distance from the thread pointer to the `struct rseq` that the kernel knows of this thread.
 #[inline(always)]
 pub(super) unsafe fn store_if(offset: usize, word: &AtomicU64, expected: u64, new: u64) -> bool {
-    // SAFETY: as above.
+    // SAFETY: by the contract of this function, `offset` leads to this thread's own `struct rseq`, whose `rseq_cs` only
+    // this thread and the kernel write. The reference keeps `word` alive. The block changes flags and one register, which
+    // is declared as clobbered, and no stack, so an abort leaves nothing behind that the compiler relies on.
     unsafe {
         core::arch::asm!(
             ".pushsection __rseq_cs, \"aw\", @progbits",
@@ -65,13 +73,17 @@ pub(super) unsafe fn store_if(offset: usize, word: &AtomicU64, expected: u64, ne
             "mov qword ptr fs:[{offset} + 8], {scratch}",
             "2:",
             "cmp qword ptr [{word}], {expected}",
-            "jne {not_stored}",
+            "jne 6f",
             "mov qword ptr [{word}], {new}",
             "3:",
+            "mov qword ptr fs:[{offset} + 8], 0",
             ".pushsection __rseq_failure, \"ax\", @progbits",
             ".byte 0x0f, 0xb9, 0x3d",
             ".long 0x53053053",
             "5:",
+            "jmp {not_stored}",
+            "6:",
+            "mov qword ptr fs:[{offset} + 8], 0",
             "jmp {not_stored}",
             ".popsection",
             scratch = out(reg) _,

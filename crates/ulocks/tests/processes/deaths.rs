@@ -130,3 +130,38 @@ fn a_dead_holder_with_any_name_is_found() {
         unsafe { libc::waitpid(child, std::ptr::null_mut(), 0) };
     }
 }
+
+/// A program that polls, and never waits, learns of a death too, and only once.
+#[test]
+fn try_lock_of_a_dead_holder_tells_the_death_once() {
+    const TEST: &str = "deaths::try_lock_of_a_dead_holder_tells_the_death_once";
+    if orders().is_none() {
+        assert!(again(TEST, Path::new("-"), "").wait().unwrap().success());
+        return;
+    }
+    let lock = SharedMemory::<Robust<Shared>>::anonymous().unwrap();
+    let gate = SharedMemory::<Robust<Shared>>::anonymous().unwrap();
+    let _ = gate.lock();
+    // SAFETY: the child only uses the two shared locks, and leaves by _exit.
+    let child = unsafe { libc::fork() };
+    if child == 0 {
+        let _ = lock.lock();
+        let _ = gate.lock();
+        // SAFETY: it runs nothing of this process.
+        unsafe { libc::_exit(0) };
+    }
+    until("the child holds it", || lock.is_locked());
+    assert_eq!(lock.try_lock(), None, "its holder lives");
+    // SAFETY: this process holds the gate; the child is ours.
+    unsafe {
+        gate.unlock();
+        libc::waitpid(child, std::ptr::null_mut(), 0);
+    }
+    assert_eq!(lock.try_lock(), Some(Inherited::OwnerDied));
+    assert_eq!(lock.try_lock(), None, "this thread holds it, and lives");
+    assert!(lock.is_suspect());
+    lock.mark_consistent();
+    // SAFETY: this thread holds it.
+    unsafe { lock.unlock() };
+    assert_eq!(lock.try_lock(), Some(Inherited::Clean));
+}

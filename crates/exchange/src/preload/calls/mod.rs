@@ -2,6 +2,8 @@
 
 mod c11;
 mod cond;
+#[cfg(target_arch = "x86_64")]
+mod counter;
 pub mod mutex;
 mod rwlock;
 mod shared_cond;

@@ -1,0 +1,24 @@
+// The C names are there whichever header comes first, and without them where the program says so.
+#ifdef CPP_FIRST
+#include "ulocks.hpp"
+#include "ulocks.h"
+#else
+#include "ulocks.h"
+#include "ulocks.hpp"
+#endif
+
+int main()
+{
+    static ulock_t lock = ULOCK_INIT;
+    static ulocks::adaptive other;
+#ifdef ULOCKS_NO_SHORT_NAMES
+    struct names { int ulock_lock; } own = { 0 };
+    ulocks_ulock_lock(&lock);
+    ulocks_ulock_unlock(&lock);
+    return own.ulock_lock;
+#else
+    ulock_lock(&lock);
+    ulock_unlock(&lock);
+    return 0;
+#endif
+}

@@ -1,0 +1,15 @@
+/* A plugin with a private lock, and the library in it. */
+#include "ulocks.h"
+
+static ulock_t lock = ULOCK_INIT;
+static unsigned long hits;
+
+unsigned long hit(void);
+
+unsigned long hit(void)
+{
+    ulock_lock(&lock);
+    const unsigned long count = ++hits;
+    ulock_unlock(&lock);
+    return count;
+}
