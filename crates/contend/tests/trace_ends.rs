@@ -1,6 +1,8 @@
 //! `contend trace`: ends of all kinds, of the program and of `contend`; programs that cannot be watched.
 
 mod command;
+#[path = "trace/faults.rs"]
+mod faults;
 #[path = "trace/patience.rs"]
 mod patience;
 #[path = "trace/programs.rs"]

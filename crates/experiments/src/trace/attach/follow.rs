@@ -23,7 +23,15 @@ pub struct Follower {
     pub waits: HashMap<(u64, StackNumber), Waits>,
     /// The longest by word.
     pub longest: HashMap<u64, Vec<Wait>>,
+    /// Waits that are not counted since there are too many words and stacks.
+    pub lost_waits: u64,
 }
+
+/// Words at stacks that are counted, stacks that are told apart, and threads whose switches are remembered: a program can
+/// have as many as it likes, such as one that has its semaphores on the heap or on stacks.
+const MOST_PLACES: usize = 65_536;
+const MOST_STACKS: usize = 32_768;
+const MOST_THREADS: usize = 16_384;
 
 /// What one thread is at.
 #[derive(Default)]
@@ -96,6 +104,7 @@ impl Follower {
             numbers: HashMap::new(),
             waits: HashMap::new(),
             longest: HashMap::new(),
+            lost_waits: 0,
         }
     }
 
@@ -118,7 +127,10 @@ impl Follower {
         }
     }
 
-    fn number(&mut self, frames: Vec<u64>) -> StackNumber {
+    fn number(&mut self, mut frames: Vec<u64>) -> StackNumber {
+        if self.stacks.len() >= MOST_STACKS && !self.numbers.contains_key(&frames) {
+            frames.clear();
+        }
         let (stacks, next) = (&mut self.stacks, self.numbers.len());
         *self.numbers.entry(frames).or_insert_with_key(|frames| {
             stacks.push(frames.clone());
@@ -128,6 +140,10 @@ impl Follower {
 
     fn switched(&mut self, at: u64, thread: u32, is_out: bool, is_preempted: bool) {
         let at = at.saturating_sub(self.began) as f64;
+        if self.timelines.len() >= MOST_THREADS && !self.timelines.contains_key(&thread) {
+            // Most of so many have ended, and what is forgotten of one that runs is learned again with its next switch.
+            self.timelines.clear();
+        }
         let timeline = self.timelines.entry(thread).or_default();
         if !timeline.is_open() {
             // What it was at before is told by its first switch.
@@ -181,7 +197,12 @@ impl Follower {
         }
         let turn = woken.and_then(|woken| Some((woken.at, woken.ran?)));
         let instead = turn.map_or_else(Vec::new, |(woken, (ran, cpu))| self.runs.between(woken, ran, cpu));
-        let sum = self.waits.entry((call.word, call.stack)).or_default();
+        let place = (call.word, call.stack);
+        if self.waits.len() >= MOST_PLACES && !self.waits.contains_key(&place) {
+            self.lost_waits += 1;
+            return;
+        }
+        let sum = self.waits.entry(place).or_default();
         if is_timeout {
             sum.timeouts += 1;
             return;
