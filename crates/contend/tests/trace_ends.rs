@@ -3,6 +3,8 @@
 mod command;
 #[path = "trace/faults.rs"]
 mod faults;
+#[path = "trace/limits.rs"]
+mod limits;
 #[path = "trace/patience.rs"]
 mod patience;
 #[path = "trace/programs.rs"]

@@ -52,8 +52,7 @@ impl Memory {
     pub fn new(level: Level, clock: Option<&str>) -> io::Result<Self> {
         let file = anonymous_file(c"contend-trace", 0)?;
         file.set_len(size_of::<Region>() as u64)?;
-        // The watched program has the file too. What it writes there are figures; but were the file shorter, reading the
-        // memory would end contend.
+        // The watched program has the file too. If it made the file shorter, reading the memory would end contend.
         seal(&file, libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_SEAL)?;
         let inode = file.metadata()?.ino();
         let (protection, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED | libc::MAP_NORESERVE);

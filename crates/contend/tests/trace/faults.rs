@@ -1,30 +1,21 @@
-//! Programs that put something else where contend reads: in place of their own files, into the memory that they are
-//! recorded into; and programs that cannot load its library as others do.
+//! Programs that replace the files that contend reads, or write into the memory that they are recorded into; and
+//! programs that cannot load its library as others do.
 
 use super::command;
-use super::patience::Patience;
+use super::limits::run_within_limits;
 use super::programs::{Programs, command as trace};
 use serde_json::Value;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
-use std::time::Duration;
 
-/// A hang is one at any speed of the machine.
-const HANGS: Duration = Duration::from_secs(120);
-
-/// `contend trace` on a program, with no more than 400 MB of memory of its own: an allocation beyond that fails.
+/// `contend trace` on a program, and its record if there is one.
 fn traced_within_limits(programs: &Programs, program: &Path, arguments: &[&str]) -> (Output, Option<Value>) {
     let file = programs.path("limits.json");
     let _ = std::fs::remove_file(&file);
     let flags = ["--format", "json", "--output", file.to_str().unwrap()];
-    let watching = trace(&flags, program, arguments);
-    let mut limited = Command::new("sh");
-    limited.args(["-c", "ulimit -d 400000 && exec \"$@\"", "sh"]).arg(watching.get_program()).args(watching.get_args());
-    limited.env("CONTEND_ARCHIVE", "").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let output = limited.spawn().unwrap().wait_with_output_in(HANGS);
-    let record = std::fs::read(&file).ok().map(|bytes| command::read(&bytes));
-    (output, record)
+    let output = run_within_limits(&trace(&flags, program, arguments));
+    (output, std::fs::read(&file).ok().map(|bytes| command::read(&bytes)))
 }
 
 /// The same, with its record.
@@ -65,7 +56,7 @@ fn a_program_whose_file_became_something_else_is_named_rightly_or_not_at_all() {
 }
 
 /// The program that has been upgraded, and the one that it was upgraded to: the same code with other names.
-pub fn upgraded(programs: &Programs) -> Option<(PathBuf, PathBuf)> {
+fn upgraded(programs: &Programs) -> Option<(PathBuf, PathBuf)> {
     let other = programs.compiled("replaced", &["-DLOCK=other_lock", "-DFUNCTION=other_function"])?;
     let next = programs.path("next");
     std::fs::rename(other, &next).unwrap();
@@ -80,7 +71,7 @@ fn an_upgraded_program_is_not_named_from_its_successor() {
     assert_named_rightly(&record, "replaced");
 }
 
-/// In a mount namespace of its own the program is another file than the one at its path here.
+/// In a separate mount namespace the program is another file than the one at its path here.
 #[test]
 fn a_program_of_another_mount_namespace_is_not_named_from_the_file_at_its_path_here() {
     let programs = Programs::new();
@@ -157,7 +148,12 @@ fn sanitizers_run_under_watch_and_see_nothing_that_is_not_there() {
         let programs = Programs::new();
         let program = programs.path("sanitized");
         let mut compiler = Command::new("cc");
-        compiler.args(["-g", "-O1", "-pthread"]).arg(format!("-fsanitize={sanitizer}")).arg("-o").arg(&program).arg(&source);
+        compiler
+            .args(["-g", "-O1", "-pthread"])
+            .arg(format!("-fsanitize={sanitizer}"))
+            .arg("-o")
+            .arg(&program)
+            .arg(&source);
         let is_compiled = compiler.output().is_ok_and(|output| output.status.success());
         // Not every kernel's addresses suit it.
         let runs = || Command::new(&program).args(["kept", "0.1"]).output().is_ok_and(|output| output.status.success());
@@ -168,7 +164,10 @@ fn sanitizers_run_under_watch_and_see_nothing_that_is_not_there() {
         let output = trace(&[], &program, &["kept", "0.1"]).output().unwrap();
         let stderr = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{sanitizer}: {:?}\n{stderr}", output.status);
-        assert!(!stderr.contains("Sanitizer") && !stderr.contains("runtime does not come first"), "{sanitizer}: {stderr}");
+        assert!(
+            !stderr.contains("Sanitizer") && !stderr.contains("runtime does not come first"),
+            "{sanitizer}: {stderr}"
+        );
         assert!(String::from_utf8_lossy(&output.stdout).contains("mapped_lock"), "{sanitizer}");
     }
 }

@@ -27,11 +27,13 @@ pub struct Follower {
     pub lost_waits: u64,
 }
 
-/// Words at stacks that are counted, stacks that are told apart, and threads whose switches are remembered: a program can
-/// have as many as it likes, such as one that has its semaphores on the heap or on stacks.
+/// Limits of the pairs of a word and a stack, of the stacks, and of the threads with remembered switches: a program can
+/// have any number of them, for example if its semaphores are on the heap.
 const MOST_PLACES: usize = 65_536;
 const MOST_STACKS: usize = 32_768;
 const MOST_THREADS: usize = 16_384;
+/// Threads that ran instead of a waiter, at each place.
+const MOST_RUNNERS: usize = 256;
 
 /// What one thread is at.
 #[derive(Default)]
@@ -141,7 +143,7 @@ impl Follower {
     fn switched(&mut self, at: u64, thread: u32, is_out: bool, is_preempted: bool) {
         let at = at.saturating_sub(self.began) as f64;
         if self.timelines.len() >= MOST_THREADS && !self.timelines.contains_key(&thread) {
-            // Most of so many have ended, and what is forgotten of one that runs is learned again with its next switch.
+            // Most of them have ended. A thread that still runs is known again from its next switch on.
             self.timelines.clear();
         }
         let timeline = self.timelines.entry(thread).or_default();
@@ -229,7 +231,11 @@ impl Waits {
         if let Some((_, Some(stack))) = wait.waker {
             *self.wakers.entry(stack).or_default() += waited as f64;
         }
-        instead.into_iter().for_each(|(thread, ns)| *self.ran_instead.entry(thread).or_default() += ns);
+        for (thread, ns) in instead {
+            if self.ran_instead.len() < MOST_RUNNERS || self.ran_instead.contains_key(&thread) {
+                *self.ran_instead.entry(thread).or_default() += ns;
+            }
+        }
     }
 
     /// Those of another stack as well.

@@ -182,7 +182,8 @@ impl Watch<'_> {
         let records = Some(format!("{} of the kernel's records", lost.switches)).filter(|_| lost.switches > 0);
         let waits = Some(format!("{} waits at further addresses", lost.waits)).filter(|_| lost.waits > 0);
         let what = records.into_iter().chain(waits).collect::<Vec<String>>().join(", ");
-        let mut warnings: Vec<Warning> = Some(what).filter(|what| !what.is_empty()).map(|what| TraceLost { what }.into()).into_iter().collect();
+        let mut warnings: Vec<Warning> =
+            Some(what).filter(|what| !what.is_empty()).map(|what| TraceLost { what }.into()).into_iter().collect();
         warnings.extend(unnamed_code(&self.names));
         let parameters = Parameters {
             program: target.words.clone(),

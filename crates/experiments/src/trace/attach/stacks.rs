@@ -16,7 +16,7 @@ pub struct Stacks {
     known: HashMap<Key, Known>,
     /// Bytes that tables may have still.
     room: u64,
-    /// A file system did not answer: none is asked again.
+    /// A file system did not answer, so no further file is opened.
     is_stalled: bool,
 }
 
@@ -36,7 +36,13 @@ const DEPTH: usize = 16;
 
 impl Default for Stacks {
     fn default() -> Self {
-        Self { unwinder: UnwinderNative::new(), cache: CacheNative::new(), known: HashMap::new(), room: MOST_OF_ALL, is_stalled: false }
+        Self {
+            unwinder: UnwinderNative::new(),
+            cache: CacheNative::new(),
+            known: HashMap::new(),
+            room: MOST_OF_ALL,
+            is_stalled: false,
+        }
     }
 }
 
@@ -75,13 +81,7 @@ impl Stacks {
         }
     }
 
-    fn read(
-        &mut self,
-        pid: u32,
-        pieces: Vec<Mapping>,
-        range: Range<u64>,
-        room: u64,
-    ) -> Option<(Module<Vec<u8>>, u64)> {
+    fn read(&mut self, pid: u32, pieces: Vec<Mapping>, range: Range<u64>, room: u64) -> Option<(Module<Vec<u8>>, u64)> {
         let read = move || module(open_mapped(Some(pid), &pieces).ok()?, &pieces[0].path, &range, room);
         let found = patiently(PATIENCE, read);
         self.is_stalled = found.is_none();

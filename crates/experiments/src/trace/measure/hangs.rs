@@ -113,7 +113,7 @@ fn holders<'a>(threads: impl Iterator<Item = &'a Stuck>) -> HashMap<u32, Vec<usi
 struct Circles<'a> {
     stuck: &'a [&'a Stuck],
     holders: HashMap<u32, Vec<usize>>,
-    /// Of each thread the number of its strongly connected component: threads of one reach each other.
+    /// The number of each thread's strongly connected component, in which all threads reach each other.
     component: Vec<usize>,
 }
 
@@ -130,7 +130,7 @@ impl<'a> Circles<'a> {
                     continue;
                 }
                 component[place] = number;
-                // All who wait for a lock are in this component, or already in another: no other holder need look.
+                // All threads that wait for a lock are in this component, or already in another: no other holder need look.
                 open.extend(stuck[place].holds.iter().filter_map(|(_, lock)| waiters.remove(lock)).flatten());
             }
         }
@@ -144,8 +144,8 @@ impl<'a> Circles<'a> {
         waiters
     }
 
-    /// The threads in the order in which a depth-first search is done with them. A lock's holders are gone through once,
-    /// whoever waits for it.
+    /// The threads in the order in which a depth-first search is done with them. Each lock's list of
+    /// holders is read once, for all threads that wait for it together.
     fn finished(stuck: &[&Stuck], holders: &HashMap<u32, Vec<usize>>) -> Vec<usize> {
         let (mut order, mut is_seen) = (Vec::new(), vec![false; stuck.len()]);
         let mut gone_through: HashMap<u32, usize> = HashMap::new();

@@ -236,7 +236,8 @@ impl Watch<'_> {
         warnings.extend(lost.warning());
         warnings.extend(unnamed_code(&self.names));
         warnings.extend(DamagedMemory::found_in(region).map(Warning::from));
-        warnings.extend(self.other_users.found().map(|(pid, other)| UnwatchedUser { process: other.words(pid) }.into()));
+        warnings
+            .extend(self.other_users.found().map(|(pid, other)| UnwatchedUser { process: other.words(pid) }.into()));
         let parameters = Parameters {
             program: self.plan.program.words.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
             level: self.plan.level,

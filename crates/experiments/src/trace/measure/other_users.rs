@@ -1,18 +1,22 @@
 //! Processes of the program that run as another user: they cannot load contend's library.
 //!
 //! The library and the memory have no names in the file system, and are reached through contend's own `/proc` directory,
-//! which the kernel opens to contend's user only. A process that changes its user keeps what it has loaded; but the
-//! program that it then becomes by `exec` has to load it anew, and may not.
+//! which the kernel opens to contend's user only. A process that changes its user keeps the library that it has
+//! loaded. But a program that it then starts by `exec` has to load the library itself, and may not.
 
 use std::collections::BTreeMap;
 use std::fs::{File, read_dir, read_link, read_to_string};
 use std::io::Read;
+use std::time::Instant;
 
 /// Processes that were seen to run without the library, by their numbers.
 #[derive(Default)]
-pub struct OtherUsers(BTreeMap<u32, OtherUser>);
+pub struct OtherUsers {
+    found: BTreeMap<u32, OtherUser>,
+    next: Option<Instant>,
+}
 
-/// A process that runs as another user, or in a user namespace of its own.
+/// A process that runs as another user, or in another user namespace.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OtherUser {
     pub program: String,
@@ -21,12 +25,23 @@ pub struct OtherUser {
 }
 
 /// Processes, and threads of each, that are looked at: the program can have as many as it likes.
-const MOST_PROCESSES: usize = 256;
-const MOST_THREADS: usize = 64;
+const MOST_PROCESSES: usize = 128;
+const MOST_THREADS: usize = 32;
+/// The pause after a look, as a multiple of its duration: the program shares its CPUs with contend.
+const PAUSE: u32 = 200;
 
 impl OtherUsers {
-    /// Looks at the program and what it has started.
+    /// Looks at the program and the processes that it has started, unless it is too early for the next look.
     pub fn look(&mut self, program: u32) {
+        let began = Instant::now();
+        if self.next.is_some_and(|next| began < next) {
+            return;
+        }
+        self.look_at(program);
+        self.next = Some(began + began.elapsed() * PAUSE);
+    }
+
+    fn look_at(&mut self, program: u32) {
         let own_user = rustix::process::geteuid().as_raw();
         let own_namespace = read_link("/proc/self/ns/user").ok();
         let mut open = vec![program];
@@ -40,13 +55,13 @@ impl OtherUsers {
             let is_elsewhere = namespace.is_some_and(|namespace| Some(namespace) != own_namespace);
             if (user != own_user || is_elsewhere) && !has_library(pid) {
                 let user = Some(user).filter(|user| *user != own_user);
-                self.0.insert(pid, OtherUser { program: name, user });
+                self.found.insert(pid, OtherUser { program: name, user });
             }
         }
     }
 
     pub fn found(&self) -> impl Iterator<Item = (u32, &OtherUser)> {
-        self.0.iter().map(|(pid, other)| (*pid, other))
+        self.found.iter().map(|(pid, other)| (*pid, other))
     }
 }
 

@@ -94,8 +94,8 @@ struct Group {
     lock: u32,
     site: Option<u64>,
     pairs: Vec<u32>,
-    /// How long was waited, in ticks, and how often it was taken and asked for in vain. Histograms are added up only for
-    /// those that have a row: there can be some ten thousand others.
+    /// Sums of the waits in ticks, of the acquisitions, and of the failed attempts. Histograms are added up only for
+    /// groups that have a row: there can be tens of thousands of others.
     waited: u64,
     acquisitions: u64,
     timeouts: u64,

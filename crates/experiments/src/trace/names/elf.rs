@@ -1,8 +1,8 @@
 //! The parts of an ELF file that are of use, read one by one, so that the size of the file does not matter.
 //!
 //! The file is another program's and may have been made to do harm: every number in it is checked before it is used,
-//! and no more than [`Elf::open`] was given is ever read. It is read, not mapped, since a mapping of a file that
-//! somebody cuts short ends the process that reads it.
+//! and no more than [`Elf::open`] was given is ever read. It is read, not mapped: a mapped file that another process
+//! truncates ends the process that reads the mapping.
 
 use object::elf::{
     CompressionHeader64, ELFCOMPRESS_ZLIB, ELFCOMPRESS_ZSTD, NT_GNU_BUILD_ID, PT_LOAD, SHF_COMPRESSED, SHT_NOBITS,
@@ -196,7 +196,7 @@ impl Elf {
     }
 
     fn read(&self, offset: u64, size: u64) -> Option<Vec<u8>> {
-        // The file may have become shorter meanwhile: then reading fails.
+        // If the file has become shorter in the meantime, reading fails.
         offset.checked_add(size).filter(|end| *end <= self.length)?;
         self.charge(size)?;
         let mut bytes = vec![0; usize::try_from(size).ok()?];

@@ -3,7 +3,7 @@
 //! A path in `/proc/PID/maps` is only what the file was called when it was mapped, in the process's own mount namespace.
 //! By now there may be another file, a FIFO, a device, or nothing. So a file is opened through the mapping itself where
 //! the kernel allows that, else by its path, and is used only if it is the mapped one. Nothing is opened for reading
-//! before it is known to be a regular file: opening a FIFO or a device waits, or has effects of its own.
+//! before it is known to be a regular file: opening a FIFO waits, and opening a device can have effects.
 
 use super::maps::{FileId, Mapping, parse};
 use rustix::fs::{FileType, Mode, OFlags, Stat, fstat, major, minor, open};
@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 /// Why a file is not used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// Another file lies at the path.
+    /// Another file is at the path.
     Replaced,
     /// A FIFO, a device, a directory.
     NotRegular,
@@ -125,7 +125,7 @@ impl FileId {
 /// `stat`; so contend maps a page of the file too, and looks into its own map.
 fn as_mapped(file: &File) -> Option<FileId> {
     const LENGTH: usize = 1;
-    // SAFETY: a new mapping at an address of the kernel's choice overlaps nothing, and nobody reads what lies in it.
+    // SAFETY: a new mapping at an address of the kernel's choice overlaps nothing, and its bytes are never read.
     let page = unsafe { mmap(std::ptr::null_mut(), LENGTH, ProtFlags::READ, MapFlags::PRIVATE, file, 0) }.ok()?;
     let map = std::fs::read("/proc/self/maps").unwrap_or_default();
     // SAFETY: it was mapped above with this length, and no reference to it was made.

@@ -29,7 +29,7 @@ pub struct Files {
     known: HashMap<Key, Known>,
     open: usize,
     size: u64,
-    /// A file system did not answer: none is asked again.
+    /// A file system did not answer, so no further file is opened.
     is_stalled: bool,
 }
 

@@ -1,4 +1,4 @@
-//! A program's or library's file: its symbols, and its debugging information, which may be in a file of its own.
+//! A program's or library's file: its symbols, and its debugging information, which may be in a separate file.
 
 use super::demangle::demangled;
 use super::elf::{self, Elf, Segment, Symbol};
@@ -19,7 +19,7 @@ pub struct Image {
     lines: Option<Lines>,
     /// Bytes that it holds in memory.
     pub size: u64,
-    /// Whether something was left out because of its size.
+    /// Whether a part was skipped because of its size.
     pub is_incomplete: bool,
 }
 
@@ -60,7 +60,7 @@ impl Image {
         Some(Self { segments: elf.segments, symbols, names, lines, size, is_incomplete })
     }
 
-    /// Returns the difference between addresses in memory and the file's own, if the piece that begins at `offset` lies
+    /// Returns the difference between addresses in memory and the file's own, if the piece that begins at `offset` is
     /// at `start`.
     pub fn bias(&self, start: u64, offset: u64) -> Option<u64> {
         let page = |at: u64| at / PAGE * PAGE;
@@ -76,7 +76,9 @@ impl Image {
 
     /// The function and the line of an address.
     pub fn code(&self, own: u64) -> (Option<String>, Option<String>) {
-        let (symbol, source) = self.lines.as_ref().and_then(|lines| lines.frame(own)).unwrap_or_default();
+        // Addresses that are not the file's are not looked up in its information, which may be made to have any.
+        let lines = self.lines.as_ref().filter(|_| self.has(own) && own < u64::MAX);
+        let (symbol, source) = lines.and_then(|lines| lines.frame(own)).unwrap_or_default();
         (symbol.or_else(|| self.function(own)), source)
     }
 

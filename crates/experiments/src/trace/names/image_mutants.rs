@@ -66,7 +66,8 @@ fn mutated(bytes: &[u8], random: &mut Rng) -> Vec<u8> {
             1 => bytes[at] ^= 1 << random.u32(0..8),
             _ => {
                 let edges = [0, 1, u64::MAX, i64::MAX as u64, 1 << 31, 1 << 40, bytes.len() as u64];
-                let (edge, width) = (edges[random.usize(0..edges.len())].to_ne_bytes(), [1, 2, 4, 8][random.usize(0..4)]);
+                let (edge, width) =
+                    (edges[random.usize(0..edges.len())].to_ne_bytes(), [1, 2, 4, 8][random.usize(0..4)]);
                 bytes[at..at + width].copy_from_slice(&edge[..width]);
             }
         }
@@ -125,7 +126,7 @@ fn an_image_without_room_for_its_information_has_symbols_and_says_so() {
     }
 }
 
-/// The debugging information in a file of its own is used if its build ID is the program's.
+/// Debugging information in a separate file is used if its build ID is the program's.
 #[test]
 fn a_debug_file_of_another_build_is_not_used() {
     let folder = tempfile::tempdir().unwrap();

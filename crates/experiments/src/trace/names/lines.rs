@@ -28,8 +28,8 @@ impl Lines {
             );
             let Some(section) = elf.section(id.name()).filter(|_| is_needed) else { return Ok(Slice::default()) };
             let bytes = elf.bytes(section).ok_or(())?;
-            // SAFETY: the bytes lie on the heap, where they stay when the vector that has them moves; `sections` becomes
-            // a field of this type, where nobody changes them, and they are dropped after all that has this slice.
+            // SAFETY: the bytes are on the heap, where they stay when the vector that owns them moves. `sections`
+            // becomes a field of this type that no code changes, and that is dropped after everything with this slice.
             let slice: &'static [u8] = unsafe { std::slice::from_raw_parts(bytes.as_ptr(), bytes.len()) };
             sections.push(bytes);
             Ok::<Slice, ()>(Slice::new(slice, NativeEndian))
@@ -46,7 +46,7 @@ impl Lines {
         let mut frames = loop {
             match lookup {
                 LookupResult::Output(frames) => break frames.ok()?,
-                // Information that the compiler left in files beside its objects is not looked for.
+                // contend does not look for information that the compiler left in separate `.dwo` files.
                 LookupResult::Load { continuation, .. } => lookup = continuation.resume(None),
             }
         };

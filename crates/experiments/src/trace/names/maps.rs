@@ -29,7 +29,7 @@ pub struct Mapping {
     pub path: Arc<Path>,
 }
 
-/// Returns the pieces of files. Lines that are not as the kernel writes them, or cut short, are left out.
+/// Returns the pieces of files. Skips lines that are not as the kernel writes them, or cut short.
 pub fn parse(map: &[u8]) -> Vec<Mapping> {
     let whole = map.iter().rposition(|byte| *byte == b'\n').map_or(&map[..0], |end| &map[..end]);
     let mut mappings: Vec<Mapping> = Vec::new();

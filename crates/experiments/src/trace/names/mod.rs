@@ -64,7 +64,7 @@ const MOST_MAPPINGS: usize = 16_384;
 const MOST_MEMORY: usize = 48 << 20;
 
 impl Names {
-    /// Learns a process's map, as `/proc/PID/maps` has it. A piece that was there before and lies nowhere else is kept:
+    /// Learns a process's map, as `/proc/PID/maps` has it. A piece that was there before and is not found elsewhere is kept:
     /// it may have been unloaded since. `pid` is the process's number if it has this map now: then its files are opened,
     /// since it may end, or they may be replaced, before they are needed.
     pub fn learn(&mut self, process: u32, pid: Option<u32>, map: &[u8]) {
