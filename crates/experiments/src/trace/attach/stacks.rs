@@ -151,3 +151,40 @@ fn module(file: File, path: &Path, place: &Range<u64>, room: u64) -> Option<(Mod
 }
 
 const PAGE: u64 = 4096;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trace::names::{mutants, open_regular};
+    use std::time::Duration;
+
+    /// Tables that were changed to do harm lead nowhere, and never end or hold what reads them.
+    #[test]
+    fn stacks_of_mutants_are_unwound_or_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let Some(bytes) = mutants::compiled(folder.path(), &[]) else { return };
+        let path = folder.path().join("mutant");
+        let unwound = patiently(Duration::from_secs(300), move || {
+            let (mut random, place) = (fastrand::Rng::with_seed(31), 0x1_0000..0x3_0000);
+            let mut unwound = 0;
+            for _ in 0..500 {
+                std::fs::write(&path, mutants::mutated(&bytes, &mut random)).unwrap();
+                let Some((module, _)) = module(open_regular(&path).unwrap(), &path, &place, 1 << 20) else { continue };
+                let mut stacks = Stacks::default();
+                stacks.unwinder.add_module(module);
+                let pointer = 0x7fff_0000;
+                for _ in 0..20 {
+                    let word = || [random.u64(place.clone()), random.u64(pointer..pointer + 512), random.u64(..)];
+                    let words: Vec<u64> = std::iter::repeat_with(word).take(24).flatten().collect();
+                    let [instruction, frame] = [words[0], words[1]];
+                    let bytes = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
+                    let frames = stacks.frames(&Stack { instruction, pointer, frame, link: words[3], bytes });
+                    assert!(frames.len() <= DEPTH);
+                    unwound += usize::from(frames.len() > 1);
+                }
+            }
+            unwound
+        });
+        assert!(unwound.expect("no mutant ends or holds the reading thread") > 0);
+    }
+}

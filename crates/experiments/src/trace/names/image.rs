@@ -140,4 +140,4 @@ pub fn is_wrapper(name: &str, file: &str) -> bool {
 
 #[cfg(test)]
 #[path = "image_mutants.rs"]
-mod mutants;
+pub mod mutants;

@@ -17,7 +17,7 @@ const SOURCE: &str = "#include <pthread.h>\n\
     int main(int count, char **words) { return outer(count) + (words[0] == 0); }\n";
 
 /// A small program with debugging information; `None`, and it is said, where there is no compiler.
-fn compiled(folder: &Path, flags: &[&str]) -> Option<Vec<u8>> {
+pub fn compiled(folder: &Path, flags: &[&str]) -> Option<Vec<u8>> {
     let (source, program) = (folder.join("small.c"), folder.join("small"));
     std::fs::write(&source, SOURCE).unwrap();
     let mut compiler = Command::new("cc");
@@ -52,7 +52,7 @@ fn look_up(image: &Image, random: &mut Rng) -> Vec<String> {
 }
 
 /// Changes some bytes: anywhere, in the headers, or a word to one that is at an edge.
-fn mutated(bytes: &[u8], random: &mut Rng) -> Vec<u8> {
+pub fn mutated(bytes: &[u8], random: &mut Rng) -> Vec<u8> {
     let mut bytes = bytes.to_vec();
     let sections = usize::from_ne_bytes(*bytes[40..].first_chunk().unwrap());
     for _ in 0..random.usize(1..40) {

@@ -15,6 +15,8 @@ use files::Files;
 pub use files::{Key, PATIENCE, patiently};
 use image::Image;
 pub use image::is_wrapper;
+#[cfg(test)]
+pub use image::mutants;
 pub use maps::{MOST_BYTES, Mapping, parse};
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
