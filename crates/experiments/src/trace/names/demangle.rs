@@ -1,4 +1,4 @@
-//! Symbols' names as their languages write them.
+//! Functions' names as their languages write them, and those that belong to the languages.
 
 use addr2line::gimli::DW_LANG_Rust;
 use std::fmt;
@@ -35,6 +35,15 @@ impl fmt::Write for Limited {
         self.0.push_str(text);
         if self.0.len() > LONGEST { Err(fmt::Error) } else { Ok(()) }
     }
+}
+
+/// Functions that a language's own library puts around the C library's locks.
+pub fn is_wrapper(name: &str, file: &str) -> bool {
+    ["std::", "core::", "__gthread", "__gthrw", "<std::", "<core::", "parking_lot", "<parking_lot", "lock_api::"]
+        .iter()
+        .any(|own| name.starts_with(own))
+        || file.contains("/include/c++/")
+        || file.starts_with("/rustc/")
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::mpsc::channel;
 use std::time::Duration;
 
 /// A mapped file: the same path can be another file in another process, or in the same one later.
@@ -146,13 +146,11 @@ fn is_in_file_system(path: &Path) -> bool {
     ![&b"/dev/zero"[..], b"/memfd:", b"/SYSV", b"/[", b"/anon_hugepage"].iter().any(|other| path.starts_with(other))
 }
 
-/// What work gives that another process's file system can delay; `None` if it takes too long, or fails at something
-/// that was not thought of. Then its thread is left to itself, and ends with contend.
+/// Returns the result of work that another process's file system can delay; `None` if it takes too long, or panics. A
+/// thread that takes too long ends with contend.
 pub fn patiently<T: Send + 'static>(patience: Duration, work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
     let (done, result) = channel();
     std::thread::Builder::new().spawn(move || drop(done.send(work()))).ok()?;
-    match result.recv_timeout(patience) {
-        Ok(result) => Some(result),
-        Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => None,
-    }
+    // Where the work panicked, the channel was closed.
+    result.recv_timeout(patience).ok()
 }

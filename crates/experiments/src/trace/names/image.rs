@@ -129,15 +129,6 @@ fn debug_file(elf: &Elf, path: &Path, root: Option<&Path>) -> Option<Elf> {
     elsewhere.chain(ways.iter().cloned()).filter_map(open).find(is_its_own)
 }
 
-/// Functions that a language's own library puts around the C library's locks.
-pub fn is_wrapper(name: &str, file: &str) -> bool {
-    ["std::", "core::", "__gthread", "__gthrw", "<std::", "<core::", "parking_lot", "<parking_lot", "lock_api::"]
-        .iter()
-        .any(|own| name.starts_with(own))
-        || file.contains("/include/c++/")
-        || file.starts_with("/rustc/")
-}
-
 #[cfg(test)]
 #[path = "image_mutants.rs"]
 pub mod mutants;

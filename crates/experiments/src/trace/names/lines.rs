@@ -1,8 +1,7 @@
 //! Functions and lines of addresses, from a file's debugging information.
 
-use super::demangle::demangled;
+use super::demangle::{demangled, is_wrapper};
 use super::elf::Elf;
-use super::image::is_wrapper;
 use addr2line::gimli::{Dwarf, EndianSlice, NativeEndian, SectionId};
 use addr2line::{Context, LookupContinuation, LookupResult};
 

@@ -8,13 +8,12 @@ mod image;
 mod lines;
 mod maps;
 
-pub use demangle::demangled;
+pub use demangle::{demangled, is_wrapper};
 pub use elf::Elf;
 pub use file::{Refusal, open_mapped, open_regular};
 use files::Files;
 pub use files::{Key, PATIENCE, patiently};
 use image::Image;
-pub use image::is_wrapper;
 #[cfg(test)]
 pub use image::mutants;
 pub use maps::{MOST_BYTES, Mapping, parse};
