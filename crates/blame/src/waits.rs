@@ -65,7 +65,7 @@ impl Waits {
         self.older.append(&mut self.fresh);
         for thread in region.threads() {
             let (head, tail) = (thread.head.load(Acquire), thread.tail.load(Relaxed));
-            for place in tail..head.min(tail + RING as u64) {
+            for place in tail..head.min(tail.saturating_add(RING as u64)) {
                 self.take(region, &thread.ring[place as usize % RING], time);
             }
             thread.tail.store(head, Relaxed);

@@ -1,6 +1,8 @@
 //! `contend trace --pid`: a process that runs already, whose waits are known; processes that cannot be watched.
 
 mod command;
+#[path = "trace/limits.rs"]
+mod limits;
 #[path = "trace/patience.rs"]
 mod patience;
 #[path = "trace/programs.rs"]
@@ -9,11 +11,13 @@ mod programs;
 #[path = "trace/times.rs"]
 mod times;
 
+use limits::run_within_limits;
 use patience::Patience;
 use programs::Programs;
+use serde_json::Value;
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 use times::off;
 
@@ -102,4 +106,76 @@ fn a_process_that_cannot_be_watched_is_named_with_the_reason() {
     ended.wait().unwrap();
     let both = attach("1", &["--", "true"]).output().unwrap();
     assert_eq!(both.status.code(), Some(2));
+}
+
+/// A process that is started, and waits for nothing; `None`, and it is said, where no process can be watched.
+fn watched(program: &Path, arguments: &[&str]) -> Option<Child> {
+    let mut watched = Command::new(program).args(arguments).stdout(Stdio::piped()).spawn().unwrap();
+    let output = attach(&std::process::id().to_string(), &["--seconds", "0.1"]).output().unwrap();
+    if String::from_utf8_lossy(&output.stderr).contains("needs root") {
+        let _ = watched.kill();
+        watched.wait().unwrap();
+        println!("skipped: needs root and a tracefs");
+        return None;
+    }
+    Some(watched)
+}
+
+/// The record of a process.
+fn attached_within_limits(programs: &Programs, pid: u32) -> Value {
+    let file = programs.path("limits.json");
+    let _ = std::fs::remove_file(&file);
+    let flags = ["--seconds", "1", "--format", "json", "--output", file.to_str().unwrap()];
+    let watching = attach(&pid.to_string(), &flags);
+    let output = run_within_limits(&watching);
+    assert!(output.status.success(), "{:?}: {}", output.status, String::from_utf8_lossy(&output.stderr));
+    command::read(&std::fs::read(&file).unwrap())
+}
+
+/// The path of a process's file now leads to another program, to a FIFO, to garbage, or to nothing.
+#[test]
+fn a_process_whose_file_was_replaced_is_named_from_the_file_that_it_has_mapped() {
+    for becomes in ["kept", "fifo", "sparse", "garbage", "nothing", "with"] {
+        let programs = Programs::new();
+        let Some(other) = programs.compiled("replaced", &["-DLOCK=other_lock", "-DFUNCTION=other_function"]) else {
+            return;
+        };
+        let next = programs.path("next");
+        std::fs::rename(other, &next).unwrap();
+        let Some(program) = programs.compiled("replaced", &[]) else { return };
+        let arguments: &[&str] =
+            if becomes == "with" { &["with", next.to_str().unwrap(), "60"] } else { &[becomes, "60"] };
+        let Some(mut process) = watched(&program, arguments) else { return };
+        let mut line = String::new();
+        BufReader::new(process.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+        assert_eq!(line, "replaced\n");
+        let record = attached_within_limits(&programs, process.id());
+        process.kill().unwrap();
+        process.wait().unwrap();
+        let (rows, warnings) = (record["results"].to_string(), record["warnings"].to_string());
+        assert!(!rows.contains("other_"), "{becomes}: named from another file: {rows}");
+        let is_named = rows.contains("mapped_lock") && rows.contains("mapped_function (replaced.c:");
+        assert!(is_named || warnings.contains("unnamed_code"), "{becomes}: {rows}\n{warnings}");
+    }
+}
+
+#[test]
+fn a_process_with_locks_in_anonymous_shared_memory_is_watched() {
+    let programs = Programs::new();
+    let Some(program) = programs.compiled("shared", &[]) else { return };
+    let Some(mut process) = watched(&program, &["100000"]) else { return };
+    let children = format!("/proc/{0}/task/{0}/children", process.id());
+    let until = Instant::now() + Duration::from_secs(20);
+    let child = loop {
+        let text = std::fs::read_to_string(&children).unwrap_or_default();
+        if let Some(child) = text.split_whitespace().next() {
+            break child.parse().unwrap();
+        }
+        assert!(Instant::now() < until, "it has no children");
+        std::thread::sleep(Duration::from_millis(5));
+    };
+    let record = attached_within_limits(&programs, child);
+    process.kill().unwrap();
+    process.wait().unwrap();
+    assert!(record["results"].to_string().contains("main (shared.c:"), "{}", record["results"]);
 }

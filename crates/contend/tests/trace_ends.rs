@@ -1,6 +1,10 @@
 //! `contend trace`: ends of all kinds, of the program and of `contend`; programs that cannot be watched.
 
 mod command;
+#[path = "trace/faults.rs"]
+mod faults;
+#[path = "trace/limits.rs"]
+mod limits;
 #[path = "trace/patience.rs"]
 mod patience;
 #[path = "trace/programs.rs"]

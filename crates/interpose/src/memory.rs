@@ -4,6 +4,7 @@ use crate::layout::{Header, Region};
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::{AsRawFd, FromRawFd};
+use std::os::unix::fs::MetadataExt;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// Why there is none.
@@ -33,12 +34,13 @@ pub enum Level {
 /// A fresh memory, which has no name: it goes when the last who has it goes, however that ends.
 pub struct Memory {
     file: File,
+    inode: u64,
     region: *const Region,
 }
 
 // SAFETY: the region is made of atomics only, and stays mapped while this lives.
 unsafe impl Send for Memory {}
-// SAFETY: as above.
+// SAFETY: the region is made of atomics only, which threads may read and write at once.
 unsafe impl Sync for Memory {}
 
 impl Memory {
@@ -50,6 +52,9 @@ impl Memory {
     pub fn new(level: Level, clock: Option<&str>) -> io::Result<Self> {
         let file = anonymous_file(c"contend-trace", 0)?;
         file.set_len(size_of::<Region>() as u64)?;
+        // The watched program has the file too. If it made the file shorter, reading the memory would end contend.
+        seal(&file, libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_SEAL)?;
+        let inode = file.metadata()?.ino();
         let (protection, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED | libc::MAP_NORESERVE);
         // SAFETY: a new mapping at an address of the kernel's choice overlaps nothing; the file is as long as the
         // region.
@@ -58,12 +63,17 @@ impl Memory {
         if start == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }
-        let memory = Self { file, region: start.cast() };
+        let memory = Self { file, inode, region: start.cast() };
         let header = &memory.region().header;
         header.level.store(level as u32, Relaxed);
         header.clock.store(if clock.is_none() { 1 } else { 2 }, Relaxed);
         header.magic.store(Header::MAGIC, Relaxed);
         Ok(memory)
+    }
+
+    /// The number by which memory maps of processes that have it name its file.
+    pub fn inode(&self) -> u64 {
+        self.inode
     }
 
     /// What was recorded so far.
@@ -90,6 +100,8 @@ impl Memory {
         let file = anonymous_file(c"contend-interpose", libc::MFD_EXEC)
             .or_else(|_| anonymous_file(c"contend-interpose", 0))?;
         (&file).write_all(LIBRARY)?;
+        // Whatever the program starts loads it as well.
+        seal(&file, libc::F_SEAL_WRITE | libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_SEAL)?;
         let path = path_of(&file);
         Ok((file, path))
     }
@@ -104,12 +116,21 @@ impl Drop for Memory {
 
 fn anonymous_file(name: &std::ffi::CStr, flags: libc::c_uint) -> io::Result<File> {
     // SAFETY: the name ends with a NUL, and the call takes nothing else by pointer.
-    let descriptor = unsafe { libc::memfd_create(name.as_ptr(), flags | libc::MFD_CLOEXEC) };
+    let descriptor = unsafe { libc::memfd_create(name.as_ptr(), flags | libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING) };
     if descriptor < 0 {
         return Err(io::Error::last_os_error());
     }
     // SAFETY: the descriptor is new and nobody else's.
     Ok(unsafe { File::from_raw_fd(descriptor) })
+}
+
+/// Forbids changes of a file for good.
+fn seal(file: &File, seals: libc::c_int) -> io::Result<()> {
+    // SAFETY: the call takes no pointers.
+    match unsafe { libc::fcntl(file.as_raw_fd(), libc::F_ADD_SEALS, seals) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
 }
 
 /// Through this process, so that the other has no descriptor more than it would have: not one to close, or to count.

@@ -35,7 +35,7 @@ impl Lost {
             uses_of_locks: header.lost_locks.load(Relaxed),
             uses_of_sites: header.lost_pairs.load(Relaxed),
             holds: header.lost_holds.load(Relaxed),
-            waits: region.threads().map(|thread| thread.lost.load(Relaxed)).sum(),
+            waits: region.threads().fold(0, |sum, thread| sum.saturating_add(thread.lost.load(Relaxed))),
             orders: header.lost_edges.load(Relaxed),
             reentered: header.lost_reentered.load(Relaxed),
             switches: 0,
@@ -73,6 +73,8 @@ impl Lost {
     /// All of it.
     pub fn total(&self) -> u64 {
         let Self { processes, threads, uses_of_locks, uses_of_sites, holds, waits, orders, reentered, switches } = self;
-        processes + threads + uses_of_locks + uses_of_sites + holds + waits + orders + reentered + switches
+        [processes, threads, uses_of_locks, uses_of_sites, holds, waits, orders, reentered, switches]
+            .into_iter()
+            .fold(0, |sum, count| sum.saturating_add(*count))
     }
 }

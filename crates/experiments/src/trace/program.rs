@@ -1,9 +1,9 @@
 //! The program: found as the shell would, and looked at before it is started.
 
+use super::names::open_regular;
 use anyhow::Context;
 use harness::UsageError;
 use std::ffi::{OsStr, OsString};
-use std::fs::File;
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -67,7 +67,8 @@ fn found(name: &OsStr) -> Result<PathBuf, UsageError> {
 
 /// The interpreter, if it is a script; an error says why it cannot be watched.
 fn look(path: &Path) -> anyhow::Result<Option<PathBuf>> {
-    let mut file = File::open(path).context("it cannot be read, so whether it can be watched is not known")?;
+    let file = open_regular(path).map_err(|refusal| anyhow::anyhow!("{refusal}"));
+    let mut file = file.context("it cannot be read, so whether it can be watched is not known")?;
     let mut bytes = Vec::new();
     file.by_ref().take(64 << 10).read_to_end(&mut bytes).context("it cannot be read")?;
     if let Some(line) = bytes.strip_prefix(b"#!") {

@@ -1,7 +1,10 @@
 //! What a reader of a trace must know.
 
-use instruments::warning::WarningKind;
+use super::names::Names;
+use instruments::warning::{Warning, WarningKind};
+use interpose::{Kind, Region};
 use serde::Serialize;
+use std::sync::atomic::Ordering::Relaxed;
 
 /// Something found no room, and is not in the figures.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -57,5 +60,94 @@ impl WarningKind for WatchedScript {
 
     fn remedy(&self) -> &'static str {
         "name the program itself to watch it alone"
+    }
+}
+
+/// Files whose code has no names.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct UnnamedCode {
+    pub files: Vec<UnnamedFile>,
+}
+
+/// A file, by the path at which it was mapped.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct UnnamedFile {
+    pub path: String,
+    pub reason: String,
+}
+
+/// Files that are named in one warning.
+const MOST_FILES: usize = 8;
+
+/// A warning, if names were wanted from files that contend could not use.
+pub fn unnamed_code(names: &Names) -> Option<Warning> {
+    let file = |(path, reason): (std::path::PathBuf, super::names::Refusal)| UnnamedFile {
+        path: path.display().to_string(),
+        reason: reason.to_string(),
+    };
+    let files: Vec<UnnamedFile> = names.unnamed().into_iter().take(MOST_FILES).map(file).collect();
+    (!files.is_empty()).then(|| UnnamedCode { files }.into())
+}
+
+impl WarningKind for UnnamedCode {
+    const CODE: &'static str = "unnamed_code";
+
+    fn message(&self) -> String {
+        let files = self.files.iter().map(|file| format!("{} ({})", file.path, file.reason));
+        format!("functions and variables of these files are not named: {}", files.collect::<Vec<String>>().join(", "))
+    }
+
+    fn remedy(&self) -> &'static str {
+        "keep programs and libraries as they are until contend ends; as root, contend also reads those that were replaced"
+    }
+}
+
+/// The watched program wrote into the memory that its library records into.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct DamagedMemory {
+    /// Entries that name a lock, a process or a kind of lock that cannot be.
+    pub entries: usize,
+}
+
+impl DamagedMemory {
+    /// Looks for entries that the library cannot have written.
+    pub fn found_in(region: &Region) -> Option<Self> {
+        let pairs = region.pairs().filter(|(_, pair)| {
+            let lock = region.locks.get(pair.lock.load(Relaxed) as usize);
+            let process = lock.map_or(usize::MAX, |lock| lock.process.load(Relaxed) as usize);
+            process >= region.processes.len() || Kind::of(pair.kind.load(Relaxed)).is_none()
+        });
+        let entries = pairs.count();
+        (entries > 0).then_some(Self { entries })
+    }
+}
+
+impl WarningKind for DamagedMemory {
+    const CODE: &'static str = "damaged_memory";
+
+    fn message(&self) -> String {
+        format!("the program wrote into the memory that contend reads: {} entries in it are impossible", self.entries)
+    }
+
+    fn remedy(&self) -> &'static str {
+        "do not rely on this record; look for writes through wild pointers in the program, for example with valgrind"
+    }
+}
+
+/// A process ran without contend's library since it is another user's.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct UnwatchedUser {
+    pub process: String,
+}
+
+impl WarningKind for UnwatchedUser {
+    const CODE: &'static str = "unwatched_user";
+
+    fn message(&self) -> String {
+        format!("{}, which may not load contend's library: its locks are not seen", self.process)
+    }
+
+    fn remedy(&self) -> &'static str {
+        "run contend as that user, or watch the process from outside, as root: `contend trace --pid`"
     }
 }

@@ -23,7 +23,17 @@ pub struct Follower {
     pub waits: HashMap<(u64, StackNumber), Waits>,
     /// The longest by word.
     pub longest: HashMap<u64, Vec<Wait>>,
+    /// Waits that are not counted since there are too many words and stacks.
+    pub lost_waits: u64,
 }
+
+/// Limits of the pairs of a word and a stack, of the stacks, and of the threads with remembered switches: a program can
+/// have any number of them, for example if its semaphores are on the heap.
+const MOST_PLACES: usize = 65_536;
+const MOST_STACKS: usize = 32_768;
+const MOST_THREADS: usize = 16_384;
+/// Threads that ran instead of a waiter, at each place.
+const MOST_RUNNERS: usize = 256;
 
 /// What one thread is at.
 #[derive(Default)]
@@ -96,6 +106,7 @@ impl Follower {
             numbers: HashMap::new(),
             waits: HashMap::new(),
             longest: HashMap::new(),
+            lost_waits: 0,
         }
     }
 
@@ -118,7 +129,10 @@ impl Follower {
         }
     }
 
-    fn number(&mut self, frames: Vec<u64>) -> StackNumber {
+    fn number(&mut self, mut frames: Vec<u64>) -> StackNumber {
+        if self.stacks.len() >= MOST_STACKS && !self.numbers.contains_key(&frames) {
+            frames.clear();
+        }
         let (stacks, next) = (&mut self.stacks, self.numbers.len());
         *self.numbers.entry(frames).or_insert_with_key(|frames| {
             stacks.push(frames.clone());
@@ -128,6 +142,10 @@ impl Follower {
 
     fn switched(&mut self, at: u64, thread: u32, is_out: bool, is_preempted: bool) {
         let at = at.saturating_sub(self.began) as f64;
+        if self.timelines.len() >= MOST_THREADS && !self.timelines.contains_key(&thread) {
+            // Most of them have ended. A thread that still runs is known again from its next switch on.
+            self.timelines.clear();
+        }
         let timeline = self.timelines.entry(thread).or_default();
         if !timeline.is_open() {
             // What it was at before is told by its first switch.
@@ -181,7 +199,12 @@ impl Follower {
         }
         let turn = woken.and_then(|woken| Some((woken.at, woken.ran?)));
         let instead = turn.map_or_else(Vec::new, |(woken, (ran, cpu))| self.runs.between(woken, ran, cpu));
-        let sum = self.waits.entry((call.word, call.stack)).or_default();
+        let place = (call.word, call.stack);
+        if self.waits.len() >= MOST_PLACES && !self.waits.contains_key(&place) {
+            self.lost_waits += 1;
+            return;
+        }
+        let sum = self.waits.entry(place).or_default();
         if is_timeout {
             sum.timeouts += 1;
             return;
@@ -208,7 +231,11 @@ impl Waits {
         if let Some((_, Some(stack))) = wait.waker {
             *self.wakers.entry(stack).or_default() += waited as f64;
         }
-        instead.into_iter().for_each(|(thread, ns)| *self.ran_instead.entry(thread).or_default() += ns);
+        for (thread, ns) in instead {
+            if self.ran_instead.len() < MOST_RUNNERS || self.ran_instead.contains_key(&thread) {
+                *self.ran_instead.entry(thread).or_default() += ns;
+            }
+        }
     }
 
     /// Those of another stack as well.

@@ -1,6 +1,7 @@
 //! A process that already runs: the kernel's record of its futex calls, with their stacks, of who woke whom, and of who
 //! ran. Nothing is put into the process, and it never stops for it.
 
+mod first_to_end;
 mod follow;
 mod points;
 mod rings;
@@ -17,10 +18,12 @@ use super::lost::Lost;
 use super::measure::{Measured, Piece};
 use super::names::{Names, parse};
 use super::plan::Parameters;
-use super::warnings::TraceLost;
+use super::warnings::{TraceLost, unnamed_code};
 use blame::time::{Nanoseconds, Ticks};
+use first_to_end::FirstToEnd;
 use follow::Follower;
 use harness::{Observer, Session};
+use instruments::warning::Warning;
 use rings::Rings;
 use rows::Builder;
 use rustix::time::{ClockId, clock_gettime};
@@ -39,6 +42,8 @@ pub struct Plan {
 /// How often the rings are read, and the process's map.
 const TICK: Duration = Duration::from_millis(10);
 const MAPS_PERIOD: Duration = Duration::from_millis(100);
+/// Threads of the whole system whose names are remembered.
+const MOST_RUNNERS: usize = 65_536;
 /// The same where a call comes from what is not known.
 const MAPS_PERIOD_OF_STRANGERS: Duration = Duration::from_millis(2);
 
@@ -47,6 +52,7 @@ const MAPS_PERIOD_OF_STRANGERS: Duration = Duration::from_millis(2);
 /// # Errors
 /// The kernel refuses its record, or nobody waited.
 pub fn run(plan: &Plan, session: &Session, observer: &mut dyn Observer<Piece>) -> anyhow::Result<Measured> {
+    let _first = FirstToEnd::begin();
     let rings = Rings::open(&instruments::cpus::allowed()?, plan.target.pid).map_err(refused)?;
     let began_raw = now();
     let mut watch = Watch {
@@ -131,15 +137,15 @@ impl Watch<'_> {
 
     fn learn_map(&mut self) {
         if let Some(map) = self.plan.target.map() {
-            self.names.learn(0, &map);
-            self.unwinder.learn(&parse(&map));
+            self.names.learn(0, Some(self.plan.target.pid), &map);
+            self.unwinder.learn(self.plan.target.pid, &parse(&map));
         }
         self.learned = Instant::now();
     }
 
     fn read(&mut self) {
         for event in self.rings.drain(now()) {
-            if matches!(event.what, sample::What::In) {
+            if matches!(event.what, sample::What::In) && self.runners.len() < MOST_RUNNERS {
                 let name = || name_of(event.process, event.thread);
                 self.runners.entry(event.thread).or_insert_with(name);
             }
@@ -172,9 +178,13 @@ impl Watch<'_> {
             "in {elapsed_s:.1} s no thread of {name} (process {}) waited in a futex call",
             target.pid
         );
-        let lost = Lost { switches: self.rings.lost, ..Lost::default() };
-        let what = format!("{} of the kernel's records", lost.switches);
-        let warnings = if lost.switches > 0 { vec![TraceLost { what }.into()] } else { Vec::new() };
+        let lost = Lost { switches: self.rings.lost, waits: self.follower.lost_waits, ..Lost::default() };
+        let records = Some(format!("{} of the kernel's records", lost.switches)).filter(|_| lost.switches > 0);
+        let waits = Some(format!("{} waits at further addresses", lost.waits)).filter(|_| lost.waits > 0);
+        let what = records.into_iter().chain(waits).collect::<Vec<String>>().join(", ");
+        let mut warnings: Vec<Warning> =
+            Some(what).filter(|what| !what.is_empty()).map(|what| TraceLost { what }.into()).into_iter().collect();
+        warnings.extend(unnamed_code(&self.names));
         let parameters = Parameters {
             program: target.words.clone(),
             level: Level::FutexCalls,

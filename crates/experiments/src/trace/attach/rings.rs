@@ -25,7 +25,9 @@ pub struct Rings {
 /// Room for a few thousand calls with their stacks, between two readings.
 const LARGEST: usize = 8 << 20;
 const SMALLEST: usize = 128 << 10;
-/// Of each stack.
+/// Records that are read of a ring at a time: as many as it can hold.
+const MOST_AT_ONCE: usize = LARGEST / 32;
+/// Bytes of each stack.
 const STACK: u32 = 4_096;
 
 impl Rings {
@@ -51,7 +53,9 @@ impl Rings {
     pub fn drain(&mut self, now: u64) -> Vec<Event> {
         let mut events = std::mem::take(&mut self.early);
         for (cpu, ring) in &mut self.rings {
-            while let Some(record) = ring.next_record() {
+            // A process that writes as fast as this reads must not keep contend here.
+            for _ in 0..MOST_AT_ONCE {
+                let Some(record) = ring.next_record() else { break };
                 let body = record.to_contiguous();
                 match parse(&self.points, self.target, *cpu, record.ty(), record.misc(), &body) {
                     Some(Event { what: What::Lost { records }, .. }) => self.lost += records,

@@ -1,59 +1,96 @@
 //! From registers and the top of a stack to the calls that led there.
 
 use super::sample::Stack;
-use crate::trace::names::Mapping;
+use crate::trace::names::{Elf, Key, Mapping, PATIENCE, open_mapped, patiently};
 use framehop::{CacheNative, ExplicitModuleSectionInfo, Module, UnwindRegsNative, Unwinder, UnwinderNative};
-use object::{Object, ObjectSection, ObjectSegment};
 use std::collections::HashMap;
+use std::fs::File;
 use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Unwinds stacks of one process.
 pub struct Stacks {
     unwinder: UnwinderNative<Vec<u8>, framehop::MayAllocateDuringUnwind>,
     cache: CacheNative<framehop::MayAllocateDuringUnwind>,
     /// Files, and where they lie.
-    known: HashMap<PathBuf, Range<u64>>,
+    known: HashMap<Key, Known>,
+    /// Bytes that tables may have still.
+    room: u64,
+    /// A file system did not answer, so no further file is opened.
+    is_stalled: bool,
 }
+
+/// A file that was looked at.
+struct Known {
+    range: Range<u64>,
+    size: u64,
+}
+
+/// Bytes of the tables of all files, and of one file; and how many files.
+const MOST_OF_ALL: u64 = 96 << 20;
+const MOST_OF_FILE: u64 = 48 << 20;
+const MOST_FILES: usize = 1_024;
 
 /// Calls that are followed at most.
 const DEPTH: usize = 16;
 
 impl Default for Stacks {
     fn default() -> Self {
-        Self { unwinder: UnwinderNative::new(), cache: CacheNative::new(), known: HashMap::new() }
+        Self {
+            unwinder: UnwinderNative::new(),
+            cache: CacheNative::new(),
+            known: HashMap::new(),
+            room: MOST_OF_ALL,
+            is_stalled: false,
+        }
     }
 }
 
 impl Stacks {
     /// Learns what lies where now: a program may have become another.
-    pub fn learn(&mut self, mappings: &[Mapping]) {
-        let mut files: HashMap<&Path, Range<u64>> = HashMap::new();
+    pub fn learn(&mut self, pid: u32, mappings: &[Mapping]) {
+        let mut files: HashMap<Key, Vec<Mapping>> = HashMap::new();
         for mapping in mappings {
-            let range = files.entry(&mapping.path).or_insert(mapping.start..mapping.end);
-            *range = range.start.min(mapping.start)..range.end.max(mapping.end);
+            files.entry(Key::of(mapping)).or_default().push(mapping.clone());
         }
-        let unwinder = &mut self.unwinder;
-        self.known.retain(|path, range| {
-            let is_there = files.get(path.as_path()) == Some(range);
+        // Tables of how to unwind are in programs and libraries, and those have code.
+        files.retain(|_, pieces| pieces.iter().any(|piece| piece.is_code));
+        let range = |pieces: &[Mapping]| {
+            let (from, to) = (pieces.iter().map(|piece| piece.start).min(), pieces.iter().map(|piece| piece.end).max());
+            from.unwrap_or_default()..to.unwrap_or_default()
+        };
+        let (unwinder, room) = (&mut self.unwinder, &mut self.room);
+        self.known.retain(|key, known| {
+            let is_there = files.get(key).is_some_and(|pieces| range(pieces) == known.range);
             if !is_there {
-                unwinder.remove_module(range.start);
+                unwinder.remove_module(known.range.start);
+                *room += known.size;
             }
             is_there
         });
-        for (path, range) in files {
-            if !self.known.contains_key(path) {
-                if let Some(module) = module(path, &range) {
-                    self.unwinder.add_module(module);
-                }
-                self.known.insert(path.to_owned(), range);
+        for (key, pieces) in files {
+            if !self.known.contains_key(&key) && self.known.len() < MOST_FILES {
+                let range = range(&pieces);
+                let room = self.room.min(MOST_OF_FILE);
+                let found = if self.is_stalled { None } else { self.read(pid, pieces, range.clone(), room) };
+                let size = found.as_ref().map_or(0, |(_, size)| *size);
+                self.room = self.room.saturating_sub(size);
+                found.into_iter().for_each(|(module, _)| self.unwinder.add_module(module));
+                self.known.insert(key, Known { range, size });
             }
         }
     }
 
+    fn read(&mut self, pid: u32, pieces: Vec<Mapping>, range: Range<u64>, room: u64) -> Option<(Module<Vec<u8>>, u64)> {
+        let read = move || module(open_mapped(Some(pid), &pieces).ok()?, &pieces[0].path, &range, room);
+        let found = patiently(PATIENCE, read);
+        self.is_stalled = found.is_none();
+        found?
+    }
+
     /// Whether it is known what lies at this address.
     pub fn knows(&self, address: u64) -> bool {
-        self.known.values().any(|range| range.contains(&address))
+        self.known.values().any(|known| known.range.contains(&address))
     }
 
     /// The addresses: first where the call to the kernel was, then those that calls return to.
@@ -87,27 +124,67 @@ fn registers(stack: &Stack) -> UnwindRegsNative {
     UnwindRegsNative::new(stack.link, stack.pointer, stack.frame)
 }
 
-/// The file's tables of how to unwind it.
-fn module(path: &Path, place: &Range<u64>) -> Option<Module<Vec<u8>>> {
-    let bytes = std::fs::read(path).ok()?;
-    let file = object::File::parse(&*bytes).ok()?;
-    let base = file.segments().map(|segment| segment.address()).min()?;
-    let section = |name: &str| file.section_by_name(name);
-    let range = |name: &str| section(name).map(|found| found.address()..found.address() + found.size());
-    let data = |name: &str| section(name).and_then(|found| Some(found.uncompressed_data().ok()?.into_owned()));
+/// The file's tables of how to unwind it, and how many bytes they are.
+fn module(file: File, path: &Path, place: &Range<u64>, room: u64) -> Option<(Module<Vec<u8>>, u64)> {
+    let elf = Elf::open(file, room)?;
+    let base = elf.segments.iter().map(|segment| segment.address).min()?;
+    let range = |name: &str| {
+        let section = elf.section(name)?;
+        Some(section.address..section.address.checked_add(section.size)?)
+    };
+    let data = |name: &str| elf.section(name).and_then(|section| elf.bytes(section));
     let info = ExplicitModuleSectionInfo {
         base_svma: base / PAGE * PAGE,
         text_svma: range(".text"),
-        text: data(".text"),
         got_svma: range(".got"),
         eh_frame_svma: range(".eh_frame"),
         eh_frame: data(".eh_frame"),
         eh_frame_hdr_svma: range(".eh_frame_hdr"),
         eh_frame_hdr: data(".eh_frame_hdr"),
         debug_frame: data(".debug_frame"),
+        // The least useful last, should there be no room for all.
+        text: data(".text"),
         ..Default::default()
     };
-    Some(Module::new(path.display().to_string(), place.clone(), place.start, info))
+    let size = elf.size_read();
+    Some((Module::new(path.display().to_string(), place.clone(), place.start, info), size))
 }
 
 const PAGE: u64 = 4096;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trace::names::{mutants, open_regular};
+    use std::time::Duration;
+
+    /// Tables that were changed to do harm lead nowhere, and never end or hold what reads them.
+    #[test]
+    fn stacks_of_mutants_are_unwound_or_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let Some(bytes) = mutants::compiled(folder.path(), &[]) else { return };
+        let path = folder.path().join("mutant");
+        let unwound = patiently(Duration::from_secs(300), move || {
+            let (mut random, place) = (fastrand::Rng::with_seed(31), 0x1_0000..0x3_0000);
+            let mut unwound = 0;
+            for _ in 0..500 {
+                std::fs::write(&path, mutants::mutated(&bytes, &mut random)).unwrap();
+                let Some((module, _)) = module(open_regular(&path).unwrap(), &path, &place, 1 << 20) else { continue };
+                let mut stacks = Stacks::default();
+                stacks.unwinder.add_module(module);
+                let pointer = 0x7fff_0000;
+                for _ in 0..20 {
+                    let word = || [random.u64(place.clone()), random.u64(pointer..pointer + 512), random.u64(..)];
+                    let words: Vec<u64> = std::iter::repeat_with(word).take(24).flatten().collect();
+                    let [instruction, frame] = [words[0], words[1]];
+                    let bytes = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
+                    let frames = stacks.frames(&Stack { instruction, pointer, frame, link: words[3], bytes });
+                    assert!(frames.len() <= DEPTH);
+                    unwound += usize::from(frames.len() > 1);
+                }
+            }
+            unwound
+        });
+        assert!(unwound.expect("no mutant ends or holds the reading thread") > 0);
+    }
+}

@@ -1,6 +1,9 @@
 //! The process that is to be watched: looked at before anything is opened.
 
+use crate::trace::names::MOST_BYTES;
 use harness::UsageError;
+use std::fs::File;
+use std::io::Read;
 use std::path::PathBuf;
 
 /// A process that runs.
@@ -38,7 +41,7 @@ impl Target {
         if leader != pid.to_string() {
             return Err(refuse(format!("that is a thread of process {leader}: name that")));
         }
-        if let Err(error) = std::fs::read(folder.join("maps")) {
+        if let Err(error) = File::open(folder.join("maps")).and_then(|mut map| map.read(&mut [0])) {
             return Err(refuse(format!(
                 "its memory map is not ours to read ({error}): run contend as its user, or root"
             )));
@@ -60,9 +63,10 @@ impl Target {
     }
 
     /// Its memory map as it is now.
-    pub fn map(&self) -> Option<String> {
-        let map = std::fs::read(format!("/proc/{}/maps", self.pid)).ok()?;
-        Some(String::from_utf8_lossy(&map).into_owned())
+    pub fn map(&self) -> Option<Vec<u8>> {
+        let mut map = Vec::new();
+        File::open(format!("/proc/{}/maps", self.pid)).ok()?.take(MOST_BYTES).read_to_end(&mut map).ok()?;
+        Some(map)
     }
 
     /// How many threads it has.

@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// Counts and histograms of several pairs.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub struct Sum {
     pub acquisitions: u64,
     pub contended: u64,
@@ -20,34 +20,30 @@ pub struct Sum {
 }
 
 /// Times, in ticks.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub struct Times {
     pub ticks: u64,
     pub most: u64,
     pub count: u64,
-    buckets: Vec<u64>,
-}
-
-impl Default for Times {
-    fn default() -> Self {
-        Self { ticks: 0, most: 0, count: 0, buckets: vec![0; BUCKETS] }
-    }
-}
-
-impl Default for Sum {
-    fn default() -> Self {
-        let [waits, holds] = [Times::default(), Times::default()];
-        Self { acquisitions: 0, contended: 0, timeouts: 0, waits, holds }
-    }
+    /// Numbers of buckets that are not empty, with their counts, in order: where there are many thousand places, most
+    /// have few waits.
+    buckets: Vec<(u16, u64)>,
 }
 
 impl Sum {
-    pub fn add(&mut self, region: &Region, place: u32) {
+    /// Adds up pairs, by their places.
+    pub fn of(region: &Region, places: &[u32]) -> Self {
+        let mut sum = Self::default();
+        places.iter().for_each(|place| sum.add(region, *place));
+        sum
+    }
+
+    fn add(&mut self, region: &Region, place: u32) {
         let (pair, waits) = (&region.pairs[place as usize], &region.waits[place as usize]);
         let histograms = &region.histograms[place as usize];
-        self.acquisitions += region.acquisitions(place);
-        self.contended += waits.count.load(Relaxed);
-        self.timeouts += pair.timeouts.load(Relaxed);
+        add(&mut self.acquisitions, region.acquisitions(place));
+        add(&mut self.contended, waits.count.load(Relaxed));
+        add(&mut self.timeouts, pair.timeouts.load(Relaxed));
         self.waits.add(waits, &histograms.waits);
         self.holds.add(&pair.holds, &histograms.holds);
     }
@@ -59,13 +55,30 @@ impl Sum {
     }
 }
 
+/// The watched program can write what it likes into the memory: a sum that is too large for its word is that program's.
+fn add(sum: &mut u64, more: u64) {
+    *sum = sum.saturating_add(more);
+}
+
 impl Times {
     /// Counts one.
     pub fn note(&mut self, ticks: u64) {
         self.ticks += ticks;
         self.most = self.most.max(ticks);
         self.count += 1;
-        self.buckets[bucket(ticks)] += 1;
+        self.put(bucket(ticks), 1);
+    }
+
+    fn put(&mut self, bucket: usize, count: u64) {
+        let number = bucket.min(BUCKETS - 1) as u16;
+        match self.buckets.binary_search_by_key(&number, |(known, _)| *known) {
+            Ok(place) => add(&mut self.buckets[place].1, count),
+            Err(place) => self.buckets.insert(place, (number, count)),
+        }
+    }
+
+    fn filled(&self) -> impl Iterator<Item = (usize, u64)> {
+        self.buckets.iter().map(|(number, count)| (usize::from(*number), *count))
     }
 
     /// Those of others as well.
@@ -73,14 +86,14 @@ impl Times {
         self.ticks += other.ticks;
         self.most = self.most.max(other.most);
         self.count += other.count;
-        self.buckets.iter_mut().zip(&other.buckets).for_each(|(sum, count)| *sum += count);
+        other.filled().for_each(|(bucket, count)| self.put(bucket, count));
     }
 
     fn add(&mut self, times: &interpose::Times, buckets: &Buckets) {
-        self.ticks += times.ticks.load(Relaxed);
+        add(&mut self.ticks, times.ticks.load(Relaxed));
         self.most = self.most.max(times.most.load(Relaxed));
         for (bucket, count) in times.in_buckets(buckets) {
-            self.buckets[bucket] += count;
+            self.put(bucket, count);
             self.count += count;
         }
     }
@@ -89,7 +102,7 @@ impl Times {
     pub fn quantile_ns(&self, share: f64, time: &impl Ticks) -> Option<f64> {
         let rank = (share * self.count as f64).ceil().max(1.0) as u64;
         let mut below = 0;
-        let bucket = self.buckets.iter().position(|count| {
+        let (bucket, _) = self.filled().find(|(_, count)| {
             below += count;
             below >= rank
         })?;
@@ -105,16 +118,15 @@ impl Times {
     /// The clusters of the times, lettered. A bucket's times are taken as spread evenly in it.
     pub fn spikes(&self, time: &impl Ticks) -> Vec<TimeSpike> {
         const PLACES: u64 = 16;
-        let spread = |(bucket, count): (usize, &u64)| {
+        let spread = |(bucket, count): (usize, u64)| {
             let (from, to) = bounds(bucket);
             let (from, to) = (time.span_ns(from), time.span_ns(to));
-            let places = PLACES.min(*count);
+            let places = PLACES.min(count);
             let at = move |place: u64| (from + (to - from) * (place as f64 + 0.5) / places as f64).round() as u64;
-            let (each, more) = (*count / places, *count % places);
+            let (each, more) = (count / places, count % places);
             (0..places).map(move |place| (at(place), each + u64::from(place < more)))
         };
-        let filled = self.buckets.iter().enumerate().filter(|(_, count)| **count > 0);
-        let found = spikes::find(&Tally::from_counts(filled.flat_map(spread)), time.span_ns(1));
+        let found = spikes::find(&Tally::from_counts(self.filled().flat_map(spread)), time.span_ns(1));
         let row = |spike: spikes::Spike| TimeSpike {
             label: spike.label,
             share: spike.share,
@@ -129,12 +141,11 @@ impl Times {
     }
 
     pub fn bins(&self, time: &impl Ticks) -> Vec<Bin> {
-        let filled = self.buckets.iter().enumerate().filter(|(_, count)| **count > 0);
-        let bin = |(bucket, count): (usize, &u64)| {
+        let bin = |(bucket, count): (usize, u64)| {
             let (from, to) = bounds(bucket);
-            Bin { from_ns: time.span_ns(from), to_ns: time.span_ns(to), count: *count }
+            Bin { from_ns: time.span_ns(from), to_ns: time.span_ns(to), count }
         };
-        filled.map(bin).collect()
+        self.filled().map(bin).collect()
     }
 }
 
@@ -148,14 +159,15 @@ impl Totals {
         for (place, pair) in region.pairs() {
             let kind = interpose::Kind::of(pair.kind.load(Relaxed));
             if kind.is_some_and(interpose::Kind::excludes) {
-                *totals.entry(pair.lock.load(Relaxed)).or_default() += region.waits[place as usize].ticks.load(Relaxed);
+                let waited = region.waits[place as usize].ticks.load(Relaxed);
+                add(totals.entry(pair.lock.load(Relaxed)).or_default(), waited);
             }
         }
         Self(totals)
     }
 
     pub fn waited(&self) -> u64 {
-        self.0.values().sum()
+        self.0.values().fold(0, |sum, ticks| sum.saturating_add(*ticks))
     }
 
     /// The lock that was waited for most since then.

@@ -2,7 +2,7 @@
 
 use blame::time::Time;
 use interpose::{HELD, Kind, Region, Thread};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 use std::time::Duration;
 
@@ -50,17 +50,28 @@ impl Hangs {
 
     fn noted(&mut self, region: &Region, time: &Time, longer: Duration, is_any: bool) -> Vec<Hang> {
         let everyone: Vec<Stuck> = region.threads().filter_map(|thread| stuck(region, thread, time)).collect();
-        let long = |stuck: &&Stuck| stuck.waited > longer.as_secs_f64() * 1e9 && stuck.is_for_exclusion(region);
-        let stuck: Vec<&Stuck> = everyone.iter().filter(|one| one.pair != u32::MAX).filter(long).collect();
+        let is_long = |one: &Stuck| one.waited > longer.as_secs_f64() * 1e9 && one.is_for_exclusion(region);
+        self.note_those(&everyone, is_long, is_any)
+    }
+
+    fn note_those(&mut self, everyone: &[Stuck], is_long: impl Fn(&Stuck) -> bool, is_any: bool) -> Vec<Hang> {
+        let stuck: Vec<&Stuck> = everyone.iter().filter(|one| one.pair != u32::MAX && is_long(one)).collect();
+        if stuck.is_empty() {
+            return Vec::new();
+        }
+        let (circles, holders) = (Circles::of(&stuck), holders(everyone.iter()));
         let mut new = Vec::new();
-        for first in &stuck {
+        for (place, first) in stuck.iter().enumerate() {
             if self.known.contains(&first.key()) || self.found.len() + new.len() >= MOST {
                 continue;
             }
-            let hang = match circle(first, &stuck) {
-                Some(circle) => Hang::Circle(circle.into_iter().cloned().collect()),
+            let hang = match circles.through(place) {
+                Some(circle) => Hang::Circle(circle.into_iter().map(|place| stuck[place].clone()).collect()),
                 None if !is_any => continue,
-                None => Hang::Alone((*first).clone(), everyone.iter().find(|other| other.has(first)).cloned()),
+                None => {
+                    let holder = holders.get(&first.lock).and_then(|holders| holders.first());
+                    Hang::Alone((*first).clone(), holder.map(|holder| everyone[*holder].clone()))
+                }
             };
             let members: &[Stuck] =
                 if let Hang::Circle(circle) = &hang { circle } else { std::slice::from_ref(*first) };
@@ -77,11 +88,6 @@ impl Stuck {
         (self.thread, self.lock, self.since)
     }
 
-    /// Whether it holds what another waits for.
-    fn has(&self, other: &Stuck) -> bool {
-        self.holds.iter().any(|(_, lock)| *lock == other.lock)
-    }
-
     /// A thread that waits for work, a signal, waits as long as there is none.
     fn is_for_exclusion(&self, region: &Region) -> bool {
         let pair = region.pairs.get(self.pair as usize);
@@ -89,27 +95,106 @@ impl Stuck {
     }
 }
 
-/// The threads from this one on, each of which waits for what the next holds, back to it.
-fn circle<'a>(first: &'a Stuck, stuck: &[&'a Stuck]) -> Option<Vec<&'a Stuck>> {
-    fn walk<'a>(path: &mut Vec<&'a Stuck>, stuck: &[&'a Stuck]) -> bool {
-        let (first, last) = (path[0], path[path.len() - 1]);
-        if first.has(last) {
-            return true;
+/// Returns the threads that hold a lock, by the lock, as their numbers in the order given.
+fn holders<'a>(threads: impl Iterator<Item = &'a Stuck>) -> HashMap<u32, Vec<usize>> {
+    let mut holders: HashMap<u32, Vec<usize>> = HashMap::new();
+    for (place, thread) in threads.enumerate() {
+        for (_, lock) in &thread.holds {
+            holders.entry(*lock).or_default().push(place);
         }
-        for next in stuck.iter().filter(|next| next.has(last)) {
-            if path.iter().any(|seen| seen.thread == next.thread) {
-                continue;
-            }
-            path.push(next);
-            if walk(path, stuck) {
-                return true;
-            }
-            path.pop();
-        }
-        false
     }
-    let mut path = vec![first];
-    walk(&mut path, stuck).then_some(path)
+    holders
+}
+
+/// The threads that can be on a circle of waits.
+///
+/// A waiting thread leads to its lock, and a lock to all threads that hold it, of which readers can be many. So the graph
+/// has a node for each lock, too: it has no more edges than there are waits and holds, and each is looked at once.
+struct Circles<'a> {
+    stuck: &'a [&'a Stuck],
+    holders: HashMap<u32, Vec<usize>>,
+    /// The number of each thread's strongly connected component, in which all threads reach each other.
+    component: Vec<usize>,
+}
+
+impl<'a> Circles<'a> {
+    fn of(stuck: &'a [&'a Stuck]) -> Self {
+        let holders = holders(stuck.iter().copied());
+        let (order, mut waiters) = (Self::finished(stuck, &holders), Self::waiters(stuck));
+        // Kosaraju and Sharir: the last finished first, along the edges backwards.
+        let mut component = vec![usize::MAX; stuck.len()];
+        for (number, &root) in order.iter().rev().enumerate() {
+            let mut open = vec![root];
+            while let Some(place) = open.pop() {
+                if component[place] != usize::MAX {
+                    continue;
+                }
+                component[place] = number;
+                // All threads that wait for a lock are in this component, or already in another: no other holder need look.
+                open.extend(stuck[place].holds.iter().filter_map(|(_, lock)| waiters.remove(lock)).flatten());
+            }
+        }
+        Self { stuck, holders, component }
+    }
+
+    /// Threads by the lock that they wait for.
+    fn waiters(stuck: &[&Stuck]) -> HashMap<u32, Vec<usize>> {
+        let mut waiters: HashMap<u32, Vec<usize>> = HashMap::new();
+        stuck.iter().enumerate().for_each(|(place, one)| waiters.entry(one.lock).or_default().push(place));
+        waiters
+    }
+
+    /// The threads in the order in which a depth-first search is done with them. Each lock's list of
+    /// holders is read once, for all threads that wait for it together.
+    fn finished(stuck: &[&Stuck], holders: &HashMap<u32, Vec<usize>>) -> Vec<usize> {
+        let (mut order, mut is_seen) = (Vec::new(), vec![false; stuck.len()]);
+        let mut gone_through: HashMap<u32, usize> = HashMap::new();
+        for first in 0..stuck.len() {
+            let mut path = if is_seen[first] { Vec::new() } else { vec![first] };
+            while let Some(&place) = path.last() {
+                is_seen[place] = true;
+                let lock = stuck[place].lock;
+                let next = gone_through.entry(lock).or_default();
+                let rest = holders.get(&lock).and_then(|all| all.get(*next..)).unwrap_or_default();
+                match rest.iter().position(|holder| !is_seen[*holder]) {
+                    Some(at) => {
+                        *next += at + 1;
+                        path.push(rest[at]);
+                    }
+                    None => {
+                        *next += rest.len();
+                        path.pop();
+                        order.push(place);
+                    }
+                }
+            }
+        }
+        order
+    }
+
+    /// The shortest circle through a thread: the threads from it on, each of which waits for a lock of the next.
+    fn through(&self, first: usize) -> Option<Vec<usize>> {
+        let (mut came_from, mut open) = (HashMap::<usize, usize>::new(), VecDeque::from([first]));
+        let mut seen_locks = HashSet::new();
+        while let Some(place) = open.pop_front() {
+            let lock = self.stuck[place].lock;
+            for &next in self.holders.get(&lock).filter(|_| seen_locks.insert(lock)).into_iter().flatten() {
+                if next == first {
+                    let mut circle = vec![place];
+                    while let Some(before) = came_from.get(&circle[circle.len() - 1]) {
+                        circle.push(*before);
+                    }
+                    circle.reverse();
+                    return Some(circle);
+                }
+                if self.component[next] == self.component[first] && !came_from.contains_key(&next) {
+                    came_from.insert(next, place);
+                    open.push_back(next);
+                }
+            }
+        }
+        None
+    }
 }
 
 /// A thread as it stands: what it waits for, and what it holds. One that does not wait has no pair.
@@ -125,4 +210,71 @@ fn stuck(region: &Region, thread: &Thread, time: &Time) -> Option<Stuck> {
     let lock = waiting.map_or(u32::MAX, |pair| blame::waits::lock_of(region, pair));
     let pair = waiting.unwrap_or(u32::MAX);
     Some(Stuck { thread: tid, pair, lock, since, waited: time.now() - time.of_ticks(since), holds: held })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Threads that wait for a lock and hold others.
+    fn threads(threads: &[(u32, &[u32])]) -> Vec<Stuck> {
+        let stuck = |(place, (lock, holds)): (usize, &(u32, &[u32]))| Stuck {
+            thread: place as u32,
+            pair: 0,
+            lock: *lock,
+            since: 0,
+            waited: 1e9,
+            holds: holds.iter().map(|lock| (0, *lock)).collect(),
+        };
+        threads.iter().enumerate().map(stuck).collect()
+    }
+
+    fn circles(everyone: &[Stuck]) -> Vec<Vec<u32>> {
+        let threads = |hang: &Hang| match hang {
+            Hang::Circle(circle) => circle.iter().map(|one| one.thread).collect(),
+            Hang::Alone(..) => Vec::new(),
+        };
+        Hangs::default().note_those(everyone, |_| true, false).iter().map(threads).collect()
+    }
+
+    #[test]
+    fn a_circle_is_found_once_and_threads_that_wait_for_it_are_not_in_it() {
+        // 0 waits for 1, 1 for 2, 2 for 1: and 3 for itself.
+        let everyone = threads(&[(1, &[]), (2, &[1]), (1, &[2, 7]), (9, &[9])]);
+        assert_eq!(circles(&everyone), [vec![1, 2], vec![3]]);
+        let chain = threads(&[(1, &[0]), (2, &[1]), (3, &[2])]);
+        assert_eq!(circles(&chain), Vec::<Vec<u32>>::new());
+    }
+
+    #[test]
+    fn the_circle_is_the_shortest_one_and_goes_from_each_waiter_to_a_holder() {
+        // Two readers hold lock 1: thread 1 leads back by way of 3, thread 2 at once.
+        let everyone = threads(&[(1, &[5, 6]), (4, &[1]), (5, &[1]), (6, &[4])]);
+        assert_eq!(circles(&everyone), [vec![0, 2], vec![1, 3, 0]]);
+    }
+
+    #[test]
+    fn a_thread_alone_is_told_with_a_holder() {
+        let everyone = threads(&[(1, &[]), (u32::MAX, &[1])]);
+        let mut hangs = Hangs::default();
+        let found = hangs.note_those(&everyone, |one| one.thread == 0, true);
+        let [Hang::Alone(one, Some(holder))] = &found[..] else { panic!("{found:?}") };
+        assert_eq!((one.thread, holder.thread), (0, 1));
+        assert!(hangs.note_those(&everyone, |one| one.thread == 0, true).is_empty(), "again");
+    }
+
+    /// Every simple path through these layers would be walked for as many years as there are digits in their number.
+    #[test]
+    fn layers_of_readers_without_a_circle_take_no_longer_than_their_number() {
+        let (layers, width) = (60_u32, 50_u32);
+        let held: Vec<u32> = (0..=layers).collect();
+        let in_layer = |layer: u32| (layer + 1, &held[layer as usize..=layer as usize]);
+        let all: Vec<(u32, &[u32])> = (0..layers).flat_map(|layer| (0..width).map(move |_| in_layer(layer))).collect();
+        assert_eq!(circles(&threads(&all)), Vec::<Vec<u32>>::new());
+        // With one step back all of them are on circles.
+        let back = [(0, &held[layers as usize..])];
+        let found = circles(&threads(&[&all[..], &back].concat()));
+        assert_eq!(found.len(), MOST, "{found:?}");
+        assert_eq!(found[0].len(), layers as usize + 1);
+    }
 }

@@ -6,6 +6,7 @@ mod hang_rows;
 mod hangs;
 mod named_wait;
 mod orders;
+mod other_users;
 pub mod places;
 mod rows;
 mod start;
@@ -14,10 +15,10 @@ pub use named_wait::NamedWait;
 
 use super::flags::{Level, PATIENCE};
 use super::lost::Lost;
-use super::names::Names;
+use super::names::{MOST_BYTES, Names, parse};
 use super::plan::{Parameters, Plan};
 use super::record::Row;
-use super::warnings::{NoSwitches, WatchedScript};
+use super::warnings::{DamagedMemory, NoSwitches, UnwatchedUser, WatchedScript, unnamed_code};
 use aggregate::Totals;
 use anyhow::Context;
 use blame::switches::{Live, Switches};
@@ -29,8 +30,11 @@ use harness::{Observer, Session};
 use instruments::clock::Calibration;
 use instruments::warning::Warning;
 use interpose::{MAPS, Memory, Region};
+use other_users::OtherUsers;
 use start::Running;
 use std::collections::HashMap;
+use std::fs::File;
+use std::io::Read;
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 use std::time::{Duration, Instant};
 
@@ -92,6 +96,7 @@ pub fn run_plan(
         names: Names::default(),
         maps: HashMap::new(),
         hangs: Hangs::default(),
+        other_users: OtherUsers::default(),
         began: Instant::now(),
     };
     watch.watch(observer);
@@ -113,6 +118,7 @@ struct Watch<'a> {
     /// Of each process the maps that were learned last: as it noted it, and as it was then.
     maps: HashMap<usize, [Option<Vec<u8>>; 2]>,
     hangs: Hangs,
+    other_users: OtherUsers,
     began: Instant,
 }
 
@@ -126,6 +132,7 @@ impl Watch<'_> {
             self.read();
             if now >= next_maps {
                 self.read_maps();
+                self.other_users.look(self.running.pid());
                 next_maps = now + MAPS_PERIOD;
                 self.look_for_hangs(observer);
             }
@@ -164,20 +171,22 @@ impl Watch<'_> {
 
     /// What lies where in the processes: as they noted it, and as it is now.
     fn read_maps(&mut self) {
-        for (place, process) in self.memory.region().processes().enumerate() {
+        let region = self.memory.region();
+        for (place, process) in region.processes().enumerate() {
             let length = (process.maps_length.load(Acquire) as usize).min(MAPS);
             let noted: Vec<u8> = process.maps[..length].iter().map(|byte| byte.load(Relaxed)).collect();
             // A program that it became meanwhile has another place, and other things lie in it.
             let pid = process.pid.load(Relaxed);
-            let is_the_last =
-                self.memory.region().processes().skip(place + 1).all(|later| later.pid.load(Relaxed) != pid);
-            let now = std::fs::read(format!("/proc/{pid}/maps")).ok().filter(|_| is_the_last);
+            let is_the_last = region.processes().skip(place + 1).all(|later| later.pid.load(Relaxed) != pid);
+            let now = is_the_last.then(|| map_of(pid)).flatten();
             let maps = [Some(noted), now];
             // To read them is dear, and the program pays for it, which shares its CPUs.
             if self.maps.get(&place) != Some(&maps) {
-                for map in maps.iter().flatten() {
-                    self.names.learn(place as u32, &String::from_utf8_lossy(map));
-                }
+                let [noted, now] = &maps;
+                noted.iter().for_each(|map| self.names.learn(place as u32, None, map));
+                // The number is that of the process's own PID namespace, so it may be another process's here.
+                let now = now.as_ref().filter(|map| has_memory(map, self.memory.inode()));
+                now.iter().for_each(|map| self.names.learn(place as u32, Some(pid), map));
                 self.maps.insert(place, maps);
             }
         }
@@ -200,7 +209,7 @@ impl Watch<'_> {
         let piece = Piece::Interval {
             at_s: self.began.elapsed().as_secs_f64(),
             span_s: span.as_secs_f64(),
-            waited_s: to_s(now.waited() - before.waited()),
+            waited_s: to_s(now.waited().saturating_sub(before.waited())),
             most: most
                 .map(|(lock, ticks)| (places::lock_name(self.memory.region(), &mut self.names, lock), to_s(ticks))),
         };
@@ -225,6 +234,10 @@ impl Watch<'_> {
         let script = script.map(|path| WatchedScript { interpreter: path.display().to_string() });
         let mut warnings: Vec<Warning> = script.map(Warning::from).into_iter().collect();
         warnings.extend(lost.warning());
+        warnings.extend(unnamed_code(&self.names));
+        warnings.extend(DamagedMemory::found_in(region).map(Warning::from));
+        warnings
+            .extend(self.other_users.found().map(|(pid, other)| UnwatchedUser { process: other.words(pid) }.into()));
         let parameters = Parameters {
             program: self.plan.program.words.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
             level: self.plan.level,
@@ -259,6 +272,15 @@ impl Watch<'_> {
             "{program} did not load contend's library, so nothing was seen: it has privileges of its own, or a loader \
              that loads no library which its caller names; {end}"
         );
+        if region.pairs().count() == 0
+            && let Some((pid, other)) = self.other_users.found().next()
+        {
+            anyhow::bail!(
+                "{program}: nothing was seen: {}, which may not load contend's library; {end}; run contend as that \
+                 user, or watch the process from outside, as root: contend trace --pid",
+                other.words(pid)
+            );
+        }
         anyhow::ensure!(
             region.pairs().count() > 0,
             "{program} used none of the C library's locks; {end}; locks of a language's own (Rust's, Go's, Java's) are \
@@ -266,6 +288,18 @@ impl Watch<'_> {
         );
         Ok(())
     }
+}
+
+/// The memory map of a process, if it has one that can be read.
+fn map_of(pid: u32) -> Option<Vec<u8>> {
+    let mut map = Vec::new();
+    File::open(format!("/proc/{pid}/maps")).ok()?.take(MOST_BYTES).read_to_end(&mut map).ok()?;
+    Some(map)
+}
+
+/// Whether contend's memory is in a map.
+fn has_memory(map: &[u8], inode: u64) -> bool {
+    parse(map).iter().any(|piece| piece.file.inode == inode && piece.path.starts_with("/memfd:contend-trace"))
 }
 
 /// Those that use locks.

@@ -1,7 +1,7 @@
 //! Locks that are taken in one order here and in another there: who is unlucky waits for ever.
 
 use interpose::{Edge, Region};
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::atomic::Ordering::Relaxed;
 
 /// One lock was taken while another was held.
@@ -30,27 +30,67 @@ fn order((key, edge): (u64, &Edge)) -> Option<Order> {
     (edge.readers.load(Relaxed) == 0).then_some(Order { held, taken, held_site, taken_site, thread })
 }
 
+/// Steps from lock to lock that are looked at in all searches together: programs of tens of thousands of orders have
+/// their shortest circles named, and contend ends.
+const MOST_STEPS: usize = 10_000_000;
+/// Locks of one circle at most: a longer one explains nothing.
+const LONGEST: usize = 64;
+
 fn circles(orders: &[Order]) -> Vec<Vec<Order>> {
+    let orders = on_circles(orders);
     let mut after: HashMap<u32, Vec<&Order>> = HashMap::new();
     orders.iter().for_each(|order| after.entry(order.held).or_default().push(order));
-    let with = |order: &Order| Some([vec![*order], way(&after, order.taken, order.held)?].concat());
-    let mut all: Vec<Vec<Order>> = orders.iter().filter_map(with).collect();
+    let mut steps = MOST_STEPS;
+    let mut with = |order: &Order| Some([vec![*order], way(&after, order.taken, order.held, &mut steps)?].concat());
+    let mut all: Vec<Vec<Order>> = orders.iter().filter_map(&mut with).collect();
     all.sort_by_key(Vec::len);
-    let mut found: Vec<Vec<Order>> = Vec::new();
+    let (mut found, mut known): (Vec<Vec<Order>>, HashSet<(u32, u32)>) = Default::default();
     for circle in all {
+        let step = |order: &Order| (order.held, order.taken);
         // A longer way round by the same step against the order is the same mistake.
-        let is_known = found.iter().flatten().any(|known| circle.contains(known));
+        let is_known = circle.iter().any(|order| known.contains(&step(order)));
         if !is_known && found.len() < MOST {
+            known.extend(circle.iter().map(step));
             found.push(circle);
         }
     }
     found
 }
 
-/// The shortest way from one lock to another.
-fn way(after: &HashMap<u32, Vec<&Order>>, from: u32, to: u32) -> Option<Vec<Order>> {
-    let (mut came_by, mut open) = (HashMap::<u32, &Order>::new(), VecDeque::from([from]));
-    while let Some(here) = open.pop_front() {
+/// The orders that can be on a circle: from the others, those are taken away again and again that nothing leads to, or
+/// that lead nowhere.
+fn on_circles(orders: &[Order]) -> Vec<Order> {
+    let forwards = without_ends(orders, |order| (order.held, order.taken));
+    without_ends(&forwards, |order| (order.taken, order.held))
+}
+
+/// Without those from locks that nothing leads to, where `ends` has each order's locks in the direction that is meant.
+fn without_ends(orders: &[Order], ends: impl Fn(&Order) -> (u32, u32)) -> Vec<Order> {
+    let (mut leading, mut after): (HashMap<u32, usize>, HashMap<u32, Vec<u32>>) = Default::default();
+    for (from, to) in orders.iter().map(&ends) {
+        leading.entry(from).or_default();
+        *leading.entry(to).or_default() += 1;
+        after.entry(from).or_default().push(to);
+    }
+    let mut open: Vec<u32> = leading.iter().filter(|(_, count)| **count == 0).map(|(lock, _)| *lock).collect();
+    let mut gone = HashSet::new();
+    while let Some(lock) = open.pop() {
+        gone.insert(lock);
+        for next in after.get(&lock).into_iter().flatten() {
+            let count = leading.entry(*next).or_default();
+            *count -= 1;
+            if *count == 0 {
+                open.push(*next);
+            }
+        }
+    }
+    orders.iter().filter(|order| !gone.contains(&ends(order).0)).copied().collect()
+}
+
+/// The shortest way from one lock to another, unless it is longer than [`LONGEST`] or no steps are left.
+fn way(after: &HashMap<u32, Vec<&Order>>, from: u32, to: u32, steps: &mut usize) -> Option<Vec<Order>> {
+    let (mut came_by, mut open) = (HashMap::<u32, &Order>::new(), VecDeque::from([(from, 1)]));
+    while let Some((here, length)) = open.pop_front() {
         if here == to {
             let mut way = Vec::new();
             let mut at = to;
@@ -62,10 +102,11 @@ fn way(after: &HashMap<u32, Vec<&Order>>, from: u32, to: u32) -> Option<Vec<Orde
             way.reverse();
             return Some(way);
         }
-        for order in after.get(&here).into_iter().flatten() {
+        for order in after.get(&here).into_iter().flatten().filter(|_| length < LONGEST) {
+            *steps = steps.checked_sub(1)?;
             if order.taken != from && !came_by.contains_key(&order.taken) {
                 came_by.insert(order.taken, order);
-                open.push_back(order.taken);
+                open.push_back((order.taken, length + 1));
             }
         }
     }
@@ -101,5 +142,23 @@ mod tests {
     #[test]
     fn a_circle_of_three_is_found_once() {
         assert_eq!(locks(&[(1, 2), (2, 3), (3, 1), (3, 4)]), [[1, 2, 3]]);
+    }
+
+    #[test]
+    fn what_leads_to_a_circle_or_away_from_it_is_not_searched() {
+        let found = on_circles(&orders(&[(1, 2), (2, 3), (3, 2), (3, 4), (4, 5), (7, 7)]));
+        let found: Vec<(u32, u32)> = found.iter().map(|order| (order.held, order.taken)).collect();
+        assert_eq!(found, [(2, 3), (3, 2), (7, 7)]);
+    }
+
+    /// A search from each order through all of them would take some thousand million steps, and circles of all locks as
+    /// many places in memory.
+    #[test]
+    fn tens_of_thousands_of_orders_have_their_short_circles_named() {
+        const LOCKS: u32 = 30_000;
+        let ring = (0..LOCKS).map(|lock| (lock, (lock + 1) % LOCKS));
+        assert_eq!(locks(&ring.clone().collect::<Vec<_>>()), Vec::<Vec<u32>>::new());
+        let found = locks(&[(7, 6)].into_iter().chain(ring).collect::<Vec<_>>());
+        assert_eq!(found, [[7, 6]]);
     }
 }

@@ -2,8 +2,13 @@
 
 use crate::trace::names::Names;
 use crate::trace::record::{Row, RowKind};
-use interpose::{Kind, Region};
+use interpose::{Kind, Lock, Region};
 use std::sync::atomic::Ordering::Relaxed;
+
+/// The lock at this place. The watched program can write into the memory, so a place that it names need not be one.
+pub fn lock_at(region: &Region, place: u32) -> &Lock {
+    &region.locks[place as usize % region.locks.len()]
+}
 
 /// The name of the lock at this place.
 pub fn lock_name(region: &Region, names: &mut Names, place: u32) -> String {
@@ -68,7 +73,7 @@ pub fn process_of(region: &Region, lock: u32) -> u32 {
 
 /// A row of the lock at this place, without figures.
 pub fn empty(region: &Region, names: &mut Names, kind: RowKind, place: u32) -> Row {
-    let lock = &region.locks[place as usize % region.locks.len()];
+    let lock = lock_at(region, place);
     let row = Row::new(kind, process_of(region, place), lock_name(region, names, place));
     let lock_type = type_name(lock.kind.load(Relaxed)).to_owned();
     Row { address: format!("{:#x}", lock.address.load(Relaxed)), lock_type, ..row }

@@ -5,7 +5,7 @@ use super::hang_rows::of_hangs;
 use super::hangs::Hangs;
 use super::named_wait::NamedWait;
 use super::orders::{self, Order};
-use super::places::{attributes, empty, lock_name, process_of, site_label, type_name};
+use super::places::{attributes, empty, lock_at, lock_name, process_of, site_label, type_name};
 use crate::trace::names::Names;
 use crate::trace::record::{Blocker, Cause, LongWait, Row, RowKind, Step};
 use blame::switches::Seen;
@@ -71,6 +71,10 @@ fn by_waiter(pairs: &HashMap<(u32, u32), f64>) -> ByWaiter {
     by_waiter
 }
 
+fn share(part: f64, whole: f64) -> f64 {
+    if whole > 0.0 { part / whole } else { 0.0 }
+}
+
 struct Builder<'a> {
     region: &'a Region,
     names: &'a mut Names,
@@ -90,7 +94,11 @@ struct Group {
     lock: u32,
     site: Option<u64>,
     pairs: Vec<u32>,
-    sum: Sum,
+    /// Sums of the waits in ticks, of the acquisitions, and of the failed attempts. Histograms are added up only for
+    /// groups that have a row: there can be tens of thousands of others.
+    waited: u64,
+    acquisitions: u64,
+    timeouts: u64,
 }
 
 impl Builder<'_> {
@@ -110,15 +118,17 @@ impl Builder<'_> {
         for (place, pair) in self.region.pairs() {
             let (lock, site) = key(pair);
             let group = groups.entry((lock, site));
-            let group = group.or_insert_with(|| Group { lock, site, pairs: Vec::new(), sum: Sum::default() });
+            let new = || Group { lock, site, pairs: Vec::new(), waited: 0, acquisitions: 0, timeouts: 0 };
+            let group = group.or_insert_with(new);
             group.pairs.push(place);
-            group.sum.add(self.region, place);
+            let add = |sum: &mut u64, more: u64| *sum = sum.saturating_add(more);
+            add(&mut group.waited, self.region.waits[place as usize].ticks.load(Relaxed));
+            add(&mut group.acquisitions, self.region.acquisitions(place));
+            add(&mut group.timeouts, pair.timeouts.load(Relaxed));
         }
-        let used = |group: &Group| group.sum.acquisitions + group.sum.timeouts > 0;
+        let used = |group: &Group| group.acquisitions > 0 || group.timeouts > 0;
         let mut groups: Vec<Group> = groups.into_values().filter(used).collect();
-        groups.sort_by_key(|group| {
-            std::cmp::Reverse((self.excludes(group), group.sum.waits.ticks, group.sum.acquisitions))
-        });
+        groups.sort_by_key(|group| std::cmp::Reverse((self.excludes(group), group.waited, group.acquisitions)));
         groups
     }
 
@@ -135,8 +145,8 @@ impl Builder<'_> {
     }
 
     fn row(&mut self, group: &Group, kind: RowKind, has_histograms: bool) -> Row {
-        let lock = &self.region.locks[group.lock as usize];
-        let (process, time, sum) = (lock.process.load(Relaxed), self.time, &group.sum);
+        let lock = lock_at(self.region, group.lock);
+        let (process, time, sum) = (lock.process.load(Relaxed), self.time, &Sum::of(self.region, &group.pairs));
         let site = self.names.site(process, group.site.unwrap_or_else(|| lock.first_site.load(Relaxed)));
         let of_lock = group.site.is_none();
         let is_drawn = of_lock && has_histograms;
@@ -193,7 +203,7 @@ impl Builder<'_> {
         }
         let all: f64 = by_site.values().sum();
         let mut blockers: Vec<Blocker> =
-            by_site.into_iter().map(|(site, ns)| Blocker { site, share: ns / all }).collect();
+            by_site.into_iter().map(|(site, ns)| Blocker { site, share: share(ns, all) }).collect();
         blockers.sort_by(|a, b| b.share.total_cmp(&a.share).then_with(|| a.site.cmp(&b.site)));
         blockers.truncate(MOST_BLOCKERS);
         blockers
@@ -207,7 +217,7 @@ impl Builder<'_> {
             *by_place.entry((lock, site_label(self.region, self.names, *root))).or_default() += ns;
         }
         let all: f64 = by_place.values().sum();
-        let cause = |((lock, site), ns): ((String, String), f64)| Cause { lock, site, share: ns / all };
+        let cause = |((lock, site), ns): ((String, String), f64)| Cause { lock, site, share: share(ns, all) };
         let mut causes: Vec<Cause> = by_place.into_iter().map(cause).collect();
         causes.sort_by(|a, b| b.share.total_cmp(&a.share).then_with(|| (&a.lock, &a.site).cmp(&(&b.lock, &b.site))));
         causes.truncate(MOST_BLOCKERS);
@@ -236,7 +246,7 @@ impl Builder<'_> {
     fn inversion(&mut self, circle: &[Order]) -> Row {
         let (region, names) = (self.region, &mut *self.names);
         let mut step = |order: &Order| {
-            let process = region.locks[order.held as usize].process.load(Relaxed);
+            let process = lock_at(region, order.held).process.load(Relaxed);
             Step {
                 thread: order.thread,
                 holds: lock_name(region, names, order.held),

@@ -1,5 +1,6 @@
 //! Starting the program, and its end.
 
+use super::other_users::has_library;
 use crate::trace::plan::Plan;
 use anyhow::Context;
 use harness::Interruption;
@@ -27,6 +28,19 @@ pub struct Running {
 /// How often is looked whether it ended, where the kernel does not tell.
 const LOOK: Duration = Duration::from_millis(2);
 
+const ASAN: &str = "ASAN_OPTIONS";
+
+/// The options of AddressSanitizer, as they are, and one more. It refuses to start where another library comes before its
+/// own, since that one might replace `malloc`; contend's does not.
+fn asan_options() -> OsString {
+    let mut options = std::env::var_os(ASAN).unwrap_or_default();
+    if !options.is_empty() {
+        options.push(":");
+    }
+    options.push("verify_asan_link_order=0");
+    options
+}
+
 impl Running {
     /// Starts the program.
     ///
@@ -42,7 +56,7 @@ impl Running {
             list.push(":");
             list.push(others);
         }
-        command.env("LD_PRELOAD", list).env(PLACE, memory.path());
+        command.env("LD_PRELOAD", list).env(PLACE, memory.path()).env(ASAN, asan_options());
         let parent = std::process::id();
         // SAFETY: between fork and exec only these two system calls are made, which take no pointers.
         unsafe {
@@ -54,6 +68,11 @@ impl Running {
         let child = command.spawn().with_context(|| format!("{} cannot be started", plan.program.path.display()))?;
         let end = Pid::from_raw(child.id() as i32).and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
         Ok(Self { child, end, _library: library, status: None })
+    }
+
+    /// The program's number.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
     }
 
     /// Whether it has ended.
@@ -127,8 +146,5 @@ fn kill(pid: u32, signal: i32) {
 /// Watched processes that live still: their numbers are not others' meanwhile, since the library lies in them.
 fn descendants(region: &Region, child: u32) -> Vec<u32> {
     let pids = region.processes().map(|process| process.pid.load(Acquire)).filter(|&pid| pid != child);
-    let is_watched = |pid: &u32| {
-        std::fs::read_to_string(format!("/proc/{pid}/maps")).is_ok_and(|map| map.contains("memfd:contend-interpose"))
-    };
-    pids.filter(is_watched).collect()
+    pids.filter(|pid| has_library(*pid)).collect()
 }

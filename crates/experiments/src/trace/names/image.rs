@@ -1,59 +1,67 @@
-//! A program's or library's file: its symbols, and what its debugger's information says, which may lie in a file of its
-//! own.
+//! A program's or library's file: its symbols, and its debugging information, which may be in a separate file.
 
-use addr2line::Loader;
-use object::{Object, ObjectSegment, ObjectSymbol, SymbolKind};
+use super::demangle::demangled;
+use super::elf::{self, Elf, Segment, Symbol};
+use super::file::{below, open_regular};
+use super::lines::Lines;
+use std::ffi::OsStr;
+use std::fs::File;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 /// A file that was read.
 pub struct Image {
     segments: Vec<Segment>,
     /// By address.
-    symbols: Vec<Symbol>,
-    lines: Option<Loader>,
+    symbols: Vec<Named>,
+    /// The symbols' names, a table for each of theirs.
+    names: Vec<Vec<u8>>,
+    lines: Option<Lines>,
+    /// Bytes that it holds in memory.
+    pub size: u64,
+    /// Whether a part was skipped because of its size.
+    pub is_incomplete: bool,
 }
 
-struct Segment {
-    address: u64,
-    size: u64,
-    offset: u64,
+/// A symbol, and the number of the table that has its name.
+#[derive(Clone, Copy)]
+struct Named {
+    symbol: Symbol,
+    table: u8,
 }
 
-struct Symbol {
-    address: u64,
-    size: u64,
-    name: String,
-    is_code: bool,
-}
-
-/// Where distributions keep what they take out of programs.
+/// Directory in which distributions keep what they remove from programs.
 const DEBUG_FOLDER: &str = "/usr/lib/debug";
+/// Files with a checksum instead of a build ID are read as a whole for it.
+const MOST_CHECKED: u64 = 256 << 20;
 const PAGE: u64 = 4096;
+const TABLES: [&str; 2] = [".symtab", ".dynsym"];
 
 impl Image {
-    /// Reads a file; `None` if it is none that can be read.
-    pub fn open(path: &Path) -> Option<Self> {
-        let bytes = std::fs::read(path).ok()?;
-        let file = object::File::parse(&*bytes).ok()?;
-        let segment = |segment: object::Segment<'_, '_>| Segment {
-            address: segment.address(),
-            size: segment.size(),
-            offset: segment.file_range().0,
-        };
-        let segments = file.segments().map(segment).collect();
-        let debug = debug_file(path, &file);
-        let mut symbols = symbols(&file);
-        if let Some(bytes) = debug.as_ref().and_then(|path| std::fs::read(path).ok())
-            && let Ok(file) = object::File::parse(&*bytes)
-        {
-            symbols.extend(self::symbols(&file));
+    /// Reads a file, of which at most `room` bytes are kept; `None` if it is not a program or library. It was mapped
+    /// from `path`, in a process whose root directory is `root`, if that is known: both are only for finding the file
+    /// with the debugging information.
+    pub fn read(file: File, path: &Path, root: Option<&Path>, room: u64) -> Option<Self> {
+        let elf = Elf::open(file, room)?;
+        let debug = debug_file(&elf, path, root);
+        let (mut symbols, mut names) = (Vec::new(), Vec::new());
+        for elf in [Some(&elf), debug.as_ref()].into_iter().flatten() {
+            for (found, text) in TABLES.iter().filter_map(|table| elf.symbols(table)) {
+                let table = names.len() as u8;
+                symbols.extend(found.into_iter().map(|symbol| Named { symbol, table }));
+                names.push(text);
+            }
         }
-        symbols.sort_by_key(|symbol| (symbol.address, symbol.size));
-        let lines = Loader::new(debug.as_deref().unwrap_or(path)).ok();
-        Some(Self { segments, symbols, lines })
+        symbols.sort_by_key(|named| (named.symbol.address, named.symbol.size));
+        let lines = Lines::read(debug.as_ref().unwrap_or(&elf));
+        let files = [Some(&elf), debug.as_ref()];
+        let size = files.iter().flatten().map(|elf| elf.size_read()).sum();
+        let is_incomplete = files.iter().flatten().any(|elf| elf.is_short_of_room());
+        Some(Self { segments: elf.segments, symbols, names, lines, size, is_incomplete })
     }
 
-    /// What is added to the file's addresses where the piece that begins at `offset` lies at `start`.
+    /// Returns the difference between addresses in memory and the file's own, if the piece that begins at `offset` is
+    /// at `start`.
     pub fn bias(&self, start: u64, offset: u64) -> Option<u64> {
         let page = |at: u64| at / PAGE * PAGE;
         let segment = self.segments.iter().find(|segment| page(segment.offset) == offset)?;
@@ -62,102 +70,221 @@ impl Image {
 
     /// Whether an address is one of the file's.
     pub fn has(&self, own: u64) -> bool {
-        self.segments.iter().any(|segment| (page_of(segment)..segment.address + segment.size).contains(&own))
+        let range = |segment: &Segment| segment.address / PAGE * PAGE..segment.address.saturating_add(segment.size);
+        self.segments.iter().any(|segment| range(segment).contains(&own))
     }
 
     /// The function and the line of an address.
     pub fn code(&self, own: u64) -> (Option<String>, Option<String>) {
-        let (symbol, source) = self.lines.as_ref().and_then(|lines| frame(lines, own)).unwrap_or_default();
+        // Addresses that are not the file's are not looked up in its information, which may be made to have any.
+        let lines = self.lines.as_ref().filter(|_| self.has(own) && own < u64::MAX);
+        let (symbol, source) = lines.and_then(|lines| lines.frame(own)).unwrap_or_default();
         (symbol.or_else(|| self.function(own)), source)
     }
 
     fn function(&self, own: u64) -> Option<String> {
-        let symbol = self.around(own, true)?;
-        let offset = own - symbol.address;
-        Some(format!("{}+{offset:#x}", demangled(&symbol.name)))
+        let (name, offset) = self.around(own, true)?;
+        Some(format!("{name}+{offset:#x}"))
     }
 
     /// The variable that an address lies in.
     pub fn variable(&self, own: u64) -> Option<String> {
-        let symbol = self.around(own, false)?;
-        let name = demangled(&symbol.name);
-        Some(match own - symbol.address {
-            0 => name,
-            offset => format!("{name}+{offset:#x}"),
-        })
+        let (name, offset) = self.around(own, false)?;
+        Some(if offset == 0 { name } else { format!("{name}+{offset:#x}") })
     }
 
-    fn around(&self, own: u64, is_code: bool) -> Option<&Symbol> {
-        let after = self.symbols.partition_point(|symbol| symbol.address <= own);
-        let before = self.symbols[..after].iter().rev().take(64);
-        before.filter(|symbol| symbol.is_code == is_code).find(|symbol| own < symbol.address + symbol.size)
+    fn around(&self, own: u64, is_code: bool) -> Option<(String, u64)> {
+        let after = self.symbols.partition_point(|named| named.symbol.address <= own);
+        let mut before = self.symbols[..after].iter().rev().take(64).filter(|named| named.symbol.is_code == is_code);
+        let Named { symbol, table } = before.find(|named| own - named.symbol.address < named.symbol.size)?;
+        let name = elf::text(self.names.get(usize::from(*table))?, symbol.name)?;
+        Some((demangled(&String::from_utf8_lossy(name)), own - symbol.address))
     }
 }
 
-fn page_of(segment: &Segment) -> u64 {
-    segment.address / PAGE * PAGE
-}
-
-fn symbols(file: &object::File<'_>) -> Vec<Symbol> {
-    let of = |symbol: object::Symbol<'_, '_>| {
-        let is_code = match symbol.kind() {
-            SymbolKind::Text => true,
-            SymbolKind::Data => false,
-            _ => return None,
-        };
-        let name = symbol.name().ok().filter(|name| !name.is_empty())?.to_owned();
-        (symbol.size() > 0).then(|| Symbol { address: symbol.address(), size: symbol.size(), name, is_code })
-    };
-    file.symbols().filter_map(of).chain(file.dynamic_symbols().filter_map(of)).collect()
-}
-
-/// The file that the debugger's information of another was taken out into.
-fn debug_file(path: &Path, file: &object::File<'_>) -> Option<PathBuf> {
-    if file.section_by_name(".debug_info").is_some() {
+/// The file with the debugging information of another: the one that has its build ID, or its checksum.
+fn debug_file(elf: &Elf, path: &Path, root: Option<&Path>) -> Option<Elf> {
+    if elf.section(".debug_info").is_some() {
         return None;
     }
-    let by_number = file.build_id().ok().flatten().filter(|id| id.len() > 1).map(|id| {
+    let (build_id, link) = (elf.build_id(), elf.debug_link());
+    let by_number = build_id.as_ref().map(|id| {
         let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
         Path::new(DEBUG_FOLDER).join(format!(".build-id/{}/{}.debug", hex(&id[..1]), hex(&id[1..])))
     });
-    let by_name = file.gnu_debuglink().ok().flatten().and_then(|(name, _)| {
-        let name = std::str::from_utf8(name).ok()?;
-        let folder = path.parent()?;
-        let below = Path::new(DEBUG_FOLDER).join(folder.strip_prefix("/").ok()?);
-        Some([folder.join(name), folder.join(".debug").join(name), below.join(name)])
+    // A name that leads elsewhere is not one that a linker wrote.
+    let name = link.as_ref().map(|(name, _)| Path::new(OsStr::from_bytes(name)));
+    let name = name.filter(|name| name.file_name() == Some(name.as_os_str()));
+    let by_name = name.zip(path.parent()).map(|(name, folder)| {
+        [folder.join(name), folder.join(".debug").join(name), below(Path::new(DEBUG_FOLDER), &folder.join(name))]
     });
-    by_number.into_iter().chain(by_name.into_iter().flatten()).find(|path| path.is_file())
+    let ways: Vec<PathBuf> = by_number.into_iter().chain(by_name.into_iter().flatten()).collect();
+    let elsewhere = root.into_iter().flat_map(|root| ways.iter().map(move |way| below(root, way)));
+    let is_its_own = |debug: &Elf| match (&build_id, &link) {
+        (Some(id), _) => debug.build_id().as_ref() == Some(id),
+        (None, Some((_, sum))) => debug.length() <= MOST_CHECKED && debug.checksum().is_ok_and(|found| found == *sum),
+        (None, None) => false,
+    };
+    let open = |way: PathBuf| Elf::open(open_regular(&way).ok()?, elf.room());
+    elsewhere.chain(ways.iter().cloned()).filter_map(open).find(is_its_own)
 }
 
-/// The first frame at an address, from the innermost, that is no wrapper; the outermost if all are.
-fn frame(lines: &Loader, own: u64) -> Option<(Option<String>, Option<String>)> {
-    let mut frames = lines.find_frames(own).ok()?;
-    let mut last = None;
-    while let Ok(Some(frame)) = frames.next() {
-        let name = frame.function.as_ref().and_then(|name| Some(name.demangle().ok()?.into_owned()));
-        let location = frame.location.as_ref();
-        let file = location.and_then(|location| location.file).unwrap_or_default();
-        let source = location.and_then(|location| Some(format!("{}:{}", location.file?, location.line?)));
-        let is_wrapper = is_wrapper(name.as_deref().unwrap_or_default(), file);
-        last = Some((name, source));
-        if !is_wrapper {
-            break;
+/// Files of programs that were changed to do harm: they are read, or refused, and never end the reading process.
+#[cfg(test)]
+pub mod mutants {
+    use super::*;
+    use crate::trace::names::patiently;
+    use fastrand::Rng;
+    use std::process::Command;
+    use std::time::Duration;
+
+    const MUTANTS: usize = 1_000;
+    /// A hang is one at any speed of the machine.
+    const HANGS: Duration = Duration::from_secs(300);
+
+    const SOURCE: &str = "#include <pthread.h>\n\
+    pthread_mutex_t one_lock = PTHREAD_MUTEX_INITIALIZER, locks[3];\n\
+    static inline __attribute__((always_inline)) int inner(int x) { pthread_mutex_lock(&one_lock); return x * 3; }\n\
+    int outer(int x) { int y = inner(x + 1); pthread_mutex_unlock(&one_lock); return y; }\n\
+    int main(int count, char **words) { return outer(count) + (words[0] == 0); }\n";
+
+    /// A small program with debugging information; `None`, and it is said, where there is no compiler.
+    pub fn compiled(folder: &Path, flags: &[&str]) -> Option<Vec<u8>> {
+        let (source, program) = (folder.join("small.c"), folder.join("small"));
+        std::fs::write(&source, SOURCE).unwrap();
+        let mut compiler = Command::new("cc");
+        compiler.args(["-g", "-O1", "-pthread"]).args(flags).arg("-o").arg(&program).arg(&source);
+        match compiler.output() {
+            Ok(output) if output.status.success() => Some(std::fs::read(program).unwrap()),
+            _ => {
+                println!("skipped: needs cc with {flags:?}");
+                None
+            }
         }
     }
-    last
-}
 
-/// What a language's own library puts around the C library's locks.
-pub fn is_wrapper(name: &str, file: &str) -> bool {
-    ["std::", "core::", "__gthread", "__gthrw", "<std::", "<core::", "parking_lot"]
-        .iter()
-        .any(|own| name.starts_with(own))
-        || file.contains("/include/c++/")
-        || file.starts_with("/rustc/")
-}
+    fn read(path: &Path, bytes: &[u8], room: u64) -> Option<Image> {
+        std::fs::write(path, bytes).unwrap();
+        Image::read(open_regular(path).unwrap(), path, None, room)
+    }
 
-/// A symbol's name as its language writes it.
-pub fn demangled(name: &str) -> String {
-    let language = if name.starts_with("_R") { Some(addr2line::gimli::DW_LANG_Rust) } else { None };
-    addr2line::demangle_auto(name.into(), language).into_owned()
+    /// Looks up all that a program's addresses can be, and some that they cannot.
+    fn look_up(image: &Image, random: &mut Rng) -> Vec<String> {
+        let mut found = Vec::new();
+        let ends = [0, 1, u64::MAX, i64::MAX as u64];
+        let own: Vec<u64> = image.symbols.iter().map(|named| named.symbol.address).collect();
+        let segments: Vec<Segment> = image.segments.clone();
+        let within =
+            segments.iter().map(|segment| segment.address.wrapping_add(random.u64(0..=segment.size.min(1 << 20))));
+        for address in own.into_iter().chain(ends).chain(within) {
+            let (function, source) = image.code(address);
+            found.extend([function, source, image.variable(address)].into_iter().flatten());
+            let _ = (image.has(address), image.bias(address, address / PAGE * PAGE));
+        }
+        found
+    }
+
+    /// Changes some bytes: anywhere, in the headers, or a word to one that is at an edge.
+    pub fn mutated(bytes: &[u8], random: &mut Rng) -> Vec<u8> {
+        let mut bytes = bytes.to_vec();
+        let sections = usize::from_ne_bytes(*bytes[40..].first_chunk().unwrap());
+        for _ in 0..random.usize(1..40) {
+            let at = match random.u32(0..4) {
+                0 => random.usize(16..64),
+                1 => random.usize(sections..bytes.len() - 8),
+                _ => random.usize(64..bytes.len() - 8),
+            };
+            match random.u32(0..3) {
+                0 => bytes[at] = random.u8(..),
+                1 => bytes[at] ^= 1 << random.u32(0..8),
+                _ => {
+                    let edges = [0, 1, u64::MAX, i64::MAX as u64, 1 << 31, 1 << 40, bytes.len() as u64];
+                    let (edge, width) =
+                        (edges[random.usize(0..edges.len())].to_ne_bytes(), [1, 2, 4, 8][random.usize(0..4)]);
+                    bytes[at..at + width].copy_from_slice(&edge[..width]);
+                }
+            }
+        }
+        if random.u32(0..8) == 0 {
+            bytes.truncate(random.usize(0..bytes.len()));
+        }
+        bytes
+    }
+
+    #[test]
+    fn a_thousand_mutants_of_a_program_are_read_or_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let kinds: [&[&str]; 3] = [&[], &["-gz=zlib"], &["-gdwarf-4", "-fdebug-types-section"]];
+        let kinds: Vec<Vec<u8>> = kinds.iter().filter_map(|flags| compiled(folder.path(), flags)).collect();
+        if kinds.is_empty() {
+            return;
+        }
+        let path = folder.path().join("mutant");
+        let done = patiently(HANGS, move || {
+            let mut random = Rng::with_seed(29);
+            let room = 64 << 20;
+            for bytes in &kinds {
+                let image = read(&path, bytes, room).unwrap();
+                let names = look_up(&image, &mut random);
+                assert!(!image.is_incomplete);
+                for name in ["one_lock", "main", "outer"] {
+                    assert!(names.iter().any(|found| found == name), "{name}: {names:?}");
+                }
+            }
+            let mut still_read = 0;
+            for turn in 0..MUTANTS {
+                if let Some(image) = read(&path, &mutated(&kinds[turn % kinds.len()], &mut random), room) {
+                    assert!(image.size <= 2 * room);
+                    look_up(&image, &mut random);
+                    still_read += 1;
+                }
+            }
+            still_read
+        });
+        // Most are read in part: what cannot be read at all tests little.
+        assert!(done.expect("no mutant ends or holds the reading thread") > MUTANTS / 4);
+    }
+
+    #[test]
+    fn an_image_without_room_for_its_information_has_symbols_and_says_so() {
+        let folder = tempfile::tempdir().unwrap();
+        let Some(bytes) = compiled(folder.path(), &[]) else { return };
+        let path = folder.path().join("small");
+        let whole = read(&path, &bytes, 1 << 20).unwrap();
+        let needed = whole.size;
+        for room in (0..needed).step_by(97) {
+            if let Some(image) = read(&path, &bytes, room) {
+                assert!(image.size <= room && image.is_incomplete, "{room} of {needed}");
+            }
+        }
+    }
+
+    /// Debugging information in a separate file is used if its build ID is the program's.
+    #[test]
+    fn a_debug_file_of_another_build_is_not_used() {
+        let folder = tempfile::tempdir().unwrap();
+        let Some(bytes) = compiled(folder.path(), &["-Wl,--build-id=sha1"]) else { return };
+        let [program, debug] = ["split", "split.debug"].map(|name| folder.path().join(name));
+        std::fs::write(&program, bytes).unwrap();
+        let objcopy = |words: &[&OsStr]| {
+            let output = Command::new("objcopy").args(words).output();
+            output.is_ok_and(|output| output.status.success())
+        };
+        let mut link = std::ffi::OsString::from("--add-gnu-debuglink=");
+        link.push(&debug);
+        let is_split = objcopy(&["--only-keep-debug".as_ref(), program.as_ref(), debug.as_ref()])
+            && objcopy(&["--strip-all".as_ref(), &link, program.as_ref()]);
+        if !is_split {
+            return println!("skipped: needs objcopy");
+        }
+        let source = |program: &Path| {
+            let image = Image::read(open_regular(program).unwrap(), program, None, 1 << 20).unwrap();
+            look_up(&image, &mut Rng::with_seed(1)).into_iter().any(|found| found.contains("small.c:"))
+        };
+        assert!(source(&program), "its own");
+        let Some(_) = compiled(folder.path(), &["-Wl,--build-id=sha1", "-DOTHER=1", "-O2"]) else { return };
+        let other = folder.path().join("small");
+        assert!(objcopy(&["--only-keep-debug".as_ref(), other.as_ref(), debug.as_ref()]));
+        assert!(!source(&program), "another build's");
+    }
 }

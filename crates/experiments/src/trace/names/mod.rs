@@ -1,13 +1,24 @@
 //! Names of addresses in the watched processes: functions, files and lines, and global variables.
 
+mod demangle;
+mod elf;
+mod file;
+mod files;
 mod image;
+mod lines;
 mod maps;
 
+pub use demangle::{demangled, is_wrapper};
+pub use elf::Elf;
+pub use file::{Refusal, open_mapped, open_regular};
+use files::Files;
+pub use files::{Key, PATIENCE, patiently};
 use image::Image;
-pub use image::{demangled, is_wrapper};
-pub use maps::{Mapping, parse};
-use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+#[cfg(test)]
+pub use image::mutants;
+pub use maps::{MOST_BYTES, Mapping, parse};
+use std::collections::{HashMap, HashSet};
+use std::path::PathBuf;
 
 /// A place in the program's code.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,33 +40,75 @@ pub fn own_name(name: &str) -> &str {
     }
 }
 
-/// What lies where in each process, and the files that it came from.
+/// Memory maps of the processes, and the files that are mapped.
 #[derive(Default)]
 pub struct Names {
-    mappings: HashMap<u32, Vec<Mapping>>,
-    images: HashMap<PathBuf, Option<Image>>,
+    processes: HashMap<u32, Process>,
+    files: Files,
     sites: HashMap<(u32, u64), Site>,
     locks: HashMap<u64, String>,
     /// How many locks have this name.
     namesakes: HashMap<String, u32>,
 }
 
+/// A process's mappings, by address.
+#[derive(Default)]
+struct Process {
+    pid: Option<u32>,
+    mappings: Vec<Mapping>,
+}
+
+/// Mappings of one process that are remembered. Maps are cut off at [`MOST_BYTES`], but pieces that were unmapped since
+/// are kept as well.
+const MOST_MAPPINGS: usize = 16_384;
+/// Bytes that all mappings have together, at most.
+const MOST_MEMORY: usize = 48 << 20;
+
 impl Names {
-    /// Learns a process's map, as `/proc/PID/maps` has it. What was there before and lies nowhere else is kept: it may
-    /// have been unloaded since.
-    pub fn learn(&mut self, process: u32, map: &str) {
-        let (known, now) = (self.mappings.entry(process).or_default(), parse(map));
-        // What lies elsewhere now, or where now something else lies, is no longer where it was.
-        let is_moved =
-            |old: &Mapping, new: &Mapping| old.path == new.path || (old.start < new.end && new.start < old.end);
-        known.retain(|old| !now.iter().any(|new| is_moved(old, new)));
-        known.extend(now);
+    /// Learns a process's map, as `/proc/PID/maps` has it. A piece that was there before and is not found elsewhere is kept:
+    /// it may have been unloaded since. `pid` is the process's number if it has this map now: then its files are opened,
+    /// since it may end, or they may be replaced, before they are needed.
+    pub fn learn(&mut self, process: u32, pid: Option<u32>, map: &[u8]) {
+        let mut now = parse(map);
+        now.sort_by_key(|piece| piece.start);
+        if self.memory() > MOST_MEMORY {
+            return;
+        }
+        let known = self.processes.entry(process).or_default();
+        known.pid = pid;
+        let keys: HashSet<Key> = now.iter().map(Key::of).collect();
+        // A file that is mapped elsewhere now, or a place that another one has, is known no more.
+        let is_moved = |old: &Mapping| {
+            let next = now.partition_point(|new| new.end <= old.start);
+            keys.contains(&Key::of(old)) || now.get(next).is_some_and(|new| new.start < old.end)
+        };
+        let mut kept = std::mem::take(&mut known.mappings);
+        kept.retain(|old| !is_moved(old));
+        kept.truncate(MOST_MAPPINGS.saturating_sub(now.len()));
+        now.truncate(MOST_MAPPINGS);
+        now.extend(kept);
+        now.sort_by_key(|piece| piece.start);
+        known.mappings = now;
+        if pid.is_some() {
+            self.files.open_code(pid, &self.processes[&process].mappings);
+        }
+    }
+
+    /// Bytes that the mappings have, nearly.
+    fn memory(&self) -> usize {
+        let mappings = self.processes.values().flat_map(|process| &process.mappings);
+        mappings.map(|piece| size_of::<Mapping>() + piece.path.as_os_str().len()).sum()
     }
 
     /// Forgets processes and keeps files: for the next run of the same program.
     pub fn forget_processes(&mut self) {
-        let images = std::mem::take(&mut self.images);
-        *self = Self { images, ..Self::default() };
+        let files = std::mem::take(&mut self.files);
+        *self = Self { files, ..Self::default() };
+    }
+
+    /// Files with code that could not be named, and why.
+    pub fn unnamed(&self) -> Vec<(PathBuf, Refusal)> {
+        self.files.unnamed()
     }
 
     /// The call before this address of return.
@@ -116,20 +169,20 @@ impl Names {
 
     /// The file that an address comes from, and the address as the file has it.
     fn placed(&mut self, process: u32, address: u64) -> Option<(PathBuf, u64, Option<&Image>)> {
-        let mappings = self.mappings.get(&process)?;
-        // What a program does not initialise lies behind what its file has, and belongs to no file in the map.
-        let before = mappings.iter().rev().filter(|mapping| mapping.start <= address);
-        let nearest = before.max_by_key(|mapping| mapping.start)?;
-        let path = nearest.path.clone();
-        let first = mappings.iter().filter(|mapping| mapping.path == path).min_by_key(|mapping| mapping.start)?;
-        let (first, is_within) = (first.clone(), address < nearest.end);
-        let image = self.images.entry(path.clone()).or_insert_with(|| Image::open(Path::new(&path))).as_ref();
-        match image {
+        let Process { pid, mappings } = self.processes.get(&process)?;
+        // Variables that a program does not initialise lie behind what its file has, in a piece of no file.
+        let after = mappings.partition_point(|piece| piece.start <= address);
+        let nearest = &mappings[after.checked_sub(1)?];
+        let key = Key::of(nearest);
+        let pieces: Vec<Mapping> = mappings.iter().filter(|piece| Key::of(piece) == key).cloned().collect();
+        let path = nearest.path.to_path_buf();
+        let (first, is_within) = (pieces.first()?, address < nearest.end);
+        match self.files.image(*pid, &pieces) {
             Some(image) => {
                 let own = address.wrapping_sub(image.bias(first.start, first.offset)?);
                 image.has(own).then_some((path, own, Some(image)))
             }
-            None => is_within.then(|| (path, address - nearest.start + nearest.offset, None)),
+            None => is_within.then(|| (path, (address - nearest.start).wrapping_add(nearest.offset), None)),
         }
     }
 }

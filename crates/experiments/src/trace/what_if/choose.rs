@@ -84,10 +84,10 @@ impl Chooser {
             let pid = process.pid.load(Relaxed);
             let length = (process.maps_length.load(Acquire) as usize).min(MAPS);
             let noted: Vec<u8> = process.maps[..length].iter().map(|byte| byte.load(Relaxed)).collect();
-            self.names.learn(place as u32, &String::from_utf8_lossy(&noted));
+            self.names.learn(place as u32, None, &noted);
             let is_the_last = region.processes().skip(place + 1).all(|later| later.pid.load(Relaxed) != pid);
             if let Some(now) = std::fs::read(format!("/proc/{pid}/maps")).ok().filter(|_| is_the_last) {
-                self.names.learn(place as u32, &String::from_utf8_lossy(&now));
+                self.names.learn(place as u32, Some(pid), &now);
             }
         }
     }

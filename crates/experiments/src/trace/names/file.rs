@@ -1,0 +1,180 @@
+//! The one place that opens files which a watched process names.
+//!
+//! A path in `/proc/PID/maps` is only what the file was called when it was mapped, in the process's own mount namespace.
+//! By now there may be another file, a FIFO, a device, or nothing. So a file is opened through the mapping itself where
+//! the kernel allows that, else by its path, and is used only if it is the mapped one. Nothing is opened for reading
+//! before it is known to be a regular file: opening a FIFO waits, and opening a device can have effects.
+
+use super::maps::{FileId, Mapping, parse};
+use rustix::fs::{FileType, Mode, OFlags, Stat, fstat, major, minor, open};
+use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
+use std::fmt;
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+/// Why a file is not used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// Another file is at the path.
+    Replaced,
+    /// A FIFO, a device, a directory.
+    NotRegular,
+    /// The operating system's words.
+    Unreadable(String),
+    /// A file system did not answer in time.
+    Stalled,
+    /// More than contend keeps in memory.
+    TooLarge,
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Replaced => formatter.write_str("another file is there now"),
+            Self::NotRegular => formatter.write_str("not a regular file any more"),
+            Self::Unreadable(why) => formatter.write_str(why),
+            Self::Stalled => formatter.write_str("its file system did not answer in time"),
+            Self::TooLarge => formatter.write_str("too large to be read"),
+        }
+    }
+}
+
+impl From<io::Error> for Refusal {
+    fn from(error: io::Error) -> Self {
+        Self::Unreadable(rustix::io::Errno::from_io_error(&error).map_or_else(|| error.to_string(), message))
+    }
+}
+
+fn message(error: rustix::io::Errno) -> String {
+    let text = io::Error::from(error).to_string();
+    text.split(" (os error").next().unwrap_or_default().to_owned()
+}
+
+/// Opens the file that these mappings, all of the same file, are pieces of. `pid` is the process that has them, if it
+/// is known to live.
+///
+/// # Errors
+/// No way leads to that file: the most telling reason of those that were found.
+pub fn open_mapped(pid: Option<u32>, mappings: &[Mapping]) -> Result<File, Refusal> {
+    let Some(Mapping { file, path, .. }) = mappings.first() else { return Err(Refusal::Replaced) };
+    let mut reason = None;
+    for way in ways(pid, mappings, path) {
+        match open_regular(&way) {
+            Ok(found) if is_file(&found, *file) => return Ok(found),
+            Ok(_) => reason = Some(Refusal::Replaced),
+            Err(refusal) => reason = reason.filter(|known| *known == Refusal::Replaced).or(Some(refusal)),
+        }
+    }
+    Err(reason.unwrap_or(Refusal::Replaced))
+}
+
+/// Paths that may lead to the file, the surest first. The first ones need CAP_CHECKPOINT_RESTORE or CAP_SYS_ADMIN; a
+/// process's executable can be had without them, even if it was deleted.
+fn ways(pid: Option<u32>, mappings: &[Mapping], path: &Path) -> Vec<PathBuf> {
+    const PIECES: usize = 4;
+    let mut ways = Vec::new();
+    if let Some(pid) = pid {
+        let process = PathBuf::from(format!("/proc/{pid}"));
+        let piece = |piece: &Mapping| process.join(format!("map_files/{:x}-{:x}", piece.start, piece.end));
+        ways.extend(mappings.iter().take(PIECES).map(piece));
+        ways.push(process.join("exe"));
+        ways.push(below(&process.join("root"), path));
+    }
+    ways.push(path.to_owned());
+    ways
+}
+
+/// A path in another root directory.
+pub fn below(root: &Path, path: &Path) -> PathBuf {
+    root.join(path.strip_prefix("/").unwrap_or(path))
+}
+
+/// Opens a regular file for reading, and nothing else.
+///
+/// # Errors
+/// There is none, or it may not be read.
+pub fn open_regular(path: &Path) -> Result<File, Refusal> {
+    // A descriptor of this kind refers to the file without opening it, so this neither waits nor has an effect.
+    let place = open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).map_err(io::Error::from)?;
+    let stat = fstat(&place).map_err(io::Error::from)?;
+    if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
+        return Err(Refusal::NotRegular);
+    }
+    // Through the descriptor, since another file may lie at the path by now. O_NONBLOCK is for a lease on the file,
+    // which opening would wait for.
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let file: OwnedFd =
+        open(format!("/proc/self/fd/{}", place.as_raw_fd()), flags, Mode::empty()).map_err(io::Error::from)?;
+    Ok(file.into())
+}
+
+/// Whether a file is the one that a memory map has.
+fn is_file(file: &File, mapped: FileId) -> bool {
+    fstat(file).is_ok_and(|stat| FileId::of(&stat) == mapped) || as_mapped(file) == Some(mapped)
+}
+
+impl FileId {
+    fn of(stat: &Stat) -> Self {
+        Self { major: major(stat.st_dev), minor: minor(stat.st_dev), inode: stat.st_ino }
+    }
+}
+
+/// Returns device and inode of a file as memory maps have them. Some file systems (btrfs, overlayfs) have others in
+/// `stat`; so contend maps a page of the file too, and looks into its own map.
+fn as_mapped(file: &File) -> Option<FileId> {
+    const LENGTH: usize = 1;
+    // SAFETY: a new mapping at an address of the kernel's choice overlaps nothing, and its bytes are never read.
+    let page = unsafe { mmap(std::ptr::null_mut(), LENGTH, ProtFlags::READ, MapFlags::PRIVATE, file, 0) }.ok()?;
+    let map = std::fs::read("/proc/self/maps").unwrap_or_default();
+    // SAFETY: it was mapped above with this length, and no reference to it was made.
+    let _ = unsafe { munmap(page, LENGTH) };
+    let at = page.addr() as u64;
+    parse(&map).into_iter().find(|piece| (piece.start..piece.end).contains(&at)).map(|piece| piece.file)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+
+    fn mapping(path: &Path, file: FileId) -> Mapping {
+        Mapping { start: 0x1000, end: 0x2000, offset: 0, is_code: true, file, path: Arc::from(path) }
+    }
+
+    #[test]
+    fn only_the_mapped_file_is_opened_and_another_at_its_path_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("program");
+        std::fs::write(&path, "one").unwrap();
+        let id = FileId::of(&fstat(File::open(&path).unwrap()).unwrap());
+        assert!(open_mapped(None, &[mapping(&path, id)]).is_ok());
+        // The old file stays open, so that the new one cannot have its inode.
+        let _old = File::open(&path).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        assert!(matches!(open_mapped(None, &[mapping(&path, id)]), Err(Refusal::Unreadable(_))));
+        std::fs::write(&path, "two").unwrap();
+        assert_eq!(open_mapped(None, &[mapping(&path, id)]).unwrap_err(), Refusal::Replaced);
+    }
+
+    #[test]
+    fn a_mapped_file_is_known_by_the_kernels_own_words() {
+        let file = File::open("/proc/self/exe").unwrap();
+        let map = std::fs::read("/proc/self/maps").unwrap();
+        let path = std::fs::read_link("/proc/self/exe").unwrap();
+        let own = parse(&map).into_iter().find(|piece| *piece.path == *path).unwrap();
+        assert_eq!(as_mapped(&file), Some(own.file));
+        assert!(open_mapped(Some(std::process::id()), &[own]).is_ok());
+    }
+
+    #[test]
+    fn fifos_devices_and_directories_are_refused_without_waiting() {
+        let folder = tempfile::tempdir().unwrap();
+        let fifo = folder.path().join("fifo");
+        rustix::fs::mknodat(rustix::fs::CWD, &fifo, FileType::Fifo, Mode::RUSR, 0).unwrap();
+        for path in [&*fifo, folder.path(), Path::new("/dev/zero")] {
+            assert_eq!(open_regular(path).unwrap_err(), Refusal::NotRegular, "{}", path.display());
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! Functions and lines of addresses, from a file's debugging information.
+
+use super::demangle::{demangled, is_wrapper};
+use super::elf::Elf;
+use addr2line::gimli::{Dwarf, EndianSlice, NativeEndian, SectionId};
+use addr2line::{Context, LookupContinuation, LookupResult};
+
+type Slice = EndianSlice<'static, NativeEndian>;
+
+/// The debugging information of a file.
+pub struct Lines {
+    /// Reads from `_sections`, and is dropped before them, since it is declared before them.
+    context: Context<Slice>,
+    _sections: Vec<Vec<u8>>,
+}
+
+impl Lines {
+    /// Reads it; `None` if the file has none, or too much of it.
+    pub fn read(elf: &Elf) -> Option<Self> {
+        elf.section(".debug_info")?;
+        let mut sections = Vec::new();
+        let dwarf = Dwarf::load(|id| {
+            // The others say where variables lie, and what macros are.
+            let is_needed = !matches!(
+                id,
+                SectionId::DebugLoc | SectionId::DebugLocLists | SectionId::DebugMacinfo | SectionId::DebugMacro
+            );
+            let Some(section) = elf.section(id.name()).filter(|_| is_needed) else { return Ok(Slice::default()) };
+            let bytes = elf.bytes(section).ok_or(())?;
+            // SAFETY: the bytes are on the heap, where they stay when the vector that owns them moves. `sections`
+            // becomes a field of this type that no code changes, and that is dropped after everything with this slice.
+            let slice: &'static [u8] = unsafe { std::slice::from_raw_parts(bytes.as_ptr(), bytes.len()) };
+            sections.push(bytes);
+            Ok::<Slice, ()>(Slice::new(slice, NativeEndian))
+        });
+        let mut dwarf = dwarf.ok()?;
+        dwarf.populate_abbreviations_cache(addr2line::gimli::AbbreviationsCacheStrategy::Duplicates);
+        Some(Self { context: Context::from_dwarf(dwarf).ok()?, _sections: sections })
+    }
+
+    /// The function and the line of the first frame at an address, from the innermost, that is not a wrapper; the
+    /// outermost if all are.
+    pub fn frame(&self, own: u64) -> Option<(Option<String>, Option<String>)> {
+        let mut lookup = self.context.find_frames(own);
+        let mut frames = loop {
+            match lookup {
+                LookupResult::Output(frames) => break frames.ok()?,
+                // contend does not look for information that the compiler left in separate `.dwo` files.
+                LookupResult::Load { continuation, .. } => lookup = continuation.resume(None),
+            }
+        };
+        let mut last = None;
+        while let Ok(Some(frame)) = frames.next() {
+            let name = frame.function.as_ref().and_then(|name| Some(demangled(&name.raw_name().ok()?)));
+            let location = frame.location.as_ref();
+            let file = location.and_then(|location| location.file).unwrap_or_default();
+            let source = location.and_then(|location| Some(format!("{}:{}", location.file?, location.line?)));
+            let is_wrapper = is_wrapper(name.as_deref().unwrap_or_default(), file);
+            last = Some((name, source));
+            if !is_wrapper {
+                break;
+            }
+        }
+        last
+    }
+}
