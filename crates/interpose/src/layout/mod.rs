@@ -37,9 +37,11 @@ pub use lag::{KIN, SECTIONS, ThreadLag};
 pub use lag::{Kin, LockLag, Mark, SHARE_ONE, WhatIf};
 pub use lock::{Lock, holder};
 #[cfg(any(preload, clippy))]
+pub use pair::LONG_TICKS;
+#[cfg(any(preload, clippy))]
 pub use pair::add as pair_add;
 pub use pair::{Buckets, Histograms, Pair, SAMPLE_OF, Times};
-pub use place::Place;
+pub use place::{Place, TIMES_ALL};
 pub use process::{MAPS, Process};
 pub use region::{EDGES, LOCKS, PAIRS, PROCESSES, Region, THREADS};
 pub use thread::{HELD, Held, Last, MORE_PLACES, PLACES, RING, Thread};

@@ -5,7 +5,7 @@ use super::local;
 use super::me::Me;
 use super::spot::{Spot, found_place};
 use super::{order, wait};
-use crate::layout::{Event, HELD, Held, Hot, Kind, Thread};
+use crate::layout::{Event, HELD, Held, Hot, Kind, LONG_TICKS, TIMES_ALL, Thread, pair_add as add};
 use core::sync::atomic::Ordering::{Relaxed, Release};
 use core::sync::atomic::compiler_fence;
 
@@ -225,7 +225,19 @@ fn end_noted_hold(me: Me, held: &Held, since: u64, lock_place: usize) {
     if since != 0
         && let (Some(pair), Some(histograms)) = (me.region.pairs.get(place), me.region.histograms.get(place))
     {
-        pair.holds.note(at.saturating_sub(since), &histograms.holds);
+        let took = at.saturating_sub(since);
+        pair.holds.note(took, &histograms.holds);
+        // SAFETY: it is what the spot of this thread had when the hold began.
+        let counted_at = unsafe { found_place(me.thread, held.found.load(Relaxed)) };
+        // It may be another pair's by now.
+        if counted_at.pair.load(Relaxed) as usize == place {
+            if counted_at.acquisitions.load(Relaxed) & TIMES_ALL != 0 {
+                add(&histograms.every[0], 1);
+                add(&histograms.every[1], took);
+            }
+            let (count, ticks) = (pair.holds.count.load(Relaxed), pair.holds.ticks.load(Relaxed));
+            counted_at.times_all(ticks >= count.saturating_mul(LONG_TICKS));
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! What all threads did with a lock, or with a lock at one call site, together.
 
+use crate::trace::holds::{Timed, Total};
 use crate::trace::record::TimeSpike;
 use blame::time::Ticks;
 use instruments::spikes;
@@ -16,7 +17,10 @@ pub struct Sum {
     pub contended: u64,
     pub timeouts: u64,
     pub waits: Times,
+    /// In the buckets, a hold counts for those that were not timed at its place, too.
     pub holds: Times,
+    /// Of the holds: how many were timed because each was, and their sum in ticks.
+    every: (u64, u64),
 }
 
 /// Times, in ticks.
@@ -37,7 +41,7 @@ impl Default for Times {
 impl Default for Sum {
     fn default() -> Self {
         let [waits, holds] = [Times::default(), Times::default()];
-        Self { acquisitions: 0, contended: 0, timeouts: 0, waits, holds }
+        Self { acquisitions: 0, contended: 0, timeouts: 0, waits, holds, every: (0, 0) }
     }
 }
 
@@ -45,17 +49,30 @@ impl Sum {
     pub fn add(&mut self, region: &Region, place: u32) {
         let (pair, waits) = (&region.pairs[place as usize], &region.waits[place as usize]);
         let histograms = &region.histograms[place as usize];
-        self.acquisitions += region.acquisitions(place);
+        let acquisitions = region.acquisitions(place);
+        self.acquisitions += acquisitions;
         self.contended += waits.count.load(Relaxed);
         self.timeouts += pair.timeouts.load(Relaxed);
-        self.waits.add(waits, &histograms.waits);
-        self.holds.add(&pair.holds, &histograms.holds);
+        self.waits.add(waits, &histograms.waits, 1.0);
+        let timed = pair.holds.count.load(Relaxed).max(1);
+        self.holds.add(&pair.holds, &histograms.holds, (acquisitions as f64 / timed as f64).max(1.0));
+        if timed > 1 {
+            let [count, ticks] = &histograms.every;
+            self.every = (self.every.0 + count.load(Relaxed), self.every.1 + ticks.load(Relaxed));
+        }
     }
 
-    /// What all holds took, in ticks: those that were timed, and as much for each that was not.
-    pub fn hold_ticks(&self) -> Option<f64> {
-        let timed = self.holds.count;
-        (timed > 0).then(|| self.holds.ticks as f64 * (self.acquisitions as f64 / timed as f64).max(1.0))
+    /// The sum of all holds, if it is known.
+    pub fn hold_total(&self, time: &impl Ticks) -> Option<Total> {
+        let timed = Timed {
+            acquisitions: self.acquisitions,
+            timed: self.holds.count,
+            timed_ns: time.span_ns(self.holds.ticks),
+            every: self.every.0,
+            every_ns: time.span_ns(self.every.1),
+            longest_ns: time.span_ns(self.holds.most),
+        };
+        timed.total()
     }
 }
 
@@ -76,18 +93,20 @@ impl Times {
         self.buckets.iter_mut().zip(&other.buckets).for_each(|(sum, count)| *sum += count);
     }
 
-    fn add(&mut self, times: &interpose::Times, buckets: &Buckets) {
+    /// Each stands for so many in the buckets.
+    fn add(&mut self, times: &interpose::Times, buckets: &Buckets, weight: f64) {
         self.ticks += times.ticks.load(Relaxed);
         self.most = self.most.max(times.most.load(Relaxed));
         for (bucket, count) in times.in_buckets(buckets) {
-            self.buckets[bucket] += count;
+            self.buckets[bucket] += (count as f64 * weight).round() as u64;
             self.count += count;
         }
     }
 
     /// The value that this share of all is not above, in ns: the middle of its bucket.
     pub fn quantile_ns(&self, share: f64, time: &impl Ticks) -> Option<f64> {
-        let rank = (share * self.count as f64).ceil().max(1.0) as u64;
+        let all: u64 = self.buckets.iter().sum();
+        let rank = (share * all as f64).ceil().max(1.0) as u64;
         let mut below = 0;
         let bucket = self.buckets.iter().position(|count| {
             below += count;
