@@ -89,6 +89,14 @@ fn candidates(rows: &[Value]) -> Vec<Candidate> {
         let holder_slept = slept_share(row);
         match found.iter_mut().find(|known| known.name == name) {
             Some(known) => {
+                // Of the waits for which it is known.
+                known.holder_slept = match (known.holder_slept, holder_slept) {
+                    (Some(one), Some(other)) => {
+                        let all = (known.wait_total_s + wait_total_s).max(f64::MIN_POSITIVE);
+                        Some((one * known.wait_total_s + other * wait_total_s) / all)
+                    }
+                    (one, other) => one.or(other),
+                };
                 known.wait_total_s += wait_total_s;
                 known.is_waited_for |= is_waited_for;
             }
