@@ -232,7 +232,16 @@ static void *seldom(void *unused) {
 }
 
 static void *alone(void *number) {
-    for (int i = 0; i < 800; i++) locked(number ? &hot : &cold, 200), work(200);
+    for (int i = 0; i < 800; i++) {
+        if (number) {
+            locked(&hot, 200);
+        } else {
+            pthread_mutex_lock(&cold);
+            work(200);
+            pthread_mutex_unlock(&cold);
+        }
+        work(200);
+    }
     return number;
 }
 
