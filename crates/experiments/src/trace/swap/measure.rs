@@ -6,7 +6,7 @@ use super::record::{SwapRow, Verdict};
 use super::run::{Failed, Library, Took, run};
 use super::sides::{All, Samples, Side, TIMES};
 use super::variant::Variant;
-use super::verdict::{Pair, busy_share};
+use super::verdict::{Pair, is_disturbed};
 use anyhow::Context;
 use harness::turns::{Rules, Turns, take_turns};
 use harness::{Interrupted, Progress, Session};
@@ -218,7 +218,7 @@ impl Judge<'_> {
             _ if side.is_plain() => Verdict::Baseline,
             _ if side.failed.is_some() => Verdict::Failed,
             Verdict::NotJudged => Verdict::NotJudged,
-            _ if busy_share(&side.others, &against.others).is_some() => Verdict::BusyCpus,
+            _ if is_disturbed(pair, &side.others, &against.others) => Verdict::BusyCpus,
             verdict => verdict,
         }
     }

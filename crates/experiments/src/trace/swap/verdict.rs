@@ -1,5 +1,6 @@
 //! When a lock is said to be better, or worse.
 
+use super::ratios::spread;
 use super::record::Verdict;
 use instruments::statistics::{Interval, rank_sum};
 
@@ -54,6 +55,12 @@ fn level(comparisons: usize) -> f64 {
 pub fn fewest_runs(comparisons: usize) -> u64 {
     let is_enough = |runs: &usize| rank_sum::least_probability(*runs, *runs) <= level(comparisons);
     (2..).find(is_enough).unwrap_or(usize::MAX) as u64
+}
+
+/// Whether busy CPUs void the verdict of a figure: they do not if all its runs are the same but for the least effect.
+pub fn is_disturbed(pair: Pair<'_>, over: &[f64], under: &[f64]) -> bool {
+    let is_steady = |values: &[f64]| spread(values) <= 1.0 + LEAST_EFFECT;
+    busy_share(over, under).is_some() && !(is_steady(pair.over) && is_steady(pair.under))
 }
 
 /// The median of what other programs had of the CPUs, if a side's runs were too disturbed to be judged: they had more
@@ -165,5 +172,10 @@ mod tests {
         // One busy run of six is the median's to leave out; no account at all says nothing.
         assert_eq!(busy_share(&[0.5, 0.01, 0.0, 0.0, 0.01, 0.0], &[0.01; 6]), None);
         assert_eq!(busy_share(&[], &[0.5; 6]), None);
+        let pair = |over: &'static [f64]| Pair { over, under: &[100.0; 6], ratio_ci: None, higher_is_better: false };
+        assert!(is_disturbed(pair(&[285.0, 506.0]), &[0.5; 6], &[0.5; 6]));
+        assert!(!is_disturbed(pair(&[285.0, 506.0]), &[0.01; 6], &[0.01; 6]));
+        // What the CPUs do not change is judged all the same.
+        assert!(!is_disturbed(pair(&[200.0, 201.0]), &[0.5; 6], &[0.5; 6]));
     }
 }
