@@ -33,8 +33,8 @@ fn counts_are_exact_and_waits_holds_and_the_stopped_share_are_what_the_program_n
     }
 }
 
-/// One in 64 of holds that are short is timed. One that is long among the others would be most of their sum, so that there
-/// is none; with `--full` there is.
+/// One in 64 of holds that are short is timed. One that is long among the others would be most of their sum, so that
+/// there is none; with `--full` there is.
 #[test]
 fn short_holds_that_are_sampled_have_no_sum() {
     let programs = Programs::new();

@@ -51,7 +51,7 @@ fn interval(traced: &Traced) -> (f64, f64) {
     (ends[0].as_f64().unwrap(), ends[1].as_f64().unwrap())
 }
 
-/// What half as long sections really save: the medians of runs in turns.
+/// The part of the time that sections of half the length really save, by medians of interleaved runs.
 fn really_saved(program: &Path, runs: usize, full: &[&str], half: &[&str]) -> f64 {
     let mut took = [Vec::new(), Vec::new()];
     for run in 0..2 * runs {
@@ -68,7 +68,7 @@ fn really_saved(program: &Path, runs: usize, full: &[&str], half: &[&str]) -> f6
     1.0 - half / full
 }
 
-/// Sections that sleep, held against the same program with sections that are really half as long.
+/// Sections that sleep, compared with the same program with sections that are really half as long.
 #[test]
 fn the_interval_has_what_half_as_long_sections_really_save() {
     once_of_three(|| {
@@ -82,7 +82,7 @@ fn the_interval_has_what_half_as_long_sections_really_save() {
     });
 }
 
-/// Programs of many shapes, held against themselves with sections that are really half as long.
+/// Programs of many shapes, compared with themselves with sections that are really half as long.
 #[test]
 #[ignore = "needs a quiet machine of two CPUs for ten minutes"]
 fn nine_of_ten_programs_of_many_shapes_really_save_what_the_interval_says() {

@@ -29,7 +29,7 @@ fn a_metric_that_one_lock_doubles_is_better_with_that_one_and_no_different_with_
     }
     // What each run was, in which order, and what could not be exchanged.
     let parameters = &traced.record["parameters"];
-    // Three sides beside the plain runs, in three metrics.
+    // Pass and two locks, in three metrics.
     assert_eq!((parameters["comparisons"].as_u64(), parameters["least_effect_share"].as_f64()), (Some(9), Some(0.02)));
     let order = parameters["order"].as_array().unwrap();
     assert_eq!(order.len(), 6);

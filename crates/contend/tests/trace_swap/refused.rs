@@ -35,7 +35,7 @@ fn flags_that_make_no_sense_are_usage_errors() {
         (&["--swap", "mcs", "--metric", "a=1", "--higher-is-better=b"], &["--higher-is-better=b", "no --metric"]),
         (&["--swap", "mcs", "--fail-if", "faster:5%"], &["--fail-if", "slower:5%"]),
         (&["--swap", "mcs", "--runs", "5"], &["--runs", "from 6 to 10000"]),
-        // None of so many comparisons could be shown. Nothing ran before that, or the command would have failed.
+        // Six runs cannot show any of 27 comparisons. No command ran before that, or it would have failed.
         (
             &["--swap", "all", "--metric", "a", "--runs", "6", "--prepare", "exit 9"],
             &["--runs 6", "too few runs", "allowed: 7 to 10000"],

@@ -1,9 +1,9 @@
 //! The sum of all holds, from the holds that were timed.
 //!
-//! At a place where holds are long each is timed; elsewhere one in 64 is. The holds that were not timed are estimated by
-//! those of the sample. A sample cannot rule out a few long holds among the others (a holder that was preempted), so the
-//! sum's interval allows for them: by the empirical Bernstein bound (Audibert, Munos and Szepesvári, "Exploration-
-//! exploitation tradeoff using variance estimates", 2009), which holds for any distribution of bounded values. Where
+//! At a place where holds are long each is timed; elsewhere one in 64 is. The holds that were not timed are estimated
+//! by those of the sample. A sample cannot rule out a few long holds among the others (a holder that was preempted), so
+//! the sum's interval allows for them: by the empirical Bernstein bound (Audibert, Munos and Szepesvári, "Exploration-exploitation
+//! tradeoff using variance estimates", 2009), which holds for any distribution of bounded values. Where
 //! that interval is wide, there is no sum.
 
 use instruments::statistics::Interval;
@@ -28,8 +28,8 @@ pub struct Total {
     pub interval_ns: Interval,
 }
 
-/// A hold that was not timed is taken as no longer than this, or than the longest that was: about what a preempted holder
-/// waits until it runs again.
+/// A hold that was not timed is taken as no longer than this, or than the longest that was: about what a preempted
+/// holder waits until it runs again.
 const PREEMPTED_NS: f64 = 10e6;
 /// A sum whose interval is wider than this part of it is not given.
 const WIDEST: f64 = 0.5;
@@ -63,7 +63,7 @@ impl Timed {
             let log = (3.0 / ERROR).ln();
             (mean, (mean + (2.0 * variance * log / sampled).sqrt() + 3.0 * bound * log / sampled).min(bound))
         };
-        // What was timed is a part of the sum, whatever the others took.
+        // The holds that were timed are a part of the sum, however long the others were.
         let interval_ns = Interval::new(timed_ns, timed_ns + untimed * most);
         Some(Total { ns: timed_ns + untimed * mean, interval_ns })
     }

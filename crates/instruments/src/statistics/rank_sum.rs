@@ -1,13 +1,14 @@
 //! The rank-sum test: are the values of one sample less than those of another?
 //!
-//! It assumes no distribution: if both samples are drawn alike, each assignment of the values to them is as likely as any
-//! other (Wilcoxon, "Individual Comparisons by Ranking Methods", 1945; Mann and Whitney 1947). The probability is exact,
-//! also with equal values, up to 60 values; beyond, it is the normal approximation's, corrected for equal values.
+//! It assumes no distribution: if both samples are drawn alike, each assignment of the values to them is as likely as
+//! any other (Wilcoxon, "Individual Comparisons by Ranking Methods", 1945; Mann and Whitney 1947). The probability is
+//! exact, also with equal values, up to 60 values; beyond, it is the normal approximation's, corrected for equal
+//! values.
 
 const EXACT: usize = 60;
 
-/// The probability that the rank sum of `less` is as small as it is, or smaller, if both samples were drawn alike: small
-/// if the values of `less` are shown to be less.
+/// The probability that the rank sum of `less` is as small as it is, or smaller, if both samples were drawn alike:
+/// small if the values of `less` are shown to be less.
 ///
 /// ```
 /// use instruments::statistics::rank_sum::probability_of_less;

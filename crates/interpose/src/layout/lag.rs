@@ -24,7 +24,7 @@ pub struct WhatIf {
     pub most: AtomicU64,
     /// How far the thread lagged with which the first process ended.
     pub exit_lag: AtomicU64,
-    /// Hand-offs on the way to that end: [`Mark::handoffs`].
+    /// Handoffs on the way to that end: [`Mark::handoffs`].
     pub exit_handoffs: AtomicU64,
     /// Sections that ended.
     pub sections: AtomicU64,
@@ -57,9 +57,9 @@ pub struct Mark {
     pub at: AtomicU64,
     /// How far who did it lagged.
     pub lag: AtomicU64,
-    /// The time between a release, signal or end and the moment when the waiter ran again, or another thread acquired the
-    /// lock before it, summed over the way to this event. Shorter sections may have fewer waits, and so a prediction may
-    /// be too long by this sum.
+    /// The time between a release, signal or end and the moment when the waiter ran again, or another thread acquired
+    /// the lock before it, summed over the way to this event. Shorter sections may have fewer waits, and so a
+    /// prediction may be too long by this sum.
     pub handoffs: AtomicU64,
     /// Of a lock: the virtual time when it was taken that was released then.
     pub taken: AtomicU64,
@@ -83,7 +83,7 @@ pub struct LockLag {
 pub struct ThreadLag {
     /// Its pauses, and what its sections would have been shorter.
     pub lag: AtomicU64,
-    /// Hand-offs on the way to where it is: [`Mark::handoffs`].
+    /// Handoffs on the way to where it is: [`Mark::handoffs`].
     pub handoffs: AtomicU64,
     /// Ticks when its outermost section began, moved on by what was waited and paused in it.
     pub since: AtomicU64,

@@ -6,8 +6,8 @@ use core::sync::atomic::{AtomicU32, AtomicU64};
 
 /// Of this many holds one is timed, unless all are.
 pub const SAMPLE_OF: u64 = 64;
-/// At a place where holds take this many ticks in the mean (1 to 2 us on most machines), each is timed: to read the clock
-/// twice is some per cent of that at most.
+/// At a place where holds take this many ticks in the mean (1 to 2 us on most machines), each is timed: to read the
+/// clock twice is some per cent of that at most.
 #[cfg(any(preload, clippy))]
 pub const LONG_TICKS: u64 = 4096;
 
@@ -55,7 +55,8 @@ pub struct Histograms {
     pub waits: Buckets,
     /// Its holds.
     pub holds: Buckets,
-    /// Of [`Pair::holds`], those that were timed because each was, and not as a sample: how many, and their sum in ticks.
+    /// Of [`Pair::holds`], those that were timed because each was, and not as a sample: how many, and their sum in
+    /// ticks.
     pub every: [AtomicU64; 2],
 }
 

@@ -227,7 +227,8 @@ fn end_noted_hold(me: Me, held: &Held, since: u64, lock_place: usize) {
     {
         let took = at.saturating_sub(since);
         pair.holds.note(took, &histograms.holds);
-        // SAFETY: it is what the spot of this thread had when the hold began.
+        // SAFETY: `hold` stored the distance of a spot of this thread, whose places are mapped for as long as the
+        // process lives.
         let counted_at = unsafe { found_place(me.thread, held.found.load(Relaxed)) };
         // It may be another pair's by now.
         if counted_at.pair.load(Relaxed) as usize == place {

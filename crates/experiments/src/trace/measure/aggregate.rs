@@ -19,7 +19,7 @@ pub struct Sum {
     pub waits: Times,
     /// In the buckets, a hold counts for those that were not timed at its place, too.
     pub holds: Times,
-    /// Of the holds: how many were timed because each was, and their sum in ticks.
+    /// The number of holds that were timed because each was, and their sum in ticks.
     every: (u64, u64),
 }
 
@@ -93,7 +93,7 @@ impl Times {
         self.buckets.iter_mut().zip(&other.buckets).for_each(|(sum, count)| *sum += count);
     }
 
-    /// Each stands for so many in the buckets.
+    /// Adds times, each of which counts as `weight` times in the buckets.
     fn add(&mut self, times: &interpose::Times, buckets: &Buckets, weight: f64) {
         self.ticks += times.ticks.load(Relaxed);
         self.most = self.most.max(times.most.load(Relaxed));

@@ -91,7 +91,8 @@ impl Turn<'_> {
         Ok(self.session.interruption.flow())
     }
 
-    /// What other programs, and the hypervisor, had of the CPUs since then; `None` if that was too short to tell.
+    /// Returns the share of the CPUs that other programs and the hypervisor had since then; `None` if that was too
+    /// short to tell.
     fn others_share(&self, before: &Activity) -> Option<f64> {
         let share = Activity::now().ok()?.since(before, &self.allowed)?;
         (share.resolution_share <= COARSE).then_some(share.other_share + share.steal_share)
@@ -168,7 +169,8 @@ impl Sides {
         let judge =
             Judge { all: &all, place, seed, higher_is_better, comparisons: comparisons(self.sides.len(), plan) };
         let pass = self.sides.iter().find(|side| !side.is_plain() && !side.is_lock());
-        // The library alone does not change the locks: where it makes a difference, a lock has to be better than it, too.
+        // The library alone does not change the locks: where it makes a difference, a lock has to be better than it,
+        // too.
         let pass = pass.filter(|pass| matches!(judge.verdict(pass, &self.sides[0]), Verdict::Better | Verdict::Worse));
         let row = |side: &Side| {
             let values = all[side.place][place].clone();

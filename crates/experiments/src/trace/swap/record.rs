@@ -28,8 +28,8 @@ pub struct SwapRow {
     pub ratio: Option<f64>,
     pub ratio_ci: Option<Interval>,
     pub verdict: Verdict,
-    /// The median of what other programs, and the hypervisor, had of the CPUs in the runs; `null` if these were too short
-    /// to tell.
+    /// The median of what other programs, and the hypervisor, had of the CPUs in the runs; `null` if these were too
+    /// short to tell.
     #[serde(default)]
     pub others_share: Option<f64>,
     /// Each run's, in the order in which they came.
@@ -46,7 +46,7 @@ pub enum Verdict {
     Better,
     Worse,
     NoDifferenceShown,
-    /// Too few runs for an interval, or for so many comparisons.
+    /// Too few runs for an interval, or for the number of comparisons.
     NotJudged,
     /// Other programs took the CPUs from it or from what it is compared with.
     BusyCpus,
@@ -78,7 +78,7 @@ pub struct SwapParameters {
     /// How many verdicts the table has: one of the plain figures' equals differs in at most one table of twenty.
     #[serde(default)]
     pub comparisons: u64,
-    /// A smaller part of the plain figure is no difference that a verdict shows.
+    /// A verdict does not show a difference of a smaller part of the plain value.
     #[serde(default)]
     pub least_effect_share: f64,
     /// The sides, by number, in the order of their turns, round by round.
@@ -109,7 +109,7 @@ pub struct WatchedLock {
     /// Of a share of the holds.
     pub hold_p50_ns: Option<f64>,
     pub hold_p99_ns: Option<f64>,
-    /// Of the time waited while a holder was known: the part in which that holder slept, or waited itself.
+    /// The part of the time waited, while a holder was known, in which that holder slept, or waited itself.
     #[serde(default)]
     pub holder_slept_share: Option<f64>,
     /// The place whose holds were waited for most.

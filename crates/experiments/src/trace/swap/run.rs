@@ -54,7 +54,7 @@ pub fn run(
     plan.scene().run(command, at_most, interruption)
 }
 
-/// Runs the program as it is, and stops it meanwhile.
+/// Runs the program as it is, and stops it for a while.
 ///
 /// # Errors
 /// As [`run`].

@@ -20,7 +20,7 @@ pub struct Scene<'a> {
     pub prepare: Option<&'a str>,
     pub cleanup: Option<&'a str>,
     pub client: Option<&'a Client>,
-    /// Whether the program is stopped meanwhile, with its client.
+    /// When the program, and its client, is stopped for a while.
     pub pause: Option<Pause>,
 }
 

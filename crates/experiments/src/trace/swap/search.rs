@@ -38,7 +38,7 @@ pub fn search(plan: &Plan, among: &Found, session: &Session, progress: &Progress
     let began = Instant::now();
     let alone = |lock: &'static str| among.iter().map(move |one| Variant { lock, only: vec![one.clone()] });
     let mut arms: Vec<Variant> = plan.locks.iter().flat_map(|lock| alone(lock.name)).collect();
-    // With fewer runs no arm of so many could be shown to be better.
+    // With fewer runs no arm could be shown to be better.
     let (mut told, mut runs) = (Vec::new(), RUNS.max(verdict::fewest_runs(arms.len() * (TIMES + plan.metrics.len()))));
     let mut last: Option<Searched> = None;
     for stage in 1.. {

@@ -23,7 +23,8 @@ pub struct Side {
     pub counts: Counts,
     /// Why it has no more runs.
     pub failed: Option<String>,
-    /// What other programs had of the CPUs, by run; runs that were too short for the kernel's account are left out.
+    /// The share of the CPUs that other programs had, by run, without runs that were too short for the kernel's
+    /// account.
     pub others: Vec<f64>,
     all: All,
     seed: u64,

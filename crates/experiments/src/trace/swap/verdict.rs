@@ -4,7 +4,7 @@ use super::ratios::spread;
 use super::record::Verdict;
 use instruments::statistics::{Interval, rank_sum};
 
-/// A smaller part of the plain figure is no difference worth a lock.
+/// A difference of a smaller part of the plain value is not worth another lock.
 pub const LEAST_EFFECT: f64 = 0.02;
 /// All comparisons of a table together show a difference that is none as seldom as this.
 const ALL_WRONG: f64 = 0.05;
@@ -24,9 +24,9 @@ pub struct Pair<'a> {
 }
 
 impl Pair<'_> {
-    /// Judges one of so many comparisons.
+    /// Judges one comparison of a table.
     ///
-    /// A difference is shown if the interval of the ratio lies beyond the least effect, and if a rank-sum test against
+    /// A difference is shown if the interval of the ratio is beyond the least effect, and if a rank-sum test against
     /// the plain figures, moved by the least effect, shows it at the level that is left to one of all comparisons.
     pub fn verdict(self, comparisons: usize) -> Verdict {
         let Self { over, under, ratio_ci, higher_is_better } = self;
@@ -46,12 +46,12 @@ impl Pair<'_> {
     }
 }
 
-/// The level of one of so many comparisons, each with two ends (Bonferroni).
+/// The level of one comparison of a table, for each of its two directions (Bonferroni).
 fn level(comparisons: usize) -> f64 {
     ALL_WRONG / 2.0 / comparisons.max(1) as f64
 }
 
-/// The fewest runs of each side with which any of so many comparisons can be shown.
+/// The fewest runs of each side with which a comparison of a table can show a difference.
 pub fn fewest_runs(comparisons: usize) -> u64 {
     let is_enough = |runs: &usize| rank_sum::least_probability(*runs, *runs) <= level(comparisons);
     (2..).find(is_enough).unwrap_or(usize::MAX) as u64
@@ -65,7 +65,7 @@ pub fn is_disturbed(pair: Pair<'_>, over: &[f64], under: &[f64]) -> bool {
 
 /// The median of what other programs had of the CPUs, if a side's runs were too disturbed to be judged: they had more
 /// than a tenth in runs of either side, or more in those of one side than of the other. Runs that were too short for
-/// the kernel's account are left out.
+/// the kernel's account do not count.
 pub fn busy_share(over: &[f64], under: &[f64]) -> Option<f64> {
     use instruments::statistics::order::median;
     let (over_median, under_median) = (median(over)?, median(under)?);
@@ -99,7 +99,7 @@ mod tests {
         }
     }
 
-    /// All verdicts of a table with equal sides: so many others beside the plain runs.
+    /// All verdicts of a table in which the plain runs and all `sides` are alike.
     fn verdicts(shape: usize, runs: usize, sides: usize, seed: u64) -> Vec<Verdict> {
         let random = &mut fastrand::Rng::with_seed(seed);
         let mut all = vec![Vec::new(); sides + 1];
@@ -169,7 +169,7 @@ mod tests {
         assert_eq!(busy_share(&[0.02; 6], &[0.3; 6]), Some(0.3));
         let some = [0.07, 0.08, 0.075, 0.09, 0.08, 0.085];
         assert_eq!(busy_share(&some, &[0.01; 6]), Some(0.08));
-        // One busy run of six is the median's to leave out; no account at all says nothing.
+        // The median ignores one busy run of six; runs without an account say nothing.
         assert_eq!(busy_share(&[0.5, 0.01, 0.0, 0.0, 0.01, 0.0], &[0.01; 6]), None);
         assert_eq!(busy_share(&[], &[0.5; 6]), None);
         let pair = |over: &'static [f64]| Pair { over, under: &[100.0; 6], ratio_ci: None, higher_is_better: false };

@@ -1,9 +1,9 @@
 //! The time of a program that is near two limits at once.
 //!
 //! Along the lags it takes some time, as if it had as many CPUs as threads; and its CPUs need some time for its work.
-//! No run is shorter than the greater of the two. A run is not longer than `least + along * (1 - 1/CPUs)` either: at any
-//! moment all CPUs are at work, or the longest path goes on (Graham, "Bounds on multiprocessing timing anomalies", SIAM
-//! J. Appl. Math. 17, 1969). Both bounds hold for the order in which the locks are acquired.
+//! No run is shorter than the greater of the two. A run is not longer than `least + along * (1 - 1/CPUs)` either: at
+//! any moment all CPUs are at work, or the longest path goes on (Graham, "Bounds on multiprocessing timing anomalies",
+//! SIAM J. Appl. Math. 17, 1969). Both bounds hold for the order in which the locks are acquired.
 //!
 //! The place of the program between its two bounds is known where nothing is shorter: its own time tells. That place is
 //! kept for the prediction, which is an assumption. The interval of the prediction therefore does not rely on it.
@@ -15,7 +15,7 @@ use instruments::statistics::order;
 pub struct Limits {
     /// Along the lags, with as many CPUs as threads.
     pub along: f64,
-    /// Hand-offs in `along`. Shorter sections have fewer of them, or as many.
+    /// Handoffs in `along`. Shorter sections have fewer of them, or as many.
     pub handoffs: f64,
     /// The work, with all CPUs busy: if the sections that are shorter compute.
     pub least: f64,
@@ -34,7 +34,7 @@ impl Limits {
         self.sharp().max(self.least_asleep + self.along * (1.0 - 1.0 / self.cpus))
     }
 
-    /// The bound where no hand-off is left, and no thread waits for a CPU.
+    /// The bound where no handoff is left, and no thread waits for a CPU.
     pub fn fastest(self) -> f64 {
         (self.along - self.handoffs).max(self.least).max(0.0)
     }

@@ -7,7 +7,7 @@
 //!
 //! Threads that are paused leave their CPU to others, which should stand still with them; and the simulation along the
 //! lags has as many CPUs as it likes. So there is a second limit: what the CPUs have to do takes them, all at work,
-//! some time. Sections that sleep are no work: their part that slept in a watched run is not taken off.
+//! some time. The part of the sections that slept in a watched run is not work, and is not taken off.
 //!
 //! A program is at both limits at once at times, and then waits for CPUs put it above both: [`Corner`].
 
@@ -28,7 +28,7 @@ pub struct Ran {
     /// How far the thread lagged that ended the program, and the one that lagged most.
     pub end_lag_s: f64,
     pub most_lag_s: f64,
-    /// Hand-offs on the way to the end.
+    /// Handoffs on the way to the end.
     pub handoffs_s: f64,
     /// Threads that used locks at once, at most.
     pub threads: u64,
@@ -82,7 +82,7 @@ impl Ran {
         }
     }
 
-    /// What the CPUs need at least for what there is to do, if this part of the sections was no work.
+    /// The time that the CPUs need at least for the work, if this part of the sections slept.
     fn least_s(&self, slept_share: f64) -> f64 {
         ((self.cpu_s - self.share * self.section_s * (1.0 - slept_share)) / self.cpus).max(1e-9)
     }
@@ -111,12 +111,12 @@ impl Ran {
         scaled(figure, value, corner.both(self.limits(figure)))
     }
 
-    /// What it would be at best: no hand-off is left, and no thread waits for a CPU.
+    /// The figure at best: no handoff is left, and no thread waits for a CPU.
     pub fn at_best(&self, figure: Figure, value: f64) -> f64 {
         scaled(figure, value, self.limits(figure).fastest())
     }
 
-    /// What it would be at worst. Sections of which it is not known whether they slept are no work then.
+    /// The figure at worst. If it is not known whether sections slept, all of them did.
     pub fn at_worst(&self, figure: Figure, value: f64, corner: Corner) -> f64 {
         let slept = self.least_s(self.slept_share.unwrap_or(1.0)) / self.wall_s;
         scaled(figure, value, corner.slowest(Limits { least_asleep: slept, ..self.limits(figure) }))
@@ -128,12 +128,12 @@ impl Ran {
     }
 }
 
-/// A figure of a run that would take so many times as long.
+/// A figure of a run that would take `times` as long.
 fn scaled(figure: Figure, value: f64, times: f64) -> f64 {
     if figure == Figure::Rate { value / times } else { value * times }
 }
 
-/// What is known of a run besides what the library noted.
+/// The facts about a run that the library does not note.
 #[derive(Clone, Copy, Debug)]
 pub struct Around {
     pub cpus: f64,
@@ -181,7 +181,7 @@ mod tests {
         let busy = Ran { cpu_s: 3.9, end_lag_s: 1.0, ..ran() };
         assert!((corrected(&busy, Figure::Wall, 2.0) - 1.7).abs() < 1e-12 && busy.is_limited_by_cpus());
         assert!((corrected(&busy, Figure::Time, 3.0) - 3.0 * 1.7 / 2.0).abs() < 1e-12);
-        // Sections that slept are no work that shorter ones could save.
+        // Shorter sections do not save work if they slept.
         let asleep = Ran { slept_share: Some(1.0), ..busy };
         assert!((corrected(&asleep, Figure::Wall, 2.0) - 1.95).abs() < 1e-12);
     }

@@ -1,8 +1,8 @@
 //! Programs whose run time their own clock fixes: a server that ends after a second, a benchmark with `--seconds 10`.
 //!
-//! Their wall time cannot become shorter, but the lags of their threads look as if it did. So the program runs twice as it
-//! is, and is stopped for a part of that time. The time of a program that has work to do, or sleeps again and again, is
-//! longer by the stop; the time of one that waits until its clock says so is the same.
+//! Their wall time cannot become shorter, but the lags of their threads look as if it did. So the program runs twice as
+//! it is, and is stopped for a part of that time. The time of a program that has work to do, or sleeps again and again,
+//! is longer by the stop; the time of one that waits until its clock says so is the same.
 
 use crate::trace::swap::plan::Plan;
 use crate::trace::swap::process::Pause;
@@ -40,7 +40,8 @@ fn is_as_long(plain_s: f64, wall_s: f64, stopped_s: f64) -> bool {
 /// The error if nothing can be predicted of such a program: a rate can, its wall time and other times in it cannot.
 pub fn refused(plan: &Plan, plain_s: f64) -> Option<UsageError> {
     let plain = terminal::nanoseconds(plain_s * 1e9);
-    let why = format!("the program takes {plain} though it is stopped meanwhile: its own clock fixes its run time");
+    let why =
+        format!("the program takes {plain} even if it is stopped for half of that: its own clock fixes its run time");
     let rate =
         "measure a rate with --metric 'NAME=REGEX' --higher-is-better, or give the program a fixed amount of work";
     if plan.metrics.is_empty() {
@@ -57,7 +58,8 @@ mod tests {
 
     #[test]
     fn a_stop_makes_the_run_longer_unless_its_clock_fixes_it() {
-        // Server and benchmark; work; sleeps of which one goes on while the program is stopped; a first run that was slow.
+        // Server and benchmark; work; sleeps of which one goes on while the program is stopped; a first run that was
+        // slow.
         for (plain_s, wall_s, is_fixed) in
             [(1.058, 1.061, true), (1.0, 1.5, false), (1.0, 1.42, false), (1.3, 1.65, false), (1.0, 0.7, false)]
         {

@@ -72,8 +72,8 @@ fn row(plan: &Plan, lock: Option<&str>, side: &Side, place: usize, all: &[Vec<Fi
     }
 }
 
-/// The interval of the gain of the program without the library, which may take so many times as long with it: what is
-/// saved then is the same time of a shorter run, or the same part of it.
+/// The interval of the gain of the program without the library. With the library, the program takes `library_ratio`
+/// times as long: without it, the saved time is the same time of a shorter run, or the same part of that run.
 fn predicted(seen: Interval, library_ratio: f64, higher_is_better: bool) -> Interval {
     let (less, more) = (library_ratio.min(1.0), library_ratio.max(1.0));
     let low = seen.low * if seen.low > 0.0 { less } else { more };
@@ -133,7 +133,7 @@ pub fn waits_for_cpus_share(nothing_shorter: &[Ran]) -> Option<f64> {
     order::median(&nothing_shorter.iter().map(waited).collect::<Vec<f64>>())
 }
 
-/// The part of the program's time, with nothing shorter, that its hand-offs took on the way to its end.
+/// The part of the program's time, with nothing shorter, that its handoffs took on the way to its end.
 pub fn handoffs_share(nothing_shorter: &[Ran]) -> Option<f64> {
     order::median(&nothing_shorter.iter().map(|ran| ran.handoffs_s / ran.wall_s).collect::<Vec<f64>>())
 }

@@ -89,7 +89,7 @@ fn candidates(rows: &[Value]) -> Vec<Candidate> {
         let holder_slept = slept_share(row);
         match found.iter_mut().find(|known| known.name == name) {
             Some(known) => {
-                // Of the waits for which it is known.
+                // The mean of the waits for which it is known.
                 known.holder_slept = match (known.holder_slept, holder_slept) {
                     (Some(one), Some(other)) => {
                         let all = (known.wait_total_s + wait_total_s).max(f64::MIN_POSITIVE);

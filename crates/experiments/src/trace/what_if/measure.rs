@@ -63,7 +63,7 @@ pub fn run_plan(
     // Whether it ends well, has the metrics, and uses the lock; and what its files say is then known.
     turn.warm_up(&mut sides[PLAIN], progress)?;
     let plain_s = turn.longest_plain_s.get();
-    progress.note("stopping the program meanwhile");
+    progress.note("stopping the program for a while");
     let is_time_fixed = fixed_time::is_fixed(plan, plain_s, &session.interruption)?;
     if let Some(refused) = fixed_time::refused(plan, plain_s).filter(|_| is_time_fixed) {
         return Err(refused.into());
@@ -93,13 +93,13 @@ pub fn run_plan(
     Ok(measured)
 }
 
-/// Whether other programs took the CPUs meanwhile.
+/// Whether other programs took the CPUs.
 fn is_disturbed(nothing_shorter: &[Ran]) -> bool {
     let others: Vec<f64> = nothing_shorter.iter().map(|ran| ran.others_share).collect();
     order::median(&others).is_some_and(|share| share > OTHERS)
 }
 
-/// The program's corner: if other programs took the CPUs, its waits for them are no limit of its own.
+/// The program's corner: if other programs took the CPUs, its waits for them do not count.
 fn corner(nothing_shorter: &[Ran], figure: Figure, is_disturbed: bool) -> Corner {
     let limits: Vec<_> = nothing_shorter.iter().map(|ran| ran.limits(figure)).collect();
     let is_crowded = nothing_shorter.iter().any(|ran| ran.threads as f64 > ran.cpus);

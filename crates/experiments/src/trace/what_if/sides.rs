@@ -21,7 +21,7 @@ pub const NOTHING_SHORTER: usize = 1;
 pub struct Figures {
     /// As they would be.
     pub values: Vec<f64>,
-    /// As they would be at best, and at worst: what the model does not know lies in between.
+    /// As they would be at best, and at worst: the ends of what the model does not know.
     pub at_best: Vec<f64>,
     pub at_worst: Vec<f64>,
     /// As they were.
@@ -105,7 +105,7 @@ impl Side {
 
     /// All figures as they would be, now that it is known how each behaves between the program's limits.
     ///
-    /// With nothing shorter, a figure is what it was. Where other programs disturbed the runs (`is_disturbed`), it lies
+    /// With nothing shorter, a figure is what it was. Where other programs disturbed the runs (`is_disturbed`), it is
     /// between the limits of the program alone and what it was.
     pub fn correct(&self, corners: &[(Figure, Corner)], is_disturbed: bool) {
         for (of, &(figure, corner)) in self.all.borrow_mut()[self.place].iter_mut().zip(corners) {

@@ -1,4 +1,4 @@
-//! A simulator of threads, CPUs and locks: programs whose gain is known, to hold predictions against.
+//! A simulator of threads, CPUs and locks: programs whose gain is known, to test predictions.
 //!
 //! It shares no code with the library: a program runs with sections that are really shorter, and with the pauses and
 //! lags of the method. CPUs are given out in the order in which threads become ready, for time slices; a lock can be
@@ -66,7 +66,7 @@ struct Object {
 struct Thread {
     steps: Vec<Step>,
     at: usize,
-    /// What is left of the step.
+    /// The rest of the step.
     left: f64,
     slice: f64,
     state: State,
@@ -335,7 +335,7 @@ impl<'a> Simulation<'a> {
     fn pauses(&mut self, one: usize) -> bool {
         self.settle_cpu(one);
         let thread = &mut self.threads[one];
-        // In the midst of a wait it stands still already.
+        // A thread that waits does not pause.
         let owed = if thread.waited_since < 0.0 { self.most - thread.lag } else { 0.0 };
         thread.has_passed = true;
         if self.share.is_none() || owed < LEAST {

@@ -12,7 +12,7 @@ use terminal::{nanoseconds, percent, ratio};
 /// Plain runs that differ by more than this are said to.
 const STEADY: f64 = 1.5;
 const DISTURBED: f64 = 1.1;
-/// Hand-offs of a larger part of the time are said to widen the intervals.
+/// Handoffs of a larger part of the time are said to widen the intervals.
 const HANDED_OFF: f64 = 0.05;
 /// Where the program's limits explain less of its time, there is another.
 const EXPLAINED: f64 = 0.9;
@@ -99,7 +99,7 @@ impl WarningKind for Handoffs {
     const CODE: &'static str = "handoffs";
 
     fn message(&self) -> String {
-        format!("hand-offs from a thread to a waiter took {} of the time, with nothing shorter", percent(self.share))
+        format!("handoffs from a thread to a waiter took {} of the time, with nothing shorter", percent(self.share))
     }
 
     fn remedy(&self) -> &'static str {
@@ -115,7 +115,7 @@ impl WarningKind for FixedRunTime {
     const CODE: &'static str = "fixed_run_time";
 
     fn message(&self) -> String {
-        "the program takes as long when it is stopped meanwhile: its own clock fixes its run time".to_owned()
+        "the program takes as long when it is stopped for half of its time: its own clock fixes its run time".to_owned()
     }
 
     fn remedy(&self) -> &'static str {

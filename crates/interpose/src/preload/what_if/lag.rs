@@ -132,7 +132,7 @@ impl Mine {
     /// This thread goes on where another let it: after a wait since `began`, or without any, which is 0.
     pub fn follow(self, mark: &Mark, began: u64, for_cpu: u64) {
         let (at, theirs, now) = (mark.at.load(Relaxed), mark.lag.load(Relaxed), now());
-        // Nobody was seen to let it go on.
+        // No event was seen that let it go on.
         if at == 0 {
             return;
         }
@@ -168,7 +168,7 @@ impl Mine {
         }
     }
 
-    /// The way to where this thread is leads over that event, and a hand-off of so many ticks.
+    /// The path to where this thread is leads over that event, and a handoff that took these ticks.
     fn comes_from(self, mark: &Mark, handoff: u64) {
         self.own.handoffs.store(mark.handoffs.load(Relaxed) + handoff, Relaxed);
     }
