@@ -139,7 +139,6 @@ mod tests {
                     assert!((total.ns / sum - 1.0).abs() < 0.6, "{shape}: {total:?} for {sum}");
                 }
             }
-            println!("shape {shape}: {inside} of {estimated} inside; {shown_inside} of {shown} that are shown");
             assert!(inside * 20 >= estimated * 19, "shape {shape}: {inside} of {estimated}");
             assert!(shown_inside * 20 >= shown * 19, "shape {shape}: {shown_inside} of {shown}");
             given[shape] = shown;

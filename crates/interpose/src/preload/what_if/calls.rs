@@ -56,9 +56,13 @@ pub fn take(
     }
     let began = now();
     let waited_for = known(mine, lock, site, kind).map(|(_, lock)| lock);
-    waited_for.inspect(|lock| drop(lock.waiting.fetch_add(1, Relaxed)));
+    if let Some(lock) = waited_for {
+        lock.waiting.fetch_add(1, Relaxed);
+    }
     let code = real();
-    waited_for.inspect(|lock| drop(lock.waiting.fetch_sub(1, Relaxed)));
+    if let Some(lock) = waited_for {
+        lock.waiting.fetch_sub(1, Relaxed);
+    }
     let for_cpu = mine.waited(began);
     if has_it(code) {
         taken(mine, lock, site, kind, began, for_cpu);
