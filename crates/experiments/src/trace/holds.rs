@@ -122,7 +122,7 @@ mod tests {
     fn the_sum_lies_in_its_interval_in_nineteen_of_twenty_cases_whatever_the_tail() {
         let mut random = fastrand::Rng::with_seed(5);
         let mut given = [0; 7];
-        for shape in 0..7 {
+        for (shape, given) in given.iter_mut().enumerate() {
             let (mut estimated, mut inside, mut shown, mut shown_inside) = (0, 0, 0, 0);
             for case in 0..400 {
                 let count = [30, 300, 3_000, 30_000][case % 4];
@@ -141,7 +141,7 @@ mod tests {
             }
             assert!(inside * 20 >= estimated * 19, "shape {shape}: {inside} of {estimated}");
             assert!(shown_inside * 20 >= shown * 19, "shape {shape}: {shown_inside} of {shown}");
-            given[shape] = shown;
+            *given = shown;
         }
         // Long holds have a sum, though they are sampled at first; short ones have none.
         assert!(given[1] > 200 && given[3] > 200 && given[6] > 300, "{given:?}");

@@ -425,7 +425,7 @@ impl Program {
                 let time = uneven(random, hold);
                 steps.extend([Step::Lock(CHOSEN), if sleeps_in { Step::Sleep(time) } else { Step::Work(time) }]);
                 steps.push(Step::Unlock(CHOSEN));
-                if queue && number % 2 == 0 && number + 1 < count {
+                if queue && number.is_multiple_of(2) && number + 1 < count {
                     steps.push(Step::Put);
                 }
                 if let Some(other) = other {
