@@ -2,9 +2,9 @@
 //!
 //! At a place where holds are long each is timed; elsewhere one in 64 is. The holds that were not timed are estimated
 //! by those of the sample. A sample cannot rule out a few long holds among the others (a holder that was preempted), so
-//! the sum's interval allows for them: by the empirical Bernstein bound (Audibert, Munos and Szepesvári, "Exploration-exploitation
-//! tradeoff using variance estimates", 2009), which holds for any distribution of bounded values. Where
-//! that interval is wide, there is no sum.
+//! the sum's interval allows for them: by the empirical Bernstein bound (Audibert, Munos and Szepesvári,
+//! "Exploration-exploitation tradeoff using variance estimates", 2009), which holds for any distribution of bounded
+//! values. Where that interval is wide, there is no sum.
 
 use instruments::statistics::Interval;
 
@@ -83,11 +83,13 @@ mod tests {
                 continue;
             }
             (noted.timed, noted.timed_ns) = (noted.timed + 1, noted.timed_ns + hold);
-            if times_all {
-                (noted.every, noted.every_ns) = (noted.every + 1, noted.every_ns + hold);
-            }
             noted.longest_ns = noted.longest_ns.max(hold);
-            times_all = noted.timed_ns >= noted.timed as f64 * LONG_NS;
+            times_all = if times_all {
+                (noted.every, noted.every_ns) = (noted.every + 1, noted.every_ns + hold);
+                noted.every < 8 || noted.every_ns >= noted.every as f64 * LONG_NS
+            } else {
+                hold >= LONG_NS
+            };
         }
         noted
     }

@@ -37,10 +37,10 @@ pub use lag::{KIN, SECTIONS, ThreadLag};
 pub use lag::{Kin, LockLag, Mark, SHARE_ONE, WhatIf};
 pub use lock::{Lock, holder};
 #[cfg(any(preload, clippy))]
-pub use pair::LONG_TICKS;
-#[cfg(any(preload, clippy))]
 pub use pair::add as pair_add;
 pub use pair::{Buckets, Histograms, Pair, SAMPLE_OF, Times};
+#[cfg(any(preload, clippy))]
+pub use pair::{FEW, LONG_TICKS};
 pub use place::{Place, TIMES_ALL};
 pub use process::{MAPS, Process};
 pub use region::{EDGES, LOCKS, PAIRS, PROCESSES, Region, THREADS};
