@@ -24,7 +24,8 @@ pub fn show(record: &SwapRecord, page: &Page) -> String {
         text.push_str(&format!("\n{metric}\n"));
         text.push_str(&terminal::table(&HEADER, rows.map(line)));
     }
-    let slept = sleeping(&record.parameters.watched).map(|one| format!("{}: {}.", one.message(), one.remedy()));
+    let slept = sleeping(&record.parameters.watched)
+        .map(|one| format!("{}. No other lock shortens that sleep.", one.message()));
     let said = words::first(&record.results).into_iter().chain(slept);
     said.for_each(|said| text.push_str(&format!("\n{}", terminal::wrapped("", "", &said, page))));
     text.extend(judged(record));
