@@ -7,6 +7,8 @@ mod programs;
 
 use programs::{Programs, Traced, command as trace, traced};
 use std::path::Path;
+use std::process::Command;
+use std::time::Instant;
 
 const QUICK: [&str; 5] = ["--runs", "6", "--warmup", "0", "--quiet"];
 
@@ -39,6 +41,123 @@ fn once_of_three(claim: impl Fn() -> Option<Result<(), String>>) {
 fn holds(is_so: bool, traced: &Traced) -> Result<(), String> {
     let gains = [0.25, 0.5, 0.75, 1.0].map(|share| gain(traced, share));
     if is_so { Ok(()) } else { Err(format!("{gains:?}")) }
+}
+
+/// The interval of the wall time's gain where the sections of `first` are half as long.
+fn interval(traced: &Traced) -> (f64, f64) {
+    let rows = traced.record["results"].as_array().unwrap();
+    let is_half = |row: &&serde_json::Value| row["metric"] == "wall time" && row["what_if"]["shorter_share"] == 0.5;
+    let ends = &rows.iter().find(is_half).unwrap()["gain_ci"];
+    (ends[0].as_f64().unwrap(), ends[1].as_f64().unwrap())
+}
+
+/// The part of the time that sections of half the length really save, by medians of interleaved runs.
+fn really_saved(program: &Path, runs: usize, full: &[&str], half: &[&str]) -> f64 {
+    let mut took = [Vec::new(), Vec::new()];
+    for run in 0..2 * runs {
+        let place = (run + run / 2) % 2;
+        let began = Instant::now();
+        let output = Command::new(program).args([full, half][place]).output().unwrap();
+        assert!(output.status.success());
+        took[place].push(began.elapsed().as_secs_f64());
+    }
+    let [full, half] = took.map(|mut times| {
+        times.sort_by(f64::total_cmp);
+        times[times.len() / 2]
+    });
+    1.0 - half / full
+}
+
+/// Sections that sleep, compared with the same program with sections that are really half as long.
+#[test]
+fn the_interval_has_what_half_as_long_sections_really_save() {
+    once_of_three(|| {
+        let programs = Programs::new();
+        let program = programs.compiled("sections", &[])?;
+        let [full, half] = ["3000", "1500"].map(|hold| ["sleep", "limits", "15", hold, "400"]);
+        let saved = really_saved(&program, 5, &full, &half);
+        let traced = traced(&programs, &[&["--what-if", "first"][..], &QUICK].concat(), &program, &full);
+        let (low, high) = interval(&traced);
+        Some(if low <= saved && saved <= high { Ok(()) } else { Err(format!("{saved}: {low} to {high}")) })
+    });
+}
+
+/// Programs of many shapes, compared with themselves with sections that are really half as long.
+#[test]
+#[ignore = "needs a quiet machine of two CPUs for ten minutes"]
+fn nine_of_ten_programs_of_many_shapes_really_save_what_the_interval_says() {
+    let shapes = [
+        "condition",
+        "queue",
+        "barriers",
+        "convoy",
+        "readers",
+        "asleep",
+        "crowded",
+        "pipeline",
+        "striped",
+        "seldom",
+        "alone",
+        "serial",
+        "mixed",
+    ];
+    let programs = Programs::new();
+    let Some(program) = programs.compiled("shapes", &[]) else { return };
+    let passes = Command::new(&program).args(["passes", "1"]).output().unwrap();
+    let passes = String::from_utf8(passes.stdout).unwrap();
+    let outside: Vec<String> = shapes
+        .iter()
+        .filter_map(|shape| {
+            let [full, half] = ["1", "0.5"].map(|section| [shape, section, passes.trim()]);
+            let saved = really_saved(&program, 9, &full, &half);
+            // The name of locks on the heap has a line of the program in it: they are the ones that are waited for.
+            let lock: &[&str] = match *shape {
+                "striped" => &["--what-if"],
+                "readers" => &["--what-if", "table"],
+                _ => &["--what-if", "hot"],
+            };
+            let traced = traced(&programs, &[lock, &QUICK].concat(), &program, &full);
+            let (low, high) = interval(&traced);
+            println!("{shape}: {saved:.3}, {low:.3} to {high:.3}");
+            (saved < low || saved > high).then(|| format!("{shape}: {saved}, {low} to {high}"))
+        })
+        .collect();
+    assert!(outside.len() * 10 <= shapes.len(), "{outside:#?}");
+}
+
+/// No shorter section ends it sooner, but it can do more in that time. A wall time that is said to be saved would be as
+/// much as the sections take, some 40 %.
+#[test]
+fn a_run_time_that_the_programs_own_clock_fixes_is_refused_and_its_rate_is_not() {
+    once_of_three(|| {
+        let programs = Programs::new();
+        let program = programs.compiled("sections", &[])?;
+        let arguments = ["sleep", "clock", "500", "2000", "2000"];
+        let refused = |flags: &[&str], words: &[&str]| {
+            let output = trace(&[&["--what-if", "first"][..], &QUICK, flags].concat(), &program, &arguments).output();
+            let output = output.unwrap();
+            let said = String::from_utf8_lossy(&output.stderr).into_owned();
+            let is_so = output.status.code() == Some(2) && words.iter().all(|word| said.contains(word));
+            if is_so { Ok(()) } else { Err(said) }
+        };
+        let time = ["--metric", r"time=took (\S+)"];
+        let said = refused(&[], &["its own clock fixes its run time", "--metric 'NAME=REGEX' --higher-is-better"])
+            .and_then(|()| refused(&time, &["--metric time", "a time within it cannot be predicted"]));
+        if said.is_err() {
+            return Some(said);
+        }
+        let rate = ["--metric", r"rate=rate (\S+)", "--higher-is-better"];
+        let record =
+            traced(&programs, &[&["--what-if", "first"][..], &QUICK, &rate].concat(), &program, &arguments).record;
+        let rows = record["results"].as_array().unwrap();
+        let is_predicted = |row: &&serde_json::Value| row["metric"] == "wall time" && !row["what_if"].is_null();
+        let half = rows.iter().find(|row| row["metric"] == "rate" && row["what_if"]["shorter_share"] == 0.5);
+        let is_so = record["parameters"]["is_time_fixed"] == true
+            && !rows.iter().any(|row| is_predicted(&row))
+            && half.is_some_and(|half| half["gain"].is_number())
+            && record["warnings"].to_string().contains("fixed_run_time");
+        Some(if is_so { Ok(()) } else { Err(record["parameters"].to_string()) })
+    });
 }
 
 /// Three threads that do little but wait for one lock take half as long with sections half as long; and it is found

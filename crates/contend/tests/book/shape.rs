@@ -40,7 +40,8 @@ const BY_CHANCE: [&str; 3] = [
 static PICTURE: LazyLock<Regex> = LazyLock::new(|| regex(r"^\s*[0-9,.]*\s?[|+]"));
 
 /// What ends a line in some runs: a spike that is an echo, and the verdicts.
-static ENDS: LazyLock<Regex> = LazyLock::new(|| regex(r"( echo of \(.*| (no difference shown|better|worse))\s*$"));
+static ENDS: LazyLock<Regex> =
+    LazyLock::new(|| regex(r"( echo of \(.*| (no difference shown|better|worse|CPUs busy))\s*$"));
 
 /// Intervals have no unit, in parentheses or without; ranges have one at each end.
 static INTERVAL: LazyLock<Regex> =

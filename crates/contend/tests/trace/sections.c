@@ -4,7 +4,8 @@
    `crowd`: `limits` with eight threads. `seldom`: `limits`, but in each fourth run, which a FILE counts, nothing at all.
    `many`: ROUNDS locks, each taken once, and before them the first.
    `hides`: four threads, a lock of HOLD us, and behind it one of OTHER us. `uneven`: `limits`, and then 5 ms longer in
-   each run, which a FILE counts. Says its rate. */
+   each run, which a FILE counts. `clock`: two threads and one lock, until the program's clock says ROUNDS ms. Says its
+   rate, and how long it took. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,6 +42,18 @@ static void section(pthread_mutex_t *lock, int us) {
     pthread_mutex_lock(lock);
     pass(us);
     pthread_mutex_unlock(lock);
+}
+
+static double until;
+static long counts[8];
+
+static void *by_the_clock(void *place) {
+    while (now() < until) {
+        section(&first, hold);
+        pass(other);
+        counts[(long)place]++;
+    }
+    return 0;
 }
 
 static void *work(void *place) {
@@ -82,8 +95,12 @@ int main(int count, char **arguments) {
     int threads = !strcmp(wish, "limits") ? 3 : !strcmp(wish, "hides") ? 4 : !strcmp(wish, "crowd") ? 8 : 2;
     pthread_t all[8];
     double began = now();
-    for (long i = 0; i < threads; i++) pthread_create(all + i, 0, work, (void *)i);
+    int is_clock = !strcmp(wish, "clock");
+    until = began + rounds / 1e3;
+    for (long i = 0; i < threads; i++) pthread_create(all + i, 0, is_clock ? by_the_clock : work, (void *)i);
     for (int i = 0; i < threads; i++) pthread_join(all[i], 0);
-    printf("rate %.3f per s\n", threads * rounds / (now() - began));
+    long count_of_all = is_clock ? counts[0] + counts[1] : threads * rounds;
+    printf("rate %.3f per s\n", count_of_all / (now() - began));
+    printf("took %.6f s\n", now() - began);
     return 0;
 }

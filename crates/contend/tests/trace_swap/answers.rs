@@ -28,7 +28,10 @@ fn a_metric_that_one_lock_doubles_is_better_with_that_one_and_no_different_with_
         }
     }
     // What each run was, in which order, and what could not be exchanged.
-    let order = traced.record["parameters"]["order"].as_array().unwrap();
+    let parameters = &traced.record["parameters"];
+    // Pass and two locks, in three metrics.
+    assert_eq!((parameters["comparisons"].as_u64(), parameters["least_effect_share"].as_f64()), (Some(9), Some(0.02)));
+    let order = parameters["order"].as_array().unwrap();
     assert_eq!(order.len(), 6);
     assert!(order.iter().all(|round| round.as_array().unwrap().len() == 4), "{order:?}");
     let left = &traced.record["parameters"]["left"][1];

@@ -35,6 +35,11 @@ fn flags_that_make_no_sense_are_usage_errors() {
         (&["--swap", "mcs", "--metric", "a=1", "--higher-is-better=b"], &["--higher-is-better=b", "no --metric"]),
         (&["--swap", "mcs", "--fail-if", "faster:5%"], &["--fail-if", "slower:5%"]),
         (&["--swap", "mcs", "--runs", "5"], &["--runs", "from 6 to 10000"]),
+        // Six runs cannot show any of 27 comparisons. No command ran before that, or it would have failed.
+        (
+            &["--swap", "all", "--metric", "a", "--runs", "6", "--prepare", "exit 9"],
+            &["--runs 6", "too few runs", "allowed: 7 to 10000"],
+        ),
         (&["--swap", "mcs", "--full"], &["--full", "--swap"]),
         (&["--runs", "6"], &["--swap"]),
     ];
@@ -44,4 +49,11 @@ fn flags_that_make_no_sense_are_usage_errors() {
         words.iter().for_each(|word| assert!(stderr(&output).contains(word), "{word} in {}", stderr(&output)));
     }
     drop(programs);
+}
+
+#[test]
+fn the_help_of_runs_says_the_fewest() {
+    let output = trace(&["--help"], Path::new("/bin/true"), &[]).output().unwrap();
+    let help = String::from_utf8_lossy(&output.stdout).split_whitespace().collect::<Vec<&str>>().join(" ");
+    assert!(help.contains("Runs of each variant, at least 6"), "{help}");
 }

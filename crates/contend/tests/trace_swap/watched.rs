@@ -47,3 +47,24 @@ fn waits_and_holds_of_the_same_locks_are_known_plainly_and_with_each_lock() {
         assert!(of(lock)["hold_p50_ns"].as_f64().is_some_and(|hold| hold > 0.0), "{lock}");
     }
 }
+
+/// Three threads wait for a holder that sleeps: whatever lock it has, that is as long.
+#[test]
+fn a_sleep_that_no_lock_can_shorten_is_said_beside_the_verdict() {
+    let programs = Programs::new();
+    let Some(program) = programs.compiled("sections", &[]) else { return };
+    let flags = ["--swap", "adaptive", "--runs", "6", "--warmup", "0", "--quiet"];
+    // A thread is followed only after some ms.
+    let arguments = ["sleep", "limits", "40", "3000", "100"];
+    let record = traced(&programs, &flags, &program, &arguments).record;
+    let watched = record["parameters"]["watched"].as_array().unwrap();
+    let first = watched.iter().find(|one| one["lock"] == "plain" && one["name"] == "first").unwrap();
+    if first["holder_slept_share"].is_null() {
+        return println!("skipped: needs perf_event_open");
+    }
+    let warnings = record["warnings"].as_array().unwrap();
+    let said = warnings.iter().find(|warning| warning["code"] == "sleeping_holder");
+    let said = said.unwrap_or_else(|| panic!("{first} {warnings:#?}"));
+    assert!(said["message"].as_str().unwrap().contains("first: its holder slept"), "{said}");
+    assert!(said["message"].as_str().unwrap().contains("section (sections.c:"), "{said}");
+}

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 #[serde(untagged)]
 pub enum AnyParameters {
     Compared(Box<SwapParameters>),
-    Shortened(WhatIfParameters),
+    Shortened(Box<WhatIfParameters>),
     Watched(Box<Parameters>),
 }
 
@@ -43,7 +43,7 @@ pub fn of(record: &Record<AnyParameters, AnyRow>) -> Kind {
             Kind::Compared(with(record, (**parameters).clone(), compared(&record.results)))
         }
         AnyParameters::Shortened(parameters) => {
-            Kind::Shortened(with(record, parameters.clone(), shortened(&record.results)))
+            Kind::Shortened(with(record, (**parameters).clone(), shortened(&record.results)))
         }
         AnyParameters::Watched(parameters) => {
             Kind::Watched(with(record, (**parameters).clone(), watched(&record.results)))
@@ -88,7 +88,7 @@ pub fn of_watched(finished: Finished<Parameters, Row>) -> Finished<AnyParameters
 
 /// What shorter sections left, as any.
 pub fn of_shortened(finished: Finished<WhatIfParameters, WhatIfRow>) -> Finished<AnyParameters, AnyRow> {
-    finished.map(AnyParameters::Shortened, AnyRow::Shortened)
+    finished.map(|parameters| AnyParameters::Shortened(Box::new(parameters)), AnyRow::Shortened)
 }
 
 /// What a comparison left, as any.

@@ -4,6 +4,7 @@ mod attach;
 mod export;
 mod findings;
 mod flags;
+mod holds;
 mod kinds;
 mod live;
 mod lost;

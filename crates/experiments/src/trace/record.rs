@@ -1,6 +1,7 @@
 //! What came out: a row for each lock, each call site, each order of locks that can end badly, each hang.
 
 use super::plan::Parameters;
+use instruments::statistics::Interval;
 use record::{Bin, Record};
 use serde::{Deserialize, Serialize};
 
@@ -56,8 +57,11 @@ pub struct Row {
     pub wait_p50_ns: Option<f64>,
     pub wait_p99_ns: Option<f64>,
     pub wait_max_ns: Option<f64>,
-    /// What all holds took; where they were sampled, as many times what those took that were timed.
+    /// The sum of all holds; `null` where too few of them were timed to tell.
     pub hold_total_s: Option<f64>,
+    /// 95 %; older records have a sum without it.
+    #[serde(default)]
+    pub hold_total_ci_s: Option<Interval>,
     pub hold_p50_ns: Option<f64>,
     pub hold_p99_ns: Option<f64>,
     /// The longest that was timed.
@@ -86,7 +90,7 @@ pub struct Row {
     /// The waits.
     #[serde(default)]
     pub waits: Vec<Bin>,
-    /// The holds that were timed.
+    /// All holds, by those that were timed.
     #[serde(default)]
     pub holds: Vec<Bin>,
     /// From being woken to running: of a process that was watched as it ran.
@@ -211,6 +215,7 @@ impl Row {
             wait_p99_ns: None,
             wait_max_ns: None,
             hold_total_s: None,
+            hold_total_ci_s: None,
             hold_p50_ns: None,
             hold_p99_ns: None,
             hold_max_ns: None,

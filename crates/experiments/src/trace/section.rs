@@ -48,8 +48,20 @@ fn by_lock(waited: &[&Row], rows: &[Row]) -> Figure {
     let bars = Bars { unit: Unit::Ns, logarithmic: false, bars: waited.iter().take(MOST_BARS).map(bar).collect() };
     let picture = if bars.bars.is_empty() { Picture::None } else { Picture::Bars(bars) };
     let of = |kind: RowKind| rows.iter().filter(move |row| row.kind == kind).map(line).collect();
-    let header =
-        vec!["lock", "place", "taken", "contended", "waited", "share", "wait p50", "p99", "hold p50", "holder off"];
+    let header = vec![
+        "lock",
+        "place",
+        "taken",
+        "contended",
+        "waited",
+        "share",
+        "wait p50",
+        "p99",
+        "hold p50",
+        "held in all",
+        "timed",
+        "holder off",
+    ];
     let table = |caption: &str, rows| Table { caption: caption.into(), header: header.clone(), rows };
     Figure {
         title: "Time waited, by lock".into(),
@@ -71,6 +83,8 @@ fn line(row: &Row) -> Vec<String> {
         optional(row.wait_p50_ns, Unit::Ns),
         optional(row.wait_p99_ns, Unit::Ns),
         optional(row.hold_p50_ns, Unit::Ns),
+        words::held(row),
+        count(row.holds_timed),
         optional(row.holder_off_cpu_share, Unit::Share),
     ]
 }
@@ -95,7 +109,7 @@ fn waits(lock: &Row) -> Figure {
         picture: Picture::Plot(Plot {
             x: Axis { label: "time", unit: Unit::Ns, logarithmic: true },
             y: Axis { label: "hits", unit: Unit::Number, logarithmic: true },
-            series: vec![columns("waits", &lock.waits), columns("timed holds", &lock.holds)],
+            series: vec![columns("waits", &lock.waits), columns("holds", &lock.holds)],
         }),
         tables: vec![
             spikes(lock),

@@ -117,7 +117,7 @@ fn taken(row: &Row) -> String {
 fn block(lock: &Row, rows: &[Row], page: &Page) -> String {
     let mut text = format!("\n{} ({} at {})\n", lock.lock, kind(lock), lock.address);
     text.push_str(&histogram("waits", &lock.waits, &lock.wait_spikes, page));
-    text.push_str(&histogram("timed holds", &lock.holds, &lock.hold_spikes, page));
+    text.push_str(&histogram("holds", &lock.holds, &lock.hold_spikes, page));
     text.push_str(&sites(lock, rows));
     if let Some(sentence) = words::wakes(lock) {
         text.push_str(&said(&sentence, page));
@@ -168,10 +168,11 @@ fn sites(lock: &Row, rows: &[Row]) -> String {
             nanoseconds(row.wait_total_s * 1e9),
             optional(row.wait_p50_ns, Unit::Ns),
             optional(row.hold_p50_ns, Unit::Ns),
-            optional(row.hold_total_s.map(|s| s * 1e9), Unit::Ns),
+            words::held(row),
+            count(row.holds_timed),
         ]
     };
-    let header = ["taken at", "times", "contended", "waited", "wait p50", "hold p50", "held in all"];
+    let header = ["taken at", "times", "contended", "waited", "wait p50", "hold p50", "held in all", "timed"];
     terminal::table(&header, rows.iter().filter(here).take(MOST_SITES).map(line))
 }
 

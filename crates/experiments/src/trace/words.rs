@@ -61,6 +61,19 @@ pub fn critical(rows: &[Row]) -> Option<String> {
     ))
 }
 
+/// The sum of all holds with its interval; a dash where it is not known. Older records have a sum without an interval,
+/// which was off by a factor of two at times where the holds were sampled.
+pub fn held(row: &Row) -> String {
+    let dash = || "–".to_owned();
+    let is_exact = row.holds_timed >= row.acquisitions && row.holds_timed > 0;
+    let Some(total) = row.hold_total_s.filter(|_| is_exact || row.hold_total_ci_s.is_some()) else { return dash() };
+    let ns = |s: f64| nanoseconds(s * 1e9);
+    match row.hold_total_ci_s.filter(|ci| ci.width() > 0.0 && !is_exact) {
+        Some(ci) => format!("{} ({}–{})", ns(total), ns(ci.low), ns(ci.high)),
+        None => ns(total),
+    }
+}
+
 /// How long it took from being woken to running, and who ran instead.
 pub fn wakes(lock: &Row) -> Option<String> {
     let (median, most) = (lock.wake_p50_ns?, lock.wake_max_ns?);

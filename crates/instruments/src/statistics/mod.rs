@@ -18,6 +18,7 @@ pub mod interleave;
 pub mod interval;
 pub mod odd;
 pub mod order;
+pub mod rank_sum;
 pub mod ranks;
 pub mod slices;
 pub(crate) mod spectrum;

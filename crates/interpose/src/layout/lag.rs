@@ -24,6 +24,8 @@ pub struct WhatIf {
     pub most: AtomicU64,
     /// How far the thread lagged with which the first process ended.
     pub exit_lag: AtomicU64,
+    /// Handoffs on the way to that end: [`Mark::handoffs`].
+    pub exit_handoffs: AtomicU64,
     /// Sections that ended.
     pub sections: AtomicU64,
     /// What these took.
@@ -55,6 +57,10 @@ pub struct Mark {
     pub at: AtomicU64,
     /// How far who did it lagged.
     pub lag: AtomicU64,
+    /// The time between a release, signal or end and the moment when the waiter ran again, or another thread acquired
+    /// the lock before it, summed over the way to this event. Shorter sections may have fewer waits, and so a
+    /// prediction may be too long by this sum.
+    pub handoffs: AtomicU64,
     /// Of a lock: the virtual time when it was taken that was released then.
     pub taken: AtomicU64,
     /// Of a lock: the virtual time since when it was free before that.
@@ -66,6 +72,8 @@ pub struct Mark {
 pub struct LockLag {
     /// Its last release, or signal.
     pub mark: Mark,
+    /// Threads that wait for it, or were woken and do not have it yet.
+    pub waiting: AtomicU32,
     /// 1 if its sections are the ones that are shorter: written by who asks.
     pub chosen: AtomicU32,
 }
@@ -75,6 +83,8 @@ pub struct LockLag {
 pub struct ThreadLag {
     /// Its pauses, and what its sections would have been shorter.
     pub lag: AtomicU64,
+    /// Handoffs on the way to where it is: [`Mark::handoffs`].
+    pub handoffs: AtomicU64,
     /// Ticks when its outermost section began, moved on by what was waited and paused in it.
     pub since: AtomicU64,
     /// How many sections it is in.

@@ -39,7 +39,9 @@ pub use lock::{Lock, holder};
 #[cfg(any(preload, clippy))]
 pub use pair::add as pair_add;
 pub use pair::{Buckets, Histograms, Pair, SAMPLE_OF, Times};
-pub use place::Place;
+#[cfg(any(preload, clippy))]
+pub use pair::{FEW, LONG_TICKS};
+pub use place::{Place, TIMES_ALL};
 pub use process::{MAPS, Process};
 pub use region::{EDGES, LOCKS, PAIRS, PROCESSES, Region, THREADS};
 pub use thread::{HELD, Held, Last, MORE_PLACES, PLACES, RING, Thread};

@@ -6,6 +6,13 @@ use core::sync::atomic::{AtomicU32, AtomicU64};
 
 /// Of this many holds one is timed, unless all are.
 pub const SAMPLE_OF: u64 = 64;
+/// After a hold of this many ticks (1 to 2 us on most machines) at a place, each hold there is timed, for as long as
+/// they take as much in the mean: to read the clock twice is some per cent of that at most.
+#[cfg(any(preload, clippy))]
+pub const LONG_TICKS: u64 = 4096;
+/// Each is timed for this number of holds at least, before their mean counts.
+#[cfg(any(preload, clippy))]
+pub const FEW: u64 = 8;
 
 /// A lock and a call site, as one thread (or one after another at its place) came there. Times are in ticks.
 #[repr(C, align(64))]
@@ -51,6 +58,9 @@ pub struct Histograms {
     pub waits: Buckets,
     /// Its holds.
     pub holds: Buckets,
+    /// Of [`Pair::holds`], those that were timed because each was, and not as a sample: how many, and their sum in
+    /// ticks.
+    pub every: [AtomicU64; 2],
 }
 
 /// Adds to what only this thread writes.

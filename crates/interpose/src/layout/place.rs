@@ -7,6 +7,9 @@ use core::sync::atomic::{AtomicU32, AtomicU64};
 /// Locks that are remembered of those that are taken while one is held.
 pub const WITHIN: usize = 8;
 
+/// In [`Place::acquisitions`]: each hold is timed, because the holds here are long enough for that.
+pub const TIMES_ALL: u64 = 1 << 63;
+
 /// Where the pair of a lock and a call site is, in one line of the cache.
 #[repr(C, align(64))]
 pub struct Place {
@@ -15,7 +18,7 @@ pub struct Place {
     /// The call site.
     pub site: AtomicU64,
     /// Times that the lock was taken here. It stands beside what says whether this is the place, since that is in the
-    /// CPU's cache then: an uncontended lock touches nothing of the pair.
+    /// CPU's cache then: an uncontended lock touches nothing of the pair. The topmost bit is [`TIMES_ALL`].
     pub acquisitions: AtomicU64,
     /// The pair's place.
     pub pair: AtomicU32,
@@ -28,12 +31,22 @@ pub struct Place {
 
 #[cfg(any(preload, clippy))]
 impl Place {
-    /// Counts that the lock was taken here; how often it was before.
+    /// Counts that the lock was taken here; how often it was before, with [`TIMES_ALL`].
     #[inline(always)]
     pub(crate) fn count(&self) -> u64 {
         let before = self.acquisitions.load(Relaxed);
         self.acquisitions.store(before + 1, Relaxed);
         before
+    }
+
+    /// Says whether each hold is timed from now on.
+    pub(crate) fn times_all(&self, is_so: bool) {
+        let before = self.acquisitions.load(Relaxed);
+        let after = before & !TIMES_ALL | if is_so { TIMES_ALL } else { 0 };
+        // Seldom: what a signal's handler counts in between would be lost.
+        if after != before {
+            self.acquisitions.store(after, Relaxed);
+        }
     }
 
     /// Whether it is known to be noted that this lock is taken while the place's is held.

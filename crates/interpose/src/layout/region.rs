@@ -4,7 +4,8 @@
 use super::holder;
 use super::lag::{KIN, ThreadLag};
 use super::{
-    Edge, Header, Histograms, Hot, Kin, Lock, LockLag, MORE_PLACES, PLACES, Pair, Place, Process, Thread, Times, WhatIf,
+    Edge, Header, Histograms, Hot, Kin, Lock, LockLag, MORE_PLACES, PLACES, Pair, Place, Process, TIMES_ALL, Thread,
+    Times, WhatIf,
 };
 use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::{Acquire, Relaxed};
@@ -107,7 +108,8 @@ impl Region {
         // The place may count for another by now, if the lock was destroyed and is there again.
         let counted_at = pair.counted_at.load(Acquire).checked_sub(1).map(|number| self.place(number as usize));
         // The count first, and then whose it is: who takes the place over says so before it begins anew.
-        let count = counted_at.map(|counted| (counted.acquisitions.load(Acquire), counted.pair.load(Acquire)));
+        let count = |counted: &Place| counted.acquisitions.load(Acquire) & !TIMES_ALL;
+        let count = counted_at.map(|counted| (count(counted), counted.pair.load(Acquire)));
         count
             .filter(|(_, counted)| *counted == place)
             .map_or_else(|| pair.acquisitions.load(Relaxed), |(count, _)| count)

@@ -81,10 +81,11 @@ pub fn reads_counter() -> bool {
     CLOCK.load(Relaxed) == 1
 }
 
-/// Whether the hold is timed before which there were so many acquisitions.
+/// Whether the hold is timed before which a place had this count.
 #[inline(always)]
-pub fn is_timed(acquisitions: u64) -> bool {
-    acquisitions as u32 & UNTIMED.load(Relaxed) == 0
+pub fn is_timed(count: u64) -> bool {
+    // With `TIMES_ALL`, the topmost bit, the count is negative.
+    count as u32 & UNTIMED.load(Relaxed) == 0 || (count as i64) < 0
 }
 
 /// Takes the memory; from now on the level is to be found out for each process.

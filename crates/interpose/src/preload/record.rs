@@ -5,7 +5,7 @@ use super::local;
 use super::me::Me;
 use super::spot::{Spot, found_place};
 use super::{order, wait};
-use crate::layout::{Event, HELD, Held, Hot, Kind, Thread};
+use crate::layout::{Event, FEW, HELD, Held, Hot, Kind, LONG_TICKS, TIMES_ALL, Thread, pair_add as add};
 use core::sync::atomic::Ordering::{Relaxed, Release};
 use core::sync::atomic::compiler_fence;
 
@@ -225,7 +225,23 @@ fn end_noted_hold(me: Me, held: &Held, since: u64, lock_place: usize) {
     if since != 0
         && let (Some(pair), Some(histograms)) = (me.region.pairs.get(place), me.region.histograms.get(place))
     {
-        pair.holds.note(at.saturating_sub(since), &histograms.holds);
+        let took = at.saturating_sub(since);
+        pair.holds.note(took, &histograms.holds);
+        // SAFETY: `hold` stored the distance of a spot of this thread, whose places are mapped for as long as the
+        // process lives.
+        let counted_at = unsafe { found_place(me.thread, held.found.load(Relaxed)) };
+        // It may be another pair's by now.
+        if counted_at.pair.load(Relaxed) as usize == place {
+            let is_timed_as_every = counted_at.acquisitions.load(Relaxed) & TIMES_ALL != 0;
+            counted_at.times_all(if is_timed_as_every {
+                let [count, ticks] = &histograms.every;
+                let (count, ticks) = (add(count, 1), add(ticks, took));
+                // The hold that began this may have been a chance: a page that was touched for the first time, say.
+                count < FEW || ticks >= count.saturating_mul(LONG_TICKS)
+            } else {
+                took >= LONG_TICKS
+            });
+        }
     }
 }
 

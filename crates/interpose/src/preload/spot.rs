@@ -2,7 +2,7 @@
 
 use super::me::Me;
 use super::pairs;
-use crate::layout::{Hot, Kind, Lock, MORE_PLACES, PAIRS, PLACES, Pair, Place, Thread};
+use crate::layout::{Hot, Kind, Lock, MORE_PLACES, PAIRS, PLACES, Pair, Place, TIMES_ALL, Thread};
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
 /// Where a lock, as it is taken at one call site, is counted. One word: so it goes in a register.
@@ -203,7 +203,7 @@ fn add(me: Me, address: usize, kind: Kind, place: &'static Place, site: usize, n
         place.forget_within();
         me.region.pairs[place.pair.load(Relaxed) as usize % PAIRS]
             .acquisitions
-            .store(place.acquisitions.load(Relaxed), Relaxed);
+            .store(place.acquisitions.load(Relaxed) & !TIMES_ALL, Relaxed);
     }
     place.pair.store(pair_place, Release);
     place.acquisitions.store(0, Release);

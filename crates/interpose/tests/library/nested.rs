@@ -56,12 +56,13 @@ fn what_is_released_in_another_order_leaves_each_lock_what_was_taken_within_it()
 fn holds_within_others_are_timed_as_those_of_the_first() {
     let body = "static pthread_mutex_t a = M, b = M, c = M; int main() {
         for (int i = 0; i < 640; i++) { pthread_mutex_lock(&a); in(&b, &c); pthread_mutex_unlock(&a); } return 0; }";
-    for (level, timed) in [(Level::Sampled, 10), (Level::Full, 640)] {
+    // One in 64, and after one that took long, by chance or for its first use of memory, some more.
+    for (level, timed) in [(Level::Sampled, 10..64), (Level::Full, 640..641)] {
         let Some(watched) = run(&[TAKEN, body].concat(), level) else { return };
         watched.ended_well();
         let counts: Vec<u64> =
             watched.memory.region().pairs().map(|(_, pair)| pair.holds.count.load(Relaxed)).collect();
-        assert_eq!(counts, [timed; 3]);
+        assert!(counts.len() == 3 && counts.iter().all(|count| timed.contains(count)), "{counts:?}");
         assert_eq!(watched.memory.region().edges().count(), 3);
     }
 }

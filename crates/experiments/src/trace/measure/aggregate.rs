@@ -1,5 +1,6 @@
 //! What all threads did with a lock, or with a lock at one call site, together.
 
+use crate::trace::holds::{Timed, Total};
 use crate::trace::record::TimeSpike;
 use blame::time::Ticks;
 use instruments::spikes;
@@ -16,7 +17,10 @@ pub struct Sum {
     pub contended: u64,
     pub timeouts: u64,
     pub waits: Times,
+    /// In the buckets, a hold counts for those that were not timed at its place, too.
     pub holds: Times,
+    /// The number of holds that were timed because each was, and their sum in ticks.
+    every: (u64, u64),
 }
 
 /// Times, in ticks.
@@ -48,10 +52,17 @@ impl Sum {
         self.holds.add(&pair.holds, &histograms.holds);
     }
 
-    /// What all holds took, in ticks: those that were timed, and as much for each that was not.
-    pub fn hold_ticks(&self) -> Option<f64> {
-        let timed = self.holds.count;
-        (timed > 0).then(|| self.holds.ticks as f64 * (self.acquisitions as f64 / timed as f64).max(1.0))
+    /// The sum of all holds, if it is known.
+    pub fn hold_total(&self, time: &impl Ticks) -> Option<Total> {
+        let timed = Timed {
+            acquisitions: self.acquisitions,
+            timed: self.holds.count,
+            timed_ns: time.span_ns(self.holds.ticks),
+            every: self.every.0,
+            every_ns: time.span_ns(self.every.1),
+            longest_ns: time.span_ns(self.holds.most),
+        };
+        timed.total()
     }
 }
 
@@ -100,7 +111,8 @@ impl Times {
 
     /// The value that this share of all is not above, in ns: the middle of its bucket.
     pub fn quantile_ns(&self, share: f64, time: &impl Ticks) -> Option<f64> {
-        let rank = (share * self.count as f64).ceil().max(1.0) as u64;
+        let all: u64 = self.buckets.iter().sum();
+        let rank = (share * all as f64).ceil().max(1.0) as u64;
         let mut below = 0;
         let (bucket, _) = self.filled().find(|(_, count)| {
             below += count;

@@ -153,7 +153,7 @@ impl Builder<'_> {
         let longest = self.waits.longest.get(&group.lock).filter(|_| is_drawn);
         let longest = longest.into_iter().flatten().map(|wait| self.long_wait(wait)).collect();
         let wait_total_s = time.span_ns(sum.waits.ticks) / 1e9;
-        let seen = self.seen(group);
+        let (seen, hold_total) = (self.seen(group), sum.hold_total(time));
         let spikes = |times: &super::aggregate::Times| if is_drawn { times.spikes(time) } else { Vec::new() };
         let bins = |times: &super::aggregate::Times| if has_histograms { times.bins(time) } else { Vec::new() };
         Row {
@@ -162,7 +162,8 @@ impl Builder<'_> {
             wait_p50_ns: sum.waits.quantile_ns(0.5, time),
             wait_p99_ns: sum.waits.quantile_ns(0.99, time),
             wait_max_ns: sum.waits.most_ns(time),
-            hold_total_s: sum.hold_ticks().map(|ticks| time.span_ns(ticks as u64) / 1e9),
+            hold_total_s: hold_total.map(|total| total.ns / 1e9),
+            hold_total_ci_s: hold_total.map(|total| total.interval_ns.scaled(1e-9)),
             hold_p50_ns: sum.holds.quantile_ns(0.5, time),
             hold_p99_ns: sum.holds.quantile_ns(0.99, time),
             hold_max_ns: sum.holds.most_ns(time),

@@ -2,7 +2,7 @@
 
 use super::listening::{Listening, accepted, listening, port_of};
 use super::outcome::{Failed, Took};
-use super::process::{End, Ended, Running, wait};
+use super::process::{End, Ended, Pause, Running, pause, wait};
 use harness::{Interrupted, Interruption};
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -32,7 +32,13 @@ type Turn = anyhow::Result<Result<Took, Failed>>;
 ///
 /// # Errors
 /// The client cannot be started; a signal asks to end.
-pub fn serve(client: &Client, server: Running, at_most: Option<Duration>, interruption: &Interruption) -> Turn {
+pub fn serve(
+    client: &Client,
+    server: Running,
+    stops: Option<Pause>,
+    at_most: Option<Duration>,
+    interruption: &Interruption,
+) -> Turn {
     let port = match until_it_listens(client, &server, interruption)? {
         Listens::On(port) => port,
         Listens::Ended => {
@@ -49,7 +55,10 @@ pub fn serve(client: &Client, server: Running, at_most: Option<Duration>, interr
     let until = at_most.map(|at_most| began + at_most);
     let has_connected = || accepted(server.pid()).is_none_or(|now| before != Some(now));
     let first = began + CONNECTS;
-    let mut end = wait(&both, Some(until.map_or(first, |until| until.min(first))), interruption)?;
+    let mut end = match stops.map(|stops| pause(&both, stops, interruption)).transpose()?.flatten() {
+        Some(end) => end,
+        None => wait(&both, Some(until.map_or(first, |until| until.min(first))), interruption)?,
+    };
     if matches!(end, End::Late) && until.is_none_or(|until| until > first) && has_connected() {
         end = wait(&both, until, interruption)?;
     }

@@ -1,13 +1,15 @@
 //! The comparison: the search, if one is asked for, the runs, and what is to be said of them.
 
-use super::measure::{Sides, measure};
+use super::measure::{Sides, comparisons, measure};
 use super::only;
 use super::plan::Plan;
 use super::ratios::spread;
-use super::record::{LeftOf, SwapParameters, SwapRow};
+use super::record::{LeftOf, SwapParameters, SwapRow, WatchedLock};
 use super::search::search;
 use super::sides::{All, Samples, Side};
-use super::warnings::{FailedWithLock, NothingExchanged, SpinningLock, UnsteadyProgram};
+use super::variant::PLAIN;
+use super::verdict::{LEAST_EFFECT, busy_share};
+use super::warnings::{BusyCpus, FailedWithLock, NothingExchanged, SleepingHolder, SpinningLock, UnsteadyProgram};
 use super::watched::{Watched, watch};
 use crate::trace::lost::Lost;
 use exchange::Left;
@@ -69,6 +71,7 @@ pub fn run_plan(plan: &mut Plan, session: &Session, progress: &Progress) -> anyh
     let mut parameters = parameters(plan, sides, turns.map_or_else(Vec::new, |turns| turns.order));
     (parameters.search, parameters.search_flags) = (arms, flags);
     warnings.extend(plan.lost.or(note(seen, &mut parameters)).warning());
+    warnings.extend(sleeping(&parameters.watched).map(Warning::from));
     Ok(Measured { parameters, rows, warnings, failures })
 }
 
@@ -86,6 +89,16 @@ fn note(seen: Result<Watched, String>, parameters: &mut SwapParameters) -> Lost 
     }
 }
 
+/// The locks whose holders slept while others waited, by the plain watched run.
+pub fn sleeping(watched: &[WatchedLock]) -> impl Iterator<Item = SleepingHolder> {
+    const MUCH: f64 = 0.3;
+    let plain = watched.iter().filter(|lock| lock.lock == PLAIN && lock.wait_total_s > 0.0);
+    plain.filter_map(|lock| {
+        let share = lock.holder_slept_share.filter(|share| *share >= MUCH)?;
+        Some(SleepingHolder { lock: lock.name.clone(), share, held_at: lock.held_at.clone() })
+    })
+}
+
 fn warnings(plan: &Plan, sides: &[Side], all: &All) -> Vec<Warning> {
     let plain: &Samples = &all.borrow()[0];
     let spread = spread(&plain[0]);
@@ -99,7 +112,9 @@ fn warnings(plan: &Plan, sides: &[Side], all: &All) -> Vec<Warning> {
     let is_without = |side: &&Side| by_code && side.is_lock() && side.counts.left().chosen.load(Relaxed) == 0;
     let without = sides.iter().filter(is_without);
     let without = without.map(|side| NothingExchanged { lock: side.variant.lock.to_owned() }.into());
-    unsteady.into_iter().chain(spins).chain(failed).chain(without).collect()
+    let busy = sides[1..].iter().filter_map(|side| busy_share(&side.others, &sides[0].others));
+    let busy = busy.max_by(f64::total_cmp).map(|share| BusyCpus { share }.into());
+    unsteady.into_iter().chain(busy).chain(spins).chain(failed).chain(without).collect()
 }
 
 fn parameters(plan: &Plan, sides: &[Side], order: Vec<Vec<usize>>) -> SwapParameters {
@@ -119,6 +134,8 @@ fn parameters(plan: &Plan, sides: &[Side], order: Vec<Vec<usize>>) -> SwapParame
         cleanup: plan.cleanup.clone(),
         client: plan.client.as_ref().map(|client| client.command.clone()),
         warmup: plan.warmup,
+        comparisons: comparisons(sides.len(), plan) as u64,
+        least_effect_share: LEAST_EFFECT,
         order,
         left: sides.iter().filter(|side| !side.is_plain()).map(left).collect(),
         watched: Vec::new(),

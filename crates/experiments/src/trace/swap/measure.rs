@@ -4,12 +4,15 @@ use super::plan::{Metric, Plan};
 use super::ratios::ratio;
 use super::record::{SwapRow, Verdict};
 use super::run::{Failed, Library, Took, run};
-use super::sides::{All, Side, TIMES};
+use super::sides::{All, Samples, Side, TIMES};
 use super::variant::Variant;
+use super::verdict::{Pair, is_disturbed};
 use anyhow::Context;
 use harness::turns::{Rules, Turns, take_turns};
 use harness::{Interrupted, Progress, Session};
-use instruments::statistics::{Interval, order};
+use instruments::cpus::CpuSet;
+use instruments::environment::Activity;
+use instruments::statistics::order;
 use record::Unit;
 use std::cell::Cell;
 use std::ops::ControlFlow;
@@ -38,7 +41,8 @@ pub fn measure(
 ) -> anyhow::Result<(Sides, Turns)> {
     let (_library, path) = exchange::library().context("the library cannot be put into memory")?;
     let (mut sides, all) = Side::all(variants, plan.metrics.len(), session.seed)?;
-    let turn = Turn { plan, session, path: &path, longest_plain_s: Cell::new(0.0) };
+    let allowed = instruments::cpus::allowed()?;
+    let turn = Turn { plan, session, path: &path, allowed, longest_plain_s: Cell::new(0.0) };
     // Whether it ends well as it is, and has the metrics, and how long the others may last.
     turn.warm_up(&mut sides[0], progress)?;
     for _ in 0..plan.warmup {
@@ -56,8 +60,12 @@ struct Turn<'a> {
     plan: &'a Plan,
     session: &'a Session,
     path: &'a str,
+    allowed: CpuSet,
     longest_plain_s: Cell<f64>,
 }
+
+/// Where one tick of the kernel's account is more of a run than this, the account says nothing of it.
+const COARSE: f64 = 0.05;
 
 impl Turn<'_> {
     fn warm_up(&self, side: &mut Side, progress: &Progress) -> anyhow::Result<()> {
@@ -70,13 +78,24 @@ impl Turn<'_> {
 
     fn take(&self, side: &mut Side, progress: &Progress) -> anyhow::Result<ControlFlow<()>> {
         progress.note(side.variant.lock);
+        let before = Activity::now();
         match self.run(side) {
             Err(error) if error.is::<Interrupted>() => return Ok(ControlFlow::Break(())),
             Err(error) => return Err(error),
             Ok(None) => {}
-            Ok(Some((took, metrics))) => side.add(&took, &metrics),
+            Ok(Some((took, metrics))) => {
+                side.add(&took, &metrics);
+                side.others.extend(before.ok().and_then(|before| self.others_share(&before)));
+            }
         }
         Ok(self.session.interruption.flow())
+    }
+
+    /// Returns the share of the CPUs that other programs and the hypervisor had since then; `None` if that was too
+    /// short to tell.
+    fn others_share(&self, before: &Activity) -> Option<f64> {
+        let share = Activity::now().ok()?.since(before, &self.allowed)?;
+        (share.resolution_share <= COARSE).then_some(share.other_share + share.steal_share)
     }
 
     /// A run, and its metrics; `None` if it did not end well, which is noted. As it is, the program has to.
@@ -147,10 +166,18 @@ impl Sides {
             Some(own) => (own.pattern.name.clone(), Unit::Number, own.higher_is_better),
             None => (["wall time", "CPU time"][place].to_owned(), Unit::Ns, false),
         };
+        let judge =
+            Judge { all: &all, place, seed, higher_is_better, comparisons: comparisons(self.sides.len(), plan) };
+        let pass = self.sides.iter().find(|side| !side.is_plain() && !side.is_lock());
+        // The library alone does not change the locks: where it makes a difference, a lock has to be better than it,
+        // too.
+        let pass = pass.filter(|pass| matches!(judge.verdict(pass, &self.sides[0]), Verdict::Better | Verdict::Worse));
         let row = |side: &Side| {
             let values = all[side.place][place].clone();
             let ratio = ratio(&values, &all[0][place], seed).filter(|_| !side.is_plain());
-            let interval = ratio.map(|ratio| ratio.interval);
+            let verdict = judge.verdict(side, &self.sides[0]);
+            let is_confirmed = pass.filter(|_| side.is_lock()).is_none_or(|pass| judge.verdict(side, pass) == verdict);
+            let is_shown = matches!(verdict, Verdict::Better | Verdict::Worse);
             SwapRow {
                 lock: side.variant.lock.to_owned(),
                 metric: metric.clone(),
@@ -160,8 +187,9 @@ impl Sides {
                 median: order::median(&values),
                 ci: order::sample_quantile_interval(&values, 0.5, 0.95),
                 ratio: ratio.map(|ratio| ratio.estimate),
-                ratio_ci: interval,
-                verdict: verdict(side, interval, higher_is_better),
+                ratio_ci: ratio.map(|ratio| ratio.interval),
+                verdict: if is_shown && !is_confirmed { Verdict::NoDifferenceShown } else { verdict },
+                others_share: order::median(&side.others),
                 values,
             }
         };
@@ -169,13 +197,31 @@ impl Sides {
     }
 }
 
-fn verdict(side: &Side, ratio: Option<Interval>, higher_is_better: bool) -> Verdict {
-    match ratio {
-        _ if side.is_plain() => Verdict::Baseline,
-        _ if side.failed.is_some() => Verdict::Failed,
-        None => Verdict::NotJudged,
-        Some(ratio) if ratio.contains(1.0) => Verdict::NoDifferenceShown,
-        Some(ratio) if (ratio.low > 1.0) == higher_is_better => Verdict::Better,
-        Some(_) => Verdict::Worse,
+/// How many verdicts a table has: each side but the plain one, in each metric.
+pub fn comparisons(sides: usize, plan: &Plan) -> usize {
+    (sides - 1) * (TIMES + plan.metrics.len())
+}
+
+/// Judges the sides in one metric.
+struct Judge<'a> {
+    all: &'a [Samples],
+    place: usize,
+    seed: u64,
+    higher_is_better: bool,
+    comparisons: usize,
+}
+
+impl Judge<'_> {
+    fn verdict(&self, side: &Side, against: &Side) -> Verdict {
+        let (over, under) = (&self.all[side.place][self.place], &self.all[against.place][self.place]);
+        let ratio_ci = ratio(over, under, self.seed).map(|ratio| ratio.interval);
+        let pair = Pair { over, under, ratio_ci, higher_is_better: self.higher_is_better };
+        match pair.verdict(self.comparisons) {
+            _ if side.is_plain() => Verdict::Baseline,
+            _ if side.failed.is_some() => Verdict::Failed,
+            Verdict::NotJudged => Verdict::NotJudged,
+            _ if is_disturbed(pair, &side.others, &against.others) => Verdict::BusyCpus,
+            verdict => verdict,
+        }
     }
 }

@@ -11,13 +11,14 @@ mod measure;
 mod metric;
 mod orphans;
 mod outcome;
-mod process;
+pub mod process;
 mod scene;
 mod search;
 mod shell;
 mod sides;
 mod variant;
-mod watched;
+mod verdict;
+pub mod watched;
 
 pub mod flags;
 pub mod only;

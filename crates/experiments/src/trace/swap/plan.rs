@@ -6,7 +6,9 @@ use super::limit::Limit;
 use super::metric::Pattern;
 use super::only::{self, Found, Rehearsal};
 use super::scene::Scene;
+use super::sides::TIMES;
 use super::variant::Variant;
+use super::verdict;
 use crate::trace::flags::{Flags, PATIENCE};
 use crate::trace::lost::Lost;
 use crate::trace::program::Program;
@@ -59,8 +61,9 @@ impl Plan {
         let patience = flags.patience.unwrap_or(PATIENCE);
         let flags = &flags.swap;
         let (prepare, cleanup) = (flags.prepare.as_deref(), flags.cleanup.as_deref());
+        let fewest = fewest_runs(flags)?;
         let client = flags.client.clone().map(|command| Client { command, port: flags.port, patience });
-        let scene = Scene { prepare, cleanup, client: client.as_ref() };
+        let scene = Scene { prepare, cleanup, client: client.as_ref(), pause: None };
         let lost = Cell::default();
         let rehearsal = Rehearsal { program: &program, scene, interruption: &session.interruption, lost: &lost };
         let only = only::find(&flags.swap_only, rehearsal)?;
@@ -76,7 +79,7 @@ impl Plan {
             cleanup: flags.cleanup.clone(),
             client,
             warmup: flags.warmup.unwrap_or(1),
-            at_least: flags.runs.unwrap_or(FEWEST),
+            at_least: flags.runs.unwrap_or(fewest),
             at_most: flags.runs.unwrap_or(if session.seconds.is_some() { u64::MAX } else { MOST }),
             precision: if flags.runs.is_some() { None } else { Some(PRECISION) },
             budget: session.seconds,
@@ -88,7 +91,8 @@ impl Plan {
 impl Plan {
     /// What is around every run.
     pub fn scene(&self) -> Scene<'_> {
-        Scene { prepare: self.prepare.as_deref(), cleanup: self.cleanup.as_deref(), client: self.client.as_ref() }
+        let (prepare, cleanup) = (self.prepare.as_deref(), self.cleanup.as_deref());
+        Scene { prepare, cleanup, client: self.client.as_ref(), pause: None }
     }
 
     /// What is compared.
@@ -96,6 +100,22 @@ impl Plan {
         let pass = Variant { lock: exchange::PASS, only: Found::new() };
         let locks = self.locks.iter().map(|lock| Variant { lock: lock.name, only: self.only.clone() });
         [Variant::plain(), pass].into_iter().chain(locks).collect()
+    }
+}
+
+/// The fewest runs of each variant with which a verdict is possible. Checked before anything runs.
+fn fewest_runs(flags: &SwapFlags) -> Result<u64, UsageError> {
+    if !flags.is_asked_for() {
+        return Ok(FEWEST);
+    }
+    let comparisons = (1 + flags.locks().len()) * (TIMES + flags.metric.len());
+    let fewest = verdict::fewest_runs(comparisons).max(FEWEST);
+    match flags.runs {
+        Some(runs) if runs < fewest => Err(UsageError(format!(
+            "--runs {runs}: too few runs for {comparisons} comparisons, of which none could be shown; allowed: {fewest} to \
+             10000; raise --runs, or name fewer locks and metrics"
+        ))),
+        _ => Ok(fewest),
     }
 }
 

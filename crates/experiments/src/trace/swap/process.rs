@@ -95,8 +95,12 @@ impl Running {
     }
 
     fn kill_group(&self) {
-        // SAFETY: as above.
-        unsafe { libc::kill(-(self.pid as i32), libc::SIGKILL) };
+        self.signal_group(libc::SIGKILL);
+    }
+
+    fn signal_group(&self, signal: i32) {
+        // SAFETY: the call takes no pointers; `self` was not reaped yet, so the number is still its group's.
+        unsafe { libc::kill(-(self.pid as i32), signal) };
     }
 
     /// Waits for those of its group that lost their parents, and so became contend's: they end now, and are not what it
@@ -171,6 +175,31 @@ pub fn wait(of: &[&Running], until: Option<Instant>, interruption: &Interruption
             return Ok(End::Late);
         }
     }
+}
+
+/// A time in which a program and all that it started are stopped, as Ctrl-Z does.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Pause {
+    /// Since the start.
+    pub after: Duration,
+    pub length: Duration,
+}
+
+/// Lets these programs run, stops them, and lets them go on. Returns how they ended if that was before.
+///
+/// # Errors
+/// The system does not tell of them.
+pub fn pause(of: &[&Running], pause: Pause, interruption: &Interruption) -> anyhow::Result<Option<End>> {
+    let stops_at = Instant::now() + pause.after;
+    let end = wait(of, Some(stops_at), interruption)?;
+    if !matches!(end, End::Late) {
+        return Ok(Some(end));
+    }
+    of.iter().for_each(|one| one.signal_group(libc::SIGSTOP));
+    // A stopped program can still be killed by others.
+    let end = wait(of, Some(Instant::now() + pause.length), interruption);
+    of.iter().for_each(|one| one.signal_group(libc::SIGCONT));
+    Ok(Some(end?).filter(|end| !matches!(end, End::Late)))
 }
 
 /// It and all that it starts can be ended at once, and it does not outlive contend.

@@ -28,6 +28,10 @@ pub struct SwapRow {
     pub ratio: Option<f64>,
     pub ratio_ci: Option<Interval>,
     pub verdict: Verdict,
+    /// The median of what other programs, and the hypervisor, had of the CPUs in the runs; `null` if these were too
+    /// short to tell.
+    #[serde(default)]
+    pub others_share: Option<f64>,
     /// Each run's, in the order in which they came.
     pub values: Vec<f64>,
 }
@@ -42,8 +46,10 @@ pub enum Verdict {
     Better,
     Worse,
     NoDifferenceShown,
-    /// Too few runs for an interval.
+    /// Too few runs for an interval, or for the number of comparisons.
     NotJudged,
+    /// Other programs took the CPUs from it or from what it is compared with.
+    BusyCpus,
     /// A run with it did not end well.
     Failed,
 }
@@ -69,6 +75,12 @@ pub struct SwapParameters {
     #[serde(default)]
     pub client: Option<String>,
     pub warmup: u64,
+    /// How many verdicts the table has: one of the plain figures' equals differs in at most one table of twenty.
+    #[serde(default)]
+    pub comparisons: u64,
+    /// A verdict does not show a difference of a smaller part of the plain value.
+    #[serde(default)]
+    pub least_effect_share: f64,
     /// The sides, by number, in the order of their turns, round by round.
     pub order: Vec<Vec<usize>>,
     /// What stayed the C library's, by side.
@@ -97,6 +109,12 @@ pub struct WatchedLock {
     /// Of a share of the holds.
     pub hold_p50_ns: Option<f64>,
     pub hold_p99_ns: Option<f64>,
+    /// The part of the time waited, while a holder was known, in which that holder slept, or waited itself.
+    #[serde(default)]
+    pub holder_slept_share: Option<f64>,
+    /// The place whose holds were waited for most.
+    #[serde(default)]
+    pub held_at: Option<String>,
 }
 
 /// One mutex with another lock, in one stage of a search.
@@ -164,6 +182,7 @@ impl Verdict {
             Self::Worse => "worse",
             Self::NoDifferenceShown => "no difference shown",
             Self::NotJudged => "too few runs",
+            Self::BusyCpus => "CPUs busy",
             Self::Failed => "failed",
         }
     }

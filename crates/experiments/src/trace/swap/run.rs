@@ -3,6 +3,8 @@
 use super::only::{Found, is_function};
 pub use super::outcome::{Failed, Took};
 use super::plan::Plan;
+use super::process::Pause;
+use super::scene::Scene;
 use exchange::{CHOICE, COUNTS, Counts, ONLY};
 use harness::Interruption;
 use std::ffi::OsString;
@@ -47,10 +49,23 @@ pub fn run(
     at_most: Option<Duration>,
     interruption: &Interruption,
 ) -> anyhow::Result<Result<Took, Failed>> {
-    let mut command = Command::new(&plan.program.path);
-    command.arg0(&plan.program.words[0]).args(&plan.program.words[1..]);
+    let mut command = command(plan);
     command.envs(variables.iter().map(|(name, value)| (name, value)));
     plan.scene().run(command, at_most, interruption)
+}
+
+/// Runs the program as it is, and stops it for a while.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_stopped(plan: &Plan, pause: Pause, interruption: &Interruption) -> anyhow::Result<Result<Took, Failed>> {
+    Scene { pause: Some(pause), ..plan.scene() }.run(command(plan), None, interruption)
+}
+
+fn command(plan: &Plan) -> Command {
+    let mut command = Command::new(&plan.program.path);
+    command.arg0(&plan.program.words[0]).args(&plan.program.words[1..]);
+    command
 }
 
 /// As the library reads it.

@@ -3,7 +3,7 @@
 use super::client::{Client, serve};
 use super::orphans::Orphans;
 use super::outcome::{Failed, Took};
-use super::process::{End, Running, wait};
+use super::process::{End, Pause, Running, pause, wait};
 use super::shell::shell;
 use crate::trace::program::Program;
 use harness::{Interrupted, Interruption};
@@ -20,6 +20,8 @@ pub struct Scene<'a> {
     pub prepare: Option<&'a str>,
     pub cleanup: Option<&'a str>,
     pub client: Option<&'a Client>,
+    /// When the program, and its client, is stopped for a while.
+    pub pause: Option<Pause>,
 }
 
 impl Scene<'_> {
@@ -41,8 +43,8 @@ impl Scene<'_> {
         let orphans = Orphans::adopt();
         let running = Running::start(command)?;
         let took = match self.client {
-            None => alone(running, at_most, interruption),
-            Some(client) => serve(client, running, at_most, interruption),
+            None => alone(running, self.pause, at_most, interruption),
+            Some(client) => serve(client, running, self.pause, at_most, interruption),
         };
         let left = orphans.end();
         shell("--cleanup", self.cleanup).map_err(or_interrupted)?;
@@ -76,11 +78,15 @@ impl Scene<'_> {
 
 fn alone(
     running: Running,
+    stops: Option<Pause>,
     at_most: Option<Duration>,
     interruption: &Interruption,
 ) -> anyhow::Result<Result<Took, Failed>> {
     let began = running.began;
-    let end = wait(&[&running], at_most.map(|at_most| began + at_most), interruption)?;
+    let end = match stops.map(|stops| pause(&[&running], stops, interruption)).transpose()?.flatten() {
+        Some(end) => end,
+        None => wait(&[&running], at_most.map(|at_most| began + at_most), interruption)?,
+    };
     let wall_s = began.elapsed().as_secs_f64();
     let ended = running.end()?;
     let how = match end {

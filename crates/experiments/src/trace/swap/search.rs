@@ -8,7 +8,9 @@ use super::measure::{Sides, measure};
 use super::only::Found;
 use super::plan::Plan;
 use super::record::{SearchArm, SwapRow, Verdict};
+use super::sides::TIMES;
 use super::variant::Variant;
+use super::verdict;
 use harness::turns::Rules;
 use harness::{Interrupted, Progress, Session};
 use std::time::Instant;
@@ -36,7 +38,8 @@ pub fn search(plan: &Plan, among: &Found, session: &Session, progress: &Progress
     let began = Instant::now();
     let alone = |lock: &'static str| among.iter().map(move |one| Variant { lock, only: vec![one.clone()] });
     let mut arms: Vec<Variant> = plan.locks.iter().flat_map(|lock| alone(lock.name)).collect();
-    let (mut told, mut runs) = (Vec::new(), RUNS);
+    // With fewer runs no arm could be shown to be better.
+    let (mut told, mut runs) = (Vec::new(), RUNS.max(verdict::fewest_runs(arms.len() * (TIMES + plan.metrics.len()))));
     let mut last: Option<Searched> = None;
     for stage in 1.. {
         let sides = [vec![Variant::plain()], arms.clone()].concat();
@@ -70,7 +73,7 @@ pub fn search(plan: &Plan, among: &Found, session: &Session, progress: &Progress
         }
         last = Some(searched);
         arms = kept.into_iter().map(|(_, variant)| variant).collect();
-        runs = (runs * 2).min(MOST_RUNS);
+        runs = (runs * 2).min(MOST_RUNS.max(runs));
     }
     unreachable!("a stage drops somebody, or is the last")
 }

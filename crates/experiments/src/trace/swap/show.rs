@@ -1,11 +1,13 @@
 //! The comparison on a terminal.
 
-use super::record::{SearchArm, SwapRecord, SwapRow, Verdict, WatchedLock};
+use super::compare::sleeping;
+use super::record::{SearchArm, SwapParameters, SwapRecord, SwapRow, Verdict, WatchedLock};
 use super::words;
+use instruments::warning::WarningKind;
 use record::Unit;
-use terminal::{Page, range, ratio};
+use terminal::{Page, percent, range, ratio};
 
-pub fn show(record: &SwapRecord, _page: &Page) -> String {
+pub fn show(record: &SwapRecord, page: &Page) -> String {
     let mut text = format!("{}\n", record.parameters.compared_program.join(" "));
     text.extend(record.parameters.client.iter().map(|client| format!("client: {client}\n")));
     if !record.parameters.swap_only.is_empty() {
@@ -22,12 +24,24 @@ pub fn show(record: &SwapRecord, _page: &Page) -> String {
         text.push_str(&format!("\n{metric}\n"));
         text.push_str(&terminal::table(&HEADER, rows.map(line)));
     }
-    text.extend(words::first(&record.results).map(|said| format!("\n{said}\n")));
+    let slept = sleeping(&record.parameters.watched)
+        .map(|one| format!("{}. No other lock shortens that sleep.", one.message()));
+    let said = words::first(&record.results).into_iter().chain(slept);
+    said.for_each(|said| text.push_str(&format!("\n{}", terminal::wrapped("", "", &said, page))));
+    text.extend(judged(record));
     text.push_str(&searched(record));
     text.push_str(&watched(record));
     let left: Vec<String> = record.parameters.left.iter().filter_map(words::left).collect();
     text.extend(left.into_iter().map(|said| format!("{said}\n")));
     text
+}
+
+/// How a verdict came about.
+fn judged(record: &SwapRecord) -> Option<String> {
+    let SwapParameters { comparisons, least_effect_share: least, .. } = record.parameters;
+    (comparisons > 0).then(|| {
+        format!("Better or worse: by more than {} for certain, of {comparisons} comparisons.\n", percent(least))
+    })
 }
 
 /// What a search tried, and what it comes to.

@@ -23,6 +23,9 @@ pub struct Side {
     pub counts: Counts,
     /// Why it has no more runs.
     pub failed: Option<String>,
+    /// The share of the CPUs that other programs had, by run, without runs that were too short for the kernel's
+    /// account.
+    pub others: Vec<f64>,
     all: All,
     seed: u64,
 }
@@ -39,7 +42,7 @@ impl Side {
         let all = Rc::new(RefCell::new(vec![vec![Vec::new(); TIMES + metrics]; variants.len()]));
         let side = |(place, variant): (usize, &Variant)| {
             let (counts, all, variant) = (Counts::new()?, Rc::clone(&all), variant.clone());
-            Ok(Self { variant, place, counts, failed: None, all, seed })
+            Ok(Self { variant, place, counts, failed: None, others: Vec::new(), all, seed })
         };
         let sides = variants.iter().enumerate().map(side).collect::<anyhow::Result<_>>()?;
         Ok((sides, all))

@@ -2,6 +2,7 @@
 
 use instruments::warning::WarningKind;
 use serde::Serialize;
+use terminal::percent;
 
 /// The program's own runs differ much.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -20,6 +21,47 @@ impl WarningKind for UnsteadyProgram {
     fn remedy(&self) -> &'static str {
         "what differs between its runs hides what locks do: a fixed amount of work, a --prepare that sets it back, more \
          --runs"
+    }
+}
+
+/// Other programs had the CPUs.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct BusyCpus {
+    pub share: f64,
+}
+
+impl WarningKind for BusyCpus {
+    const CODE: &'static str = "busy_cpus";
+
+    fn message(&self) -> String {
+        format!("other programs had {} of the CPUs while runs that are compared went on", percent(self.share))
+    }
+
+    fn remedy(&self) -> &'static str {
+        "stop what else runs and repeat: these runs do not show whether a lock is better"
+    }
+}
+
+/// The holder of a lock sleeps while others wait.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct SleepingHolder {
+    pub lock: String,
+    pub share: f64,
+    /// The place whose holds were waited for most.
+    pub held_at: Option<String>,
+}
+
+impl WarningKind for SleepingHolder {
+    const CODE: &'static str = "sleeping_holder";
+
+    fn message(&self) -> String {
+        let Self { lock, share, held_at } = self;
+        let place = held_at.as_ref().map_or_else(String::new, |place| format!("; it was mostly acquired at {place}"));
+        format!("{lock}: its holder slept or waited for {} of the time that others waited{place}", percent(*share))
+    }
+
+    fn remedy(&self) -> &'static str {
+        "no other lock shortens that sleep: take it out of the critical section"
     }
 }
 

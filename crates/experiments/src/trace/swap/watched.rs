@@ -99,5 +99,14 @@ fn lock_of(row: &Value, variant: &Variant) -> Option<WatchedLock> {
         wait_p99_ns: row["wait_p99_ns"].as_f64(),
         hold_p50_ns: row["hold_p50_ns"].as_f64(),
         hold_p99_ns: row["hold_p99_ns"].as_f64(),
+        holder_slept_share: slept_share(row),
+        held_at: row["blocked_by"][0]["site"].as_str().map(str::to_owned),
     })
+}
+
+/// The part of the time that a row's lock was waited for in which its holder slept, or waited itself: it did not run,
+/// and no other thread ran in its place.
+pub fn slept_share(row: &Value) -> Option<f64> {
+    let preempted = row["holder_preempted_share"].as_f64().unwrap_or(0.0);
+    Some((row["holder_off_cpu_share"].as_f64()? - preempted).max(0.0))
 }

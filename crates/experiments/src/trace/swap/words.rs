@@ -1,7 +1,8 @@
 //! Sentences that the terminal, the page and the failures share.
 
 use super::record::{LeftOf, SwapRow, Verdict};
-use terminal::{count, range, ratio};
+use super::verdict::LEAST_EFFECT;
+use terminal::{count, percent, range, ratio};
 
 /// `wall time 1.07 times the plain (1.05 to 1.09)`.
 pub fn change(row: &SwapRow) -> String {
@@ -20,10 +21,16 @@ pub fn first(rows: &[SwapRow]) -> Option<String> {
         return Some(format!("With {} the program is better: {}.", best.lock, change(best)));
     }
     of_metric().next()?;
-    let is_open = |row: &SwapRow| matches!(row.verdict, Verdict::NoDifferenceShown | Verdict::NotJudged);
-    Some(match of_metric().any(is_open) {
-        true => format!("No lock was shown to make the program better, by its {metric}."),
-        false => format!("No lock makes the program better, by its {metric}."),
+    let is = |verdict: Verdict| of_metric().any(|row| row.verdict == verdict);
+    Some(if is(Verdict::BusyCpus) {
+        format!(
+            "Other programs took the CPUs: whether a lock makes the program better, by its {metric}, is not judged."
+        )
+    } else if is(Verdict::NoDifferenceShown) || is(Verdict::NotJudged) {
+        let least = percent(LEAST_EFFECT);
+        format!("No lock was shown to make the program better by more than {least}, by its {metric}.")
+    } else {
+        format!("No lock makes the program better, by its {metric}.")
     })
 }
 

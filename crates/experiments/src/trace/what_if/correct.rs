@@ -7,13 +7,11 @@
 //!
 //! Threads that are paused leave their CPU to others, which should stand still with them; and the simulation along the
 //! lags has as many CPUs as it likes. So there is a second limit: what the CPUs have to do takes them, all at work,
-//! some time. (Sections that sleep are taken off what they have to do as if they computed: for these it is lower than
-//! it is.)
+//! some time. The part of the sections that slept in a watched run is not work, and is not taken off.
 //!
-//! A program is at both limits at once at times, and then waits for CPUs put it above both. How much that is where they
-//! are equal is its own: [`Corner`].
+//! A program is at both limits at once at times, and then waits for CPUs put it above both: [`Corner`].
 
-use super::corner::Corner;
+use super::corner::{Corner, Limits};
 use crate::trace::lost::Lost;
 use crate::trace::swap::run::Took;
 use interpose::{Region, SHARE_ONE};
@@ -30,6 +28,12 @@ pub struct Ran {
     /// How far the thread lagged that ended the program, and the one that lagged most.
     pub end_lag_s: f64,
     pub most_lag_s: f64,
+    /// Handoffs on the way to the end.
+    pub handoffs_s: f64,
+    /// Threads that used locks at once, at most.
+    pub threads: u64,
+    /// The part of a section in which its thread slept; `None` if that is not known.
+    pub slept_share: Option<f64>,
     pub sections: u64,
     pub section_s: f64,
     /// What other programs had of the CPUs meanwhile.
@@ -50,13 +54,16 @@ pub enum Figure {
 
 impl Ran {
     /// Reads what the library noted.
-    pub fn of(region: &Region, took: &Took, cpus: f64, others_share: f64, ns_per_tick: f64) -> Self {
+    pub fn of(region: &Region, took: &Took, around: Around) -> Self {
+        let Around { cpus, slept_share, others_share, ns_per_tick } = around;
         let what_if = &region.what_if;
         let seconds = |ticks: u64| ticks as f64 * ns_per_tick / 1e9;
         let most = what_if.most.load(Relaxed);
         // A process that leaves by `_exit` or a signal says nothing of its end; one that waits for a child has its lag.
         let is_known = what_if.has_exited.load(Relaxed) != 0 && what_if.elsewhere.load(Relaxed) == 0;
         let end = if is_known { what_if.exit_lag.load(Relaxed) } else { most };
+        let any = || region.thread_lags.iter().map(|own| own.handoffs.load(Relaxed)).max().unwrap_or(0);
+        let handoffs = if is_known { what_if.exit_handoffs.load(Relaxed) } else { any() };
         Self {
             wall_s: took.wall_s,
             // What ends a pause on time is no work of the program's.
@@ -65,6 +72,9 @@ impl Ran {
             share: f64::from(what_if.share.load(Relaxed)) / SHARE_ONE as f64,
             end_lag_s: seconds(end),
             most_lag_s: seconds(most),
+            handoffs_s: seconds(handoffs),
+            threads: region.threads().count() as u64,
+            slept_share,
             sections: what_if.sections.load(Relaxed),
             section_s: seconds(what_if.section_ticks.load(Relaxed)),
             others_share,
@@ -72,9 +82,9 @@ impl Ran {
         }
     }
 
-    /// What the CPUs need at least for what there is to do.
-    fn least_s(&self) -> f64 {
-        ((self.cpu_s - self.share * self.section_s) / self.cpus).max(1e-9)
+    /// The time that the CPUs need at least for the work, if this part of the sections slept.
+    fn least_s(&self, slept_share: f64) -> f64 {
+        ((self.cpu_s - self.share * self.section_s * (1.0 - slept_share)) / self.cpus).max(1e-9)
     }
 
     /// What it takes along the lags, with as many CPUs as it likes.
@@ -85,21 +95,51 @@ impl Ran {
         }
     }
 
-    /// The two limits of a figure, as shares of what the run took.
-    pub fn limits(&self, figure: Figure) -> (f64, f64) {
-        (self.along_s(figure) / self.wall_s, self.least_s() / self.wall_s)
+    /// The limits of a figure, as shares of what the run took.
+    pub fn limits(&self, figure: Figure) -> Limits {
+        Limits {
+            along: self.along_s(figure) / self.wall_s,
+            handoffs: self.handoffs_s / self.wall_s,
+            least: self.least_s(0.0) / self.wall_s,
+            least_asleep: self.least_s(self.slept_share.unwrap_or(0.0)) / self.wall_s,
+            cpus: self.cpus,
+        }
     }
 
     /// What a figure would be.
     pub fn corrected(&self, figure: Figure, value: f64, corner: Corner) -> f64 {
-        let times = corner.both(self.along_s(figure), self.least_s()) / self.wall_s;
-        if figure == Figure::Rate { value / times } else { value * times }
+        scaled(figure, value, corner.both(self.limits(figure)))
+    }
+
+    /// The figure at best: no handoff is left, and no thread waits for a CPU.
+    pub fn at_best(&self, figure: Figure, value: f64) -> f64 {
+        scaled(figure, value, self.limits(figure).fastest())
+    }
+
+    /// The figure at worst. If it is not known whether sections slept, all of them did.
+    pub fn at_worst(&self, figure: Figure, value: f64, corner: Corner) -> f64 {
+        let slept = self.least_s(self.slept_share.unwrap_or(1.0)) / self.wall_s;
+        scaled(figure, value, corner.slowest(Limits { least_asleep: slept, ..self.limits(figure) }))
     }
 
     /// Whether the CPUs are the limit.
     pub fn is_limited_by_cpus(&self) -> bool {
-        self.along_s(Figure::Rate) < self.least_s()
+        self.along_s(Figure::Rate) < self.least_s(self.slept_share.unwrap_or(0.0))
     }
+}
+
+/// A figure of a run that would take `times` as long.
+fn scaled(figure: Figure, value: f64, times: f64) -> f64 {
+    if figure == Figure::Rate { value / times } else { value * times }
+}
+
+/// The facts about a run that the library does not note.
+#[derive(Clone, Copy, Debug)]
+pub struct Around {
+    pub cpus: f64,
+    pub slept_share: Option<f64>,
+    pub others_share: f64,
+    pub ns_per_tick: f64,
 }
 
 #[cfg(test)]
@@ -114,6 +154,9 @@ mod tests {
             share: 0.5,
             end_lag_s: 0.4,
             most_lag_s: 1.0,
+            handoffs_s: 0.1,
+            threads: 2,
+            slept_share: Some(0.0),
             sections: 10,
             section_s: 1.0,
             others_share: 0.0,
@@ -138,5 +181,25 @@ mod tests {
         let busy = Ran { cpu_s: 3.9, end_lag_s: 1.0, ..ran() };
         assert!((corrected(&busy, Figure::Wall, 2.0) - 1.7).abs() < 1e-12 && busy.is_limited_by_cpus());
         assert!((corrected(&busy, Figure::Time, 3.0) - 3.0 * 1.7 / 2.0).abs() < 1e-12);
+        // Shorter sections do not save work if they slept.
+        let asleep = Ran { slept_share: Some(1.0), ..busy };
+        assert!((corrected(&asleep, Figure::Wall, 2.0) - 1.95).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_prediction_lies_between_the_best_and_the_worst() {
+        for figure in [Figure::Wall, Figure::Time, Figure::Rate] {
+            for slept_share in [None, Some(0.0), Some(0.7)] {
+                let ran = Ran { slept_share, cpu_s: 2.8, ..ran() };
+                let corner = Corner::of(
+                    &[Ran { share: 0.0, end_lag_s: 0.0, most_lag_s: 0.0, ..ran }.limits(figure)],
+                    true,
+                    false,
+                );
+                let (best, worst) = (ran.at_best(figure, 2.0), ran.at_worst(figure, 2.0, corner));
+                let predicted = ran.corrected(figure, 2.0, corner);
+                assert!(best.min(worst) <= predicted && predicted <= best.max(worst), "{best} {predicted} {worst}");
+            }
+        }
     }
 }

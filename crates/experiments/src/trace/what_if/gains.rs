@@ -1,25 +1,23 @@
 //! From figures to gains, with their intervals.
 
+use super::corner::own_error;
 use super::correct::{Figure, Ran};
 use super::locks::Found;
 use super::record::{Slope, Verdict, WhatIf, WhatIfRow};
 use super::sides::{Figures, NOTHING_SHORTER, PLAIN, Side};
 use crate::trace::swap::plan::Plan;
 use crate::trace::swap::ratios::ratio as ratio_of;
-use instruments::statistics::{Interval, Ratio, order};
+use instruments::statistics::{Interval, order};
 use record::Unit;
 
-/// What the method itself may put in or take away: a gain whose interval reaches this is none shown.
-const OWN_ERROR: f64 = 0.02;
-const RESAMPLES: usize = 1_000;
-/// A median has an interval from so many on.
-const FEWEST: usize = 6;
+/// The metric that every program has.
+pub const WALL_TIME: &str = "wall time";
 
 /// Which metric, as the rows say it.
 fn metric(plan: &Plan, place: usize) -> (String, Unit, bool) {
     match place.checked_sub(1).and_then(|own| plan.metrics.get(own)) {
         Some(own) => (own.pattern.name.clone(), Unit::Number, own.higher_is_better),
-        None => ("wall time".to_owned(), Unit::Ns, false),
+        None => (WALL_TIME.to_owned(), Unit::Ns, false),
     }
 }
 
@@ -44,80 +42,84 @@ pub fn rows(plan: &Plan, found: &Found, sides: &[Side], all: &[Vec<Figures>], se
 
 fn row(plan: &Plan, lock: Option<&str>, side: &Side, place: usize, all: &[Vec<Figures>], seed: u64) -> WhatIfRow {
     let (metric, unit, higher_is_better) = metric(plan, place);
-    let Figures { values, without_waits, uncorrected } = all[side.place][place].clone();
+    let (own, base) = (&all[side.place][place], &all[NOTHING_SHORTER][place]);
     let is_baseline = side.place <= NOTHING_SHORTER;
-    let ratio = ratio_of(&values, &all[NOTHING_SHORTER][place].values, seed).filter(|_| !is_baseline);
-    let interval = |ratio: Ratio| {
-        let [a, b] = [ratio.interval.low, ratio.interval.high].map(|end| gain_of(end, higher_is_better));
-        Interval::new(a.min(b), a.max(b))
-    };
-    let gain_ci = ratio.map(interval);
-    // What is gained by waiting less for CPUs alone is an estimate of an estimate.
-    let sure = ratio_of(&without_waits, &all[NOTHING_SHORTER][place].without_waits, seed).map(interval);
+    let ratio = ratio_of(&own.values, &base.values, seed).filter(|_| !is_baseline);
+    let ratio = ratio.map(|ratio| gain_of(ratio.estimate, higher_is_better));
+    let gain_ci = ratio.and_then(|gain| {
+        let best = ratio_of(&own.at_best, &base.at_worst, seed)?.interval;
+        let worst = ratio_of(&own.at_worst, &base.at_best, seed)?.interval;
+        let ends = [best.low, best.high, worst.low, worst.high].map(|end| gain_of(end, higher_is_better));
+        let ends = ends.into_iter().chain([gain]);
+        let seen = ends.fold(Interval::new(gain, gain), |all, end| Interval::new(all.low.min(end), all.high.max(end)));
+        Some(predicted(seen, library_ratio(all).unwrap_or(1.0), higher_is_better))
+    });
     let limited = side.ran.iter().filter(|ran| ran.is_limited_by_cpus()).count();
     WhatIfRow {
         what_if: lock.map(|lock| WhatIf { lock: lock.to_owned(), shorter_share: side.share }),
         metric,
         unit,
         higher_is_better,
-        runs: values.len() as u64,
-        median: order::median(&values),
-        ci: order::sample_quantile_interval(&values, 0.5, 0.95),
-        gain: ratio.map(|ratio| gain_of(ratio.estimate, higher_is_better)),
+        runs: own.values.len() as u64,
+        median: order::median(&own.values),
+        ci: order::sample_quantile_interval(&own.values, 0.5, 0.95),
+        gain: ratio,
         gain_ci,
-        verdict: verdict(side, gain_ci, sure),
+        verdict: verdict(side, gain_ci),
         limited_by_cpus_share: limited as f64 / side.ran.len().max(1) as f64,
-        values,
-        uncorrected,
+        values: own.values.clone(),
+        uncorrected: own.uncorrected.clone(),
     }
 }
 
-fn verdict(side: &Side, gain: Option<Interval>, sure: Option<Interval>) -> Verdict {
-    match gain.zip(sure) {
+/// The interval of the gain of the program without the library. With the library, the program takes `library_ratio`
+/// times as long: without it, the saved time is the same time of a shorter run, or the same part of that run.
+fn predicted(seen: Interval, library_ratio: f64, higher_is_better: bool) -> Interval {
+    let (less, more) = (library_ratio.min(1.0), library_ratio.max(1.0));
+    let low = seen.low * if seen.low > 0.0 { less } else { more };
+    let high = seen.high * if seen.high > 0.0 { more } else { less };
+    if higher_is_better {
+        // The error is one of the time.
+        let time = |gain: f64| 1.0 / (1.0 + gain.max(-0.99));
+        let moved = |gain: f64, sign: f64| time(gain) + sign * own_error(1.0 - time(gain));
+        return Interval::new(1.0 / moved(low, 1.0) - 1.0, 1.0 / moved(high, -1.0).max(time(high) / 2.0) - 1.0);
+    }
+    Interval::new(low - own_error(low), (high + own_error(high)).min(1.0).max(low))
+}
+
+fn verdict(side: &Side, gain: Option<Interval>) -> Verdict {
+    match gain {
         _ if side.failed.is_some() => Verdict::Failed,
         _ if side.place <= NOTHING_SHORTER => Verdict::Baseline,
         None => Verdict::NotJudged,
-        Some((gain, sure)) if gain.low.min(sure.low) > OWN_ERROR => Verdict::Gain,
-        Some((gain, sure)) if gain.high.max(sure.high) < -OWN_ERROR => Verdict::Loss,
+        Some(gain) if gain.low > 0.0 => Verdict::Gain,
+        Some(gain) if gain.high < 0.0 => Verdict::Loss,
         Some(_) => Verdict::NoneShown,
     }
 }
 
-/// The slopes of all locks and metrics for which there are runs enough.
-pub fn slopes(plan: &Plan, found: &Found, sides: &[Side], all: &[Vec<Figures>], seed: u64) -> Vec<Slope> {
-    let of = |place: usize, number: usize| {
-        let (metric, _, higher_is_better) = metric(plan, place);
-        let own = sides.iter().filter(|side| side.place > NOTHING_SHORTER && side.lock == number);
-        let points: Vec<(f64, &[f64])> = own.map(|side| (side.share, &all[side.place][place].values[..])).collect();
-        let base = &all[NOTHING_SHORTER][place].values;
-        let (slope, slope_ci) = slope(&points, base, higher_is_better, seed)?;
-        Some(Slope { lock: found.tried[number].name.clone(), metric, slope, slope_ci })
+/// The slope of each lock and metric: the gain by the share, by least squares through nothing.
+pub fn slopes(found: &Found, rows: &[WhatIfRow]) -> Vec<Slope> {
+    let of = |lock: &str, metric: &str| {
+        let own = rows.iter().filter(|row| row.metric == metric);
+        let shares = own.filter_map(|row| {
+            let what_if = row.what_if.as_ref().filter(|what_if| what_if.lock == lock && what_if.shorter_share > 0.0)?;
+            Some((what_if.shorter_share, row.gain.zip(row.gain_ci)))
+        });
+        let points: Option<Vec<(f64, (f64, Interval))>> = shares.map(|(share, gain)| Some((share, gain?))).collect();
+        let (slope, slope_ci) = slope(&points?)?;
+        Some(Slope { lock: lock.to_owned(), metric: metric.to_owned(), slope, slope_ci })
     };
-    let places = 0..=plan.metrics.len();
-    places.flat_map(|place| (0..found.tried.len()).filter_map(move |number| of(place, number))).collect()
+    let metrics = super::words::metrics(rows);
+    metrics.iter().flat_map(|metric| found.tried.iter().filter_map(move |lock| of(&lock.name, metric))).collect()
 }
 
-/// The gain by the share, by least squares through nothing; its interval from runs drawn again.
-fn slope(points: &[(f64, &[f64])], base: &[f64], higher_is_better: bool, seed: u64) -> Option<(f64, Interval)> {
-    if base.len() < FEWEST || points.iter().any(|(_, values)| values.len() < FEWEST) {
-        return None;
-    }
-    let line = |medians: &dyn Fn(&[f64]) -> f64| {
-        let base = medians(base);
-        let gain = |values: &[f64]| gain_of(medians(values) / base, higher_is_better);
-        let over: f64 = points.iter().map(|(share, values)| share * gain(values)).sum();
-        over / points.iter().map(|(share, _)| share * share).sum::<f64>()
-    };
-    let median = |values: &[f64]| order::median(values).unwrap_or(f64::NAN);
-    let random = std::cell::RefCell::new(fastrand::Rng::with_seed(seed));
-    let drawn = |values: &[f64]| {
-        let mut random = random.borrow_mut();
-        median(&values.iter().map(|_| values[random.usize(..values.len())]).collect::<Vec<f64>>())
-    };
-    let mut again: Vec<f64> = (0..RESAMPLES).map(|_| line(&drawn)).collect();
-    again.sort_by(f64::total_cmp);
-    let end = |share: f64| again[((RESAMPLES - 1) as f64 * share) as usize];
-    Some((line(&median), Interval::new(end(0.025), end(0.975))))
+/// The slope is a sum of gains with positive weights, so its ends are those of the gains.
+fn slope(points: &[(f64, (f64, Interval))]) -> Option<(f64, Interval)> {
+    let squares: f64 = points.iter().map(|(share, _)| share * share).sum();
+    let line =
+        |of: fn(&(f64, Interval)) -> f64| points.iter().map(|(share, gain)| share * of(gain)).sum::<f64>() / squares;
+    (squares > 0.0).then(|| (line(|gain| gain.0), Interval::new(line(|gain| gain.1.low), line(|gain| gain.1.high))))
 }
 
 /// The time with the library and nothing shorter, over the plain one.
@@ -131,19 +133,36 @@ pub fn waits_for_cpus_share(nothing_shorter: &[Ran]) -> Option<f64> {
     order::median(&nothing_shorter.iter().map(waited).collect::<Vec<f64>>())
 }
 
+/// The part of the program's time, with nothing shorter, that its handoffs took on the way to its end.
+pub fn handoffs_share(nothing_shorter: &[Ran]) -> Option<f64> {
+    order::median(&nothing_shorter.iter().map(|ran| ran.handoffs_s / ran.wall_s).collect::<Vec<f64>>())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn a_slope_is_the_gain_by_the_share() {
-        let base = [100.0, 101.0, 99.0, 100.0, 100.0, 100.0];
-        let shorter = |by: f64| base.map(|value| value * (1.0 - by));
-        let sides = [(0.5, shorter(0.2)), (1.0, shorter(0.4))];
-        let points: Vec<(f64, &[f64])> = sides.iter().map(|(share, values)| (*share, &values[..])).collect();
-        let (slope, ci) = slope(&points, &base, false, 1).unwrap();
-        assert!((slope - 0.4).abs() < 1e-12 && ci.contains(0.4) && ci.width() < 0.05, "{slope} {ci:?}");
-        assert_eq!(super::slope(&points, &base[..5], false, 1), None);
+        let points = [(0.5, (0.2, Interval::new(0.1, 0.3))), (1.0, (0.4, Interval::new(0.3, 0.5)))];
+        let (slope, ci) = slope(&points).unwrap();
+        assert!((slope - 0.4).abs() < 1e-12 && ci.contains(0.28) && ci.contains(0.52) && ci.width() < 0.25, "{ci:?}");
+        assert_eq!(super::slope(&[]), None);
+    }
+
+    #[test]
+    fn the_interval_covers_the_methods_error_and_the_librarys_cost() {
+        let seen = Interval::new(0.2, 0.3);
+        let ends = |ratio: f64, higher: bool| predicted(seen, ratio, higher);
+        let near = |interval: Interval, low: f64, high: f64| {
+            assert!((interval.low - low).abs() < 1e-9 && (interval.high - high).abs() < 1e-9, "{interval:?}");
+        };
+        near(ends(1.0, false), 0.17, 0.335);
+        near(ends(1.2, false), 0.17, 0.398);
+        near(ends(0.9, false), 0.18 - 0.029, 0.335);
+        let time = |gain: f64, sign: f64| 1.0 / (1.0 + gain) + sign * own_error(1.0 - 1.0 / (1.0 + gain));
+        near(ends(1.0, true), 1.0 / time(0.2, 1.0) - 1.0, 1.0 / time(0.3, -1.0) - 1.0);
+        near(predicted(Interval::new(-0.1, 0.99), 1.0, false), -0.125, 1.0);
     }
 
     #[test]

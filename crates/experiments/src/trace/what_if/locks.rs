@@ -4,6 +4,7 @@ use crate::trace::lost::Lost;
 use crate::trace::names::own_name;
 use crate::trace::swap::only::{Rehearsal, watched_run};
 use crate::trace::swap::plan::Plan;
+use crate::trace::swap::watched::slept_share;
 use harness::{Interruption, UsageError};
 use serde_json::Value;
 use std::cell::Cell;
@@ -85,10 +86,17 @@ fn candidates(rows: &[Value]) -> Vec<Candidate> {
         let is_waited_for = row["contended"].as_u64().is_some_and(|times| times > 0);
         let excludes = matches!(row["type"].as_str(), Some("mutex" | "rwlock" | "spin" | "sem"));
         let is_semaphore = row["type"] == "sem";
-        let off = row["holder_off_cpu_share"].as_f64();
-        let holder_slept = off.map(|off| off - row["holder_preempted_share"].as_f64().unwrap_or(0.0));
+        let holder_slept = slept_share(row);
         match found.iter_mut().find(|known| known.name == name) {
             Some(known) => {
+                // The mean of the waits for which it is known.
+                known.holder_slept = match (known.holder_slept, holder_slept) {
+                    (Some(one), Some(other)) => {
+                        let all = (known.wait_total_s + wait_total_s).max(f64::MIN_POSITIVE);
+                        Some((one * known.wait_total_s + other * wait_total_s) / all)
+                    }
+                    (one, other) => one.or(other),
+                };
                 known.wait_total_s += wait_total_s;
                 known.is_waited_for |= is_waited_for;
             }

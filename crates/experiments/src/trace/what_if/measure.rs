@@ -2,7 +2,8 @@
 
 use super::choose::Chooser;
 use super::corner::Corner;
-use super::correct::{Figure, Ran};
+use super::correct::{Around, Figure, Ran};
+use super::fixed_time;
 use super::gains;
 use super::locks::{self, Found};
 use super::record::{ChosenLock, WhatIfParameters, WhatIfRow};
@@ -61,6 +62,12 @@ pub fn run_plan(
     let turn = Turn { plan, session, found: &found, path: &path, calibration, allowed, chooser, longest_plain_s };
     // Whether it ends well, has the metrics, and uses the lock; and what its files say is then known.
     turn.warm_up(&mut sides[PLAIN], progress)?;
+    let plain_s = turn.longest_plain_s.get();
+    progress.note("stopping the program for a while");
+    let is_time_fixed = fixed_time::is_fixed(plan, plain_s, &session.interruption)?;
+    if let Some(refused) = fixed_time::refused(plan, plain_s).filter(|_| is_time_fixed) {
+        return Err(refused.into());
+    }
     for _ in 0..plan.warmup {
         sides[..=NOTHING_SHORTER].iter_mut().try_for_each(|side| turn.warm_up(side, progress))?;
     }
@@ -73,10 +80,12 @@ pub fn run_plan(
     if all.borrow()[NOTHING_SHORTER][0].values.is_empty() {
         return Err(Interrupted.into());
     }
+    let base = &sides[NOTHING_SHORTER].ran;
+    let is_disturbed = is_disturbed(base);
     let corners: Vec<(Figure, Corner)> =
-        figures(plan).into_iter().map(|figure| (figure, corner(&sides[NOTHING_SHORTER].ran, figure))).collect();
-    sides[NOTHING_SHORTER..].iter().for_each(|side| side.correct(&corners));
-    let mut measured = measured(plan, &found, &sides, &all.borrow(), session.seed);
+        figures(plan).into_iter().map(|figure| (figure, corner(base, figure, is_disturbed))).collect();
+    sides[NOTHING_SHORTER..].iter().for_each(|side| side.correct(&corners, is_disturbed));
+    let mut measured = measured(plan, &found, &sides, &all.borrow(), is_time_fixed, session.seed);
     let explained = corners.iter().filter_map(|(_, corner)| corner.explained());
     measured.warnings.extend(warnings::limited_elsewhere(explained));
     measured.parameters.order = turns.order.clone();
@@ -84,26 +93,42 @@ pub fn run_plan(
     Ok(measured)
 }
 
-/// The program's, if its waits for CPUs were for its own threads: what others make it wait is no limit of its own.
-fn corner(nothing_shorter: &[Ran], figure: Figure) -> Corner {
+/// Whether other programs took the CPUs.
+fn is_disturbed(nothing_shorter: &[Ran]) -> bool {
     let others: Vec<f64> = nothing_shorter.iter().map(|ran| ran.others_share).collect();
-    if order::median(&others).is_some_and(|share| share > OTHERS) {
-        return Corner::default();
-    }
-    Corner::of(&nothing_shorter.iter().map(|ran| ran.limits(figure)).collect::<Vec<_>>())
+    order::median(&others).is_some_and(|share| share > OTHERS)
+}
+
+/// The program's corner: if other programs took the CPUs, its waits for them do not count.
+fn corner(nothing_shorter: &[Ran], figure: Figure, is_disturbed: bool) -> Corner {
+    let limits: Vec<_> = nothing_shorter.iter().map(|ran| ran.limits(figure)).collect();
+    let is_crowded = nothing_shorter.iter().any(|ran| ran.threads as f64 > ran.cpus);
+    Corner::of(&limits, is_crowded, is_disturbed)
 }
 
 /// What all runs together say.
-fn measured(plan: &Plan, found: &Found, sides: &[Side], all: &[Vec<Figures>], seed: u64) -> Measured {
+fn measured(
+    plan: &Plan,
+    found: &Found,
+    sides: &[Side],
+    all: &[Vec<Figures>],
+    is_time_fixed: bool,
+    seed: u64,
+) -> Measured {
     let nothing_shorter = &sides[NOTHING_SHORTER].ran;
     let mut parameters = parameters(plan, found, sides);
-    parameters.slopes = gains::slopes(plan, found, sides, all, seed);
     parameters.library_ratio = gains::library_ratio(all);
+    parameters.is_time_fixed = is_time_fixed;
     parameters.waits_for_cpus_share = gains::waits_for_cpus_share(nothing_shorter);
+    parameters.handoffs_share = gains::handoffs_share(nothing_shorter);
     let mut warnings = warnings::of(found, &parameters, &all[PLAIN][0].values);
     let lost = sides.iter().flat_map(|side| &side.ran).fold(found.lost.or(plan.lost), |most, ran| most.or(ran.lost));
     warnings.extend(lost.warning());
-    let rows = gains::rows(plan, found, sides, all, seed);
+    let mut rows = gains::rows(plan, found, sides, all, seed);
+    if is_time_fixed {
+        rows.retain(|row| row.what_if.is_none() || row.metric != gains::WALL_TIME);
+    }
+    parameters.slopes = gains::slopes(found, &rows);
     Measured { failures: failures(sides, &parameters), parameters, rows, warnings }
 }
 
@@ -131,6 +156,8 @@ fn parameters(plan: &Plan, found: &Found, sides: &[Side]) -> WhatIfParameters {
         slopes: Vec::new(),
         library_ratio: None,
         waits_for_cpus_share: None,
+        handoffs_share: None,
+        is_time_fixed: false,
         prepare: plan.prepare.clone(),
         cleanup: plan.cleanup.clone(),
         warmup: plan.warmup,
@@ -246,8 +273,9 @@ impl Turn<'_> {
         );
         let others = before.and_then(|before| Ok(Activity::now()?.since(&before, self.allowed)));
         let others = others.ok().flatten().map_or(0.0, |share| share.other_share + share.steal_share);
-        let cpus = self.allowed.len() as f64;
-        let ran = took.as_ref().ok().map(|took| Ran::of(memory.region(), took, cpus, others, ns_per_tick));
+        let (cpus, slept_share) = (self.allowed.len() as f64, self.found.tried[side.lock].holder_slept);
+        let around = Around { cpus, slept_share, others_share: others, ns_per_tick };
+        let ran = took.as_ref().ok().map(|took| Ran::of(memory.region(), took, around));
         Ok((took, ran))
     }
 

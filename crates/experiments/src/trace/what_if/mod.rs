@@ -6,10 +6,13 @@
 mod choose;
 mod corner;
 mod correct;
+mod fixed_time;
 mod gains;
 mod locks;
 mod measure;
 mod sides;
+#[cfg(test)]
+mod simulated;
 mod warnings;
 mod words;
 

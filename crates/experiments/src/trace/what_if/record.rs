@@ -34,6 +34,9 @@ pub struct WhatIfRow {
     pub ci: Option<Interval>,
     /// Of a time: the part that is saved; of a rate: by which part it is higher. Against the share 0.
     pub gain: Option<f64>,
+    /// Covers what the model does not know and what differs from run to run: waits for CPUs, handoffs, the cost of the
+    /// library, and 2 % of the time for the method itself. Older records, without `handoffs_share`, cover the runs
+    /// alone.
     pub gain_ci: Option<Interval>,
     pub verdict: Verdict,
     /// Of the runs: the part in which the CPUs would be the limit, and not the order of what happens.
@@ -69,7 +72,7 @@ pub struct Slope {
     pub metric: String,
     /// The gain if all went on as it begins: by least squares, through no gain at the share 0.
     pub slope: f64,
-    /// 95 %.
+    /// By the ends of the gains' intervals.
     pub slope_ci: Interval,
 }
 
@@ -99,6 +102,13 @@ pub struct WhatIfParameters {
     pub library_ratio: Option<f64>,
     /// With nothing shorter: the part of the time in which who was on the way to the program's end waited for a CPU.
     pub waits_for_cpus_share: Option<f64>,
+    /// With nothing shorter: the part of the time, on the way to the program's end, between a release and the moment
+    /// when the waiter ran again.
+    #[serde(default)]
+    pub handoffs_share: Option<f64>,
+    /// Whether the program's own clock fixes its run time: then its wall time is not predicted.
+    #[serde(default)]
+    pub is_time_fixed: bool,
     pub prepare: Option<String>,
     pub cleanup: Option<String>,
     pub warmup: u64,

@@ -21,8 +21,9 @@ pub const NOTHING_SHORTER: usize = 1;
 pub struct Figures {
     /// As they would be.
     pub values: Vec<f64>,
-    /// As they would be if nobody ever waited for a CPU.
-    pub without_waits: Vec<f64>,
+    /// As they would be at best, and at worst: the ends of what the model does not know.
+    pub at_best: Vec<f64>,
+    pub at_worst: Vec<f64>,
     /// As they were.
     pub uncorrected: Vec<f64>,
 }
@@ -82,7 +83,6 @@ impl Side {
             of.uncorrected.push(value);
             let corrected = ran.map_or(value, |ran| ran.corrected(figure, value, Corner::default()));
             of.values.push(corrected);
-            of.without_waits.push(corrected);
         }
     }
 
@@ -104,10 +104,24 @@ impl Side {
     }
 
     /// All figures as they would be, now that it is known how each behaves between the program's limits.
-    pub fn correct(&self, corners: &[(Figure, Corner)]) {
+    ///
+    /// With nothing shorter, a figure is what it was. Where other programs disturbed the runs (`is_disturbed`), it is
+    /// between the limits of the program alone and what it was.
+    pub fn correct(&self, corners: &[(Figure, Corner)], is_disturbed: bool) {
         for (of, &(figure, corner)) in self.all.borrow_mut()[self.place].iter_mut().zip(corners) {
-            let corrected = self.ran.iter().zip(&of.uncorrected);
-            of.values = corrected.map(|(ran, &value)| ran.corrected(figure, value, corner)).collect();
+            let runs = || self.ran.iter().zip(&of.uncorrected);
+            let each =
+                |one: &dyn Fn(&Ran, f64) -> f64| runs().map(|(ran, &value)| one(ran, value)).collect::<Vec<f64>>();
+            let values = each(&|ran, value| ran.corrected(figure, value, corner));
+            let (at_best, at_worst) = match self.place {
+                NOTHING_SHORTER if is_disturbed => (values.clone(), of.uncorrected.clone()),
+                NOTHING_SHORTER => (values.clone(), values.clone()),
+                _ => (
+                    each(&|ran, value| ran.at_best(figure, value)),
+                    each(&|ran, value| ran.at_worst(figure, value, corner)),
+                ),
+            };
+            *of = Figures { values, at_best, at_worst, uncorrected: std::mem::take(&mut of.uncorrected) };
         }
     }
 }

@@ -1,5 +1,6 @@
 //! What a reader of gains must know.
 
+use super::corner::WAITED;
 use super::locks::Found;
 use super::record::WhatIfParameters;
 use crate::trace::swap::ratios::spread;
@@ -11,7 +12,8 @@ use terminal::{nanoseconds, percent, ratio};
 /// Plain runs that differ by more than this are said to.
 const STEADY: f64 = 1.5;
 const DISTURBED: f64 = 1.1;
-const WAITED: f64 = 0.1;
+/// Handoffs of a larger part of the time are said to widen the intervals.
+const HANDED_OFF: f64 = 0.05;
 /// Where the program's limits explain less of its time, there is another.
 const EXPLAINED: f64 = 0.9;
 const SHORT_NS: f64 = 1_000.0;
@@ -25,6 +27,9 @@ pub fn of(found: &Found, parameters: &WhatIfParameters, plain: &[f64]) -> Vec<Wa
     let disturbed = ratio.map(|ratio| DisturbedProgram { ratio }.into());
     let waited = parameters.waits_for_cpus_share.filter(|share| *share > WAITED);
     let waited = waited.map(|share| WaitsForCpus { share }.into());
+    let fixed = parameters.is_time_fixed.then(|| FixedRunTime {}.into());
+    let handoffs = parameters.handoffs_share.filter(|share| *share > HANDED_OFF);
+    let handoffs = handoffs.map(|share| Handoffs { share }.into());
     let short = parameters.locks.iter().filter_map(|lock| {
         let mean_ns = lock.section_mean_ns.filter(|mean| *mean < SHORT_NS)?;
         Some(ShortSections { lock: lock.lock.clone(), mean_ns }.into())
@@ -33,7 +38,8 @@ pub fn of(found: &Found, parameters: &WhatIfParameters, plain: &[f64]) -> Vec<Wa
         let share = lock.holder_slept.filter(|share| *share > SLEPT)?;
         Some(SleepingSections { lock: lock.name.clone(), share }.into())
     });
-    unsteady.into_iter().chain(disturbed).chain(waited).chain(short).chain(slept).collect()
+    let whole = unsteady.into_iter().chain(disturbed).chain(fixed).chain(waited).chain(handoffs);
+    whole.chain(short).chain(slept).collect()
 }
 
 /// Where both limits together explain little of the time of some figure: the least of what they do.
@@ -78,8 +84,42 @@ impl WarningKind for WaitsForCpus {
     }
 
     fn remedy(&self) -> &'static str {
-        "how shorter sections change these waits is estimated, from how near the program is to what its CPUs can do: stop \
-         what else runs, or give the program fewer threads or more CPUs"
+        "the interval of a gain reaches from no such wait to the most that its CPUs allow; for a narrower one, stop other \
+         programs, or give the program fewer threads or more CPUs"
+    }
+}
+
+/// A large part of the time passes between a release and the waiter's next instruction.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Handoffs {
+    pub share: f64,
+}
+
+impl WarningKind for Handoffs {
+    const CODE: &'static str = "handoffs";
+
+    fn message(&self) -> String {
+        format!("handoffs from a thread to a waiter took {} of the time, with nothing shorter", percent(self.share))
+    }
+
+    fn remedy(&self) -> &'static str {
+        "shorter sections may do without them: the interval of a gain reaches from all of them to none"
+    }
+}
+
+/// The program ends when its own clock says so.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct FixedRunTime {}
+
+impl WarningKind for FixedRunTime {
+    const CODE: &'static str = "fixed_run_time";
+
+    fn message(&self) -> String {
+        "the program takes as long when it is stopped for half of its time: its own clock fixes its run time".to_owned()
+    }
+
+    fn remedy(&self) -> &'static str {
+        "its wall time is not predicted, only its rates"
     }
 }
 

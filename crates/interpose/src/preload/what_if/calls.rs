@@ -6,6 +6,7 @@ use crate::preload::clock::now;
 use crate::preload::external::{ETIMEDOUT, has_it};
 use crate::preload::spot;
 use core::ffi::{c_int, c_void};
+use core::sync::atomic::Ordering::Relaxed;
 
 /// A lock's place and its lag; its first use gives it a place.
 fn known(mine: Mine, lock: *mut c_void, site: usize, kind: Kind) -> Option<(u32, &'static LockLag)> {
@@ -22,6 +23,9 @@ fn used(mine: Mine, lock: *mut c_void) -> Option<(u32, &'static LockLag)> {
 /// A lock was taken, after a wait since `began`, or without any, which is 0.
 fn taken(mine: Mine, lock: *mut c_void, site: usize, kind: Kind, began: u64, for_cpu: u64) {
     if let Some((place, lock)) = known(mine, lock, site, kind) {
+        if began == 0 && lock.waiting.load(Relaxed) != 0 {
+            mine.overtakes(&lock.mark);
+        }
         match kind {
             Kind::Sem | Kind::Read => mine.share(&lock.mark, began, for_cpu),
             _ => mine.take(&lock.mark, began, for_cpu),
@@ -51,7 +55,14 @@ pub fn take(
         return real();
     }
     let began = now();
+    let waited_for = known(mine, lock, site, kind).map(|(_, lock)| lock);
+    if let Some(lock) = waited_for {
+        lock.waiting.fetch_add(1, Relaxed);
+    }
     let code = real();
+    if let Some(lock) = waited_for {
+        lock.waiting.fetch_sub(1, Relaxed);
+    }
     let for_cpu = mine.waited(began);
     if has_it(code) {
         taken(mine, lock, site, kind, began, for_cpu);

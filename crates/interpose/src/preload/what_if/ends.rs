@@ -27,6 +27,7 @@ pub fn began(region: &Region, thread: &Thread) {
     own.cpu_waits_ns.store(0, Relaxed);
     own.looked_at.store(u64::from(is_known), Relaxed);
     own.lag.store(lag, Relaxed);
+    own.handoffs.store(if is_known { kin.mark.handoffs.load(Relaxed) } else { 0 }, Relaxed);
 }
 
 /// The calling thread ends.
@@ -36,6 +37,7 @@ pub fn ended(region: &Region, thread: &Thread) {
     let name = unsafe { pthread_self() };
     let (kin, key) = place(region, thread.process.load(Relaxed), name);
     kin.mark.lag.store(lag, Relaxed);
+    kin.mark.handoffs.store(region.thread_lags[region.place_of(thread)].handoffs.load(Relaxed), Relaxed);
     kin.mark.at.store(now(), Relaxed);
     kin.key.store(key, Relaxed);
 }
@@ -54,6 +56,8 @@ pub fn process_ended(region: &Region, local: &Local) {
     if let Some(thread) = thread.filter(|_| region.is_first(local.process.load(Relaxed))) {
         let lag = last_lag(region, thread);
         region.what_if.exit_lag.store(lag, Relaxed);
+        let handoffs = region.thread_lags[region.place_of(thread)].handoffs.load(Relaxed);
+        region.what_if.exit_handoffs.store(handoffs, Relaxed);
         region.what_if.has_exited.store(1, Relaxed);
     }
 }

@@ -24,6 +24,7 @@ pub fn create(name: *mut c_void, real: impl FnOnce() -> c_int) -> c_int {
         if kin.key.load(Relaxed) != key || kin.mark.at.load(Relaxed) < began {
             kin.mark.at.store(0, Relaxed);
             kin.mark.lag.store(lag, Relaxed);
+            kin.mark.handoffs.store(mine.own.handoffs.load(Relaxed), Relaxed);
             kin.key.store(key, Relaxed);
         }
     }

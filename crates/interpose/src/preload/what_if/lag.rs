@@ -132,17 +132,45 @@ impl Mine {
     /// This thread goes on where another let it: after a wait since `began`, or without any, which is 0.
     pub fn follow(self, mark: &Mark, began: u64, for_cpu: u64) {
         let (at, theirs, now) = (mark.at.load(Relaxed), mark.lag.load(Relaxed), now());
-        let lag = match (at, began) {
-            // Nobody was seen to let it go on.
-            (0, _) => self.lag(),
-            (at, began) if began != 0 && at >= began => {
-                (self.lag() + now.saturating_sub(began)).min(theirs + for_cpu.min(now.saturating_sub(at)))
+        // No event was seen that let it go on.
+        if at == 0 {
+            return;
+        }
+        if began != 0 && at >= began {
+            let handoff = now.saturating_sub(at);
+            let for_cpu = for_cpu.min(handoff);
+            let without_wait = self.lag() + now.saturating_sub(began);
+            if theirs + for_cpu < without_wait {
+                self.own.lag.store(theirs + for_cpu, Relaxed);
+                self.comes_from(mark, handoff - for_cpu);
+            } else {
+                self.own.lag.store(without_wait, Relaxed);
             }
-            // Virtually it came before the last one took it: it would have been the first.
-            _ if now.saturating_sub(self.lag()) < mark.taken.load(Relaxed) => self.lag(),
-            (at, _) => self.lag().min(now.saturating_sub(at) + theirs),
-        };
-        self.own.lag.store(lag, Relaxed);
+            return;
+        }
+        // Virtually it came before the last one took it: it would have been the first.
+        if now.saturating_sub(self.lag()) < mark.taken.load(Relaxed) {
+            return;
+        }
+        let lag = now.saturating_sub(at) + theirs;
+        if lag < self.lag() {
+            self.own.lag.store(lag, Relaxed);
+            self.comes_from(mark, 0);
+        }
+    }
+
+    /// This thread has acquired a lock without a wait, while others wait for it.
+    pub fn overtakes(self, mark: &Mark) {
+        let at = mark.at.load(Relaxed);
+        if at != 0 {
+            let handoffs = self.own.handoffs.load(Relaxed) + now().saturating_sub(at);
+            self.own.handoffs.store(handoffs, Relaxed);
+        }
+    }
+
+    /// The path to where this thread is leads over that event, and a handoff that took these ticks.
+    fn comes_from(self, mark: &Mark, handoff: u64) {
+        self.own.handoffs.store(mark.handoffs.load(Relaxed) + handoff, Relaxed);
     }
 
     /// This thread has taken what several can have.
@@ -169,6 +197,7 @@ impl Mine {
                 return self.own.lag.store(now.saturating_sub(begins), Relaxed);
             }
             self.own.lag.store(now.saturating_sub(released), Relaxed);
+            self.comes_from(mark, 0);
         }
         mark.free_since.store(released, Relaxed);
         mark.taken.store(now.saturating_sub(self.lag()), Relaxed);
@@ -178,13 +207,18 @@ impl Mine {
     pub fn free(self, mark: &Mark) {
         let released = mark.at.load(Relaxed).saturating_sub(mark.lag.load(Relaxed));
         let now = now();
-        mark.lag.store(self.lag().min(now.saturating_sub(released)), Relaxed);
+        let since_last = now.saturating_sub(released);
+        if self.lag() <= since_last {
+            mark.handoffs.store(self.own.handoffs.load(Relaxed), Relaxed);
+        }
+        mark.lag.store(self.lag().min(since_last), Relaxed);
         mark.at.store(now, Relaxed);
     }
 
     /// This thread lets others go on.
     pub fn mark(self, mark: &Mark) {
         mark.lag.store(self.lag(), Relaxed);
+        mark.handoffs.store(self.own.handoffs.load(Relaxed), Relaxed);
         mark.at.store(now(), Relaxed);
     }
 
