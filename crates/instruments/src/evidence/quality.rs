@@ -77,7 +77,7 @@ impl EvidenceQuality {
     pub fn warnings(&self) -> Vec<Warning> {
         let blind_share = if self.span_ns > 0.0 { self.blind_ns / self.span_ns } else { 0.0 };
         // Where lost reports leave no known time, how much they matter is not known either.
-        let matters = blind_share > BLIND_SHARE || (self.lost_events > 0 && self.blind_ns <= 0.0);
+        let matters = self.blind_ns > BLIND_SHARE * self.span_ns || (self.lost_events > 0 && self.blind_ns <= 0.0);
         matters.then(|| EvidenceLost { reports: self.lost_events, blind_share }.into()).into_iter().collect()
     }
 }
