@@ -36,10 +36,10 @@ pub fn shown(name: &str, fields: &Map<String, Value>, extent: Extent<'_>, page: 
         format!("{name}: its experiment {experiment:?} is not known to this contend; a newer one may show it")
     };
     let record = AnyRecord::deserialize(fields).with_context(unreadable)?;
-    if record.experiment == survey::NAME {
-        if let Some(experiment) = survey::unknown_experiment(&record.results) {
-            bail!(unknown(experiment));
-        }
+    if record.experiment == survey::NAME
+        && let Some(experiment) = survey::unknown_experiment(&record.results)
+    {
+        bail!(unknown(experiment));
     }
     let advice = match extent {
         Extent::Whole => Advice::Printed,
