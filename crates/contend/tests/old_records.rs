@@ -42,7 +42,7 @@ fn there_is_an_old_record_of_every_experiment_and_of_a_survey() {
 #[test]
 fn an_old_record_is_shown_as_it_always_was() {
     each(|archive, id, old| {
-        let shown = said(archive, &["history", "show", id]);
+        let shown = said(archive, &["history", "show", id, "--all"]);
         let (heading, text) = shown.split_once("\n\n").expect("a heading");
         assert!(heading.contains(id), "{heading}");
         let place = old.path.with_extension("txt");
@@ -52,7 +52,7 @@ fn an_old_record_is_shown_as_it_always_was() {
         let stored = fs::read_to_string(&place).unwrap_or_default();
         assert!(
             stored == text,
-            "`contend history show` says something else of tests/records/{name}.json than tests/records/{name}.txt. \
+            "`contend history show --all` says something else of tests/records/{name}.json than tests/records/{name}.txt. \
              If it is meant to, `{RENEW}=1 cargo test -p contend --test old_records` writes the texts anew; look at what \
              changed. It says now:\n{text}",
             name = old.name(),

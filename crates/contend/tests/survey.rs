@@ -63,11 +63,40 @@ fn every_experiment_is_in_the_record_and_on_a_page_that_can_be_sent() {
     assert!((3..=5).contains(&count(lists[1])), "{}", lists[1]);
     assert_eq!(count(lists[1]) + count(lists[2]), of(&record, "findings").len());
     assert!(lists[1].contains("href=\"#the-thread-ring\""), "{}", lists[1]);
-    let shown = with("CONTEND_ARCHIVE", &archive, &["history", "show", "last"]);
+    let (closing, _) = text(&with("CONTEND_ARCHIVE", &archive, &["history", "show", "last"]));
+    let shown = with("CONTEND_ARCHIVE", &archive, &["history", "show", "last", "--all"]);
     let (shown, stderr) = text(&shown);
     for part in ["loops/s", "contestant", "/proc/stat", "What it found", "then and now"] {
         assert!(shown.contains(part), "{part}: {stderr}");
     }
+    // The closing screen, which names the command that shows all of it.
+    assert!(closing.contains("What waiting costs") && !closing.contains("loops/s"), "{closing}");
+    let words = closing.split_whitespace().collect::<Vec<_>>().join(" ");
+    let (_, rest) = words.split_once("then and now, and all tables: contend ").expect("a command");
+    let command: Vec<&str> = rest.split(' ').take(4).collect();
+    assert_eq!(text(&with("CONTEND_ARCHIVE", &archive, &command)).0, shown, "{command:?}");
+    // All that limits a conclusion is printed, with its remedy; advice only with --all.
+    let joined = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let (closing, shown) = (joined(&closing), joined(&shown));
+    for warning in record["warnings"].as_array().unwrap() {
+        let [message, remedy] = ["message", "remedy"].map(|field| joined(warning[field].as_str().unwrap()));
+        let is_advice = warning["severity"] == "advice";
+        assert_eq!(closing.contains(&message) && closing.contains(&remedy), !is_advice, "{warning}: {closing}");
+        assert!(shown.contains(&message) && shown.contains(&remedy), "{warning}: {shown}");
+    }
+}
+
+#[test]
+fn history_shows_what_the_survey_printed() {
+    let folder = tempfile::tempdir().unwrap();
+    let archive = folder.path().join("archive.git");
+    let printed =
+        with("CONTEND_ARCHIVE", &archive, &["survey", "--only", "clock,model", "--seconds", "0.5", "--no-page"]);
+    let (printed, stderr) = text(&printed);
+    let (shown, _) = text(&with("CONTEND_ARCHIVE", &archive, &["history", "show", "last"]));
+    assert!(printed.contains("reading the clock") && shown.ends_with(&printed), "{shown}{stderr}");
+    let (whole, _) = text(&with("CONTEND_ARCHIVE", &archive, &["history", "show", "last", "--all"]));
+    assert!(whole.lines().count() > shown.lines().count() && whole.contains("a read costs"), "{whole}");
 }
 
 #[test]

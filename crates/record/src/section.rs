@@ -59,9 +59,11 @@ pub enum Picture {
     Plot(Plot),
     /// A plot whose series are locks: each has the same colour in all pictures of a page.
     Locks(Plot),
+    /// A plot whose series are causes, by their labels: each has the same colour in all pictures of a page.
+    Causes(Plot),
     Spikes(Spikes),
     Bars(Bars),
-    /// Shares of the same whole, one whole under the other.
+    /// Causes as shares of the same whole, one whole under the other.
     Stacks(Vec<Stack>),
     Ladder(Ladder),
     Flame(Flame),
@@ -89,7 +91,18 @@ pub struct Spikes {
 /// What a whole is made of, the largest part first.
 pub struct Stack {
     pub name: String,
-    pub parts: Vec<(String, f64)>,
+    pub parts: Vec<StackPart>,
+}
+
+/// The name of a series that several causes are together.
+pub const OTHERS: &str = "others";
+
+/// The share of one cause.
+pub struct StackPart {
+    pub words: String,
+    /// The label of the cause, by which it has its colour: further words tell parts of one cause apart.
+    pub cause: String,
+    pub share: f64,
 }
 
 pub struct Axis {

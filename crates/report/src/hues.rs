@@ -1,35 +1,47 @@
-//! One colour a lock, in every picture of a page.
+//! One colour a lock and one a cause, in every picture of a page.
 
-use record::{Picture, Section};
+use record::{OTHERS, Picture, Plot, Section, Stack};
 
 /// So many colours the style sheet has for locks; further ones begin again.
 const COLOURS: usize = 8;
 
-/// The locks of a page, in the order in which they got their colours.
+/// The grey one, for what has no other colour.
+pub const GREY: usize = COLOURS - 1;
+
+/// The locks and the causes of a page, in the order in which they got their colours.
 #[derive(Default)]
 pub struct Hues {
     locks: Vec<String>,
+    causes: Vec<String>,
 }
 
 impl Hues {
-    /// Of all locks that are drawn in these sections, and of further ones.
+    /// Gives colours to all locks and causes that are drawn in these sections, and to further locks. The causes that take
+    /// most are first, since there are fewer colours than causes.
     pub fn of<'a>(sections: impl Iterator<Item = &'a Section>, further: impl Iterator<Item = &'a str>) -> Self {
         let mut hues = Self::default();
-        further.for_each(|lock| hues.learn(lock));
+        further.for_each(|lock| learn(&mut hues.locks, lock));
+        let (mut stacks, mut scattered): (Vec<&Stack>, Vec<&Plot>) = (Vec::new(), Vec::new());
         for figure in sections.flat_map(|section| &section.figures) {
             match &figure.picture {
-                Picture::Locks(plot) => plot.series.iter().for_each(|series| hues.learn(&series.name)),
-                Picture::Spikes(spikes) => hues.learn(&spikes.lock),
+                Picture::Locks(plot) => plot.series.iter().for_each(|series| learn(&mut hues.locks, &series.name)),
+                Picture::Spikes(spikes) => learn(&mut hues.locks, &spikes.lock),
+                Picture::Stacks(some) => stacks.extend(some),
+                Picture::Causes(plot) => scattered.push(plot),
                 _ => {}
             }
         }
+        let mut parts: Vec<_> = stacks.iter().flat_map(|stack| &stack.parts).collect();
+        parts.sort_by(|one, other| other.share.total_cmp(&one.share));
+        parts.into_iter().for_each(|part| learn(&mut hues.causes, &part.cause));
+        let series = scattered.into_iter().flat_map(|plot| &plot.series).filter(|series| series.name != OTHERS);
+        series.for_each(|series| learn(&mut hues.causes, &series.name));
         hues
     }
 
-    fn learn(&mut self, lock: &str) {
-        if !self.locks.iter().any(|known| known == lock) {
-            self.locks.push(lock.to_owned());
-        }
+    /// The number of a cause's colour: grey for what several causes are together, and where all colours are taken.
+    pub fn of_cause(&self, cause: &str) -> usize {
+        self.causes.iter().position(|known| known == cause).map_or(GREY, |place| place.min(GREY))
     }
 
     /// The number of a lock's colour; the first one for what is no lock.
@@ -40,6 +52,12 @@ impl Hues {
     /// The same of a lock in a ranking: `3. std`.
     pub fn number_of_ranked(&self, name: &str) -> usize {
         self.number(name.split_once(". ").map_or(name, |(_, lock)| lock))
+    }
+}
+
+fn learn(known: &mut Vec<String>, name: &str) {
+    if !known.iter().any(|one| one == name) {
+        known.push(name.to_owned());
     }
 }
 

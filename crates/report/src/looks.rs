@@ -1,6 +1,6 @@
 //! How the series of a plot look: their colours, and what they are called in the picture.
 
-use crate::hues::Hues;
+use crate::hues::{GREY, Hues};
 use record::{Plot, Spikes};
 
 /// A series in its picture.
@@ -12,9 +12,6 @@ pub struct Look {
     pub words: String,
 }
 
-/// What stands in no spike is grey.
-const GREY: usize = 7;
-
 /// A colour a series.
 pub fn in_turn(plot: &Plot) -> Vec<Look> {
     let look = |(colour, name): (usize, &String)| Look { colour, is_pale: false, words: name.clone() };
@@ -24,6 +21,12 @@ pub fn in_turn(plot: &Plot) -> Vec<Look> {
 /// The colours of the locks that the series are.
 pub fn of_locks(plot: &Plot, hues: &Hues) -> Vec<Look> {
     let look = |name: &String| Look { colour: hues.number(name), is_pale: false, words: name.clone() };
+    plot.series.iter().map(|series| look(&series.name)).collect()
+}
+
+/// The colours of the causes that the series are.
+pub fn of_causes(plot: &Plot, hues: &Hues) -> Vec<Look> {
+    let look = |name: &String| Look { colour: hues.of_cause(name), is_pale: false, words: name.clone() };
     plot.series.iter().map(|series| look(&series.name)).collect()
 }
 

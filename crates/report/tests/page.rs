@@ -2,10 +2,13 @@
 
 mod sample;
 
-use record::{Figure, Ladder, Mark, Picture, SCHEMA, Section, Source, Statement, understand};
+use record::{
+    Figure, Ladder, Mark, OTHERS, Picture, Point, SCHEMA, Section, Series, Source, Stack, StackPart, Statement,
+    understand,
+};
 use report::Content;
 use sample::{EVIL, PLAIN, bars, figure, ladder, plot, section, source};
-use serde_json::json;
+use serde_json::{Value, json};
 use std::collections::HashSet;
 
 fn page(sources: &[Source], sections: &[Vec<Section>], compared: &[Figure]) -> String {
@@ -81,7 +84,7 @@ fn the_same_records_give_the_same_page() {
 fn each_figure_has_a_heading_a_picture_and_a_table() {
     let page = pair(PLAIN);
     let figures = figures(&page);
-    assert_eq!(figures.len(), 25);
+    assert_eq!(figures.len(), 27);
     for figure in figures {
         // The ladder is drawn for wide screens and for narrow ones.
         let pictures = if figure.contains("figure class=\"ladder\"") { 2 } else { 1 };
@@ -89,6 +92,58 @@ fn each_figure_has_a_heading_a_picture_and_a_table() {
         assert_eq!(counts, [pictures, 1], "{figure}");
         assert_eq!(figure.matches("<h3").count() + figure.matches("<h4").count(), 1, "{figure}");
     }
+}
+
+/// The colours of the series of each plot, by their names.
+fn colours_of_plots(page: &str) -> Vec<Vec<(String, u64)>> {
+    let scripts = plot_scripts(page);
+    let colours = |data: Value| {
+        let series = data["series"].as_array().unwrap().clone();
+        series.iter().map(|one| (one["name"].as_str().unwrap().to_owned(), one["colour"].as_u64().unwrap())).collect()
+    };
+    scripts.iter().map(|script| colours(serde_json::from_str(script).unwrap())).collect()
+}
+
+fn plot_scripts(page: &str) -> Vec<&str> {
+    let scripts = page.split("<script type=\"application/json\">").skip(1);
+    scripts.filter_map(|rest| rest.split("</script>").next()).collect()
+}
+
+#[test]
+fn a_cause_has_one_colour_in_bars_and_in_every_scatter() {
+    const UNEXPLAINED: &str = "unexplained";
+    const COMPETITOR: &str = "task competitor";
+    let scatter = |causes: &[&str]| {
+        let Picture::Plot(mut plot) = plot(Mark::Points, PLAIN) else { unreachable!("it is one") };
+        plot.series = causes
+            .iter()
+            .map(|name| Series { name: (*name).into(), mark: Mark::Points, points: vec![Point::new(1.0, 2.0)] })
+            .collect();
+        figure(Picture::Causes(plot), 1, PLAIN)
+    };
+    let part = |words: &str, cause: &str, share| StackPart { words: words.into(), cause: cause.into(), share };
+    let bar = |parts| Stack { name: PLAIN.into(), parts };
+    let quiet =
+        bar(vec![part("interrupt timer", "interrupt timer", 0.7), part("unexplained, below 1", UNEXPLAINED, 0.3)]);
+    let busy = bar(vec![part("task competitor (4711)", COMPETITOR, 0.9), part(UNEXPLAINED, UNEXPLAINED, 0.1)]);
+    let page = single(vec![
+        scatter(&[UNEXPLAINED, COMPETITOR]),
+        figure(Picture::Stacks(vec![quiet, busy]), 1, PLAIN),
+        scatter(&["softirq rcu", COMPETITOR, UNEXPLAINED, OTHERS]),
+    ]);
+    let plots = colours_of_plots(&page);
+    let colour = |plot: usize, name: &str| plots[plot].iter().find(|(known, _)| known == name).unwrap().1;
+    let bars = figures(&page).into_iter().find(|figure| figure.contains("class=\"stacks\"")).unwrap();
+    for (name, words) in
+        [(UNEXPLAINED, "unexplained, below 1"), (UNEXPLAINED, UNEXPLAINED), (COMPETITOR, "task competitor (4711)")]
+    {
+        assert_eq!(colour(0, name), colour(1, name), "{plots:?}");
+        let key = bars.split(&format!(">{words}: ")).next().unwrap();
+        let class = key.rsplit("<g class=\"").next().unwrap().split('"').next().unwrap();
+        assert_eq!(class, format!("c{}", colour(0, name)), "{words}: {plots:?}");
+    }
+    let distinct: HashSet<u64> = plots[1].iter().map(|(_, colour)| *colour).collect();
+    assert_eq!((distinct.len(), colour(1, OTHERS)), (4, 7), "{plots:?}");
 }
 
 #[test]
@@ -125,6 +180,7 @@ fn warned() -> Source {
             warning("hold_off", "std", "changes_figure"),
             warning("steal", "", "changes_figure"),
             warning("not_converged", "std, 2 threads", "limits_conclusion"),
+            warning("short_turns", "", "limits_conclusion"),
             warning("autogroup", "", "advice"),
         ],
     });
@@ -139,7 +195,11 @@ fn a_warning_stands_at_the_figure_that_it_changes_and_once() {
     let (overview, chapters) = page.split_once("<nav").unwrap();
     let caution = |code: &str| format!("<p class=\"caution\">Warning: {code}! [{code}]");
     assert!(overview.contains(&caution("steal")) && !overview.contains("hold_off!"), "{overview}");
-    assert!(overview.contains("The run was short for 1 group of figures") && overview.contains("1 note on how far"));
+    assert!(overview.contains("the run was short for 1 group of figures") && overview.contains("1 note with advice"));
+    // A limit is read without opening a fold.
+    let limit = "<p class=\"limit\">Warning: short_turns! [short_turns]. Remedy: ";
+    let before = overview.split_once(limit).unwrap().0;
+    assert_eq!(before.matches("<details").count(), before.matches("</details>").count(), "{overview}");
     let behind = chapters.split(&caution("hold_off")).collect::<Vec<&str>>();
     assert!(behind.len() == 2 && behind[0].contains("sysv, 1 thread: locking <a"), "{chapters}");
     assert!(

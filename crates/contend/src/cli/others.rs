@@ -207,7 +207,8 @@ const HISTORY: &[Below] = &[
         name: "show",
         takes: VIEW,
         examples: &[
-            ("contend history show last", "The last record as it was shown when it was measured"),
+            ("contend history show last", "The last record as its measurement printed it"),
+            ("contend history show last --all", "All of its tables, pictures, findings and warnings"),
             ("contend history show last~3 --manifest", "What was noted of the machine and the program of an older one"),
         ],
     },

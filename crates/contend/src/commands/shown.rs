@@ -1,6 +1,7 @@
 //! A record that is read back, shown by the experiment that made it.
 
 use super::survey;
+use crate::output::warnings::{self, Advice};
 use anyhow::{Context, bail};
 use harness::AnyRecord;
 use serde::Deserialize;
@@ -16,22 +17,45 @@ pub fn is_known(fields: &Map<String, Value>) -> bool {
     }
 }
 
-/// The record of this name and with these fields, on a page.
+/// How much of a record is shown.
+#[derive(Clone, Copy)]
+pub enum Extent<'a> {
+    /// All tables and pictures, and every warning.
+    Whole,
+    /// What its measurement printed; this is how to read the rest.
+    AsMeasured(&'a str),
+}
+
+/// The record of this name and with these fields, on a page, with its warnings.
 ///
 /// # Errors
 /// An experiment that this version does not know, or a record that it cannot read.
-pub fn shown(name: &str, fields: &Map<String, Value>, page: &Page) -> anyhow::Result<String> {
+pub fn shown(name: &str, fields: &Map<String, Value>, extent: Extent<'_>, page: &Page) -> anyhow::Result<String> {
     let unreadable = || format!("{name} cannot be read; an older record may lack fields");
     let unknown = |experiment: &str| {
         format!("{name}: its experiment {experiment:?} is not known to this contend; a newer one may show it")
     };
     let record = AnyRecord::deserialize(fields).with_context(unreadable)?;
-    if record.experiment == survey::NAME {
-        if let Some(experiment) = survey::unknown_experiment(&record.results) {
-            bail!(unknown(experiment));
-        }
-        return survey::shown(&record, page).with_context(unreadable);
+    if record.experiment == survey::NAME
+        && let Some(experiment) = survey::unknown_experiment(&record.results)
+    {
+        bail!(unknown(experiment));
     }
-    let entry = experiments::named(&record.experiment).with_context(|| unknown(&record.experiment))?;
-    entry.show(&record, page).with_context(unreadable)
+    let advice = match extent {
+        Extent::Whole => Advice::Printed,
+        Extent::AsMeasured(how) => Advice::Counted(how),
+    };
+    let warnings = warnings::text(&record.warnings, advice, page);
+    let parts = match (record.experiment.as_str(), extent) {
+        // A survey closes with a screen that its warnings must not push away.
+        (survey::NAME, Extent::AsMeasured(whole)) => {
+            [warnings, survey::closing(&record, whole, page).with_context(unreadable)?]
+        }
+        (survey::NAME, Extent::Whole) => [survey::shown(&record, page).with_context(unreadable)?, warnings],
+        (name, _) => {
+            let entry = experiments::named(name).with_context(|| unknown(name))?;
+            [entry.show(&record, page).with_context(unreadable)?, warnings]
+        }
+    };
+    Ok(parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n"))
 }

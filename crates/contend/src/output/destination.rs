@@ -3,7 +3,7 @@
 use super::csv;
 use super::markdown;
 use super::store::{Store, Stored};
-use super::warnings;
+use super::warnings::{self, Advice};
 use anyhow::{Context, bail};
 use harness::output::{OutputFile, eprint_line, print, print_document, print_json};
 use harness::{AnyRecord, Format, Outcome, SharedFlags, UsageError};
@@ -12,7 +12,8 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 use std::io;
-use terminal::{Page, escaped, escaped_text};
+use std::path::{Path, PathBuf};
+use terminal::{Page, escaped_text};
 
 /// What can be shown of a record.
 pub trait View {
@@ -22,11 +23,12 @@ pub trait View {
     /// A record that cannot be shown.
     fn show(&self, record: &AnyRecord, page: &Page) -> anyhow::Result<String>;
 
-    /// One screen to close with, where there is much to show: on stdout it stands in the place of all.
+    /// One screen to close with, where there is much to show: stdout gets it instead of everything. `whole` is how to
+    /// read the rest.
     ///
     /// # Errors
     /// As [`Self::show`].
-    fn closing(&self, _: &AnyRecord, _: &Page) -> anyhow::Result<Option<String>> {
+    fn closing(&self, _: &AnyRecord, _whole: &str, _: &Page) -> anyhow::Result<Option<String>> {
         Ok(None)
     }
 
@@ -45,6 +47,8 @@ pub struct Destination {
     quiet: bool,
     place: Place,
     store: Store,
+    /// The archive as it was named on the command line, for commands that are printed.
+    archive: Option<PathBuf>,
 }
 
 enum Place {
@@ -75,7 +79,7 @@ impl Destination {
             Some(path) if path.as_os_str() == "-" => Place::Stdout,
             Some(path) => Place::File(OutputFile::open("--output", path)?),
         };
-        Ok(Self { format: flags.format.clone(), quiet: flags.quiet, place, store })
+        Ok(Self { format: flags.format.clone(), quiet: flags.quiet, place, store, archive: flags.archive.clone() })
     }
 
     /// Keeps the record, writes it, and says its warnings on stderr. One that cannot be kept has a warning more.
@@ -89,17 +93,17 @@ impl Destination {
             return Ok(outcome);
         }
         let stored = self.keep(&mut record);
-        let quiet = self.quiet;
+        let (quiet, whole) = (self.quiet, self.whole(stored.as_ref()));
         if self.format == Format::Text
             && matches!(self.place, Place::Stdout)
-            && let Some(closing) = view.closing(&record, &self.page())?
+            && let Some(closing) = view.closing(&record, &whole, &self.page())?
         {
             // The warnings first, so that they do not push the closing screen away.
-            conclusion(&record.warnings, stored, quiet);
+            conclusion(&record.warnings, stored, quiet, &whole);
             return self.write(&closing).map(|()| outcome);
         }
         let written = self.content(&record, view).and_then(|content| self.write(&content));
-        conclusion(&record.warnings, stored, quiet);
+        conclusion(&record.warnings, stored, quiet, &whole);
         written.map(|()| outcome)
     }
 
@@ -122,9 +126,18 @@ impl Destination {
         if !record.results.is_empty() {
             let mut record = record.clone();
             let stored = self.keep(&mut record);
-            conclusion(&record.warnings, stored, self.quiet);
+            let whole = self.whole(stored.as_ref());
+            conclusion(&record.warnings, stored, self.quiet, &whole);
         }
         Ok(outcome)
+    }
+
+    /// How to read all of a record that was kept, or was not.
+    fn whole(&self, stored: Option<&Stored>) -> String {
+        match stored {
+            Some(stored) => whole_record(&stored.id, self.archive.as_deref()),
+            None => "in the record, which --format json prints".to_owned(),
+        }
     }
 
     fn keep(&self, record: &mut AnyRecord) -> Option<Stored> {
@@ -205,20 +218,10 @@ impl Destination {
     }
 }
 
-/// Warnings of what was lost, by their codes: those are never left to the record, which may not have it either.
-const LOST: [&str; 2] = ["not_kept", "experiment_failed"];
-
-/// Says the warnings of a record, and as what it was kept.
-fn conclusion<'a>(warnings: impl IntoIterator<Item = &'a Warning>, stored: Option<Stored>, quiet: bool) {
+/// Prints the warnings of a record, and as what it was kept. Advice is left to the command that shows the record.
+fn conclusion<'a>(warnings: impl IntoIterator<Item = &'a Warning>, stored: Option<Stored>, quiet: bool, whole: &str) {
     if !quiet {
-        let (lost, of_figures): (Vec<&Warning>, Vec<&Warning>) =
-            warnings.into_iter().partition(|warning| LOST.contains(&warning.code()));
-        warnings::calm(of_figures, &Page::of_stderr()).lines().for_each(eprint_line);
-        // Of what was lost all is said.
-        for lost in lost {
-            let [message, code, remedy] = [lost.message(), lost.code(), lost.remedy()].map(escaped);
-            eprint_line(&format!("warning: {message} [{code}]\n         {remedy}"));
-        }
+        warnings::text(warnings, Advice::Counted(whole), &Page::of_stderr()).lines().for_each(eprint_line);
     }
     if let Some(stored) = stored {
         if !quiet {
@@ -226,6 +229,12 @@ fn conclusion<'a>(warnings: impl IntoIterator<Item = &'a Warning>, stored: Optio
         }
         stored.tidy();
     }
+}
+
+/// The command that shows all of a record; `archive` is named as on the command line.
+pub fn whole_record(id: &str, archive: Option<&Path>) -> String {
+    let named = archive.map_or_else(String::new, |archive| format!(" --archive {}", archive.display()));
+    format!("contend history show {} --all{named}", archive::short(id))
 }
 
 fn no_such_layout(name: &str) -> anyhow::Error {

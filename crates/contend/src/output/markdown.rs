@@ -52,7 +52,7 @@ fn below(record: &AnyRecord) -> String {
     let machine: Vec<String> = [machine, kernel].into_iter().flatten().map(|words| cell(words)).collect();
     let mut text = format!("`contend {}`: {}.\n", record.experiment, machine.join(", "));
     for warning in &record.warnings {
-        text += &format!("- {} (`{}`)\n", cell(warning.message()), warning.code());
+        text += &format!("- {} (`{}`). Remedy: {}\n", cell(warning.message()), warning.code(), cell(warning.remedy()));
     }
     text
 }

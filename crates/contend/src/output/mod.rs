@@ -6,7 +6,7 @@ mod home;
 pub mod markdown;
 mod provenance;
 mod store;
-mod warnings;
+pub mod warnings;
 
-pub use destination::{Destination, View, print_or_write};
+pub use destination::{Destination, View, print_or_write, whole_record};
 pub use home::missing_above;

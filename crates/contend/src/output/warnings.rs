@@ -1,50 +1,55 @@
-//! The warnings of a record on stderr: three lines at most, the most serious first. The record has all, with what can
-//! be done about each.
+//! The warnings of a record as text, the most serious first. One that changes a figure or limits a conclusion is always
+//! printed, with its remedy; advice is counted, with the command that prints it.
 
-use instruments::warning::Warning;
-use terminal::{Page, escaped};
+use instruments::warning::{Severity, Warning};
+use terminal::{Page, counted, escaped};
 
-const MOST_LINES: usize = 3;
+/// Whether advice is printed.
+#[derive(Clone, Copy)]
+pub enum Advice<'a> {
+    Printed,
+    /// Counted only: this is how to read it.
+    Counted(&'a str),
+}
 
-/// The lines, folded to the page.
-pub fn calm<'a>(warnings: impl IntoIterator<Item = &'a Warning>, page: &Page) -> String {
-    let mut warnings: Vec<&Warning> = warnings.into_iter().collect();
-    warnings.sort_by_key(|warning| warning.severity());
-    let (mut lines, mut said): (Vec<String>, usize) = (Vec::new(), 0);
-    for warning in &warnings {
-        let next = folded("warning:", &format!("{} [{}]", warning.message(), warning.code()), page);
-        // A line is left for how many more there are.
-        let room = MOST_LINES - usize::from(said + 1 < warnings.len());
-        if said > 0 && lines.len() + next.len() > room {
-            break;
+/// The lines, folded to the page. Warnings of one kind with the same remedy have it once.
+pub fn text<'a>(warnings: impl IntoIterator<Item = &'a Warning>, advice: Advice<'_>, page: &Page) -> String {
+    let (minor, mut printed): (Vec<&Warning>, Vec<&Warning>) = warnings
+        .into_iter()
+        .partition(|warning| matches!(advice, Advice::Counted(_)) && warning.severity() == Severity::Advice);
+    printed.sort_by_key(|warning| warning.severity());
+    let mut lines = Vec::new();
+    for group in groups(&printed) {
+        for warning in &group {
+            lines.extend(folded("warning:", &format!("{} [{}]", warning.message(), warning.code()), page));
         }
-        lines.extend(next.into_iter().take(room));
-        said += 1;
+        lines.extend(folded("        ", &format!("remedy: {}", group[0].remedy()), page));
     }
-    if let [warning] = warnings[..] {
-        let remedy = folded("        ", warning.remedy(), page);
-        lines.extend(remedy.into_iter().take(MOST_LINES - lines.len()));
-    }
-    if said < warnings.len() {
-        let codes: Vec<&str> = warnings[said..].iter().map(|warning| warning.code()).collect();
-        let rest =
-            format!("         {} more in the record, with what to do: {}", codes.len(), distinct(codes).join(", "));
-        lines.push(page.cut(&escaped(&rest)));
+    if let Advice::Counted(how) = advice
+        && !minor.is_empty()
+    {
+        let count = if printed.is_empty() { counted(minor.len(), "note") } else { counted(minor.len(), "more note") };
+        lines.extend(folded("        ", &format!("{count}: {how}"), page));
     }
     lines.into_iter().map(|line| line + "\n").collect()
 }
 
-fn folded(first: &str, text: &str, page: &Page) -> Vec<String> {
-    terminal::wrapped(first, "        ", &escaped(text), page).lines().map(str::to_owned).collect()
+/// Those of one kind with one remedy together, each group where its first is.
+fn groups<'a>(warnings: &[&'a Warning]) -> Vec<Vec<&'a Warning>> {
+    let mut groups: Vec<Vec<&Warning>> = Vec::new();
+    for &warning in warnings {
+        let is_alike =
+            |group: &&mut Vec<&Warning>| group[0].code() == warning.code() && group[0].remedy() == warning.remedy();
+        match groups.iter_mut().find(is_alike) {
+            Some(group) => group.push(warning),
+            None => groups.push(vec![warning]),
+        }
+    }
+    groups
 }
 
-fn distinct(codes: Vec<&str>) -> Vec<&str> {
-    codes.into_iter().fold(Vec::new(), |mut seen, code| {
-        if !seen.contains(&code) {
-            seen.push(code);
-        }
-        seen
-    })
+fn folded(first: &str, text: &str, page: &Page) -> Vec<String> {
+    terminal::wrapped(first, "        ", &escaped(text), page).lines().map(str::to_owned).collect()
 }
 
 #[cfg(test)]
@@ -56,34 +61,40 @@ mod tests {
         LeftOut { what: what.into(), reason: "it is not here".into() }.into()
     }
 
+    fn many() -> Vec<Warning> {
+        let first = [Autogroup.into(), left_out("one"), Steal { share: 0.1 }.into(), left_out("two")];
+        first.into_iter().chain([OtherLoad { share: 0.3 }.into()]).collect()
+    }
+
     #[test]
-    fn three_lines_at_most_the_most_serious_first_and_whole_words() {
-        let many: Vec<Warning> = [Autogroup.into(), left_out("one"), Steal { share: 0.1 }.into(), left_out("two")]
-            .into_iter()
-            .chain([OtherLoad { share: 0.3 }.into()])
+    fn each_that_limits_a_conclusion_is_printed_with_its_remedy() {
+        let many = many();
+        let text = text(&many, Advice::Counted("contend history show 6b94835332 --all"), &Page::plain());
+        let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let places: Vec<usize> = ["[steal]", "[other_load]", "one was not measured", "two was not measured"]
+            .iter()
+            .map(|part| words.find(part).unwrap_or_else(|| panic!("{part}: {text}")))
             .collect();
-        let text = calm(&many, &Page::plain());
-        let lines: Vec<&str> = text.lines().collect();
-        assert_eq!(lines.len(), 3, "{text}");
-        assert!(lines[0].contains("[steal]") && lines[1].contains("[other_load]"), "{text}");
-        assert!(lines[2].contains("3 more in the record") && lines[2].contains("left_out, autogroup"), "{text}");
-        assert!(lines.iter().all(|line| line.chars().count() <= 80), "{text}");
+        assert!(places.is_sorted(), "{text}");
+        for warning in many.iter().filter(|warning| warning.severity() != Severity::Advice) {
+            assert_eq!(words.matches(warning.remedy()).count(), 1, "{text}");
+        }
+        assert!(!text.contains("[autogroup]") && words.ends_with("1 more note: contend history show 6b94835332 --all"));
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     }
 
     #[test]
-    fn a_lone_one_has_its_remedy() {
-        let text = calm(&[OtherLoad { share: 0.3 }.into()], &Page::plain());
-        assert!(text.lines().count() == 2 && text.contains("--cpus"), "{text}");
+    fn all_includes_advice() {
+        let (many, page) = (many(), Page::plain());
+        let text = text(&many, Advice::Printed, &page);
+        assert!(text.contains("[autogroup]") && text.contains("kernel.sched_autogroup_enabled=0"), "{text}");
+        assert!(!text.contains("note"), "{text}");
     }
 
     #[test]
-    fn a_long_one_leaves_room_for_the_number_of_the_others() {
-        let long = left_out(&"word ".repeat(100));
-        let text = calm(&[long.clone(), Steal { share: 0.1 }.into(), Autogroup.into()], &Page::plain());
-        let said = "2 more in the record, with what to do: left_out, autogroup";
-        assert!(text.lines().count() == 2 && text.contains("[steal]") && text.contains(said), "{text}");
-        let first = calm(&[long, Autogroup.into()], &Page::plain());
-        assert!(first.lines().count() == 3 && first.contains("1 more"), "{first}");
-        assert!(calm([], &Page::plain()).is_empty());
+    fn advice_alone_is_counted() {
+        let text = text(&[Autogroup.into()], Advice::Counted("--format json prints them"), &Page::plain());
+        assert_eq!(text.trim(), "1 note: --format json prints them");
+        assert!(super::text([], Advice::Counted(""), &Page::plain()).is_empty());
     }
 }

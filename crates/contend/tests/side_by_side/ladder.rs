@@ -52,9 +52,13 @@ fn every_line_fits_and_says_what_it_is_the_least_first() {
             assert!(line.contains(&then["year"].to_string()), "{line}");
         }
     }
-    for year in [1998, 1999, 2002, 2008] {
+    for year in [1998, 2002, 2008] {
         assert!(picture.contains(&format!("{year}")), "{year}: {picture}");
     }
+    // Its turns are too short for a competitor's time slice, and for as many readings as in 1999.
+    let gaps: Vec<&str> = picture.lines().filter(|line| line.contains("longest gap")).collect();
+    assert!(gaps.len() == 1 && gaps[0].contains("s, quiet"), "{picture}");
+    assert!(!picture.contains("1999"), "{picture}");
 }
 
 #[test]

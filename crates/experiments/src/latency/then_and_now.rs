@@ -74,14 +74,12 @@ impl Laboratory<'_> {
         let first = |name| lock(name).and_then(|row| row.spikes.first());
         let pair = |name| lock(name).and_then(Row::bare_pair);
         let mut echoes = self.echoes("sysv").into_iter().map(Estimate::from);
-        let longest = lock("sysv").and_then(|row| row.max_ns).map(Estimate::from);
         vec![
             time("semaphore, lock and unlock", 7_000.0, pair("sysv")),
             share("semaphore, lock", 0.996, first("sysv")),
             time("semaphore, round trip", 13_100.0, median(self.row("sysv", 1, Operation::RoundTrip))).detail(),
             time("shortest echo of the semaphore's lock", 5_000.0, echoes.next()).detail(),
             time("next echo of it", 27_000.0, echoes.next()).detail(),
-            time("longest delay of the semaphore's lock", 3e6, longest).detail(),
             time("benaphore, lock and unlock", 600.0, pair("benaphore")),
             share("benaphore, lock", 0.9996, first("benaphore")),
             time("benaphore, round trip", 6_700.0, median(self.row("benaphore", 1, Operation::RoundTrip))).detail(),

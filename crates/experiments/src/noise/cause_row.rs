@@ -1,6 +1,7 @@
 //! What one cause took, in a record.
 
 use instruments::evidence::{Cause, Kind};
+use record::StackPart;
 use serde::{Deserialize, Serialize};
 
 /// What one cause took.
@@ -26,9 +27,18 @@ pub struct CauseRow {
 }
 
 impl CauseRow {
+    fn cause(&self) -> Cause {
+        Cause { kind: self.kind, name: self.name.clone(), pid: self.pid }
+    }
+
+    /// Its part of a bar on the page.
+    pub fn part(&self) -> StackPart {
+        StackPart { words: self.label(), cause: harness::label(&self.cause()), share: self.share }
+    }
+
     /// In words: `task competitor (4711)`, `interrupt local_timer`.
     pub fn label(&self) -> String {
-        let cause = Cause { kind: self.kind, name: self.name.clone(), pid: self.pid };
+        let cause = self.cause();
         let pid = self.pid.iter().map(|pid| format!(" ({pid})"));
         let below = self.below_us.iter().map(|us| format!(", under {}", terminal::nanoseconds(us * 1e3)));
         let period = self.period_us.iter().map(|us| format!(", every {}", terminal::nanoseconds(us * 1e3)));

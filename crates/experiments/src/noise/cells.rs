@@ -29,6 +29,40 @@ impl CellPlan {
     pub fn reader_rests(&self) -> bool {
         self.reader.is_realtime()
     }
+
+    /// The share of the CPU that its real-time threads may use, at most.
+    pub fn realtime_share(&self) -> f64 {
+        // The reader rests for a tenth of the time; a rescheduler only wakes and sleeps again.
+        match (self.reader_rests(), self.rescheduler) {
+            (true, _) => 0.9,
+            (false, Some(_)) => 0.5,
+            (false, None) => 0.0,
+        }
+    }
+
+    /// Time in which each of this many competitors has one time slice on the reader's CPU: a slice divided by its share
+    /// of the CPU. `None` where nothing competes with the reader.
+    pub fn competitor_slice_every_s(&self, competitors: usize) -> Option<f64> {
+        let competitor = f64::from(self.competitor.and_then(share_weight)?);
+        // A real-time reader leaves the CPU to the others in each of its pauses, several times a second.
+        let reader = f64::from(share_weight(self.reader).unwrap_or(0));
+        Some(SLICE_S * (reader / competitor + competitors as f64))
+    }
+}
+
+/// A time slice as the kernel's fair scheduler gives it: at most 2.8 ms, and it ends with a tick, of which there are 250
+/// a second. With 100 ticks a second a slice is longer; the first one comes no later.
+const SLICE_S: f64 = 0.004;
+
+/// The weight by which the fair scheduler divides the CPU; `None` for a real-time thread.
+fn share_weight(schedule: Schedule) -> Option<u32> {
+    /// `SCHED_IDLE`'s, in the kernel's sched.h.
+    const IDLE: u32 = 3;
+    match schedule {
+        Schedule::Fair { nice, .. } | Schedule::Batch { nice } => Some(weight(nice)),
+        Schedule::Idle => Some(IDLE),
+        Schedule::Fifo { .. } | Schedule::RoundRobin { .. } | Schedule::Deadline { .. } => None,
+    }
 }
 
 /// The two sides, as far as the machine grants them.
@@ -214,6 +248,19 @@ mod tests {
         assert_eq!(nice_for(68.0), Nice { reader: 0, competitor: 19 });
         assert_eq!(nice_for(1024.0), Nice { reader: -12, competitor: 19 });
         assert_eq!(nice_for(highest_ratio()), Nice { reader: -20, competitor: 19 });
+    }
+
+    #[test]
+    fn competitor_has_its_slice_in_a_slice_over_its_share() {
+        let contest = |ratio: f64, competitors| Contest { cpu: 0, nice: nice_for(ratio), competitors };
+        let every_s = |ratio: f64, competitors| {
+            contest(ratio, competitors).bare("").competitor_slice_every_s(competitors).unwrap()
+        };
+        assert!((every_s(1.0, 1) - 0.008).abs() < 1e-9 && (every_s(1.0, 3) - 0.016).abs() < 1e-9);
+        // 15:1024 and 15:14949.
+        assert!((every_s(68.0, 1) - 0.277).abs() < 1e-3 && (every_s(1024.0, 1) - 3.99).abs() < 1e-2);
+        let alone = CellPlan { competitor: None, ..contest(68.0, 1).bare("") };
+        assert_eq!(alone.competitor_slice_every_s(1), None);
     }
 
     #[test]

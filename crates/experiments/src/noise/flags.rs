@@ -24,10 +24,10 @@ pub struct Flags {
     #[arg(long)]
     pub remedies: bool,
 
-    /// The reader's weight for the scheduler, as a multiple of a competitor's: 1 to 5917. 1024 is 1999's
-    /// priorities 20 and 10
-    #[arg(long, value_name = "RATIO", default_value_t = 1024.0, value_parser = values::weight_ratio, allow_hyphen_values = true)]
-    pub weight_ratio: f64,
+    /// The reader's weight for the scheduler, as a multiple of a competitor's: 1 to 5917 [default: 1024, which is
+    /// 1999's priorities 20 and 10; with --remedies 68, so that a competitor has a time slice in every turn]
+    #[arg(long, value_name = "RATIO", value_parser = values::weight_ratio, allow_hyphen_values = true)]
+    pub weight_ratio: Option<f64>,
 
     /// Nice values of the reader and of the competitors, such as -12,19
     #[arg(long, value_name = "READER,COMPETITOR", conflicts_with = "weight_ratio", allow_hyphen_values = true)]
@@ -41,7 +41,7 @@ pub struct Flags {
     #[arg(long, value_name = "TIME", value_parser = values::rescheduler, allow_hyphen_values = true, conflicts_with = "remedies")]
     pub rescheduler: Option<Duration>,
 
-    /// Readings of the clock in one turn of a cell, such as 256M [default: 256M, as in 1999, or what --seconds allows]
+    /// Readings of the clock in one turn of a cell, such as 256M, as in 1999 [default: what --seconds allows]
     #[arg(long, value_name = "N", value_parser = values::samples, allow_hyphen_values = true)]
     pub samples: Option<u64>,
 

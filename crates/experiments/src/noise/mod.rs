@@ -9,6 +9,7 @@ mod findings;
 mod flags;
 mod left;
 mod live;
+mod longest_gap;
 mod measure;
 mod metrics;
 mod plan;
@@ -67,7 +68,8 @@ impl Experiment for Noise {
         ("contend noise --remedies --seconds 60", "What helps here against a competitor"),
         ("contend noise --seconds 60 --trace quiet.trace", "Every gap of a minute in a file, for `contend model step`"),
     ];
-    const SURVEY: Option<SurveyPart> = Some(SurveyPart { weight: 25, flags: "--scenario quiet,competitor,both" });
+    const SURVEY: Option<SurveyPart> =
+        Some(SurveyPart { weight: 25, flags: "--scenario quiet,competitor,both --weight-ratio 68" });
 
     const ALL_NIGHT: bool = true;
 
@@ -100,7 +102,9 @@ impl Experiment for Noise {
             passed.gaps = Some(watched(std::mem::take(&mut measured.kept)));
         }
         let fallback = calibration.fallback.map(|reason| Warning::from(ClockFallback { reason }));
-        let warnings = fallback.into_iter().chain(measured.warnings).chain(unfinished(&plan, run)).collect();
+        let short = longest_gap::too_short(&measured.rows);
+        let warnings =
+            fallback.into_iter().chain(measured.warnings).chain(short).chain(unfinished(&plan, run)).collect();
         let planned = plan.expected_time().and_then(|budget| run.session.planned(budget));
         let parameters = plan.parameters(measured.order);
         let mut finished = finished(parameters, measured.rows, warnings, plan.cpus, planned);

@@ -70,16 +70,21 @@ pub struct Parameters {
     pub order: Vec<Vec<usize>>,
 }
 
-const DEFAULT_BUDGET: Duration = Duration::from_secs(80);
+/// With four scenarios, six turns of each that are long enough for a competitor of 1999's weight to have its time slice.
+const DEFAULT_BUDGET: Duration = Duration::from_secs(100);
 const EVERY_CPU_BUDGET: Duration = Duration::from_secs(30);
 const DEFAULT_REMEDIES_BUDGET: Duration = Duration::from_secs(120);
 /// 1999's.
 pub const SAMPLES_1999: u64 = 256_000_000;
+/// Its priorities 20 and 10: a factor of two for each unit.
+const RATIO_1999: f64 = 1024.0;
+/// The highest that needs no privilege; a competitor has a time slice in less than 0.3 s.
+const REMEDIES_RATIO: f64 = 68.0;
 const RESCHEDULER: Duration = Duration::from_micros(125);
 /// Turns that a cell gets: fewer give no interval without assuming a distribution.
 const TURNS: u64 = 6;
 /// Of a time that was given a cell gets so many: the median's interval then leaves out the best turn and the worst.
-const TURNS_WITHIN: u64 = 9;
+const TURNS_WITHIN: u32 = 9;
 /// What a turn takes beside its readings: threads begin, the reader calibrates itself; the record's first opening and
 /// its closing are shared by all.
 const BESIDE_A_TURN: Duration = Duration::from_millis(100);
@@ -103,7 +108,8 @@ impl Plan {
             ));
         }
         let cpu = chosen_cpu(flags, session)?;
-        let wished = flags.nice.unwrap_or_else(|| cells::nice_for(flags.weight_ratio));
+        let usual = if flags.remedies { REMEDIES_RATIO } else { RATIO_1999 };
+        let wished = flags.nice.unwrap_or_else(|| cells::nice_for(flags.weight_ratio.unwrap_or(usual)));
         let rescheduler = flags.rescheduler.unwrap_or(RESCHEDULER);
         let mut warnings = Vec::new();
         let contest = Contest::granted(cpu, wished, flags.competitors.unwrap_or(1).into(), &mut warnings);
@@ -119,12 +125,11 @@ impl Plan {
         }
         check_use(flags, &cells)?;
         let cpus: CpuSet = cells.iter().map(|cell| cell.reader_cpu).chain([cpu]).collect();
-        if cells.iter().any(|cell| cell.rescheduler.is_some() || cell.reader_rests()) {
-            warnings.extend(warning::realtime_throttling(&session.environment));
-        }
+        let realtime_share = cells.iter().map(CellPlan::realtime_share).fold(0.0, f64::max);
+        warnings.extend(warning::realtime_throttling(&session.environment, realtime_share));
         let mut plan = Self {
             remedies: flags.remedies,
-            samples: flags.samples.unwrap_or(SAMPLES_1999),
+            samples: flags.samples.unwrap_or(u64::MAX),
             turn: ENDLESS,
             budget: None,
             turns: u64::MAX,
@@ -148,7 +153,7 @@ impl Plan {
         let cells = self.cells.len() as u32;
         if session.is_long() && !self.keeps_gaps {
             // However long it is, nothing is lost but a minute, and there is a line for each.
-            (self.budget, self.turn, self.samples) = (session.seconds, A_MINUTE, flags.samples.unwrap_or(u64::MAX));
+            (self.budget, self.turn) = (session.seconds, A_MINUTE);
             return;
         }
         let live_alone = self.interval.is_some() && cells == 1;
@@ -156,23 +161,34 @@ impl Plan {
         let is_one = self.keeps_gaps || live_alone;
         match (session.seconds, flags.samples) {
             // Live lines go on until someone ends them.
-            (None, None) if live_alone => {
-                self.samples = u64::MAX;
-                self.turns = 1;
-            }
+            (None, None) if live_alone => self.turns = 1,
             (None, Some(_)) => self.turns = if is_one { 1 } else { TURNS },
-            (given, samples) => {
+            (given, _) => {
                 let default = if self.remedies { DEFAULT_REMEDIES_BUDGET } else { DEFAULT_BUDGET };
                 let budget = given.unwrap_or(default);
                 self.budget = Some(budget);
-                let turns = if is_one { 1 } else { TURNS_WITHIN };
-                self.turn = turn_within(budget / (cells * turns as u32), turns);
+                let turns = if is_one { 1 } else { turns_within(budget / cells, self.least_turn()) };
+                let time = budget / (cells * turns);
+                self.turn = if is_one { time } else { turn_within(time) };
                 if is_one {
                     self.turns = 1;
-                    self.samples = samples.unwrap_or(u64::MAX);
                 }
             }
         }
+    }
+
+    /// The shortest turn in which every cell's competitors have had a time slice each.
+    fn least_turn(&self) -> Duration {
+        let competitors = self.contest.competitors;
+        let all_s = self.cells.iter().filter_map(|cell| cell.competitor_slice_every_s(competitors));
+        Duration::from_secs_f64(all_s.fold(0.0, f64::max))
+    }
+
+    /// Whether the cell is one of 1999's test: its weights, one competitor, its rescheduler.
+    pub fn is_like_1999(&self, cell: &CellPlan) -> bool {
+        let contest = &self.contest;
+        let is_same_contest = contest.competitors == 1 && cells::nice_for(RATIO_1999) == contest.nice;
+        (cell.competitor.is_none() || is_same_contest) && cell.rescheduler.is_none_or(|period| period == RESCHEDULER)
     }
 
     /// How long it will take; `None` if that depends on the machine, or on the user.
@@ -219,14 +235,23 @@ impl Plan {
         let flags = Flags { scenario: vec![Scenario::Quiet], ..flags.clone() };
         let mut plan = Self::of(&flags, &session.within(session.seconds.unwrap_or(EVERY_CPU_BUDGET)))?;
         plan.warnings.extend(left_out);
-        let turns = if session.is_long() { u64::MAX } else { TURNS_WITHIN };
-        Ok(Self { cpus, is_of_every_cpu: true, samples: u64::MAX, turns, ..plan })
+        let turns = if session.is_long() { u64::MAX } else { TURNS_WITHIN.into() };
+        Ok(Self { cpus, is_of_every_cpu: true, turns, ..plan })
     }
 }
 
-/// The readings' part of a turn's time, so that all turns fit; a single turn takes all of it.
-fn turn_within(time: Duration, turns: u64) -> Duration {
-    if turns == 1 { time } else { time.saturating_sub(BESIDE_A_TURN).max(time / 2).max(SHORTEST_TURN) }
+/// How many turns a cell has in its time: fewer where they would be shorter than the least, as long as one such turn
+/// fits.
+fn turns_within(time: Duration, least: Duration) -> u32 {
+    match time.div_duration_f64(least + BESIDE_A_TURN) as u32 {
+        0 => TURNS_WITHIN,
+        fitting => fitting.min(TURNS_WITHIN),
+    }
+}
+
+/// The readings' part of a turn's time, so that all turns fit.
+fn turn_within(time: Duration) -> Duration {
+    time.saturating_sub(BESIDE_A_TURN).max(time / 2).max(SHORTEST_TURN)
 }
 
 pub fn chosen_cpu(flags: &Flags, session: &Session) -> Result<usize, UsageError> {
@@ -273,8 +298,16 @@ mod tests {
     #[test]
     fn turns_leave_room_for_what_comes_beside_them() {
         let ms = Duration::from_millis;
-        assert_eq!(turn_within(ms(1_100), TURNS_WITHIN), ms(1_000));
-        assert_eq!(turn_within(ms(150), TURNS_WITHIN), ms(75));
-        assert_eq!(turn_within(ms(150), 1), ms(150));
+        assert_eq!(turn_within(ms(1_100)), ms(1_000));
+        assert_eq!(turn_within(ms(150)), ms(75));
+    }
+
+    #[test]
+    fn turns_are_long_enough_for_a_competitors_slice_where_one_fits() {
+        let (s, every) = (Duration::from_secs, Duration::from_millis(3_990));
+        // `contend noise`, with 10 s a scenario, and a survey: at 997:1 and at 68:1.
+        assert_eq!([25, 10, 4].map(|time| turns_within(s(time), every)), [6, 2, 9]);
+        assert_eq!(turns_within(s(4), Duration::from_millis(277)), 9);
+        assert!(turn_within(s(25) / 6) > every);
     }
 }

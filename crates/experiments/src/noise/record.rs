@@ -137,12 +137,25 @@ pub struct Row {
     pub events_outside_gaps: u64,
     /// Gaps in which the kernel says that it preempted the reader (rseq); `null` where it does not say.
     pub preempted_gaps: Option<u64>,
+    /// Time in which the scheduler gives each competitor one time slice: in a shorter turn it may not run at all. Older
+    /// records do not have it.
+    #[serde(default)]
+    pub competitor_slice_every_s: Option<f64>,
+    /// The longest part of a gap that a competitor took, in all turns; `null` where the kernel's trace does not name it.
+    #[serde(default)]
+    pub competitor_longest_us: Option<f64>,
+    /// The same of a turn: the median of the turns, and its 95 % interval where there are turns enough.
+    #[serde(default)]
+    pub competitor_longest_p50_us: Option<f64>,
+    #[serde(default)]
+    pub competitor_longest_ci_us: Option<Interval>,
     /// CPU time of all competitors, as a share of one CPU.
     pub competitors_cpu_share: Option<f64>,
     /// CPU time of the rescheduler, as a share of one CPU; what its wake-ups cost beside that is in `lost_share`.
     pub rescheduler_cpu_share: Option<f64>,
     pub rescheduler_wakes_per_s: Option<f64>,
-    /// 1999's figures for the scenario, on one CPU, for 256 million samples.
+    /// 1999's figures for the scenario, on one CPU, for 256 million samples; `null` where the weights or the rescheduler
+    /// are not those of its test.
     pub then: Option<then::Figures>,
 }
 
@@ -172,6 +185,9 @@ pub struct Turn {
     pub gaps: u64,
     pub over_256us: u64,
     pub longest_us: f64,
+    /// The longest part of a gap that a competitor took; `null` where the kernel's trace does not name it.
+    #[serde(default)]
+    pub competitor_longest_us: Option<f64>,
     pub lost_share: f64,
     pub unwatched_s: f64,
 }

@@ -25,3 +25,14 @@ pub fn row(scenario: &str) -> Row {
     }))
     .expect("the sample is as the experiment writes it")
 }
+
+/// The same with a competitor that has a time slice every 276 ms, whose longest part of a gap is this.
+pub fn contested(scenario: &str, competitor_longest_us: f64) -> Row {
+    Row {
+        competitors_cpu_share: Some(0.014),
+        competitor_slice_every_s: Some(0.276),
+        competitor_longest_us: Some(competitor_longest_us),
+        competitor_longest_p50_us: Some(competitor_longest_us),
+        ..row(scenario)
+    }
+}

@@ -1,12 +1,12 @@
 //! Who takes the CPU: causes as one bar a scenario, turns and the longest gaps as timelines.
 
 use super::findings::unexplained;
-use super::record::Row;
+use super::record::{CauseRow, Row};
 use harness::label;
 use instruments::evidence::Kind;
 use record::{
-    Axis, Bar, Bars, Figure, HeatMap, HeatRow, Mark, Picture, Plot, Point, Section, Series, Stack, Statement, Table,
-    Unit, distinct, optional,
+    Axis, Bar, Bars, Figure, HeatMap, HeatRow, Mark, OTHERS, Picture, Plot, Point, Section, Series, Stack, Statement,
+    Table, Unit, distinct, optional,
 };
 use terminal::{count, nanoseconds, percent};
 
@@ -16,7 +16,7 @@ pub fn section(rows: &[Row]) -> Section {
     Section {
         experiment: "noise",
         title: "Who takes the CPU".into(),
-        findings: rows.iter().map(finding).map(Statement::from).collect(),
+        findings: rows.iter().map(finding).chain(super::show::rescheduler_effect(rows)).map(Statement::from).collect(),
         // A record of before they were kept has no longest gaps.
         figures: overviews
             .into_iter()
@@ -32,12 +32,13 @@ fn finding(row: &Row) -> String {
     let rest = unexplained(row).filter(|_| row.causes.first().is_none_or(|cause| cause.kind != Kind::Unexplained));
     let rest = rest.map(|share| format!(", {} of it unexplained", percent(share)));
     format!(
-        "{}: {} of CPU {} was taken{}{}; the longest piece was {}.",
+        "{}: {} of CPU {} was taken{}{}; the longest gap in {} was {}.",
         row.scenario,
         Unit::Share.words_with(row.lost_share, row.lost_ci_share),
         row.cpu,
         most.unwrap_or_default(),
         rest.unwrap_or_default(),
+        nanoseconds(row.span_s * 1e9),
         nanoseconds(row.longest_us * 1e3)
     )
 }
@@ -49,6 +50,7 @@ fn scenarios(rows: &[Row]) -> Figure {
         vec![
             row.scenario.clone(),
             Unit::Share.words_with(row.lost_share, row.lost_ci_share),
+            nanoseconds(row.span_s * 1e9),
             count(row.gaps),
             optional(row.median_gap_us.map(|us| us * 1e3), Unit::Ns),
             optional(row.p99_gap_us.map(|us| us * 1e3), Unit::Ns),
@@ -67,6 +69,7 @@ fn scenarios(rows: &[Row]) -> Figure {
             header: vec![
                 "scenario",
                 "taken (95 %)",
+                "watched",
                 "gaps",
                 "median gap",
                 "99 %",
@@ -140,10 +143,8 @@ fn map(rows: &[Row]) -> Option<Figure> {
 
 /// One bar a scenario.
 fn causes(rows: &[Row]) -> Figure {
-    let stack = |row: &Row| Stack {
-        name: row.scenario.clone(),
-        parts: row.causes.iter().map(|cause| (cause.label(), cause.share)).collect(),
-    };
+    let stack =
+        |row: &Row| Stack { name: row.scenario.clone(), parts: row.causes.iter().map(CauseRow::part).collect() };
     Figure {
         title: "What took the time".into(),
         picture: Picture::Stacks(rows.iter().map(stack).collect()),
@@ -169,7 +170,7 @@ fn causes_of(row: &Row) -> Table {
     }
 }
 
-/// Causes with a colour of their own; what the others took has one together.
+/// This many causes have one series each; the others have one together.
 const COLOURED: usize = 6;
 
 fn longest(row: &Row) -> Figure {
@@ -178,7 +179,7 @@ fn longest(row: &Row) -> Figure {
     let mut names = distinct(&words, String::clone);
     names.sort_by_key(|name| std::cmp::Reverse(words.iter().filter(|word| *word == name).count()));
     let (own, shared) = names.split_at(names.len().min(COLOURED));
-    let others = (!shared.is_empty()).then(|| ("others".to_owned(), shared));
+    let others = (!shared.is_empty()).then(|| (OTHERS.to_owned(), shared));
     let coloured = own.iter().map(|name| (name.clone(), std::slice::from_ref(name)));
     let series = coloured.chain(others).map(|(name, causes)| {
         let whose = gaps.iter().zip(&words).filter(|(_, word)| causes.contains(word));
@@ -195,7 +196,7 @@ fn longest(row: &Row) -> Figure {
     });
     Figure {
         title: format!("{}: the longest gaps", row.scenario),
-        picture: Picture::Plot(Plot {
+        picture: Picture::Causes(Plot {
             x: Axis { label: "since the run began", unit: Unit::Ns, logarithmic: false },
             y: Axis { label: "length", unit: Unit::Ns, logarithmic: true },
             series: series.collect(),

@@ -2,7 +2,8 @@
 
 use super::cells::{ALONE, EQUAL};
 use super::left;
-use super::plan::{Parameters, SAMPLES_1999};
+use super::longest_gap::{self, beside_1999, long_gaps_in_1999s_readings, whole};
+use super::plan::Parameters;
 use super::record::{CauseRow, Row};
 use instruments::evidence::Source;
 use instruments::statistics::Interval;
@@ -12,7 +13,7 @@ use terminal::{self, nanoseconds, percent};
 pub fn show(parameters: &Parameters, rows: &[Row]) -> String {
     let parts = match parameters.remedies {
         true => vec![setting(parameters, rows), remedies(rows), ledgers(rows), rules_of_1999(rows)],
-        false => vec![setting(parameters, rows), scenarios(rows), beside_1999(rows), causes(rows)],
+        false => vec![setting(parameters, rows), scenarios(rows), test_of_1999(rows), causes(rows)],
     };
     parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n")
 }
@@ -21,8 +22,8 @@ pub fn microseconds(us: f64) -> String {
     nanoseconds(us * 1e3)
 }
 
-fn milliseconds(us: f64) -> String {
-    format!("{:.2}", us / 1e3)
+fn milliseconds(ns: f64) -> String {
+    format!("{:.2}", ns / 1e6)
 }
 
 fn setting(parameters: &Parameters, rows: &[Row]) -> String {
@@ -31,7 +32,8 @@ fn setting(parameters: &Parameters, rows: &[Row]) -> String {
     format!(
         "The reader on CPU {} at nice {}, {} competitor{plural} at nice {}: weights {:.1}:1\n\
          A pass costs {}, a bare reading {}: {:.2}×.\n\
-         A gap is over {}. A turn has {} million readings.\n",
+         A gap is over {}. A turn has {} million readings.\n\
+         Each row was watched for {}.\n",
         parameters.cpu,
         parameters.reader_nice,
         parameters.competitors,
@@ -42,6 +44,7 @@ fn setting(parameters: &Parameters, rows: &[Row]) -> String {
         first.loop_check_ns / first.bare_loop_ns,
         thresholds(rows),
         readings_a_turn(rows),
+        watched(rows),
     )
 }
 
@@ -55,6 +58,14 @@ fn readings_a_turn(rows: &[Row]) -> String {
     let millions = rows.iter().flat_map(|row| &row.turns).map(|turn| (turn.samples as f64 / 1e6).round());
     let (least, most) = millions.fold((f64::INFINITY, 0.0_f64), |(least, most), of| (least.min(of), most.max(of)));
     if least == most { format!("{most}") } else { format!("{least} to {most}") }
+}
+
+/// How long each row was watched in all: the gaps' counts and longest lengths are of that time.
+fn watched(rows: &[Row]) -> String {
+    let (least, most) =
+        rows.iter().fold((f64::INFINITY, 0.0_f64), |(least, most), row| (least.min(row.span_s), most.max(row.span_s)));
+    let [least, most] = [least, most].map(|seconds| nanoseconds(seconds * 1e9));
+    if least == most { most } else { format!("{least} to {most}") }
 }
 
 fn scenarios(rows: &[Row]) -> String {
@@ -71,24 +82,21 @@ fn scenarios(rows: &[Row]) -> String {
         ]
     });
     let costs: String = rows.iter().filter_map(rescheduler_cost).collect();
-    terminal::table(&header, lines) + &costs + &rescheduler_effect(rows).unwrap_or_default() + &left::text(rows)
+    let effect = rescheduler_effect(rows).map_or_else(String::new, |effect| format!("  {effect}\n"));
+    terminal::table(&header, lines) + &costs + &effect + &left::text(rows)
 }
 
-/// What a rescheduler does to the competitor's longest turn, whatever else took the CPU.
-fn rescheduler_effect(rows: &[Row]) -> Option<String> {
-    let longest_turn = |with_rescheduler: bool| {
-        let row = rows.iter().find(|row| {
-            row.competitors_cpu_share.is_some() && row.rescheduler_cpu_share.is_some() == with_rescheduler
-        })?;
-        let own = |cause: &&CauseRow| cause.name.as_deref() == Some("competitor");
-        row.causes.iter().find(own).map(|cause| cause.longest_us)
-    };
-    let (alone, with) = (longest_turn(false)?, longest_turn(true)?);
-    let times = terminal::ratio(alone / with);
+/// The longest part of a gap that the competitor takes, without and with a rescheduler, whatever else took the CPU.
+pub fn rescheduler_effect(rows: &[Row]) -> Option<String> {
+    let gaps = longest_gap::comparable(rows);
+    let of = |scenario: &str| gaps.iter().find(|gap| gap.is_competitors && gap.row.scenario == scenario);
+    let (alone, with) = (of("competitor")?, of("competitor and rescheduler")?);
     Some(format!(
-        "  the competitor's longest part of a gap: {}, with it {}: {times}\n",
-        microseconds(alone),
-        microseconds(with)
+        "The competitor's longest part of a gap in {}: {}, with a rescheduler {}: {}.",
+        nanoseconds(alone.span_s * 1e9),
+        nanoseconds(alone.estimate.value),
+        nanoseconds(with.estimate.value),
+        terminal::ratio(alone.estimate.value / with.estimate.value)
     ))
 }
 
@@ -98,20 +106,20 @@ fn rescheduler_cost(row: &Row) -> Option<String> {
     Some(format!("  {name}: {wakes:.0} wake-ups/s, which ran for {} of the time\n", percent(share)))
 }
 
-/// Counts as for 1999's number of readings; the longest as the median of the turns, however many readings these have.
-fn beside_1999(rows: &[Row]) -> String {
+/// Counts as for 1999's number of readings; the longest as the median of the turns, where these have about as many.
+fn test_of_1999(rows: &[Row]) -> String {
     let header = ["", "today", "longest", "95 % (ms)", "bare", "longest", "normal", "longest"];
     let lines: Vec<_> = rows
         .iter()
         .filter_map(|row| {
-            let then = row.then?;
-            let over = row.over_256us as f64 * SAMPLES_1999 as f64 / row.samples as f64;
+            let (then, over) = (row.then?, long_gaps_in_1999s_readings(row)?);
+            let longest = beside_1999(row);
+            let ends = longest.and_then(|longest| longest.interval);
             Some(vec![
                 row.scenario.clone(),
                 if over < 10.0 { format!("{over:.1}") } else { terminal::count(over.round() as u64) },
-                microseconds(row.longest_p50_us),
-                row.longest_ci_us
-                    .map_or_else(String::new, |ci| format!("{}–{}", milliseconds(ci.low), milliseconds(ci.high))),
+                longest.map_or_else(|| "–".to_owned(), |longest| nanoseconds(longest.value)),
+                ends.map_or_else(String::new, |ci| format!("{}–{}", milliseconds(ci.low), milliseconds(ci.high))),
                 terminal::count(then.bare_over_256us),
                 microseconds(then.bare_longest_us),
                 terminal::count(then.normal_over_256us),
@@ -128,7 +136,10 @@ fn beside_1999(rows: &[Row]) -> String {
         turns => format!("the\nmedian of {turns} turns, and its 95 % interval"),
     };
     let title = format!("Interrupted for over 256 µs in 256 million readings, and the longest ({of}), beside 1999\n");
-    title + &terminal::table(&header, lines)
+    let is_compared = rows.iter().any(|row| row.then.is_some() && beside_1999(row).is_some());
+    let legend =
+        if is_compared { "" } else { "–: a turn has too few or too many readings to compare it with 1999's\n" };
+    title + &terminal::table(&header, lines) + legend
 }
 
 /// More causes than these are added up.
@@ -235,8 +246,8 @@ fn remedies(rows: &[Row]) -> String {
     let lines = rows.iter().map(|row| {
         vec![
             row.scenario.clone(),
-            microseconds(row.longest_p50_us),
-            row.longest_ci_us.map_or_else(|| "?".to_owned(), spanned),
+            longest(row),
+            whole(row).and_then(|gap| gap.interval).map_or_else(|| "?".to_owned(), spanned),
             microseconds(row.longest_us),
             format!("{:.2}", row.over_256us as f64 / row.span_s),
             percent(row.lost_share),
@@ -244,17 +255,24 @@ fn remedies(rows: &[Row]) -> String {
         ]
     });
     let legend = "longest: the median of the turns; max: of all turns; >256/s: gaps above\n256 µs a second; lost: the reader's CPU; others: what is left to the competitors\n";
-    terminal::table(&header, lines) + legend
+    let is_missing = rows.iter().any(|row| whole(row).is_none());
+    let missing = if is_missing { "–: a turn is too short for the competitor's time slice\n" } else { "" };
+    terminal::table(&header, lines) + legend + missing
+}
+
+/// The longest gap of a turn, where it may be compared.
+fn longest(row: &Row) -> String {
+    whole(row).map_or_else(|| "–".to_owned(), |gap| nanoseconds(gap.value))
 }
 
 fn spanned(ends: Interval) -> String {
-    format!("{}–{}", microseconds(ends.low), microseconds(ends.high))
+    format!("{}–{}", nanoseconds(ends.low), nanoseconds(ends.high))
 }
 
 /// Whether their longest gaps are told apart; without intervals they are not.
 fn differ(one: &Row, other: &Row) -> bool {
-    let ends = one.longest_ci_us.zip(other.longest_ci_us);
-    ends.is_some_and(|(one, other)| one.high < other.low || other.high < one.low)
+    let ends = |row| whole(row).and_then(|gap| gap.interval);
+    ends(one).zip(ends(other)).is_some_and(|(one, other)| one.high < other.low || other.high < one.low)
 }
 
 /// Said of a longest gap that is not told from another.
@@ -280,8 +298,8 @@ fn rules_of_1999(rows: &[Row]) -> String {
     if let Some(fifo) = find("reader SCHED_FIFO") {
         text.push_str(&format!(
             "- Real-time priority is for threads that use little CPU. A reader that used it\n  all, but for a rest of 10 ms in 100: longest gap {} instead of\n  {}{};\n  {} of the CPU left to the competitors.\n",
-            microseconds(fifo.longest_p50_us),
-            microseconds(alone.longest_p50_us),
+            longest(fifo),
+            longest(alone),
             apart(fifo, alone),
             competitors(fifo),
         ));
@@ -289,8 +307,8 @@ fn rules_of_1999(rows: &[Row]) -> String {
     if let Some(rescheduler) = rows.iter().find(|row| row.scenario == "rescheduler 125 µs") {
         text.push_str(&format!(
             "- A rescheduler spreads the load more evenly, at a cost. At 125 µs: longest\n  gap {} instead of {}{};\n  CPU lost {} instead of {}.\n",
-            microseconds(rescheduler.longest_p50_us),
-            microseconds(alone.longest_p50_us),
+            longest(rescheduler),
+            longest(alone),
             apart(rescheduler, alone),
             percent(rescheduler.lost_share),
             percent(alone.lost_share),

@@ -39,6 +39,9 @@ pub struct EvidenceQuality {
     pub account: Account,
 }
 
+/// Of less of the time nothing needs to be known: shares are given to a tenth of a per cent.
+const BLIND_SHARE: f64 = 0.001;
+
 impl EvidenceQuality {
     /// What these tracks say of it, with a clock that needed no line to the kernel's.
     pub(super) fn of_tracks(clock: Clock, source: Source, span: Range<u64>, events: u64, tracks: &[Track]) -> Self {
@@ -70,10 +73,11 @@ impl EvidenceQuality {
         self.account.absorb(&other.account);
     }
 
-    /// What a reader must be told of it.
+    /// Warns of lost reports, unless they leave so little time unknown that no share changes in the digits printed.
     pub fn warnings(&self) -> Vec<Warning> {
-        let lost = self.lost_events > 0 || self.blind_ns > 0.0;
         let blind_share = if self.span_ns > 0.0 { self.blind_ns / self.span_ns } else { 0.0 };
-        lost.then(|| EvidenceLost { reports: self.lost_events, blind_share }.into()).into_iter().collect()
+        // Where lost reports leave no known time, how much they matter is not known either.
+        let matters = self.blind_ns > BLIND_SHARE * self.span_ns || (self.lost_events > 0 && self.blind_ns <= 0.0);
+        matters.then(|| EvidenceLost { reports: self.lost_events, blind_share }.into()).into_iter().collect()
     }
 }

@@ -33,21 +33,28 @@ fn shared_siblings(environment: &Environment, cpus: &CpuSet) -> Vec<Warning> {
     warnings
 }
 
-/// The warning for a measurement that uses real-time threads, if the kernel throttles them.
-pub fn realtime_throttling(environment: &Environment) -> Option<Warning> {
+/// The warning for a measurement whose real-time threads use this share of their CPUs, if the kernel grants them less.
+pub fn realtime_throttling(environment: &Environment, used_share: f64) -> Option<Warning> {
     let runtime_us = environment.kernel.rt_runtime_us.filter(|&runtime| runtime >= 0)?;
-    Some(RealtimeThrottling { runtime_us, period_us: environment.kernel.rt_period_us? }.into())
+    let period_us = environment.kernel.rt_period_us?;
+    let is_throttled = (runtime_us as f64) < used_share * period_us as f64;
+    is_throttled.then(|| RealtimeThrottling { runtime_us, period_us }.into())
 }
 
 /// The share of other processes above which [`disturbances`] warns. A quiet machine stays below it.
 pub const OTHER_LOAD_SHARE: f64 = 0.02;
 
+/// The share of the hypervisor above which [`disturbances`] warns: less cannot be a hundredth of the latencies, so it
+/// moves no median and no p99. The environment of a record has the share all the same.
+pub const STEAL_SHARE: f64 = 0.01;
+
 /// The warnings that are due after measuring: from what became of the CPUs' time meanwhile.
 ///
-/// What is not above the resolution of the kernel's own account is not said.
+/// A share that is not above the resolution of the kernel's own account is not reported.
 pub fn disturbances(activity: &ActivityShare) -> Vec<Warning> {
     let (steal, other) = (activity.steal_share, activity.other_share);
-    let steal = (steal > activity.resolution_share * ROUNDING).then(|| Steal { share: steal }.into());
+    let floor = STEAL_SHARE.max(activity.resolution_share * ROUNDING);
+    let steal = (steal > floor).then(|| Steal { share: steal }.into());
     let floor = OTHER_LOAD_SHARE.max(2.0 * activity.resolution_share * ROUNDING);
     let other = (other > floor).then(|| OtherLoad { share: other }.into());
     steal.into_iter().chain(other).collect()

@@ -25,7 +25,7 @@ mod severity;
 mod value;
 
 pub use clock::ClockFallback;
-pub use due::{OTHER_LOAD_SHARE, disturbances, realtime_throttling, standing};
+pub use due::{OTHER_LOAD_SHARE, STEAL_SHARE, disturbances, realtime_throttling, standing};
 pub use kind::{WarningKind, percent};
 pub use machine::{
     Autogroup, CpuQuota, FrequencyChanging, NeverAlone, OtherLoad, RealtimeThrottling, SmtSiblingsShared, Steal,

@@ -19,7 +19,7 @@ fn set(list: &str) -> CpuSet {
 #[test]
 fn nothing_known_is_nothing_to_warn_of() {
     assert_eq!(standing(&blank(), &set("0-1")), []);
-    assert_eq!(realtime_throttling(&blank()), None);
+    assert_eq!(realtime_throttling(&blank(), 1.0), None);
 }
 
 #[test]
@@ -69,14 +69,15 @@ fn autogroup_and_governor_are_warned_of() {
 }
 
 #[test]
-fn throttling_is_warned_of_where_it_is_limited() {
+fn throttling_is_warned_of_where_the_threads_use_more_than_is_granted() {
     let mut environment = blank();
     (environment.kernel.rt_runtime_us, environment.kernel.rt_period_us) = (Some(950_000), Some(1_000_000));
     let warning = RealtimeThrottling { runtime_us: 950_000, period_us: 1_000_000 }.into();
-    assert_eq!(realtime_throttling(&environment), Some(warning));
+    assert_eq!(realtime_throttling(&environment, 0.96), Some(warning));
+    assert_eq!(realtime_throttling(&environment, 0.9), None);
     assert_eq!(standing(&environment, &set("0")), []);
     environment.kernel.rt_runtime_us = Some(-1);
-    assert_eq!(realtime_throttling(&environment), None);
+    assert_eq!(realtime_throttling(&environment, 1.0), None);
 }
 
 #[test]
@@ -91,6 +92,9 @@ fn disturbances_below_the_resolution_are_not_claimed() {
         resolution_share: 0.01,
     };
     assert_eq!(disturbances(&quiet), []);
+    // On an account of fine steps too little steal to move a p99.
+    let trivial = ActivityShare { steal_share: 0.0003, resolution_share: 1e-5, ..quiet };
+    assert_eq!(disturbances(&trivial), []);
     let disturbed = ActivityShare { steal_share: 0.02, other_share: 0.3, ..quiet };
     assert_eq!(disturbances(&disturbed), [Steal { share: 0.02 }.into(), OtherLoad { share: 0.3 }.into()]);
 }

@@ -21,9 +21,10 @@ pub fn picture_file(figure: &Figure, sections: &[Section]) -> Option<String> {
     let picture = match &figure.picture {
         Picture::Plot(one) => plot::plot(one, &looks::in_turn(one), false, name),
         Picture::Locks(one) => plot::plot(one, &looks::of_locks(one, &hues), false, name),
+        Picture::Causes(one) => plot::plot(one, &looks::of_causes(one, &hues), false, name),
         Picture::Spikes(one) => plot::plot(&one.plot, &looks::of_spikes(one, &hues), true, name),
         Picture::Bars(all) => bars::column(all, name, &hues),
-        Picture::Stacks(all) => stacks::stacks(all, name),
+        Picture::Stacks(all) => stacks::stacks(all, name, &hues),
         Picture::Ladder(all) => ladder::wide(all, name, &hues),
         Picture::Flame(one) => flame::flame(one, name),
         Picture::Timeline(one) => timeline::timeline(one, name),

@@ -1,9 +1,9 @@
 //! What each of several wholes is made of: one bar a whole, its parts side by side, small ones together.
 
 use super::frame::svg;
-use crate::hues::class;
+use crate::hues::{GREY, Hues, class};
 use maud::{Markup, html};
-use record::{Stack, distinct};
+use record::{Stack, StackPart};
 use terminal::percent;
 
 const WIDTH: f64 = 640.0;
@@ -17,19 +17,17 @@ const KEY: f64 = 18.0;
 const LEAST_SHARE: f64 = 0.02;
 const MOST_PARTS: usize = 5;
 
-/// The grey one.
-const REST: usize = 7;
-
 /// A part as it is drawn.
 struct Piece {
     words: String,
     share: f64,
-    colour: usize,
+    /// The style sheet's classes.
+    colour: String,
 }
 
 /// The picture with this name for screen readers.
-pub fn stacks(stacks: &[Stack], name: &str) -> Markup {
-    let all: Vec<Vec<Piece>> = pieces(stacks);
+pub fn stacks(stacks: &[Stack], name: &str, hues: &Hues) -> Markup {
+    let all = pieces(stacks, hues);
     let ends = sums(all.iter().map(|pieces| height(pieces)));
     let content = html! {
         @for ((stack, pieces), top) in stacks.iter().zip(&all).zip(&ends) {
@@ -52,29 +50,28 @@ fn height(pieces: &[Piece]) -> f64 {
     NAME + BAR + KEY * pieces.len().div_ceil(2) as f64 + 14.0
 }
 
-/// The same cause has the same colour in every bar.
-fn pieces(stacks: &[Stack]) -> Vec<Vec<Piece>> {
-    let share = |share: f64| if share.is_finite() { share.max(0.0) } else { 0.0 };
-    let is_own = |(place, (_, share)): &(usize, &(String, f64))| *place < MOST_PARTS && *share >= LEAST_SHARE;
-    let own = |stack: &'_ Stack| -> Vec<(String, f64)> {
-        stack.parts.iter().enumerate().filter(is_own).map(|(_, part)| (part.0.clone(), share(part.1))).collect()
+/// A cause has its colour; of several parts of one cause in a bar, all but the first are paler.
+fn pieces(stacks: &[Stack], hues: &Hues) -> Vec<Vec<Piece>> {
+    stacks.iter().map(|stack| pieces_of(stack, hues)).collect()
+}
+
+fn pieces_of(stack: &Stack, hues: &Hues) -> Vec<Piece> {
+    let share = |part: &StackPart| if part.share.is_finite() { part.share.max(0.0) } else { 0.0 };
+    let is_own = |(place, part): &(usize, &StackPart)| *place < MOST_PARTS && share(part) >= LEAST_SHARE;
+    let own: Vec<&StackPart> = stack.parts.iter().enumerate().filter(is_own).map(|(_, part)| part).collect();
+    let left = stack.parts.len() - own.len();
+    let all = stack.parts.iter().map(share).sum::<f64>();
+    let rest = (left > 0).then(|| Piece {
+        words: format!("{left} other{}", if left == 1 { "" } else { "s" }),
+        share: (all - own.iter().map(|part| share(part)).sum::<f64>()).max(0.0),
+        colour: class(GREY),
+    });
+    let piece = |(place, part): (usize, &&StackPart)| {
+        let is_pale = own[..place].iter().any(|before| before.cause == part.cause);
+        let pale = if is_pale { " pale" } else { "" };
+        Piece { words: part.words.clone(), share: share(part), colour: class(hues.of_cause(&part.cause)) + pale }
     };
-    let names: Vec<String> = stacks.iter().flat_map(own).map(|(name, _)| name).collect();
-    let names = distinct(&names, String::clone);
-    let colour = |name: &String| names.iter().position(|known| known == name).unwrap_or(0) % REST;
-    let of = |stack: &Stack| {
-        let own = own(stack);
-        let left = stack.parts.len() - own.len();
-        let all = stack.parts.iter().map(|(_, part)| share(*part)).sum::<f64>();
-        let rest = (left > 0).then(|| Piece {
-            words: format!("{left} other{}", if left == 1 { "" } else { "s" }),
-            share: (all - own.iter().map(|(_, share)| share).sum::<f64>()).max(0.0),
-            colour: REST,
-        });
-        let own = own.into_iter().map(|(words, share)| Piece { colour: colour(&words), words, share });
-        own.chain(rest).collect()
-    };
-    stacks.iter().map(of).collect()
+    own.iter().enumerate().map(piece).chain(rest).collect()
 }
 
 fn one(stack: &Stack, pieces: &[Piece], top: f64) -> Markup {
@@ -85,12 +82,12 @@ fn one(stack: &Stack, pieces: &[Piece], top: f64) -> Markup {
         text.name x=(LEFT) y=(top + 14.0) { (stack.name) }
         @for ((piece, begin), width) in pieces.iter().zip(&begins).zip(&widths) {
             @let (at, width) = (format!("{:.1}", LEFT + begin), format!("{width:.1}"));
-            g class=(class(piece.colour)) { rect.fill x=(at) y=(top + NAME) width=(width) height=(BAR) {} }
+            g class=(piece.colour) { rect.fill x=(at) y=(top + NAME) width=(width) height=(BAR) {} }
         }
         @for (place, piece) in pieces.iter().enumerate() {
             @let left = LEFT + (place % 2) as f64 * (RIGHT - LEFT) / 2.0;
             @let foot = top + NAME + BAR + KEY * (place / 2 + 1) as f64 - 3.0;
-            g class=(class(piece.colour)) { rect.fill x=(left) y=(foot - 9.0) width="10" height="10" {} }
+            g class=(piece.colour) { rect.fill x=(left) y=(foot - 9.0) width="10" height="10" {} }
             text x=(left + 15.0) y=(foot) { (shortened(&piece.words)) ": " (percent(piece.share)) }
         }
     }
@@ -107,26 +104,47 @@ fn shortened(words: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use record::{Figure, Picture, Section};
 
-    fn stack(name: &str, parts: &[(&str, f64)]) -> Stack {
-        Stack { name: name.into(), parts: parts.iter().map(|(name, share)| ((*name).into(), *share)).collect() }
+    fn stack(name: &str, parts: &[(&str, &str, f64)]) -> Stack {
+        let part =
+            |&(words, cause, share): &(&str, &str, f64)| StackPart { words: words.into(), cause: cause.into(), share };
+        Stack { name: name.into(), parts: parts.iter().map(part).collect() }
+    }
+
+    fn hues(causes: &[&str]) -> Hues {
+        let parts: Vec<(&str, &str, f64)> = causes.iter().map(|cause| (*cause, *cause, 1.0)).collect();
+        let picture = Picture::Stacks(vec![stack("", &parts)]);
+        let figure = Figure { title: String::new(), picture, tables: Vec::new(), secondary: false };
+        let section = Section {
+            experiment: "",
+            title: String::new(),
+            findings: Vec::new(),
+            figures: vec![figure],
+            histograms: Vec::new(),
+        };
+        Hues::of([&section].into_iter(), std::iter::empty())
     }
 
     #[test]
     fn small_parts_are_one_and_a_cause_has_one_colour() {
-        let stacks =
-            [stack("quiet", &[("a", 0.9), ("b", 0.09), ("c", 0.006), ("d", 0.004)]), stack("busy", &[("b", 1.0)])];
-        let pieces = pieces(&stacks);
-        let said: Vec<(&str, usize)> = pieces[0].iter().map(|piece| (piece.words.as_str(), piece.colour)).collect();
-        assert_eq!(said, [("a", 0), ("b", 1), ("2 others", REST)]);
-        assert!((pieces[0][2].share - 0.01).abs() < 1e-9);
-        assert_eq!(pieces[1][0].colour, 1);
+        let stacks = [
+            stack("quiet", &[("a (12)", "a", 0.5), ("a, every 4 ms", "a", 0.4), ("b", "b", 0.09), ("c", "c", 0.01)]),
+            stack("busy", &[("b", "b", 1.0)]),
+        ];
+        let pieces = pieces(&stacks, &hues(&["b", "a"]));
+        let drawn: Vec<(&str, &str)> =
+            pieces[0].iter().map(|piece| (piece.words.as_str(), piece.colour.as_str())).collect();
+        assert_eq!(drawn, [("a (12)", "c1"), ("a, every 4 ms", "c1 pale"), ("b", "c0"), ("1 other", "c7")]);
+        assert!((pieces[0][3].share - 0.01).abs() < 1e-9);
+        assert_eq!(pieces[1][0].colour, "c0");
     }
 
     #[test]
     fn shares_that_are_none_do_no_harm() {
-        for parts in [&[][..], &[("a", 0.0)], &[("a", f64::NAN)], &[("a", -1.0), ("b", 1e300)]] {
-            let drawn = super::stacks(&[stack("x", parts)], "").into_string();
+        let all = [&[][..], &[("a", "a", 0.0)], &[("a", "a", f64::NAN)], &[("a", "a", -1.0), ("b", "b", 1e300)]];
+        for parts in all {
+            let drawn = super::stacks(&[stack("x", parts)], "", &hues(&[])).into_string();
             assert!(drawn.contains("<svg"), "{drawn}");
         }
     }

@@ -47,6 +47,7 @@ fn picture(figure: &Figure, hues: &Hues) -> Markup {
         @match &figure.picture {
             Picture::Plot(one) => (plot(one, &looks::in_turn(one), false, &name)),
             Picture::Locks(one) => (plot(one, &looks::of_locks(one, hues), false, &name)),
+            Picture::Causes(one) => (plot(one, &looks::of_causes(one, hues), false, &name)),
             Picture::Spikes(one) => (plot(&one.plot, &looks::of_spikes(one, hues), true, &name)),
             Picture::Bars(bars) => {
                 figure.bars {
@@ -55,7 +56,7 @@ fn picture(figure: &Figure, hues: &Hues) -> Markup {
                     }
                 }
             }
-            Picture::Stacks(stacks) => figure.stacks { div.static tabindex="0" { (draw::stacks(stacks, &name)) } },
+            Picture::Stacks(stacks) => figure.stacks { div.static tabindex="0" { (draw::stacks(stacks, &name, hues)) } },
             Picture::Ladder(ladder) => {
                 figure.ladder {
                     div.wide { (draw::wide_ladder(ladder, &name, hues)) }

@@ -1,5 +1,5 @@
-//! Warnings where they matter: what changes a figure stands at that figure, or below the ladder where it changes all of
-//! them; that a run was short is one sentence; the rest is folded. How much one matters it says itself.
+//! Warnings where they matter: one that changes a figure is at that figure, or below the ladder where it changes all of
+//! them; one that limits a conclusion is below the ladder too; advice is folded. How much one matters it says itself.
 
 use super::placed::PlacedRecord;
 use instruments::warning::{FewSamples, NotConverged, Severity, Warning};
@@ -17,13 +17,16 @@ pub fn of_record(record: &PlacedRecord<'_>) -> Markup {
     let everywhere =
         known.iter().filter(|warning| changing(warning) && !figures(record).any(|one| is_about(warning, one)));
     let short: Vec<&Warning> = known.iter().filter(|warning| is_short(warning)).collect();
-    let rest: Vec<&Warning> = known.iter().filter(|warning| !changing(warning) && !is_short(warning)).collect();
+    let rest = || known.iter().filter(|warning| !changing(warning) && !is_short(warning));
+    let limiting = rest().filter(|warning| warning.severity() == Severity::LimitsConclusion);
+    let rest: Vec<&Warning> = rest().filter(|warning| warning.severity() == Severity::Advice).collect();
     html! {
         @for warning in everywhere { (caution(warning)) }
+        @for warning in limiting { p.limit { (said(warning)) } }
         @if !short.is_empty() { (too_short(&short)) }
         @if !rest.is_empty() || !strange.is_empty() {
             details.notes {
-                summary { (counted(rest.len() + strange.len(), "note")) " on how far the figures go" }
+                summary { (counted(rest.len() + strange.len(), "note")) " with advice" }
                 ul {
                     @for warning in rest { li { (said(warning)) } }
                     @for value in strange { li { "Warning: " (value) } }
@@ -63,8 +66,8 @@ fn too_short(short: &[&Warning]) -> Markup {
     html! {
         details.notes {
             summary {
-                "The run was short for " (counted(short.len(), "group")) " of figures: intervals are wider than wanted, and "
-                "--seconds narrows them"
+                "Warning: the run was short for " (counted(short.len(), "group")) " of figures, whose intervals are wider than "
+                "wanted. Remedy: a longer --seconds"
             }
             ul { @for warning in short { li { (said(warning)) } } }
         }

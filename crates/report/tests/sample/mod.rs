@@ -4,7 +4,7 @@ use instruments::statistics::Interval;
 use instruments::statistics::comparison::Estimate;
 use record::{
     Axis, Bar, Bars, Cost, Figure, Flame, FlamePart, Ladder, Lane, Mark, Picture, Plot, Point, SCHEMA, Section, Series,
-    Source, Span, Spikes, Stack, Statement, Table, Timeline, Unit, understand,
+    Source, Span, Spikes, Stack, StackPart, Statement, Table, Timeline, Unit, understand,
 };
 use serde_json::json;
 
@@ -41,12 +41,15 @@ pub fn plot(mark: Mark, text: &str) -> Picture {
 }
 
 /// Every kind of picture that is not a plot with a kind of marks.
-pub fn others(text: &str) -> [Picture; 3] {
+pub fn others(text: &str) -> [Picture; 4] {
     let Picture::Plot(locks) = plot(Mark::Line, text) else { unreachable!("it is one") };
     let Picture::Plot(spikes) = plot(Mark::Columns, text) else { unreachable!("it is one") };
-    let stack = Stack { name: text.to_owned(), parts: vec![(text.to_owned(), 0.9), ("small".into(), 0.01)] };
+    let part = |name: &str, share| StackPart { words: name.into(), cause: name.into(), share };
+    let stack = Stack { name: text.to_owned(), parts: vec![part(text, 0.9), part("small", 0.01)] };
+    let Picture::Plot(causes) = plot(Mark::Points, text) else { unreachable!("it is one") };
     [
         Picture::Locks(locks),
+        Picture::Causes(causes),
         Picture::Spikes(Spikes { plot: spikes, lock: text.to_owned(), words: vec![text.to_owned()] }),
         Picture::Stacks(vec![stack]),
     ]

@@ -32,7 +32,7 @@ pub struct Flags {
 enum Request {
     /// List the records, the newest last
     List(list::Filter),
-    /// Show a record as it was shown when it was measured
+    /// Show a record as its measurement printed it, or with --all every table and warning
     Show(show::Flags),
     /// Show a cell's figure over all records, and where it took a step
     Trend(trend::Flags),
@@ -58,7 +58,10 @@ pub fn run(flags: &Flags, shared: &SharedFlags) -> anyhow::Result<Outcome> {
     match &flags.request {
         None => list(&flags.filter),
         Some(Request::List(filter)) => list(filter),
-        Some(Request::Show(flags)) => show::run(flags, &archived::open(&folder)?, Destination::of_view(shared)?),
+        Some(Request::Show(flags)) => {
+            let named = shared.archive.as_deref();
+            show::run(flags, &archived::open(&folder)?, named, Destination::of_view(shared)?)
+        }
         Some(Request::Trend(flags)) => trend::run(flags, archived::open(&folder)?, Destination::of_view(shared)?),
         Some(Request::Hours(flags)) => hours::run(flags, archived::open(&folder)?, Destination::of_view(shared)?),
         Some(Request::Export(flags)) => export::run(flags, &archived::open(&folder)?),

@@ -1,10 +1,11 @@
-//! One record, as it was shown when it was measured.
+//! One record, as its measurement printed it, or all of it.
 
-use crate::commands::shown::shown;
-use crate::output::Destination;
+use crate::commands::shown::{Extent, shown};
+use crate::output::{Destination, whole_record};
 use archive::{Catalogue, Entry, Manifest};
 use clap::Args;
 use harness::Outcome;
+use std::path::Path;
 use terminal::moment;
 
 #[derive(Args, Clone, Debug)]
@@ -13,12 +14,22 @@ pub struct Flags {
     #[arg(value_name = "RECORD")]
     record: String,
 
+    /// Show every table, picture, finding and warning of the record
+    #[arg(long, conflicts_with = "manifest")]
+    all: bool,
+
     /// Show what was noted of the machine and the program instead
     #[arg(long)]
     manifest: bool,
 }
 
-pub fn run(flags: &Flags, catalogue: &Catalogue, destination: Destination) -> anyhow::Result<Outcome> {
+/// Shows the record; `named_archive` is the archive where the command line names one.
+pub fn run(
+    flags: &Flags,
+    catalogue: &Catalogue,
+    named_archive: Option<&Path>,
+    destination: Destination,
+) -> anyhow::Result<Outcome> {
     let (archive, entry) = (&catalogue.archive, catalogue.named(&flags.record)?);
     let manifest = archive.manifest(&entry.id)?;
     if flags.manifest {
@@ -28,8 +39,10 @@ pub fn run(flags: &Flags, catalogue: &Catalogue, destination: Destination) -> an
     }
     let content = archive.record(&entry.id)?;
     let record = record::fields(entry.short_id(), &content)?;
+    let whole = whole_record(&entry.id, named_archive);
+    let extent = if flags.all { Extent::Whole } else { Extent::AsMeasured(&whole) };
     destination.present_record(&content, &record, |page| {
-        Ok(heading(entry, &manifest) + &shown(entry.short_id(), &record, page)?)
+        Ok(heading(entry, &manifest) + &shown(entry.short_id(), &record, extent, page)?)
     })?;
     Ok(Outcome::Done)
 }

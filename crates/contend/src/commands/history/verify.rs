@@ -1,7 +1,7 @@
 //! Every hash, checked; and that every record can be read.
 
 use crate::commands::metrics;
-use crate::commands::shown::{is_known, shown};
+use crate::commands::shown::{Extent, is_known, shown};
 use anyhow::bail;
 use archive::{Archive, Catalogue, Entry, Likeness};
 use clap::Args;
@@ -47,7 +47,7 @@ fn read(entry: &Entry, content: &[u8]) -> anyhow::Result<()> {
     if !is_known(&record) {
         return Ok(());
     }
-    shown(entry.short_id(), &record, &Page::plain())?;
+    shown(entry.short_id(), &record, Extent::Whole, &Page::plain())?;
     // One that was interrupted may have none.
     let has_results = record.get("results").and_then(Value::as_array).is_some_and(|results| !results.is_empty());
     if has_results {

@@ -12,7 +12,7 @@ mod warnings;
 pub use self::record::{FINDINGS, Parameters, THEN_AND_NOW, key};
 pub use self::record::{NAME, unknown_experiment};
 pub use flags::Flags;
-pub use show::show as shown;
+pub use show::{closing, show as shown};
 
 use crate::commands::{cores, methods};
 use crate::output::{Destination, View};
@@ -62,7 +62,7 @@ impl View for Screen {
         show::show(record, page)
     }
 
-    fn closing(&self, record: &AnyRecord, page: &Page) -> anyhow::Result<Option<String>> {
-        show::closing(record, page).map(Some)
+    fn closing(&self, record: &AnyRecord, whole: &str, page: &Page) -> anyhow::Result<Option<String>> {
+        show::closing(record, whole, page).map(Some)
     }
 }

@@ -8,7 +8,7 @@ use harness::AnyRecord;
 use instruments::warning::Warning;
 use serde_json::Value;
 use std::io::IsTerminal;
-use terminal::Page;
+use terminal::{Page, escaped};
 
 /// Every experiment as its own command shows it, then the closing screen.
 ///
@@ -22,19 +22,20 @@ pub fn show(record: &AnyRecord, page: &Page) -> anyhow::Result<String> {
         }
     }
     parts.push(ladder(record, page)?.unwrap_or_default());
-    parts.push(conclusion(record, page, usize::MAX)?);
+    parts.push(conclusion(record, page, None)?);
     parts.retain(|part| !part.is_empty());
     Ok(parts.join("\n"))
 }
 
-/// The ladder, what a person would repeat, and what failed; without a ladder all that was found, then and now.
+/// The ladder, what a person would repeat, and what failed; without a ladder all that was found, then and now. `whole` is
+/// how to read the rest.
 ///
 /// # Errors
 /// A row that is none.
-pub fn closing(record: &AnyRecord, page: &Page) -> anyhow::Result<String> {
+pub fn closing(record: &AnyRecord, whole: &str, page: &Page) -> anyhow::Result<String> {
     match ladder(record, page)? {
-        Some(ladder) => Ok(format!("{ladder}\n{}{}", conclusion(record, page, MOST_FINDINGS)?, further())),
-        None => conclusion(record, page, usize::MAX),
+        Some(ladder) => Ok(format!("{ladder}\n{}{}", conclusion(record, page, Some(whole))?, further())),
+        None => conclusion(record, page, None),
     }
 }
 
@@ -54,12 +55,13 @@ fn ladder(record: &AnyRecord, page: &Page) -> anyhow::Result<Option<String>> {
     Ok(ladder.map(|ladder| format!("What waiting costs\n{}", ladder.letters(page))))
 }
 
-/// So many findings at most, and what failed; where there is room for all of them then and now too.
-fn conclusion(record: &AnyRecord, page: &Page, most: usize) -> anyhow::Result<String> {
+/// The findings and what failed, then and now; where `whole` is how to read all of that, a few findings only.
+fn conclusion(record: &AnyRecord, page: &Page, whole: Option<&str>) -> anyhow::Result<String> {
     let (mut text, mut missing) = (String::new(), String::new());
     let all = record::findings(&record.results)?;
-    let (is_whole, left) = (most >= all.len(), all.len().saturating_sub(most));
-    let found: Vec<&Finding> = if is_whole { all.iter().collect() } else { repeated(&all, most) };
+    let whole = whole.filter(|_| all.len() > MOST_FINDINGS);
+    let is_whole = whole.is_none();
+    let found: Vec<&Finding> = if is_whole { all.iter().collect() } else { repeated(&all, MOST_FINDINGS) };
     if !found.is_empty() {
         text.push_str("What it found\n");
         for finding in found {
@@ -68,8 +70,10 @@ fn conclusion(record: &AnyRecord, page: &Page, most: usize) -> anyhow::Result<St
             text.push_str(&terminal::item(words, page));
         }
     }
-    if !is_whole {
-        text.push_str(&format!("{left} more findings, and then and now, are on the page and in the record.\n"));
+    if let Some(whole) = whole {
+        let left = all.len() - MOST_FINDINGS;
+        let words = format!("{left} more findings, then and now, and all tables: {whole}");
+        text.push_str(&terminal::wrapped("", "", &escaped(&words), page));
     }
     let failed = failures(&record.warnings);
     if !failed.is_empty() {

@@ -5,14 +5,14 @@ use super::gap_trace::{GapTrace, KeptGap};
 use super::intruder::Used;
 use super::longest::{Evidence, Longest};
 use super::sum::Sum;
-use super::turn::{self, Outcome, Piece, TurnSetup};
+use super::turn::{self, COMPETITOR, Outcome, Piece, TurnSetup};
 use super::turn_sums::TurnSums;
 use crate::noise::cells::CellPlan;
 use crate::noise::record::{Line, LongGap};
 use harness::{Interruption, label, turns};
 use instruments::bounded_tally::BoundedTally;
 use instruments::clock::Clock;
-use instruments::evidence::{EvidenceQuality, Recorder, Source};
+use instruments::evidence::{Attribution, Cause, EvidenceQuality, Kind, Recorder, Source};
 use instruments::gaps::{Cost, Watch};
 use instruments::neighbour::WidthsOverTime;
 use instruments::team::StartGate;
@@ -94,8 +94,9 @@ impl Cell {
         let mut line = begun.unwrap_or_else(|| LineSum { causes: self.causes.so_far(), sum: Sum::default() });
         let outcome = turn::run(setup, &plan, record, |piece| {
             setup.show(&plan, &piece.watch);
-            self.add(&piece, setup.interruption);
+            let competitor_longest = self.add(&piece, setup.interruption);
             turn.add(&piece.watch, self.clock);
+            turn.competitor_longest = turn.competitor_longest.max(competitor_longest);
             line.sum.add(&piece.watch, self.clock);
             match setup.plan.interval {
                 // Nearly: the last piece of an interval may end a pass early.
@@ -146,7 +147,8 @@ impl Cell {
         }
     }
 
-    pub fn add(&mut self, piece: &Piece, interruption: &Interruption) {
+    /// Adds a piece of a turn, and returns the longest part of a gap that a competitor took in it.
+    pub fn add(&mut self, piece: &Piece, interruption: &Interruption) -> u64 {
         let watch = &piece.watch;
         self.widths.push(&piece.widths);
         self.lengths.add(&watch.gaps.iter().map(|gap| gap.length).collect());
@@ -176,6 +178,7 @@ impl Cell {
             }
         }
         self.keep(watch);
+        self.plan.competitor.and(attribution).map_or(0, |found| competitor_longest(&found, watch.gaps.len()))
     }
 
     fn line_of(&self, line: &LineSum) -> Line {
@@ -272,6 +275,17 @@ impl turns::Cell for Cell {
     fn turns(&self) -> u64 {
         self.turns.turns()
     }
+}
+
+/// The longest part of a gap that a competitor of this process took, in ticks.
+fn competitor_longest(attribution: &Attribution, gaps: usize) -> u64 {
+    let is_competitor = |cause: &Cause| {
+        cause.kind == Kind::Task
+            && cause.name.as_deref().map(str::as_bytes) == Some(COMPETITOR.to_bytes())
+            && cause.pid == Some(std::process::id())
+    };
+    let parts = (0..gaps).flat_map(|gap| attribution.of_gap(gap));
+    parts.filter(|(cause, _)| is_competitor(cause)).map(|(_, ticks)| ticks).max().unwrap_or(0)
 }
 
 /// An interval of a live run that has not ended, and the causes before it.

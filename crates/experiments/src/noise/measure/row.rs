@@ -2,6 +2,7 @@
 
 use super::cell::Cell;
 use super::intruder::Used;
+use super::sum::Sum;
 use crate::noise::plan::Plan;
 use crate::noise::record::{Row, Turn};
 use crate::noise::then;
@@ -16,7 +17,14 @@ use instruments::statistics::summary::CONFIDENCE;
 pub fn row(cell: &Cell, plan: &Plan, lookout: &Lookout) -> Option<Row> {
     let taken = lookout.taken(cell.plan.reader_cpu, &cell.widths);
     let (clock, all) = (cell.clock, cell.all_turns()?);
-    let (figures, turns) = (all.figures(clock), cell.turns.iter().map(|turn| turn.figures(clock)).collect::<Vec<_>>());
+    // Only a trace of the whole CPU names who ran.
+    let names_competitor = cell.plan.competitor.is_some() && cell.source == Source::CpuRecord;
+    let named = |us: Option<f64>| us.filter(|_| names_competitor);
+    let figures_of = |turn: &Sum| {
+        let figures = turn.figures(clock);
+        Turn { competitor_longest_us: named(figures.competitor_longest_us), ..figures }
+    };
+    let (figures, turns) = (figures_of(&all), cell.turns.iter().map(figures_of).collect::<Vec<_>>());
     let whole = whole(&turns);
     Some(Row {
         scenario: cell.plan.name.clone(),
@@ -60,10 +68,14 @@ pub fn row(cell: &Cell, plan: &Plan, lookout: &Lookout) -> Option<Row> {
         events_in_gaps: cell.causes.recall.reported - cell.causes.recall.missed,
         events_outside_gaps: cell.causes.recall.missed,
         preempted_gaps: cell.preempted,
+        competitor_slice_every_s: cell.plan.competitor_slice_every_s(plan.contest.competitors),
+        competitor_longest_us: figures.competitor_longest_us,
+        competitor_longest_p50_us: named(median(&of_each(&whole, competitor_longest_us))),
+        competitor_longest_ci_us: median_interval(&whole, competitor_longest_us).filter(|_| names_competitor),
         competitors_cpu_share: competitors_cpu_share(cell, plan),
         rescheduler_cpu_share: cell.plan.rescheduler.map(|_| cpu_share(&cell.rescheduler)),
         rescheduler_wakes_per_s: cell.plan.rescheduler.map(|_| rounds_per_s(&cell.rescheduler)),
-        then: cell.plan.scenario.and_then(then::figures),
+        then: cell.plan.scenario.filter(|_| plan.is_like_1999(&cell.plan)).and_then(then::figures),
     })
 }
 
@@ -71,6 +83,10 @@ pub fn row(cell: &Cell, plan: &Plan, lookout: &Lookout) -> Option<Row> {
 fn whole(turns: &[Turn]) -> Vec<Turn> {
     let longest_s = turns.iter().map(|turn| turn.span_s).fold(0.0, f64::max);
     turns.iter().filter(|turn| 2.0 * turn.span_s >= longest_s).copied().collect()
+}
+
+fn competitor_longest_us(turn: &Turn) -> f64 {
+    turn.competitor_longest_us.unwrap_or(0.0)
 }
 
 fn of_each(turns: &[Turn], figure: fn(&Turn) -> f64) -> Vec<f64> {

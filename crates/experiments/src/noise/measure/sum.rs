@@ -19,6 +19,8 @@ pub struct Sum {
     pub gaps: u64,
     pub over_256us: u64,
     pub longest: u64,
+    /// The longest part of a gap that a competitor took, as far as the kernel's trace names it.
+    pub competitor_longest: u64,
     pub lost: u64,
 }
 
@@ -51,6 +53,7 @@ impl Sum {
         self.gaps += other.gaps;
         self.over_256us += other.over_256us;
         self.longest = self.longest.max(other.longest);
+        self.competitor_longest = self.competitor_longest.max(other.competitor_longest);
         self.lost += other.lost;
     }
 
@@ -61,6 +64,7 @@ impl Sum {
             gaps: self.gaps,
             over_256us: self.over_256us,
             longest_us: clock.to_ns(self.longest) / 1e3,
+            competitor_longest_us: Some(clock.to_ns(self.competitor_longest) / 1e3),
             lost_share: self.lost as f64 / self.span.max(1) as f64,
             unwatched_s: clock.to_ns(self.reach.saturating_sub(self.span)) / 1e9,
         }

@@ -16,6 +16,7 @@ use instruments::grind::Work;
 use instruments::neighbour::{Probe, Widths};
 use instruments::team::{Member, StartGate, work_together};
 use instruments::warning::Warning;
+use std::ffi::CStr;
 use std::io;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -108,7 +109,7 @@ pub fn run(
     }];
     let place = (setup.clock, setup.plan.contest.cpu);
     for (used, schedule) in competitors.iter_mut().zip(cell.competitor.into_iter().cycle()) {
-        members.push(intruder(place, over, used, (c"competitor", schedule), || Work::of_loads(64).run()));
+        members.push(intruder(place, over, used, (COMPETITOR, schedule), || Work::of_loads(64).run()));
     }
     for (used, period) in rescheduler.iter_mut().zip(cell.rescheduler) {
         members.push(intruder(place, over, used, (c"rescheduler", RESCHEDULER), move || sleep(period)));
@@ -130,6 +131,8 @@ impl Drop for SetOnDrop<'_> {
     }
 }
 
+/// The name of a competitor's thread, by which the kernel's trace knows it.
+pub const COMPETITOR: &CStr = c"competitor";
 const RESCHEDULER: Schedule = Schedule::Fifo { priority: 1 };
 
 /// What the reader does between pieces: as a thread like others, because it may take long, and a real-time thread that

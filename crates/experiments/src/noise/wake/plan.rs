@@ -103,7 +103,8 @@ fn turn_of(time: Duration) -> Duration {
 }
 
 fn realtime_warning(session: &Session) -> Option<Warning> {
-    instruments::warning::realtime_throttling(&session.environment).into_iter().next()
+    // The thread sleeps between its wake-ups: much less than this.
+    instruments::warning::realtime_throttling(&session.environment, 0.5)
 }
 
 /// The CPUs that get a thread, and what is said of those that do not.

@@ -1,9 +1,10 @@
 //! Wake-ups on a page: how late, as histograms by interval and CPU, and why.
 
 use super::record::WakeRow;
+use crate::noise::cause_row::CauseRow;
 use harness::label;
 use instruments::evidence::Cause;
-use record::{Axis, Bar, Bars, Figure, Mark, Picture, Plot, Point, Series, Statement, Table, Unit};
+use record::{Axis, Figure, Mark, Picture, Plot, Point, Series, Stack, Statement, Table, Unit};
 use terminal::{count, nanoseconds, percent};
 
 fn name(row: &WakeRow) -> String {
@@ -85,9 +86,8 @@ fn lateness(rows: &[&WakeRow]) -> Table {
 }
 
 fn causes(row: &WakeRow) -> Figure {
-    let words = |cause: &crate::noise::cause_row::CauseRow| cause.label();
-    let bars =
-        row.causes.iter().map(|cause| Bar { name: words(cause), value: cause.share, interval: None, limit: None });
+    let words = CauseRow::label;
+    let stack = Stack { name: name(row), parts: row.causes.iter().map(CauseRow::part).collect() };
     let lines = row.causes.iter().map(|cause| {
         vec![
             words(cause),
@@ -99,7 +99,7 @@ fn causes(row: &WakeRow) -> Figure {
     });
     Figure {
         title: format!("{}: why", name(row)),
-        picture: Picture::Bars(Bars { unit: Unit::Share, logarithmic: false, bars: bars.collect() }),
+        picture: Picture::Stacks(vec![stack]),
         tables: vec![Table {
             caption: "Causes".into(),
             header: vec!["cause", "of the time", "wake-ups", "mean", "longest"],

@@ -85,7 +85,14 @@ fn time_in_which_reports_were_lost_is_unexplained_and_counted() {
     let attribution = attributed(&timeline, &[gap(1_000, 9_000)]);
     assert_eq!(timeline.quality.lost_events, 3);
     assert_eq!(timeline.quality.blind_ns, timeline.clock.to_ns(5_000));
-    assert_eq!(timeline.quality.warnings().len(), 1);
+    let lost_in = |span_ns: f64| {
+        let mut quality = timeline.quality.clone();
+        quality.span_ns = span_ns;
+        quality.warnings().len()
+    };
+    assert_eq!(lost_in(100.0 * timeline.quality.blind_ns), 1);
+    // A share that no printed digit would show.
+    assert_eq!(lost_in(2_000.0 * timeline.quality.blind_ns), 0);
     assert_eq!(attribution.unexplained(0), 5_000);
     assert_eq!(taken(&attribution, Kind::Task, Some("competitor")), 3_000);
 }

@@ -1,0 +1,189 @@
+//! The longest gaps that may be compared: those of turns that last equally long, and long enough for a competitor to
+//! have had its time slice.
+//!
+//! The ladder, the findings, the terminal and the page all read them here, so that all give the same values.
+
+use super::plan::SAMPLES_1999;
+use super::record::{Row, Turn};
+use instruments::statistics::Interval;
+use instruments::statistics::comparison::Estimate;
+use instruments::statistics::order::median;
+use instruments::warning::{Severity, Warning, WarningKind};
+use serde::Serialize;
+
+/// The longest gap of a turn in one scenario.
+#[derive(Clone, Copy, Debug)]
+pub struct LongestGap<'a> {
+    pub row: &'a Row,
+    /// Whether it is the competitor's part of the gaps, known from the kernel's trace, or whole gaps, whatever took them.
+    pub is_competitors: bool,
+    /// The median of the turns, in ns.
+    pub estimate: Estimate,
+    /// How long a turn watched.
+    pub span_s: f64,
+}
+
+/// Turns of one run that differ by no more than this factor are equally long.
+const SAME_SPAN: f64 = 1.25;
+/// Turns with a third of 1999's readings, up to three times as many, are comparable with its test.
+const SAME_READINGS: f64 = 3.0;
+
+/// The rows whose turns are long enough and as long as those of the first of them.
+///
+/// A competitor's own part is given where the kernel's trace names it in every row with a competitor: a host that is busy
+/// makes whole gaps longer, and hides what the competitor and the rescheduler do.
+pub fn comparable<'a>(rows: impl IntoIterator<Item = &'a Row>) -> Vec<LongestGap<'a>> {
+    let mut long: Vec<(&Row, f64)> = rows.into_iter().filter_map(|row| Some((row, long_enough_s(row)?))).collect();
+    let Some(&(_, span_s)) = long.first() else { return Vec::new() };
+    long.retain(|(_, other_s)| other_s.max(span_s) <= SAME_SPAN * other_s.min(span_s));
+    let has_competitor = |row: &Row| row.competitors_cpu_share.is_some();
+    let is_named =
+        long.iter().all(|(row, _)| !has_competitor(row) || row.competitor_longest_p50_us.is_some_and(|us| us > 0.0));
+    let of = |(row, span_s): (&'a Row, f64)| {
+        let own = row.competitor_longest_p50_us.filter(|_| is_named && has_competitor(row));
+        let ends = if own.is_some() { row.competitor_longest_ci_us } else { row.longest_ci_us };
+        let estimate = ns(own.unwrap_or(row.longest_p50_us), ends);
+        LongestGap { row, is_competitors: own.is_some(), estimate, span_s }
+    };
+    long.into_iter().map(of).collect()
+}
+
+/// The longest gap of a turn, whatever took it, in ns, where it is comparable with those of other rows.
+pub fn whole(row: &Row) -> Option<Estimate> {
+    long_enough_s(row).map(|_| ns(row.longest_p50_us, row.longest_ci_us))
+}
+
+/// The same where it is comparable with 1999's.
+pub fn beside_1999(row: &Row) -> Option<Estimate> {
+    let readings = median(&of_each(&row.turns, |turn| turn.samples as f64))?;
+    let factor = readings / SAMPLES_1999 as f64;
+    let is_alike = (1.0 / SAME_READINGS..=SAME_READINGS).contains(&factor);
+    whole(row).filter(|_| is_alike)
+}
+
+/// How many gaps of more than 256 µs there are in 1999's number of readings, where it is comparable with 1999's.
+pub fn long_gaps_in_1999s_readings(row: &Row) -> Option<f64> {
+    long_enough_s(row)?;
+    Some(row.over_256us as f64 * SAMPLES_1999 as f64 / row.samples as f64)
+}
+
+fn ns(us: f64, ends_us: Option<Interval>) -> Estimate {
+    Estimate::new(us * 1e3, ends_us.map(|ends| ends.scaled(1e3)))
+}
+
+fn of_each(turns: &[Turn], value: fn(&Turn) -> f64) -> Vec<f64> {
+    turns.iter().map(value).collect()
+}
+
+/// How long a turn of the row watched.
+fn span_s(row: &Row) -> Option<f64> {
+    median(&of_each(&row.turns, |turn| turn.span_s))
+}
+
+/// The same where a competitor, if there is one, has had its time slice by then. In a shorter turn it may not have run at
+/// all. An older record does not say how long that takes, and is not compared.
+fn long_enough_s(row: &Row) -> Option<f64> {
+    let span_s = span_s(row)?;
+    let is_alone = row.competitors_cpu_share.is_none();
+    (is_alone || row.competitor_slice_every_s.is_some_and(|every_s| every_s <= span_s)).then_some(span_s)
+}
+
+/// The turns of a competitor were too short for its time slice.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ShortTurns {
+    /// The scenario in which it has one least often.
+    pub scenario: String,
+    /// How long a turn watched.
+    pub turn_s: f64,
+    /// How often each competitor has a time slice.
+    pub slice_every_s: f64,
+}
+
+impl WarningKind for ShortTurns {
+    const CODE: &'static str = "short_turns";
+    const SEVERITY: Severity = Severity::LimitsConclusion;
+
+    fn message(&self) -> String {
+        let [turn, every] = [self.turn_s, self.slice_every_s].map(|seconds| terminal::nanoseconds(seconds * 1e9));
+        format!(
+            "{}: a turn of {turn} is shorter than the {every} in which the competitor has one time slice, so its longest \
+             gap is not compared",
+            self.scenario
+        )
+    }
+
+    fn remedy(&self) -> &'static str {
+        "measure longer with --seconds, or lower --weight-ratio: at 68 a time slice comes every 276 ms"
+    }
+}
+
+/// The warning for rows whose turns are too short, if there are any.
+pub fn too_short(rows: &[Row]) -> Option<Warning> {
+    let short = rows.iter().filter(|row| long_enough_s(row).is_none());
+    let short = short.filter_map(|row| Some((row, span_s(row)?, row.competitor_slice_every_s?)));
+    let (row, turn_s, slice_every_s) = short.max_by(|one, other| one.2.total_cmp(&other.2))?;
+    Some(ShortTurns { scenario: row.scenario.clone(), turn_s, slice_every_s }.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::sample::{contested, row};
+    use super::*;
+
+    fn values(rows: &[Row]) -> Vec<(String, bool, f64)> {
+        let value = |gap: &LongestGap<'_>| (gap.row.scenario.clone(), gap.is_competitors, gap.estimate.value / 1e3);
+        comparable(rows).iter().map(value).collect()
+    }
+
+    #[test]
+    fn a_competitor_is_compared_by_its_own_part_over_equal_time() {
+        let rows = [row("quiet"), contested("competitor", 4_030.0), contested("competitor and rescheduler", 161.0)];
+        assert_eq!(
+            values(&rows),
+            [
+                ("quiet".into(), false, 3_000.0),
+                ("competitor".into(), true, 4_030.0),
+                ("competitor and rescheduler".into(), true, 161.0)
+            ]
+        );
+        assert_eq!(too_short(&rows), None);
+    }
+
+    /// The turns of a survey that lasted 0.4 s, at weights of 997:1.
+    #[test]
+    fn a_competitor_without_time_for_its_slice_is_not_compared() {
+        let short = Row { competitor_slice_every_s: Some(3.99), ..contested("competitor", 93.5) };
+        let older = Row { competitor_slice_every_s: None, ..contested("competitor", 93.5) };
+        for row_ in [&short, &older] {
+            assert_eq!(values(&[row("quiet"), row_.clone()]), [("quiet".into(), false, 3_000.0)]);
+            assert!(beside_1999(row_).is_none() && long_gaps_in_1999s_readings(row_).is_none());
+        }
+        let warning = too_short(&[row("quiet"), short]).unwrap();
+        assert!(warning.message().contains("a turn of 750 ms is shorter than the 3.99 s"), "{warning:?}");
+        assert_eq!((warning.severity(), too_short(&[older])), (Severity::LimitsConclusion, None));
+    }
+
+    #[test]
+    fn turns_of_unlike_lengths_are_not_compared() {
+        let mut longer = row("rescheduler");
+        longer.turns[0].span_s = 1.5;
+        assert_eq!(values(&[row("quiet"), longer]).len(), 1);
+    }
+
+    #[test]
+    fn without_the_competitors_name_whole_gaps_are_compared() {
+        let unnamed = Row { competitor_longest_p50_us: None, ..contested("competitor", 0.0) };
+        let named = contested("competitor and rescheduler", 161.0);
+        assert_eq!(values(&[unnamed, named]).iter().map(|value| value.1).collect::<Vec<_>>(), [false, false]);
+    }
+
+    #[test]
+    fn longest_gap_of_1999_needs_as_many_readings() {
+        let mut like_1999 = row("quiet");
+        like_1999.turns[0].samples = 300_000_000;
+        assert_eq!(beside_1999(&like_1999).unwrap().value, 3e6);
+        like_1999.turns[0].samples = 30_000_000;
+        assert!(beside_1999(&like_1999).is_none());
+        assert_eq!(long_gaps_in_1999s_readings(&like_1999), Some(40.0));
+    }
+}
