@@ -38,7 +38,7 @@ fn histograms_are_drawn_for_few_cells_or_on_request_and_are_always_in_the_record
     assert!(results(&record).iter().all(|row| !row["histogram"].as_array().unwrap().is_empty()));
 }
 
-/// Ranks follow from the values, whatever has no value has no rank, and a ratio lies in its interval.
+/// Ranks follow from the values, a row without a value has no rank, and a ratio is within its interval.
 fn assert_is_ranking(ranking: &[Value], more_is_better: bool) {
     for contest in ranking.chunk_by(|one, other| (&one["among"], &one["figure"]) == (&other["among"], &other["figure"]))
     {

@@ -1,7 +1,7 @@
 //! Ranks of what was measured side by side in one run, and which one is shown to be the best or the worst.
 //!
 //! A rank is 1 plus the number of contenders that are shown to be better. One is shown to be better than another where
-//! the 95 % interval of their ratio excludes 1. That interval includes, beside those of the two values, how much the
+//! the 95 % interval of their ratio excludes 1. That interval includes those of the two values, and how much the
 //! same thing differs from cell to cell of one run, by where its code and data lie. A contender without a value, or
 //! without an interval of it, cannot be compared, so it has no rank: it is neither first nor tied with anything.
 
@@ -36,7 +36,7 @@ pub struct Rank {
     pub ratio_ci: Option<Interval>,
 }
 
-/// What is ranked, and by which value.
+/// The conditions and the value of a ranking.
 #[derive(Clone, Debug)]
 pub struct Contest {
     pub among: String,
@@ -118,7 +118,7 @@ impl Contest {
 }
 
 impl Contender {
-    /// What can be compared: a value above 0 with its interval.
+    /// The value with its interval; `None` where either is missing, or the value is not above 0.
     fn estimate(&self) -> Option<Estimate> {
         let value = self.value.filter(|value| *value > 0.0 && self.interval.is_some())?;
         Some(Estimate { value, interval: self.interval, resolution: self.resolution })

@@ -59,7 +59,7 @@ pub struct Row {
     pub count: u64,
     /// Rounds that are in none, since the probe of another thread's core took more than a twentieth of them.
     #[serde(default)]
-    pub left_out_count: u64,
+    pub excluded_count: u64,
     /// These and the mean are `null` where they are below what they are known to: quantiles below the clock's step, all
     /// of them below `accuracy_ns`.
     pub min_ns: Option<f64>,

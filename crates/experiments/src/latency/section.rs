@@ -191,7 +191,7 @@ fn quantiles(row: &Row) -> Table {
         None => format!("< {}", nanoseconds(row.accuracy_ns.unwrap_or(row.resolution_ns))),
     };
     Table {
-        caption: format!("{} rounds{}", count(row.count), left_out(row)),
+        caption: format!("{} rounds{}", count(row.count), excluded(row)),
         header: vec!["quantile", "latency (95 %)"],
         rows: vec![
             line("least", row.words(row.min_ns)),
@@ -206,10 +206,10 @@ fn quantiles(row: &Row) -> Table {
     }
 }
 
-fn left_out(row: &Row) -> String {
-    match row.left_out_count {
+fn excluded(row: &Row) -> String {
+    match row.excluded_count {
         0 => String::new(),
-        rounds => format!("; {} more during the probe of another thread's core are left out", count(rounds)),
+        rounds => format!("; {} more, during another thread's probe, are excluded", count(rounds)),
     }
 }
 

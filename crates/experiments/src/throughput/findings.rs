@@ -89,7 +89,7 @@ mod tests {
         assert!(found[1].words.contains("sysv has the lowest throughput, 100,000/s"), "{}", found[1].words);
     }
 
-    /// A survey once said "174,112/s with adaptive, the most", beside 169,913/s (160,600 to 175,700) with std.
+    /// A survey once said "174,112/s with adaptive, the most", where std had 169,913/s (160,600 to 175,700).
     #[test]
     fn the_highest_is_said_only_where_it_differs_from_the_second() {
         let with = |ends, row: Row| Row { throughput_ci: Some(ends), ..row };

@@ -1,4 +1,4 @@
-//! Repetitions of one measurement that fall into two levels, so that a median lies between two truths.
+//! Repetitions of one measurement that fall into two levels, so that one median does not describe them.
 //!
 //! A lock that hands over in order can lock its waiters into one pattern of switches for a whole run, and into another
 //! one in the next: half as fast, and steady within the run. The median of such runs is one of the levels by chance, and
@@ -8,11 +8,11 @@
 use super::order::{median_of_sorted, sorted};
 use serde::{Deserialize, Serialize};
 
-/// Fewer repetitions than this can stand apart by chance.
+/// Fewer repetitions than this can form two groups by chance.
 const FEWEST: usize = 6;
-/// One repetition that stands apart is an outlier, not a level.
+/// One repetition far from the others is an outlier, not a level.
 const FEWEST_ON_A_LEVEL: usize = 2;
-/// The gap is so many times as wide as either level: in noise without levels fewer than one set in a hundred has one.
+/// The gap is this many times as wide as either level: in noise without levels fewer than one set in a hundred has one.
 const GAP: f64 = 3.0;
 /// Levels that are closer than this (as a ratio) make no difference to a reader.
 const LEAST_RATIO: f64 = 1.1;
@@ -52,8 +52,8 @@ impl Levels {
         let (low, high) = values.split_at(cut);
         let width = |level: &[f64]| (level[level.len() - 1] / level[0]).ln();
         let (lower, upper) = (median_of_sorted(low), median_of_sorted(high));
-        let stands_apart = gap(&cut) > GAP * width(low).max(width(high)) && upper >= LEAST_RATIO * lower;
-        stands_apart.then(|| Self { lower, upper, upper_share: high.len() as f64 / values.len() as f64 })
+        let is_apart = gap(&cut) > GAP * width(low).max(width(high)) && upper >= LEAST_RATIO * lower;
+        is_apart.then(|| Self { lower, upper, upper_share: high.len() as f64 / values.len() as f64 })
     }
 }
 

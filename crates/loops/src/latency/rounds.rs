@@ -62,11 +62,11 @@ pub struct Trace {
     limit: usize,
     /// Where pieces end that had a probe before and one after, and what those said.
     pieces: Vec<(usize, Probed)>,
-    /// When the thread probed, from and until, in ticks: meanwhile it wanted no lock, and its CPU was taken.
+    /// When the thread probed, from and until, in ticks: it wanted no lock then, and its CPU was taken.
     probes: Vec<(u64, u64)>,
 }
 
-/// Room for so many probes in a slice; after those the thread probes no more.
+/// Room for this number of probes in a slice; after those the thread probes no more.
 const MOST_PROBES: usize = 256;
 
 impl Trace {
@@ -99,7 +99,7 @@ impl Trace {
         &self.probes
     }
 
-    /// Probes, and notes when; `None` where there is no room for that, since a probe that nobody knows of would lengthen
+    /// Probes, and notes when; `None` where there is no room for that, since a probe that is not noted would lengthen
     /// the others' waits.
     fn probe(&mut self, probe: &Probe, clock: Clock) -> Option<Reading> {
         if self.probes.len() == MOST_PROBES {
@@ -158,8 +158,8 @@ const LOOK_EVERY_NS: f64 = 1_500_000.0;
 /// Takes and releases the lock until `stop`, in ticks, or until the trace is full; probes every so often whether another
 /// hardware thread uses the core.
 ///
-/// A probe lies between two rounds of this thread, so it is in none of its latencies. It may lie within a wait of another
-/// thread: so its time is noted, and whoever adds up that thread's rounds leaves such a wait out.
+/// A probe runs between two rounds of this thread, so it is in none of its latencies. It may run during a wait of another
+/// thread: so its time is noted, and the sums of that thread's rounds exclude such a wait.
 pub fn run_and_look<L: Lock>(lock: &L, way: Way, trace: &mut Trace, stop: impl Fn() -> u64) {
     let Way { clock, hold, probe } = way;
     let Some(probe) = probe else { return run(lock, clock, hold, trace, stop) };

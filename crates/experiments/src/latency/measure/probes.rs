@@ -1,16 +1,16 @@
 //! Rounds that another thread's probe took part of.
 //!
-//! A probe lies between two rounds of the thread that takes it, and within rounds of the others. Where threads share a
+//! A probe runs between two rounds of the thread that takes it, and during rounds of the others. Where threads share a
 //! CPU, a waiter waits out the probe; where each has its own, a thread that probes does not compete, so a wait is shorter
 //! than it would have been. Neither is the lock's doing: such a round is in no figure. A probe takes microseconds, and a
 //! time slice milliseconds, so a wait that lasts a time slice of the other thread always overlaps one: if overlap alone
-//! left it out, no long wait would be left. So a round counts where the probes take no more than [`MOST_SHARE`] of it.
+//! excluded it, no long wait would remain. So a round counts where the probes take no more than [`MOST_SHARE`] of it.
 
 use super::other_threads::joined;
 use crate::latency::record::Operation;
 use loops::latency::{Round, Trace};
 
-/// Probes that take more than one part in so many of a round leave it out. A round that counts is at most so much longer
+/// Probes that take more than this part of a round (a twentieth) exclude it. A round that counts is at most that much longer
 /// than without them, which is less than its intervals are wide.
 const MOST_SHARE: u64 = 20;
 
@@ -25,7 +25,7 @@ impl OthersProbes {
         Self(joined(others.flat_map(|(_, trace)| trace.probes()).copied().collect()))
     }
 
-    /// Whether probes took so much of this time that it does not count.
+    /// Whether probes took too much of this time for it to count.
     pub fn spoil(&self, (start, end): (u64, u64)) -> bool {
         let first = self.0.partition_point(|probe| probe.1 <= start);
         let within = self.0[first..].iter().take_while(|probe| probe.0 < end);
@@ -115,16 +115,16 @@ mod tests {
             }
             (rounds, spans)
         };
-        let p99 = |rounds: &[Round], left_out: &[usize]| {
-            let counted = rounds.iter().enumerate().filter(|(place, _)| left_out.binary_search(place).is_err());
+        let p99 = |rounds: &[Round], excluded: &[usize]| {
+            let counted = rounds.iter().enumerate().filter(|(place, _)| excluded.binary_search(place).is_err());
             let mut waits: Vec<u64> = counted.map(|(_, round)| round.lock()).collect();
             waits.sort_unstable();
             waits[waits.len() * 99 / 100]
         };
         let ((plain, _), (rounds, spans)) = (simulate(0), simulate(90));
-        let left_out = probes(&spans).spoiled(Operation::Lock, &rounds);
-        assert!(p99(&rounds, &[]) > p99(&plain, &[]) + probe / 2, "the probes show in p99 when they are left in");
-        assert_eq!(p99(&rounds, &left_out), p99(&plain, &[]));
-        assert_eq!(left_out.len(), spans.len(), "nothing else is left out");
+        let excluded = probes(&spans).spoiled(Operation::Lock, &rounds);
+        assert!(p99(&rounds, &[]) > p99(&plain, &[]) + probe / 2, "the probes show in p99 where they are included");
+        assert_eq!(p99(&rounds, &excluded), p99(&plain, &[]));
+        assert_eq!(excluded.len(), spans.len(), "nothing else is excluded");
     }
 }

@@ -61,8 +61,8 @@ impl SliceRounds<'_> {
     /// The pieces without the rounds of this operation that another thread's probe spoiled, and how many those are.
     fn unspoiled(&self, operation: Operation) -> (Vec<(Range<usize>, Sharing)>, u64) {
         let spoiled = self.probes.spoiled(operation, self.trace.rounds());
-        let left_out = spoiled.iter().filter(|place| self.window.contains(&self.trace.rounds()[**place].began));
-        let left_out = left_out.count() as u64;
+        let excluded = spoiled.iter().filter(|place| self.window.contains(&self.trace.rounds()[**place].began));
+        let excluded = excluded.count() as u64;
         let cut = |(range, sharing): &(Range<usize>, Sharing)| {
             let from = spoiled.partition_point(|place| *place < range.start);
             let until = spoiled.partition_point(|place| *place < range.end);
@@ -71,7 +71,7 @@ impl SliceRounds<'_> {
             let ends = within.iter().copied().chain([range.end]);
             starts.zip(ends).map(|(start, end)| (start..end, *sharing)).collect::<Vec<_>>()
         };
-        (self.pieces.iter().flat_map(cut).collect(), left_out)
+        (self.pieces.iter().flat_map(cut).collect(), excluded)
     }
 
     fn rounds_of<'a>(
@@ -94,7 +94,7 @@ impl Operations {
     /// Adds a slice. The hold time belongs to a round trip, however long it was.
     fn add(&mut self, scratch: &mut Vec<u32>, slice: &SliceRounds<'_>, parts: &[(Sharing, Baseline)]) {
         for operation in Operation::ALL {
-            let (pieces, left_out) = slice.unspoiled(operation);
+            let (pieces, excluded) = slice.unspoiled(operation);
             let usual = |baseline: &Baseline| match operation {
                 Operation::Lock => baseline.lock,
                 Operation::Unlock => baseline.unlock,
@@ -110,7 +110,7 @@ impl Operations {
             let parts: Vec<_> = parts.iter().map(part).collect();
             let tally = self.of_mut(operation);
             tally.add(scratch, &parts, slice.resolution);
-            tally.left_out += left_out;
+            tally.excluded += excluded;
         }
     }
 

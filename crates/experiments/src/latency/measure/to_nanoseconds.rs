@@ -9,8 +9,8 @@ use record::Bin;
 use std::collections::BTreeMap;
 
 /// Runs of the same pair differ by this where nothing disturbs them: by the core's frequency, and by the clock's rate,
-/// which each run measures anew. In twenty runs of four locks on a quiet machine that was less than a thousandth, beside
-/// the clock's step.
+/// which each run calibrates. In twenty runs of four locks on a quiet machine it was less than a thousandth, without the
+/// clock's step.
 const RUN_TO_RUN: f64 = 0.001;
 
 /// From ticks with an offset to nanoseconds without.
@@ -41,15 +41,15 @@ impl ToNanoseconds {
         Estimate::new(ns(ticks.value), ticks.interval.map(|ends| ends.scaled(self.ns_per_tick)))
     }
 
-    /// Of a pair from loops between two readings: of one such loop, or the difference of two. Ticks without the offset.
+    /// A pair from loops between two readings: one such loop, or the difference of two. Ticks without the offset.
     ///
     /// Each reading is up to a step of the clock behind its moment, and all slices can be so by the same: their medians
     /// then agree to the last digit and are a step of the loop off all the same. The core's frequency is another in the
-    /// next run, too. The interval reaches so much farther at either end.
+    /// next run, too. The interval is wider by both at either end.
     pub fn pair(&self, ticks: Estimate, loops: f64) -> Estimate {
         let pair = self.duration(ticks);
-        let reach = loops * self.resolution * self.ns_per_tick / f64::from(PAIRS) + RUN_TO_RUN * pair.value.abs();
-        let wider = |ends: Interval| Interval::new(ends.low - reach, ends.high + reach);
+        let widening = loops * self.resolution * self.ns_per_tick / f64::from(PAIRS) + RUN_TO_RUN * pair.value.abs();
+        let wider = |ends: Interval| Interval::new(ends.low - widening, ends.high + widening);
         Estimate { interval: pair.interval.map(wider), ..pair }
     }
 
@@ -161,7 +161,7 @@ mod tests {
             widest = widest.max(ends.width());
         }
         assert!(covering >= 380, "{covering} of 400");
-        assert!(uncovered > 100, "without the reach {uncovered} of 400 are not covered");
+        assert!(uncovered > 100, "without the widening {uncovered} of 400 are not covered");
         assert!(widest < 0.15, "and it is no wider than it takes: {widest} ns");
     }
 

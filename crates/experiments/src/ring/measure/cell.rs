@@ -141,14 +141,14 @@ impl Cell {
             }
             self.two_runs.clear();
         }
-        self.hold_against_all_turns();
+        self.compare_with_all_turns();
         // One turn that was disturbed says little of the next.
         self.guess_ns = self.ns_per_hop().unwrap_or(self.guess_ns);
         Ok(())
     }
 
-    /// The hops of a program's turns, each held against the short runs of all.
-    fn hold_against_all_turns(&mut self) {
+    /// The hops of a program's turns, each compared with the short runs of all.
+    fn compare_with_all_turns(&mut self) {
         if self.two_runs.is_empty() {
             return;
         }

@@ -2,7 +2,7 @@
 //!
 //! A program's start takes a millisecond or so and scatters by as much, and now and then another program delays it by as
 //! long as all the hops take. The difference of one long run and its short one then shows a hop of a tenth of what the
-//! kernel needs for a switch, if the short run was the delayed one. So each long run is held against the short runs of
+//! kernel needs for a switch, if the short run was the delayed one. So each long run is compared with the short runs of
 //! all turns, and the median of those differences counts: a delay of one short run changes no turn.
 
 use instruments::neighbour::Probed;
@@ -32,8 +32,8 @@ pub fn per_hop(turns: &[TwoRuns]) -> Vec<f64> {
     turns.iter().filter_map(of_turn).collect()
 }
 
-/// The 95 % interval of the median hop: that over the turns, and farther by what the short runs, which all turns share,
-/// leave unknown of the start. `None` with too few turns.
+/// The 95 % interval of the median hop: that over the turns, wider by the uncertainty of the start, which all turns
+/// share. `None` with too few turns.
 pub fn interval(turns: &[TwoRuns]) -> Option<Interval> {
     let hops = per_hop(turns);
     let (hop, over_turns) = (median(&hops)?, sample_quantile_interval(&hops, 0.5, CONFIDENCE)?);
