@@ -10,9 +10,10 @@ pub fn show(record: &LatencyRecord, page: &Page) -> String {
     // A stored ranking may be of an older revision; the rows say the same as when they were measured.
     let ranks = ranking(&record.results);
     // One lock is compared with none.
-    let deciding = contests(&ranks).filter(|ranks| ranks.len() > 1 && [PAIR, WAIT].contains(&ranks[0].figure.as_str()));
-    let tables: Vec<String> = deciding.map(|ranks| of_contest(ranks, &record.results, page)).collect();
-    if tables.is_empty() { String::new() } else { tables.join("\n") + &legend(record, &ranks) }
+    let decides = |ranks: &&[Rank]| ranks.len() > 1 && [PAIR, WAIT].contains(&ranks[0].figure.as_str());
+    let deciding: Vec<&[Rank]> = contests(&ranks).filter(decides).collect();
+    let tables: Vec<String> = deciding.iter().map(|ranks| of_contest(ranks, &record.results, page)).collect();
+    if tables.is_empty() { String::new() } else { tables.join("\n") + &legend(record, &deciding.concat()) }
 }
 
 const FREE: &str = "a free lock, acquired and released";

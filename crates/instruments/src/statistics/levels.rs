@@ -13,7 +13,7 @@ const FEWEST: usize = 6;
 /// One repetition far from the others is an outlier, not a level.
 const FEWEST_ON_A_LEVEL: usize = 2;
 /// The gap is this many times as wide as either level: in noise without levels fewer than one set in a hundred has one.
-const GAP: f64 = 3.0;
+const GAP: f64 = 4.0;
 /// Levels that are closer than this (as a ratio) make no difference to a reader.
 const LEAST_RATIO: f64 = 1.1;
 
