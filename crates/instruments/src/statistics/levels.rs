@@ -81,7 +81,7 @@ mod tests {
     fn two_levels_are_found_beside_the_scatter_of_each() {
         let mut rng = fastrand::Rng::with_seed(2);
         let found = (0..200).filter(|number| {
-            let level = |place: usize| if (place + number) % 3 == 0 { 47_000.0 } else { 73_800.0 };
+            let level = |place: usize| if (place + number).is_multiple_of(3) { 47_000.0 } else { 73_800.0 };
             let runs: Vec<f64> = (0..12).map(|place| level(place) * (0.02 * normal(&mut rng)).exp()).collect();
             Levels::of(&runs).is_some_and(|found| (found.upper_share - 2.0 / 3.0).abs() < 0.01)
         });
