@@ -38,17 +38,19 @@ fn histograms_are_drawn_for_few_cells_or_on_request_and_are_always_in_the_record
     assert!(results(&record).iter().all(|row| !row["histogram"].as_array().unwrap().is_empty()));
 }
 
-/// Places follow from the values, and a ratio lies in its interval.
+/// Ranks follow from the values, a row without a value has no rank, and a ratio is within its interval.
 fn assert_is_ranking(ranking: &[Value], more_is_better: bool) {
     for contest in ranking.chunk_by(|one, other| (&one["among"], &one["figure"]) == (&other["among"], &other["figure"]))
     {
-        assert_eq!(contest[0]["rank"], 1);
         for pair in contest.windows(2) {
             let [one, other] = [&pair[0], &pair[1]].map(|rank| rank["value"].as_f64().unwrap_or(0.0));
             assert!(if more_is_better { one >= other } else { one <= other }, "{pair:?}");
-            assert!(pair[0]["rank"].as_u64() <= pair[1]["rank"].as_u64(), "{pair:?}");
         }
-        for rank in contest {
+        for (before, rank) in contest.iter().enumerate() {
+            let place = rank["rank"].as_u64();
+            assert!(place.is_none_or(|place| (1..=before as u64 + 1).contains(&place)), "{rank}");
+            assert!(place.is_none() || rank["value"].is_number(), "no rank without a value: {rank}");
+            assert_eq!(place.is_none(), rank["ratio"].is_null(), "{rank}");
             let (Some(ratio), Some(ends)) = (rank["ratio"].as_f64(), rank["ratio_ci"].as_array()) else { continue };
             assert!(ends[0].as_f64().unwrap() <= ratio && ratio <= ends[1].as_f64().unwrap(), "{rank}");
         }

@@ -1,36 +1,42 @@
-//! Which is best? What was measured beside each other in one run, in order, and how far apart.
+//! Ranks of what was measured side by side in one run, and which one is shown to be the best or the worst.
 //!
-//! Two share a place where they cannot be told apart: where the 95 % interval of their ratio has 1 in it. That interval
-//! has, beside those of the two figures, how much the same thing differs from cell to cell of one run, by where its
-//! code and data lie. Whoever has no interval of its own cannot be told from anybody.
+//! A rank is 1 plus the number of contenders that are shown to be better. One is shown to be better than another where
+//! the 95 % interval of their ratio excludes 1. That interval includes those of the two values, and how much the
+//! same thing differs from cell to cell of one run, by where its code and data lie. A contender without a value, or
+//! without an interval of it, cannot be compared, so it has no rank: it is neither first nor tied with anything.
 
 use crate::unit::Unit;
 use instruments::statistics::Interval;
 use instruments::statistics::comparison::{Estimate, RunToRun, compare};
 use serde::{Deserialize, Serialize};
 
-/// A place among those that were measured beside each other.
+/// One contender's rank among those that were measured side by side.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Rank {
-    /// 1 is the best; those that cannot be told apart share it, and the next has the number of those before it, plus
-    /// one.
-    pub rank: usize,
+    /// 1 plus the number of contenders that are shown to be better; `null` without a value or without its interval.
+    pub rank: Option<usize>,
     pub lock: String,
-    /// Under what it was measured: `2 threads, spread`. Places are among those of the same words and figure.
+    /// The conditions of the measurement, `2 threads, spread`. Ranks compare rows with the same words and figure.
     pub among: String,
     /// What decides: `lock and unlock`, `lock, 99 %`, `loops`.
     pub figure: String,
     pub unit: Unit,
-    /// `null` where it is below what is known.
+    /// Whether more of it is better.
+    #[serde(default)]
+    pub more_is_better: bool,
+    /// `null` where it is below what can be measured, or was not measured.
     pub value: Option<f64>,
-    /// How many times worse than the best; `null` where either is not known.
+    /// The value is below this, which is the least that can be measured; `null` where the value is known.
+    #[serde(default)]
+    pub value_below: Option<f64>,
+    /// How many times worse than the best of those with a rank; `null` without a rank.
     pub ratio: Option<f64>,
-    /// Its 95 % interval; `null` without intervals of both.
+    /// Its 95 % interval; `null` for the best itself, and without a rank.
     pub ratio_ci: Option<Interval>,
 }
 
-/// What places are given for.
+/// The conditions and the value of a ranking.
 #[derive(Clone, Debug)]
 pub struct Contest {
     pub among: String,
@@ -42,14 +48,14 @@ pub struct Contest {
     pub scatter: f64,
 }
 
-/// Who has a place.
+/// One of those that are ranked.
 #[derive(Clone, Debug)]
 pub struct Contender {
     pub lock: String,
-    /// `None` where it is below what is known.
+    /// `None` where it is below what can be measured.
     pub value: Option<f64>,
     pub interval: Option<Interval>,
-    /// The step of what it was read from; below what it is not known.
+    /// The step of the instrument; a value of `None` is below it.
     pub resolution: f64,
 }
 
@@ -57,69 +63,98 @@ pub struct Contender {
 const DEGREES: f64 = 20.0;
 
 impl Contest {
-    /// Everybody's place, the best first.
+    /// The ranks of all contenders, the best value first.
     pub fn ranked(&self, mut contenders: Vec<Contender>) -> Vec<Rank> {
-        // What is less than can be known comes before what is known.
+        // A value below what can be measured comes before every value that is known.
         let order = |one: &Contender| one.value.unwrap_or(0.0) * if self.more_is_better { -1.0 } else { 1.0 };
         contenders.sort_by(|one, other| order(one).total_cmp(&order(other)));
-        let mut ranks: Vec<Rank> = Vec::with_capacity(contenders.len());
-        let Some(best) = contenders.first() else { return ranks };
-        let (mut head, mut place) = (best, 1);
-        for (before, one) in contenders.iter().enumerate() {
-            if self.is_worse(head, one) {
-                (head, place) = (one, before + 1);
-            }
-            let interval = self.times(best, one).filter(|_| before > 0);
-            ranks.push(Rank {
-                rank: place,
-                lock: one.lock.clone(),
-                among: self.among.clone(),
-                figure: self.figure.to_owned(),
-                unit: self.unit,
-                value: one.value,
-                ratio: best
-                    .value
-                    .zip(one.value)
-                    .map(|(best, one)| self.slowness(best, one))
-                    .filter(|ratio| ratio.is_finite()),
-                ratio_ci: interval.filter(|ends| ends.low.is_finite() && ends.high.is_finite()),
-            });
+        let best = contenders.iter().find(|one| one.estimate().is_some());
+        contenders.iter().map(|one| self.rank(one, best, &contenders)).collect()
+    }
+
+    fn rank(&self, one: &Contender, best: Option<&Contender>, all: &[Contender]) -> Rank {
+        let is_ranked = one.estimate().is_some();
+        let best = best.filter(|_| is_ranked);
+        let ratio = best.and_then(|best| Some(self.slowness(best.value?, one.value?)));
+        let interval = best.filter(|best| !std::ptr::eq(*best, one)).and_then(|best| self.times_worse(best, one));
+        let value_below = one.value.is_none().then_some(one.resolution).filter(|least| *least > 0.0);
+        Rank {
+            rank: is_ranked.then(|| 1 + all.iter().filter(|other| self.is_worse(other, one)).count()),
+            lock: one.lock.clone(),
+            among: self.among.clone(),
+            figure: self.figure.to_owned(),
+            unit: self.unit,
+            more_is_better: self.more_is_better,
+            value: one.value,
+            value_below,
+            ratio: ratio.filter(|ratio| ratio.is_finite()),
+            ratio_ci: interval.filter(|ends| ends.low.is_finite() && ends.high.is_finite()),
         }
-        ranks
     }
 
     fn slowness(&self, best: f64, one: f64) -> f64 {
         if self.more_is_better { best / one } else { one / best }
     }
 
-    /// Whether it is told to be worse than the better one.
+    /// Whether the second is shown to be worse than the first.
     fn is_worse(&self, better: &Contender, one: &Contender) -> bool {
         match better.value {
-            Some(_) => self.times(better, one).is_some_and(|ends| ends.low > 1.0),
-            // Of the better one no more is known than that it is below this.
-            None => one.interval.is_some_and(|ends| ends.low > better.resolution),
+            Some(_) => self.times_worse(better, one).is_some_and(|ends| ends.low > 1.0),
+            // Nothing more is known of the first than that it is below its resolution.
+            None => {
+                let is_below = |ends: Interval| better.resolution > 0.0 && ends.low > better.resolution;
+                !self.more_is_better && one.interval.is_some_and(is_below)
+            }
         }
     }
 
-    /// The interval of how many times worse it is.
-    fn times(&self, better: &Contender, one: &Contender) -> Option<Interval> {
-        let estimate = |of: &Contender| {
-            let value = of.value.filter(|_| of.interval.is_some())?;
-            Some(Estimate { value, interval: of.interval, resolution: of.resolution })
-        };
-        let (better, one) = (estimate(better)?, estimate(one)?);
+    /// The interval of how many times worse the second is than the first; `None` where either cannot be compared.
+    pub fn times_worse(&self, better: &Contender, one: &Contender) -> Option<Interval> {
+        let (better, one) = (better.estimate()?, one.estimate()?);
         let scatter = RunToRun { deviation: self.scatter, degrees: DEGREES };
         let (under, over) = if self.more_is_better { (one, better) } else { (better, one) };
         Some(compare(&under, &over, scatter)?.interval)
     }
 }
 
+impl Contender {
+    /// The value with its interval; `None` where either is missing, or the value is not above 0.
+    fn estimate(&self) -> Option<Estimate> {
+        let value = self.value.filter(|value| *value > 0.0 && self.interval.is_some())?;
+        Some(Estimate { value, interval: self.interval, resolution: self.resolution })
+    }
+}
+
 impl Rank {
-    /// How many times worse than the best, in words; the best says 1.
+    /// How many times the best one's value this is, in words; a dash without a rank.
     pub fn times(&self) -> String {
         let Some(ratio) = self.ratio else { return "–".to_owned() };
-        let ends = self.ratio_ci.map(|ends| format!(" ({})", terminal::range(ends.low, ends.high)));
+        let (ratio, ends) = if self.more_is_better {
+            (1.0 / ratio, self.ratio_ci.map(|ends| Interval::new(1.0 / ends.high, 1.0 / ends.low)))
+        } else {
+            (ratio, self.ratio_ci)
+        };
+        let ends = ends.map(|ends| format!(" ({})", terminal::range(ends.low, ends.high)));
         terminal::ratio(ratio) + &ends.unwrap_or_default()
+    }
+
+    /// The rank in words; a dash where there is none.
+    pub fn place(&self) -> String {
+        self.rank.map_or_else(|| "–".to_owned(), |rank| rank.to_string())
+    }
+
+    /// The value in words; where it is below what can be measured, that bound.
+    pub fn value_words(&self) -> String {
+        match (self.value, self.value_below) {
+            (Some(value), _) => self.unit.rounded(value),
+            (None, Some(least)) => format!("< {}", self.unit.rounded(least)),
+            (None, None) => "not known".to_owned(),
+        }
+    }
+
+    /// Whether the best one of its contest is shown to be better.
+    fn is_behind_best(&self) -> bool {
+        self.ratio_ci.is_some_and(|ends| ends.low > 1.0)
     }
 }
 
@@ -128,13 +163,36 @@ pub fn contests(ranking: &[Rank]) -> impl Iterator<Item = &[Rank]> {
     ranking.chunk_by(|one, other| (&one.among, &one.figure) == (&other.among, &other.figure))
 }
 
-/// One line each: place and name, the deciding figure, how many times worse than the best, and what `more` says.
+/// The one contender of a contest that is shown to be better than each of the others; `None` where there is none, or
+/// where a contender has no rank.
+pub fn best(contest: &[Rank]) -> Option<&Rank> {
+    let (first, others) = contest.split_first()?;
+    (first.rank.is_some() && !others.is_empty() && others.iter().all(Rank::is_behind_best)).then_some(first)
+}
+
+/// The one contender of a contest that is shown to be worse than each of the others; `None` as for [`best`].
+pub fn worst(contest: &[Rank]) -> Option<&Rank> {
+    let all_ranked = contest.len() > 1 && contest.iter().all(|rank| rank.rank.is_some());
+    contest.last().filter(|last| all_ranked && last.rank == Some(contest.len()))
+}
+
+/// Why some rows of a contest share a rank, and others have none.
+pub const LEGEND: &str = "Rank: 1 plus the number of those shown to be better (95 %).";
+/// The same for a contest in which a row has no rank.
+pub const LEGEND_UNRANKED: &str = "–: no rank, since the value has no interval or is below what can be measured.";
+
+/// The words below these ranks.
+pub fn legend(ranks: &[Rank]) -> String {
+    let unranked = ranks.iter().any(|rank| rank.rank.is_none());
+    if unranked { format!("{LEGEND}\n{LEGEND_UNRANKED}") } else { LEGEND.to_owned() }
+}
+
+/// One line each: rank and name, the deciding value, how many times the best, and the columns of `more`.
 pub fn table(ranks: &[Rank], more: (&[&str], impl Fn(&Rank) -> Vec<String>)) -> String {
     let figure = ranks.first().map_or("", |rank| rank.figure.as_str());
     let header: Vec<&str> = ["", figure, "times the best (95 %)"].into_iter().chain(more.0.iter().copied()).collect();
     let lines = ranks.iter().map(|rank| {
-        let value = rank.value.map_or_else(|| "not known".to_owned(), |value| rank.unit.rounded(value));
-        let first = [format!("{:>2}  {}", rank.rank, rank.lock), value, rank.times()];
+        let first = [format!("{:>2}  {}", rank.place(), rank.lock), rank.value_words(), rank.times()];
         first.into_iter().chain((more.1)(rank)).collect()
     });
     terminal::table(&header, lines)
@@ -154,38 +212,60 @@ mod tests {
         Contender { lock: lock.into(), value: Some(value), interval, resolution: 0.0 }
     }
 
-    fn places(ranks: &[Rank]) -> Vec<(usize, &str)> {
+    fn places(ranks: &[Rank]) -> Vec<(Option<usize>, &str)> {
         ranks.iter().map(|rank| (rank.rank, rank.lock.as_str())).collect()
     }
 
     #[test]
-    fn those_that_cannot_be_told_apart_share_a_place() {
+    fn contenders_without_a_shown_difference_share_a_rank() {
         let all = vec![contender("c", 30.0, 0.1), contender("b", 10.2, 0.3), contender("a", 10.0, 0.1)];
         let ranks = contest(false).ranked(all);
-        assert_eq!(places(&ranks), [(1, "a"), (1, "b"), (3, "c")]);
+        assert_eq!(places(&ranks), [(Some(1), "a"), (Some(1), "b"), (Some(3), "c")]);
         assert_eq!((ranks[0].ratio, ranks[0].ratio_ci), (Some(1.0), None));
         assert_eq!(ranks[2].ratio, Some(3.0));
         assert!(ranks[2].ratio_ci.unwrap().contains(3.0) && ranks[2].ratio_ci.unwrap().low > 2.8);
+        assert_eq!((best(&ranks), worst(&ranks).map(|rank| rank.lock.as_str())), (None, Some("c")));
+    }
+
+    #[test]
+    fn a_rank_counts_only_those_that_are_shown_to_be_better() {
+        let chain = vec![contender("a", 10.0, 0.4), contender("b", 10.6, 0.4), contender("c", 11.2, 0.4)];
+        // Neighbours do not differ, the ends do: the last has one better, not two.
+        assert_eq!(places(&contest(false).ranked(chain)), [(Some(1), "a"), (Some(1), "b"), (Some(2), "c")]);
     }
 
     #[test]
     fn where_more_is_better_the_most_comes_first() {
         let ranks = contest(true).ranked(vec![contender("a", 10.0, 0.1), contender("b", 20.0, 0.1)]);
-        assert_eq!(places(&ranks), [(1, "b"), (2, "a")]);
+        assert_eq!(places(&ranks), [(Some(1), "b"), (Some(2), "a")]);
         assert_eq!(ranks[1].ratio, Some(2.0));
+        assert!(ranks[1].times().starts_with("0.50×"), "{}", ranks[1].times());
+        let names = [best(&ranks), worst(&ranks)].map(|rank| rank.unwrap().lock.as_str());
+        assert_eq!(names, ["b", "a"]);
+    }
+
+    /// The best of the survey's free locks had no interval once, and so a semaphore of 188 times its cost shared rank 1.
+    #[test]
+    fn no_interval_is_not_a_tie() {
+        let lone = Contender { interval: None, ..contender("benaphore", 4.0, 0.0) };
+        let ranks = contest(false).ranked(vec![contender("sysv", 800.0, 5.0), contender("std", 4.4, 0.1), lone]);
+        assert_eq!(places(&ranks), [(None, "benaphore"), (Some(1), "std"), (Some(2), "sysv")]);
+        assert_eq!((ranks[0].ratio, ranks[1].ratio), (None, Some(1.0)));
+        assert_eq!((best(&ranks), worst(&ranks)), (None, None), "benaphore is compared with none");
     }
 
     #[test]
-    fn what_is_below_the_clocks_step_comes_first_and_what_has_no_interval_is_told_from_nobody() {
-        let unknown = Contender { value: None, interval: None, resolution: 10.0, lock: "fast".into() };
-        let lone = Contender { interval: None, ..contender("lone", 12.0, 0.0) };
-        let ranks = contest(false).ranked(vec![contender("slow", 50.0, 1.0), lone, unknown]);
-        assert_eq!(places(&ranks), [(1, "fast"), (1, "lone"), (3, "slow")]);
-        assert_eq!(ranks[2].ratio, None);
+    fn a_value_below_the_resolution_has_no_rank_and_is_better() {
+        let unknown = |lock: &str| Contender { value: None, interval: None, resolution: 9.63, lock: lock.into() };
+        let ranks = contest(false).ranked(vec![contender("sysv", 402.0, 2.0), unknown("std"), unknown("benaphore")]);
+        assert_eq!(places(&ranks), [(None, "std"), (None, "benaphore"), (Some(3), "sysv")]);
+        assert_eq!((ranks[0].value_words(), ranks[0].times()), ("< 9.63 ns".to_owned(), "–".to_owned()));
+        assert_eq!(best(&ranks), None);
     }
 
     #[test]
-    fn nobody_has_no_place() {
+    fn no_contenders_have_no_ranks() {
         assert!(contest(false).ranked(Vec::new()).is_empty());
+        assert_eq!((best(&[]), worst(&[])), (None, None));
     }
 }

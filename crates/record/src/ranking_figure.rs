@@ -1,26 +1,24 @@
 //! A ranking on a page: bars in its order, and the table with the intervals.
 
-use crate::ranking::{Rank, contests};
+use crate::ranking::{Rank, contests, legend};
 use crate::section::{Bar, Bars, Figure, Picture, Table};
 
-/// A figure for every contest of this name; a lone contender is in none.
+/// A figure for every contest of these names in which two or more have a rank.
 pub fn figures(ranking: &[Rank], deciding: &[&str]) -> Vec<Figure> {
-    let wanted = |ranks: &&[Rank]| ranks.len() > 1 && deciding.contains(&ranks[0].figure.as_str());
+    let is_ranked = |ranks: &[Rank]| ranks.iter().filter(|rank| rank.rank.is_some()).count() > 1;
+    let wanted = |ranks: &&[Rank]| is_ranked(ranks) && deciding.contains(&ranks[0].figure.as_str());
     contests(ranking).filter(wanted).map(figure).collect()
 }
 
 fn figure(ranks: &[Rank]) -> Figure {
     let bar = |rank: &Rank| {
         let value = rank.value?;
-        Some(Bar { name: format!("{}. {}", rank.rank, rank.lock), value, interval: None, limit: None })
+        Some(Bar { name: format!("{}. {}", rank.place(), rank.lock), value, interval: None, limit: None })
     };
-    let row = |rank: &Rank| {
-        let value = rank.value.map_or_else(|| "–".to_owned(), |value| rank.unit.rounded(value));
-        vec![rank.lock.clone(), rank.rank.to_string(), value, rank.times()]
-    };
+    let row = |rank: &Rank| vec![rank.lock.clone(), rank.place(), rank.value_words(), rank.times()];
     let table = Table {
-        caption: "Those that cannot be told apart share a place".into(),
-        header: vec!["lock", "place", "figure", "times the best (95 %)"],
+        caption: legend(ranks).replace('\n', " "),
+        header: vec!["lock", "rank", "value", "times the best (95 %)"],
         rows: ranks.iter().map(row).collect(),
     };
     let bars = Bars { unit: ranks[0].unit, logarithmic: true, bars: ranks.iter().filter_map(bar).collect() };
@@ -29,5 +27,44 @@ fn figure(ranks: &[Rank]) -> Figure {
         picture: Picture::Bars(bars),
         tables: vec![table],
         secondary: false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ranking::{Contender, Contest};
+    use crate::unit::Unit;
+    use instruments::statistics::Interval;
+
+    fn ranks(contenders: &[(&str, Option<f64>)]) -> Vec<Rank> {
+        let (among, figure) = ("1 thread, 1 competitor, one-cpu".to_owned(), "lock, 99 %");
+        let contest = Contest { among, figure, unit: Unit::Ns, more_is_better: false, scatter: 0.25 };
+        let contender = |&(lock, value): &(&str, Option<f64>)| Contender {
+            lock: lock.to_owned(),
+            value,
+            interval: value.map(|ns| Interval::new(ns * 0.99, ns * 1.01)),
+            resolution: 9.63,
+        };
+        contest.ranked(contenders.iter().map(contender).collect())
+    }
+
+    /// A page once gave ranks 1 and 1 to locks with a dash as their figure, and drew the third's bar alone.
+    #[test]
+    fn a_contest_with_fewer_than_two_ranks_has_no_figure() {
+        let lone = ranks(&[("sysv", Some(402.0)), ("std", None), ("benaphore", None)]);
+        assert!(figures(&lone, &["lock, 99 %"]).is_empty());
+    }
+
+    #[test]
+    fn rows_without_a_value_have_no_rank_on_a_page() {
+        let found = figures(&ranks(&[("sysv", Some(402.0)), ("std", None), ("usema", Some(40.0))]), &["lock, 99 %"]);
+        assert_eq!(found.len(), 1);
+        let (rows, caption): (Vec<[&str; 3]>, _) = {
+            let table = &found[0].tables[0];
+            (table.rows.iter().map(|row| [&*row[0], &*row[1], &*row[2]]).collect(), &table.caption)
+        };
+        assert_eq!(rows, [["std", "–", "< 9.63 ns"], ["usema", "2", "40.0 ns"], ["sysv", "3", "402 ns"]]);
+        assert!(caption.contains("no rank"), "{caption}");
     }
 }

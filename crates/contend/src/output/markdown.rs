@@ -40,11 +40,8 @@ fn cell(text: &str) -> String {
 
 fn contest(ranks: &[Rank]) -> String {
     let (among, figure) = (&ranks[0].among, ranks[0].figure.as_str());
-    let rows = ranks.iter().map(|rank| {
-        let value = rank.value.map_or_else(|| "not known".to_owned(), |value| rank.unit.rounded(value));
-        vec![rank.lock.clone(), rank.rank.to_string(), value, rank.times()]
-    });
-    format!("**{}**\n\n{}", cell(among), table(&["lock", "place", figure, "times the best (95 %)"], rows))
+    let rows = ranks.iter().map(|rank| vec![rank.lock.clone(), rank.place(), rank.value_words(), rank.times()]);
+    format!("**{}**\n\n{}", cell(among), table(&["lock", "rank", figure, "times the best (95 %)"], rows))
 }
 
 fn below(record: &AnyRecord) -> String {

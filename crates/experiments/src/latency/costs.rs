@@ -1,6 +1,7 @@
 //! Locks among the costs: free, held by another thread, and beside a busy neighbour.
 
 use super::flags::Placement;
+use super::ranking::FreePairs;
 use super::record::{Operation, Row};
 use super::then_and_now::waited;
 use record::Cost;
@@ -12,7 +13,8 @@ const USUAL: &str = "std";
 pub fn costs(rows: &[Row]) -> Vec<Cost> {
     let firsts = || rows.iter().filter(|row| row.thread == 0);
     let locking = || firsts().filter(|row| row.operation == Operation::Lock && row.competitors == 0);
-    let free = locking().filter(|row| row.threads == 1).filter_map(free);
+    let pairs = FreePairs::of(rows);
+    let free = locking().filter(|row| row.threads == 1).filter_map(|row| free(row, pairs));
     let held = locking().filter(|row| row.threads == 2).filter_map(held);
     let company = |row: &&Row| (row.threads, row.competitors, row.operation) == (1, 1, Operation::RoundTrip);
     let beside = firsts().filter(company).find(|row| row.lock == USUAL).and_then(beside);
@@ -20,11 +22,11 @@ pub fn costs(rows: &[Row]) -> Vec<Cost> {
 }
 
 /// A lock and an unlock.
-fn free(row: &Row) -> Option<Cost> {
+fn free(row: &Row, pairs: FreePairs) -> Option<Cost> {
     let cost = Cost::new(
         format!("a free {} lock", row.lock),
-        format!("{}, 1 thread: lock and unlock in a bare loop", row.lock),
-        row.bare_pair()?,
+        format!("{}, 1 thread: lock and unlock in a bare loop ({})", row.lock, pairs.basis()),
+        pairs.of_row(row)?,
     );
     let of_1998 = match row.lock.as_str() {
         "sysv" => Some(7_000.0),

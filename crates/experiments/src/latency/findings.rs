@@ -1,5 +1,6 @@
 //! What a free lock costs, a wait for its holder, and a busy neighbour.
 
+use super::ranking::FreePairs;
 use super::record::{Operation, Row};
 use super::then_and_now::waited;
 use record::{Finding, Origin, Unit};
@@ -18,7 +19,13 @@ pub fn findings(rows: &[Placed<'_>]) -> Vec<Finding> {
         cells.sort_by_key(|(_, row)| row.lock != USUAL);
         cells.into_iter().find_map(of)
     };
-    let found = [free(&alone), slowest(&alone), usual_first(&together, handed_over), usual_first(&beside, neighbour)];
+    let pairs = FreePairs::of(rows.iter().map(|(_, row)| *row));
+    let found = [
+        free(&alone, pairs),
+        slowest(&alone, pairs),
+        usual_first(&together, handed_over),
+        usual_first(&beside, neighbour),
+    ];
     found.into_iter().flatten().collect()
 }
 
@@ -34,25 +41,34 @@ fn cell(row: &Row) -> String {
     format!("{}, {threads}{beside}", row.lock)
 }
 
-fn free(alone: &[Placed<'_>]) -> Option<Finding> {
+fn free(alone: &[Placed<'_>], pairs: FreePairs) -> Option<Finding> {
     let of = |usual: bool| alone.iter().filter(move |(_, row)| (row.lock == USUAL) == usual);
     let (place, row) = *of(true).chain(of(false)).find(|(_, row)| row.bare_pair_ns.is_some())?;
-    let figure = row.bare_pair()?;
-    let words = format!("A free {} lock is taken and released in {}", row.lock, Unit::Ns.estimate(figure));
-    let source = Origin::of("latency", place, cell(row), "bare_pair_ns");
+    let figure = pairs.of_row(row)?;
+    let words = format!(
+        "A free {} lock is acquired and released in {}, {}",
+        row.lock,
+        Unit::Ns.estimate(figure),
+        pairs.basis()
+    );
+    let source = Origin::of("latency", place, cell(row), pairs.field());
     Some(Finding::new("free_lock", words, Unit::Ns, figure, source))
 }
 
-/// Of several locks, the one that costs most when it is free.
-fn slowest(alone: &[Placed<'_>]) -> Option<Finding> {
-    let usual = alone.iter().find(|(_, row)| row.lock == USUAL).and_then(|(_, row)| row.bare_pair_ns)?;
-    let timed = alone.iter().filter(|(_, row)| row.lock != USUAL && row.bare_pair_ns.is_some());
-    let (place, row) =
-        *timed.max_by(|a, b| a.1.bare_pair_ns.unwrap_or(0.0).total_cmp(&b.1.bare_pair_ns.unwrap_or(0.0)))?;
-    let figure = row.bare_pair().filter(|figure| figure.value > usual && usual > 0.0)?;
-    let times = Unit::Times.words(figure.value / usual);
-    let words = format!("A free {} lock takes {}, {times} that of {USUAL}", row.lock, Unit::Ns.estimate(figure));
-    let source = Origin::of("latency", place, cell(row), "bare_pair_ns");
+/// The lock that costs most when it is free, if it is shown to cost more than the usual one.
+fn slowest(alone: &[Placed<'_>], pairs: FreePairs) -> Option<Finding> {
+    let (_, usual) = alone.iter().find(|(_, row)| row.lock == USUAL)?;
+    let timed = alone.iter().filter_map(|(place, row)| Some((*place, *row, pairs.of_row(row)?)));
+    let (place, row, figure) = timed.max_by(|one, other| one.2.value.total_cmp(&other.2.value))?;
+    let ends = pairs.times_longer(usual, row)?;
+    let words = format!(
+        "A free {} lock takes {}, {} that of {USUAL} ({})",
+        row.lock,
+        Unit::Ns.estimate(figure),
+        Unit::Times.words_with(figure.value / pairs.of_row(usual)?.value, Some(ends)),
+        pairs.basis()
+    );
+    let source = Origin::of("latency", place, cell(row), pairs.field());
     Some(Finding::new("slowest_free_lock", words, Unit::Ns, figure, source))
 }
 
@@ -92,20 +108,29 @@ fn neighbour((place, row): Placed<'_>) -> Option<Finding> {
 mod tests {
     use super::super::sample::row;
     use super::*;
+    use instruments::statistics::Interval;
 
     #[test]
     fn a_free_lock_is_the_usual_one_and_the_slowest_stands_beside() {
         let (sysv, std) = (row("sysv", 1, 0), row("std", 1, 0));
-        let sysv = Row { bare_pair_ns: Some(600.0), ..sysv };
+        let sysv = Row { bare_pair_ns: Some(600.0), bare_pair_ci_ns: Some(Interval::new(597.0, 603.0)), ..sysv };
         let found = findings(&[(3, &sysv), (7, &std)]);
-        assert_eq!(found[0].words, "A free std lock is taken and released in 18.0 ns (17.0 ns to 19.0 ns)");
-        assert_eq!((found[0].value, found[0].source.row, found[0].source.field.as_str()), (18.0, 7, "bare_pair_ns"));
-        assert!(
-            found[1].words.starts_with("A free sysv lock takes 600 ns")
-                && found[1].words.ends_with("33.3× that of std")
+        assert_eq!(
+            found[0].words,
+            "A free std lock is acquired and released in 18.0 ns (17.0 ns to 19.0 ns), all slices"
         );
+        assert_eq!((found[0].value, found[0].source.row, found[0].source.field.as_str()), (18.0, 7, "bare_pair_ns"));
+        assert!(found[1].words.starts_with("A free sysv lock takes 600 ns (597 ns to 603 ns), 33.3× ("), "{found:?}");
         assert_eq!(found[1].source.row, 3);
         assert_eq!(found.len(), 2);
+    }
+
+    #[test]
+    fn a_lock_that_is_not_shown_to_cost_more_is_not_called_slower() {
+        let (std, near) = (row("std", 1, 0), Row { bare_pair_ns: Some(18.5), ..row("usema", 1, 0) });
+        let without = Row { bare_pair_ns: Some(600.0), bare_pair_ci_ns: None, ..row("sysv", 1, 0) };
+        assert_eq!(findings(&[(0, &std), (1, &near)]).len(), 1);
+        assert_eq!(findings(&[(0, &std), (1, &without)]).len(), 1, "no interval");
     }
 
     #[test]

@@ -47,29 +47,77 @@ pub fn among(row: &Row) -> String {
 fn within(words: &str, rows: &[Row]) -> Vec<Rank> {
     let locking: Vec<&Row> =
         rows.iter().filter(|row| row.operation == Operation::Lock && among(row) == words).collect();
-    let contest =
-        |figure, scatter| Contest { among: words.to_owned(), figure, unit: Unit::Ns, more_is_better: false, scatter };
-    if locking.iter().all(|row| row.threads == 1 && row.competitors == 0) {
-        // Alone on the core if that is known of all: like with like.
-        let all_alone = locking.iter().all(|row| row.neighbour.bare_pair_ns_alone.is_some());
-        let pairs = locking.iter().filter_map(|row| {
-            let whole = row.bare_pair_ns.map(|ns| Estimate::new(ns, row.bare_pair_ci_ns));
-            let pair = if all_alone { row.bare_pair() } else { whole }?;
-            Some(Contender {
-                lock: row.lock.clone(),
-                value: Some(pair.value),
-                interval: pair.interval,
-                resolution: 0.0,
-            })
-        });
-        return contest(PAIR, SCATTER_OF_PAIRS).ranked(pairs.collect());
+    if locking.iter().all(|row| is_free(row)) {
+        let pairs = FreePairs::of(rows);
+        return contest(words, PAIR, SCATTER_OF_PAIRS).ranked(pairs.contenders(&locking));
     }
     let cells = distinct(&locking, |row| row.cell());
     let of = |(figure, scatter, quantile): (&'static str, f64, Quantile)| {
         let waits = cells.iter().filter_map(|cell| unluckiest(cell, &locking, quantile));
-        contest(figure, scatter).ranked(waits.collect())
+        contest(words, figure, scatter).ranked(waits.collect())
     };
     WAITS.into_iter().flat_map(of).collect()
+}
+
+fn contest(words: &str, figure: &'static str, scatter: f64) -> Contest {
+    Contest { among: words.to_owned(), figure, unit: Unit::Ns, more_is_better: false, scatter }
+}
+
+fn is_free(row: &Row) -> bool {
+    row.threads == 1 && row.competitors == 0
+}
+
+/// The lock and unlock of each free lock in a bare loop, as every view shows it.
+///
+/// A row can have two values: of all slices, and of those in which the thread had its core exclusively. All rows use the
+/// same kind: the latter if each has one, and else the former.
+#[derive(Clone, Copy)]
+pub struct FreePairs {
+    is_exclusive: bool,
+}
+
+impl FreePairs {
+    pub fn of<'a>(rows: impl IntoIterator<Item = &'a Row>) -> Self {
+        let mut timed = rows.into_iter().filter(|row| is_free(row) && row.bare_pair_ns.is_some());
+        Self { is_exclusive: timed.all(|row| row.neighbour.bare_pair_ns_alone.is_some()) }
+    }
+
+    pub fn is_exclusive(self) -> bool {
+        self.is_exclusive
+    }
+
+    pub fn of_row(self, row: &Row) -> Option<Estimate> {
+        match row.neighbour.bare_pair_ns_alone.filter(|_| self.is_exclusive) {
+            Some(ns) => Some(Estimate::new(ns, row.neighbour.bare_pair_ci_ns_alone)),
+            None => row.bare_pair_ns.map(|ns| Estimate::new(ns, row.bare_pair_ci_ns)),
+        }
+    }
+
+    /// The field of the row that has it.
+    pub fn field(self) -> &'static str {
+        if self.is_exclusive { "bare_pair_ns_alone" } else { "bare_pair_ns" }
+    }
+
+    /// What the value is of, in words.
+    pub fn basis(self) -> &'static str {
+        if self.is_exclusive { "exclusive core" } else { "all slices" }
+    }
+
+    fn contenders(self, rows: &[&Row]) -> Vec<Contender> {
+        rows.iter().filter_map(|row| self.contender(row)).collect()
+    }
+
+    fn contender(self, row: &Row) -> Option<Contender> {
+        let pair = self.of_row(row)?;
+        Some(Contender { lock: row.lock.clone(), value: Some(pair.value), interval: pair.interval, resolution: 0.0 })
+    }
+
+    /// How many times as long the pair of the second takes, where it is shown to take longer.
+    pub fn times_longer(self, row: &Row, other: &Row) -> Option<Interval> {
+        let contest = contest(&among(row), PAIR, SCATTER_OF_PAIRS);
+        let times = contest.times_worse(&self.contender(row)?, &self.contender(other)?)?;
+        Some(times).filter(|ends| ends.low > 1.0)
+    }
 }
 
 /// The thread of a cell for which the figure is worst.
@@ -97,8 +145,22 @@ mod tests {
             Row { bare_pair_ns: Some(54.0), bare_pair_ci_ns: Some(Interval::new(53.0, 55.0)), ..row("sysv", 1, 0) };
         let ranks = ranking(&[slow, row("std", 1, 0), row("usema", 1, 0)]);
         let places: Vec<_> = ranks.iter().map(|rank| (rank.rank, rank.lock.as_str(), rank.figure.as_str())).collect();
-        assert_eq!(places, [(1, "std", PAIR), (1, "usema", PAIR), (3, "sysv", PAIR)]);
+        assert_eq!(places, [(Some(1), "std", PAIR), (Some(1), "usema", PAIR), (Some(3), "sysv", PAIR)]);
         assert_eq!((ranks[2].ratio, ranks[2].among.as_str()), (Some(3.0), "1 thread"));
+    }
+
+    #[test]
+    fn all_pairs_are_of_exclusive_cores_or_none_is() {
+        let exclusive = |lock: &str| {
+            let mut row = row(lock, 1, 0);
+            row.neighbour.bare_pair_ns_alone = Some(16.0);
+            row
+        };
+        let both = [exclusive("std"), exclusive("usema")];
+        assert_eq!(FreePairs::of(&both).of_row(&both[0]).unwrap().value, 16.0);
+        let one = [exclusive("std"), row("usema", 1, 0)];
+        assert_eq!(FreePairs::of(&one).of_row(&one[0]).unwrap().value, 18.0);
+        assert!(ranking(&one).iter().all(|rank| rank.value == Some(18.0)));
     }
 
     #[test]
@@ -112,7 +174,7 @@ mod tests {
         let ranks = ranking(&[of("a", 0, 10.0), of("a", 1, 90.0), of("b", 0, 30.0), of("b", 1, 29.0)]);
         let places: Vec<_> =
             ranks.iter().filter(|rank| rank.figure == WAIT).map(|rank| (rank.rank, &*rank.lock)).collect();
-        assert_eq!(places, [(1, "b"), (2, "a")]);
+        assert_eq!(places, [(Some(1), "b"), (Some(2), "a")]);
         assert_eq!(ranks[1].value, Some(90e3));
         assert_eq!(ranks.iter().filter(|rank| rank.among == "2 threads, one-cpu").count(), 6);
     }

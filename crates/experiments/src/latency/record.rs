@@ -55,8 +55,11 @@ pub struct Row {
     /// The CPU that it was pinned to.
     pub cpu: usize,
     pub operation: Operation,
-    /// Rounds that were timed; none is left out.
+    /// Rounds in the figures.
     pub count: u64,
+    /// Rounds that are in none, since the probe of another thread's core took more than a twentieth of them.
+    #[serde(default)]
+    pub excluded_count: u64,
     /// These and the mean are `null` where they are below what they are known to: quantiles below the clock's step, all
     /// of them below `accuracy_ns`.
     pub min_ns: Option<f64>,
@@ -241,16 +244,7 @@ impl Row {
         }
     }
 
-    /// A lock and an unlock in a bare loop: alone on the core, where that is known.
-    pub fn bare_pair(&self) -> Option<Estimate> {
-        let neighbour = &self.neighbour;
-        if let Some(alone) = neighbour.bare_pair_ns_alone {
-            return Some(Estimate::new(alone, neighbour.bare_pair_ci_ns_alone));
-        }
-        self.bare_pair_ns.map(|value| Estimate::new(value, self.bare_pair_ci_ns))
-    }
-
-    /// The same where fences let nothing overlap; `None` in older records.
+    /// A lock and an unlock with fences that let nothing overlap; `None` in older records.
     pub fn fenced_pair(&self) -> Option<Estimate> {
         let neighbour = &self.neighbour;
         if let Some(alone) = neighbour.fenced_pair_ns_alone {

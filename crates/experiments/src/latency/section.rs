@@ -1,6 +1,6 @@
 //! Histograms of latencies with lettered spikes.
 
-use super::ranking::{PAIR, WAIT, ranking};
+use super::ranking::{FreePairs, PAIR, WAIT, ranking};
 use super::record::{Operation, Row, SpikeRow};
 use instruments::statistics::comparison::Estimate;
 use record::ranking_figure::figures;
@@ -48,7 +48,8 @@ fn row_words(row: &Row) -> String {
 
 fn findings(rows: &[Row]) -> Vec<String> {
     let lone = |row: &&Row| row.threads == 1 && row.competitors == 0;
-    let mut said: Vec<String> = locking(rows).filter(lone).map(uncontended).collect();
+    let pairs = FreePairs::of(rows);
+    let mut said: Vec<String> = locking(rows).filter(lone).map(|row| uncontended(row, pairs)).collect();
     let cells = distinct(rows, Row::cell);
     for cell in cells.iter().filter(|cell| cell.threads > 1 || cell.competitors > 0) {
         let worst = locking(rows)
@@ -59,12 +60,13 @@ fn findings(rows: &[Row]) -> Vec<String> {
     said
 }
 
-fn uncontended(row: &Row) -> String {
-    match row.bare_pair_ns {
+fn uncontended(row: &Row, pairs: FreePairs) -> String {
+    match pairs.of_row(row) {
         Some(pair) => format!(
-            "An uncontended {} costs {} for a lock and an unlock; one lock in a thousand takes more than {}.",
+            "An uncontended {} costs {} for a lock and an unlock ({}); one lock in a thousand takes more than {}.",
             row.lock,
-            Unit::Ns.words_with(pair, row.bare_pair_ci_ns),
+            Unit::Ns.estimate(pair),
+            pairs.basis(),
             row.words(row.p999_ns)
         ),
         None => format!("An uncontended {} takes {} to lock (median).", row.lock, row.words(row.p50_ns)),
@@ -189,7 +191,7 @@ fn quantiles(row: &Row) -> Table {
         None => format!("< {}", nanoseconds(row.accuracy_ns.unwrap_or(row.resolution_ns))),
     };
     Table {
-        caption: format!("{} rounds", count(row.count)),
+        caption: format!("{} rounds{}", count(row.count), excluded(row)),
         header: vec!["quantile", "latency (95 %)"],
         rows: vec![
             line("least", row.words(row.min_ns)),
@@ -198,9 +200,24 @@ fn quantiles(row: &Row) -> Table {
             line("99 %", row.words_with(row.p99_ns, row.p99_ci_ns)),
             line("99.9 %", row.words_with(row.p999_ns, row.p999_ci_ns)),
             line("most", row.words(row.max_ns)),
-            line("mean of the undisturbed", mean(row.undisturbed_mean())),
+            line(undisturbed_words(row), mean(row.undisturbed_mean())),
             line("mean", mean(row.mean_ns.map(Estimate::from))),
         ],
+    }
+}
+
+fn excluded(row: &Row) -> String {
+    match row.excluded_count {
+        0 => String::new(),
+        rounds => format!("; {} more, during another thread's probe, are excluded", count(rounds)),
+    }
+}
+
+/// Names the rounds that the mean of the undisturbed ones is of.
+fn undisturbed_words(row: &Row) -> &'static str {
+    match row.neighbour.undisturbed_mean_ns_alone {
+        Some(_) => "mean of the undisturbed, exclusive core",
+        None => "mean of the undisturbed",
     }
 }
 

@@ -1,6 +1,7 @@
 //! The record on a terminal: for each cell the picture of locking, a table of spikes, and how far its threads agree.
 
 use super::measure::UNEXPLAINED;
+use super::ranking::FreePairs;
 use super::record::{LatencyRecord, Operation, Row, SpikeRow};
 use super::{show_apart, show_neighbour, show_ranking};
 use instruments::statistics::Interval;
@@ -199,6 +200,7 @@ fn nearest<'a>(spike: &SpikeRow, others: &'a [SpikeRow]) -> Option<&'a SpikeRow>
 
 /// One line a cell.
 fn overview(cells: &[Vec<&Row>]) -> String {
+    let pairs = FreePairs::of(cells.iter().flatten().copied());
     let lines = cells.iter().filter_map(|cell| {
         let of = |operation| cell.iter().find(|row| row.thread == 0 && row.operation == operation);
         let (lock, unlock, trip) = (of(Operation::Lock)?, of(Operation::Unlock)?, of(Operation::RoundTrip)?);
@@ -210,7 +212,7 @@ fn overview(cells: &[Vec<&Row>]) -> String {
             lock.words(lock.p999_ns),
             lock.words(lock.max_ns),
             unlock.words_of_mean(),
-            lock.bare_pair().map_or_else(String::new, |pair| nanoseconds(pair.value)),
+            pairs.of_row(lock).map_or_else(String::new, |pair| nanoseconds(pair.value)),
             trip.words(trip.p50_ns),
         ])
     });
@@ -219,9 +221,9 @@ fn overview(cells: &[Vec<&Row>]) -> String {
 }
 
 const COLUMNS: &str = "\
-locking, p99.9 and max: by the first thread, on average where it is alone,
-else the median; unlock: on average; pair: lock and unlock in a bare loop;
-trip: median of a whole round.
+locking, p99.9 and max: of the first thread; locking: its mean where it is the
+only thread (exclusive core, where known), else the median; unlock: mean; pair:
+lock and unlock in a bare loop; trip: median of a whole iteration.
 ";
 
 fn recording(rows: &[Row]) -> String {

@@ -1,5 +1,6 @@
 //! How far locking and unlocking one by one are from the pair in a loop, where that is considerable.
 
+use super::ranking::FreePairs;
 use super::record::{Operation, Row};
 use terminal::nanoseconds;
 
@@ -14,7 +15,8 @@ const TITLE: &str = "Locking and unlocking one by one are far from their pair in
 
 /// A line for the farthest of each lone thread's cells that has both far apart; nothing if there is none.
 pub fn show(cells: &[Vec<&Row>]) -> String {
-    let mut far: Vec<(f64, String)> = cells.iter().filter_map(|cell| line(cell)).collect();
+    let pairs = FreePairs::of(cells.iter().flatten().copied());
+    let mut far: Vec<(f64, String)> = cells.iter().filter_map(|cell| line(cell, pairs)).collect();
     far.sort_by(|(one, _), (other, _)| other.total_cmp(one));
     let more = far.len().saturating_sub(MOST);
     let lines: String = far.into_iter().take(MOST).map(|(_, line)| line).collect();
@@ -26,16 +28,15 @@ pub fn show(cells: &[Vec<&Row>]) -> String {
 }
 
 /// How far they are apart, as a share, and what is said of it.
-fn line(cell: &[&Row]) -> Option<(f64, String)> {
+fn line(cell: &[&Row], pairs: FreePairs) -> Option<(f64, String)> {
     let of = |operation| cell.iter().find(|row| row.operation == operation && row.threads == 1 && row.competitors == 0);
     let (lock, unlock) = (of(Operation::Lock)?, of(Operation::Unlock)?);
-    // Like with like: all alone on the core, or none.
-    let is_alone = lock.neighbour.bare_pair_ns_alone.is_some();
-    if [lock, unlock].iter().any(|row| row.neighbour.undisturbed_mean_ns_alone.is_some() != is_alone) {
+    // Like with like: all with an exclusive core, or none.
+    if [lock, unlock].iter().any(|row| row.neighbour.undisturbed_mean_ns_alone.is_some() != pairs.is_exclusive()) {
         return None;
     }
     let apart = lock.undisturbed_mean()?.value + unlock.undisturbed_mean()?.value;
-    let pair = lock.bare_pair()?.value;
+    let pair = pairs.of_row(lock)?.value;
     let fenced =
         lock.fenced_pair().map_or_else(String::new, |fenced| format!("{} fenced, ", nanoseconds(fenced.value)));
     let (excess, share) = (apart - pair, (apart - pair) / pair);

@@ -1,22 +1,26 @@
 //! The ranking on a terminal: a line a lock, best first.
 
-use super::ranking::{PAIR, WAIT, among, ranking};
+use super::ranking::{FreePairs, PAIR, WAIT, among, ranking};
 use super::record::{LatencyRecord, Operation, Row};
-use record::ranking::{Rank, contests, table};
+use record::ranking::{self, Rank, contests, table};
 use terminal::{Page, nanoseconds};
 
 /// A table for each number of threads and competitors, by the figure that decides.
 pub fn show(record: &LatencyRecord, page: &Page) -> String {
-    let ranks = if record.ranking.is_empty() { ranking(&record.results) } else { record.ranking.clone() };
-    // Nobody is ahead of nobody.
-    let deciding = contests(&ranks).filter(|ranks| ranks.len() > 1 && [PAIR, WAIT].contains(&ranks[0].figure.as_str()));
-    let tables: Vec<String> = deciding.map(|ranks| of_contest(ranks, &record.results, page)).collect();
-    if tables.is_empty() { String::new() } else { tables.join("\n") + &legend(record, &ranks) }
+    // A stored ranking may be of an older revision; the rows say the same as when they were measured.
+    let ranks = ranking(&record.results);
+    // One lock is compared with none.
+    let decides = |ranks: &&[Rank]| ranks.len() > 1 && [PAIR, WAIT].contains(&ranks[0].figure.as_str());
+    let deciding: Vec<&[Rank]> = contests(&ranks).filter(decides).collect();
+    let tables: Vec<String> = deciding.iter().map(|ranks| of_contest(ranks, &record.results, page)).collect();
+    if tables.is_empty() { String::new() } else { tables.join("\n") + &legend(record, &deciding.concat()) }
 }
+
+const FREE: &str = "a free lock, acquired and released";
 
 fn of_contest(ranks: &[Rank], rows: &[Row], page: &Page) -> String {
     let (header, operation): (&[&str], _) = match ranks[0].figure.as_str() {
-        PAIR => (&["99.9 %", "max"], "a free lock, taken and released"),
+        PAIR => (&["99.9 %", "max"], FREE),
         _ => (&["median", "99.9 %", "max"], "the wait of the unluckiest thread"),
     };
     let more = |rank: &Rank| {
@@ -26,7 +30,11 @@ fn of_contest(ranks: &[Rank], rows: &[Row], page: &Page) -> String {
     };
     let text = table(ranks, (header, more));
     let cut: String = text.lines().map(|line| page.cut(line) + "\n").collect();
-    format!("{}: {operation}, best first\n{cut}", ranks[0].among)
+    let basis = match ranks[0].figure.as_str() {
+        PAIR => format!(" ({})", FreePairs::of(rows).basis()),
+        _ => String::new(),
+    };
+    format!("{}: {operation}, best first{basis}\n{cut}", ranks[0].among)
 }
 
 /// A figure of the thread for which it is worst.
@@ -37,13 +45,13 @@ fn worst(rank: &Rank, rows: &[Row], of: fn(&Row) -> Option<f64>) -> String {
 }
 
 fn legend(record: &LatencyRecord, ranks: &[Rank]) -> String {
-    let mut text = "Those that cannot be told apart share a place.".to_owned();
+    let mut text = ranking::legend(ranks);
     if ranks.iter().any(|rank| rank.figure == PAIR) {
         text += "\n99.9 % and max are of single locks.";
     }
     text.push('\n');
-    if ranks.iter().any(|rank| rank.ratio.is_some_and(|ratio| ratio > 1.0) && rank.ratio_ci.is_none()) {
-        text += "What has no interval is told from nobody: measure longer (--seconds).\n";
+    if ranks.iter().any(|rank| rank.value.is_some() && rank.rank.is_none()) {
+        text += "Longer runs (--seconds) give a value its interval.\n";
     }
     if let Some(calls) = record.parameters.object_calls_ns {
         text += &format!("A shared object is called through pointers: {} of its pair.\n", nanoseconds(calls));
@@ -55,12 +63,14 @@ fn legend(record: &LatencyRecord, ranks: &[Rank]) -> String {
 mod tests {
     use super::super::sample::row;
     use super::*;
+    use instruments::statistics::Interval;
 
     #[test]
     fn a_line_a_lock_fits_a_screen() {
         let rows: Vec<Row> = (0..23)
             .map(|place| Row {
                 bare_pair_ns: Some(10.0 * 1.3_f64.powi(place)),
+                bare_pair_ci_ns: Some(Interval::new(9.9 * 1.3_f64.powi(place), 10.1 * 1.3_f64.powi(place))),
                 ..row(&format!("a-lock-{place}"), 1, 0)
             })
             .collect();

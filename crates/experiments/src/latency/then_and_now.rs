@@ -1,5 +1,6 @@
 //! The lock latency laboratory of the Be Newsletter, 1998.
 
+use super::ranking::FreePairs;
 use super::record::{Operation, Row, SpikeRow};
 use instruments::statistics::Interval;
 use instruments::statistics::comparison::Estimate;
@@ -72,7 +73,8 @@ impl Laboratory<'_> {
     fn one_thread(&self) -> Vec<ThenAndNow> {
         let lock = |lock| self.row(lock, 1, Operation::Lock);
         let first = |name| lock(name).and_then(|row| row.spikes.first());
-        let pair = |name| lock(name).and_then(Row::bare_pair);
+        let pairs = FreePairs::of(self.0.iter().map(|(_, row)| *row));
+        let pair = |name| lock(name).and_then(|row| pairs.of_row(row));
         let mut echoes = self.echoes("sysv").into_iter().map(Estimate::from);
         vec![
             time("semaphore, lock and unlock", 7_000.0, pair("sysv")),

@@ -1,36 +1,42 @@
-//! Which lock, when several want it? By the loops of all together, within each number of children and mix of work.
+//! Ranks of locks by the loops of all children, within each number of children and mix of work; and the one value of a
+//! row that every view shows.
 
 use super::record::Row;
 use instruments::statistics::comparison::Estimate;
-use record::ranking::{Contender, Contest, Rank};
+use record::ranking::{Contender, Contest, Rank, contests};
 use record::{Unit, distinct};
+use std::collections::BTreeMap;
 use terminal::counted;
 
-/// By so much the throughputs of one lock are taken to differ from cell to cell: a cautious guess.
+/// The throughputs of one lock are taken to differ from cell to cell by this: a cautious guess.
 const SCATTER: f64 = 0.03;
 
 /// What decides.
 pub const LOOPS: &str = "loops/s";
 
-/// For every number of children and mix of work; a loop without a lock is in none.
-pub fn ranking(rows: &[Row]) -> Vec<Rank> {
+/// For every number of children and mix of work; a loop without a lock has no rank.
+pub fn ranking<'a>(rows: impl IntoIterator<Item = &'a Row>) -> Vec<Rank> {
+    let rows: Vec<&Row> = rows.into_iter().collect();
+    let loops = Loops::of(rows.iter().copied());
     let within = |words: String| {
         let contest =
             Contest { among: words.clone(), figure: LOOPS, unit: Unit::PerS, more_is_better: true, scatter: SCATTER };
-        let chosen: Vec<&Row> = rows.iter().filter(|row| row.lock != locks::NONE && among(row) == words).collect();
-        // Alone on their cores if that is known of all: like with like.
-        let all_alone = chosen.iter().all(|row| row.throughput_per_s_alone.is_some());
-        contest.ranked(chosen.iter().map(|row| contender(row, all_alone)).collect())
+        let chosen = rows.iter().filter(|row| row.lock != locks::NONE && among(row) == words);
+        contest.ranked(chosen.map(|row| contender(row, loops.of_row(row))).collect())
     };
-    distinct(rows, among).into_iter().flat_map(within).collect()
+    distinct(&rows, |row| among(row)).into_iter().flat_map(within).collect()
 }
 
-fn contender(row: &Row, alone: bool) -> Contender {
-    let loops = if alone { row.loops() } else { Estimate::new(row.throughput_per_s, row.throughput_ci) };
+fn contender(row: &Row, loops: Estimate) -> Contender {
     Contender { lock: row.lock.clone(), value: Some(loops.value), interval: loops.interval, resolution: 0.0 }
 }
 
-/// Under what a row was measured.
+/// The contest under these words.
+pub fn contest<'a>(ranks: &'a [Rank], words: &str) -> &'a [Rank] {
+    contests(ranks).find(|ranks| ranks[0].among == words).unwrap_or_default()
+}
+
+/// The conditions that a row was measured under.
 pub fn among(row: &Row) -> String {
     let children = match (row.processes, row.children) {
         (true, 1) => "1 process".to_owned(),
@@ -41,17 +47,73 @@ pub fn among(row: &Row) -> String {
     format!("{children}, {}, {}+{} µs{reading}", counted(row.locks, "lock"), row.nonhold_us, row.hold_us)
 }
 
+/// The loops a second of each row, as every view shows them.
+///
+/// A row can have two values: of all runs, and of the time in which its children had their exclusive coresly. All rows
+/// that are compared with each other use the same kind: the latter if each of them has one, and else the former.
+pub struct Loops(BTreeMap<String, bool>);
+
+impl Loops {
+    pub fn of<'a>(rows: impl IntoIterator<Item = &'a Row>) -> Self {
+        let mut all_exclusive = BTreeMap::new();
+        for row in rows {
+            *all_exclusive.entry(among(row)).or_insert(true) &= row.throughput_per_s_alone.is_some();
+        }
+        Self(all_exclusive)
+    }
+
+    fn is_exclusive(&self, row: &Row) -> bool {
+        self.0.get(&among(row)).is_some_and(|exclusive| *exclusive)
+    }
+
+    pub fn of_row(&self, row: &Row) -> Estimate {
+        match row.throughput_per_s_alone.filter(|_| self.is_exclusive(row)) {
+            Some(loops) => Estimate::new(loops, row.throughput_per_s_alone_ci),
+            None => Estimate::new(row.throughput_per_s, row.throughput_ci),
+        }
+    }
+
+    /// What the value is of, in words.
+    pub fn basis(&self, row: &Row) -> &'static str {
+        if self.is_exclusive(row) { "exclusive cores" } else { "all runs" }
+    }
+
+    /// The field of the row that has it.
+    pub fn field(&self, row: &Row) -> &'static str {
+        if self.is_exclusive(row) { "throughput_per_s_alone" } else { "throughput_per_s" }
+    }
+
+    /// Its share of what the work itself allows.
+    pub fn ideal_share(&self, row: &Row) -> Option<f64> {
+        row.ideal_per_s.map(|ideal| self.of_row(row).value / ideal)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::sample::row;
     use super::*;
 
     #[test]
-    fn the_most_loops_come_first_and_no_lock_has_no_place() {
-        let ranks = ranking(&[row("std", 2, 1e6), row("none", 2, 9e6), row("usema", 2, 2e6), row("std", 4, 3e6)]);
+    fn the_most_loops_come_first_and_no_lock_has_no_rank() {
+        let rows = [row("std", 2, 1e6), row("none", 2, 9e6), row("usema", 2, 2e6), row("std", 4, 3e6)];
+        let ranks = ranking(&rows);
         let places: Vec<_> = ranks.iter().map(|rank| (rank.rank, &*rank.lock, &*rank.among)).collect();
         let two = "2 threads, 1 lock, 7+3 µs";
-        assert_eq!(places, [(1, "usema", two), (2, "std", two), (1, "std", "4 threads, 1 lock, 7+3 µs")]);
+        let four = "4 threads, 1 lock, 7+3 µs";
+        assert_eq!(places, [(Some(1), "usema", two), (Some(2), "std", two), (Some(1), "std", four)]);
         assert_eq!(ranks[1].ratio, Some(2.0));
+        assert_eq!(contest(&ranks, four).len(), 1);
+    }
+
+    #[test]
+    fn rows_that_are_compared_use_the_same_kind_of_value() {
+        let exclusive = |loops| Row { throughput_per_s_alone: Some(loops), ..row("usema", 2, 67_700.0) };
+        let both = [exclusive(63_200.0), Row { lock: "std".into(), ..exclusive(174_600.0) }];
+        let loops = Loops::of(&both);
+        assert_eq!((loops.of_row(&both[0]).value, loops.basis(&both[0])), (63_200.0, "exclusive cores"));
+        let one = [exclusive(63_200.0), row("std", 2, 173_200.0)];
+        let loops = Loops::of(&one);
+        assert_eq!((loops.of_row(&one[0]).value, loops.field(&one[0])), (67_700.0, "throughput_per_s"));
     }
 }

@@ -3,7 +3,7 @@
 use super::plan::{CellPlan, Parameters};
 use super::then;
 use instruments::statistics::Interval;
-use instruments::statistics::comparison::Estimate;
+use instruments::statistics::levels::Levels;
 use instruments::statistics::stopping::EndedBy;
 use record::Record;
 use serde::{Deserialize, Serialize};
@@ -47,6 +47,10 @@ pub struct Row {
     /// Loops of all children together: the median of the runs.
     pub throughput_per_s: f64,
     pub throughput_ci: Option<Interval>,
+    /// The two levels of the runs' loops a second, where runs are on the one or the other; then the intervals of the
+    /// throughput span both. `null` where they have one level, and in older records.
+    #[serde(default)]
+    pub levels_per_s: Option<Levels>,
     /// Of windows of a millisecond or two that were the one or the other, the share in which somebody else was on one
     /// of the cores; `null` where nobody looked, or children had no cores of their own.
     #[serde(default)]
@@ -86,14 +90,6 @@ pub struct Row {
     pub cpus_used: f64,
     /// 2002's figures for the same cell, on two Pentium III at 550 MHz.
     pub then: Option<then::Figures>,
-}
-
-impl Row {
-    /// Loops of all children: with their cores for themselves, where that is known; else of all runs.
-    pub fn loops(&self) -> Estimate {
-        let alone = self.throughput_per_s_alone.map(|loops| Estimate::new(loops, self.throughput_per_s_alone_ci));
-        alone.unwrap_or_else(|| Estimate::new(self.throughput_per_s, self.throughput_ci))
-    }
 }
 
 /// The most loops a second that the work itself allows.

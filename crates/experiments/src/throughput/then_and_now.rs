@@ -1,13 +1,14 @@
 //! Hubertus Franke, "Lightweight userspace semaphores", linux-kernel, 2002: ulockflex.
 
+use super::ranking::Loops;
 use super::record::Row;
-use instruments::statistics::comparison::Estimate;
 use record::{ThenAndNow, Unit};
 
 pub fn figures(rows: &[(usize, &Row)]) -> Vec<ThenAndNow> {
+    let loops = Loops::of(rows.iter().map(|(_, row)| *row));
     let of = |row: &Row| {
         let then = row.then.as_ref()?.throughput_per_s;
-        let today = Estimate::new(row.throughput_per_s, row.throughput_ci);
+        let today = loops.of_row(row);
         let name = format!("{}, {} threads, {}+{} µs", row.lock, row.children, row.nonhold_us, row.hold_us);
         Some(ThenAndNow::new(2002, &name, Unit::PerS, then, Some(today)))
     };

@@ -16,6 +16,7 @@ pub mod comparison;
 pub mod discovery;
 pub mod interleave;
 pub mod interval;
+pub mod levels;
 pub mod odd;
 pub mod order;
 pub mod rank_sum;

@@ -6,5 +6,5 @@ mod pairs;
 mod rounds;
 
 pub use any_lock::{AnyLock, make, of_known_time, of_object_calls, without_lock};
-pub use pairs::known_time;
+pub use pairs::{PAIRS, known_time};
 pub use rounds::{Round, Trace, Way};

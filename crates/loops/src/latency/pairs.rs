@@ -5,7 +5,7 @@ use instruments::clock::Clock;
 use locks::{Lock, NoLock};
 
 /// Pairs between two timestamps.
-const PAIRS: u32 = 500;
+pub const PAIRS: u32 = 500;
 /// For so long pairs are timed, and so many times at least.
 const PAIRS_FOR_NS: f64 = 100_000.0;
 const LEAST_BATCHES: usize = 3;

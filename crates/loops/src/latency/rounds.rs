@@ -1,7 +1,7 @@
 //! The loop that is measured, and where its timestamps go.
 //!
-//! Four timestamps a round: before the lock, after it, before the unlock, after it. What is stored, counted and tested
-//! between two rounds lies between the last stamp of one and the first of the next, so in no figure. 1998 had two
+//! Four timestamps a round: before the lock, after it, before the unlock, after it. Storing, counting and testing lie
+//! between the last stamp of one round and the first of the next, so they are in no latency of this thread. 1998 had two
 //! stamps a round: then the loop's own work falls into the lock's difference, where a lock hides it and no lock does
 //! not, and an unlock is a difference of two hold times, each of which scatters by more than an unlock takes.
 
@@ -54,6 +54,7 @@ pub struct Way {
 }
 
 /// A thread's rounds of one slice. Its memory is touched and locked before any clock starts.
+#[derive(Clone)]
 pub struct Trace {
     rounds: Vec<Round>,
     used: usize,
@@ -61,10 +62,12 @@ pub struct Trace {
     limit: usize,
     /// Where pieces end that had a probe before and one after, and what those said.
     pieces: Vec<(usize, Probed)>,
+    /// When the thread probed, from and until, in ticks: it wanted no lock then, and its CPU was taken.
+    probes: Vec<(u64, u64)>,
 }
 
-/// Room for so many pieces; what comes after belongs to the last.
-const MOST_PIECES: usize = 256;
+/// Room for this number of probes in a slice; after those the thread probes no more.
+const MOST_PROBES: usize = 256;
 
 impl Trace {
     /// Room for `capacity` rounds. The second value says why its memory could not be locked, if it could not.
@@ -76,13 +79,36 @@ impl Trace {
         // SAFETY: the range is the vector's own allocation, which is not moved as long as the trace lives; locking
         // pages changes no content.
         let locked = unsafe { rustix::mm::mlock(rounds.as_mut_ptr().cast(), bytes) };
-        let pieces = Vec::with_capacity(MOST_PIECES);
-        (Self { rounds, used: 0, limit: capacity, pieces }, locked.err().map(|error| error.to_string()))
+        let (pieces, probes) = (Vec::with_capacity(MOST_PROBES), Vec::with_capacity(MOST_PROBES));
+        (Self { rounds, used: 0, limit: capacity, pieces, probes }, locked.err().map(|error| error.to_string()))
     }
 
     /// What such rounds would have left, which were not measured.
     pub fn of(rounds: Vec<Round>) -> Self {
-        Self { used: rounds.len(), limit: rounds.len(), rounds, pieces: Vec::new() }
+        Self { used: rounds.len(), limit: rounds.len(), rounds, pieces: Vec::new(), probes: Vec::new() }
+    }
+
+    /// The same trace of a thread that probed at these times.
+    pub fn with_probes(mut self, probes: &[(u64, u64)]) -> Self {
+        self.probes = probes.to_vec();
+        self
+    }
+
+    /// When the thread probed, in ticks and in order.
+    pub fn probes(&self) -> &[(u64, u64)] {
+        &self.probes
+    }
+
+    /// Probes, and notes when; `None` where there is no room for that, since a probe that is not noted would lengthen
+    /// the others' waits.
+    fn probe(&mut self, probe: &Probe, clock: Clock) -> Option<Reading> {
+        if self.probes.len() == MOST_PROBES {
+            return None;
+        }
+        let began = clock.now();
+        let reading = probe.take();
+        self.probes.push((began, clock.now()));
+        Some(reading)
     }
 
     /// Whether the next round has no room.
@@ -104,17 +130,13 @@ impl Trace {
     pub fn clear(&mut self) {
         self.used = 0;
         self.pieces.clear();
+        self.probes.clear();
     }
 
-    /// What was recorded since the last piece is one.
+    /// The rounds since the last piece are one.
     fn end_piece(&mut self, before: Reading, after: Reading) {
-        let is_full = self.pieces.len() == MOST_PIECES;
-        match self.pieces.last_mut() {
-            Some((until, _)) if *until == self.used => {}
-            Some((until, probed)) if is_full => {
-                (*until, *probed) = (self.used, probed.and(before).and(after));
-            }
-            _ => self.pieces.push((self.used, Probed::between(before, after))),
+        if self.pieces.last().is_none_or(|(until, _)| *until < self.used) {
+            self.pieces.push((self.used, Probed::between(before, after)));
         }
     }
 
@@ -133,18 +155,23 @@ impl Trace {
 /// Who shares the core comes and goes within milliseconds: so often somebody looks.
 const LOOK_EVERY_NS: f64 = 1_500_000.0;
 
-/// Takes and releases the lock until `stop`, in ticks, or until the trace is full; looks every so often for who is on
-/// the core. A look lies between two rounds, so in no figure.
+/// Takes and releases the lock until `stop`, in ticks, or until the trace is full; probes every so often whether another
+/// hardware thread uses the core.
+///
+/// A probe runs between two rounds of this thread, so it is in none of its latencies. It may run during a wait of another
+/// thread: so its time is noted, and the sums of that thread's rounds exclude such a wait.
 pub fn run_and_look<L: Lock>(lock: &L, way: Way, trace: &mut Trace, stop: impl Fn() -> u64) {
     let Way { clock, hold, probe } = way;
     let Some(probe) = probe else { return run(lock, clock, hold, trace, stop) };
     let every = clock.to_ticks(LOOK_EVERY_NS);
-    let mut before = probe.take();
+    let mut before = trace.probe(&probe, clock);
     while !trace.is_full() && clock.now() < stop() {
-        let look_at = clock.now() + every;
+        let look_at = if before.is_some() { clock.now() + every } else { u64::MAX };
         run(lock, clock, hold, trace, || stop().min(look_at));
-        let after = probe.take();
-        trace.end_piece(before, after);
+        let after = trace.probe(&probe, clock);
+        if let Some((before, after)) = before.zip(after) {
+            trace.end_piece(before, after);
+        }
         before = after;
     }
 }
@@ -224,6 +251,26 @@ mod tests {
         trace.clear();
         run(&NoLock, clock(), Work::of_loads(0), &mut trace, || 0);
         assert!(!trace.is_full() && trace.rounds().len() == 1);
+    }
+
+    #[test]
+    fn every_probe_is_noted_between_two_rounds_and_there_is_room_for_each() {
+        let clock = clock();
+        let Some(probe) = Probe::calibrate(clock) else { return };
+        let (mut trace, _) = Trace::with_capacity(200_000);
+        let way = Way { clock, hold: Work::of_loads(2_000), probe: Some(probe) };
+        let stop = clock.now() + clock.to_ticks(20.0 * LOOK_EVERY_NS);
+        run_and_look(&NoLock, way, &mut trace, || stop);
+        assert!(trace.probes().len() > 2 && trace.probes().len() <= MOST_PROBES);
+        assert!(trace.probes().windows(2).all(|pair| pair[0].1 <= pair[1].0));
+        let is_within = |round: &Round, probe: &(u64, u64)| round.began < probe.1 && probe.0 < round.ended;
+        for probe in trace.probes() {
+            assert!(!trace.rounds().iter().any(|round| is_within(round, probe)), "{probe:?}");
+        }
+        trace.probes.resize(MOST_PROBES, (0, 1));
+        assert!(trace.probe(&probe, clock).is_none());
+        trace.clear();
+        assert!(trace.probes().is_empty());
     }
 
     /// Nothing that is measured shows it: how long an atomic waits for a store differs by processor.

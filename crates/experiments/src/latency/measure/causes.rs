@@ -7,6 +7,7 @@
 
 use super::delay_cause::{DelayCause, UNCONTENDED};
 use super::other_threads::{OtherThreads, Sweep};
+use super::probes::OthersProbes;
 use crate::latency::record::Operation;
 use instruments::evidence::{Cause, EntryExitOverhead, Kind, Stretch, Timeline, attribute};
 use instruments::gaps::Gap;
@@ -36,12 +37,14 @@ struct Value {
     by_cause: BTreeMap<DelayCause, (u64, u64)>,
 }
 
-/// When the operation began in a round, and when it ended.
-fn span(operation: Operation, round: &Round) -> (u64, u64) {
-    match operation {
-        Operation::Lock => (round.began, round.locked),
-        Operation::Unlock => (round.releasing, round.ended),
-        Operation::RoundTrip => (round.began, round.ended),
+impl Operation {
+    /// When the operation began in a round, and when it ended.
+    pub fn span(self, round: &Round) -> (u64, u64) {
+        match self {
+            Self::Lock => (round.began, round.locked),
+            Self::Unlock => (round.releasing, round.ended),
+            Self::RoundTrip => (round.began, round.ended),
+        }
     }
 }
 
@@ -55,8 +58,9 @@ pub struct SliceEvidence<'a> {
     pub window: Range<u64>,
     /// The clock's step, in ticks.
     pub resolution: u64,
-    /// The rounds of the threads that it shares the lock with.
+    /// The rounds of the threads that it shares the lock with, and when those probed.
     pub others: &'a OtherThreads,
+    pub probes: &'a OthersProbes,
 }
 
 /// A round that took long enough for the kernel to have had a part.
@@ -72,14 +76,18 @@ impl Causes {
     /// difference of timestamps.
     pub fn add(&mut self, operation: Operation, evidence: &SliceEvidence<'_>, usual: u64, net: impl Fn(u64) -> u64) {
         let clock = evidence.timeline.clock;
-        let rounds = evidence.trace.rounds().iter().filter(|round| evidence.window.contains(&round.began));
+        let spoiled = evidence.probes.spoiled(operation, evidence.trace.rounds());
+        let counts = |(place, round): &(usize, &Round)| {
+            evidence.window.contains(&round.began) && spoiled.binary_search(place).is_err()
+        };
+        let rounds = evidence.trace.rounds().iter().enumerate().filter(counts).map(|(_, round)| round);
         let (margin, waking) = (clock.to_ticks(MARGIN_NS), clock.to_ticks(WAKING_NS));
         let mut holds = Sweep::over(&evidence.others.holds);
         let mut waits = Sweep::over(&evidence.others.waits);
         let usual_cause = if operation == Operation::Unlock { DelayCause::Waiter } else { DelayCause::Holder };
         let mut long = Vec::new();
         for round in rounds {
-            let (start, end) = span(operation, round);
+            let (start, end) = operation.span(round);
             let held = holds.overlap(round.began, round.locked);
             let others = match operation {
                 Operation::Unlock if waits.overlap(round.ended - 1, round.ended) > 0 => waking,

@@ -1,6 +1,7 @@
 //! One cell: a lock, the threads that want it, and the competitors that want their CPU.
 
 use super::evidence_recorder::EvidenceRecorder;
+use super::probes::OthersProbes;
 use super::series::{Series, SliceRounds};
 use super::slice::Slice;
 use super::stop::Ended;
@@ -14,6 +15,9 @@ use instruments::clock::Clock;
 use instruments::evidence::{EvidenceQuality, Source};
 use instruments::neighbour::{Probed, Sharing};
 use instruments::statistics::Thinned;
+use instruments::statistics::comparison::Estimate;
+use instruments::statistics::order::{median, sample_quantile_interval};
+use instruments::statistics::summary::CONFIDENCE;
 use instruments::team::{Member, StartGate};
 use loops::latency::AnyLock;
 use loops::own_lock;
@@ -109,6 +113,12 @@ impl Cell {
     /// The pairs of one kind that were probed.
     pub fn probed_pairs(&self, kind: fn(&Pairs) -> f64) -> impl Iterator<Item = (f64, &[Probed])> {
         self.pairs.iter().filter_map(move |pairs| Some((kind(pairs), std::slice::from_ref(pairs.probed.as_ref()?))))
+    }
+
+    /// The median of the pairs of one kind over the slices, in ticks.
+    pub fn pair(&self, kind: fn(&Pairs) -> f64) -> Option<Estimate> {
+        let all: Vec<f64> = self.pairs.iter().map(kind).collect();
+        Some(Estimate::new(median(&all)?, sample_quantile_interval(&all, 0.5, CONFIDENCE)))
     }
 
     pub(super) fn is_alone(&self) -> bool {
@@ -216,7 +226,7 @@ impl Cell {
         let probes = parts.iter().flat_map(|part| part.trace.pieces().map(|(_, probed)| probed)).chain(baselines);
         probes.for_each(|probed| lookout.learn([&probed]));
         self.forget_if_wider(lookout);
-        for (series, part) in self.series.iter_mut().zip(parts) {
+        for (thread, (series, part)) in self.series.iter_mut().zip(parts).enumerate() {
             let Some(baseline) = part.baseline else { continue };
             for (baseline, probed) in &part.baselines {
                 series.note(*baseline, lookout.sharing(&[*probed]));
@@ -226,7 +236,8 @@ impl Cell {
             let told_until = pieces.last().map_or(0, |(range, _)| range.end);
             pieces.push((told_until..part.trace.rounds().len(), Sharing::Neither));
             let (trace, window, resolution) = (&part.trace, window.clone(), setup.resolution);
-            series.add(&SliceRounds { trace, window, baseline, pieces, resolution });
+            let probes = OthersProbes::of(parts.iter().map(|part| &part.trace), thread);
+            series.add(&SliceRounds { trace, window, baseline, pieces, probes, resolution });
         }
         self.cut_short |= window.end < window.start + setup.clock.ticks_in(slice.window);
         self.pairs.extend(parts.iter().filter_map(|part| part.pairs));

@@ -3,6 +3,7 @@
 use super::causes::SliceEvidence;
 use super::cell::Cell;
 use super::other_threads::{OtherThreads, Rounds};
+use super::probes::OthersProbes;
 use super::slice::Slice;
 use super::thread_slice::{SliceSetup, ThreadSlice, window};
 use instruments::clock::Clock;
@@ -34,6 +35,7 @@ impl Cell {
                 window: window.clone(),
                 resolution: setup.resolution,
                 others: &others,
+                probes: &OthersProbes::of(parts.iter().map(|part| &part.trace), place),
             };
             self.series[place].attribute(&evidence, baseline, setup.hold_ticks);
         }

@@ -46,14 +46,17 @@ impl turns::Cell for Cell {
         if self.is_alone() { self.spent * LESS_ALONE } else { self.spent }
     }
 
-    /// The median and the 99.9 % quantile of every thread's locks and unlocks.
+    /// The median and the 99.9 % quantile of every thread's locks and unlocks; of a free lock also its pair, by which it
+    /// is ranked: without an interval of that the lock would have no rank.
     fn figures(&self) -> Vec<Estimate> {
         if self.is_reference {
             return Vec::new();
         }
         let deciding = self.series.iter().map(Series::deciding);
         let operations = deciding.flat_map(|known| [&known.lock, &known.unlock]);
-        operations.flat_map(|known: &OffsetTally| known.figures(self.narrow)).collect()
+        let quantiles = operations.flat_map(|known: &OffsetTally| known.figures(self.narrow));
+        let pair = self.pair(|pairs| pairs.bare).filter(|_| self.is_alone());
+        quantiles.chain(pair.map(|pair| Estimate { resolution: self.narrow as f64, ..pair })).collect()
     }
 
     /// Whether every thread had a round that was timed.

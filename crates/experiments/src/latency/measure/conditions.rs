@@ -2,16 +2,18 @@
 
 use super::cell::Cell;
 use super::control::Control;
-use super::thread_slice::Pairs;
 use super::to_nanoseconds::ToNanoseconds;
 use crate::latency::plan::Plan;
 use harness::Calibrated;
 use instruments::evidence::{EvidenceQuality, Source};
 use instruments::statistics::comparison::Estimate;
-use instruments::statistics::order::{median, sample_quantile_interval};
+use instruments::statistics::order::median;
 use instruments::statistics::stopping::EndedBy;
-use instruments::statistics::summary::CONFIDENCE;
 use std::time::Duration;
+
+/// A pair comes of one loop; between fences it is the difference of two, with a lock and without.
+pub const BARE_LOOPS: f64 = 1.0;
+pub const FENCED_LOOPS: f64 = 2.0;
 
 /// What all rows of a cell share.
 pub struct Conditions {
@@ -44,7 +46,8 @@ impl Conditions {
         (recording_ns, control): (f64, Option<Control>),
         evidence: Source,
     ) -> Self {
-        let ns_per_tick = calibrated.clock().ns_per_tick();
+        let (ns_per_tick, resolution) = (calibrated.clock().ns_per_tick(), calibrated.quality.resolution_ticks);
+        let net = ToNanoseconds::new(resolution, ns_per_tick, 0.0);
         Self {
             placement: plan.placement.to_string(),
             hold_ns: plan.hold_ns,
@@ -55,10 +58,10 @@ impl Conditions {
             ledger: cell.ledger.clone(),
             ended_by,
             held_us: held(cell).map(|ticks| ticks * ns_per_tick / 1e3),
-            bare_pair: pair(cell, |pairs| pairs.bare * ns_per_tick),
-            fenced_pair: pair(cell, |pairs| pairs.fenced * ns_per_tick),
+            bare_pair: cell.pair(|pairs| pairs.bare).map(|pair| net.pair(pair, BARE_LOOPS)),
+            fenced_pair: cell.pair(|pairs| pairs.fenced).map(|pair| net.pair(pair, FENCED_LOOPS)),
             ns_per_tick,
-            resolution: calibrated.quality.resolution_ticks,
+            resolution,
             clock_cost_ns: calibrated.quality.stamp.mean_of_1000_ns,
             recording_ns,
             control,
@@ -69,12 +72,6 @@ impl Conditions {
     pub fn to_nanoseconds(&self, least: Option<f64>) -> ToNanoseconds {
         ToNanoseconds::new(self.resolution, self.ns_per_tick, least.unwrap_or(0.0))
     }
-}
-
-/// The median of a cell's pairs, in nanoseconds.
-fn pair(cell: &Cell, ns: impl Fn(&Pairs) -> f64) -> Option<Estimate> {
-    let all: Vec<f64> = cell.pairs.iter().map(ns).collect();
-    Some(Estimate::new(median(&all)?, sample_quantile_interval(&all, 0.5, CONFIDENCE)))
 }
 
 /// The farthest from its mean of a cell's threads.

@@ -15,6 +15,7 @@ mod night;
 mod object_calls;
 mod offset_tally;
 mod other_threads;
+mod probes;
 mod row;
 mod series;
 mod slice;
@@ -74,8 +75,8 @@ const SHORTEST_WINDOW: Duration = Duration::from_millis(5);
 const LONGEST_WINDOW: Duration = Duration::from_millis(150);
 /// An interval within this is as narrow as is of use: a lock differs by more from run to run.
 const NARROW_NS: f64 = 1.0;
-/// No cell has converged before this many slices.
-const LEAST_SLICES: u64 = 5;
+/// No cell has converged before this many slices: fewer give the median of the pairs, one a slice, no interval.
+const LEAST_SLICES: u64 = 6;
 
 /// Measures every cell of the plan, and says what it is at.
 ///

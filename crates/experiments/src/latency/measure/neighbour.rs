@@ -1,6 +1,6 @@
 //! The figures of a row told apart by who was on the core.
 
-use super::conditions::Conditions;
+use super::conditions::{BARE_LOOPS, Conditions, FENCED_LOOPS};
 use super::offset_tally::OffsetTally;
 use super::row::Accuracy;
 use super::series::{LEAST_ALONE, Series};
@@ -26,7 +26,8 @@ pub fn figures(
     let [alone_p50, shared_p50] = [alone, shared].map(|known| at(known, 0.5));
     let (alone_p99, alone_p999) = (at(alone, 0.99), at(alone, 0.999));
     let core_correlation = bare.correlation;
-    let [bare, fenced] = [bare, fenced].map(|pair| pair.alone.map(|pair| net.duration(pair)));
+    let [bare, fenced] =
+        [(bare, BARE_LOOPS), (fenced, FENCED_LOOPS)].map(|(pair, loops)| pair.alone.map(|pair| net.pair(pair, loops)));
     let (value, ends) = (
         |known: Option<Estimate>| known.map(|known| known.value),
         |known: Option<Estimate>| known.and_then(|known| known.interval),

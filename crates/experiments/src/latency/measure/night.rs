@@ -3,6 +3,7 @@
 use super::baseline::Baseline;
 use super::causes::SliceEvidence;
 use super::other_threads::OtherThreads;
+use super::probes::OthersProbes;
 use super::series::{Series, SliceRounds};
 use crate::night::{passes_alone, resident_kib};
 use instruments::clock::Clock;
@@ -80,13 +81,15 @@ impl Accounts {
                 window,
                 resolution: 20,
                 others: &others,
+                probes: &OthersProbes::default(),
             };
             self.series.attribute(&evidence, self.baseline, 0.0);
             return;
         }
         let half = rounds.len() / 2;
         let pieces = vec![(0..half, Sharing::Alone), (half..rounds.len(), Sharing::Shared)];
-        self.series.add(&SliceRounds { trace: &trace, window, baseline: self.baseline, pieces, resolution: 20 });
+        let (baseline, probes) = (self.baseline, OthersProbes::default());
+        self.series.add(&SliceRounds { trace: &trace, window, baseline, pieces, probes, resolution: 20 });
     }
 }
 

@@ -25,6 +25,8 @@ pub struct OffsetTally {
     pub slices: Slices,
     /// Of each slice, the mean of the rounds that nothing disturbed; without the offset.
     pub means: Thinned<f64>,
+    /// Rounds that are in no figure, since another thread probed its core during them.
+    pub excluded: u64,
     /// What slices with evidence know of the causes; their latencies are in no figure.
     pub causes: Causes,
 }

@@ -44,7 +44,7 @@ impl Rounds {
 }
 
 /// The same time in intervals that do not overlap, in order.
-fn joined(mut intervals: Vec<(u64, u64)>) -> Vec<(u64, u64)> {
+pub(super) fn joined(mut intervals: Vec<(u64, u64)>) -> Vec<(u64, u64)> {
     intervals.sort_unstable();
     intervals.into_iter().fold(Vec::new(), |mut joined: Vec<(u64, u64)>, next| {
         match joined.last_mut() {

@@ -80,6 +80,7 @@ pub fn row(key: &RowKey<'_>, latencies: &OffsetTally, conditions: &Conditions, a
         cpu: key.cpu,
         operation: key.operation,
         count: summary.count,
+        excluded_count: latencies.excluded,
         min_ns: net.value(summary.min),
         p50_ns: p50.0,
         p90_ns: p90.0,

@@ -10,6 +10,7 @@
 use super::baseline::{Baseline, undisturbed_mean};
 use super::causes::SliceEvidence;
 use super::offset_tally::OffsetTally;
+use super::probes::OthersProbes;
 use crate::latency::record::Operation;
 use instruments::neighbour::Sharing;
 use instruments::statistics::Thinned;
@@ -50,13 +51,35 @@ pub struct SliceRounds<'a> {
     pub baseline: Baseline,
     /// Rounds, by their places in the trace, and who was on the core meanwhile.
     pub pieces: Vec<(Range<usize>, Sharing)>,
+    /// When the other threads of the slice probed.
+    pub probes: OthersProbes,
     /// The clock's step, in ticks.
     pub resolution: u64,
 }
 
 impl SliceRounds<'_> {
-    fn of(&self, sharing: Sharing) -> impl Iterator<Item = &Round> + Clone {
-        let pieces = self.pieces.iter().filter(move |piece| piece.1 == sharing);
+    /// The pieces without the rounds of this operation that another thread's probe spoiled, and how many those are.
+    fn unspoiled(&self, operation: Operation) -> (Vec<(Range<usize>, Sharing)>, u64) {
+        let spoiled = self.probes.spoiled(operation, self.trace.rounds());
+        let excluded = spoiled.iter().filter(|place| self.window.contains(&self.trace.rounds()[**place].began));
+        let excluded = excluded.count() as u64;
+        let cut = |(range, sharing): &(Range<usize>, Sharing)| {
+            let from = spoiled.partition_point(|place| *place < range.start);
+            let until = spoiled.partition_point(|place| *place < range.end);
+            let within = &spoiled[from..until];
+            let starts = std::iter::once(range.start).chain(within.iter().map(|place| place + 1));
+            let ends = within.iter().copied().chain([range.end]);
+            starts.zip(ends).map(|(start, end)| (start..end, *sharing)).collect::<Vec<_>>()
+        };
+        (self.pieces.iter().flat_map(cut).collect(), excluded)
+    }
+
+    fn rounds_of<'a>(
+        &'a self,
+        pieces: &'a [(Range<usize>, Sharing)],
+        sharing: Sharing,
+    ) -> impl Iterator<Item = &'a Round> + Clone {
+        let pieces = pieces.iter().filter(move |piece| piece.1 == sharing);
         let rounds = pieces.flat_map(|(range, _)| &self.trace.rounds()[range.clone()]);
         rounds.filter(|round| self.window.contains(&round.began))
     }
@@ -70,14 +93,33 @@ impl SliceRounds<'_> {
 impl Operations {
     /// Adds a slice. The hold time belongs to a round trip, however long it was.
     fn add(&mut self, scratch: &mut Vec<u32>, slice: &SliceRounds<'_>, parts: &[(Sharing, Baseline)]) {
-        let mut add = |to: &mut OffsetTally, ticks: fn(&Round) -> u64, usual: fn(&Baseline) -> f64| {
-            let part = |(sharing, baseline): &(Sharing, Baseline)| (slice.of(*sharing).map(ticks), usual(baseline));
+        for operation in Operation::ALL {
+            let (pieces, excluded) = slice.unspoiled(operation);
+            let usual = |baseline: &Baseline| match operation {
+                Operation::Lock => baseline.lock,
+                Operation::Unlock => baseline.unlock,
+                Operation::RoundTrip => baseline.whole(),
+            };
+            let ticks = |round: &Round| {
+                let (start, end) = operation.span(round);
+                end - start
+            };
+            let part = |(sharing, baseline): &(Sharing, Baseline)| {
+                (slice.rounds_of(&pieces, *sharing).map(ticks), usual(baseline))
+            };
             let parts: Vec<_> = parts.iter().map(part).collect();
-            to.add(scratch, &parts, slice.resolution);
-        };
-        add(&mut self.lock, Round::lock, |baseline| baseline.lock);
-        add(&mut self.unlock, Round::unlock, |baseline| baseline.unlock);
-        add(&mut self.round_trip, Round::whole, Baseline::whole);
+            let tally = self.of_mut(operation);
+            tally.add(scratch, &parts, slice.resolution);
+            tally.excluded += excluded;
+        }
+    }
+
+    fn of_mut(&mut self, operation: Operation) -> &mut OffsetTally {
+        match operation {
+            Operation::Lock => &mut self.lock,
+            Operation::Unlock => &mut self.unlock,
+            Operation::RoundTrip => &mut self.round_trip,
+        }
     }
 
     pub fn of(&self, operation: Operation) -> &OffsetTally {

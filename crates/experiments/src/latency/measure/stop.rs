@@ -2,8 +2,10 @@
 
 use super::delay_cause::DelayCause;
 use super::other_threads::Rounds;
+use super::probes::OthersProbes;
 use super::thread_slice::{LOCKER, StopRule, ThreadSlice};
 use crate::latency::plan::CellPlan;
+use crate::latency::record::Operation;
 use crate::latency::stopped::{CpuStory, Holder, StoppedWait};
 use harness::story;
 use instruments::clock::Clock;
@@ -37,7 +39,10 @@ impl StopRule {
     /// The first wait of the slice that is longer.
     pub fn first(&self, ended: &Ended<'_>) -> Option<StoppedWait> {
         let of_thread = |(thread, part): (usize, &ThreadSlice)| {
-            let long = part.trace.rounds().iter().find(|round| round.lock() > self.above_ticks)?;
+            let probes = OthersProbes::of(ended.parts.iter().map(|part| &part.trace), thread);
+            let is_long =
+                |round: &&Round| round.lock() > self.above_ticks && !probes.spoil(Operation::Lock.span(round));
+            let long = part.trace.rounds().iter().find(is_long)?;
             part.start.map(|_| (thread, *long))
         };
         let long = ended.parts.iter().enumerate().filter_map(of_thread);

@@ -2,6 +2,7 @@
 
 use super::build_dir::Ready;
 use super::cut::Cut;
+use super::difference::{self, TwoRuns};
 use super::run::{self, Order, Place, Run, RunError, Switches};
 use crate::ring::contestants::Runs;
 use crate::ring::plan::{CellPlan, Plan};
@@ -42,6 +43,8 @@ pub struct Cell {
     pub plan: CellPlan,
     /// Time of a hop in ns, turn by turn.
     pub samples: Vec<f64>,
+    /// The runs of a program, turn by turn, which all samples come of.
+    two_runs: Vec<TwoRuns>,
     pub(super) starts_ns: Vec<f64>,
     /// What it probably takes, to choose the hops.
     pub(super) guess_ns: f64,
@@ -77,6 +80,7 @@ impl Cell {
             guess_ns: if anywhere { FAR_MEMORY_NS } else { plan.contestant.guess_ns(plan.threads) },
             plan,
             samples: Vec::new(),
+            two_runs: Vec::new(),
             starts_ns: Vec::new(),
             hops: 0,
             answer: None,
@@ -132,13 +136,25 @@ impl Cell {
             let hops_ns = ns * hops as f64;
             let too_short = hops_ns * FAR_OFF < slice_ns;
             if fixed.is_some() || !too_short || self.turns > 0 || attempt == ATTEMPTS {
-                self.samples.extend((hops > 0).then_some(ns));
+                self.samples.extend((hops > 0 && self.two_runs.is_empty()).then_some(ns));
                 break;
             }
+            self.two_runs.clear();
         }
+        self.compare_with_all_turns();
         // One turn that was disturbed says little of the next.
         self.guess_ns = self.ns_per_hop().unwrap_or(self.guess_ns);
         Ok(())
+    }
+
+    /// The hops of a program's turns, each compared with the short runs of all.
+    fn compare_with_all_turns(&mut self) {
+        if self.two_runs.is_empty() {
+            return;
+        }
+        self.samples = difference::per_hop(&self.two_runs);
+        let part = |(turn, ns): (&TwoRuns, &f64)| turn.probed.map(|probed| (*ns, probed)).into_iter().collect();
+        self.parts = self.two_runs.iter().zip(&self.samples).map(part).collect();
     }
 
     /// What takes long to start is run for longer, or its hops would drown in the scatter of its start.
@@ -216,10 +232,11 @@ impl Cell {
         let short_ns: f64 = run(fewer)?;
         let between = look();
         let long_ns = run(hops)?;
-        let ns = (long_ns - short_ns) / (hops - fewer).max(1) as f64;
         let looks = before.zip(between).zip(look());
         let probed = looks.map(|((before, between), after)| Probed::between(before, between).and(after));
-        self.parts.last_mut().into_iter().for_each(|turn| turn.extend(probed.map(|probed| (ns, probed))));
+        // Runs of no hops have no time of a hop.
+        self.two_runs.extend((hops > 0).then_some(TwoRuns { hops, long_ns, fewer, short_ns, probed }));
+        let ns = difference::per_hop(&self.two_runs).pop().unwrap_or(0.0);
         Ok((ns, (short_ns - ns * fewer as f64).max(0.0)))
     }
 
@@ -251,7 +268,10 @@ impl Cell {
     }
 
     pub(super) fn interval(&self) -> Option<Interval> {
-        sample_quantile_interval(&self.samples, 0.5, CONFIDENCE)
+        if self.two_runs.is_empty() {
+            return sample_quantile_interval(&self.samples, 0.5, CONFIDENCE);
+        }
+        difference::interval(&self.two_runs)
     }
 }
 

@@ -3,6 +3,7 @@
 mod build_dir;
 mod cell;
 mod cut;
+mod difference;
 mod memory;
 mod program;
 mod row;

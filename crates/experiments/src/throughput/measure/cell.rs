@@ -10,6 +10,7 @@ use instruments::clock::Clock;
 use instruments::neighbour::{Probe, Sharing, Split};
 use instruments::shared_memory::SharedArray;
 use instruments::statistics::comparison::Estimate;
+use instruments::statistics::levels::Levels;
 use instruments::statistics::order::{median, sample_quantile_interval};
 use instruments::statistics::summary::CONFIDENCE;
 use instruments::statistics::{Interval, Thinned};
@@ -214,6 +215,21 @@ impl Cell {
         self.split = Split::of_turns(self.windows.iter().map(|run| run.iter().copied()));
     }
 
+    /// The levels of the runs' loops, where they have two.
+    pub fn levels(&self) -> Option<Levels> {
+        Levels::of(&self.throughputs)
+    }
+
+    /// The loops while all children had their cores exclusively; the interval spans the levels of all runs, in proportion.
+    pub fn exclusive(&self) -> Option<Estimate> {
+        let (loops, all) = (self.split.alone?, median(&self.throughputs)?);
+        let scaled = |levels: Levels| {
+            let by = loops.value / all;
+            Levels { lower: levels.lower * by, upper: levels.upper * by, ..levels }
+        };
+        Some(spanning(loops, self.levels().map(scaled)))
+    }
+
     pub(super) fn add_waits(&mut self, outcome: &Outcome) {
         for child in outcome.children.iter() {
             self.waits.merge(&child.waits.tally());
@@ -224,9 +240,16 @@ impl Cell {
     }
 }
 
-/// Of the median of the runs.
-pub fn throughput_interval(throughputs: &[f64]) -> Option<Interval> {
-    sample_quantile_interval(throughputs, 0.5, CONFIDENCE)
+/// The median of the runs and its interval, which spans both levels where the runs have two.
+pub fn throughput(throughputs: &[f64], levels: Option<Levels>) -> Option<Estimate> {
+    let interval = sample_quantile_interval(throughputs, 0.5, CONFIDENCE);
+    Some(spanning(Estimate::new(median(throughputs)?, interval), levels))
+}
+
+/// The same value with an interval that spans these levels: which of them the next run is on, no run says.
+fn spanning(loops: Estimate, levels: Option<Levels>) -> Estimate {
+    let span = |ends: Interval, levels: Levels| Interval::new(ends.low.min(levels.lower), ends.high.max(levels.upper));
+    Estimate { interval: loops.interval.map(|ends| levels.map_or(ends, |levels| span(ends, levels))), ..loops }
 }
 
 impl turns::Cell for Cell {
@@ -253,8 +276,7 @@ impl turns::Cell for Cell {
     }
 
     fn figures(&self) -> Vec<Estimate> {
-        let of_all = || Some(Estimate::new(median(&self.throughputs)?, throughput_interval(&self.throughputs)));
-        self.split.alone.or_else(of_all).into_iter().collect()
+        self.exclusive().or_else(|| throughput(&self.throughputs, self.levels())).into_iter().collect()
     }
 
     fn has_result(&self) -> bool {

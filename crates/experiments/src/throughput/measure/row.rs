@@ -1,6 +1,6 @@
 //! The row that the runs of a cell add up to.
 
-use super::cell::{Cell, throughput_interval};
+use super::cell::{Cell, throughput};
 use crate::throughput::plan::{CellPlan, Plan};
 use crate::throughput::record::{Row, ideal_per_s};
 use crate::throughput::then;
@@ -12,7 +12,9 @@ use ulocks::Counts;
 
 /// The row of a cell; `None` when no loop was counted, or none in most of its runs.
 pub fn row(cell: &Cell, plan: &Plan, calibrated: &Calibrated, ended_by: EndedBy) -> Option<Row> {
-    let throughput_per_s = median(&cell.throughputs).filter(|loops| *loops > 0.0)?;
+    let levels = cell.levels();
+    let loops = throughput(&cell.throughputs, levels).filter(|loops| loops.value > 0.0)?;
+    let (throughput_per_s, exclusive) = (loops.value, cell.exclusive());
     let (totals, counts) = (&cell.totals, cell.totals.counts);
     let (rounds, reads) = (totals.all_rounds.max(1) as f64, totals.reads as f64);
     let hold_seen_ns = hold_seen_ns(cell, calibrated);
@@ -37,11 +39,12 @@ pub fn row(cell: &Cell, plan: &Plan, calibrated: &Calibrated, ended_by: EndedBy)
         retry: counts.map(|counts| retry(&cell.plan.lock, &counts)),
         cov: median(&cell.unevenness)?,
         throughput_per_s,
-        throughput_ci: throughput_interval(&cell.throughputs),
+        throughput_ci: loops.interval,
+        levels_per_s: levels,
         core_shared_share: cell.split.shared_share,
         core_correlation: cell.split.correlation,
-        throughput_per_s_alone: cell.split.alone.map(|figure| figure.value),
-        throughput_per_s_alone_ci: cell.split.alone.and_then(|figure| figure.interval),
+        throughput_per_s_alone: exclusive.map(|figure| figure.value),
+        throughput_per_s_alone_ci: exclusive.and_then(|figure| figure.interval),
         throughput_per_s_shared: cell.split.shared.map(|figure| figure.value),
         throughput_per_s_shared_ci: cell.split.shared.and_then(|figure| figure.interval),
         hold_seen_us: hold_seen_ns.map(|ns| ns / 1e3),
