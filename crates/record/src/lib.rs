@@ -24,7 +24,7 @@ pub use difference::{Difference, between, environments, parameters};
 pub use envelope::{Record, RunEnvironment, SCHEMA};
 pub use finding::{Finding, Origin};
 pub use layout::fields;
-pub use limits::{MOST_BYTES, check_size};
+pub use limits::{MOST_BYTES, check_size, values};
 pub use metric::{Better, Cell, MOSTLY, Metric, Naming, VariationSource};
 pub use ranking::Rank;
 pub use reading::{content, is_file};
