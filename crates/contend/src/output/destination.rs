@@ -2,12 +2,13 @@
 
 use super::csv;
 use super::markdown;
-use super::store::{Store, Stored};
+use super::store::{Refused, Store, Stored};
 use super::warnings;
-use anyhow::{Context, bail};
-use harness::output::{OutputFile, eprint_line, print, print_document, print_json};
+use anyhow::{Context, anyhow, bail};
+use archive::NotKept;
+use harness::output::{OutputFile, eprint_line, json_line, print, print_document, print_json};
 use harness::{AnyRecord, Format, Outcome, SharedFlags, UsageError};
-use instruments::warning::Warning;
+use instruments::warning::{Warning, WarningKind};
 use serde::Serialize;
 use serde_json::{Map, Value};
 use std::borrow::Cow;
@@ -88,25 +89,25 @@ impl Destination {
         if record.results.is_empty() {
             return Ok(outcome);
         }
-        let stored = self.keep(&mut record);
+        let (stored, refusal) = self.keep(&mut record);
         let quiet = self.quiet;
         if self.format == Format::Text
             && matches!(self.place, Place::Stdout)
             && let Some(closing) = view.closing(&record, &self.page())?
         {
             // The warnings first, so that they do not push the closing screen away.
-            conclusion(&record.warnings, stored, quiet);
-            return self.write(&closing).map(|()| outcome);
+            conclusion(&record.warnings, stored, quiet, refusal.is_some());
+            return self.write(&closing).and(refusal.map_or(Ok(outcome), Err));
         }
         let written = self.content(&record, view).and_then(|content| self.write(&content));
-        conclusion(&record.warnings, stored, quiet);
-        written.map(|()| outcome)
+        conclusion(&record.warnings, stored, quiet, refusal.is_some());
+        written.and(refusal.map_or(Ok(outcome), Err))
     }
 
     fn content(&self, record: &AnyRecord, view: &dyn View) -> anyhow::Result<String> {
         Ok(match &self.format {
             Format::Text => view.show(record, &self.page())?,
-            Format::Json => serde_json::to_string(record)? + "\n",
+            Format::Json => json_line(record)?,
             Format::Csv => csv::rows(&record.results)?,
             Format::Markdown => markdown::of_record(record, &view.show(record, &Page::plain())?),
             Format::Own(name) => view.layout(record, name)?,
@@ -121,17 +122,24 @@ impl Destination {
         let outcome = outcome(record)?;
         if !record.results.is_empty() {
             let mut record = record.clone();
-            let stored = self.keep(&mut record);
-            conclusion(&record.warnings, stored, self.quiet);
+            let (stored, refusal) = self.keep(&mut record);
+            conclusion(&record.warnings, stored, self.quiet, refusal.is_some());
+            return refusal.map_or(Ok(outcome), Err);
         }
         Ok(outcome)
     }
 
-    fn keep(&self, record: &mut AnyRecord) -> Option<Stored> {
-        self.store.keep(record).unwrap_or_else(|warning| {
-            record.warnings.push(*warning);
-            None
-        })
+    /// The record's place in the archive; or, where the command fails without one, the error.
+    fn keep(&self, record: &mut AnyRecord) -> (Option<Stored>, Option<anyhow::Error>) {
+        match self.store.keep(record) {
+            Ok(stored) => (stored, None),
+            Err(Refused { warning, is_failure }) => {
+                let said = || anyhow!("{} [{}]\nhelp: {}", warning.message(), warning.code(), warning.remedy());
+                let refusal = is_failure.then(said);
+                record.warnings.push(*warning);
+                (None, refusal)
+            }
+        }
     }
 
     /// Writes what a view found: as text, as the JSON of `answer`, or as `rows`.
@@ -146,7 +154,7 @@ impl Destination {
     ) -> anyhow::Result<()> {
         let content = match self.format {
             Format::Text => text(&self.page()),
-            Format::Json => serde_json::to_string(answer)? + "\n",
+            Format::Json => json_line(answer)?,
             Format::Csv => csv::rows(rows)?,
             Format::Markdown => markdown::block(&text(&Page::plain())),
             Format::Own(name) => return Err(no_such_layout(&name)),
@@ -208,11 +216,17 @@ impl Destination {
 /// Warnings of what was lost, by their codes: those are never left to the record, which may not have it either.
 const LOST: [&str; 2] = ["not_kept", "experiment_failed"];
 
-/// Says the warnings of a record, and as what it was kept.
-fn conclusion<'a>(warnings: impl IntoIterator<Item = &'a Warning>, stored: Option<Stored>, quiet: bool) {
+/// Prints the warnings of a record, and as what it was kept. A refusal is printed as the error that ends the command.
+fn conclusion<'a>(
+    warnings: impl IntoIterator<Item = &'a Warning>,
+    stored: Option<Stored>,
+    quiet: bool,
+    is_refused: bool,
+) {
+    let warnings = warnings.into_iter().filter(|warning| !(is_refused && warning.code() == NotKept::CODE));
     if !quiet {
         let (lost, of_figures): (Vec<&Warning>, Vec<&Warning>) =
-            warnings.into_iter().partition(|warning| LOST.contains(&warning.code()));
+            warnings.partition(|warning| LOST.contains(&warning.code()));
         warnings::calm(of_figures, &Page::of_stderr()).lines().for_each(eprint_line);
         // Of what was lost all is said.
         for lost in lost {
