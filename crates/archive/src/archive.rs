@@ -23,6 +23,7 @@ use std::collections::HashSet;
 use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Display, Path, PathBuf};
 
 /// A file in the repository that says whose it is, and with which layout.
@@ -103,7 +104,10 @@ impl Archive {
         let tree = format!("100644 blob {manifest}\t{MANIFEST_FILE}\n100644 blob {record}\t{RECORD_FILE}\n");
         let tree = self.git.line(&["mktree"], tree.as_bytes())?;
         let message = format!("{} on {}\n\n{}\n", summary.experiment, summary.host, serde_json::to_string(summary)?);
-        let id = self.git.line(&["commit-tree", &tree], message.as_bytes())?;
+        // The time of the commit is that of the record: Git would take the system clock, and a time before 1970 is one that
+        // `git fsck` refuses in every later check.
+        let kept_unix_s = summary.kept_unix_ns / 1_000_000_000;
+        let id = self.git.dated(&["commit-tree", &tree], message.as_bytes(), kept_unix_s)?;
         // Zeros: it must not exist yet.
         self.git.local(&["update-ref", &format!("{RECORDS}{id}"), &id, &"0".repeat(id.len())], &[])?;
         Ok(id)
@@ -285,7 +289,13 @@ fn create(folder: &Path) -> anyhow::Result<()> {
     fs::create_dir_all(parent(folder)).with_context(refused)?;
     let draft = Draft::inside(parent(folder)).with_context(refused)?;
     git::create(draft.path(), HASHES).with_context(refused)?;
-    fs::write(draft.path().join(MARK_FILE), format!("{LAYOUT}\n")).with_context(refused)?;
+    let mark = draft.path().join(MARK_FILE);
+    fs::write(&mark, format!("{LAYOUT}\n")).with_context(refused)?;
+    // Git makes the rest so that other users cannot write to it, also under a umask of 0.
+    for made in [draft.path(), &mark] {
+        let mode = fs::metadata(made)?.permissions().mode() & !0o002;
+        fs::set_permissions(made, fs::Permissions::from_mode(mode)).with_context(refused)?;
+    }
     match draft.move_to(folder) {
         Err(error) if matches!(error.kind(), io::ErrorKind::DirectoryNotEmpty | io::ErrorKind::AlreadyExists) => Ok(()),
         moved => moved.with_context(refused),

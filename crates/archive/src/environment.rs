@@ -1,8 +1,11 @@
 //! What a Git that works for the archive finds around it: of Git's own variables nothing but what is said here, and
 //! settings that keep it from running what it was not asked to run.
 
+use std::env;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
 use std::process::Command;
 
 /// How a user reaches other repositories, and what a user sees of it; it decides nothing about the archive.
@@ -68,8 +71,26 @@ pub fn remote() -> Command {
     command
 }
 
+/// The elements of PATH that name a directory from wherever Git is started. Another user may be able to write to the
+/// directory in which a relative one leads to a program called git.
+fn absolute_elements_of_path() -> Vec<PathBuf> {
+    let path = env::var_os("PATH").unwrap_or_default();
+    env::split_paths(&path).filter(|folder| folder.is_absolute()).collect()
+}
+
+/// The file of Git, or one that is not there.
+fn found(folders: &[PathBuf]) -> PathBuf {
+    let is_program =
+        |file: &PathBuf| file.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0);
+    let found = folders.iter().map(|folder| folder.join("git")).find(is_program);
+    found.unwrap_or_else(|| PathBuf::from("/nonexistent/git"))
+}
+
 fn bare(kept: &[&str]) -> Command {
-    let mut command = Command::new("git");
+    let folders = absolute_elements_of_path();
+    let mut command = Command::new(found(&folders));
+    // Git looks there for the programs that it starts.
+    command.envs(env::join_paths(&folders).ok().map(|path| ("PATH", path)));
     let is_gits = |name: &OsStr| name.as_bytes().starts_with(b"GIT_");
     let is_kept = |name: &OsStr| kept.iter().any(|kept| name == *kept);
     for (name, _) in std::env::vars_os().filter(|(name, _)| is_gits(name) && !is_kept(name)) {

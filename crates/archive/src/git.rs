@@ -52,6 +52,16 @@ impl Git {
         Ok(String::from_utf8(self.local(arguments, input)?)?.trim().to_owned())
     }
 
+    /// The same of a command that makes a commit, at this time in seconds since 1970.
+    ///
+    /// # Errors
+    /// As [`Self::local`].
+    pub fn dated(&self, arguments: &[&str], input: &[u8], unix_s: u64) -> anyhow::Result<String> {
+        let (mut command, date) = (self.here(arguments), format!("@{unix_s} +0000"));
+        command.env("GIT_AUTHOR_DATE", &date).env("GIT_COMMITTER_DATE", &date);
+        Ok(String::from_utf8(process::answer(command, arguments[0], Memory::Limited, input)?)?.trim().to_owned())
+    }
+
     /// The same, read while it is answered.
     ///
     /// # Errors

@@ -38,6 +38,7 @@ pub use listing::{Listing, Skipped};
 pub use location::Location;
 pub use manifest::{Build, Manifest};
 pub use names::Name;
+pub use process::is_disk_full;
 pub use shell::quoted;
 pub use summary::{Entry, Summary, short};
 pub use warning::NotKept;

@@ -1,7 +1,7 @@
 //! Where the archive lies: what the flag says, what the environment says, the user's data directory.
 
 use crate::archive::Archive;
-use anyhow::Context;
+use anyhow::bail;
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -32,18 +32,22 @@ impl Location {
         }
     }
 
-    /// The folder, for a command that needs one.
+    /// Whether the user named the place, and it is not the default.
+    pub fn is_named(flag: Option<&Path>) -> bool {
+        flag.is_some() || std::env::var_os(VARIABLE).is_some_and(|folder| !folder.is_empty())
+    }
+
+    /// The directory, for a command that needs one.
     ///
     /// # Errors
-    /// There is none.
+    /// There is none, and the reason.
     pub fn folder(self) -> anyhow::Result<PathBuf> {
-        match self {
-            Self::Folder(folder) => Some(folder),
-            Self::Nowhere | Self::Unknown => None,
-        }
-        .with_context(|| {
-            format!("no archive: {VARIABLE} is empty, or there is no home folder; name one with --archive")
-        })
+        let why = match self {
+            Self::Folder(folder) => return Ok(folder),
+            Self::Nowhere => format!("{VARIABLE} is set to an empty value, which turns the archive off"),
+            Self::Unknown => "neither XDG_DATA_HOME nor HOME is set to an absolute path".to_owned(),
+        };
+        bail!("no archive: {why}; name one with --archive")
     }
 
     /// A file of this name beside the archive; `None` where nothing is kept.

@@ -1,8 +1,11 @@
 //! A child that is given something and answers something, neither more than there is room for.
 
 use anyhow::{Context, bail};
+use rustix::fs::Mode;
+use rustix::process::umask;
 use rustix::process::{Pid, Resource, Rlimit, prlimit};
 use std::io::{self, Read, Write};
+use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 
 /// The most that an answer may be that is held whole: a list of all records, or one of them.
@@ -17,6 +20,15 @@ const MEMORY: u64 = 256 << 20;
 pub enum Memory {
     Limited,
     Free,
+}
+
+/// Whether an error of the archive, or of a Git that worked for it, is that the disk is full.
+pub fn is_disk_full(error: &anyhow::Error) -> bool {
+    let is_full = |cause: &io::Error| matches!(cause.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded);
+    // Git runs in the locale C.
+    let said = format!("{error:#}");
+    let is_said = ["No space left on device", "Disk quota exceeded"].into_iter().any(|words| said.contains(words));
+    is_said || error.chain().filter_map(|cause| cause.downcast_ref()).any(is_full)
 }
 
 /// What the command answers, whole.
@@ -67,6 +79,14 @@ pub fn read<T>(
 }
 
 fn started(command: &mut Command, memory: Memory) -> anyhow::Result<Child> {
+    // Under a umask of 0, as some containers have it, Git would make files that every user may change.
+    let write_for_us = || {
+        let own = umask(Mode::empty());
+        umask(own | Mode::WOTH);
+        Ok(())
+    };
+    // SAFETY: between fork and exec the closure makes two system calls, allocates nothing and takes no lock.
+    unsafe { command.pre_exec(write_for_us) };
     let child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
     let child = child.map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => anyhow::anyhow!("git is not on the path; on Debian: apt-get install git"),
@@ -91,4 +111,17 @@ fn words(said: &[u8], status: ExitStatus) -> String {
     let said = String::from_utf8_lossy(said).into_owned();
     let said: Vec<&str> = said.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     if said.is_empty() { format!("it ended with {status}") } else { said.join("; ") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_disk_is_known_by_its_error_and_by_the_words_of_git() {
+        let own = anyhow::Error::new(io::Error::from(io::ErrorKind::StorageFull)).context("nothing can be put there");
+        let of_git = anyhow::anyhow!("git fetch: fatal: write error: No space left on device (exit status: 128)");
+        assert!(is_disk_full(&own) && is_disk_full(&of_git));
+        assert!(!is_disk_full(&anyhow::Error::new(io::Error::from(io::ErrorKind::PermissionDenied))));
+    }
 }

@@ -31,9 +31,15 @@ pub fn unsound(
 }
 
 /// A record of a newer layout is a newer contend's to read: it must say that it is one, and no more.
-fn is_of_this_layout(entry: &Entry, (content, _): &Whole) -> anyhow::Result<bool> {
+fn is_of_this_layout(entry: &Entry, (content, manifest): &Whole) -> anyhow::Result<bool> {
+    ensure!(
+        entry.summary.host == manifest.host,
+        "its summary is of host {:?}, and its manifest of {:?}",
+        entry.summary.host,
+        manifest.host
+    );
     record::check_size(content)?;
-    let value: Value = serde_json::from_slice(content).context("its record is not JSON")?;
+    let value = record::parsed(content).context("its record is not JSON")?;
     let schema = value["schema"].as_str().unwrap_or_default();
     ensure!(schema.starts_with("contend/"), "its record has no schema {SCHEMA:?}");
     if schema != SCHEMA {

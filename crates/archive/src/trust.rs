@@ -52,19 +52,51 @@ pub fn check_owner(folder: &Path) -> anyhow::Result<()> {
          user {owner} write its records to a file, with `git --git-dir {quoted} bundle create FILE --all`, and take \
          them from there with `contend history pull FILE`"
     );
-    for entry in fs::read_dir(folder).with_context(|| format!("{place}: the archive cannot be read"))? {
+    check_mode(folder, &fs::metadata(folder)?)?;
+    check_entries(folder, me)?;
+    // Here Git looks for objects and references, and one more level has them all: a directory for each first byte of a
+    // hash, one for each kind of reference.
+    ["objects", "refs"].into_iter().try_for_each(|name| check_entries(&folder.join(name), me))
+}
+
+/// That every entry of this directory of the archive is its user's, and only this user may change it.
+fn check_entries(folder: &Path, me: u32) -> anyhow::Result<()> {
+    let entries = match fs::read_dir(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        entries => entries.with_context(|| format!("{}: the archive cannot be read", folder.display()))?,
+    };
+    for entry in entries {
         let entry = entry?;
-        let owner = entry.metadata()?.uid();
+        let found = match entry.metadata() {
+            // Another process has removed its lock or its draft since.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            found => found?,
+        };
         // Who may do everything has done no harm by doing something here.
-        let (name, file) = (entry.file_name(), entry.path());
+        let (owner, file) = (found.uid(), entry.path());
         ensure!(
             owner == me || owner == 0,
             "{}: user {owner}'s, in an archive of user {me}'s; look at it, and take it \
          away",
             file.display()
         );
-        ensure!(name != "commondir", "{}: it leads Git to another repository; remove it", file.display());
+        ensure!(entry.file_name() != "commondir", "{}: it leads Git to another repository; remove it", file.display());
+        check_mode(&file, &found)?;
     }
+    Ok(())
+}
+
+/// That not every user of the machine may write there: records could be replaced, and programs named that Git runs.
+fn check_mode(file: &Path, found: &fs::Metadata) -> anyhow::Result<()> {
+    const OTHERS_WRITE: u32 = 0o002;
+    let mode = found.mode() & 0o7777;
+    ensure!(
+        found.is_symlink() || mode & OTHERS_WRITE == 0,
+        "{}: every user of this machine may write to this part of the archive (mode {mode:o}); check what is in it, \
+         then run `chmod -R o-w {}`",
+        file.display(),
+        quoted(file.as_os_str().as_bytes())
+    );
     Ok(())
 }
 

@@ -26,6 +26,28 @@ pub struct Whole {
     pub record: String,
 }
 
+impl Whole {
+    /// Bytes of all its text.
+    pub fn bytes(&self) -> usize {
+        self.commit.len() + self.manifest.len() + self.record.len()
+    }
+
+    /// That no part is larger than the archive would read later.
+    ///
+    /// # Errors
+    /// The part that is, with its size.
+    pub fn check_size(&self) -> anyhow::Result<()> {
+        for (name, part, most) in [
+            ("commit", &self.commit, MOST_BESIDE),
+            ("manifest", &self.manifest, MOST_BESIDE),
+            ("record", &self.record, MOST_BYTES),
+        ] {
+            ensure!(part.len() as u64 <= most, "its {name} has {} bytes; allowed: {most}", part.len());
+        }
+        Ok(())
+    }
+}
+
 /// One that is not what it says.
 pub struct Refused {
     pub id: String,
@@ -119,10 +141,7 @@ fn utf8(path: &Path) -> anyhow::Result<&str> {
 
 fn commit(git: &Git, whole: &Whole, tree: &str) -> anyhow::Result<()> {
     ensure!(is_hash(&whole.id), "{:?} is the name of no record", whole.id);
-    ensure!(
-        whole.manifest.len() as u64 <= MOST_BESIDE && whole.commit.len() as u64 <= MOST_BESIDE,
-        "what is beside the record is too large"
-    );
+    whole.check_size()?;
     let mut lines = whole.commit.lines();
     ensure!(
         lines.next().and_then(|line| line.strip_prefix("tree ")) == Some(tree),

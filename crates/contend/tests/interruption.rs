@@ -2,6 +2,7 @@
 
 mod command;
 
+use command::cpuset::Cpuset;
 use command::read;
 use command::watched::Watched;
 use rustix::process::Signal;
@@ -198,4 +199,32 @@ fn noise_that_is_killed_leaves_nothing() {
         assert!(!std::path::Path::new(&format!("/proc/{pid}/task")).exists());
     }
     assert_eq!(tracing(), before);
+}
+
+/// Container managers take a CPU from a process that runs whenever they place another container.
+#[test]
+fn a_cpu_taken_away_ends_the_run_and_keeps_its_results() {
+    for (call, at) in [
+        (&["noise", "--cpu", "1", "--seconds", "60"][..], "competitor"),
+        (&["clock", "--longest", "1ms", "--seconds", "60"], "grinding"),
+        (&["throughput", "--lock", "std,pthread", "--children", "2", "--run", "50ms", "--seconds", "60"], "pthread"),
+        (
+            &["latency", "--placement", "spread", "--lock", "std,pthread", "--threads", "2", "--seconds", "60"],
+            "pthread",
+        ),
+    ] {
+        let Some(cpuset) = Cpuset::new() else { return };
+        let child = Watched::start(&[call, &["--format", "json"]].concat());
+        cpuset.adopt(child.id());
+        child.until(at);
+        // A turn has come to its end by then.
+        std::thread::sleep(Duration::from_millis(500));
+        cpuset.shrink();
+        let ended = child.ended();
+        assert_eq!(ended.status.code(), Some(130), "{call:?}: {}", ended.stderr);
+        let record = read(&ended.stdout);
+        assert_eq!(record["environment"]["interrupted"], true);
+        let taken = record["warnings"].as_array().unwrap().iter().find(|warning| warning["code"] == "cpus_taken_away");
+        assert_eq!(taken.unwrap()["left"], "0", "{call:?}");
+    }
 }

@@ -155,6 +155,7 @@ impl Conditions {
         let Self::Measured { cpus, planned, moot, .. } = self else { return Vec::new() };
         let mut warnings = warning::standing(&session.environment, cpus);
         warnings.extend(session.disturbances(cpus));
+        warnings.extend(session.cpus_taken(cpus).map(Warning::from));
         // What has no planned end cannot fall short of it.
         let planned = planned.filter(|_| session.is_cut_short());
         warnings.extend(planned.map(|planned| {

@@ -1,23 +1,27 @@
-//! Ctrl-C and SIGTERM: a flag that measurements look at between their slices.
+//! Ctrl-C, SIGTERM and the loss of CPUs: a flag that measurements look at between their slices.
 //!
 //! Nothing is torn down in the handler. A slice lasts a fraction of a second, so the measurement ends by itself, every
 //! destructor runs, and what was measured is still shown.
 
+use instruments::warning::CpusTakenAway;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::io;
 use std::ops::ControlFlow;
 use std::panic::resume_unwind;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 /// How often someone who waits looks whether to stop.
 pub const LOOK: Duration = Duration::from_millis(50);
 
-/// Whether someone asked for the end.
+/// Whether the end was requested: by a signal, or because CPUs were taken away.
 #[derive(Clone, Debug, Default)]
-pub struct Interruption(Arc<AtomicBool>);
+pub struct Interruption {
+    requested: Arc<AtomicBool>,
+    cpus_taken: Arc<OnceLock<CpusTakenAway>>,
+}
 
 impl Interruption {
     /// Catches the signals that ask a command to end.
@@ -27,19 +31,30 @@ impl Interruption {
     pub fn catch() -> io::Result<Self> {
         let requested = Self::default();
         for signal in [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|&signal| !is_ignored(signal)) {
-            signal_hook::flag::register(signal, Arc::clone(&requested.0))?;
+            signal_hook::flag::register(signal, Arc::clone(&requested.requested))?;
         }
         Ok(requested)
     }
 
-    /// Whether a signal has come.
+    /// Whether a signal has come, or CPUs have gone.
     pub fn is_requested(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
+        self.requested.load(Ordering::Relaxed)
+    }
+
+    /// Requests the end because the measurement lacks CPUs that it was planned for.
+    pub fn end_without_cpus(&self, taken: CpusTakenAway) {
+        let _ = self.cpus_taken.set(taken);
+        self.requested.store(true, Ordering::Relaxed);
+    }
+
+    /// The CPUs whose loss was the reason, if that was the reason.
+    pub fn cpus_taken(&self) -> Option<&CpusTakenAway> {
+        self.cpus_taken.get()
     }
 
     /// The flag itself, for who measures without knowing of signals.
     pub fn flag(&self) -> &AtomicBool {
-        &self.0
+        &self.requested
     }
 
     /// Whether to go on.

@@ -8,8 +8,9 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Arg, Args, Command, ValueEnum, ValueHint};
 use instruments::cpus::{self, CpuSet, ParseCpuSetError};
 use instruments::environment::{Activity, Environment};
-use instruments::warning::{self, Warning};
+use instruments::warning::{self, CpusTakenAway, Warning};
 use std::io::IsTerminal;
+use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -165,6 +166,8 @@ pub struct Session {
     until_signal: bool,
     says_minutes: bool,
     started: SystemTime,
+    /// The thread that opened it, which is never pinned.
+    thread: i32,
     /// What the CPUs had done by then.
     activity: Option<Activity>,
     show_progress: bool,
@@ -202,6 +205,7 @@ impl Session {
             neighbour: flags.neighbour,
             live,
             started,
+            thread: rustix::thread::gettid().as_raw_pid(),
             activity: Activity::now().ok(),
             show_progress: !flags.quiet && std::io::stderr().is_terminal(),
         })
@@ -227,9 +231,29 @@ impl Session {
         (!self.until_signal).then_some(budget)
     }
 
-    /// Whether a signal cut it short.
+    /// Whether it ended before its time: by a signal, unless that is what it waits for, or without its CPUs.
     pub fn is_cut_short(&self) -> bool {
-        self.interruption.is_requested() && !self.until_signal
+        self.interruption.cpus_taken().is_some() || (self.interruption.is_requested() && !self.until_signal)
+    }
+
+    /// Compares the CPUs that this process may use now with those of the run, and ends the run as a signal does if one of
+    /// them is gone: container managers change the cpuset of a process that runs.
+    pub fn check_cpus(&self) -> ControlFlow<()> {
+        if let Some(taken) = self.cpus_taken(&self.cpus) {
+            self.interruption.end_without_cpus(taken);
+        }
+        self.interruption.flow()
+    }
+
+    /// The CPUs of `used` that were taken away, if any: when the run ended for it, or now. The thread that opened the
+    /// session shows it; the calling one may be pinned.
+    pub fn cpus_taken(&self, used: &CpuSet) -> Option<CpusTakenAway> {
+        if let Some(taken) = self.interruption.cpus_taken() {
+            return Some(taken.clone());
+        }
+        let left = cpus::allowed_of(self.thread).ok()?;
+        let lost: CpuSet = used.iter().filter(|&cpu| !left.contains(cpu)).collect();
+        (!lost.is_empty()).then(|| CpusTakenAway { lost: lost.to_string(), left: left.to_string() })
     }
 
     /// Whether a person at a terminal looks.

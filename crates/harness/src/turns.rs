@@ -9,9 +9,10 @@
 //! - who takes longer has fewer turns: nobody has a second one before the others have had as much time;
 //! - a cell that has brought nothing when the time is up has a few turns more: on a busy CPU a short turn can pass in
 //!   vain;
-//! - a signal ends it all between two turns; a turn that can be long looks for itself.
+//! - a signal ends it all between two turns; a turn that can be long looks for itself;
+//! - a turn during which CPUs of the run were taken away is the last, and an error of that turn does not fail the run:
+//!   the turns before are as good as they were.
 
-use crate::interruption::Interruption;
 use crate::live::Shown;
 use crate::observer::Progress;
 use crate::session::Session;
@@ -117,7 +118,7 @@ pub fn take_turns<C: Cell>(
         turns: Interleaving::new(cells.len(), session.seed),
         cells,
         rules,
-        interruption: &session.interruption,
+        session,
         progress,
         visit,
     };
@@ -127,7 +128,7 @@ pub fn take_turns<C: Cell>(
 struct Loop<'a, C, V> {
     cells: &'a mut [C],
     rules: &'a Rules,
-    interruption: &'a Interruption,
+    session: &'a Session,
     progress: &'a Progress,
     visit: V,
     turns: Interleaving,
@@ -175,13 +176,19 @@ impl<C: Cell, V: FnMut(&mut C) -> anyhow::Result<ControlFlow<()>>> Loop<'_, C, V
 
     fn round(&mut self, due: &[usize]) -> anyhow::Result<ControlFlow<()>> {
         for &place in due {
-            if self.interruption.is_requested() {
+            if self.session.check_cpus().is_break() {
                 return Ok(self.end_all());
             }
             let cell = &mut self.cells[place];
             self.progress.note(&cell.title());
             self.progress.show(cell.place(), || Some(Shown::Begun(())));
-            let flow = (self.visit)(cell)?;
+            let visited = (self.visit)(cell);
+            // The loss of a CPU is looked for first, since it explains an error; it also ends the loop above.
+            let _ = self.session.check_cpus();
+            let flow = match visited {
+                Err(_) if self.session.interruption.cpus_taken().is_some() => ControlFlow::Break(()),
+                visited => visited?,
+            };
             self.progress.show(cell.place(), || cell.shown());
             if flow.is_break() {
                 return Ok(self.end_all());

@@ -2,7 +2,8 @@
 
 use clap::{Args, Command, FromArgMatches};
 use harness::turns::{Cell, Rules, Turns, take_turns};
-use harness::{Progress, Session, SharedFlags};
+use harness::{Finished, Progress, Session, SharedFlags};
+use instruments::cpus::{self, CpuSet};
 use instruments::statistics::comparison::Estimate;
 use instruments::statistics::{EndedBy, Interval};
 use std::ops::ControlFlow;
@@ -104,4 +105,77 @@ fn a_turn_can_end_it_all_and_a_failure_ends_its_cell() {
         );
     assert_eq!((cells[0].turns, cells[1].turns), (0, 2));
     assert_eq!(turns.ended, [EndedBy::Budget, EndedBy::Interrupted]);
+}
+
+/// A cpuset that shrinks in mid-run takes the CPU from the thread that conducts the turns, as it does here to itself.
+fn run_that_loses_a_cpu(error: Option<&str>) -> Option<(anyhow::Result<Turns>, Session, CpuSet)> {
+    let before = cpus::allowed().unwrap();
+    if before.len() < 2 {
+        println!("skipped: needs two CPUs");
+        return None;
+    }
+    let (session, mut cells) = (session(), [Dummy::default()]);
+    let turns = take_turns(&mut cells, &rules(None), &session, &Progress::hidden(), |cell| {
+        cell.turns += 1;
+        cell.width = 100.0;
+        if cell.turns < 3 {
+            return Ok(ControlFlow::Continue(()));
+        }
+        cpus::restrict_current_thread(&CpuSet::single(before.first().unwrap()))?;
+        error.map_or(Ok(ControlFlow::Continue(())), |error| Err(anyhow::anyhow!("{error}")))
+    });
+    assert_eq!(cells[0].turns, 3);
+    Some((turns, session, before))
+}
+
+#[test]
+fn loss_of_a_cpu_ends_the_run_and_keeps_its_turns() {
+    for error in [None, Some("a thread could not be pinned to CPU 1")] {
+        let Some((turns, session, before)) = run_that_loses_a_cpu(error) else { return };
+        assert_eq!(turns.unwrap().ended, [EndedBy::Interrupted]);
+        assert!(session.is_cut_short());
+        let taken = session.interruption.cpus_taken().unwrap();
+        assert_eq!(taken.left, before.first().unwrap().to_string());
+        cpus::restrict_current_thread(&before).unwrap();
+    }
+}
+
+/// Some experiments conduct their turns from a thread that is pinned: it has lost nothing.
+#[test]
+fn a_pinned_conductor_has_all_cpus_of_its_run() {
+    let session = session();
+    let pinned = || {
+        cpus::pin_current_thread(cpus::current_cpu()).unwrap();
+        let mut cells = [Dummy::default()];
+        let turns = take_turns(&mut cells, &rules(None), &session, &Progress::hidden(), |cell| {
+            cell.turns += 1;
+            cell.width = 100.0;
+            Ok(ControlFlow::Continue(()))
+        });
+        assert_eq!((cells[0].turns, turns.unwrap().ended), (7, vec![EndedBy::Budget]));
+    };
+    std::thread::scope(|scope| scope.spawn(pinned).join().unwrap());
+    assert!(session.interruption.cpus_taken().is_none());
+}
+
+/// A run whose cells do not alternate goes on as long as it can, and its record says so.
+#[test]
+fn record_of_a_run_that_lost_a_cpu_has_a_warning() {
+    let before = cpus::allowed().unwrap();
+    if before.len() < 2 {
+        return println!("skipped: needs two CPUs");
+    }
+    let session = session();
+    let codes = |used: &CpuSet| {
+        let finished = Finished::measured((), vec![1], Vec::new(), used.clone(), None);
+        let record = finished.erased().unwrap().take_record("test", &session);
+        assert!(!record.environment.interrupted);
+        record.warnings.iter().map(|warning| warning.code().to_owned()).collect::<Vec<String>>()
+    };
+    assert!(!codes(&before).contains(&"cpus_taken_away".to_owned()));
+    let left = CpuSet::single(before.first().unwrap());
+    cpus::restrict_current_thread(&left).unwrap();
+    assert!(codes(&before).contains(&"cpus_taken_away".to_owned()));
+    assert!(!codes(&left).contains(&"cpus_taken_away".to_owned()), "a CPU that was not measured on is not missed");
+    cpus::restrict_current_thread(&before).unwrap();
 }

@@ -2,6 +2,7 @@
 
 use crate::envelope::SCHEMA;
 use crate::limits::check_size;
+use crate::parsed::parsed;
 use anyhow::{Context, anyhow, bail};
 use serde_json::{Map, Value};
 
@@ -26,7 +27,7 @@ fn checked(bytes: &[u8]) -> anyhow::Result<Map<String, Value>> {
         bail!("it is empty; {HOW}");
     }
     check_size(bytes)?;
-    let value: Value = serde_json::from_slice(bytes).map_err(|error| match error.is_eof() {
+    let value = parsed(bytes).map_err(|error| match error.is_eof() {
         true => anyhow!("it is truncated: {error}; measure again, or take another copy"),
         false => anyhow!("it is not JSON: {error}; {HOW}"),
     })?;

@@ -11,6 +11,7 @@ mod finding;
 mod layout;
 mod limits;
 mod metric;
+mod parsed;
 pub mod ranking;
 pub mod ranking_figure;
 mod reading;
@@ -24,8 +25,9 @@ pub use difference::{Difference, between, environments, parameters};
 pub use envelope::{Record, RunEnvironment, SCHEMA};
 pub use finding::{Finding, Origin};
 pub use layout::fields;
-pub use limits::{MOST_BYTES, check_size};
+pub use limits::{MOST_BYTES, check_size, values};
 pub use metric::{Better, Cell, MOSTLY, Metric, Naming, VariationSource};
+pub use parsed::parsed;
 pub use ranking::Rank;
 pub use reading::{content, is_file};
 pub use section::{

@@ -26,7 +26,7 @@ pub fn check_size(bytes: &[u8]) -> anyhow::Result<()> {
 }
 
 /// How many values JSON has at most: each but the first comes after one of these.
-fn values(json: &[u8]) -> usize {
+pub fn values(json: &[u8]) -> usize {
     let (mut is_text, mut is_escaped, mut found) = (false, false, 1);
     for byte in json {
         match byte {

@@ -52,11 +52,13 @@ fn no_text_is_markup() {
 }
 
 #[test]
-fn no_control_character_passes() {
+fn no_control_character_and_no_reversed_text_passes() {
     let page = pair(EVIL);
-    let control = page.chars().find(|letter| letter.is_control() && !matches!(letter, '\n' | '\t'));
-    assert_eq!(control, None);
-    assert!(page.contains("&amp;amp; \u{fffd}\u{fffd}\u{fffd}\u{fffd}"));
+    let is_hazard = |letter: &char| {
+        (letter.is_control() && !matches!(letter, '\n' | '\t')) || matches!(letter, '\u{202a}'..='\u{202e}')
+    };
+    assert_eq!(page.chars().find(is_hazard), None);
+    assert!(page.contains("&amp;amp; \\u{0}\\u{b}\\u{1b}\\u{9f}\\u{202e}"), "the text is there, and visible");
 }
 
 #[test]

@@ -38,7 +38,29 @@ pub fn escaped_text(text: &str) -> Cow<'_, str> {
     Cow::Owned(safe)
 }
 
-/// JSON whose strings have nothing that a terminal obeys: the same values, for whoever parses it.
+/// A whole text that no terminal shows first, such as an HTML page: its lines and tabs stay, and nothing else passes.
+pub fn escaped_lines(text: &str) -> Cow<'_, str> {
+    let is_harmless = |letter: char| !is_hazard(letter) || matches!(letter, '\n' | '\t');
+    if text.chars().all(is_harmless) {
+        return Cow::Borrowed(text);
+    }
+    let escape = |letter: char| if is_harmless(letter) { letter.to_string() } else { shown(letter) };
+    Cow::Owned(text.chars().map(escape).collect())
+}
+
+/// A cell of a table that a spreadsheet may open: as [`escaped`], and text that it would evaluate as a formula begins
+/// with an apostrophe, as OWASP recommends. A number stays as it is, the negative ones too.
+pub fn escaped_cell(cell: &str) -> Cow<'_, str> {
+    let text = escaped(cell);
+    let is_formula = text.starts_with(['=', '+', '-', '@', '\u{ff1d}', '\u{ff0b}', '\u{ff0d}', '\u{ff20}']);
+    let is_number = || {
+        let mut bytes = text.bytes();
+        bytes.all(|byte| matches!(byte, b'0'..=b'9' | b'.' | b'-' | b'+' | b'e' | b'E')) && text.parse::<f64>().is_ok()
+    };
+    if is_formula && !is_number() { Cow::Owned(format!("'{text}")) } else { text }
+}
+
+/// JSON whose strings have nothing that a terminal obeys or a browser hides: a parser reads the same values.
 pub fn escaped_json(json: &str) -> Cow<'_, str> {
     let is_harmless = |letter: char| !is_hazard(letter) || matches!(letter, '\n' | '\t' | '\r');
     if json.chars().all(is_harmless) {
@@ -90,6 +112,23 @@ mod tests {
         assert_eq!(escaped_text("a\r\tb\n\u{9b}2J\u{202e}"), "a\\u{d}\tb\n\\u{9b}2J\\u{202e}");
         assert_eq!(escaped_json("{\"a\":\"\u{9b}\u{e0001}µ\"}\n"), "{\"a\":\"\\u009b\\udb40\\udc01µ\"}\n");
         assert!(matches!(escaped_text("plain µ → 漢\n"), Cow::Borrowed(_)));
+    }
+
+    #[test]
+    fn lines_have_no_letter_in_colours_either() {
+        assert_eq!(escaped_lines("a\tb\n\x1b[31mA\x1b[0m\u{202e}"), "a\tb\n\\u{1b}[31mA\\u{1b}[0m\\u{202e}");
+    }
+
+    #[test]
+    fn a_cell_is_not_a_formula_and_a_number_stays_a_number() {
+        for formula in ["=1+1", "+1+1", "-1+1", "@SUM(A1)", "-2e3-1", "--1", "-", "+inf", "\u{ff1d}1+1"] {
+            assert_eq!(escaped_cell(formula), format!("'{formula}"));
+        }
+        // Neither character is left at the beginning, where a spreadsheet would skip it.
+        assert_eq!([escaped_cell("\t=1"), escaped_cell("\r=1")], ["\\u{9}=1", "\\u{d}=1"]);
+        for plain in ["-1", "-1.5e-3", "+2", "1-1", "a=b", "", "'=1"] {
+            assert_eq!(escaped_cell(plain), plain);
+        }
     }
 
     #[test]

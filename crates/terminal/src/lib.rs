@@ -12,7 +12,7 @@ mod page;
 mod scatter;
 mod table;
 
-pub use escape::{escaped, escaped_json, escaped_text};
+pub use escape::{escaped, escaped_cell, escaped_json, escaped_lines, escaped_text};
 pub use figures::{count, counted, megahertz, nanoseconds, percent, ppm, range, ratio};
 pub use folded::folded;
 pub use histogram::{Bar, Histogram};

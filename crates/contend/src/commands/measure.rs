@@ -6,6 +6,7 @@ use anyhow::ensure;
 use clap::ArgMatches;
 use experiments::ALL;
 use harness::{AnyRecord, Entry, Interrupted, Outcome, Run, Session, SharedFlags, UsageError, output};
+use instruments::warning::Warning;
 use std::cell::OnceCell;
 use std::time::Duration;
 use terminal::Page;
@@ -37,7 +38,12 @@ pub fn run(entry: &Entry, matches: &ArgMatches, shared: &SharedFlags) -> anyhow:
             output::eprint_line(&error.to_string());
             return Ok(Outcome::Interrupted);
         }
-        finished => finished?,
+        // An error that only the loss of a CPU explains is not said as if it were the experiment's.
+        Err(error) => match session.cpus_taken(&session.cpus) {
+            Some(taken) => return Err(error.context(Warning::from(taken).message().to_owned())),
+            None => return Err(error),
+        },
+        Ok(finished) => finished,
     };
     let mut record = finished.take_record(entry.name, &session);
     record.ranking = entry.ranking(&record.results)?;

@@ -2,10 +2,10 @@
 
 use serde::Serialize;
 use serde_json::{Map, Value};
-use terminal::escaped;
+use terminal::escaped_cell;
 
 /// A header and a line for each result; the columns are those that any of the results has, in order of appearance. No
-/// cell has more than one line, or what a terminal obeys.
+/// cell has more than one line, a character that a terminal obeys, or a formula.
 ///
 /// # Errors
 /// A result that does not serialise.
@@ -18,7 +18,7 @@ pub fn rows<R: Serialize>(results: &[R]) -> anyhow::Result<String> {
         }
     }
     let mut writer = csv::Writer::from_writer(Vec::new());
-    writer.write_record(columns.iter().map(|column| escaped(column).into_owned()))?;
+    writer.write_record(columns.iter().map(|column| escaped_cell(column).into_owned()))?;
     for row in &flat {
         writer.write_record(columns.iter().map(|column| row.get(*column).map_or_else(String::new, cell)))?;
     }
@@ -63,7 +63,7 @@ fn is_interval(name: &str, list: &[Value]) -> bool {
 fn cell(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
-        Value::String(text) => escaped(text).into_owned(),
+        Value::String(text) => escaped_cell(text).into_owned(),
         other => other.to_string(),
     }
 }
@@ -84,5 +84,11 @@ mod tests {
             "lock,p50_ci_ns_low,p50_ci_ns_high,p99_ci_ns_low,p99_ci_ns_high,spikes_count,none,extra\n\
              \"a,b\",1.5,2.0,,,2,,\nc,,,,,,,3\n"
         );
+    }
+
+    #[test]
+    fn text_that_begins_like_a_formula_is_text_and_numbers_are_numbers() {
+        let results = [json!({"lock": "=HYPERLINK(\"http://evil\")", "-x": -2.5, "text": "-2.5", "@": "+1+1"})];
+        assert_eq!(rows(&results).unwrap(), "lock,'-x,text,'@\n\"'=HYPERLINK(\"\"http://evil\"\")\",-2.5,-2.5,'+1+1\n");
     }
 }

@@ -7,7 +7,7 @@ use super::warnings::{self, Advice};
 use anyhow::{Context, bail};
 use harness::output::{OutputFile, eprint_line, print, print_document, print_json};
 use harness::{AnyRecord, Format, Outcome, SharedFlags, UsageError};
-use instruments::warning::Warning;
+use instruments::warning::{Warning, WarningKind};
 use serde::Serialize;
 use serde_json::{Map, Value};
 use std::borrow::Cow;
@@ -110,7 +110,7 @@ impl Destination {
     fn content(&self, record: &AnyRecord, view: &dyn View) -> anyhow::Result<String> {
         Ok(match &self.format {
             Format::Text => view.show(record, &self.page())?,
-            Format::Json => serde_json::to_string(record)? + "\n",
+            Format::Json => json_line(record)?,
             Format::Csv => csv::rows(&record.results)?,
             Format::Markdown => markdown::of_record(record, &view.show(record, &Page::plain())?),
             Format::Own(name) => view.layout(record, name)?,
@@ -159,7 +159,7 @@ impl Destination {
     ) -> anyhow::Result<()> {
         let content = match self.format {
             Format::Text => text(&self.page()),
-            Format::Json => serde_json::to_string(answer)? + "\n",
+            Format::Json => json_line(answer)?,
             Format::Csv => csv::rows(rows)?,
             Format::Markdown => markdown::block(&text(&Page::plain())),
             Format::Own(name) => return Err(no_such_layout(&name)),

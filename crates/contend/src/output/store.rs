@@ -2,14 +2,18 @@
 
 use super::home::missing_above;
 use super::provenance;
+use anyhow::Context;
 use archive::{Archive, Location, Manifest, NotKept, Summary};
-use harness::{AnyRecord, SharedFlags};
+use harness::{AnyRecord, SharedFlags, output};
 use instruments::warning::Warning;
-use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Whether and where this run is kept.
-pub struct Store(Location);
+pub struct Store {
+    place: Location,
+    /// Whether the user named it, by the flag or by the variable.
+    is_named: bool,
+}
 
 /// A record that was kept.
 pub struct Stored {
@@ -27,44 +31,56 @@ impl Stored {
 
 impl Store {
     pub fn of(flags: &SharedFlags) -> Self {
-        Self(if flags.no_keep { Location::Nowhere } else { Location::of(flags.archive.as_deref()) })
+        let place = if flags.no_keep { Location::Nowhere } else { Location::of(flags.archive.as_deref()) };
+        Self { place, is_named: Location::is_named(flags.archive.as_deref()) }
     }
 
     /// For what is not a run.
     pub fn nowhere() -> Self {
-        Self(Location::Nowhere)
+        Self { place: Location::Nowhere, is_named: false }
     }
 
     /// Keeps a record; `None` where that is not wanted.
     ///
     /// # Errors
-    /// The warning that says why it was not kept. A measurement is worth printing all the same.
-    pub fn keep(&self, record: &AnyRecord) -> Result<Option<Stored>, Box<Warning>> {
-        match &self.0 {
-            Location::Nowhere => Ok(None),
-            Location::Unknown => Err(not_kept("neither XDG_DATA_HOME nor HOME is set".to_owned())),
-            Location::Folder(folder) => match missing_above(folder) {
-                Some(home) => Err(not_kept(format!("the home folder {} is not there", home.display()))),
-                None => Self::keep_below(folder, record),
-            },
+    /// The reason why it was not kept. A measurement is worth printing all the same.
+    pub fn keep(&self, record: &AnyRecord) -> Result<Option<Stored>, Refused> {
+        let folder = match &self.place {
+            Location::Nowhere => return Ok(None),
+            Location::Unknown => {
+                return Err(Refused::new("neither XDG_DATA_HOME nor HOME is set".to_owned(), false));
+            }
+            Location::Folder(folder) => folder,
+        };
+        if let Some(home) = missing_above(folder) {
+            return Err(Refused::new(format!("the home directory {} is not there", home.display()), self.is_named));
         }
-    }
-
-    fn keep_below(folder: &Path, record: &AnyRecord) -> Result<Option<Stored>, Box<Warning>> {
+        let is_expected = self.is_named || folder.exists();
         Archive::open_or_create(folder)
             .and_then(|archive| Ok(Some(Stored { id: keep_in(&archive, record)?, archive })))
-            .map_err(|error| not_kept(one_line(&error)))
+            .map_err(|error| Refused::new(one_line(&error), is_expected))
     }
 }
 
-fn not_kept(reason: String) -> Box<Warning> {
-    Box::new(NotKept { reason }.into())
+/// A record that was not kept.
+pub struct Refused {
+    pub warning: Box<Warning>,
+    /// Whether the command fails for it: there is an archive, or one was named, and commands that read it next would
+    /// find an older record under the name `last`. On a machine without a home or without Git nothing is expected.
+    pub is_failure: bool,
+}
+
+impl Refused {
+    fn new(reason: String, is_failure: bool) -> Self {
+        Self { warning: Box::new(NotKept { reason }.into()), is_failure }
+    }
 }
 
 fn keep_in(archive: &Archive, record: &AnyRecord) -> anyhow::Result<String> {
-    let content = serde_json::to_string(record)? + "\n";
+    let content = output::json_line(record)?;
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    let now_ns = now.context("the system clock is set to a time before 1970; set it first")?.as_nanos() as u64;
     let manifest = Manifest::of_this_run(provenance::of_this_program(), |path| archive.hash_of(path));
-    let now_ns = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos() as u64;
     archive.append(content.as_bytes(), &manifest, &Summary::of(record, &manifest, now_ns))
 }
 

@@ -4,6 +4,7 @@
 #![allow(dead_code)]
 
 pub mod archive;
+pub mod cpuset;
 pub mod heard;
 pub mod held;
 pub mod hostile;

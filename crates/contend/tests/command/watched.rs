@@ -31,7 +31,7 @@ pub struct Ended {
     pub status: ExitStatus,
     pub stdout: Vec<u8>,
     pub stderr: String,
-    /// From the signal to its end.
+    /// From the signal, or the call, to its end.
     pub took: Duration,
 }
 
@@ -75,10 +75,16 @@ impl Watched {
     }
 
     /// Sends the signal and waits for the end.
-    pub fn interrupt(mut self, signal: rustix::process::Signal) -> Ended {
+    pub fn interrupt(self, signal: rustix::process::Signal) -> Ended {
+        let child = self.child.0.as_ref().expect("it was not waited for");
+        rustix::process::kill_process(rustix::process::Pid::from_child(child), signal).expect("it still runs");
+        self.ended()
+    }
+
+    /// Waits for its end.
+    pub fn ended(mut self) -> Ended {
         let began = Instant::now();
         let child = self.child.0.take().expect("it was not waited for");
-        rustix::process::kill_process(rustix::process::Pid::from_child(&child), signal).expect("it still runs");
         let output = child.wait_with_output().expect("it ends");
         let took = began.elapsed();
         self.reader.join().unwrap();

@@ -7,7 +7,7 @@ use std::process::Command;
 #[test]
 fn a_contestant_that_fails_is_reported_and_fails_the_run() {
     let right = "echo $(($2 % $1 + 1))";
-    let cases: [Failing; 9] = [
+    let cases: [Failing; 10] = [
         ("sh-crash", "echo no more chairs >&2; exit 3", "", "crashed", "no more chairs"),
         ("sh-killed", "kill -9 $$", "", "crashed", "signal 9"),
         ("sh-garbage", "echo thread number one", "", "garbage", "thread number one"),
@@ -22,6 +22,7 @@ fn a_contestant_that_fails_is_reported_and_fails_the_run() {
         ),
         ("sh-hang", "sleep 600", "", "hung", "--timeout"),
         ("sh-closed-and-hangs", "exec >&- 2>&-; sleep 600", "", "hung", "--timeout"),
+        ("sh-check-hangs", right, "check = \"/bin/sleep 600\"", "not_built", "--timeout"),
         ("sh-unbuilt", right, "build = \"{tool} no-such-file\"", "not_built", "no-such-file"),
     ];
     // Those that hang are waited for, which a CPU has time for.

@@ -57,8 +57,9 @@ fn nothing_is_kept_where_that_is_not_wanted() {
     assert!(output.status.success() && kept(&output).is_none() && output.stderr.is_empty());
 }
 
-/// The figures are printed and the status stays; the warning says why, on stderr and in the record.
-fn assert_warned(output: &Output, why: &str) {
+/// The figures are printed. Stderr and the record say why they were not archived where the user wanted them, and so
+/// does the exit status, on which a script relies that reads `last` next.
+pub fn assert_not_archived(output: &Output, why: &str) {
     let stderr = String::from_utf8_lossy(&output.stderr);
     let words = stderr.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(output.status.success() && words.contains("[not_kept]") && words.contains(why), "{stderr}");
@@ -72,20 +73,20 @@ fn a_folder_or_file_of_others_is_left_alone() {
     let place = Place::new();
     fs::create_dir(&place.archive).unwrap();
     fs::write(place.archive.join("diary"), "mine").unwrap();
-    assert_warned(&place.contend(RUN), "not an archive of contend");
+    assert_not_archived(&place.contend(RUN), "not an archive of contend");
     assert!(place.refused(&["history"], 1).contains("nothing in it was touched"));
     assert_eq!(fs::read_dir(&place.archive).unwrap().count(), 1);
 
     let place = Place::new();
     fs::write(&place.archive, "mine").unwrap();
-    assert_warned(&place.contend(RUN), "but a file");
+    assert_not_archived(&place.contend(RUN), "but a file");
     assert_eq!(fs::read(&place.archive).unwrap(), b"mine");
 }
 
 #[test]
 fn without_git_the_run_is_printed() {
     let place = Place::new();
-    assert_warned(&place.command(RUN).env("PATH", "/nonexistent").output().unwrap(), "git is not on the path");
+    assert_not_archived(&place.command(RUN).env("PATH", "/nonexistent").output().unwrap(), "git is not on the path");
     assert!(!place.archive.exists());
 }
 
@@ -97,13 +98,13 @@ fn a_newer_archive_and_another_users_are_not_written() {
     let place = Place::new();
     place.keep();
     fs::write(place.archive.join("contend-archive"), "2\n").unwrap();
-    assert_warned(&place.contend(RUN), "layout \"2\"");
+    assert_not_archived(&place.contend(RUN), "layout \"2\"");
     fs::write(place.archive.join("contend-archive"), "1\n").unwrap();
     if !rustix::process::geteuid().is_root() {
         return println!("skipped: needs root, to give the archive away");
     }
     std::os::unix::fs::chown(&place.archive, Some(65_534), None).unwrap();
-    assert_warned(&place.contend(RUN), "archive of user 65534");
+    assert_not_archived(&place.contend(RUN), "archive of user 65534");
 }
 
 /// The file system is full, or read-only, in a mount namespace of its own, which ends with the command.
@@ -126,10 +127,14 @@ fn a_full_or_read_only_disk_costs_the_archive_alone() {
     let full = format!(
         "mount -t tmpfs -o size=400k none \"$0\" && {run} --quiet >/dev/null && head -c 1M /dev/zero 2>/dev/null > \"$0/other\"; {run}"
     );
-    assert_warned(&inside(&full).unwrap(), "No space left");
+    assert_not_archived(&inside(&full).unwrap(), "No space left");
+    // Quiet, and into a file: the error is all that a CI sees.
+    let quiet = inside(&format!("{full} --quiet --output /dev/null")).unwrap();
+    assert_eq!(quiet.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&quiet.stderr).contains("No space left"), "{quiet:?}");
     let read_only =
         format!("mount -t tmpfs none \"$0\" && {run} --quiet >/dev/null && mount -o remount,ro \"$0\" && {run}");
-    assert_warned(&inside(&read_only).unwrap(), "Read-only file system");
+    assert_not_archived(&inside(&read_only).unwrap(), "Read-only file system");
 }
 
 #[test]
@@ -180,7 +185,9 @@ fn wrong_names_are_refused() {
     }
     let place = Place::new();
     assert!(place.refused(&["history", "show", "last"], 1).contains("no archive"));
-    assert!(place.said(&["history"]).contains("no such records"));
+    assert!(place.said(&["history"]).contains("no archive yet in"));
+    let named = place.refused(&["history", "--archive", "/proc/no-such-archive"], 1);
+    assert!(named.contains("/proc/no-such-archive: no archive"), "{named}");
     place.keep();
     assert!(place.refused(&["history", "show", "last~7"], 1).contains("last~7: only 1 such record is kept"));
     assert!(place.refused(&["history", "show", "nonsense"], 1).contains("history"));

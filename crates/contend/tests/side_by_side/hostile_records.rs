@@ -191,3 +191,66 @@ fn json_is_exact_in_a_pipe() {
     assert_harmless(&seen.replace("\r\n", "\n"), &show);
     assert_eq!(serde_json::from_str::<Value>(&seen).unwrap(), serde_json::from_str::<Value>(&record).unwrap());
 }
+
+/// A name from another program or from a file, which a spreadsheet would evaluate.
+const FORMULA: &str = "=HYPERLINK(\"http://evil\",\"x\")";
+
+#[test]
+fn no_cell_of_a_csv_is_a_formula_and_numbers_stay_numbers() {
+    if !has_git() {
+        return;
+    }
+    let mut archive = Archive::new();
+    let old = all().into_iter().find(|old| old.name() == "latency").unwrap();
+    let mut record = old.record.clone();
+    for row in record["results"].as_array_mut().unwrap() {
+        row["lock"] = json!(FORMULA);
+        row["min_ns"] = json!(-1.5);
+    }
+    let id = archive.insert(&record);
+    let mut again = record.clone();
+    again["environment"]["seed"] = json!(77);
+    let (one, other) = (archive.file("=1.json", &record.to_string()), archive.file("b.json", &again.to_string()));
+    for view in [&["history", "show", &id][..], &["compare", &one, &other]] {
+        let said = read_by(&archive, &[view, &["--format", "csv"]].concat());
+        let cells: Vec<String> = csv_cells(&said);
+        let is_formula = |cell: &&String| cell.starts_with(['=', '+', '@']) || cell.starts_with("-H");
+        assert_eq!(cells.iter().find(is_formula), None, "{view:?}");
+        assert!(cells.iter().any(|cell| cell.starts_with("'=HYPERLINK")), "{view:?}: {said}");
+    }
+    assert!(read_by(&archive, &["history", "show", &id, "--format", "csv"]).contains(",-1.5,"));
+}
+
+/// Cells as RFC 4180 has them: quotes around a cell, doubled within.
+fn csv_cells(text: &str) -> Vec<String> {
+    let (mut cells, mut cell, mut is_quoted) = (Vec::new(), String::new(), false);
+    let mut letters = text.chars().peekable();
+    while let Some(letter) = letters.next() {
+        match letter {
+            '"' if is_quoted && letters.peek() == Some(&'"') => cell.extend(letters.next()),
+            '"' => is_quoted = !is_quoted,
+            ',' | '\n' if !is_quoted => cells.push(std::mem::take(&mut cell)),
+            other => cell.push(other),
+        }
+    }
+    cells
+}
+
+/// A page and the JSON of an answer are read by browsers and by programs that print it.
+#[test]
+fn no_page_and_no_json_has_text_that_is_reversed() {
+    if !has_git() {
+        return;
+    }
+    let archive = Archive::new();
+    let latency = all().into_iter().find(|old| old.name() == "latency").unwrap();
+    let record = spoiled(&latency);
+    let mut again = record.clone();
+    again["environment"]["seed"] = json!(77);
+    let (one, other) = (archive.file("a.json", &record.to_string()), archive.file("b.json", &again.to_string()));
+    for view in [&["report", &one][..], &["report", &one, &other], &["compare", &one, &other, "--format", "json"]] {
+        let said = read_by(&archive, view);
+        assert_harmless(&said, view);
+        assert!(said.contains("202e"), "{view:?}: the text is there, and visible");
+    }
+}

@@ -25,3 +25,4 @@ mod records_of_tomorrow;
 mod report;
 mod screen;
 mod trend;
+mod unfit_archives;

@@ -36,9 +36,7 @@ impl Live {
     fn line(&mut self, line: &Line) -> ControlFlow<()> {
         let printed = match self.view {
             None => return ControlFlow::Continue(()),
-            Some(View::Json) => serde_json::to_string(line)
-                .map_err(io::Error::from)
-                .and_then(|json| output::print_json_piece(&(json + "\n"))),
+            Some(View::Json) => output::print_json_piece(line),
             Some(View::Lines) => {
                 let heading = self.lines.is_multiple_of(SCREEN).then(|| line_heading() + "\n");
                 output::print_piece(&(heading.unwrap_or_default() + &line_text(line) + "\n"))

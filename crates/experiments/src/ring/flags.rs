@@ -43,7 +43,7 @@ pub struct Flags {
     #[arg(long)]
     pub no_memory: bool,
 
-    /// A contestant that runs for longer is killed, and reported as hung
+    /// A contestant that runs for longer, or the check of its toolchain, is killed, and reported as hung
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = parse_duration::budget, allow_hyphen_values = true)]
     pub timeout: Duration,
 

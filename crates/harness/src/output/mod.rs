@@ -1,11 +1,14 @@
 //! Text on the standard streams, and files that are written whole. Nothing else writes to a terminal, but for the live
 //! pictures: so no view can forget that others' words may have what a terminal obeys.
 
+mod closed;
 mod file;
 
 pub use file::{OutputFile, draft_beside};
 
+use serde::Serialize;
 use std::io::{self, IsTerminal, Write};
+use std::sync::atomic::Ordering;
 use terminal::{escaped_json, escaped_text};
 
 /// Says something on stderr. That nobody can read it is no reason to fail.
@@ -29,20 +32,28 @@ pub fn print_piece(text: &str) -> io::Result<()> {
     put(&escaped_text(text))
 }
 
+/// One value as a line of JSON, whose strings have no raw character that a terminal obeys or a browser hides.
+///
+/// # Errors
+/// A value that cannot be written as JSON.
+pub fn json_line<T: Serialize + ?Sized>(value: &T) -> serde_json::Result<String> {
+    Ok(escaped_json(&serde_json::to_string(value)?).into_owned() + "\n")
+}
+
 /// Prints JSON: byte for byte, unless a terminal would read it; then with more escapes, which mean the same.
 ///
 /// # Errors
 /// As [`print()`].
 pub fn print_json(json: &str) -> io::Result<()> {
-    spared(print_json_piece(json))
+    spared(if io::stdout().is_terminal() { put(&escaped_json(json)) } else { put(json) })
 }
 
-/// The same of a line of JSON among others.
+/// Prints a value as a line of JSON among others.
 ///
 /// # Errors
-/// As [`print_piece`].
-pub fn print_json_piece(json: &str) -> io::Result<()> {
-    if io::stdout().is_terminal() { put(&escaped_json(json)) } else { put(json) }
+/// As [`print_piece`]; or a value that cannot be written as JSON.
+pub fn print_json_piece<T: Serialize + ?Sized>(value: &T) -> io::Result<()> {
+    put(&json_line(value)?)
 }
 
 /// Prints what is a file in itself, as a page or a script: byte for byte, unless a terminal would read it.
@@ -69,6 +80,9 @@ fn put(text: &str) -> io::Result<()> {
 }
 
 fn put_bytes(bytes: &[u8]) -> io::Result<()> {
+    if closed::IS_STDOUT_CLOSED.load(Ordering::Relaxed) {
+        return Err(io::Error::other("it is closed"));
+    }
     let mut stdout = io::stdout().lock();
     stdout.write_all(bytes).and_then(|()| stdout.flush())
 }

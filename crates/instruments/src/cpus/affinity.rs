@@ -26,11 +26,30 @@ const WORD_BITS: usize = Word::BITS as usize;
 /// # Ok::<(), std::io::Error>(())
 /// ```
 pub fn allowed() -> io::Result<CpuSet> {
+    // 0 is the calling thread.
+    allowed_of(0)
+}
+
+/// The CPUs that a thread of this process may run on, by its number (`gettid(2)`).
+///
+/// A thread that is not pinned learns from this what a cpuset has left to it; one that is pinned asks for another.
+///
+/// # Errors
+/// The thread has ended.
+///
+/// ```
+/// use instruments::cpus;
+///
+/// let own = rustix::thread::gettid().as_raw_pid();
+/// assert_eq!(cpus::allowed_of(own)?, cpus::allowed()?);
+/// # Ok::<(), std::io::Error>(())
+/// ```
+pub fn allowed_of(thread: i32) -> io::Result<CpuSet> {
     let mut mask = [0 as Word; (MAX_CPU + 1) / WORD_BITS];
     // SAFETY: the kernel writes at most `size_of_val(&mask)` bytes, all of them inside `mask`, which lives across the
     // call, is exclusively borrowed by it and is aligned as the array of unsigned long that it is; any bits are valid
-    // integers. `cpu_set_t` is only the declared type of that array. Thread 0 is the calling thread.
-    let result = unsafe { libc::sched_getaffinity(0, size_of_val(&mask), mask.as_mut_ptr().cast()) };
+    // integers. `cpu_set_t` is only the declared type of that array.
+    let result = unsafe { libc::sched_getaffinity(thread, size_of_val(&mask), mask.as_mut_ptr().cast()) };
     if result != 0 {
         return Err(io::Error::last_os_error());
     }

@@ -20,7 +20,7 @@ pub mod schedule;
 mod set;
 mod topology;
 
-pub use affinity::{allowed, current_cpu, online, pin_current_thread, restrict_current_thread};
+pub use affinity::{allowed, allowed_of, current_cpu, online, pin_current_thread, restrict_current_thread};
 pub use cgroup::cpu_quota;
 pub use choice::{UnusableCpus, resolve};
 pub use set::{CpuSet, MAX_CPU, ParseCpuSetError};

@@ -8,8 +8,7 @@ use thiserror::Error;
 pub enum TeamError {
     /// The system refused a thread.
     #[error(
-        "the system allows no more than {started} threads here ({source}); \
-         `ulimit -u` and the cgroup's pids.max set the limit"
+        "the system allows no more than {started} threads here; `ulimit -u` and the cgroup's pids.max set the limit"
     )]
     Spawn {
         /// Threads that could be started.
@@ -18,7 +17,7 @@ pub enum TeamError {
         source: io::Error,
     },
     /// A member could not be pinned.
-    #[error("a thread could not be pinned to CPU {cpu}: {source}")]
+    #[error("a thread could not be pinned to CPU {cpu}")]
     Pin {
         /// The CPU.
         cpu: usize,

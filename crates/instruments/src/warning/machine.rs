@@ -25,6 +25,30 @@ impl WarningKind for Steal {
     }
 }
 
+/// CPUs that the measurement needs were taken from the process while it ran: by a container manager, an administrator,
+/// or because they went offline.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct CpusTakenAway {
+    /// The CPUs that it no longer has, such as `1` or `2-3`.
+    pub lost: String,
+    /// The CPUs that it still has.
+    pub left: String,
+}
+
+impl WarningKind for CpusTakenAway {
+    const CODE: &'static str = "cpus_taken_away";
+    const SEVERITY: Severity = Severity::ChangesFigure;
+
+    fn message(&self) -> String {
+        let Self { lost, left } = self;
+        format!("during the measurement this process lost CPU {lost}; still allowed: CPU {left}")
+    }
+
+    fn remedy(&self) -> &'static str {
+        "fix the container's cpuset for the time of the measurement, or name CPUs that stay allowed with --cpus"
+    }
+}
+
 /// Other processes ran on the CPUs measured on.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct OtherLoad {

@@ -28,7 +28,8 @@ pub use clock::ClockFallback;
 pub use due::{OTHER_LOAD_SHARE, STEAL_SHARE, disturbances, realtime_throttling, standing};
 pub use kind::{WarningKind, percent};
 pub use machine::{
-    Autogroup, CpuQuota, FrequencyChanging, NeverAlone, OtherLoad, RealtimeThrottling, SmtSiblingsShared, Steal,
+    Autogroup, CpuQuota, CpusTakenAway, FrequencyChanging, NeverAlone, OtherLoad, RealtimeThrottling,
+    SmtSiblingsShared, Steal,
 };
 pub use privilege::{MemoryNotLocked, NiceRefused, NoRealtimePriority, PriorityRefused};
 pub use run::{BufferFull, FewSamples, Interrupted, LeftOut, NotConverged};

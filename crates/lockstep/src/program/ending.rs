@@ -210,7 +210,7 @@ fn record(
 }
 
 fn write(record: &AnyRecord, file: Option<OutputFile>) -> anyhow::Result<()> {
-    let json = serde_json::to_string(record)? + "\n";
+    let json = output::json_line(record)?;
     match file {
         Some(file) => file.write(json.as_bytes()),
         None => Ok(output::print_json(&json)?),

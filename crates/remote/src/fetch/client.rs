@@ -185,7 +185,8 @@ pub async fn all(response: Response<Incoming>, content: &mut Vec<u8>, most: u64)
 async fn refused(response: Response<Incoming>) -> Fault {
     let status = response.status();
     let mut content = Vec::new();
-    let _ = all(response, &mut content, MOST_OF_ERROR).await;
+    // A host that sends its reason too slowly is refused without one.
+    let _ = timeout(ANSWER, all(response, &mut content, MOST_OF_ERROR)).await;
     let said: Value = serde_json::from_slice(&content).unwrap_or_default();
     let reason = said["error"].as_str().unwrap_or("it does not say why; is it `contend serve`?").to_owned();
     let words = anyhow::anyhow!("it answers {}: {reason}", status.as_u16());

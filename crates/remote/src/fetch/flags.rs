@@ -3,7 +3,9 @@
 use super::host::Hosts;
 use crate::fingerprint::Fingerprint;
 use clap::{Args, ValueHint};
+use harness::parse_duration;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// Keep other machines' records in the own archive, or watch what runs there
 ///
@@ -24,6 +26,12 @@ pub struct Flags {
     /// Show what runs there, as it runs, until it ends
     #[arg(long)]
     pub live: bool,
+
+    /// Stop asking a host after this time, and after a tenth of it for one record; records received by then are saved,
+    /// and the next fetch continues there
+    #[arg(long, value_name = "TIME", value_parser = parse_duration::budget, default_value = "10min",
+          conflicts_with = "live")]
+    pub within: Duration,
 
     /// The archive [default: $CONTEND_ARCHIVE, then contend/archive.git in the user's data directory]
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]

@@ -6,9 +6,11 @@ use std::mem;
 use std::sync::Arc;
 use tokio::sync::Mutex;
 
-/// Records, and bytes of them, that are kept at once.
+/// Records, and bytes of them with their commits and manifests, that are kept at once.
 const MOST: usize = 64;
 const MOST_BYTES: usize = 16 << 20;
+/// Refusals that are printed for each host; the others are only counted.
+const MOST_SAID: usize = 20;
 
 /// What came of it.
 #[derive(Clone, Debug, Default)]
@@ -34,14 +36,17 @@ impl Keeper {
     /// # Errors
     /// The archive cannot take it, or anything.
     pub async fn add(&mut self, whole: Whole) -> anyhow::Result<()> {
-        self.bytes += whole.record.len();
+        self.bytes += whole.bytes();
         self.waiting.push(whole);
         if self.waiting.len() >= MOST || self.bytes >= MOST_BYTES { self.flush().await } else { Ok(()) }
     }
 
-    /// Says why one is not kept.
-    pub fn refuse(&mut self, reason: &str) {
+    /// Prints why a record is not kept.
+    fn refuse(&mut self, reason: &str) {
         self.kept.refused += 1;
+        if self.kept.refused > MOST_SAID {
+            return;
+        }
         output::eprint_line(&format!("warning: {}: not kept: {reason}", self.host));
     }
 

@@ -50,10 +50,13 @@ pub async fn watch(
         loop {
             match piece(&mut body, PATIENCE).await {
                 Ok(Some(data)) => {
-                    patience.gained();
                     coming.extend_from_slice(&data);
                     ensure!(coming.len() <= MOST_BYTES, "it says something without an end");
-                    if let Some(ended) = said(&mut coming, before) {
+                    let heard = said(&mut coming, before);
+                    if heard.events > 0 {
+                        patience.gained();
+                    }
+                    if let Some(ended) = heard.ended {
                         return Ok(ended);
                     }
                 }
@@ -70,8 +73,17 @@ pub async fn watch(
     }
 }
 
-/// Prints the events that have come whole; gives the end, when that has.
-fn said(coming: &mut Vec<u8>, before: &str) -> Option<Ended> {
+/// The result of reading a piece of the feed.
+#[derive(Default)]
+struct Heard {
+    /// Whole events of a known kind; a comment is none, so that a host cannot keep a connection going with them.
+    events: usize,
+    ended: Option<Ended>,
+}
+
+/// Prints the events that have come whole, up to the one that ends the feed.
+fn said(coming: &mut Vec<u8>, before: &str) -> Heard {
+    let mut heard = Heard::default();
     while let Some(end) = coming.windows(2).position(|pair| pair == b"\n\n") {
         let event: Vec<u8> = coming.drain(..end + 2).collect();
         let event = String::from_utf8_lossy(&event).into_owned();
@@ -88,9 +100,13 @@ fn said(coming: &mut Vec<u8>, before: &str) -> Option<Ended> {
             "started" => line(format!("contend {}", text("run"))),
             "line" => line(text("text")),
             "note" => output::eprint_line(&format!("{before}{}", text("text"))),
-            "ended" => return Some(Ended { status: data["status"].as_i64() }),
-            _ => {}
+            "ended" => heard.ended = Some(Ended { status: data["status"].as_i64() }),
+            _ => continue,
+        }
+        heard.events += 1;
+        if heard.ended.is_some() {
+            break;
         }
     }
-    None
+    heard
 }

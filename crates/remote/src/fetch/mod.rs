@@ -1,6 +1,7 @@
 //! `contend fetch`: other machines' records into the own archive, or what runs there on the own terminal.
 
 mod client;
+mod deadline;
 mod fault;
 mod flags;
 mod host;
@@ -17,12 +18,14 @@ use crate::trust;
 use ::archive::{Archive, Location};
 use anyhow::Context;
 use client::{Client, Secrets};
+use deadline::Deadline;
 use harness::{Outcome, output};
 use host::Host;
 use keep::{Keeper, Kept};
 use patience::Patience;
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::sync::Mutex;
 
 pub const EXAMPLES: Words = Words {
@@ -86,7 +89,8 @@ async fn ask_all(flags: &Flags, secrets: &Secrets, archive: &Archive) -> anyhow:
         .map(|host| {
             let keeper = Keeper::new(host.to_string(), Arc::clone(&shared));
             let client = Client::new(host.clone(), secrets.clone());
-            tokio::spawn(ask(host.clone(), client, keeper, archive.clone(), flags.what.clone()))
+            let wish = Wish { what: flags.what.clone(), within: flags.within };
+            tokio::spawn(ask(host.clone(), client, keeper, archive.clone(), wish))
         })
         .collect();
     let mut asked = Vec::new();
@@ -96,10 +100,16 @@ async fn ask_all(flags: &Flags, secrets: &Secrets, archive: &Archive) -> anyhow:
     Ok(asked)
 }
 
-async fn ask(host: Host, client: Client, mut keeper: Keeper, archive: Archive, what: Option<String>) -> Asked {
+/// The part of the flags that is the same for each host.
+struct Wish {
+    what: Option<String>,
+    within: Duration,
+}
+
+async fn ask(host: Host, client: Client, mut keeper: Keeper, archive: Archive, wish: Wish) -> Asked {
     let mut asked =
         Asked { host: host.to_string(), machines: BTreeSet::new(), there: 0, kept: Kept::default(), failed: None };
-    let fetched = fetch(client, &mut keeper, archive, what.as_deref(), &mut asked).await;
+    let fetched = fetch(client, &mut keeper, archive, &wish, &mut asked).await;
     // What came before it failed is kept.
     let kept = keeper.flush().await;
     asked.kept = keeper.kept;
@@ -111,18 +121,20 @@ async fn fetch(
     mut client: Client,
     keeper: &mut Keeper,
     archive: Archive,
-    what: Option<&str>,
+    wish: &Wish,
     asked: &mut Asked,
 ) -> anyhow::Result<()> {
-    let mut patience = Patience::default();
-    let all = records::list(&mut client, &mut patience).await?;
+    let (mut patience, deadline) = (Patience::default(), Deadline::after(wish.within));
+    let all = deadline.hold("the list of records", records::list(&mut client, &mut patience)).await?;
     asked.there = all.len();
     asked.machines = all.iter().map(|entry| entry.summary.host.clone()).collect();
-    let wanted = records::wanted(all, what)?;
+    let wanted = records::wanted(all, wish.what.as_deref())?;
     let listing = tokio::task::spawn_blocking(move || archive.listing()).await??;
     let known: BTreeSet<String> = listing.entries.into_iter().map(|entry| entry.id).collect();
     for entry in wanted.iter().filter(|entry| !known.contains(&entry.id)) {
-        keeper.add(records::one(&mut client, &entry.id, &mut patience).await?).await?;
+        let subject = format!("record {}", entry.short_id());
+        let whole = deadline.hold(&subject, records::one(&mut client, &entry.id, &mut patience)).await?;
+        keeper.add(whole).await?;
     }
     Ok(())
 }

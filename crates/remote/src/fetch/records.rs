@@ -9,8 +9,9 @@ use archive::{Entry, Name, Whole};
 use hyper::StatusCode;
 use hyper::header::CONTENT_RANGE;
 
-/// The most bytes of a list.
+/// The most bytes of a list, and the most values in it: text of two bytes can become a value of 24.
 const MOST_OF_LIST: u64 = 64 << 20;
+const MOST_VALUES_OF_LIST: usize = 4_000_000;
 
 /// What is there, as it says.
 ///
@@ -30,6 +31,10 @@ pub async fn list(client: &mut Client, patience: &mut Patience) -> anyhow::Resul
         }
     };
     patience.gained();
+    ensure!(
+        record::values(&content) <= MOST_VALUES_OF_LIST,
+        "its list of records has more than {MOST_VALUES_OF_LIST} values"
+    );
     let entries: Vec<Entry> =
         serde_json::from_slice(&content).context("what it says is no list of records; is it `contend serve`?")?;
     let is_name = |id: &str| matches!(id.len(), 40 | 64) && id.bytes().all(|byte| byte.is_ascii_hexdigit());
@@ -55,14 +60,15 @@ pub fn wanted(entries: Vec<Entry>, what: Option<&str>) -> anyhow::Result<Vec<Ent
 /// # Errors
 /// It cannot be had, or what comes is none.
 pub async fn one(client: &mut Client, id: &str, patience: &mut Patience) -> anyhow::Result<Whole> {
-    let mut content = Vec::new();
+    let (mut content, mut furthest) = (Vec::new(), 0);
     loop {
-        let before = content.len();
         match rest(client, id, &mut content).await {
             Ok(()) => break,
             Err(fault) => {
                 client.hang_up();
-                if content.len() > before {
+                // A host that sends the same bytes again has brought nothing new.
+                if content.len() > furthest {
+                    furthest = content.len();
                     patience.gained();
                 }
                 patience.after(fault).await?;
@@ -73,6 +79,7 @@ pub async fn one(client: &mut Client, id: &str, patience: &mut Patience) -> anyh
     let whole: Whole =
         serde_json::from_slice(&content).with_context(|| format!("what it sends as {id} is no record"))?;
     ensure!(whole.id == id, "it sends {} for {id}", whole.id);
+    whole.check_size().with_context(|| format!("record {id} cannot be archived"))?;
     Ok(whole)
 }
 

@@ -12,7 +12,7 @@ use hyper::header::{
     ALLOW, AUTHORIZATION, CACHE_CONTROL, CONTENT_TYPE, HOST, HeaderValue, ORIGIN, RETRY_AFTER, WWW_AUTHENTICATE,
     X_CONTENT_TYPE_OPTIONS,
 };
-use hyper::{Method, Request, Response, StatusCode};
+use hyper::{Method, Request, Response, StatusCode, Version};
 use std::convert::Infallible;
 use std::sync::Arc;
 
@@ -41,12 +41,16 @@ pub async fn answer(
 }
 
 async fn found(state: &Arc<State>, request: Request<Incoming>) -> Result<Response<Body>, Failure> {
+    check_head(&request)?;
     check_secret(state, &request)?;
     check_host(state, &request)?;
+    check_site(&request)?;
     let nothing = || Failure::new(StatusCode::NOT_FOUND, "there is nothing here; /openapi.json says what there is");
     let route = Route::of(request.uri().path()).ok_or_else(nothing)?;
-    if !route.methods().contains(request.method()) {
-        let allowed = if route.methods().len() == 2 { "GET, POST" } else { "GET" };
+    // The library sends the head alone where that is what was requested.
+    let method = if request.method() == Method::HEAD { &Method::GET } else { request.method() };
+    if !route.methods().contains(method) {
+        let allowed = if route.methods().len() == 2 { "GET, HEAD, POST" } else { "GET, HEAD" };
         let why = format!("{} is not understood here; {allowed} is", request.method());
         return Err(Failure::new(StatusCode::METHOD_NOT_ALLOWED, why).with(ALLOW, allowed));
     }
@@ -81,20 +85,54 @@ fn check_host(state: &State, request: &Request<Incoming>) -> Result<(), Failure>
     if !state.is_open {
         return Ok(());
     }
-    let is_own = |authority: &str| {
-        let name =
-            authority.rsplit_once(':').filter(|(_, port)| !port.contains(']')).map_or(authority, |(name, _)| name);
-        matches!(name, "localhost" | "127.0.0.1" | "[::1]")
-    };
     let header = |name| request.headers().get(name).map(|value| value.to_str().unwrap_or_default());
-    // The request's line has it if it is asked as a proxy is.
-    let host = request.uri().authority().map(|authority| authority.as_str()).or_else(|| header(HOST));
-    let origin = header(ORIGIN).map(|origin| origin.split_once("://").map_or(origin, |(_, authority)| authority));
-    if host.is_none_or(is_own) && origin.is_none_or(is_own) {
+    // The request's line has a host as well if the client takes this server for a proxy.
+    let hosts = request.uri().authority().map(|authority| authority.as_str()).into_iter().chain(header(HOST));
+    if hosts.into_iter().all(is_own) && header(ORIGIN).is_none_or(is_own_origin) {
         return Ok(());
     }
     let why = "without a token only requests to localhost are answered, and none of another's page";
     Err(Failure::new(StatusCode::MISDIRECTED_REQUEST, why))
+}
+
+/// Whether an authority is a name of this machine, with a port or without. Nothing else may be in it: `localhost:x@evil`
+/// is a user's name on the host `evil`.
+fn is_own(authority: &str) -> bool {
+    let own = ["localhost", "127.0.0.1", "[::1]"].into_iter().find_map(|own| authority.strip_prefix(own));
+    own.is_some_and(|rest| {
+        rest.is_empty() || rest.strip_prefix(':').is_some_and(|port| port.bytes().all(|byte| byte.is_ascii_digit()))
+    })
+}
+
+fn is_own_origin(origin: &str) -> bool {
+    origin.split_once("://").is_some_and(|(scheme, rest)| matches!(scheme, "http" | "https") && is_own(rest))
+}
+
+/// That the head has one meaning: RFC 9112 requires one Host line of a request of HTTP/1.1 and a refusal of two, of
+/// which a proxy and this server might read different ones. Two Origin lines come from no browser.
+fn check_head(request: &Request<Incoming>) -> Result<(), Failure> {
+    let count = |name| request.headers().get_all(name).iter().count();
+    let is_named = count(HOST) == 1 || (count(HOST) == 0 && request.version() < Version::HTTP_11);
+    if is_named && count(ORIGIN) <= 1 {
+        return Ok(());
+    }
+    let why = "a request must have one Host line, and at most one Origin line";
+    Err(Failure::new(StatusCode::BAD_REQUEST, why))
+}
+
+/// That no page of another site makes the browser send the request. It could not read the answer, but would start it,
+/// and hold the place of a listener. A link that the user follows is a navigation to a document, and allowed.
+fn check_site(request: &Request<Incoming>) -> Result<(), Failure> {
+    let header = |name| request.headers().get(name).map(|value| value.to_str().unwrap_or_default());
+    let is_link = header("sec-fetch-mode") == Some("navigate") && header("sec-fetch-dest") == Some("document");
+    match header("sec-fetch-site") {
+        None | Some("same-origin" | "none") => Ok(()),
+        Some(_) if is_link && request.method() == Method::GET => Ok(()),
+        Some(site) => {
+            let why = format!("a page of another site sent this request (sec-fetch-site: {site})");
+            Err(Failure::new(StatusCode::FORBIDDEN, why))
+        }
+    }
 }
 
 /// What a form in a page of somebody else's cannot send.

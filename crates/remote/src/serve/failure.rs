@@ -34,6 +34,15 @@ impl Failure {
         Self::internal()
     }
 
+    /// A record that the archive did not take. A full disk has a separate status, after which a client may wait.
+    pub fn not_stored(error: &anyhow::Error) -> Self {
+        let failure = Self::of(error);
+        if !archive::is_disk_full(error) {
+            return failure;
+        }
+        Self::new(StatusCode::INSUFFICIENT_STORAGE, "the disk of this server is full; the record is not saved")
+    }
+
     pub fn with(mut self, name: HeaderName, value: &'static str) -> Self {
         self.header = Some((name, HeaderValue::from_static(value)));
         self

@@ -49,7 +49,7 @@ pub async fn push(state: &Arc<State>, request: Request<Incoming>) -> Result<Resp
 
 /// Whether it was not there before.
 fn keep(archive: &Archive, whole: Whole) -> Result<bool, Failure> {
-    let fetched = archive.admit(vec![whole]).map_err(|error| Failure::of(&error))?;
+    let fetched = archive.admit(vec![whole]).map_err(|error| Failure::not_stored(&error))?;
     if let Some(refused) = fetched.refused.first() {
         let why = format!("it is not kept: {}", refused.reason);
         return Err(Failure::new(StatusCode::UNPROCESSABLE_ENTITY, why));

@@ -4,6 +4,7 @@ use super::body::Body;
 use super::failure::Failure;
 use super::state::State;
 use crate::exchange::{JSON, WHOLE};
+use harness::output;
 use hyper::body::Incoming;
 use hyper::header::{ACCEPT, ACCEPT_RANGES, CACHE_CONTROL, CONTENT_RANGE, ETAG, HeaderValue, RANGE, VARY};
 use hyper::{Request, Response, StatusCode};
@@ -15,7 +16,7 @@ pub async fn list(state: &Arc<State>) -> Result<Response<Body>, Failure> {
     let worked = state
         .worked(move || {
             let listing = archive.listing().map_err(|error| Failure::of(&error))?;
-            serde_json::to_vec(&listing.entries).map_err(|error| Failure::of(&error.into()))
+            output::json_line(&listing.entries).map(String::into_bytes).map_err(|error| Failure::of(&error.into()))
         })
         .await?;
     Ok(worked.given(JSON))

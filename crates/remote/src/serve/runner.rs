@@ -4,8 +4,9 @@ use super::limits::{DRAIN, LINE_BYTES};
 use super::live::Live;
 use crate::sibling;
 use anyhow::Context;
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, getpid, getppid, kill_process_group, set_parent_process_death_signal};
 use serde_json::{Value, json};
+use std::io;
 use std::path::Path;
 use std::process::Stdio;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -54,6 +55,7 @@ impl Experiments {
         command.args(words).env("CONTEND_ARCHIVE", archive).env("NO_COLOR", "1").kill_on_drop(true);
         // A Ctrl-C at the server's terminal reaches it through the server, once.
         command.process_group(0).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        end_with_this_process(&mut command);
         let child = command.spawn().context("contend cannot be run")?;
         *running = child.id();
         drop(running);
@@ -88,7 +90,8 @@ impl Experiments {
         for signal in [Signal::TERM, Signal::KILL] {
             let process = *self.running();
             let Some(process) = process.and_then(|id| Pid::from_raw(id as i32)) else { return };
-            let _ = kill_process(process, signal);
+            // It leads its group: programs that it started hear the signal as they would hear a Ctrl-C.
+            let _ = kill_process_group(process, signal);
             let _ = timeout(DRAIN, self.idle()).await;
         }
     }
@@ -96,6 +99,21 @@ impl Experiments {
     fn running(&self) -> MutexGuard<'_, Option<u32>> {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Lets the kernel ask the experiment to end if this process is gone, killed perhaps: nothing else would stop it, and
+/// the next server would measure while it still runs. The signal comes when the *thread* that started it ends, and
+/// those of the runtime live as long as the process.
+fn end_with_this_process(command: &mut Command) {
+    let own = getpid();
+    let hear = move || {
+        set_parent_process_death_signal(Some(Signal::TERM))?;
+        // A server that died before that call is not this process's parent any more, and no signal would come.
+        if getppid() == Some(own) { Ok(()) } else { Err(io::ErrorKind::Interrupted.into()) }
+    };
+    // SAFETY: between fork and exec the closure makes two system calls; an error of a kind alone allocates nothing, and
+    // the closure takes no lock.
+    unsafe { command.pre_exec(hear) };
 }
 
 /// Tells what it says until it ends, and how it ended.

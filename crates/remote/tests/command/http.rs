@@ -47,7 +47,8 @@ pub fn raw(address: SocketAddr, bytes: &[u8]) -> Vec<u8> {
 /// One request with these lines of headers, and its answer.
 pub fn ask(address: SocketAddr, method: &str, path: &str, headers: &[&str], body: &[u8]) -> Answer {
     let headers: String = headers.iter().map(|line| format!("{line}\r\n")).collect();
-    let host = if headers.to_lowercase().contains("host:") { "" } else { "host: localhost\r\n" };
+    let is_named = headers.to_lowercase().lines().any(|line| line.starts_with("host:"));
+    let host = if is_named { "" } else { "host: localhost\r\n" };
     let head = format!(
         "{method} {path} HTTP/1.1\r\n{host}{headers}connection: close\r\ncontent-length: {}\r\n\r\n",
         body.len()

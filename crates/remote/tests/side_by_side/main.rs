@@ -7,5 +7,6 @@ mod command;
 mod dashboard;
 mod description;
 mod fetch;
+mod hostile_hosts;
 mod pushes;
 mod serve;

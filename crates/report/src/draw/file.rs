@@ -5,6 +5,7 @@ use crate::hues::Hues;
 use crate::looks;
 use maud::{Markup, PreEscaped, html};
 use record::{Figure, Ladder, Picture, Section};
+use terminal::escaped_lines;
 
 const STYLE: &str = include_str!("../../assets/report/picture.css");
 
@@ -40,5 +41,5 @@ fn file(picture: &Markup, title: &str) -> String {
     let (begin, rest) = picture.split_at(picture.find('>').map_or(0, |end| end + 1));
     let inside = html! { title { (title) } style { (PreEscaped(STYLE)) } rect.paper width="100%" height="100%" {} };
     let whole = format!("{begin}{}{rest}\n", inside.0);
-    whole.replace(|letter: char| letter.is_control() && letter != '\n', "\u{fffd}")
+    escaped_lines(&whole).into_owned()
 }

@@ -25,7 +25,7 @@ use crate::names::Names;
 use maud::{Markup, html};
 use placed::PlacedRecord;
 use record::{Figure, Ladder, Section, Source};
-use terminal::moment;
+use terminal::{escaped_lines, moment};
 
 /// Records, and what of them is shown.
 pub struct Content<'a> {
@@ -63,7 +63,9 @@ pub fn page(content: &Content<'_>) -> String {
         }
         (methods::methods(sections, method))
     };
-    without_control_characters(&frame::frame(&title(sources), &machines(sources), &content).into_string())
+    // The whole page passes here, so that no text is forgotten: HTML has no place for control characters, and others
+    // reverse the words that follow. A record may have any of them.
+    escaped_lines(&frame::frame(&title(sources), &machines(sources), &content).into_string()).into_owned()
 }
 
 /// Where and when it was measured, and how.
@@ -84,9 +86,4 @@ fn title(sources: &[Source]) -> String {
         [only] => format!("contend {}", only.experiment),
         several => format!("contend: {} records side by side", several.len()),
     }
-}
-
-/// HTML has no place for them, and a record may have any. The whole page passes here, so that no text is forgotten.
-fn without_control_characters(page: &str) -> String {
-    page.replace(|letter: char| letter.is_control() && !matches!(letter, '\n' | '\t'), "\u{fffd}")
 }

@@ -4,10 +4,11 @@ use crate::looks::Look;
 use maud::{Markup, PreEscaped};
 use record::{Axis, Mark, Plot, Point};
 use serde_json::{Value, json};
+use terminal::escaped_json;
 
-/// JSON for a script element: escaping is JSON's own there, and no `<` may end the element.
+/// JSON for a script element: escaping is JSON's own there, since no other is undone, and no `<` may end the element.
 pub fn plot_data(plot: &Plot, looks: &[Look]) -> Markup {
-    PreEscaped(data(plot, looks).to_string().replace('<', "\\u003c"))
+    PreEscaped(escaped_json(&data(plot, looks).to_string()).replace('<', "\\u003c"))
 }
 
 fn data(plot: &Plot, looks: &[Look]) -> Value {
@@ -46,11 +47,15 @@ mod tests {
     #[test]
     fn no_text_ends_the_script_element_and_all_of_it_can_be_read_back() {
         let axis = || Axis { label: "", unit: Unit::Ns, logarithmic: false };
-        let series = Series { name: "</script><script>".into(), mark: Mark::Line, points: vec![Point::new(1.0, 2.0)] };
+        let series = Series {
+            name: "</script><script>\u{202e}\u{1b}".into(),
+            mark: Mark::Line,
+            points: vec![Point::new(1.0, 2.0)],
+        };
         let plot = Plot { x: axis(), y: axis(), series: vec![series] };
         let looks = in_turn(&plot);
         let text = plot_data(&plot, &looks).into_string();
-        assert!(!text.contains('<'), "{text}");
+        assert!(!text.contains(['<', '\u{202e}', '\u{1b}']), "{text}");
         assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), data(&plot, &looks));
     }
 }

@@ -10,7 +10,7 @@ use serde_json::json;
 
 pub const PLAIN: &str = "plain";
 /// Short enough to be written wherever a text is.
-pub const EVIL: &str = "</script><img onerror='x()'>\" onload=\"&amp; \0\u{7f}\u{9b}\r";
+pub const EVIL: &str = "</script><img onerror='x()'>\" onload=\"&amp; \0\u{b}\u{1b}\u{9f}\u{202e}\r";
 
 pub fn source(experiment: &str, text: &str) -> Source {
     let record = json!({

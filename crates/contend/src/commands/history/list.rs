@@ -3,6 +3,7 @@
 use super::since::since;
 use crate::commands::archived;
 use crate::output::Destination;
+use anyhow::ensure;
 use archive::{Entry, Location, Summary};
 use clap::Args;
 use harness::{Outcome, UsageError};
@@ -49,13 +50,20 @@ impl Filter {
     }
 }
 
-pub fn run(filter: &Filter, folder: &Path, destination: Destination) -> anyhow::Result<Outcome> {
-    // Before the first run there is no archive, and that is no failure.
-    let found = archived::at(&Location::Folder(folder.to_owned()))?;
+/// `is_named` says that the user named the archive in this call.
+pub fn run(filter: &Filter, folder: &Path, is_named: bool, destination: Destination) -> anyhow::Result<Outcome> {
+    let (found, place) = (archived::at(&Location::Folder(folder.to_owned()))?, folder.display());
+    // Before the first run there is no archive, which is not a failure; one that was named is another matter.
+    let is_there = found.is_some();
     let all = found.map_or_else(Vec::new, |catalogue| catalogue.entries);
     let there = there(&all);
+    // A filter that cannot be read is said first: the flags are wrong wherever the archive is.
     let entries = filter.of(all)?;
-    let none = || format!("no such records in {}\n{there}", folder.display());
+    ensure!(is_there || !is_named, "{place}: no archive; the first run with --archive {place} makes one");
+    let none = || match is_there {
+        true => format!("no such records in {place}\n{there}"),
+        false => format!("no archive yet in {place}; the first run makes one\n"),
+    };
     destination.present(&entries, &entries, |page| if entries.is_empty() { none() } else { text(&entries, page) })?;
     Ok(Outcome::Done)
 }

@@ -54,7 +54,7 @@ enum Request {
 /// No archive, no such record, what Git says.
 pub fn run(flags: &Flags, shared: &SharedFlags) -> anyhow::Result<Outcome> {
     let folder = Location::of(shared.archive.as_deref()).folder()?;
-    let list = |filter| list::run(filter, &folder, Destination::of_view(shared)?);
+    let list = |filter| list::run(filter, &folder, shared.archive.is_some(), Destination::of_view(shared)?);
     match &flags.request {
         None => list(&flags.filter),
         Some(Request::List(filter)) => list(filter),

@@ -127,5 +127,5 @@ impl Observer<[IntervalRow]> for Live {
 /// # Errors
 /// Stdout cannot be written.
 pub fn json_lines<R: serde::Serialize>(rows: impl IntoIterator<Item = R>) -> io::Result<()> {
-    rows.into_iter().try_for_each(|row| output::print_json_piece(&(serde_json::to_string(&row)? + "\n")))
+    rows.into_iter().try_for_each(|row| output::print_json_piece(&row))
 }

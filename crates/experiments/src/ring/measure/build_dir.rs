@@ -44,7 +44,6 @@ pub enum Readiness {
 
 /// A slow compiler on a busy machine takes a while.
 const BUILD_TIMEOUT: Duration = Duration::from_secs(300);
-const CHECK_TIMEOUT: Duration = Duration::from_secs(60);
 
 impl<'a> BuildDir<'a> {
     /// # Errors
@@ -77,12 +76,13 @@ impl<'a> BuildDir<'a> {
         self.folder.as_ref().map_or(Path::new("/"), TempDir::path)
     }
 
-    /// Finds toolchains, and builds unless only `looking`; folders side by side on so many `workers`. When interrupted,
-    /// what is missing is not there.
+    /// Finds toolchains, and builds unless only `looking`; directories side by side on several `workers`. The check of a
+    /// toolchain has `timeout`, as a run of its contestant has. When interrupted, the result lacks the rest.
     pub fn prepare(
         &self,
         contestants: &[&Contestant],
         looking: bool,
+        timeout: Duration,
         workers: usize,
         interruption: &Interruption,
         progress: &Progress,
@@ -97,7 +97,8 @@ impl<'a> BuildDir<'a> {
         let (next, done) = (AtomicUsize::new(0), Mutex::new(BTreeMap::new()));
         let work = || {
             while let Some(recipes) = folders.get(next.fetch_add(1, Ordering::Relaxed)) {
-                let mut folder_build = FolderBuild { build_dir: self, interruption, looking, built: BTreeMap::new() };
+                let mut folder_build =
+                    FolderBuild { build_dir: self, interruption, looking, timeout, built: BTreeMap::new() };
                 for recipe in recipes.iter().take_while(|_| !interruption.is_requested()) {
                     progress.note(&format!("building {}", recipe.name));
                     let readiness = folder_build.prepare(recipe).unwrap_or_else(|error| {
@@ -125,8 +126,16 @@ struct FolderBuild<'a> {
     build_dir: &'a BuildDir<'a>,
     interruption: &'a Interruption,
     looking: bool,
+    /// The time limit of a check.
+    timeout: Duration,
     /// By tool and command: several contestants may share a build.
     built: BTreeMap<(PathBuf, Option<String>), Built>,
+}
+
+/// Why a command did not succeed.
+enum Failed {
+    Ended(String),
+    TimedOut(String),
 }
 
 /// A build that came to its end.
@@ -144,8 +153,19 @@ impl FolderBuild<'_> {
             return Ok(Some(Readiness::Absent(Absent::NO_FOLDER.to_owned())));
         }
         let folder = self.build_dir.path();
-        let suits = |words: &[String]| matches!(self.perform(words, folder, CHECK_TIMEOUT), Some(Ok(())));
+        let mut hung = None;
+        let suits = |words: &[String]| match self.perform(words, folder, self.timeout) {
+            Some(Err(Failed::TimedOut(why))) => {
+                hung.get_or_insert(format!("the check of its toolchain: {why} (--timeout)"));
+                false
+            }
+            outcome => matches!(outcome, Some(Ok(()))),
+        };
         let Some(toolchain) = Toolchain::find(recipe, folder, suits) else {
+            if let Some(why) = hung {
+                // That its toolchain is not installed is not known.
+                return Ok(Some(Readiness::NotBuilt(why)));
+            }
             return Ok((!self.interruption.is_requested()).then(|| Readiness::Absent(recipe.package.clone())));
         };
         let Some(Built { out, outcome }) = self.build(recipe, &toolchain)? else { return Ok(None) };
@@ -171,13 +191,14 @@ impl FolderBuild<'_> {
             None => Some(Ok(())),
         };
         let Some(outcome) = outcome else { return Ok(None) };
+        let outcome = outcome.map_err(|(Failed::Ended(why) | Failed::TimedOut(why))| why);
         let built = Built { out, outcome };
         self.built.insert(key, built.clone());
         Ok(Some(built))
     }
 
     /// Whether the command succeeded, and if not, why; `None` if it was interrupted.
-    fn perform(&self, words: &[String], folder: &Path, timeout: Duration) -> Option<Result<(), String>> {
+    fn perform(&self, words: &[String], folder: &Path, timeout: Duration) -> Option<Result<(), Failed>> {
         // What a compiler leaves in the place for temporary files goes with the folder.
         let environment = [format!("TMPDIR={}", self.build_dir.path().display())];
         let spec = ProcessSpec {
@@ -190,10 +211,10 @@ impl FolderBuild<'_> {
         };
         Some(match program::run(&spec, self.interruption, None, |_| ()) {
             Ok(ended) if ended.status.success() => Ok(()),
-            Ok(ended) => Err(ended.last_words()),
+            Ok(ended) => Err(Failed::Ended(ended.last_words())),
             Err(Stopped::Interrupted) => return None,
-            Err(Stopped::TimedOut) => Err(format!("it took longer than {} s", timeout.as_secs())),
-            Err(Stopped::Refused(error)) => Err(error.to_string()),
+            Err(Stopped::TimedOut) => Err(Failed::TimedOut(format!("it took longer than {} s", timeout.as_secs_f64()))),
+            Err(Stopped::Refused(error)) => Err(Failed::Ended(error.to_string())),
         })
     }
 }

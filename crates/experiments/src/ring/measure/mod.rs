@@ -86,7 +86,8 @@ const MEMORY_REPEATS: usize = 3;
 
 fn build(plan: &Plan, build_dir: &BuildDir, session: &Session, progress: &Progress) -> Known {
     let contestants: Vec<&Contestant> = plan.contestants.iter().map(|contestant| &**contestant).collect();
-    let prepared = build_dir.prepare(&contestants, false, session.cpus.len(), &session.interruption, progress);
+    let prepared =
+        build_dir.prepare(&contestants, false, plan.timeout, session.cpus.len(), &session.interruption, progress);
     let mut known = Known::default();
     for (contestant, readiness) in prepared {
         match readiness {

@@ -95,7 +95,7 @@ mod tests {
         samples.counter("b", "A counter", &[], 3);
         let text = written([Arc::new(samples), Arc::default()]).unwrap();
         assert!(text.ends_with("# EOF\n") && text.contains("# UNIT a_seconds seconds\n"), "{text}");
-        let expected = "# HELP a_seconds A \"gauge\".\n# TYPE a_seconds gauge\na_seconds{of=\"x\\\"\\\\\\n\"} 0.5\n\
+        let expected = "# HELP a_seconds A \"gauge\".\n# TYPE a_seconds gauge\na_seconds{of=\"x\\\"\\\\\\\\u{a}\"} 0.5\n\
                         # HELP b_total A counter.\n# TYPE b_total counter\nb_total 3\n";
         assert_eq!(
             classic(&text).replace("A \"gauge\"\n", "A \"gauge\".\n").replace("A counter\n", "A counter.\n"),

@@ -59,6 +59,8 @@ impl Metrics {
             Arc::clone(&read.samples)
         };
         let mut of_server = Samples::default();
+        let omitted = "Time series beyond the limit of one answer, which are not in it";
+        of_server.gauge("contend_serve_omitted_series", omitted, None, &[], samples.omitted as f64);
         of_server.gauge("contend_records", "Records in the archive", None, &[], listing.entries.len() as f64);
         of_server.gauge("contend_serve_connections", "Open connections", None, &[], own.open as f64);
         let running = f64::from(u8::from(own.is_running));

@@ -1,6 +1,12 @@
 //! Figures with names and labels: each once, whatever a record repeats.
 
 use std::collections::{BTreeMap, BTreeSet};
+use terminal::escaped;
+
+/// The most time series of one answer: a record's labels may be invented, and a collector keeps each for weeks.
+pub const MOST: usize = 50_000;
+/// A histogram has a series for each bucket, its sum and its count.
+const BESIDE_BUCKETS: usize = 2;
 
 pub type Labels = Vec<(String, String)>;
 
@@ -9,6 +15,9 @@ pub struct Samples {
     /// By name, without the unit.
     pub families: BTreeMap<(String, Option<&'static str>), Family>,
     seen: BTreeSet<(String, Labels)>,
+    series: usize,
+    /// Series beyond [`MOST`], which are not here.
+    pub omitted: usize,
 }
 
 #[derive(Clone, Debug)]
@@ -36,34 +45,63 @@ type Unit = Option<&'static str>;
 
 impl Samples {
     pub fn gauge(&mut self, name: &str, help: &'static str, unit: Unit, labels: &[(&str, String)], value: f64) {
-        let Some(labels) = self.unseen(name, labels) else { return };
+        let Some(labels) = self.unseen(name, labels, 1) else { return };
         if let Values::Gauges(all) = self.family(name, help, unit, || Values::Gauges(Vec::new())) {
             all.push((labels, value));
         }
     }
 
     pub fn counter(&mut self, name: &str, help: &'static str, labels: &[(&str, String)], value: u64) {
-        let Some(labels) = self.unseen(name, labels) else { return };
+        let Some(labels) = self.unseen(name, labels, 1) else { return };
         if let Values::Counters(all) = self.family(name, help, None, || Values::Counters(Vec::new())) {
             all.push((labels, value));
         }
     }
 
     pub fn histogram(&mut self, name: &str, help: &'static str, labels: &[(&str, String)], value: Distribution) {
-        let Some(labels) = self.unseen(name, labels) else { return };
+        let series = value.buckets.len() + BESIDE_BUCKETS;
+        let Some(labels) = self.unseen(name, labels, series) else { return };
         if let Values::Histograms(all) = self.family(name, help, Some("seconds"), || Values::Histograms(Vec::new())) {
             all.push((labels, value));
         }
     }
 
-    /// The labels, if nothing of this name has them yet.
-    fn unseen(&mut self, name: &str, labels: &[(&str, String)]) -> Option<Labels> {
-        let labels: Labels = labels.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
-        self.seen.insert((name.to_owned(), labels.clone())).then_some(labels)
+    /// The labels, if nothing of this name has them yet and there is room for its series. Their values may be read at a
+    /// terminal, by `curl`.
+    fn unseen(&mut self, name: &str, labels: &[(&str, String)], series: usize) -> Option<Labels> {
+        let labels: Labels =
+            labels.iter().map(|(name, value)| ((*name).to_owned(), escaped(value).into_owned())).collect();
+        if self.series + series > MOST {
+            self.omitted += series;
+            return None;
+        }
+        let is_new = self.seen.insert((name.to_owned(), labels.clone()));
+        self.series += if is_new { series } else { 0 };
+        is_new.then_some(labels)
     }
 
     fn family(&mut self, name: &str, help: &'static str, unit: Unit, none: impl Fn() -> Values) -> &mut Values {
         let family = self.families.entry((name.to_owned(), unit));
         &mut family.or_insert_with(|| Family { help, values: none() }).values
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_are_visible_and_series_have_a_limit() {
+        let mut samples = Samples::default();
+        samples.gauge("a", "A gauge", None, &[("of", "\u{1b}[2J\r\0\u{202e}".into())], 1.0);
+        let Values::Gauges(gauges) = &samples.families[&("a".to_owned(), None)].values else { panic!("a gauge") };
+        assert_eq!(gauges[0].0[0].1, "\\u{1b}[2J\\u{d}\\u{0}\\u{202e}");
+        let buckets = vec![(1.0, 1); 10];
+        for host in 0..MOST {
+            let one = Distribution { sum: 1.0, count: 10, buckets: buckets.clone() };
+            samples.histogram("b", "A histogram", &[("host", host.to_string())], one);
+        }
+        assert!(samples.series <= MOST && samples.series > MOST - 12);
+        assert_eq!(samples.omitted, 12 * (MOST - (MOST - 1) / 12));
     }
 }

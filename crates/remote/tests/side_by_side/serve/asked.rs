@@ -1,8 +1,9 @@
 //! Who is answered, and with what.
 
-use crate::command::http::{answer, ask, get, raw};
-use crate::command::{Place, Server, refused};
+use crate::command::http::{answer, ask, connect, get, raw};
+use crate::command::{Place, Server, refused, rest};
 use std::fs;
+use std::io::Write;
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 
@@ -139,4 +140,86 @@ fn no_spelling_of_a_path_leads_out() {
         let text = String::from_utf8_lossy(&said);
         assert!(!text.contains("the secret") && !text.contains("[core]") && !text.contains("root:"), "{path}: {text}");
     }
+}
+
+/// A request whose head a proxy and this server could read in two ways.
+#[test]
+fn a_head_with_two_meanings_is_refused() {
+    let place = Place::with(1);
+    let server = Server::start(&place.archive, &[]);
+    let asked = |version: &str, headers: &str| {
+        let request = format!("GET /records HTTP/{version}\r\n{headers}connection: close\r\n\r\n");
+        let mut stream = connect(server.address);
+        stream.write_all(request.as_bytes()).unwrap();
+        answer(&rest(&mut stream)).unwrap().status
+    };
+    assert_eq!(asked("1.1", "host: localhost\r\n"), 200);
+    assert_eq!(asked("1.0", ""), 200);
+    assert_eq!(asked("1.1", ""), 400);
+    for second in ["localhost", "evil.example"] {
+        assert_eq!(asked("1.1", &format!("host: localhost\r\nhost: {second}\r\n")), 400);
+        let origins = format!("host: localhost\r\norigin: http://localhost\r\norigin: http://{second}\r\n");
+        assert_eq!(asked("1.1", &origins), 400);
+    }
+}
+
+#[test]
+fn an_origin_is_a_scheme_a_host_and_a_port() {
+    let place = Place::with(1);
+    let server = Server::start(&place.archive, &[]);
+    let asked = |line: &str| ask(server.address, "GET", "/records", &[line], b"").status;
+    for own in ["http://localhost", "http://127.0.0.1:3000", "https://[::1]:1"] {
+        assert_eq!(asked(&format!("origin: {own}")), 200, "{own}");
+    }
+    for foreign in [
+        "http://localhost:x@evil",
+        "http://localhost:1@evil",
+        "http://localhost@evil",
+        "http://localhost.evil",
+        "file://localhost",
+        "localhost",
+    ] {
+        assert_eq!(asked(&format!("origin: {foreign}")), 421, "{foreign}");
+    }
+    for foreign in ["localhost:x@evil", "localhost:1@evil", "localhost@evil"] {
+        assert!(matches!(asked(&format!("host: {foreign}")), 400 | 421), "{foreign}");
+    }
+}
+
+/// The page could not read the answer, but it would hold a listener's place.
+#[test]
+fn a_page_of_another_site_starts_nothing() {
+    let place = Place::with(1);
+    let token = token_in(&place, 0o600);
+    for flags in [&[][..], &["--token-file", &token]] {
+        let server = Server::start(&place.archive, flags);
+        let asked = |path: &str, headers: &[&str]| {
+            let secret = "authorization: Bearer 0123456789abcdef0123456789abcdef";
+            ask(server.address, "GET", path, &[headers, &[secret]].concat(), b"").status
+        };
+        for site in ["cross-site", "same-site", "nonsense"] {
+            let site = format!("sec-fetch-site: {site}");
+            assert_eq!(asked("/live", &[&site, "sec-fetch-mode: no-cors", "sec-fetch-dest: empty"]), 403);
+            assert_eq!(asked("/records", &[&site, "sec-fetch-mode: navigate", "sec-fetch-dest: iframe"]), 403);
+            let link = [&site, "sec-fetch-mode: navigate", "sec-fetch-dest: document"];
+            assert_eq!(asked("/records", &link), 200, "a link that the user follows");
+        }
+        for own in ["same-origin", "none"] {
+            assert_eq!(asked("/records", &[&format!("sec-fetch-site: {own}")]), 200, "{own}");
+        }
+    }
+}
+
+#[test]
+fn head_is_answered_as_get_without_the_body() {
+    let place = Place::with(1);
+    let server = Server::start(&place.archive, &[]);
+    let record = format!("/records/{}", place.ids()[0]);
+    for path in ["/records", &record, "/openapi.json"] {
+        let [got, head] = ["GET", "HEAD"].map(|method| ask(server.address, method, path, &[], b""));
+        assert_eq!((head.status, head.header("content-length")), (200, got.header("content-length")), "{path}");
+        assert!(head.body.is_empty() && !got.body.is_empty(), "{path}");
+        assert!(got.header("content-length").is_some(), "{path}");
+    }
+    assert_eq!(ask(server.address, "HEAD", "/nothing", &[], b"").status, 404);
 }

@@ -129,3 +129,21 @@ fn a_signal_lets_what_was_begun_be_finished() {
     assert_eq!(ending.join().unwrap(), Some(0));
     assert_eq!(place.verify(), 2);
 }
+
+/// What a list and the metrics say of a record's machine is what the record's own manifest says.
+#[test]
+fn a_record_whose_summary_names_another_host_is_not_kept() {
+    let (place, other) = (Place::new(), Place::new());
+    let server = Server::start(&place.archive, &["--accept"]);
+    let archive = other.open();
+    let build = archive::Build { revision: None, compiler: None, profile: None, target: None };
+    let manifest = archive::Manifest { host: "one".into(), ..archive::Manifest::of_this_run(build, |_| None) };
+    let typed: record::Record<Value, Value> = serde_json::from_value(record(1)).unwrap();
+    let mut summary = archive::Summary::of(&typed, &manifest, 1);
+    summary.host = "another".into();
+    let id = archive.append(record(1).to_string().as_bytes(), &manifest, &summary).unwrap();
+    let sent = post(server.address, "/records", &serde_json::to_vec(&archive.whole(&id).unwrap()).unwrap());
+    assert_eq!(sent.status, 422);
+    assert!(sent.text().contains("its summary is of host \\\"another\\\""), "{}", sent.text());
+    assert_eq!(place.verify(), 0);
+}

@@ -127,3 +127,21 @@ fn the_dashboard_and_the_rules_ask_for_what_there_is() {
     }
     assert!(asked > 10, "{asked}");
 }
+
+/// `curl` prints them on a terminal.
+#[test]
+fn labels_have_nothing_that_a_terminal_obeys() {
+    let place = Place::new();
+    let mut trace = record_of("trace", 1);
+    for row in trace["results"].as_array_mut().unwrap() {
+        if row["kind"] == "lock" {
+            row["lock"] = json!("\u{1b}]0;evil\u{7}\r\0\u{202e}");
+        }
+    }
+    command::keep(&place.open(), &trace);
+    let text = get(Server::start(&place.archive, &[]).address, "/metrics").text();
+    let hazard = text.chars().find(|letter| (letter.is_control() && *letter != '\n') || *letter == '\u{202e}');
+    assert_eq!(hazard, None);
+    assert!(text.contains("u{1b}]0;evil"), "the name is there, and visible");
+    assert!(text.contains("contend_serve_omitted_series 0"));
+}
