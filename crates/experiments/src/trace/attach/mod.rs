@@ -177,6 +177,7 @@ impl Watch<'_> {
         let warnings = if lost.switches > 0 { vec![TraceLost { what }.into()] } else { Vec::new() };
         let parameters = Parameters {
             program: target.words.clone(),
+            program_sha256: target.program_sha256.clone(),
             level: Level::FutexCalls,
             attached_pid: Some(target.pid),
             exit_status: None,
