@@ -97,9 +97,12 @@ fn a_lock_of_ones_own_is_measured_beside_those_that_are_built_in() {
         assert_eq!(of_own.count(), 3 * threads, "a row for each thread and operation");
     }
     assert!(latency["parameters"]["object_calls_ns"].as_f64().unwrap() > 0.0);
+    let hash = instruments::sha256::of_file(&own).unwrap();
+    assert_eq!(latency["parameters"]["object_sha256"], serde_json::json!({ "libown.so": hash }));
     let throughput = record(&["throughput", "--lock", &locks, "--children", "2", "--run", "5ms", "--hold", "1us"]);
     let names: Vec<_> = results(&throughput).iter().map(|row| row["lock"].as_str().unwrap()).collect();
     assert_eq!(names, ["libown.so", "pthread"]);
+    assert_eq!(throughput["parameters"]["object_sha256"], latency["parameters"]["object_sha256"]);
 }
 
 /// A lock that keeps its own address, as one with a list in it does: it is called where it was made, or ends the

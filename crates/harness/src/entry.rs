@@ -26,6 +26,8 @@ pub struct Entry {
     pub examples: &'static [Example],
     /// Shared flags that it does not take.
     pub unused: &'static [&'static str],
+    /// The parameters that another run with the same flags has other values of.
+    pub outcomes: &'static [&'static str],
     /// What a call without flags lacks.
     pub needs: Option<&'static str>,
     /// Whether it can measure for longer than an hour.
@@ -55,6 +57,7 @@ impl Entry {
             survey: E::SURVEY,
             examples: E::EXAMPLES,
             unused: E::UNUSED,
+            outcomes: E::OUTCOMES,
             needs: E::NEEDS,
             all_night: E::ALL_NIGHT,
             command: command::<E>,

@@ -47,5 +47,7 @@ pub enum Outcome {
     Done,
     /// A comparison, or a measurement, found what was not to be.
     Exceeded,
+    /// A comparison that was to give a verdict could give none.
+    NotJudged,
     Interrupted,
 }

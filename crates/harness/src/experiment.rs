@@ -27,6 +27,8 @@ pub trait Experiment: 'static {
     const EXAMPLES: &'static [Example];
     /// The flags that experiments share and this one has no use for, by their names: it does not take them.
     const UNUSED: &'static [&'static str] = &[];
+    /// The parameters that a run measures or meets, by their names: another run with the same flags has other values.
+    const OUTCOMES: &'static [&'static str] = &[];
 
     /// What a call without flags lacks, if it lacks anything: "a program".
     const NEEDS: Option<&'static str> = None;

@@ -16,6 +16,7 @@
 //! | count values without losing one, and in memory that does not grow | [`tally`], [`bounded_tally`] |
 //! | say how sure a figure is, and when enough was measured | [`statistics`] |
 //! | find the clusters in latencies, and what recurs in time | [`spikes`], [`period`] |
+//! | know which program or library it was | [`sha256`] |
 //! | know the machine, and what a reader must be told | [`environment`], [`warning`] |
 
 #![warn(missing_docs)]
@@ -30,6 +31,7 @@ pub mod gaps;
 pub mod grind;
 pub mod neighbour;
 pub mod period;
+pub mod sha256;
 pub mod shared_memory;
 pub mod spikes;
 pub mod statistics;

@@ -29,7 +29,7 @@ pub use builder::{Builder, Reach, SharedBuilder};
 pub use entry::Entry;
 pub use lock::{Lock, SharedLock};
 pub use none::NoLock;
-pub use object::{EmptyCalls, ObjectError, has_crashed, what_became};
+pub use object::{EmptyCalls, ObjectError, has_crashed, hashes, what_became};
 pub use ulocks::set_patience;
 
 /// `name => type, processes: the type for several processes or none, about;`, below a condition if not every build has

@@ -27,10 +27,10 @@ pub fn environments(sources: &[&Source]) -> Vec<Difference> {
     among(&all, |path| !FLEETING.contains(&path) && differs(path))
 }
 
-/// What differs in what was asked for.
-pub fn parameters(sources: &[&Source]) -> Vec<Difference> {
+/// The parameters that differ, of those that count by the path of their names.
+pub fn parameters(sources: &[&Source], counts: impl Fn(&str) -> bool) -> Vec<Difference> {
     let all: Vec<Lines> = sources.iter().map(|source| flattened(&source.parameters)).collect();
-    among(&all, |path| !ORDER.contains(&path.rsplit('.').next().unwrap_or(path)))
+    among(&all, |path| !ORDER.contains(&path.rsplit('.').next().unwrap_or(path)) && counts(path))
 }
 
 /// What differs in objects of any kind.

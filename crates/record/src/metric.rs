@@ -65,6 +65,9 @@ pub enum VariationSource {
     SingleOperation,
     /// Whoever else ran: time passed in it while others had the CPU, as in every rate.
     Elapsed,
+    /// What the machine allows at that moment: how fast a cache line or a wake-up crosses between two CPUs. Two runs
+    /// may meet levels that lie far apart.
+    Limit,
     /// That it is rare: the far end of a distribution.
     Rare,
     /// What the others did is what it measures.

@@ -33,9 +33,10 @@ const EXAMPLES: &[Example] = &[
 ];
 
 const EXIT_STATUS: &str = "Exit status: 0 measured; 1 the measurement failed; 2 the flags are wrong; \
-3 `contend compare --fail-if` or --stop-above found what it was asked to; 130 interrupted, what was measured so far was printed.";
+3 `contend compare --fail-if` or --stop-above found what it was asked to; 4 `contend compare --fail-if` could judge nothing; 130 interrupted, what was measured so far was printed.";
 
 const EXCEEDED: u8 = 3;
+const NOT_JUDGED: u8 = 4;
 const INTERRUPTED: u8 = 130;
 
 /// The whole command line.
@@ -93,6 +94,7 @@ pub fn run() -> ExitCode {
     match perform(&matches) {
         Ok(Outcome::Done) => ExitCode::SUCCESS,
         Ok(Outcome::Exceeded) => ExitCode::from(EXCEEDED),
+        Ok(Outcome::NotJudged) => ExitCode::from(NOT_JUDGED),
         Ok(Outcome::Interrupted) => ExitCode::from(INTERRUPTED),
         Err(error) => match error.downcast::<UsageError>() {
             // clap's own form, so that all misuse reads alike; it exits with 2.

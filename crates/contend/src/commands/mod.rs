@@ -13,6 +13,7 @@ pub mod manual;
 pub mod measure;
 mod methods;
 mod metrics;
+mod parameters;
 mod picture;
 pub mod report;
 pub mod schema;

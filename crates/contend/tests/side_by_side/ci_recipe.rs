@@ -98,10 +98,20 @@ fn a_baseline_in_a_file_is_what_a_ci_keeps_as_an_artifact() {
     }
     let forge = Forge::new();
     let store = format!("file:{}", forge.path("a folder.bundle").display());
-    let variables = [("CONTEND_CI_MEASURE", QUICK), ("CONTEND_CI_RUNS", "1"), ("CONTEND_CI_STORE", store.as_str())];
+    let variables = [
+        ("CONTEND_CI_MEASURE", QUICK),
+        ("CONTEND_CI_RUNS", "1"),
+        ("CONTEND_CI_STORE", store.as_str()),
+        ("CONTEND_CI_LIMIT", "differs:5%"),
+    ];
     assert!(all_of(&forge.recipe("main", "check", &variables)).contains("no baseline yet"));
     assert_ends(&forge.recipe("main", "save", &variables), 0);
     assert_ends(&forge.recipe("main", "check", &variables), 0);
+    // A limit that no figure can be judged by passes nothing, and the summary says so.
+    let slower = [variables[0], variables[1], variables[2], ("CONTEND_CI_LIMIT", "slower:5%")];
+    assert_ends(&forge.recipe("main", "check", &slower), 4);
+    let summary = std::fs::read_to_string(forge.path("main/contend-summary.md")).unwrap();
+    assert!(summary.starts_with("### contend: **nothing could be judged**"), "{summary}");
     // What is no store, no measurement, no remote is no success.
     assert_ends(&forge.recipe("main", "save", &[("CONTEND_CI_MEASURE", QUICK), ("CONTEND_CI_STORE", "x")]), 2);
     assert_ends(&forge.recipe("main", "check", &[("CONTEND_CI_MEASURE", "nonsense"), variables[2]]), 2);

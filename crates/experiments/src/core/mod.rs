@@ -31,6 +31,8 @@ impl Experiment for Core {
         ("contend core --seconds 2 --format csv", "A line for each CPU, for other programs"),
     ];
 
+    const OUTCOMES: &'static [&'static str] = &["probe_us", "groups"];
+
     const ALL_NIGHT: bool = true;
 
     type Flags = Flags;

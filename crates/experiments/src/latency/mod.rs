@@ -52,6 +52,7 @@ impl Experiment for Latency {
             "A lock of your own, from a shared object, beside one of today's",
         ),
     ];
+    const OUTCOMES: &'static [&'static str] = &["object_calls_ns", "stopped"];
     const SURVEY: Option<SurveyPart> =
         Some(SurveyPart { weight: 43, flags: "--lock sysv,benaphore,std --threads 1,2 --competitors 0,1" });
 

@@ -7,6 +7,7 @@ use instruments::cpus::CpuSet;
 use instruments::environment::Cpu;
 use record::distinct;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
@@ -86,6 +87,9 @@ pub struct Parameters {
     /// Whether all histograms are drawn as text, however many there are.
     #[serde(default)]
     pub histogram: bool,
+    /// The user-supplied locks, each with the SHA-256 of its shared object.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub object_sha256: BTreeMap<String, String>,
     /// What a lock and an unlock of a shared object take if they do nothing: the two calls through pointers, which the
     /// locks that are built in do without. Only where one was measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -145,6 +149,7 @@ impl Plan {
     pub fn parameters(&self, order: Vec<Vec<usize>>, object_calls_ns: Option<f64>) -> Parameters {
         Parameters {
             histogram: self.histogram,
+            object_sha256: locks::hashes(self.cells.iter().map(|cell| cell.lock.as_str())),
             object_calls_ns,
             stop_above_us: self.stop_above.map(|limit| limit.as_nanos() as f64 / 1e3),
             stopped: None,

@@ -2,6 +2,7 @@
 
 use super::record::Row;
 use instruments::statistics::comparison::Estimate;
+use loops::ring::Class;
 use record::{Cell, Metric, Unit, VariationSource};
 use terminal::count;
 
@@ -17,12 +18,15 @@ pub fn metrics(row: &Row) -> Vec<Metric> {
     .with("threads", format!("{} threads", count(row.threads as u64)));
     let alone = row.ns_per_hop_alone.map(|ns| Estimate::new(ns, row.ns_per_hop_alone_ci));
     let metric = Metric::time(&cell, "a hop", ns_per_hop, row.ns_per_hop_ci);
-    let time = Metric { variation: VariationSource::Elapsed, alone, ..metric };
+    let is_limit = row.class == Class::Limit;
+    let variation = if is_limit { VariationSource::Limit } else { VariationSource::Elapsed };
+    let time = Metric { variation, alone, ..metric };
     // Far memory takes its time whatever the core's frequency is.
     let cycles = row.cycles().filter(|_| !row.large);
     let cycles = cycles.map(|Estimate { value, interval, .. }| {
         let metric = Metric::time(&cell, "a hop in cycles, alone on the core", value, interval);
-        Metric { unit: Unit::Cycles, ..metric }
+        let variation = if is_limit { VariationSource::Limit } else { metric.variation };
+        Metric { unit: Unit::Cycles, variation, ..metric }
     });
     std::iter::once(time).chain(cycles).collect()
 }

@@ -5,6 +5,7 @@ use harness::{Session, UsageError};
 use instruments::warning::{LeftOut, Warning};
 use locks::{self, Reach};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
@@ -62,6 +63,9 @@ pub struct Parameters {
     pub precision_share: f64,
     pub cpus: usize,
     pub cells: usize,
+    /// The user-supplied locks, each with the SHA-256 of its shared object.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub object_sha256: BTreeMap<String, String>,
     /// The order in which the cells had their turns, round by round, by their numbers in the order of the flags.
     pub order: Vec<Vec<usize>>,
 }
@@ -130,6 +134,7 @@ impl Plan {
             precision_share: self.precision,
             cpus: self.cpus,
             cells: self.cells.len(),
+            object_sha256: locks::hashes(self.cells.iter().map(|cell| cell.lock.as_str())),
             order,
         }
     }

@@ -49,6 +49,7 @@ impl Experiment for Trace {
     ];
     const NEEDS: Option<&'static str> = Some("a program to watch");
     const UNUSED: &'static [&'static str] = &["cpus"];
+    const OUTCOMES: &'static [&'static str] = plan::OUTCOMES;
 
     type Flags = Flags;
     type Parameters = AnyParameters;

@@ -21,12 +21,42 @@ pub struct Plan {
     pub exports: Vec<(Form, OutputFile)>,
 }
 
+/// The parameters that the watched program, or what was found in it, decides: those of this file, then of `--what-if`,
+/// then of `--swap`.
+pub const OUTCOMES: &[&str] = &[
+    "attached_pid",
+    "exit_status",
+    "exit_signal",
+    "elapsed_s",
+    "processes",
+    "threads",
+    "thread_time_s",
+    "switches_share",
+    "switches_left_out",
+    "lost",
+    "locks_left_out",
+    "sites_left_out",
+    "locks",
+    "locks_left",
+    "slopes",
+    "library_ratio",
+    "waits_for_cpus_share",
+    "search",
+    "search_flags",
+    "left",
+    "watched",
+    "unwatched",
+];
+
 /// The parameters of a record, and what is known of the program as a whole.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Parameters {
     /// The program and its arguments.
     pub program: Vec<String>,
+    /// The SHA-256 of the program's file; `null` where it cannot be read.
+    #[serde(default)]
+    pub program_sha256: Option<String>,
     pub level: Level,
     /// Of a process that already ran: its number.
     #[serde(default)]

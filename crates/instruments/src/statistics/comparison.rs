@@ -25,6 +25,9 @@ const DEVIATIONS: f64 = 1.959_964;
 /// More degrees of freedom than this make no difference to the t distribution.
 const MANY: f64 = 1e6;
 
+/// Fewer runs of the same say nothing of how much such runs differ.
+pub const LEAST_RUNS: usize = 4;
+
 /// A figure of one run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Estimate {
@@ -62,28 +65,44 @@ impl RunToRun {
     /// For what is computed.
     pub const NONE: Self = Self { deviation: 0.0, degrees: f64::INFINITY };
 
-    /// What sets of runs of the same thing say, moderated by what is known in general (as Smyth does for variances of
-    /// many genes: "Linear models and empirical Bayes methods", 2004): few runs can look alike by luck.
+    /// The scatter within sets of runs of the same thing, moderated by this general one, which counts as `weight`
+    /// degrees of freedom (after Smyth, "Linear models and empirical Bayes methods", 2004): few runs can look alike by
+    /// luck. Fewer than [`LEAST_RUNS`] runs change nothing.
     ///
-    /// A set's variance has the errors of its runs in it, which are taken off.
-    pub fn learned(self, sets: &[Vec<Estimate>]) -> Self {
-        let (mut squares, mut degrees) = (0.0, 0.0);
+    /// The errors of the runs are part of a set's variance, and are subtracted.
+    pub fn learned(self, weight: f64, sets: &[Vec<Estimate>]) -> Self {
+        let (mut squares, mut degrees, mut runs) = (0.0, 0.0, 0);
         for set in sets.iter().filter(|set| set.len() > 1) {
             let logarithms: Vec<f64> = set.iter().map(|run| run.value.ln()).collect();
             let mean = logarithms.iter().sum::<f64>() / logarithms.len() as f64;
             let of_set = (set.len() - 1) as f64;
-            let within = set.iter().map(|run| run.error().powi(2)).sum::<f64>() / set.len() as f64;
-            squares += logarithms.iter().map(|value| (value - mean).powi(2)).sum::<f64>() - within * of_set;
+            // A run whose interval reaches to 0 says nothing of how large the errors are.
+            let errors: Vec<f64> = set.iter().map(Estimate::error).filter(|error| error.is_finite()).collect();
+            let within = errors.iter().map(|error| error.powi(2)).sum::<f64>() / errors.len().max(1) as f64;
+            squares += (logarithms.iter().map(|value| (value - mean).powi(2)).sum::<f64>() - within * of_set).max(0.0);
             degrees += of_set;
+            runs += set.len();
         }
         // What is known for certain is not learned anew.
-        if degrees == 0.0 || self.degrees.is_infinite() || !squares.is_finite() {
+        if runs < LEAST_RUNS || self.degrees.is_infinite() || !squares.is_finite() {
             return self;
         }
-        let total = self.degrees + degrees;
-        let variance = (self.degrees * self.deviation.powi(2) + squares.max(0.0)) / total;
-        Self { deviation: variance.sqrt(), degrees: total }
+        let total = weight + degrees;
+        Self { deviation: ((weight * self.deviation.powi(2) + squares) / total).sqrt(), degrees: total }
     }
+}
+
+/// The largest distance between two runs of the same set, as a logarithm; 0 where no set has two.
+///
+/// It assumes no distribution: where runs come out at one of two levels, both are in it as soon as both were met.
+pub fn farthest_apart(sets: &[Vec<Estimate>]) -> f64 {
+    let of_set = |set: &Vec<Estimate>| {
+        let logarithms = set.iter().map(|run| run.value.ln());
+        let (low, high) =
+            logarithms.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| (value.min(low), value.max(high)));
+        high - low
+    };
+    sets.iter().map(of_set).fold(0.0, f64::max)
 }
 
 impl Estimate {

@@ -1,7 +1,7 @@
 //! Runs of the same thing are not called different, runs of different things are.
 use fastrand::Rng;
 use instruments::statistics::Interval;
-use instruments::statistics::comparison::{Comparison, Estimate, RunToRun, compare};
+use instruments::statistics::comparison::{Comparison, Estimate, RunToRun, compare, farthest_apart};
 use instruments::statistics::discovery::discoveries;
 use proptest::prelude::*;
 
@@ -42,7 +42,7 @@ fn of_runs_of_the_same_at_most_one_cell_in_twenty_is_called_different() {
     for (between, others) in [(0.02, 0), (0.02, 4), (0.06, 6), (0.0, 4)] {
         let share = share_called(200, |rng| {
             let set: Vec<Estimate> = (0..others).map(|_| run(1e3, between, rng)).collect();
-            compare(&run(1e3, between, rng), &run(1e3, between, rng), prior.learned(&[set])).unwrap()
+            compare(&run(1e3, between, rng), &run(1e3, between, rng), prior.learned(prior.degrees, &[set])).unwrap()
         });
         assert!(share <= 0.05, "{between} between runs, {others} others: {share}");
     }
@@ -84,11 +84,21 @@ fn what_is_computed_differs_as_soon_as_it_is_not_equal() {
 
 #[test]
 fn runs_that_differ_raise_the_scatter_and_runs_that_agree_lower_it() {
-    let prior = RunToRun { deviation: 0.02, degrees: 4.0 };
+    let general = RunToRun { deviation: 0.02, degrees: 4.0 };
     let set = |values: &[f64]| values.iter().map(|value| figure(*value, *value, *value, 0.0)).collect::<Vec<_>>();
-    assert_eq!(prior.learned(&[set(&[5.0])]), prior);
-    let (apart, alike) = (prior.learned(&[set(&[1.0, 1.2, 0.8])]), prior.learned(&[set(&[1.0, 1.0, 1.0])]));
-    assert!(apart.deviation > 0.1 && alike.deviation < 0.02 && alike.degrees == 6.0, "{apart:?} {alike:?}");
+    assert_eq!(general.learned(0.5, &[set(&[1.0, 1.2, 0.8])]), general, "too few");
+    let apart = general.learned(0.5, &[set(&[1.0, 1.2, 0.8, 1.1])]);
+    let alike = general.learned(0.5, &[set(&[1.0, 1.0, 1.0, 1.0])]);
+    assert!(apart.deviation > 0.1 && alike.deviation < 0.01 && alike.degrees == 3.5, "{apart:?} {alike:?}");
+}
+
+#[test]
+fn the_farthest_of_a_set_are_not_those_of_two_sets() {
+    let set = |values: &[f64]| values.iter().map(|value| Estimate::from(*value)).collect::<Vec<_>>();
+    let (one, other) = (set(&[1.0, 2.0, 1.5]), set(&[30.0, 33.0]));
+    assert!((farthest_apart(&[one, other]) - 2_f64.ln()).abs() < 1e-12);
+    assert_eq!(farthest_apart(&[set(&[5.0])]), 0.0);
+    assert_eq!(farthest_apart(&[]), 0.0);
 }
 
 proptest! {

@@ -15,6 +15,7 @@ use crate::builder::{Builder, Reach};
 use crate::entry::Entry;
 use functions::Exports;
 use lock::{FromObject, with_object};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -43,6 +44,7 @@ impl std::error::Error for ObjectError {}
 struct Loaded {
     entry: &'static Entry,
     path: &'static Path,
+    sha256: &'static str,
     exports: Exports,
 }
 
@@ -73,18 +75,25 @@ pub fn load(path: &str) -> Result<&'static Entry, ObjectError> {
     }
     trial::try_out(full.as_os_str()).map_err(refuse)?;
     let exports = functions::open(full.as_os_str()).map_err(refuse)?;
+    let sha256 = instruments::sha256::of_file(&full).map_err(|error| refuse(error.to_string()))?;
     let about = format!("a lock of {} bytes in {}", exports.size, full.display());
     // As the registry's own: an entry is for ever, and so is what was loaded.
     let entry = Entry { name: name.leak(), about: about.leak(), between_processes: false, readers: false };
     let entry: &'static Entry = Box::leak(Box::new(entry));
     watch::catch_crashes();
-    loaded.push(Loaded { entry, path: Box::leak(full.into_boxed_path()), exports });
+    loaded.push(Loaded { entry, path: Box::leak(full.into_boxed_path()), sha256: sha256.leak(), exports });
     Ok(entry)
 }
 
 /// The entry of a loaded object.
 pub fn entry(name: &str) -> Option<&'static Entry> {
     find(name).map(|one| one.entry)
+}
+
+/// The loaded objects among locks of these names: the name and the SHA-256 of each.
+pub fn hashes<'a>(names: impl IntoIterator<Item = &'a str>) -> BTreeMap<String, String> {
+    let loaded = names.into_iter().filter_map(find);
+    loaded.map(|one| (one.entry.name.to_owned(), one.sha256.to_owned())).collect()
 }
 
 /// Hands the lock of a loaded object to `builder`; `None` for other names, and between processes.

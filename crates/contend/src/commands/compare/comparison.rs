@@ -10,7 +10,7 @@ use crate::commands::metrics;
 use anyhow::ensure;
 use archive::Catalogue;
 use instruments::statistics::Interval;
-use record::{Difference, Metric, Naming, Unit};
+use record::{Better, Difference, Metric, Naming, Unit};
 use serde::Serialize;
 use terminal::{percent, ratio};
 
@@ -28,6 +28,9 @@ pub struct Comparison {
     pub machines: Option<Machines>,
     /// Those beyond a limit of `--fail-if`.
     pub exceeded: Vec<String>,
+    /// Limits of `--fail-if` that no figure could be judged by, each with the reason.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub not_judged: Vec<String>,
 }
 
 /// A figure of a cell. What was not measured is `null`.
@@ -58,6 +61,8 @@ pub struct Line {
     pub other_runs: usize,
     #[serde(skip)]
     pub unit: Unit,
+    #[serde(skip)]
+    pub better: Better,
 }
 
 impl Comparison {
@@ -85,8 +90,23 @@ impl Comparison {
             environment: differences::environments([&a.source, &b.source], [a, b].map(|side| side.manifest.as_ref())),
             parameters: differences::parameters(a, b, &metrics, &naming),
             exceeded: exceeded(&lines, limits),
+            not_judged: limits.iter().filter_map(|limit| not_judged(&lines, limit)).collect(),
             cells: lines,
             machines: machines(a, b, archive)?,
+        })
+    }
+}
+
+impl Comparison {
+    /// A note on the figures that were compared with no limit, if there are any.
+    pub fn partly_judged(&self) -> Option<String> {
+        let count = |verdict| self.cells.iter().filter(|line| line.verdict == verdict).count();
+        let (not_judged, not_in_b) = (count(Verdict::NotJudged), count(Verdict::NotInB));
+        (not_judged + not_in_b > 0).then(|| {
+            let all = self.cells.iter().filter(|line| line.a.is_some()).count();
+            format!(
+                "note: --fail-if: of {all} figures of A, {not_judged} could not be judged and {not_in_b} are not in B"
+            )
         })
     }
 }
@@ -165,6 +185,7 @@ impl Line {
             run_to_run_deviation: None,
             other_runs: 0,
             unit: metric.unit,
+            better: metric.better,
         }
     }
 }
@@ -211,4 +232,20 @@ fn exceeded(lines: &[Line], limits: &[Limit]) -> Vec<String> {
         beyond.map(|line| format!("{limit}: {}: {}", line.cell, line.figure)).collect::<Vec<String>>()
     };
     limits.iter().flat_map(of_limit).collect()
+}
+
+/// Why no figure could be beyond a limit, if none could: then that it is not exceeded says nothing.
+fn not_judged(lines: &[Line], limit: &Limit) -> Option<String> {
+    let common = || lines.iter().filter(|line| line.a.is_some() && line.b.is_some());
+    let (asked, neither): (Vec<&Line>, Vec<&Line>) = common().partition(|line| limit.applies_to(line.better));
+    if asked.iter().any(|line| line.verdict != Verdict::NotJudged) {
+        return None;
+    }
+    let mut reasons: Vec<&str> = asked.iter().filter_map(|line| line.reason).collect();
+    if !neither.is_empty() {
+        reasons.push("neither direction is better, so that only differs: applies");
+    }
+    reasons.sort_unstable();
+    reasons.dedup();
+    Some(format!("{limit}: none of {} figures could be judged: {}", common().count(), reasons.join("; ")))
 }

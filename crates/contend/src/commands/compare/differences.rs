@@ -1,6 +1,7 @@
 //! What differs between two records beside their figures.
 
 use super::operand::Operand;
+use crate::commands::parameters as settings;
 use archive::Manifest;
 use record::{Difference, Metric, Naming, Source};
 use serde_json::{Map, Value};
@@ -32,11 +33,19 @@ fn noted(manifest: &Manifest) -> Map<String, Value> {
     noted
 }
 
+/// Returns its values for people: a hash is cut to the digits that distinguish one file from another.
+pub fn values_in_words(difference: &Difference) -> Vec<String> {
+    const DIGITS: usize = 10;
+    let shortened = |value: &String| value.chars().take(DIGITS).collect();
+    let is_hash = settings::is_content(&difference.name);
+    if is_hash { difference.values.iter().map(shortened).collect() } else { difference.values.clone() }
+}
+
 /// What was asked for: the parameters, and the settings of the work that are in no cell's name.
 pub fn parameters(a: &Operand, b: &Operand, metrics: &[Vec<Metric>; 2], naming: &Naming) -> Vec<Difference> {
     // Those of a survey have other names than those of its experiments.
     let is_alike = a.source.experiment == b.source.experiment;
-    let mut differences = if is_alike { record::parameters(&[&a.source, &b.source]) } else { Vec::new() };
+    let mut differences = if is_alike { settings::differences([&a.source, &b.source]) } else { Vec::new() };
     for metric in &metrics[0] {
         for (field, words) in metric.cell.work().iter().filter(|(field, _)| !naming.has(metric, field)) {
             let is_known = differences.iter().any(|known| known.name.rsplit('.').next() == Some(field));

@@ -7,7 +7,7 @@ use clap::Args;
 ///
 /// A record is a file that `--format json` wrote, or one of the archive: the first digits of its hash, `last`,
 /// `last~3`, a revision of contend's sources. One record alone is held against a baseline. Exit status 3: a limit of
-/// --fail-if is exceeded.
+/// --fail-if is exceeded. Exit status 4: no figure could be judged by it.
 #[derive(Args, Clone, Debug)]
 pub struct Flags {
     /// What is held against: a file (- is standard input) or a record of the archive; left out, it is a baseline's

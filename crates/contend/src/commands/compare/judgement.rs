@@ -3,18 +3,18 @@
 //! The statistics are those of [`comparison`](instruments::statistics::comparison) and
 //! [`discovery`](instruments::statistics::discovery). What a verdict is worth rests on the scatter between runs, which
 //! no single run can tell: it comes from other runs of the same in the archive, and from [`in_general`] where there are
-//! none.
+//! none. A cell is not called different if other runs of the same differ by as much as A and B.
 
-use instruments::statistics::comparison::{Comparison, RunToRun, compare};
+use instruments::statistics::comparison::{Comparison, LEAST_RUNS, RunToRun, compare};
 use instruments::statistics::discovery::discoveries;
-use record::{Better, Metric, VariationSource};
+use record::{Better, Metric, Unit, VariationSource};
 use serde::{Serialize, Serializer};
 
-/// Of the cells that are called different, so many at most are so by chance.
-pub const FALSE_SHARE: f64 = 0.05;
+/// The chance that a comparison of two runs of the same calls any cell different, at most.
+pub const FALSE_CHANCE: f64 = 0.05;
 
-/// So many other runs must have been seen to judge a figure that has no interval of its own.
-const ENOUGH_WITHOUT_INTERVAL: usize = 4;
+/// The other runs that it takes to judge a far end without an interval.
+const ENOUGH_FOR_FAR_END: usize = 8;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
@@ -56,21 +56,36 @@ pub struct Judgement {
     pub comparison: Option<Comparison>,
 }
 
-/// How far another run of the same comes out elsewhere, before any other run was seen: measured, see docs/compare.md.
-/// The degrees of freedom say how alike cells are in that.
-pub fn in_general(source: VariationSource, is_disturbed: bool) -> RunToRun {
-    let (deviation, degrees) = match source {
-        VariationSource::Computed => return RunToRun::NONE,
-        VariationSource::Work => (0.015, 20.0),
-        VariationSource::CorrectedWork => (0.01, 30.0),
-        VariationSource::WorkRate if !is_disturbed => (0.015, 20.0),
-        VariationSource::Operation => (0.1, 20.0),
-        VariationSource::SingleOperation => (0.25, 20.0),
-        VariationSource::Elapsed if !is_disturbed => (0.05, 4.0),
-        VariationSource::Rare => (0.5, 3.0),
-        VariationSource::WorkRate | VariationSource::Elapsed | VariationSource::Others => (0.8, 2.0),
+/// How far apart runs of a figure come out, before any were seen on this machine.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct General {
+    pub run_to_run: RunToRun,
+    /// Its degrees of freedom where runs of the same are known, too.
+    pub weight: f64,
+}
+
+/// Returns the general scatter of a figure, as measured: docs/compare.md has the runs.
+pub fn in_general(metric: &Metric, is_disturbed: bool) -> General {
+    // A single step of the code's alignment is a part of a nanosecond, so that it matters less to a longer operation.
+    const ALIGNMENT_NS: f64 = 0.45;
+    const LONG_OPERATION: f64 = 0.015;
+    let (deviation, degrees, weight) = match metric.variation {
+        VariationSource::Computed => return General { run_to_run: RunToRun::NONE, weight: 0.0 },
+        VariationSource::Work => (0.015, 20.0, 0.5),
+        VariationSource::CorrectedWork => (0.01, 30.0, 0.5),
+        VariationSource::WorkRate if !is_disturbed => (0.015, 20.0, 0.5),
+        VariationSource::Operation if metric.unit == Unit::Ns => {
+            (LONG_OPERATION.hypot(ALIGNMENT_NS / metric.value), 20.0, 0.5)
+        }
+        VariationSource::Operation => (0.1, 20.0, 0.5),
+        VariationSource::SingleOperation => (0.25, 20.0, 0.5),
+        VariationSource::Elapsed if !is_disturbed => (0.1, 2.0, 0.5),
+        VariationSource::Limit => (0.1, 2.0, 0.5),
+        VariationSource::Rare if metric.interval.is_some() => (0.5, 3.0, 2.0),
+        VariationSource::Rare => (1.5, 2.0, 2.0),
+        VariationSource::WorkRate | VariationSource::Elapsed | VariationSource::Others => (0.8, 2.0, 0.5),
     };
-    RunToRun { deviation, degrees }
+    General { run_to_run: RunToRun { deviation, degrees }, weight }
 }
 
 /// A figure of both sides.
@@ -80,28 +95,75 @@ pub struct Pair {
     pub run_to_run: RunToRun,
     /// From how many other runs that is known, beside the general.
     pub other_runs: usize,
+    /// How far apart two of these are at most, as a logarithm.
+    pub farthest_apart: f64,
 }
 
 /// Judges pairs of A and B, all of one comparison, each with its scatter from run to run.
 pub fn judged(pairs: &[Pair]) -> Vec<Judgement> {
     let compared: Vec<Result<Comparison, &'static str>> = pairs.iter().map(comparison).collect();
-    let chances: Vec<f64> = compared.iter().flatten().map(|comparison| comparison.p).collect();
-    let mut called = discoveries(&chances, FALSE_SHARE).into_iter();
-    let mut judgement = |(pair, compared): (&Pair, Result<Comparison, &'static str>)| match compared {
+    let is_seen: Vec<bool> = pairs.iter().map(|pair| is_as_near_as_others(pair, pairs)).collect();
+    let chance = |(compared, is_seen): (&Result<Comparison, _>, &bool)| {
+        compared.as_ref().ok().map(|comparison| if *is_seen { 1.0 } else { comparison.p })
+    };
+    let chances: Vec<f64> = compared.iter().zip(&is_seen).filter_map(chance).collect();
+    let mut called = discoveries(&chances, FALSE_CHANCE).into_iter();
+    let mut judgement = |((pair, compared), is_seen): ((&Pair, Result<Comparison, &'static str>), &bool)| match compared
+    {
         Err(reason) => Judgement { verdict: Verdict::NotJudged, reason: Some(reason), comparison: None },
         Ok(comparison) => {
             let is_called = called.next().unwrap_or(false);
             let verdict = if is_called { direction(pair.a.better, &comparison) } else { Verdict::NoDifference };
-            Judgement { verdict, reason: None, comparison: Some(comparison) }
+            let would_be = *is_seen && comparison.p <= FALSE_CHANCE;
+            let reason = would_be.then_some("other runs of the same lie as far apart");
+            Judgement { verdict, reason, comparison: Some(comparison) }
         }
     };
-    pairs.iter().zip(compared).map(&mut judgement).collect()
+    pairs.iter().zip(compared).zip(&is_seen).map(&mut judgement).collect()
+}
+
+/// Whether runs of the same were seen to lie about as far apart as A and B, so that no distribution needs to be assumed
+/// to call that normal.
+///
+/// A figure with an interval is compared with the largest distance among its own runs. Without an interval, each run
+/// may come out anywhere, and the largest distance in any figure of the kind counts. A or B is the farthest of `n` + 2
+/// runs in 2 of `n` + 2 comparisons. That is more than one in twenty with fewer than 38 other runs, hence the margin: as
+/// much as it takes where the chance of a distance falls with its square.
+fn is_as_near_as_others(pair: &Pair, pairs: &[Pair]) -> bool {
+    const RUNS_FOR_ONE_IN_TWENTY: f64 = 40.0;
+    let of_kind = |other: &&Pair| has_heavy_tails(other) && other.a.variation == pair.a.variation;
+    let farthest = match has_heavy_tails(pair) {
+        true => pairs.iter().filter(of_kind).map(|other| other.farthest_apart).fold(0.0, f64::max),
+        false => pair.farthest_apart,
+    };
+    let margin = (RUNS_FOR_ONE_IN_TWENTY / (pair.other_runs + 2) as f64).sqrt().max(1.0);
+    let distance = (pair.b.value.ln() - pair.a.value.ln()).abs();
+    pair.other_runs >= LEAST_RUNS && distance <= farthest * margin
+}
+
+fn has_heavy_tails(pair: &Pair) -> bool {
+    let is_of_kind =
+        matches!(pair.a.variation, VariationSource::Rare | VariationSource::Others | VariationSource::Limit);
+    is_of_kind || lacks_interval(pair)
+}
+
+fn lacks_interval(pair: &Pair) -> bool {
+    let has_none = pair.a.interval.is_none() || pair.b.interval.is_none();
+    has_none && pair.a.variation != VariationSource::Computed
 }
 
 fn comparison(pair: &Pair) -> Result<Comparison, &'static str> {
-    let alone = pair.a.interval.is_none() || pair.b.interval.is_none();
-    if alone && pair.a.variation != VariationSource::Computed && pair.other_runs < ENOUGH_WITHOUT_INTERVAL {
-        return Err("no interval of its own, too few other runs");
+    match pair.a.variation {
+        VariationSource::Rare if lacks_interval(pair) && pair.other_runs < ENOUGH_FOR_FAR_END => {
+            return Err("a far end without an interval: needs 8 other runs of the same");
+        }
+        VariationSource::Limit if pair.other_runs < LEAST_RUNS => {
+            return Err("a limit of the machine: needs 4 other runs of the same");
+        }
+        _ if lacks_interval(pair) && pair.other_runs < LEAST_RUNS => {
+            return Err("no interval: needs 4 other runs of the same");
+        }
+        _ => {}
     }
     let compared =
         compare(&pair.a.estimate(), &pair.b.estimate(), pair.run_to_run).ok_or("there is no ratio to zero")?;

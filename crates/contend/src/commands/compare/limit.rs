@@ -2,6 +2,7 @@
 
 use super::judgement::Verdict;
 use instruments::statistics::Interval;
+use record::Better;
 use std::fmt;
 use std::str::FromStr;
 
@@ -35,6 +36,11 @@ impl fmt::Display for Limit {
 }
 
 impl Limit {
+    /// Whether a figure, by which of its values is better, can have the verdict at all.
+    pub fn applies_to(&self, better: Better) -> bool {
+        self.verdict == Verdict::Differs || better != Better::Neither
+    }
+
     /// Whether all that is plausible is beyond it: the verdict is this one, and the near end of the interval exceeds
     /// it.
     pub fn is_exceeded(&self, found: Verdict, ratio: Option<Interval>) -> bool {

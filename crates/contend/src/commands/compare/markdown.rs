@@ -1,6 +1,7 @@
 //! A comparison as Markdown, for a pull request: what was found, the figures that differ, and the rest folded away.
 
 use super::comparison::{Comparison, Line};
+use super::differences::values_in_words;
 use super::judgement::Verdict;
 use super::show::{summary, values};
 use crate::output::markdown::table;
@@ -22,7 +23,7 @@ pub fn text(comparison: &Comparison) -> String {
     }
     let differences: Vec<&Difference> = comparison.environment.iter().chain(&comparison.parameters).collect();
     if !differences.is_empty() {
-        let row = |one: &&Difference| std::iter::once(one.name.clone()).chain(one.values.iter().cloned()).collect();
+        let row = |one: &&Difference| std::iter::once(one.name.clone()).chain(values_in_words(one)).collect();
         let rows = table(&["what differs beside them", "A", "B"], differences.iter().map(row));
         text += &folded(&format!("{} differences of machine, program and flags", differences.len()), &rows);
     }

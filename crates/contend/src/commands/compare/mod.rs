@@ -15,6 +15,8 @@ mod limit;
 mod markdown;
 mod operand;
 mod prior_runs;
+#[cfg(test)]
+mod promise;
 mod show;
 mod sides;
 
@@ -47,11 +49,19 @@ pub fn run(flags: &Flags, shared: &SharedFlags) -> anyhow::Result<Outcome> {
         Format::Markdown => destination.present_text(&markdown::text(&comparison))?,
         _ => destination.present(&comparison, &comparison.cells, |page| show::text(&comparison, page))?,
     }
-    if comparison.exceeded.is_empty() {
-        return Ok(Outcome::Done);
-    }
     comparison.exceeded.iter().for_each(|found| output::eprint_line(&format!("--fail-if {found}")));
-    Ok(Outcome::Exceeded)
+    comparison.not_judged.iter().for_each(|found| output::eprint_line(&format!("error: --fail-if {found}")));
+    if !comparison.exceeded.is_empty() {
+        return Ok(Outcome::Exceeded);
+    }
+    if !comparison.not_judged.is_empty() {
+        output::eprint_line("help: archive more runs with the flags of A, or measure for longer, and compare again");
+        return Ok(Outcome::NotJudged);
+    }
+    if let Some(note) = comparison.partly_judged().filter(|_| !flags.fail_if.is_empty() && !shared.quiet) {
+        output::eprint_line(&note);
+    }
+    Ok(Outcome::Done)
 }
 
 /// The archive, if there is one. Files are compared without one that cannot be read.

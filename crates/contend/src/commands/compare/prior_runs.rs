@@ -1,9 +1,9 @@
 //! Other runs of the same as A or B in the archive: how far they differ from each other is how far runs differ.
 
-use super::judgement::{Pair, in_general};
-use crate::commands::metrics;
+use super::judgement::{General, Pair, in_general};
+use crate::commands::{metrics, parameters};
 use archive::{Catalogue, Entry, Manifest};
-use instruments::statistics::comparison::{Estimate, RunToRun};
+use instruments::statistics::comparison::{Estimate, RunToRun, farthest_apart};
 use record::{Metric, Naming, Source};
 
 /// Records looked at, the newest of their experiment: reading them must not take long.
@@ -19,7 +19,8 @@ pub struct PriorRuns {
 
 struct Set {
     source: Source,
-    program: Option<String>,
+    /// The hashes of contend and of what it measured, which tell one build from the next.
+    builds: Vec<(String, String)>,
     runs: Vec<Vec<Metric>>,
 }
 
@@ -45,12 +46,28 @@ impl PriorRuns {
         Ok(prior_runs)
     }
 
+    /// One set of these runs.
+    #[cfg(test)]
+    pub fn of_runs(runs: Vec<Vec<Metric>>) -> Self {
+        let source = Source {
+            name: String::new(),
+            experiment: String::new(),
+            environment: serde_json::Map::new(),
+            parameters: serde_json::Map::new(),
+            warnings: Vec::new(),
+            parts: Vec::new(),
+        };
+        Self { sets: vec![Set { source, builds: Vec::new(), runs }], is_disturbed: false }
+    }
+
     fn add(&mut self, source: Source, manifest: &Manifest) {
         let Ok(run) = metrics::of(&source) else { return };
-        let program = manifest.program.as_ref().and_then(|program| program.hash.clone());
-        match self.sets.iter_mut().find(|set| set.program == program && is_same(&set.source, &source)) {
+        let contend = manifest.program.as_ref().and_then(|program| program.hash.clone());
+        let contend = contend.map(|hash| ("contend".to_owned(), hash));
+        let builds: Vec<(String, String)> = contend.into_iter().chain(parameters::contents(&source)).collect();
+        match self.sets.iter_mut().find(|set| set.builds == builds && is_same(&set.source, &source)) {
             Some(set) => set.runs.push(run),
-            None => self.sets.push(Set { source, program, runs: vec![run] }),
+            None => self.sets.push(Set { source, builds, runs: vec![run] }),
         }
     }
 
@@ -64,13 +81,14 @@ impl PriorRuns {
             _ => [a, b].map(Metric::clone),
         };
         // They may differ in kind: what is mostly work on one side need not be on the other.
-        let (one, other) = (self.run_to_run(&a, naming), self.run_to_run(&b, naming));
-        let (run_to_run, other_runs) = if one.0.deviation >= other.0.deviation { one } else { other };
-        Pair { a, b, run_to_run, other_runs }
+        let [one, other] = [&a, &b].map(|metric| self.scatter(metric, naming));
+        let wider = if one.run_to_run.deviation >= other.run_to_run.deviation { one } else { other };
+        let Scatter { run_to_run, other_runs, farthest_apart } = wider;
+        Pair { a, b, run_to_run, other_runs, farthest_apart }
     }
 
-    /// What they say of a metric's scatter, beside what is known in general; and how many they are.
-    fn run_to_run(&self, metric: &Metric, naming: &Naming) -> (RunToRun, usize) {
+    /// The scatter of a metric between these runs, and in general.
+    fn scatter(&self, metric: &Metric, naming: &Naming) -> Scatter {
         let name = naming.name(metric);
         let is_it = |other: &&Metric| {
             other.experiment == metric.experiment && other.figure == metric.figure && naming.name(other) == name
@@ -79,9 +97,20 @@ impl PriorRuns {
         let figure = |run: &Vec<Metric>| run.iter().find(is_it).and_then(estimate).filter(|run| run.value > 0.0);
         let sets: Vec<Vec<Estimate>> =
             self.sets.iter().map(|set| set.runs.iter().filter_map(figure).collect()).collect();
-        let runs = sets.iter().map(Vec::len).filter(|runs| *runs > 1).sum();
-        (in_general(metric.variation, self.is_disturbed).learned(&sets), runs)
+        let General { run_to_run, weight } = in_general(metric, self.is_disturbed);
+        Scatter {
+            run_to_run: run_to_run.learned(weight, &sets),
+            other_runs: sets.iter().map(Vec::len).filter(|runs| *runs > 1).sum(),
+            farthest_apart: farthest_apart(&sets),
+        }
     }
+}
+
+/// How far apart runs of the same come out in one figure.
+struct Scatter {
+    run_to_run: RunToRun,
+    other_runs: usize,
+    farthest_apart: f64,
 }
 
 /// A whole run of the same experiment, and not this one. The copy of a record is still the same run.
@@ -91,9 +120,7 @@ fn is_candidate(entry: &Entry, side: &Source) -> bool {
     !summary.interrupted && side.experiment == summary.experiment && seed != Some(summary.seed)
 }
 
-/// The same machine, set in the same way, and the same asked for.
+/// The same machine and parameters, perhaps of another build.
 fn is_same(one: &Source, other: &Source) -> bool {
-    one.experiment == other.experiment
-        && record::environments(&[one, other]).is_empty()
-        && record::parameters(&[one, other]).is_empty()
+    record::environments(&[one, other]).is_empty() && parameters::are_same(one, other)
 }

@@ -1,7 +1,8 @@
 //! A comparison on a terminal: what differs beside the figures first, then the cells by verdict.
 
 use super::comparison::{Comparison, Line};
-use super::judgement::{FALSE_SHARE, Verdict};
+use super::differences::values_in_words;
+use super::judgement::{FALSE_CHANCE, Verdict};
 use super::operand::Title;
 use crate::commands::machines;
 use instruments::statistics::Interval;
@@ -57,7 +58,7 @@ fn differences(what: &str, found: &[Difference], page: &Page) -> String {
         return format!("The {what} do not differ.\n\n").replace("environment do", "environments do");
     }
     let rows = found.iter().map(|difference| {
-        std::iter::once(difference.name.clone()).chain(difference.values.iter().cloned()).collect::<Vec<String>>()
+        std::iter::once(difference.name.clone()).chain(values_in_words(difference)).collect::<Vec<String>>()
     });
     let table = terminal::table_of_words(&[what, "A", "B"], rows);
     table.lines().map(|line| page.cut(line) + "\n").collect::<String>() + "\n"
@@ -125,9 +126,9 @@ pub fn summary(lines: &[Line]) -> String {
         others => format!("known from {others} other runs in the archive, and in general"),
     };
     format!(
-        "{} figures: {}.\nOf those called different, at most {} are expected to be so by chance. How much runs differ is {known}.\n",
+        "{} figures: {}.\nAt most {} of comparisons of two runs of the same call any figure different. How much runs differ is {known}.\n",
         lines.len(),
         found.join(", "),
-        percent(FALSE_SHARE)
+        percent(FALSE_CHANCE)
     )
 }

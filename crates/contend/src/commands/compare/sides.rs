@@ -2,7 +2,7 @@
 
 use super::flags::Flags;
 use super::operand::Operand;
-use crate::commands::baseline;
+use crate::commands::{baseline, parameters};
 use anyhow::bail;
 use archive::{Baseline, Catalogue};
 use harness::UsageError;
@@ -65,7 +65,7 @@ fn best(baseline: &Baseline, b: &Operand, catalogue: &Catalogue) -> anyhow::Resu
             continue;
         }
         let found = Operand::find(&entry.id, Some(catalogue))?;
-        if record::parameters(&[&found.source, &b.source]).is_empty() {
+        if parameters::are_same(&found.source, &b.source) {
             return Ok(found.called(&baseline.name));
         }
         newest = newest.or(Some(found));

@@ -1,6 +1,6 @@
 //! What machines are judged by: figures of records, each with the machine that it comes from.
 
-use crate::commands::metrics;
+use crate::commands::{metrics, parameters};
 use archive::{Catalogue, Entry};
 use instruments::statistics::comparison::Estimate;
 use record::{Metric, Naming, Source, Unit, VariationSource};
@@ -52,9 +52,7 @@ pub fn of_archive(catalogue: &Catalogue, alike: [&Source; 2]) -> anyhow::Result<
     catalogue.archive.each(&ids, |place, found| {
         let Ok((content, _)) = found else { return };
         let Ok(source) = record::understand("", &content) else { return };
-        let is_same =
-            |one: &&Source| one.experiment == source.experiment && record::parameters(&[*one, &source]).is_empty();
-        if alike.iter().any(is_same)
+        if alike.iter().any(|one| parameters::are_same(one, &source))
             && let Ok(metrics) = metrics::of(&source)
         {
             records.push((entries[place].summary.host.clone(), entries[place].id.clone(), metrics));

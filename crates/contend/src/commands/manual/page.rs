@@ -13,6 +13,7 @@ const EXIT_STATUS: &[(&str, &str)] = &[
     ("1", "The measurement or the command failed; stderr says why."),
     ("2", "The flags are wrong; the message names the flag, the value, and what is allowed."),
     ("3", "`contend compare --fail-if` found what it was asked to."),
+    ("4", "`contend compare --fail-if` could judge nothing; stderr says why, and what to do."),
     ("130", "Interrupted by Ctrl-C, SIGTERM or SIGHUP; what was measured so far was printed and kept."),
 ];
 

@@ -1,7 +1,8 @@
 //! Records of an archive: by their names, edited, and beside other runs.
 
-use super::{latency, verdict};
+use super::{latency, line, verdict};
 use crate::command::archive::{Archive, has_git};
+use serde_json::{Value, json};
 
 #[test]
 fn records_of_an_archive_are_called_by_their_names() {
@@ -82,4 +83,98 @@ fn other_runs_in_the_archive_say_how_much_runs_differ() {
     }
     assert_eq!(verdict(&archive), "no difference shown");
     on_page(&archive, "no difference shown");
+}
+
+/// A record of an earlier version, which has a measured cost among its parameters.
+fn own_lock(round_trip_ns: f64, object_calls_ns: f64, sha256: Option<&str>) -> Value {
+    let mut record = latency(100.0, round_trip_ns);
+    record["parameters"]["object_calls_ns"] = json!(object_calls_ns);
+    if let Some(sha256) = sha256 {
+        record["parameters"]["object_sha256"] = json!({ "std": sha256 });
+    }
+    record
+}
+
+#[test]
+fn measured_parameters_make_no_run_another() {
+    if !has_git() {
+        return;
+    }
+    let mut archive = Archive::new();
+    for place in 0..8 {
+        archive.insert(&own_lock(1_130.0 + f64::from(place % 2), 2.44 + f64::from(place) / 1e3, None));
+    }
+    archive.insert(&own_lock(1_240.0, 2.5, None));
+    let found: Value =
+        serde_json::from_slice(&archive.contend(&["compare", "last~1", "last", "--format", "json"]).stdout).unwrap();
+    assert_eq!(found["parameters"], json!([]));
+    assert_eq!(line(&found, "round trip, median")["other_runs"], 7, "{found}");
+    assert_eq!(verdict(&found, "round trip, median"), "slower");
+}
+
+#[test]
+fn another_build_of_a_lock_is_a_difference_and_its_runs_are_a_set_of_their_own() {
+    if !has_git() {
+        return;
+    }
+    let mut archive = Archive::new();
+    let (old, new) = ("0123456789abcdef", "fedcba9876543210");
+    for place in 0..6 {
+        let scatter = f64::from(place % 2);
+        archive.insert(&own_lock(1_130.0 + scatter, 2.44, Some(old)));
+        archive.insert(&own_lock(1_240.0 + scatter, 2.44, Some(new)));
+    }
+    let found: Value =
+        serde_json::from_slice(&archive.contend(&["compare", "last~1", "last", "--format", "json"]).stdout).unwrap();
+    assert_eq!(found["parameters"], json!([{ "name": "object_sha256.std", "values": [old, new] }]));
+    // In one set, a difference between the builds would be scatter between runs.
+    assert_eq!(line(&found, "round trip, median")["other_runs"], 10, "{found}");
+    assert_eq!(verdict(&found, "round trip, median"), "slower");
+    let said = String::from_utf8(archive.contend(&["compare", "last~1", "last"]).stdout).unwrap();
+    assert!(said.contains("object_sha256.std 0123456789 fedcba9876"), "{said}");
+}
+
+/// A run of a watched program, with different outcomes and with waits that are `times` as long.
+fn traced(run: u32, times: f64) -> Value {
+    let mut record: Value = serde_json::from_str(include_str!("../../records/trace.json")).unwrap();
+    record["warnings"] = json!([]);
+    record["environment"]["seed"] = json!(run);
+    for (name, value) in [("elapsed_s", 0.3), ("thread_time_s", 0.5), ("switches_share", 0.9), ("attached_pid", 100.0)]
+    {
+        record["parameters"][name] = json!(value + f64::from(run));
+    }
+    record["parameters"]["attached_pid"] = json!(100 + run);
+    record["parameters"]["threads"] = json!(8 + run % 2);
+    record["parameters"]["lost"]["waits"] = json!(run);
+    for row in record["results"].as_array_mut().unwrap() {
+        for figure in ["wait_p50_ns", "wait_p99_ns", "hold_p50_ns"] {
+            if let Some(value) = row[figure].as_f64() {
+                row[figure] = json!(value * times * (1.0 + 0.01 * f64::from(run % 3)));
+            }
+        }
+    }
+    record
+}
+
+#[test]
+fn traces_are_judged_by_other_runs_and_a_limit_without_any_is_not_silently_green() {
+    if !has_git() {
+        return;
+    }
+    let mut archive = Archive::new();
+    let compared = |archive: &Archive| archive.contend(&["compare", "last~1", "last", "--fail-if", "slower:20%"]);
+    archive.insert(&traced(1, 1.0));
+    archive.insert(&traced(2, 2.0));
+    let unjudged = compared(&archive);
+    let stderr = String::from_utf8_lossy(&unjudged.stderr);
+    assert_eq!(unjudged.status.code(), Some(4), "{stderr}");
+    for words in ["--fail-if slower:20%: none of", "no interval: needs 4 other runs of the same", "\nhelp: "] {
+        assert!(stderr.contains(words), "{stderr}");
+    }
+    let mut archive = Archive::new();
+    (1..=8).for_each(|run| drop(archive.insert(&traced(run, 1.0))));
+    assert_eq!(compared(&archive).status.code(), Some(0));
+    archive.insert(&traced(9, 2.0));
+    let failed = compared(&archive);
+    assert_eq!(failed.status.code(), Some(3), "{}", String::from_utf8_lossy(&failed.stdout));
 }

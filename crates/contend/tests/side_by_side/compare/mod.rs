@@ -62,7 +62,11 @@ fn answer(a: &Value, b: &Value) -> Value {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-fn verdict<'a>(answer: &'a Value, figure: &str) -> &'a str {
+fn line<'a>(answer: &'a Value, figure: &str) -> &'a Value {
     let line = answer["cells"].as_array().unwrap().iter().find(|line| line["figure"] == figure);
-    line.unwrap_or_else(|| panic!("{figure} in {answer}"))["verdict"].as_str().unwrap()
+    line.unwrap_or_else(|| panic!("{figure} in {answer}"))
+}
+
+fn verdict<'a>(answer: &'a Value, figure: &str) -> &'a str {
+    line(answer, figure)["verdict"].as_str().unwrap()
 }

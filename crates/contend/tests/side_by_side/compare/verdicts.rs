@@ -63,20 +63,48 @@ fn a_limit_is_exceeded_by_the_interval_and_not_by_the_point() {
 }
 
 #[test]
+fn a_limit_that_no_figure_can_exceed_is_not_silently_green() {
+    // Neither direction of a probability is better, so that none can be slower.
+    let frames = |frame: &str| record(&["model", "frames", "--frame", frame, "--quantum", "1ms"]);
+    let (a, b) = (frames("1ms"), frames("2ms"));
+    let output = compared(&a, &b, &["--fail-if", "slower:5%"]);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.code() == Some(4) && stderr.contains("only differs: applies"), "{stderr}");
+    assert_eq!(compared(&a, &b, &["--fail-if", "differs:5%"]).status.code(), Some(3));
+    // What could be judged in part is green, and the rest is named.
+    let (a, mut b) = (latency(100.0, 1_130.0), latency(100.0, 1_131.0));
+    b["results"].as_array_mut().unwrap().retain(|row| row["operation"] == "round_trip");
+    let output = compared(&a, &b, &["--fail-if", "slower:5%"]);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        output.status.success() && stderr.contains("of 4 figures of A, 0 could not be judged and 3 are not in B"),
+        "{stderr}"
+    );
+}
+
+/// Every experiment runs twice with the same flags: the parameters of both runs are equal.
+#[test]
 fn every_experiment_can_be_compared() {
-    let calls: [&[&str]; 7] = [
+    let calls: [&[&str]; 8] = [
         &["clock", "--seconds", "0.2"],
         &["latency", "--lock", "std", "--threads", "2", "--seconds", "0.2"],
-        &["throughput", "--lock", "std", "--children", "2", "--run", "20ms", "--seconds", "0.3"],
+        &["throughput", "--lock", "std", "--children", "2", "--hold", "3us", "--nonhold", "7us", "--run", "20ms"],
         &["noise", "--scenario", "quiet", "--seconds", "0.3"],
         &["load", "--seconds", "0.5"],
         &["ring", "--contestant", "rust-fifo", "--seconds", "0.1", "--large", "0", "--no-memory"],
+        &["core", "--seconds", "0.5"],
         &["model", "frames"],
     ];
-    let records: Vec<Value> = std::thread::scope(|scope| {
-        let runs: Vec<_> = calls.iter().map(|call| scope.spawn(|| record(call))).collect();
-        runs.into_iter().map(|run| run.join().unwrap()).collect()
-    });
+    let measured = || -> Vec<Value> {
+        std::thread::scope(|scope| {
+            let runs: Vec<_> = calls.iter().map(|call| scope.spawn(|| record(call))).collect();
+            runs.into_iter().map(|run| run.join().unwrap()).collect()
+        })
+    };
+    let records = measured();
+    for (call, (one, other)) in calls.iter().zip(records.iter().zip(measured())) {
+        assert_eq!(answer(one, &other)["parameters"], json!([]), "{call:?}");
+    }
     for (call, a) in calls.iter().zip(&records) {
         let mut b = a.clone();
         b["environment"]["seed"] = json!(1);
@@ -109,12 +137,12 @@ fn ring(ghz: f64) -> Value {
 
 #[test]
 fn a_core_at_another_frequency_is_named_and_its_cycles_are_no_difference() {
-    let (fast, slow) = (ring(4.0), ring(2.0));
+    let (fast, slow) = (ring(4.0), ring(1.25));
     let found = answer(&fast, &slow);
     assert_eq!(verdict(&found, "a hop"), "slower");
     assert_eq!(verdict(&found, "a hop in cycles, alone on the core"), "no difference shown");
     let said = found["cautions"].to_string();
-    assert!(said.contains("4.00 GHz in A and 2.00 GHz in B: by that alone times are 2.00×"), "{said}");
+    assert!(said.contains("4.00 GHz in A and 1.25 GHz in B: by that alone times are 3.20×"), "{said}");
     // Within what every core's frequency moves by, nothing is said of it.
     let said = answer(&fast, &ring(3.96))["cautions"].to_string();
     assert!(!said.contains("GHz"), "{said}");

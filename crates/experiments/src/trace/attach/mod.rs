@@ -187,6 +187,7 @@ impl Watch<'_> {
         warnings.extend(unnamed_code(&self.names));
         let parameters = Parameters {
             program: target.words.clone(),
+            program_sha256: target.program_sha256.clone(),
             level: Level::FutexCalls,
             attached_pid: Some(target.pid),
             exit_status: None,

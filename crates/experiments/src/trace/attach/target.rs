@@ -12,6 +12,8 @@ pub struct Target {
     pub pid: u32,
     /// As it was called.
     pub words: Vec<String>,
+    /// The SHA-256 of its program, where that can be read.
+    pub program_sha256: Option<String>,
     /// When it began, by which another of the same number is told from it.
     started: String,
 }
@@ -54,7 +56,8 @@ impl Target {
         let words: Vec<String> = words.filter(|word| !word.is_empty()).collect();
         let words = if words.is_empty() { vec![field("Name")] } else { words };
         let started = started(pid).ok_or_else(|| refuse("it has just ended".into()))?;
-        Ok(Self { pid, words, started })
+        let program_sha256 = instruments::sha256::of_file(&folder.join("exe")).ok();
+        Ok(Self { pid, words, program_sha256, started })
     }
 
     /// Whether it runs still.

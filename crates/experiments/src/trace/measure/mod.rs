@@ -240,6 +240,7 @@ impl Watch<'_> {
             .extend(self.other_users.found().map(|(pid, other)| UnwatchedUser { process: other.words(pid) }.into()));
         let parameters = Parameters {
             program: self.plan.program.words.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
+            program_sha256: instruments::sha256::of_file(&self.plan.program.path).ok(),
             level: self.plan.level,
             attached_pid: None,
             exit_status: self.running.exit_status(),

@@ -1,0 +1,222 @@
+//! How often runs of the same are called different, and how often a change is found: in recorded runs, and in simulated
+//! ones of known distributions. Nothing is measured here, and every draw is the same each time.
+
+use super::judgement::{Judgement, Pair, Verdict, judged};
+use super::prior_runs::PriorRuns;
+use fastrand::Rng;
+use instruments::statistics::Interval;
+use instruments::statistics::comparison::Estimate;
+use record::{Better, Cell, Metric, Naming, Unit, VariationSource};
+use std::collections::HashSet;
+
+/// 24 runs of one second of each of five experiments, interleaved, on a 2-vCPU virtual machine (AMD EPYC, Linux 6.18).
+const RECORDED: &str = include_str!("recorded.tsv");
+const EXPERIMENTS: [&str; 5] = ["latency", "throughput", "noise", "load", "ring"];
+
+type Run = Vec<Metric>;
+
+fn recorded(experiment: &str) -> Vec<Run> {
+    let mut runs: Vec<Run> = Vec::new();
+    for line in RECORDED.lines().filter(|line| line.starts_with(&format!("{experiment}\t"))) {
+        let fields: Vec<&str> = line.split('\t').collect();
+        let number = |text: &str| text.parse::<f64>().ok();
+        runs.resize(fields.len() - 6, Run::new());
+        for (run, values) in runs.iter_mut().zip(&fields[6..]) {
+            let values: Vec<Option<f64>> = values.split(',').map(number).collect();
+            let at = |place: usize| values.get(place).copied().flatten();
+            let ends = |place: usize| at(place).zip(at(place + 1)).map(|(low, high)| Interval::new(low, high));
+            let Some(value) = at(0) else { continue };
+            let figure: &'static str = fields[2].to_owned().leak();
+            run.push(Metric {
+                experiment: experiment.into(),
+                resolution: number(fields[5]).unwrap_or(0.0),
+                unit: if fields[4] == "cycles" { Unit::Cycles } else { Unit::Ns },
+                better: if figure == "loops" { Better::More } else { Better::Less },
+                variation: variation(fields[3]),
+                alone: at(3).map(|value| Estimate::new(value, ends(4))),
+                ..Metric::time(&Cell::of([fields[1].to_owned()]), figure, value, ends(1))
+            });
+        }
+    }
+    runs
+}
+
+fn variation(name: &str) -> VariationSource {
+    let all = [
+        VariationSource::CorrectedWork,
+        VariationSource::Operation,
+        VariationSource::SingleOperation,
+        VariationSource::Elapsed,
+        VariationSource::Limit,
+        VariationSource::Rare,
+        VariationSource::Others,
+    ];
+    all.into_iter().find(|source| format!("{source:?}") == name).unwrap()
+}
+
+/// B judged by A, with what these other runs say.
+fn judgements(a: &Run, b: &Run, others: Vec<Run>) -> Vec<(String, Judgement)> {
+    let (prior_runs, naming) = (PriorRuns::of_runs(others), Naming::default());
+    let name = |metric: &Metric| format!("{}: {}", naming.name(metric), metric.figure);
+    let same = |a: &Metric| b.iter().find(|b| name(a) == name(b));
+    let pairs: Vec<Pair> = a.iter().filter_map(|a| Some(prior_runs.pair(a, same(a)?, &naming))).collect();
+    pairs.iter().map(|pair| name(&pair.a)).zip(judged(&pairs)).collect()
+}
+
+fn is_called(judgement: &Judgement) -> bool {
+    matches!(judgement.verdict, Verdict::Slower | Verdict::Faster | Verdict::Differs)
+}
+
+/// Compares 60 pairs of recorded runs, B changed, with some of the other runs.
+fn compared(experiment: &str, others: usize, change: impl Fn(&mut Run)) -> Vec<Vec<(String, Judgement)>> {
+    let (mut runs, mut random) = (recorded(experiment), Rng::with_seed(9));
+    let mut one = |_| {
+        random.shuffle(&mut runs);
+        let mut b = runs[1].clone();
+        change(&mut b);
+        judgements(&runs[0], &b, runs[2..2 + others].to_vec())
+    };
+    (0..60).map(&mut one).collect()
+}
+
+#[test]
+fn recorded_runs_of_the_same_have_a_verdict_in_one_of_twenty() {
+    for experiment in EXPERIMENTS {
+        for others in [0, 5, 20] {
+            let all = compared(experiment, others, |_| {});
+            let called: Vec<&(String, Judgement)> = all.iter().flatten().filter(|one| is_called(&one.1)).collect();
+            let comparisons = all.iter().filter(|lines| lines.iter().any(|one| is_called(&one.1))).count();
+            assert!(comparisons <= 3, "{experiment}, {others} other runs: {comparisons} of 60, {called:?}");
+        }
+    }
+}
+
+/// In how many of 60 comparisons a figure that is this many times as large in B is called different.
+fn found(experiment: &str, name: &str, times: f64, others: usize) -> usize {
+    let change = |run: &mut Run| {
+        let scaled = |value: &mut f64, interval: &mut Option<Interval>| {
+            *value *= times;
+            *interval = interval.map(|ends| ends.scaled(times));
+        };
+        for metric in
+            run.iter_mut().filter(|metric| format!("{}: {}", Naming::default().name(metric), metric.figure) == name)
+        {
+            scaled(&mut metric.value, &mut metric.interval);
+            if let Some(alone) = &mut metric.alone {
+                scaled(&mut alone.value, &mut alone.interval);
+            }
+        }
+    };
+    let all = compared(experiment, others, change);
+    all.iter().flatten().filter(|(cell, judgement)| cell == name && is_called(judgement)).count()
+}
+
+#[test]
+fn a_change_beyond_the_recorded_scatter_is_found() {
+    let round_trip = "std, 1 thread: round trip, median";
+    let pair = "std, 1 thread: lock and unlock";
+    let loops = "adaptive, 2 threads, 1 lock: loops";
+    // A round trip is known in general; a rate of contended loops, only from runs of the same.
+    for (experiment, name, times, others, least) in [
+        ("latency", round_trip, 1.05, 0, 48),
+        ("latency", round_trip, 1.05, 20, 54),
+        ("latency", pair, 1.1, 20, 30),
+        ("throughput", loops, 0.9, 20, 30),
+    ] {
+        let found = found(experiment, name, times, others);
+        assert!(found >= least, "{name}, {times} times, {others} other runs: {found} of 60");
+    }
+    assert_eq!(found("throughput", loops, 0.9, 0), 0, "no single run tells how much contended loops scatter");
+}
+
+const CELLS: usize = 6;
+
+/// A run of cells that are independent of each other.
+fn simulated(variation: VariationSource, mut logarithm: impl FnMut() -> f64) -> Run {
+    let metric = |place: usize, value: f64| Metric {
+        experiment: "simulated".into(),
+        variation,
+        ..Metric::time(&Cell::of([place.to_string()]), "time", value, Some(Interval::new(value * 0.995, value * 1.005)))
+    };
+    (0..CELLS).map(|place| metric(place, 100.0 * logarithm().exp())).collect()
+}
+
+fn normal(random: &mut Rng) -> f64 {
+    (-2.0 * (1.0 - random.f64()).ln()).sqrt() * (std::f64::consts::TAU * random.f64()).cos()
+}
+
+/// Of comparisons of simulated runs, the share in which any cell is called different.
+fn share_called(variation: VariationSource, others: usize, mut logarithm: impl FnMut(&mut Rng) -> f64) -> f64 {
+    const COMPARISONS: usize = 400;
+    let mut random = Rng::with_seed(5);
+    let mut run = || simulated(variation, || logarithm(&mut random));
+    let called = (0..COMPARISONS).filter(|_| {
+        let (a, b) = (run(), run());
+        let others = (0..others).map(|_| run()).collect();
+        judgements(&a, &b, others).iter().any(|(_, judgement)| is_called(judgement))
+    });
+    called.count() as f64 / COMPARISONS as f64
+}
+
+/// 5 %, and three standard deviations of a share of 400.
+const AT_MOST: f64 = 0.083;
+
+#[test]
+fn simulated_runs_of_the_same_have_a_verdict_in_one_of_twenty() {
+    let scatter = 0.02;
+    let student = |random: &mut Rng| {
+        let squares: f64 = (0..3).map(|_| normal(random).powi(2)).sum();
+        scatter * normal(random) / (squares / 3.0).sqrt()
+    };
+    for others in [0, 5, 20] {
+        let of_normal = share_called(VariationSource::Elapsed, others, |random| scatter * normal(random));
+        let of_tails = share_called(VariationSource::Elapsed, others, student);
+        // Two levels, as near to each other as runs in general are, met equally often.
+        let of_levels = share_called(VariationSource::Elapsed, others, |random| {
+            0.005 * normal(random) + if random.bool() { 0.1 } else { 0.0 }
+        });
+        // Two levels far apart, which only the machine's limits have.
+        let of_limits = share_called(VariationSource::Limit, others, |random| {
+            0.02 * normal(random) + if random.bool() { 18_f64.ln() } else { 0.0 }
+        });
+        for (name, share) in [("normal", of_normal), ("tails", of_tails), ("levels", of_levels), ("limits", of_limits)]
+        {
+            assert!(share <= AT_MOST, "{name}, {others} other runs: {share}");
+        }
+    }
+}
+
+#[test]
+fn cells_that_are_called_differ_and_others_beside_them_do_not() {
+    let (mut random, mut right, mut wrong) = (Rng::with_seed(3), 0, 0);
+    let mut run = || simulated(VariationSource::Elapsed, || 0.01 * normal(&mut random));
+    for _ in 0..100 {
+        let (a, mut b) = (run(), run());
+        for metric in &mut b[..2] {
+            metric.value *= 1.15;
+            metric.interval = metric.interval.map(|ends| ends.scaled(1.15));
+        }
+        let found = judgements(&a, &b, (0..20).map(|_| run()).collect());
+        let called: HashSet<usize> = (0..CELLS).filter(|place| is_called(&found[*place].1)).collect();
+        right += called.iter().filter(|place| **place < 2).count();
+        wrong += usize::from(called.iter().any(|place| *place >= 2));
+    }
+    assert!(right >= 180 && wrong <= 10, "{right} of 200, {wrong} of 100");
+}
+
+#[test]
+fn a_figure_that_is_not_judged_says_how_many_runs_it_needs() {
+    let (mut random, needs) = (Rng::with_seed(3), |others: usize| others.to_string());
+    for (variation, least) in [(VariationSource::Limit, 4), (VariationSource::Elapsed, 4), (VariationSource::Rare, 8)] {
+        let mut run = || {
+            let mut run = simulated(variation, || 0.01 * normal(&mut random));
+            run.iter_mut().for_each(|metric| metric.interval = None);
+            run
+        };
+        let (a, b) = (run(), run());
+        let few = judgements(&a, &b, (1..least).map(|_| run()).collect());
+        let enough = judgements(&a, &b, (0..least).map(|_| run()).collect());
+        assert!(few.iter().all(|one| one.1.reason.is_some_and(|reason| reason.contains(&needs(least)))), "{few:?}");
+        assert!(enough.iter().all(|one| one.1.verdict != Verdict::NotJudged), "{enough:?}");
+    }
+}
