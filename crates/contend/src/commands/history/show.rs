@@ -9,11 +9,11 @@ use terminal::moment;
 
 #[derive(Args, Clone, Debug)]
 pub struct Flags {
-    /// Which: the first digits of its hash, last, last~3, or a revision of contend's sources
+    /// Record: the first digits of a hash, last, last~3, or a revision of contend's sources
     #[arg(value_name = "RECORD")]
     record: String,
 
-    /// Show what was noted of the machine and the program instead
+    /// Show the stored data about the machine and the program instead
     #[arg(long)]
     manifest: bool,
 }
