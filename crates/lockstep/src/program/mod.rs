@@ -25,7 +25,7 @@ const MISUSE: u8 = 2;
 
 /// Runs this rank, and says how it went.
 pub fn run() -> ExitCode {
-    let parsed = Flags::try_parse();
+    let parsed = Flags::of_process();
     if let Err(error) = &parsed
         && matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion)
     {
