@@ -235,34 +235,99 @@ fn the_readme_has_no_idiom() {
     assert_plain(&lines_of_markdown(&root().join("README.md")));
 }
 
+fn contend(arguments: &[&str]) -> String {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_contend"));
+    // The width of a help on a wide terminal is limited, too.
+    let output = command.args(arguments).env("CONTEND_ARCHIVE", "").env("COLUMNS", "300").output().unwrap();
+    assert!(output.status.success(), "contend {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// The man page of each command, by its file name.
+fn man_pages() -> Vec<(String, String)> {
+    let folder = tempfile::tempdir().unwrap();
+    contend(&["man", folder.path().to_str().unwrap()]);
+    let files = fs::read_dir(folder.path()).unwrap().map(|file| file.unwrap().path());
+    let pages: Vec<(String, String)> = files
+        .map(|file| (file.file_name().unwrap().to_str().unwrap().to_owned(), fs::read_to_string(&file).unwrap()))
+        .collect();
+    assert!(pages.len() > 15, "only {} man pages", pages.len());
+    pages
+}
+
+/// The help of each command, and that of the common options, by the call that prints it. `contend serve` and `contend
+/// fetch` print that of their program, if it was built.
+fn helps() -> Vec<(String, String)> {
+    let call = |(name, _): (String, String)| name.trim_end_matches(".1").replace('-', " ") + " --help";
+    let calls = man_pages().into_iter().map(call).chain(["contend help flags".to_owned()]);
+    calls
+        .map(|call| {
+            let arguments: Vec<&str> = call.split(' ').skip(1).collect();
+            let help = contend(&arguments);
+            (call, help)
+        })
+        .collect()
+}
+
+/// The help of programs that are built apart: the documentation of their flags, and their examples.
+const COMPANIONS: [&str; 7] = [
+    "crates/remote/src/program.rs",
+    "crates/remote/src/serve/flags.rs",
+    "crates/remote/src/serve/mod.rs",
+    "crates/remote/src/fetch/flags.rs",
+    "crates/remote/src/fetch/mod.rs",
+    "crates/lockstep/src/flags.rs",
+    "crates/picture/src/main.rs",
+];
+
 #[test]
 fn help_and_man_pages_have_no_idiom() {
-    let folder = tempfile::tempdir().unwrap();
-    let contend = |arguments: &[&str]| {
-        let output =
-            Command::new(env!("CARGO_BIN_EXE_contend")).args(arguments).env("CONTEND_ARCHIVE", "").output().unwrap();
-        assert!(output.status.success(), "contend {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
-        String::from_utf8(output.stdout).unwrap()
-    };
-    contend(&["man", folder.path().to_str().unwrap()]);
-    let pages: Vec<PathBuf> = fs::read_dir(folder.path()).unwrap().map(|page| page.unwrap().path()).collect();
-    assert!(pages.len() > 15, "only {} man pages", pages.len());
-    let mut lines = Vec::new();
-    for page in pages {
-        let command = page.file_stem().unwrap().to_str().unwrap().replace('-', " ");
-        let mut arguments: Vec<&str> = command.split(' ').skip(1).collect();
-        arguments.push("--help");
-        let (help, man) = (contend(&arguments), fs::read_to_string(&page).unwrap());
-        let name = PathBuf::from(page.file_name().unwrap());
+    // A flag keeps its name.
+    let flag = Regex::new("--[a-z-]+").unwrap();
+    let texts = helps().into_iter().chain(man_pages());
+    let lines = texts.flat_map(|(name, text)| {
         let line = |(index, text): (usize, &str)| Line {
-            file: name.clone(),
+            file: PathBuf::from(&name),
             number: index + 1,
             scope: "str",
-            text: text.trim().replace("\\-", "-"),
+            text: flag.replace_all(&text.trim().replace("\\-", "-"), "--x").into_owned(),
         };
-        lines.extend(help.lines().enumerate().chain(man.lines().enumerate()).map(line));
+        text.lines().enumerate().map(line).collect::<Vec<Line>>()
+    });
+    assert_plain(&lines.collect::<Vec<Line>>());
+}
+
+#[test]
+fn help_of_companions_has_no_idiom() {
+    let is_help = |line: &Line| line.scope == "str" || (line.scope == "doc" && line.file.ends_with("flags.rs"));
+    let lines = COMPANIONS.iter().flat_map(|file| lines_of_rust(&root().join(file))).filter(is_help);
+    assert_plain(&lines.collect::<Vec<Line>>());
+}
+
+#[test]
+fn help_lines_fit_in_100_columns_and_first_lines_in_80() {
+    let mut long = Vec::new();
+    for (call, help) in helps() {
+        let first = help.lines().next().unwrap();
+        let too_long = |line: &&str| line.chars().count() > if *line == first { 80 } else { 100 };
+        long.extend(help.lines().filter(too_long).map(|line| format!("{call}: {line}")));
     }
-    assert_plain(&lines);
+    assert!(long.is_empty(), "{}", long.join("\n"));
+}
+
+#[test]
+fn common_options_are_described_once() {
+    for (call, help) in helps() {
+        let is_whole = ["contend --help", "contend help flags"].contains(&call.as_str());
+        assert_eq!(help.contains("      --seconds <TIME>"), is_whole, "{call}");
+        assert_eq!(
+            help.contains("`contend help flags`.\n") && !is_whole,
+            help.contains("\nCommon options: "),
+            "{call}"
+        );
+    }
+    let described = man_pages().into_iter().filter(|(_, page)| page.contains("Time budget of the whole run"));
+    assert_eq!(described.map(|(name, _)| name).collect::<Vec<String>>(), ["contend.1"]);
 }
 
 #[test]
