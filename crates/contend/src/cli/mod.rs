@@ -40,7 +40,7 @@ const TOPIC_ABOUT: &str = "List the common options: the flags that mean the same
 
 const TOPIC_LONG_ABOUT: &str = "List the common options: the flags that mean the same for every command
 
-A command takes those that it uses: the last lines of its help name them, and it refuses the others. They may be \
+A command takes those that it uses, which its help names as common options, and refuses the others. They may be \
 written before or after its name.";
 
 const TOPIC_EXAMPLES: &[Example] = &[

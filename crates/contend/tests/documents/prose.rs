@@ -89,6 +89,7 @@ fn lines_of_markdown(file: &Path) -> Vec<Line> {
 fn lines_of_rust(file: &Path) -> Vec<Line> {
     let source = fs::read_to_string(file).unwrap();
     let is_test = file.components().any(|part| part.as_os_str() == "tests") || file.ends_with("tests.rs");
+    let character = Regex::new(r"^'(?:\\(?:u\{[^}]*\}|x..|.)|[^\\'])'").unwrap();
     let (mut is_example, mut lines) = (false, Vec::new());
     let (mut rest, mut number) = (source.as_str(), 1);
     // What was read so far of this line is white space only: a comment here has a line to itself.
@@ -113,8 +114,7 @@ fn lines_of_rust(file: &Path) -> Vec<Line> {
             length
         } else if letter == '\'' {
             // A character, or a lifetime.
-            let literal = Regex::new(r"^'(?:\\(?:u\{[^}]*\}|x..|.)|[^\\'])'").unwrap();
-            literal.find(rest).map_or(1, |found| found.len())
+            character.find(rest).map_or(1, |found| found.len())
         } else {
             letter.len_utf8()
         };
@@ -145,7 +145,7 @@ fn string_literal(source: &str) -> Option<(usize, String)> {
             '\\' => match letters.next()?.1 {
                 '\n' => {
                     let indent = letters.as_str().len() - letters.as_str().trim_start().len();
-                    (0..indent).for_each(|_| drop(letters.next()));
+                    letters.by_ref().take(indent).for_each(|_| {});
                 }
                 'n' => words.push('\n'),
                 escaped => words.extend(['\\', escaped]),

@@ -9,7 +9,6 @@ mod turns;
 mod watchdog;
 mod world;
 
-use clap::Parser;
 use clap::error::ErrorKind;
 use harness::output::{self, OutputFile};
 use harness::{Format, Interruption, Neighbour, Session, SharedFlags};
