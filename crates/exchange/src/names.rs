@@ -27,12 +27,12 @@ pub struct Named {
 /// `pi` and `robust` are not here: the C library has their like itself, and a program that wants one asks for it, and
 /// keeps it.
 pub const LOCKS: &[Named] = &[
-    Named { name: "adaptive", about: "spins while it pays, sleeps otherwise, starves nobody", sleeps: true },
-    Named { name: "calock", about: "convoy avoidance: whoever finds it free has it", sleeps: true },
-    Named { name: "calock-spin", about: "the same, spinning for 3 µs first", sleeps: true },
-    Named { name: "usema", about: "first come, first served, sleeping at once", sleeps: true },
-    Named { name: "usema-spin", about: "the same, spinning for 3 µs first", sleeps: true },
-    Named { name: "benaphore", about: "a counter before a semaphore", sleeps: true },
-    Named { name: "ticket", about: "spins in the order of arrival", sleeps: false },
-    Named { name: "mcs", about: "spins in the order of arrival, each waiter on its own word", sleeps: false },
+    Named { name: "adaptive", about: "spins while that pays, then sleeps; starvation-free", sleeps: true },
+    Named { name: "calock", about: "convoy avoidance: unlock always releases; waiters compete", sleeps: true },
+    Named { name: "calock-spin", about: "calock, spinning for 3 µs first", sleeps: true },
+    Named { name: "usema", about: "FIFO; sleeps immediately", sleeps: true },
+    Named { name: "usema-spin", about: "usema, spinning for 3 µs first", sleeps: true },
+    Named { name: "benaphore", about: "atomic counter in front of a semaphore", sleeps: true },
+    Named { name: "ticket", about: "FIFO spin lock", sleeps: false },
+    Named { name: "mcs", about: "FIFO spin lock; each waiter spins on its own word", sleeps: false },
 ];

@@ -42,7 +42,7 @@ pub static ALL: &[Entry] = &[
 
 /// Groups of experiments, whose names begin with the same word, and what the help says of them.
 pub const GROUPS: &[(&str, &str)] =
-    &[("model", "What follows from the scheduler's rules and from this machine's noise: exact, simulated and drawn")];
+    &[("model", "Compute the effect of scheduler rules and of noise on frames and parallel jobs")];
 
 /// The experiment of this name.
 pub fn named(name: &str) -> Option<&'static Entry> {

@@ -9,9 +9,9 @@ use serde::{Deserialize, Serialize};
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum EvidenceChoice {
-    /// The best source that this process may use
+    /// the best source that this process may read
     Best,
-    /// None: causes stay unexplained, and nothing is spent on recording them
+    /// no events: causes stay unknown, and recording costs nothing
     None,
 }
 

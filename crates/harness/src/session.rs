@@ -15,58 +15,60 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// Flags that every experiment has.
+/// The heading of the shared flags in a help.
+pub const COMMON_OPTIONS: &str = "Common options";
+
+/// Flags that mean the same for every experiment.
 #[derive(Args, Clone, Debug)]
-#[command(next_help_heading = "Everywhere")]
+#[command(next_help_heading = COMMON_OPTIONS)]
 pub struct SharedFlags {
-    /// Time budget of the whole run, in seconds (2, 0.5) or with a unit (90s, 2min, 8h); every cell has one turn at
-    /// least
+    /// Time budget of the whole run: seconds (2, 0.5) or a value with a unit (90s, 2min, 8h). Each configuration is
+    /// measured at least once, so a run can take longer
     #[arg(long, global = true, value_name = "TIME", value_parser = parse_duration::budget, allow_hyphen_values = true)]
     pub seconds: Option<Duration>,
 
-    /// Measure until Ctrl-C or SIGTERM, in memory that does not grow: that is its end, and no interruption
+    /// Run until Ctrl-C or SIGTERM, in constant memory; the run then counts as complete
     #[arg(long, global = true, conflicts_with = "seconds")]
     pub until_signal: bool,
 
-    /// Seed of every random choice [default: from the time; the record has it]
+    /// Seed for all random choices [default: derived from the time, stored in the record]
     #[arg(long, global = true, value_name = "N", value_parser = parse_count::count, allow_hyphen_values = true)]
     pub seed: Option<u64>,
 
-    /// CPUs to use, such as 0 or 0,2-3, or all [default: all that this process may run on]
+    /// CPUs to use: 0, 0,2-3, or all [default: the affinity mask of this process]
     #[arg(long, global = true, value_name = "LIST")]
     pub cpus: Option<CpuChoice>,
 
-    /// Tell the time alone on a core from that in which another hardware thread took part of it, or ignore who is there
-    #[arg(long, global = true, value_name = "WHAT", default_value = "both")]
+    /// Treatment of time in which an SMT sibling shares the core
+    #[arg(long, global = true, value_name = "MODE", default_value = "both")]
     pub neighbour: Neighbour,
 
-    /// What to print: tables and pictures for people, one JSON object, rows, or Markdown for a pull request
+    /// Output format
     #[arg(long, global = true, value_name = "FORMAT", default_value = "text", value_parser = format_parser(&[]))]
     pub format: Format,
 
-    /// Write to this file instead of printing
+    /// Write to FILE instead of standard output
     #[arg(long, global = true, value_name = "FILE")]
     pub output: Option<PathBuf>,
 
-    /// The archive, where records are kept and found [default: $CONTEND_ARCHIVE, then contend/archive.git in the user's
-    /// data directory]
+    /// Archive directory [default: $CONTEND_ARCHIVE, then contend/archive.git in the user's data directory]
     #[arg(long, global = true, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub archive: Option<PathBuf>,
 
-    /// Do not keep the record
+    /// Do not save the record in the archive
     #[arg(long, global = true)]
     pub no_keep: bool,
 
-    /// No progress and no warnings on stderr (they stay in the record)
+    /// Print no progress and no warnings (warnings stay in the record)
     #[arg(long, global = true)]
     pub quiet: bool,
 
-    /// Print how this experiment measures and what it cannot tell, and measure nothing
+    /// Print the method of the experiment and its limits; measure nothing
     #[arg(long, global = true)]
     pub explain: bool,
 
-    /// Tell what is known while measuring, a line of JSON a piece, to this descriptor, a pipe: for a program that draws
-    /// it
+    /// Write interim results to this file descriptor, a pipe, as one JSON object per line, for a program that displays
+    /// them
     #[arg(long, global = true, value_name = "FD", require_equals = true, hide = true)]
     pub live_to: Option<i32>,
 }
@@ -83,12 +85,12 @@ impl SharedFlags {
     }
 }
 
-/// Whether the core is probed for who else is on it.
+/// Whether the core is probed for an SMT sibling that shares it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Neighbour {
-    /// Give figures for the core alone beside those for the shared one
+    /// report results with the core exclusive, and with it shared
     Both,
-    /// Do not look
+    /// do not probe for siblings
     Ignore,
 }
 
@@ -105,17 +107,21 @@ pub enum Format {
 }
 
 const FORMATS: [(&str, &str); 4] = [
-    ("text", "Tables and pictures for a terminal"),
-    ("json", "One JSON object"),
-    ("csv", "A line for each result, with a header"),
-    ("markdown", "Tables for a pull request"),
+    ("text", "tables and charts for a terminal"),
+    ("json", "one JSON object"),
+    ("csv", "a header, then one line per result"),
+    ("markdown", "tables for a pull request"),
 ];
 
-/// The flag `--format`, for an experiment that has layouts of its own.
+/// The flag `--format` of an experiment that has additional layouts. Its help lists them, among its own flags.
 pub fn format_argument(own: &'static [(&'static str, &'static str)]) -> Arg {
     let shared =
         SharedFlags::augment_args(Command::new("")).get_arguments().find(|one| one.get_id() == "format").cloned();
-    shared.expect("the shared flags have it").value_parser(format_parser(own))
+    shared
+        .expect("the shared flags have it")
+        .value_parser(format_parser(own))
+        .help_heading(None::<&str>)
+        .display_order(None)
 }
 
 fn format_parser(own: &'static [(&'static str, &'static str)]) -> impl TypedValueParser<Value = Format> {

@@ -89,31 +89,31 @@ macro_rules! registry {
 registry! {
     exclusive {
         "sysv" => [sysv::Sysv], [sysv::Sysv],
-            "System V semaphore: a system call for every operation (ulocks)";
+            "System V semaphore: one system call per operation (ulocks)";
         "benaphore" => [benaphore::OverSysv], [benaphore::OverSysv],
-            "atomic counter over a System V semaphore, as in 1998 (ulocks)";
+            "atomic counter in front of a System V semaphore, as in 1998 (ulocks)";
         "benaphore-posix" => [benaphore::OverPosix<false>], [benaphore::OverPosix<true>],
-            "atomic counter over a POSIX semaphore (ulocks)";
+            "atomic counter in front of a POSIX semaphore (ulocks)";
         "usema" => [ulocks::Usema<ulocks::Private>], [ulocks::Usema<ulocks::Shared>],
-            "first come, first served; the kernel only when contended, as in 2002 (ulocks)";
+            "FIFO; enters the kernel only when contended, as in 2002 (ulocks)";
         "usema-spin" => [ulocks::UsemaSpin<ulocks::Private>], [ulocks::UsemaSpin<ulocks::Shared>],
-            "the same, spinning for its patience first (ulocks)";
+            "usema, spinning up to its spin limit first (ulocks)";
         "calock" => [ulocks::Calock<ulocks::Private>], [ulocks::Calock<ulocks::Shared>],
-            "convoy avoidance: unlocking frees the lock even when it wakes someone (ulocks)";
+            "convoy avoidance: unlock always releases, even when it wakes a waiter (ulocks)";
         "calock-spin" => [ulocks::CalockSpin<ulocks::Private>], [ulocks::CalockSpin<ulocks::Shared>],
-            "the same, spinning for its patience first (ulocks)";
+            "calock, spinning up to its spin limit first (ulocks)";
         "adaptive" => [ulocks::Adaptive<ulocks::Private>], [ulocks::Adaptive<ulocks::Shared>],
-            "one atomic when uncontended; spins while it pays, sleeps otherwise, starves nobody (ulocks)";
+            "one atomic operation if uncontended; spins while that pays, then sleeps; starvation-free (ulocks)";
         "biased" => [ulocks::Biased], [none],
-            "no atomic while one thread alone uses it; adaptive after that (ulocks)";
+            "no atomic operation while only one thread uses it; then adaptive (ulocks)";
         "pi" => [ulocks::Pi<ulocks::Private>], [ulocks::Pi<ulocks::Shared>],
-            "priority inheritance by the kernel, FUTEX_LOCK_PI (ulocks)";
+            "priority inheritance in the kernel, FUTEX_LOCK_PI (ulocks)";
         "robust" => [ulocks::Robust<ulocks::Private>], [ulocks::Robust<ulocks::Shared>],
-            "tells the next owner that the last one died (ulocks)";
+            "reports to the next owner that the last one died (ulocks)";
         "ticket" => [ulocks::Ticket], [ulocks::Ticket],
-            "spins in the order of arrival (ulocks)";
+            "FIFO spin lock (ulocks)";
         "mcs" => [ulocks::Mcs], [none],
-            "spins in the order of arrival, each waiter on its own word (ulocks)";
+            "FIFO spin lock; each waiter spins on its own word (ulocks)";
         "posix" => [posix::Posix<false>], [posix::Posix<true>],
             "POSIX semaphore (sem_wait, sem_post) of the C library";
         "pthread" => [pthread::Default], [none],
@@ -121,47 +121,47 @@ registry! {
         // musl has none.
         #[cfg(target_env = "gnu")]
         "pthread-adaptive" => [pthread::Adaptive], [none],
-            "pthread mutex, PTHREAD_MUTEX_ADAPTIVE_NP: spins a little first";
+            "pthread mutex, PTHREAD_MUTEX_ADAPTIVE_NP: spins briefly first";
         "pthread-pi" => [pthread::Pi<false>], [pthread::Pi<true>],
             "pthread mutex, priority inheritance";
         "pthread-robust" => [pthread::Robust<false>], [pthread::Robust<true>],
-            "pthread mutex, robust: tells the next owner that the last one died";
+            "pthread mutex, robust: reports to the next owner that the last one died";
         "pthread-shared" => [pthread::Shared], [pthread::Shared],
             "pthread mutex, shared between processes";
         "std" => [standard::Standard], [none],
-            "std::sync::Mutex of Rust's standard library: a futex";
+            "std::sync::Mutex of Rust's standard library, a futex";
         "parking_lot" => [parking_lot::ParkingLot], [none],
-            "parking_lot::Mutex: spins, then parks in a table of its own";
+            "parking_lot::Mutex: spins, then parks in the library's table";
         "parking_lot-fair" => [parking_lot::Fair], [none],
-            "parking_lot::Mutex, every unlock handing over (unlock_fair)";
+            "parking_lot::Mutex with a handoff at every unlock (unlock_fair)";
         #[cfg(feature = "c-peers")]
         "ck-fas" => [peers::CkFas], [peers::CkFas],
-            "spins on one word (Concurrency Kit)";
+            "spin lock on one word (Concurrency Kit)";
         #[cfg(feature = "c-peers")]
         "ck-ticket" => [peers::CkTicket], [peers::CkTicket],
-            "spins in the order of arrival (Concurrency Kit)";
+            "FIFO spin lock (Concurrency Kit)";
         #[cfg(feature = "c-peers")]
         "ck-mcs" => [peers::CkMcs], [none],
-            "spins in the order of arrival, each waiter on its own word (Concurrency Kit)";
+            "FIFO spin lock; each waiter spins on its own word (Concurrency Kit)";
         #[cfg(feature = "c-peers")]
         "nsync" => [peers::Nsync], [none],
-            "nsync_mu: spins a little, then sleeps in a queue of its own";
+            "nsync_mu: spins briefly, then sleeps in its own queue";
         #[cfg(feature = "c-peers")]
         "abseil" => [peers::Abseil], [none],
-            "absl::Mutex: spins a little, then sleeps in a queue of its own";
+            "absl::Mutex: spins briefly, then sleeps in its own queue";
         #[cfg(feature = "template")]
         "template" => [template::Flag], [template::Flag],
             "a flag that spins and yields: the template of a lock";
         "none" => [none::NoLock], [none::NoLock],
-            "no lock at all: what the measurement itself costs";
+            "no lock: the cost of the measurement itself";
     }
     shared {
         "adaptive-rw" => [ulocks::AdaptiveRw<ulocks::Private>], [ulocks::AdaptiveRw<ulocks::Shared>],
-            "readers and writers; spins while it pays, sleeps otherwise, starves neither (ulocks)";
+            "reader-writer lock; spins while that pays, then sleeps; starvation-free (ulocks)";
         "rwlock" => [ulocks::RwLock<ulocks::Private>], [ulocks::RwLock<ulocks::Shared>],
-            "readers and writers in two queues, readers woken first, as in 2002 (ulocks)";
+            "reader-writer lock with two queues; wakes readers first, as in 2002 (ulocks)";
         "rwlock-fair" => [ulocks::RwLockFair<ulocks::Private>], [ulocks::RwLockFair<ulocks::Shared>],
-            "readers and writers in the order of arrival (ulocks)";
+            "FIFO reader-writer lock (ulocks)";
     }
 }
 
@@ -176,8 +176,8 @@ const LIST: &str = "list";
 pub fn names() -> LockNames {
     let locks = ENTRIES.iter().map(|entry| PossibleValue::new(entry.name).help(entry.about));
     let more = [
-        PossibleValue::new(ALL).help("every lock that excludes"),
-        PossibleValue::new(LIST).help("no measurement, but the names"),
+        PossibleValue::new(ALL).help("every lock that provides mutual exclusion"),
+        PossibleValue::new(LIST).help("print the names and exit"),
     ];
     LockNames::new(locks.chain(more).collect())
 }
@@ -220,7 +220,7 @@ pub fn is_object(name: &str) -> bool {
 pub fn list() -> String {
     let who = |entry: &Entry| if entry.between_processes { "threads, processes" } else { "threads" };
     let table = terminal::table_of_words(
-        &["lock", "shared by", "what it is"],
+        &["lock", "shared by", "description"],
         ENTRIES.iter().map(|entry| vec![entry.name.to_owned(), who(entry).to_owned(), entry.about.to_owned()]),
     );
     table + NOTE

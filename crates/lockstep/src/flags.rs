@@ -2,60 +2,78 @@
 
 use crate::injection::Injection;
 use crate::record::Collective;
-use clap::Parser;
-use harness::{UsageError, parse_count, parse_duration};
+use clap::{Command, CommandFactory, FromArgMatches, Parser};
+use harness::{Example, UsageError, help, parse_count, parse_duration};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// The lock-step job on MPI: each rank computes for a fixed time, then meets the others
+/// Measure a bulk-synchronous job on MPI: ranks compute, then synchronise
 ///
-/// Turns of steps and turns of watching alternate. The record has the measured slowdown for 1 rank to all beside what
-/// the model predicts from the ranks' own traces. Start it with your MPI's launcher; all ranks get the same flags.
+/// Repetitions of the job alternate with repetitions that watch the noise of the ranks. The record has the measured
+/// slowdown for one rank up to all ranks, next to the prediction of the model from the traces of the ranks. Start the
+/// program with the launcher of your MPI, with the same options for all ranks.
 #[derive(Parser, Clone, Debug)]
-#[command(name = "lockstep", version, after_help = EXAMPLES)]
+#[command(name = "lockstep", version)]
 pub struct Flags {
-    /// Work of a step on each rank
+    /// Computing time of each rank per step [range: 20us to 1s]
     #[arg(long, value_name = "TIME", default_value = "1ms", value_parser = parse_duration::span, allow_hyphen_values = true)]
     pub step: Duration,
 
-    /// How the ranks meet after each step
-    #[arg(long, value_name = "HOW", default_value = "barrier")]
+    /// Operation that synchronises the ranks after each step
+    #[arg(long, value_name = "OPERATION", default_value = "barrier")]
     pub collective: Collective,
 
-    /// Time budget of the whole run, in seconds (2, 0.5) or with a unit (90s, 2min)
+    /// Time budget of the whole run: seconds (2, 0.5) or a value with a unit (90s, 2min) [range: up to 10min]
     #[arg(long, value_name = "TIME", default_value = "10", value_parser = parse_duration::budget, allow_hyphen_values = true)]
     pub seconds: Duration,
 
-    /// Interrupt each rank for so long every so often, as in 200us:10ms, from a random phase of its own on
-    #[arg(long, value_name = "TIME:TIME")]
+    /// Interrupt each rank for LENGTH once per PERIOD, as in 200us:10ms, with a random phase per rank
+    #[arg(long, value_name = "LENGTH:PERIOD")]
     pub inject: Option<Injection>,
 
-    /// Give up after waiting for another rank for so long, beside a turn's own length
+    /// Give up after waiting for another rank for this long beyond the length of a repetition [range: from 1s]
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = parse_duration::span, allow_hyphen_values = true)]
     pub patience: Duration,
 
-    /// Seed of every random choice [default: from the time; the record has it]
+    /// Seed for all random choices [default: derived from the time, stored in the record]
     #[arg(long, value_name = "N", value_parser = parse_count::count, allow_hyphen_values = true)]
     pub seed: Option<u64>,
 
-    /// Write the record to this file; `-` is standard output
+    /// Write the record to FILE; - is standard output
     #[arg(long, value_name = "FILE", default_value = "-")]
     pub output: PathBuf,
 }
 
-const EXAMPLES: &str = "Examples:
-  mpirun -n 2 lockstep --output job.json
-          Two ranks; `contend lockstep job.json` shows the record and keeps it
-  srun -n 256 lockstep --step 100us --seconds 60 --output job.json
-          Shorter steps, under Slurm
-  mpirun -n 2 lockstep --inject 200us:10ms --output job.json
-          With interruptions of known form";
+const EXAMPLES: &[Example] = &[
+    (
+        "mpirun -n 2 lockstep --output job.json",
+        "Measure two ranks; `contend lockstep job.json` shows and saves the record",
+    ),
+    ("srun -n 256 lockstep --step 100us --seconds 60 --output job.json", "Measure shorter steps, under Slurm"),
+    (
+        "mpirun -n 2 lockstep --inject 200us:10ms --output job.json",
+        "Measure with interruptions of known length and period",
+    ),
+];
 
 const SHORTEST_STEP: Duration = Duration::from_micros(20);
 const LONGEST_STEP: Duration = Duration::from_secs(1);
 const LONGEST: Duration = Duration::from_secs(600);
 
 impl Flags {
+    /// The program's command line, and its help.
+    pub fn definition() -> Command {
+        help::laid_out(help::with_examples(Self::command(), EXAMPLES))
+    }
+
+    /// The flags that this process was started with.
+    ///
+    /// # Errors
+    /// A wrong flag, or a request for the help or the version.
+    pub fn of_process() -> Result<Self, clap::Error> {
+        Self::definition().try_get_matches().and_then(|matches| Self::from_arg_matches(&matches))
+    }
+
     /// That they make sense together.
     ///
     /// # Errors

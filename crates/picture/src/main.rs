@@ -13,8 +13,8 @@ use std::process::ExitCode;
 
 const USAGE: &str = "Usage: contend-png < PICTURE.svg > PICTURE.png
 
-Draws a picture of contend's as PNG, light, twice as wide and high as the SVG says.
-`contend ladder --output ladder.png` runs it.";
+Convert a chart of contend from SVG to PNG, in light colours, at twice its width and height.
+`contend ladder --output ladder.png` runs this program.";
 
 /// A picture's SVG has some hundred kilobytes; what is longer is none.
 const MOST_BYTES: u64 = 64 << 20;

@@ -2,11 +2,11 @@
 
 use clap::error::ErrorKind;
 use clap::{Args, Command, FromArgMatches};
-use harness::{Outcome, UsageError, output};
+use harness::{Outcome, UsageError, help, output};
 use std::process::ExitCode;
 use terminal::escaped_text;
 
-/// What a program says of itself.
+/// The words of a program about itself.
 pub struct Words {
     /// Behind `contend`.
     pub name: &'static str,
@@ -15,7 +15,11 @@ pub struct Words {
     pub calls: &'static [(&'static str, &'static str)],
 }
 
-const EXIT_STATUS: &str = "Exit status: 0 done; 1 it failed, and stderr says why; 2 the flags are wrong.";
+const EXIT_STATUS: &[(&str, &str)] = &[
+    ("0", "success"),
+    ("1", "the command failed; standard error has the reason"),
+    ("2", "invalid command line; the message names the option, its value, and the allowed values"),
+];
 
 const INTERRUPTED: u8 = 130;
 
@@ -38,11 +42,9 @@ pub fn run<F: Args + FromArgMatches>(words: &Words, body: fn(&F) -> anyhow::Resu
 }
 
 fn command<F: Args>(words: &Words) -> Command {
-    let Words { name, calls, .. } = words;
-    let lines = calls.iter().map(|(call, what)| format!("  {call}\n          {what}"));
-    let after = format!("Examples:\n{}\n\n{EXIT_STATUS}", lines.collect::<Vec<String>>().join("\n"));
-    let command = Command::new(words.binary).bin_name(format!("contend {name}"));
-    F::augment_args(command.version(env!("CARGO_PKG_VERSION"))).after_help(after)
+    let command = Command::new(words.binary).bin_name(format!("contend {}", words.name));
+    let command = F::augment_args(command.version(env!("CARGO_PKG_VERSION")));
+    help::laid_out(help::with_exit_status(help::with_examples(command, words.calls), EXIT_STATUS))
 }
 
 /// Says what clap has to say, be it the help, and exits; without its colours where the arguments, which it repeats,

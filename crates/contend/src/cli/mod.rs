@@ -1,6 +1,6 @@
 //! The command line: made from the registry of experiments; what is asked for, and what its outcome means to the shell.
 
-mod examples;
+mod layout;
 mod others;
 mod shared;
 
@@ -8,8 +8,8 @@ use crate::commands::external::{self, PROGRAMS, Program};
 use crate::commands::{measure, survey};
 use clap::error::ErrorKind;
 use clap::{ArgMatches, Command, FromArgMatches};
-use examples::with_examples;
 use experiments::{ALL, GROUPS};
+use harness::help::with_examples;
 use harness::{Entry, Example, Outcome, SharedFlags, UsageError, output};
 use others::{OTHERS, Other, SURVEY};
 use shared::Purpose;
@@ -19,17 +19,18 @@ use std::io::{self, IsTerminal};
 use std::process::ExitCode;
 use terminal::escaped_text;
 
-const ABOUT: &str = "What waiting costs: on this machine, with these locks, in your program";
+const ABOUT: &str = "Measure what waiting costs: for locks, for the CPU, and in your own program";
 
-const LONG_ABOUT: &str = "What waiting costs: on this machine, with these locks, in your program
+const LONG_ABOUT: &str = "Measure what waiting costs: for locks, for the CPU, and in your own program
 
-Without a command it runs the survey: every experiment briefly, in a minute; it ends with what it found, in words, \
-beside the figures of 1998 to 2008. `contend survey --help` has its flags.";
+Without a command, contend runs the survey: every experiment briefly, in about one minute. The survey ends with \
+findings in plain sentences, an HTML report, and a comparison with results of 1998 to 2008. See `contend survey --help`.";
 
 const EXAMPLES: &[Example] = &[
-    ("contend", "The survey: every experiment briefly, and a page"),
-    ("contend latency --lock std,parking_lot", "What two locks cost"),
-    ("contend compare last~1 last", "Whether the last run differs from the one before"),
+    ("contend", "Run the survey and write its HTML report"),
+    ("contend latency --lock std,parking_lot", "Compare the latency of two uncontended locks"),
+    ("contend compare last~1 last", "Compare the last two records"),
+    ("contend trace -- ./server", "Find the locks that a program waits for"),
 ];
 
 const EXIT_STATUS: &str = "Exit status: 0 measured; 1 the measurement failed; 2 the flags are wrong; \
@@ -42,32 +43,52 @@ const INTERRUPTED: u8 = 130;
 /// The whole command line.
 fn command(purpose: Purpose) -> Command {
     let root = Command::new("contend").version(env!("CARGO_PKG_VERSION")).about(ABOUT).long_about(LONG_ABOUT);
-    let root = with_examples(shared::with_all(root, purpose).after_help(EXIT_STATUS), EXAMPLES);
+    let root = with_examples(shared::with_all(root, purpose), EXAMPLES);
     let root = root.subcommand(of_other(&SURVEY, purpose));
     let root = ALL.iter().fold(root, |root, entry| with_experiment(root, entry, purpose));
     let root = OTHERS.iter().fold(root, |root, other| root.subcommand(of_other(other, purpose)));
-    PROGRAMS.iter().fold(root, |root, program| root.subcommand(of_program(program, purpose)))
+    let root = PROGRAMS.iter().fold(root, |root, program| root.subcommand(of_program(program, purpose)));
+    let root = root.subcommand(topic(purpose));
+    if purpose == Purpose::Parsing { layout::of_root(root) } else { root }
+}
+
+/// The command of `contend CALL`, with the shared flags that it takes and with its examples.
+fn complete(
+    command: Command,
+    call: &str,
+    purpose: Purpose,
+    takes: impl Fn(&str) -> bool,
+    examples: &[Example],
+) -> Command {
+    let command = with_examples(shared::with_flags(command, purpose, takes), examples);
+    if purpose == Purpose::Parsing { layout::of_command(command, call) } else { command }
+}
+
+/// The text of `contend help flags`, as a command. It is hidden, since there is nothing to run.
+fn topic(purpose: Purpose) -> Command {
+    let topic = Command::new(TOPIC).about(TOPIC_ABOUT).long_about(TOPIC_LONG_ABOUT).hide(true);
+    let topic = with_examples(shared::with_flags(topic, purpose, |_| true), TOPIC_EXAMPLES);
+    if purpose == Purpose::Parsing { layout::of_topic(topic) } else { topic }
 }
 
 fn of_program(program: &Program, purpose: Purpose) -> Command {
-    with_examples(shared::with_flags(program.command(), purpose, |_| false), program.examples)
+    complete(program.command(), program.name, purpose, |_| false, program.examples)
 }
 
 fn of_other(other: &Other, purpose: Purpose) -> Command {
     let takes = |list: &'static [&'static str]| move |flag: &str| list.contains(&flag);
-    let command = shared::with_flags((other.flags)(Command::new(other.name)), purpose, takes(other.takes));
-    let command = other.below.iter().fold(command, |command, below| {
-        let complete = |one| with_examples(shared::with_flags(one, purpose, takes(below.takes)), below.examples);
-        command.mut_subcommand(below.name, complete)
+    let command = other.below.iter().fold((other.flags)(Command::new(other.name)), |command, below| {
+        let call = format!("{} {}", other.name, below.name);
+        command.mut_subcommand(below.name, |one| complete(one, &call, purpose, takes(below.takes), below.examples))
     });
-    with_examples(command, other.examples)
+    complete(command, other.name, purpose, takes(other.takes), other.examples)
 }
 
 fn of_experiment(entry: &Entry, purpose: Purpose) -> Command {
-    with_examples(shared::with_flags(entry.command(), purpose, |flag| entry.takes(flag)), entry.examples)
+    complete(entry.command(), entry.name, purpose, |flag| entry.takes(flag), entry.examples)
 }
 
-/// Of a group there is one command, with one below it for each of its experiments.
+/// Adds the command of an experiment. Experiments of a group are commands below the group's.
 fn with_experiment(root: Command, entry: &Entry, purpose: Purpose) -> Command {
     let (group, question) = entry.words();
     if question.is_none() {
@@ -80,8 +101,9 @@ fn with_experiment(root: Command, entry: &Entry, purpose: Purpose) -> Command {
     let first = |entry: &Entry| entry.examples.first().copied();
     let examples: Vec<Example> = ALL.iter().filter(|entry| entry.words().0 == group).filter_map(first).collect();
     let group = Command::new(group).about(about).subcommand_required(true).arg_required_else_help(true);
-    let group = with_examples(shared::with_flags(group, purpose, |_| false), &examples);
-    root.subcommand(group.subcommand(of_experiment(entry, purpose)))
+    root.subcommand(
+        complete(group, entry.words().0, purpose, |_| false, &examples).subcommand(of_experiment(entry, purpose)),
+    )
 }
 
 /// Runs the command and says how it went.
@@ -155,6 +177,10 @@ fn perform(matches: &ArgMatches) -> anyhow::Result<Outcome> {
     let Some((name, below)) = matches.subcommand() else {
         return if flags.explain { Err(no_method()) } else { survey::run(&survey::Flags::default(), &flags) };
     };
+    if name == TOPIC {
+        output::print(&topic(Purpose::Parsing).render_help().to_string())?;
+        return Ok(Outcome::Done);
+    }
     if let Some(program) = external::named(name.as_ref()) {
         let name = program.name;
         return Err(

@@ -37,8 +37,8 @@ pub const SURVEY: Other = Other {
     flags: survey::Flags::augment_args,
     takes: EVERYTHING,
     examples: &[
-        ("contend survey --seconds 30", "All of it in half a minute, with wider intervals"),
-        ("contend survey --only clock,noise --no-page", "Two parts of it, and no page"),
+        ("contend survey --seconds 30", "Run the whole survey in half a minute, with wider confidence intervals"),
+        ("contend survey --only clock,noise --no-page", "Run two of its experiments, and write no report"),
     ],
     below: &[],
     run: |matches, shared, _| survey::run(&survey::Flags::from_arg_matches(matches)?, shared),
@@ -51,9 +51,12 @@ pub const OTHERS: &[Other] = &[
         flags: compare::Flags::augment_args,
         takes: VIEW,
         examples: &[
-            ("contend compare last~1 last", "The last two records of the archive"),
-            ("contend compare before.json after.json --fail-if slower:5%", "Two files; exit status 3 if one is slower"),
-            ("contend compare --baseline main last", "The last record against a baseline"),
+            ("contend compare last~1 last", "Compare the last two archived records"),
+            (
+                "contend compare before.json after.json --fail-if slower:5%",
+                "Compare two files; exit with status 3 if the second is slower",
+            ),
+            ("contend compare --baseline main last", "Compare the last record with a baseline"),
         ],
         below: &[],
         run: |matches, shared, _| compare::run(&compare::Flags::from_arg_matches(matches)?, shared),
@@ -63,8 +66,8 @@ pub const OTHERS: &[Other] = &[
         flags: baseline::Flags::augment_args,
         takes: VIEW,
         examples: &[
-            ("contend baseline save main last last~1 last~2", "Three runs of the same, under one name"),
-            ("contend baseline use main", "What `contend compare last` then compares with"),
+            ("contend baseline save main last last~1 last~2", "Name three runs of the same command"),
+            ("contend baseline use main", "Select the baseline for `contend compare last`"),
         ],
         below: BASELINE,
         run: |matches, shared, _| baseline::run(&baseline::Flags::from_arg_matches(matches)?, shared),
@@ -74,9 +77,12 @@ pub const OTHERS: &[Other] = &[
         flags: report::Flags::augment_args,
         takes: &["output", "archive"],
         examples: &[
-            ("contend report --output page.html", "The last record as a page"),
-            ("contend report last~1 last --output page.html", "The last two side by side"),
-            ("contend report --picture \"std, 1 thread: locking\" --output std.svg", "One histogram; .png for a slide"),
+            ("contend report --output page.html", "Write a report of the last record"),
+            ("contend report last~1 last --output page.html", "Write a comparison of the last two records"),
+            (
+                "contend report --picture \"std, 1 thread: locking\" --output std.svg",
+                "Write one histogram (.png for a slide)",
+            ),
         ],
         below: &[],
         run: |matches, shared, _| report::run(&report::Flags::from_arg_matches(matches)?, shared),
@@ -86,8 +92,8 @@ pub const OTHERS: &[Other] = &[
         flags: ladder::Flags::augment_args,
         takes: VIEW,
         examples: &[
-            ("contend ladder", "The last survey's, in letters"),
-            ("contend ladder last --output ladder.svg", "The last record's, as a picture for a slide"),
+            ("contend ladder", "Print the costs of the last survey as text"),
+            ("contend ladder last --output ladder.svg", "Draw the costs of the last record for a slide"),
         ],
         below: &[],
         run: |matches, shared, _| ladder::run(&ladder::Flags::from_arg_matches(matches)?, shared),
@@ -97,9 +103,9 @@ pub const OTHERS: &[Other] = &[
         flags: history::Flags::augment_args,
         takes: VIEW,
         examples: &[
-            ("contend history --since 7d", "The records of a week"),
-            ("contend history show last", "The last one"),
-            ("contend history trend", "The names of all figures that have a trend"),
+            ("contend history --since 7d", "List the records of one week"),
+            ("contend history show last", "Show the last record"),
+            ("contend history trend", "List the names of all metrics that have a trend"),
         ],
         below: HISTORY,
         run: |matches, shared, _| history::run(&history::Flags::from_arg_matches(matches)?, shared),
@@ -109,8 +115,8 @@ pub const OTHERS: &[Other] = &[
         flags: screen::Flags::augment_args,
         takes: &["archive"],
         examples: &[
-            ("contend screen", "Menus, live pictures, the archive: all that contend has"),
-            ("contend screen --archive records.git", "With another archive"),
+            ("contend screen", "Open the interface"),
+            ("contend screen --archive records.git", "Open it with another archive"),
         ],
         below: &[],
         run: |_, shared, _| screen::run(shared),
@@ -120,8 +126,8 @@ pub const OTHERS: &[Other] = &[
         flags: schema::Flags::augment_args,
         takes: &["output"],
         examples: &[
-            ("contend schema latency", "What a record of `contend latency` looks like"),
-            ("contend schema --output schema.json", "All records, in a file"),
+            ("contend schema latency", "Print the schema of the records of `contend latency`"),
+            ("contend schema --output schema.json", "Write the schema of all records to a file"),
         ],
         below: &[],
         run: |matches, shared, _| schema::run(&schema::Flags::from_arg_matches(matches)?, shared),
@@ -131,8 +137,8 @@ pub const OTHERS: &[Other] = &[
         flags: manual::CompletionsFlags::augment_args,
         takes: &["output"],
         examples: &[
-            ("contend completions bash --output contend.bash", "A script for bash to read"),
-            ("contend completions zsh --output _contend", "One for a folder of zsh's $fpath"),
+            ("contend completions bash --output contend.bash", "Write a script for bash"),
+            ("contend completions zsh --output _contend", "Write a script for a directory of zsh's $fpath"),
         ],
         below: &[],
         run: |matches, shared, command| {
@@ -144,8 +150,8 @@ pub const OTHERS: &[Other] = &[
         flags: manual::PagesFlags::augment_args,
         takes: &["output"],
         examples: &[
-            ("contend man --output contend.1", "The page of contend itself"),
-            ("contend man man1", "A page for each command, in the folder man1"),
+            ("contend man --output contend.1", "Write the page of contend itself"),
+            ("contend man man1", "Write one page per command to the directory man1"),
         ],
         below: &[],
         run: |matches, shared, command| {
@@ -159,37 +165,40 @@ const BASELINE: &[Below] = &[
         name: "save",
         takes: ARCHIVE,
         examples: &[
-            ("contend baseline save main", "The last record"),
-            ("contend baseline save v1 last last~1 last~2", "Three runs, which tell how much runs differ"),
+            ("contend baseline save main", "Name the last record"),
+            ("contend baseline save v1 last last~1 last~2", "Name three runs, which show the run-to-run variation"),
         ],
     },
     Below {
         name: "use",
         takes: ARCHIVE,
         examples: &[
-            ("contend baseline use main", "From now on `contend compare last` compares with it"),
-            ("contend baseline use v1", "And now with another"),
+            ("contend baseline use main", "Compare with this baseline from now on"),
+            ("contend baseline use v1", "Select another baseline"),
         ],
     },
     Below {
         name: "list",
         takes: VIEW,
-        examples: &[("contend baseline list", "All of them"), ("contend baseline list --format json", "For a program")],
+        examples: &[
+            ("contend baseline list", "List all baselines"),
+            ("contend baseline list --format json", "Print the list for a program"),
+        ],
     },
     Below {
         name: "remove",
         takes: ARCHIVE,
         examples: &[
-            ("contend baseline remove v1", "The name; its records stay"),
-            ("contend baseline remove main --archive ../archive.git", "In another archive"),
+            ("contend baseline remove v1", "Delete the name and keep its records"),
+            ("contend baseline remove main --archive ../archive.git", "Delete a name in another archive"),
         ],
     },
     Below {
         name: "export",
         takes: ARCHIVE,
         examples: &[
-            ("contend baseline export main main.bundle", "As a file, for another machine"),
-            ("contend history pull main.bundle", "How it is taken there"),
+            ("contend baseline export main main.bundle", "Write a baseline to a file, for another machine"),
+            ("contend history pull main.bundle", "Read that file on the other machine"),
         ],
     },
 ];
@@ -199,8 +208,8 @@ const HISTORY: &[Below] = &[
         name: "list",
         takes: VIEW,
         examples: &[
-            ("contend history list --experiment latency", "The records of one experiment"),
-            ("contend history list --since 2026-11-21 --format csv", "Those since a day, as rows"),
+            ("contend history list --experiment latency", "List the records of one experiment"),
+            ("contend history list --since 2026-11-21 --format csv", "List the records since a day, as CSV"),
         ],
     },
     Below {
@@ -216,48 +225,51 @@ const HISTORY: &[Below] = &[
         name: "hours",
         takes: VIEW,
         examples: &[
-            ("contend history hours", "A line a CPU, an hour of the day two columns wide"),
-            ("contend history hours --since 4w --format csv", "The last weeks, as rows for other programs"),
+            ("contend history hours", "Show one line per CPU, with two columns per hour of the day"),
+            (
+                "contend history hours --since 4w --format csv",
+                "Print the hours of the last four weeks as CSV, for other programs",
+            ),
         ],
     },
     Below {
         name: "trend",
         takes: VIEW,
         examples: &[
-            ("contend history trend", "The names of all figures"),
-            ("contend history trend \"clock: a read\"", "One of them over all records"),
+            ("contend history trend", "List the names of all metrics"),
+            ("contend history trend \"clock: a read\"", "Show one metric over all records"),
         ],
     },
     Below {
         name: "export",
         takes: ARCHIVE,
         examples: &[
-            ("contend history export last record.json", "The last record as a file"),
-            ("contend history export last~1 -", "The one before it, printed"),
+            ("contend history export last record.json", "Write the last record to a file"),
+            ("contend history export last~1 -", "Print the record before it"),
         ],
     },
     Below {
         name: "push",
         takes: ARCHIVE,
         examples: &[
-            ("contend history push ../records.git", "To a repository of this machine"),
-            ("contend history push user@host:records.git", "To one of another"),
+            ("contend history push ../records.git", "Send records to a repository on this machine"),
+            ("contend history push user@host:records.git", "Send records to a repository on another machine"),
         ],
     },
     Below {
         name: "pull",
         takes: ARCHIVE,
         examples: &[
-            ("contend history pull ../records.git", "From a repository of this machine"),
-            ("contend history pull user@host:records.git", "From one of another"),
+            ("contend history pull ../records.git", "Fetch records from a repository on this machine"),
+            ("contend history pull user@host:records.git", "Fetch records from a repository on another machine"),
         ],
     },
     Below {
         name: "verify",
         takes: ARCHIVE,
         examples: &[
-            ("contend history verify", "Every hash"),
-            ("contend history verify record.json", "And whether a file is a record that was kept"),
+            ("contend history verify", "Check every hash"),
+            ("contend history verify record.json", "Also check whether a file is an archived record"),
         ],
     },
 ];

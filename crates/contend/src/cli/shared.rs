@@ -1,25 +1,28 @@
-//! The flags that mean the same everywhere: a command shows and takes those that it has a use for. They stand before or
-//! behind its name.
+//! The common options: the flags that mean the same for every command. A command takes those that it uses, before or
+//! after its name.
 
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Args, Command};
 use harness::{SharedFlags, UsageError};
 
+/// The heading of these flags in a command. A command's own form of one has none.
+pub use harness::COMMON_OPTIONS as HEADING;
+
 /// All of them.
-fn all() -> Vec<Arg> {
+pub fn all() -> Vec<Arg> {
     SharedFlags::augment_args(Command::new("")).get_arguments().cloned().collect()
 }
 
-/// What a command line is made for.
+/// The purpose that a command line is made for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
-    /// To be parsed: a flag that a command does not take is there and hidden, so that what is said of it is ours.
+    /// To be parsed: a flag that a command does not take is there and hidden, so that contend itself refuses it.
     Parsing,
-    /// To be written about, in completions and man pages: such a flag is not there.
+    /// To be described in completions and man pages: such a flag is not there.
     Describing,
 }
 
-/// The whole command with all of them, for those below it too.
+/// The whole command with all of them, also for the commands below it.
 pub fn with_all(root: Command, purpose: Purpose) -> Command {
     all().into_iter().fold(root, |root, flag| root.arg(flag.global(purpose == Purpose::Parsing)))
 }
@@ -28,13 +31,13 @@ pub fn with_all(root: Command, purpose: Purpose) -> Command {
 pub fn with_flags(command: Command, purpose: Purpose, takes: impl Fn(&str) -> bool) -> Command {
     all().into_iter().fold(command, |command, flag| {
         let (id, is_taken) = (flag.get_id().clone(), takes(flag.get_id().as_str()));
-        let is_its_own = command.get_arguments().any(|own| *own.get_id() == id);
-        let is_there = !is_its_own && (is_taken || purpose == Purpose::Parsing);
+        let has_own = command.get_arguments().any(|own| *own.get_id() == id);
+        let is_there = !has_own && (is_taken || purpose == Purpose::Parsing);
         if is_there { command.arg(flag.global(false).hide(!is_taken)) } else { command }
     })
 }
 
-/// That no flag was given which the command would ignore.
+/// Checks that no flag was given which the command would ignore.
 ///
 /// # Errors
 /// One was.

@@ -36,20 +36,20 @@ pub struct Program {
 pub const PROGRAMS: &[Program] = &[
     Program {
         name: "serve",
-        about: "Give the archive, live figures and metrics to other machines over HTTP",
+        about: "Serve the archive, live results and Prometheus metrics over HTTP",
         program: remote("contend-serve"),
         examples: &[
-            ("contend serve", "On this machine only, at a port that the first line names"),
-            ("contend serve --listen 0.0.0.0:8418 --token-file token", "To whoever has the token, over TLS"),
+            ("contend serve", "Serve on this machine only, at the address in the first line"),
+            ("contend serve --listen 0.0.0.0:8418 --token-file token", "Serve over TLS to clients with the token"),
         ],
     },
     Program {
         name: "fetch",
-        about: "Keep other machines' records in the own archive, or watch what runs there",
+        about: "Copy records from other machines to the local archive, or follow a run there",
         program: remote("contend-fetch"),
         examples: &[
-            ("contend fetch localhost:8418", "All that the other has and this archive has not"),
-            ("contend fetch one:8418,two:8418 last", "The last record of each of two"),
+            ("contend fetch localhost:8418", "Copy the records that the local archive lacks"),
+            ("contend fetch one:8418,two:8418 last", "Copy the last record of each of two machines"),
         ],
     },
 ];
@@ -68,15 +68,15 @@ impl Program {
     pub fn command(&self) -> Command {
         let Companion { binary, package, .. } = self.program;
         let long = format!(
-            "{}\n\nA program of its own, {binary}, that is built and installed apart: {}. Where it is there, \
-             `contend {} --help` has its flags.",
+            "{}\n\nThis command is a separate program, {binary}, which is not installed here: {}. Once it is \
+             installed, `contend {} --help` prints its options.",
             self.about,
             self.program.remedy(),
             self.name
         );
         let arguments = Arg::new("arguments").value_name("ARGUMENTS").num_args(0..);
         let arguments = arguments.allow_hyphen_values(true).trailing_var_arg(true);
-        let help = format!("What {binary} is given, as it stands ({package} has it)");
+        let help = format!("Arguments, passed to {binary} unchanged (part of {package})");
         Command::new(self.name).about(self.about).long_about(long).arg(arguments.help(help))
     }
 
@@ -118,7 +118,7 @@ impl Companion {
     fn remedy(&self) -> String {
         let Self { package, folder, .. } = self;
         format!(
-            "`cargo build --release -p {package}` builds it beside contend, `cargo install --path {folder}` installs it"
+            "`cargo build --release -p {package}` builds it next to contend, `cargo install --path {folder}` installs it"
         )
     }
 }

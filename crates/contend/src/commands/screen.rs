@@ -3,11 +3,11 @@
 use clap::Args;
 use harness::{Outcome, SharedFlags};
 
-/// Find, run and look at everything: menus, live pictures, the archive
+/// Open the full-screen interface: menus, live charts, the archive
 ///
-/// Full-screen, by keys or mouse; ? shows the keys. Whatever is chosen shows the command line that does the same. An
-/// experiment that is started here runs as a process of its own, drawn while it measures; stopping it keeps what was
-/// measured. The screen stays on one CPU and measures the others, unless there is no other. It needs a terminal of 80
+/// The interface takes keys and the mouse; ? shows the keys. Each choice shows the command line that does the same. An experiment
+/// that is started here runs as a separate process and is drawn while it measures; stopping it keeps the results so
+/// far. The interface stays on one CPU and measures the others, unless there is only one. It requires a terminal of 80
 /// columns and 24 lines.
 #[derive(Args, Clone, Debug)]
 pub struct Flags {}

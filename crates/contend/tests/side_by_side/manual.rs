@@ -29,8 +29,10 @@ fn commands() -> BTreeSet<Vec<String>> {
     while let Some(path) = open.pop() {
         let arguments: Vec<&str> = path.iter().map(String::as_str).chain(["--help"]).collect();
         let help = said(&arguments);
-        let listed = help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
-        // What goes on in a second line is indented further.
+        // There may be several lists, each below a heading and ended by an empty line.
+        let lists = help.split("\n\n").filter(|part| part.starts_with("Commands"));
+        let listed = lists.flat_map(|list| list.lines().skip(1));
+        // Second lines are indented further.
         let names = listed.filter(|line| !line.starts_with("   ")).filter_map(|line| line.split_whitespace().next());
         for name in names.filter(|name| *name != "help") {
             open.push(path.iter().cloned().chain([name.to_owned()]).collect());

@@ -26,9 +26,12 @@ impl Experiment for Clock {
     const NAME: &'static str = "clock";
     const METHOD: &'static str = include_str!("method.md");
     const EXAMPLES: &'static [Example] = &[
-        ("contend clock", "The clock and the grind, and what is left of a CPU over slices of up to 2 s"),
-        ("contend clock --seconds 5 --longest 100ms", "Shorter, with a shorter curve"),
-        ("contend clock --cpus 0-3 --format json", "How far the counters of four CPUs are apart, for a program"),
+        ("contend clock", "Measure the clock, and the CPU time left in windows of up to 2 s"),
+        ("contend clock --seconds 5 --longest 100ms", "Measure for 5 s, in windows of up to 100 ms"),
+        (
+            "contend clock --cpus 0-3 --format json",
+            "Print the offsets between the counters of four CPUs, for a program",
+        ),
     ];
     const SURVEY: Option<SurveyPart> = Some(SurveyPart { weight: 5, flags: "" });
 

@@ -2,13 +2,13 @@
 
 use clap::Args;
 
-/// Who else is on the core: how often another hardware thread takes part of it, and what that costs
+/// Measure SMT interference: how often a sibling shares the core, and the cost
 ///
-/// Each CPU is probed all the time, all of them at once as far as they are cores of their own. Between the probes loops
-/// of different kinds run: what each loses when somebody shares the core is what code of that kind loses.
+/// Each CPU is probed all the time; CPUs on separate cores are probed simultaneously. Between the probes, loops of
+/// several kinds run. The loss of a loop while a sibling shares the core is the loss to expect for code of that kind.
 #[derive(Args, Clone, Debug)]
 pub struct Flags {
-    /// Do not try which of the CPUs share a core
+    /// Do not test which CPUs share a core
     #[arg(long)]
     pub no_pairs: bool,
 }

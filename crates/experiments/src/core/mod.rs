@@ -26,9 +26,9 @@ impl Experiment for Core {
     const NAME: &'static str = "core";
     const METHOD: &'static str = include_str!("method.md");
     const EXAMPLES: &'static [Example] = &[
-        ("contend core", "All CPUs for ten seconds"),
-        ("contend core --seconds 8h", "A night, and at which of its hours who shared a core"),
-        ("contend core --seconds 2 --format csv", "A line for each CPU, for other programs"),
+        ("contend core", "Measure all CPUs for 10 s"),
+        ("contend core --seconds 8h", "Measure for one night, and show the hours in which cores were shared"),
+        ("contend core --seconds 2 --format csv", "Print one line per CPU, for other programs"),
     ];
 
     const OUTCOMES: &'static [&'static str] = &["probe_us", "groups"];

@@ -7,51 +7,53 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-/// Histograms of single lock and unlock operations, with lettered and explained spikes
+/// Measure every lock and unlock: latency histograms with each spike attributed
 ///
-/// Threads take a lock, hold it for a known time, and release it, as in the lock latency laboratory of 1998. Timestamps
-/// around both give the latency of every single lock and unlock. Cells (lock × threads × competitors) take turns in
-/// random order, and one without a lock among them says how well all are known.
+/// Threads acquire a lock, hold it for a known time and release it, as in the lock latency laboratory of 1998.
+/// Timestamps around each operation give the latency of every single lock and unlock. Spikes in a histogram are labelled with letters; their causes are listed below it. Configurations (lock × threads × competing threads) are interleaved in random order; one of them has no lock and shows the accuracy of all others.
 #[derive(Args, Clone, Debug)]
 pub struct Flags {
-    /// Locks to measure, separated by commas; `all`; `list` to print them; or the path of a shared object with a lock
-    /// of your own (./libmine.so)
+    /// Locks to measure: names separated by commas, `all`, `list` (print the names and exit), or the path of a shared
+    /// object with a user-supplied lock (./libmine.so)
     #[arg(long, value_name = "NAMES", value_delimiter = ',', default_value = "sysv,benaphore,std,parking_lot",
           value_parser = locks::names(), hide_possible_values = true)]
     pub lock: Vec<String>,
 
-    /// Threads that want the lock; several numbers make several cells
+    /// Number of threads that compete for the lock; each number of a list is a configuration [range: 1 to 65535]
     #[arg(long, value_name = "N,…", value_delimiter = ',', default_value = "1", value_parser = clap::value_parser!(u16).range(1..))]
     pub threads: Vec<u16>,
 
-    /// How long the lock is held each time, such as 250ns or 6.1us
+    /// Hold time of the critical section, such as 250ns or 6.1us [range: 0 to 10ms]
     #[arg(long, value_name = "TIME", default_value = "6.1us", value_parser = parse_duration::hold, allow_hyphen_values = true)]
     pub hold: Duration,
 
-    /// Threads that spin and want the CPU, not the lock; several numbers make several cells
+    /// Number of competing threads, which spin on the CPU and never use the lock; each number of a list is a
+    /// configuration [range: 0 to 1024]
     #[arg(long, value_name = "N,…", value_delimiter = ',', default_value = "0", value_parser = clap::value_parser!(u16).range(0..=1024))]
     pub competitors: Vec<u16>,
 
-    /// Where threads run: all on the first CPU, over the hardware threads of its core, over all CPUs (cores first), or
-    /// over a list of CPUs such as 0,2
-    #[arg(long, value_name = "one-cpu|one-core|spread|LIST", default_value = "one-cpu")]
+    /// CPUs of the threads: one-cpu (the first CPU), one-core (the hardware threads of its core), spread (all CPUs, one
+    /// per core first), or a list such as 0,2
+    #[arg(long, value_name = "WHERE", default_value = "one-cpu")]
     pub placement: Placement,
 
-    /// Stop a cell early once the intervals of its medians and 99.9 % quantiles are this narrow (0.05 is 5 %)
+    /// Stop a configuration early once the 95 % confidence intervals of its median and p99.9 latencies are this narrow
+    /// (0.05 is 5 %) [range: between 0 and 1]
     #[arg(long, value_name = "SHARE", default_value_t = 0.05, value_parser = parse_duration::share)]
     pub precision: f64,
 
-    /// The kernel's record of who ran, for the spikes' causes: the best that may be read, or none. A quarter of the
-    /// slices has it; their latencies are in no other figure
-    #[arg(long, value_enum, value_name = "WHICH", default_value = "best")]
+    /// Kernel events, used to attribute spikes. A quarter of the windows records them; the latencies of those windows are excluded from all other results
+    #[arg(long, value_enum, value_name = "SOURCE", default_value = "best")]
     pub evidence: EvidenceChoice,
 
-    /// End at the first wait for a lock that is longer, tell who had the lock and what ran meanwhile, and exit with
-    /// status 3. Every slice has the kernel's record then, which costs a switch some 0.4 µs
+    /// Stop at the first wait for a lock above this, report its holder and the threads that ran during the wait, and
+    /// exit with status 3. Every window then records kernel events, which costs about 0.4 µs per context switch [range:
+    /// from 1us]
     #[arg(long, value_name = "TIME", value_parser = parse_duration::stop_above, allow_hyphen_values = true)]
     pub stop_above: Option<Duration>,
 
-    /// Draw the histograms of all cells as text, not of four at most; the record and its page always have them
+    /// Print the histograms of all configurations as text, instead of four at most. The record and its HTML report
+    /// always contain all
     #[arg(long)]
     pub histogram: bool,
 }

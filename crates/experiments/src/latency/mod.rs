@@ -37,19 +37,19 @@ impl Experiment for Latency {
     const NAME: &'static str = "latency";
     const METHOD: &'static str = include_str!("method.md");
     const EXAMPLES: &'static [Example] = &[
-        ("contend latency --lock std,parking_lot", "Two locks that nobody else wants"),
+        ("contend latency --lock std,parking_lot", "Compare two uncontended locks"),
         (
             "contend latency --lock std --threads 1,4 --placement spread",
-            "One with four threads, each on a CPU of its own",
+            "Measure one thread, then four threads on separate CPUs",
         ),
-        ("contend latency --lock all --hold 250ns --seconds 1min", "Every lock, held shortly"),
+        ("contend latency --lock all --hold 250ns --seconds 1min", "Measure every lock with a short hold time"),
         (
             "contend latency --lock std --threads 2 --stop-above 2ms --until-signal",
-            "Waits for the first wait that is longer, and tells who had the lock and what ran",
+            "Run until a wait exceeds 2 ms; report the holder and the threads that ran",
         ),
         (
             "contend latency --lock ./libown_lock.so,std",
-            "A lock of your own, from a shared object, beside one of today's",
+            "Compare a user-supplied lock, from a shared object, with a common one",
         ),
     ];
     const OUTCOMES: &'static [&'static str] = &["object_calls_ns", "stopped"];

@@ -7,45 +7,46 @@ use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// How much CPU a process would really get, each second, beside /proc/stat's answer
+/// Measure the CPU time available to a process each second, next to /proc/stat
 ///
-/// One thread on each CPU takes what nobody else wants and counts it: its CPU time, and the work it did in it. What it
-/// did not get is the load. It runs until Ctrl-C (or q), or for --seconds; where a record is asked for (--format json
-/// or csv, --output), for 10 s.
+/// One thread on each CPU takes the time that no other thread uses, and counts it: its CPU time, and the work that it
+/// did. The rest of the time is the load. The command runs until Ctrl-C (or q), or for --seconds; if a record is
+/// requested (with --format or --output), it runs for 10 s.
 #[derive(Args, Clone, Debug)]
 pub struct Flags {
-    /// How often to say it: from 100ms to 1min
+    /// Reporting period [range: 100ms to 1min]
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = interval, allow_hyphen_values = true)]
     pub interval: Duration,
 
-    /// What to show meanwhile: a line for each interval, a JSON object for each CPU and interval, a scrolling graph, or
-    /// the mean over the last 1, 2, 4 … 32,768 seconds [default: graph at a terminal, else lines]
+    /// Display while measuring [default: graph on a terminal, otherwise lines]
     #[arg(long, value_enum, value_name = "VIEW")]
     pub view: Option<View>,
 
-    /// Measure what a thread of this priority would get, and what it would take: idle, batch, a nice value, fifo or rr
-    #[arg(long, value_name = "WHAT", default_value = "idle", allow_hyphen_values = true)]
+    /// Measure the CPU time that a thread of this priority would get, and the time that it would take from others:
+    /// idle, batch, a nice value, fifo or rr; fifo:N and rr:N with N from 1 to 99
+    #[arg(long, value_name = "PRIORITY", default_value = "idle", allow_hyphen_values = true)]
     pub priority: Priority,
 
-    /// Threads on each CPU; with more than one, what their taking turns costs: 1998 measured 99.92 % with two
+    /// Number of threads on each CPU. With more than one, the cost of their alternation is measured: in 1998, two
+    /// threads did 99.92 % of the work of one [range: 1 to 64]
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = parse_count::within::<u16>(1..=64), allow_hyphen_values = true)]
     pub grinders: u16,
 
-    /// Keep the figures of the last interval in this file, for a collector of OpenMetrics
+    /// Keep the values of the last period in FILE, for a collector of OpenMetrics
     #[arg(long, value_name = "FILE")]
     pub metrics: Option<PathBuf>,
 }
 
-/// What is shown while it measures.
+/// The display while measuring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum View {
-    /// A line for each interval
+    /// one line per period
     Lines,
-    /// A JSON object a line, for each interval and CPU
+    /// one JSON object per line, for each period and CPU
     Json,
-    /// The load of the last minutes, scrolling
+    /// the load of the last minutes, scrolling
     Graph,
-    /// The mean load over the last 1, 2, 4 … 32,768 seconds
+    /// the mean load over the last 1, 2, 4 … 32,768 seconds
     Bars,
 }
 

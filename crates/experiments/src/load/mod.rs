@@ -35,9 +35,12 @@ impl Experiment for Load {
     const NAME: &'static str = "load";
     const METHOD: &'static str = include_str!("method.md");
     const EXAMPLES: &'static [Example] = &[
-        ("contend load", "Watch it until Ctrl-C or q"),
-        ("contend load --priority 0 --seconds 10", "What a thread of ordinary priority would get, for ten seconds"),
-        ("contend load --seconds 1min --format json --output load.json", "A record of a minute"),
+        ("contend load", "Show the load until Ctrl-C or q"),
+        (
+            "contend load --priority 0 --seconds 10",
+            "Measure for 10 s the time that a thread of normal priority would get",
+        ),
+        ("contend load --seconds 1min --format json --output load.json", "Write a record of one minute to a file"),
     ];
     const SURVEY: Option<SurveyPart> = Some(SurveyPart { weight: 6, flags: "--grinders 2 --interval 500ms" });
 

@@ -3,13 +3,13 @@
 use clap::{Args, ValueHint};
 use std::path::PathBuf;
 
-/// A job in lock-step on MPI, measured beside what the model predicts from its ranks' own noise
+/// Compare a measured MPI job with the prediction from its ranks' noise
 ///
-/// The program `lockstep` measures it, a process a rank: `mpirun -n 2 lockstep --output job.json`, or `srun lockstep`.
-/// This shows its record, and keeps it.
+/// The program `lockstep` measures the bulk-synchronous job, with one process per rank: `mpirun -n 2 lockstep --output
+/// job.json`, or `srun lockstep`. This command shows the record of the job and saves it in the archive.
 #[derive(Args, Clone, Debug)]
 pub struct Flags {
-    /// The record that the job wrote (- is standard input)
+    /// Record that the job wrote (- is standard input)
     #[arg(value_name = "RECORD", value_hint = ValueHint::FilePath)]
     pub record: PathBuf,
 }

@@ -24,8 +24,8 @@ impl Experiment for Lockstep {
     const NAME: &'static str = NAME;
     const METHOD: &'static str = include_str!("method.md");
     const EXAMPLES: &'static [Example] = &[
-        ("contend lockstep job.json", "A job that `mpirun -n 2 lockstep --output job.json` measured"),
-        ("contend model step --ranks job.json", "What its ranks' noise does to many nodes"),
+        ("contend lockstep job.json", "Show a job measured by `mpirun -n 2 lockstep --output job.json`"),
+        ("contend model step --ranks job.json", "Predict the effect of the same noise on many nodes"),
     ];
     /// It was measured elsewhere.
     const UNUSED: &'static [&'static str] = &["seconds", "seed", "cpus", "neighbour"];

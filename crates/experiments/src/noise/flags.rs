@@ -8,15 +8,16 @@ use harness::{EvidenceChoice, Format, SharedFlags, UsageError, parse_count, pars
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Who takes the CPU from a running thread, how often, for how long: with the causes named
+/// Measure OS noise: what interrupts a running thread, how often, and how long
 ///
-/// A thread reads the clock and nothing else; where two neighbouring readings lie too far apart it did not run. It is
-/// watched alone, with a competitor on its CPU, and with a rescheduler (a real-time thread that only sleeps and wakes)
-/// beside both, as in the test of 1999. The kernel's own record says who ran instead.
+/// A sampling thread only reads the clock; where two adjacent readings are too far apart, the thread did not run (a
+/// gap). It is measured alone, with a competing thread on its CPU, and with a rescheduler (a real-time thread that only
+/// sleeps and wakes up) in addition, as in the test of 1999. Kernel events name the cause of a gap: the thread or the
+/// interrupt that ran instead.
 #[derive(Args, Clone, Debug)]
 pub struct Flags {
-    /// What to run beside the reader; several make several cells [default: all four; with --trace, --interval or
-    /// --stop-above: quiet]
+    /// Load next to the sampling thread; each name of a list is a configuration [default: all four; with --trace,
+    /// --interval or --stop-above: quiet]
     #[arg(long, value_enum, value_name = "NAMES", value_delimiter = ',', conflicts_with = "remedies")]
     pub scenario: Vec<Scenario>,
 
@@ -29,15 +30,15 @@ pub struct Flags {
     #[arg(long, value_name = "RATIO", value_parser = values::weight_ratio, allow_hyphen_values = true)]
     pub weight_ratio: Option<f64>,
 
-    /// Nice values of the reader and of the competitors, such as -12,19
-    #[arg(long, value_name = "READER,COMPETITOR", conflicts_with = "weight_ratio", allow_hyphen_values = true)]
+    /// Nice values of the sampling thread and of the competing threads, such as -12,19 [range: -20 to 19]
+    #[arg(long, value_name = "SAMPLER,COMPETITOR", conflicts_with = "weight_ratio", allow_hyphen_values = true)]
     pub nice: Option<Nice>,
 
-    /// Spinning threads that want the reader's CPU [default: 1]
+    /// Number of competing threads, which spin on the CPU of the sampling thread [default: 1] [range: 1 to 64]
     #[arg(long, value_name = "N", value_parser = parse_count::within::<u16>(1..=64), allow_hyphen_values = true)]
     pub competitors: Option<u16>,
 
-    /// How long the rescheduler sleeps each time: 50us to 1s [default: 125us]
+    /// Time that the rescheduler sleeps between wake-ups [default: 125us] [range: 50us to 1s]
     #[arg(long, value_name = "TIME", value_parser = values::rescheduler, allow_hyphen_values = true, conflicts_with = "remedies")]
     pub rescheduler: Option<Duration>,
 
@@ -45,11 +46,11 @@ pub struct Flags {
     #[arg(long, value_name = "N", value_parser = values::samples, allow_hyphen_values = true)]
     pub samples: Option<u64>,
 
-    /// Measure wake-ups instead: a thread sleeps until an instant, and again after each such time; 50us to 1s. Several
-    /// take turns
+    /// Measure wake-up latency instead: a thread sleeps until an instant, then until the next one, a period later;
+    /// several periods are interleaved [range: 50us to 1s]
     #[arg(
         long,
-        value_name = "TIMES",
+        value_name = "PERIODS",
         value_delimiter = ',',
         value_parser = values::wake,
         allow_hyphen_values = true,
@@ -57,36 +58,37 @@ pub struct Flags {
     )]
     pub wake: Vec<Duration>,
 
-    /// How the scheduler ranks the thread that wakes: other, fifo:N with N from 1 to 99, or deadline
+    /// Scheduling policy of the thread that wakes up: other, fifo:N with N from 1 to 99, or deadline
     #[arg(long, value_name = "POLICY", default_value = "other", requires = "wake")]
     pub policy: Policy,
 
-    /// What the thread sleeps in
+    /// Call in which the thread sleeps
     #[arg(long, value_enum, value_name = "CALL", default_value = "clock-nanosleep", requires = "wake")]
     pub timer: Timer,
 
-    /// End at the first gap, or wake-up, that is longer, tell what ran meanwhile, and exit with status 3
+    /// Stop at the first gap, or wake-up latency, above this, report the threads that ran during it, and exit with
+    /// status 3 [range: from 1us]
     #[arg(long, value_name = "TIME", value_parser = parse_duration::stop_above, allow_hyphen_values = true)]
     pub stop_above: Option<Duration>,
 
-    /// The CPU that the thread runs on [default: the last of those allowed]
+    /// CPU of the sampling thread [default: the last of the allowed CPUs]
     #[arg(long, value_name = "CPU", value_parser = parse_count::within::<usize>(0..=1_000_000), allow_hyphen_values = true)]
     pub cpu: Option<usize>,
 
-    /// The kernel's record of who ran: the best that may be read, or none
-    #[arg(long, value_enum, value_name = "WHICH", default_value = "best")]
+    /// Kernel events, used to name the causes of gaps
+    #[arg(long, value_enum, value_name = "SOURCE", default_value = "best")]
     pub evidence: EvidenceChoice,
 
-    /// Print a line for each such time while measuring, from 10ms
+    /// Print one line per period while measuring [range: from 10ms]
     #[arg(long, value_name = "TIME", value_parser = values::interval, allow_hyphen_values = true)]
     pub interval: Option<Duration>,
 
-    /// What the lines of --interval are: text, or JSON objects
+    /// Form of the lines of --interval
     #[arg(long, value_enum, value_name = "VIEW", default_value = "lines", requires = "interval")]
     pub view: View,
 
-    /// Write every gap of one scenario to this file, as lines of start and duration in ns; a name that ends in .hlog
-    /// gets an HdrHistogram log with a histogram a second
+    /// Write every gap of one scenario to FILE, one line per gap: start and duration in ns. If the name ends in .hlog,
+    /// write an HdrHistogram log with one histogram per second
     #[arg(long, value_name = "FILE", conflicts_with = "remedies")]
     pub trace: Option<PathBuf>,
 }
@@ -113,11 +115,11 @@ impl Flags {
     }
 }
 
-/// What is printed while measuring.
+/// The form of the lines that are printed while measuring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum View {
-    /// A line of figures
+    /// values as text
     Lines,
-    /// A JSON object
+    /// one JSON object per line
     Json,
 }

@@ -51,22 +51,25 @@ impl Experiment for Noise {
     const NAME: &'static str = "noise";
     const METHOD: &'static str = include_str!("method.md");
     const EXAMPLES: &'static [Example] = &[
-        ("contend noise", "Who takes the CPU: alone, beside a competitor, and beside a rescheduler"),
+        ("contend noise", "Measure the noise: alone, with a competing thread, and with a rescheduler"),
+        ("contend noise --scenario quiet --interval 1s", "Print one line per second about an otherwise idle machine"),
         (
-            "contend noise --scenario quiet --interval 1s",
-            "A line a second of what the machine does when nothing is asked of it",
+            "contend noise --cpus all --seconds 1min",
+            "Measure all CPUs at once; find the quietest, and gaps that several share",
         ),
-        ("contend noise --cpus all --seconds 1min", "Every CPU at once: which is best, and what hits several together"),
         (
             "contend noise --wake 1ms --policy fifo:80 --cpus all",
-            "How late a real-time thread wakes on each CPU, and why",
+            "Measure and attribute the wake-up latency of a real-time thread on each CPU",
         ),
         (
             "contend noise --stop-above 500us --until-signal",
-            "Waits for the first gap that is longer, and tells what ran in it",
+            "Run until a gap exceeds 500 µs; report the threads that ran during it",
         ),
-        ("contend noise --remedies --seconds 60", "What helps here against a competitor"),
-        ("contend noise --seconds 60 --trace quiet.trace", "Every gap of a minute in a file, for `contend model step`"),
+        ("contend noise --remedies --seconds 60", "Find the remedies that help against a competing thread"),
+        (
+            "contend noise --seconds 60 --trace quiet.trace",
+            "Write every gap of one minute to a file, for `contend model step`",
+        ),
     ];
     const SURVEY: Option<SurveyPart> =
         Some(SurveyPart { weight: 25, flags: "--scenario quiet,competitor,both --weight-ratio 68" });

@@ -4,18 +4,18 @@ use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 use std::str::FromStr;
 
-/// What runs beside the reader.
+/// The load next to the sampling thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Scenario {
-    /// Nothing of ours
+    /// no load from contend
     Quiet,
-    /// Competitors
+    /// competing threads
     Competitor,
-    /// Competitors and a rescheduler
+    /// competing threads and a rescheduler
     Both,
-    /// A rescheduler
+    /// a rescheduler
     Rescheduler,
 }
 

@@ -6,14 +6,13 @@ use loops::ring::Class;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// The thread ring: what a switch costs in stackless threads, threads of the kernel and other runtimes
+/// Measure context switches: stackless threads, kernel threads, other runtimes
 ///
-/// Threads stand in a ring and pass a token around, as in 2008. Contestants in other languages are built and run if
-/// their toolchain is here. All of them, and the limits that the machine sets, take turns in random order. Every answer
-/// is checked: the thread that gets the last token is number hops mod threads + 1.
+/// Threads form a ring and pass a token around (the thread ring of 2008). Contestants in other languages are built and
+/// run if their toolchain is installed. All contestants, and the limits of the machine, are interleaved in random order. Every result is checked: the thread that gets the last token has the number (hops mod threads) + 1.
 #[derive(Args, Clone, Debug)]
 pub struct Flags {
-    /// Contestants, separated by commas [default: all; --list names them]
+    /// Contestants, separated by commas [default: all; --list prints the names]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub contestant: Vec<String>,
 
@@ -21,21 +20,23 @@ pub struct Flags {
     #[arg(long, value_name = "CLASSES", value_delimiter = ',')]
     pub class: Vec<Class>,
 
-    /// Threads in the ring; several numbers make several rings
+    /// Number of threads in the ring; each number of a list is a ring [range: 1 to 10000000]
     #[arg(long, value_name = "N,…", value_delimiter = ',', default_value = "503",
           value_parser = parse_count::within::<u32>(1..=10_000_000), allow_hyphen_values = true)]
     pub threads: Vec<u32>,
 
-    /// Hops of every run [default: as many as take each contestant about the same time]
+    /// Number of hops of every run [default: a number that takes each contestant about the same time] [range: 0 to
+    /// 4000000000]
     #[arg(long, value_name = "N", value_parser = parse_count::within::<u64>(0..=4_000_000_000), allow_hyphen_values = true)]
     pub hops: Option<u64>,
 
-    /// Threads of the large ring of stackless threads, in order and shuffled; 0 for none
+    /// Number of threads of the large ring of stackless threads, measured in order and shuffled; 0 skips it [range: 0
+    /// to 10000000]
     #[arg(long, value_name = "N", default_value_t = 1_000_000, value_parser = parse_count::within::<u32>(0..=10_000_000),
           allow_hyphen_values = true)]
     pub large: u32,
 
-    /// Keep contestants on one CPU, let the kernel place them, or both in turn
+    /// CPUs of the contestants
     #[arg(long, value_name = "WHERE", default_value = "both")]
     pub placement: Placement,
 
@@ -47,35 +48,36 @@ pub struct Flags {
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = parse_duration::budget, allow_hyphen_values = true)]
     pub timeout: Duration,
 
-    /// Repeat until the 95 % interval of the time of a hop is this narrow (0.05 is 5 %), at most 30 times
+    /// Repeat until the 95 % confidence interval of the time per hop is this narrow (0.05 is 5 %), at most 30 times
+    /// [range: between 0 and 1]
     #[arg(long, value_name = "SHARE", default_value_t = 0.05, value_parser = parse_duration::share)]
     pub precision: f64,
 
-    /// A folder with a recipe.toml and sources of more contestants; can be given several times
-    #[arg(long, value_name = "FOLDER", value_hint = ValueHint::DirPath)]
+    /// Directory with a recipe.toml and the sources of more contestants; can be given several times
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub recipe: Vec<PathBuf>,
 
-    /// Compare contestants of different classes too, in one table
+    /// Also compare contestants of different classes, in one table
     #[arg(long)]
     pub across_classes: bool,
 
-    /// Print the contestants, and what those that cannot run here need
+    /// Print the contestants, and the requirements of those that cannot run here
     #[arg(long)]
     pub list: bool,
 
-    /// Be one built-in contestant, as a program among programs: print the number of the thread that got the last token
+    /// Run one built-in contestant as a separate program: print the number of the thread that got the last token
     #[arg(long, num_args = 3, value_names = ["NAME", "THREADS", "HOPS"], hide = true)]
     pub alone: Vec<String>,
 }
 
-/// Where contestants run.
+/// The CPUs of the contestants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Placement {
-    /// On the first of --cpus
+    /// the first CPU of --cpus
     Pinned,
-    /// Wherever on --cpus the kernel puts them
+    /// any CPU of --cpus, chosen by the kernel
     Free,
-    /// One after the other
+    /// first pinned, then free
     Both,
 }
 

@@ -33,9 +33,9 @@ impl Experiment for Ring {
     const NAME: &'static str = "ring";
     const METHOD: &'static str = include_str!("method.md");
     const EXAMPLES: &'static [Example] = &[
-        ("contend ring --list", "Who can take part here"),
-        ("contend ring --class mailbox --hops 100k", "The contestants of one class, so many hops each"),
-        ("contend ring --contestant rust-optimum,rust-futex --threads 2,503", "Two of them in two rings"),
+        ("contend ring --list", "List the contestants that can run here"),
+        ("contend ring --class mailbox --hops 100k", "Compare the contestants of one class, with 100,000 hops each"),
+        ("contend ring --contestant rust-optimum,rust-futex --threads 2,503", "Compare two contestants in two rings"),
     ];
     const SURVEY: Option<SurveyPart> = Some(SurveyPart {
         weight: 20,

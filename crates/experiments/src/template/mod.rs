@@ -25,8 +25,8 @@ impl Experiment for Template {
     const NAME: &'static str = "template";
     const METHOD: &'static str = include_str!("method.md");
     const EXAMPLES: &'static [Example] = &[
-        ("contend template", "Batches of 1,000 calls"),
-        ("contend template --batch 10k --seconds 2", "Longer batches"),
+        ("contend template", "Measure in batches of 1,000 calls"),
+        ("contend template --batch 10k --seconds 2", "Measure in longer batches"),
     ];
     const SURVEY: Option<SurveyPart> = Some(SurveyPart { weight: 1, flags: "--batch 100" });
 

@@ -5,58 +5,60 @@ use harness::parse_duration;
 use locks::{self};
 use std::time::Duration;
 
-/// ulockflex: throughput, fairness and waits of locks under children that work with and without them
+/// Measure locks under contention: throughput, fairness and waiting times
 ///
-/// Children loop: work without the lock, take it, work with it, release it; both works last a random time of 0.5 to 1.5
-/// times the mean. Cells (lock × children × mix) take turns in random order. Without --nonhold and --hold the mixes are
-/// those of 2002: 0+0, 0+10, 7+3 and 9+1 µs.
+/// This is ulockflex of 2002. Children (threads or processes) loop: work without the lock, acquire it, work with it,
+/// release it. Both parts of the work last a random time of 0.5 to 1.5 times their mean. Configurations (lock × children × mix) are interleaved in random order. Without --nonhold and --hold, the mixes are those of 2002: 0+0, 0+10, 7+3 and
+/// 9+1 µs.
 #[derive(Args, Clone, Debug)]
 pub struct Flags {
-    /// Locks to measure, separated by commas; `all`; `list` to print them; or the path of a shared object with a lock
-    /// of your own (./libmine.so) [default: those of 2002 and today's common ones; with --share the reader/writer
-    /// locks]
+    /// Locks to measure: names separated by commas, `all`, `list` (print the names and exit), or the path of a shared
+    /// object with a user-supplied lock (./libmine.so) [default: the locks of 2002 and common ones of today; with
+    /// --share, the reader-writer locks]
     #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = locks::names(), hide_possible_values = true)]
     pub lock: Vec<String>,
 
-    /// Children that share the locks; several numbers make several cells
+    /// Number of children that share the locks; each number of a list is a configuration [range: 1 to 100000]
     #[arg(long, value_name = "N,…", value_delimiter = ',', default_value = "1,2,4",
           value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub children: Vec<u32>,
 
-    /// Make the children processes, with the locks in memory that they share
+    /// Make the children processes, with the locks in shared memory
     #[arg(long)]
     pub processes: bool,
 
-    /// Locks that the children are dealt to, in turn; at most one for each child
+    /// Number of locks, assigned to the children in rotation; at most one per child
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     pub locks: u32,
 
-    /// Mean time without the lock, such as 7us
+    /// Mean time without the lock, such as 7us [default: the mixes of 2002]
     #[arg(long, value_name = "TIME", value_parser = parse_duration::span, allow_hyphen_values = true)]
     pub nonhold: Option<Duration>,
 
-    /// Mean time with the lock, such as 3us
+    /// Mean hold time, such as 3us [default: the mixes of 2002]
     #[arg(long, value_name = "TIME", value_parser = parse_duration::span, allow_hyphen_values = true)]
     pub hold: Option<Duration>,
 
-    /// Per cent of acquisitions that are for reading, for reader/writer locks; several numbers make several cells
+    /// Percentage of acquisitions for reading, for reader-writer locks; each number of a list is a configuration
+    /// [range: 0 to 100]
     #[arg(long, value_name = "PERCENT,…", value_delimiter = ',', default_value = "0",
           value_parser = clap::value_parser!(u32).range(0..=100))]
     pub share: Vec<u32>,
 
-    /// How long the spinning locks of our own spin before they sleep
+    /// Spin limit of contend's own spinning locks, after which they block
     #[arg(long, value_name = "TIME", default_value = "3us", value_parser = parse_duration::span, allow_hyphen_values = true)]
     pub patience: Duration,
 
-    /// Length of one run; --seconds divides its budget into runs instead
+    /// Length of one run; with --seconds, an equal part of its budget instead
     #[arg(long, value_name = "TIME", default_value = "100ms", value_parser = parse_duration::budget, allow_hyphen_values = true)]
     pub run: Duration,
 
-    /// Repeat a cell until the 95 % interval of its throughput is this narrow (0.05 is 5 %), at most 20 times
+    /// Repeat a configuration until the 95 % confidence interval of its throughput is this narrow (0.05 is 5 %), at
+    /// most 20 times [range: between 0 and 1]
     #[arg(long, value_name = "SHARE", default_value_t = 0.05, value_parser = parse_duration::share)]
     pub precision: f64,
 
-    /// What `latency` has and this has not: it is refused in words of its own.
+    /// A flag of `latency` that this experiment lacks. It is parsed so that the refusal can explain why.
     #[arg(long, value_name = "TIME", hide = true)]
     pub stop_above: Option<String>,
 }

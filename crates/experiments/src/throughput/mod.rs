@@ -28,18 +28,18 @@ impl Experiment for Throughput {
     const NAME: &'static str = "throughput";
     const METHOD: &'static str = include_str!("method.md");
     const EXAMPLES: &'static [Example] = &[
-        ("contend throughput --lock std,adaptive --children 1,4", "Two locks between one thread and four"),
-        ("contend throughput --lock list", "What locks there are"),
+        ("contend throughput --lock std,adaptive --children 1,4", "Compare two locks with one thread and with four"),
+        ("contend throughput --lock list", "List the locks that can be measured"),
         (
             "contend throughput --processes --nonhold 7us --hold 3us",
-            "The locks of 2002 between processes, in one mix of work",
+            "Measure locks between processes, with one mix of work",
         ),
     ];
     const SURVEY: Option<SurveyPart> = Some(SurveyPart {
         weight: 15,
         flags: "--lock sysv,usema,pthread,std,adaptive --children 2,4 --nonhold 7us --hold 3us",
     });
-    const LAYOUTS: &'static [(&'static str, &'static str)] = &[("ulockflex", "The table of 2002, column by column")];
+    const LAYOUTS: &'static [(&'static str, &'static str)] = &[("ulockflex", "the table of 2002, column by column")];
 
     const ALL_NIGHT: bool = true;
 

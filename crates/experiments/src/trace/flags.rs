@@ -9,36 +9,42 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// The locks of any program, watched: who waits for which, where in the code, and whether the holder ran meanwhile
+/// Trace a program's locks: which lock each thread waits for, where, and why
 ///
-/// Runs the program with a library that stands before the C library's locks. It ends when the program does, and asks it
-/// to end after --seconds, or at Ctrl-C. The program's output is its own: write the record elsewhere with --output.
+/// Runs PROGRAM with a preloaded library that intercepts the C library's lock functions, and reports for each wait the
+/// lock, the place in the code, and whether the holder of the lock ran. Tracing ends when PROGRAM exits; after
+/// --seconds, or at Ctrl-C, contend sends it SIGTERM. PROGRAM keeps its standard output; use --output to write the
+/// record to a file.
 #[derive(Args, Clone, Debug)]
+#[command(override_usage = USAGE)]
 pub struct Flags {
-    /// Time every hold, not one in 64
+    /// Program to run, and its arguments
+    #[arg(last = true, value_name = "PROGRAM", num_args = 1..)]
+    pub program: Vec<OsString>,
+
+    /// Time every hold; by default, one hold in 64 is timed
     #[arg(long)]
     pub full: bool,
 
-    /// Say on stderr, this often, what was waited for since the last time: from 100ms to 1min
+    /// Print the waits since the last report to standard error at this period [range: 100ms to 1min]
     #[arg(long, value_name = "TIME", value_parser = interval, allow_hyphen_values = true)]
     pub interval: Option<Duration>,
 
-    /// A wait that is longer than this is a hang: who waits for whom is said at once, and the program goes on; threads
-    /// that wait for each other are named after half a second
+    /// Report a wait longer than this as a hang, with its chain of waiters and holders, while PROGRAM runs on.
+    /// Deadlocks are reported after half a second
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = deadline)]
     pub deadline: Duration,
 
-    /// How long the program, or the server of --client, has to end once it was asked to [default: 10s, at Ctrl-C 2s]
+    /// Time that PROGRAM, or the server of --client, has to terminate after SIGTERM [default: 10s; 2s after Ctrl-C]
     #[arg(long, value_name = "TIME", value_parser = parse_duration::span, allow_hyphen_values = true)]
     pub patience: Option<Duration>,
 
-    /// Write what was seen as well for another program: `perfetto FILE` for ui.perfetto.dev, `folded FILE` for flame
-    /// graphs
-    #[arg(long, value_names = ["FORM", "FILE"], num_args = 2)]
+    /// Also export the waits: `perfetto` for ui.perfetto.dev, `folded` for flame graphs
+    #[arg(long, value_names = ["FORMAT", "FILE"], num_args = 2)]
     pub export: Vec<OsString>,
 
-    /// Watch the futex calls of a process that already runs, until it ends, after --seconds, or at Ctrl-C; needs root,
-    /// or CAP_PERFMON and a tracefs that may be read
+    /// Attach to a running process and trace its futex calls until it exits, --seconds elapse, or Ctrl-C. Requires
+    /// root, or CAP_PERFMON and a readable tracefs
     #[arg(long, value_name = "PID")]
     #[arg(conflicts_with_all = ["program", "full", "export", "deadline", "patience", "swap", "what_if"])]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=4_194_304))]
@@ -49,11 +55,10 @@ pub struct Flags {
 
     #[command(flatten)]
     pub swap: SwapFlags,
-
-    /// The program and its arguments
-    #[arg(last = true, value_name = "PROGRAM", num_args = 1..)]
-    pub program: Vec<OsString>,
 }
+
+const USAGE: &str = "contend trace [OPTIONS] -- <PROGRAM> [ARGS]...
+       contend trace [OPTIONS] --pid <PID>";
 
 /// Unless the user says it.
 pub const PATIENCE: Duration = Duration::from_secs(10);

@@ -40,12 +40,21 @@ impl Experiment for Trace {
     const NAME: &'static str = "trace";
     const METHOD: &'static str = include_str!("method.md");
     const EXAMPLES: &'static [Example] = &[
-        ("contend trace -- ./server --its flags", "What its threads wait for, until it ends or Ctrl-C"),
-        ("contend trace --full --seconds 30 -- ./server", "Every hold timed; the server is asked to end after 30 s"),
-        ("contend trace --pid 1234 --seconds 10", "The futex calls of a process that already runs; needs root"),
-        ("contend trace --swap adaptive,calock -- ./program", "Other locks in its mutexes: does that make it faster?"),
-        ("contend trace --what-if cache_lock -- ./program", "What shorter sections of that lock would gain"),
-        ("contend trace --export perfetto waits.pftrace -- ./server", "The waits on a time line, for ui.perfetto.dev"),
+        (
+            "contend trace -- ./server --its flags",
+            "Show what the threads of a server wait for, until it exits or Ctrl-C",
+        ),
+        ("contend trace --full --seconds 30 -- ./server", "Time every hold; terminate the server after 30 s"),
+        ("contend trace --pid 1234 --seconds 10", "Trace the futex calls of a running process (requires root)"),
+        ("contend trace --swap adaptive,calock -- ./program", "Test whether another lock makes the program faster"),
+        (
+            "contend trace --what-if cache_lock -- ./program",
+            "Predict the gain from shorter critical sections of cache_lock",
+        ),
+        (
+            "contend trace --export perfetto waits.pftrace -- ./server",
+            "Export the waits as a timeline for ui.perfetto.dev",
+        ),
     ];
     const NEEDS: Option<&'static str> = Some("a program to watch");
     const UNUSED: &'static [&'static str] = &["cpus"];

@@ -9,7 +9,6 @@ mod turns;
 mod watchdog;
 mod world;
 
-use clap::Parser;
 use clap::error::ErrorKind;
 use harness::output::{self, OutputFile};
 use harness::{Format, Interruption, Neighbour, Session, SharedFlags};
@@ -25,7 +24,7 @@ const MISUSE: u8 = 2;
 
 /// Runs this rank, and says how it went.
 pub fn run() -> ExitCode {
-    let parsed = Flags::try_parse();
+    let parsed = Flags::of_process();
     if let Err(error) = &parsed
         && matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion)
     {

@@ -8,13 +8,13 @@ use serde::{Deserialize, Serialize};
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Class {
-    /// A place for one token, at which one thread of the program or its runtime waits
+    /// a slot for one token, at which one thread of the program or its runtime waits
     Mailbox,
-    /// What the runtime offers any number of senders
+    /// a channel of the runtime, for any number of senders
     Channel,
-    /// Each hop blocks one thread of the operating system and wakes another
+    /// each hop blocks one kernel thread and wakes another
     OsBlock,
-    /// What the machine allows: no runtime at all
+    /// The limits of the machine, without a runtime.
     #[value(skip)]
     Limit,
 }

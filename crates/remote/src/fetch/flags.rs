@@ -1,4 +1,4 @@
-//! What is asked for, of whom.
+//! Flags of the client: the records, and the machines that have them.
 
 use super::host::Hosts;
 use crate::fingerprint::Fingerprint;
@@ -7,23 +7,24 @@ use harness::parse_duration;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Keep other machines' records in the own archive, or watch what runs there
+/// Copy records from other machines to the local archive, or follow a run there
 ///
-/// Every record is asked for by its name, which is the hash of all that it is, and kept only if what comes has that
-/// hash and can be read. What is there already is not asked for again, so a fetch that broke off goes on where it was.
+/// Every record is requested by its name, which is the hash of its content, and saved only if the received data has
+/// that hash and is readable. Records of the local archive are not requested again, so a fetch after an interrupted one
+/// continues where that stopped.
 #[derive(Args, Clone, Debug)]
 pub struct Flags {
-    /// Machines where `contend serve` runs, with commas between them; encrypted, but for this machine itself, unless it
-    /// is written as http:// or https://
+    /// Machines that run `contend serve`, separated by commas; connections are encrypted, except to this machine,
+    /// unless http:// or https:// selects otherwise
     #[arg(value_name = "HOST[:PORT]")]
     pub hosts: Hosts,
 
-    /// Which records: the first digits of a hash, last, last~3, or an experiment's name [default: all]; with --live
-    /// what to start, as the server has it on its list
+    /// Records: the first digits of a hash, last, last~3, or the name of an experiment [default: all]; with --live, the
+    /// experiment to start, as in the server's list
     #[arg(value_name = "WHAT")]
     pub what: Option<String>,
 
-    /// Show what runs there, as it runs, until it ends
+    /// Show the current run of the machine until it ends
     #[arg(long)]
     pub live: bool,
 
@@ -37,23 +38,23 @@ pub struct Flags {
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub archive: Option<PathBuf>,
 
-    /// The token that is asked for there, in a file that nobody else may read
+    /// Token that the server requires, in a file that no other user may read
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub token_file: Option<PathBuf>,
 
-    /// Believe a server whose certificate has this SHA-256, as it prints it; may be given several times
+    /// Trust a server whose certificate has this SHA-256, as the server prints it; can be given several times
     #[arg(long, value_name = "SHA256")]
     pub fingerprint: Vec<Fingerprint>,
 
-    /// Believe a server whose certificate was signed by one of these (PEM)
+    /// Trust a server whose certificate was signed by one of these (PEM)
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub ca: Option<PathBuf>,
 
-    /// The own certificate, where one is asked for (PEM)
+    /// Certificate of this client, if the server requires one (PEM)
     #[arg(long, value_name = "FILE", requires = "key", value_hint = ValueHint::FilePath)]
     pub certificate: Option<PathBuf>,
 
-    /// The key of --certificate (PEM)
+    /// Private key of --certificate (PEM)
     #[arg(long, value_name = "FILE", requires = "certificate", value_hint = ValueHint::FilePath)]
     pub key: Option<PathBuf>,
 }

@@ -32,9 +32,9 @@ pub const EXAMPLES: Words = Words {
     name: "fetch",
     binary: "contend-fetch",
     calls: &[
-        ("contend fetch localhost:8418", "All that the other has and this archive has not"),
-        ("contend fetch one:8418,two:8418 last", "The last record of each of two"),
-        ("contend fetch one --live \"noise --seconds 10\"", "Start an experiment there, and see what it says"),
+        ("contend fetch localhost:8418", "Copy the records that the local archive lacks"),
+        ("contend fetch one:8418,two:8418 last", "Copy the last record of each of two machines"),
+        ("contend fetch one --live \"noise --seconds 10\"", "Start an experiment there, and show its results"),
     ],
 };
 

@@ -33,9 +33,12 @@ pub const EXAMPLES: Words = Words {
     name: "serve",
     binary: "contend-serve",
     calls: &[
-        ("contend serve", "On this machine only, at a port that the first line names"),
-        ("contend serve --listen 0.0.0.0:8418 --token-file token", "To whoever has the token, over TLS"),
-        ("contend serve --run \"noise --seconds 10\" --every 5min", "With figures that are never old"),
+        ("contend serve", "Serve on this machine only, at the address in the first line"),
+        ("contend serve --listen 0.0.0.0:8418 --token-file token", "Serve over TLS to clients with the token"),
+        (
+            "contend serve --run \"noise --seconds 10\" --every 5min",
+            "Run an experiment every 5 min, for recent results",
+        ),
     ],
 };
 

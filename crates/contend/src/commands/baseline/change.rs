@@ -10,30 +10,30 @@ use std::path::PathBuf;
 
 #[derive(Args, Clone, Debug)]
 pub struct Save {
-    /// What it is called: letters, digits, dots, hyphens, underscores
+    /// Name of the baseline: letters, digits, dots, hyphens, underscores
     #[arg(value_name = "NAME")]
     name: String,
 
-    /// The records, several of which tell how much runs of the same differ: the first digits of a hash, last, last~3,
-    /// a revision of contend's sources
+    /// Records; several show the run-to-run variation: the first digits of a hash, last, last~3, or a revision of
+    /// contend's sources
     #[arg(value_name = "RECORD", default_value = "last")]
     records: Vec<String>,
 }
 
 #[derive(Args, Clone, Debug)]
 pub struct Named {
-    /// The baseline
+    /// Name of the baseline
     #[arg(value_name = "NAME")]
     name: String,
 }
 
 #[derive(Args, Clone, Debug)]
 pub struct Export {
-    /// The baseline
+    /// Name of the baseline
     #[arg(value_name = "NAME")]
     name: String,
 
-    /// The file, which must not exist yet
+    /// File to create; it must not exist yet
     #[arg(value_name = "FILE")]
     file: PathBuf,
 }

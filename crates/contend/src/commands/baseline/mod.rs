@@ -12,10 +12,11 @@ use archive::{Archive, Location};
 use clap::{Args, Subcommand};
 use harness::{Outcome, SharedFlags};
 
-/// Names for records that later ones are held against: what `compare --baseline` means
+/// Name records that later records are compared with
 ///
-/// A baseline is one record or several; of several, the newest is compared, and the others tell how much runs of the
-/// same differ. `history push` and `pull` take baselines along.
+/// A baseline is one record or several; `compare --baseline` refers to it by its name. The newest of several records is
+/// compared, and the others show the run-to-run variation. `history push` and `history pull` transfer baselines with
+/// the records.
 #[derive(Args, Clone, Debug)]
 #[command(args_conflicts_with_subcommands = true)]
 pub struct Flags {
@@ -25,15 +26,15 @@ pub struct Flags {
 
 #[derive(Subcommand, Clone, Debug)]
 enum Request {
-    /// Give a name to records, whatever it meant before
+    /// Assign a name to records, replacing any earlier meaning of the name
     Save(change::Save),
-    /// Make it the one that `compare` means where none is named
+    /// Select the baseline that `compare` uses if none is named
     Use(change::Named),
-    /// List the baselines and what they mean
+    /// List the baselines and their records
     List,
-    /// Take a name away; its records stay
+    /// Delete a name and keep its records
     Remove(change::Named),
-    /// Write a baseline and its records to a file that `history pull` reads
+    /// Write a baseline and its records to a file for `history pull`
     Export(change::Export),
 }
 

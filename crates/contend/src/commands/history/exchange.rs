@@ -8,7 +8,7 @@ use harness::{Outcome, UsageError, output};
 
 #[derive(Args, Clone, Debug)]
 pub struct Flags {
-    /// A Git repository: a path, a URL, user@host:path
+    /// Git repository: a path, a URL, or user@host:path
     #[arg(value_name = "REMOTE")]
     remote: String,
 }

@@ -10,11 +10,11 @@ use std::path::PathBuf;
 
 #[derive(Args, Clone, Debug)]
 pub struct Flags {
-    /// Which: the first digits of its hash, last, last~3, or a revision of contend's sources
+    /// Record: the first digits of a hash, last, last~3, or a revision of contend's sources
     #[arg(value_name = "RECORD")]
     record: String,
 
-    /// The file, which must not exist yet; - prints the record
+    /// File to create, which must not exist yet; - prints the record
     #[arg(value_name = "FILE")]
     file: PathBuf,
 }

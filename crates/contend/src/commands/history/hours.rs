@@ -15,11 +15,11 @@ const HOUR_S: u64 = 3600;
 
 #[derive(Args, Clone, Debug)]
 pub struct Flags {
-    /// Only of this machine
+    /// Only records of this machine
     #[arg(long, value_name = "NAME")]
     host: Option<String>,
 
-    /// Only begun since then: a day like 2026-11-21, or a time before now like 12h, 7d, 4w
+    /// Only records started since WHEN: a day (2026-11-21, UTC), or a time before now (12h, 7d, 4w)
     #[arg(long, value_name = "WHEN")]
     since: Option<String>,
 }

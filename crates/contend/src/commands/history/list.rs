@@ -16,15 +16,15 @@ use terminal::{Page, moment};
 /// Which records are listed.
 #[derive(Args, Clone, Debug)]
 pub struct Filter {
-    /// Only of this experiment, such as latency
+    /// Only records of this experiment, such as latency
     #[arg(long, value_name = "NAME")]
     pub experiment: Option<String>,
 
-    /// Only of this machine
+    /// Only records of this machine
     #[arg(long, value_name = "NAME")]
     pub host: Option<String>,
 
-    /// Only begun since then: a day like 2026-11-21, or a time before now like 12h, 7d, 4w
+    /// Only records started since WHEN: a day (2026-11-21, UTC), or a time before now (12h, 7d, 4w)
     #[arg(long, value_name = "WHEN")]
     pub since: Option<String>,
 }

@@ -15,9 +15,9 @@ use archive::{Archive, Location};
 use clap::{Args, Subcommand};
 use harness::{Outcome, SharedFlags};
 
-/// The records that were kept: list them, show one, share them, check them
+/// List, show, share and verify archived records; show trends
 ///
-/// A record is called by the first digits of its hash, by `last` or `last~3`, or by a revision of contend's sources.
+/// A record is named by the first digits of its hash, by `last` or `last~3`, or by a revision of contend's sources.
 #[derive(Args, Clone, Debug)]
 #[command(args_conflicts_with_subcommands = true)]
 pub struct Flags {
@@ -30,21 +30,21 @@ pub struct Flags {
 
 #[derive(Subcommand, Clone, Debug)]
 enum Request {
-    /// List the records, the newest last
+    /// List the records, newest last
     List(list::Filter),
     /// Show a record as its measurement printed it, or with --all every table and warning
     Show(show::Flags),
-    /// Show a cell's figure over all records, and where it took a step
+    /// Show a metric of a configuration over all records, and its steps
     Trend(trend::Flags),
-    /// Show at which hours of the day cores were shared, over all records of `contend core`
+    /// Show the hours of the day in which cores were shared (`contend core`)
     Hours(hours::Flags),
     /// Write a record, byte for byte, to a new file
     Export(export::Flags),
-    /// Send the records that another repository has not
+    /// Send the records that another repository lacks
     Push(exchange::Flags),
     /// Fetch the records that another repository has
     Pull(exchange::Flags),
-    /// Check every hash; and that files are records that were kept
+    /// Check every hash, and whether files are archived records
     Verify(verify::Flags),
 }
 

@@ -10,7 +10,7 @@ use terminal::moment;
 
 #[derive(Args, Clone, Debug)]
 pub struct Flags {
-    /// Which: the first digits of its hash, last, last~3, or a revision of contend's sources
+    /// Record: the first digits of a hash, last, last~3, or a revision of contend's sources
     #[arg(value_name = "RECORD")]
     record: String,
 

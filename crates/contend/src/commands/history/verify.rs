@@ -13,7 +13,7 @@ use terminal::Page;
 
 #[derive(Args, Clone, Debug)]
 pub struct Flags {
-    /// Records in files: whether each is, byte for byte, one that was kept
+    /// Files to check: whether each is, byte for byte, an archived record
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
 }

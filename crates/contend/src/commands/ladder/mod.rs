@@ -12,14 +12,15 @@ use record::{Ladder, Source};
 use serde::Serialize;
 use terminal::{Page, escaped};
 
-/// What waiting costs here, on one axis from 1 ns to 10 s, beside the figures of 1998 to 2008
+/// Draw all measured costs on one axis from 1 ns to 10 s
 ///
-/// A line a cost: reading the clock, locks that are free or held, switches between threads, the longest gaps. A
-/// figure's interval is drawn around it; hollow marks are those of the old documents. A survey has the most of them,
-/// and any record of `contend clock`, `latency`, `noise`, `ring` or `core` has some. It measures nothing.
+/// Each cost has one line: reading the clock, uncontended and contended locks, switches between threads, the longest
+/// gaps. A value is drawn with its 95 % confidence interval; hollow marks are the values of documents from 1998 to
+/// 2008. A survey has the most costs, and any record of `contend clock`, `latency`, `noise`, `ring` or `core` has some.
+/// This command measures nothing.
 #[derive(Args, Clone, Debug)]
 pub struct Flags {
-    /// A file with a record (- is standard input), or a record of the archive [default: the last survey]
+    /// File with a record (- is standard input), or an archived record [default: the last survey]
     #[arg(value_name = "RECORD", value_hint = ValueHint::FilePath)]
     record: Option<String>,
 }

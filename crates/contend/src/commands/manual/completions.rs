@@ -5,15 +5,14 @@ use clap::{Args, Command};
 use clap_complete::Shell;
 use harness::{Outcome, SharedFlags};
 
-/// A script that completes contend's commands, flags and values in a shell
+/// Print a shell completion script
 ///
-/// It is printed, or written to the file that --output names. Where the shells look for it:
-/// bash: ~/.local/share/bash-completion/completions/contend;
-/// zsh: _contend in a folder of $fpath;
-/// fish: ~/.config/fish/completions/contend.fish.
+/// The script completes commands, options and values. It is printed, or written to the file of --output. Files that the
+/// shells read: ~/.local/share/bash-completion/completions/contend (bash), _contend in a directory of $fpath (zsh),
+/// ~/.config/fish/completions/contend.fish (fish).
 #[derive(Args, Clone, Debug)]
 pub struct Flags {
-    /// The shell
+    /// Shell that reads the script
     #[arg(value_name = "SHELL")]
     shell: Shell,
 }

@@ -7,5 +7,6 @@ mod pages;
 
 pub use completions::Flags as CompletionsFlags;
 pub use completions::run as complete;
+pub use page::EXIT_STATUS;
 pub use pages::Flags as PagesFlags;
 pub use pages::run as write_pages;

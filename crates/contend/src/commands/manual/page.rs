@@ -1,8 +1,9 @@
 //! One man page: what clap knows of a command, and what holds for all of them.
 
-use clap::Command;
+use clap::{Arg, Command};
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, bold, roman};
+use harness::COMMON_OPTIONS;
 use std::io;
 
 /// By this a page is known as contend's.
@@ -18,9 +19,9 @@ const EXIT_STATUS: &[(&str, &str)] = &[
 ];
 
 const ENVIRONMENT: &[(&str, &str)] = &[
-    ("CONTEND_ARCHIVE", "The archive of records, unless --archive names one. Empty: nothing is kept."),
-    ("XDG_DATA_HOME", "The data directory, an absolute path; without it ~/.local/share."),
-    ("NO_COLOR", "If set to anything, no colours and no live views."),
+    ("CONTEND_ARCHIVE", "Archive directory, unless --archive names one. Empty: no record is saved."),
+    ("XDG_DATA_HOME", "Data directory, an absolute path [default: ~/.local/share]."),
+    ("NO_COLOR", "If set and not empty, contend uses no colours and no live views."),
 ];
 
 const FILES: &[(&str, &str)] =
@@ -39,7 +40,13 @@ pub fn is_ours(text: &str) -> bool {
 /// The page of a command that has been built, below `above`.
 pub fn of(command: &Command, above: Option<&Command>) -> io::Result<String> {
     let source = format!("contend {}", env!("CARGO_PKG_VERSION"));
-    let man = Man::new(command.clone()).source(source).manual(MANUAL);
+    let is_root = above.is_none();
+    let is_common = |flag: &Arg| flag.get_help_heading() == Some(COMMON_OPTIONS);
+    let common = command.get_arguments().filter(|flag| is_common(flag) && !flag.is_hide_set());
+    let common: Vec<String> = common.filter_map(|flag| flag.get_long().map(|name| format!("--{name}"))).collect();
+    // They are described once, on the page of contend itself.
+    let described = command.clone().mut_args(|flag| if is_common(&flag) && !is_root { flag.hide(true) } else { flag });
+    let man = Man::new(described).source(source).manual(MANUAL);
     let mut page = Vec::new();
     man.render_title(&mut page)?;
     man.render_name_section(&mut page)?;
@@ -50,6 +57,10 @@ pub fn of(command: &Command, above: Option<&Command>) -> io::Result<String> {
         man.render_subcommands_section(&mut page)?;
     }
     let mut roff = Roff::new();
+    if !is_root && !common.is_empty() {
+        roff.control("SH", ["COMMON OPTIONS"]);
+        roff.text([roman(format!("{}. See ", common.join(", "))), bold("contend"), roman("(1).")]);
+    }
     list(&mut roff, "EXAMPLES", &examples(command));
     [("EXIT STATUS", EXIT_STATUS), ("ENVIRONMENT", ENVIRONMENT), ("FILES", FILES)]
         .into_iter()

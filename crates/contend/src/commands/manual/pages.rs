@@ -11,12 +11,12 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Man pages: contend(1) on stdout, or in a folder one for each command
+/// Print the man page, or write one page per command to a directory
 ///
-/// `contend man | man -l -` shows the page; `contend man ~/.local/share/man/man1` installs them all.
+/// `contend man | man -l -` shows the page; `contend man ~/.local/share/man/man1` installs all pages.
 #[derive(Args, Clone, Debug)]
 pub struct Flags {
-    /// Write contend.1, contend-latency.1 and so on into this folder, which is made if there is none
+    /// Write contend.1, contend-latency.1 and so on to this directory, which is created if missing
     #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
     folder: Option<PathBuf>,
 }

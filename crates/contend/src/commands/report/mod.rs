@@ -24,19 +24,19 @@ use serde_json::Value;
 use std::io::IsTerminal;
 use std::path::Path;
 
-/// Records on one HTML page: findings, pictures, tables, the method; two or more are compared
+/// Write an HTML report of one record, or a comparison of several
 ///
-/// A record is a file that `--format json` wrote, of any experiment, or one of the archive: the first digits of its
-/// hash, `last`, `last~3`, a revision of contend's sources. The page is one file: it needs no network, and shows its
-/// pictures without scripts too.
+/// A record is a file that --format json wrote, of any experiment, or an archived record: the first digits of a hash,
+/// `last`, `last~3`, or a revision of contend's sources. The report has findings, charts, tables and the method. It is
+/// one file: it needs no network, and shows its charts without scripts too.
 #[derive(Args, Clone, Debug)]
 pub struct Flags {
-    /// Files with records (- is standard input), or records of the archive
+    /// Files with records (- is standard input), or archived records
     #[arg(value_name = "RECORD", default_value = "last", value_hint = ValueHint::FilePath)]
     records: Vec<String>,
 
-    /// Only this picture of one record, as SVG, or PNG where --output ends so: its title on the page, or a part that no
-    /// other has
+    /// Write only this chart of one record, as SVG, or as PNG if the name of --output ends in .png. TITLE is its title
+    /// in the report, or a part that no other title has
     #[arg(long, value_name = "TITLE")]
     picture: Option<String>,
 }

@@ -15,13 +15,13 @@ use crate::output::print_or_write;
 use clap::Args;
 use harness::{Outcome, SharedFlags, UsageError};
 
-/// The JSON schema of records (draft 2020-12): of one experiment, or of all
+/// Print the JSON schema of records (draft 2020-12)
 ///
-/// It says what this contend writes with `--format json`. A record may have more fields than it says: those of a newer
-/// contend.
+/// The schema describes the records that this version of contend writes with --format json. A record of a newer version may have additional
+/// fields.
 #[derive(Args, Clone, Debug)]
 pub struct Flags {
-    /// Whose records, such as latency, model frames or survey; without it, one schema for all
+    /// Experiment, such as latency, model frames or survey [default: one schema for all]
     #[arg(value_name = "EXPERIMENT", num_args = 0..=2)]
     experiment: Vec<String>,
 }

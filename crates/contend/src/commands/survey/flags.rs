@@ -4,31 +4,32 @@ use clap::Args;
 use clap::builder::PossibleValuesParser;
 use std::path::PathBuf;
 
-/// The main job, also run without a command: every experiment briefly, what it found in words, then and now
+/// Run every experiment briefly; compare the results with those of 1998 to 2008
 ///
-/// The clock, the lock latency laboratory, ulockflex, the interruptions of a running thread, the CPU that a process
-/// would get, the thread ring, and what follows for many machines. It ends with the findings and with the figures of
-/// 1998 to 2008 beside today's; the tables and pictures of each experiment are on a page, and in the record that is
-/// kept.
+/// The survey also runs when contend is called without a command. It covers the clock, the lock latency laboratory,
+/// ulockflex, OS noise, the CPU time available to a process, the thread ring, and models of many machines. It ends with
+/// findings in plain sentences, and with the results of 1998 to 2008 next to those of today. The tables and charts of
+/// each experiment are in the HTML report, and in the saved record.
 #[derive(Args, Clone, Debug, Default)]
 pub struct Flags {
-    /// Only these experiments, separated by commas
+    /// Run only these experiments, separated by commas
     #[arg(long, value_parser = PossibleValuesParser::new(names()), value_name = "LIST", value_delimiter = ',', conflicts_with = "skip")]
     only: Vec<String>,
 
-    /// All experiments but these
+    /// Skip these experiments, separated by commas
     #[arg(long, value_parser = PossibleValuesParser::new(names()), value_name = "LIST", value_delimiter = ',')]
     skip: Vec<String>,
 
-    /// 100 s instead of a minute: narrower intervals, and rarer events; --seconds gives it more
+    /// Measure for 100 s instead of one minute, for narrower confidence intervals and rarer events; --seconds sets any
+    /// other time
     #[arg(long)]
     pub thorough: bool,
 
-    /// Where the page goes [default: survey.html beside the archive; none where nothing is kept]
+    /// Write the HTML report to FILE [default: survey.html next to the archive; no report if nothing is saved]
     #[arg(long, value_name = "FILE", conflicts_with = "no_page")]
     pub page: Option<PathBuf>,
 
-    /// Write no page
+    /// Write no HTML report
     #[arg(long)]
     pub no_page: bool,
 }

@@ -6,23 +6,24 @@ use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// How often another busy thread spoils a frame: the time-sharing lottery of 1999, or Linux nice weights
+/// Compute how often a competing thread spoils a frame, for two schedulers
 ///
-/// A thread computes frames and never blocks; beside it others never block either. Every quantum goes to one of them.
-/// Without flags it computes the figures of 1999: priorities 20 and 10, 60 frames a second, a quantum of 3 ms and one
-/// of 100 µs.
+/// A thread computes frames and never blocks; the competing threads never block either. Each quantum goes to one of
+/// them: by the time-sharing lottery of 1999, or by Linux nice weights. Without options, the results of 1999 are
+/// computed: priorities 20 and 10, 60 frames per second, quanta of 3 ms and of 100 µs.
 #[derive(Args, Clone, Debug)]
 pub struct Flags {
-    /// Who gets a quantum
+    /// Rule by which a thread gets a quantum
     #[arg(long, value_name = "POLICY", default_value = "lottery")]
     pub policy: Policy,
 
-    /// Priorities: first the thread with the frames, then each competitor; 1 to 99 in the lottery, nice values of -20
-    /// to 19 for weights [default: 20,10 in the lottery, 0,10 for weights]
+    /// Priorities: first that of the thread with the frames, then those of the competing threads [default: 20,10 for
+    /// lottery; 0,10 for weights] [range: 1 to 99 for lottery; nice values from -20 to 19 for weights]
     #[arg(long, value_name = "P,…", value_delimiter = ',', allow_hyphen_values = true)]
     pub priorities: Vec<i32>,
 
-    /// Shares of the CPU in place of priorities, drawn by lot, first that of the thread with the frames; they sum to 1
+    /// Shares of the CPU instead of priorities, drawn by lottery: first that of the thread with the frames; their sum
+    /// is 1
     #[arg(
         long,
         value_name = "SHARE,…",
@@ -32,33 +33,33 @@ pub struct Flags {
     )]
     pub shares: Vec<f64>,
 
-    /// How long a thread runs once it was chosen; several make several tables
+    /// Length of a quantum; each value of a list is a table
     #[arg(long, value_name = "TIME,…", value_delimiter = ',', default_value = "3ms,100us", value_parser = parse_duration::span,
           allow_hyphen_values = true)]
     pub quantum: Vec<Duration>,
 
-    /// Length of a frame [default: a 60th of a second]
+    /// Length of a frame [default: 1/60 s]
     #[arg(long, value_name = "TIME", value_parser = parse_duration::span, allow_hyphen_values = true)]
     pub frame: Option<Duration>,
 
-    /// Ask how often a frame loses more than this many per cent
+    /// Compute how often a frame loses more than this percentage [range: 0 to below 100]
     #[arg(long, value_name = "PERCENT,…", value_delimiter = ',', default_value = "2", value_parser = percent,
           allow_hyphen_values = true)]
     pub more_than: Vec<f64>,
 
-    /// The buffered animation: the share of the CPU that it needs
+    /// Share of the CPU that the buffered animation needs [range: between 0 and 1]
     #[arg(long, value_name = "SHARE", default_value_t = 0.9, value_parser = parse_duration::share, allow_hyphen_values = true)]
     pub needs: f64,
 
-    /// The buffered animation: how much of a frame's computation it can do ahead [default: a third]
+    /// Part of a frame that the buffered animation can compute in advance [default: a third] [range: 0 to 1000]
     #[arg(long, value_name = "FRAMES", value_parser = ahead, allow_hyphen_values = true)]
     pub ahead: Option<f64>,
 
-    /// Put the frames of a recorded trace beside the model's
+    /// Print the frames of a recorded trace next to those of the model
     #[arg(long, value_name = "FILE")]
     pub beside: Option<PathBuf>,
 
-    /// How long the trace's recording lasted [default: its line `# span_ns N`, else the end of its last gap]
+    /// Length of the recording [default: the line `# span_ns N` of the trace, otherwise the end of its last gap]
     #[arg(long, value_name = "TIME", value_parser = parse_duration::span, requires = "beside", allow_hyphen_values = true)]
     pub span: Option<Duration>,
 }
@@ -68,9 +69,9 @@ pub struct Flags {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Policy {
-    /// By lot, with a factor of two for each unit of priority (BeOS)
+    /// at random, with a factor of two per unit of priority (BeOS)
     Lottery,
-    /// In turn, by the weights of nice values (Linux)
+    /// evenly spaced, by the weights of nice values (Linux)
     Weights,
 }
 

@@ -26,12 +26,15 @@ impl Experiment for Frames {
     const NAME: &'static str = "model frames";
     const METHOD: &'static str = include_str!("../method.md");
     const EXAMPLES: &'static [Example] = &[
-        ("contend model frames", "The figures of 1999"),
+        ("contend model frames", "Compute the results of 1999"),
         (
             "contend model frames --policy weights --priorities 0,10 --quantum 3ms",
-            "A nice value of 10 beside one of 0, on Linux",
+            "Compute the effect of a thread of nice 10 on one of nice 0, on Linux",
         ),
-        ("contend model frames --shares 0.9,0.1 --frame 20ms", "Nine tenths of the CPU, 50 frames a second"),
+        (
+            "contend model frames --shares 0.9,0.1 --frame 20ms",
+            "Compute 50 frames per second with nine tenths of the CPU",
+        ),
     ];
     /// It computes.
     const UNUSED: &'static [&'static str] = &["seconds", "cpus", "neighbour"];

@@ -35,15 +35,15 @@ impl Experiment for Step {
     const EXAMPLES: &'static [Example] = &[
         (
             "contend model step --trace quiet.trace",
-            "A trace that `contend noise --trace quiet.trace` recorded, on many nodes",
+            "Apply a trace recorded by `contend noise --trace quiet.trace` to many nodes",
         ),
         (
             "contend model step --trace quiet.trace --step 100us,1ms --nodes 100,10k",
-            "Two lengths of a step on so many nodes",
+            "Compute two step lengths on 100 and on 10,000 nodes",
         ),
         (
             "contend model step --ranks job.json --nodes 10M --extrapolate",
-            "On the traces of all ranks of a job that `lockstep` measured",
+            "Use the traces of all ranks of a job that `lockstep` measured",
         ),
     ];
     /// It computes.

@@ -17,11 +17,11 @@ use std::sync::atomic::AtomicU32;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Timer {
-    /// The system call that is made for it, as cyclictest does
+    /// the system call that sleeps until an instant, as in cyclictest
     ClockNanosleep,
-    /// Reading a timer's file descriptor
+    /// a read from the file descriptor of a timer
     Timerfd,
-    /// Waiting for a futex that nobody wakes, with a deadline: what a lock with a timeout does
+    /// a futex wait with a timeout, as in a lock with a timeout; no thread wakes it
     Futex,
 }
 

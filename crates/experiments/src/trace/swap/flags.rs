@@ -13,54 +13,53 @@ pub const ALL: &str = "all";
 
 /// Flags of a comparison of locks.
 #[derive(Args, Clone, Debug)]
-#[command(next_help_heading = "Another lock in its mutexes")]
+#[command(next_help_heading = "Substitute another lock")]
 pub struct SwapFlags {
-    /// Run the program with other locks in its mutexes, plainly, and with the library alone (pass), in random turns,
-    /// and say what that changes
+    /// Run PROGRAM unmodified, with the library only (pass), and with each LOCK in its mutexes, in random order, and
+    /// compare the results
     #[arg(long, value_name = "LOCK", value_delimiter = ',', value_parser = locks(), group = "compared",
           conflicts_with_all = ["full", "interval", "export"])]
     pub swap: Vec<String>,
 
-    /// Exchange only the locks in these variables of the program, or the one at a place in it (locks+0x28), mutexes
-    /// that a function initialises or is the first to take ('open_cache()'), or those that were waited for most in a
-    /// watched run before (rank:1-3)
+    /// Substitute only these mutexes: a global variable (cache_lock), an offset into one (locks+0x28), those
+    /// initialised or first acquired by a function ('open_cache()'), or those with the longest total wait in a traced
+    /// run before (rank:1-3)
     #[arg(long, value_name = "MUTEX", requires = "swap", value_delimiter = ',')]
     pub swap_only: Vec<Only>,
 
-    /// Look for the mutexes for which another lock pays, each alone, among the ten that were waited for most, and
-    /// compare those together; the flags that do the same are printed
+    /// Test substitution for each of the ten mutexes with the longest total wait, then for the best ones together;
+    /// print the equivalent options
     #[arg(long, requires = "swap", conflicts_with = "swap_only")]
     pub search: bool,
 
-    /// Compare a number that the program prints, too: the first group of this pattern, or all of it; with a name before
-    /// it, as in tps=REGEX
+    /// Also compare a number in the program's output: the first capture group, or the whole match. Name it with
+    /// tps=REGEX
     #[arg(long, value_name = "REGEX", requires = "compared")]
     pub metric: Vec<Pattern>,
 
-    /// More of a metric is better: of these names, or of all
+    /// Higher values are better for the named metrics [default: all]
     #[arg(long, value_name = "NAME", requires = "metric", num_args = 0.., require_equals = true, value_delimiter = ',')]
     pub higher_is_better: Option<Vec<String>>,
 
-    /// A command before each run, by the shell
+    /// Shell command to run before each run
     #[arg(long, value_name = "COMMAND", requires = "compared")]
     pub prepare: Option<String>,
 
-    /// A command after each run, by the shell
+    /// Shell command to run after each run
     #[arg(long, value_name = "COMMAND", requires = "compared")]
     pub cleanup: Option<String>,
 
-    /// The program is a server, and this command, by the shell, its client: it starts when the server listens, its end
-    /// ends the turn, its time is the wall time, and metrics are looked for in what it prints
+    /// PROGRAM is a server, and COMMAND its client, a shell command: COMMAND starts once the server listens, and its
+    /// end ends the run; its run time is the wall time, and --metric searches its output
     #[arg(long, value_name = "COMMAND", requires = "compared")]
     pub client: Option<String>,
 
-    /// The TCP port on which the server listens [default: the lowest that it listens on first]; the client finds it in
-    /// $PORT
+    /// TCP port of the server, passed to the client as $PORT [default: the lowest port that the server opens first]
     #[arg(long, value_name = "PORT", requires = "client", value_parser = clap::value_parser!(u16).range(1..),
           allow_hyphen_values = true)]
     pub port: Option<u16>,
 
-    /// Runs of each before those that count
+    /// Warm-up runs of each variant [range: 0 to 1000]
     #[arg(long, value_name = "N", requires = "compared", value_parser = parse_count::within::<u64>(0..=1000),
           allow_hyphen_values = true)]
     pub warmup: Option<u64>,
@@ -71,11 +70,12 @@ pub struct SwapFlags {
           allow_hyphen_values = true)]
     pub runs: Option<u64>,
 
-    /// Exit status 3 if a lock makes the program worse by more than this for certain: slower:5%
+    /// Exit with status 3 if a lock makes the program slower by more than LIMIT with 95 % confidence, for example
+    /// slower:5%
     #[arg(long, value_name = "LIMIT", requires = "swap", value_delimiter = ',')]
     pub fail_if: Vec<Limit>,
 
-    /// Write libulocks_pthread.so to this file, for LD_PRELOAD, and run nothing
+    /// Write libulocks_pthread.so to FILE for use with LD_PRELOAD, and exit
     #[arg(long, value_name = "FILE", conflicts_with = "swap")]
     pub swap_library: Option<PathBuf>,
 }
@@ -96,8 +96,8 @@ impl SwapFlags {
 fn locks() -> PossibleValuesParser {
     let named = exchange::LOCKS.iter().map(|lock| PossibleValue::new(lock.name).help(lock.about));
     let more = [
-        PossibleValue::new(ALL).help("Each of them"),
-        PossibleValue::new(exchange::PASS).help("None: the library alone, which is measured anyhow"),
+        PossibleValue::new(ALL).help("all of the above"),
+        PossibleValue::new(exchange::PASS).help("library only, no substitution (always included)"),
     ];
     PossibleValuesParser::new(named.chain(more))
 }

@@ -2,12 +2,12 @@
 
 use clap::Args;
 
-/// The flag that asks what shorter sections would gain.
+/// The flag that asks for the gain from shorter critical sections.
 #[derive(Args, Clone, Debug)]
-#[command(next_help_heading = "What shorter sections would gain")]
+#[command(next_help_heading = "Predict the gain from shorter critical sections")]
 pub struct WhatIfFlags {
-    /// Run the program as if the sections of this lock, by the name that `contend trace` gives it, were shorter by 25
-    /// %, 50 %, 75 % and 100 %, in random turns, and say what that gains; without a name, the locks waited for most
+    /// Run PROGRAM as if the critical sections of LOCK were 25 %, 50 %, 75 % and 100 % shorter, in random order, and
+    /// estimate the gain. LOCK is a name printed by `contend trace` [default: the locks with the longest total wait]
     #[arg(long, value_name = "LOCK", num_args = 0..=1, default_missing_value = "", group = "compared",
           conflicts_with_all = ["full", "interval", "export", "search", "swap_only", "fail_if", "swap_library"])]
     pub what_if: Option<String>,

@@ -16,7 +16,7 @@ use terminal::Page;
 
 #[derive(Args, Clone, Debug)]
 pub struct Flags {
-    /// Whose: a name as `contend compare` prints it, or part of one; without it, all names are listed
+    /// Metric: a name that `contend compare` prints, or a part of it [default: list all names]
     #[arg(value_name = "CELL")]
     cell: Option<String>,
 

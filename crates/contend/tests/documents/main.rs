@@ -1,5 +1,7 @@
 //! The documents point to what is there.
 
+mod prose;
+
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 use std::fs;
 use std::path::{Path, PathBuf};
