@@ -13,7 +13,7 @@ use std::process::ExitCode;
 
 const USAGE: &str = "Usage: contend-png < PICTURE.svg > PICTURE.png
 
-Draws a picture of contend's as PNG, light, twice as wide and high as the SVG says.
+Converts a chart of contend from SVG to PNG, in light colours and at twice the size.
 `contend ladder --output ladder.png` runs it.";
 
 /// A picture's SVG has some hundred kilobytes; what is longer is none.
@@ -60,9 +60,7 @@ fn draw() -> anyhow::Result<()> {
             .map(|letter| format!("U+{:04X}", u32::from(*letter)))
             .collect::<Vec<String>>()
             .join(", ");
-        output::eprint_line(&format!(
-            "warning: no font of this machine has {letters}: a box is in the picture instead"
-        ));
+        output::eprint_line(&format!("warning: no installed font has {letters}; the picture shows boxes instead"));
     }
     output::print_bytes(&drawn.png)?;
     Ok(())

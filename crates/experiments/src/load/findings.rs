@@ -10,9 +10,9 @@ pub fn findings(rows: &[(usize, &Row)]) -> Vec<Finding> {
     let Some((place, total)) = least else { return Vec::new() };
     let share = total.shares.cputime_share;
     let words =
-        format!("Another process would get {} of CPU {}{}", Unit::Share.words(share), total.cpu, from_to(total));
+        format!("An additional process would get {} of CPU {}{}", Unit::Share.words(share), total.cpu, from_to(total));
     let source =
-        Origin::of("load", place, format!("CPU {}, the least of {}", total.cpu, totals().count()), "cputime_share");
+        Origin::of("load", place, format!("CPU {}, the lowest of {}", total.cpu, totals().count()), "cputime_share");
     vec![Finding::new("obtainable_cpu", words, Unit::Share, share.into(), source).repeated()]
 }
 
@@ -22,7 +22,7 @@ fn from_to(total: &TotalRow) -> String {
         return String::new();
     }
     let (low, high) = (Unit::Share.words(total.cputime_least_share), Unit::Share.words(total.cputime_most_share));
-    format!(", {low} to {high} from interval to interval")
+    format!(" (between {low} and {high} in single intervals)")
 }
 
 #[cfg(test)]
@@ -36,8 +36,8 @@ mod tests {
         let found = findings(&[(8, &first), (9, &second)]);
         assert_eq!(
             found[0].to_string(),
-            "Another process would get 97.0 % of CPU 1, 92.0 % to 98.0 % from interval to interval \
-             [load: CPU 1, the least of 2]"
+            "An additional process would get 97.0 % of CPU 1 (between 92.0 % and 98.0 % in single intervals) \
+             [load: CPU 1, the lowest of 2]"
         );
         assert_eq!((found[0].value, found[0].source.row), (0.97, 9));
     }
@@ -46,6 +46,6 @@ mod tests {
     fn one_interval_differs_from_none() {
         let Row::Total(total) = row(0, 0.99) else { panic!("the sample is a total") };
         let found = findings(&[(0, &Row::Total(TotalRow { intervals: 1, ..total }))]);
-        assert_eq!(found[0].words, "Another process would get 99.0 % of CPU 0");
+        assert_eq!(found[0].words, "An additional process would get 99.0 % of CPU 0");
     }
 }
