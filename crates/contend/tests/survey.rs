@@ -51,7 +51,7 @@ fn every_experiment_is_in_the_record_and_on_a_page_that_can_be_sent() {
     }
     let page = fs::read_to_string(page).unwrap();
     assert!(page.len() < 1_000_000, "{}", page.len());
-    for title in ["What the survey found", "Latency of locks", "The thread ring", "Then and now"] {
+    for title in ["Findings", "Latency of locks", "The thread ring", "Then and now"] {
         assert!(page.contains(title), "{title}");
     }
     // The page begins with the ladder and a few findings, each linked to its section; the others are folded.

@@ -21,9 +21,11 @@ pub fn is_known(fields: &Map<String, Value>) -> bool {
 /// # Errors
 /// An experiment that this version does not know, or a record that it cannot read.
 pub fn shown(name: &str, fields: &Map<String, Value>, page: &Page) -> anyhow::Result<String> {
-    let unreadable = || format!("{name} cannot be read; an older record may lack fields");
+    let unreadable = || format!("{name}: cannot read the record; an older record may lack fields");
     let unknown = |experiment: &str| {
-        format!("{name}: its experiment {experiment:?} is not known to this contend; a newer one may show it")
+        format!(
+            "{name}: its experiment {experiment:?} is unknown to this version of contend; a newer version may show it"
+        )
     };
     let record = AnyRecord::deserialize(fields).with_context(unreadable)?;
     if record.experiment == survey::NAME {

@@ -9,21 +9,21 @@ use std::io;
 const MANUAL: &str = "contend manual";
 
 const EXIT_STATUS: &[(&str, &str)] = &[
-    ("0", "What was asked for was done."),
-    ("1", "The measurement or the command failed; stderr says why."),
-    ("2", "The flags are wrong; the message names the flag, the value, and what is allowed."),
-    ("3", "`contend compare --fail-if` found what it was asked to."),
-    ("130", "Interrupted by Ctrl-C, SIGTERM or SIGHUP; what was measured so far was printed and kept."),
+    ("0", "Success."),
+    ("1", "The measurement or the command failed; the message is on standard error."),
+    ("2", "Invalid command line; the message names the flag, its value, and the allowed values."),
+    ("3", "A limit was exceeded (--fail-if), or an event was found (--stop-above)."),
+    ("130", "Interrupted by Ctrl-C, SIGTERM or SIGHUP; the results so far were printed and saved."),
 ];
 
 const ENVIRONMENT: &[(&str, &str)] = &[
-    ("CONTEND_ARCHIVE", "The archive of records, unless --archive names one. Empty: nothing is kept."),
-    ("XDG_DATA_HOME", "The data directory, an absolute path; without it ~/.local/share."),
-    ("NO_COLOR", "If set to anything, no colours and no live views."),
+    ("CONTEND_ARCHIVE", "Archive directory, unless --archive is given. If empty, no record is saved."),
+    ("XDG_DATA_HOME", "User data directory, an absolute path [default: ~/.local/share]."),
+    ("NO_COLOR", "If set, disables colours and live views."),
 ];
 
 const FILES: &[(&str, &str)] =
-    &[("$XDG_DATA_HOME/contend/archive.git", "The records of all runs, in a bare Git repository.")];
+    &[("$XDG_DATA_HOME/contend/archive.git", "Records of all runs, in a bare Git repository.")];
 
 /// The name of a command's page, such as `contend-history-list`.
 pub fn name(command: &Command) -> &str {
