@@ -96,7 +96,7 @@ const AFTER_A_WHILE: &str = "100000";
 fn one_that_blocks_at_its_thousandth_take_is_named_with_its_function() {
     let Some(later) = Later::make() else { return };
     let (_, said) = later.run(("sleeps", "acquire", "1000"), "latency", &["--seconds", "1"]);
-    assert_says(&said, &["liblater.so blocks", "a thread did not come back from contend_lock_acquire"]);
+    assert_says(&said, &["liblater.so blocks", "a thread did not return from contend_lock_acquire"]);
 }
 
 #[test]
@@ -104,7 +104,7 @@ fn what_was_measured_before_one_spins_for_ever_is_kept() {
     let Some(later) = Later::make() else { return };
     let flags = ["--seconds", "4", "--threads", "2", "--format", "json"];
     let (output, said) = later.run(("spins", "release", AFTER_A_WHILE), "latency", &flags);
-    assert_says(&said, &["liblater.so blocks", "a thread did not come back from contend_lock_release"]);
+    assert_says(&said, &["liblater.so blocks", "a thread did not return from contend_lock_release"]);
     let record = read(&output.stdout);
     assert!(rows_of(&record, "std").count() > 0 && rows_of(&record, "liblater.so").count() > 0);
     let warnings = record["warnings"].as_array().unwrap();

@@ -51,7 +51,7 @@ fn every_experiment_is_in_the_record_and_on_a_page_that_can_be_sent() {
     }
     let page = fs::read_to_string(page).unwrap();
     assert!(page.len() < 1_000_000, "{}", page.len());
-    for title in ["What the survey found", "Latency of locks", "The thread ring", "Then and now"] {
+    for title in ["Findings", "Latency of locks", "The thread ring", "Then and now"] {
         assert!(page.contains(title), "{title}");
     }
     // The page begins with the ladder and a few findings, each linked to its section; the others are folded.
@@ -104,9 +104,9 @@ fn it_closes_with_findings_that_name_their_source_and_with_then_and_now() {
     let output = contend(&["survey", "--only", "load,model", "--seconds", "0.5", "--quiet"]);
     let (stdout, _) = text(&output);
     let (found, table) = stdout.split_once("then and now").expect("the closing table");
-    assert!(found.starts_with("What it found\n  - Another process would get"), "{stdout}");
+    assert!(found.starts_with("What it found\n  - An additional process would get"), "{stdout}");
     assert!(found.contains("[load: CPU"), "{stdout}");
-    assert!(table.contains("1998 work that two grinders get done") && table.contains("99.92 %"), "{stdout}");
+    assert!(table.contains("1998 work done by two spinners on one CPU") && table.contains("99.92 %"), "{stdout}");
     assert!(table.contains("1999 frames from loss to loss, computed"), "{stdout}");
     assert!(!table.contains("semaphore"), "what did not run is not compared: {stdout}");
     assert!(stdout.lines().all(|line| line.chars().count() <= 80), "{stdout}");

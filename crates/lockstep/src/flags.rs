@@ -81,13 +81,13 @@ impl Flags {
     pub fn check(&self) -> Result<(), UsageError> {
         let wrong = |text: String| Err(UsageError(text));
         if !(SHORTEST_STEP..=LONGEST_STEP).contains(&self.step) {
-            return wrong(format!("--step {:?}: it must last {SHORTEST_STEP:?} to {LONGEST_STEP:?}", self.step));
+            return wrong(format!("--step {:?}: must be from {SHORTEST_STEP:?} to {LONGEST_STEP:?}", self.step));
         }
         if self.seconds > LONGEST {
-            return wrong(format!("--seconds: {:?} are too long; at most {LONGEST:?}", self.seconds));
+            return wrong(format!("--seconds {:?}: must be at most {LONGEST:?}", self.seconds));
         }
         if self.patience < Duration::from_secs(1) {
-            return wrong(format!("--patience {:?}: at least a second", self.patience));
+            return wrong(format!("--patience {:?}: must be at least 1s", self.patience));
         }
         Ok(())
     }

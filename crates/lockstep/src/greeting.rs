@@ -39,7 +39,7 @@ pub fn obstacle(texts: &[String]) -> Option<String> {
     for (rank, greeting) in read.into_iter().enumerate() {
         match greeting {
             Some(greeting) => ranks.push(greeting),
-            None => return Some(format!("rank {rank} is another version of lockstep: what it says is not understood")),
+            None => return Some(format!("rank {rank} runs another version of lockstep: its message cannot be read")),
         }
     }
     let first = ranks.first()?;

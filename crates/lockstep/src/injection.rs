@@ -22,13 +22,13 @@ impl FromStr for Injection {
 
     /// `200us:10ms`.
     fn from_str(text: &str) -> Result<Self, String> {
-        let (length, every) = text.split_once(':').ok_or("two times are needed, as in 200us:10ms")?;
+        let (length, every) = text.split_once(':').ok_or("needs two times, as in 200us:10ms")?;
         let [length_ns, every_ns] =
             [parse_duration::span(length)?, parse_duration::span(every)?].map(|one| one.as_nanos() as u64);
         match (length_ns, every_ns) {
-            (0, _) => Err("an interruption must last longer than 0".into()),
+            (0, _) => Err("the interruption must be longer than 0".into()),
             _ if length_ns * 2 > every_ns => {
-                Err("the second time, from one interruption to the next, must be twice the first at least".into())
+                Err("the second time, the period of the interruptions, must be at least twice the first".into())
             }
             _ => Ok(Self { length_ns, every_ns }),
         }

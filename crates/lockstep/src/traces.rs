@@ -32,7 +32,7 @@ pub fn written(gaps: &[Gap], span_ns: u64) -> String {
 pub fn read(text: &str) -> Result<(Vec<Gap>, u64), String> {
     let (mut gaps, mut span_ns) = (Vec::new(), None);
     for (number, part) in text.split(';').enumerate() {
-        let wrong = || format!("part {} of its trace is no `start_ns duration_ns`", number + 1);
+        let wrong = || format!("part {} of its trace is not `start_ns duration_ns`", number + 1);
         if let Some(comment) = part.strip_prefix('#') {
             let length = comment.trim().strip_prefix("span_ns ").map(|length| length.trim().parse());
             span_ns = length.transpose().map_err(|_| wrong())?.or(span_ns);
@@ -42,7 +42,7 @@ pub fn read(text: &str) -> Result<(Vec<Gap>, u64), String> {
         let number = |text: &str| text.parse::<u64>().map_err(|_| wrong());
         gaps.push(Gap { start_ns: number(start)?, duration_ns: number(duration)? });
     }
-    Ok((gaps, span_ns.ok_or("its trace does not say how long it is")?))
+    Ok((gaps, span_ns.ok_or("its trace does not state its length")?))
 }
 
 impl Traces {
@@ -59,10 +59,10 @@ impl Traces {
             all.push((rank, gaps, span_ns));
         }
         all.sort_by_key(|one| one.0);
-        let Some(&(_, _, span_ns)) = all.first() else { return Err("it has no ranks".into()) };
+        let Some(&(_, _, span_ns)) = all.first() else { return Err("the record has no ranks".into()) };
         for (place, (rank, _, span)) in all.iter().enumerate() {
             if *rank != place as u64 {
-                return Err(format!("rank {place} is missing, or another one is there twice"));
+                return Err(format!("rank {place} is missing, or another rank occurs twice"));
             }
             if *span != span_ns {
                 return Err(format!("rank {rank} was watched for {span} ns, and rank 0 for {span_ns} ns"));

@@ -17,11 +17,13 @@ impl WarningKind for Oversubscribed {
 
     fn message(&self) -> String {
         let Self { ranks, cpus } = self;
-        format!("there are more ranks than CPUs, {ranks} on {cpus}: a step waits for the ranks that wait for the CPU")
+        format!(
+            "there are more ranks than CPUs ({ranks} on {cpus}): each step also waits for ranks that wait for a CPU"
+        )
     }
 
     fn remedy(&self) -> &'static str {
-        "start no more ranks than CPUs; whose CPU others of the job use loses other time while all compute than while \
+        "start at most one rank per CPU: ranks that share a CPU lose different amounts of time while all compute and while \
          they wait for each other, so measured and predicted steps differ"
     }
 }
@@ -41,10 +43,10 @@ impl WarningKind for ShortGapsLeftOut {
     fn message(&self) -> String {
         let Self { below_us, lost_share } = self;
         let percent = lost_share * 100.0;
-        format!("gaps below {below_us:.2} µs are left out of the traces, up to {percent:.1} % of a rank's lost time")
+        format!("gaps below {below_us:.2} µs are omitted from the traces: up to {percent:.1} % of a rank's lost time")
     }
 
     fn remedy(&self) -> &'static str {
-        "measure for a shorter time: the record has room for so many gaps only"
+        "measure for a shorter time: the record has room for a limited number of gaps"
     }
 }

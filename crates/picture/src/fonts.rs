@@ -18,8 +18,8 @@ pub fn set(options: &mut Options<'_>) -> anyhow::Result<()> {
     options.fontdb_mut().load_system_fonts();
     let candidates = candidates(&options.fontdb);
     let family = candidates.into_iter().find(|family| has_letters(family, options)).context(
-        "no font of this machine has letters to write the picture's text with; one package of fonts is enough, such as \
-         fonts-dejavu-core of Debian, or a font file in ~/.fonts",
+        "no installed font can render the text of the picture; install a font package, such as \
+         fonts-dejavu-core on Debian, or put a font file into ~/.fonts",
     )?;
     // The generic families are what is taken where none of those that a text asks for is there.
     let fonts = options.fontdb_mut();

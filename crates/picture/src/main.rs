@@ -60,9 +60,7 @@ fn draw() -> anyhow::Result<()> {
             .map(|letter| format!("U+{:04X}", u32::from(*letter)))
             .collect::<Vec<String>>()
             .join(", ");
-        output::eprint_line(&format!(
-            "warning: no font of this machine has {letters}: a box is in the picture instead"
-        ));
+        output::eprint_line(&format!("warning: no installed font has {letters}; the picture shows boxes instead"));
     }
     output::print_bytes(&drawn.png)?;
     Ok(())

@@ -25,18 +25,18 @@ pub struct Drawn {
 pub fn drawn(svg: &str) -> anyhow::Result<Drawn> {
     let mut options = Options { image_href_resolver: nothing_else(), ..Options::default() };
     fonts::set(&mut options)?;
-    let tree = Tree::from_str(svg, &options).context("stdin is no SVG that can be drawn")?;
+    let tree = Tree::from_str(svg, &options).context("standard input is not a valid SVG")?;
     let size = tree.size();
     let [width, height] = [size.width(), size.height()].map(|length| (length * SCALE).ceil());
     ensure!(
         f64::from(width) * f64::from(height) <= MOST_PIXELS,
-        "the picture would have {width} x {height} pixels, and {MOST_PIXELS} is the most; the SVG has no such limit"
+        "the picture would have {width} x {height} pixels; at most {MOST_PIXELS} are allowed; the SVG has no such limit"
     );
     // Whole numbers that the limit keeps far below 2^32.
     let mut pixels = Pixmap::new(width as u32, height as u32).context("the picture has no size")?;
     resvg::render(&tree, Transform::from_scale(SCALE, SCALE), &mut pixels.as_mut());
     let missing = fonts::texts(tree.root().children()).into_iter().flat_map(fonts::without_glyph).collect();
-    Ok(Drawn { png: pixels.encode_png().context("the PNG could not be made")?, missing })
+    Ok(Drawn { png: pixels.encode_png().context("cannot encode the PNG")?, missing })
 }
 
 /// A picture has no other in it, and a record's words must not open a file.

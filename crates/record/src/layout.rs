@@ -7,7 +7,7 @@ use anyhow::{Context, anyhow, bail};
 use serde_json::{Map, Value};
 
 /// How a record comes about, for whoever has none.
-const HOW: &str = "`contend … --format json --output FILE` writes one";
+const HOW: &str = "`contend … --format json --output FILE` writes a record";
 
 /// The fields of the record that these bytes are.
 ///
@@ -19,27 +19,27 @@ pub fn fields(name: &str, bytes: &[u8]) -> anyhow::Result<Map<String, Value>> {
 
 /// Of the record of this name.
 pub fn unreadable(name: &str) -> String {
-    format!("{name} is no record that can be read")
+    format!("{name}: not a contend record")
 }
 
 fn checked(bytes: &[u8]) -> anyhow::Result<Map<String, Value>> {
     if bytes.iter().all(u8::is_ascii_whitespace) {
-        bail!("it is empty; {HOW}");
+        bail!("the file is empty; {HOW}");
     }
     check_size(bytes)?;
     let value = parsed(bytes).map_err(|error| match error.is_eof() {
         true => anyhow!("it is truncated: {error}; measure again, or take another copy"),
         false => anyhow!("it is not JSON: {error}; {HOW}"),
     })?;
-    let Value::Object(record) = value else { bail!("it is JSON, but not an object; {HOW}") };
+    let Value::Object(record) = value else { bail!("JSON, but not an object; {HOW}") };
     match record.get("schema").and_then(Value::as_str) {
         Some(SCHEMA) => Ok(record),
         Some(other) if other.starts_with("contend/") => {
             bail!(
-                "its schema is {other:?}, and this contend reads {SCHEMA:?}; use the contend that wrote it, or a newer \
-                 one"
+                "its schema is {other:?}, and this version of contend reads {SCHEMA:?}; use the version that wrote it, \
+                 or a newer one"
             )
         }
-        _ => bail!("it has no schema {SCHEMA:?}; {HOW}"),
+        _ => bail!("the field schema is missing (expected {SCHEMA:?}); {HOW}"),
     }
 }

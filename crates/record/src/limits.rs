@@ -13,15 +13,8 @@ const MOST_VALUES: usize = 250_000;
 /// # Errors
 /// It is.
 pub fn check_size(bytes: &[u8]) -> anyhow::Result<()> {
-    ensure!(
-        bytes.len() as u64 <= MOST_BYTES,
-        "it is larger than {} MiB, which is no record of contend's",
-        MOST_BYTES >> 20
-    );
-    ensure!(
-        values(bytes) <= MOST_VALUES,
-        "it is made of more than {MOST_VALUES} values, which is no record of contend's"
-    );
+    ensure!(bytes.len() as u64 <= MOST_BYTES, "larger than {} MiB, the limit for a record", MOST_BYTES >> 20);
+    ensure!(values(bytes) <= MOST_VALUES, "more than {MOST_VALUES} values, the limit for a record");
     Ok(())
 }
 

@@ -34,11 +34,7 @@ pub fn content(path: &Path) -> anyhow::Result<(String, Vec<u8>)> {
 fn limited(file: impl Read) -> anyhow::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     file.take(MOST_BYTES + 1).read_to_end(&mut bytes)?;
-    ensure!(
-        bytes.len() as u64 <= MOST_BYTES,
-        "it is larger than {} MiB, which is no record of contend's",
-        MOST_BYTES >> 20
-    );
+    ensure!(bytes.len() as u64 <= MOST_BYTES, "larger than {} MiB, the limit for a record", MOST_BYTES >> 20);
     Ok(bytes)
 }
 
@@ -48,8 +44,8 @@ fn opened(path: &Path) -> anyhow::Result<impl Read> {
     let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
     let mut file = File::options().read(true).custom_flags(flags.bits() as i32).open(path)?;
     let kind = file.metadata()?.file_type();
-    ensure!(!kind.is_dir(), "it is a folder");
-    ensure!(!kind.is_char_device() && !kind.is_block_device(), "it is a device; name a file, or - for standard input");
+    ensure!(!kind.is_dir(), "it is a directory");
+    ensure!(!kind.is_char_device() && !kind.is_block_device(), "it is a device; give a file, or - for standard input");
     let first = if kind.is_fifo() { first_of(&mut file)? } else { Vec::new() };
     fcntl_setfl(&file, OFlags::empty()).map_err(io::Error::from)?;
     Ok(io::Cursor::new(first).chain(file))
@@ -70,5 +66,5 @@ fn first_of(pipe: &mut File) -> anyhow::Result<Vec<u8>> {
             Err(error) => return Err(error.into()),
         }
     }
-    bail!("it is a pipe, and nobody writes to it")
+    bail!("it is a pipe that no process writes to")
 }

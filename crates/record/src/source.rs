@@ -53,17 +53,19 @@ pub fn understand(name: &str, bytes: &[u8]) -> anyhow::Result<Source> {
 }
 
 fn understood(name: &str, mut record: Map<String, Value>) -> anyhow::Result<Source> {
-    let Some(Value::String(experiment)) = record.remove("experiment") else { bail!("its field experiment is no text") };
+    let Some(Value::String(experiment)) = record.remove("experiment") else {
+        bail!("its field experiment is not a string")
+    };
     let Some(Value::Object(environment)) = record.remove("environment") else {
-        bail!("its field environment is no object")
+        bail!("its field environment is not an object")
     };
     let Some(Value::Object(parameters)) = record.remove("parameters") else {
-        bail!("its field parameters is no object")
+        bail!("its field parameters is not an object")
     };
-    let Some(Value::Array(results)) = record.remove("results") else { bail!("its field results is no array") };
-    let Some(Value::Array(warnings)) = record.remove("warnings") else { bail!("its field warnings is no array") };
+    let Some(Value::Array(results)) = record.remove("results") else { bail!("its field results is not an array") };
+    let Some(Value::Array(warnings)) = record.remove("warnings") else { bail!("its field warnings is not an array") };
     if results.is_empty() {
-        bail!("it has no results");
+        bail!("the record has no results");
     }
     let parts = parts(&experiment, results)?;
     Ok(Source { name: name.to_owned(), experiment, environment, parameters, warnings, parts })
@@ -77,7 +79,7 @@ fn parts(experiment: &str, results: Vec<Value>) -> anyhow::Result<Vec<(String, V
     let mut parts: Vec<(String, Vec<Value>)> = Vec::new();
     for (place, mut row) in results.into_iter().enumerate() {
         let whose = row.as_object_mut().and_then(|row| row.remove("experiment"));
-        let Some(Value::String(whose)) = whose else { bail!("its row {} does not say its experiment", place + 1) };
+        let Some(Value::String(whose)) = whose else { bail!("its row {} does not name its experiment", place + 1) };
         match parts.iter_mut().find(|(experiment, _)| *experiment == whose) {
             Some((_, rows)) => rows.push(row),
             None => parts.push((whose, vec![row])),

@@ -112,12 +112,12 @@ impl Choice {
 impl Time {
     pub fn words(self) -> String {
         match self {
-            Self::Own => "as long as each does by itself".to_owned(),
+            Self::Own => "default time of each experiment".to_owned(),
             Self::Seconds(seconds) if seconds < 60 => format!("{seconds} s"),
-            Self::Seconds(60) => "a minute".to_owned(),
-            Self::Seconds(3_600) => "an hour".to_owned(),
+            Self::Seconds(60) => "1 minute".to_owned(),
+            Self::Seconds(3_600) => "1 hour".to_owned(),
             Self::Seconds(seconds) => format!("{} minutes", seconds / 60),
-            Self::UntilStopped => "until I stop it".to_owned(),
+            Self::UntilStopped => "until stopped".to_owned(),
         }
     }
 }

@@ -36,13 +36,13 @@ pub fn words(line: &str) -> Result<Vec<String>, String> {
         }
     }
     if let Some(quote) = open {
-        return Err(format!("a {quote} is left open"));
+        return Err(format!("unclosed quote {quote}"));
     }
     words.extend(word);
     match words.first().map(String::as_str) {
         Some("contend") => Ok(words.split_off(1)),
-        Some(other) => Err(format!("the line begins with `contend`, not with `{other}`")),
-        None => Err("nothing was typed".to_owned()),
+        Some(other) => Err(format!("{other}: the command line must begin with `contend`")),
+        None => Err("empty command line".to_owned()),
     }
 }
 
@@ -67,7 +67,7 @@ mod tests {
 
     #[test]
     fn what_is_no_line_of_contends_is_refused() {
-        assert!(words("contend 'a").unwrap_err().contains("left open"));
+        assert!(words("contend 'a").unwrap_err().contains("unclosed quote"));
         assert!(words("rm -rf x").unwrap_err().contains("`rm`"));
         assert!(words("  ").is_err());
     }

@@ -50,9 +50,9 @@ use tty::Tty;
 /// There is no terminal, or it has gone; the system refuses a handler or a CPU.
 pub fn run(archive: Option<PathBuf>) -> anyhow::Result<Outcome> {
     let tty = Tty::take()?;
-    let signals = Signals::catch().context("signals cannot be caught")?;
-    let program = std::env::current_exe().context("contend does not know where it lies")?;
-    let machine = Machine::look().context("the CPUs cannot be told")?;
+    let signals = Signals::catch().context("cannot install signal handlers")?;
+    let program = std::env::current_exe().context("cannot find the path of the contend executable")?;
+    let machine = Machine::look().context("cannot read the CPU affinity mask")?;
     let records = Records::at(Location::of(archive.as_deref()));
     let app = App::new(program, machine, records, archive);
     turn::turns(&tty, signals, app)

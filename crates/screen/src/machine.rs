@@ -22,7 +22,7 @@ impl Machine {
     /// The system does not say which CPUs this process may use, or refuses one of them.
     pub fn look() -> io::Result<Self> {
         let allowed = cpus::allowed()?;
-        let own = allowed.first().ok_or_else(|| io::Error::other("no CPU is allowed"))?;
+        let own = allowed.first().ok_or_else(|| io::Error::other("the affinity mask of this process is empty"))?;
         cpus::pin_current_thread(own)?;
         Ok(Self { online: cpus::online().unwrap_or_else(|_| allowed.clone()), allowed, own })
     }
@@ -30,10 +30,10 @@ impl Machine {
     /// Why nothing can be measured on a CPU from here.
     pub fn refusal(&self, cpu: usize) -> Option<String> {
         if !self.allowed.contains(cpu) {
-            return Some("this process may not run there: its cpuset, or a `taskset` around it, leaves it out".into());
+            return Some("the cpuset or affinity mask (`taskset`) of this process excludes this CPU".into());
         }
         (cpu == self.own && self.allowed.len() > 1).then(|| {
-            "the screen draws on it, and would be in the figures; the command line by itself may use it".into()
+            "the interface runs on this CPU and would distort the results; use the command line to measure it".into()
         })
     }
 

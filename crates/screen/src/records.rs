@@ -16,7 +16,7 @@ const MOST: usize = 500;
 impl Records {
     /// Nothing is looked at before somebody wants to see it.
     pub fn at(location: Location) -> Self {
-        Self { location, found: Err("the archive was not looked at yet".to_owned()), marked: Vec::new() }
+        Self { location, found: Err("the archive was not read yet".to_owned()), marked: Vec::new() }
     }
 
     /// Looks what there is now.
@@ -29,22 +29,22 @@ impl Records {
 
     fn listed(&self) -> Result<Vec<Entry>, String> {
         match &self.location {
-            Location::Nowhere => return Err("CONTEND_ARCHIVE is empty, so that nothing is kept".to_owned()),
+            Location::Nowhere => return Err("CONTEND_ARCHIVE is empty: records are not saved".to_owned()),
             Location::Unknown => {
-                return Err("there is no home folder to keep records in; --archive names one".to_owned());
+                return Err("no home directory to save records in; set --archive DIR".to_owned());
             }
             Location::Folder(_) => {}
         }
-        let archive = self.location.archive().map_err(|error| format!("the archive cannot be opened: {error:#}"))?;
+        let archive = self.location.archive().map_err(|error| format!("cannot open the archive: {error:#}"))?;
         let Some(archive) = archive else {
-            return Err("the archive is empty: what is measured is kept in it".to_owned());
+            return Err("the archive is empty; every run is saved in it".to_owned());
         };
-        let catalogue = Catalogue::of(archive).map_err(|error| format!("the archive cannot be listed: {error:#}"))?;
+        let catalogue = Catalogue::of(archive).map_err(|error| format!("cannot list the archive: {error:#}"))?;
         let mut entries = catalogue.entries;
         entries.reverse();
         entries.truncate(MOST);
         if entries.is_empty() {
-            return Err("the archive is empty: what is measured is kept in it".to_owned());
+            return Err("the archive is empty; every run is saved in it".to_owned());
         }
         Ok(entries)
     }

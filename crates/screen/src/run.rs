@@ -53,21 +53,21 @@ impl Run {
     pub fn words_of_state(&self) -> String {
         let seconds = self.began.elapsed().as_secs();
         match self.ended {
-            None if self.stops > 0 => "stopping: what was measured is kept (s again ends it at once)".to_owned(),
+            None if self.stops > 0 => "stopping and saving the results (s again: stop at once)".to_owned(),
             None => {
                 let at = self.feed.begun().map(|place| format!(": {} {}", place.row, place.column));
                 format!("{seconds} s{}", at.unwrap_or_default())
             }
             Some(Ended::Done) => "done".to_owned(),
-            Some(Ended::Stopped) => "stopped; what was measured so far was kept".to_owned(),
-            Some(Ended::Failed(code)) => format!("it failed, with status {code}: {}", self.first_error()),
-            Some(Ended::Killed(signal)) => format!("it was killed by signal {signal}, and kept nothing"),
+            Some(Ended::Stopped) => "stopped; the results so far were saved".to_owned(),
+            Some(Ended::Failed(code)) => format!("the command failed with status {code}: {}", self.first_error()),
+            Some(Ended::Killed(signal)) => format!("the command was killed by signal {signal}; nothing was saved"),
         }
     }
 
     fn first_error(&self) -> String {
         let errors = self.child.errors();
-        let line = errors.lines().find(|line| !line.trim().is_empty()).unwrap_or("it said nothing");
+        let line = errors.lines().find(|line| !line.trim().is_empty()).unwrap_or("no error message");
         terminal::escaped(line).into_owned()
     }
 

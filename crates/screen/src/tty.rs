@@ -31,12 +31,12 @@ impl Tty {
     /// There is none.
     pub fn take() -> anyhow::Result<Self> {
         const WHAT: &str = "`contend screen` needs a terminal";
-        const HOW: &str = "every command of contend works without one, see `contend --help`";
-        ensure!(stdin().is_terminal(), "{WHAT}, and stdin is none; {HOW}");
-        ensure!(stdout().is_terminal(), "{WHAT}, and stdout is none; {HOW}");
+        const HOW: &str = "all other commands work without one, see `contend --help`";
+        ensure!(stdin().is_terminal(), "{WHAT}: standard input is not a terminal; {HOW}");
+        ensure!(stdout().is_terminal(), "{WHAT}: standard output is not a terminal; {HOW}");
         ensure!(
             std::env::var_os("TERM").is_none_or(|term| term != "dumb"),
-            "{WHAT} that can move its cursor, and TERM is dumb; {HOW}"
+            "{WHAT} with cursor addressing, but TERM is dumb; {HOW}"
         );
         static HOOK: Once = Once::new();
         HOOK.call_once(|| {
@@ -58,11 +58,11 @@ impl Tty {
     pub fn resume(&self) -> anyhow::Result<()> {
         let mut taken = before();
         if taken.is_none() {
-            *taken = Some(tcgetattr(stdin()).context("the terminal does not say how it is set")?);
+            *taken = Some(tcgetattr(stdin()).context("cannot read the terminal settings")?);
         }
         let mut raw = taken.clone().expect("it was just set");
         raw.make_raw();
-        tcsetattr(stdin(), OptionalActions::Now, &raw).context("the terminal cannot be switched")?;
+        tcsetattr(stdin(), OptionalActions::Now, &raw).context("cannot change the terminal settings")?;
         Ok(write(TAKE)?)
     }
 

@@ -86,7 +86,7 @@ impl Turn<'_> {
         let mut bytes = [0; 1_024];
         match rustix::io::read(io::stdin().as_fd(), &mut bytes) {
             // A terminal that has gone is at its end, for ever.
-            Ok(0) | Err(Errno::IO) => anyhow::bail!("the terminal has gone"),
+            Ok(0) | Err(Errno::IO) => anyhow::bail!("the terminal was closed"),
             Ok(length) => {
                 for event in self.input.events(&bytes[..length]) {
                     if event == crate::input::Event::Key(crate::input::Key::Ctrl('z')) {

@@ -29,21 +29,21 @@ pub fn at(location: &Location) -> anyhow::Result<Option<Catalogue>> {
 /// It cannot be listed.
 pub fn listed(archive: Archive) -> anyhow::Result<Catalogue> {
     let catalogue = Catalogue::of(archive)?;
-    complain("is left out", &catalogue.complaints);
+    complain("was skipped", &catalogue.complaints);
     Ok(catalogue)
 }
 
 /// Says what was done with what is no record, and how it is removed.
 pub fn complain(done: &str, complaints: &[String]) {
     for complaint in complaints.iter().take(SAID) {
-        output::eprint_line(&format!("warning: what is no record that can be read {done}: {complaint}"));
+        output::eprint_line(&format!("warning: an unreadable record {done}: {complaint}"));
     }
     if let Some(more @ 1..) = complaints.len().checked_sub(SAID) {
-        output::eprint_line(&format!("warning: {more} more; `contend history verify` names all"));
+        output::eprint_line(&format!("warning: {more} more; `contend history verify` lists all of them"));
     }
 }
 
 /// Why a name that is no file's means nothing.
 pub fn none_for(name: &str) -> String {
-    format!("{name}: no such file, and there is no archive with a record called so")
+    format!("{name}: no such file, and no archive that could have a record of this name")
 }

@@ -14,7 +14,7 @@ pub fn of(source: &Source) -> anyhow::Result<Vec<Metric>> {
     let mut all = Vec::new();
     for (experiment, rows) in source.parts.iter().filter(|(name, _)| !REPEATED.contains(&name.as_str())) {
         let entry = experiments::named(experiment)
-            .with_context(|| format!("its experiment {experiment:?} is not known to this contend"));
+            .with_context(|| format!("its experiment {experiment:?} is unknown to this version of contend"));
         let of_part = entry.and_then(|entry| entry.metrics(rows));
         let of_part = of_part.with_context(|| format!("{} cannot be compared", source.name))?;
         all.extend(of_part.into_iter().map(|metric| Metric { experiment: experiment.clone(), ..metric }));

@@ -34,13 +34,13 @@ impl Kind {
             "svg" => Self::Svg,
             "png" => Self::Png,
             other if OTHERS.contains(&other) => {
-                let how = "a picture is written as .svg or .png; a browser makes others of those";
+                let how = "charts are written as .svg or .png; a browser converts them to other formats";
                 return Err(UsageError(format!("--output {}: {how}", path.display())));
             }
             _ => return Ok(None),
         };
         if shared.format != Format::Text {
-            let how = "a picture has no --format; leave it out";
+            let how = "a chart has no --format; omit it";
             return Err(UsageError(format!("--output {}: {how}", path.display())));
         }
         Ok(Some(kind))
@@ -59,7 +59,7 @@ impl Kind {
 }
 
 fn write_png(svg: &str, path: &Path) -> anyhow::Result<()> {
-    let how = || format!("{} is not written", path.display());
+    let how = || format!("cannot write {}", path.display());
     let program = PNG.find().with_context(|| PNG.missing()).with_context(how)?;
     // The place first: what is drawn for nowhere is lost.
     let file = OutputFile::open("--output", path)?;
@@ -79,8 +79,8 @@ fn drawn(program: &Path, svg: &str) -> anyhow::Result<Vec<u8>> {
     if !status.success() {
         bail!("{}: {}", PNG.binary, if said.is_empty() { status.to_string() } else { said.trim_end().to_owned() });
     }
-    written.with_context(|| format!("{} did not read the picture", PNG.binary))?;
-    ensure!(stdout.starts_with(b"\x89PNG\r\n\x1a\n"), "{} made no PNG of it", PNG.binary);
+    written.with_context(|| format!("{} did not read the SVG", PNG.binary))?;
+    ensure!(stdout.starts_with(b"\x89PNG\r\n\x1a\n"), "{} did not produce a PNG", PNG.binary);
     said.lines().for_each(eprint_line);
     Ok(stdout)
 }

@@ -33,7 +33,9 @@ pub enum Extent<'a> {
 pub fn shown(name: &str, fields: &Map<String, Value>, extent: Extent<'_>, page: &Page) -> anyhow::Result<String> {
     let unreadable = || format!("{name} cannot be read; an older record may lack fields");
     let unknown = |experiment: &str| {
-        format!("{name}: its experiment {experiment:?} is not known to this contend; a newer one may show it")
+        format!(
+            "{name}: its experiment {experiment:?} is unknown to this version of contend; a newer version may show it"
+        )
     };
     let record = AnyRecord::deserialize(fields).with_context(unreadable)?;
     if record.experiment == survey::NAME

@@ -139,7 +139,7 @@ fn what_is_too_large_or_no_file_is_refused() {
         (large.as_str(), "larger than 16 MiB"),
         (many.as_str(), "more than 250000 values"),
         ("/dev/zero", "device"),
-        (pipe.to_str().unwrap(), "nobody writes"),
+        (pipe.to_str().unwrap(), "no process writes"),
         (folder.to_str().unwrap(), "folder"),
     ] {
         for arguments in [&["report", name][..], &["compare", name, &many]] {

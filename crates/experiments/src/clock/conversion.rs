@@ -11,7 +11,7 @@ pub fn words(clock: &ClockRow) -> String {
 fn of(error: f64, known: Option<f64>) -> String {
     match known {
         Some(known) if error.abs() <= known => format!("within {}", ppm(known)),
-        Some(known) => format!("off by {}, known to {}", ppm(error), ppm(known)),
+        Some(known) => format!("{} ± {}", ppm(error), ppm(known)),
         // An older record does not say how well it is known.
         None => format!("{error:+.2} ppm"),
     }
@@ -24,7 +24,7 @@ mod tests {
     #[test]
     fn what_is_less_than_is_known_is_no_figure() {
         assert_eq!(of(-0.0039, Some(0.031)), "within 0.031 ppm");
-        assert_eq!(of(-0.512, Some(0.031)), "off by -0.51 ppm, known to 0.031 ppm");
+        assert_eq!(of(-0.512, Some(0.031)), "-0.51 ppm ± 0.031 ppm");
         assert_eq!(of(-0.0039, None), "-0.00 ppm");
     }
 }

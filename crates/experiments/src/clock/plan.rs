@@ -44,14 +44,14 @@ impl Plan {
         if let Some(longest) = flags.longest.filter(|longest| *longest > budget / 2) {
             let shown = |time: Duration| terminal::nanoseconds(time.as_nanos() as f64).replace(' ', "");
             return Err(UsageError(format!(
-                "--longest {}: slices of that length have no time in the budget of {}; give --seconds twice as much, \
+                "--longest {}: too long for the time budget of {}; set --seconds to at least twice that, \
                  or a shorter --longest",
                 shown(longest),
                 shown(budget)
             )));
         }
         if let Some(longest) = flags.longest.filter(|longest| longest.as_nanos() as f64 <= SHORTEST_SLICE_NS) {
-            let message = format!("--longest {longest:?}: the curve begins at 10us; give a longer one");
+            let message = format!("--longest {longest:?}: must be longer than 10us, where the curve begins");
             return Err(UsageError(message));
         }
         Ok(Self::within(budget, flags.longest, session.cpus.iter().collect()))

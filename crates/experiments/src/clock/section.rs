@@ -18,18 +18,18 @@ pub fn section(rows: &[Row]) -> Section {
 fn finding(row: &Row) -> Option<String> {
     match row {
         Row::Clock(clock) => Some(format!(
-            "Reading the clock costs {}; it advances in steps of {}.",
+            "Reading the clock takes {}; it advances in steps of {}.",
             nanoseconds(clock.read_cost_ns),
             nanoseconds(clock.resolution_ns)
         )),
         Row::Losses(losses) => Some(format!(
-            "The system took {} of CPU {} from a loop that only reads the clock; its longest interruption was {}.",
+            "A loop that only reads the clock lost {} of CPU {} to the system; the longest interruption took {}.",
             percent(losses.lost_share),
             losses.cpu,
             nanoseconds(losses.longest_us * 1e3)
         )),
         Row::PeriodicLoss(loss) if loss.is_kernel_tick => Some(format!(
-            "The kernel's tick interrupts {:.0} times a second, for {} each.",
+            "The kernel's timer tick interrupts {:.0} times per second, for {} each (median).",
             loss.frequency_hz,
             nanoseconds(loss.median_gap_us * 1e3)
         )),
@@ -39,9 +39,10 @@ fn finding(row: &Row) -> Option<String> {
 
 fn figures(rows: &[Row]) -> Option<Figure> {
     let lines: Vec<Vec<String>> = rows.iter().flat_map(lines).collect();
-    let table = Table { caption: "Clock and grind".into(), header: vec!["figure", "value"], rows: lines };
+    let table =
+        Table { caption: "Clock and calibrated busy loop".into(), header: vec!["figure", "value"], rows: lines };
     let figure = Figure {
-        title: "What the clock can tell".into(),
+        title: "Cost and resolution of the clock".into(),
         picture: Picture::None,
         tables: vec![table],
         secondary: false,
@@ -53,31 +54,35 @@ fn lines(row: &Row) -> Vec<Vec<String>> {
     let line = |name: String, value: String| vec![name, value];
     match row {
         Row::Clock(clock) => vec![
-            line("a read, mean".into(), nanoseconds(clock.read_cost_ns)),
-            line("a read, 99 %".into(), nanoseconds(clock.read_p99_ns)),
-            line("an ordered read, mean".into(), nanoseconds(clock.ordered_read_cost_ns)),
-            line("a read alone on the core, median".into(), optional(clock.read_cost_ns_alone, Unit::Ns)),
-            line("a read beside another hardware thread, median".into(), optional(clock.read_cost_ns_shared, Unit::Ns)),
-            line("core shared".into(), optional(clock.core_shared_share, Unit::Share)),
+            line("unordered read, mean".into(), nanoseconds(clock.read_cost_ns)),
+            line("unordered read, p99".into(), nanoseconds(clock.read_p99_ns)),
+            line("ordered read, mean".into(), nanoseconds(clock.ordered_read_cost_ns)),
+            line("unordered read, core exclusive, median".into(), optional(clock.read_cost_ns_alone, Unit::Ns)),
+            line("unordered read, core shared, median".into(), optional(clock.read_cost_ns_shared, Unit::Ns)),
+            line("core shared, share of time".into(), optional(clock.core_shared_share, Unit::Share)),
             line("resolution".into(), nanoseconds(clock.resolution_ns)),
             line("conversion error".into(), conversion::words(clock)),
-            line("steps backwards".into(), clock.backward_steps.to_string()),
+            line("backward steps".into(), clock.backward_steps.to_string()),
         ],
         Row::Agreement(pair) => vec![line(
-            format!("CPU {} against CPU {}", pair.cpu, pair.reference_cpu),
+            format!("offset of CPU {} from CPU {}", pair.cpu, pair.reference_cpu),
             format!("{} to {}", nanoseconds(pair.offset_low_ns), nanoseconds(pair.offset_high_ns)),
         )],
-        Row::Grind(grind) => vec![line("a load from the L1 cache".into(), nanoseconds(grind.load_ns))],
+        Row::Grind(grind) => vec![line("load from the L1 cache".into(), nanoseconds(grind.load_ns))],
         Row::GrindCheck(check) => vec![line(
-            format!("a grind of {}: best, median", nanoseconds(check.requested_us * 1e3)),
+            format!("busy loop of {}: best, median", nanoseconds(check.requested_us * 1e3)),
             format!("{}, {}", nanoseconds(check.best_us * 1e3), nanoseconds(check.median_us * 1e3)),
         )],
         Row::Losses(losses) => {
-            vec![line(format!("lost on CPU {}", losses.cpu), percent(losses.lost_share))]
+            vec![line(format!("time lost on CPU {}", losses.cpu), percent(losses.lost_share))]
         }
         Row::PeriodicLoss(loss) => vec![line(
-            format!("every {}", nanoseconds(loss.period_us * 1e3)),
-            format!("{} a time, {} of its beats", nanoseconds(loss.median_gap_us * 1e3), percent(loss.presence_share)),
+            format!("periodic loss every {}", nanoseconds(loss.period_us * 1e3)),
+            format!(
+                "{} each, seen at {} of periods",
+                nanoseconds(loss.median_gap_us * 1e3),
+                percent(loss.presence_share)
+            ),
         )],
         Row::Slice(_) => Vec::new(),
     }
@@ -97,7 +102,7 @@ fn curve(rows: &[Row]) -> Option<Figure> {
         Series { name: "median".into(), mark: Mark::Line, points: median.collect() },
     ];
     Some(Figure {
-        title: "The longer the work, the more of it is interrupted".into(),
+        title: "Effective speed by length of the work".into(),
         picture: Picture::Plot(Plot {
             x: Axis { label: "length of the work", unit: Unit::Ns, logarithmic: true },
             y: Axis { label: "effective MHz", unit: Unit::Mhz, logarithmic: false },
@@ -121,7 +126,7 @@ fn by_length(slices: &[&SliceRow]) -> Table {
     };
     Table {
         caption: "Effective speed by length of the work".into(),
-        header: vec!["length", "runs", "best", "median (95 %)", "alone on the core", "core shared"],
+        header: vec!["length", "runs", "best", "median (95 % CI)", "core exclusive, median", "core shared"],
         rows: slices.iter().map(line).collect(),
     }
 }

@@ -39,13 +39,13 @@ fn clock(rows: &[Row]) -> String {
         nanoseconds(clock.resolution_ns)
     );
     if let Some(reason) = &clock.fallback {
-        text.push_str(&format!("  not the CPU's counter: {reason}\n"));
+        text.push_str(&format!("  The TSC is not used: {reason}\n"));
     }
     text.push_str(&costs(clock));
     text.push_str(&neighbour(clock));
     text.push_str(&format!(
-        "  calibration residual {} ns\n  against CLOCK_MONOTONIC_RAW over {:.1} s: {}\n",
-        // None below nothing.
+        "  fit residual of the calibration: {} ns\n  error of the rate against CLOCK_MONOTONIC_RAW over {:.1} s: {}\n",
+        // Adding 0.0 turns -0 into 0, so that no minus sign is printed.
         clock.residual_ns.round() + 0.0,
         clock.conversion_span_s,
         conversion::words(clock)
@@ -57,7 +57,7 @@ fn clock(rows: &[Row]) -> String {
     ));
     for found in agreements(rows) {
         text.push_str(&format!(
-            "  CPU {} against CPU {}: {:+.0} to {:+.0} ns apart\n    out of order in {} exchanges: {}\n",
+            "  offset of CPU {} from CPU {}: {:+.0} to {:+.0} ns\n    out of order in {} exchanges: {}\n",
             found.cpu,
             found.reference_cpu,
             found.offset_low_ns,
@@ -82,8 +82,8 @@ fn costs(clock: &ClockRow) -> String {
         clock.ordered_read_max_ns,
     ];
     terminal::table(
-        &["  a read costs", "mean of 1,000", "least such", "median", "p99", "max"],
-        [row("  plain", plain), row("  ordered", ordered)],
+        &["  one read", "mean of 1,000", "lowest mean", "median", "p99", "max"],
+        [row("  unordered", plain), row("  ordered", ordered)],
     )
 }
 
@@ -92,22 +92,26 @@ fn neighbour(clock: &ClockRow) -> String {
     let Some(share) = clock.core_shared_share else { return String::new() };
     let words = |name: &str, plain: Option<f64>, ordered: Option<f64>| {
         let (plain, ordered) = (nanoseconds(plain?), nanoseconds(ordered?));
-        Some(format!("{name} {plain}, ordered {ordered}"))
+        Some(format!("{name}: unordered {plain}, ordered {ordered}"))
     };
     let medians = [
-        words("alone", clock.read_cost_ns_alone, clock.ordered_read_cost_ns_alone),
-        words("shared", clock.read_cost_ns_shared, clock.ordered_read_cost_ns_shared),
+        words("core exclusive", clock.read_cost_ns_alone, clock.ordered_read_cost_ns_alone),
+        words("core shared", clock.read_cost_ns_shared, clock.ordered_read_cost_ns_shared),
     ];
     let medians: Vec<String> = medians.into_iter().flatten().collect();
-    let medians = if medians.is_empty() { String::new() } else { format!("    a read: {}\n", medians.join("; ")) };
-    format!("  core shared with another hardware thread: {} of the time\n{medians}", percent(share))
+    let medians = if medians.is_empty() { String::new() } else { format!("    median read: {}\n", medians.join("; ")) };
+    format!("  core shared with an SMT sibling: {} of the time\n{medians}", percent(share))
 }
 
 fn grind(rows: &[Row]) -> String {
     let Some(grind) = grinds(rows).into_iter().next() else { return String::new() };
-    let mut text = format!("The grind: dependent loads of {}{}\n", nanoseconds(grind.load_ns), in_cycles(grind));
+    let mut text = format!(
+        "The calibrated busy loop (grind): dependent loads of {}{}\n",
+        nanoseconds(grind.load_ns),
+        in_cycles(grind)
+    );
     text.push_str(&format!(
-        "  calibrated in {} candidates, the last of {} loads in {:.1} µs\n",
+        "  calibrated with {} candidates; the last took {} loads and {:.1} µs\n",
         grind.candidates,
         terminal::count(grind.calibrated_loads),
         grind.calibrated_us
@@ -120,7 +124,7 @@ fn grind(rows: &[Row]) -> String {
             verdict(check),
         ]
     });
-    text + &terminal::table(&["  asked for", "best of 100", "median", ""], checked)
+    text + &terminal::table(&["  requested", "best of 100", "median", ""], checked)
 }
 
 /// The best of the runs may be off because somebody was always there or because the core changed its frequency: nothing
@@ -151,15 +155,15 @@ fn curve(rows: &[Row], page: &Page) -> String {
     let mut all = points(|slice| slice.median_mhz, '.');
     all.extend(points(|slice| slice.best_mhz, '#'));
     let cycles_known = grinds(rows).first().is_some_and(|grind| grind.load_cycles.is_some());
-    let unit = if cycles_known { "effective MHz" } else { "million loads a second" };
-    let title = format!("Length of a slice against {unit}: # best of up to 100 runs, . median");
+    let unit = if cycles_known { "effective MHz" } else { "million loads/s" };
+    let title = format!("{unit} by length of the work: # best of up to 100 runs, . median");
     Scatter { title: &title, points: &all }.draw(page)
 }
 
 fn lost(rows: &[Row]) -> String {
     let Some(losses) = losses(rows).into_iter().next() else { return String::new() };
     let mut text = format!(
-        "Losses of CPU {} in {}: {} of the time\n  {} gaps above {}, the longest {}\n",
+        "Time lost on CPU {} in {}: {}\n  {} gaps above {}, the longest {}\n",
         losses.cpu,
         nanoseconds(losses.watched_s * 1e9),
         percent(losses.lost_share),
@@ -169,7 +173,7 @@ fn lost(rows: &[Row]) -> String {
     );
     for found in periodic_losses(rows) {
         text.push_str(&format!(
-            "  every {} ({:.1} Hz): {} gaps of {} at {} of its beats{}\n",
+            "  every {} ({:.1} Hz): {} gaps of {} (median), seen at {} of periods{}\n",
             nanoseconds(found.period_us * 1e3),
             found.frequency_hz,
             terminal::count(found.gaps as u64),
@@ -178,7 +182,7 @@ fn lost(rows: &[Row]) -> String {
             tick(found, losses.kernel_hz)
         ));
         if let Some(folded_us) = found.folded_gap_us {
-            text.push_str(&format!("    the same gaps folded at HZ: {}\n", nanoseconds(folded_us * 1e3)));
+            text.push_str(&format!("    median of the same gaps folded at HZ: {}\n", nanoseconds(folded_us * 1e3)));
         }
     }
     text + &unresolved(losses, &periodic_losses(rows))
@@ -189,9 +193,9 @@ fn unresolved(losses: &LossesRow, found: &[&PeriodicLossRow]) -> String {
     let rate = losses.gaps as f64 / losses.watched_s.max(f64::MIN_POSITIVE);
     match losses.kernel_hz {
         Some(hz) if !found.iter().any(|loss| loss.is_kernel_tick) => {
-            format!("  the kernel's tick, HZ={hz}: not resolved among {rate:.0} gaps a second\n")
+            format!("  the kernel's timer tick, HZ={hz}: not resolved among {rate:.0} gaps/s\n")
         }
-        None if found.is_empty() => format!("  no period is resolved among {rate:.0} gaps a second\n"),
+        None if found.is_empty() => format!("  no period is resolved among {rate:.0} gaps/s\n"),
         _ => String::new(),
     }
 }
@@ -199,7 +203,7 @@ fn unresolved(losses: &LossesRow, found: &[&PeriodicLossRow]) -> String {
 fn tick(found: &PeriodicLossRow, kernel_hz: Option<u32>) -> String {
     match kernel_hz {
         Some(hz) if found.is_kernel_tick => format!("; HZ={hz}"),
-        Some(hz) if (found.frequency_hz / f64::from(hz) - 1.0).abs() < 0.01 => "; as often as HZ".to_owned(),
+        Some(hz) if (found.frequency_hz / f64::from(hz) - 1.0).abs() < 0.01 => "; same frequency as HZ".to_owned(),
         Some(_) => "; not HZ".to_owned(),
         None => String::new(),
     }
@@ -242,15 +246,15 @@ mod tests {
         };
         let text = sections(&[Row::Losses(losses), comb(250.0, true), comb(100.0, false)], &Page::plain());
         assert!(text.contains("every 4.00 ms (250.0 Hz)") && text.contains("; HZ=250"), "{text}");
-        assert!(text.contains("; HZ=250\n    the same gaps folded at HZ: 8.10 µs\n"), "{text}");
+        assert!(text.contains("; HZ=250\n    median of the same gaps folded at HZ: 8.10 µs\n"), "{text}");
         assert_eq!(text.matches("folded").count(), 1, "{text}");
         assert!(text.contains("every 10.0 ms (100.0 Hz)") && text.contains("; not HZ"), "{text}");
         assert!(!text.contains("not resolved"), "{text}");
         let text = sections(&[Row::Losses(losses), comb(100.0, false)], &Page::plain());
-        assert!(text.contains("the kernel's tick, HZ=250: not resolved among 250 gaps a second"), "{text}");
+        assert!(text.contains("the kernel's timer tick, HZ=250: not resolved among 250 gaps/s"), "{text}");
         let unknown = LossesRow { kernel_hz: None, ..losses };
         let text = sections(&[Row::Losses(unknown)], &Page::plain());
-        assert!(text.contains("no period is resolved among 250 gaps a second"), "{text}");
+        assert!(text.contains("no period is resolved among 250 gaps/s"), "{text}");
     }
 
     #[test]

@@ -21,7 +21,7 @@ fn from_to(total: &TotalRow) -> String {
         return String::new();
     }
     let (low, high) = (Unit::Share.words(total.cputime_least_share), Unit::Share.words(total.cputime_most_share));
-    format!(", {low} to {high} from interval to interval")
+    format!(" (between {low} and {high} in single intervals)")
 }
 
 #[cfg(test)]
@@ -45,6 +45,6 @@ mod tests {
     fn one_interval_differs_from_none() {
         let Row::Total(total) = row(0, 0.99) else { panic!("the sample is a total") };
         let found = findings(&[(0, &Row::Total(TotalRow { intervals: 1, ..total }))]);
-        assert_eq!(found[0].words, "Another process would get 99.0 % of CPU 0");
+        assert_eq!(found[0].words, "An additional process would get 99.0 % of CPU 0");
     }
 }

@@ -67,8 +67,8 @@ const LONGEST: Duration = Duration::from_secs(60);
 
 fn interval(text: &str) -> Result<Duration, String> {
     match parse_duration::span(text)? {
-        short if short < SHORTEST => Err("it must be at least 100ms: /proc/stat counts in jiffies of 10ms".into()),
-        long if long > LONGEST => Err("it must be at most 1min".into()),
+        short if short < SHORTEST => Err("must be at least 100ms, because /proc/stat counts in units of 10ms".into()),
+        long if long > LONGEST => Err("must be at most 1min".into()),
         interval => Ok(interval),
     }
 }
@@ -84,19 +84,19 @@ impl Flags {
         let terminal = std::io::stdin().is_terminal() && terminal::Page::of_stdout().colour;
         match (self.view, record_on_stdout) {
             (Some(View::Json), true) => Err(UsageError(
-                "--view json: stdout cannot have lines and the record of --format; write the record elsewhere with \
-                 --output FILE, or leave out one of the two"
+                "--view json: standard output cannot carry both the lines and the record of --format; write the record to a file with \
+                 --output FILE, or omit one of the two flags"
                     .into(),
             )),
             (Some(view), true) => Err(UsageError(format!(
-                "--view {}: stdout is for the record of --format; write the record elsewhere with --output FILE, or \
-                 leave --view out",
+                "--view {}: standard output carries the record of --format; write the record to a file with --output FILE, or \
+                 omit --view",
                 view.name()
             ))),
             (None, true) => Ok(None),
             (Some(view @ (View::Graph | View::Bars)), false) if !terminal => Err(UsageError(format!(
-                "--view {}: it needs a terminal that takes pictures (stdin and stdout; not with NO_COLOR or TERM=dumb); \
-                 --view lines goes everywhere",
+                "--view {}: requires a terminal on standard input and output, without NO_COLOR or TERM=dumb; \
+                 --view lines works everywhere",
                 view.name()
             ))),
             (None, false) if elsewhere => Ok(None),

@@ -59,8 +59,8 @@ impl Plan {
         if flags.priority.is_realtime() && flags.grinders > 1 {
             let (priority, grinders) = (flags.priority, flags.grinders);
             return Err(UsageError(format!(
-                "--grinders {grinders} with --priority {priority}: real-time threads must sleep in between, so they do \
-                 not share all of the time; use idle, batch or a nice value"
+                "--grinders {grinders} with --priority {priority}: real-time spinners must sleep periodically, so they do \
+                 not share the whole CPU; use idle, batch or a nice value"
             )));
         }
         let (cpus, spared) = watched(flags.priority, &session.cpus)?;
@@ -105,7 +105,7 @@ fn watched(priority: Priority, session: &CpuSet) -> Result<(Vec<usize>, Option<u
     match cpus.split_last() {
         Some((&spared, rest)) if !rest.is_empty() => Ok((rest.to_vec(), Some(spared))),
         _ => Err(UsageError(format!(
-            "--priority {priority}: real-time threads must leave one CPU to others, and this machine has only one; use \
+            "--priority {priority}: real-time threads must leave one CPU to other tasks, and this machine has only one; use \
              idle, batch or a nice value"
         ))),
     }

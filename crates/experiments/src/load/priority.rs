@@ -18,7 +18,8 @@ impl Priority {
     }
 }
 
-const ALLOWED: &str = "use idle, batch, a nice value from -20 to 19, fifo or rr, or fifo:N or rr:N with N from 1 to 99";
+const ALLOWED: &str =
+    "allowed: idle, batch, a nice value from -20 to 19, fifo, rr, and fifo:N or rr:N with N from 1 to 99";
 
 impl FromStr for Priority {
     type Err = String;

@@ -13,7 +13,7 @@ pub fn section(rows: &[Row]) -> Section {
     });
     Section {
         experiment: "load",
-        title: "How much CPU a process gets".into(),
+        title: "CPU time that a process would get".into(),
         findings: totals.map(sentence).map(Statement::from).collect(),
         figures: figures.collect(),
         histograms: Vec::new(),
@@ -21,10 +21,12 @@ pub fn section(rows: &[Row]) -> Section {
 }
 
 fn sentence(total: &TotalRow) -> String {
-    let width = total.width_lost_share.map(|lost| format!(", and {} of its core's width in it", percent(1.0 - lost)));
-    let stat = total.shares.proc_stat_share.map(|share| format!("; /proc/stat shows a load of {}", percent(share)));
+    let width = total
+        .width_lost_share
+        .map(|lost| format!(", with {} of the core's issue width during that time", percent(1.0 - lost)));
+    let stat = total.shares.proc_stat_share.map(|share| format!(". /proc/stat reports a load of {}", percent(share)));
     format!(
-        "A process at {} would get {} of CPU {}{}, and could use {}{}.",
+        "A process with priority {} would get {} of CPU {}{}; {} would be usable (not lost to interrupts or the hypervisor){}.",
         total.priority,
         percent(total.shares.cputime_share),
         total.cpu,
@@ -41,19 +43,19 @@ fn figure(cpu: usize, intervals: &[&IntervalRow]) -> Figure {
         points: intervals.iter().filter_map(|row| Some(Point::new(row.time_s * 1e9, value(&row.shares)?))).collect(),
     };
     Figure {
-        title: format!("The load of CPU {cpu}"),
+        title: format!("Load of CPU {cpu}"),
         picture: Picture::Plot(Plot {
             x: Axis { label: "time", unit: Unit::Ns, logarithmic: false },
             y: Axis { label: "load", unit: Unit::Share, logarithmic: false },
             series: vec![
-                series("not got", |shares| Some(shares.load_share)),
+                series("load", |shares| Some(shares.load_share)),
                 series("/proc/stat", |shares| shares.proc_stat_share),
-                series("exact account", |shares| shares.exec_share),
+                series("all other tasks", |shares| shares.exec_share),
             ],
         }),
         tables: vec![Table {
             caption: "Intervals".into(),
-            header: vec!["end", "not got", "got", "could use", "/proc/stat", "exact account"],
+            header: vec!["end", "load", "spinner got", "usable", "/proc/stat", "all other tasks"],
             rows: intervals.iter().map(|row| line(row)).collect(),
         }],
         secondary: false,

@@ -18,7 +18,7 @@ pub fn show(record: &LoadRecord, page: &Page) -> String {
 
 /// The heading above the lines.
 pub fn heading() -> String {
-    "    time   load  tasks /proc/stat    got ground   lost  speed   load of each CPU".to_owned()
+    "    time   load  tasks /proc/stat    got usable   lost  speed   load of each CPU".to_owned()
 }
 
 /// One interval: the means of all CPUs, then the load of each, as many as fit.
@@ -61,7 +61,8 @@ fn summary(totals: &[&TotalRow], all_cpus: Option<&AllCpusRow>) -> String {
     let Some(first) = totals.first() else { return String::new() };
     let of_intervals =
         if first.intervals == 1 { "1 interval".to_owned() } else { format!("{} intervals", first.intervals) };
-    let mut text = format!("{:.1} s in {of_intervals}; soaker's priority: {}\n", first.time_s, first.priority);
+    let mut text =
+        format!("{:.1} s in {of_intervals}; priority of the idle-priority spinner: {}\n", first.time_s, first.priority);
     let rows = totals.iter().map(|total| {
         let shares = &total.shares;
         let known = |share: Option<f64>| share.map_or_else(|| "-".to_owned(), percent);
@@ -76,7 +77,7 @@ fn summary(totals: &[&TotalRow], all_cpus: Option<&AllCpusRow>) -> String {
             known(shares.speed_share),
         ]
     });
-    let header = ["CPU", "load", "all tasks", "/proc/stat", "soaker got", "ground", "lost inside", "speed"];
+    let header = ["CPU", "load", "all tasks", "/proc/stat", "spinner got", "usable", "lost inside", "speed"];
     text.push_str(&terminal::table(&header, rows));
     text.push_str(&match all_cpus {
         Some(all) => taken(all.taken_share, all.taken_ci, "all CPUs"),
@@ -90,12 +91,16 @@ fn summary(totals: &[&TotalRow], all_cpus: Option<&AllCpusRow>) -> String {
 fn taken(share: Option<f64>, interval: Option<Interval>, of: &str) -> String {
     let Some(share) = share else { return String::new() };
     let interval = interval.map_or_else(
-        || "too few intervals for a range".to_owned(),
-        |ci| format!("95 %: {:+.2} to {:+.2}", ci.low * 100.0, ci.high * 100.0),
+        || "too few intervals for a confidence interval".to_owned(),
+        |ci| format!("95 % CI {:+.2} to {:+.2}", ci.low * 100.0, ci.high * 100.0),
     );
     // Nobody gives the CPU time: below nothing the run was too short, or the accounts do not fit.
-    let untold = if share < 0.0 { "That is below nothing: what it takes is too little to be told here.\n" } else { "" };
-    format!("The soaker takes {:+.2} points of {of} ({interval}).\n{untold}", share * 100.0)
+    let untold =
+        if share < 0.0 { "A negative value means that its effect is below the resolution of this run.\n" } else { "" };
+    format!(
+        "The spinner reduces what other tasks get by {:+.2} percentage points of {of} ({interval}).\n{untold}",
+        share * 100.0
+    )
 }
 
 /// What a process would get of the CPU, in time and in width.
@@ -103,9 +108,9 @@ fn left(total: &TotalRow) -> Option<String> {
     let (lost, shared) = (total.width_lost_share?, total.core_shared_share?);
     let interval = total
         .core_shared_share_ci
-        .map_or_else(String::new, |ci| format!(" (95 %: {} to {})", percent(ci.low), percent(ci.high)));
+        .map_or_else(String::new, |ci| format!(" (95 % CI {} to {})", percent(ci.low), percent(ci.high)));
     Some(format!(
-        "CPU {}: a process gets {} of its time, and {} of its core's width in it:\n  the core was shared for {}{interval} \
+        "CPU {}: a process gets {} of its time, with {} of the core's issue width during that time:\n  the core was shared for {}{interval} \
          of that time.\n",
         total.cpu,
         percent(total.shares.cputime_share),
@@ -118,10 +123,13 @@ fn efficiency(total: &TotalRow) -> String {
     let Some(efficiency) = total.efficiency_share else { return String::new() };
     let interval = total
         .efficiency_ci
-        .map_or_else(String::new, |ci| format!(" (95 %: {:.2} to {:.2})", ci.low * 100.0, ci.high * 100.0));
+        .map_or_else(String::new, |ci| format!(" (95 % CI {:.2} to {:.2})", ci.low * 100.0, ci.high * 100.0));
     let percent = efficiency * 100.0;
     let then = TAKING_TURNS_SHARE * 100.0;
-    format!("CPU {}, taking turns: {percent:.2} % of the work{interval}; 1998: {then:.2} %\n", total.cpu)
+    format!(
+        "CPU {}, two spinners alternating: {percent:.2} % of the work of one{interval}; 1998: {then:.2} %\n",
+        total.cpu
+    )
 }
 
 /// 1998 had one machine with two CPUs: 97 % for the meter when nothing else ran, 4 % when the CPUs were swamped.
@@ -129,8 +137,8 @@ fn then(totals: &[&TotalRow]) -> String {
     let most = totals.iter().map(|total| total.cputime_most_share).fold(0.0, f64::max);
     let least = totals.iter().map(|total| total.cputime_least_share).fold(1.0, f64::min);
     format!(
-        "An interval left the soaker {} at most and {} at least; 1998: 97 % with\nnothing else running, 4 % beside \
-         programs that wanted all of the CPU.\n",
+        "In single intervals, the spinner got between {1} and {0}. In 1998 it got 97 % on an\nidle machine, and 4 % next to \
+         programs that used all of the CPU.\n",
         percent(most),
         percent(least)
     )

@@ -8,5 +8,5 @@ use record::{ThenAndNow, Unit};
 pub fn figures(rows: &[(usize, &Row)]) -> Vec<ThenAndNow> {
     let Some(total) = rows.iter().find_map(|(_, row)| row.total()) else { return Vec::new() };
     let today = total.efficiency_share.map(|value| Estimate::new(value, total.efficiency_ci));
-    vec![ThenAndNow::new(1998, "work that two grinders get done", Unit::Share, TAKING_TURNS_SHARE, today)]
+    vec![ThenAndNow::new(1998, "work done by two spinners on one CPU", Unit::Share, TAKING_TURNS_SHARE, today)]
 }

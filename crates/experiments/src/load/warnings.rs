@@ -19,12 +19,12 @@ impl WarningKind for TickAccountingLies {
 
     fn message(&self) -> String {
         let (told, measured) = (percent(self.proc_stat_share), percent(self.load_share));
-        format!("/proc/stat has {told} of load on CPU {} where {measured} were measured", self.cpu)
+        format!("/proc/stat reports a load of {told} on CPU {}; the measured load is {measured}", self.cpu)
     }
 
     fn remedy(&self) -> &'static str {
-        "the load follows the tick, or avoids it: believe the measured figure here, and cgroup or per-task CPU \
-         times elsewhere, which are exact; a kernel with CONFIG_VIRT_CPU_ACCOUNTING_GEN does not ask the tick"
+        "use the measured value: the load is synchronised with the timer tick, at which /proc/stat samples. Elsewhere, use cgroup or per-task CPU \
+         times, which are exact, or a kernel with CONFIG_VIRT_CPU_ACCOUNTING_GEN, which does not sample at ticks"
     }
 }
 
@@ -40,10 +40,10 @@ impl WarningKind for MeterDisturbs {
     const SEVERITY: Severity = Severity::ChangesFigure;
 
     fn message(&self) -> String {
-        format!("the meter takes {} of the CPUs from the load", percent(self.share))
+        format!("the meter takes {} of the CPUs' time from the load that it measures", percent(self.share))
     }
 
     fn remedy(&self) -> &'static str {
-        "give it a control group that weighs nothing: `systemd-run --scope -p CPUWeight=idle contend load`"
+        "run it in a cgroup of idle weight: `systemd-run --scope -p CPUWeight=idle contend load`"
     }
 }

@@ -12,7 +12,7 @@ pub fn findings(rows: &[(usize, &Row)]) -> Vec<Finding> {
     let Some((place, row)) = steps.max_by_key(|(_, row)| row.ranks) else { return Vec::new() };
     let (measured, predicted) = (Unit::Times.words(row.slowdown), Unit::Times.words(row.predicted_slowdown));
     let words = format!(
-        "In lock-step {} ranks took {measured} as long as without noise; their noise predicts {predicted}",
+        "The bulk-synchronous job on {} ranks took {measured} as long as without noise; the prediction from their noise is {predicted}",
         terminal::count(row.ranks)
     );
     let source = Origin::of("lockstep", place, format!("{} ranks", row.ranks), "slowdown");
@@ -30,7 +30,8 @@ mod tests {
         let rows: Vec<(usize, &Row)> = record.results.iter().enumerate().collect();
         assert_eq!(
             findings(&rows)[0].to_string(),
-            "In lock-step 2 ranks took 1.04× as long as without noise; their noise predicts 1.05× \
+            "The bulk-synchronous job on 2 ranks took 1.04× as long as without noise; the prediction from their \
+             noise is 1.05× \
              [lockstep: 2 ranks]"
         );
     }

@@ -13,16 +13,16 @@ use std::path::Path;
 /// It cannot be read, is too large, is of another kind or of a newer layout, or is not as the program writes it.
 pub fn record(path: &Path) -> anyhow::Result<LockstepRecord> {
     let (name, bytes) = content(path)?;
-    read(&bytes).with_context(|| format!("{name} is no record of a job that `lockstep` wrote"))
+    read(&bytes).with_context(|| format!("{name}: not a record of `lockstep`"))
 }
 
 fn read(bytes: &[u8]) -> anyhow::Result<LockstepRecord> {
     check_size(bytes)?;
     let value: Value = serde_json::from_slice(bytes)?;
     let word = |field: &str| value[field].as_str().unwrap_or("nothing").to_owned();
-    ensure!(word("schema") == SCHEMA, "its layout is {}, and this contend reads {SCHEMA}", word("schema"));
+    ensure!(word("schema") == SCHEMA, "its schema is {}, and this version of contend reads {SCHEMA}", word("schema"));
     ensure!(word("experiment") == NAME, "its experiment is {}, not {NAME}", word("experiment"));
-    let Some(rows) = value["results"].as_array() else { bail!("it has no results") };
+    let Some(rows) = value["results"].as_array() else { bail!("the record has no results") };
     let traces = Traces::of_rows(rows).map_err(anyhow::Error::msg)?;
     traces.ranks(|_| 1)?;
     Ok(serde_json::from_value(value)?)
@@ -42,7 +42,7 @@ mod tests {
             change(&mut value);
             format!("{:#}", read(&serde_json::to_vec(&value).unwrap()).unwrap_err())
         };
-        assert!(refused(|value| value["schema"] = "contend/2".into()).contains("its layout is contend/2"));
+        assert!(refused(|value| value["schema"] = "contend/2".into()).contains("its schema is contend/2"));
         assert!(refused(|value| value["experiment"] = "noise".into()).contains("its experiment is noise"));
         let last = |value: &mut Value| value["results"].as_array().unwrap().len() - 1;
         assert!(refused(|value| value["results"] = Value::Array(Vec::new())).contains("it has no ranks"));

@@ -14,7 +14,7 @@ pub fn section(rows: &[Row]) -> Section {
         rows.iter().filter_map(|row| if let Row::Rank(row) = row { Some(&**row) } else { None }).collect::<Vec<_>>();
     Section {
         experiment: "lockstep",
-        title: "Ranks in lock-step on MPI".into(),
+        title: "Bulk-synchronous ranks on MPI".into(),
         findings: statements(&steps),
         figures: vec![slowdowns(&steps, &nodes), losses(&ranks)],
         histograms: Vec::new(),
@@ -25,12 +25,12 @@ fn statements(steps: &[&StepsRow]) -> Vec<Statement> {
     let most = steps.iter().max_by_key(|row| row.ranks);
     let said = most.map(|row| {
         let verdict = match row.agree {
-            Some(true) => "each lies in the other's interval",
+            Some(true) => "each is inside the other's confidence interval",
             Some(false) => "they differ",
-            None => "there are too few turns for intervals",
+            None => "there are too few repetitions for confidence intervals",
         };
         format!(
-            "{} ranks took {} as long as without noise, and their noise predicts {}: {verdict}.",
+            "{} ranks took {} as long as without noise; the prediction from their noise is {}. Verdict: {verdict}.",
             count(row.ranks),
             ratio(row.slowdown),
             ratio(row.predicted_slowdown)
@@ -46,7 +46,7 @@ fn slowdowns(steps: &[&StepsRow], nodes: &[&NodesRow]) -> Figure {
         steps.iter().map(|row| Point::with_interval(row.ranks as f64, row.predicted_slowdown, row.predicted_ci));
     let more = nodes.iter().map(|row| Point::with_interval(row.nodes as f64, row.slowdown, row.slowdown_ci));
     Figure {
-        title: "Slowdown against ranks, measured and predicted".into(),
+        title: "Slowdown by number of ranks, measured and predicted".into(),
         picture: Picture::Plot(Plot {
             x: Axis { label: "ranks or nodes", unit: Unit::Number, logarithmic: true },
             y: Axis { label: "slowdown", unit: Unit::Times, logarithmic: false },
@@ -80,7 +80,7 @@ fn slowdown_table(steps: &[&StepsRow], nodes: &[&NodesRow]) -> Table {
     };
     Table {
         caption: "Slowdown".into(),
-        header: vec!["how many", "measured (95 %)", "predicted (95 %)", "apart", "median step", "99 %"],
+        header: vec!["ranks or nodes", "measured (95 % CI)", "predicted (95 % CI)", "apart", "median step", "p99 step"],
         rows: steps.iter().map(of_steps).chain(nodes.iter().map(of_nodes)).collect(),
     }
 }
@@ -99,18 +99,18 @@ fn losses(ranks: &[&RankRow]) -> Figure {
         ]
     };
     Figure {
-        title: "What each rank lost".into(),
+        title: "Time lost by each rank".into(),
         picture: Picture::None,
         tables: vec![Table {
             caption: "Ranks".into(),
             header: vec![
                 "rank",
-                "lost, watched",
+                "lost, whole run",
                 "lost in steps",
                 "longest gap",
-                "surely last",
+                "certainly last",
                 "clock error",
-                "most by",
+                "main cause",
             ],
             rows: ranks.iter().map(line).collect(),
         }],

@@ -47,7 +47,7 @@ fn heading(parameters: &Parameters, page: &Page) -> String {
     };
     let (ranks, step) = (terminal::count(parameters.ranks), time(parameters.step_us));
     let words = format!(
-        "Ranks in lock-step on MPI: {ranks} on {hosts}, steps of {step}, then {}{injected}; {}",
+        "Bulk-synchronous ranks on MPI: {ranks} on {hosts}, steps of {step}, then {}{injected}; {}",
         parameters.collective.name(),
         parameters.mpi
     );
@@ -73,11 +73,11 @@ fn steps_table(rows: &[&StepsRow], page: &Page) -> String {
             verdict(row).to_owned(),
         ]
     });
-    let header = ["  ranks", "mean", "slowdown", "95 %", "predicted", "95 %", "apart", ""];
+    let header = ["  ranks", "mean", "slowdown", "95 % CI", "predicted", "95 % CI", "independent", ""];
     let table: String = terminal::table(&header, lines).lines().map(|line| page.cut(line) + "\n").collect();
-    let shared = if rows.iter().any(|row| row.oversubscribed) { "  +: some of them shared a CPU\n" } else { "" };
-    let apart = "  apart: predicted as if nothing were common to the ranks' noise\n";
-    format!("Measured, and predicted from the ranks' traces\n{table}{apart}{shared}")
+    let shared = if rows.iter().any(|row| row.oversubscribed) { "  +: some ranks shared a CPU\n" } else { "" };
+    let apart = "  independent: prediction as if the ranks shared no interruptions\n";
+    format!("Measured slowdown, and its prediction from the ranks' traces\n{table}{apart}{shared}")
 }
 
 fn nodes_table(rows: &[&NodesRow], page: &Page) -> String {
@@ -91,18 +91,18 @@ fn nodes_table(rows: &[&NodesRow], page: &Page) -> String {
             factor(row.together_slowdown),
         ]
     });
-    let table = terminal::table(&["  nodes", "slowdown", "95 %", "at once"], lines);
+    let table = terminal::table(&["  nodes", "slowdown", "95 % CI", "simultaneous"], lines);
     let supported = terminal::count(first.supported_nodes);
     let words = format!(
-        "* extrapolated: the traces are long enough for {supported} nodes; beyond, the longest recorded gap is the \
-         longest there is"
+        "* extrapolated: the traces are long enough for {supported} nodes; beyond that, the model assumes that no gap \
+         is longer than the longest recorded one"
     );
     let said = if rows.iter().any(|row| !row.supported) {
         terminal::wrapped("  ", "    ", &words, page)
     } else {
         String::new()
     };
-    format!("More nodes, in groups like these ranks\n{table}{said}")
+    format!("Prediction for more nodes, in groups like these ranks\n{table}{said}")
 }
 
 fn ranks_table(rows: &[&RankRow], page: &Page) -> String {
@@ -122,9 +122,9 @@ fn ranks_table(rows: &[&RankRow], page: &Page) -> String {
             cause(row),
         ]
     });
-    let header = ["  rank", "CPU", "lost", "in steps", "longest", "last", "clock", "most by"];
+    let header = ["  rank", "CPU", "lost", "in steps", "longest", "last", "clock", "main cause"];
     let table: String = terminal::table(&header, lines).lines().map(|line| page.cut(line) + "\n").collect();
-    format!("What each rank's CPU lost, and how often it was surely the last\n{table}")
+    format!("CPU time that each rank lost, and how often it was certainly the last\n{table}")
 }
 
 fn long_table(rows: &[&LongStep]) -> String {
@@ -141,8 +141,8 @@ fn long_table(rows: &[&LongStep]) -> String {
             row.cause.as_ref().map_or_else(|| "-".to_owned(), label),
         ]
     });
-    let header = ["  ranks", "step", "last", "most lost", "by"];
-    format!("The longest steps\n{}", terminal::table(&header, lines))
+    let header = ["  ranks", "step", "last", "longest loss", "cause"];
+    format!("Longest steps\n{}", terminal::table(&header, lines))
 }
 
 fn assumptions(all: &[String], page: &Page) -> String {

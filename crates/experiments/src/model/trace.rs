@@ -48,11 +48,11 @@ pub enum Source {
 /// A file that cannot be read, or a trace that makes no sense: its line and column.
 pub fn read(flag: &str, path: &Path, span: Option<Duration>) -> anyhow::Result<Trace> {
     let file = path.display().to_string();
-    let bytes = std::fs::read(path).with_context(|| format!("{flag} {file} cannot be read"))?;
+    let bytes = std::fs::read(path).with_context(|| format!("{flag} {file}: cannot read the file"))?;
     let text = String::from_utf8(bytes).map_err(|error| {
         let line =
             error.as_bytes()[..error.utf8_error().valid_up_to()].iter().filter(|byte| **byte == b'\n').count() + 1;
-        UsageError(format!("{flag} {file}, line {line}: it is no text; {WANTED}"))
+        UsageError(format!("{flag} {file}, line {line}: not UTF-8 text; {WANTED}"))
     })?;
     let recording = Gaps::parse(&text, span.map(|span| span.as_nanos() as u64))
         .map_err(|error| UsageError(format!("{flag} {file}, {error}; {WANTED}")))?;
@@ -96,16 +96,17 @@ impl Trace {
     }
 }
 
-const WANTED: &str = "a trace has a gap a line, `start_ns duration_ns`, in order of time; `contend noise --trace FILE` \
-writes one";
+const WANTED: &str = "a trace has one gap per line, `start_ns duration_ns`, in order of time; `contend noise --trace FILE` \
+writes it";
 
 impl Description {
     /// What is assumed of the recording beside what it says.
     pub fn assumptions(&self) -> Vec<String> {
         let ends = (self.span_from == Source::LastGap).then(|| {
-            "the recording ends with its last gap: neither the trace nor --span says how long it is".to_owned()
+            "the recording is assumed to end with its last gap: neither the trace nor --span states its length"
+                .to_owned()
         });
-        let repeats = "stationarity: the machine goes on as recorded; the recording repeats for ever".to_owned();
+        let repeats = "stationarity: the machine behaves as recorded; the recording repeats indefinitely".to_owned();
         std::iter::once(repeats).chain(ends).collect()
     }
 }

@@ -40,8 +40,7 @@ const NAMES: [&CStr; 6] = [
 pub fn open(path: &OsStr) -> Result<Exports, String> {
     if cfg!(target_feature = "crt-static") {
         return Err(
-            "this contend is statically linked, and so loads no shared objects; the Debian package is not, nor is \
-                    what `cargo install` makes"
+            "this contend is statically linked and cannot load shared objects; use the Debian package or `cargo install`"
                 .to_owned(),
         );
     }
@@ -55,17 +54,20 @@ pub fn open(path: &OsStr) -> Result<Exports, String> {
     let found = NAMES.map(|name| unsafe { libc::dlsym(object, name.as_ptr()) });
     let missing: Vec<&str> = NAMES.iter().zip(found).filter(|(_, address)| address.is_null()).map(in_words).collect();
     if !missing.is_empty() {
-        return Err(format!("it lacks {}; contend_lock.h says what a lock exports", missing.join(", ")));
+        return Err(format!(
+            "missing symbols: {}; contend_lock.h lists the functions that a lock exports",
+            missing.join(", ")
+        ));
     }
     let [version, size, init, acquire, release, destroy] = found;
     // SAFETY: contend_lock.h says that these are such constants; an object that exports others under the same names
     // was not compiled with it, and is tried in a process of its own first.
     let (version, size) = unsafe { (version.cast::<u32>().read_unaligned(), size.cast::<usize>().read_unaligned()) };
     if version != VERSION {
-        return Err(format!("its contend_lock_version is {version}; this program understands {VERSION}"));
+        return Err(format!("contend_lock_version is {version}; supported: {VERSION}"));
     }
     if size == 0 || size > MOST_BYTES {
-        return Err(format!("its contend_lock_size is {size}; a lock has from 1 to {MOST_BYTES} bytes"));
+        return Err(format!("contend_lock_size is {size}; allowed: 1 to {MOST_BYTES} bytes"));
     }
     // SAFETY: the addresses are those of functions of these types, as contend_lock.h says.
     let functions = unsafe {
@@ -87,7 +89,7 @@ fn last_error() -> String {
     // SAFETY: the text, if there is one, ends with a zero byte and lasts until the next call of this thread.
     let text: *mut c_char = unsafe { libc::dlerror() };
     if text.is_null() {
-        return "it cannot be loaded".to_owned();
+        return "cannot load the shared object".to_owned();
     }
     // SAFETY: as above.
     unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()

@@ -63,14 +63,14 @@ pub fn load(path: &str) -> Result<&'static Entry, ObjectError> {
     let refuse = |reason: String| ObjectError { path: path.to_owned(), reason };
     let full: PathBuf = std::fs::canonicalize(path).map_err(|error| refuse(error.to_string()))?;
     let name = full.file_name().map(|name| name.to_string_lossy().into_owned());
-    let name = name.ok_or_else(|| refuse("it has no file name".into()))?;
+    let name = name.ok_or_else(|| refuse("the path has no file name".into()))?;
     let mut loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(same) = loaded.iter().find(|one| one.entry.name == name) {
         let is_same = same.path == full;
         return if is_same {
             Ok(same.entry)
         } else {
-            Err(refuse(format!("{} has that name, too", same.path.display())))
+            Err(refuse(format!("{} has the same name", same.path.display())))
         };
     }
     trial::try_out(full.as_os_str()).map_err(refuse)?;

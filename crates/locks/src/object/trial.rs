@@ -20,9 +20,9 @@ const FAILED: i32 = 1;
 const STEPS: [&str; 7] = [
     "loading it",
     "contend_lock_init",
-    "contend_lock_acquire of a free lock",
+    "contend_lock_acquire of an uncontended lock",
     "contend_lock_release",
-    "a lock that four threads want",
+    "a lock contended by four threads",
     "contend_lock_destroy",
     "unloading it",
 ];
@@ -32,7 +32,7 @@ const STEPS: [&str; 7] = [
 /// # Errors
 /// In words for people: what is wrong with it.
 pub fn try_out(path: &OsStr) -> Result<(), String> {
-    let refused = |error: &dyn std::fmt::Display| format!("it cannot be tried: {error}");
+    let refused = |error: &dyn std::fmt::Display| format!("cannot run the check: {error}");
     let step = SharedArray::from_fn(1, |_| Ok(AtomicUsize::new(0))).map_err(|error| refused(&error))?;
     let (reader, writer) = rustix::pipe::pipe().map_err(|error| refused(&error))?;
     let parent = std::process::id();
@@ -96,13 +96,15 @@ fn perform(path: &OsStr, step: &AtomicUsize) -> Result<(), String> {
     at(4);
     let (lost, counted) = lost_counts(&exports, &memory);
     if lost > 0 {
-        return Err(format!("it does not exclude: {THREADS} threads counted {counted} under it, and {lost} were lost"));
+        return Err(format!(
+            "no mutual exclusion: {THREADS} threads counted to {counted} under the lock, and {lost} increments were lost"
+        ));
     }
     at(5);
     // SAFETY: the lock is free and nobody uses it any more.
     unsafe { (functions.destroy)(lock) };
     if !memory.is_kept(size) {
-        return Err(format!("it writes beyond its contend_lock_size of {size} bytes"));
+        return Err(format!("the lock writes beyond its contend_lock_size of {size} bytes"));
     }
     at(6);
     Ok(())
@@ -118,11 +120,11 @@ impl Child {
         loop {
             match waitpid(Some(self.0), WaitOptions::NOHANG) {
                 Ok(None) if began.elapsed() > PATIENCE => {
-                    return Err(format!("it blocks: {} took more than {} s", at(), PATIENCE.as_secs()));
+                    return Err(format!("the lock blocks: {} took more than {} s", at(), PATIENCE.as_secs()));
                 }
                 Ok(None) => std::thread::sleep(LOOK),
                 Ok(Some((_, status))) => return outcome(status, at(), reader),
-                Err(error) => return Err(format!("it cannot be tried: {error}")),
+                Err(error) => return Err(format!("cannot run the check: {error}")),
             }
         }
     }
@@ -134,10 +136,10 @@ fn outcome(status: WaitStatus, at: &str, reader: OwnedFd) -> Result<(), String> 
         (Some(FAILED), _) => {
             let mut reason = String::new();
             let read = File::from(reader).read_to_string(&mut reason);
-            Err(if read.is_ok() && !reason.is_empty() { reason } else { format!("it ended the process in {at}") })
+            Err(if read.is_ok() && !reason.is_empty() { reason } else { format!("the lock ends the process in {at}") })
         }
-        (_, Some(signal)) => Err(format!("it crashes: {at} ended with {}", signal_name(signal))),
-        _ => Err(format!("it ended the process in {at}")),
+        (_, Some(signal)) => Err(format!("the lock crashes: {at} ended with {}", signal_name(signal))),
+        _ => Err(format!("the lock ends the process in {at}")),
     }
 }
 

@@ -82,12 +82,12 @@ pub fn what_became() -> String {
     }
     let within = NAMES.iter().zip(&ANSWERS).skip(1).map(|(name, count)| (name, count.load(Ordering::Relaxed)));
     let words = |(name, count): (&&str, u32)| match count {
-        1 => format!("a thread did not come back from {name}"),
-        _ => format!("{count} threads did not come back from {name}"),
+        1 => format!("a thread did not return from {name}"),
+        _ => format!("{count} threads did not return from {name}"),
     };
     let found: Vec<String> = within.filter(|(_, count)| *count > 0).map(words).collect();
     match found.is_empty() {
-        true => "blocks: a thread did not come back from one of its functions".into(),
+        true => "blocks: a thread did not return from one of its functions".into(),
         false => format!("blocks: {}", found.join(", ")),
     }
 }

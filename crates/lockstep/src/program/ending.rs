@@ -177,13 +177,13 @@ fn record(
     warnings: Vec<Warning>,
 ) -> anyhow::Result<AnyRecord> {
     let assumptions = [
-        "noise while all ranks compute is that while they make steps",
-        "whoever waits loses nothing by what happens meanwhile",
-        "predicted steps have the work of each step's slowest rank and the median barrier of the measured ones, and \
-         from the traces nothing but gaps",
-        "more nodes than ranks: groups of as many as were recorded, each interrupted as these were and apart from the \
-         others; the barrier takes no longer",
-        "stationarity: the machines go on as recorded; the recording repeats for ever",
+        "noise is the same while all ranks compute as while they make steps",
+        "a waiting rank loses nothing to interruptions during its wait",
+        "a predicted step has the work of the slowest rank and the median barrier of the measured steps; the traces \
+         contribute only gaps",
+        "more nodes than ranks: groups of the recorded size, each with the recorded interruptions, independent of the \
+         other groups; the barrier takes no longer",
+        "stationarity: the machines behave as recorded; the recording repeats indefinitely",
     ];
     let parameters = Parameters {
         step_us: flags.step.as_nanos() as f64 / 1e3,

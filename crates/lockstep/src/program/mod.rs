@@ -33,7 +33,7 @@ pub fn run() -> ExitCode {
     // A rank that panics must not wait for the others at its end.
     std::panic::set_hook(Box::new(|panic| watchdog::give_up(&panic.to_string(), 101)));
     let Some(universe) = mpi::initialize() else {
-        output::eprint_line("error: MPI cannot be initialised");
+        output::eprint_line("error: cannot initialise MPI");
         return ExitCode::FAILURE;
     };
     let world = Group::of(universe.world());

@@ -30,7 +30,7 @@ impl Place {
             .collect::<Result<_, _>>()?;
         let ranks: Vec<Allowed> = told.into_iter().map(|(host, cpus)| Allowed { host, cpus }).collect();
         let chosen: Option<Vec<usize>> = assigned(&ranks).into_iter().collect();
-        let chosen = chosen.context("a rank may run on no CPU")?;
+        let chosen = chosen.context("the affinity mask of this rank is empty")?;
         let all: Vec<(String, usize)> = ranks.into_iter().map(|rank| rank.host).zip(chosen).collect();
         let cpu = all[world.rank].1;
         cpus::pin_current_thread(cpu).with_context(|| format!("rank {}: CPU {cpu}", world.rank))?;

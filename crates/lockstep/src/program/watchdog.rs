@@ -38,7 +38,7 @@ fn guard(rank: usize, patience: Duration, interruption: &Interruption) {
         seen = now;
         if waited >= patience {
             give_up(
-                &format!("rank {rank}: nothing heard of the other ranks for {patience:?}: one of them died or hangs"),
+                &format!("rank {rank}: no message from the other ranks for {patience:?}: one of them died or hangs"),
                 1,
             );
         }

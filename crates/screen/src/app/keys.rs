@@ -7,21 +7,21 @@ use crate::tty;
 
 /// As they are shown.
 pub const KEYS: [(&str, &str); 15] = [
-    ("← →", "another menu; in a table another column"),
-    ("↑ ↓", "another line; PgUp and PgDn a page, Home and End the ends"),
-    ("Enter", "takes the line: runs it, opens it, or marks it"),
-    ("space", "marks a lock, a number, a CPU, a record, a cell of a table"),
-    ("Esc", "closes what is open; back to the text or picture below"),
-    ("m or F10", "opens the menus"),
-    ("e", "changes the command line before it runs"),
-    ("c", "copies the command line (terminals that know OSC 52)"),
-    ("s", "stops what runs; what was measured is kept; a third time kills it"),
-    ("v", "all places as a table, or one as a picture"),
-    ("Tab", "the next place of the picture"),
-    ("l, t", "the live picture; the text that was printed"),
-    ("?", "these keys"),
-    ("q, Ctrl-C", "leaves; Ctrl-C stops first what runs"),
-    ("Ctrl-Z", "back to the shell; fg comes back here"),
+    ("← →", "select another menu; in a table, another column"),
+    ("↑ ↓", "select another line; PgUp, PgDn: page; Home, End: first, last"),
+    ("Enter", "select the line: run, open or mark it"),
+    ("space", "mark a lock, a number, a CPU, a record or a table cell"),
+    ("Esc", "close the menu; go back to the text or chart below"),
+    ("m or F10", "open the menus"),
+    ("e", "edit the command line before it runs"),
+    ("c", "copy the command line (in terminals that support OSC 52)"),
+    ("s", "stop the command, save its results; press three times to kill it"),
+    ("v", "switch between a table of all configurations and one chart"),
+    ("Tab", "show the next configuration in the chart"),
+    ("l, t", "show the live chart; show the printed text"),
+    ("?", "show these keys"),
+    ("q, Ctrl-C", "quit; Ctrl-C stops a running command first"),
+    ("Ctrl-Z", "suspend; fg in the shell resumes"),
 ];
 
 impl App {

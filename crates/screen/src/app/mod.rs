@@ -198,8 +198,8 @@ impl App {
                 self.pages.push(browser);
                 format!("opened {}", page.display())
             }
-            Ok(None) => format!("the page is {}; no browser is known here ($BROWSER names one)", page.display()),
-            Err(error) => format!("the page is {}; it could not be opened: {error}", page.display()),
+            Ok(None) => format!("the HTML report is {}; no browser was found (set $BROWSER)", page.display()),
+            Err(error) => format!("the HTML report is {}; the browser could not open it: {error}", page.display()),
         }
     }
 
@@ -222,7 +222,7 @@ impl App {
 
     fn start_for(&mut self, cell: Option<(usize, usize)>, words: Vec<String>) {
         if self.is_running() {
-            self.message = "another command runs; stop it first (s)".to_owned();
+            self.message = "another command is running; stop it first (s)".to_owned();
             return;
         }
         match Child::start(&self.program, &words, &self.machine) {
@@ -233,7 +233,7 @@ impl App {
                 }
                 self.message.clear();
             }
-            Err(error) => self.message = format!("it could not be started: {error}"),
+            Err(error) => self.message = format!("the command could not be started: {error}"),
         }
     }
 
@@ -250,7 +250,7 @@ impl App {
         self.waiting.clear();
         match &mut self.run {
             Some(run) if run.is_running() => run.stop(),
-            _ => self.message = "nothing runs".to_owned(),
+            _ => self.message = "no command is running".to_owned(),
         }
     }
 

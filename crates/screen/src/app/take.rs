@@ -51,7 +51,7 @@ impl App {
     /// Starts what a matrix has marked, if it can be had.
     pub(super) fn measure_matrix(&mut self) {
         if self.is_running() {
-            self.message = "another command runs; stop it first (s)".to_owned();
+            self.message = "another command is running; stop it first (s)".to_owned();
             return;
         }
         let Some(matrix) = &self.matrix else { return };
@@ -69,7 +69,7 @@ impl App {
     pub(super) fn start_edited(&mut self, line: &str) {
         match command_line::words(line) {
             Ok(words) if words.first().is_some_and(|word| word == "screen") => {
-                self.message = "this is the screen".to_owned();
+                self.message = "`contend screen` is already running".to_owned();
             }
             Ok(words) => self.start(words),
             Err(why) => self.message = why,
@@ -80,7 +80,7 @@ impl App {
     pub(super) fn quit(&mut self) {
         self.quits += 1;
         if self.is_running() && self.quits < 2 {
-            self.message = "a measurement runs: q again stops it, keeps what was measured, and leaves".to_owned();
+            self.message = "a measurement is running: press q again to stop it, save its results and quit".to_owned();
         } else {
             self.is_over = true;
         }

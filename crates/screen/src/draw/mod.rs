@@ -29,7 +29,7 @@ pub fn draw(frame: &mut Frame, app: &App, colours: Colours) {
     if !is_large_enough(area) {
         let (width, height) = LEAST;
         let words = format!(
-            "contend screen needs {width} columns and {height} lines; here are {} and {}. q quits",
+            "contend screen needs {width} columns and {height} lines; this terminal has {} and {}. q: quit",
             area.width, area.height
         );
         return frame.render_widget(Paragraph::new(words).wrap(Wrap { trim: true }), area);
@@ -59,22 +59,22 @@ pub fn draw(frame: &mut Frame, app: &App, colours: Colours) {
 fn welcome(frame: &mut Frame, area: Rect, app: &App) {
     let free = app.choice.cpus.to_string();
     let own = if app.machine.allowed.len() > 1 {
-        format!("The screen draws on CPU {}; CPU {free} can be measured.", app.machine.own)
+        format!("The interface runs on CPU {}; CPU {free} can be measured.", app.machine.own)
     } else {
-        "There is one CPU: the screen draws on the one that is measured.".to_owned()
+        "Only one CPU is available: the interface runs on the CPU that is measured.".to_owned()
     };
     let lines = [
         String::new(),
-        "  contend: what waiting costs, on this machine".to_owned(),
+        "  contend: measure what waiting costs on this machine".to_owned(),
         String::new(),
         format!("  {own}"),
         String::new(),
-        "  Enter opens the menus; the arrows lead through them; ? has all keys.".to_owned(),
-        "  Measure    every experiment of the registry, with a picture while it measures".to_owned(),
-        "  Matrix     locks by threads, experiments by CPUs: cells that fill".to_owned(),
-        "  Archive    what was kept: to be shown, compared, sent as a page".to_owned(),
+        "  Enter opens the menus; the arrow keys move; ? lists all keys.".to_owned(),
+        "  Measure    run an experiment, with a live chart while it measures".to_owned(),
+        "  Matrix     run a grid: locks by threads, or experiments by CPUs".to_owned(),
+        "  Archive    show saved records, compare them, or write an HTML report".to_owned(),
         String::new(),
-        "  The last line is the command that does the same: c copies it, e changes it.".to_owned(),
+        "  The last line is the equivalent command: c copies it, e edits it.".to_owned(),
     ];
     frame.render_widget(Text::from_iter(lines), area);
 }
@@ -97,7 +97,7 @@ fn live(frame: &mut Frame, area: Rect, app: &App, colours: Colours) {
         let figure = figure.map_or_else(String::new, |figure| figure.unit.words(figure.value));
         let of = rank.map_or_else(String::new, |(rank, of)| format!(", {} of {of}", rank + 1));
         let words =
-            format!(" {} of {all}: {} {}: {figure}{of}   Tab: the next, v: all", app.at + 1, place.row, place.column);
+            format!(" {} of {all}: {} {}: {figure}{of}   Tab: next, v: all", app.at + 1, place.row, place.column);
         put(frame, line, 0, 0, &words, line.width, colours.rank(rank));
     }
 }
@@ -124,7 +124,7 @@ fn foot(frame: &mut Frame, app: &App, colours: Colours) {
 /// A message, else why the chosen item is grey or what it is, else what the run is at.
 fn said(app: &App) -> String {
     if app.editor.is_some() {
-        return "change the command line; Enter runs it, Esc leaves it".to_owned();
+        return "edit the command line; Enter: run, Esc: cancel".to_owned();
     }
     if !app.message.is_empty() {
         return app.message.clone();
@@ -138,7 +138,7 @@ fn said(app: &App) -> String {
                 (Some(known), _) => format!("{}: {}", known.of, known.figure.unit.words(known.figure.value)),
                 (None, Some(why)) => format!("not here: {why}"),
                 (None, None) if run.as_ref().is_some_and(|run| run.is_running()) => running(app),
-                (None, None) => "space marks cells; Enter measures them, or this one".to_owned(),
+                (None, None) => "Space marks cells; Enter measures the marked cells, or this one".to_owned(),
             }
         }
         (View::Text(text), _, _) => text.place(usize::from(place::middle(app.area).height)),

@@ -40,13 +40,13 @@ pub fn draw(frame: &mut Frame, area: Rect, feed: &Feed, at: usize, style: Style,
 
 fn waiting(feed: &Feed) -> String {
     let what = feed.begun().map(|place| format!("{} {}", place.row, place.column));
-    format!("  measuring {} …", what.as_deref().unwrap_or("; calibrating first, a second or two"))
+    format!("  measuring {} …", what.as_deref().unwrap_or("(calibrating first: one or two seconds)"))
 }
 
 fn histogram(frame: &mut Frame, area: Rect, place: &Place, step_ns: f64, bins: &[(f64, u64)]) {
     let bars: Vec<Hits> = bins.iter().map(|&(at_ns, count)| Hits { at_ns, count, letter: '#' }).collect();
     let hits: u64 = bins.iter().map(|(_, count)| count).sum();
-    let title = format!("{}, {}: locking, {} rounds so far", place.row, place.column, terminal::count(hits));
+    let title = format!("{}, {}: lock latency, {} iterations so far", place.row, place.column, terminal::count(hits));
     let page = Page { width: usize::from(area.width), colour: false };
     let picture = Histogram { title: &title, bars: &bars, resolution_ns: step_ns }.draw(&page);
     // The axis is worth more than the lowest rows above it.
@@ -106,7 +106,7 @@ fn columns(frame: &mut Frame, area: Rect, places: &[&Place], colours: Colours) {
     };
     let bars: Vec<Bar> = (0..=15).map_while(bar).collect();
     let chart = BarChart::default().data(BarGroup::default().bars(&bars)).bar_width(4).bar_gap(1).max(1_000);
-    let block = Block::bordered().title("mean load in per cent over the last …");
+    let block = Block::bordered().title("mean load (%) over the last …");
     frame.render_widget(chart.block(block).bar_style(colours.good()), area);
 }
 

@@ -13,14 +13,14 @@ pub fn items(given: &Given<'_>) -> Vec<Item> {
     let compare = {
         let marked = given.records.marked();
         let words = ["compare".to_owned()].into_iter().chain(marked.iter().cloned()).chain(given.choice.archived());
-        let refusal = (marked.len() != 2)
-            .then(|| format!("the space bar marks records; two must be, and {} marked", are(marked.len())));
-        let about = "Whether the second differs from the first, or that is noise";
-        Item::new("compare those marked", about, Action::Start(words.collect())).refused(refusal)
+        let refusal =
+            (marked.len() != 2).then(|| format!("mark two records with the space bar; {} marked", are(marked.len())));
+        let about = "Test whether the second record differs from the first";
+        Item::new("compare marked", about, Action::Start(words.collect())).refused(refusal)
     };
-    let list = Item::new("list", "All of them", Action::Start(words(&["history", "list"], given)));
+    let list = Item::new("list", "List all records", Action::Start(words(&["history", "list"], given)));
     let ladder =
-        Item::new("ladder", "What waiting costs, by the last survey", Action::Start(words(&["ladder"], given)));
+        Item::new("ladder", "Draw the latency ladder of the last survey", Action::Start(words(&["ladder"], given)));
     let each = records.iter().map(|entry| {
         let summary = &entry.summary;
         let name = format!("{}  {}  {}", entry.short_id(), moment(summary.started_unix_s), summary.experiment);
@@ -32,7 +32,7 @@ pub fn items(given: &Given<'_>) -> Vec<Item> {
 }
 
 fn are(number: usize) -> String {
-    if number == 1 { "one is".to_owned() } else { format!("{number} are") }
+    if number == 1 { "1 is".to_owned() } else { format!("{number} are") }
 }
 
 fn words(command: &[&str], given: &Given<'_>) -> Vec<String> {

@@ -7,13 +7,9 @@ use experiments::ALL;
 pub fn items() -> Vec<Item> {
     let page = |entry: &harness::Entry| {
         let words = entry.name.split(' ').map(str::to_owned).chain(["--explain".to_owned()]).collect();
-        Item::new(
-            format!("how {} measures", entry.name),
-            "Its method, what it proves, what it cannot",
-            Action::Start(words),
-        )
+        Item::new(format!("method: {}", entry.name), "Print the method and its limits", Action::Start(words))
     };
-    let keys = Item::new("keys", "What each key does", Action::Keys);
-    let quit = Item::new("quit", "Back to the shell", Action::Quit);
+    let keys = Item::new("keys", "List all keys", Action::Keys);
+    let quit = Item::new("quit", "Return to the shell", Action::Quit);
     std::iter::once(keys).chain(ALL.iter().map(page)).chain([quit]).collect()
 }

@@ -10,7 +10,7 @@ use harness::Entry;
 pub fn items(given: &Given<'_>) -> Vec<Item> {
     let survey = Item::new(
         "survey",
-        "Every experiment briefly, and what it found, in words",
+        "Run every experiment briefly; print findings as sentences",
         Action::Start(given.choice.survey()),
     );
     let survey = survey.refused(endless(given, false));
@@ -23,7 +23,7 @@ pub fn items(given: &Given<'_>) -> Vec<Item> {
         let name = format!("{} …", entry.name);
         Item::new(
             name,
-            format!("Calls of `contend {}` to begin with, to be changed", entry.name),
+            format!("Choose an example of `contend {}` and edit it", entry.name),
             Action::Open(Menu::Examples(entry.name)),
         )
     });
@@ -31,18 +31,18 @@ pub fn items(given: &Given<'_>) -> Vec<Item> {
 }
 
 fn refusal(entry: &Entry, given: &Given<'_>) -> Option<String> {
-    let needs = entry.needs.map(|needs| format!("it needs {needs}; `{} …` has calls to change", entry.name));
+    let needs = entry.needs.map(|needs| format!("needs {needs}; edit an example from the menu `{} …`", entry.name));
     needs.or_else(|| endless(given, entry.takes("until_signal"))).or_else(|| running(given))
 }
 
 fn endless(given: &Given<'_>, can: bool) -> Option<String> {
     (given.choice.time == Time::UntilStopped && !can)
-        .then(|| "it ends by itself and cannot go on until it is stopped; the menu Time has others".to_owned())
+        .then(|| "this experiment cannot run until stopped; choose another time in the menu Time".to_owned())
 }
 
 /// Two at once would be in each other's figures.
 pub fn running(given: &Given<'_>) -> Option<String> {
-    given.is_running.then(|| "another command runs, and would be in the figures; stop it first".to_owned())
+    given.is_running.then(|| "another command is running and would distort the results; stop it first".to_owned())
 }
 
 impl Item {

@@ -4,13 +4,10 @@ use super::item::{Given, Item};
 use crate::action::Action;
 
 pub fn items(given: &Given<'_>) -> Vec<Item> {
-    let stop = given.is_running.then(|| Item::new("stop", "What was measured so far is kept", Action::Stop));
-    let text = Item::new(
-        "what it printed",
-        "Tables and pictures of the record, and what was said on stderr",
-        Action::ShowText,
-    );
-    let text = text.refused(given.is_running.then(|| "it prints at its end".to_owned()));
-    let live = Item::new("live picture", "What it measures, as it is measured", Action::ShowLive);
+    let stop = given.is_running.then(|| Item::new("stop", "Stop the command and save its results", Action::Stop));
+    let text =
+        Item::new("printed text", "Show the tables and charts of the record, and standard error", Action::ShowText);
+    let text = text.refused(given.is_running.then(|| "the text is printed when the command ends".to_owned()));
+    let live = Item::new("live chart", "Show the results while they are measured", Action::ShowLive);
     stop.into_iter().chain([live, text]).collect()
 }

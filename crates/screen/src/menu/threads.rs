@@ -8,9 +8,9 @@ pub fn items(given: &Given<'_>) -> Vec<Item> {
     let cpus = given.choice.cpus.len();
     let item = |number: u16| {
         let about = match usize::from(number) {
-            1 => "Nobody else wants the lock".to_owned(),
-            few if few <= cpus => "There is a CPU for each".to_owned(),
-            _ => format!("More than the {} measured: some must wait for a CPU", terminal::counted(cpus, "CPU")),
+            1 => "The lock is uncontended".to_owned(),
+            few if few <= cpus => "Every thread has its own CPU".to_owned(),
+            _ => format!("More threads than the {} measured: some wait for a CPU", terminal::counted(cpus, "CPU")),
         };
         Item::new(number.to_string(), about, Action::TurnThreads(number)).marked(given.choice.threads.contains(&number))
     };

@@ -53,23 +53,23 @@ pub fn save(flags: &Save, catalogue: &Catalogue) -> anyhow::Result<Outcome> {
 
 pub fn set_used(flags: &Named, archive: &Archive) -> anyhow::Result<Outcome> {
     archive.baselines().set_used(&found(&flags.name, archive)?.1.name)?;
-    output::print(&format!("{} is what is compared with\n", flags.name))?;
+    output::print(&format!("{} is now the baseline in use\n", flags.name))?;
     Ok(Outcome::Done)
 }
 
 pub fn remove(flags: &Named, archive: &Archive) -> anyhow::Result<Outcome> {
     archive.baselines().remove(&found(&flags.name, archive)?.1.name)?;
-    output::print(&format!("{} is no baseline any more; its records stay\n", flags.name))?;
+    output::print(&format!("{} was removed; its records stay in the archive\n", flags.name))?;
     Ok(Outcome::Done)
 }
 
 pub fn export(flags: &Export, archive: &Archive) -> anyhow::Result<Outcome> {
     let (_, baseline) = found(&flags.name, archive)?;
     let place = flags.file.display();
-    ensure!(!flags.file.exists(), "{place}: it exists, and nothing is overwritten");
+    ensure!(!flags.file.exists(), "{place}: the file exists; export does not overwrite files");
     archive.baselines().export(&baseline, &flags.file)?;
     let records = counted(baseline.records.len());
-    output::print(&format!("{place}: {records}; `contend history pull {place}` takes them\n"))?;
+    output::print(&format!("{place}: {records}; `contend history pull {place}` imports them\n"))?;
     Ok(Outcome::Done)
 }
 

@@ -11,7 +11,7 @@ use harness::UsageError;
 /// They cannot be listed.
 pub fn readable(catalogue: &Catalogue) -> anyhow::Result<Vec<Baseline>> {
     let (good, bad) = catalogue.archive.baselines().all(&catalogue.entries)?;
-    archived::complain("is left out", &bad);
+    archived::complain("was skipped", &bad);
     Ok(good)
 }
 
@@ -22,19 +22,22 @@ pub fn readable(catalogue: &Catalogue) -> anyhow::Result<Vec<Baseline>> {
 pub fn named(all: Vec<Baseline>, name: Option<&str>) -> anyhow::Result<Baseline> {
     let names: Vec<String> = all.iter().map(|baseline| baseline.name.clone()).collect();
     let known = match &names[..] {
-        [] => "there is none; `contend baseline save NAME` makes one of the last record".to_owned(),
-        names => format!("there are {}", names.join(", ")),
+        [] => "no baseline exists; `contend baseline save NAME` saves the last record as one".to_owned(),
+        names => format!("existing baselines: {}", names.join(", ")),
     };
     match name {
         Some(name) => {
             let found = all.into_iter().find(|baseline| baseline.name == name);
-            found.with_context(|| format!("no baseline is called {name:?}: {known}"))
+            found.with_context(|| format!("no baseline has the name {name:?}; {known}"))
         }
         None => {
             let found = all.into_iter().find(|baseline| baseline.is_used);
             found.ok_or_else(|| {
-                let chosen = "`contend baseline use NAME` chooses one";
-                UsageError(format!("no A is named, and no baseline is in use; {chosen}: {known}")).into()
+                UsageError(format!(
+                    "no record to compare with: record A is missing, and no baseline is in use; name two records, as in \
+                     `contend compare last~1 last`, or select a baseline with `contend baseline use NAME` ({known})"
+                ))
+                .into()
             })
         }
     }

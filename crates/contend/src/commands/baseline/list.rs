@@ -16,7 +16,7 @@ pub fn run(location: &Location, destination: Destination) -> anyhow::Result<Outc
 
 fn text(all: &[Baseline], page: &Page) -> String {
     if all.is_empty() {
-        return "no baselines; `contend baseline save NAME` makes one of the last record\n".to_owned();
+        return "no baselines; `contend baseline save NAME` saves the last record as one\n".to_owned();
     }
     let line = |baseline: &Baseline| {
         let used = if baseline.is_used { " (in use)" } else { "" };

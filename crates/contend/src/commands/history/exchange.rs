@@ -15,22 +15,22 @@ pub struct Flags {
 
 pub fn push(flags: &Flags, archive: &Archive) -> anyhow::Result<Outcome> {
     let remote = remote(flags)?;
-    let sent = archive.push(remote).with_context(|| {
-        format!("{remote}: the records could not be sent; an empty one is made with `git init --bare`")
-    })?;
-    output::print(&format!("{sent} records sent or there already\n"))?;
+    let sent = archive
+        .push(remote)
+        .with_context(|| format!("{remote}: cannot push the records; `git init --bare` creates an empty repository"))?;
+    output::print(&format!("{sent} records pushed or already present\n"))?;
     Ok(Outcome::Done)
 }
 
 pub fn pull(flags: &Flags, archive: &Archive) -> anyhow::Result<Outcome> {
     let remote = remote(flags)?;
-    let fetched = archive.pull(remote).with_context(|| format!("{remote}: no records could be fetched"))?;
+    let fetched = archive.pull(remote).with_context(|| format!("{remote}: cannot fetch records"))?;
     let refused = fetched.refused.iter().map(|skipped| {
         let remedy =
-            format!("`git push {} --delete {}` removes it there", quoted(remote.as_bytes()), skipped.reference);
+            format!("`git push {} --delete {}` removes it from there", quoted(remote.as_bytes()), skipped.reference);
         format!("{}: {}; {remedy}", skipped.reference, skipped.reason)
     });
-    archived::complain("was not taken", &refused.collect::<Vec<String>>());
+    archived::complain("was not imported", &refused.collect::<Vec<String>>());
     let all = archived::listed(archive.clone())?.entries.len();
     output::print(&format!("{} records fetched; {all} in all\n", fetched.taken))?;
     if !fetched.baselines.is_empty() {
@@ -44,7 +44,10 @@ pub fn pull(flags: &Flags, archive: &Archive) -> anyhow::Result<Outcome> {
 fn remote(flags: &Flags) -> anyhow::Result<&str> {
     let remote = flags.remote.as_str();
     if remote.is_empty() || remote.starts_with('-') {
-        return Err(UsageError(format!("{remote:?} is no repository; a folder of such a name is ./{remote}")).into());
+        return Err(UsageError(format!(
+            "{remote:?}: not a repository; for a directory of this name, write ./{remote}"
+        ))
+        .into());
     }
     Ok(remote)
 }

@@ -30,11 +30,11 @@ pub fn run(flags: &Flags, catalogue: &Catalogue) -> anyhow::Result<Outcome> {
         .write(true)
         .create_new(true)
         .open(&flags.file)
-        .with_context(|| format!("{place}: no new file can be made there, and none is overwritten"))?;
+        .with_context(|| format!("{place}: cannot create a new file there; export does not overwrite files"))?;
     let written = file.write_all(&content).and_then(|()| file.sync_all());
     // Half a record is none.
     written
         .inspect_err(|_| drop(std::fs::remove_file(&flags.file)))
-        .with_context(|| format!("{place} cannot be written"))?;
+        .with_context(|| format!("{place}: cannot write the file"))?;
     Ok(Outcome::Done)
 }

@@ -60,9 +60,11 @@ pub fn run(flags: &Flags, catalogue: Catalogue, destination: Destination) -> any
     })?;
     let hours: Vec<HourOfDay> = sums.into_iter().map(hour_of_day).collect();
     if hours.is_empty() {
-        return Err(
-            UsageError("no record of contend core says who shared a core; contend core makes one".into()).into()
-        );
+        return Err(UsageError(
+            "no record of `contend core` in the archive; run `contend core` to measure how often a core is shared"
+                .into(),
+        )
+        .into());
     }
     destination.present(&hours, &hours, |page| text(&hours, page))?;
     Ok(Outcome::Done)
@@ -120,7 +122,7 @@ fn hour_of_day(((host, cpu, hour), sum): ((String, u64, u64), Sum)) -> HourOfDay
 
 /// A map, an hour two columns wide, and for each machine its fullest hour in words.
 fn text(hours: &[HourOfDay], page: &Page) -> String {
-    let mut text = String::from("Cores shared with another hardware thread, by the hour of the day (UTC)\n");
+    let mut text = String::from("Share of time in which an SMT sibling used the core, by hour of the day (UTC)\n");
     for machine in hours.chunk_by(|a, b| a.host == b.host) {
         text += &format!("\n{}\n          0   2   4   6   8   10  12  14  16  18  20  22\n", machine[0].host);
         for cpu in machine.chunk_by(|a, b| a.cpu == b.cpu) {
@@ -131,10 +133,10 @@ fn text(hours: &[HourOfDay], page: &Page) -> String {
         let fullest = machine.iter().max_by(|a, b| a.shared_share.total_cmp(&b.shared_share));
         text += &fullest.map(words).unwrap_or_default();
     }
-    text.lines().map(|line| page.cut(line) + "\n").collect::<String>() + "A dot: nobody looked at that hour.\n"
+    text.lines().map(|line| page.cut(line) + "\n").collect::<String>() + "A dot: not measured in that hour.\n"
 }
 
 fn words(fullest: &HourOfDay) -> String {
     let HourOfDay { cpu, hour, shared_share, .. } = fullest;
-    format!("Most at {hour:02}:00: CPU {cpu} for {} of the time.\n", percent(*shared_share))
+    format!("Maximum at {hour:02}:00: {1} of the time on CPU {cpu}.\n", percent(*shared_share))
 }

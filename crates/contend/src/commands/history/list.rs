@@ -77,7 +77,7 @@ fn there(all: &[Entry]) -> String {
     let Some(last) = all.iter().map(|entry| entry.summary.started_unix_s).max() else { return String::new() };
     let experiments = names(|summary| &summary.experiment);
     let machines = names(|summary| &summary.host);
-    format!("experiments there: {experiments}\nmachines: {machines}\nthe last record is of {}\n", moment(last))
+    format!("experiments in it: {experiments}\nmachines: {machines}\nlast record: {}\n", moment(last))
 }
 
 fn text(entries: &[Entry], page: &Page) -> String {
@@ -92,7 +92,8 @@ fn text(entries: &[Entry], page: &Page) -> String {
             format!("{}{interrupted}", called(summary)),
         ]
     };
-    let table = terminal::table_of_words(&["record", "begun (UTC)", "machine", "contend …"], entries.iter().map(line));
+    let table =
+        terminal::table_of_words(&["record", "started (UTC)", "machine", "contend …"], entries.iter().map(line));
     let lines: Vec<String> = table.lines().map(|line| page.cut(line)).collect();
     lines.join("\n") + "\n" + &by_machine(entries, page)
 }
@@ -114,7 +115,7 @@ fn by_machine(entries: &[Entry], page: &Page) -> String {
     };
     let table = terminal::table_of_words(&["machine", "records", "from", "to"], machines.into_iter().map(line));
     let lines: String = table.lines().map(|line| page.cut(line) + "\n").collect();
-    let advice = if count < LEAST_MACHINES { "" } else { "`contend history trend` says which of them is odd.\n" };
+    let advice = if count < LEAST_MACHINES { "" } else { "`contend history trend` reports outliers among them.\n" };
     format!("\n{lines}{advice}")
 }
 

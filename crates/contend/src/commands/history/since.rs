@@ -11,7 +11,7 @@ const DAY_S: u64 = 86_400;
 /// # Errors
 /// What would be right.
 pub fn since(text: &str, now_unix_s: u64) -> Result<u64, String> {
-    let wrong = || "write a day like 2026-11-21, or a time before now like 12h, 7d or 4w".to_owned();
+    let wrong = || "allowed: a date such as 2026-11-21, or a time before now such as 12h, 7d or 4w".to_owned();
     if text.contains('-') {
         let day = Date::strptime("%Y-%m-%d", text).and_then(|day| day.to_zoned(TimeZone::UTC)).map_err(|_| wrong())?;
         return u64::try_from(day.timestamp().as_second()).map_err(|_| wrong());

@@ -26,18 +26,17 @@ pub fn run(flags: &Flags, archive: &Archive) -> anyhow::Result<Outcome> {
             let (place, content) = content(file)?;
             match catalogue.kept_as(&content) {
                 Likeness::Same(entry) => output::print(&format!("{place} is record {}\n", entry.id))?,
-                Likeness::Changed(entry) => wrong.push(format!(
-                    "{place}: it was changed by hand: it differs from record {}, the same run",
-                    entry.id
-                )),
-                Likeness::Unknown => wrong.push(format!("{place}: no such run is kept here")),
+                Likeness::Changed(entry) => {
+                    wrong.push(format!("{place}: modified: it differs from record {}, which is the same run", entry.id))
+                }
+                Likeness::Unknown => wrong.push(format!("{place}: the archive has no record of this run")),
             }
         }
     }
     if !wrong.is_empty() {
         bail!("{}", wrong.join("\n       "));
     }
-    output::print(&format!("{records} records, every hash is right\n"))?;
+    output::print(&format!("{records} records, all hashes are valid\n"))?;
     Ok(Outcome::Done)
 }
 

@@ -14,12 +14,12 @@ pub fn text(machines: &Machines, page: &Page) -> String {
     let mut text: String = lines.lines().map(|line| page.cut(line) + "\n").collect();
     for machine in machines.machines.iter().filter(|machine| machine.odd > 0) {
         let of_it: Vec<&Odd> = machines.odd.iter().filter(|odd| odd.host == machine.host).collect();
-        text += &terminal::wrapped("odd one out:", "  ", &escaped(&machine.host), page);
+        text += &terminal::wrapped("outlier:", "  ", &escaped(&machine.host), page);
         for odd in of_it.iter().take(SAID) {
             text += &terminal::wrapped("", "    ", &format!("  {}", escaped(&words(odd))), page);
         }
         if let Some(more @ 1..) = of_it.len().checked_sub(SAID) {
-            text += &format!("  and {more} more figures\n");
+            text += &format!("  and {more} more metrics\n");
         }
     }
     text + &terminal::wrapped("", "", &bound(machines), page) + "\n"
@@ -33,7 +33,7 @@ pub fn table(machines: &Machines) -> Table {
     };
     Table {
         caption: bound(machines),
-        header: vec!["machine", "records", "odd figures"],
+        header: vec!["machine", "records", "outlying metrics"],
         rows: machines.machines.iter().map(row).collect(),
     }
 }
@@ -42,7 +42,7 @@ pub fn table(machines: &Machines) -> Table {
 fn words(odd: &Odd) -> String {
     let value = |value: f64| odd.unit.words(value);
     format!(
-        "{}: {}: {}: {}, {} the median of the others: {} ({}–{})",
+        "{}: {}: {}: {}, {} the median of the other machines, {} (range {}–{})",
         odd.experiment,
         odd.cell,
         odd.figure,
@@ -57,13 +57,15 @@ fn words(odd: &Odd) -> String {
 /// What is claimed, and what is not.
 fn bound(machines: &Machines) -> String {
     if machines.judged == 0 {
-        return format!("Which machine is odd takes a figure that {LEAST_MACHINES} machines have.");
+        return format!("Outlier detection needs a metric that {LEAST_MACHINES} machines have in common.");
     }
     let (judged, chance) = (machines.judged, percent(machines.false_alarms));
     let found = if machines.odd.is_empty() {
-        "No machine is shown to be odd"
+        "No machine is an outlier"
     } else {
-        "Odd against the spread between machines"
+        "The machines above are outliers relative to the spread between machines"
     };
-    format!("{found}, by {judged} figures; of groups of same machines at most {chance} have any that is called so.")
+    format!(
+        "{found} ({judged} metrics; a group of equal machines has any outlier with a probability of at most {chance})."
+    )
 }

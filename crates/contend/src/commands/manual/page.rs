@@ -25,7 +25,7 @@ const ENVIRONMENT: &[(&str, &str)] = &[
 ];
 
 const FILES: &[(&str, &str)] =
-    &[("$XDG_DATA_HOME/contend/archive.git", "The records of all runs, in a bare Git repository.")];
+    &[("$XDG_DATA_HOME/contend/archive.git", "Records of all runs, in a bare Git repository.")];
 
 /// The name of a command's page, such as `contend-history-list`.
 pub fn name(command: &Command) -> &str {

@@ -32,10 +32,9 @@ pub fn run(flags: &Flags, shared: &SharedFlags, command: Command) -> anyhow::Res
     match &flags.folder {
         None => print_or_write(&page::of(&command, None)?, shared)?,
         Some(_) if shared.output.is_some() => {
-            return Err(UsageError(
-                "--output: `contend man DIR` writes several files; leave --output or DIR out".into(),
-            )
-            .into());
+            return Err(
+                UsageError("--output: `contend man DIR` writes several files; omit --output or DIR".into()).into()
+            );
         }
         Some(folder) => write_all(&command, folder)?,
     }
@@ -45,7 +44,7 @@ pub fn run(flags: &Flags, shared: &SharedFlags, command: Command) -> anyhow::Res
 fn write_all(command: &Command, folder: &Path) -> anyhow::Result<()> {
     let mut pages = Vec::new();
     collect(command, None, &mut pages)?;
-    fs::create_dir_all(folder).with_context(|| format!("{}: no folder for man pages can be made", folder.display()))?;
+    fs::create_dir_all(folder).with_context(|| format!("{}: cannot create the directory", folder.display()))?;
     let pages: Vec<(PathBuf, String)> = pages.into_iter().map(|(name, text)| (folder.join(name), text)).collect();
     // All of them before the first is written.
     let drafts = pages.iter().map(|(path, _)| draft(path)).collect::<anyhow::Result<Vec<OutputFile>>>()?;
@@ -65,7 +64,7 @@ fn collect(command: &Command, above: Option<&Command>, pages: &mut Vec<(String, 
 fn draft(path: &Path) -> anyhow::Result<OutputFile> {
     match fs::read_to_string(path) {
         Ok(text) if !page::is_ours(&text) => {
-            bail!("{}: not a man page of contend's, and so it is left as it is; name another folder", path.display())
+            bail!("{}: the existing file is not a man page of contend; name another directory", path.display())
         }
         _ => OutputFile::open("the page", path),
     }

@@ -71,14 +71,14 @@ fn figure(cells: &[(&Shared<'_>, Judgement)]) -> Figure {
     });
     let bars = bars.filter(|bar| bar.interval.is_some_and(|ends| ends.low > 0.0 && ends.high.is_finite()));
     Figure {
-        title: format!("contend {experiment}: the last by the first"),
+        title: format!("contend {experiment}: ratio of the last record to the first"),
         picture: Picture::Bars(Bars { unit: Unit::Times, logarithmic: true, bars: bars.collect() }),
         tables: vec![Table {
             caption:
-                "Cells that at least two records have, with 95 % intervals; the ratio is of the last to the first, and \
-                      its interval counts how much runs of the same differ"
+                "Values that at least two records have, with 95 % CIs. The ratio is last to first; its CI includes the \
+                      variation between repeated runs"
                     .into(),
-            header: header(&["cell", "figure"], records, &["last/first (95 %)", "the last is"]),
+            header: header(&["configuration", "metric"], records, &["last/first (95 % CI)", "verdict on the last"]),
             rows: cells.iter().map(|(cell, judgement)| cell.line(judgement)).collect(),
         }],
         secondary: false,

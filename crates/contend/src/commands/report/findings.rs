@@ -15,16 +15,16 @@ pub fn section(rows: &[Finding]) -> Section {
         ]
     };
     let table = Table {
-        caption: "Where each figure stands".into(),
-        header: vec!["what", "figure (95 %)", "from", "in the record"],
+        caption: "Source of each value".into(),
+        header: vec!["finding", "value (95 % CI)", "configuration", "field of the record"],
         rows: rows.iter().map(line).collect(),
     };
     Section {
         experiment: "survey",
-        title: "What the survey found".into(),
+        title: "Findings".into(),
         findings: rows.iter().map(said).collect(),
         figures: vec![Figure {
-            title: "The findings' figures".into(),
+            title: "Values of the findings".into(),
             picture: Picture::None,
             tables: vec![table],
             secondary: true,

@@ -17,8 +17,15 @@ pub fn figure(sources: &[Source], hosts: &[Option<String>]) -> anyhow::Result<Op
     let mut tables = vec![table(&machines)];
     if !machines.odd.is_empty() {
         tables.push(Table {
-            caption: "What is odd".into(),
-            header: vec!["machine and figure", "it", "the others", "from", "to", "over the others"],
+            caption: "Outlying metrics".into(),
+            header: vec![
+                "machine and metric",
+                "value",
+                "median of the others",
+                "lowest",
+                "highest",
+                "ratio to the others",
+            ],
             rows: machines.odd.iter().map(row).collect(),
         });
     }

@@ -49,7 +49,7 @@ pub struct Flags {
 pub fn run(flags: &Flags, shared: &SharedFlags) -> anyhow::Result<Outcome> {
     check(&flags.records, shared.output.as_deref()).map_err(UsageError)?;
     if flags.picture.is_none() && !shared.writes_a_file() && std::io::stdout().is_terminal() {
-        let remedy = "the page is for a browser, not for a terminal; write it to a file, as with --output page.html";
+        let remedy = "the HTML report cannot be printed on a terminal; write it to a file, as with --output page.html";
         return Err(UsageError(remedy.into()).into());
     }
     // A page may be called as its user likes.
@@ -61,7 +61,7 @@ pub fn run(flags: &Flags, shared: &SharedFlags) -> anyhow::Result<Outcome> {
     let sections = sources.iter().map(sections_of).collect::<anyhow::Result<Vec<Vec<Section>>>>()?;
     if let Some(wanted) = &flags.picture {
         let [only] = &sections[..] else {
-            return Err(UsageError(format!("--picture {wanted}: it is of one record; name one")).into());
+            return Err(UsageError(format!("--picture {wanted}: needs exactly one record")).into());
         };
         kind.unwrap_or(Kind::Svg).write(&picture::of(only, wanted)?, shared)?;
         return Ok(Outcome::Done);
@@ -116,7 +116,7 @@ fn page(sources: &[Source], sections: &[Vec<Section>], compared: &[Figure]) -> a
 fn sections_of(source: &Source) -> anyhow::Result<Vec<Section>> {
     let typed = source.parts.iter().map(|(experiment, rows)| section(experiment, rows));
     let typed: anyhow::Result<Vec<Section>> = typed.collect();
-    typed.with_context(|| format!("{} is no record for a report", source.name))
+    typed.with_context(|| format!("{}: cannot make a report of this record", source.name))
 }
 
 /// The section of one experiment's rows; a survey has two of its own.
@@ -125,7 +125,7 @@ fn section(experiment: &str, rows: &[Value]) -> anyhow::Result<Section> {
         "findings" => Ok(findings::section(&typed(rows)?)),
         "then_and_now" => Ok(then_and_now::section(&typed(rows)?)),
         other => experiments::named(other)
-            .with_context(|| format!("its experiment {other:?} is not known to this contend"))?
+            .with_context(|| format!("its experiment {other:?} is unknown to this version of contend"))?
             .section(rows),
     }
 }
@@ -137,7 +137,7 @@ fn section(experiment: &str, rows: &[Value]) -> anyhow::Result<Section> {
 fn check(records: &[String], output: Option<&Path>) -> Result<(), String> {
     for (place, name) in records.iter().enumerate() {
         if records[..place].contains(name) {
-            return Err(format!("{name} is named twice; name each record once"));
+            return Err(format!("{name} is given twice; name each record once"));
         }
     }
     let resolved = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());

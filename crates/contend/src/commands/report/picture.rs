@@ -19,12 +19,12 @@ pub fn of(sections: &[Section], wanted: &str) -> Result<String, UsageError> {
     match close[..] {
         [figure] => report::picture_file(figure, sections).ok_or_else(|| none(wanted, &drawn)),
         [] => Err(none(wanted, &drawn)),
-        _ => Err(UsageError(format!("--picture {wanted}: several are called so: {}", titles(close.into_iter())))),
+        _ => Err(UsageError(format!("--picture {wanted}: several charts match: {}", titles(close.into_iter())))),
     }
 }
 
 fn none(wanted: &str, drawn: &[&Figure]) -> UsageError {
-    UsageError(format!("--picture {wanted}: the record has {}", titles(drawn.iter())))
+    UsageError(format!("--picture {wanted}: no such chart; the record has {}", titles(drawn.iter())))
 }
 
 fn titles<'a>(figures: impl ExactSizeIterator<Item = &'a &'a Figure>) -> String {

@@ -40,5 +40,5 @@ pub fn run(flags: &Flags, shared: &SharedFlags) -> anyhow::Result<Outcome> {
 }
 
 fn unknown(name: &str) -> UsageError {
-    UsageError(format!("{name}: no such experiment; name one of {}, or none for all", kinds::names().join(", ")))
+    UsageError(format!("{name}: no such experiment; allowed: {}, or no name for all", kinds::names().join(", ")))
 }

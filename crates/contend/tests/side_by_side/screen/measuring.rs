@@ -115,7 +115,7 @@ fn a_matrix_fills_while_it_is_measured() {
         line("usema ") && line("usema-spin")
     });
     terminal.types(b"s");
-    terminal.wait_for("its end", |text| text.contains("was kept") || text.contains("nothing runs"));
+    terminal.wait_for("its end", |text| text.contains("were saved") || text.contains("no command is running"));
     terminal.types(b"q");
     terminal.end();
 }

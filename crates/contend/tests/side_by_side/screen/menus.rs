@@ -23,7 +23,7 @@ fn each_menu_has_the_lines_of_its_registry() {
     terminal.wait_for("the CPUs", is_open);
     let online = instruments::cpus::online().unwrap();
     has_all(&terminal, online.iter().take(40).map(|cpu| format!("CPU {cpu}")));
-    terminal.does("\x1b[C", "until I stop it");
+    terminal.does("\x1b[C", "until stopped");
     terminal.does("\x1b[C", "nothing is kept");
     terminal.does("\x1b[C", "how noise measures");
     has_all(&terminal, ALL.iter().map(|entry| format!("how {} measures", entry.name)));

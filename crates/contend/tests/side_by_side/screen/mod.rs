@@ -7,7 +7,7 @@ mod terminal;
 use crate::command::terminal::Terminal;
 use std::time::{Duration, Instant};
 
-const WELCOME: &str = "what waiting costs, on this machine";
+const WELCOME: &str = "measure what waiting costs on this machine";
 const KEYS: &str = "changes the command line";
 
 fn screen(columns: u16, lines: u16) -> Terminal {

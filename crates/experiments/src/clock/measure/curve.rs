@@ -32,7 +32,7 @@ struct Point {
 
 impl turns::Cell for Point {
     fn title(&self) -> String {
-        format!("grinding slices of {}", terminal::nanoseconds(self.slice_ns))
+        format!("running busy loops of {}", terminal::nanoseconds(self.slice_ns))
     }
 
     fn place(&self) -> (String, String) {

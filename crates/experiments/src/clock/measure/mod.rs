@@ -44,7 +44,7 @@ pub fn run_plan(
     }
     let on_cpu = on_cpu(calibrated.cpu, || {
         let mut rows = grind_rows(calibrated);
-        progress.note("watching for periodic losses");
+        progress.note("searching for periodic losses");
         rows.extend(loss_rows(plan, session, calibrated)?);
         rows.extend(curve(&Curve { plan, session, calibrated, began, progress }, &mut lookout, &mut reads)?);
         anyhow::Ok(rows)

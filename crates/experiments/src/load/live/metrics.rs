@@ -42,7 +42,7 @@ impl MetricsFile {
         // A link is followed, so that it stays one.
         let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
         if path.metadata().is_ok_and(|found| !found.is_file()) {
-            return Err(io::Error::other("it is no regular file, so it cannot be replaced"));
+            return Err(io::Error::other("not a regular file, so it cannot be replaced"));
         }
         draft_beside(&path, MODE)?;
         Ok(Self { path, counted: BTreeMap::new(), last_s: 0.0, failures: 0, reason: String::new() })
@@ -77,7 +77,7 @@ impl MetricsFile {
         (self.failures > 0).then(|| {
             Warning::from(LeftOut {
                 what: format!("--metrics {}, for {} intervals,", self.path.display(), self.failures),
-                reason: format!("it could not be replaced: {}", self.reason),
+                reason: format!("the file could not be replaced: {}", self.reason),
             })
         })
     }
@@ -100,26 +100,32 @@ fn exposition(rows: &[IntervalRow], counted: &BTreeMap<usize, Counted>) -> Strin
     let mut gauge = |name: &str, help: &str, figure: fn(&IntervalRow) -> Option<f64>| {
         family(&mut text, name, "gauge", help, rows.iter().map(|row| (row.cpu, figure(row))));
     };
-    gauge("contend_load_ratio", "What the soaker did not get in the last interval.", |row| Some(row.shares.load_share));
-    gauge("contend_lost_inside_ratio", "What interrupts and the hypervisor took of what it got.", |row| {
-        Some(row.shares.lost_inside_share)
+    gauge("contend_load_ratio", "Share of the last interval that the idle-priority spinner did not get.", |row| {
+        Some(row.shares.load_share)
     });
-    gauge("contend_proc_stat_load_ratio", "The load of the last interval by /proc/stat.", |row| {
+    gauge(
+        "contend_lost_inside_ratio",
+        "Share of the last interval that interrupts and the hypervisor took from the spinner.",
+        |row| Some(row.shares.lost_inside_share),
+    );
+    gauge("contend_proc_stat_load_ratio", "Load of the last interval according to /proc/stat.", |row| {
         row.shares.proc_stat_share
     });
     gauge(
         "contend_task_load_ratio",
-        "What all other tasks ran in the last interval, by the kernel's exact account.",
+        "Share of the last interval used by all other tasks, from the kernel's exact accounting.",
         |row| row.shares.exec_share,
     );
-    gauge("contend_speed_ratio", "The CPU's speed against that of the calibration.", |row| row.shares.speed_share);
+    gauge("contend_speed_ratio", "Speed of the CPU relative to its speed during calibration.", |row| {
+        row.shares.speed_share
+    });
     let mut counter = |name: &str, help: &str, figure: fn(&Counted) -> f64| {
         family(&mut text, name, "counter", help, counted.iter().map(|(&cpu, sums)| (cpu, Some(figure(sums)))));
     };
-    counter("contend_measured_seconds", "Time that was measured.", |sums| sums.wall_s);
-    counter("contend_load_seconds", "Time that the soaker did not get.", |sums| sums.load_s);
-    counter("contend_soaked_seconds", "CPU time that the soaker got.", |sums| sums.soaked_s);
-    counter("contend_ground_seconds", "CPU time that it could use.", |sums| sums.ground_s);
-    counter("contend_proc_stat_load_seconds", "The load by /proc/stat.", |sums| sums.proc_stat_s);
+    counter("contend_measured_seconds", "Measured time.", |sums| sums.wall_s);
+    counter("contend_load_seconds", "Time that the spinner did not get.", |sums| sums.load_s);
+    counter("contend_soaked_seconds", "CPU time that the spinner got.", |sums| sums.soaked_s);
+    counter("contend_ground_seconds", "CPU time that the spinner could use.", |sums| sums.ground_s);
+    counter("contend_proc_stat_load_seconds", "Busy time according to /proc/stat.", |sums| sums.proc_stat_s);
     text + "# EOF\n"
 }

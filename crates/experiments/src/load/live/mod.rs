@@ -42,7 +42,7 @@ impl Live {
     /// It cannot.
     pub fn new(view: Option<View>, metrics: Option<&Path>, session: &Session, plan: &Plan) -> anyhow::Result<Self> {
         let open = |path: &Path| {
-            MetricsFile::open(path).with_context(|| format!("--metrics {} cannot be written", path.display()))
+            MetricsFile::open(path).with_context(|| format!("--metrics {}: cannot write the file", path.display()))
         };
         let metrics = metrics.map(open).transpose()?;
         let (interruption, interval) = (session.interruption.clone(), plan.interval);

@@ -108,12 +108,12 @@ struct Picture {
 }
 
 const KEYS: [&str; 6] = [
-    "g        the load of each CPU over time",
-    "b        the mean load over the last 1, 2, 4 … seconds",
-    "? or h   these keys, or the picture",
-    "q, Esc   ends the measurement and shows what it brought",
-    "Ctrl-C   the same",
-    "Ctrl-Z   back to the shell; fg comes back here",
+    "g        show the load of each CPU over time",
+    "b        show the mean load over the last 1, 2, 4 … seconds",
+    "? or h   switch between these keys and the chart",
+    "q, Esc   stop the measurement and show its results",
+    "Ctrl-C   stop the measurement and show its results",
+    "Ctrl-Z   suspend; fg in the shell resumes",
 ];
 
 /// A graph lower than this shows nothing.
@@ -188,7 +188,7 @@ impl Picture {
         let bars: Vec<Bar> = (0..=POWERS).map_while(bar).collect();
         let group = BarGroup::default().bars(&bars);
         let chart = BarChart::default().data(group).bar_width(4).bar_gap(1).max(1_000);
-        let block = Block::bordered().title("mean load in per cent over the last …");
+        let block = Block::bordered().title("mean load (%) over the last …");
         frame.render_widget(chart.block(block).bar_style(Style::new().fg(Color::Green)), area);
     }
 }

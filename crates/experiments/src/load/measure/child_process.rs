@@ -92,7 +92,7 @@ fn listen(mut child: UnixStream, observer: &mut impl Observer<[IntervalRow]>) ->
             }
         }
         if !open {
-            return Err(io::Error::other("the process that measured was ended by something else"));
+            return Err(io::Error::other("the measuring process was killed"));
         }
         if stop && !stopping {
             stopping = true;

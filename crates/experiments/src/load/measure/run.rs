@@ -188,9 +188,9 @@ impl Run<'_> {
     fn what_was_missing(&self, plan: &Plan) -> Vec<Warning> {
         let no_account = self.reader.exact.is_none().then(|| {
             Warning::from(LeftOut {
-                what: "what the soaker takes from the load".into(),
+                what: "the effect of the spinner on the load".into(),
                 reason:
-                    "no exact account of each CPU can be read; mount version 1's cpuacct control group whole, or use a \
+                    "no exact per-CPU accounting is available; mount the whole cpuacct hierarchy of cgroup v1, or use a \
                      kernel with /proc/schedstat (CONFIG_SCHEDSTATS)"
                         .into(),
             })
@@ -198,7 +198,7 @@ impl Run<'_> {
         let spared = plan.spared.map(|cpu| {
             Warning::from(LeftOut {
                 what: format!("CPU {cpu}"),
-                reason: "real-time threads must leave one CPU to others; choose which with --cpus".into(),
+                reason: "real-time threads must leave one CPU to other tasks; choose it with --cpus".into(),
             })
         });
         no_account.into_iter().chain(spared).collect()

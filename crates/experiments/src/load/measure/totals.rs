@@ -196,7 +196,7 @@ impl Totals {
     fn too_short(&self) -> Option<Warning> {
         let measured = self.cpus.iter().filter(|of_cpu| of_cpu.soaked.wanted_ns > 0.0);
         let fewest = measured.map(|of_cpu| of_cpu.soaked.grinds).min()?;
-        let what = "what was ground, of which one more or less moves ground and lost".into();
+        let what = "the work done, where one unit more or less moves both usable and lost".into();
         (fewest < FEW_GRINDS).then(|| FewSamples { what, count: fewest }.into())
     }
 }

@@ -50,16 +50,19 @@ pub fn priorities(flags: &Flags) -> Vec<i32> {
 
 /// Each thread has twice the tickets of one whose priority is a unit lower.
 fn lottery(priorities: &[i32]) -> Result<Contest, UsageError> {
-    within(priorities, 1..=99, "the lottery is between time-sharing threads, of priorities 1 to 99")?;
+    within(priorities, 1..=99, "allowed: 1 to 99, the priorities of time-sharing threads")?;
     let least = priorities.iter().min().copied().unwrap_or_default();
     let tickets = priorities.iter().map(|priority| 1_u64.checked_shl((priority - least) as u32));
     contest(tickets).ok_or_else(|| {
-        UsageError(format!("--priorities {}: more than 62 apart, one never runs in practice", listed(priorities)))
+        UsageError(format!(
+            "--priorities {}: they may differ by at most 62; beyond that, one thread never runs in practice",
+            listed(priorities)
+        ))
     })
 }
 
 fn weights(nice: &[i32]) -> Result<Contest, UsageError> {
-    within(nice, -20..=19, "nice values go from -20 to 19")?;
+    within(nice, -20..=19, "allowed: nice values from -20 to 19")?;
     let weights = nice.iter().map(|nice| Some(u64::from(weight(*nice))));
     Ok(contest(weights).expect("forty weights of 17 bits at most, and a command line of threads, fit 64 bits"))
 }
@@ -73,7 +76,7 @@ fn contest(mut tickets: impl Iterator<Item = Option<u64>>) -> Option<Contest> {
 
 fn by_shares(flags: &Flags) -> Result<Contest, UsageError> {
     if flags.policy != Policy::Lottery {
-        return Err(UsageError("--shares: they are drawn by lot; leave out --policy weights".into()));
+        return Err(UsageError("--shares: only allowed with --policy lottery; omit --policy weights".into()));
     }
     let named = flags.shares.iter().enumerate().map(|(thread, share)| (thread, *share));
     Source::with_probabilities(named).map_err(|error| {
@@ -86,11 +89,11 @@ fn by_shares(flags: &Flags) -> Result<Contest, UsageError> {
 fn within(priorities: &[i32], allowed: std::ops::RangeInclusive<i32>, why: &str) -> Result<(), UsageError> {
     let text = listed(priorities);
     if let Some(outside) = priorities.iter().find(|priority| !allowed.contains(priority)) {
-        return Err(UsageError(format!("--priorities {text}: {outside} is not allowed; {why}")));
+        return Err(UsageError(format!("--priorities {text}: {outside} is out of range; {why}")));
     }
     if priorities.len() < 2 {
         return Err(UsageError(format!(
-            "--priorities {text}: name the thread with the frames and a competitor, such as 20,10"
+            "--priorities {text}: needs at least two values, for the thread with the frames and for a competitor, such as 20,10"
         )));
     }
     Ok(())

@@ -78,13 +78,13 @@ pub enum Policy {
 fn percent(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(percent) if (0.0..100.0).contains(&percent) => Ok(percent),
-        _ => Err("it must be a percentage from 0 to below 100, such as 2".into()),
+        _ => Err("must be a percentage from 0 to below 100, such as 2".into()),
     }
 }
 
 fn ahead(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(frames) if (0.0..=1000.0).contains(&frames) => Ok(frames),
-        _ => Err("it must be a number of frames from 0 to 1000, such as 0.333".into()),
+        _ => Err("must be a number of frames from 0 to 1000, such as 0.333".into()),
     }
 }

@@ -65,10 +65,10 @@ impl Plan {
     pub fn of(flags: &Flags, session: &Session) -> anyhow::Result<Self> {
         let frame = flags.frame.unwrap_or(FRAME);
         if frame.is_zero() {
-            return Err(UsageError("--frame 0: it must be more than 0".into()).into());
+            return Err(UsageError("--frame 0: must be greater than 0".into()).into());
         }
         if let Some(quantum) = flags.quantum.iter().find(|quantum| quantum.is_zero() || **quantum > frame) {
-            let message = format!("--quantum {quantum:?}: it must be more than 0 and at most the frame, {frame:?}");
+            let message = format!("--quantum {quantum:?}: must be greater than 0 and at most the frame, {frame:?}");
             return Err(UsageError(message).into());
         }
         let priorities = priorities(flags);
@@ -76,7 +76,7 @@ impl Plan {
         let beside = flags.beside.as_deref().map(|path| trace::read("--beside", path, flags.span)).transpose()?;
         if let Some(trace) = beside.as_ref().filter(|trace| trace.gaps.span_ns() < frame.as_nanos() as u64) {
             let message = format!(
-                "--beside {}: the recording of {} s holds no frame of {frame:?}",
+                "--beside {}: the recording of {} s is shorter than a frame of {frame:?}",
                 trace.description.file, trace.description.span_s
             );
             return Err(UsageError(message).into());
@@ -118,17 +118,19 @@ impl Plan {
 
     fn assumptions(&self) -> Vec<String> {
         let chosen = match self.policy {
-            Policy::Lottery => "independence: every quantum is drawn anew, whoever had the last one",
-            Policy::Weights => "turns: the others' quanta are spaced evenly; a frame begins anywhere between two",
+            Policy::Lottery => "independence: every quantum is drawn independently of the previous one",
+            Policy::Weights => {
+                "alternation: the other threads' quanta are spaced evenly; a frame begins at a random moment between two of them"
+            }
         };
         let rest = [
-            "stationarity: every thread always wants to run, and nothing else does",
-            "a frame holds a whole number of quanta; what is left of it belongs to the thread with the frames",
+            "stationarity: every thread is always runnable, and no other task is",
+            "a frame contains a whole number of quanta; the rest of the frame belongs to the thread with the frames",
         ];
         let mut all: Vec<String> = std::iter::once(chosen).chain(rest).map(str::to_owned).collect();
         if let Some(trace) = &self.beside {
             let counted =
-                "the trace is cut into frames one after another; a loss counts as the nearest number of quanta";
+                "the trace is divided into consecutive frames; a loss is rounded to the nearest number of quanta";
             all.push(counted.to_owned());
             all.extend(trace.description.assumptions().into_iter().filter(|text| !text.starts_with("stationarity")));
         }

@@ -10,7 +10,7 @@ const RAREST_DRAWN: f64 = 1e-12;
 pub fn section(rows: &[Row]) -> Section {
     Section {
         experiment: "model",
-        title: "Frames, computed".into(),
+        title: "Frames (model)".into(),
         findings: rows.iter().filter_map(finding).map(Statement::from).collect(),
         figures: vec![losses(rows), often(rows)],
         histograms: Vec::new(),
@@ -31,9 +31,11 @@ fn seconds(seconds: Option<f64>) -> String {
 fn finding(row: &Row) -> Option<String> {
     let quantum = nanoseconds(row.quantum_us() * 1e3);
     match row {
-        Row::Any(any) => Some(format!("With a quantum of {quantum} a frame loses something {}.", seconds(any.every_s))),
+        Row::Any(any) => {
+            Some(format!("With a quantum of {quantum}, a frame loses at least one quantum {}.", seconds(any.every_s)))
+        }
         Row::MoreThan(more) => Some(format!(
-            "With a quantum of {quantum} a frame loses more than {} of its time {}.",
+            "With a quantum of {quantum}, a frame loses more than {} of its time {}.",
             percent(more.more_than_share),
             seconds(more.every_s)
         )),
@@ -64,15 +66,15 @@ fn losses(rows: &[Row]) -> Figure {
         ]
     });
     Figure {
-        title: "How much a frame loses".into(),
+        title: "Time that a frame loses".into(),
         picture: Picture::Plot(Plot {
-            x: Axis { label: "lost, of the frame's time", unit: Unit::Share, logarithmic: false },
+            x: Axis { label: "lost share of the frame's time", unit: Unit::Share, logarithmic: false },
             y: Axis { label: "probability", unit: Unit::Probability, logarithmic: true },
             series: series.collect(),
         }),
         tables: vec![Table {
-            caption: "Probability of a loss".into(),
-            header: vec!["quantum", "lost quanta", "exactly", "more", "simulated", "measured", "1999"],
+            caption: "Probability of a loss by number of quanta".into(),
+            header: vec!["quantum", "quanta lost", "P (exactly)", "P (more)", "simulated", "measured", "1999"],
             rows: lines.collect(),
         }],
         secondary: false,
@@ -83,7 +85,7 @@ fn often(rows: &[Row]) -> Figure {
     let line = |row: &Row| {
         let (what, probability, every) = match row {
             Row::Lost(_) => return None,
-            Row::Any(any) => ("a frame loses any".to_owned(), any.probability, any.every_s),
+            Row::Any(any) => ("a frame loses at least one quantum".to_owned(), any.probability, any.every_s),
             Row::MoreThan(more) => {
                 (format!("a frame loses more than {}", percent(more.more_than_share)), more.probability, more.every_s)
             }
@@ -96,11 +98,11 @@ fn often(rows: &[Row]) -> Figure {
         Some(vec![quantum, what, Unit::Probability.words(probability), seconds(every)])
     };
     Figure {
-        title: "How often".into(),
+        title: "Period of each event".into(),
         picture: Picture::None,
         tables: vec![Table {
-            caption: "How often it happens".into(),
-            header: vec!["quantum", "what", "probability", "how often"],
+            caption: "Period of each event".into(),
+            header: vec!["quantum", "event", "probability", "period"],
             rows: rows.iter().filter_map(line).collect(),
         }],
         secondary: false,

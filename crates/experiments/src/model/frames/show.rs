@@ -30,23 +30,23 @@ fn heading(parameters: &Parameters) -> String {
         (priorities, _) => priorities.iter().map(i32::to_string).collect(),
     };
     let kind = match (parameters.policy, parameters.shares.is_empty()) {
-        (_, false) => "Drawn by lot, shares",
-        (Policy::Lottery, _) => "The lottery, priorities",
-        (Policy::Weights, _) => "In turn by Linux weights, nice",
+        (_, false) => "Lottery with shares",
+        (Policy::Lottery, _) => "Lottery with priorities",
+        (Policy::Weights, _) => "Linux weights with nice values",
     };
     let fraction = parameters.others_fraction.as_ref().map_or_else(String::new, |fraction| format!(" ({fraction})"));
     let known = parameters.others_fraction.as_deref() == Some(then::FRACTION);
     let single = names.len() == 2;
     let mut text = format!(
         "{kind} {}; frames of {}\n  {} {} of the CPU{fraction}{}\n",
-        names.remove(0) + " against " + &names.join(", "),
+        names.remove(0) + " and " + &names.join(", "),
         nanoseconds(parameters.frame_us * 1e3),
-        if single { "the other takes" } else { "the others take" },
+        if single { "the other thread takes" } else { "the other threads take" },
         percent(parameters.others_share),
         if known { "; 1999: 1/1025" } else { "" },
     );
     if let Some(beside) = &parameters.beside {
-        text.push_str(&format!("  beside {}\n", trace(beside)));
+        text.push_str(&format!("  compared with {}\n", trace(beside)));
     }
     text
 }
@@ -68,9 +68,9 @@ fn quantum(block: &[Row], parameters: &Parameters) -> String {
 
 fn table(rows: &[&LostRow]) -> String {
     let Some(first) = rows.first() else { return String::new() };
-    let mut header = vec!["  lost", "of the frame", "probability", "simulated"];
+    let mut header = vec!["  quanta lost", "share of frame", "probability", "simulated"];
     let columns: [Column; 3] = [
-        ("by lot", |row| row.drawn_probability),
+        ("lottery", |row| row.drawn_probability),
         ("trace", |row| row.measured_probability),
         (THEN, |row| row.then_probability),
     ];
@@ -91,12 +91,12 @@ fn table(rows: &[&LostRow]) -> String {
             .collect()
     });
     let rest = if shown < rows.len() {
-        format!("  the {shown} likeliest of {} outcomes; --format csv has all\n", terminal::count(rows.len() as u64))
+        format!("  the {shown} likeliest of {} outcomes; --format csv prints all\n", terminal::count(rows.len() as u64))
     } else {
         String::new()
     };
     let quantum = nanoseconds(first.quantum_us * 1e3);
-    format!("A quantum of {quantum}: {} in a frame\n", terminal::count(first.quanta))
+    format!("Quantum of {quantum}: {} per frame\n", terminal::count(first.quanta))
         + &terminal::table(&header, lines)
         + &rest
 }
@@ -122,16 +122,17 @@ fn any(row: &AnyRow) -> String {
         .then_every_frames
         .map_or_else(String::new, |frames| format!("    1999: once in {frames} frames, every 3 or 4 s\n"));
     let frames = if frames < 1e6 { format!("{frames:.1}") } else { format!("{frames:.1e}") };
-    format!("  a frame loses any once in {frames} frames, every {}\n{then}", seconds(every_s))
+    format!("  one frame in {frames} loses at least one quantum: every {}\n{then}", seconds(every_s))
 }
 
 fn more_than(row: &MoreThanRow) -> String {
     let every = row.every_s.map_or_else(|| "never".to_owned(), |every_s| format!("every {}", seconds(every_s)));
-    let then =
-        row.then_probability.map_or_else(String::new, |then| format!("    1999: in less than {}\n", printed(then)));
+    let then = row
+        .then_probability
+        .map_or_else(String::new, |then| format!("    1999: less than {} of frames\n", printed(then)));
     let counted = |what: &str, p: f64, low: f64, high: f64, frames: u64| {
         format!(
-            "    {what} {}, 95 %: {} to {}, of {} frames\n",
+            "    {what}: {} (95 % CI {} to {}) of {} frames\n",
             tiny(p),
             tiny(low),
             tiny(high),
@@ -139,14 +140,14 @@ fn more_than(row: &MoreThanRow) -> String {
         )
     };
     let mut text = format!(
-        "  more than {} is lost in {} of frames, {every}\n{then}",
+        "  {1} of frames lose more than {0}: {every}\n{then}",
         percent(row.more_than_share),
         tiny(row.probability)
     );
     let simulated = row.simulated_ci;
     text += &counted("simulated", row.simulated_probability, simulated.low, simulated.high, row.simulated_frames);
     if let (Some(p), Some(ci), Some(frames)) = (row.measured_probability, row.measured_ci, row.measured_frames) {
-        text += &counted("the trace", p, ci.low, ci.high, frames);
+        text += &counted("trace", p, ci.low, ci.high, frames);
     }
     text
 }
@@ -157,11 +158,13 @@ fn animation(row: &AnimationRow, parameters: &Parameters) -> String {
     let then = row.then_every_s.map_or_else(String::new, |_| "    1999: less than once in 10 min\n".to_owned());
     let plural = if row.lost_quanta == 1 { "loss" } else { "losses" };
     let head = format!(
-        "  an animation that needs {} and computes {:.2} frames ahead\n",
+        "  an animation that needs {} of the CPU and computes {:.2} frames ahead\n",
         percent(parameters.animation_needs_share),
         parameters.animation_ahead_frames,
     );
     let resisted = terminal::count(row.resisted_quanta);
     let lost = format!("{} {plural} in {} frames", terminal::count(row.lost_quanta), row.window_frames);
-    head + &format!("    resists {resisted} at once; {lost}: {every}\n{then}    its first late picture: {glitch}\n")
+    head + &format!(
+        "    tolerates {resisted} lost quanta in a row; {lost}: {every}\n{then}    first late frame: {glitch}\n"
+    )
 }

@@ -26,7 +26,7 @@ fn of(row: &Row) -> Option<ThenAndNow> {
 
 fn name(lost_quanta: u64) -> String {
     match lost_quanta {
-        0 => "frames that lose nothing, computed".to_owned(),
+        0 => "frames without a loss, computed".to_owned(),
         1 => "frames that lose 1 quantum, computed".to_owned(),
         several => format!("frames that lose {several} quanta, computed"),
     }

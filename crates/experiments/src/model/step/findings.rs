@@ -9,7 +9,9 @@ pub fn findings(rows: &[(usize, &Row)]) -> Vec<Finding> {
     let Some((place, row)) = exact.max_by_key(|(_, row)| row.nodes) else { return Vec::new() };
     let (nodes, step) = (terminal::count(row.nodes), Unit::Ns.words(row.step_us * 1e3));
     let times = Unit::Times.words(row.slowdown);
-    let words = format!("In lock-step, with steps of {step}, {nodes} of this machine would take {times} as long");
+    let words = format!(
+        "A bulk-synchronous job with steps of {step} on {nodes} nodes like this machine would take {times} as long as without noise"
+    );
     let source = Origin::of("model step", *place, format!("exact, {nodes} nodes"), "slowdown");
     vec![Finding::new("lock_step", words, Unit::Times, row.slowdown.into(), source)]
 }
@@ -25,7 +27,8 @@ mod tests {
         let found = findings(&[(2, &many), (3, &few)]);
         assert_eq!(
             found[0].to_string(),
-            "In lock-step, with steps of 1.00 ms, 5,000 of this machine would take 1.90× as long \
+            "A bulk-synchronous job with steps of 1.00 ms on 5,000 nodes like this machine would take 1.90× as \
+             long as without noise \
              [model step: exact, 5,000 nodes]"
         );
         assert_eq!((found[0].value, found[0].source.row), (1.9, 2));

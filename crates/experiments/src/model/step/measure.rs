@@ -45,7 +45,7 @@ pub fn compute(plan: &Plan, session: &Session, progress: &Progress) -> anyhow::R
                 |barrier: Barrier| barrier.simulate(&noise, RUNS, &mut rng, &|| session.interruption.is_requested());
             let together = barrier.together(plan.steps_a_run.unwrap_or(MOST_STEPS));
             let Some((apart, together)) = simulate(barrier).zip(simulate(together)) else {
-                let what = format!("a barrier of {processes} processes, and what follows");
+                let what = format!("the barrier of {processes} processes and all larger ones");
                 computed.warnings.push(Warning::from(LeftOut { what, reason: "interrupted".into() }));
                 return Ok(computed);
             };

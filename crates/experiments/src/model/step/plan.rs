@@ -64,8 +64,8 @@ impl Plan {
     /// No trace, a trace that makes no sense, steps of no length, nodes that the trace does not support.
     pub fn of(flags: &Flags, session: &Session) -> anyhow::Result<Self> {
         let Some(path) = &flags.trace else {
-            let remedy = "record this machine's with `contend noise --trace FILE`, then give that file";
-            return Err(UsageError(format!("--trace FILE is missing, or --ranks RECORD: {remedy}")).into());
+            let remedy = "record a trace of this machine with `contend noise --trace FILE`";
+            return Err(UsageError(format!("one of --trace FILE or --ranks RECORD is required: {remedy}")).into());
         };
         let trace = trace::read("--trace", path, flags.span)?;
         let mut warnings: Vec<Warning> = few_gaps(&trace.description).into_iter().collect();
@@ -102,10 +102,10 @@ impl Plan {
     /// The parameters as the record has them.
     pub fn parameters(&self) -> Parameters {
         let own = [
-            "independence: nodes are interrupted as recorded, each from a random moment of its own",
-            "exact figures: a step begins at a random moment of the recording, gaps included",
-            "simulated figures: a step begins when the barrier lets its process go",
-            "intervals: of the simulation's draws; how far another recording would differ they do not know",
+            "independence: every node repeats the recorded interruptions, starting at its own random moment",
+            "exact values: a step begins at a random moment of the recording, including its gaps",
+            "simulated values: a step begins when the barrier releases its process",
+            "confidence intervals: they cover the random draws of the simulation, not the difference to another recording",
         ];
         let of_trace = self.trace.description.assumptions();
         Parameters {
@@ -175,6 +175,6 @@ fn fits(step: Duration, flags: &Flags, trace: &Trace, delay: &Delay) -> Result<(
         return Ok(());
     }
     Err(UsageError(format!(
-        "--step {step:?}: so many steps last longer than 64 bits of ns; take fewer --steps or shorter ones"
+        "--step {step:?}: the steps together exceed 64 bits of nanoseconds; use fewer --steps or shorter ones"
     )))
 }

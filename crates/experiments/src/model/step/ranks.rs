@@ -32,7 +32,7 @@ pub fn compute(path: &Path, flags: &Flags, session: &Session) -> anyhow::Result<
         let nodes = model.admitted(flags, &description, &mut warnings)?;
         for nodes in nodes {
             if session.interruption.is_requested() {
-                let what = format!("{nodes} nodes, and what follows");
+                let what = format!("{nodes} nodes and all larger numbers");
                 warnings.push(LeftOut { what, reason: "interrupted".into() }.into());
                 return Ok(Finished::computed(parameters(flags, &traces, description), rows, warnings));
             }
@@ -44,11 +44,12 @@ pub fn compute(path: &Path, flags: &Flags, session: &Session) -> anyhow::Result<
 
 fn read(path: &Path) -> anyhow::Result<(String, Traces)> {
     let (name, bytes) = content(path)?;
-    let wrong =
-        |problem: String| UsageError(format!("--ranks {name}: {problem}; a job writes one: `lockstep --output FILE`"));
+    let wrong = |problem: String| {
+        UsageError(format!("--ranks {name}: {problem}; `lockstep --output FILE` writes such a record"))
+    };
     let source = understand(&name, &bytes).map_err(|error| wrong(format!("{error:#}")))?;
     let rows = source.parts.iter().find(|(experiment, _)| experiment == NAME).map(|(_, rows)| rows);
-    let rows = rows.ok_or_else(|| wrong(format!("it is a record of {}", source.experiment)))?;
+    let rows = rows.ok_or_else(|| wrong(format!("the record is of {}", source.experiment)))?;
     Ok((name.clone(), Traces::of_rows(rows).map_err(wrong)?))
 }
 
@@ -68,8 +69,8 @@ fn described(name: &str, traces: &Traces) -> Description {
 fn parameters(flags: &Flags, traces: &Traces, trace: Description) -> Parameters {
     let ranks = traces.gaps.len();
     let own = [
-        format!("groups: nodes beyond the {ranks} recorded ones come in groups of {ranks}, interrupted as recorded"),
-        "independence: groups are apart from each other; what hits several ranks of one at once stays together".into(),
+        format!("groups: nodes beyond the {ranks} recorded ranks come in groups of {ranks} that repeat the recorded interruptions"),
+        "independence: groups are independent; interruptions that hit several ranks of a group at once stay simultaneous".into(),
         "a step begins at a random moment of the recording, the same for all nodes of a group".into(),
     ];
     let of_trace = trace.assumptions();

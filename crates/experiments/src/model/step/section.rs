@@ -7,7 +7,7 @@ use terminal::{count, nanoseconds, ratio};
 pub fn section(rows: &[Row]) -> Section {
     Section {
         experiment: "model",
-        title: "Nodes in lock-step, computed".into(),
+        title: "Bulk-synchronous nodes (model)".into(),
         findings: findings(rows).into_iter().map(Statement::from).collect(),
         figures: vec![figure(rows)],
         histograms: Vec::new(),
@@ -26,14 +26,14 @@ fn findings(rows: &[Row]) -> Vec<String> {
     let exact = || rows.iter().filter(|row| row.method != Method::Barrier);
     let most = exact().max_by_key(|row| row.nodes).map(|row| {
         format!(
-            "On {} nodes a step of {} takes {} as long with this noise.",
+            "On {} nodes with this noise, a step of {} takes {} as long as without noise.",
             count(row.nodes),
             nanoseconds(row.step_us * 1e3),
             ratio(row.slowdown)
         )
     });
     let half = exact().find_map(|row| row.half_lost_nodes);
-    let half = half.map(|nodes| format!("From {} nodes on half of the time is lost.", count(nodes)));
+    let half = half.map(|nodes| format!("With {} or more nodes, half of the time is lost.", count(nodes)));
     most.into_iter().chain(half).collect()
 }
 
@@ -43,7 +43,7 @@ fn figure(rows: &[Row]) -> Figure {
     let slowed = |row: &Row| Point::with_interval(row.nodes as f64, row.slowdown, row.slowdown_ci);
     let running = of(Method::Exact).filter_map(|row| Some(Point::new(row.nodes as f64, row.running_slowdown?)));
     Figure {
-        title: "Slowdown against nodes".into(),
+        title: "Slowdown by number of nodes".into(),
         picture: Picture::Plot(Plot {
             x: Axis { label: "nodes", unit: Unit::Number, logarithmic: true },
             y: Axis { label: "slowdown", unit: Unit::Times, logarithmic: false },
@@ -78,7 +78,15 @@ fn table(rows: &[Row]) -> Table {
     };
     Table {
         caption: "Slowdown".into(),
-        header: vec!["method", "nodes", "slowdown (95 %)", "running", "at once", "median step", "99 %"],
+        header: vec![
+            "method",
+            "nodes",
+            "slowdown (95 % CI)",
+            "starts outside gaps",
+            "simultaneous",
+            "median step",
+            "p99 step",
+        ],
         rows: rows.iter().map(line).collect(),
     }
 }

@@ -6,7 +6,7 @@ use terminal::{self, Page, Point, Scatter, nanoseconds};
 
 /// All of it.
 pub fn show(record: &StepRecord, page: &Page) -> String {
-    let mut text = format!("Nodes in lock-step, each with the noise of\n  {}\n", trace(&record.parameters.trace));
+    let mut text = format!("Bulk-synchronous nodes, each with the noise of\n  {}\n", trace(&record.parameters.trace));
     for block in record.results.chunk_by(|a, b| a.step_us == b.step_us) {
         text.push('\n');
         text.push_str(&step(block, page));
@@ -19,7 +19,7 @@ fn step(block: &[Row], page: &Page) -> String {
     let (exact, barrier, ranks) = (of(Method::Exact), of(Method::Barrier), of(Method::Ranks));
     let mut text = String::new();
     if let Some(first) = exact.first() {
-        text += &format!("Steps of {}, exact\n", nanoseconds(first.step_us * 1e3));
+        text += &format!("Steps of {}, exact values\n", nanoseconds(first.step_us * 1e3));
         text += &exact_table(&exact);
         text += &summary(first, exact.iter().any(|row| row.nodes > row.supported_nodes));
     }
@@ -29,7 +29,7 @@ fn step(block: &[Row], page: &Page) -> String {
         text += &ranks_summary(&ranks);
     }
     if !barrier.is_empty() {
-        text += "\nA dissemination barrier, simulated step after step\n";
+        text += "\nDissemination barrier, simulated step by step\n";
         text += &barrier_table(&barrier);
     }
     text + "\n" + &plot(block, page)
@@ -80,7 +80,7 @@ fn barrier_table(rows: &[&Row]) -> String {
             factor(row.together_slowdown),
         ]
     });
-    terminal::table(&["  processes", "no noise", "mean", "p99", "slowdown", "95 %", "at once"], lines)
+    terminal::table(&["  processes", "no noise", "mean", "p99", "slowdown", "95 % CI", "simultaneous"], lines)
 }
 
 fn ranks_table(rows: &[&Row]) -> String {
@@ -97,7 +97,7 @@ fn ranks_table(rows: &[&Row]) -> String {
             factor(row.together_slowdown),
         ]
     });
-    terminal::table(&["  nodes", "mean", "p50", "p99", "slowdown", "95 %", "apart", "at once"], lines)
+    terminal::table(&["  nodes", "mean", "p50", "p99", "slowdown", "95 % CI", "independent", "simultaneous"], lines)
 }
 
 fn ranks_summary(rows: &[&Row]) -> String {
@@ -107,28 +107,29 @@ fn ranks_summary(rows: &[&Row]) -> String {
         true => format!("  * extrapolated: the traces are long enough for {supported} nodes\n"),
         false => "  -: the traces are too short for this quantile\n".to_owned(),
     };
-    let half =
-        most.half_lost_nodes.map(|nodes| format!("  half the time is lost from {} nodes on\n", terminal::count(nodes)));
-    let apart = "  apart: as though nothing were common to the ranks of a group\n";
-    let together = "  at once: all groups interrupted at the same moments\n";
+    let half = most
+        .half_lost_nodes
+        .map(|nodes| format!("  half of the time is lost with {} or more nodes\n", terminal::count(nodes)));
+    let apart = "  independent: as if the ranks of a group shared no interruptions\n";
+    let together = "  simultaneous: all groups are interrupted at the same moments\n";
     format!("{star}{apart}{together}{}", half.unwrap_or_default())
 }
 
 fn summary(row: &Row, extrapolated: bool) -> String {
     let supported = terminal::count(row.supported_nodes);
     let half = match row.half_lost_nodes {
-        Some(nodes) => format!("half the time is lost from {} nodes on", terminal::count(nodes)),
-        None if extrapolated => "half the time is not lost with 10,000,000 nodes".to_owned(),
-        None => format!("half the time is not lost with the {supported} nodes that the trace supports"),
+        Some(nodes) => format!("half of the time is lost with {} or more nodes", terminal::count(nodes)),
+        None if extrapolated => "less than half of the time is lost even with 10,000,000 nodes".to_owned(),
+        None => format!("less than half of the time is lost with the {supported} nodes that the trace supports"),
     };
     let star = if extrapolated {
         format!("  * extrapolated: the trace is long enough for {supported} nodes\n")
     } else {
         "  -: the trace is too short for this quantile\n".to_owned()
     };
-    let running = "  running: the slowdown if no step began in a gap\n";
+    let running = "  running: slowdown if no step began in a gap\n";
     format!(
-        "{star}{running}  all nodes interrupted at once: {}, however many\n  {half}\n",
+        "{star}{running}  all nodes interrupted simultaneously: slowdown {} for any number of nodes\n  {half}\n",
         factor(row.together_slowdown)
     )
 }
@@ -138,6 +139,6 @@ fn plot(block: &[Row], page: &Page) -> String {
     let mark = |method: Method| if method == Method::Barrier { 'o' } else { '#' };
     let mut points: Vec<Point> = block.iter().map(|row| point(row, row.together_slowdown, '.')).collect();
     points.extend(block.iter().map(|row| point(row, row.slowdown, mark(row.method))));
-    let title = "Nodes against slowdown: # exact, o simulated barrier, . all at once";
+    let title = "Slowdown by nodes: # exact, o simulated barrier, . simultaneous";
     Scatter { title, points: &points }.draw_over_counts(page)
 }

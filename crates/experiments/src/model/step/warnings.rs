@@ -17,11 +17,11 @@ impl WarningKind for Extrapolated {
 
     fn message(&self) -> String {
         let Self { what, supported } = self;
-        format!("{what} is extrapolated: the recording supports {supported}")
+        format!("{what} is extrapolated: the recording supports only {supported}")
     }
 
     fn remedy(&self) -> &'static str {
-        "record for longer, with `contend noise --seconds … --trace FILE`"
+        "record a longer trace with `contend noise --seconds … --trace FILE`"
     }
 }
 
@@ -39,11 +39,11 @@ impl WarningKind for StepShorterThanGap {
 
     fn message(&self) -> String {
         let Self { step_us, longest_gap_us } = self;
-        format!("the longest gap of {longest_gap_us:.1} µs lasts longer than a step of {step_us:.1} µs")
+        format!("the longest gap ({longest_gap_us:.1} µs) is longer than a step ({step_us:.1} µs)")
     }
 
     fn remedy(&self) -> &'static str {
-        "one gap costs several steps' time: read the mean beside the median, and believe the simulated barrier, \
-         whose steps follow each other, before the exact figure, whose steps begin at random moments"
+        "one gap delays several steps: read the mean together with the median, and prefer the simulated barrier, \
+         whose steps follow each other, to the exact value, whose steps begin at random moments"
     }
 }

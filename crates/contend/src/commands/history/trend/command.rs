@@ -52,13 +52,13 @@ fn chosen<'a>(wanted: &str, all: &'a [Series]) -> anyhow::Result<&'a Series> {
         alike.iter().filter(|(likeness, _)| Some(*likeness) == best).map(|(_, series)| *series).collect();
     match matching[..] {
         [one] => Ok(one),
-        [] => bail!("{wanted}: no such figure in these records; `contend history trend` lists them"),
+        [] => bail!("{wanted}: no metric of this name in these records; `contend history trend` lists them"),
         _ => {
             let names: Vec<String> = matching.iter().take(NAMED).map(|series| series.name()).collect();
             let more = matching.len().saturating_sub(NAMED);
             let more = if more > 0 { format!("\n  and {more} more") } else { String::new() };
             Err(UsageError(format!(
-                "{wanted}: {} figures have this in their names; give more of one:\n  {}{more}",
+                "{wanted}: {} metrics match; give a longer part of the name:\n  {}{more}",
                 matching.len(),
                 names.join("\n  ")
             ))
@@ -69,8 +69,8 @@ fn chosen<'a>(wanted: &str, all: &'a [Series]) -> anyhow::Result<&'a Series> {
 
 fn list(all: &[Series]) -> String {
     if all.is_empty() {
-        return "no figures in such records\n".into();
+        return "no metrics in these records\n".into();
     }
     let line = |series: &Series| vec![series.points.len().to_string(), series.name()];
-    terminal::table_of_words(&["records", "figure"], all.iter().map(line))
+    terminal::table_of_words(&["records", "metric"], all.iter().map(line))
 }

@@ -39,7 +39,7 @@ fn table(trend: &Trend) -> String {
             level.ratio.map_or_else(String::new, |times| interval(ratio(times), level.ratio_ci, &ratio)),
         ]
     };
-    let header = ["level", "begun (UTC)", "records", "median (95 %)", "step (95 %)"];
+    let header = ["level", "started (UTC)", "records", "median (95 % CI)", "step (95 % CI)"];
     terminal::table(&header, trend.levels.iter().map(line)) + "\n"
 }
 
@@ -49,21 +49,24 @@ fn changes(levels: &[Level]) -> String {
         let (before, after) = (&pair[0], &pair[1]);
         text += &format!("({}) to ({}), after {}: ", before.letter, after.letter, short(&before.last_record));
         if after.changed.is_empty() {
-            text += "nothing that the records know of changed at the same time\n";
+            text += "no recorded property changed at the same time\n";
             continue;
         }
-        text += "changed at the same time, whether or not it is the cause:\n";
+        text += "changed at the same time (not necessarily the cause):\n";
         for difference in &after.changed {
             text += &format!("  {}: {}\n", difference.name, difference.values.join(" → "));
         }
     }
-    if levels.len() == 1 { "No step is shown.\n".into() } else { text }
+    if levels.len() == 1 { "No step was detected.\n".into() } else { text }
 }
 
 fn left_out(trend: &Trend) -> String {
     let mut text = String::new();
     if trend.not_positive > 0 {
-        text += &format!("{} records are left out: it is 0 there, and has no ratio to others.\n", trend.not_positive);
+        text += &format!(
+            "{} records are excluded: their value is 0, so they have no ratio to the others.\n",
+            trend.not_positive
+        );
     }
     text + &unreadable(trend.unreadable)
 }
@@ -72,7 +75,7 @@ fn left_out(trend: &Trend) -> String {
 pub fn unreadable(records: usize) -> String {
     match records {
         0 => String::new(),
-        1 => "1 record is left out: this contend cannot read it.\n".to_owned(),
-        several => format!("{several} records are left out: this contend cannot read them.\n"),
+        1 => "1 record is excluded: this version of contend cannot read it.\n".to_owned(),
+        several => format!("{several} records are excluded: this version of contend cannot read them.\n"),
     }
 }

@@ -98,5 +98,5 @@ fn frames_to_first_glitch(store: &Store, lost: &Distribution<u64, f64>) -> anyho
         })?;
         states = next;
     }
-    bail!("its risk does not settle: its store takes too many frames to fill")
+    bail!("the probability does not converge: its buffer takes too many frames to fill")
 }

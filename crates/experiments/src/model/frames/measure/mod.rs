@@ -40,7 +40,7 @@ pub fn compute(plan: &Plan) -> anyhow::Result<Computed> {
         let quanta = plan.frame_ns / quantum_ns;
         let about = || format!("--quantum {:?} in --frame {:?}", nanos(quantum_ns), nanos(plan.frame_ns));
         let frame = Frame::compute(plan, quantum_ns, quanta)
-            .with_context(|| format!("{}: take a longer quantum or a shorter frame", about()))?;
+            .with_context(|| format!("{}; use a longer quantum or a shorter frame", about()))?;
         computed.rows.extend(frame.rows(plan));
         if plan.policy == Policy::Lottery {
             match animation::row(plan, quantum_ns, &frame.model) {
