@@ -149,7 +149,7 @@ fn hours_of_several_records_are_one_day() {
         ]
     );
     let text = String::from_utf8(archive.contend(&["history", "hours"]).stdout).unwrap();
-    assert!(text.contains("······") && text.contains("Most at 10:00") && text.contains("██"), "{text}");
+    assert!(text.contains("······") && text.contains("Maximum at 10:00") && text.contains("██"), "{text}");
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
 }
 

@@ -84,8 +84,8 @@ fn a_long_turn_is_cut_short() {
     interrupted(&[&["throughput", "--processes"], &shared[..]].concat(), "calock, 2 children", Signal::INT);
     // With this seed a slice of ten seconds comes first.
     let clock = ["clock", "--longest", "30s", "--seconds", "300", "--seed", "11", "--format", "json"];
-    assert!(interrupted(&clock, "grinding slices of 9.53 s", Signal::INT).is_some());
-    assert!(interrupted(&clock, "watching for periodic losses", Signal::INT).is_some());
+    assert!(interrupted(&clock, "running busy loops of 9.53 s", Signal::INT).is_some());
+    assert!(interrupted(&clock, "searching for periodic losses", Signal::INT).is_some());
 }
 
 /// The hops of a ring in this process look at no flag, and these would take an hour.
@@ -206,7 +206,7 @@ fn noise_that_is_killed_leaves_nothing() {
 fn a_cpu_taken_away_ends_the_run_and_keeps_its_results() {
     for (call, at) in [
         (&["noise", "--cpu", "1", "--seconds", "60"][..], "competitor"),
-        (&["clock", "--longest", "1ms", "--seconds", "60"], "grinding"),
+        (&["clock", "--longest", "100ms", "--seconds", "60"], "running busy loops"),
         (&["throughput", "--lock", "std,pthread", "--children", "2", "--run", "50ms", "--seconds", "60"], "pthread"),
         (
             &["latency", "--placement", "spread", "--lock", "std,pthread", "--threads", "2", "--seconds", "60"],

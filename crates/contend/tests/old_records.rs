@@ -104,7 +104,7 @@ fn two_old_records_stand_side_by_side_on_a_page() {
         let page = said(archive, &["report", id, &again]);
         let compared = page.split("id=\"side-by-side\"").nth(1).expect("a comparison");
         let of = if old.experiment() == "survey" { "latency" } else { old.experiment() };
-        assert!(compared.contains(&format!("contend {of}: the last by the first")), "{}", old.name());
+        assert!(compared.contains(&format!("contend {of}: ratio of the last record to the first")), "{}", old.name());
     });
 }
 

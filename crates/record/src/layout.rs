@@ -28,8 +28,8 @@ fn checked(bytes: &[u8]) -> anyhow::Result<Map<String, Value>> {
     }
     check_size(bytes)?;
     let value = parsed(bytes).map_err(|error| match error.is_eof() {
-        true => anyhow!("it is truncated: {error}; measure again, or take another copy"),
-        false => anyhow!("it is not JSON: {error}; {HOW}"),
+        true => anyhow!("the file is truncated: {error}; measure again, or use another copy"),
+        false => anyhow!("not JSON: {error}; {HOW}"),
     })?;
     let Value::Object(record) = value else { bail!("JSON, but not an object; {HOW}") };
     match record.get("schema").and_then(Value::as_str) {

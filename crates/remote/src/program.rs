@@ -29,7 +29,7 @@ pub fn run<F: Args + FromArgMatches>(words: &Words, body: fn(&F) -> anyhow::Resu
     let flags = parsed.unwrap_or_else(|misuse| refuse(&misuse));
     match body(&flags) {
         Ok(Outcome::Done) => ExitCode::SUCCESS,
-        Ok(Outcome::Exceeded) => ExitCode::FAILURE,
+        Ok(Outcome::Exceeded | Outcome::NotJudged) => ExitCode::FAILURE,
         Ok(Outcome::Interrupted) => ExitCode::from(INTERRUPTED),
         Err(error) => match error.downcast::<UsageError>() {
             Ok(misuse) => refuse(&command::<F>(words).error(ErrorKind::ValueValidation, misuse)),

@@ -60,8 +60,8 @@ impl Run {
             }
             Some(Ended::Done) => "done".to_owned(),
             Some(Ended::Stopped) => "stopped; the results so far were saved".to_owned(),
-            Some(Ended::Failed(code)) => format!("the command failed with status {code}: {}", self.first_error()),
-            Some(Ended::Killed(signal)) => format!("the command was killed by signal {signal}; nothing was saved"),
+            Some(Ended::Failed(code)) => format!("failed with status {code}: {}", self.first_error()),
+            Some(Ended::Killed(signal)) => format!("killed by signal {signal}; nothing was saved"),
         }
     }
 

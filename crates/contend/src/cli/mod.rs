@@ -33,8 +33,20 @@ const EXAMPLES: &[Example] = &[
     ("contend trace -- ./server", "Find the locks that a program waits for"),
 ];
 
-const EXIT_STATUS: &str = "Exit status: 0 measured; 1 the measurement failed; 2 the flags are wrong; \
-3 `contend compare --fail-if` or --stop-above found what it was asked to; 4 `contend compare --fail-if` could judge nothing; 130 interrupted, what was measured so far was printed.";
+/// The word behind `contend help` for the common options.
+const TOPIC: &str = "flags";
+
+const TOPIC_ABOUT: &str = "List the common options: the flags that mean the same for every command";
+
+const TOPIC_LONG_ABOUT: &str = "List the common options: the flags that mean the same for every command
+
+A command takes those that it uses, which its help names as common options, and refuses the others. They may be \
+written before or after its name.";
+
+const TOPIC_EXAMPLES: &[Example] = &[
+    ("contend latency --seconds 30 --seed 7 --cpus 0,2-3", "Measure for 30 s on three CPUs, in a reproducible order"),
+    ("contend noise --format json --output noise.json --no-keep", "Write the record to a file only"),
+];
 
 const EXCEEDED: u8 = 3;
 const NOT_JUDGED: u8 = 4;

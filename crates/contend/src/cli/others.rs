@@ -216,9 +216,9 @@ const HISTORY: &[Below] = &[
         name: "show",
         takes: VIEW,
         examples: &[
-            ("contend history show last", "The last record as its measurement printed it"),
-            ("contend history show last --all", "All of its tables, pictures, findings and warnings"),
-            ("contend history show last~3 --manifest", "What was noted of the machine and the program of an older one"),
+            ("contend history show last", "Show the last record as it was printed after its measurement"),
+            ("contend history show last --all", "Show all tables, charts, findings and warnings of the last record"),
+            ("contend history show last~3 --manifest", "Show the machine and the program of an older record"),
         ],
     },
     Below {

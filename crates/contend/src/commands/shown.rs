@@ -31,7 +31,7 @@ pub enum Extent<'a> {
 /// # Errors
 /// An experiment that this version does not know, or a record that it cannot read.
 pub fn shown(name: &str, fields: &Map<String, Value>, extent: Extent<'_>, page: &Page) -> anyhow::Result<String> {
-    let unreadable = || format!("{name} cannot be read; an older record may lack fields");
+    let unreadable = || format!("{name}: cannot read the record; an older record may lack fields");
     let unknown = |experiment: &str| {
         format!(
             "{name}: its experiment {experiment:?} is unknown to this version of contend; a newer version may show it"

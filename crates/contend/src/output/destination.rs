@@ -2,10 +2,11 @@
 
 use super::csv;
 use super::markdown;
-use super::store::{Store, Stored};
+use super::store::{Refused, Store, Stored};
 use super::warnings::{self, Advice};
-use anyhow::{Context, bail};
-use harness::output::{OutputFile, eprint_line, print, print_document, print_json};
+use anyhow::{Context, anyhow, bail};
+use archive::NotKept;
+use harness::output::{OutputFile, eprint_line, json_line, print, print_document, print_json};
 use harness::{AnyRecord, Format, Outcome, SharedFlags, UsageError};
 use instruments::warning::{Warning, WarningKind};
 use serde::Serialize;
@@ -92,19 +93,19 @@ impl Destination {
         if record.results.is_empty() {
             return Ok(outcome);
         }
-        let stored = self.keep(&mut record);
+        let (stored, refusal) = self.keep(&mut record);
         let (quiet, whole) = (self.quiet, self.whole(stored.as_ref()));
         if self.format == Format::Text
             && matches!(self.place, Place::Stdout)
             && let Some(closing) = view.closing(&record, &whole, &self.page())?
         {
             // The warnings first, so that they do not push the closing screen away.
-            conclusion(&record.warnings, stored, quiet, &whole);
-            return self.write(&closing).map(|()| outcome);
+            conclusion(&record.warnings, stored, quiet, refusal.is_some(), &whole);
+            return self.write(&closing).and(refusal.map_or(Ok(outcome), Err));
         }
         let written = self.content(&record, view).and_then(|content| self.write(&content));
-        conclusion(&record.warnings, stored, quiet, &whole);
-        written.map(|()| outcome)
+        conclusion(&record.warnings, stored, quiet, refusal.is_some(), &whole);
+        written.and(refusal.map_or(Ok(outcome), Err))
     }
 
     fn content(&self, record: &AnyRecord, view: &dyn View) -> anyhow::Result<String> {
@@ -125,9 +126,10 @@ impl Destination {
         let outcome = outcome(record)?;
         if !record.results.is_empty() {
             let mut record = record.clone();
-            let stored = self.keep(&mut record);
+            let (stored, refusal) = self.keep(&mut record);
             let whole = self.whole(stored.as_ref());
-            conclusion(&record.warnings, stored, self.quiet, &whole);
+            conclusion(&record.warnings, stored, self.quiet, refusal.is_some(), &whole);
+            return refusal.map_or(Ok(outcome), Err);
         }
         Ok(outcome)
     }
@@ -140,11 +142,17 @@ impl Destination {
         }
     }
 
-    fn keep(&self, record: &mut AnyRecord) -> Option<Stored> {
-        self.store.keep(record).unwrap_or_else(|warning| {
-            record.warnings.push(*warning);
-            None
-        })
+    /// The record's place in the archive; or, where the command fails without one, the error.
+    fn keep(&self, record: &mut AnyRecord) -> (Option<Stored>, Option<anyhow::Error>) {
+        match self.store.keep(record) {
+            Ok(stored) => (stored, None),
+            Err(Refused { warning, is_failure }) => {
+                let said = || anyhow!("{} [{}]\nhelp: {}", warning.message(), warning.code(), warning.remedy());
+                let refusal = is_failure.then(said);
+                record.warnings.push(*warning);
+                (None, refusal)
+            }
+        }
     }
 
     /// Writes what a view found: as text, as the JSON of `answer`, or as `rows`.
@@ -218,8 +226,16 @@ impl Destination {
     }
 }
 
-/// Prints the warnings of a record, and as what it was kept. Advice is left to the command that shows the record.
-fn conclusion<'a>(warnings: impl IntoIterator<Item = &'a Warning>, stored: Option<Stored>, quiet: bool, whole: &str) {
+/// Prints the warnings of a record, and the ID that it was saved under. Advice is left to the command that shows the
+/// record; a refusal to save it is printed as the error that ends the command.
+fn conclusion<'a>(
+    warnings: impl IntoIterator<Item = &'a Warning>,
+    stored: Option<Stored>,
+    quiet: bool,
+    is_refused: bool,
+    whole: &str,
+) {
+    let warnings = warnings.into_iter().filter(|warning| !(is_refused && warning.code() == NotKept::CODE));
     if !quiet {
         warnings::text(warnings, Advice::Counted(whole), &Page::of_stderr()).lines().for_each(eprint_line);
     }

@@ -14,7 +14,7 @@ fn an_endless_run_ends_when_asked_with_its_totals() {
     let mut rest = String::new();
     lines.read_to_string(&mut rest).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(130));
-    assert!(rest.contains("intervals; soaker's priority: idle"), "{rest}");
+    assert!(rest.contains("intervals; priority of the spinner: idle"), "{rest}");
 }
 
 #[test]

@@ -19,7 +19,7 @@ fn the_terminal_is_restored() {
             Some(key) => drop(rustix::io::write(&terminal.controller, key).unwrap()),
         }
         terminal.read_until("\x1b[?1049l");
-        terminal.read_until("soaker's priority: idle");
+        terminal.read_until("priority of the spinner: idle");
         assert_eq!(terminal.child.wait().unwrap().code(), Some(status));
     }
 }

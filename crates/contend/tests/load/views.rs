@@ -10,7 +10,7 @@ fn a_pipe_gets_plain_lines_of_eighty_columns() {
         let output = contend(&[view, &["--interval", "200ms", "--seconds", "0.6", "--quiet"]].concat());
         let text = String::from_utf8(output.stdout).unwrap();
         assert!(output.status.success() && !text.contains('\x1b'), "{text}");
-        assert!(text.starts_with("    time   load") && text.contains("1998: 97 %"), "{text}");
+        assert!(text.starts_with("    time   load") && text.contains("in 1998,\n97 %"), "{text}");
         assert!(text.lines().all(|line| line.chars().count() <= 80 && line == line.trim_end()), "{text}");
     }
 }

@@ -90,7 +90,7 @@ const WRONG: &[Wrong] = &[
     (&["--seed", "x"], &["--seed", "x"]),
     (&["nonsense"], &["nonsense"]),
     (&["clock", "--longest", "5min"], &["--longest 300s", "budget of 20.0s", "--seconds"]),
-    (&["clock", "--longest", "1us"], &["--longest", "begins at 10us"]),
+    (&["clock", "--longest", "1us"], &["--longest", "longer than 10us"]),
     (&["noise", "--scenario", "quiet", "--competitors", "3"], &["--competitors", "none of the scenarios"]),
     (&["noise", "--scenario", "competitor", "--rescheduler", "1ms"], &["--rescheduler", "none of the scenarios"]),
     (&["noise", "--remedies", "--rescheduler", "1ms"], &["--rescheduler", "--remedies", "cannot be used with"]),

@@ -42,7 +42,7 @@ fn a_baseline_is_saved_used_listed_and_taken_away() {
     place.said(&["baseline", "remove", "v1"]);
     place.refused(&["compare", "last"], 2);
     assert_eq!(baselines(&place).len(), 1);
-    assert!(place.said(&["history", "verify"]).contains("3 records, every hash is right"));
+    assert!(place.said(&["history", "verify"]).contains("3 records, all hashes are valid"));
 }
 
 #[test]
@@ -53,9 +53,9 @@ fn what_cannot_be_a_baseline_is_refused() {
     let place = Place::with_two();
     assert!(place.refused(&["baseline", "save", "a b"], 1).contains("letters"));
     assert!(place.refused(&["baseline", "save", "x", "last~7"], 1).contains("only 2"));
-    assert!(place.refused(&["baseline", "use", "x"], 1).contains("no baseline is called"));
+    assert!(place.refused(&["baseline", "use", "x"], 1).contains("no baseline has the name"));
     place.said(&["baseline", "save", "main"]);
-    assert!(place.refused(&["compare", "--baseline", "x", "last"], 1).contains("there are main"));
+    assert!(place.refused(&["compare", "--baseline", "x", "last"], 1).contains("existing baselines: main"));
     assert!(place.refused(&["compare", "--baseline", "main", "last", "last~1"], 2).contains("--baseline"));
     // It has no other record than the one that is compared.
     assert!(place.refused(&["compare", "--baseline", "main", "last"], 1).contains("no other record of model frames"));
@@ -93,7 +93,7 @@ fn baselines_go_along_with_their_records_and_the_later_one_stays() {
     std::thread::sleep(std::time::Duration::from_millis(1_100));
     here.said(&["baseline", "save", "main", "last"]);
     here.said(&["baseline", "export", "main", file]);
-    assert!(here.refused(&["baseline", "export", "main", file], 1).contains("nothing is overwritten"));
+    assert!(here.refused(&["baseline", "export", "main", file], 1).contains("does not overwrite files"));
     assert!(there.said(&["history", "pull", file]).contains("baselines fetched: main"));
     assert_eq!(baselines(&there)[0]["records"], serde_json::json!([here.second]));
     // What the shared repository has is older now.

@@ -25,8 +25,8 @@ fn a_run_is_kept_as_it_was_printed_and_found_by_its_names() {
     let list = place.said(&["history", "list", "--experiment", "model frames", "--since", "1h"]);
     assert!(list.contains(&first[..10]) && list.lines().all(|line| line.chars().count() <= 80), "{list}");
     let none = place.said(&["history", "--experiment", "frames"]);
-    assert!(none.contains("no such records") && none.contains("experiments there: model frames\n"), "{none}");
-    assert!(place.said(&["history", "verify"]).contains("2 records, every hash is right"));
+    assert!(none.contains("no matching records") && none.contains("experiments in it: model frames\n"), "{none}");
+    assert!(place.said(&["history", "verify"]).contains("2 records, all hashes are valid"));
 }
 
 #[test]
@@ -62,7 +62,9 @@ fn nothing_is_kept_where_that_is_not_wanted() {
 pub fn assert_not_archived(output: &Output, why: &str) {
     let stderr = String::from_utf8_lossy(&output.stderr);
     let words = stderr.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(output.status.success() && words.contains("[not_kept]") && words.contains(why), "{stderr}");
+    assert_eq!(output.status.code(), Some(1), "{stderr}");
+    assert!(words.contains("[not_kept]") && words.contains(why), "{stderr}");
+    assert_eq!(words.matches("not in the archive").count(), 1, "{stderr}");
     let record = read(&output.stdout);
     let warning = record["warnings"].as_array().unwrap().last().unwrap();
     assert!(warning["code"] == "not_kept" && warning["message"].as_str().unwrap().contains(why), "{warning}");
@@ -172,10 +174,10 @@ fn a_file_is_compared_with_what_was_kept_and_none_is_overwritten() {
     let path = file.to_str().unwrap();
     place.said(&["history", "export", "last", path]);
     assert!(place.said(&["history", "verify", path]).contains("is record"));
-    assert!(place.refused(&["history", "export", "last", path], 1).contains("none is overwritten"));
+    assert!(place.refused(&["history", "export", "last", path], 1).contains("does not overwrite files"));
     let text = fs::read_to_string(&file).unwrap();
     fs::write(&file, text.replacen("\"results\":", "\"results\": ", 1)).unwrap();
-    assert!(place.refused(&["history", "verify", path], 1).contains("changed by hand"));
+    assert!(place.refused(&["history", "verify", path], 1).contains("modified"));
 }
 
 #[test]

@@ -59,10 +59,10 @@ fn what_is_no_record_of_a_job_is_refused_with_the_reason() {
     fs::write(&newer, String::from_utf8(whole).unwrap().replacen("contend/1", "contend/2", 1)).unwrap();
     for (arguments, wanted) in [
         (vec!["lockstep", noise], "its experiment is noise"),
-        (vec!["lockstep", cut.to_str().unwrap()], "no record of a job"),
-        (vec!["lockstep", newer.to_str().unwrap()], "its layout is contend/2"),
+        (vec!["lockstep", cut.to_str().unwrap()], "not a record of `lockstep`"),
+        (vec!["lockstep", newer.to_str().unwrap()], "its schema is contend/2"),
         (vec!["lockstep", "/nowhere.json"], "cannot be read"),
-        (vec!["model", "step", "--ranks", noise], "it is a record of noise"),
+        (vec!["model", "step", "--ranks", noise], "the record is of noise"),
         (vec!["model", "step", "--ranks", noise, "--trace", "x"], "cannot be used with"),
     ] {
         let output = contend(&[&arguments[..], &["--no-keep"]].concat());

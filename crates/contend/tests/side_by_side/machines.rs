@@ -1,4 +1,4 @@
-//! Records of several machines: grouped by machine, the odd one out named by all who compare.
+//! Records of several machines: grouped by machine, the outlier named by all who compare.
 
 use crate::command::archive::{Archive, has_git};
 use crate::command::record;
@@ -63,16 +63,16 @@ fn the_odd_one_out_is_named_by_all_who_compare() {
     assert!((1.35..1.45).contains(&ratio) && found["machines"] == 5, "{found}");
     let texts = [said(&archive, &["compare", alpha, gamma]), said(&archive, &["history", "trend"])];
     for text in texts {
-        assert_eq!(text.matches("odd one out:").count(), 1, "{text}");
+        assert_eq!(text.matches("outlier:").count(), 1, "{text}");
         let words = text.split_whitespace().collect::<Vec<&str>>().join(" ");
-        assert!(words.contains("odd one out: gamma") && words.contains("at most 5.0 %"), "{text}");
+        assert!(words.contains("outlier: gamma") && words.contains("at most 5.0 %"), "{text}");
     }
     let cell = "latency: std, 1 thread, on alpha: round trip, median";
     let trend = said(&archive, &["history", "trend", cell]);
-    assert!(trend.contains("odd one out: gamma"), "{trend}");
+    assert!(trend.contains("outlier: gamma"), "{trend}");
     let all: Vec<&str> = ["report"].into_iter().chain(ids.iter().map(String::as_str)).collect();
     let page = said(&archive, &all);
-    let begin = page.find("What is odd").expect("the page has it");
+    let begin = page.find("Outlying metrics").expect("the page has it");
     assert!(page[begin..].contains("gamma: latency"), "the page names it");
 }
 
@@ -89,7 +89,7 @@ fn same_machines_are_grouped_and_none_is_odd() {
         "{compared}"
     );
     let text = said(&archive, &["history", "trend"]);
-    assert!(text.contains("No machine is shown to be odd"), "{text}");
+    assert!(text.contains("No machine is an outlier"), "{text}");
     let list = said(&archive, &["history", "list"]);
     let line = list.lines().rev().find(|line| line.starts_with("epsilon")).expect("a line a machine");
     assert_eq!(line.split_whitespace().nth(1), Some("2"), "{list}");
@@ -106,5 +106,5 @@ fn of_two_machines_none_can_be_odd() {
     }
     let (archive, ids) = archive(&HOSTS[..2], "beta", 3.0);
     let text = said(&archive, &["compare", &ids[0], &ids[1]]);
-    assert!(text.contains("takes a figure that 3 machines have") && !text.contains("odd one out"), "{text}");
+    assert!(text.contains("needs a metric that 3 machines have in common") && !text.contains("outlier"), "{text}");
 }

@@ -105,7 +105,7 @@ fn a_program_that_draws_nothing_is_told_and_the_old_picture_stays() {
     let ends = [
         ("#!/bin/sh\necho 'error: no letters' >&2\nexit 1\n", "no letters"),
         ("#!/bin/sh\nkill -9 $$\n", "signal: 9"),
-        ("#!/bin/sh\ncat >/dev/null\necho text\n", "made no PNG"),
+        ("#!/bin/sh\ncat >/dev/null\necho text\n", "did not produce a PNG"),
     ];
     for (script, said) in ends {
         let installed = Installed::with(script);

@@ -68,10 +68,12 @@ impl<'a> Kept<'a> {
     /// That the list has it, and that a trend counts it among those that it cannot read.
     fn assert_listed_and_left_out(&self) {
         assert!(self.said(&["history"]).contains(&self.id[..10]));
-        assert!(self.said(&["history", "verify"]).contains("every hash is right"));
-        assert!(self.said(&["history", "trend"]).contains("1 record is left out: this contend cannot read it."));
+        assert!(self.said(&["history", "verify"]).contains("all hashes are valid"));
+        assert!(
+            self.said(&["history", "trend"]).contains("1 record is excluded: this version of contend cannot read it.")
+        );
         let trend = self.said(&["history", "trend", "quantum 1.00 ms, more than"]);
-        assert!(trend.contains("1 record is left out: this contend cannot read it."), "{trend}");
+        assert!(trend.contains("1 record is excluded: this version of contend cannot read it."), "{trend}");
     }
 }
 

@@ -79,7 +79,7 @@ fn scatter_is_no_step() {
     for place in 0..12 {
         archive.insert(&latency(scattered(1_000.0, place), "6.1"));
     }
-    assert!(said(&archive, &[CELL]).contains("No step is shown."));
+    assert!(said(&archive, &[CELL]).contains("No step was detected."));
 }
 
 #[test]

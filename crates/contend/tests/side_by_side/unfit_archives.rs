@@ -62,7 +62,7 @@ fn a_clock_before_1970_leaves_a_sound_archive() {
     }
     let output = place.command(RUN).env("LD_PRELOAD", &object).output().unwrap();
     assert_not_archived(&output, "before 1970");
-    assert!(place.said(&["history", "verify"]).contains("1 records, every hash is right"));
+    assert!(place.said(&["history", "verify"]).contains("1 records, all hashes are valid"));
 }
 
 #[test]

@@ -92,24 +92,21 @@ fn neighbour(clock: &ClockRow) -> String {
     let Some(share) = clock.core_shared_share else { return String::new() };
     let words = |name: &str, plain: Option<f64>, ordered: Option<f64>| {
         let (plain, ordered) = (nanoseconds(plain?), nanoseconds(ordered?));
-        Some(format!("{name}: unordered {plain}, ordered {ordered}"))
+        Some(format!("    median, {name}: unordered {plain}, ordered {ordered}\n"))
     };
     let medians = [
         words("core exclusive", clock.read_cost_ns_alone, clock.ordered_read_cost_ns_alone),
         words("core shared", clock.read_cost_ns_shared, clock.ordered_read_cost_ns_shared),
     ];
     let medians: Vec<String> = medians.into_iter().flatten().collect();
-    let medians = if medians.is_empty() { String::new() } else { format!("    median read: {}\n", medians.join("; ")) };
+    let medians = if medians.is_empty() { String::new() } else { format!("{}", medians.concat()) };
     format!("  core shared with an SMT sibling: {} of the time\n{medians}", percent(share))
 }
 
 fn grind(rows: &[Row]) -> String {
     let Some(grind) = grinds(rows).into_iter().next() else { return String::new() };
-    let mut text = format!(
-        "The calibrated busy loop (grind): dependent loads of {}{}\n",
-        nanoseconds(grind.load_ns),
-        in_cycles(grind)
-    );
+    let mut text =
+        format!("Calibrated busy loop (grind): loads of {}{}\n", nanoseconds(grind.load_ns), in_cycles(grind));
     text.push_str(&format!(
         "  calibrated with {} candidates; the last took {} loads and {:.1} µs\n",
         grind.candidates,
@@ -139,7 +136,7 @@ fn verdict(check: &CheckRow) -> String {
 
 fn in_cycles(grind: &GrindRow) -> String {
     match (grind.load_cycles, grind.core_mhz) {
-        (Some(cycles), Some(mhz)) => format!(", {cycles:.2} cycles of a core at {}", megahertz(mhz)),
+        (Some(cycles), Some(mhz)) => format!(", {cycles:.2} cycles at {}", megahertz(mhz)),
         _ => String::new(),
     }
 }
@@ -173,7 +170,7 @@ fn lost(rows: &[Row]) -> String {
     );
     for found in periodic_losses(rows) {
         text.push_str(&format!(
-            "  every {} ({:.1} Hz): {} gaps of {} (median), seen at {} of periods{}\n",
+            "  every {} ({:.1} Hz): {} gaps of {}, in {} of periods{}\n",
             nanoseconds(found.period_us * 1e3),
             found.frequency_hz,
             terminal::count(found.gaps as u64),
@@ -203,7 +200,7 @@ fn unresolved(losses: &LossesRow, found: &[&PeriodicLossRow]) -> String {
 fn tick(found: &PeriodicLossRow, kernel_hz: Option<u32>) -> String {
     match kernel_hz {
         Some(hz) if found.is_kernel_tick => format!("; HZ={hz}"),
-        Some(hz) if (found.frequency_hz / f64::from(hz) - 1.0).abs() < 0.01 => "; same frequency as HZ".to_owned(),
+        Some(hz) if (found.frequency_hz / f64::from(hz) - 1.0).abs() < 0.01 => "; as often as HZ".to_owned(),
         Some(_) => "; not HZ".to_owned(),
         None => String::new(),
     }

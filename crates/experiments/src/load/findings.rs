@@ -10,7 +10,7 @@ pub fn findings(rows: &[(usize, &Row)]) -> Vec<Finding> {
     let Some((place, total)) = least else { return Vec::new() };
     let share = total.shares.cputime_share;
     let words =
-        format!("Another process would get {} of CPU {}{}", Unit::Share.words(share), total.cpu, from_to(total));
+        format!("An additional process would get {} of CPU {}{}", Unit::Share.words(share), total.cpu, from_to(total));
     let source = Origin::of("load", place, format!("CPU {}, one of {}", total.cpu, totals().count()), "cputime_share");
     vec![Finding::new("obtainable_cpu", words, Unit::Share, share.into(), source).repeated()]
 }
@@ -35,7 +35,7 @@ mod tests {
         let found = findings(&[(8, &first), (9, &second)]);
         assert_eq!(
             found[0].to_string(),
-            "Another process would get 97.0 % of CPU 1, 92.0 % to 98.0 % from interval to interval \
+            "An additional process would get 97.0 % of CPU 1 (between 92.0 % and 98.0 % in single intervals) \
              [load: CPU 1, one of 2]"
         );
         assert_eq!((found[0].value, found[0].source.row), (0.97, 9));

@@ -61,8 +61,7 @@ fn summary(totals: &[&TotalRow], all_cpus: Option<&AllCpusRow>) -> String {
     let Some(first) = totals.first() else { return String::new() };
     let of_intervals =
         if first.intervals == 1 { "1 interval".to_owned() } else { format!("{} intervals", first.intervals) };
-    let mut text =
-        format!("{:.1} s in {of_intervals}; priority of the idle-priority spinner: {}\n", first.time_s, first.priority);
+    let mut text = format!("{:.1} s in {of_intervals}; priority of the spinner: {}\n", first.time_s, first.priority);
     let rows = totals.iter().map(|total| {
         let shares = &total.shares;
         let known = |share: Option<f64>| share.map_or_else(|| "-".to_owned(), percent);
@@ -91,16 +90,13 @@ fn summary(totals: &[&TotalRow], all_cpus: Option<&AllCpusRow>) -> String {
 fn taken(share: Option<f64>, interval: Option<Interval>, of: &str) -> String {
     let Some(share) = share else { return String::new() };
     let interval = interval.map_or_else(
-        || "too few intervals for a confidence interval".to_owned(),
+        || "too few intervals for a CI".to_owned(),
         |ci| format!("95 % CI {:+.2} to {:+.2}", ci.low * 100.0, ci.high * 100.0),
     );
     // Nobody gives the CPU time: below nothing the run was too short, or the accounts do not fit.
     let untold =
         if share < 0.0 { "A negative value means that its effect is below the resolution of this run.\n" } else { "" };
-    format!(
-        "The spinner reduces what other tasks get by {:+.2} percentage points of {of} ({interval}).\n{untold}",
-        share * 100.0
-    )
+    format!("The spinner takes {:+.2} points of {of} ({interval}).\n{untold}", share * 100.0)
 }
 
 /// What a process would get of the CPU, in time and in width.
@@ -110,7 +106,7 @@ fn left(total: &TotalRow) -> Option<String> {
         .core_shared_share_ci
         .map_or_else(String::new, |ci| format!(" (95 % CI {} to {})", percent(ci.low), percent(ci.high)));
     Some(format!(
-        "CPU {}: a process gets {} of its time, with {} of the core's issue width during that time:\n  the core was shared for {}{interval} \
+        "CPU {}: a process gets {} of its time, with {} of the core's width:\n  the core was shared for {}{interval} \
          of that time.\n",
         total.cpu,
         percent(total.shares.cputime_share),
@@ -123,13 +119,10 @@ fn efficiency(total: &TotalRow) -> String {
     let Some(efficiency) = total.efficiency_share else { return String::new() };
     let interval = total
         .efficiency_ci
-        .map_or_else(String::new, |ci| format!(" (95 % CI {:.2} to {:.2})", ci.low * 100.0, ci.high * 100.0));
+        .map_or_else(String::new, |ci| format!(" (95 % CI {:.2}–{:.2})", ci.low * 100.0, ci.high * 100.0));
     let percent = efficiency * 100.0;
     let then = TAKING_TURNS_SHARE * 100.0;
-    format!(
-        "CPU {}, two spinners alternating: {percent:.2} % of the work of one{interval}; 1998: {then:.2} %\n",
-        total.cpu
-    )
+    format!("CPU {}, two spinners: {percent:.2} % of the work{interval}; 1998: {then:.2} %\n", total.cpu)
 }
 
 /// 1998 had one machine with two CPUs: 97 % for the meter when nothing else ran, 4 % when the CPUs were swamped.
@@ -137,10 +130,10 @@ fn then(totals: &[&TotalRow]) -> String {
     let most = totals.iter().map(|total| total.cputime_most_share).fold(0.0, f64::max);
     let least = totals.iter().map(|total| total.cputime_least_share).fold(1.0, f64::min);
     format!(
-        "In single intervals, the spinner got between {1} and {0}. In 1998 it got 97 % on an\nidle machine, and 4 % next to \
-         programs that used all of the CPU.\n",
-        percent(most),
-        percent(least)
+        "In single intervals the spinner got {} to {}; in 1998,\n97 % with nothing else running, 4 % next to programs \
+         that used all of the CPU.\n",
+        percent(least),
+        percent(most)
     )
 }
 

@@ -73,10 +73,10 @@ fn steps_table(rows: &[&StepsRow], page: &Page) -> String {
             verdict(row).to_owned(),
         ]
     });
-    let header = ["  ranks", "mean", "slowdown", "95 % CI", "predicted", "95 % CI", "independent", ""];
+    let header = ["  ranks", "mean", "slowdown", "95 % CI", "predicted", "95 % CI", "separate", ""];
     let table: String = terminal::table(&header, lines).lines().map(|line| page.cut(line) + "\n").collect();
     let shared = if rows.iter().any(|row| row.oversubscribed) { "  +: some ranks shared a CPU\n" } else { "" };
-    let apart = "  independent: prediction as if the ranks shared no interruptions\n";
+    let apart = "  separate: prediction as if the ranks shared no interruptions\n";
     format!("Measured slowdown, and its prediction from the ranks' traces\n{table}{apart}{shared}")
 }
 
@@ -91,7 +91,7 @@ fn nodes_table(rows: &[&NodesRow], page: &Page) -> String {
             factor(row.together_slowdown),
         ]
     });
-    let table = terminal::table(&["  nodes", "slowdown", "95 % CI", "simultaneous"], lines);
+    let table = terminal::table(&["  nodes", "slowdown", "95 % CI", "together"], lines);
     let supported = terminal::count(first.supported_nodes);
     let words = format!(
         "* extrapolated: the traces are long enough for {supported} nodes; beyond that, the model assumes that no gap \

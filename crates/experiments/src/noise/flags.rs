@@ -25,8 +25,9 @@ pub struct Flags {
     #[arg(long)]
     pub remedies: bool,
 
-    /// The reader's weight for the scheduler, as a multiple of a competitor's: 1 to 5917 [default: 1024, which is
-    /// 1999's priorities 20 and 10; with --remedies 68, so that a competitor has a time slice in every turn]
+    /// Scheduler weight of the sampling thread, as a multiple of a competing thread's [default: 1024, which corresponds to
+    /// the priorities 20 and 10 of 1999; with --remedies 68, so that a competing thread has a time slice in every
+    /// repetition] [range: 1 to 5917]
     #[arg(long, value_name = "RATIO", value_parser = values::weight_ratio, allow_hyphen_values = true)]
     pub weight_ratio: Option<f64>,
 
@@ -42,7 +43,8 @@ pub struct Flags {
     #[arg(long, value_name = "TIME", value_parser = values::rescheduler, allow_hyphen_values = true, conflicts_with = "remedies")]
     pub rescheduler: Option<Duration>,
 
-    /// Readings of the clock in one turn of a cell, such as 256M, as in 1999 [default: what --seconds allows]
+    /// Number of clock readings in one repetition of a configuration, such as 256M, as in 1999 [default: the number that
+    /// --seconds allows] [range: 10K to 1000G]
     #[arg(long, value_name = "N", value_parser = values::samples, allow_hyphen_values = true)]
     pub samples: Option<u64>,
 

@@ -44,7 +44,7 @@ pub struct Flags {
     #[arg(long)]
     pub no_memory: bool,
 
-    /// A contestant that runs for longer, or the check of its toolchain, is killed, and reported as hung
+    /// Kill a contestant, or the check of its toolchain, that runs longer than this, and report it as hung
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = parse_duration::budget, allow_hyphen_values = true)]
     pub timeout: Duration,
 

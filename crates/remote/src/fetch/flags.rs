@@ -34,7 +34,7 @@ pub struct Flags {
           conflicts_with = "live")]
     pub within: Duration,
 
-    /// The archive [default: $CONTEND_ARCHIVE, then contend/archive.git in the user's data directory]
+    /// Archive directory [default: $CONTEND_ARCHIVE, then contend/archive.git in the user's data directory]
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub archive: Option<PathBuf>,
 

@@ -5,9 +5,10 @@ use clap::Args;
 
 /// Compare two records: faster, slower, or no difference shown
 ///
-/// A record is a file that `--format json` wrote, or one of the archive: the first digits of its hash, `last`,
-/// `last~3`, a revision of contend's sources. One record alone is held against a baseline. Exit status 3: a limit of
-/// --fail-if is exceeded. Exit status 4: no figure could be judged by it.
+/// The differences of machine, build and settings come first, then each configuration: faster, slower, or not shown to
+/// differ. A record is a file that --format json wrote, or an archived record: the first digits of a hash, `last`,
+/// `last~3`, or a revision of contend's sources. A single record is compared with a baseline. Exit status 3: a limit of
+/// --fail-if is exceeded. Exit status 4: --fail-if could judge no value.
 #[derive(Args, Clone, Debug)]
 pub struct Flags {
     /// Reference record: a file (- is standard input) or an archived record [default: a baseline]

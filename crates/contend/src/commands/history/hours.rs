@@ -138,5 +138,5 @@ fn text(hours: &[HourOfDay], page: &Page) -> String {
 
 fn words(fullest: &HourOfDay) -> String {
     let HourOfDay { cpu, hour, shared_share, .. } = fullest;
-    format!("Maximum at {hour:02}:00: {1} of the time on CPU {cpu}.\n", percent(*shared_share))
+    format!("Maximum at {hour:02}:00: {} of the time on CPU {cpu}.\n", percent(*shared_share))
 }

@@ -61,8 +61,8 @@ pub fn run(filter: &Filter, folder: &Path, is_named: bool, destination: Destinat
     let entries = filter.of(all)?;
     ensure!(is_there || !is_named, "{place}: no archive; the first run with --archive {place} makes one");
     let none = || match is_there {
-        true => format!("no such records in {place}\n{there}"),
-        false => format!("no archive yet in {place}; the first run makes one\n"),
+        true => format!("no matching records in {place}\n{there}"),
+        false => format!("no archive yet in {place}; the first run creates one\n"),
     };
     destination.present(&entries, &entries, |page| if entries.is_empty() { none() } else { text(&entries, page) })?;
     Ok(Outcome::Done)

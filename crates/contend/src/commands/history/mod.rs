@@ -32,7 +32,7 @@ pub struct Flags {
 enum Request {
     /// List the records, newest last
     List(list::Filter),
-    /// Show a record as its measurement printed it, or with --all every table and warning
+    /// Show a record as it was printed, or all of it (--all)
     Show(show::Flags),
     /// Show a metric of a configuration over all records, and its steps
     Trend(trend::Flags),

@@ -14,11 +14,11 @@ pub struct Flags {
     #[arg(value_name = "RECORD")]
     record: String,
 
-    /// Show every table, picture, finding and warning of the record
+    /// Show all tables, charts, findings and warnings of the record
     #[arg(long, conflicts_with = "manifest")]
     all: bool,
 
-    /// Show what was noted of the machine and the program instead
+    /// Show the stored data about the machine and the program instead
     #[arg(long)]
     manifest: bool,
 }

@@ -9,13 +9,14 @@ use std::io;
 /// By this a page is known as contend's.
 const MANUAL: &str = "contend manual";
 
-const EXIT_STATUS: &[(&str, &str)] = &[
-    ("0", "What was asked for was done."),
-    ("1", "The measurement or the command failed; stderr says why."),
-    ("2", "The flags are wrong; the message names the flag, the value, and what is allowed."),
-    ("3", "`contend compare --fail-if` found what it was asked to."),
-    ("4", "`contend compare --fail-if` could judge nothing; stderr says why, and what to do."),
-    ("130", "Interrupted by Ctrl-C, SIGTERM or SIGHUP; what was measured so far was printed and kept."),
+/// The exit status of every command, and its meaning.
+pub const EXIT_STATUS: &[(&str, &str)] = &[
+    ("0", "success"),
+    ("1", "the measurement or the command failed; standard error has the reason"),
+    ("2", "invalid command line; the message names the option, its value, and the allowed values"),
+    ("3", "a limit was exceeded (--fail-if), or an event was found (--stop-above)"),
+    ("4", "`contend compare --fail-if` could judge no value; standard error has the reason"),
+    ("130", "interrupted by Ctrl-C, SIGTERM or SIGHUP; results so far were printed and saved"),
 ];
 
 const ENVIRONMENT: &[(&str, &str)] = &[

@@ -18,7 +18,7 @@ fn bad_traces_exit_with_2_and_name_line_and_column() {
         (b"# span_ns 12\n10 5\n", &["line 2, column 1", "ends after the recording", "12 ns"]),
         (b"# span_ns soon\n10 5\n", &["line 1, column 11", "\"soon\""]),
         (b"0 10\n", &["nothing ever ran"]),
-        (b"10 5\n\xff\xfe\n", &["line 2", "no text"]),
+        (b"10 5\n\xff\xfe\n", &["line 2", "not UTF-8 text"]),
     ];
     for (text, said) in cases {
         let trace = Trace::of(text);
@@ -55,7 +55,7 @@ fn wrong_flags_exit_with_2_and_name_flag_value_and_remedy() {
         (&step("--span", "1us"), &["line 2", "ends after the recording"]),
         (&["model", "frames", "--shares", "0.9,0.2"], &["--shares 0.9,0.2", "sum to 1.1", "not to one"]),
         (&["model", "frames", "--shares", "1.5,-0.5"], &["--shares 1.5,-0.5", "between 0 and 1"]),
-        (&["model", "frames", "--shares", "0.5,0.5", "--policy", "weights"], &["--shares", "drawn by lot"]),
+        (&["model", "frames", "--shares", "0.5,0.5", "--policy", "weights"], &["--shares", "--policy lottery"]),
         (&["model", "frames", "--priorities", "20"], &["--priorities 20", "competitor"]),
         (&["model", "frames", "--priorities", "20,0"], &["--priorities 20,0", "1 to 99"]),
         (&["model", "frames", "--priorities", "99,1"], &["--priorities 99,1", "62"]),
@@ -63,10 +63,13 @@ fn wrong_flags_exit_with_2_and_name_flag_value_and_remedy() {
         (&["model", "frames", "--policy", "dice"], &["--policy", "dice", "lottery", "weights"]),
         (&["model", "frames", "--quantum", "20ms"], &["--quantum 20ms", "at most the frame"]),
         (&["model", "frames", "--quantum", "-1ms"], &["--quantum", "-1ms", "negative"]),
-        (&["model", "frames", "--frame", "0"], &["--frame 0", "more than 0"]),
+        (&["model", "frames", "--frame", "0"], &["--frame 0", "greater than 0"]),
         (&["model", "frames", "--more-than", "120"], &["--more-than", "120", "percentage"]),
         (&["model", "frames", "--needs", "1.5"], &["--needs", "1.5", "between 0 and 1"]),
-        (&["model", "frames", "--beside", path, "--frame", "2s", "--quantum", "1s"], &["--beside", "no frame of 2s"]),
+        (
+            &["model", "frames", "--beside", path, "--frame", "2s", "--quantum", "1s"],
+            &["--beside", "shorter than a frame of 2s"],
+        ),
     ];
     for (arguments, said) in cases {
         let (status, stderr) = refused(arguments);

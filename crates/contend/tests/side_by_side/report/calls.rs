@@ -46,9 +46,9 @@ fn what_is_no_record_is_refused_and_overwrites_nothing() {
         ("text.json", "hello".into(), &["text.json", "not JSON", "line 1"]),
         ("half.json", text[..text.len() / 2].to_owned(), &["half.json", "truncated"]),
         ("list.json", "[1]".into(), &["not an object"]),
-        ("other.json", "{\"a\":1}".into(), &["no schema", "contend/1"]),
+        ("other.json", "{\"a\":1}".into(), &["schema is missing", "contend/1"]),
         ("newer.json", changed("schema", json!("contend/2")), &["contend/2", "newer"]),
-        ("unknown.json", changed("experiment", json!("cooking")), &["cooking", "not known"]),
+        ("unknown.json", changed("experiment", json!("cooking")), &["cooking", "unknown"]),
         ("nothing.json", changed("results", json!([])), &["no results"]),
         ("broken.json", broken.to_string(), &["broken.json", "row 1"]),
     ];

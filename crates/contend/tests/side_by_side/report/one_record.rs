@@ -63,7 +63,7 @@ fn one_picture_can_be_had_alone() {
     );
     assert!(svg.contains("class=\"spike\"") && svg.contains(">A "), "its spikes are named: {svg}");
     assert_eq!(svg.matches('<').count(), svg.matches('>').count());
-    for (title, word) in [("std", "several are called so"), ("cooking", "the record has \"")] {
+    for (title, word) in [("std", "several charts match"), ("cooking", "the record has \"")] {
         let refused = picture(title);
         let stderr = String::from_utf8_lossy(&refused.stderr).into_owned();
         assert!(refused.status.code() == Some(2) && stderr.contains(word) && refused.stdout.is_empty(), "{stderr}");

@@ -41,8 +41,8 @@ fn stopping_keeps_what_was_measured() {
     let mut terminal = Terminal::screen(80, 24, archive.to_str().unwrap());
     terminal.until(WELCOME);
     runs(&mut terminal, "contend load --seconds 10min --interval 100ms");
-    terminal.until("mean load in per cent");
-    terminal.does("s", "stopped; what was measured so far was kept");
+    terminal.until("mean load (%)");
+    terminal.does("s", "stopped; the results so far were saved");
     let list = {
         let mut command = Command::new(env!("CARGO_BIN_EXE_contend"));
         command.args(["history", "list", "--archive"]).arg(&archive).output().unwrap()
@@ -50,8 +50,8 @@ fn stopping_keeps_what_was_measured() {
     let list = String::from_utf8(list.stdout).unwrap();
     // Who looked on is in no record.
     assert!(list.contains("load --seconds 10min --interval 100ms (inte"), "{list}");
-    terminal.does("m\x1b[D\x1b[D\x1b[D", "compare those marked");
-    terminal.does("\x1b[F\r", "As it was shown");
+    terminal.does("m\x1b[D\x1b[D\x1b[D", "compare marked");
+    terminal.does("\x1b[F\r", "Show the record as it was printed");
     terminal.does("\r", "$ contend history show");
     // The command may still be at work: then once is not enough.
     terminal.types(b"qq");
@@ -85,7 +85,7 @@ fn nothing_of_the_screen_runs_where_it_measures() {
     assert_eq!(own.len(), 1);
     // The child may run everywhere; the command lines of the menus leave the screen's CPU out.
     wait_until("the child has all CPUs", || terminal.processes().iter().any(|id| allowed(*id).len() > 1));
-    terminal.until("mean load in per cent");
+    terminal.until("mean load (%)");
     terminal.does("s", "stopped");
     let menu = terminal.does("m\x1b[B\x1b[B", "$ contend latency");
     let cpus = menu.split("--cpus ").nth(1).unwrap().split_whitespace().next().unwrap().to_owned();
@@ -151,7 +151,7 @@ fn a_locked_archive_is_read_and_written_when_it_is_free() {
 fn what_this_machine_refuses_is_said_and_the_screen_lives() {
     let mut terminal = screen(80, 24);
     runs(&mut terminal, "contend noise --cpus 4095 --seconds 1");
-    terminal.until("it failed, with status 2: ");
+    terminal.until("failed with status 2: ");
     let text = terminal.until("CPU 4095 does not exist");
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     runs(&mut terminal, "contend model frames --frame 1ms --quantum 1ms");

@@ -12,21 +12,21 @@ fn has_all(terminal: &Terminal, words: impl Iterator<Item = String>) {
 #[test]
 fn each_menu_has_the_lines_of_its_registry() {
     let mut terminal = screen(200, 50);
-    terminal.does("m", "Every experiment briefly");
+    terminal.does("m", "Run every experiment briefly");
     has_all(&terminal, ALL.iter().map(|entry| entry.name.to_owned()));
     terminal.does("\x1b[C", "experiments by CPUs");
     terminal.does("\x1b[C", "parking_lot-fair");
     has_all(&terminal, locks::ENTRIES.iter().map(|entry| entry.name.to_owned()));
-    terminal.does("\x1b[C", "Nobody else wants the lock");
+    terminal.does("\x1b[C", "The lock is uncontended");
     terminal.types(b"\x1b[C");
-    let is_open = |text: &str| text.contains("would be in the figures") || text.contains("Measured");
+    let is_open = |text: &str| text.contains("would distort the results") || text.contains("Measured");
     terminal.wait_for("the CPUs", is_open);
     let online = instruments::cpus::online().unwrap();
     has_all(&terminal, online.iter().take(40).map(|cpu| format!("CPU {cpu}")));
     terminal.does("\x1b[C", "until stopped");
-    terminal.does("\x1b[C", "nothing is kept");
-    terminal.does("\x1b[C", "how noise measures");
-    has_all(&terminal, ALL.iter().map(|entry| format!("how {} measures", entry.name)));
+    terminal.does("\x1b[C", "records are not saved");
+    terminal.does("\x1b[C", "method: noise");
+    has_all(&terminal, ALL.iter().map(|entry| format!("method: {}", entry.name)));
     terminal.types(b"q");
     terminal.end();
 }
@@ -49,8 +49,8 @@ fn what_cannot_be_had_is_grey_and_says_why() {
     terminal.does("m", "$ contend survey");
     let trace = ALL.iter().position(|entry| entry.name == "trace").unwrap();
     terminal.types("\x1b[B".repeat(trace + 1).as_bytes());
-    terminal.until("not here: it needs a program to watch");
-    terminal.does("\r", "it needs a program to watch");
+    terminal.until("not here: needs a program to watch");
+    terminal.does("\r", "needs a program to watch");
     terminal.types(b"q");
     terminal.end();
 }
@@ -61,9 +61,9 @@ fn choices_become_a_command_line() {
     terminal.does("m\x1b[C\x1b[C", "System V semaphore");
     terminal.types(b" \x1b[B ");
     terminal.does("\x1b[D\x1b[D\x1b[B\x1b[B", "--lock sysv,benaphore");
-    terminal.does("e", "change the command line");
+    terminal.does("e", "edit the command line");
     terminal.types(b"\x1b");
-    terminal.wait_for("the menu no more", |text| !text.contains("change the command line"));
+    terminal.wait_for("the menu no more", |text| !text.contains("edit the command line"));
     terminal.types(b"q");
     terminal.end();
 }
@@ -74,7 +74,7 @@ fn a_click_opens_a_menu_and_another_takes_its_line() {
     // The last title but nothing: Help.
     let row = terminal.text().lines().next().unwrap().to_owned();
     let column = row.find("Help").unwrap() + 1;
-    let menu = terminal.does(&format!("\x1b[<0;{column};1M\x1b[<0;{column};1m"), "how noise measures");
+    let menu = terminal.does(&format!("\x1b[<0;{column};1M\x1b[<0;{column};1m"), "method: noise");
     let line = menu.lines().position(|line| line.contains("│ keys")).unwrap() + 1;
     terminal.does(&format!("\x1b[<0;{};{line}M", column), KEYS);
     terminal.types(b"xq");
@@ -87,7 +87,7 @@ fn an_archive_that_is_none_is_said_in_its_menu() {
     let (foreign, missing) = (folder.path().join("foreign"), folder.path().join("missing"));
     std::fs::create_dir(&foreign).unwrap();
     std::fs::write(foreign.join("file"), "x").unwrap();
-    for (archive, says) in [(&foreign, "cannot be opened"), (&missing, "the archive is empty")] {
+    for (archive, says) in [(&foreign, "cannot open the archive"), (&missing, "the archive is empty")] {
         let mut terminal = Terminal::screen(80, 24, archive.to_str().unwrap());
         terminal.until(WELCOME);
         terminal.does("m\x1b[D\x1b[D", says);

@@ -8,7 +8,7 @@ use crate::command::terminal::Terminal;
 use std::time::{Duration, Instant};
 
 const WELCOME: &str = "measure what waiting costs on this machine";
-const KEYS: &str = "changes the command line";
+const KEYS: &str = "edit the command line before";
 
 fn screen(columns: u16, lines: u16) -> Terminal {
     let terminal = Terminal::screen(columns, lines, "");
@@ -18,7 +18,7 @@ fn screen(columns: u16, lines: u16) -> Terminal {
 
 /// Types a command line and runs it.
 fn runs(terminal: &mut Terminal, line: &str) {
-    terminal.does("e", "change the command line");
+    terminal.does("e", "edit the command line");
     terminal.types(b"\x15");
     terminal.types(format!("{line}\r").as_bytes());
 }

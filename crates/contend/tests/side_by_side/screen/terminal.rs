@@ -101,7 +101,7 @@ fn without_a_terminal_it_says_so() {
     let output = command.arg("screen").stdin(Stdio::null()).output().unwrap();
     let said = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(1));
-    assert!(said.contains("needs a terminal, and stdin is none"), "{said}");
+    assert!(said.contains("needs a terminal: standard input is not a terminal"), "{said}");
     assert!(output.stdout.is_empty());
 }
 

@@ -164,7 +164,5 @@ fn animation(row: &AnimationRow, parameters: &Parameters) -> String {
     );
     let resisted = terminal::count(row.resisted_quanta);
     let lost = format!("{} {plural} in {} frames", terminal::count(row.lost_quanta), row.window_frames);
-    head + &format!(
-        "    tolerates {resisted} lost quanta in a row; {lost}: {every}\n{then}    first late frame: {glitch}\n"
-    )
+    head + &format!("    tolerates {resisted} losses in a row; {lost}: {every}\n{then}    first late frame: {glitch}\n")
 }

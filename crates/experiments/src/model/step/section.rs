@@ -83,7 +83,7 @@ fn table(rows: &[Row]) -> Table {
             "nodes",
             "slowdown (95 % CI)",
             "starts outside gaps",
-            "simultaneous",
+            "together",
             "median step",
             "p99 step",
         ],

@@ -80,7 +80,7 @@ fn barrier_table(rows: &[&Row]) -> String {
             factor(row.together_slowdown),
         ]
     });
-    terminal::table(&["  processes", "no noise", "mean", "p99", "slowdown", "95 % CI", "simultaneous"], lines)
+    terminal::table(&["  processes", "no noise", "mean", "p99", "slowdown", "95 % CI", "together"], lines)
 }
 
 fn ranks_table(rows: &[&Row]) -> String {
@@ -97,7 +97,7 @@ fn ranks_table(rows: &[&Row]) -> String {
             factor(row.together_slowdown),
         ]
     });
-    terminal::table(&["  nodes", "mean", "p50", "p99", "slowdown", "95 % CI", "independent", "simultaneous"], lines)
+    terminal::table(&["  nodes", "mean", "p50", "p99", "slowdown", "95 % CI", "separate", "together"], lines)
 }
 
 fn ranks_summary(rows: &[&Row]) -> String {
@@ -110,8 +110,8 @@ fn ranks_summary(rows: &[&Row]) -> String {
     let half = most
         .half_lost_nodes
         .map(|nodes| format!("  half of the time is lost with {} or more nodes\n", terminal::count(nodes)));
-    let apart = "  independent: as if the ranks of a group shared no interruptions\n";
-    let together = "  simultaneous: all groups are interrupted at the same moments\n";
+    let apart = "  separate: as if the ranks of a group shared no interruptions\n";
+    let together = "  together: all groups are interrupted at the same moments\n";
     format!("{star}{apart}{together}{}", half.unwrap_or_default())
 }
 
@@ -120,7 +120,7 @@ fn summary(row: &Row, extrapolated: bool) -> String {
     let half = match row.half_lost_nodes {
         Some(nodes) => format!("half of the time is lost with {} or more nodes", terminal::count(nodes)),
         None if extrapolated => "less than half of the time is lost even with 10,000,000 nodes".to_owned(),
-        None => format!("less than half of the time is lost with the {supported} nodes that the trace supports"),
+        None => format!("less than half of the time is lost with all {supported} supported nodes"),
     };
     let star = if extrapolated {
         format!("  * extrapolated: the trace is long enough for {supported} nodes\n")
@@ -129,7 +129,7 @@ fn summary(row: &Row, extrapolated: bool) -> String {
     };
     let running = "  running: slowdown if no step began in a gap\n";
     format!(
-        "{star}{running}  all nodes interrupted simultaneously: slowdown {} for any number of nodes\n  {half}\n",
+        "{star}{running}  all nodes interrupted together: slowdown {} for any number of nodes\n  {half}\n",
         factor(row.together_slowdown)
     )
 }
@@ -139,6 +139,6 @@ fn plot(block: &[Row], page: &Page) -> String {
     let mark = |method: Method| if method == Method::Barrier { 'o' } else { '#' };
     let mut points: Vec<Point> = block.iter().map(|row| point(row, row.together_slowdown, '.')).collect();
     points.extend(block.iter().map(|row| point(row, row.slowdown, mark(row.method))));
-    let title = "Slowdown by nodes: # exact, o simulated barrier, . simultaneous";
+    let title = "Slowdown by nodes: # exact, o simulated barrier, . all together";
     Scatter { title, points: &points }.draw_over_counts(page)
 }

@@ -45,11 +45,18 @@ impl Sum {
     fn add(&mut self, region: &Region, place: u32) {
         let (pair, waits) = (&region.pairs[place as usize], &region.waits[place as usize]);
         let histograms = &region.histograms[place as usize];
-        add(&mut self.acquisitions, region.acquisitions(place));
+        let acquisitions = region.acquisitions(place);
+        add(&mut self.acquisitions, acquisitions);
         add(&mut self.contended, waits.count.load(Relaxed));
         add(&mut self.timeouts, pair.timeouts.load(Relaxed));
-        self.waits.add(waits, &histograms.waits);
-        self.holds.add(&pair.holds, &histograms.holds);
+        self.waits.add(waits, &histograms.waits, 1.0);
+        let timed = pair.holds.count.load(Relaxed).max(1);
+        self.holds.add(&pair.holds, &histograms.holds, (acquisitions as f64 / timed as f64).max(1.0));
+        if timed > 1 {
+            let [count, ticks] = &histograms.every;
+            add(&mut self.every.0, count.load(Relaxed));
+            add(&mut self.every.1, ticks.load(Relaxed));
+        }
     }
 
     /// The sum of all holds, if it is known.
@@ -100,22 +107,23 @@ impl Times {
         other.filled().for_each(|(bucket, count)| self.put(bucket, count));
     }
 
-    fn add(&mut self, times: &interpose::Times, buckets: &Buckets) {
+    /// Adds times, each of which counts as `weight` times in the buckets.
+    fn add(&mut self, times: &interpose::Times, buckets: &Buckets, weight: f64) {
         add(&mut self.ticks, times.ticks.load(Relaxed));
         self.most = self.most.max(times.most.load(Relaxed));
         for (bucket, count) in times.in_buckets(buckets) {
-            self.put(bucket, count);
-            self.count += count;
+            self.put(bucket, (count as f64 * weight).round() as u64);
+            add(&mut self.count, count);
         }
     }
 
     /// The value that this share of all is not above, in ns: the middle of its bucket.
     pub fn quantile_ns(&self, share: f64, time: &impl Ticks) -> Option<f64> {
-        let all: u64 = self.buckets.iter().sum();
+        let all = self.filled().fold(0_u64, |sum, (_, count)| sum.saturating_add(count));
         let rank = (share * all as f64).ceil().max(1.0) as u64;
         let mut below = 0;
         let (bucket, _) = self.filled().find(|(_, count)| {
-            below += count;
+            add(&mut below, *count);
             below >= rank
         })?;
         let (from, to) = bounds(bucket);

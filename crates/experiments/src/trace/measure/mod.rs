@@ -84,9 +84,12 @@ pub fn run_plan(
     };
     let time = Time::begin(calibration.clock);
     let _guardian = Guardian::begin(&memory).context("what the program starts cannot be guarded")?;
+    // Before it runs: a program can put another file in its place.
+    let program_sha256 = instruments::sha256::of_file(&plan.program.path).ok();
     let running = Running::start(plan, &memory)?;
     let mut watch = Watch {
         plan,
+        program_sha256,
         session,
         memory: &memory,
         running,
@@ -108,6 +111,7 @@ pub fn run_plan(
 /// A program that is watched.
 struct Watch<'a> {
     plan: &'a Plan,
+    program_sha256: Option<String>,
     session: &'a Session,
     memory: &'a Memory,
     running: Running,
@@ -240,7 +244,7 @@ impl Watch<'_> {
             .extend(self.other_users.found().map(|(pid, other)| UnwatchedUser { process: other.words(pid) }.into()));
         let parameters = Parameters {
             program: self.plan.program.words.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
-            program_sha256: instruments::sha256::of_file(&self.plan.program.path).ok(),
+            program_sha256: self.program_sha256.take(),
             level: self.plan.level,
             attached_pid: None,
             exit_status: self.running.exit_status(),

@@ -64,8 +64,8 @@ pub struct SwapFlags {
           allow_hyphen_values = true)]
     pub warmup: Option<u64>,
 
-    /// Runs of each variant, at least 6; with 24 comparisons or more (locks and pass, times metrics), at least 7
-    /// [default: 6 to 30, until the ratio's interval is narrower than 2 %]
+    /// Measured runs of each variant; with 24 comparisons or more (locks and pass, times metrics), at least 7 [default: 6
+    /// to 30, until the confidence interval of the ratio is narrower than 2 %] [range: 6 to 10000]
     #[arg(long, value_name = "N", requires = "compared", value_parser = parse_count::within::<u64>(6..=10_000),
           allow_hyphen_values = true)]
     pub runs: Option<u64>,
