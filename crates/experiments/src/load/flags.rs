@@ -95,7 +95,7 @@ impl Flags {
             ))),
             (None, true) => Ok(None),
             (Some(view @ (View::Graph | View::Bars)), false) if !terminal => Err(UsageError(format!(
-                "--view {}: requires a terminal on standard input and output, without NO_COLOR or TERM=dumb; \
+                "--view {}: needs a terminal on standard input and output, without NO_COLOR or TERM=dumb; \
                  --view lines works everywhere",
                 view.name()
             ))),
