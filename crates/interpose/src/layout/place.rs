@@ -18,7 +18,7 @@ pub struct Place {
     /// The call site.
     pub site: AtomicU64,
     /// Times that the lock was taken here. It stands beside what says whether this is the place, since that is in the
-    /// CPU's cache then: an uncontended lock touches nothing of the pair. The topmost bit is [`TIMES_ALL`].
+    /// CPU's cache then: an uncontended lock touches nothing of the pair. The topmost bit is `TIMES_ALL`.
     pub acquisitions: AtomicU64,
     /// The pair's place.
     pub pair: AtomicU32,
@@ -31,7 +31,7 @@ pub struct Place {
 
 #[cfg(any(preload, clippy))]
 impl Place {
-    /// Counts that the lock was taken here; how often it was before, with [`TIMES_ALL`].
+    /// Counts that the lock was taken here; how often it was before, with `TIMES_ALL`.
     #[inline(always)]
     pub(crate) fn count(&self) -> u64 {
         let before = self.acquisitions.load(Relaxed);
