@@ -68,7 +68,7 @@ mod tests {
     #[test]
     fn what_is_no_line_of_contends_is_refused() {
         assert!(words("contend 'a").unwrap_err().contains("unclosed quote"));
-        assert!(words("rm -rf x").unwrap_err().contains("`rm`"));
+        assert!(words("rm -rf x").unwrap_err().contains("rm: the command line"));
         assert!(words("  ").is_err());
     }
 }

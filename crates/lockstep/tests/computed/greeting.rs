@@ -23,7 +23,7 @@ fn whoever_differs_is_named_with_what_differs() {
         (text("1", 7, "--step 2ms", None), "rank 1 was called with `--step 2ms`, and rank 0 with `--step 1ms`"),
         (text("2", 8, "--step 1ms", None), "rank 1 is lockstep 2, and rank 0 is lockstep 1"),
         (text("1", 8, "--step 1ms", None), "rank 1 is another build of lockstep than rank 0"),
-        ("hello".to_owned(), "rank 1 is another version of lockstep"),
+        ("hello".to_owned(), "rank 1 runs another version of lockstep"),
         (text("1", 7, "", Some("no such flag")), "rank 1: no such flag"),
     ];
     for (other, wanted) in others {

@@ -113,8 +113,8 @@ fn a_trace_is_read_as_it_was_written() {
     let gaps = injected(5);
     assert_eq!(read(&written(&gaps, 10_000 * MS)), Ok((gaps, 10_000 * MS)));
     assert_eq!(read(&written(&[], 7)), Ok((Vec::new(), 7)));
-    assert_eq!(read("# span_ns 7;1 x").unwrap_err(), "part 2 of its trace is no `start_ns duration_ns`");
-    assert_eq!(read("1 2").unwrap_err(), "its trace does not say how long it is");
+    assert_eq!(read("# span_ns 7;1 x").unwrap_err(), "part 2 of its trace is not `start_ns duration_ns`");
+    assert_eq!(read("1 2").unwrap_err(), "its trace does not state its length");
 }
 
 #[test]
@@ -123,8 +123,8 @@ fn the_ranks_of_a_record_are_all_there_and_equally_long() {
     let wrong = |rows: Vec<serde_json::Value>| Traces::of_rows(&rows).unwrap_err();
     let steps = || json!({"figure": "steps"});
     assert_eq!(Traces::of_rows(&[steps(), rank(1, 9), rank(0, 9)]).unwrap().gaps.len(), 2);
-    assert_eq!(wrong(vec![steps()]), "it has no ranks");
-    assert_eq!(wrong(vec![rank(0, 9), rank(2, 9)]), "rank 1 is missing, or another one is there twice");
+    assert_eq!(wrong(vec![steps()]), "the record has no ranks");
+    assert_eq!(wrong(vec![rank(0, 9), rank(2, 9)]), "rank 1 is missing, or another rank occurs twice");
     assert_eq!(wrong(vec![rank(0, 9), rank(1, 8)]), "rank 1 was watched for 8 ns, and rank 0 for 9 ns");
 }
 
