@@ -129,7 +129,9 @@ fn what_is_no_picture_is_refused() {
     if !has_fonts() {
         return;
     }
-    for (svg, said) in [("", "not a valid SVG"), ("{\"schema\":\"contend/1\"}", "not a valid SVG"), ("<svg", "not a valid SVG")] {
+    for (svg, said) in
+        [("", "not a valid SVG"), ("{\"schema\":\"contend/1\"}", "not a valid SVG"), ("<svg", "not a valid SVG")]
+    {
         let stderr = refusal(&png_of(svg, &[]));
         assert!(stderr.contains(said), "{svg}: {stderr}");
     }
