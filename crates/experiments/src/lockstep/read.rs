@@ -45,7 +45,7 @@ mod tests {
         assert!(refused(|value| value["schema"] = "contend/2".into()).contains("its schema is contend/2"));
         assert!(refused(|value| value["experiment"] = "noise".into()).contains("its experiment is noise"));
         let last = |value: &mut Value| value["results"].as_array().unwrap().len() - 1;
-        assert!(refused(|value| value["results"] = Value::Array(Vec::new())).contains("it has no ranks"));
+        assert!(refused(|value| value["results"] = Value::Array(Vec::new())).contains("the record has no ranks"));
         let at = last(&mut written.clone());
         let mut value = written.clone();
         value["results"][at]["trace"] = "# span_ns 5;1 2".into();
