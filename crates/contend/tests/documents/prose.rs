@@ -92,7 +92,7 @@ fn lines_of_rust(file: &Path) -> Vec<Line> {
     let character = Regex::new(r"^'(?:\\(?:u\{[^}]*\}|x..|.)|[^\\'])'").unwrap();
     let (mut is_example, mut lines) = (false, Vec::new());
     let (mut rest, mut number) = (source.as_str(), 1);
-    // What was read so far of this line is white space only: a comment here has a line to itself.
+    // True while only white space of this line was read, so that a comment here has the line to itself.
     let mut is_line_start = true;
     while let Some(letter) = rest.chars().next() {
         let mut push = |scope, text: String| lines.push(Line { file: file.into(), number, scope, text });

@@ -18,13 +18,13 @@ impl WarningKind for TickAccountingLies {
     const CODE: &'static str = "tick_accounting_lies";
 
     fn message(&self) -> String {
-        let (told, measured) = (percent(self.proc_stat_share), percent(self.load_share));
-        format!("/proc/stat reports a load of {told} on CPU {}; the measured load is {measured}", self.cpu)
+        let (reported, measured) = (percent(self.proc_stat_share), percent(self.load_share));
+        format!("/proc/stat reports a load of {reported} on CPU {}; the measured load is {measured}", self.cpu)
     }
 
     fn remedy(&self) -> &'static str {
-        "use the measured value: the load is synchronised with the timer tick, at which /proc/stat samples. Elsewhere, use cgroup or per-task CPU \
-         times, which are exact, or a kernel with CONFIG_VIRT_CPU_ACCOUNTING_GEN, which does not sample at ticks"
+        "use the measured value: the load is synchronised with the timer tick, at which /proc/stat samples. \
+         Elsewhere, use cgroup or per-task CPU times, which are exact, or a kernel with CONFIG_VIRT_CPU_ACCOUNTING_GEN, which does not sample at ticks"
     }
 }
 
