@@ -99,7 +99,7 @@ fn neighbour(clock: &ClockRow) -> String {
         words("core shared", clock.read_cost_ns_shared, clock.ordered_read_cost_ns_shared),
     ];
     let medians: Vec<String> = medians.into_iter().flatten().collect();
-    let medians = if medians.is_empty() { String::new() } else { format!("{}", medians.concat()) };
+    let medians = medians.concat();
     format!("  core shared with an SMT sibling: {} of the time\n{medians}", percent(share))
 }
 
