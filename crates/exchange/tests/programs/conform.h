@@ -51,6 +51,24 @@ static inline void nap_ms(long ms) {
     struct timespec t = {ms / 1000, ms % 1000 * 1000000};
     nanosleep(&t, 0);
 }
+/* Returns when the thread or process has been asleep for some milliseconds, and after ten seconds at most: it waits for
+ * a lock then, however long it took to get a CPU. */
+static inline void until_asleep(pid_t task) {
+    char path[64], state;
+    snprintf(path, sizeof path, "/proc/%d/stat", task);
+    for (int looks = 0, asleep = 0; looks < 10000 && asleep < 5; looks++) {
+        FILE *stat = fopen(path, "r");
+        int is_read = stat && fscanf(stat, "%*d (%*[^)]) %c", &state) == 1;
+        if (stat) fclose(stat);
+        asleep = is_read && state == 'S' ? asleep + 1 : 0;
+        nap_ms(1);
+    }
+}
+/* The identifier of a thread's CPU clock contains its thread ID. */
+static inline pid_t task_of(pthread_t thread) {
+    clockid_t clock;
+    return pthread_getcpuclockid(thread, &clock) ? 0 : ~(clock >> 3);
+}
 /* What f makes of the argument in a thread of its own. */
 static inline int elsewhere(void *(*f)(void *), void *argument) {
     pthread_t thread;

@@ -125,7 +125,7 @@ static void beside_a_writer_that_waits(pthread_rwlock_t *l, int readers_go_first
     void *result;
     pthread_rwlock_rdlock(l);
     pthread_create(&writer, 0, writes_and_leaves, l);
-    nap_ms(50);
+    until_asleep(task_of(writer));
     IS("try to read beside a writer that waits", elsewhere(tries_to_read, l));
     if (readers_go_first) {
         pthread_rwlock_unlock(l);
@@ -222,7 +222,7 @@ static void processes(void) {
     pthread_rwlock_wrlock(l);
     pid_t pid = fork();
     if (!pid) _exit(pthread_rwlock_tryrdlock(l) == EBUSY && pthread_rwlock_rdlock(l) == 0 ? 7 : 1);
-    nap_ms(20);
+    until_asleep(pid);
     pthread_rwlock_unlock(l);
     waitpid(pid, &status, 0);
     HOLDS("one that is shared keeps another process out, and lets it in", WIFEXITED(status) && WEXITSTATUS(status) == 7);
