@@ -16,7 +16,7 @@ fn all_locks_fit_one_screen_and_each_has_a_line() {
     let said = text(&["latency", "--lock", "all", "--threads", "1", "--seconds", "2"]);
     assert!(said.lines().count() <= 50, "{said}");
     assert!(said.lines().all(|line| line.chars().count() <= 80), "{said}");
-    assert!(said.starts_with("1 thread: a free lock"), "{said}");
+    assert!(said.starts_with("1 thread: lock and unlock, uncontended"), "{said}");
     let listed = text(&["latency", "--lock", "list"]);
     let locks: Vec<&str> = listed.lines().skip(1).filter_map(|line| line.split_whitespace().next()).collect();
     assert!(locks.len() > 20);

@@ -65,8 +65,12 @@ const DEGREES: f64 = 20.0;
 impl Contest {
     /// The ranks of all contenders, the best value first.
     pub fn ranked(&self, mut contenders: Vec<Contender>) -> Vec<Rank> {
-        // A value below what can be measured comes before every value that is known.
-        let order = |one: &Contender| one.value.unwrap_or(0.0) * if self.more_is_better { -1.0 } else { 1.0 };
+        // A value below the resolution comes before every known value, an unknown one after all of them.
+        let order = |one: &Contender| match one.value {
+            Some(value) => value * if self.more_is_better { -1.0 } else { 1.0 },
+            None if one.resolution > 0.0 => 0.0,
+            None => f64::INFINITY,
+        };
         contenders.sort_by(|one, other| order(one).total_cmp(&order(other)));
         let best = contenders.iter().find(|one| one.estimate().is_some());
         contenders.iter().map(|one| self.rank(one, best, &contenders)).collect()

@@ -69,7 +69,7 @@ fn is_free(row: &Row) -> bool {
 
 /// The lock and unlock of each free lock in a bare loop, as every view shows it.
 ///
-/// A row can have two values: of all slices, and of those in which the thread had its core exclusively. All rows use the
+/// A row can have two values: of all windows, and of those in which the thread had its core exclusively. All rows use the
 /// same kind: the latter if each has one, and else the former.
 #[derive(Clone, Copy)]
 pub struct FreePairs {
@@ -100,11 +100,15 @@ impl FreePairs {
 
     /// What the value is of, in words.
     pub fn basis(self) -> &'static str {
-        if self.is_exclusive { "exclusive core" } else { "all slices" }
+        if self.is_exclusive { "exclusive core" } else { "all windows" }
     }
 
+    /// All locks, unless none has a pair: older records have no such value. A lock whose pair was not measured in a
+    /// short run is listed all the same.
     fn contenders(self, rows: &[&Row]) -> Vec<Contender> {
-        rows.iter().filter_map(|row| self.contender(row)).collect()
+        let unknown = |row: &Row| Contender { lock: row.lock.clone(), value: None, interval: None, resolution: 0.0 };
+        let contenders = rows.iter().map(|row| self.contender(row).unwrap_or_else(|| unknown(row))).collect();
+        if rows.iter().any(|row| row.bare_pair_ns.is_some()) { contenders } else { Vec::new() }
     }
 
     fn contender(self, row: &Row) -> Option<Contender> {
@@ -161,6 +165,14 @@ mod tests {
         let one = [exclusive("std"), row("usema", 1, 0)];
         assert_eq!(FreePairs::of(&one).of_row(&one[0]).unwrap().value, 18.0);
         assert!(ranking(&one).iter().all(|rank| rank.value == Some(18.0)));
+    }
+
+    #[test]
+    fn a_lock_without_a_value_is_listed_last() {
+        let unknown = Row { bare_pair_ns: None, ..row("a", 1, 0) };
+        let ranks = ranking(&[unknown, row("b", 1, 0)]);
+        let shown: Vec<_> = ranks.iter().map(|rank| (rank.rank, &*rank.lock, rank.value_words())).collect();
+        assert_eq!(shown, [(Some(1), "b", "18.0 ns".to_owned()), (None, "a", "not known".to_owned())]);
     }
 
     #[test]
