@@ -3,14 +3,18 @@
 use crate::unit::Unit;
 use instruments::statistics::Interval;
 use instruments::statistics::comparison::Estimate;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use std::fmt;
+
+/// Names that older records use, with today's.
+const RENAMED: [(&str, &str); 2] = [("stolen", "cpu_time_lost"), ("busy_neighbour", "competitor_p999")];
 
 /// One sentence, its figure, and where that comes from.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Finding {
     /// The figure's name, for programs.
+    #[serde(deserialize_with = "code")]
     pub what: String,
     /// The sentence, with the figure and its interval.
     pub words: String,
@@ -22,6 +26,12 @@ pub struct Finding {
     /// Whether it is one of the few that a person would repeat.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub repeated: bool,
+}
+
+fn code<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    let name = String::deserialize(deserializer)?;
+    let renamed = RENAMED.into_iter().find(|(old, _)| *old == name);
+    Ok(renamed.map_or(name, |(_, new)| new.to_owned()))
 }
 
 /// The row of the same record that a finding's figure stands in.

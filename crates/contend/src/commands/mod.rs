@@ -6,6 +6,7 @@ pub mod compare;
 mod cores;
 mod costs;
 pub mod external;
+mod found;
 pub mod history;
 pub mod ladder;
 mod machines;

@@ -10,9 +10,9 @@ pub use report::SIGNATURE;
 
 use crate::commands::archived;
 use crate::commands::compare::prior_archive;
-use crate::commands::costs;
 use crate::commands::methods::method;
 use crate::commands::picture::Kind;
+use crate::commands::{costs, found};
 use crate::output::print_or_write;
 use anyhow::Context;
 use archive::{Catalogue, Likeness};
@@ -114,15 +114,19 @@ fn page(sources: &[Source], sections: &[Vec<Section>], compared: &[Figure]) -> a
 }
 
 fn sections_of(source: &Source) -> anyhow::Result<Vec<Section>> {
-    let typed = source.parts.iter().map(|(experiment, rows)| section(experiment, rows));
+    let typed = source.parts.iter().map(|(experiment, rows)| section(source, experiment, rows));
     let typed: anyhow::Result<Vec<Section>> = typed.collect();
     typed.with_context(|| format!("{}: cannot make a report of this record", source.name))
 }
 
 /// The section of one experiment's rows; a survey has two of its own.
-fn section(experiment: &str, rows: &[Value]) -> anyhow::Result<Section> {
+fn section(source: &Source, experiment: &str, rows: &[Value]) -> anyhow::Result<Section> {
+    let of = |wanted: &str| {
+        let parts = source.parts.iter().filter(|(experiment, _)| experiment == wanted);
+        parts.flat_map(|(_, rows)| rows).collect()
+    };
     match experiment {
-        "findings" => Ok(findings::section(&typed(rows)?)),
+        "findings" => Ok(findings::section(&found::findings(rows, of)?)),
         "then_and_now" => Ok(then_and_now::section(&typed(rows)?)),
         other => experiments::named(other)
             .with_context(|| format!("its experiment {other:?} is unknown to this version of contend"))?

@@ -75,14 +75,6 @@ pub fn unknown_experiment(rows: &[Value]) -> Option<&str> {
     others.find(|name| experiments::named(name).is_none())
 }
 
-/// What was found.
-///
-/// # Errors
-/// A row that is no finding.
-pub fn findings(rows: &[Value]) -> anyhow::Result<Vec<Finding>> {
-    typed(&rows_of(rows, FINDINGS))
-}
-
 /// The old figures beside today's.
 ///
 /// # Errors

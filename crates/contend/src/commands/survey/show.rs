@@ -2,7 +2,7 @@
 
 use super::record;
 use super::warnings::ExperimentFailed;
-use crate::commands::costs;
+use crate::commands::{costs, found};
 use ::record::{Finding, ThenAndNow, Unit};
 use harness::AnyRecord;
 use instruments::warning::Warning;
@@ -58,7 +58,8 @@ fn ladder(record: &AnyRecord, page: &Page) -> anyhow::Result<Option<String>> {
 /// The findings and what failed, then and now; where `whole` is how to read all of that, a few findings only.
 fn conclusion(record: &AnyRecord, page: &Page, whole: Option<&str>) -> anyhow::Result<String> {
     let (mut text, mut missing) = (String::new(), String::new());
-    let all = record::findings(&record.results)?;
+    let rows = |experiment: &str| record::placed(&record.results, experiment).into_iter().map(|(_, row)| row).collect();
+    let all = found::findings(&record::rows_of(&record.results, record::FINDINGS), rows)?;
     let whole = whole.filter(|_| all.len() > MOST_FINDINGS);
     let is_whole = whole.is_none();
     let found: Vec<&Finding> = if is_whole { all.iter().collect() } else { repeated(&all, MOST_FINDINGS) };
