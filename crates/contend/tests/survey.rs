@@ -171,7 +171,7 @@ fn the_page_is_the_last_line_and_replaces_only_its_like() {
     let missing = missing.to_str().unwrap();
     let nowhere = contend(&[MODEL, &["--page", missing]].concat());
     assert_eq!(nowhere.status.code(), Some(1));
-    assert!(text(&nowhere).1.contains(&format!("--page {missing} cannot be written")));
+    assert!(text(&nowhere).1.contains(&format!("--page {missing}: cannot write the file")));
 }
 
 #[test]

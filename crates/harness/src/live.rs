@@ -89,14 +89,14 @@ impl Live {
     pub fn open(descriptor: RawFd) -> Result<Self, UsageError> {
         let refuse = |why: &str| UsageError(format!("--live-to={descriptor}: {why}"));
         if descriptor < 3 {
-            return Err(refuse("it must be a descriptor of its own, from 3"));
+            return Err(refuse("the descriptor must be 3 or above"));
         }
         // SAFETY: the number is only asked about, and used from here on if it is an open pipe. Whoever started this
         // process left it open for this, and nothing here closes a descriptor that it did not open.
         let pipe = unsafe { BorrowedFd::borrow_raw(descriptor) };
         let found = fstat(pipe).map_err(|error| refuse(&error.to_string()))?;
         if FileType::from_raw_mode(found.st_mode) != FileType::Fifo {
-            return Err(refuse("it is no pipe"));
+            return Err(refuse("not a pipe"));
         }
         let flags = fcntl_getfl(pipe).map_err(|error| refuse(&error.to_string()))?;
         fcntl_setfl(pipe, flags | OFlags::NONBLOCK).map_err(|error| refuse(&error.to_string()))?;
@@ -153,7 +153,7 @@ mod tests {
 
     #[test]
     fn what_is_no_pipe_is_refused() {
-        assert!(Live::open(1).unwrap_err().0.contains("from 3"));
+        assert!(Live::open(1).unwrap_err().0.contains("3 or above"));
         assert!(Live::open(987).unwrap_err().0.contains("--live-to=987"));
     }
 }

@@ -23,9 +23,9 @@ pub fn count(text: &str) -> Result<u64, String> {
     let number = digits.parse::<f64>().map_err(|_| wrong())? * prefix.unwrap_or(1.0);
     match number {
         number if number.is_nan() => Err(wrong()),
-        number if number < 0.0 => Err("it must not be negative".into()),
-        number if number > u64::MAX as f64 => Err(format!("it is too large; at most {}", u64::MAX)),
-        number if (number - number.round()).abs() > 1e-6 => Err("it must be a whole number".into()),
+        number if number < 0.0 => Err("must not be negative".into()),
+        number if number > u64::MAX as f64 => Err(format!("too large; allowed: at most {}", u64::MAX)),
+        number if (number - number.round()).abs() > 1e-6 => Err("must be a whole number".into()),
         number => Ok(number.round() as u64),
     }
 }
@@ -38,7 +38,7 @@ where
     move |text| {
         let number = count(text)?;
         let fits = ends.contains(&number).then(|| T::try_from(number).ok()).flatten();
-        fits.ok_or_else(|| format!("it must be from {} to {}", ends.start(), ends.end()))
+        fits.ok_or_else(|| format!("must be from {} to {}", ends.start(), ends.end()))
     }
 }
 
@@ -85,6 +85,6 @@ mod tests {
         ] {
             assert!(count(text).unwrap_err().contains(word), "{text}: {:?}", count(text));
         }
-        assert_eq!(within::<u32>(1..=1_000)("1e18").unwrap_err(), "it must be from 1 to 1000");
+        assert_eq!(within::<u32>(1..=1_000)("1e18").unwrap_err(), "must be from 1 to 1000");
     }
 }

@@ -37,7 +37,7 @@ pub fn budget(text: &str) -> Result<Duration, String> {
         Some(seconds) => seconds * 1e9,
         None => with_unit(text)?,
     };
-    if ns == 0.0 { Err("it must be more than 0".into()) } else { bounded(ns, (1e6, 168.0 * HOUR_NS), "a week") }
+    if ns == 0.0 { Err("must be greater than 0".into()) } else { bounded(ns, (1e6, 168.0 * HOUR_NS), "a week") }
 }
 
 /// A hold time: at most 10 ms, so that a slice has room for several rounds.
@@ -46,7 +46,7 @@ pub fn budget(text: &str) -> Result<Duration, String> {
 /// What is wrong with it and what would be right.
 pub fn hold(text: &str) -> Result<Duration, String> {
     let hold = span(text)?;
-    if hold > Duration::from_millis(10) { Err("it must be at most 10ms".into()) } else { Ok(hold) }
+    if hold > Duration::from_millis(10) { Err("must be at most 10ms".into()) } else { Ok(hold) }
 }
 
 /// The length of the first event that ends a measurement: of less than this is nothing that anybody could have done
@@ -57,7 +57,7 @@ pub fn hold(text: &str) -> Result<Duration, String> {
 pub fn stop_above(text: &str) -> Result<Duration, String> {
     match span(text)? {
         limit if limit < Duration::from_micros(1) => {
-            Err("it must be at least 1us: the clock and the core alone make shorter ones".into())
+            Err("must be at least 1us: the clock and the core alone cause shorter ones".into())
         }
         limit => Ok(limit),
     }
@@ -70,7 +70,7 @@ pub fn stop_above(text: &str) -> Result<Duration, String> {
 pub fn share(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(share) if share > 0.0 && share < 1.0 => Ok(share),
-        _ => Err("it must be a share between 0 and 1, such as 0.05".into()),
+        _ => Err("must be a share between 0 and 1, such as 0.05".into()),
     }
 }
 
@@ -83,13 +83,13 @@ const HOUR_NS: f64 = 3.6e12;
 
 fn bounded(ns: f64, (least_ns, most_ns): (f64, f64), most: &str) -> Result<Duration, String> {
     if ns.is_nan() {
-        Err("it is not a number".into())
+        Err("not a number".into())
     } else if ns < 0.0 {
-        Err("it must not be negative".into())
+        Err("must not be negative".into())
     } else if ns < least_ns {
-        Err("it must be at least 1ms".into())
+        Err("must be at least 1ms".into())
     } else if ns > most_ns {
-        Err(format!("it must be at most {most}"))
+        Err(format!("must be at most {most}"))
     } else {
         Ok(Duration::from_nanos(ns.round() as u64))
     }
@@ -133,7 +133,7 @@ mod tests {
             assert!(span(text).unwrap_err().contains(word), "{text}: {:?}", span(text));
         }
         for (text, word) in [
-            ("0", "more than 0"),
+            ("0", "greater than 0"),
             ("-3", "negative"),
             ("inf", "at most a week"),
             ("-inf", "negative"),

@@ -118,7 +118,7 @@ pub fn format_argument(own: &'static [(&'static str, &'static str)]) -> Arg {
     let shared =
         SharedFlags::augment_args(Command::new("")).get_arguments().find(|one| one.get_id() == "format").cloned();
     shared
-        .expect("the shared flags have it")
+        .expect("the common flags define it")
         .value_parser(format_parser(own))
         .help_heading(None::<&str>)
         .display_order(None)

@@ -47,7 +47,7 @@ pub fn story(timeline: &Timeline, cpu: usize, (start, end): (u64, u64)) -> Vec<S
 /// A line for each that had the CPU; times are since the event began.
 pub fn story_text(story: &[StoryPart], page: &Page) -> String {
     if story.is_empty() {
-        return "  The kernel's record says nothing of it.\n".into();
+        return "  The kernel trace has no events of that time.\n".into();
     }
     let line = |part: &StoryPart| {
         let pid = part.who.pid.map_or_else(String::new, |pid| format!(" ({pid})"));

@@ -240,7 +240,7 @@ impl Rules {
         let title = [what, &widest.title()].concat();
         let what = match widths.len() {
             1 => title,
-            many => format!("{title} (the widest of {many} such cells)"),
+            many => format!("{title} (the widest of {many} such configurations)"),
         };
         Some(Warning::from(NotConverged { what, relative_width: *relative_width, target: self.precision? }))
     }

@@ -29,6 +29,6 @@ fn main() {
     });
     criterion.final_summary();
     if let Some(share) = alone.left_out_share() {
-        println!("{:.1} % of the batches were left out", share * 100.0);
+        println!("{:.1} % of the batches were excluded", share * 100.0);
     }
 }

@@ -35,7 +35,7 @@ fn main() {
     let us = |time: Duration| time.as_secs_f64() * 1e6;
     println!("calibrated: {:.2} us, one after the other", probe.cost_ns() / 1e3);
     println!(
-        "beside work: {:.2} us at the median, {:.2} on average, of {}",
+        "interleaved with work: median {:.2} us, mean {:.2} us, of {}",
         us(took[took.len() / 2]),
         us(probing) / took.len() as f64,
         took.len()

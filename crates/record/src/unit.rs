@@ -59,9 +59,9 @@ impl Unit {
         }
     }
 
-    /// `value (low to high)`.
+    /// `value (low–high)`.
     pub fn words_with(self, value: f64, interval: Option<Interval>) -> String {
-        let ends = interval.map(|ends| format!(" ({} to {})", self.words(ends.low), self.words(ends.high)));
+        let ends = interval.map(|ends| format!(" ({})", span(self.words(ends.low), self.words(ends.high))));
         self.words(value) + &ends.unwrap_or_default()
     }
 
@@ -75,18 +75,19 @@ impl Unit {
         }
     }
 
-    /// `value (low to high)`, rounded.
+    /// `value (low–high)`, rounded.
     pub fn rounded_with(self, figure: Estimate) -> String {
-        let ends = figure.interval.map(|ends| format!(" ({} to {})", self.rounded(ends.low), self.rounded(ends.high)));
+        let ends = figure.interval.map(|ends| format!(" ({})", span(self.rounded(ends.low), self.rounded(ends.high))));
         self.rounded(figure.value) + &ends.unwrap_or_default()
     }
 
-    /// The same; and a figure without an interval says so.
+    /// For a sentence: `value (95 % CI low–high)`, rounded; a value without an interval says so.
     pub fn estimate(self, figure: Estimate) -> String {
-        match figure.interval {
-            Some(_) => self.rounded_with(figure),
-            None => format!("{} (too few repeats for an interval)", self.rounded(figure.value)),
-        }
+        let ends = match figure.interval {
+            Some(ends) => format!("95 % CI {}", span(self.rounded(ends.low), self.rounded(ends.high))),
+            None => "too few repetitions for a confidence interval".to_owned(),
+        };
+        format!("{} ({ends})", self.rounded(figure.value))
     }
 
     /// By this name the page's script finds its own way to write it.
@@ -102,6 +103,15 @@ impl Unit {
             Self::Probability => "probability",
         }
     }
+}
+
+/// `9.0–11.0 µs`: a unit that both ends share is written once.
+fn span(low: String, high: String) -> String {
+    let unit = |words: &str| words.find(|c: char| !c.is_ascii_digit() && !",.-".contains(c)).unwrap_or(words.len());
+    let (end, other) = (unit(&low), unit(&high));
+    // With an exponent, the digits behind the unit's first letter are part of the number.
+    let is_shared = low[end..] == high[other..] && !low[end..].contains(|c: char| c.is_ascii_digit());
+    if is_shared { format!("{}–{high}", &low[..end]) } else { format!("{low}–{high}") }
 }
 
 fn grouped(whole: f64) -> String {

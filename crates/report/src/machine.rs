@@ -39,7 +39,7 @@ mod tests {
         assert_eq!(said(&json!({"cpu": {"model": "Some CPU", "allowed": 7}})), "Some CPU");
         let pair = json!({"probed_unix_s": 1, "pairs": [{"cpus": [0, 1], "share_a_core": false}]});
         let probed = json!({"cpu": {"model": "Some CPU", "probed": pair}});
-        assert_eq!(said(&probed), "Some CPU, CPUs 0 and 1 share no core (probed)");
+        assert_eq!(said(&probed), "Some CPU, CPUs 0 and 1 do not share a core (probed)");
         assert_eq!(said(&json!({"cpu": "x"})), "an unknown machine");
     }
 }

@@ -107,7 +107,7 @@ impl Ranks {
     /// # Panics
     /// If the stretch does not lie in the recording.
     pub fn without(&self, from_ns: u64, to_ns: u64) -> Option<Self> {
-        assert!(from_ns <= to_ns && to_ns <= self.span_ns, "the stretch lies in the recording");
+        assert!(from_ns <= to_ns && to_ns <= self.span_ns, "the stretch is inside the recording");
         let span_ns = self.span_ns - (to_ns - from_ns);
         let lines = self.lines.iter().map(|line| line.without(from_ns, to_ns, span_ns));
         Some(Self { lines: lines.collect::<Option<_>>()?, span_ns })

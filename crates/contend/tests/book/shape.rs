@@ -33,7 +33,7 @@ const BY_CHANCE: [&str; 3] = [
     // What was in no spike, what a spike's cause was, and how well a figure is known.
     r"^\s*\(#\)",
     r"^\s*\([A-Z]\) .*: [0-9.]+ % of its",
-    r" rounds; 95 %: ",
+    r" iterations; 95 % CI: ",
 ];
 
 /// A line of a picture in letters.
@@ -43,9 +43,13 @@ static PICTURE: LazyLock<Regex> = LazyLock::new(|| regex(r"^\s*[0-9,.]*\s?[|+]")
 static ENDS: LazyLock<Regex> =
     LazyLock::new(|| regex(r"( echo of \(.*| (no difference shown|better|worse|CPUs busy))\s*$"));
 
-/// Intervals have no unit, in parentheses or without; ranges have one at each end.
-static INTERVAL: LazyLock<Regex> =
-    LazyLock::new(|| regex(r"\([−-]?[0-9][0-9.,]*(–| to )([−-]?[0-9][0-9.,]*|∞)( [%×])?\)"));
+/// An interval in parentheses, and what a run that is too short for one prints instead.
+static INTERVAL: LazyLock<Regex> = LazyLock::new(|| {
+    let end = "[0-9][0-9.,]*(?: ?[%×a-zA-Zµ/]+)?";
+    regex(&format!(
+        r"\((?:95 % CI )?[−-]?{end}(?:–| to )[−-]?(?:{end}|∞)\)|\(too few repetitions for a confidence interval\)"
+    ))
+});
 static BARE_INTERVAL: LazyLock<Regex> = LazyLock::new(|| regex(r" [0-9][0-9.]*–[0-9][0-9.]*( |$)"));
 static RANGE: LazyLock<Regex> = LazyLock::new(|| regex(r"(\S)–(\S)"));
 

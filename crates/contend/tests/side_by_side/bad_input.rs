@@ -194,7 +194,7 @@ fn a_full_disk_behind_standard_output_is_named() {
         let output = Command::new(env!("CARGO_BIN_EXE_contend")).arg(argument).stdout(full).output().unwrap();
         let stderr = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(1), "{argument}: {stderr}");
-        assert!(stderr.contains("standard output could not be written: No space left"), "{argument}: {stderr}");
+        assert!(stderr.contains("cannot write to standard output: No space left"), "{argument}: {stderr}");
     }
 }
 
@@ -273,7 +273,7 @@ fn a_place_that_cannot_be_written_is_named_as_the_user_named_it() {
     let (missing, file) = (folder.path().join("missing"), folder.path().join("file"));
     std::fs::write(&file, "").unwrap();
     for (flag, call) in [("--output", "clock"), ("--metrics", "load"), ("--page", "survey")] {
-        for (place, why) in [(missing.join("x"), "there is no folder"), (file.join("x"), "is no folder")] {
+        for (place, why) in [(missing.join("x"), "does not exist"), (file.join("x"), "is not a directory")] {
             let (status, stderr) = refused(&[call, "--seconds", "1", flag, place.to_str().unwrap()]);
             let is_named = stderr.contains(place.to_str().unwrap()) && stderr.contains(why);
             assert!(status == 1 && is_named && !stderr.contains(".contend-"), "{call} {flag}: {stderr}");

@@ -35,7 +35,7 @@ fn closed_standard_output_is_an_error() {
         let output = command.output().unwrap();
         let stderr = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(status), "{redirection}: {stderr}");
-        assert_eq!(stderr.contains("standard output could not be written"), status == 1, "{redirection}: {stderr}");
+        assert_eq!(stderr.contains("cannot write to standard output"), status == 1, "{redirection}: {stderr}");
     }
 }
 

@@ -7,11 +7,11 @@ use record::Cost;
 pub fn costs(rows: &[Row]) -> Vec<Cost> {
     let Some(row) = rows.first() else { return Vec::new() };
     let memory = row.memory.map(|memory| {
-        let figure = format!("CPU {}: median of {} loads, beyond its own caches", row.cpu, memory.count);
+        let figure = format!("CPU {}: median of {} loads beyond its caches", row.cpu, memory.count);
         Cost::new("a load from memory", figure, Estimate::from(memory.latency_p50_ns))
     });
     let lines = row.pairs.iter().map(|pair| {
-        let figure = format!("CPU {} and CPU {}: a line from one to the other", row.cpu, pair.cpu);
+        let figure = format!("CPU {} and CPU {}: a cache line from one to the other", row.cpu, pair.cpu);
         Cost::new(format!("a cache line of CPU {}", pair.cpu), figure, Estimate::from(pair.line_ns))
     });
     memory.into_iter().chain(lines).collect()

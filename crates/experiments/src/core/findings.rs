@@ -15,14 +15,17 @@ pub fn findings(rows: &[(usize, &Row)]) -> Vec<Finding> {
 /// How often, and what it costs; without a full stop.
 pub fn said(row: &Row) -> String {
     let Some(share) = row.shared_share else {
-        return format!("Whether somebody shared the core of CPU {} could not be told", row.cpu);
+        return format!("SMT interference on CPU {} could not be determined", row.cpu);
     };
     if share == 0.0 {
-        return format!("Nobody was seen to share the core of CPU {}", row.cpu);
+        return format!("No SMT interference was detected on CPU {}", row.cpu);
     }
     let bound = bound(row);
-    let share = with_interval(Unit::Share, Estimate::new(share, row.shared_share_ci));
-    format!("Somebody shared the core of CPU {} for {share}{bound} of the time{}", row.cpu, costs(row))
+    let share = match row.shared_share_ci {
+        Some(_) => Unit::Share.estimate(Estimate::new(share, row.shared_share_ci)),
+        None => with_interval(Unit::Share, share.into()),
+    };
+    format!("An SMT sibling used the core of CPU {} for {share}{bound} of the time{}", row.cpu, costs(row))
 }
 
 /// Shares are told by the best that was seen; if that was a shared core's, more of them were shared, and what passed
@@ -38,14 +41,14 @@ fn costs(row: &Row) -> String {
         Some(with_interval(Unit::Times, Estimate::new(cost.ratio?, cost.ratio_ci)))
     };
     let words = |(width, latency): (String, String)| {
-        format!("; code that is limited by width took {width} as long then{bound}, code limited by latency {latency}")
+        format!("; in that time throughput-bound code took {width}{bound} as long, latency-bound code {latency}")
     };
     of("width").zip(of("latency")).map_or_else(String::new, words)
 }
 
 /// Older records have no interval, and a run of few stretches.
 fn with_interval(unit: Unit, figure: Estimate) -> String {
-    let lacks = if figure.interval.is_none() { " (no interval)" } else { "" };
+    let lacks = if figure.interval.is_none() { " (no confidence interval)" } else { "" };
     unit.words_with(figure.value, figure.interval) + lacks
 }
 
@@ -61,12 +64,12 @@ mod tests {
         let found = findings(&[(0, &quiet), (1, &busy)]);
         assert_eq!(
             found[0].words,
-            "Somebody shared the core of CPU 1 for 34.0 % (28.0 % to 40.0 %) of the time; code that is limited by width \
-             took 1.75× (1.73× to 1.77×) as long then, code limited by latency 1.00× (0.99× to 1.01×)"
+            "An SMT sibling used the core of CPU 1 for 34.0 % (95 % CI 28.0–40.0 %) of the time; in that time \
+             throughput-bound code took 1.75× (1.73–1.77×) as long, latency-bound code 1.00× (0.99–1.01×)"
         );
         assert_eq!(found[0].value_ci, Some(Interval::new(0.28, 0.40)));
         assert_eq!((found.len(), found[0].source.row), (1, 1));
-        assert!(said(&row(3, None)).ends_with("could not be told"));
+        assert!(said(&row(3, None)).ends_with("could not be determined"));
     }
 
     #[test]
@@ -74,19 +77,19 @@ mod tests {
         let ends = Some(Interval::new(0.04, 0.06));
         let doubt = Some("even the best probes differ from each other".into());
         let doubted = Row { doubt, shared_share_ci: ends, ..row(1, Some(0.05)) };
-        assert!(said(&doubted).contains("for 5.0 % (4.0 % to 6.0 %) or more of the time"), "{}", said(&doubted));
-        assert!(said(&doubted).contains("took 1.75× (1.73× to 1.77×) as long then or more,"), "{}", said(&doubted));
+        assert!(said(&doubted).contains("for 5.0 % (95 % CI 4.0–6.0 %) or more of the time"), "{}", said(&doubted));
+        assert!(said(&doubted).contains("took 1.75× (1.73–1.77×) or more as long,"), "{}", said(&doubted));
         assert!(!said(&row(1, Some(0.05))).contains("or more"));
     }
 
     #[test]
     fn a_share_without_an_interval_says_so() {
         let few = Row { shared_share_ci: None, costs: Vec::new(), ..row(1, Some(0.34)) };
-        assert_eq!(said(&few), "Somebody shared the core of CPU 1 for 34.0 % (no interval) of the time");
+        assert_eq!(said(&few), "An SMT sibling used the core of CPU 1 for 34.0 % (no confidence interval) of the time");
     }
 
     #[test]
     fn nobody_who_was_seen_is_nobody() {
-        assert_eq!(said(&row(2, Some(0.0))), "Nobody was seen to share the core of CPU 2");
+        assert_eq!(said(&row(2, Some(0.0))), "No SMT interference was detected on CPU 2");
     }
 }

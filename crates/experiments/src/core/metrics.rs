@@ -17,7 +17,7 @@ pub fn metrics(row: &Row) -> Vec<Metric> {
         let time = Metric::time(&cell, figure, ratio?, interval);
         Some(Metric { unit: Unit::Times, better: Better::Neither, variation: VariationSource::Operation, ..time })
     };
-    let costs = row.costs.iter().filter_map(|of| cost(&of.kind, "shared over alone", of.ratio, of.ratio_ci));
+    let costs = row.costs.iter().filter_map(|of| cost(&of.kind, "shared over exclusive", of.ratio, of.ratio_ci));
     shared.into_iter().chain(costs).collect()
 }
 
@@ -33,6 +33,6 @@ mod tests {
         let of = |figure: &str| found.iter().find(|metric| metric.figure == figure).unwrap();
         assert_eq!(of("core shared").variation, VariationSource::Others);
         assert_eq!(of("core shared").interval, Some(Interval::new(0.28, 0.40)));
-        assert_eq!(of("shared over alone").variation, VariationSource::Operation);
+        assert_eq!(of("shared over exclusive").variation, VariationSource::Operation);
     }
 }

@@ -35,7 +35,9 @@ impl Plan {
     /// A flag that leaves nothing to measure.
     pub fn of(flags: &Flags, session: &Session) -> Result<Self, UsageError> {
         if session.neighbour == Neighbour::Ignore {
-            return Err(UsageError("--neighbour ignore: who shares the core is all that this measures".into()));
+            return Err(UsageError(
+                "--neighbour ignore: not allowed here, since this experiment measures SMT interference".into(),
+            ));
         }
         let budget = session.seconds.unwrap_or(DEFAULT_BUDGET);
         Ok(Self { budget, cpus: session.cpus.iter().collect(), pairs: !flags.no_pairs })

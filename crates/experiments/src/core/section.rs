@@ -7,7 +7,7 @@ use record::{Axis, Bar, Bars, Figure, Mark, Picture, Plot, Point, Section, Serie
 pub fn section(rows: &[Row]) -> Section {
     Section {
         experiment: "core",
-        title: "Who else is on the core".into(),
+        title: "SMT interference".into(),
         findings: rows.iter().map(|row| Statement::from(format!("{}.", said(row)))).collect(),
         figures: [timeline(rows), costs(rows)]
             .into_iter()
@@ -35,15 +35,15 @@ fn timeline(rows: &[Row]) -> Figure {
         ]
     };
     Figure {
-        title: "How much of the core was taken, over the run".into(),
+        title: "Share of the core that SMT siblings used, over the run".into(),
         picture: Picture::Plot(Plot {
             x: Axis { label: "time in s", unit: Unit::Number, logarithmic: false },
             y: Axis { label: "share of steps", unit: Unit::Share, logarithmic: false },
             series: rows.iter().map(series).collect(),
         }),
         tables: vec![Table {
-            caption: "How often the core was shared".into(),
-            header: vec!["CPU", "shared (95 %)", "neither", "median stretch", "longest", "long probes agree"],
+            caption: "Time that the core was shared".into(),
+            header: vec!["CPU", "shared (95 % CI)", "neither", "median stretch", "longest", "long probes agree"],
             rows: rows.iter().map(line).collect(),
         }],
         secondary: false,
@@ -63,14 +63,14 @@ fn hours(rows: &[Row]) -> Option<Figure> {
     };
     let each = rows.iter().flat_map(|row| row.hours.iter().map(move |hour| (row, hour)));
     rows.iter().any(|row| row.hours.len() > 1).then(|| Figure {
-        title: "At which hours of the day the core was shared".into(),
+        title: "Time that the core was shared, by hour of the day".into(),
         picture: Picture::Plot(Plot {
             x: Axis { label: "hour of the day, UTC", unit: Unit::Number, logarithmic: false },
             y: Axis { label: "share of steps", unit: Unit::Share, logarithmic: false },
             series: rows.iter().map(series).collect(),
         }),
         tables: vec![Table {
-            caption: "How often the core was shared, by the hour".into(),
+            caption: "Time that the core was shared, by the hour".into(),
             header: vec!["from (UTC)", "shared", "steps"],
             rows: each.map(line).collect(),
         }],
@@ -89,11 +89,11 @@ fn costs(rows: &[Row]) -> Figure {
         vec![name(row, cost), optional(cost.alone_ns, Unit::Ns), optional(cost.shared_ns, Unit::Ns), ratio]
     };
     Figure {
-        title: "How many times as long code takes while the core is shared, by what limits it".into(),
+        title: "Run time while the core is shared, relative to exclusive, by bottleneck".into(),
         picture: Picture::Bars(Bars { unit: Unit::Times, logarithmic: false, bars: each().filter_map(bar).collect() }),
         tables: vec![Table {
-            caption: "Medians of each kind's loop".into(),
-            header: vec!["code limited by", "alone", "shared", "times (95 %)"],
+            caption: "Medians of each loop".into(),
+            header: vec!["bottleneck", "core exclusive", "core shared", "ratio (95 % CI)"],
             rows: each().map(line).collect(),
         }],
         secondary: false,
@@ -120,7 +120,7 @@ fn stretches(row: &Row) -> Option<Figure> {
             }],
         }),
         tables: vec![Table {
-            caption: "Stretches from this length on".into(),
+            caption: "Stretches of at least this length".into(),
             header: vec!["from", "stretches"],
             rows: bins.iter().map(line).collect(),
         }],

@@ -8,7 +8,7 @@ use terminal::{self, Bar, Histogram, Page, nanoseconds, percent};
 /// All of it.
 pub fn show(record: &CoreRecord, page: &Page) -> String {
     let cpus: Vec<String> = record.results.iter().map(|row| of_cpu(row, page)).collect();
-    let probe = format!("A probe takes {:.1} µs.\n", record.parameters.probe_us);
+    let probe = format!("One probe takes {:.1} µs.\n", record.parameters.probe_us);
     cpus.join("\n") + "\n" + &pairs(&record.results) + &probe
 }
 
@@ -29,8 +29,9 @@ fn of_cpu(row: &Row, page: &Page) -> String {
 
 fn doubt(row: &Row, page: &Page) -> String {
     let words = |reason: &String| {
-        let meaning = "Then the shares, and what sharing costs, are too low; another hour of the day may tell.";
-        terminal::folded(&format!("It may never have been alone on its core: {reason}. {meaning}"), page)
+        let meaning =
+            "In that case the shares and the costs of sharing are too low; measure again at another time of day.";
+        terminal::folded(&format!("The core may never have been exclusive: {reason}. {meaning}"), page)
     };
     row.doubt.as_ref().map_or_else(String::new, words)
 }
@@ -67,7 +68,7 @@ fn stretches(row: &Row, page: &Page) -> String {
     let bar = |bin: &record::Bin| Bar { at_ns: (bin.from_ns * bin.to_ns).sqrt(), count: bin.count, letter: '#' };
     let bars: Vec<Bar> = found.histogram.iter().map(bar).collect();
     let title = format!(
-        "  {} stretches, half of them up to {}, the longest {}",
+        "  {} stretches: median {}, maximum {}",
         terminal::count(found.count),
         nanoseconds(median * 1e6),
         nanoseconds(longest * 1e6)
@@ -83,7 +84,7 @@ fn beside(row: &Row, page: &Page) -> String {
     if named.is_empty() {
         return String::new();
     }
-    terminal::folded(&format!("While it was shared, there ran on its other threads: {}.", named.join("; ")), page)
+    terminal::folded(&format!("Tasks on the SMT siblings while the core was shared: {}.", named.join("; ")), page)
 }
 
 /// `1.56× (1.52–1.60)`
@@ -96,26 +97,29 @@ fn kinds(row: &Row) -> String {
     let words = |ns: Option<f64>| ns.map_or_else(String::new, nanoseconds);
     let times = |cost: &Cost| cost.ratio.map_or_else(String::new, |ratio| times(ratio, cost.ratio_ci));
     let line = |cost: &Cost| vec![cost.kind.clone(), words(cost.alone_ns), words(cost.shared_ns), times(cost)];
-    terminal::table(&["  code limited by", "alone", "shared", "times (95 %)"], row.costs.iter().map(line))
+    terminal::table(&["  bottleneck", "exclusive", "shared", "ratio (95 % CI)"], row.costs.iter().map(line))
 }
 
 fn known(row: &Row, page: &Page) -> String {
     let agreement = row.agreement_share.map_or_else(String::new, |share| {
         // Where either was neither, there is nothing to agree on.
         let (percent, checked) = (share * 100.0, terminal::count(row.checked));
-        format!("; of {checked} probes ten times as long {percent:.2} % agree, where both could tell")
+        format!("; {percent:.2} % of {checked} conclusive probes ten times as long agree")
     });
     let best = row.best_cycles.zip(row.frequency_ghz).map_or_else(String::new, |(cycles, ghz)| {
-        format!("; the loop of width takes {cycles:.2} cycles at best, at {ghz:.2} GHz")
+        format!("; the throughput-bound loop takes {cycles:.2} cycles at best, at {ghz:.2} GHz")
     });
     let (steps, neither) = (terminal::count(row.steps), percent(row.neither_share));
-    terminal::folded(&format!("{steps} steps, {neither} of them neither alone nor shared{agreement}{best}."), page)
+    terminal::folded(
+        &format!("{steps} windows, {neither} of them neither exclusive nor shared{agreement}{best}."),
+        page,
+    )
 }
 
 fn memory(row: &Row, page: &Page) -> String {
     let words = |memory: &super::record::Memory| {
         format!(
-            "Memory answers in {} (a tenth in {}, a tenth in more than {}), and gives {:.1} GB a second.",
+            "Memory: latency {} (p10 {}, p90 {}), read bandwidth {:.1} GB/s.",
             nanoseconds(memory.latency_p50_ns),
             nanoseconds(memory.latency_p10_ns),
             nanoseconds(memory.latency_p90_ns),
@@ -132,7 +136,7 @@ fn pairs(rows: &[Row]) -> String {
             match pair.shares {
                 Some(true) => "one core",
                 Some(false) => "two cores",
-                None => "not told",
+                None => "unknown",
             }
             .to_owned(),
             times(pair.narrowing, pair.narrowing_ci),
@@ -144,7 +148,7 @@ fn pairs(rows: &[Row]) -> String {
     if lines.is_empty() {
         return String::new();
     }
-    terminal::table(&["CPUs", "are", "narrower beside it", "a cache line"], lines) + "\n"
+    terminal::table(&["CPUs", "share", "slowdown if both run", "a cache line"], lines) + "\n"
 }
 
 #[cfg(test)]

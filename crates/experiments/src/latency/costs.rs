@@ -24,7 +24,7 @@ pub fn costs(rows: &[Row]) -> Vec<Cost> {
 /// A lock and an unlock.
 fn free(row: &Row, pairs: FreePairs) -> Option<Cost> {
     let cost = Cost::new(
-        format!("a free {} lock", row.lock),
+        format!("an uncontended {} lock", row.lock),
         format!("{}, 1 thread: lock and unlock in a bare loop ({})", row.lock, pairs.basis()),
         pairs.of_row(row)?,
     );
@@ -57,7 +57,7 @@ fn held(row: &Row) -> Option<Cost> {
     let is_here = row.placement == Placement::OneCpu.to_string();
     let place = if is_here { "this CPU" } else { "another CPU" };
     let figure = format!(
-        "{}, 2 threads, {}, held for {}: median of the waits for it, spike {}",
+        "{}, 2 threads, {}, hold time {}: median wait, spike {}",
         row.lock,
         row.placement,
         nanoseconds(row.hold_us * 1e3),
@@ -69,19 +69,19 @@ fn held(row: &Row) -> Option<Cost> {
         "benaphore" => Some(24_700.0),
         _ => None,
     };
-    let cost = Cost::new(format!("a held {} lock, {place}", row.lock), figure, estimate);
+    let cost = Cost::new(format!("a contended {} lock, {place}", row.lock), figure, estimate);
     Some(cost.of_lock(&row.lock).beside(1998, of_1998.filter(|_| is_here)))
 }
 
 /// The round of a thread that shares its CPU with one that never sleeps.
 fn beside(row: &Row) -> Option<Cost> {
     let figure = format!(
-        "{}, 1 thread, 1 competitor, held for {}: 99.9 % of the round trips",
+        "{}, 1 thread, 1 competitor, hold time {}: p99.9 of a lock–hold–unlock cycle",
         row.lock,
         nanoseconds(row.hold_us * 1e3)
     );
     let estimate = row.estimate(row.p999_ns, row.p999_ci_ns)?;
-    Some(Cost::new("1 lock in 1000, busy neighbour", figure, estimate).of_lock(&row.lock))
+    Some(Cost::new("p99.9 of a lock, competitor", figure, estimate).of_lock(&row.lock))
 }
 
 #[cfg(test)]
@@ -97,10 +97,13 @@ mod tests {
     fn a_lock_is_free_or_held_here_or_elsewhere() {
         let spread = Row { placement: "spread".into(), ..row("std", 2, 0) };
         let found = costs(&[row("std", 1, 0), row("sysv", 2, 0), spread]);
-        assert_eq!(words(&found), ["a free std lock", "a held sysv lock, this CPU", "a held std lock, another CPU"]);
+        assert_eq!(
+            words(&found),
+            ["an uncontended std lock", "a contended sysv lock, this CPU", "a contended std lock, another CPU"]
+        );
         assert_eq!((found[0].ns, found[1].ns), (18.0, 11e3));
         assert_eq!(found[1].then.iter().map(|then| then.year).collect::<Vec<u16>>(), [1998]);
-        assert!(found[2].then.is_empty() && found[2].figure.contains("spread, held for 6.10 µs"), "{found:?}");
+        assert!(found[2].then.is_empty() && found[2].figure.contains("spread, hold time 6.10 µs"), "{found:?}");
     }
 
     #[test]

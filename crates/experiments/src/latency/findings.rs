@@ -4,6 +4,7 @@ use super::ranking::FreePairs;
 use super::record::{Operation, Row};
 use super::then_and_now::waited;
 use record::{Finding, Origin, Unit};
+use terminal::counted;
 
 /// The lock that most programs have.
 const USUAL: &str = "std";
@@ -13,7 +14,7 @@ type Placed<'a> = (usize, &'a Row);
 pub fn findings(rows: &[Placed<'_>]) -> Vec<Finding> {
     let alone = cells(rows, Operation::Lock, (1, 0));
     let together = cells(rows, Operation::Lock, (2, 0));
-    let beside = cells(rows, Operation::RoundTrip, (1, 1));
+    let contested = cells(rows, Operation::RoundTrip, (1, 1));
     let usual_first = |cells: &[Placed<'_>], of: fn(Placed<'_>) -> Option<Finding>| {
         let mut cells = cells.to_vec();
         cells.sort_by_key(|(_, row)| row.lock != USUAL);
@@ -24,7 +25,7 @@ pub fn findings(rows: &[Placed<'_>]) -> Vec<Finding> {
         free(&alone, pairs),
         slowest(&alone, pairs),
         usual_first(&together, handed_over),
-        usual_first(&beside, neighbour),
+        usual_first(&contested, with_competitor),
     ];
     found.into_iter().flatten().collect()
 }
@@ -36,9 +37,10 @@ fn cells<'a>(rows: &[Placed<'a>], operation: Operation, company: (usize, usize))
 }
 
 fn cell(row: &Row) -> String {
-    let threads = if row.threads == 1 { "1 thread".to_owned() } else { format!("{} threads", row.threads) };
-    let beside = if row.competitors > 0 { format!(", {} beside", row.competitors) } else { String::new() };
-    format!("{}, {threads}{beside}", row.lock)
+    let threads = counted(row.threads, "thread");
+    let company =
+        if row.competitors > 0 { format!(", {}", counted(row.competitors, "competitor")) } else { String::new() };
+    format!("{}, {threads}{company}", row.lock)
 }
 
 fn free(alone: &[Placed<'_>], pairs: FreePairs) -> Option<Finding> {
@@ -46,7 +48,7 @@ fn free(alone: &[Placed<'_>], pairs: FreePairs) -> Option<Finding> {
     let (place, row) = *of(true).chain(of(false)).find(|(_, row)| row.bare_pair_ns.is_some())?;
     let figure = pairs.of_row(row)?;
     let words = format!(
-        "A free {} lock is acquired and released in {}, {}",
+        "Locking and unlocking an uncontended {} lock takes {}, {}",
         row.lock,
         Unit::Ns.estimate(figure),
         pairs.basis()
@@ -62,7 +64,7 @@ fn slowest(alone: &[Placed<'_>], pairs: FreePairs) -> Option<Finding> {
     let (place, row, figure) = timed.max_by(|one, other| one.2.value.total_cmp(&other.2.value))?;
     let ends = pairs.times_longer(usual, row)?;
     let words = format!(
-        "A free {} lock takes {}, {} that of {USUAL} ({})",
+        "An uncontended {} lock takes {} per lock/unlock pair, {} the time of {USUAL} ({})",
         row.lock,
         Unit::Ns.estimate(figure),
         Unit::Times.words_with(figure.value / pairs.of_row(usual)?.value, Some(ends)),
@@ -77,7 +79,7 @@ fn handed_over((place, row): Placed<'_>) -> Option<Finding> {
     let number = row.spikes.iter().position(|other| other.label == spike.label)?;
     let figure = row.estimate(spike.median_ns, spike.median_ci_ns)?;
     let words = format!(
-        "Waiting for a {} lock that another thread on the same CPU holds for {} takes {}: {}",
+        "Acquiring a {} lock that another thread on the same CPU holds for {} takes {}; main cause: {}",
         row.lock,
         Unit::Ns.words(row.hold_us * 1e3),
         Unit::Ns.estimate(figure),
@@ -92,16 +94,16 @@ fn handed_over((place, row): Placed<'_>) -> Option<Finding> {
     Some(Finding::new("lock_wait", words, Unit::Ns, figure, source))
 }
 
-fn neighbour((place, row): Placed<'_>) -> Option<Finding> {
+fn with_competitor((place, row): Placed<'_>) -> Option<Finding> {
     let figure = row.estimate(row.p999_ns, row.p999_ci_ns)?;
     let words = format!(
-        "With a busy neighbour on its CPU, one round in a thousand of {} (held for {}) takes more than {}",
+        "With a competing thread on the same CPU, the p99.9 of a lock–hold–unlock cycle of {} (hold time {}) is {}",
         row.lock,
         Unit::Ns.words(row.hold_us * 1e3),
         Unit::Ns.estimate(figure)
     );
     let source = Origin::of("latency", place, cell(row), "p999_ns");
-    Some(Finding::new("busy_neighbour", words, Unit::Ns, figure, source).repeated())
+    Some(Finding::new("competitor_p999", words, Unit::Ns, figure, source).repeated())
 }
 
 #[cfg(test)]
@@ -117,10 +119,15 @@ mod tests {
         let found = findings(&[(3, &sysv), (7, &std)]);
         assert_eq!(
             found[0].words,
-            "A free std lock is acquired and released in 18.0 ns (17.0 ns to 19.0 ns), all slices"
+            "Locking and unlocking an uncontended std lock takes 18.0 ns (95 % CI 17.0–19.0 ns), all windows"
         );
         assert_eq!((found[0].value, found[0].source.row, found[0].source.field.as_str()), (18.0, 7, "bare_pair_ns"));
-        assert!(found[1].words.starts_with("A free sysv lock takes 600 ns (597 ns to 603 ns), 33.3× ("), "{found:?}");
+        assert!(
+            found[1].words.starts_with(
+                "An uncontended sysv lock takes 600 ns (95 % CI 597–603 ns) per lock/unlock pair, 33.3× ("
+            ),
+            "{found:?}"
+        );
         assert_eq!(found[1].source.row, 3);
         assert_eq!(found.len(), 2);
     }
@@ -139,8 +146,8 @@ mod tests {
         let found = findings(&[(0, &row)]);
         assert_eq!(
             found[0].to_string(),
-            "Waiting for a std lock that another thread on the same CPU holds for 6.10 µs takes 11.0 µs \
-             (10.0 µs to 12.0 µs): waited for the holder [latency: std, 2 threads, spike B]"
+            "Acquiring a std lock that another thread on the same CPU holds for 6.10 µs takes 11.0 µs \
+             (95 % CI 10.0–12.0 µs); main cause: waited for the holder [latency: std, 2 threads, spike B]"
         );
     }
 
@@ -148,8 +155,8 @@ mod tests {
     fn a_neighbour_shows_in_the_last_of_a_thousand_rounds() {
         let row = Row { operation: Operation::RoundTrip, p999_ns: Some(4e6), p999_ci_ns: None, ..row("std", 1, 1) };
         let found = findings(&[(0, &row)]);
-        assert!(found[0].words.contains("takes more than 4.00 ms"), "{}", found[0].words);
-        assert_eq!(found[0].source.cell, "std, 1 thread, 1 beside");
+        assert!(found[0].words.contains("(hold time 6.10 µs) is 4.00 ms"), "{}", found[0].words);
+        assert_eq!(found[0].source.cell, "std, 1 thread, 1 competitor");
     }
 
     #[test]

@@ -89,7 +89,7 @@ impl FromStr for Placement {
             list => list
                 .parse()
                 .map(Self::List)
-                .map_err(|error| format!("neither one-cpu, one-core nor spread, nor a list of CPUs ({error})")),
+                .map_err(|error| format!("must be one-cpu, one-core, spread or a list of CPUs ({error})")),
         }
     }
 }

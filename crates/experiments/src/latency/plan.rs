@@ -183,8 +183,8 @@ fn one_core(session: &CpuSet, cpu: &Cpu) -> Result<Vec<usize>, UsageError> {
     let core = cpu.first_core(session);
     match core[..] {
         [first] => Err(UsageError(format!(
-            "--placement one-core: no other CPU of {session} shares the core of CPU {first}, as far as is known; \
-             `contend core` tries it"
+            "--placement one-core: no other CPU of {session} is known to share the core of CPU {first}; \
+             `contend core` measures it"
         ))),
         _ => Ok(core),
     }

@@ -34,11 +34,11 @@ fn locking(rows: &[Row]) -> impl Iterator<Item = &Row> {
 }
 
 fn cell_words(row: &Row) -> String {
-    let beside = match row.competitors {
+    let company = match row.competitors {
         0 => String::new(),
         competitors => format!(", {}", counted(competitors, "competitor")),
     };
-    format!("{}, {}{beside}", row.lock, counted(row.threads, "thread"))
+    format!("{}, {}{company}", row.lock, counted(row.threads, "thread"))
 }
 
 fn row_words(row: &Row) -> String {
@@ -63,13 +63,13 @@ fn findings(rows: &[Row]) -> Vec<String> {
 fn uncontended(row: &Row, pairs: FreePairs) -> String {
     match pairs.of_row(row) {
         Some(pair) => format!(
-            "An uncontended {} costs {} for a lock and an unlock ({}); one lock in a thousand takes more than {}.",
+            "Locking and unlocking an uncontended {} takes {} ({}); the p99.9 of locking is {}.",
             row.lock,
             Unit::Ns.estimate(pair),
             pairs.basis(),
             row.words(row.p999_ns)
         ),
-        None => format!("An uncontended {} takes {} to lock (median).", row.lock, row.words(row.p50_ns)),
+        None => format!("Locking an uncontended {} takes {} (median).", row.lock, row.words(row.p50_ns)),
     }
 }
 
@@ -83,13 +83,13 @@ fn contended(row: &Row) -> String {
     let bump = slow.map(|(_, spike)| {
         let (label, share) = (&spike.label, percent(spike.share));
         format!(
-            " Its costliest bump is {label}, {share} of the locks at {}: {}.",
+            " The costliest spike is {label}, {share} of the locks at {}: {}.",
             row.words(spike.median_ns),
             spike.cause
         )
     });
     format!(
-        "{}: half of the locks take at most {}, one in a thousand more than {}.{}",
+        "{}: the median time to lock is {}, the p99.9 {}.{}",
         cell_words(row),
         row.words_with(row.p50_ns, row.p50_ci_ns),
         row.words(row.p999_ns),
@@ -106,7 +106,7 @@ fn figure(row: &Row) -> Figure {
             words: series.iter().map(|one| words(row, &one.name)).collect(),
             plot: Plot {
                 x: Axis { label: "latency", unit: Unit::Ns, logarithmic: true },
-                y: Axis { label: "hits", unit: Unit::Number, logarithmic: true },
+                y: Axis { label: "count", unit: Unit::Number, logarithmic: true },
                 series,
             },
             lock: row.lock.clone(),
@@ -191,15 +191,15 @@ fn quantiles(row: &Row) -> Table {
         None => format!("< {}", nanoseconds(row.accuracy_ns.unwrap_or(row.resolution_ns))),
     };
     Table {
-        caption: format!("{} rounds{}", count(row.count), excluded(row)),
-        header: vec!["quantile", "latency (95 %)"],
+        caption: format!("{} iterations{}", count(row.count), excluded(row)),
+        header: vec!["quantile", "latency (95 % CI)"],
         rows: vec![
-            line("least", row.words(row.min_ns)),
+            line("minimum", row.words(row.min_ns)),
             line("median", row.words_with(row.p50_ns, row.p50_ci_ns)),
-            line("90 %", row.words_with(row.p90_ns, row.p90_ci_ns)),
-            line("99 %", row.words_with(row.p99_ns, row.p99_ci_ns)),
-            line("99.9 %", row.words_with(row.p999_ns, row.p999_ci_ns)),
-            line("most", row.words(row.max_ns)),
+            line("p90", row.words_with(row.p90_ns, row.p90_ci_ns)),
+            line("p99", row.words_with(row.p99_ns, row.p99_ci_ns)),
+            line("p99.9", row.words_with(row.p999_ns, row.p999_ci_ns)),
+            line("maximum", row.words(row.max_ns)),
             line(undisturbed_words(row), mean(row.undisturbed_mean())),
             line("mean", mean(row.mean_ns.map(Estimate::from))),
         ],
@@ -216,28 +216,28 @@ fn excluded(row: &Row) -> String {
 /// Names the rounds that the mean of the undisturbed ones is of.
 fn undisturbed_words(row: &Row) -> &'static str {
     match row.neighbour.undisturbed_mean_ns_alone {
-        Some(_) => "mean of the undisturbed, exclusive core",
-        None => "mean of the undisturbed",
+        Some(_) => "mean of undisturbed iterations, core exclusive",
+        None => "mean of undisturbed iterations",
     }
 }
 
 fn spikes(row: &Row) -> Table {
     let line = |spike: &SpikeRow| {
-        let echo = spike.echo_of.iter().map(|of| format!("; an echo of {of}"));
+        let echo = spike.echo_of.iter().map(|of| format!("; echo of {of}"));
         let cause: String = std::iter::once(spike.cause.clone()).chain(echo).collect();
         vec![
             spike.label.clone(),
             percent(spike.share),
             row.words_with(spike.median_ns, spike.median_ci_ns),
-            format!("{} to {}", nanoseconds(spike.from_ns), nanoseconds(spike.to_ns)),
+            format!("{}–{}", nanoseconds(spike.from_ns), nanoseconds(spike.to_ns)),
             cause,
         ]
     };
     let scattered =
-        ["#".to_owned(), percent(row.leftover_share), "–".into(), "–".into(), "scattered, in no spike".into()];
+        ["#".to_owned(), percent(row.leftover_share), "–".into(), "–".into(), "scattered, outside spikes".into()];
     Table {
         caption: "Spikes".into(),
-        header: vec!["spike", "share", "median (95 %)", "range", "cause"],
+        header: vec!["spike", "share", "median (95 % CI)", "range", "cause"],
         rows: row.spikes.iter().map(line).chain([scattered.to_vec()]).collect(),
     }
 }
@@ -248,7 +248,7 @@ fn histogram(columns: &[Column]) -> Table {
     };
     Table {
         caption: "Histogram".into(),
-        header: vec!["from", "to", "hits", "spike"],
+        header: vec!["from", "to", "count", "spike"],
         rows: columns.iter().map(line).collect(),
     }
 }

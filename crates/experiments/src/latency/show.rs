@@ -31,7 +31,7 @@ pub fn show(record: &LatencyRecord, page: &Page) -> String {
         + &show_apart::show(&cells)
 }
 
-const HINT: &str = "Histograms: with --histogram; the record and its page always have them.\n";
+const HINT: &str = "--histogram prints histograms; the record and its HTML report always have them.\n";
 
 /// As in 1998, unlocking is drawn for one thread only, since it never waits; with competitors only the tables are
 /// shown.
@@ -77,7 +77,7 @@ fn of_cell(cell: &[&Row], page: &Page, drawn: impl Fn(&Row) -> bool) -> String {
 fn ledger(row: &Row) -> String {
     row.ledger.as_ref().map_or_else(String::new, |ledger| {
         format!(
-            "  evidence from {} of {} slices: {} reports, {} lost, blind for {}\n",
+            "  kernel events from {} of {} windows: {}, {} lost, no data for {}\n",
             row.recorded_slices,
             row.recorded_slices + row.slices,
             terminal::count(ledger.events),
@@ -108,13 +108,13 @@ fn spike_table(row: &Row) -> String {
             percent(spike.share),
             spike.mean_ns.map_or_else(|| row.words(None), nanoseconds),
             row.words(spike.median_ns),
-            format!("{} to {}", nanoseconds(spike.from_ns), nanoseconds(spike.to_ns)),
+            format!("{}–{}", nanoseconds(spike.from_ns), nanoseconds(spike.to_ns)),
             echo(spike),
         ]
     });
     let mut text = terminal::table(&[&heading, "share", "mean", "median", "range", ""], lines);
     if row.leftover_share > 0.0 {
-        text.push_str(&format!("  (#) {:>8}  scattered, in no spike\n", percent(row.leftover_share)));
+        text.push_str(&format!("  (#) {:>8}  scattered, outside spikes\n", percent(row.leftover_share)));
     }
     text + &causes(row)
 }
@@ -127,11 +127,11 @@ fn causes(row: &Row) -> String {
 fn cause(spike: &SpikeRow, evidence_share: f64) -> String {
     let text = match spike.cause_share {
         Some(share) if spike.cause == UNEXPLAINED => {
-            format!("  ({}) {UNEXPLAINED}: {} of its excess", spike.label, percent(share))
+            format!("  ({}) {UNEXPLAINED}: {} of its excess time", spike.label, percent(share))
         }
-        None => format!("  ({}) {}: {} of its rounds", spike.label, spike.cause, percent(evidence_share)),
+        None => format!("  ({}) {}: {} of its iterations", spike.label, spike.cause, percent(evidence_share)),
         Some(share) => format!(
-            "  ({}) {}: {} of its excess, {} of its rounds",
+            "  ({}) {}: {} of its excess time, {} of its iterations",
             spike.label,
             spike.cause,
             percent(share),
@@ -149,7 +149,7 @@ fn known(row: &Row) -> String {
         None => row.words(None),
     };
     format!(
-        "  {} rounds; 95 %: median {}, p99.9 {}\n",
+        "  {} iterations; 95 % CI: median {}, p99.9 {}\n",
         terminal::count(row.count),
         interval(row.p50_ns, row.p50_ci_ns),
         interval(row.p999_ns, row.p999_ci_ns)
@@ -169,7 +169,7 @@ fn agreement(cell: &[&Row]) -> String {
     let Some((first, others)) = locking.split_first() else { return String::new() };
     let line = |spike: &SpikeRow, other: &SpikeRow| {
         format!(
-            "  ({}) {} ({}) against {} ({})\n",
+            "  ({}) {} ({}), other thread {} ({})\n",
             spike.label,
             first.words(spike.median_ns),
             percent(spike.share),
@@ -179,7 +179,7 @@ fn agreement(cell: &[&Row]) -> String {
     };
     let mut text = String::new();
     for other in others.iter().take(1) {
-        text.push_str("  agreement of the first two threads\n");
+        text.push_str("  spikes of the first two threads\n");
         for spike in &first.spikes {
             match nearest(spike, &other.spikes) {
                 Some(found) => text.push_str(&line(spike, found)),
@@ -229,9 +229,9 @@ lock and unlock in a bare loop; trip: median of a whole iteration.
 fn recording(rows: &[Row]) -> String {
     let Some(row) = rows.first() else { return String::new() };
     format!(
-        "Held for {}.\n\
-         Recording a round costs {} ({} a timestamp) and is taken off.\n\
-         The clock advances in steps of {}; < stands for what is not known.\n",
+        "Hold time {}.\n\
+         Recording an iteration costs {} ({} per timestamp) and is subtracted.\n\
+         The clock advances in steps of {}; < marks values below that resolution.\n",
         nanoseconds(row.hold_us * 1e3),
         nanoseconds(row.recording_ns),
         nanoseconds(row.clock_cost_ns),
@@ -244,14 +244,14 @@ fn residue(rows: &[Row]) -> String {
     let of = |operation| rows.iter().find(|row| row.operation == operation);
     let words = |row: &Row| {
         Some(format!(
-            "{:.2} ns for {} (known from {} on)",
+            "{:.2} ns for {} (accuracy {})",
             row.residue_ns?,
             row.operation.noun(),
             nanoseconds(row.accuracy_ns?)
         ))
     };
     let zero = match (of(Operation::Lock).and_then(words), of(Operation::Unlock).and_then(words)) {
-        (Some(lock), Some(unlock)) => format!("The same without a lock reads {lock}\nand {unlock}.\n"),
+        (Some(lock), Some(unlock)) => format!("Zero offset, measured without a lock: {lock}\nand {unlock}.\n"),
         _ => String::new(),
     };
     zero + &rows.first().and_then(control).unwrap_or_default()
@@ -260,5 +260,5 @@ fn residue(rows: &[Row]) -> String {
 /// What it reads where the answer is known and is not zero.
 fn control(row: &Row) -> Option<String> {
     let (read, known) = (row.control_ns?, row.control_known_ns?);
-    Some(format!("Multiplications that take {known:.2} ns read as {read:.2} ns in the place of a lock.\n"))
+    Some(format!("Check: multiplications of {known:.2} ns, timed like a lock, read as {read:.2} ns.\n"))
 }

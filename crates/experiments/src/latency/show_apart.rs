@@ -11,7 +11,7 @@ const FAR_NS: f64 = 0.7;
 /// So many are named.
 const MOST: usize = 3;
 
-const TITLE: &str = "Locking and unlocking one by one are far from their pair in a loop (see method):\n";
+const TITLE: &str = "Timed separately, lock and unlock differ from a pair in a loop (see method):\n";
 
 /// A line for the farthest of each lone thread's cells that has both far apart; nothing if there is none.
 pub fn show(cells: &[Vec<&Row>]) -> String {
@@ -42,7 +42,7 @@ fn line(cell: &[&Row], pairs: FreePairs) -> Option<(f64, String)> {
     let (excess, share) = (apart - pair, (apart - pair) / pair);
     let is_far = excess.abs() > FAR_NS && share.abs() > FAR_SHARE;
     let [apart, together] = [apart, pair].map(nanoseconds);
-    let line = format!("  {}: {apart} apart, {fenced}{together} as a pair ({:+.0} %)\n", lock.lock, 100.0 * share);
+    let line = format!("  {}: {apart} separately, {fenced}{together} as a pair ({:+.0} %)\n", lock.lock, 100.0 * share);
     is_far.then_some((share.abs(), line))
 }
 
@@ -67,7 +67,7 @@ mod tests {
         let [mut lock, unlock] = <[Row; 2]>::try_from(cell(12.0, 12.0, 1)).unwrap();
         lock.fenced_pair_ns = Some(23.5);
         let said = shown(&[lock, unlock]);
-        assert!(said.ends_with("  std: 24.0 ns apart, 23.5 ns fenced, 18.0 ns as a pair (+33 %)\n"), "{said}");
+        assert!(said.ends_with("  std: 24.0 ns separately, 23.5 ns fenced, 18.0 ns as a pair (+33 %)\n"), "{said}");
     }
 
     fn shown(cell: &[Row]) -> String {
@@ -78,10 +78,10 @@ mod tests {
     fn what_is_far_from_its_pair_is_said_to_either_side_and_the_rest_is_not() {
         let said = shown(&cell(12.0, 12.0, 1));
         assert!(
-            said.starts_with(TITLE) && said.ends_with("  std: 24.0 ns apart, 18.0 ns as a pair (+33 %)\n"),
+            said.starts_with(TITLE) && said.ends_with("  std: 24.0 ns separately, 18.0 ns as a pair (+33 %)\n"),
             "{said}"
         );
-        assert!(shown(&cell(7.0, 7.0, 1)).contains("14.0 ns apart, 18.0 ns as a pair (-22 %)"));
+        assert!(shown(&cell(7.0, 7.0, 1)).contains("14.0 ns separately, 18.0 ns as a pair (-22 %)"));
         assert_eq!(shown(&cell(10.0, 10.0, 1)), "", "11 % above");
         assert_eq!(shown(&cell(12.0, 12.0, 2)), "", "they wait for each other");
     }

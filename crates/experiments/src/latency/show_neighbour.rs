@@ -11,8 +11,8 @@ pub fn neighbours(cells: &[Vec<&Row>]) -> String {
     if lines.is_empty() {
         return String::new();
     }
-    let header = ["lock", "thr", "alone", "shared", "times (95 %)", "share of the time"];
-    let title = "\nLocking, alone on the core and beside another hardware thread\n";
+    let header = ["lock", "thr", "exclusive", "shared", "ratio (95 % CI)", "share of time shared"];
+    let title = "\nTime to lock while the core is exclusive, and while an SMT sibling uses it\n";
     title.to_owned() + &terminal::table(&header, lines) + "\n"
 }
 

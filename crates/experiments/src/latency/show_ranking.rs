@@ -16,7 +16,7 @@ pub fn show(record: &LatencyRecord, page: &Page) -> String {
     if tables.is_empty() { String::new() } else { tables.join("\n") + &legend(record, &deciding.concat()) }
 }
 
-const FREE: &str = "a free lock, acquired and released";
+const FREE: &str = "lock and unlock, uncontended";
 
 fn of_contest(ranks: &[Rank], rows: &[Row], page: &Page) -> String {
     let (header, operation): (&[&str], _) = match ranks[0].figure.as_str() {
@@ -47,14 +47,14 @@ fn worst(rank: &Rank, rows: &[Row], of: fn(&Row) -> Option<f64>) -> String {
 fn legend(record: &LatencyRecord, ranks: &[Rank]) -> String {
     let mut text = ranking::legend(ranks);
     if ranks.iter().any(|rank| rank.figure == PAIR) {
-        text += "\n99.9 % and max are of single locks.";
+        text += "\n99.9 % and max: time to lock alone.";
     }
     text.push('\n');
     if ranks.iter().any(|rank| rank.value.is_some() && rank.rank.is_none()) {
-        text += "Longer runs (--seconds) give a value its interval.\n";
+        text += "Longer runs (--seconds) narrow the confidence intervals.\n";
     }
     if let Some(calls) = record.parameters.object_calls_ns {
-        text += &format!("A shared object is called through pointers: {} of its pair.\n", nanoseconds(calls));
+        text += &format!("Calls into a shared object go through pointers: {} of its pair.\n", nanoseconds(calls));
     }
     text
 }

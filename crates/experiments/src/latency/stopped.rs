@@ -50,7 +50,7 @@ pub struct CpuStory {
 pub fn text(wait: &StoppedWait, page: &Page) -> String {
     let us = |us: f64| nanoseconds(us * 1e3);
     let words = format!(
-        "Stopped at {:.3} s: with {} and {} thread {} on CPU {} waited {} for the lock, {} of it: {}.",
+        "Stopped at {:.3} s: with {} and {}, thread {} on CPU {} waited {} for the lock; main cause, for {}: {}.",
         wait.start_s,
         wait.lock,
         who(wait),
@@ -65,7 +65,7 @@ pub fn text(wait: &StoppedWait, page: &Page) -> String {
         let sign = if holder.from_us < 0.0 { "-" } else { "+" };
         let from = format!("{sign}{}", us(holder.from_us.abs()));
         let (thread, cpu) = (holder.thread, holder.cpu);
-        let line = format!("  {from:>10}  {:>8}  thread {thread} had the lock (CPU {cpu})", us(holder.length_us));
+        let line = format!("  {from:>10}  {:>8}  thread {thread} held the lock (CPU {cpu})", us(holder.length_us));
         text += &(page.cut(&line) + "\n");
     }
     for story in &wait.stories {

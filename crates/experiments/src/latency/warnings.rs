@@ -20,10 +20,15 @@ impl WarningKind for HoldOff {
     fn message(&self) -> String {
         let share = (self.held_ns / self.asked_ns - 1.0).abs();
         let asked = nanoseconds(self.asked_ns);
-        format!("{} was held for {} instead of {asked}: {} off", self.what, nanoseconds(self.held_ns), percent(share))
+        format!(
+            "{} was held for {} instead of {asked}: a deviation of {}",
+            self.what,
+            nanoseconds(self.held_ns),
+            percent(share)
+        )
     }
 
     fn remedy(&self) -> &'static str {
-        "the CPU's speed changed within the slices; run again on a quieter machine, and compare no round trips until then"
+        "run again on a quieter machine, since the CPU's speed changed during the run; do not compare round trips of this run"
     }
 }

@@ -149,7 +149,7 @@ pub fn is_granted(schedule: Schedule) -> io::Result<()> {
 /// Why a real-time thread is not to be had, if it is not.
 pub fn no_realtime(machine: &Machine<'_>) -> Option<String> {
     if machine.lone_cpu {
-        return Some("a real-time thread is never given all CPUs, and this machine has one".into());
+        return Some("real-time threads must leave one CPU to other tasks, and this machine has only one".into());
     }
     may_use_realtime().err().map(|missing| format!("{missing} ({})", missing.remedy()))
 }
@@ -219,7 +219,7 @@ pub fn remedies(contest: &Contest, machine: &Machine<'_>, warnings: &mut Vec<War
         cells.push(CellPlan { reader: short(contest.nice.reader), ..bare("reader's slice 100 µs") });
         cells.push(CellPlan { competitor: Some(short(contest.nice.competitor)), ..bare("competitor's slice 100 µs") });
     } else {
-        left_out("the remedies with shorter slices", "slices of a thread's own need Linux 6.12".into());
+        left_out("the remedies with shorter slices", "custom time slices need Linux 6.12".into());
     }
     let batch = Schedule::Batch { nice: contest.nice.competitor };
     cells.push(CellPlan { competitor: Some(batch), ..bare("competitor SCHED_BATCH") });

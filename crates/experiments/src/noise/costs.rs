@@ -24,7 +24,7 @@ fn cost(gap: &LongestGap<'_>, is_one_of_several: bool) -> Option<Cost> {
     let cpu = if is_one_of_several { format!(", CPU {}", row.cpu) } else { String::new() };
     let span = nanoseconds(gap.span_s * 1e9);
     let taken = if gap.is_competitors { "the competitor's longest part of a gap" } else { "the longest gap" };
-    let figure = format!("{}, CPU {}: {taken} in {span}, the median of the turns", row.scenario, row.cpu);
+    let figure = format!("{}, CPU {}: {taken} in {span}, median of the repetitions", row.scenario, row.cpu);
     let then = row.then.filter(|_| !gap.is_competitors && longest_gap::beside_1999(row).is_some());
     let cost = Cost::new(format!("longest gap in {span}, {words}{cpu}"), figure, gap.estimate);
     Some(cost.beside(1999, then.map(|then| then.bare_longest_us * 1e3)))

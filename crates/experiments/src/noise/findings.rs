@@ -18,23 +18,24 @@ pub fn findings(rows: &[Placed<'_>]) -> Vec<Finding> {
         chosen.iter().find(|(_, row)| std::ptr::eq(*row, gap.row)).map_or(0, |(place, _)| *place)
     };
     let longest = gaps.iter().map(|gap| longest(place(gap), gap, &gaps));
-    quiet.map(stolen).into_iter().chain(longest).collect()
+    quiet.map(lost).into_iter().chain(longest).collect()
 }
 
 fn cell(row: &Row) -> String {
     format!("{}, CPU {}", row.scenario, row.cpu)
 }
 
-fn stolen((place, row): Placed<'_>) -> Finding {
+fn lost((place, row): Placed<'_>) -> Finding {
     let figure = Estimate::new(row.lost_share, row.lost_ci_share);
     let most = row.causes.iter().find(|cause| cause.kind != Kind::Unexplained);
-    let most = most.map(|cause| format!("{} of it to {}", Unit::Share.words(cause.share), said(cause)));
-    let rest = unexplained(row).map(|share| format!("{} of it unexplained", Unit::Share.words(share)));
+    let most = most.map(|cause| format!("{} of that loss is {}", Unit::Share.words(cause.share), said(cause)));
+    let rest = unexplained(row).map(|share| format!("{} is unexplained", Unit::Share.words(share)));
     let parts: Vec<String> = most.into_iter().chain(rest).collect();
     let parts = if parts.is_empty() { String::new() } else { format!(": {}", parts.join(", ")) };
     // Some of it the machine needs for itself: a thief is named only where the evidence has one.
-    let words = format!("A thread that never blocks lost {} of its CPU{}", Unit::Share.estimate(figure), parts);
-    Finding::new("stolen", words, Unit::Share, figure, Origin::of("noise", place, cell(row), "lost_share")).repeated()
+    let words = format!("A thread that never blocks lost {} of its CPU time{}", Unit::Share.estimate(figure), parts);
+    Finding::new("cpu_time_lost", words, Unit::Share, figure, Origin::of("noise", place, cell(row), "lost_share"))
+        .repeated()
 }
 
 /// What nobody is known to have taken, where it is more than a rounding.
@@ -46,9 +47,9 @@ pub fn unexplained(row: &Row) -> Option<f64> {
 /// A cause as a person would say it.
 fn said(cause: &CauseRow) -> String {
     match (cause.kind, cause.name.as_deref()) {
-        (Kind::Interrupt, Some("local_timer")) => "the kernel's timer".to_owned(),
+        (Kind::Interrupt, Some("local_timer")) => "the timer interrupt".to_owned(),
         (Kind::Steal, _) => "the hypervisor".to_owned(),
-        (Kind::SwitchedOut, _) => "somebody without a name".to_owned(),
+        (Kind::SwitchedOut, _) => "an unidentified task".to_owned(),
         _ => cause.label(),
     }
 }
@@ -100,11 +101,11 @@ mod tests {
         let found = findings(&[(4, &row("quiet"))]);
         assert_eq!(
             found[0].to_string(),
-            "A thread that never blocks lost 0.90 % (0.70 % to 1.1 %) of its CPU: 66.0 % of it to the kernel's timer, \
-             10.0 % of it unexplained [noise: quiet, CPU 1]"
+            "A thread that never blocks lost 0.90 % (95 % CI 0.70–1.1 %) of its CPU time: 66.0 % of that loss is the \
+             timer interrupt, 10.0 % is unexplained [noise: quiet, CPU 1]"
         );
         assert_eq!((found[0].value, found[0].source.row), (0.009, 4));
-        assert_eq!(found[1].words, "In 750 ms that thread's longest gap is 3.00 ms (2.00 ms to 4.00 ms)");
+        assert_eq!(found[1].words, "In 750 ms that thread's longest gap is 3.00 ms (95 % CI 2.00–4.00 ms)");
         assert_eq!((found[1].value, found[1].unit), (3e6, Unit::Ns));
     }
 
@@ -116,11 +117,11 @@ mod tests {
         let found = findings(&[(2, &alone), (3, &both)]);
         assert_eq!(
             found[0].words,
-            "In 750 ms a competitor takes the CPU from that thread for at most 4.03 ms (3.63 ms to 4.43 ms)"
+            "In 750 ms a competitor takes the CPU from that thread for at most 4.03 ms (95 % CI 3.63–4.43 ms)"
         );
         assert_eq!(
             found[1].words,
-            "In 750 ms with a rescheduler the competitor takes the CPU for at most 161 µs (145 µs to 177 µs), 25.0× shorter"
+            "In 750 ms with a rescheduler the competitor takes the CPU for at most 161 µs (95 % CI 145–177 µs), 25.0× shorter"
         );
         assert_eq!((found[0].what.as_str(), found[1].source.row), ("longest_gap_competitor", 3));
         let unclear = beside(Estimate::new(2.0, ends(2.0)), Estimate::new(2.1, ends(2.1)));

@@ -108,8 +108,8 @@ impl Flags {
     pub fn live_view(&self, shared: &SharedFlags) -> Result<Option<View>, UsageError> {
         if self.interval.is_some() && shared.format != Format::Text && !shared.writes_a_file() {
             return Err(UsageError(
-                "--interval: stdout cannot have lines and the record of --format; for JSON lines use --view json \
-                 without --format, or write the record elsewhere with --output FILE"
+                "--interval: standard output cannot have both the lines and the record of --format; for JSON lines \
+                 use --view json without --format, or write the record to a file with --output FILE"
                     .into(),
             ));
         }

@@ -13,7 +13,7 @@ pub fn text(rows: &[Row]) -> String {
     if lines.is_empty() {
         return String::new();
     }
-    let header = ["A process would get", "of the time", "of the width", "core shared (95 %)"];
+    let header = ["A process would get", "CPU time", "issue width", "core shared (95 % CI)"];
     "\n".to_owned() + &terminal::table(&header, lines)
 }
 

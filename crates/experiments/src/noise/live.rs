@@ -58,7 +58,7 @@ impl Live {
     /// Stdout could not be written. A reader that has gone away is no error.
     pub fn end(self) -> anyhow::Result<()> {
         let failed = self.failed.filter(|error| error.kind() != io::ErrorKind::BrokenPipe);
-        failed.map_or(Ok(()), |error| Err(error).context("the lines could not be printed"))
+        failed.map_or(Ok(()), |error| Err(error).context("cannot print the lines"))
     }
 }
 

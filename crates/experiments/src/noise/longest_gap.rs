@@ -106,8 +106,8 @@ impl WarningKind for ShortTurns {
     fn message(&self) -> String {
         let [turn, every] = [self.turn_s, self.slice_every_s].map(|seconds| terminal::nanoseconds(seconds * 1e9));
         format!(
-            "{}: a turn of {turn} is shorter than the {every} in which the competitor has one time slice, so its longest \
-             gap is not compared",
+            "{}: a repetition of {turn} is shorter than the {every} in which the competitor gets one time slice, so \
+             its longest gap is not compared",
             self.scenario
         )
     }
@@ -159,7 +159,7 @@ mod tests {
             assert!(beside_1999(row_).is_none() && long_gaps_in_1999s_readings(row_).is_none());
         }
         let warning = too_short(&[row("quiet"), short]).unwrap();
-        assert!(warning.message().contains("a turn of 750 ms is shorter than the 3.99 s"), "{warning:?}");
+        assert!(warning.message().contains("a repetition of 750 ms is shorter than the 3.99 s"), "{warning:?}");
         assert_eq!((warning.severity(), too_short(&[older])), (Severity::LimitsConclusion, None));
     }
 

@@ -103,7 +103,7 @@ impl Plan {
     pub fn of(flags: &Flags, session: &Session) -> Result<Self, UsageError> {
         if flags.trace.is_some() && session.seconds.is_some_and(|seconds| seconds > LONGEST_TRACE) {
             return Err(UsageError(
-                "--trace: a trace holds every gap, and memory has room for an hour of them; give --seconds 1h or less"
+                "--trace: a trace contains every gap, and memory has room for one hour; set --seconds to 1h or less"
                     .into(),
             ));
         }
@@ -121,7 +121,7 @@ impl Plan {
         };
         if cells.is_empty() {
             let reason = warnings.last().map(|warning| warning.message().to_owned()).unwrap_or_default();
-            return Err(UsageError(format!("--scenario: {reason}; `quiet` and `competitor` can be measured")));
+            return Err(UsageError(format!("--scenario: {reason}; allowed here: `quiet` and `competitor`")));
         }
         check_use(flags, &cells)?;
         let cpus: CpuSet = cells.iter().map(|cell| cell.reader_cpu).chain([cpu]).collect();
@@ -257,16 +257,16 @@ fn turn_within(time: Duration) -> Duration {
 pub fn chosen_cpu(flags: &Flags, session: &Session) -> Result<usize, UsageError> {
     match flags.cpu {
         Some(cpu) if session.cpus.contains(cpu) => Ok(cpu),
-        Some(cpu) => Err(UsageError(format!("--cpu {cpu}: not among the CPUs that may be used, {}", session.cpus))),
+        Some(cpu) => Err(UsageError(format!("--cpu {cpu}: not among the allowed CPUs, {}", session.cpus))),
         // Device interrupts favour the first.
-        None => session.cpus.last().ok_or_else(|| UsageError("--cpus: no CPU is left".into())),
+        None => session.cpus.last().ok_or_else(|| UsageError("--cpus: no CPU remains".into())),
     }
 }
 
 /// That no flag is about what none of the scenarios has.
 fn check_use(flags: &Flags, cells: &[CellPlan]) -> Result<(), UsageError> {
     let unused = |flag: &str, which: &str| {
-        let message = format!("--{flag}: none of the scenarios has {which}; name one that has, or leave --{flag} out");
+        let message = format!("--{flag}: none of the scenarios has {which}; choose one that has, or omit --{flag}");
         Err(UsageError(message))
     };
     if flags.competitors.is_some() && cells.iter().all(|cell| cell.competitor.is_none()) {
@@ -285,7 +285,7 @@ fn chosen_scenarios(flags: &Flags) -> Result<Vec<Scenario>, UsageError> {
         [] if one => Ok(vec![Scenario::Quiet]),
         [] => Ok(Scenario::value_variants().to_vec()),
         [_, _, ..] if flags.trace.is_some() => {
-            Err(UsageError("--trace: a trace holds one scenario; name one, such as --scenario quiet".into()))
+            Err(UsageError("--trace: a trace contains one scenario; choose one, such as --scenario quiet".into()))
         }
         named => Ok(Scenario::value_variants().iter().copied().filter(|scenario| named.contains(scenario)).collect()),
     }

@@ -34,8 +34,9 @@ impl FromStr for Nice {
             Ok(nice @ -20..=19) => Ok(nice),
             _ => Err(format!("`{part}` is not a nice value from -20 to 19")),
         };
-        let (reader, competitor) =
-            text.split_once(',').ok_or("it takes two values, the reader's and the competitors', such as -12,19")?;
+        let (reader, competitor) = text
+            .split_once(',')
+            .ok_or("needs two values, of the sampling thread and of the competitors, such as -12,19")?;
         Ok(Self { reader: value(reader)?, competitor: value(competitor)? })
     }
 }

@@ -1,4 +1,4 @@
-//! Who takes the CPU: causes as one bar a scenario, turns and the longest gaps as timelines.
+//! OS noise: causes as one bar a scenario, turns and the longest gaps as timelines.
 
 use super::findings::unexplained;
 use super::record::{CauseRow, Row};
@@ -15,7 +15,7 @@ pub fn section(rows: &[Row]) -> Section {
     let overviews = if rows.is_empty() { Vec::new() } else { vec![scenarios(rows), causes(rows), timeline(rows)] };
     Section {
         experiment: "noise",
-        title: "Who takes the CPU".into(),
+        title: "OS noise".into(),
         findings: rows.iter().map(finding).chain(super::show::rescheduler_effect(rows)).map(Statement::from).collect(),
         // A record of before they were kept has no longest gaps.
         figures: overviews
@@ -28,11 +28,11 @@ pub fn section(rows: &[Row]) -> Section {
 }
 
 fn finding(row: &Row) -> String {
-    let most = row.causes.first().map(|cause| format!(", {} of it: {}", percent(cause.share), cause.label()));
+    let most = row.causes.first().map(|cause| format!("; {} of that loss is {}", percent(cause.share), cause.label()));
     let rest = unexplained(row).filter(|_| row.causes.first().is_none_or(|cause| cause.kind != Kind::Unexplained));
-    let rest = rest.map(|share| format!(", {} of it unexplained", percent(share)));
+    let rest = rest.map(|share| format!("; {} is unexplained", percent(share)));
     format!(
-        "{}: {} of CPU {} was taken{}{}; the longest gap in {} was {}.",
+        "{}: the sampling thread lost {} of CPU {}{}{}; the longest gap in {} was {}.",
         row.scenario,
         Unit::Share.words_with(row.lost_share, row.lost_ci_share),
         row.cpu,
@@ -62,21 +62,21 @@ fn scenarios(rows: &[Row]) -> Figure {
         ]
     };
     Figure {
-        title: "What was taken in each scenario".into(),
+        title: "CPU time lost, by scenario".into(),
         picture: Picture::Bars(Bars { unit: Unit::Share, logarithmic: false, bars: rows.iter().map(bar).collect() }),
         tables: vec![Table {
             caption: "Scenarios".into(),
             header: vec![
                 "scenario",
-                "taken (95 %)",
-                "watched",
+                "lost (95 % CI)",
+                "measured",
                 "gaps",
                 "median gap",
-                "99 %",
+                "p99 gap",
                 "longest",
-                "with evidence",
-                "core's width lost",
-                "core shared (95 %)",
+                "explained",
+                "issue width lost",
+                "core shared (95 % CI)",
             ],
             rows: rows.iter().map(line).collect(),
         }],
@@ -103,15 +103,15 @@ fn timeline(rows: &[Row]) -> Figure {
     };
     let lines = rows.iter().flat_map(|row| (0..row.turns.len()).map(move |place| line(row, place)));
     Figure {
-        title: "Turn by turn: the longest gap".into(),
+        title: "Longest gap of each repetition".into(),
         picture: Picture::Plot(Plot {
-            x: Axis { label: "turn", unit: Unit::Number, logarithmic: false },
+            x: Axis { label: "repetition", unit: Unit::Number, logarithmic: false },
             y: Axis { label: "longest gap", unit: Unit::Ns, logarithmic: true },
             series: series.collect(),
         }),
         tables: vec![Table {
-            caption: "Turns".into(),
-            header: vec!["scenario", "turn", "watched", "gaps", "taken", "longest"],
+            caption: "Repetitions".into(),
+            header: vec!["scenario", "repetition", "measured", "gaps", "lost", "longest"],
             rows: lines.collect(),
         }],
         secondary: false,
@@ -130,11 +130,11 @@ fn map(rows: &[Row]) -> Option<Figure> {
         vec![format!("CPU {}", row.cpu), percent(least), percent(most), (place + 1).to_string(), role]
     };
     (!mapped.is_empty()).then(|| Figure {
-        title: "What each CPU lost, and when".into(),
+        title: "CPU time lost, by CPU and time".into(),
         picture: Picture::Map(HeatMap { across: "time of the run", rows: mapped.iter().map(heat).collect() }),
         tables: vec![Table {
-            caption: "Of each piece of the run that was lost".into(),
-            header: vec!["CPU", "least", "most", "in piece", "for"],
+            caption: "Share lost in each part of the run".into(),
+            header: vec!["CPU", "least", "most", "in part", "for"],
             rows: mapped.iter().map(line).collect(),
         }],
         secondary: false,
@@ -146,7 +146,7 @@ fn causes(rows: &[Row]) -> Figure {
     let stack =
         |row: &Row| Stack { name: row.scenario.clone(), parts: row.causes.iter().map(CauseRow::part).collect() };
     Figure {
-        title: "What took the time".into(),
+        title: "Causes of the lost time".into(),
         picture: Picture::Stacks(rows.iter().map(stack).collect()),
         tables: rows.iter().map(causes_of).collect(),
         secondary: false,
@@ -165,7 +165,7 @@ fn causes_of(row: &Row) -> Table {
     });
     Table {
         caption: format!("Causes: {}", row.scenario),
-        header: vec!["cause", "of the gaps' time", "gaps", "together", "longest"],
+        header: vec!["cause", "share of gap time", "gaps", "together", "longest"],
         rows: lines.collect(),
     }
 }
@@ -197,13 +197,13 @@ fn longest(row: &Row) -> Figure {
     Figure {
         title: format!("{}: the longest gaps", row.scenario),
         picture: Picture::Causes(Plot {
-            x: Axis { label: "since the run began", unit: Unit::Ns, logarithmic: false },
+            x: Axis { label: "time since start", unit: Unit::Ns, logarithmic: false },
             y: Axis { label: "length", unit: Unit::Ns, logarithmic: true },
             series: series.collect(),
         }),
         tables: vec![Table {
-            caption: format!("The {} longest of {} gaps, by what took most of each", gaps.len(), count(row.gaps)),
-            header: vec!["begun", "length", "cause", "its part"],
+            caption: format!("The {} longest of {} gaps, with the main cause of each", gaps.len(), count(row.gaps)),
+            header: vec!["begun", "length", "cause", "part of it"],
             rows: lines.collect(),
         }],
         secondary: false,

@@ -30,10 +30,10 @@ fn setting(parameters: &Parameters, rows: &[Row]) -> String {
     let Some(first) = rows.first() else { return String::new() };
     let plural = if parameters.competitors == 1 { "" } else { "s" };
     format!(
-        "The reader on CPU {} at nice {}, {} competitor{plural} at nice {}: weights {:.1}:1\n\
-         A pass costs {}, a bare reading {}: {:.2}×.\n\
-         A gap is over {}. A turn has {} million readings.\n\
-         Each row was watched for {}.\n",
+        "Sampling thread on CPU {} at nice {}; {} competitor{plural} at nice {}: weights {:.1}:1\n\
+         One iteration takes {}, one clock read {}: {:.2}×.\n\
+         A gap is longer than {}. A repetition has {} million clock reads.\n\
+         Each row was measured for {}.\n",
         parameters.cpu,
         parameters.reader_nice,
         parameters.competitors,
@@ -92,7 +92,7 @@ pub fn rescheduler_effect(rows: &[Row]) -> Option<String> {
     let of = |scenario: &str| gaps.iter().find(|gap| gap.is_competitors && gap.row.scenario == scenario);
     let (alone, with) = (of("competitor")?, of("competitor and rescheduler")?);
     Some(format!(
-        "The competitor's longest part of a gap in {}: {}, with a rescheduler {}: {}.",
+        "Longest part of a gap that the competitor takes, in {}: {}; with a rescheduler {}: {}.",
         nanoseconds(alone.span_s * 1e9),
         nanoseconds(alone.estimate.value),
         nanoseconds(with.estimate.value),
@@ -103,7 +103,7 @@ pub fn rescheduler_effect(rows: &[Row]) -> Option<String> {
 fn rescheduler_cost(row: &Row) -> Option<String> {
     let (share, wakes) = (row.rescheduler_cpu_share?, row.rescheduler_wakes_per_s?);
     let name = &row.scenario;
-    Some(format!("  {name}: {wakes:.0} wake-ups/s, which ran for {} of the time\n", percent(share)))
+    Some(format!("  {name}: {wakes:.0} wake-ups/s, which used {} of the CPU\n", percent(share)))
 }
 
 /// Counts as for 1999's number of readings; the longest as the median of the turns, where these have about as many.
@@ -132,13 +132,13 @@ fn test_of_1999(rows: &[Row]) -> String {
     }
     let turns = rows.iter().map(|row| row.turns.len()).min().unwrap_or(0);
     let of = match turns {
-        0 | 1 => "of\none turn, which gives no interval".to_owned(),
-        turns => format!("the\nmedian of {turns} turns, and its 95 % interval"),
+        0 | 1 => "of\none repetition, too few for a confidence interval".to_owned(),
+        turns => format!("the\nmedian of {turns} repetitions, with its 95 % CI"),
     };
-    let title = format!("Interrupted for over 256 µs in 256 million readings, and the longest ({of}), beside 1999\n");
+    let title = format!("Gaps over 256 µs in 256 million clock reads, and the longest ({of}), and in 1999\n");
     let is_compared = rows.iter().any(|row| row.then.is_some() && beside_1999(row).is_some());
     let legend =
-        if is_compared { "" } else { "–: a turn has too few or too many readings to compare it with 1999's\n" };
+        if is_compared { "" } else { "–: a repetition has too few or too many clock reads to compare with 1999\n" };
     title + &terminal::table(&header, lines) + legend
 }
 
@@ -150,9 +150,9 @@ fn causes(rows: &[Row]) -> String {
 }
 
 fn causes_of(row: &Row) -> String {
-    let title = format!("Who took the CPU: {}\n", row.scenario);
+    let title = format!("Causes of lost CPU time: {}\n", row.scenario);
     if row.evidence == Source::None {
-        return title + "  no evidence was recorded\n";
+        return title + "  no kernel events were recorded\n";
     }
     let line = |cause: &CauseRow| {
         vec![
@@ -190,12 +190,12 @@ fn shortened(words: &str) -> String {
 fn ledgers(rows: &[Row]) -> String {
     let all: Vec<_> = rows.iter().filter_map(|row| row.ledger.as_ref()).collect();
     if all.is_empty() {
-        return "No evidence was recorded.\n".to_owned();
+        return "No kernel events were recorded.\n".to_owned();
     }
     let shares: Vec<f64> = rows.iter().filter_map(|row| row.explained_share).collect();
     let least = shares.iter().copied().fold(1.0, f64::min);
     format!(
-        "Ledger: {} reports, {} lost, blind for {}; at least {} of the\ngaps' time explained\n",
+        "Coverage: {} kernel events, {} lost, no data for {}; at least {} of the\ngap time explained\n",
         terminal::count(all.iter().map(|ledger| ledger.events).sum()),
         terminal::count(all.iter().map(|ledger| ledger.lost_events).sum()),
         nanoseconds(all.iter().map(|ledger| ledger.blind_ns).sum()),
@@ -205,21 +205,21 @@ fn ledgers(rows: &[Row]) -> String {
 
 fn ledger(row: &Row) -> String {
     let source = match row.evidence {
-        Source::CpuRecord => "the kernel's record of the CPU",
-        Source::ThreadRecord => "the kernel's record of the reader's own switches",
+        Source::CpuRecord => "the kernel trace of the CPU",
+        Source::ThreadRecord => "the kernel trace of the sampling thread's switches",
         Source::PreemptionFlag => "the kernel's preemption flag (rseq)",
-        Source::Account => "the reader's own account in /proc",
+        Source::Account => "the sampling thread's account in /proc",
         Source::None => "nothing",
     };
     let share = |share: Option<f64>| share.map_or_else(|| "nothing".to_owned(), percent);
     let mut text = format!(
-        "  explained: {}, with what recurs {};\n  by {source}\n",
+        "  named cause: {}, with periodic but unnamed gaps {};\n  source: {source}\n",
         share(row.explained_share),
         share(row.explained_or_periodic_share)
     );
     if let Some(ledger) = &row.ledger {
         text.push_str(&format!(
-            "  ledger: {} reports, {} lost, {} not understood, blind for {}; of the\n  switches and interrupts {} in a gap, {} in none; clocks agree to {}\n",
+            "  coverage: {} events, {} lost, {} unknown, no data for {};\n  {} switches and interrupts in gaps, {} outside; clocks agree to {}\n",
             terminal::count(ledger.events),
             terminal::count(ledger.lost_events),
             terminal::count(ledger.skipped_events),
@@ -229,13 +229,13 @@ fn ledger(row: &Row) -> String {
             nanoseconds(ledger.clock_residual_ns + ledger.clock_uncertainty_ns),
         ));
         text.push_str(&format!(
-            "  not watched while the record was read: {}; reading a report: {}\n",
+            "  not measured while the trace was read: {}; reading one event: {}\n",
             nanoseconds(row.unwatched_s * 1e9),
             nanoseconds(ledger.recorder_ns / ledger.events.max(1) as f64)
         ));
         if let Some(throttled_ns) = ledger.account.throttled_ns.filter(|&throttled| throttled > 0) {
             let throttled = nanoseconds(throttled_ns as f64);
-            text.push_str(&format!("  the control group's quota stopped its threads for {throttled} in all\n"));
+            text.push_str(&format!("  the cgroup's CPU quota throttled its threads for {throttled} in total\n"));
         }
     }
     text
@@ -254,9 +254,9 @@ fn remedies(rows: &[Row]) -> String {
             row.competitors_cpu_share.map_or_else(String::new, percent),
         ]
     });
-    let legend = "longest: the median of the turns; max: of all turns; >256/s: gaps above\n256 µs a second; lost: the reader's CPU; others: what is left to the competitors\n";
+    let legend = "longest: median of the repetitions; max: of all of them; >256/s: gaps above\n256 µs per second; lost: CPU time of the sampling thread; others: CPU time of\nthe competitors\n";
     let is_missing = rows.iter().any(|row| whole(row).is_none());
-    let missing = if is_missing { "–: a turn is too short for the competitor's time slice\n" } else { "" };
+    let missing = if is_missing { "–: a repetition is too short for the competitor's time slice\n" } else { "" };
     terminal::table(&header, lines) + legend + missing
 }
 
@@ -277,18 +277,18 @@ fn differ(one: &Row, other: &Row) -> bool {
 
 /// Said of a longest gap that is not told from another.
 fn apart(one: &Row, other: &Row) -> &'static str {
-    if differ(one, other) { "" } else { " (not told apart)" }
+    if differ(one, other) { "" } else { " (not significantly different)" }
 }
 
 /// 1999's advice, and what the figures say of it.
 fn rules_of_1999(rows: &[Row]) -> String {
     let find = |name: &str| rows.iter().find(|row| row.scenario == name);
     let competitors = |row: &Row| row.competitors_cpu_share.map_or_else(|| "?".to_owned(), percent);
-    let mut text = String::from("What 1999 advised, and what was measured here\n");
+    let mut text = String::from("The advice of 1999, and the measurements of this run\n");
     let Some(alone) = find(ALONE) else { return String::new() };
     if let Some(equal) = find(EQUAL) {
         text.push_str(&format!(
-            "- A higher priority does not make a busy thread much faster, but others much\n  slower. From equal nice values to these the reader's CPU went from {} to\n  {}, the competitors' from {} to {}.\n",
+            "- A higher priority does not make a busy thread much faster, but others much\n  slower. From equal nice values to these, the sampling thread's CPU share\n  went from {} to {}, the competitors' from {} to {}.\n",
             percent(1.0 - equal.lost_share),
             percent(1.0 - alone.lost_share),
             competitors(equal),
@@ -297,7 +297,7 @@ fn rules_of_1999(rows: &[Row]) -> String {
     }
     if let Some(fifo) = find("reader SCHED_FIFO") {
         text.push_str(&format!(
-            "- Real-time priority is for threads that use little CPU. A reader that used it\n  all, but for a rest of 10 ms in 100: longest gap {} instead of\n  {}{};\n  {} of the CPU left to the competitors.\n",
+            "- Real-time priority is for threads that use little CPU. With a sampling\n  thread that used 90 ms of every 100: longest gap {} instead of\n  {}{};\n  {} of the CPU was left to the competitors.\n",
             longest(fifo),
             longest(alone),
             apart(fifo, alone),

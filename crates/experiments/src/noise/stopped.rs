@@ -10,10 +10,10 @@ pub fn stopped(rows: &[Row], page: &Page) -> String {
     let found = rows.iter().filter_map(|row| Some((row, row.stopped.as_ref()?)));
     let text = found.map(|(row, gap)| {
         let words = format!(
-            "Stopped at {:.3} s: on CPU {} a gap of {}, {} of it {}.",
+            "Stopped at {:.3} s: a gap of {} on CPU {}; main cause, for {}: {}.",
             gap.start_s,
-            row.cpu,
             us(gap.length_us),
+            row.cpu,
             us(gap.cause_us),
             label(&gap.cause)
         );

@@ -7,7 +7,7 @@ use std::time::Duration;
 pub fn weight_ratio(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(ratio) if (1.0..=cells::highest_ratio()).contains(&ratio) => Ok(ratio),
-        _ => Err(format!("it must be a number from 1 to {:.0}, such as 1024", cells::highest_ratio().floor())),
+        _ => Err(format!("must be a number from 1 to {:.0}, such as 1024", cells::highest_ratio().floor())),
     }
 }
 
@@ -17,9 +17,9 @@ const SHORTEST_RESCHEDULER: Duration = Duration::from_micros(50);
 pub fn rescheduler(text: &str) -> Result<Duration, String> {
     match parse_duration::span(text)? {
         period if period < SHORTEST_RESCHEDULER => {
-            Err("it must be at least 50us: below that its wake-ups can take the whole CPU".into())
+            Err("must be at least 50us: below that its wake-ups can take the whole CPU".into())
         }
-        period if period > Duration::from_secs(1) => Err("it must be at most 1s".into()),
+        period if period > Duration::from_secs(1) => Err("must be at most 1s".into()),
         period => Ok(period),
     }
 }
@@ -31,7 +31,7 @@ pub fn wake(text: &str) -> Result<Duration, String> {
 
 pub fn interval(text: &str) -> Result<Duration, String> {
     match parse_duration::budget(text)? {
-        interval if interval < Duration::from_millis(10) => Err("it must be at least 10ms".into()),
+        interval if interval < Duration::from_millis(10) => Err("must be at least 10ms".into()),
         interval => Ok(interval),
     }
 }
@@ -40,7 +40,7 @@ pub fn interval(text: &str) -> Result<Duration, String> {
 pub fn samples(text: &str) -> Result<u64, String> {
     match parse_count::count(text)? {
         samples if (10_000..=1_000_000_000_000).contains(&samples) => Ok(samples),
-        _ => Err("it must be from 10K to 1000G".into()),
+        _ => Err("must be from 10K to 1000G".into()),
     }
 }
 

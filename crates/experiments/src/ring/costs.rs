@@ -16,7 +16,7 @@ const KINDS: [(&str, &str); 4] = [
 /// Limits that people know by these words.
 const LIMITS: [(&str, &str); 3] = [
     ("system-call", "a system call"),
-    ("cache-line-across", "a cache line of another CPU"),
+    ("cache-line-across", "a cache line from another CPU"),
     ("futex-across", "waking a thread, another CPU"),
 ];
 

@@ -6,14 +6,14 @@ use record::{Finding, Origin, Unit};
 
 type Placed<'a> = (usize, &'a Row);
 
-/// In our stackless threads, in coroutines and tasks, and in threads of the kernel.
+/// In our stackless threads, in coroutines and tasks, and in kernel threads.
 pub fn findings(rows: &[Placed<'_>]) -> Vec<Finding> {
     let named = |name: &str| rows.iter().copied().find(|(_, row)| row.contestant == name && row.ns_per_hop.is_some());
     let stackless = named("rust-fifo").and_then(|placed| switch("stackless_switch", "stackless threads", placed, None));
     let base = stackless.as_ref().map(|finding| finding.value);
     let task = named("tokio-notify").and_then(|placed| switch("task_switch", "tokio's tasks", placed, base));
     let kernel = fastest_of_kernel(rows);
-    let kernel = kernel.and_then(|placed| switch("kernel_switch", "threads of the kernel", placed, base));
+    let kernel = kernel.and_then(|placed| switch("kernel_switch", "kernel threads", placed, base));
     [stackless, task, kernel.map(Finding::repeated)].into_iter().flatten().collect()
 }
 
@@ -26,8 +26,8 @@ fn fastest_of_kernel<'a>(rows: &[Placed<'a>]) -> Option<Placed<'a>> {
 fn switch(what: &str, between: &str, (place, row): Placed<'_>, base_ns: Option<f64>) -> Option<Finding> {
     let figure = row.hop()?;
     let field = if row.ns_per_hop_alone.is_some() { "ns_per_hop_alone" } else { "ns_per_hop" };
-    let times = base_ns
-        .map(|base| format!(", {} as much as between stackless threads", Unit::Times.words(figure.value / base)));
+    let times =
+        base_ns.map(|base| format!(", {} the cost between stackless threads", Unit::Times.words(figure.value / base)));
     let words = format!("A switch between {between} costs {}{}", Unit::Ns.estimate(figure), times.unwrap_or_default());
     let cell = format!("{}, {} threads", row.contestant, row.threads);
     Some(Finding::new(what, words, Unit::Ns, figure, Origin::of("ring", place, cell, field)))
@@ -45,10 +45,10 @@ mod tests {
         let found = findings(&[(1, &mutex), (2, &futex), (5, &fifo)]);
         assert_eq!(
             found[0].to_string(),
-            "A switch between stackless threads costs 2.00 ns (1.80 ns to 2.20 ns) [ring: rust-fifo, 503 threads]"
+            "A switch between stackless threads costs 2.00 ns (95 % CI 1.80–2.20 ns) [ring: rust-fifo, 503 threads]"
         );
         assert!(
-            found[1].words.ends_with(", 700× as much as between stackless threads") && found[1].source.row == 2,
+            found[1].words.ends_with(", 700× the cost between stackless threads") && found[1].source.row == 2,
             "{found:?}"
         );
         assert_eq!(found.len(), 2);

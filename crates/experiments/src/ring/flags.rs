@@ -116,7 +116,7 @@ impl Flags {
             )));
         }
         if !known.clone().any(|(name, class)| self.asks_for(name, class)) {
-            return Err(UsageError("--class: none of the contestants asked for is of such a class".into()));
+            return Err(UsageError("--class: none of the selected contestants has this class".into()));
         }
         Ok(())
     }

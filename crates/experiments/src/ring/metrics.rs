@@ -24,7 +24,7 @@ pub fn metrics(row: &Row) -> Vec<Metric> {
     // Far memory takes its time whatever the core's frequency is.
     let cycles = row.cycles().filter(|_| !row.large);
     let cycles = cycles.map(|Estimate { value, interval, .. }| {
-        let metric = Metric::time(&cell, "a hop in cycles, alone on the core", value, interval);
+        let metric = Metric::time(&cell, "a hop in cycles, core exclusive", value, interval);
         let variation = if is_limit { VariationSource::Limit } else { metric.variation };
         Metric { unit: Unit::Cycles, variation, ..metric }
     });
@@ -33,6 +33,6 @@ pub fn metrics(row: &Row) -> Vec<Metric> {
 
 /// To the hundredth: runs lie as near to each other as that.
 pub fn cycles_in_words(figure: Estimate) -> String {
-    let ends = figure.interval.map(|ends| format!(" ({:.2} to {:.2})", ends.low, ends.high));
+    let ends = figure.interval.map(|ends| format!(" ({:.2}–{:.2})", ends.low, ends.high));
     format!("{:.2} cycles{}", figure.value, ends.unwrap_or_default())
 }

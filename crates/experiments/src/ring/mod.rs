@@ -66,7 +66,7 @@ impl Experiment for Ring {
         let nobody = measured.rows.iter().all(|row| row.class == Class::Limit);
         if failed.is_empty() && nobody && !run.session.interruption.is_requested() {
             let help = "`contend ring --list` says what they need";
-            failed.push(format!("none of the contestants asked for can run here; {help}"));
+            failed.push(format!("none of the selected contestants can run here; {help}"));
         }
         let cpus = run.session.cpus.clone();
         let mut finished = Finished::measured(parameters, measured.rows, measured.warnings, cpus, Some(plan.budget));

@@ -85,7 +85,7 @@ pub struct Absent {
 
 impl Absent {
     /// What is needed where nothing can be written, instead of packages.
-    pub const NO_FOLDER: &str = "a folder to be built in, which TMPDIR may name";
+    pub const NO_FOLDER: &str = "a writable directory to build in (set TMPDIR)";
 
     /// For people: what to install.
     pub fn line(&self) -> String {
@@ -116,7 +116,7 @@ impl Plan {
             }
             cells.extend(own);
         }
-        anyhow::ensure!(!contestants.is_empty(), "none of the contestants can do what was asked for");
+        anyhow::ensure!(!contestants.is_empty(), "none of the contestants supports the selected options");
         let budget = session.seconds.unwrap_or_else(|| LEAST_BUDGET.max(BUDGET_OF_A_CELL * cells.len() as u32));
         Ok(Self {
             contestants,
@@ -169,7 +169,7 @@ pub fn known_contestants(flags: &Flags) -> anyhow::Result<(Vec<Rc<Contestant>>, 
     let all: Vec<_> = CONTESTANTS.iter().map(Contestant::from).chain(programs).map(Rc::new).collect();
     for (place, contestant) in all.iter().enumerate() {
         if all[..place].iter().any(|other| other.name == contestant.name) {
-            return Err(UsageError(format!("--recipe: two contestants are called {}", contestant.name)).into());
+            return Err(UsageError(format!("--recipe: two contestants have the name {}", contestant.name)).into());
         }
     }
     Ok((all, sources))
@@ -179,7 +179,7 @@ fn cells_of_limits(flags: &Flags, session: &Session, left_out: &mut Vec<Warning>
     let mut cells = Vec::new();
     for limit in LIMITS {
         if limit.across && session.cpus.len() < 2 {
-            left_out.push(Warning::from(LeftOut { what: limit.name.into(), reason: "it needs two CPUs".into() }));
+            left_out.push(Warning::from(LeftOut { what: limit.name.into(), reason: "needs two CPUs".into() }));
             continue;
         }
         let contestant = Rc::new(Contestant::from(limit));
@@ -236,15 +236,12 @@ fn cells_of(
 /// Why a contestant cannot run such a ring.
 fn cannot(contestant: &Contestant, threads: usize, flags: &Flags) -> Option<String> {
     if threads > contestant.max_threads {
-        return Some(format!("it can do rings of up to {} threads, not {threads}", contestant.max_threads));
+        return Some(format!("supports rings of up to {} threads, not {threads}", contestant.max_threads));
     }
     let expected = contestant.guess_ns(threads) * flags.hops.unwrap_or(0) as f64 / 1e9;
     let allowed = flags.timeout.as_secs_f64();
     (expected > allowed).then(|| {
-        format!(
-            "its {} hops would take about {expected:.0} s, and --timeout allows {allowed} s",
-            flags.hops.unwrap_or(0)
-        )
+        format!("{} hops would take about {expected:.0} s; --timeout allows {allowed} s", flags.hops.unwrap_or(0))
     })
 }
 

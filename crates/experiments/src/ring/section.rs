@@ -41,7 +41,7 @@ fn finding(row: &Row) -> Option<String> {
         return None;
     }
     let than = row.times_limit.zip(row.limit.as_ref());
-    let than = than.map(|(times, limit)| format!(", {} what the machine allows ({limit})", ratio(times)));
+    let than = than.map(|(times, limit)| format!(", {} the limit of this machine ({limit})", ratio(times)));
     let hop = Unit::Ns.estimate(row.hop()?);
     let cycles = in_cycles(row).unwrap_or_default();
     let shared = beside_neighbour(row).map(|words| format!("; {words}")).unwrap_or_default();
@@ -50,14 +50,14 @@ fn finding(row: &Row) -> Option<String> {
 
 /// What two runs agree in, before what they do not where the core's frequency is not the same.
 fn in_cycles(row: &Row) -> Option<String> {
-    Some(format!("{} of a core at {:.2} GHz, ", cycles_in_words(row.cycles()?), row.core_ghz_alone?))
+    Some(format!("{} at {:.2} GHz, ", cycles_in_words(row.cycles()?), row.core_ghz_alone?))
 }
 
 /// What it takes while somebody else is on the core, where that was seen beside the core alone.
 fn beside_neighbour(row: &Row) -> Option<String> {
     let (_, shared, share) = (row.ns_per_hop_alone?, row.ns_per_hop_shared?, row.core_shared_share?);
     let hop = Unit::Ns.words_with(shared, row.ns_per_hop_shared_ci);
-    Some(format!("{hop} while somebody shared the core, which was {} of the time", percent(share)))
+    Some(format!("{hop} while an SMT sibling used the core ({} of the time)", percent(share)))
 }
 
 fn figure(wanted: &str, rows: &[&Row]) -> Figure {
@@ -86,7 +86,7 @@ fn table(rows: &[&Row]) -> Table {
             row.class.name().to_owned(),
             row.hop().map_or_else(
                 || row.failure.as_ref().map_or("–".into(), |failure| failure.fault.label().to_owned()),
-                |hop| Unit::Ns.estimate(hop),
+                |hop| Unit::Ns.words_with(hop.value, hop.interval),
             ),
             row.cycles().map_or_else(|| "–".into(), cycles_in_words),
             row.core_ghz_alone.map_or_else(|| "–".into(), |ghz| format!("{ghz:.2}")),
@@ -106,15 +106,15 @@ fn table(rows: &[&Row]) -> Table {
         header: vec![
             "contestant",
             "class",
-            "a hop (95 %)",
-            "cycles, alone",
+            "a hop (95 % CI)",
+            "cycles, core exclusive",
             "GHz",
             "core shared",
             "share of time",
             "limit",
             "times",
-            "bytes",
-            "in the kernel",
+            "bytes per thread",
+            "bytes in the kernel",
         ],
         rows: rows.iter().map(line).collect(),
     }

@@ -55,9 +55,9 @@ fn tables(ring: &[&Row], threads: usize, across_classes: bool) -> Vec<String> {
     let classes = [Class::Mailbox, Class::Channel, Class::OsBlock];
     let of = |class| ring.iter().copied().filter(move |row: &&Row| row.class == class).collect::<Vec<_>>();
     let described = |class: Class| match class {
-        Class::Mailbox => "mailbox, a place for one token",
+        Class::Mailbox => "mailbox, a slot for one token",
         Class::Channel => "channel, for any number of senders",
-        _ => "os-block, a thread of the kernel blocks in each hop",
+        _ => "os-block, a kernel thread blocks at each hop",
     };
     let tables = classes.into_iter().map(|class| (class, of(class))).filter(|(_, rows)| !rows.is_empty());
     tables.map(|(class, rows)| heading(described(class)) + &table(&rows)).collect()
@@ -96,8 +96,8 @@ fn neighbour(rows: &[&Row]) -> String {
     let shares: Vec<f64> = rows.iter().filter_map(|row| row.core_shared_share).collect();
     let Some(share) = median(&shares) else { return String::new() };
     let known = rows.iter().any(|row| row.ns_per_hop_alone.is_some());
-    let pinned = if known { "pinned is alone on the core; shared: beside " } else { "Shared: beside " };
-    format!("{pinned}another hardware thread, {} of the time\n", percent(share))
+    let pinned = if known { "pinned: core exclusive; shared: core shared with " } else { "Core shared with " };
+    format!("{pinned}an SMT sibling, {} of the time\n", percent(share))
 }
 
 /// The fastest one's hop in what its frequency does not change, and that frequency, which is why times differ.
@@ -106,14 +106,14 @@ fn in_cycles(rows: &[&Row]) -> String {
     let fastest = known.min_by(|one, other| one.0.total_cmp(&other.0));
     let line = |(ns, cycles, row): (f64, Estimate, &&Row)| {
         let (name, hop) = (&row.contestant, cycles_in_words(cycles));
-        format!("{name}: {hop} a hop,\nalone on the core: {}{}\n", nanoseconds(ns), frequency(row))
+        format!("{name}: {hop} per hop\nwith the core exclusive: {}{}\n", nanoseconds(ns), frequency(row))
     };
     fastest.map_or_else(String::new, line)
 }
 
 fn frequency(row: &Row) -> String {
     let Some((ghz, span)) = row.core_ghz_alone.zip(row.core_ghz_alone_span) else { return String::new() };
-    format!(" at {ghz:.2} GHz ({:.2} to {:.2} in its turns)", span.low, span.high)
+    format!(" at {ghz:.2} GHz ({:.2}–{:.2} in its runs)", span.low, span.high)
 }
 
 /// The rows of one contestant.
@@ -181,18 +181,18 @@ fn limits(rows: &[Row]) -> String {
             described(&row.contestant).to_owned(),
         ]
     });
-    let title = "Limits: what this machine allows\n";
+    let title = "Limits of this machine\n";
     title.to_owned() + &terminal::table_of_words(&["limit", "time", "±", ""], lines)
 }
 
 fn described(limit: &str) -> &'static str {
     match limit {
-        "chase" => "from cache line to cache line, as many as threads",
-        "system-call" => "into the kernel and back",
-        "cache-line-across" => "a line from one CPU to another",
-        "sched-yield-one-cpu" => "a switch to the other thread of the CPU",
-        limit if limit.ends_with("-one-cpu") => "wakes the other thread of the CPU, and sleeps",
-        _ => "wakes the thread on the other CPU, and sleeps",
+        "chase" => "a chain of cache lines, one per thread",
+        "system-call" => "enters the kernel and returns",
+        "cache-line-across" => "moves a cache line from one CPU to another",
+        "sched-yield-one-cpu" => "switches to the other thread of the CPU",
+        limit if limit.ends_with("-one-cpu") => "wakes the other thread of the CPU, then blocks",
+        _ => "wakes the thread on the other CPU, then blocks",
     }
 }
 
@@ -243,7 +243,7 @@ fn memory_in_kernel(rows: &[Row]) -> String {
         return String::new();
     }
     let header = ["", "resident", "kernel stack", "slab", "page tables", "all"];
-    "Bytes that a thread of the kernel takes\n".to_owned() + &terminal::table(&header, lines)
+    "Memory of a kernel thread in bytes\n".to_owned() + &terminal::table(&header, lines)
 }
 
 fn beside_2008(rows: &[Row]) -> String {
@@ -264,7 +264,7 @@ fn beside_2008(rows: &[Row]) -> String {
         ]
     });
     let header = ["2008", "KiB", "s", "today KiB", "today s"];
-    let foot = "today's seconds are for 10 million hops; 2008 does not say how many its were for\n";
+    let foot = "The times of today are for 10 million hops; the number of 2008 is not published.\n";
     terminal::table(&header, lines) + foot
 }
 
@@ -294,7 +294,7 @@ mod tests {
         };
         let text = tables(&[&on_core("rust-random", 90.0), &on_core("rust-fifo", 7.0)], 503, false).concat();
         let lines: Vec<&str> = text.lines().collect();
-        assert_eq!(lines[1], "rust-fifo: 7.00 cycles (6.95 to 7.05) a hop,");
-        assert_eq!(lines[2], "alone on the core: 1.75 ns at 4.00 GHz (3.90 to 4.10 in its turns)");
+        assert_eq!(lines[1], "rust-fifo: 7.00 cycles (6.95–7.05) per hop");
+        assert_eq!(lines[2], "with the core exclusive: 1.75 ns at 4.00 GHz (3.90–4.10 in its runs)");
     }
 }

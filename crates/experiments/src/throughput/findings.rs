@@ -22,11 +22,11 @@ pub fn findings(rows: &[Placed<'_>]) -> Vec<Finding> {
         return vec![finding("throughput", top, &loops, "has a throughput of", "")];
     }
     let of_best = match best(ranks) {
-        Some(_) => finding("best_throughput", top, &loops, "has the highest throughput,", ""),
+        Some(_) => finding("best_throughput", top, &loops, "has the highest throughput:", ""),
         None => finding("best_throughput", top, &loops, "has a throughput of", ", not shown to be above all others"),
     };
     let of_worst = match worst(ranks) {
-        Some(_) => finding("least_throughput", bottom, &loops, "has the lowest throughput,", ""),
+        Some(_) => finding("least_throughput", bottom, &loops, "has the lowest throughput:", ""),
         None => {
             finding("least_throughput", bottom, &loops, "has a throughput of", ", not shown to be below all others")
         }
@@ -37,7 +37,7 @@ pub fn findings(rows: &[Placed<'_>]) -> Vec<Finding> {
 fn finding(what: &str, (place, row): Placed<'_>, loops: &Loops, verb: &str, comparison: &str) -> Finding {
     let value = loops.of_row(row);
     let words = format!(
-        "{} threads, hold {}, non-hold {}: {} {verb} {}, {}{}{comparison}",
+        "With {} threads ({} in the critical section, {} outside), {} {verb} {}, {}{}{comparison}",
         row.children,
         Unit::Ns.words(row.hold_us * 1e3),
         Unit::Ns.words(row.nonhold_us * 1e3),
@@ -55,7 +55,7 @@ fn finding(what: &str, (place, row): Placed<'_>, loops: &Loops, verb: &str, comp
 fn two_levels(row: &Row) -> String {
     let Some(levels) = row.levels_per_s else { return String::new() };
     let [lower, upper] = [levels.lower, levels.upper].map(|loops| Unit::PerS.rounded(loops));
-    format!(", on two levels of {lower} and {upper} from run to run")
+    format!("; single runs are at {lower} or at {upper}")
 }
 
 #[cfg(test)]
@@ -82,11 +82,11 @@ mod tests {
         assert_eq!((found[0].value, found[0].source.row), (230_000.0, 1));
         assert_eq!(
             found[0].words,
-            "4 threads, hold 3.00 µs, non-hold 7.00 µs: adaptive has the highest throughput, 230,000/s \
-             (227,700/s to 232,300/s), all runs"
+            "With 4 threads (3.00 µs in the critical section, 7.00 µs outside), adaptive has the highest throughput: \
+             230,000/s (95 % CI 227,700–232,300/s), all runs"
         );
         assert_eq!((found[1].value, found[1].source.row), (100_000.0, 2));
-        assert!(found[1].words.contains("sysv has the lowest throughput, 100,000/s"), "{}", found[1].words);
+        assert!(found[1].words.contains("sysv has the lowest throughput: 100,000/s"), "{}", found[1].words);
     }
 
     /// A survey once said "174,112/s with adaptive, the most", where std had 169,913/s (160,600 to 175,700).

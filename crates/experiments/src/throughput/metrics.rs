@@ -17,7 +17,7 @@ pub fn metrics(row: &Row) -> Vec<Metric> {
     };
     let wait = row
         .wait_p99_ns
-        .map(|wait| Metric { variation: VariationSource::Rare, ..Metric::time(&cell, "wait, 99 %", wait, None) });
+        .map(|wait| Metric { variation: VariationSource::Rare, ..Metric::time(&cell, "wait, p99", wait, None) });
     std::iter::once(loops).chain(wait).collect()
 }
 
@@ -41,7 +41,7 @@ fn cell(row: &Row) -> Cell {
         row.lock.clone(),
         workers,
         counted(row.locks, "lock"),
-        if row.share > 0 { format!("{} % read", row.share) } else { String::new() },
+        if row.share > 0 { format!("{} % reads", row.share) } else { String::new() },
     ])
     .with("hold_us", format!("hold {}", time(row.hold_us)))
     .with("nonhold_us", format!("non-hold {}", time(row.nonhold_us)))

@@ -27,7 +27,7 @@ impl CellPlan {
     /// Who works how long without and with the lock.
     pub fn mix(&self) -> String {
         let mix = format!("{} children, {}+{} µs", self.children, self.nonhold_ns / 1e3, self.hold_ns / 1e3);
-        if self.share > 0 { format!("{mix}, {} % reading", self.share) } else { mix }
+        if self.share > 0 { format!("{mix}, {} % reads", self.share) } else { mix }
     }
 }
 
@@ -82,8 +82,8 @@ pub const TIMED_EVERY: u64 = 3;
 const SPINNERS_A_CPU: usize = 2;
 
 const NO_STOP: &str = "\
---stop-above: throughput counts waits and keeps none, nor who had the lock or the CPU meanwhile, so it could not say \
-why one was long; `contend latency --stop-above`, with the same locks and as many --threads, can";
+--stop-above: not allowed here, since throughput does not record single waits, holders or switches; use \
+`contend latency --stop-above` with the same locks and the same number of --threads";
 
 impl Plan {
     /// Checks the flags against the registry and fills in the rest.
@@ -108,7 +108,7 @@ impl Plan {
             cells.extend(cells_of(flags, entry, named, cpus, &mut left_out)?);
         }
         if cells.is_empty() {
-            return Err(UsageError("--lock: none of the locks asked for can be measured this way".into()));
+            return Err(UsageError("--lock: none of the selected locks can be measured this way".into()));
         }
         let run = match session.seconds {
             // A night has more runs, and none that is longer.
@@ -182,7 +182,7 @@ fn check_run(run: Duration, cells: &[CellPlan]) -> Result<(), UsageError> {
     if longest_ns * LEAST_LOOPS > run.as_nanos() as f64 {
         let needed = terminal::nanoseconds(longest_ns * LEAST_LOOPS);
         return Err(UsageError(format!(
-            "--hold and --nonhold are too long for runs of {run:?}: ask for --run {needed} or more"
+            "--run {run:?}: too short for --hold and --nonhold; allowed: {needed} or more"
         )));
     }
     Ok(())
@@ -192,7 +192,7 @@ fn check_locks_and_children(flags: &Flags) -> Result<(), UsageError> {
     let fewest = flags.children.iter().copied().min().unwrap_or(1);
     if flags.locks > fewest {
         return Err(UsageError(format!(
-            "--locks {} is more than --children {fewest}: a lock without a child",
+            "--locks {}: allowed: at most --children ({fewest}), so that each lock has a child",
             flags.locks
         )));
     }
@@ -219,14 +219,15 @@ fn cells_of(
     for &children in &flags.children {
         let children = children as usize;
         if entry.only_spins() && !named && children > SPINNERS_A_CPU * cpus {
-            let reason = "it only spins and collapses with more threads than CPUs; name it to measure it all the same";
+            let reason =
+                "it only spins and collapses with more threads than CPUs; select it with --lock to measure it anyway";
             left_out
                 .push(Warning::from(LeftOut { what: format!("{lock}, {children} children"), reason: reason.into() }));
             continue;
         }
         for &share in &flags.share {
             if share > 0 && !entry.readers {
-                left_out.push(refuse(named, lock, "it has no readers", &format!("--share {share}"))?);
+                left_out.push(refuse(named, lock, "it has no read mode", &format!("--share {share}"))?);
                 continue;
             }
             for &(nonhold_ns, hold_ns) in &mixes {

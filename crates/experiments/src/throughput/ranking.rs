@@ -43,7 +43,7 @@ pub fn among(row: &Row) -> String {
         (true, many) => format!("{many} processes"),
         (false, number) => counted(number, "thread"),
     };
-    let reading = if row.share > 0 { format!(", {} % reading", row.share) } else { String::new() };
+    let reading = if row.share > 0 { format!(", {} % reads", row.share) } else { String::new() };
     format!("{children}, {}, {}+{} µs{reading}", counted(row.locks, "lock"), row.nonhold_us, row.hold_us)
 }
 

@@ -32,7 +32,7 @@ pub fn section(rows: &[Row]) -> Section {
 
 /// What stays the same where the children vary.
 fn mix(row: &Row) -> String {
-    let readers = if row.share > 0 { format!(", {} % read", row.share) } else { String::new() };
+    let readers = if row.share > 0 { format!(", {} % reads", row.share) } else { String::new() };
     let processes = if row.processes { ", processes" } else { "" };
     format!(
         "{}: hold {}, non-hold {}{readers}{processes}",
@@ -52,7 +52,7 @@ fn workers(row: &Row) -> String {
 
 /// What stays the same where the hold time varies.
 fn surroundings(row: &Row) -> String {
-    let readers = if row.share > 0 { format!(", {} % read", row.share) } else { String::new() };
+    let readers = if row.share > 0 { format!(", {} % reads", row.share) } else { String::new() };
     format!("{}, {}: non-hold {}{readers}", counted(row.locks, "lock"), workers(row), nanoseconds(row.nonhold_us * 1e3))
 }
 
@@ -93,7 +93,7 @@ fn figure(title: &str, x: Axis, (rows, loops): (&[&Row], &Loops), across: impl F
         points.sort_by(|one, other| one.x.total_cmp(&other.x));
         Series { name: lock, mark: Mark::Line, points }
     });
-    let y = Axis { label: "loops of all together", unit: Unit::PerS, logarithmic: true };
+    let y = Axis { label: "iterations/s of all children", unit: Unit::PerS, logarithmic: true };
     Figure {
         title: title.to_owned(),
         picture: Picture::Locks(Plot { x, y, series: series.collect() }),
@@ -120,19 +120,19 @@ fn table(rows: &[&Row], loops: &Loops) -> Table {
         ]
     };
     Table {
-        caption: "Throughput, fairness (COV of the children's loops: 0 is fair) and waits; –: not measured".into(),
+        caption: "Throughput, fairness (CV of the children's iterations: 0 is fair) and waits; –: not measured".into(),
         header: vec![
             "lock",
             "children",
             "hold",
-            "loops (95 %)",
-            "measured in",
+            "iterations/s (95 % CI)",
+            "basis",
             "levels of the runs",
-            "of the ideal",
-            "COV",
-            "wait, median",
-            "wait, 99 %",
-            "wait, longest",
+            "share of the ideal",
+            "CV",
+            "wait, p50",
+            "wait, p99",
+            "wait, max",
         ],
         rows: rows.iter().map(line).collect(),
     }

@@ -21,8 +21,8 @@ pub fn show(record: &ThroughputRecord, page: &Page) -> String {
 }
 
 const COLUMNS: &str = "\
-loops/s: iterations of all children, median of the runs; exclusive cores: of
-the time in which no other hardware thread used the cores; COV: coefficient of
+loops/s: iterations/s of all children, median of the runs; exclusive cores:
+the time in which no SMT sibling was active; COV: coefficient of
 variation of the children's loops (0 is fair); waits: runs with timestamps.
 ";
 
@@ -78,7 +78,7 @@ fn levels(block: &[&Row], page: &Page) -> String {
     if found.is_empty() {
         return String::new();
     }
-    let title = "Two levels from run to run, which the interval spans:";
+    let title = "Runs at one of two levels (loops/s), which the CI spans:";
     terminal::folded(&format!("{title} {}.", found.join(", ")), page)
 }
 
@@ -92,7 +92,7 @@ fn neighbours(block: &[&Row], page: &Page) -> String {
     if found.is_empty() {
         return String::new();
     }
-    let title = "Core shared (loops/s, and the share of the time):";
+    let title = "While an SMT sibling was active (loops/s, share of time):";
     terminal::folded(&format!("{title} {}.", found.join(", ")), page)
 }
 

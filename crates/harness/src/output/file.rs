@@ -27,7 +27,7 @@ impl OutputFile {
     /// # Errors
     /// The file or its folder cannot be written.
     pub fn open(flag: &str, path: &Path) -> anyhow::Result<Self> {
-        let way = open(path).with_context(|| format!("{flag} {} cannot be written", path.display()))?;
+        let way = open(path).with_context(|| format!("{flag} {}: cannot write the file", path.display()))?;
         Ok(Self { path: resolved(path), way })
     }
 
@@ -45,7 +45,7 @@ impl OutputFile {
             // A device cannot be cut short, and need not be.
             Way::Into(mut file) => file.set_len(0).or(Ok(())).and_then(|()| file.write_all(content)),
         };
-        written.with_context(|| format!("{} could not be written", path.display()))
+        written.with_context(|| format!("{}: cannot write the file", path.display()))
     }
 }
 
@@ -57,7 +57,7 @@ fn resolved(path: &Path) -> PathBuf {
 fn open(path: &Path) -> io::Result<Way> {
     let path = resolved(path);
     match path.metadata() {
-        Ok(found) if found.is_dir() => Err(io::Error::other("it is a folder")),
+        Ok(found) if found.is_dir() => Err(io::Error::other("it is a directory")),
         Ok(found) if !found.is_file() => in_place(&path),
         Ok(_) => {
             // Its folder may allow a new file while the file itself is write-protected, or the other way round.
@@ -85,10 +85,10 @@ pub fn draft_beside(path: &Path, mode: u32) -> io::Result<NamedTempFile> {
     draft.map_err(|error| {
         let shown = folder.display();
         let why = match error.kind() {
-            io::ErrorKind::NotFound => format!("there is no folder {shown}"),
-            io::ErrorKind::NotADirectory => format!("{shown} is no folder"),
+            io::ErrorKind::NotFound => format!("directory {shown} does not exist"),
+            io::ErrorKind::NotADirectory => format!("{shown} is not a directory"),
             // The whole error has the draft's path in it.
-            kind => format!("no file can be made in {shown}: {kind}"),
+            kind => format!("cannot create a file in {shown}: {kind}"),
         };
         io::Error::new(error.kind(), why)
     })

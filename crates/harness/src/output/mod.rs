@@ -70,7 +70,7 @@ pub fn print_document(text: &str) -> io::Result<()> {
 /// A terminal would read it; or as [`print()`].
 pub fn print_bytes(bytes: &[u8]) -> io::Result<()> {
     if io::stdout().is_terminal() {
-        return Err(io::Error::other("this is no text: lead it into a file"));
+        return Err(io::Error::other("the terminal cannot show binary output; redirect it to a file"));
     }
     spared(put_bytes(bytes))
 }
@@ -90,7 +90,8 @@ fn put_bytes(bytes: &[u8]) -> io::Result<()> {
 fn spared(outcome: io::Result<()>) -> io::Result<()> {
     match outcome {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        outcome => outcome
-            .map_err(|error| io::Error::new(error.kind(), format!("standard output could not be written: {error}"))),
+        outcome => {
+            outcome.map_err(|error| io::Error::new(error.kind(), format!("cannot write to standard output: {error}")))
+        }
     }
 }

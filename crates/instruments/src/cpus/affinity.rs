@@ -62,7 +62,7 @@ pub fn allowed_of(thread: i32) -> io::Result<CpuSet> {
 /// If the file cannot be read (no `/sys` mounted) or holds no CPU list.
 pub fn online() -> io::Result<CpuSet> {
     let text = std::fs::read_to_string("/sys/devices/system/cpu/online")?;
-    files::parse_cpus(&text).ok_or_else(|| io::Error::other(format!("`{text}` is no list of CPUs")))
+    files::parse_cpus(&text).ok_or_else(|| io::Error::other(format!("`{text}` is not a list of CPUs")))
 }
 
 /// Makes the calling thread run on `cpu` alone; it is there when this returns.

@@ -7,7 +7,7 @@ use super::set::CpuSet;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UnusableCpus {
     /// The request is empty.
-    #[error("no CPU is named; allowed: {allowed}")]
+    #[error("the list of CPUs is empty; allowed: {allowed}")]
     NoneNamed {
         /// What this thread may use.
         allowed: CpuSet,

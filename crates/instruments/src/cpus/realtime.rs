@@ -37,15 +37,15 @@ impl Missing {
                  in a container start it with --cap-add SYS_NICE"
             }
             Self::UserNamespace => {
-                "run it outside the rootless container, or raise the limit before entering it: the line \
+                "run outside the rootless container, or raise the limit before you enter it: put the line \
                  `YOUR_USER - rtprio 10` in a file in /etc/security/limits.d, then log in again"
             }
             Self::GroupBudget => {
-                "give the control group real-time time, from its topmost group down: write 950000 to its \
+                "give the cgroup real-time runtime, from its topmost group down: write 950000 to its \
                  cpu.rt_runtime_us, or run from a group that has some"
             }
             Self::Refused { .. } => {
-                "look for a system call filter (seccomp) or a security module that denies sched_setscheduler, \
+                "find the system call filter (seccomp) or the security module that denies sched_setscheduler, \
                  or run it outside the sandbox"
             }
         }
@@ -59,8 +59,8 @@ impl fmt::Display for Missing {
             Self::UserNamespace => {
                 f.write_str("CAP_SYS_NICE is held only inside a user namespace and RLIMIT_RTPRIO is 0")
             }
-            Self::GroupBudget => f.write_str("the control group's cpu.rt_runtime_us is 0"),
-            Self::Refused { reason } => write!(f, "the system refused it: {reason}"),
+            Self::GroupBudget => f.write_str("the cgroup's cpu.rt_runtime_us is 0"),
+            Self::Refused { reason } => write!(f, "the kernel refused it: {reason}"),
         }
     }
 }

@@ -107,7 +107,7 @@ impl fmt::Display for CpuSet {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ParseCpuSetError {
     /// A piece between commas is empty, as in `0,,1`.
-    #[error("`{list}` has an empty piece between its commas; a CPU list looks like 0, 0,1 or 0-3,8")]
+    #[error("`{list}` has an empty element between commas; a CPU list looks like 0, 0,1 or 0-3,8")]
     EmptyPiece {
         /// The whole text.
         list: String,
@@ -125,7 +125,7 @@ pub enum ParseCpuSetError {
         piece: String,
     },
     /// A number is above [`MAX_CPU`].
-    #[error("`{piece}` names a CPU above {MAX_CPU}, more than Linux supports")]
+    #[error("`{piece}` is above {MAX_CPU}, the highest CPU that Linux supports")]
     TooLarge {
         /// The piece.
         piece: String,

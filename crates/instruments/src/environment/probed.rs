@@ -42,15 +42,15 @@ impl ProbedPairs {
         let named = |pair: &ProbedPair| format!("{} and {}", pair.cpus[0], pair.cpus[1]);
         let shared: Vec<String> = self.pairs.iter().filter(|pair| pair.share_a_core).map(named).collect();
         match (&shared[..], &self.pairs[..]) {
-            ([], []) => "no CPUs were probed for a common core".to_owned(),
-            ([], [pair]) => format!("CPUs {} share no core (probed)", named(pair)),
+            ([], []) => "no CPUs were probed for a shared core".to_owned(),
+            ([], [pair]) => format!("CPUs {} do not share a core (probed)", named(pair)),
             ([], pairs) => {
                 let cpus: CpuSet = pairs.iter().flat_map(|pair| pair.cpus).collect();
                 let (count, all) = (pairs.len(), cpus.len() * (cpus.len() - 1) / 2);
                 if count == all {
-                    format!("of CPUs {cpus} no two share a core ({count} pairs probed)")
+                    format!("no two of CPUs {cpus} share a core ({count} pairs probed)")
                 } else {
-                    format!("none of {count} pairs of CPUs that were probed shares a core")
+                    format!("none of the {count} probed pairs of CPUs shares a core")
                 }
             }
             (shared, _) => format!("CPUs {} share a core (probed)", shared.join(", ")),

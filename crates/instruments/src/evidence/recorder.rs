@@ -78,10 +78,10 @@ impl Recorder {
             Source::PreemptionFlag => {
                 let flag = PreemptionFlag::of_current_thread();
                 // Dropping it would clear one that the caller has set already.
-                flag.map(std::mem::forget).ok_or_else(|| unsupported("the C library registers no rseq"))?;
+                flag.map(std::mem::forget).ok_or_else(|| unsupported("the C library does not register rseq"))?;
             }
             Source::Account if !recorder.bookkeeper.knows_delay() => {
-                return Err(unsupported("the kernel keeps no schedstat"));
+                return Err(unsupported("the kernel does not provide schedstat"));
             }
             Source::Account | Source::None => {}
         }

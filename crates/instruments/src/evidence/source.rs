@@ -23,11 +23,11 @@ impl Source {
     /// What it tells, for a sentence.
     pub fn tells(self) -> &'static str {
         match self {
-            Self::CpuRecord => "every switch and every interrupt has its name",
-            Self::ThreadRecord => "switches are seen, but not to whom, and interrupts are not",
-            Self::PreemptionFlag => "it is seen which gap was a switch, but not to whom, and interrupts are not",
-            Self::Account => "it is known how much time switches took in all, but not when",
-            Self::None => "no gap has a cause",
+            Self::CpuRecord => "every switch and every interrupt is attributed by name",
+            Self::ThreadRecord => "switches are seen, but not the next task; interrupts are not seen",
+            Self::PreemptionFlag => "gaps that were switches are seen, but not the next task; interrupts are not seen",
+            Self::Account => "only the total time of switches is known, not when they happened",
+            Self::None => "no gap has a known cause",
         }
     }
 }

@@ -18,12 +18,12 @@ impl WarningKind for WeakerEvidence {
     const CODE: &'static str = "weaker_evidence";
 
     fn message(&self) -> String {
-        format!("the kernel's record of the CPUs cannot be read ({}): {}", self.reason, self.source.tells())
+        format!("the kernel trace of the CPUs cannot be read ({}): {}", self.reason, self.source.tells())
     }
 
     fn remedy(&self) -> &'static str {
         "run it as root, or `sudo setcap cap_perfmon+ep $(command -v contend)`; in a container start it with \
-         --cap-add PERFMON and a seccomp profile that allows perf_event_open; if memory is what is refused, raise \
+         --cap-add PERFMON and a seccomp profile that allows perf_event_open; if memory was refused, raise \
          `ulimit -l`"
     }
 }
@@ -39,7 +39,7 @@ impl WarningKind for NoInterruptEvidence {
     const CODE: &'static str = "no_interrupt_evidence";
 
     fn message(&self) -> String {
-        format!("interrupts are not recorded, or not all: {}", self.reason)
+        format!("some or all interrupts are not recorded: {}", self.reason)
     }
 
     fn remedy(&self) -> &'static str {
@@ -62,11 +62,11 @@ impl WarningKind for EvidenceLost {
 
     fn message(&self) -> String {
         let blind = percent(self.blind_share);
-        format!("the kernel lost {} reports: nothing is known of {blind} of the time", self.reports)
+        format!("the kernel lost {} events: there is no data for {blind} of the time", self.reports)
     }
 
     fn remedy(&self) -> &'static str {
-        "read the explained share as a lower bound; root, or a higher kernel.perf_event_mlock_kb, allows larger \
+        "read the explained share as a lower bound; run as root or raise kernel.perf_event_mlock_kb for larger \
          buffers"
     }
 }

@@ -30,10 +30,13 @@ pub enum Doubt {
 impl fmt::Display for Doubt {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::FewProbes(count) => write!(formatter, "there were only {count} probes"),
-            Self::NoCrowd => write!(formatter, "even the best probes differ from each other"),
+            Self::FewProbes(count) => write!(formatter, "only {count} probes were taken"),
+            Self::NoCrowd => write!(formatter, "even the fastest probes differ from each other"),
             Self::Narrow(ipc) => {
-                write!(formatter, "the best was {ipc:.1} instructions a cycle, less than such a core issues alone")
+                write!(
+                    formatter,
+                    "the fastest ran at {ipc:.1} instructions per cycle, fewer than an exclusive core issues"
+                )
             }
         }
     }

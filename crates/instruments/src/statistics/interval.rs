@@ -59,7 +59,7 @@ impl schemars::JsonSchema for Interval {
 
     fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
         schemars::json_schema!({
-            "description": "From the first to the second; an end that is not known is null.",
+            "description": "The lower and the upper bound; an unknown bound is null.",
             "type": "array", "items": {"type": ["number", "null"]}, "minItems": 2, "maxItems": 2
         })
     }

@@ -7,9 +7,7 @@ use thiserror::Error;
 #[derive(Debug, Error)]
 pub enum TeamError {
     /// The system refused a thread.
-    #[error(
-        "the system allows no more than {started} threads here; `ulimit -u` and the cgroup's pids.max set the limit"
-    )]
+    #[error("cannot start more than {started} threads; raise `ulimit -u` or the cgroup's pids.max")]
     Spawn {
         /// Threads that could be started.
         started: usize,
@@ -17,7 +15,7 @@ pub enum TeamError {
         source: io::Error,
     },
     /// A member could not be pinned.
-    #[error("a thread could not be pinned to CPU {cpu}")]
+    #[error("cannot pin a thread to CPU {cpu}")]
     Pin {
         /// The CPU.
         cpu: usize,
@@ -25,7 +23,7 @@ pub enum TeamError {
         source: io::Error,
     },
     /// A process of the team did not end by itself.
-    #[error("process {member} of the team {how}; the others were ended")]
+    #[error("worker process {member} {how}; the other workers were stopped")]
     Died {
         /// Which of the members, from 0.
         member: usize,
@@ -33,13 +31,13 @@ pub enum TeamError {
         how: String,
     },
     /// Processes of the team did not end long after they should have.
-    #[error("{members} processes of the team did not end a minute after their time; they were killed")]
+    #[error("{members} worker processes were still running one minute after their end time; they were killed")]
     Stuck {
         /// How many.
         members: usize,
     },
     /// Threads of the team did not come back, and were left where they are.
-    #[error("{members} threads of the team did not come back")]
+    #[error("{members} worker threads did not return")]
     LeftBehind {
         /// How many.
         members: usize,

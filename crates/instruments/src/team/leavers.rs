@@ -144,7 +144,7 @@ mod tests {
                 others.load(Ordering::Relaxed)
             });
         assert!(matches!(left, Err(TeamError::LeftBehind { members: 1 })), "{left:?}");
-        assert!(began.elapsed() < LOOK * MOST_LOOKS, "nobody waited for the patience to run out");
+        assert!(began.elapsed() < LOOK * MOST_LOOKS, "no thread waited for the limit");
     }
 
     #[test]

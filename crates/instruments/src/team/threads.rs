@@ -92,7 +92,7 @@ mod tests {
         let member = || Member {
             cpu: None,
             job: Box::new(|gate: &StartGate| {
-                let start = gate.ready().expect("nobody cancels");
+                let start = gate.ready().expect("no thread cancels");
                 let first = clock.now();
                 while clock.now() < gate.stop() {
                     std::thread::yield_now();

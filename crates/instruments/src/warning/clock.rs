@@ -17,11 +17,11 @@ impl WarningKind for ClockFallback {
     const SEVERITY: Severity = Severity::ChangesFigure;
 
     fn message(&self) -> String {
-        format!("the CPU's counter is not used: {}", self.reason)
+        format!("the CPU's time-stamp counter is not used: {}", self.reason)
     }
 
     fn remedy(&self) -> &'static str {
         "use a machine whose counter is constant and agrees between CPUs (clock source tsc in \
-         /sys/devices/system/clocksource/clocksource0/current_clocksource); figures below 100 ns are coarser here"
+         /sys/devices/system/clocksource/clocksource0/current_clocksource); values below 100 ns are coarser here"
     }
 }

@@ -21,7 +21,7 @@ impl WarningKind for Steal {
     }
 
     fn remedy(&self) -> &'static str {
-        "use a virtual machine with CPUs of its own, or bare metal; or measure when its host is idle"
+        "use a virtual machine with dedicated CPUs, or bare metal; or measure while its host is idle"
     }
 }
 
@@ -41,11 +41,11 @@ impl WarningKind for CpusTakenAway {
 
     fn message(&self) -> String {
         let Self { lost, left } = self;
-        format!("during the measurement this process lost CPU {lost}; still allowed: CPU {left}")
+        format!("this process lost access to CPU {lost} during the measurement; still allowed: CPU {left}")
     }
 
     fn remedy(&self) -> &'static str {
-        "fix the container's cpuset for the time of the measurement, or name CPUs that stay allowed with --cpus"
+        "keep the container's cpuset unchanged during the measurement, or select CPUs that stay allowed with --cpus"
     }
 }
 
@@ -65,7 +65,7 @@ impl WarningKind for OtherLoad {
     }
 
     fn remedy(&self) -> &'static str {
-        "stop what else is running, or choose quieter CPUs with --cpus"
+        "stop other programs, or choose quieter CPUs with --cpus"
     }
 }
 
@@ -84,7 +84,7 @@ impl WarningKind for SmtSiblingsShared {
 
     fn message(&self) -> String {
         let Self { cpu, sibling } = self;
-        format!("CPUs {cpu} and {sibling} are two threads of one core: each slows the other")
+        format!("CPUs {cpu} and {sibling} are SMT siblings on one core: each slows the other")
     }
 
     fn remedy(&self) -> &'static str {
@@ -105,7 +105,7 @@ impl WarningKind for CpuQuota {
     const SEVERITY: Severity = Severity::ChangesFigure;
 
     fn message(&self) -> String {
-        format!("the control group grants the time of {} CPUs and stops us beyond", self.cpus)
+        format!("the cgroup limits contend to {} CPUs and throttles it above that", self.cpus)
     }
 
     fn remedy(&self) -> &'static str {
@@ -124,7 +124,7 @@ impl WarningKind for FrequencyChanging {
     const CODE: &'static str = "frequency_changing";
 
     fn message(&self) -> String {
-        format!("the clock frequency may change while measuring: the governor is {}", self.governor)
+        format!("the clock frequency may change during the measurement: the governor is {}", self.governor)
     }
 
     fn remedy(&self) -> &'static str {
@@ -146,7 +146,7 @@ impl WarningKind for RealtimeThrottling {
 
     fn message(&self) -> String {
         let Self { runtime_us, period_us } = self;
-        format!("real-time threads are stopped after {runtime_us} µs of each {period_us} µs")
+        format!("real-time threads are throttled after {runtime_us} µs of each {period_us} µs")
     }
 
     fn remedy(&self) -> &'static str {
@@ -164,7 +164,7 @@ impl WarningKind for Autogroup {
     const SEVERITY: Severity = Severity::Advice;
 
     fn message(&self) -> String {
-        "the scheduler groups threads by session: nice values count only inside one".to_owned()
+        "the scheduler groups threads by session (autogroup): nice values apply only within a session".to_owned()
     }
 
     fn remedy(&self) -> &'static str {
@@ -186,10 +186,10 @@ impl WarningKind for NeverAlone {
 
     fn message(&self) -> String {
         let Self { cpu, reason } = self;
-        format!("CPU {cpu} may never have been alone on its core: {reason}")
+        format!("CPU {cpu} may never have had its core exclusively: {reason}")
     }
 
     fn remedy(&self) -> &'static str {
-        "figures said to be of the core alone may be of a shared one; measure longer, or at another time of the day"
+        "distrust values labelled core exclusive, since the core may have been shared; measure longer, or at another time of day"
     }
 }

@@ -17,7 +17,7 @@ impl WarningKind for NoRealtimePriority {
     const CODE: &'static str = "no_realtime_priority";
 
     fn message(&self) -> String {
-        format!("no real-time priority: {}", self.missing)
+        format!("real-time priority was refused: {}", self.missing)
     }
 
     fn remedy(&self) -> &'static str {
@@ -40,7 +40,7 @@ impl WarningKind for NiceRefused {
 
     fn message(&self) -> String {
         let Self { wanted, granted } = self;
-        format!("a thread may not have the nice value {wanted}: it has {granted}")
+        format!("nice value {wanted} was refused; {granted} was used instead")
     }
 
     fn remedy(&self) -> &'static str {
@@ -64,7 +64,7 @@ impl WarningKind for PriorityRefused {
 
     fn message(&self) -> String {
         let Self { wanted, reason } = self;
-        format!("no thread may have priority {wanted} ({reason}): idle was measured instead")
+        format!("priority {wanted} was refused ({reason}); SCHED_IDLE was measured instead")
     }
 
     fn remedy(&self) -> &'static str {

@@ -20,10 +20,10 @@ impl WarningKind for NotConverged {
 
     fn message(&self) -> String {
         let width = match self.relative_width {
-            many if many >= 10.0 => format!("{many:.0} times as wide as its figure"),
+            many if many >= 10.0 => format!("{many:.0} times as wide as the value"),
             few => format!("{} wide", percent(few)),
         };
-        format!("the 95 % interval of {} is still {width}; wanted: {}", self.what, percent(self.target))
+        format!("the 95 % confidence interval of {} is still {width}; target: {}", self.what, percent(self.target))
     }
 
     fn remedy(&self) -> &'static str {
@@ -45,12 +45,12 @@ impl WarningKind for Interrupted {
 
     fn message(&self) -> String {
         let Self { measured_s, planned_s } = self;
-        let of = planned_s.map_or("what was asked for".to_owned(), |planned_s| format!("{planned_s:.1} s"));
+        let of = planned_s.map_or("the requested run".to_owned(), |planned_s| format!("{planned_s:.1} s"));
         format!("interrupted after {measured_s:.1} s of {of}")
     }
 
     fn remedy(&self) -> &'static str {
-        "run it again to its end, or ask for less time with --seconds"
+        "run it again without interrupting it, or set a shorter time with --seconds"
     }
 }
 
@@ -87,11 +87,11 @@ impl WarningKind for BufferFull {
     const CODE: &'static str = "buffer_full";
 
     fn message(&self) -> String {
-        format!("the buffer of {} was full: what came later is not in its figures", self.what)
+        format!("the buffer of {} is full: later samples are not in its results", self.what)
     }
 
     fn remedy(&self) -> &'static str {
-        "measure for less time with --seconds"
+        "set a shorter time with --seconds"
     }
 }
 
@@ -113,6 +113,6 @@ impl WarningKind for LeftOut {
     }
 
     fn remedy(&self) -> &'static str {
-        "its figures are missing, neither good nor bad"
+        "treat its results as missing, neither good nor bad"
     }
 }

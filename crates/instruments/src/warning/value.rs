@@ -63,7 +63,7 @@ impl<K: WarningKind> From<K> for Warning {
         let fields = match serde_json::to_value(&kind) {
             Ok(Value::Object(fields)) => fields,
             Ok(Value::Null) => Map::new(),
-            other => panic!("the kind of warning {} is no struct with named fields: {other:?}", K::CODE),
+            other => panic!("the kind of warning {} is not a struct with named fields: {other:?}", K::CODE),
         };
         Self {
             code: Cow::Borrowed(K::CODE),
@@ -84,14 +84,14 @@ impl schemars::JsonSchema for Warning {
     fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
         let text = |description: &str| schemars::json_schema!({"description": description, "type": "string"});
         schemars::json_schema!({
-            "description": "What a reader must know. Beside these it has the fields of its kind.",
+            "description": "A limitation of the results. In addition to these fields, it has those of its kind.",
             "type": "object",
             "properties": {
                 "code": text("Its kind, for programs."),
-                "message": text("What was seen, with its figures."),
-                "remedy": text("What can be done about it."),
+                "message": text("The observation, with its values."),
+                "remedy": text("An action that removes the cause."),
                 "severity": {
-                    "description": "Whether it changes a figure, limits what can be concluded, or is advice.",
+                    "description": "Whether it changes a result, limits a conclusion, or is advice.",
                     "enum": ["changes_figure", "limits_conclusion", "advice"]
                 },
             },
@@ -126,7 +126,7 @@ impl<'de> Deserialize<'de> for Warning {
         };
         let code = text("code").ok_or_else(|| D::Error::missing_field("code"))?;
         let message = text("message").unwrap_or_else(|| format!("warning `{code}` of another version"));
-        let remedy = text("remedy").unwrap_or_else(|| "none is recorded".to_owned());
+        let remedy = text("remedy").unwrap_or_else(|| "not recorded".to_owned());
         // One that is not known here stays a field.
         let severity = fields.get("severity").and_then(|value| Severity::deserialize(value).ok());
         if severity.is_some() {

@@ -44,7 +44,7 @@ impl Builder for OnItsLines {
     /// Where it is shared from: once it is settled it stays where it is.
     fn build<L: Lock>(self) -> io::Result<Self::Output> {
         let mut lock = Arc::new(CachePadded::new(L::create()?));
-        Arc::get_mut(&mut lock).expect("nobody else has it yet").settle()?;
+        Arc::get_mut(&mut lock).expect("no other thread has it yet").settle()?;
         Ok(lock)
     }
 }

@@ -286,7 +286,7 @@ mod tests {
             std::thread::sleep(Duration::from_millis(1));
         }
         assert!(first.grinds() > 0 && first.exact_ns().unwrap() > 0);
-        assert_eq!(second.grinds(), 0, "the second one was not told to grind");
+        assert_eq!(second.grinds(), 0, "the second one runs no busy loop");
         let gone = first.clock;
         drop(soakers);
         // Joined is a moment before the kernel has forgotten it.

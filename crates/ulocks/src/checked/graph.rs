@@ -94,7 +94,7 @@ impl Graph {
             );
             if hold.thread == thread {
                 self.waits.remove(&thread);
-                return Some(format!("a deadlock: nobody will free lock {lock}\n{said}"));
+                return Some(format!("deadlock: no thread will release lock {lock}\n{said}"));
             }
             // A circle that this thread is not in was told by the one that closed it.
             if hold.thread == waiting {

@@ -69,7 +69,7 @@ pub enum Error {
     /// The file is from before the machine was started, or from another pid or time namespace: its locks name
     /// threads that mean nothing here.
     #[error(
-        "{path}: left from before the last boot, or made in another pid or time namespace; remove it if nobody uses it",
+        "{path}: created before the last boot, or in another pid or time namespace; remove it if no process uses it",
         path = path.display()
     )]
     Stale {

@@ -34,7 +34,7 @@ pub fn recorder(cpus: &[usize], clock: Clock, machine: &Cpu, warnings: &mut Vec<
         return None;
     }
     let opened = Recorder::open_with(clock, &siblings, Source::CpuRecord);
-    let what = || format!("who ran on CPUs {siblings}, of the same cores");
+    let what = || format!("the tasks on CPUs {siblings}, the SMT siblings");
     opened.map_err(|error| warnings.push(LeftOut { what: what(), reason: error.to_string() }.into())).ok()
 }
 

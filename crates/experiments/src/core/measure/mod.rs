@@ -65,7 +65,7 @@ pub fn run_plan(plan: &Plan, session: &Session, clock: Clock, progress: &Progres
     let probed = probed(&pairs, session).map(|found| found.beside(machine.probed.as_ref()));
     machine.probed = probed.clone().or(machine.probed);
     let groups = groups(&plan.cpus, &machine);
-    progress.note("laying a chain through memory");
+    progress.note("building a pointer chain in memory");
     let socket = SocketProbe::new(clock);
     let eyes = plan.cpus.iter().enumerate();
     let mut observed: BTreeMap<usize, Observed> =

@@ -45,8 +45,8 @@ pub fn try_pairs(
             break;
         }
         if !pairs.is_empty() && Instant::now() + A_PAIR > until {
-            let reason = "there was no time for it; --seconds gives more".to_owned();
-            warnings.push(LeftOut { what: "whether further pairs of CPUs share a core".into(), reason }.into());
+            let reason = "the time did not suffice; set a longer --seconds".to_owned();
+            warnings.push(LeftOut { what: "whether other pairs of CPUs share a core".into(), reason }.into());
             break;
         }
         progress.note(&format!("whether CPU {one} and {other} share a core"));

@@ -35,7 +35,7 @@ impl turns::Cell for Cell {
     fn so_far(&self) -> String {
         let known = self.series.first().map(|series| &series.deciding().lock);
         let rounds = known.map_or(0, |lock| lock.tally().count());
-        format!("{} slices, {} rounds", terminal::count(self.slices), terminal::count(rounds))
+        format!("{} windows, {} iterations", terminal::count(self.slices), terminal::count(rounds))
     }
 
     fn turns(&self) -> u64 {

@@ -53,6 +53,8 @@ pub struct Parameters {
     pub assumptions: Vec<String>,
 }
 
+/// The flag that names the trace of the other tasks.
+const BESIDE: &str = "--beside";
 /// A 60th of a second.
 const FRAME: Duration = Duration::from_nanos(16_666_667);
 
@@ -73,10 +75,10 @@ impl Plan {
         }
         let priorities = priorities(flags);
         let contest = Contest::of(flags, &priorities)?;
-        let beside = flags.beside.as_deref().map(|path| trace::read("--beside", path, flags.span)).transpose()?;
+        let beside = flags.beside.as_deref().map(|path| trace::read(BESIDE, path, flags.span)).transpose()?;
         if let Some(trace) = beside.as_ref().filter(|trace| trace.gaps.span_ns() < frame.as_nanos() as u64) {
             let message = format!(
-                "--beside {}: the recording of {} s is shorter than a frame of {frame:?}",
+                "{BESIDE} {}: the recording of {} s is shorter than a frame of {frame:?}",
                 trace.description.file, trace.description.span_s
             );
             return Err(UsageError(message).into());

@@ -33,8 +33,8 @@ pub fn chosen(
     if of_one || beside {
         return match is_all {
             true => Err(UsageError(
-                "--cpus all: a reader on each CPU has nothing beside it; competitors, reschedulers, remedies, lines, \
-                 traces and --samples are of one CPU: name it with --cpu, or leave them out"
+                "--cpus all: competitors, reschedulers, --remedies, --interval, --trace and --samples need one CPU; \
+                 choose it with --cpu, or omit them"
                     .into(),
             )),
             false => Ok(None),
@@ -45,7 +45,7 @@ pub fn chosen(
     }
     let first = session.cpus.first().filter(|_| session.cpus.len() >= SPARES_ONE);
     let Some(first) = first else { return Ok(Some((session.cpus.clone(), None))) };
-    let reason = format!("it is left to the rest of the system; --cpus {} reads it too", session.cpus);
+    let reason = format!("it is left to the system; --cpus {} measures it too", session.cpus);
     let warning = LeftOut { what: format!("CPU {first}"), reason }.into();
     Ok(Some((session.cpus.iter().skip(1).collect(), Some(warning))))
 }

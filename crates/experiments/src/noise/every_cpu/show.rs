@@ -22,7 +22,7 @@ fn table(rows: &[Row], page: &Page) -> String {
             row.role.clone().unwrap_or_default(),
         ]
     });
-    let header = ["", "lost", "width", "longest", ">1 µs", ">10 µs", ">100 µs", ">1 ms", "for"];
+    let header = ["", "lost", "width", "longest", ">1 µs", ">10 µs", ">100 µs", ">1 ms", "role"];
     terminal::table(&header, lines).lines().map(|line| page.cut(line) + "\n").collect()
 }
 
@@ -43,7 +43,7 @@ fn common(rows: &[Row], page: &Page) -> String {
     let mut text = String::new();
     for (cpu, together) in &common {
         let words = format!(
-            "CPU {cpu}: {} of {} gaps began within {} of one on another CPU; by chance {:.1}.",
+            "CPU {cpu}: {} of {} gaps began within {} of a gap on another CPU; expected by chance: {:.1}.",
             terminal::count(together.together as u64),
             terminal::count(together.gaps as u64),
             window(together.window_us),
@@ -52,7 +52,8 @@ fn common(rows: &[Row], page: &Page) -> String {
         text += &terminal::wrapped("", "  ", &words, page);
     }
     if let (true, Some((_, together))) = (common.is_empty(), chance.first()) {
-        text += &format!("No more gaps begin within {} of each other than by chance.\n", window(together.window_us));
+        let window = window(together.window_us);
+        text += &format!("The number of gaps that begin within {window} of each other is what chance predicts.\n");
     }
     text + "\n"
 }
@@ -96,6 +97,6 @@ fn map(rows: &[Row], page: &Page) -> String {
         .zip(&SHADES)
         .map(|((_, letter), (from, _))| format!("{letter} {}", percent(*from)))
         .collect();
-    let legend = format!("Lost over the time of the run, from: {}", legend.join(", "));
+    let legend = format!("CPU time lost over the run, by main cause: {}", legend.join(", "));
     lines + &terminal::wrapped("", "  ", &legend, page)
 }

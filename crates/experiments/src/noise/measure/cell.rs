@@ -155,7 +155,7 @@ impl Cell {
         self.thresholds = (self.thresholds.0.min(watch.threshold), self.thresholds.1.max(watch.threshold));
         if watch.full {
             let what = format!("a second of `{}`", self.plan.name);
-            let reason = "it had too many gaps".into();
+            let reason = "it has too many gaps".into();
             self.warn(LeftOut { what: format!("the rest of {what}"), reason }.into());
         }
         if !piece.preempted.is_empty() {

@@ -54,7 +54,7 @@ pub fn run_plan(plan: &Plan, session: &Session, clock: Clock, progress: &Progres
         work_together(clock, plan.turn, members)?;
         for one in &mut all {
             let result = std::mem::replace(&mut one.result, Ok(()));
-            result.with_context(|| format!("the reader of CPU {}", one.cell.plan.reader_cpu))?;
+            result.with_context(|| format!("the sampling thread of CPU {}", one.cell.plan.reader_cpu))?;
         }
         if order.len() < MOST_TURNS {
             order.push((0..all.len()).collect());

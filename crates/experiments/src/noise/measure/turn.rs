@@ -92,7 +92,7 @@ pub fn run(
     mut on_piece: impl FnMut(Piece) -> ControlFlow<()> + Send,
 ) -> anyhow::Result<Outcome> {
     let nobody = || Ok(Used::default());
-    let mut reader = Err(io::Error::other("the reader did not begin"));
+    let mut reader = Err(io::Error::other("the sampling thread did not start"));
     let mut competitors: Vec<io::Result<Used>> =
         cell.competitor.map_or_else(Vec::new, |_| (0..setup.plan.contest.competitors).map(|_| nobody()).collect());
     let mut rescheduler = cell.rescheduler.map(|_| nobody());

@@ -32,7 +32,7 @@ pub fn histogram_log(heading: &Heading<'_>, kept: &GapTrace) -> anyhow::Result<V
         let length = Duration::from_nanos((kept.span_ns - second as f64 * SECOND_NS).min(SECOND_NS) as u64);
         log.write_histogram(&histogram, Duration::from_secs(second), length, None)
             .map_err(|error| anyhow::anyhow!("{error:?}"))
-            .context("a histogram could not be written")?;
+            .context("cannot write the histogram")?;
     }
     Ok(file)
 }

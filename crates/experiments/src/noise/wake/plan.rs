@@ -112,8 +112,8 @@ fn cpus(flags: &Flags, shared: &SharedFlags, session: &Session) -> Result<(CpuSe
     if flags.policy == Policy::Deadline {
         return match shared.cpus.is_some() || flags.cpu.is_some() {
             true => Err(UsageError(
-                "--policy deadline: the kernel places such a thread itself and refuses one that is pinned; leave \
-                 --cpu and --cpus out, and there is a row for each CPU that it woke on"
+                "--policy deadline: the kernel places deadline threads itself and refuses pinned ones; omit --cpu and \
+                 --cpus, and the record has a row for each CPU that the thread woke on"
                     .into(),
             )),
             false => Ok((session.cpus.clone(), Vec::new())),
@@ -126,7 +126,7 @@ fn cpus(flags: &Flags, shared: &SharedFlags, session: &Session) -> Result<(CpuSe
     let has_all = online().is_ok_and(|online| online.iter().all(|cpu| cpus.contains(cpu)));
     match cpus.first() {
         Some(first) if flags.policy.is_realtime() && has_all && cpus.len() > 1 => {
-            let reason = "real-time threads of ours never have all CPUs of a machine".into();
+            let reason = "real-time threads must leave one CPU to other tasks".into();
             warnings.push(LeftOut { what: format!("CPU {first}"), reason }.into());
             Ok((cpus.iter().skip(1).collect(), warnings))
         }
@@ -140,7 +140,7 @@ fn check_right(policy: Policy, nice: i32, intervals: &[Duration], session: &Sess
         return Ok(());
     }
     let refused = |reason: String| {
-        UsageError(format!("--policy {policy}: {reason}; nothing was measured. --policy other needs no right"))
+        UsageError(format!("--policy {policy}: {reason}; nothing was measured. --policy other needs no privilege"))
     };
     let machine = Machine { lone_cpu: online().map_or(true, |cpus| cpus.len() == 1), session: &session.cpus };
     if let Some(reason) = no_realtime(&machine) {
@@ -155,7 +155,7 @@ fn check_right(policy: Policy, nice: i32, intervals: &[Duration], session: &Sess
                 }
                 _ => " (RLIMIT_RTPRIO may allow a lower priority)",
             };
-            refused(format!("the system refused it at {interval:?}: {error}{hint}"))
+            refused(format!("the kernel refused it at {interval:?}: {error}{hint}"))
         })?;
     }
     Ok(())

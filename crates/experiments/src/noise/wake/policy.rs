@@ -40,7 +40,7 @@ impl FromStr for Policy {
         match text.split_once(':') {
             None if text == "other" => Ok(Self::Other),
             None if text == "deadline" => Ok(Self::Deadline),
-            None if text == "fifo" => Err("its priority is missing; write fifo:N with N from 1 to 99".into()),
+            None if text == "fifo" => Err("the priority is missing; write fifo:N with N from 1 to 99".into()),
             Some(("fifo", level)) => match level.parse() {
                 Ok(priority @ 1..=99) => Ok(Self::Fifo(priority)),
                 _ => Err(ALLOWED.into()),

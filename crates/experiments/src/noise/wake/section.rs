@@ -15,10 +15,10 @@ pub fn findings(rows: &[&WakeRow]) -> Vec<Statement> {
     let finding = |row: &&WakeRow| {
         let most = row.causes.first().map(|cause| {
             let label = label(&Cause { kind: cause.kind, name: cause.name.clone(), pid: cause.pid });
-            format!("; most of the time, {}, went to: {label}", percent(cause.share))
+            format!("; main cause, {} of the latency: {label}", percent(cause.share))
         });
         Statement::from(format!(
-            "{}: a thread of policy {} woke {} late in the median, {} in one of a thousand, {} at most{}.",
+            "{}: wake-up latency with policy {}: median {}, p99.9 {}, maximum {}{}.",
             name(row),
             row.policy,
             Unit::Ns.words_with(row.late_p50_us * 1e3, row.late_p50_ci_us.map(|ends| ends.scaled(1e3))),
@@ -54,9 +54,9 @@ fn histograms(rows: &[&WakeRow]) -> Figure {
             .collect(),
     });
     Figure {
-        title: "How late a thread wakes".into(),
+        title: "Wake-up latency".into(),
         picture: Picture::Plot(Plot {
-            x: Axis { label: "late", unit: Unit::Ns, logarithmic: true },
+            x: Axis { label: "latency", unit: Unit::Ns, logarithmic: true },
             y: Axis { label: "wake-ups", unit: Unit::Number, logarithmic: true },
             series: series.collect(),
         }),
@@ -80,7 +80,7 @@ fn lateness(rows: &[&WakeRow]) -> Table {
     };
     Table {
         caption: "Wake-ups".into(),
-        header: vec!["where", "wake-ups", "median", "99 %", "99.9 %", "latest", "skipped"],
+        header: vec!["configuration", "wake-ups", "median", "p99", "p99.9", "max", "skipped"],
         rows: rows.iter().map(line).collect(),
     }
 }
@@ -98,11 +98,11 @@ fn causes(row: &WakeRow) -> Figure {
         ]
     });
     Figure {
-        title: format!("{}: why", name(row)),
+        title: format!("{}: causes", name(row)),
         picture: Picture::Stacks(vec![stack]),
         tables: vec![Table {
             caption: "Causes".into(),
-            header: vec!["cause", "of the time", "wake-ups", "mean", "longest"],
+            header: vec!["cause", "share of latency", "wake-ups", "mean", "longest"],
             rows: lines.collect(),
         }],
         secondary: false,

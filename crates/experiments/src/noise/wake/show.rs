@@ -26,12 +26,12 @@ fn overview(rows: &[&WakeRow], page: &Page) -> String {
     let Some(first) = rows.first() else { return String::new() };
     let slack = if first.slack_us > 0.0 { format!(", timer slack {}", us(first.slack_us)) } else { String::new() };
     let heading = format!(
-        "How late a thread wakes that sleeps until an instant: policy {}, {}{slack}",
+        "Wake-up latency of a thread that sleeps until a given instant: policy {}, {}{slack}",
         first.policy,
         timer(first)
     );
     let heading = terminal::wrapped("", "  ", &heading, page);
-    let header = ["", "every", "wake-ups", "p50", "p99", "p99.9", "latest", "most"];
+    let header = ["", "every", "wake-ups", "p50", "p99", "p99.9", "max", "main cause"];
     let lines = rows.iter().map(|row| {
         vec![
             format!("CPU {}", row.cpu),
@@ -47,7 +47,7 @@ fn overview(rows: &[&WakeRow], page: &Page) -> String {
     let table: String = terminal::table(&header, lines).lines().map(|line| page.cut(line) + "\n").collect();
     let skipped = rows.iter().filter(|row| row.skipped > 0).map(|row| {
         let times = terminal::counted(row.skipped as usize, "instant");
-        format!("CPU {}, every {}: {times} had passed before it slept again\n", row.cpu, us(row.interval_us))
+        format!("CPU {}, every {}: {times} had passed before the thread slept again\n", row.cpu, us(row.interval_us))
     });
     heading + &table + &skipped.collect::<String>()
 }
@@ -83,20 +83,20 @@ fn spikes(row: &WakeRow, page: &Page) -> String {
             format!("  ({})", spike.label),
             percent(spike.share),
             us(spike.median_us),
-            format!("{} to {}", us(spike.from_us), us(spike.to_us)),
+            format!("{}–{}", us(spike.from_us), us(spike.to_us)),
             cause.map_or_else(String::new, |(cause, share)| format!("{} {}", percent(share), short(&words(cause)))),
         ]
     });
-    let table = terminal::table(&["", "share", "median", "range", "most of its time"], lines);
+    let table = terminal::table(&["", "share", "median", "range", "main cause"], lines);
     table.lines().map(|line| page.cut(line) + "\n").collect()
 }
 
 /// What a cause means for one that waits.
 fn words(cause: &Cause) -> String {
     match cause.kind {
-        Kind::Idle => "idle state left".into(),
-        Kind::Own => "its own way back".into(),
-        Kind::Task => format!("switched out: {}", label(cause)),
+        Kind::Idle => "exit from idle state".into(),
+        Kind::Own => "return to user space".into(),
+        Kind::Task => format!("descheduled: {}", label(cause)),
         _ => label(cause),
     }
 }
@@ -129,7 +129,7 @@ fn causes(row: &WakeRow) -> String {
             us(cause.longest_us),
         ]
     };
-    terminal::table(&["Why", "share", "wake-ups", "mean", "longest"], row.causes.iter().take(CAUSES).map(line))
+    terminal::table(&["Causes", "share", "wake-ups", "mean", "longest"], row.causes.iter().take(CAUSES).map(line))
 }
 
 /// Late wake-ups that are told of.
@@ -138,7 +138,7 @@ const LATEST: usize = 3;
 fn latest(row: &WakeRow, page: &Page) -> String {
     let told = |late: &LateWake| {
         let words = format!(
-            "at {:.3} s, {} late: {} {}",
+            "at {:.3} s, latency {}: {} {}",
             late.start_s,
             us(late.late_us),
             us(late.cause_us),
@@ -146,13 +146,13 @@ fn latest(row: &WakeRow, page: &Page) -> String {
         );
         terminal::wrapped(" ", "   ", &words, page)
     };
-    "The latest\n".to_owned() + &row.latest.iter().take(LATEST).map(told).collect::<String>()
+    "Longest latencies\n".to_owned() + &row.latest.iter().take(LATEST).map(told).collect::<String>()
 }
 
 fn ledger(row: &WakeRow, page: &Page) -> String {
     let Some(ledger) = &row.ledger else { return String::new() };
     let words = format!(
-        "explained: {}; {} reports, {} lost, blind for {}",
+        "explained: {}; {} events, {} lost, no data for {}",
         row.explained_share.map_or_else(|| "nothing".into(), percent),
         terminal::count(ledger.events),
         terminal::count(ledger.lost_events),
@@ -164,7 +164,7 @@ fn ledger(row: &WakeRow, page: &Page) -> String {
 /// The wake-up that ended it all, and who ran meanwhile.
 fn stopped_at(row: &WakeRow, late: &LateWake, page: &Page) -> String {
     let words = format!(
-        "Stopped at {:.3} s: CPU {}, every {}, {} late; most of it: {}.",
+        "Stopped at {:.3} s: CPU {}, every {}, latency {}; main cause: {}.",
         late.start_s,
         row.cpu,
         us(row.interval_us),

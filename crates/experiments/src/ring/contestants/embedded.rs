@@ -19,7 +19,7 @@ pub struct Source {
 /// The files that are part of this program, folder by folder.
 pub fn embedded() -> Vec<Source> {
     let source = |&(path, content): &(&str, &str)| {
-        let (folder, name) = path.split_once('/').expect("every contestant has a folder");
+        let (folder, name) = path.split_once('/').expect("every contestant has a directory");
         Source { folder: folder.to_owned(), name: name.into(), content: content.into() }
     };
     EMBEDDED.iter().map(source).collect()
@@ -44,7 +44,7 @@ pub fn in_folder(path: &Path) -> anyhow::Result<Vec<Source>> {
     let sources = read().with_context(|| format!("--recipe {}", path.display()))?;
     anyhow::ensure!(
         sources.iter().any(|source| source.name == Path::new("recipe.toml")),
-        "--recipe {}: there is no recipe.toml in it",
+        "--recipe {}: the directory has no recipe.toml",
         path.display()
     );
     Ok(sources)

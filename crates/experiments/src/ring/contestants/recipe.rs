@@ -47,7 +47,7 @@ pub fn recipes(sources: &[Source]) -> anyhow::Result<Vec<Recipe>> {
 fn parse(folder: &str, text: &str) -> anyhow::Result<Vec<Recipe>> {
     let mut shared: Table = text.parse()?;
     let Some(Value::Array(contestants)) = shared.remove("contestant") else {
-        anyhow::bail!("it has no [[contestant]]");
+        anyhow::bail!("[[contestant]] is missing");
     };
     contestants.into_iter().map(|contestant| one(folder, &shared, contestant)).collect()
 }
@@ -59,8 +59,12 @@ fn one(folder: &str, shared: &Table, contestant: Value) -> anyhow::Result<Recipe
     }
     let mut recipe: Recipe = keys.try_into()?;
     recipe.folder = folder.to_owned();
-    anyhow::ensure!(recipe.class != Class::Limit, "{}: a contestant is of another class than limit", recipe.name);
-    anyhow::ensure!(!recipe.run.is_empty() && recipe.max_threads > 0, "{}: nothing would run", recipe.name);
+    anyhow::ensure!(
+        recipe.class != Class::Limit,
+        "{}: class limit is reserved; use mailbox, channel or os-block",
+        recipe.name
+    );
+    anyhow::ensure!(!recipe.run.is_empty() && recipe.max_threads > 0, "{}: run is empty", recipe.name);
     Ok(recipe)
 }
 
@@ -103,7 +107,7 @@ mod tests {
             ("class = \"mailbox\"", "class = \"box\"", "box"),
             ("package = \"dash\"", "", "package"),
             ("package = \"dash\"", "package = \"dash\"\ncolour = 3", "colour"),
-            ("[[contestant]]", "[[other]]", "no [[contestant]]"),
+            ("[[contestant]]", "[[other]]", "[[contestant]] is missing"),
         ] {
             let error = format!("{:#}", parse("shell", &RECIPE.replace(from, to)).unwrap_err());
             assert!(error.contains(word), "{error}");

@@ -54,7 +54,7 @@ impl<'a> BuildDir<'a> {
         let folder = tempfile::Builder::new().prefix("contend-ring-").permissions(private).tempdir();
         let folder = match folder {
             Err(error) if std::env::var_os("TMPDIR").is_some() => {
-                return Err(error).context("no folder for building contestants; TMPDIR may name a better place");
+                return Err(error).context("no writable directory for building contestants; set TMPDIR to one");
             }
             found => found.ok(),
         };
@@ -104,13 +104,13 @@ impl<'a> BuildDir<'a> {
                     let readiness = folder_build.prepare(recipe).unwrap_or_else(|error| {
                         Some(Readiness::NotBuilt(format!("{}: {error}", self.path().display())))
                     });
-                    let mut done = done.lock().expect("nobody panics with it");
+                    let mut done = done.lock().expect("no thread panics with it");
                     done.extend(readiness.map(|readiness| (recipe.name.clone(), readiness)));
                 }
             }
         };
         std::thread::scope(|scope| (0..workers.max(1)).for_each(|_| drop(scope.spawn(work))));
-        done.into_inner().expect("nobody panics with it")
+        done.into_inner().expect("no thread panics with it")
     }
 }
 

@@ -65,7 +65,7 @@ pub fn run_plan(plan: &Plan, session: &Session, mut lookout: Lookout, progress: 
         Ok(cell.visit(&Turn { plan, ready, slice, session }, &mut lookout))
     })?;
     let rows: Vec<Row> = rows(&cells, &turns.ended, &known, &lookout);
-    let not_converged = rules.not_converged(&cells, &turns, "the time of a hop of ");
+    let not_converged = rules.not_converged(&cells, &turns, "hop time of ");
     let warnings = plan.left_out.iter().cloned().chain(not_converged).chain(lookout.warnings()).collect();
     Ok(Measured { rows, absent: known.absent, order: turns.order, warnings })
 }

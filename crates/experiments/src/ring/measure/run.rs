@@ -58,7 +58,10 @@ fn judged(answer: usize, threads: usize, hops: u64) -> Result<usize, RunError> {
     if answer == right {
         return Ok(answer);
     }
-    Err(failed(Fault::WrongThread, format!("{threads} threads, {hops} hops: it answered {answer} instead of {right}")))
+    Err(failed(
+        Fault::WrongThread,
+        format!("{threads} threads, {hops} hops: the answer is {answer}; expected: {right}"),
+    ))
 }
 
 /// Runs a contestant of this process, on the CPU given or wherever the session's threads may run, in parts and
@@ -159,7 +162,7 @@ fn refusal(error: &io::Error, spec: &RingSpec) -> String {
     let threads = spec.threads;
     match error.kind() {
         io::ErrorKind::WouldBlock => {
-            format!("the system refuses {threads} threads: {error}; use fewer --threads or raise `ulimit -u`")
+            format!("cannot start {threads} threads: {error}; use fewer --threads or raise `ulimit -u`")
         }
         _ => format!("{threads} threads: {error}"),
     }
@@ -211,7 +214,7 @@ pub fn program(
         Stopped::Interrupted => RunError::Interrupted,
         Stopped::TimedOut => failed(
             Fault::Hung,
-            format!("{threads} threads, {hops} hops: not at its end after {} s (--timeout)", timeout.as_secs_f64()),
+            format!("{threads} threads, {hops} hops: not finished after {} s (--timeout)", timeout.as_secs_f64()),
         ),
         Stopped::Refused(error) => failed(Fault::Crashed, format!("{}: {error}", words[0])),
     })?;
@@ -221,7 +224,7 @@ pub fn program(
     }
     let answer = ended.stdout.trim_end().parse().map_err(|_| {
         let printed: String = ended.stdout.chars().take(40).collect();
-        failed(Fault::Garbage, format!("{ring}: it printed {printed:?}, which is not the number of a thread"))
+        failed(Fault::Garbage, format!("{ring}: the output {printed:?} is not a thread number"))
     })?;
     Ok(Run {
         answer: judged(answer, threads, hops)?,

@@ -153,7 +153,10 @@ impl Cell {
         let counted_ticks = counted_ticks.with_context(|| format!("{} could not be measured", self.plan))?;
         let protected: u64 = children.iter().map(|child: &CachePadded<ChildCounters>| child.protected_rounds).sum();
         if self.plan.lock != locks::NONE && lock.protected_rounds() - protected_before != protected {
-            bail!("{} does not exclude: of {protected} updates under the lock some were lost", self.plan.lock);
+            bail!(
+                "{} does not provide mutual exclusion: some of {protected} updates under the lock were lost",
+                self.plan.lock
+            );
         }
         let counts = lock.counts().zip(counts_before).map(|(after, before)| difference(after, before));
         Ok(Outcome { children, counted_ns: calibrated.clock().to_ns(counted_ticks), counts })

@@ -63,7 +63,7 @@ impl Rings {
     /// Those of `perf_event_open(2)`: `EACCES` or `EPERM` without CAP_PERFMON, `ENODEV` for a CPU that is switched off.
     pub fn of_cpus(cpus: &CpuSet) -> io::Result<Self> {
         if cpus.is_empty() {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, "no CPU is to be watched"));
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "the list of CPUs to trace is empty"));
         }
         allow_descriptors();
         let rings = cpus.iter().map(|cpu| {
@@ -166,7 +166,7 @@ impl Ring {
             match leader.build()?.sampled(bytes) {
                 Ok(leader) => return Ok(Self { cpu, leader, followers: Vec::new(), bytes, used: 0 }),
                 Err(error) if bytes <= SMALLEST => {
-                    return Err(io::Error::new(error.kind(), format!("no memory may be locked for records: {error}")));
+                    return Err(io::Error::new(error.kind(), format!("cannot map the trace buffer: {error}")));
                 }
                 Err(_) => bytes /= 2,
             }

@@ -89,7 +89,8 @@ impl TracepointFormat {
     pub fn of(name: &str) -> io::Result<Self> {
         let tracefs = Tracefs::open()?;
         let id = tracefs.text(&format!("events/{name}/id"))?;
-        let id = id.trim().parse().map_err(|_| io::Error::other(format!("tracefs: events/{name}/id is no number")))?;
+        let id =
+            id.trim().parse().map_err(|_| io::Error::other(format!("tracefs: events/{name}/id is not a number")))?;
         Ok(Self { id, format: tracefs.text(&format!("events/{name}/format"))? })
     }
 
