@@ -71,7 +71,7 @@ impl Side {
     pub fn words(&self) -> String {
         match self.place {
             PLAIN => "plain".into(),
-            NOTHING_SHORTER => "nothing shorter".into(),
+            NOTHING_SHORTER => "unchanged sections".into(),
             _ => format!("sections {} shorter", terminal::percent(self.share)),
         }
     }
@@ -92,7 +92,8 @@ impl Side {
         if self.without_sections >= MANY * (1 + self.ran.len()) {
             let of = self.without_sections + self.ran.len();
             self.is_left_out = true;
-            self.failed = Some(format!("had no section of the lock in {} of {of} runs", self.without_sections));
+            self.failed =
+                Some(format!("had no critical section of the lock in {} of {of} runs", self.without_sections));
         }
     }
 
@@ -100,7 +101,7 @@ impl Side {
     /// crash is said of it all the same.
     pub fn failure(&self, was_used: bool) -> Option<String> {
         let failed = self.failed.as_ref().filter(|_| was_used || !self.is_left_out);
-        failed.map(|how| format!("with {} the program {how}", self.words()))
+        failed.map(|how| format!("with {}, the program {how}", self.words()))
     }
 
     /// All figures as they would be, now that it is known how each behaves between the program's limits.
