@@ -165,10 +165,10 @@ mod tests {
         let crashed = &mut sides[NOTHING_SHORTER + 1];
         crashed.leave_out();
         assert_eq!(crashed.failure(false), None);
-        crashed.failed = Some("was ended by signal 11".into());
+        crashed.failed = Some("was killed by signal 11".into());
         assert_eq!(
             crashed.failure(false).as_deref(),
-            Some("with sections 25.0 % shorter the program was ended by signal 11")
+            Some("with sections 25.0 % shorter, the program was killed by signal 11")
         );
         let left_out = &mut sides[NOTHING_SHORTER + 2];
         (0..MANY).for_each(|_| left_out.leave_out());
