@@ -51,12 +51,12 @@ pub fn compile(name: &str, source: &Path, library: &Path, settings: &[&str], abs
             let settings: Vec<String> = settings.iter().map(|setting| (*setting).to_owned()).chain(defined).collect();
             without_c_library(name, source, library, &settings)
         }
-        _ => Err("programs here load no such library".to_owned()),
+        _ => Err("programs of this target do not load such a library".to_owned()),
     };
     let Err(why) = made else { return };
     let is_required = variable("CARGO_CFG_TARGET_ENV") == "gnu" || env::var_os(REQUIRED).is_some();
-    assert!(!is_required, "the library {name} for LD_PRELOAD is not made: {why}");
-    println!("cargo::warning=contend will not watch other programs: the library {name} is not made: {why}");
+    assert!(!is_required, "cannot build the library {name} for LD_PRELOAD: {why}");
+    println!("cargo::warning=contend will not trace other programs: cannot build the library {name}: {why}");
     fs::write(library, []).expect("OUT_DIR can be written");
 }
 
@@ -104,12 +104,12 @@ fn compiler(name: &str, target: &str) -> Command {
 /// # Errors
 /// The last that the compiler says, where it fails.
 fn run(compiler: &mut Command) -> Result<(), String> {
-    let output = compiler.output().map_err(|error| format!("the compiler does not start: {error}"))?;
+    let output = compiler.output().map_err(|error| format!("cannot start the compiler: {error}"))?;
     if output.status.success() {
         return Ok(());
     }
     let said = String::from_utf8_lossy(&output.stderr);
-    let line = said.lines().find(|line| line.starts_with("error")).unwrap_or("the compiler fails");
+    let line = said.lines().find(|line| line.starts_with("error")).unwrap_or("the compiler failed");
     // All of it is in cargo's file of what this script says.
     eprintln!("{said}");
     Err(line.to_owned())

@@ -150,7 +150,7 @@ fn a_deadlock_is_named_with_both_sites_while_the_program_goes_on() {
     assert!(traced.output.status.success());
     assert_eq!(traced.record["parameters"]["exit_status"], 0);
     let stderr = String::from_utf8_lossy(&traced.output.stderr).into_owned();
-    assert!(stderr.contains("deadlock: after"), "{stderr}");
+    assert!(stderr.contains("deadlock after"), "{stderr}");
     let [deadlock] = traced.rows("deadlock")[..] else { panic!("{:#}", traced.record["results"]) };
     let steps = steps(deadlock);
     assert_eq!(steps.len(), 2);
@@ -254,16 +254,18 @@ fn its_record_is_kept_shown_reported_and_compared() {
     }
     assert!(said(&["history"]).contains("trace"));
     let shown = said(&["history", "show", "last"]);
-    for words in ["held meanwhile, as taken at", "Who kept whom waiting, in the end", "stopped_lock @ user (known.c:"] {
+    for words in
+        ["holder acquired it at", "Wait time by waiting call site and root holder", "stopped_lock @ user (known.c:"]
+    {
         assert!(shown.contains(words), "{words}: {shown}");
     }
     assert!(said(&["compare", "last~1", "last"]).contains("stopped_lock"));
     let page = said(&["report", "last"]);
     for words in [
-        "Time waited, by lock",
-        "What all waiting is made of",
-        "The longest waits",
-        "waits and holds",
+        "Wait time by lock",
+        "Wait time by lock, call site and root holder",
+        "Longest waits",
+        "wait and hold times",
         "id=\"method-trace\"",
     ] {
         assert!(page.contains(words), "{words}");
@@ -287,7 +289,7 @@ fn waits_go_to_other_programs_forms() {
     assert!(names.contains("stopped_lock") && names.contains("releases stopped_lock"));
     let output = trace(&["--export", "cooking", "file"], &program, &[]).output().unwrap();
     assert_eq!(output.status.code(), Some(2));
-    assert!(String::from_utf8_lossy(&output.stderr).contains("perfetto and folded"));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("allowed: perfetto, folded"));
 }
 
 /// Whether a file is a row of whole packets: field 1, with its length.

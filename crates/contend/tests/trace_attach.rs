@@ -93,10 +93,10 @@ fn a_process_that_cannot_be_watched_is_named_with_the_reason() {
         std::thread::sleep(Duration::from_millis(5));
     }
     for (pid, words) in [
-        ("4194303", "there is no such process"),
+        ("4194303", "no such process"),
         ("0", "0 is not in 1.."),
         ("x", "invalid digit"),
-        (&zombie, "it has ended"),
+        (&zombie, "the process has ended"),
     ] {
         let output = attach(pid, &[]).output().unwrap();
         let stderr = String::from_utf8_lossy(&output.stderr);

@@ -141,7 +141,7 @@ fn a_run_time_that_the_programs_own_clock_fixes_is_refused_and_its_rate_is_not()
             if is_so { Ok(()) } else { Err(said) }
         };
         let time = ["--metric", r"time=took (\S+)"];
-        let said = refused(&[], &["its own clock fixes its run time", "--metric 'NAME=REGEX' --higher-is-better"])
+        let said = refused(&[], &["its own clock sets its run time", "--metric 'NAME=REGEX' --higher-is-better"])
             .and_then(|()| refused(&time, &["--metric time", "a time within it cannot be predicted"]));
         if said.is_err() {
             return Some(said);
@@ -285,7 +285,7 @@ fn what_is_wrong_is_said() {
     let cases: &[(&[&str], &Path, i32, &[&str])] = &[
         (&["--what-if", "third"], &program, 2, &["--what-if third", "no lock of this name", "first"]),
         (&["--what-if"], nothing, 1, &["used none of the C library's locks", "--pid"]),
-        (&["--what-if", "first", "--metric", "nonesuch"], &program, 1, &["--metric nonesuch matches nothing"]),
+        (&["--what-if", "first", "--metric", "nonesuch"], &program, 1, &["--metric nonesuch: no match"]),
         (&["--what-if", "first", "--swap", "mcs"], &program, 2, &["--what-if", "--swap"]),
         (&["--what-if", "first", "--full"], &program, 2, &["--what-if", "--full"]),
         (&["--what-if", "first", "--search"], &program, 2, &["--what-if", "--search"]),
@@ -319,7 +319,7 @@ fn the_text_has_a_table_a_slope_and_a_sentence_and_keeps_to_the_terminal() {
     let flags = [&["--what-if", "first"][..], &QUICK].concat();
     let output = trace(&flags, &program, &["sleep", "limits", "4", "1000", "100"]).output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(text.contains("If the sections of first were shorter") && text.contains("slope: "), "{text}");
+    assert!(text.contains("Shorter critical sections of first") && text.contains("slope: "), "{text}");
     assert!(text.contains("\nfirst: "), "{text}");
     assert!(text.lines().all(|line| line.chars().count() <= 80 || line.contains("sleep limits")), "{text}");
 }

@@ -135,7 +135,7 @@ pub(crate) fn wait<S: Scope>(word: &AtomicU32, expected: u32, class: u32, deadli
         c::MINUS_EAGAIN => Wait::Changed,
         c::MINUS_ETIMEDOUT => Wait::TimedOut,
         // The memory is gone from under the lock, or there are no futexes. Neither can go on.
-        _ => c::die("libulocks_pthread: a lock's memory is gone while a thread waits for it\n"),
+        _ => c::die("libulocks_pthread: the memory of a lock was unmapped while a thread waited for it\n"),
     }
 }
 

@@ -154,6 +154,6 @@ fn a_lock_that_there_is_not_is_said_and_the_c_librarys_stay() {
     let (_file, path) = library().unwrap();
     let output = run(&program, &[], Some((&path, "nonesuch")));
     assert!(output.status.success());
-    assert!(String::from_utf8_lossy(&output.stderr).contains("ULOCKS_PTHREAD names no lock that it has"));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("ULOCKS_PTHREAD: unknown lock"));
     assert_eq!(output.stdout, run(&program, &[], None).stdout);
 }

@@ -9,7 +9,9 @@ use std::process::Command;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let [word, rounds, program, rest @ ..] = &arguments[..] else { return Err("WORD ROUNDS PROGRAM …".into()) };
+    let [word, rounds, program, rest @ ..] = &arguments[..] else {
+        return Err("usage: around WORD ITERATIONS PROGRAM …".into());
+    };
     let levels = [None, Some(Level::Nothing), Some(Level::Sampled), Some(Level::Full)];
     let (_library, library) = Memory::library()?;
     let mut found = vec![Vec::new(); levels.len()];
@@ -22,7 +24,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                 command.env("LD_PRELOAD", &library).env(PLACE, memory.path());
             }
             let said = String::from_utf8(command.output()?.stdout)?;
-            let line = said.lines().find(|line| line.contains(word.as_str())).ok_or("no line has the word")?;
+            let line = said.lines().find(|line| line.contains(word.as_str())).ok_or(
+                "no line of the output contains WORD",
+            )?;
             let number = line.split(|c: char| !(c.is_ascii_digit() || c == '.')).find_map(|text| text.parse().ok());
             found[place].push(number.unwrap_or(f64::NAN));
         }

@@ -17,7 +17,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         Some("one") => println!("{}", turn()),
         Some("several") => {
             // The C library takes locks another way once there was another thread.
-            std::thread::spawn(|| ()).join().expect("it does nothing");
+            std::thread::spawn(|| ()).join().expect("the thread does nothing");
             println!("{}", turn());
         }
         _ => ["one", "several"].into_iter().try_for_each(compare)?,
@@ -49,7 +49,7 @@ fn compare(threads: &str) -> Result<(), Box<dyn std::error::Error>> {
     let medians: Vec<f64> = found.iter_mut().map(|values| median(values)).collect();
     println!("In a program with {threads} {}:", if threads == "one" { "thread" } else { "threads" });
     for ((name, _), median) in cells.iter().zip(&medians) {
-        println!("  {name:<14} {median:>6.2} ns a pair, {:>+6.2} ns", median - medians[0]);
+        println!("  {name:<14} {median:>6.2} ns per lock/unlock pair, {:>+6.2} ns", median - medians[0]);
     }
     Ok(())
 }

@@ -8,8 +8,8 @@ use std::os::unix::fs::MetadataExt;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// Why there is none.
-const MISSING: &str = "this program was built without it: its build found no rust-lld, or no standard library of the \
-                       target for the GNU C library";
+const MISSING: &str = "this contend was built without the library: the build found no rust-lld, or no standard \
+                       library of the target for the GNU C library";
 
 /// The library that programs of the GNU C library load: write it to a file and name that in `LD_PRELOAD`. Empty where
 /// it could not be built.

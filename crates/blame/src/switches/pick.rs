@@ -118,7 +118,7 @@ mod tests {
         pick.left_per_s = -1.0;
         assert!(pick.calm(&live, AGE_NS).is_empty());
         pick.left_per_s = f64::INFINITY;
-        assert!(pick.calm(&live, AGE_NS + 1.0).is_empty(), "it was asked a moment ago");
+        assert!(pick.calm(&live, AGE_NS + 1.0).is_empty(), "it was read a moment ago");
         assert_eq!(pick.left_out(), 1);
         assert_eq!(pick.calm(&live, AGE_NS + AGAIN_NS), [live[0].thread]);
         pick.left_per_s = -1.0;

@@ -52,7 +52,7 @@ impl Rings {
     /// The kernel refuses it, or there are too many.
     pub fn follow(&mut self, thread: u32) -> io::Result<()> {
         if self.events.len() + self.rings.len() > self.most_events {
-            return Err(io::Error::other("there are too many threads"));
+            return Err(io::Error::other("too many threads"));
         }
         match self.add(thread) {
             // It has ended meanwhile.

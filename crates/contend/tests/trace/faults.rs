@@ -122,8 +122,8 @@ fn a_program_that_becomes_another_users_is_said_not_to_be_seen() {
     let folder = program.parent().unwrap();
     std::fs::set_permissions(folder, PermissionsExt::from_mode(0o755)).unwrap();
     let ways: [(&[&str], &str); 2] = [
-        (&["setpriv", "--reuid", "65534"], "runs as user 65534, which may not load contend's library"),
-        (&["unshare", "-r"], "runs in another user namespace, which may not load contend's library"),
+        (&["setpriv", "--reuid", "65534"], "runs as user 65534, so it cannot load contend's library"),
+        (&["unshare", "-r"], "runs in another user namespace, so it cannot load contend's library"),
     ];
     for (way, words) in ways {
         let works = Command::new(way[0]).args(&way[1..]).arg("true").output();

@@ -10,12 +10,12 @@ fn what_is_wrong_with_a_metric_or_a_program_is_said() {
     let programs = Programs::new();
     let Some(program) = programs.compiled("answers", &[]) else { return };
     let cases: &[(&[&str], &[&str], &[&str])] = &[
-        (&["--metric", "nonesuch"], &[], &["with the program as it is --metric nonesuch matches nothing"]),
-        (&["--metric", "r"], &[], &["matches 2 times in one run"]),
-        (&["--metric", "(rate) "], &[], &["finds \"rate\"", "no number"]),
+        (&["--metric", "nonesuch"], &[], &["--metric nonesuch: no match", "unmodified program"]),
+        (&["--metric", "r"], &[], &["--metric r: 2 matches in one run"]),
+        (&["--metric", "(rate) "], &[], &["\"rate\" is not a number"]),
         (&["--prepare", "false"], &[], &["--prepare false", "exit status: 1"]),
-        (&[], &["fail"], &["the program as it is ended with status 7", "it printed last: \"rate 100\""]),
-        (&[], &["crash"], &["the program as it is was ended by signal 6"]),
+        (&[], &["fail"], &["the unmodified program ended with status 7", "last line of its output: \"rate 100\""]),
+        (&[], &["crash"], &["the unmodified program was killed by signal 6"]),
     ];
     for (flags, arguments, words) in cases {
         let flags = [&["--swap", "adaptive", "--runs", "6", "--warmup", "0", "--quiet"][..], flags].concat();
@@ -38,7 +38,7 @@ fn flags_that_make_no_sense_are_usage_errors() {
         // Six runs cannot show any of 27 comparisons. No command ran before that, or it would have failed.
         (
             &["--swap", "all", "--metric", "a", "--runs", "6", "--prepare", "exit 9"],
-            &["--runs 6", "too few runs", "allowed: 7 to 10000"],
+            &["--runs 6", "too few for 27 comparisons", "allowed: 7 to 10000"],
         ),
         (&["--swap", "mcs", "--full"], &["--full", "--swap"]),
         (&["--runs", "6"], &["--swap"]),

@@ -64,7 +64,7 @@ fn a_server_that_goes_into_the_background_is_said_to_and_ended() {
     for wish in ["hides", "leaves"] {
         let output = trace(&flags, &program, &[wish]).output().unwrap();
         assert_eq!(output.status.code(), Some(1), "{wish} {}", stderr(&output));
-        let words = "what it left running in the background was ended: keep it in the foreground";
+        let words = "its background processes were killed: keep the program in the foreground";
         assert!(stderr(&output).contains(words), "{wish} {}", stderr(&output));
         assert!(nothing_is_left_of(&program), "{wish}: a server was left behind");
     }
@@ -95,8 +95,8 @@ fn what_is_wrong_with_a_server_or_its_client_is_said() {
     let ask = format!("{} ask", program.display());
     let cases: &[(&str, &[&str], &str)] = &[
         (&ask, &["early"], "ended with status 7 before it listened"),
-        (&ask, &["crash"], "was ended by signal 6 while the client ran"),
-        ("true", &[], "had no connection from the client, which has ended"),
+        (&ask, &["crash"], "was killed by signal 6 while the client ran"),
+        ("true", &[], "received no connection from the client, which has ended"),
         ("exit 5", &[], "served a client that ended with status 5"),
     ];
     for (client, arguments, words) in cases {

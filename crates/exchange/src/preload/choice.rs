@@ -53,7 +53,7 @@ fn find() -> u8 {
         Some(name) => match LOCKS.iter().position(|lock| lock.name.as_bytes() == name) {
             Some(place) => place as u8 + 1,
             None => {
-                c::say("libulocks_pthread: ULOCKS_PTHREAD names no lock that it has; the C library's stay\n");
+                c::say("libulocks_pthread: ULOCKS_PTHREAD: unknown lock; the mutexes of the C library are kept\n");
                 PASSED_ON
             }
         },

@@ -73,6 +73,6 @@ fn marked(set: impl FnOnce(*mut c_uint)) -> (u32, u32) {
     }
     match words.iter().position(|word| *word != 0) {
         Some(word) if word >= OURS => (word as u32, words[word]),
-        _ => c::die("libulocks_pthread: the C library's condition variables are not as they are known to be\n"),
+        _ => c::die("libulocks_pthread: unknown layout of the C library's condition variables\n"),
     }
 }

@@ -24,10 +24,13 @@ pub fn findings(rows: &[(usize, &Row)]) -> Vec<Finding> {
     });
     let ended_badly = rows.iter().filter_map(|&(place, row)| {
         let (what, said) = match row.kind {
-            RowKind::Deadlock => ("deadlock", format!("Deadlock, {}.", words::hang(row))),
+            RowKind::Deadlock => ("deadlock", format!("Deadlock {}.", words::hang(row))),
             RowKind::Inversion => (
                 "possible_deadlock",
-                format!("Possible deadlock: {}. One order everywhere prevents it.", words::inversion(row)),
+                format!(
+                    "Possible deadlock: {}. Acquire these locks in the same order everywhere.",
+                    words::inversion(row)
+                ),
             ),
             RowKind::Lock | RowKind::Site | RowKind::Hang => return None,
         };

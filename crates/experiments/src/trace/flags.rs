@@ -93,7 +93,7 @@ impl Flags {
         let form = |pair: &[OsString]| {
             let name = pair[0].to_string_lossy();
             let form = Form::from_str(&name, false).map_err(|_| {
-                harness::UsageError(format!("--export {name}: there is no such form; there are perfetto and folded"))
+                harness::UsageError(format!("--export {name}: unknown format; allowed: perfetto, folded"))
             })?;
             Ok((form, PathBuf::from(&pair[1])))
         };
@@ -110,8 +110,8 @@ const LONGEST: Duration = Duration::from_secs(60);
 
 fn interval(text: &str) -> Result<Duration, String> {
     match parse_duration::span(text)? {
-        short if short < SHORTEST => Err("it must be at least 100ms".into()),
-        long if long > LONGEST => Err("it must be at most 1min".into()),
+        short if short < SHORTEST => Err("must be at least 100ms".into()),
+        long if long > LONGEST => Err("must be at most 1min".into()),
         interval => Ok(interval),
     }
 }

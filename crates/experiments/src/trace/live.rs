@@ -30,7 +30,7 @@ impl Lines {
         let all = ("all locks".to_owned(), waited_s);
         for (lock, waited_s) in std::iter::once(&all).chain(most) {
             let value = waited_s / span_s;
-            let place = (lock.clone(), "waited, of a thread".to_owned());
+            let place = (lock.clone(), "waiting, share of one thread".to_owned());
             self.live.tell("", place, Shown::Figure { value, unit: Unit::Share, more_is_better: false });
         }
     }
@@ -49,7 +49,7 @@ impl Observer<Piece> for Lines {
                 let most = most.as_ref().map(|(lock, s)| format!(", {} of it for {lock}", percent(s / waited_s)));
                 let share = percent(waited_s / span_s);
                 eprint_line(&format!(
-                    "{at_s:>7.1} s  waited {}: {share} of a thread{}",
+                    "{at_s:>7.1} s  waited {} ({share} of one thread's time){}",
                     nanoseconds(waited_s * 1e9),
                     most.unwrap_or_default()
                 ));
@@ -67,5 +67,5 @@ impl Observer<Piece> for Lines {
 
 fn say(row: &Row) {
     let what = if row.kind == RowKind::Deadlock { "deadlock" } else { "hang" };
-    eprint_line(&format!("{what}: {}", words::hang(row)));
+    eprint_line(&format!("{what} {}", words::hang(row)));
 }

@@ -57,14 +57,14 @@ impl Lost {
             *self;
         let named = [
             (processes, "processes"),
-            (threads, "calls of threads without a place"),
-            (uses_of_locks, "uses of locks"),
-            (uses_of_sites, "uses of locks at call sites"),
-            (holds, "holds"),
-            (waits, "waits without their holders"),
-            (orders, "orders of locks"),
-            (reentered, "calls in signal handlers"),
-            (switches, "switches of threads"),
+            (threads, "calls of threads without a slot"),
+            (uses_of_locks, "lock uses (too many locks)"),
+            (uses_of_sites, "lock uses (too many call sites)"),
+            (holds, "acquisitions (too many locks held at once)"),
+            (waits, "waits without a known holder"),
+            (orders, "lock orders"),
+            (reentered, "calls from signal handlers"),
+            (switches, "context switches"),
         ];
         let said = named.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}"));
         said.collect::<Vec<String>>().join(", ")

@@ -15,12 +15,12 @@ pub fn metrics(row: &Row) -> Vec<Metric> {
         unit: Unit::Share,
         better: Better::Less,
         variation: VariationSource::Elapsed,
-        ..Metric::time(&cell, "waited, of thread time", share, None)
+        ..Metric::time(&cell, "wait, share of thread time", share, None)
     });
     [
-        time("wait, median", row.wait_p50_ns, VariationSource::Elapsed),
-        time("wait, 99 %", row.wait_p99_ns, VariationSource::Rare),
-        time("hold, median", row.hold_p50_ns, VariationSource::Elapsed),
+        time("wait p50", row.wait_p50_ns, VariationSource::Elapsed),
+        time("wait p99", row.wait_p99_ns, VariationSource::Rare),
+        time("hold p50", row.hold_p50_ns, VariationSource::Elapsed),
         share,
     ]
     .into_iter()

@@ -56,7 +56,7 @@ impl Experiment for Trace {
             "Export the waits as a timeline for ui.perfetto.dev",
         ),
     ];
-    const NEEDS: Option<&'static str> = Some("a program to watch");
+    const NEEDS: Option<&'static str> = Some("a program to trace");
     const UNUSED: &'static [&'static str] = &["cpus"];
     const OUTCOMES: &'static [&'static str] = plan::OUTCOMES;
 

@@ -1,6 +1,6 @@
 //! The program: found as the shell would, and looked at before it is started.
 
-use super::names::open_regular;
+use super::names::{message, open_regular};
 use anyhow::Context;
 use harness::UsageError;
 use std::ffi::{OsStr, OsString};
@@ -29,9 +29,11 @@ impl Program {
     /// There is none of that name, or one that cannot load the library.
     pub fn find(words: &[OsString]) -> Result<Self, UsageError> {
         let name = words.first().ok_or_else(|| {
-            UsageError("no program is named; it stands behind --: `contend trace -- ./server --its flags`; or name a process that \
-                 runs: `--pid 1234`"
-                .into())
+            UsageError(
+                "no program to trace; put it after `--`, as in `contend trace -- ./server --its flags`, or \
+                 attach to a process with `--pid PID`"
+                    .into(),
+            )
         })?;
         let path = found(name)?;
         let refuse = |why: anyhow::Error| UsageError(format!("{}: {why:#}", path.display()));
@@ -43,7 +45,7 @@ impl Program {
                 None => return Ok(Self { path, words: words.to_vec(), interpreter }),
             }
         }
-        Err(refuse(anyhow::anyhow!("it is a script of a script of a script")))
+        Err(refuse(anyhow::anyhow!("its chain of interpreters has {SCRIPTS} or more scripts")))
     }
 }
 
@@ -53,24 +55,25 @@ fn found(name: &OsStr) -> Result<PathBuf, UsageError> {
     if name.as_bytes().contains(&b'/') {
         let path = PathBuf::from(name);
         return match path.metadata() {
-            Err(error) => Err(UsageError(format!("{}: {error}", path.display()))),
-            Ok(_) if !is_program(&path) => {
-                Err(UsageError(format!("{}: it is no program that may be run", path.display())))
-            }
+            Err(error) => Err(UsageError(format!("{}: {}", path.display(), message(&error)))),
+            Ok(_) if !is_program(&path) => Err(UsageError(format!("{}: not an executable file", path.display()))),
             Ok(_) => Ok(path),
         };
     }
-    let folders = std::env::var_os("PATH").unwrap_or_default();
-    let all = std::env::split_paths(&folders).map(|folder| folder.join(name)).find(|path| is_program(path));
-    all.ok_or_else(|| UsageError(format!("{}: no folder of PATH has a program of this name", name.display())))
+    let directories = std::env::var_os("PATH").unwrap_or_default();
+    let all = std::env::split_paths(&directories).map(|directory| directory.join(name)).find(|path| is_program(path));
+    all.ok_or_else(|| UsageError(format!("{}: command not found in PATH", name.display())))
 }
 
 /// The interpreter, if it is a script; an error says why it cannot be watched.
 fn look(path: &Path) -> anyhow::Result<Option<PathBuf>> {
     let file = open_regular(path).map_err(|refusal| anyhow::anyhow!("{refusal}"));
-    let mut file = file.context("it cannot be read, so whether it can be watched is not known")?;
+    let mut file = file.context("cannot be read, so contend cannot check whether it can be traced")?;
     let mut bytes = Vec::new();
-    file.by_ref().take(64 << 10).read_to_end(&mut bytes).context("it cannot be read")?;
+    file.by_ref()
+        .take(64 << 10)
+        .read_to_end(&mut bytes)
+        .map_err(|error| anyhow::anyhow!("cannot be read: {}", message(&error)))?;
     if let Some(line) = bytes.strip_prefix(b"#!") {
         let line = line.split(|&byte| byte == b'\n').next().unwrap_or_default().trim_ascii();
         let word = line.split(u8::is_ascii_whitespace).next().unwrap_or_default();
@@ -82,8 +85,7 @@ fn look(path: &Path) -> anyhow::Result<Option<PathBuf>> {
     let changes_group = found.mode() & 0o2000 != 0 && found.gid() != rustix::process::getegid().as_raw();
     if changes_user || changes_group {
         anyhow::bail!(
-            "it is set-uid or set-gid, and loads no library that its caller names; run contend as the user that it \
-             becomes"
+            "set-uid or set-gid program, which ignores LD_PRELOAD; run contend as the user that it changes to"
         );
     }
     Ok(None)
@@ -94,18 +96,18 @@ fn elf(bytes: &[u8]) -> anyhow::Result<()> {
     const INTERPRETER: u32 = 3;
     let word = |at: usize| bytes.get(at..at + 2).map(|two| u16::from_ne_bytes([two[0], two[1]]));
     if !bytes.starts_with(b"\x7fELF") {
-        anyhow::bail!("it is neither a program nor a script with an interpreter");
+        anyhow::bail!("neither a program nor a script with an interpreter");
     }
     if bytes.get(4) != Some(&2) {
-        anyhow::bail!("it is a 32-bit program: contend's library is of 64 bits, as contend is");
+        anyhow::bail!("32-bit program; contend and its library are 64-bit");
     }
     let machine = if cfg!(target_arch = "x86_64") { 62 } else { 183 };
     if word(18) != Some(machine) {
-        anyhow::bail!("it is a program of another machine");
+        anyhow::bail!("built for another machine architecture");
     }
     let long = |at: usize| bytes.get(at..at + 8).and_then(|eight| Some(u64::from_ne_bytes(eight.try_into().ok()?)));
     let (start, size, count) = (long(32), word(54), word(56));
-    let (Some(start), Some(size), Some(count)) = (start, size, count) else { anyhow::bail!("its header is cut short") };
+    let (Some(start), Some(size), Some(count)) = (start, size, count) else { anyhow::bail!("truncated ELF header") };
     let kind = |place: u16| {
         let at = usize::try_from(start).ok()?.checked_add(usize::from(place) * usize::from(size))?;
         bytes.get(at..at.checked_add(4)?).map(|four| u32::from_ne_bytes([four[0], four[1], four[2], four[3]]))
@@ -116,10 +118,11 @@ fn elf(bytes: &[u8]) -> anyhow::Result<()> {
         let loader = loader.split(|byte| *byte == 0).next().unwrap_or_default();
         if loader.windows(7).any(|name| name == b"ld-musl") {
             anyhow::bail!(
-                "it is linked with musl, and contend's library is one for the GNU C library; `--pid` needs none"
+                "linked with musl, while contend's library needs the GNU C library; attach with `--pid PID`, which \
+                 loads no library"
             );
         }
         return Ok(());
     }
-    anyhow::bail!("it is statically linked, so that no library can stand before its locks; link it dynamically")
+    anyhow::bail!("statically linked, so no library can intercept its locks; link it dynamically")
 }

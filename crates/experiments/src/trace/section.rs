@@ -19,7 +19,7 @@ pub fn section(rows: &[Row]) -> Section {
     figures.extend(waited.iter().take(MOST_PICTURES).map(|lock| waits(lock)));
     Section {
         experiment: "trace",
-        title: "What was waited for".into(),
+        title: "Lock waits".into(),
         findings: statements(rows, &locks),
         figures,
         histograms: waited.iter().map(|lock| Histogram { cell: lock.lock.clone(), bins: lock.waits.clone() }).collect(),
@@ -27,9 +27,9 @@ pub fn section(rows: &[Row]) -> Section {
 }
 
 fn statements(rows: &[Row], locks: &[&Row]) -> Vec<Statement> {
-    let remedy = locks.first().and_then(|lock| words::remedy(lock)).map(str::to_owned);
+    let remedy = locks.first().and_then(|lock| words::remedy(lock));
     let named = rows.iter().filter_map(|row| match row.kind {
-        RowKind::Deadlock => Some(format!("Deadlock, {}.", words::hang(row))),
+        RowKind::Deadlock => Some(format!("Deadlock {}.", words::hang(row))),
         RowKind::Inversion => Some(format!("Possible deadlock: {}.", words::inversion(row))),
         RowKind::Hang => Some(format!("Still waiting {}.", words::hang(row))),
         RowKind::Lock | RowKind::Site => None,
@@ -50,21 +50,21 @@ fn by_lock(waited: &[&Row], rows: &[Row]) -> Figure {
     let of = |kind: RowKind| rows.iter().filter(move |row| row.kind == kind).map(line).collect();
     let header = vec![
         "lock",
-        "place",
-        "taken",
+        "call site",
+        "acquired",
         "contended",
         "waited",
         "share",
         "wait p50",
         "p99",
         "hold p50",
-        "held in all",
-        "timed",
-        "holder off",
+        "total hold time",
+        "holds timed",
+        "holder off CPU",
     ];
     let table = |caption: &str, rows| Table { caption: caption.into(), header: header.clone(), rows };
     Figure {
-        title: "Time waited, by lock".into(),
+        title: "Wait time by lock".into(),
         picture,
         tables: vec![table("Locks", of(RowKind::Lock)), table("Call sites", of(RowKind::Site))],
         secondary: false,
@@ -105,17 +105,17 @@ fn waits(lock: &Row) -> Figure {
     };
     let blocker = |blocker: &super::record::Blocker| vec![blocker.site.clone(), percent(blocker.share)];
     Figure {
-        title: format!("{}: waits and holds", lock.lock),
+        title: format!("{}: wait and hold times", lock.lock),
         picture: Picture::Plot(Plot {
             x: Axis { label: "time", unit: Unit::Ns, logarithmic: true },
-            y: Axis { label: "hits", unit: Unit::Number, logarithmic: true },
-            series: vec![columns("waits", &lock.waits), columns("holds", &lock.holds)],
+            y: Axis { label: "count", unit: Unit::Number, logarithmic: true },
+            series: vec![columns("wait time", &lock.waits), columns("hold time", &lock.holds)],
         }),
         tables: vec![
             spikes(lock),
             Table {
-                caption: "Who had it meanwhile".into(),
-                header: vec![if lock.acquisitions == 0 { "woken from" } else { "taken at" }, "of the wait"],
+                caption: "Holders during the waits".into(),
+                header: vec![if lock.acquisitions == 0 { "woken from" } else { "acquired at" }, "share of wait"],
                 rows: lock.blocked_by.iter().map(blocker).collect(),
             },
         ],
@@ -132,14 +132,14 @@ fn spikes(lock: &Row) -> Table {
             nanoseconds(spike.median_ns),
             percent(spike.share),
             count(spike.count),
-            echo.map_or_else(|| "–".into(), |(of, delay)| format!("{of} and {}", nanoseconds(delay))),
+            echo.map_or_else(|| "–".into(), |(of, delay)| format!("{of}, +{}", nanoseconds(delay))),
         ]
     };
-    let waits = lock.wait_spikes.iter().map(|spike| line("waits", spike));
-    let holds = lock.hold_spikes.iter().map(|spike| line("holds", spike));
+    let waits = lock.wait_spikes.iter().map(|spike| line("wait time", spike));
+    let holds = lock.hold_spikes.iter().map(|spike| line("hold time", spike));
     Table {
-        caption: "Clusters".into(),
-        header: vec!["cluster", "median", "share", "hits", "as"],
+        caption: "Clusters of wait and hold times".into(),
+        header: vec!["cluster", "median", "share", "count", "echo of"],
         rows: waits.chain(holds).collect(),
     }
 }

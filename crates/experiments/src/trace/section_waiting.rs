@@ -13,7 +13,7 @@ pub fn flame(waited: &[&Row], rows: &[Row]) -> Option<Figure> {
     let parts: Vec<FlamePart> = waited.iter().take(MOST_LOCKS).map(|lock| of_lock(lock, rows)).collect();
     let picture = Picture::Flame(Flame { unit: Unit::Ns, parts });
     (!waited.is_empty()).then(|| Figure {
-        title: "What all waiting is made of".into(),
+        title: "Wait time by lock, call site and root holder".into(),
         picture,
         tables: vec![blame(rows)],
         secondary: false,
@@ -27,7 +27,7 @@ fn of_lock(lock: &Row, rows: &[Row]) -> FlamePart {
     let part = |name: String, value: f64, parts| FlamePart { name, value: value * 1e9, parts };
     let site = |row: &Row| {
         let cause = |cause: &super::record::Cause| {
-            part(format!("{}, taken at {}", cause.lock, cause.site), row.wait_total_s * cause.share, Vec::new())
+            part(format!("{}, acquired at {}", cause.lock, cause.site), row.wait_total_s * cause.share, Vec::new())
         };
         let name = row.symbol.clone().unwrap_or_else(|| "?".into());
         part(name, row.wait_total_s, row.caused_by.iter().map(cause).collect())
@@ -43,8 +43,8 @@ fn blame(rows: &[Row]) -> Table {
         caused.map(|(seconds, cause)| vec![place.clone(), cause.clone(), nanoseconds(seconds * 1e9)]).collect()
     };
     Table {
-        caption: "Who kept whom waiting, in the end".into(),
-        header: vec!["waited", "because of what was taken", "for"],
+        caption: "Wait time by waiting call site and root holder".into(),
+        header: vec!["waiting at", "root holder", "wait time"],
         rows: matrix.lines.iter().flat_map(line).collect(),
     }
 }
@@ -65,11 +65,11 @@ pub fn timeline(waited: &[&Row]) -> Option<Figure> {
     let lane = |(thread, spans): (u32, Vec<Span>)| Lane { name: format!("thread {thread}"), spans };
     let lanes: Vec<Lane> = lanes.into_iter().map(lane).collect();
     (!lanes.is_empty()).then(|| Figure {
-        title: "The longest waits".into(),
+        title: "Longest waits".into(),
         picture: Picture::Timeline(Timeline { lanes }),
         tables: vec![Table {
-            caption: "Their stories".into(),
-            header: vec!["lock", "at", "thread", "began", "waited", "holder off", "released by"],
+            caption: "Event timeline of the longest waits".into(),
+            header: vec!["lock", "call site", "thread", "start", "waited", "holder off CPU", "released by"],
             rows: stories,
         }],
         secondary: false,

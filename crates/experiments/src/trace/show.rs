@@ -25,20 +25,26 @@ pub fn show(record: &TraceRecord, page: &Page) -> String {
         text.push_str(&said(&critical, page));
     }
     if let Some(remedy) = excluding.first().and_then(|lock| words::remedy(lock)) {
-        text.push_str(&said(remedy, page));
+        text.push_str(&said(&remedy, page));
     }
     if let Some(share) = record.parameters.switches_share.filter(|share| *share < 0.95) {
-        let why = "to record all switches would cost the program too much, or the kernel refused";
-        let known = format!("Whether holders ran is known for {} of the time: {why}.", percent(share));
+        let known = format!(
+            "Context switches were recorded for {} of the time, to limit the overhead or because the kernel refused: \
+             whether holders ran is known only for that time.",
+            percent(share)
+        );
         text.push_str(&said(&known, page));
     }
     if record.parameters.switches_left_out > 0 {
         let threads = counted(record.parameters.switches_left_out as usize, "thread");
-        let why = "switched too often, or too many, for that to be recorded";
-        text.push_str(&said(&format!("Whether holders ran is not known of {threads}: {why}."), page));
+        let unknown = format!(
+            "Context switches of {threads} were not recorded (too frequent, or too many threads): whether these \
+             holders ran is unknown."
+        );
+        text.push_str(&said(&unknown, page));
     }
     for row in of(RowKind::Deadlock) {
-        text.push_str(&said(&format!("Deadlock, {}.", words::hang(row)), page));
+        text.push_str(&said(&format!("Deadlock {}.", words::hang(row)), page));
     }
     for row in of(RowKind::Inversion) {
         text.push_str(&said(&format!("Possible deadlock: {}.", words::inversion(row)), page));
@@ -47,7 +53,7 @@ pub fn show(record: &TraceRecord, page: &Page) -> String {
         text.push_str(&said(&format!("Still waiting {}.", words::hang(row)), page));
     }
     text.push_str(&table("Locks", &excluding));
-    text.push_str(&table("Signals: waits for another's word, which may be waits for work", &signals));
+    text.push_str(&table("Condition variables, semaphores, barriers, joins (waits may be idle time)", &signals));
     text.push_str(&show_matrix::matrix(rows));
     for lock in excluding.iter().filter(|lock| lock.contended > 0).take(MOST_BLOCKS) {
         text.push_str(&block(lock, rows, page));
@@ -64,16 +70,19 @@ fn heading(record: &TraceRecord) -> String {
     if let Some(pid) = parameters.attached_pid {
         let threads = terminal::counted(parameters.threads as usize, "thread");
         let watched = nanoseconds(parameters.elapsed_s * 1e9);
-        return format!("{} (process {pid}, {threads}): its futex calls of {watched}\n", parameters.program.join(" "));
+        return format!(
+            "{} (process {pid}, {threads}): futex calls traced for {watched}\n",
+            parameters.program.join(" ")
+        );
     }
     let end = match (parameters.exit_status, parameters.exit_signal) {
         (Some(status), _) => format!("ended with status {status}"),
-        (None, Some(signal)) => format!("ended by signal {signal}"),
-        (None, None) => "did not end".to_owned(),
+        (None, Some(signal)) => format!("killed by signal {signal}"),
+        (None, None) => "still running".to_owned(),
     };
     let threads = terminal::counted(parameters.threads as usize, "thread");
     format!(
-        "{}: {end} after {}; {threads} used locks and lived {} in all\n",
+        "{}: {end} after {}; {threads} used locks, {} of thread time in total\n",
         parameters.program.join(" "),
         nanoseconds(parameters.elapsed_s * 1e9),
         nanoseconds(parameters.thread_time_s * 1e9)
@@ -84,11 +93,22 @@ fn table(title: &str, locks: &[&Row]) -> String {
     if locks.is_empty() {
         return String::new();
     }
-    let header =
-        ["lock", "type", "taken", "contended", "waited", "share", "wait p50", "p99", "max", "hold p50", "holder off"];
+    let header = [
+        "lock",
+        "type",
+        "acquired",
+        "contended",
+        "waited",
+        "share",
+        "wait p50",
+        "p99",
+        "max",
+        "hold p50",
+        "holder off CPU",
+    ];
     let lines = locks.iter().take(MOST_LINES).map(|row| line(row));
     let more = locks.len().saturating_sub(MOST_LINES);
-    let more = if more > 0 { format!("and {more} more, which the record has\n") } else { String::new() };
+    let more = if more > 0 { format!("and {more} more in the record\n") } else { String::new() };
     format!("\n{title}\n{}{more}", terminal::table(&header, lines))
 }
 
@@ -116,8 +136,8 @@ fn taken(row: &Row) -> String {
 
 fn block(lock: &Row, rows: &[Row], page: &Page) -> String {
     let mut text = format!("\n{} ({} at {})\n", lock.lock, kind(lock), lock.address);
-    text.push_str(&histogram("waits", &lock.waits, &lock.wait_spikes, page));
-    text.push_str(&histogram("holds", &lock.holds, &lock.hold_spikes, page));
+    text.push_str(&histogram("wait time", &lock.waits, &lock.wait_spikes, page));
+    text.push_str(&histogram("hold time", &lock.holds, &lock.hold_spikes, page));
     text.push_str(&sites(lock, rows));
     if let Some(sentence) = words::wakes(lock) {
         text.push_str(&said(&sentence, page));
@@ -125,12 +145,12 @@ fn block(lock: &Row, rows: &[Row], page: &Page) -> String {
     if !lock.blocked_by.is_empty() {
         let line = |blocker: &super::record::Blocker| vec![blocker.site.clone(), percent(blocker.share)];
         text.push_str(&terminal::table(
-            &[if lock.acquisitions == 0 { "woken from" } else { "held meanwhile, as taken at" }, "of the wait"],
+            &[if lock.acquisitions == 0 { "woken from" } else { "holder acquired it at" }, "share of wait"],
             lock.blocked_by.iter().map(line),
         ));
     }
     if !lock.longest.is_empty() {
-        let header = ["longest waits at", "began", "waited", "holder off", "release to having it", "released by"];
+        let header = ["longest waits at", "start", "waited", "holder off CPU", "handoff delay", "released by"];
         text.push_str(&terminal::table(&header, lock.longest.iter().take(MOST_WAITS).map(story)));
     }
     text
@@ -172,7 +192,7 @@ fn sites(lock: &Row, rows: &[Row]) -> String {
             count(row.holds_timed),
         ]
     };
-    let header = ["taken at", "times", "contended", "waited", "wait p50", "hold p50", "held in all", "timed"];
+    let header = ["acquired at", "count", "contended", "waited", "wait p50", "hold p50", "total hold", "holds timed"];
     terminal::table(&header, rows.iter().filter(here).take(MOST_SITES).map(line))
 }
 

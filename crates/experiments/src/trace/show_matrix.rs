@@ -13,7 +13,7 @@ pub fn matrix(rows: &[Row]) -> String {
     let letters: Vec<String> =
         (b'A'..=b'Z').take(matrix.causes.len()).map(|byte| char::from(byte).to_string()).collect();
     let header: Vec<&str> =
-        ["waited at"].into_iter().chain(letters.iter().map(String::as_str)).chain(["all"]).collect();
+        ["waiting at"].into_iter().chain(letters.iter().map(String::as_str)).chain(["total"]).collect();
     let time = |seconds: f64| if seconds > 0.0 { nanoseconds(seconds * 1e9) } else { "·".to_owned() };
     let line = |(name, cells, all): &(String, Vec<f64>, f64)| {
         let cells = cells.iter().map(|cell| time(*cell));
@@ -21,7 +21,7 @@ pub fn matrix(rows: &[Row]) -> String {
     };
     let named = letters.iter().zip(&matrix.causes).map(|(letter, cause)| format!("  {letter}: {cause}\n"));
     format!(
-        "\nWho kept whom waiting, in the end\n{}{}",
+        "\nWait time by waiting call site and root holder\n{}{}",
         terminal::table(&header, matrix.lines.iter().map(line)),
         named.collect::<String>()
     )

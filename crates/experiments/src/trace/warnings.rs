@@ -17,11 +17,11 @@ impl WarningKind for TraceLost {
     const CODE: &'static str = "trace_lost";
 
     fn message(&self) -> String {
-        format!("not all of what the program did found room: {}", self.what)
+        format!("events were lost because contend's buffers were full: {}", self.what)
     }
 
     fn remedy(&self) -> &'static str {
-        "counts of what is named are too low; watch for less time, or fewer threads and locks"
+        "trace for less time, or fewer threads and locks: the named counts are too low"
     }
 }
 
@@ -36,7 +36,10 @@ impl WarningKind for NoSwitches {
     const CODE: &'static str = "no_switches";
 
     fn message(&self) -> String {
-        format!("whether holders ran while others waited is not known: {}", self.reason)
+        format!(
+            "context switches were not recorded ({}): whether holders ran while others waited is unknown",
+            self.reason
+        )
     }
 
     fn remedy(&self) -> &'static str {
@@ -55,11 +58,11 @@ impl WarningKind for WatchedScript {
     const CODE: &'static str = "watched_script";
 
     fn message(&self) -> String {
-        format!("the program is a script: watched are {} and the programs that it starts", self.interpreter)
+        format!("the program is a script: {} and the programs that it starts are traced", self.interpreter)
     }
 
     fn remedy(&self) -> &'static str {
-        "name the program itself to watch it alone"
+        "name the program itself to trace it alone"
     }
 }
 
@@ -94,11 +97,11 @@ impl WarningKind for UnnamedCode {
 
     fn message(&self) -> String {
         let files = self.files.iter().map(|file| format!("{} ({})", file.path, file.reason));
-        format!("functions and variables of these files are not named: {}", files.collect::<Vec<String>>().join(", "))
+        format!("no symbols could be read from these files: {}", files.collect::<Vec<String>>().join(", "))
     }
 
     fn remedy(&self) -> &'static str {
-        "keep programs and libraries as they are until contend ends; as root, contend also reads those that were replaced"
+        "keep programs and libraries unchanged until contend ends; as root, contend also reads replaced files"
     }
 }
 
@@ -126,7 +129,7 @@ impl WarningKind for DamagedMemory {
     const CODE: &'static str = "damaged_memory";
 
     fn message(&self) -> String {
-        format!("the program wrote into the memory that contend reads: {} entries in it are impossible", self.entries)
+        format!("the program overwrote memory that contend reads: {} of its entries are impossible", self.entries)
     }
 
     fn remedy(&self) -> &'static str {
@@ -144,10 +147,10 @@ impl WarningKind for UnwatchedUser {
     const CODE: &'static str = "unwatched_user";
 
     fn message(&self) -> String {
-        format!("{}, which may not load contend's library: its locks are not seen", self.process)
+        format!("{}, so it cannot load contend's library; its locks are not traced", self.process)
     }
 
     fn remedy(&self) -> &'static str {
-        "run contend as that user, or watch the process from outside, as root: `contend trace --pid`"
+        "run contend as that user, or attach to the process as root: `contend trace --pid PID`"
     }
 }

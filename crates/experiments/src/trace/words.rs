@@ -3,6 +3,9 @@
 use super::record::{Row, RowKind, Runner, Step, TimeSpike};
 use terminal::{nanoseconds, percent};
 
+/// The name of a CPU's idle time among the threads that ran on it.
+pub const IDLE: &str = "idle";
+
 /// Who waits for whom.
 pub fn hang(row: &Row) -> String {
     let waited = nanoseconds(row.wait_max_ns.unwrap_or(0.0));
@@ -12,30 +15,42 @@ pub fn hang(row: &Row) -> String {
 
 fn waits(step: &Step) -> String {
     let Step { thread, takes, taken_site, holds, held_site } = step;
-    let held = if held_site.is_empty() { String::new() } else { format!(", who took it at {held_site}") };
-    format!("thread {thread} waits for {takes} at {taken_site}, which {holds} has{held}")
+    let holder = if held_site.is_empty() {
+        "whose holder is unknown".to_owned()
+    } else {
+        format!("which {holds} holds, acquired at {held_site}")
+    };
+    format!("thread {thread} waits for {takes} at {taken_site}, {holder}")
 }
 
 /// The orders that contradict each other.
 pub fn inversion(row: &Row) -> String {
     let step = |step: &Step| {
         let Step { thread, holds, held_site, takes, taken_site } = step;
-        format!("thread {thread} held {holds} (taken at {held_site}) and took {takes} at {taken_site}")
+        format!("thread {thread} acquired {takes} at {taken_site} while it held {holds}, acquired at {held_site}")
     };
     row.steps.iter().map(step).collect::<Vec<String>>().join("; ")
 }
 
-/// What a person would say of the lock that was waited for most.
+/// Summarises the lock with the longest total wait.
 pub fn first(rows: &[Row]) -> Option<String> {
     let lock = rows.iter().find(|row| row.kind == RowKind::Lock && row.excludes() && row.wait_total_s > 0.0)?;
-    let share = lock.wait_share.map_or_else(String::new, |share| format!(", {} of all thread time", percent(share)));
+    let share = lock.wait_share.map_or_else(String::new, |share| format!(" ({} of total thread time)", percent(share)));
     let waited = nanoseconds(lock.wait_total_s * 1e9);
     let off = lock.holder_off_cpu_share.filter(|share| *share >= 0.01);
-    let off = off.map_or_else(String::new, |share| format!(", {} of it while its holder did not run", percent(share)));
-    let blamed = lock.blocked_by.first();
-    let blamed =
-        blamed.map_or_else(String::new, |first| format!("; {} of it is due to {}", percent(first.share), first.site));
-    Some(format!("{waited} were waited for {}{share}{off}{blamed}.", lock.lock))
+    let off = off
+        .map_or_else(String::new, |share| format!(" The holder was not running for {} of that wait.", percent(share)));
+    let blamed = lock.blocked_by.first().map_or_else(String::new, |first| {
+        let (site, share) = (&first.site, percent(first.share));
+        // A process that is traced from outside shows only the call site that woke the waiter.
+        let is_waker = lock.acquisitions == 0;
+        if is_waker {
+            format!(" The wake-up came from {site} for {share} of it.")
+        } else {
+            format!(" {site} held the lock for {share} of it.")
+        }
+    });
+    Some(format!("Threads waited {waited} for {}{share}.{off}{blamed}", lock.lock))
 }
 
 /// The lock that is critical, and the place whose holds others waited for most.
@@ -46,16 +61,19 @@ pub fn critical(rows: &[Row]) -> Option<String> {
     let worst = rows.iter().filter(|row| row.kind == RowKind::Site && row.caused_total_s > 0.0);
     let worst = worst.max_by(|one, other| one.caused_total_s.total_cmp(&other.caused_total_s));
     let worst = worst.map_or_else(String::new, |site| {
-        let place = [site.symbol.as_deref(), site.source.as_deref().map(super::names::short)];
-        let place = place.into_iter().flatten().collect::<Vec<&str>>().join(", ");
+        let place = match (site.symbol.as_deref(), site.source.as_deref().map(super::names::short)) {
+            (Some(symbol), Some(source)) => format!("{symbol} ({source})"),
+            (symbol, source) => symbol.or(source).unwrap_or("?").to_owned(),
+        };
         format!(
-            " Most of all waiting is due to {} as taken at {place}: {}.",
+            " The largest cause of waits for any lock is {}, acquired at {place}: {}.",
             site.lock,
             nanoseconds(site.caused_total_s * 1e9)
         )
     });
     Some(format!(
-        "{} is critical: {} of the longest path through the run lay in its holds that others waited for.{worst}",
+        "{} is the critical lock: its critical sections that other threads waited for make up {} of the run's \
+         critical path.{worst}",
         lock.lock,
         percent(share)
     ))
@@ -74,31 +92,32 @@ pub fn held(row: &Row) -> String {
     }
 }
 
-/// How long it took from being woken to running, and who ran instead.
+/// The wake-up latency, and the threads that ran on the CPU until then.
 pub fn wakes(lock: &Row) -> Option<String> {
     let (median, most) = (lock.wake_p50_ns?, lock.wake_max_ns?);
-    let runner = |runner: &Runner| format!("{} ({})", runner.name, percent(runner.share));
+    let runner = |runner: &Runner| {
+        // Older records name idle time in other words.
+        let name = if runner.name.ends_with(": the CPU was idle") { IDLE } else { &runner.name };
+        format!("{name} ({})", percent(runner.share))
+    };
     let runners: Vec<String> = lock.ran_instead.iter().take(3).map(runner).collect();
-    let meanwhile = if runners.is_empty() { String::new() } else { format!("; meanwhile ran {}", runners.join(", ")) };
-    Some(format!(
-        "From being woken to running: {} in the median, {} at most{meanwhile}.",
-        nanoseconds(median),
-        nanoseconds(most)
-    ))
+    let competitors =
+        if runners.is_empty() { String::new() } else { format!("; on its CPU until then: {}", runners.join(", ")) };
+    Some(format!("Wake-up latency: median {}, maximum {}{competitors}.", nanoseconds(median), nanoseconds(most)))
 }
 
 /// What the letters of a histogram stand for.
 pub fn spikes(spikes: &[TimeSpike]) -> String {
     let one = |spike: &TimeSpike| {
         let echo = spike.echo_of.as_ref().zip(spike.delay_ns);
-        let echo = echo.map_or_else(String::new, |(of, delay)| format!(", {of} and {} more", nanoseconds(delay)));
+        let echo = echo.map_or_else(String::new, |(of, delay)| format!(", echo of {of}, +{}", nanoseconds(delay)));
         format!("{}: {} ({}{echo})", spike.label, nanoseconds(spike.median_ns), percent(spike.share))
     };
     spikes.iter().take(8).map(one).collect::<Vec<String>>().join("; ")
 }
 
 /// What may help, by how the lock was waited for.
-pub fn remedy(lock: &Row) -> Option<&'static str> {
+pub fn remedy(lock: &Row) -> Option<String> {
     const LONG_HOLD_NS: f64 = 20_000.0;
     const CONTENDED: f64 = 0.1;
     if lock.wait_share.unwrap_or(0.0) < 0.01 {
@@ -107,28 +126,38 @@ pub fn remedy(lock: &Row) -> Option<&'static str> {
     // Whoever watches from outside sees neither holds nor who took it without waiting.
     let are_holds_seen = lock.acquisitions > 0 && lock.hold_p50_ns.is_some();
     let contended = lock.contended as f64 / lock.acquisitions.max(1) as f64;
+    let name = &lock.lock;
     Some(match lock.hold_p50_ns {
         _ if lock.holder_preempted_share.unwrap_or(0.0) > 0.3 => {
-            "Its holders were preempted while others waited: fewer threads than CPUs help, or a higher priority for who \
-             takes it."
+            format!(
+                "Use fewer threads than CPUs, or raise the priority of the threads that acquire {name}: its \
+                 holders were preempted while other threads waited."
+            )
         }
-        // Older records do not tell the two apart.
+        // Older records do not distinguish the two.
         _ if lock.holder_off_cpu_share.unwrap_or(0.0) > 0.3 && lock.holder_preempted_share.is_none() => {
-            "Its holders did not run while others waited: they slept or waited themselves with the lock in hand, which \
-             is to be taken out of the hold, or they were preempted, for which fewer threads than CPUs help."
+            format!(
+                "Move blocking calls out of the critical sections of {name}, or use fewer threads than CPUs: its \
+                 holders slept, waited or were preempted while they held the lock."
+            )
         }
         _ if lock.holder_off_cpu_share.unwrap_or(0.0) > 0.3 => {
-            "Its holders slept or waited themselves with the lock in hand, which is to be taken out of the hold."
+            format!(
+                "Move blocking calls out of the critical sections of {name}: its holders slept or waited while \
+                 they held the lock."
+            )
         }
         Some(hold) if hold > LONG_HOLD_NS => {
-            "Its holds are long: less is to be done while it is held, at the site to blame."
+            format!("Do less in the critical section of {name} that blocks the most: its hold times are long.")
         }
         _ if lock.lock_type == "rwlock" && are_holds_seen => {
-            "It is taken for reading and writing: where writes are rare, one without a common count of readers helps."
+            format!("{name} is a readers-writer lock: if writes are rare, use one without a shared reader count.")
         }
         _ if contended > CONTENDED && are_holds_seen => {
-            "Its holds are short and many: data for each thread, or several locks in its place, help more than another \
-             lock."
+            format!(
+                "Use per-thread data, or several locks in place of {name}: its critical sections are short and \
+                 many, so another lock helps less."
+            )
         }
         _ => return None,
     })

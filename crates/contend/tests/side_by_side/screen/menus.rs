@@ -49,8 +49,8 @@ fn what_cannot_be_had_is_grey_and_says_why() {
     terminal.does("m", "$ contend survey");
     let trace = ALL.iter().position(|entry| entry.name == "trace").unwrap();
     terminal.types("\x1b[B".repeat(trace + 1).as_bytes());
-    terminal.until("not here: needs a program to watch");
-    terminal.does("\r", "needs a program to watch");
+    terminal.until("not here: needs a program to trace");
+    terminal.does("\r", "needs a program to trace");
     terminal.types(b"q");
     terminal.end();
 }

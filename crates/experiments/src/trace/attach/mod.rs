@@ -16,9 +16,10 @@ pub use target::Target;
 use super::flags::Level;
 use super::lost::Lost;
 use super::measure::{Measured, Piece};
-use super::names::{Names, parse};
+use super::names::{Names, message, parse};
 use super::plan::Parameters;
 use super::warnings::{TraceLost, unnamed_code};
+use super::words::IDLE;
 use blame::time::{Nanoseconds, Ticks};
 use first_to_end::FirstToEnd;
 use follow::Follower;
@@ -74,8 +75,8 @@ pub fn run(plan: &Plan, session: &Session, observer: &mut dyn Observer<Piece>) -
 
 fn refused(error: io::Error) -> anyhow::Error {
     anyhow::anyhow!(
-        "the kernel's record of futex calls cannot be had ({error}): it needs root, or CAP_PERFMON and a tracefs that \
-         may be read; run contend with sudo"
+        "--pid: tracing futex calls needs root, or CAP_PERFMON and a readable tracefs ({}); run contend with sudo",
+        message(&error)
     )
 }
 
@@ -175,12 +176,13 @@ impl Watch<'_> {
         let name = target.words.first().map_or("it", String::as_str);
         anyhow::ensure!(
             !rows.is_empty(),
-            "in {elapsed_s:.1} s no thread of {name} (process {}) waited in a futex call",
+            "--pid {}: no thread of {name} waited in a futex call within {elapsed_s:.1} s; trace it for longer, or \
+             under load",
             target.pid
         );
         let lost = Lost { switches: self.rings.lost, waits: self.follower.lost_waits, ..Lost::default() };
-        let records = Some(format!("{} of the kernel's records", lost.switches)).filter(|_| lost.switches > 0);
-        let waits = Some(format!("{} waits at further addresses", lost.waits)).filter(|_| lost.waits > 0);
+        let records = Some(format!("{} kernel trace events", lost.switches)).filter(|_| lost.switches > 0);
+        let waits = Some(format!("{} waits at additional addresses", lost.waits)).filter(|_| lost.waits > 0);
         let what = records.into_iter().chain(waits).collect::<Vec<String>>().join(", ");
         let mut warnings: Vec<Warning> =
             Some(what).filter(|what| !what.is_empty()).map(|what| TraceLost { what }.into()).into_iter().collect();
@@ -211,7 +213,7 @@ impl Watch<'_> {
 /// What the system calls a thread.
 fn name_of(process: u32, thread: u32) -> String {
     if thread == 0 {
-        return "nobody: the CPU was idle".into();
+        return IDLE.into();
     }
     let name = std::fs::read_to_string(format!("/proc/{process}/task/{thread}/comm")).unwrap_or_default();
     let name = name.trim();

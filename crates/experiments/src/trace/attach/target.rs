@@ -1,6 +1,6 @@
 //! The process that is to be watched: looked at before anything is opened.
 
-use crate::trace::names::MOST_BYTES;
+use crate::trace::names::{MOST_BYTES, message};
 use harness::UsageError;
 use std::fs::File;
 use std::io::Read;
@@ -26,36 +26,37 @@ impl Target {
     pub fn find(pid: u32) -> Result<Self, UsageError> {
         let refuse = |why: String| UsageError(format!("--pid {pid}: {why}"));
         if pid == std::process::id() {
-            return Err(refuse("that is contend itself".into()));
+            return Err(refuse("contend cannot trace itself; name another process".into()));
         }
         let folder = PathBuf::from(format!("/proc/{pid}"));
         let Ok(status) = std::fs::read_to_string(folder.join("status")) else {
-            return Err(refuse("there is no such process".into()));
+            return Err(refuse("no such process".into()));
         };
         let field = |name: &str| {
             let line = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
             line.map(str::trim).unwrap_or_default().to_owned()
         };
         if field("State").starts_with(['Z', 'X']) {
-            return Err(refuse("it has ended, and its parent has not asked how".into()));
+            return Err(refuse("the process has ended (zombie)".into()));
         }
         let leader = field("Tgid");
         if leader != pid.to_string() {
-            return Err(refuse(format!("that is a thread of process {leader}: name that")));
+            return Err(refuse(format!("a thread of process {leader}; use --pid {leader}")));
         }
         if let Err(error) = File::open(folder.join("maps")).and_then(|mut map| map.read(&mut [0])) {
             return Err(refuse(format!(
-                "its memory map is not ours to read ({error}): run contend as its user, or root"
+                "cannot read /proc/{pid}/maps: {}; run contend as root or as the owner of the process",
+                message(&error)
             )));
         }
         let called = std::fs::read(folder.join("cmdline")).unwrap_or_default();
         if called.is_empty() && std::fs::read_link(folder.join("exe")).is_err() {
-            return Err(refuse("it is a thread of the kernel".into()));
+            return Err(refuse("a kernel thread, which makes no futex calls; name a process".into()));
         }
         let words = called.split(|byte| *byte == 0).map(|word| String::from_utf8_lossy(word).into_owned());
         let words: Vec<String> = words.filter(|word| !word.is_empty()).collect();
         let words = if words.is_empty() { vec![field("Name")] } else { words };
-        let started = started(pid).ok_or_else(|| refuse("it has just ended".into()))?;
+        let started = started(pid).ok_or_else(|| refuse("the process has just ended".into()))?;
         let program_sha256 = instruments::sha256::of_file(&folder.join("exe")).ok();
         Ok(Self { pid, words, program_sha256, started })
     }

@@ -110,18 +110,18 @@ fn slice(place: usize, named: &NamedWait) -> Vec<(u64, Message)> {
         Message::default().bytes(ANNOTATION_NAME, name.as_bytes()).bytes(ANNOTATION_TEXT, text.as_bytes())
     };
     let flow = place as u64 + 1;
-    let title = if wait.in_vain { format!("{} (in vain)", named.lock) } else { named.lock.clone() };
+    let title = if wait.in_vain { format!("{} (not acquired)", named.lock) } else { named.lock.clone() };
     let begin = on(SLICE_BEGIN, wait.thread)
         .bytes(EVENT_NAME, title.as_bytes())
         .message(EVENT_ANNOTATION, &note("at", &named.site))
-        .message(EVENT_ANNOTATION, &note("held by", named.holder.as_deref().unwrap_or("nobody that is known")));
+        .message(EVENT_ANNOTATION, &note("held by", named.holder.as_deref().unwrap_or("unknown")));
     let mut events = vec![(at(wait.began), begin), (at(wait.ended), on(SLICE_END, wait.thread))];
     if let (Some((thread, _)), Some(released)) =
         (wait.releaser.filter(|(thread, _)| *thread != wait.thread), wait.released)
     {
         let release = on(INSTANT, thread).bytes(EVENT_NAME, format!("releases {}", named.lock).as_bytes());
         events.push((at(released), release.fixed(EVENT_FLOW, flow)));
-        let had = on(INSTANT, wait.thread).bytes(EVENT_NAME, b"has it").fixed(EVENT_FLOW, flow);
+        let had = on(INSTANT, wait.thread).bytes(EVENT_NAME, b"acquired").fixed(EVENT_FLOW, flow);
         events.push((at(wait.ended), had));
     }
     events

@@ -35,7 +35,7 @@ fn step(region: &Region, names: &mut Names, one: &Stuck, holder: Option<&Stuck>)
         thread: one.thread,
         takes: lock_name(region, names, one.lock),
         taken_site: site_label(region, names, one.pair),
-        holds: taken.map_or_else(|| "nobody that is known".into(), |(holder, _)| format!("thread {}", holder.thread)),
+        holds: taken.map_or_else(|| "unknown".into(), |(holder, _)| format!("thread {}", holder.thread)),
         held_site: taken.map_or_else(String::new, |(_, (pair, _))| site_label(region, names, *pair)),
     }
 }

@@ -15,7 +15,7 @@ pub use named_wait::NamedWait;
 
 use super::flags::{Level, PATIENCE};
 use super::lost::Lost;
-use super::names::{MOST_BYTES, Names, parse};
+use super::names::{MOST_BYTES, Names, message, parse};
 use super::plan::{Parameters, Plan};
 use super::record::Row;
 use super::warnings::{DamagedMemory, NoSwitches, UnwatchedUser, WatchedScript, unnamed_code};
@@ -80,10 +80,10 @@ pub fn run_plan(
     let switches = Switches::open(&instruments::cpus::allowed()?);
     let (switches, no_switches) = match switches {
         Ok(switches) => (Some(switches), None),
-        Err(error) => (None, Some(NoSwitches { reason: error.to_string() })),
+        Err(error) => (None, Some(NoSwitches { reason: message(&error) })),
     };
     let time = Time::begin(calibration.clock);
-    let _guardian = Guardian::begin(&memory).context("what the program starts cannot be guarded")?;
+    let _guardian = Guardian::begin(&memory).context("cannot supervise the processes that the program starts")?;
     // Before it runs: a program can put another file in its place.
     let program_sha256 = instruments::sha256::of_file(&plan.program.path).ok();
     let running = Running::start(plan, &memory)?;
@@ -269,27 +269,27 @@ impl Watch<'_> {
         let program = self.plan.program.path.display();
         let end = match (self.running.exit_status(), self.running.exit_signal()) {
             (Some(status), _) => format!("it ended with status {status}"),
-            (None, Some(signal)) => format!("signal {signal} ended it"),
-            (None, None) => "it runs still".to_owned(),
+            (None, Some(signal)) => format!("it was killed by signal {signal}"),
+            (None, None) => "it is still running".to_owned(),
         };
         anyhow::ensure!(
             region.processes().count() > 0,
-            "{program} did not load contend's library, so nothing was seen: it has privileges of its own, or a loader \
-             that loads no library which its caller names; {end}"
+            "{program}: did not load contend's library, so no lock was traced; {end}; the program is privileged, or \
+             its loader ignores LD_PRELOAD"
         );
         if region.pairs().count() == 0
             && let Some((pid, other)) = self.other_users.found().next()
         {
             anyhow::bail!(
-                "{program}: nothing was seen: {}, which may not load contend's library; {end}; run contend as that \
-                 user, or watch the process from outside, as root: contend trace --pid",
+                "{program}: no lock was traced: {}, so it cannot load contend's library; {end}; run contend as that \
+                 user, or attach as root with `contend trace --pid PID`",
                 other.words(pid)
             );
         }
         anyhow::ensure!(
             region.pairs().count() > 0,
-            "{program} used none of the C library's locks; {end}; locks of a language's own (Rust's, Go's, Java's) are \
-             seen from outside, while it runs: contend trace --pid"
+            "{program}: used none of the C library's locks; {end}; for the locks of a language runtime (Rust, Go, \
+             Java), attach while it runs, as root: `contend trace --pid PID`"
         );
         Ok(())
     }

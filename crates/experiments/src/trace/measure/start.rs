@@ -1,6 +1,7 @@
 //! Starting the program, and its end.
 
 use super::other_users::has_library;
+use crate::trace::names::message;
 use crate::trace::plan::Plan;
 use anyhow::Context;
 use harness::Interruption;
@@ -47,7 +48,7 @@ impl Running {
     /// # Errors
     /// It cannot be started.
     pub fn start(plan: &Plan, memory: &Memory) -> anyhow::Result<Self> {
-        let (library, path) = Memory::library().context("the library cannot be put into memory")?;
+        let (library, path) = Memory::library().context("cannot copy the library into memory")?;
         let mut command = Command::new(&plan.program.path);
         command.arg0(&plan.program.words[0]).args(&plan.program.words[1..]);
         let preload = std::env::var_os("LD_PRELOAD").filter(|list| !list.is_empty());
@@ -62,10 +63,12 @@ impl Running {
         unsafe {
             command.pre_exec(move || {
                 libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
-                if libc::getppid() as u32 == parent { Ok(()) } else { Err(std::io::Error::other("contend has ended")) }
+                if libc::getppid() as u32 == parent { Ok(()) } else { Err(std::io::Error::other("contend has exited")) }
             });
         }
-        let child = command.spawn().with_context(|| format!("{} cannot be started", plan.program.path.display()))?;
+        let child = command
+            .spawn()
+            .map_err(|error| anyhow::anyhow!("cannot start {}: {}", plan.program.path.display(), message(&error)))?;
         let end = Pid::from_raw(child.id() as i32).and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
         Ok(Self { child, end, _library: library, status: None })
     }

@@ -32,23 +32,24 @@ pub enum Refusal {
 impl fmt::Display for Refusal {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Replaced => formatter.write_str("another file is there now"),
-            Self::NotRegular => formatter.write_str("not a regular file any more"),
+            Self::Replaced => formatter.write_str("replaced by another file"),
+            Self::NotRegular => formatter.write_str("not a regular file"),
             Self::Unreadable(why) => formatter.write_str(why),
-            Self::Stalled => formatter.write_str("its file system did not answer in time"),
-            Self::TooLarge => formatter.write_str("too large to be read"),
+            Self::Stalled => formatter.write_str("the file system did not answer in time"),
+            Self::TooLarge => formatter.write_str("too large to read"),
         }
     }
 }
 
 impl From<io::Error> for Refusal {
     fn from(error: io::Error) -> Self {
-        Self::Unreadable(rustix::io::Errno::from_io_error(&error).map_or_else(|| error.to_string(), message))
+        Self::Unreadable(message(&error))
     }
 }
 
-fn message(error: rustix::io::Errno) -> String {
-    let text = io::Error::from(error).to_string();
+/// The text of a system error, without its number.
+pub fn message(error: &io::Error) -> String {
+    let text = error.to_string();
     text.split(" (os error").next().unwrap_or_default().to_owned()
 }
 

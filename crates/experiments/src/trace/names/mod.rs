@@ -10,7 +10,7 @@ mod maps;
 
 pub use demangle::{demangled, is_wrapper};
 pub use elf::Elf;
-pub use file::{Refusal, open_mapped, open_regular};
+pub use file::{Refusal, message, open_mapped, open_regular};
 use files::Files;
 pub use files::{Key, PATIENCE, patiently};
 use image::Image;

@@ -42,7 +42,7 @@ pub fn serve(
     let port = match until_it_listens(client, &server, interruption)? {
         Listens::On(port) => port,
         Listens::Ended => {
-            return failed(server, |ended| format!("{} before it listened", how(ended)));
+            return failed(server, |ended| format!("{} before it listened on a port", how(ended)));
         }
         Listens::Never => return failed(server, |_| never(client)),
     };
@@ -68,17 +68,17 @@ pub fn serve(
     match end {
         End::Interrupted => Err(Interrupted.into()),
         End::Late if !has_connected => {
-            Ok(Err(said.failed(format!("had no connection from the client within {} s", CONNECTS.as_secs()))))
+            Ok(Err(said.failed(format!("received no connection from the client within {} s", CONNECTS.as_secs()))))
         }
         End::Late => {
             let after = at_most.unwrap_or_default().as_secs_f64();
-            Ok(Err(said.failed(format!("did not serve the client's end within {after:.0} s"))))
+            Ok(Err(said.failed(format!("was still serving the client after {after:.0} s"))))
         }
         End::Itself(1) => failed(server, |ended| format!("{} while the client ran", how(ended))),
         End::Itself(_) => match said.fault() {
             Some(fault) => Ok(Err(said.failed(format!("served a client that {fault}")))),
             None if !has_connected => {
-                Ok(Err(said.failed("had no connection from the client, which has ended".to_owned())))
+                Ok(Err(said.failed("received no connection from the client, which has ended".to_owned())))
             }
             None => end_of(server, client.patience, wall_s, said, interruption),
         },
@@ -94,7 +94,7 @@ fn end_of(server: Running, patience: Duration, wall_s: f64, client: Ended, inter
         End::Itself(_) => {
             let ended = server.end()?;
             Ok(match ended.fault_when_asked() {
-                Some(fault) => Err(ended.failed(format!("{fault} when SIGTERM asked it to end"))),
+                Some(fault) => Err(ended.failed(format!("{fault} after SIGTERM"))),
                 None => Ok(Took { wall_s, cpu_s: ended.cpu_s, output: client.output }),
             })
         }
@@ -127,7 +127,7 @@ fn until_it_listens(client: &Client, server: &Running, interruption: &Interrupti
             End::Late => {}
         }
     }
-    unreachable!("a loop without an end")
+    unreachable!("the loop has no end")
 }
 
 fn never(client: &Client) -> String {
@@ -135,7 +135,7 @@ fn never(client: &Client) -> String {
     match client.port {
         None => format!("did not listen on a TCP port within {seconds} s"),
         Some(port) if listening(std::process::id()).values().any(|&other| other == port) => {
-            format!("did not listen on port {port} within {seconds} s, where another process listens")
+            format!("did not listen on port {port} within {seconds} s; another process listens on that port")
         }
         Some(port) => format!("did not listen on port {port} within {seconds} s"),
     }

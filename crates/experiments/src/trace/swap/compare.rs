@@ -59,14 +59,14 @@ pub fn run_plan(plan: &mut Plan, session: &Session, progress: &Progress) -> anyh
     };
     // Last, so that they take no time from what is compared; a signal ends these runs alone.
     let seen = match watch(plan, session, progress) {
-        Err(error) if error.is::<Interrupted>() => Err("a signal came before".to_owned()),
+        Err(error) if error.is::<Interrupted>() => Err("interrupted before the traced runs".to_owned()),
         seen => seen?,
     };
     let Sides { sides, all } = &measured;
     let rows = measured.rows(plan, session.seed);
     let mut warnings = warnings(plan, sides, all);
     warnings.extend(turns.iter().flat_map(|turns| rules.not_converged(sides, turns, "the ratio of ")));
-    let failed = |side: &Side| side.failed.as_ref().map(|how| format!("with {} the program {how}", side.variant.lock));
+    let failed = |side: &Side| side.failed.as_ref().map(|how| format!("with {}, the program {how}", side.variant.lock));
     let failures = sides.iter().filter_map(failed).collect();
     let mut parameters = parameters(plan, sides, turns.map_or_else(Vec::new, |turns| turns.order));
     (parameters.search, parameters.search_flags) = (arms, flags);

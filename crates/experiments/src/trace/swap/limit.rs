@@ -14,11 +14,11 @@ impl FromStr for Limit {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || "write slower:5%".to_owned();
+        let wrong = || "must have the form slower:5%".to_owned();
         let percent = text.strip_prefix("slower:").and_then(|rest| rest.strip_suffix('%')).ok_or_else(wrong)?;
         let percent: f64 = percent.trim().parse().map_err(|_| wrong())?;
         if !(0.0..=1e6).contains(&percent) {
-            return Err("the per cent must be 0 or more".into());
+            return Err("the percentage must be 0 or more".into());
         }
         Ok(Self { percent })
     }
@@ -43,7 +43,7 @@ impl Limit {
 pub fn exceeded(limits: &[Limit], rows: &[SwapRow]) -> Vec<String> {
     let of = |limit: &Limit| {
         let found = rows.iter().filter(|row| row.is_lock() && limit.is_exceeded(row));
-        found.map(|row| format!("--fail-if {limit}: {}, {}", row.lock, super::words::change(row))).collect::<Vec<_>>()
+        found.map(|row| format!("--fail-if {limit}: {}: {}", row.lock, super::words::change(row))).collect::<Vec<_>>()
     };
     limits.iter().flat_map(of).collect()
 }

@@ -39,7 +39,7 @@ pub fn measure(
     session: &Session,
     progress: &Progress,
 ) -> anyhow::Result<(Sides, Turns)> {
-    let (_library, path) = exchange::library().context("the library cannot be put into memory")?;
+    let (_library, path) = exchange::library().context("cannot copy the library into memory")?;
     let (mut sides, all) = Side::all(variants, plan.metrics.len(), session.seed)?;
     let allowed = instruments::cpus::allowed()?;
     let turn = Turn { plan, session, path: &path, allowed, longest_plain_s: Cell::new(0.0) };
@@ -69,7 +69,7 @@ const COARSE: f64 = 0.05;
 
 impl Turn<'_> {
     fn warm_up(&self, side: &mut Side, progress: &Progress) -> anyhow::Result<()> {
-        progress.note(&format!("warming up, {}", side.variant.lock));
+        progress.note(&format!("warm-up run: {}", side.variant.lock));
         if side.failed.is_none() {
             self.run(side)?;
         }
@@ -110,12 +110,12 @@ impl Turn<'_> {
             Ok(took) => took,
             Err(Failed { how, output }) if side.is_plain() => {
                 anyhow::bail!(
-                    "the program as it is {how}, so that nothing is compared; it printed last: {}",
+                    "the unmodified program {how}, so nothing was compared; last line of its output: {}",
                     tail(&output)
                 )
             }
             Err(Failed { how, output }) => {
-                side.failed = Some(format!("{how}; it printed last: {}", tail(&output)));
+                side.failed = Some(format!("{how}; last line of its output: {}", tail(&output)));
                 return Ok(None);
             }
         };
@@ -124,9 +124,9 @@ impl Turn<'_> {
         }
         match self.found(&took.output) {
             Ok(metrics) => Ok(Some((took, metrics))),
-            Err(why) if side.is_plain() => anyhow::bail!("with the program as it is {why}"),
+            Err(why) if side.is_plain() => anyhow::bail!("{why} (in a run of the unmodified program)"),
             Err(why) => {
-                side.failed = Some(format!("printed something else: {why}"));
+                side.failed = Some(format!("printed no usable number: {why}"));
                 Ok(None)
             }
         }
@@ -136,7 +136,7 @@ impl Turn<'_> {
     fn found(&self, output: &str) -> Result<Vec<f64>, String> {
         let find = |metric: &Metric| {
             let found = metric.pattern.find(output);
-            found.map_err(|why| format!("--metric {} {why}", metric.pattern.name))
+            found.map_err(|why| format!("--metric {}: {why}", metric.pattern.name))
         };
         self.plan.metrics.iter().map(find).collect()
     }
@@ -145,7 +145,7 @@ impl Turn<'_> {
 /// The last line of what was printed.
 fn tail(output: &str) -> String {
     let last = output.lines().rev().find(|line| !line.trim().is_empty());
-    last.map_or_else(|| "nothing".to_owned(), |line| format!("{:?}", line.chars().take(200).collect::<String>()))
+    last.map_or_else(|| "none".to_owned(), |line| format!("{:?}", line.chars().take(200).collect::<String>()))
 }
 
 impl Sides {

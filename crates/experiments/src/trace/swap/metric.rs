@@ -38,9 +38,9 @@ pub enum Missing {
 impl fmt::Display for Missing {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Nothing => write!(formatter, "matches nothing in what the program printed"),
-            Self::Several(count) => write!(formatter, "matches {count} times in one run; make it match once"),
-            Self::NoNumber(text) => write!(formatter, "finds {text:?}, which is no number above 0"),
+            Self::Nothing => write!(formatter, "no match in the program's output"),
+            Self::Several(count) => write!(formatter, "{count} matches in one run; write a pattern that matches once"),
+            Self::NoNumber(text) => write!(formatter, "{text:?} is not a number above 0"),
         }
     }
 }

@@ -59,14 +59,18 @@ pub fn run(flags: &Flags, program: Program, run: &Run<'_>) -> anyhow::Result<Fin
 /// # Errors
 /// It cannot be written.
 pub fn write_library(path: &std::path::Path) -> anyhow::Result<String> {
+    use crate::trace::names::message;
     use anyhow::Context;
     use std::io::Seek;
     use std::os::unix::fs::PermissionsExt;
 
     let (mut library, _) = exchange::library().context("--swap-library")?;
     library.rewind()?;
-    let mut file = std::fs::File::create(path).with_context(|| format!("--swap-library {}", path.display()))?;
-    std::io::copy(&mut library, &mut file).with_context(|| format!("--swap-library {}", path.display()))?;
+    let refused = |error: std::io::Error| {
+        anyhow::anyhow!("--swap-library {}: cannot write the file: {}", path.display(), message(&error))
+    };
+    let mut file = std::fs::File::create(path).map_err(refused)?;
+    std::io::copy(&mut library, &mut file).map_err(refused)?;
     // Programs of other users may load it, as any library.
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755))?;
     let path = path.display();

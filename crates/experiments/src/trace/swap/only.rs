@@ -36,7 +36,7 @@ impl FromStr for Only {
             let ranks = ranks.filter(|&(first, last): &(usize, usize)| 1 <= first && first <= last && last <= 64);
             return ranks
                 .map(|(first, last)| Self::Ranks(first, last))
-                .ok_or_else(|| "write rank:1 or rank:1-3, from 1 to 64".into());
+                .ok_or_else(|| "ranks have the form rank:1 or rank:1-3, from 1 to 64".into());
         }
         // As they are called that lie in no variable: by the function that was seen to take them first.
         let by_use = text.strip_prefix("mutex of ").map(|rest| rest.split(" (").next().unwrap_or(rest));
@@ -47,12 +47,13 @@ impl FromStr for Only {
         let (name, offset) = match text.split_once("+0x") {
             None => (text, None),
             Some((name, digits)) => {
-                let offset = u64::from_str_radix(digits, 16).map_err(|_| "write NAME+0x28".to_owned())?;
+                let offset =
+                    u64::from_str_radix(digits, 16).map_err(|_| "offsets have the form NAME+0x28".to_owned())?;
                 (name, Some(offset))
             }
         };
         if name.is_empty() || name == CALL {
-            Err("write the name of a variable, or of a function with ()".into())
+            Err("must be the name of a variable, or of a function followed by ()".into())
         } else {
             Ok(Self::Variable { name: name.into(), offset })
         }
@@ -121,7 +122,7 @@ pub fn find(wanted: &[Only], rehearsal: Rehearsal<'_>) -> anyhow::Result<Found> 
         .into());
     }
     let file = std::fs::read(&program.path)?;
-    let file = object::File::parse(&*file).context("--swap-only: the program's symbols cannot be read")?;
+    let file = object::File::parse(&*file).context("--swap-only: cannot read the program's symbols")?;
     let mut names = Vec::new();
     for only in wanted {
         match only {
@@ -129,7 +130,10 @@ pub fn find(wanted: &[Only], rehearsal: Rehearsal<'_>) -> anyhow::Result<Found> 
                 let ranked: Vec<Only> =
                     ranked(rehearsal)?.into_iter().filter(|used| used.is_waited_for).map(|used| used.only).collect();
                 let waited = ranked.len();
-                anyhow::ensure!(waited >= *last, "--swap-only rank:{last}: the program waited for {waited} mutexes");
+                anyhow::ensure!(
+                    waited >= *last,
+                    "--swap-only rank:{last}: the program waited for only {waited} mutexes"
+                );
                 names.extend_from_slice(&ranked[first - 1..*last]);
             }
             variable => names.push(variable.clone()),
@@ -145,7 +149,11 @@ pub fn find(wanted: &[Only], rehearsal: Rehearsal<'_>) -> anyhow::Result<Found> 
     let found: Vec<Found> = names.iter().map(|only| lies(only, &file, program)).collect::<Result<_, UsageError>>()?;
     let found = found.concat();
     if found.len() > MOST {
-        return Err(UsageError(format!("--swap-only: {} variables are more than {MOST}", found.len())).into());
+        return Err(UsageError(format!(
+            "--swap-only: {} variables and functions named; allowed: at most {MOST}",
+            found.len()
+        ))
+        .into());
     }
     Ok(found)
 }
@@ -154,7 +162,7 @@ fn lies(only: &Only, file: &object::File<'_>, program: &Program) -> Result<Found
     match only {
         Only::Variable { name, offset } => Ok(vec![in_variable(only, name, *offset, file, program)?]),
         Only::Function(name) => in_function(only, name, file, program),
-        Only::Ranks(..) => unreachable!("ranks were made names"),
+        Only::Ranks(..) => unreachable!("ranks were replaced by names"),
     }
 }
 
@@ -179,7 +187,7 @@ fn in_function(only: &Only, name: &str, file: &object::File<'_>, program: &Progr
     found.dedup();
     if found.is_empty() {
         let program = program.path.display();
-        let why = "has no function of this name; the compiler may have put it into its callers";
+        let why = "has no function of this name; the compiler may have inlined it into its callers";
         return Err(UsageError(format!("--swap-only {only}: {program} {why}")));
     }
     Ok(found)
@@ -203,7 +211,7 @@ fn in_variable(
     let symbol = match &named[..] {
         [symbol] => symbol,
         [] => {
-            let why = "has no variable of this name that could hold a lock";
+            let why = "has no variable of this name that is large enough for a lock";
             return Err(UsageError(format!("--swap-only {name}: {program} {why}")));
         }
         several => {
@@ -216,7 +224,12 @@ fn in_variable(
         Some(offset) if offset.checked_add(SMALLEST).is_some_and(|end| end <= symbol.size()) => {
             symbol.address() + offset..symbol.address() + offset + SMALLEST
         }
-        Some(_) => return Err(UsageError(format!("--swap-only {only}: the variable has {} bytes", symbol.size()))),
+        Some(_) => {
+            return Err(UsageError(format!(
+                "--swap-only {only}: offset outside the variable, which has {} bytes",
+                symbol.size()
+            )));
+        }
     };
     Ok((only.to_string(), range))
 }
@@ -251,7 +264,7 @@ pub fn watched_run(rehearsal: Rehearsal<'_>) -> anyhow::Result<(Vec<Value>, Lost
     let file = tempfile::NamedTempFile::new()?;
     let Rehearsal { program, scene, interruption, .. } = rehearsal;
     if let Err(Failed { how, output }) = scene.run_watched(program, file.path(), |_| {}, None, interruption)? {
-        anyhow::bail!("the run that ranks its locks {how}; {}", output.trim_end());
+        anyhow::bail!("the traced run that ranks the locks {how}: {}", output.trim_end());
     }
     let record: Value = serde_json::from_slice(&std::fs::read(file.path())?)?;
     let lost = Lost::deserialize(&record["parameters"]["lost"])?;
@@ -277,7 +290,8 @@ pub fn candidates(rehearsal: Rehearsal<'_>) -> anyhow::Result<Found> {
     }
     anyhow::ensure!(
         !found.is_empty(),
-        "--search: none of the program's locks lies in a global variable of its own, or is taken first in one of its functions"
+        "--search: no lock of the program is in a global variable of the program or first acquired in one of its \
+         functions"
     );
     Ok(found)
 }

@@ -19,7 +19,7 @@ pub struct Failed {
 impl Failed {
     /// It left something running, which is why it failed: who waits for it to listen, or to end, waits for another.
     pub fn left_running(mut self) -> Self {
-        self.how.push_str("; what it left running in the background was ended: keep it in the foreground");
+        self.how.push_str("; its background processes were killed: keep the program in the foreground");
         self
     }
 }

@@ -112,8 +112,8 @@ fn fewest_runs(flags: &SwapFlags) -> Result<u64, UsageError> {
     let fewest = verdict::fewest_runs(comparisons).max(FEWEST);
     match flags.runs {
         Some(runs) if runs < fewest => Err(UsageError(format!(
-            "--runs {runs}: too few runs for {comparisons} comparisons, of which none could be shown; allowed: {fewest} to \
-             10000; raise --runs, or name fewer locks and metrics"
+            "--runs {runs}: too few for {comparisons} comparisons, none of which could show a difference; allowed: \
+             {fewest} to 10000; raise --runs, or name fewer locks and metrics"
         ))),
         _ => Ok(fewest),
     }
@@ -122,7 +122,7 @@ fn fewest_runs(flags: &SwapFlags) -> Result<u64, UsageError> {
 fn metrics(flags: &SwapFlags) -> Result<Vec<Metric>, UsageError> {
     let names: Vec<&str> = flags.metric.iter().map(|pattern| pattern.name.as_str()).collect();
     if let Some(twice) = names.iter().enumerate().find(|(place, name)| names[..*place].contains(name)) {
-        return Err(UsageError(format!("--metric {}: two metrics have this name; write name=REGEX", twice.1)));
+        return Err(UsageError(format!("--metric {}: two metrics have this name; name them with NAME=REGEX", twice.1)));
     }
     let higher = flags.higher_is_better.as_ref();
     if let Some(unknown) = higher.into_iter().flatten().find(|name| !names.contains(&name.as_str())) {

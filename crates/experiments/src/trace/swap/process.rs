@@ -1,6 +1,7 @@
 //! A program that runs in a group of its own, and all that it starts with it: nothing of it outlives the run.
 
 use super::orphans::reap_but;
+use crate::trace::names::message;
 use anyhow::Context;
 use harness::Interruption;
 use rustix::event::{PollFd, PollFlags, poll};
@@ -53,13 +54,13 @@ impl Running {
     /// # Errors
     /// It cannot be started.
     pub fn start(mut command: Command) -> anyhow::Result<Self> {
-        let printed = tempfile::tempfile().context("a file for what the program prints")?;
+        let printed = tempfile::tempfile().context("cannot create a file for the program's output")?;
         command.stdin(Stdio::null()).stdout(printed.try_clone()?).stderr(printed.try_clone()?);
         own_group(&mut command);
         let began = Instant::now();
         let name = command.get_program().to_string_lossy().into_owned();
-        let child = command.spawn().with_context(|| format!("{name} cannot be started"))?;
-        let pid = Pid::from_raw(child.id() as i32).context("a process has a number")?;
+        let child = command.spawn().map_err(|error| anyhow::anyhow!("cannot start {name}: {}", message(&error)))?;
+        let pid = Pid::from_raw(child.id() as i32).context("the process has no valid PID")?;
         let process = pidfd_open(pid, PidfdFlags::empty())?;
         Ok(Self { pid: child.id(), process, printed, began, is_reaped: false })
     }
@@ -135,7 +136,7 @@ impl Ended {
         match (libc::WIFEXITED(self.status), libc::WEXITSTATUS(self.status)) {
             (true, 0) => None,
             (true, status) => Some(format!("ended with status {status}")),
-            (false, _) => Some(format!("was ended by signal {}", libc::WTERMSIG(self.status))),
+            (false, _) => Some(format!("was killed by signal {}", libc::WTERMSIG(self.status))),
         }
     }
 
@@ -210,7 +211,7 @@ fn own_group(command: &mut Command) {
     unsafe {
         command.pre_exec(move || {
             libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
-            if libc::getppid() as u32 == parent { Ok(()) } else { Err(std::io::Error::other("contend has ended")) }
+            if libc::getppid() as u32 == parent { Ok(()) } else { Err(std::io::Error::other("contend has exited")) }
         });
     }
 }
@@ -222,7 +223,7 @@ fn reap(pid: u32) -> anyhow::Result<(i32, f64)> {
     // SAFETY: the pointers are to a number and to room for what the call writes.
     while unsafe { libc::wait4(pid as i32, &raw mut status, 0, usage.as_mut_ptr()) } < 0 {
         let error = std::io::Error::last_os_error();
-        anyhow::ensure!(error.kind() == std::io::ErrorKind::Interrupted, "wait4: {error}");
+        anyhow::ensure!(error.kind() == std::io::ErrorKind::Interrupted, "wait4: {}", message(&error));
     }
     // SAFETY: the call succeeded, and all zeros would be a value too.
     let usage = unsafe { usage.assume_init() };

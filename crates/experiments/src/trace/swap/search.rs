@@ -75,7 +75,7 @@ pub fn search(plan: &Plan, among: &Found, session: &Session, progress: &Progress
         arms = kept.into_iter().map(|(_, variant)| variant).collect();
         runs = (runs * 2).min(MOST_RUNS.max(runs));
     }
-    unreachable!("a stage drops somebody, or is the last")
+    unreachable!("a stage drops an arm, or is the last")
 }
 
 /// Each arm with its row of the metric that decides.

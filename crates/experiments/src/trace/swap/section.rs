@@ -15,7 +15,7 @@ pub fn section(rows: &[SwapRow]) -> Section {
         |metric: &&str| of_metric(metric, &rows.iter().filter(|row| row.metric == *metric).collect::<Vec<_>>());
     Section {
         experiment: "trace",
-        title: "Other locks in the same program".into(),
+        title: "Lock substitution".into(),
         findings: words::first(rows).into_iter().map(Statement::from).collect(),
         figures: metrics.iter().map(figure).collect(),
         histograms: Vec::new(),
@@ -27,7 +27,7 @@ fn of_metric(metric: &str, rows: &[&SwapRow]) -> Figure {
         |row: &&SwapRow| Some(Bar { name: row.lock.clone(), value: row.ratio?, interval: row.ratio_ci, limit: None });
     let bars = Bars { unit: Unit::Times, logarithmic: false, bars: rows.iter().filter_map(bar).collect() };
     Figure {
-        title: format!("{metric}, as a multiple of the plain program's"),
+        title: format!("{metric} relative to the plain program"),
         picture: if bars.bars.is_empty() { Picture::None } else { Picture::Bars(bars) },
         tables: vec![Table {
             caption: "Runs".into(),

@@ -5,13 +5,13 @@ use super::record::{SearchArm, SwapParameters, SwapRecord, SwapRow, Verdict, Wat
 use super::words;
 use instruments::warning::WarningKind;
 use record::Unit;
-use terminal::{Page, percent, range, ratio};
+use terminal::{Page, counted, percent, range, ratio};
 
 pub fn show(record: &SwapRecord, page: &Page) -> String {
     let mut text = format!("{}\n", record.parameters.compared_program.join(" "));
     text.extend(record.parameters.client.iter().map(|client| format!("client: {client}\n")));
     if !record.parameters.swap_only.is_empty() {
-        text.push_str(&format!("exchanged only: {}\n", record.parameters.swap_only.join(", ")));
+        text.push_str(&format!("substituted only: {}\n", record.parameters.swap_only.join(", ")));
     }
     let mut metrics: Vec<&str> = Vec::new();
     for row in &record.results {
@@ -25,7 +25,7 @@ pub fn show(record: &SwapRecord, page: &Page) -> String {
         text.push_str(&terminal::table(&HEADER, rows.map(line)));
     }
     let slept = sleeping(&record.parameters.watched)
-        .map(|one| format!("{}. No other lock shortens that sleep.", one.message()));
+        .map(|one| format!("{}. Another lock cannot shorten that time.", one.message()));
     let said = words::first(&record.results).into_iter().chain(slept);
     said.for_each(|said| text.push_str(&format!("\n{}", terminal::wrapped("", "", &said, page))));
     text.extend(judged(record));
@@ -40,7 +40,10 @@ pub fn show(record: &SwapRecord, page: &Page) -> String {
 fn judged(record: &SwapRecord) -> Option<String> {
     let SwapParameters { comparisons, least_effect_share: least, .. } = record.parameters;
     (comparisons > 0).then(|| {
-        format!("Better or worse: by more than {} for certain, of {comparisons} comparisons.\n", percent(least))
+        format!(
+            "Better or worse: by more than {}, at 95 % confidence over {comparisons} comparisons.\n",
+            percent(least)
+        )
     })
 }
 
@@ -54,19 +57,22 @@ fn searched(record: &SwapRecord) -> String {
         let times = arm.ratio.map_or_else(dash, ratio);
         vec![arm.stage.to_string(), arm.mutex.clone(), arm.lock.clone(), times, ends, arm.verdict.label().to_owned()]
     };
-    let header = ["stage", "mutex", "lock", "to plain", "95 %", "verdict"];
+    let header = ["stage", "mutex", "lock", "vs plain", "95 % CI", "verdict"];
     let end = match &parameters.search_flags {
-        Some(flags) => format!("The same without the search: {flags}"),
-        None => format!("After {} stages no mutex alone was shown to make the program better.", last.stage),
+        Some(flags) => format!("Equivalent options without --search: {flags}"),
+        None => format!(
+            "No single mutex was shown to make the program better, in {}.",
+            counted(last.stage as usize, "stage")
+        ),
     };
-    format!("\nEach mutex alone\n{}{end}\n", terminal::table(&header, parameters.search.iter().map(line)))
+    format!("\nSearch: each mutex alone\n{}{end}\n", terminal::table(&header, parameters.search.iter().map(line)))
 }
 
 /// What was waited for and held, lock by lock, plainly and with each of ours.
 fn watched(record: &SwapRecord) -> String {
     let parameters = &record.parameters;
     if let Some(why) = &parameters.unwatched {
-        return format!("\nWaits and holds are not known: {}\n", why.lines().next().unwrap_or_default());
+        return format!("\nNo data on waits and hold times: {}\n", why.lines().next().unwrap_or_default());
     }
     let mut names: Vec<&str> = Vec::new();
     for lock in &parameters.watched {
@@ -88,14 +94,14 @@ fn watched(record: &SwapRecord) -> String {
     };
     let of = |name: &&str| {
         let rows = parameters.watched.iter().filter(|lock| lock.name == *name);
-        format!("\n{name}, in one watched run each\n{}", terminal::table(&WATCHED, rows.map(line)))
+        format!("\n{name}, one traced run each\n{}", terminal::table(&WATCHED, rows.map(line)))
     };
     names.iter().map(of).collect()
 }
 
-const WATCHED: [&str; 6] = ["lock", "taken", "waited for", "waits in all", "waits p99", "holds p50"];
+const WATCHED: [&str; 6] = ["lock", "acquired", "contended", "total wait", "wait p99", "hold p50"];
 
-pub const HEADER: [&str; 7] = ["lock", "runs", "median", "95 %", "to plain", "95 %", "verdict"];
+pub const HEADER: [&str; 7] = ["lock", "runs", "median", "95 % CI", "vs plain", "95 % CI", "verdict"];
 
 /// A row as a line of a table.
 pub fn line(row: &SwapRow) -> Vec<String> {

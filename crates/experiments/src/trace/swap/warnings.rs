@@ -15,12 +15,12 @@ impl WarningKind for UnsteadyProgram {
     const CODE: &'static str = "unsteady_program";
 
     fn message(&self) -> String {
-        format!("the longest run of the program as it is took {:.1} times the shortest", self.spread)
+        format!("the longest run of the unmodified program took {:.1} times as long as the shortest", self.spread)
     }
 
     fn remedy(&self) -> &'static str {
-        "what differs between its runs hides what locks do: a fixed amount of work, a --prepare that sets it back, more \
-         --runs"
+        "give it a fixed amount of work, reset its state with --prepare, or raise --runs: this variation hides the \
+         effect of locks"
     }
 }
 
@@ -34,11 +34,11 @@ impl WarningKind for BusyCpus {
     const CODE: &'static str = "busy_cpus";
 
     fn message(&self) -> String {
-        format!("other programs had {} of the CPUs while runs that are compared went on", percent(self.share))
+        format!("other programs used {} of the CPUs during the compared runs", percent(self.share))
     }
 
     fn remedy(&self) -> &'static str {
-        "stop what else runs and repeat: these runs do not show whether a lock is better"
+        "stop other programs and repeat: these runs do not show whether a lock is better"
     }
 }
 
@@ -57,11 +57,14 @@ impl WarningKind for SleepingHolder {
     fn message(&self) -> String {
         let Self { lock, share, held_at } = self;
         let place = held_at.as_ref().map_or_else(String::new, |place| format!("; it was mostly acquired at {place}"));
-        format!("{lock}: its holder slept or waited for {} of the time that others waited{place}", percent(*share))
+        format!(
+            "{lock}: its holder slept or waited for {} of the time that other threads waited{place}",
+            percent(*share)
+        )
     }
 
     fn remedy(&self) -> &'static str {
-        "no other lock shortens that sleep: take it out of the critical section"
+        "move the sleep out of the critical section: another lock cannot shorten it"
     }
 }
 
@@ -76,13 +79,13 @@ impl WarningKind for SpinningLock {
 
     fn message(&self) -> String {
         format!(
-            "{}: who waits for it does not sleep, and with more threads than CPUs takes them from the holder",
+            "{}: its waiters do not sleep, and take CPU time from the holder if there are more threads than CPUs",
             self.lock
         )
     }
 
     fn remedy(&self) -> &'static str {
-        "it is for contrast; a run with it is ended when it lasts ten times as long as the longest plain one and 10 s"
+        "use it for contrast only; a run is stopped after ten times the longest plain run plus 10 s"
     }
 }
 
@@ -97,12 +100,12 @@ impl WarningKind for FailedWithLock {
     const CODE: &'static str = "failed_with_lock";
 
     fn message(&self) -> String {
-        format!("with {} the program {}, and had no more runs", self.lock, self.how)
+        format!("with {}, the program {}; it was not run again with this lock", self.lock, self.how)
     }
 
     fn remedy(&self) -> &'static str {
-        "if it ends well plainly and with pass, it relies on what POSIX does not promise, or the library is at fault: \
-         report it"
+        "report this if the program succeeds unmodified and with pass: it relies on behaviour that POSIX does not \
+         guarantee, or the library has a bug"
     }
 }
 
@@ -116,10 +119,10 @@ impl WarningKind for NothingExchanged {
     const CODE: &'static str = "nothing_exchanged";
 
     fn message(&self) -> String {
-        format!("with {}: no mutex was initialised or first taken in the functions that --swap-only names", self.lock)
+        format!("with {}: no mutex was initialised or first acquired in the functions named by --swap-only", self.lock)
     }
 
     fn remedy(&self) -> &'static str {
-        "the compiler may have put them into their callers: name those, or compile with -fno-inline"
+        "name their callers, or compile with -fno-inline: the compiler may have inlined these functions"
     }
 }

@@ -27,10 +27,10 @@ const MORE: Duration = Duration::from_secs(10);
 /// # Errors
 /// A run cannot be started; a signal asks to end.
 pub fn watch(plan: &Plan, session: &Session, progress: &Progress) -> anyhow::Result<Result<Watched, String>> {
-    let (_library, path) = exchange::library().context("the library cannot be put into memory")?;
+    let (_library, path) = exchange::library().context("cannot copy the library into memory")?;
     let (mut all, mut most_lost, mut names, mut at_most) = (Vec::new(), Lost::default(), Vec::new(), None);
     for variant in plan.variants().iter().filter(|variant| variant.lock != PASS) {
-        progress.note(&format!("watching, {}", variant.lock));
+        progress.note(&format!("traced run: {}", variant.lock));
         let (Watched { locks, lost }, wall_s) = match watch_one(plan, variant, &path, at_most, session)? {
             Ok(brought) => brought,
             Err(why) if variant.is_plain() => return Ok(Err(why)),
@@ -70,7 +70,7 @@ fn watch_one(
         }
     };
     match plan.scene().run_watched(&plan.program, file.path(), load, at_most, &session.interruption)? {
-        Err(Failed { how, output }) => Ok(Err(format!("the watched run {how}: {}", output.trim_end()))),
+        Err(Failed { how, output }) => Ok(Err(format!("the traced run {how}: {}", output.trim_end()))),
         Ok(Took { wall_s, .. }) => {
             let record: Value = serde_json::from_slice(&std::fs::read(file.path())?)?;
             let rows = record["results"].as_array().map_or(&[][..], Vec::as_slice);

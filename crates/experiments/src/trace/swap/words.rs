@@ -4,10 +4,11 @@ use super::record::{LeftOf, SwapRow, Verdict};
 use super::verdict::LEAST_EFFECT;
 use terminal::{count, percent, range, ratio};
 
-/// `wall time 1.07 times the plain (1.05 to 1.09)`.
+/// `wall time 1.07× that of the plain program (95 % CI 1.05–1.09)`.
 pub fn change(row: &SwapRow) -> String {
-    let ends = row.ratio_ci.map_or_else(String::new, |ends| format!(" ({})", range(ends.low, ends.high)));
-    let times = row.ratio.map_or_else(|| "unknown".to_owned(), |times| format!("{} the plain one's", ratio(times)));
+    let ends = row.ratio_ci.map_or_else(String::new, |ends| format!(" (95 % CI {})", range(ends.low, ends.high)));
+    let times =
+        row.ratio.map_or_else(|| "unknown".to_owned(), |times| format!("{} that of the plain program", ratio(times)));
     format!("{} {times}{ends}", row.metric)
 }
 
@@ -18,19 +19,17 @@ pub fn first(rows: &[SwapRow]) -> Option<String> {
     let of_metric = || rows.iter().filter(|row| row.metric == metric && row.is_lock());
     let better = of_metric().filter(|row| row.verdict == Verdict::Better);
     if let Some(best) = better.max_by(|a, b| a.gain().total_cmp(&b.gain())) {
-        return Some(format!("With {} the program is better: {}.", best.lock, change(best)));
+        return Some(format!("With {}, the program is better: {}.", best.lock, change(best)));
     }
     of_metric().next()?;
     let is = |verdict: Verdict| of_metric().any(|row| row.verdict == verdict);
     Some(if is(Verdict::BusyCpus) {
-        format!(
-            "Other programs took the CPUs: whether a lock makes the program better, by its {metric}, is not judged."
-        )
+        format!("Other programs used the CPUs, so no verdict is given on the program's {metric}.")
     } else if is(Verdict::NoDifferenceShown) || is(Verdict::NotJudged) {
         let least = percent(LEAST_EFFECT);
-        format!("No lock was shown to make the program better by more than {least}, by its {metric}.")
+        format!("No lock was shown to improve the program's {metric} by more than {least}.")
     } else {
-        format!("No lock makes the program better, by its {metric}.")
+        format!("No lock improves the program's {metric}.")
     })
 }
 
@@ -39,15 +38,15 @@ pub fn left(left: &LeftOf) -> Option<String> {
     let LeftOf { robust, priority, shared, rwlocks, spins, .. } = *left;
     let named = [
         (robust, "robust mutexes"),
-        (priority, "mutexes with priorities"),
-        (shared, "objects shared between processes"),
-        (rwlocks, "locks for readers and writers"),
+        (priority, "mutexes with a priority protocol"),
+        (shared, "process-shared objects"),
+        (rwlocks, "readers-writer locks"),
         (spins, "spin locks"),
     ];
     let said: Vec<String> =
         named.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{} {what}", count(*n))).collect();
     (!said.is_empty())
-        .then(|| format!("Initialised and left to the C library in all runs with {}: {}.", left.lock, said.join(", ")))
+        .then(|| format!("Initialised but not substituted, in all runs with {}: {}.", left.lock, said.join(", ")))
 }
 
 /// A figure in its unit.

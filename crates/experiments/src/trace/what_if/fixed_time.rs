@@ -40,16 +40,17 @@ fn is_as_long(plain_s: f64, wall_s: f64, stopped_s: f64) -> bool {
 /// The error if nothing can be predicted of such a program: a rate can, its wall time and other times in it cannot.
 pub fn refused(plan: &Plan, plain_s: f64) -> Option<UsageError> {
     let plain = terminal::nanoseconds(plain_s * 1e9);
-    let why =
-        format!("the program takes {plain} even if it is stopped for half of that: its own clock fixes its run time");
+    let why = format!(
+        "the program takes {plain} even when it is stopped for half of that time, so its own clock sets its run time"
+    );
     let rate =
         "measure a rate with --metric 'NAME=REGEX' --higher-is-better, or give the program a fixed amount of work";
     if plan.metrics.is_empty() {
-        return Some(UsageError(format!("--what-if: {why}, which shorter sections do not change; {rate}")));
+        return Some(UsageError(format!("--what-if: {why}; shorter critical sections cannot change that; {rate}")));
     }
     let time = plan.metrics.iter().find(|metric| !metric.higher_is_better)?;
     let name = &time.pattern.name;
-    Some(UsageError(format!("--metric {name}: {why}, and a time within it cannot be predicted; {rate}")))
+    Some(UsageError(format!("--metric {name}: {why}; a time within it cannot be predicted; {rate}")))
 }
 
 #[cfg(test)]

@@ -51,9 +51,10 @@ fn chosen(wanted: Option<&str>, all: Vec<Candidate>) -> anyhow::Result<Found> {
             Some(lock) if lock.excludes => {
                 Ok(Found { tried: vec![lock.clone()], left: Vec::new(), lost: Lost::default() })
             }
-            Some(_) => {
-                Err(UsageError(format!("--what-if {wanted}: who waits for it waits for no section's end")).into())
-            }
+            Some(_) => Err(UsageError(format!(
+                "--what-if {wanted}: not a lock with critical sections; its waiters wait for an event"
+            ))
+            .into()),
             None => {
                 Err(UsageError(format!("--what-if {wanted}: the program used no lock of this name; {}", names(&all)))
                     .into())
@@ -65,8 +66,8 @@ fn chosen(wanted: Option<&str>, all: Vec<Candidate>) -> anyhow::Result<Found> {
     let tried: Vec<Candidate> = waited.by_ref().take(TRIED).collect();
     anyhow::ensure!(
         !tried.is_empty(),
-        "--what-if: in a watched run no lock was waited for, so that shorter sections cannot gain by shorter waits; name \
-         one all the same: --what-if LOCK"
+        "--what-if: no lock was contended in the traced run, so shorter critical sections shorten no wait; to try \
+         one anyway, name it with --what-if LOCK"
     );
     Ok(Found { tried, left: waited.map(|lock| lock.name).collect(), lost: Lost::default() })
 }
@@ -131,9 +132,10 @@ mod tests {
         assert_eq!(names, ["mutex of f (a.c:3)", "hot"]);
         assert_eq!(chosen(Some("mutex of f (a.c:3) #2"), candidates(&rows)).unwrap().tried[0].wait_total_s, 1.2);
         assert_eq!(chosen(Some("quiet"), candidates(&rows)).unwrap().tried[0].name, "quiet");
-        for (wrong, words) in
-            [("nothing", "it used queue, mutex of f (a.c:3), hot, quiet"), ("signal", "no section's end")]
-        {
+        for (wrong, words) in [
+            ("nothing", "it used queue, mutex of f (a.c:3), hot, quiet"),
+            ("signal", "not a lock with critical sections"),
+        ] {
             let error = chosen(Some(wrong), candidates(&rows)).err().unwrap().to_string();
             assert!(error.contains(words), "{error}");
         }

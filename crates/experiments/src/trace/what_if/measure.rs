@@ -52,9 +52,9 @@ pub fn run_plan(
     progress: &Progress,
 ) -> anyhow::Result<Measured> {
     let began = Instant::now();
-    progress.note("looking for its locks");
+    progress.note("tracing the program to find its locks");
     let found = locks::find(wanted, plan, &session.interruption)?;
-    let (_library, path) = Memory::library().context("the library cannot be put into memory")?;
+    let (_library, path) = Memory::library().context("cannot copy the library into memory")?;
     let (mut sides, all) = Side::all(found.tried.len(), plan.metrics.len(), session.seed);
     let allowed = &instruments::cpus::allowed()?;
     let chooser = RefCell::new(Chooser::default());
@@ -63,7 +63,7 @@ pub fn run_plan(
     // Whether it ends well, has the metrics, and uses the lock; and what its files say is then known.
     turn.warm_up(&mut sides[PLAIN], progress)?;
     let plain_s = turn.longest_plain_s.get();
-    progress.note("stopping the program for a while");
+    progress.note("stopping the program to test whether its clock sets its run time");
     let is_time_fixed = fixed_time::is_fixed(plan, plain_s, &session.interruption)?;
     if let Some(refused) = fixed_time::refused(plan, plain_s).filter(|_| is_time_fixed) {
         return Err(refused.into());
@@ -75,7 +75,7 @@ pub fn run_plan(
     let rules = Rules { began, budget, precision, at_least, at_most };
     let turns = take_turns(&mut sides, &rules, session, progress, |side: &mut Side| turn.take(side, progress))?;
     if let Some(how) = &sides[NOTHING_SHORTER].failed {
-        anyhow::bail!("with the library, and nothing shorter, the program {how}");
+        anyhow::bail!("with the library and unchanged critical sections, the program {how}");
     }
     if all.borrow()[NOTHING_SHORTER][0].values.is_empty() {
         return Err(Interrupted.into());
@@ -136,7 +136,10 @@ fn failures(sides: &[Side], parameters: &WhatIfParameters) -> Vec<String> {
     let failed = |side: &Side| side.failure(parameters.locks[side.lock].sections > 0);
     let unused = parameters.locks.iter().filter(|lock| lock.sections == 0);
     let unused = unused.map(|lock| {
-        format!("in no run had {} a section: nobody freed it who had taken it, or it was not used again", lock.lock)
+        format!(
+            "{}: no critical section in any run: its releasing threads had not acquired it, or it was not used again",
+            lock.lock
+        )
     });
     sides.iter().filter_map(failed).chain(unused).collect()
 }
@@ -192,7 +195,7 @@ struct Turn<'a> {
 
 impl Turn<'_> {
     fn warm_up(&self, side: &mut Side, progress: &Progress) -> anyhow::Result<()> {
-        progress.note(&format!("warming up, {}", side.words()));
+        progress.note(&format!("warm-up run: {}", side.words()));
         if side.failed.is_none() {
             self.run(side)?;
         }
@@ -236,11 +239,13 @@ impl Turn<'_> {
                     }
                     return Ok(Some(Brought { took, ran, metrics }));
                 }
-                Err(why) => format!("printed something else: {why}"),
+                Err(why) => format!("printed no usable number: {why}"),
             },
-            Err(Failed { how, output }) => format!("{how}; it printed last: {:?}", output.lines().last().unwrap_or("")),
+            Err(Failed { how, output }) => {
+                format!("{how}; last line of its output: {:?}", output.lines().last().unwrap_or(""))
+            }
         };
-        anyhow::ensure!(!side.is_plain(), "the program as it is {failed}");
+        anyhow::ensure!(!side.is_plain(), "the unmodified program {failed}");
         side.failed = Some(failed);
         Ok(None)
     }
@@ -268,7 +273,7 @@ impl Turn<'_> {
         })?;
         anyhow::ensure!(
             memory.region().processes().count() > 0,
-            "{} did not load contend's library, so that nothing can be told",
+            "{}: did not load contend's library, so nothing can be predicted",
             self.plan.program.path.display()
         );
         let others = before.and_then(|before| Ok(Activity::now()?.since(&before, self.allowed)));
@@ -283,7 +288,7 @@ impl Turn<'_> {
     fn found_in(&self, output: &str) -> Result<Vec<f64>, String> {
         let find = |metric: &Metric| {
             let found = metric.pattern.find(output);
-            found.map_err(|why| format!("--metric {} {why}", metric.pattern.name))
+            found.map_err(|why| format!("--metric {}: {why}", metric.pattern.name))
         };
         self.plan.metrics.iter().map(find).collect()
     }

@@ -7,7 +7,7 @@ use record::{Axis, Figure, Mark, Picture, Plot, Point, Section, Series, Statemen
 pub fn section(rows: &[WhatIfRow]) -> Section {
     Section {
         experiment: "trace",
-        title: "What shorter sections would gain".into(),
+        title: "Predicted gain from shorter critical sections".into(),
         findings: words::findings(rows).into_iter().map(Statement::from).collect(),
         figures: words::metrics(rows).into_iter().map(|metric| of_metric(metric, rows)).collect(),
         histograms: Vec::new(),
@@ -38,7 +38,7 @@ fn of_metric(metric: &str, rows: &[WhatIfRow]) -> Figure {
         rows: of(lock).iter().map(|row| show::line(row)).collect(),
     };
     Figure {
-        title: format!("{metric}: the gain, by how much shorter the sections are"),
+        title: format!("{metric}: gain by reduction of the critical sections"),
         picture: Picture::Plot(Plot { x: axis("shorter by"), y: axis("gain"), series: series.collect() }),
         tables: locks.iter().map(table).collect(),
         secondary: false,

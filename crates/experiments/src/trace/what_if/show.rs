@@ -9,7 +9,7 @@ pub fn show(record: &WhatIfRecord, page: &Page) -> String {
     let mut text = format!("{}\n", parameters.what_if_program.join(" "));
     for lock in &parameters.locks {
         let mean = lock.section_mean_ns.map_or_else(|| "–".to_owned(), nanoseconds);
-        text.push_str(&format!("\nIf the sections of {} were shorter (a mean of {mean})\n", lock.lock));
+        text.push_str(&format!("\nShorter critical sections of {} (mean now {mean})\n", lock.lock));
         for metric in words::metrics(rows) {
             let own = rows.iter().filter(|row| row.metric == metric);
             let own = own.filter(|row| row.what_if.as_ref().is_none_or(|what_if| what_if.lock == lock.lock));
@@ -24,7 +24,7 @@ pub fn show(record: &WhatIfRecord, page: &Page) -> String {
     text
 }
 
-pub const HEADER: [&str; 7] = ["shorter by", "runs", "median", "95 %", "gain", "95 %", "verdict"];
+pub const HEADER: [&str; 7] = ["shorter by", "runs", "median", "95 % CI", "gain", "95 % CI", "verdict"];
 
 /// A row as a line of a table.
 pub fn line(row: &WhatIfRow) -> Vec<String> {
@@ -45,15 +45,17 @@ pub fn line(row: &WhatIfRow) -> Vec<String> {
 
 fn slope_line(slope: &Slope) -> String {
     let ends = words::interval(slope.slope_ci.low, slope.slope_ci.high);
-    format!("slope: {} for all of the sections ({ends})\n", words::signed(slope.slope))
+    format!("slope: {} for sections that take no time (95 % CI {ends})\n", words::signed(slope.slope))
 }
 
 /// What the mark means.
 fn limits(rows: &[WhatIfRow]) -> Option<String> {
     let is_limited = rows.iter().any(|row| row.limited_by_cpus_share > 0.5);
-    is_limited.then(|| "* Then the CPUs are the limit: what is to be done takes them so long, all at work.".to_owned())
+    is_limited.then(|| {
+        "* The CPUs are the limit here: even if all of them are always busy, the work takes this long.".to_owned()
+    })
 }
 
 fn left(locks: &[String]) -> Option<String> {
-    (!locks.is_empty()).then(|| format!("Waited for as well, and not tried: {}.", locks.join(", ")))
+    (!locks.is_empty()).then(|| format!("Also contended, but not tried: {}.", locks.join(", ")))
 }

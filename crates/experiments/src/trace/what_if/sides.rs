@@ -71,7 +71,7 @@ impl Side {
     pub fn words(&self) -> String {
         match self.place {
             PLAIN => "plain".into(),
-            NOTHING_SHORTER => "nothing shorter".into(),
+            NOTHING_SHORTER => "unchanged sections".into(),
             _ => format!("sections {} shorter", terminal::percent(self.share)),
         }
     }
@@ -92,7 +92,8 @@ impl Side {
         if self.without_sections >= MANY * (1 + self.ran.len()) {
             let of = self.without_sections + self.ran.len();
             self.is_left_out = true;
-            self.failed = Some(format!("had no section of the lock in {} of {of} runs", self.without_sections));
+            self.failed =
+                Some(format!("had no critical section of the lock in {} of {of} runs", self.without_sections));
         }
     }
 
@@ -100,7 +101,7 @@ impl Side {
     /// crash is said of it all the same.
     pub fn failure(&self, was_used: bool) -> Option<String> {
         let failed = self.failed.as_ref().filter(|_| was_used || !self.is_left_out);
-        failed.map(|how| format!("with {} the program {how}", self.words()))
+        failed.map(|how| format!("with {}, the program {how}", self.words()))
     }
 
     /// All figures as they would be, now that it is known how each behaves between the program's limits.
@@ -164,10 +165,10 @@ mod tests {
         let crashed = &mut sides[NOTHING_SHORTER + 1];
         crashed.leave_out();
         assert_eq!(crashed.failure(false), None);
-        crashed.failed = Some("was ended by signal 11".into());
+        crashed.failed = Some("was killed by signal 11".into());
         assert_eq!(
             crashed.failure(false).as_deref(),
-            Some("with sections 25.0 % shorter the program was ended by signal 11")
+            Some("with sections 25.0 % shorter, the program was killed by signal 11")
         );
         let left_out = &mut sides[NOTHING_SHORTER + 2];
         (0..MANY).for_each(|_| left_out.leave_out());

@@ -58,12 +58,15 @@ impl WarningKind for DisturbedProgram {
     const CODE: &'static str = "disturbed_program";
 
     fn message(&self) -> String {
-        format!("with the library, and nothing shorter, the program takes {} the plain time", ratio(self.ratio))
+        format!(
+            "with the library and unchanged critical sections, the run time is {} that of the plain program",
+            ratio(self.ratio)
+        )
     }
 
     fn remedy(&self) -> &'static str {
-        "gains are against the program with the library; where it takes locks millions of times a second they are those \
-         of a slower program"
+        "read gains as relative to the program with the library, which is slower if it acquires locks millions of \
+         times a second"
     }
 }
 
@@ -78,14 +81,14 @@ impl WarningKind for WaitsForCpus {
 
     fn message(&self) -> String {
         format!(
-            "for {} of its time, with nothing shorter, what the program's end waited for was a CPU",
+            "with unchanged critical sections, the program's critical path waited for a CPU for {} of the time",
             percent(self.share)
         )
     }
 
     fn remedy(&self) -> &'static str {
-        "the interval of a gain reaches from no such wait to the most that its CPUs allow; for a narrower one, stop other \
-         programs, or give the program fewer threads or more CPUs"
+        "stop other programs, or give the program fewer threads or more CPUs, to narrow the intervals of the gains: \
+         they reach from no such wait to the longest that the CPUs allow"
     }
 }
 
@@ -99,11 +102,12 @@ impl WarningKind for Handoffs {
     const CODE: &'static str = "handoffs";
 
     fn message(&self) -> String {
-        format!("handoffs from a thread to a waiter took {} of the time, with nothing shorter", percent(self.share))
+        format!("with unchanged critical sections, handoffs to waiters took {} of the time", percent(self.share))
     }
 
     fn remedy(&self) -> &'static str {
-        "shorter sections may do without them: the interval of a gain reaches from all of them to none"
+        "expect wide intervals: shorter critical sections may need no handoffs, so the intervals of the gains reach \
+         from all of them to none"
     }
 }
 
@@ -115,11 +119,12 @@ impl WarningKind for FixedRunTime {
     const CODE: &'static str = "fixed_run_time";
 
     fn message(&self) -> String {
-        "the program takes as long when it is stopped for half of its time: its own clock fixes its run time".to_owned()
+        "the program takes as long when it is stopped for half of its time, so its own clock sets its run time"
+            .to_owned()
     }
 
     fn remedy(&self) -> &'static str {
-        "its wall time is not predicted, only its rates"
+        "use its rates: its wall time is not predicted"
     }
 }
 
@@ -134,15 +139,15 @@ impl WarningKind for LimitedElsewhere {
 
     fn message(&self) -> String {
         format!(
-            "with nothing shorter, what its threads wait for and what the CPUs have to do explain {} of the program's \
-             time at most",
+            "with unchanged critical sections, waits of threads and work of CPUs explain at most {} of the program's \
+             time",
             percent(self.share)
         )
     }
 
     fn remedy(&self) -> &'static str {
-        "gains are of that part only; if the program has fewer CPUs than contend, give contend the same (taskset), and \
-         look for a quota of CPU time (cpu.max)"
+        "apply the gains to that part only; if the program has fewer CPUs than contend, restrict contend to the same \
+         ones (taskset), and look for a CPU quota (cpu.max)"
     }
 }
 
@@ -158,14 +163,14 @@ impl WarningKind for ShortSections {
 
     fn message(&self) -> String {
         format!(
-            "{}: a section takes {} in the mean, little more than the library itself",
+            "{}: a critical section takes {} on average, little more than the library itself",
             self.lock,
             nanoseconds(self.mean_ns)
         )
     }
 
     fn remedy(&self) -> &'static str {
-        "what such a lock costs is to take it and to hand it over: exchange it with --swap instead"
+        "substitute the lock with --swap instead: acquiring it and handing it off is most of its cost"
     }
 }
 
@@ -180,11 +185,16 @@ impl WarningKind for SleepingSections {
     const CODE: &'static str = "sleeping_sections";
 
     fn message(&self) -> String {
-        format!("{}: in {} of the time that it was waited for its holder slept", self.lock, percent(self.share))
+        format!(
+            "{}: its holder slept for {} of the time that other threads waited for it",
+            self.lock,
+            percent(self.share)
+        )
     }
 
     fn remedy(&self) -> &'static str {
-        "a section is taken as shorter with all that it sleeps or reads in it; a device is not faster for that"
+        "read the gain with care: it assumes that sleeps and I/O in the critical section become shorter too, but no \
+         device becomes faster"
     }
 }
 
@@ -197,6 +207,6 @@ mod tests {
         assert_eq!(limited_elsewhere([].into_iter()), None);
         assert_eq!(limited_elsewhere([0.95].into_iter()), None);
         let warning = limited_elsewhere([0.95, 0.6, 0.8].into_iter()).unwrap();
-        assert!(warning.message().contains("explain 60.0 % of the program's time"), "{}", warning.message());
+        assert!(warning.message().contains("explain at most 60.0 % of the program's time"), "{}", warning.message());
     }
 }

@@ -32,23 +32,30 @@ pub fn findings(rows: &[WhatIfRow]) -> Vec<String> {
 fn finding(rows: &[WhatIfRow], lock: &str, metric: &str) -> Option<String> {
     let at = |share: f64| rows.iter().find(|row| row.metric == metric && row.is_of(lock, share));
     let (half, free) = (at(0.5)?, at(1.0)?);
-    let what = if half.higher_is_better { format!("a higher {metric}") } else { format!("less {metric}") };
+    let better = if half.higher_is_better { "higher" } else { "lower" };
     let said = |row: &WhatIfRow| match (row.verdict, row.gain) {
         (Verdict::Gain | Verdict::Loss, Some(_)) => gain(row),
-        (Verdict::NoneShown, _) => "nothing that shows".to_owned(),
-        (verdict, _) => format!("not known ({})", verdict.label()),
+        (Verdict::NoneShown, _) => "nothing measurable".to_owned(),
+        (verdict, _) => format!("an unknown amount ({})", verdict.label()),
     };
     Some(match (half.verdict, free.verdict) {
         (Verdict::NoneShown, Verdict::NoneShown) => {
-            format!("{lock}: shorter sections gain nothing that shows, and neither would a free lock ({what}).")
+            format!(
+                "{lock}: neither halving nor removing its critical sections shows a gain ({metric}, {better} is \
+                 better)."
+            )
         }
-        _ => format!("{lock}: sections half as long gain {}, a free lock {} ({what}).", said(half), said(free)),
+        _ => format!(
+            "{lock}: halving its critical sections gains {}, removing them {} ({metric}, {better} is better).",
+            said(half),
+            said(free)
+        ),
     })
 }
 
-/// `31 % (29 % to 33 %)`.
+/// `31 % (95 % CI 29 % to 33 %)`.
 pub fn gain(row: &WhatIfRow) -> String {
-    let ends = row.gain_ci.map_or_else(String::new, |ends| format!(" ({})", interval(ends.low, ends.high)));
+    let ends = row.gain_ci.map_or_else(String::new, |ends| format!(" (95 % CI {})", interval(ends.low, ends.high)));
     row.gain.map_or_else(|| "–".to_owned(), |gain| format!("{}{ends}", signed(gain)))
 }
 
