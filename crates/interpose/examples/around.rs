@@ -24,9 +24,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                 command.env("LD_PRELOAD", &library).env(PLACE, memory.path());
             }
             let said = String::from_utf8(command.output()?.stdout)?;
-            let line = said.lines().find(|line| line.contains(word.as_str())).ok_or(
-                "no line of the output contains WORD",
-            )?;
+            let line =
+                said.lines().find(|line| line.contains(word.as_str())).ok_or("no line of the output contains WORD")?;
             let number = line.split(|c: char| !(c.is_ascii_digit() || c == '.')).find_map(|text| text.parse().ok());
             found[place].push(number.unwrap_or(f64::NAN));
         }

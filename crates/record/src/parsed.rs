@@ -70,7 +70,7 @@ impl<'de> Visitor<'de> for UniqueVisitor {
         let mut object = Map::new();
         while let Some((name, Unique(value))) = entries.next_entry::<String, Unique>()? {
             if object.contains_key(&name) {
-                return Err(A::Error::custom(format_args!("{name:?} is in an object twice")));
+                return Err(A::Error::custom(format_args!("duplicate field {name:?}")));
             }
             object.insert(name, value);
         }
@@ -95,7 +95,7 @@ mod tests {
     #[test]
     fn a_name_twice_in_an_object_is_refused_and_twice_in_a_record_is_not() {
         let twice = parsed(br#"{"a":[{"seed":1,"x":{},"seed":2}]}"#).unwrap_err().to_string();
-        assert!(twice.contains("\"seed\" is in an object twice"), "{twice}");
+        assert!(twice.contains("duplicate field \"seed\""), "{twice}");
         assert!(parsed(br#"{"a":{"a":1},"b":[{"a":1},{"a":2}]}"#).is_ok());
     }
 }

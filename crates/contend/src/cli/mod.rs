@@ -40,8 +40,8 @@ const TOPIC_ABOUT: &str = "List the common options: the flags that mean the same
 
 const TOPIC_LONG_ABOUT: &str = "List the common options: the flags that mean the same for every command
 
-A command takes those that it uses, which its help names as common options, and refuses the others. They may be \
-written before or after its name.";
+A command accepts only the options that its help lists as common options. They can be given before or after its \
+name.";
 
 const TOPIC_EXAMPLES: &[Example] = &[
     ("contend latency --seconds 30 --seed 7 --cpus 0,2-3", "Measure for 30 s on three CPUs, in a reproducible order"),
@@ -196,7 +196,7 @@ fn perform(matches: &ArgMatches) -> anyhow::Result<Outcome> {
     if let Some(program) = external::named(name.as_ref()) {
         let name = program.name;
         return Err(
-            UsageError(format!("`contend {name}` is a program of its own: its flags stand behind its name")).into()
+            UsageError(format!("`contend {name}` is a separate program; put its options after its name")).into()
         );
     }
     if let Some(other) = [&SURVEY].into_iter().chain(OTHERS).find(|other| other.name == name) {
@@ -225,7 +225,7 @@ fn check(other: &Other, matches: &ArgMatches) -> Result<(), UsageError> {
 }
 
 fn no_method() -> anyhow::Error {
-    UsageError("--explain: ask one experiment, such as `contend latency --explain`".into()).into()
+    UsageError("--explain: needs an experiment, as in `contend latency --explain`".into()).into()
 }
 
 #[cfg(test)]
