@@ -15,12 +15,12 @@ mod contestants {
     pub fn embed() {
         // Of a folder, cargo looks at every file below it.
         println!("cargo::rerun-if-changed={FOLDER}");
-        let top = fs::canonicalize(FOLDER).expect("the contestants lie beside the crates");
+        let top = fs::canonicalize(FOLDER).expect("the contestants have a directory next to the crates");
         let mut files: Vec<PathBuf> =
             listed(&top).into_iter().filter(|path| path.is_dir()).flat_map(|f| listed(&f)).collect();
         files.sort();
         let entry = |path: &PathBuf| {
-            let name = path.strip_prefix(&top).expect("it was found below the folder");
+            let name = path.strip_prefix(&top).expect("the file is below the directory");
             format!("    ({:?}, include_str!({:?})),\n", name, path)
         };
         let list: String = files.iter().filter(|path| path.is_file()).map(entry).collect();
@@ -29,7 +29,7 @@ mod contestants {
     }
 
     fn listed(folder: &Path) -> Vec<PathBuf> {
-        let entries = fs::read_dir(folder).expect("a folder of contestants can be read");
-        entries.map(|entry| entry.expect("so can its entries").path()).collect()
+        let entries = fs::read_dir(folder).expect("a directory of contestants can be read");
+        entries.map(|entry| entry.expect("its entries can be read").path()).collect()
     }
 }

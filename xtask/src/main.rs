@@ -23,9 +23,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use tool::Skipped;
 
-const USAGE: &str = "usage: cargo xtask dist [--arch x86_64|aarch64] [--only tar|deb|image] [--output FOLDER]
+const USAGE: &str = "usage: cargo xtask dist [--arch x86_64|aarch64] [--only tar|deb|image] [--output DIRECTORY]
 
-Without --arch, for each; without --only, all. The folder is target/dist if none is named.
+Without --arch, for each; without --only, all. The default directory is target/dist.
 What cannot be made here is skipped, with the reason; the exit status is 1 if nothing was made.";
 
 fn main() -> anyhow::Result<()> {

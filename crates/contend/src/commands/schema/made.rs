@@ -108,7 +108,7 @@ mod tests {
         assert!(
             fs::read_to_string(&file).unwrap() == made,
             "docs/schema.json is not what records look like. Fields may be added; that none changed its meaning or \
-             went away is for you to see. `CONTEND_RENEW=1 cargo test -p contend --lib schema` writes it anew."
+             went away is for you to see. `CONTEND_RENEW=1 cargo test -p contend --lib schema` renews it."
         );
     }
 }

@@ -49,8 +49,7 @@ impl From<io::Error> for Refusal {
 
 /// The text of a system error, without its number.
 pub fn message(error: &io::Error) -> String {
-    let text = error.to_string();
-    text.split(" (os error").next().unwrap_or_default().to_owned()
+    terminal::without_error_numbers(&error.to_string()).into_owned()
 }
 
 /// Opens the file that these mappings, all of the same file, are pieces of. `pid` is the process that has them, if it
