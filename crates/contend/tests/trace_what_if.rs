@@ -320,6 +320,6 @@ fn the_text_has_a_table_a_slope_and_a_sentence_and_keeps_to_the_terminal() {
     let output = trace(&flags, &program, &["sleep", "limits", "4", "1000", "100"]).output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(text.contains("Shorter critical sections of first") && text.contains("slope: "), "{text}");
-    assert!(text.contains("\nfirst: "), "{text}");
+    assert!(text.contains("\nfirst, by wall time (lower is better): "), "{text}");
     assert!(text.lines().all(|line| line.chars().count() <= 80 || line.contains("sleep limits")), "{text}");
 }

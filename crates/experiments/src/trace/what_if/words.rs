@@ -41,12 +41,12 @@ fn finding(rows: &[WhatIfRow], lock: &str, metric: &str) -> Option<String> {
     Some(match (half.verdict, free.verdict) {
         (Verdict::NoneShown, Verdict::NoneShown) => {
             format!(
-                "{lock}: neither halving nor removing its critical sections shows a gain ({metric}, {better} is \
-                 better)."
+                "{lock}, by {metric} ({better} is better): neither halving nor removing its critical sections shows \
+                 a gain."
             )
         }
         _ => format!(
-            "{lock}: halving its critical sections gains {}, removing them {} ({metric}, {better} is better).",
+            "{lock}, by {metric} ({better} is better): halving its critical sections gains {}, removing them {}.",
             said(half),
             said(free)
         ),
