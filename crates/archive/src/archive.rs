@@ -48,20 +48,21 @@ impl Archive {
         // Whoever may change a link on the way to it changes nothing any more.
         let folder = &folder.canonicalize().with_context(|| format!("{place}: no archive"))?;
         let found = fs::metadata(folder).with_context(|| format!("{place}: no archive"))?;
-        ensure!(found.is_dir(), "{place}: not an archive of contend but a file; name another with --archive");
+        ensure!(found.is_dir(), "{place}: a file, not an archive directory; name another path with --archive");
         let mark = folder.join(MARK_FILE);
         let marked = fs::symlink_metadata(&mark);
         ensure!(
             !marked.is_err_and(|error| error.kind() == io::ErrorKind::NotFound),
-            "{place}: not an archive of contend (it has no file {MARK_FILE}); nothing in it was touched; name another \
-             with --archive"
+            "{place}: not a contend archive (the file {MARK_FILE} is missing); the directory was not changed; name \
+             another with --archive"
         );
         trust::check_owner(folder)?;
-        let layout = fs::read_to_string(&mark).with_context(|| format!("{place}: the archive cannot be read"))?;
+        let layout = fs::read_to_string(&mark).with_context(|| format!("{place}: cannot read the archive"))?;
         let layout = layout.trim();
         ensure!(
             layout == LAYOUT,
-            "{place}: an archive of layout {layout:?}; this contend knows {LAYOUT}: take a newer one"
+            "{place}: archive layout {layout:?} is not supported; this version of contend supports {LAYOUT:?}; use a \
+             newer version"
         );
         trust::check_readable(folder)?;
         trust::check_settings(folder)?;
@@ -125,7 +126,7 @@ impl Archive {
     /// An archive that cannot be listed.
     pub fn listing(&self) -> anyhow::Result<Listing> {
         listing::references(&self.git).and_then(|all| listing::listing(&self.git, &all)).with_context(|| {
-            format!("{}: the archive cannot be listed; `contend history verify` says more", self.place())
+            format!("{}: cannot list the archive; `contend history verify` reports the damage", self.place())
         })
     }
 
@@ -143,14 +144,14 @@ impl Archive {
     /// As [`Self::record`].
     pub fn manifest(&self, id: &str) -> anyhow::Result<Manifest> {
         serde_json::from_slice(&self.part(id, MANIFEST_FILE, MOST_BESIDE)?)
-            .with_context(|| format!("the manifest of {id}"))
+            .with_context(|| format!("record {id}: cannot read its manifest"))
     }
 
     fn part(&self, id: &str, file: &str, most: u64) -> anyhow::Result<Vec<u8>> {
         integrity::checked_file(&self.git, id, file, most).with_context(|| {
             format!(
-                "record {id} cannot be read whole; `contend history verify` says what else is damaged, and `{}` takes \
-                 it out of the archive",
+                "record {id}: cannot read all of it; `contend history verify` lists all damaged records, and `{}` \
+                 removes this one from the archive",
                 self.removal(&format!("{RECORDS}{id}"))
             )
         })
@@ -217,7 +218,8 @@ impl Archive {
             all.iter().filter(is_none).map(|reference| Some(format!("^{}", str::from_utf8(&reference.name).ok()?)));
         let left_out: Option<Vec<String>> = left_out.collect();
         let left_out = left_out.context(
-            "a reference whose name is not UTF-8 is in the way; `contend history verify` says how it is removed",
+            "cannot push: the archive has a reference whose name is not UTF-8; `contend history verify` prints the \
+             command that removes it",
         )?;
         let all = format!("{RECORDS}*:{RECORDS}*");
         let baselines = self.baselines().pushed(&listing.entries)?;
@@ -285,7 +287,7 @@ fn parent(folder: &Path) -> &Path {
 /// Makes an archive beside its place and moves it there whole: of several that do so at once, one wins, and the others
 /// find it.
 fn create(folder: &Path) -> anyhow::Result<()> {
-    let refused = || format!("no archive can be made at {}", folder.display());
+    let refused = || format!("{}: cannot create the archive", folder.display());
     fs::create_dir_all(parent(folder)).with_context(refused)?;
     let draft = Draft::inside(parent(folder)).with_context(refused)?;
     git::create(draft.path(), HASHES).with_context(refused)?;

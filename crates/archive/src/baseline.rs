@@ -48,8 +48,8 @@ pub fn check_name(name: &str) -> anyhow::Result<()> {
         && !name.contains("..");
     ensure!(
         is_allowed,
-        "{name:?} cannot be a baseline's name: at most {LONGEST_NAME} letters, digits, dots, hyphens and underscores, \
-         and a letter, a digit or an underscore first"
+        "{name:?}: not a valid name for a baseline; allowed: at most {LONGEST_NAME} letters, digits, dots, hyphens \
+         and underscores, starting with a letter, a digit or an underscore"
     );
     Ok(())
 }
@@ -74,7 +74,7 @@ impl<'a> Baselines<'a> {
         let (mut good, mut bad) = (Vec::new(), Vec::new());
         for (name, found) in commits(self.git)? {
             match found.and_then(|(records, saved_unix_s)| {
-                ensure!(are_all_among(&records, entries), "it names what is no record here");
+                ensure!(are_all_among(&records, entries), "names an object that is not a record of this archive");
                 Ok(Baseline { is_used: used.as_deref() == Some(&name), name: name.clone(), records, saved_unix_s })
             }) {
                 Ok(baseline) => good.push(baseline),
@@ -90,7 +90,7 @@ impl<'a> Baselines<'a> {
     /// A name that none may have, no records, or what Git says.
     pub fn save(&self, name: &str, records: &[&str]) -> anyhow::Result<()> {
         check_name(name)?;
-        ensure!(!records.is_empty(), "a baseline is made of records, and none is named");
+        ensure!(!records.is_empty(), "baseline {name}: no records given; name at least one");
         let tree = self.git.line(&["mktree"], &[])?;
         let mut arguments = vec!["commit-tree", &tree];
         records.iter().for_each(|record| arguments.extend(["-p", record]));
@@ -133,7 +133,7 @@ impl<'a> Baselines<'a> {
     /// # Errors
     /// What Git says.
     pub fn export(&self, baseline: &Baseline, file: &Path) -> anyhow::Result<()> {
-        let Some(place) = file.to_str() else { bail!("{}: its path is not UTF-8", file.display()) };
+        let Some(place) = file.to_str() else { bail!("{}: the path is not UTF-8", file.display()) };
         let records: String = baseline.records.iter().map(|record| format!("{RECORDS}{record}\n")).collect();
         let references = records + &reference(&baseline.name) + "\n";
         self.git.local(&["bundle", "create", "--quiet", place, "--stdin"], references.as_bytes()).map(drop)
@@ -197,7 +197,7 @@ fn commits(git: &Git) -> anyhow::Result<Vec<(String, anyhow::Result<Commit>)>> {
         let found = match contents.get(&hash) {
             Some(Ok(content)) => parsed(&String::from_utf8_lossy(content)),
             Some(Err(why)) => Err(anyhow::anyhow!("{why}")),
-            None => Err(anyhow::anyhow!("it points to what is no commit of a baseline")),
+            None => Err(anyhow::anyhow!("points to an object that is not the commit of a baseline")),
         };
         (name, found)
     };
@@ -213,11 +213,11 @@ fn name_of(reference: &Reference) -> Option<String> {
 fn parsed(commit: &str) -> anyhow::Result<Commit> {
     let head = commit.split("\n\n").next().unwrap_or_default();
     let of = |field: &'static str| head.lines().filter_map(move |line| line.strip_prefix(field)?.strip_prefix(' '));
-    ensure!(of("tree").all(|tree| NO_FILES.contains(&tree)), "it has files, which a baseline has not");
+    ensure!(of("tree").all(|tree| NO_FILES.contains(&tree)), "contains files; a baseline has none");
     let records: Vec<String> = of("parent").map(str::to_owned).collect();
-    ensure!(!records.is_empty(), "it names no records");
+    ensure!(!records.is_empty(), "names no records");
     let saved = of("committer").next().and_then(|line| line.rsplit(' ').nth(1)?.parse().ok());
-    Ok((records, saved.context("nobody knows when it was saved")?))
+    Ok((records, saved.context("has no date")?))
 }
 
 #[cfg(test)]

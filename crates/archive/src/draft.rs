@@ -56,7 +56,7 @@ impl Draft {
                 Ok(Lock::Others) | Err(_) => {}
             }
         }
-        bail!("{}: what is made there is removed at once", parent.display())
+        bail!("{}: another process removes new directories there", parent.display())
     }
 
     pub fn path(&self) -> &Path {
@@ -109,7 +109,7 @@ fn lock(folder: &Path) -> anyhow::Result<Lock> {
         Err(Errno::WOULDBLOCK) => return Ok(Lock::Others),
         Err(_) => return Ok(Lock::None),
     }
-    let (found, locked) = (fs::symlink_metadata(folder).context("it is gone")?, lock.metadata()?);
+    let (found, locked) = (fs::symlink_metadata(folder).context("the directory was removed")?, lock.metadata()?);
     if (found.dev(), found.ino()) != (locked.dev(), locked.ino()) {
         return Ok(Lock::Others);
     }

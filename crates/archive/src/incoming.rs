@@ -68,7 +68,7 @@ pub fn admit(archive: &Git, mut wholes: Vec<Whole>) -> anyhow::Result<Fetched> {
 /// A folder within the archive that is nobody's once whoever made it is gone.
 fn beside(archive: &Git) -> anyhow::Result<TempDir> {
     let place = tempfile::Builder::new().prefix(PREFIX).tempdir_in(archive.folder());
-    place.with_context(|| format!("{}: nothing can be put there", archive.folder().display()))
+    place.with_context(|| format!("{}: cannot create a directory", archive.folder().display()))
 }
 
 /// Takes what is new in `incoming` and can be read.

@@ -84,7 +84,10 @@ pub fn listing(git: &Git, references: &[Reference]) -> anyhow::Result<Listing> {
     let (named, strange): (Vec<&Reference>, Vec<&Reference>) =
         references.iter().partition(|reference| reference.is_named_by_its_hash());
     for reference in strange {
-        let reason = anyhow!("it points to {}: it is not the record that it was, or never was one", reference.hash);
+        let reason = anyhow!(
+            "points to {}, which does not match its name: the record was replaced, or never was one",
+            reference.hash
+        );
         listing.skipped.push(reference.skipped(&reason));
     }
     let hashes: Vec<String> = named.iter().map(|reference| reference.hash.clone()).collect();
@@ -105,9 +108,9 @@ pub fn listing(git: &Git, references: &[Reference]) -> anyhow::Result<Listing> {
 }
 
 fn commit(header: Option<Header>) -> anyhow::Result<()> {
-    let header = header.context("what it points to is not there")?;
-    ensure!(header.kind == "commit", "it points to a {}", header.kind);
-    ensure!(header.bytes <= MOST_BESIDE, "what it points to is too large: {} bytes", header.bytes);
+    let header = header.context("points to a missing object")?;
+    ensure!(header.kind == "commit", "points to an object of type {}, not to a commit", header.kind);
+    ensure!(header.bytes <= MOST_BESIDE, "points to a commit of {} bytes, which is too large", header.bytes);
     Ok(())
 }
 
@@ -115,6 +118,6 @@ fn commit(header: Option<Header>) -> anyhow::Result<()> {
 fn summary(commit: &[u8]) -> anyhow::Result<Summary> {
     let text = String::from_utf8_lossy(commit);
     let body = text.split_once("\n\n").and_then(|(_, message)| message.split_once("\n\n"));
-    let Some((_, body)) = body else { bail!("it has no summary: it is no record") };
-    serde_json::from_str(body.trim_end()).context("its summary cannot be read")
+    let Some((_, body)) = body else { bail!("has no summary, so it is not a record") };
+    serde_json::from_str(body.trim_end()).context("has an invalid summary")
 }

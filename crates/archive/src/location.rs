@@ -44,7 +44,7 @@ impl Location {
     pub fn folder(self) -> anyhow::Result<PathBuf> {
         let why = match self {
             Self::Folder(folder) => return Ok(folder),
-            Self::Nowhere => format!("{VARIABLE} is set to an empty value, which turns the archive off"),
+            Self::Nowhere => format!("{VARIABLE} is empty, which turns the archive off"),
             Self::Unknown => "neither XDG_DATA_HOME nor HOME is set to an absolute path".to_owned(),
         };
         bail!("no archive: {why}; name one with --archive")

@@ -32,11 +32,11 @@ impl Name {
         entries: &'a [Entry],
         revision_of: impl Fn(&str) -> Option<String>,
     ) -> anyhow::Result<&'a Entry> {
-        ensure!(!entries.is_empty(), "no such record is kept; `contend history` lists what is");
+        ensure!(!entries.is_empty(), "no matching record in the archive; `contend history` lists records");
         let text = match self {
             Self::Last(back) => {
                 let place = entries.len().checked_sub(1).and_then(|last| last.checked_sub(*back));
-                let Some(place) = place else { bail!("last~{back}: only {}", kept(entries.len())) };
+                let Some(place) = place else { bail!("last~{back}: {}", kept(entries.len())) };
                 return Ok(&entries[place]);
             }
             Self::Other(text) => text,
@@ -47,7 +47,7 @@ impl Name {
         match matching[..] {
             [one] => return Ok(one),
             [] => {}
-            _ => bail!("{text}: {} records begin with these digits; give more of them", matching.len()),
+            _ => bail!("{text}: {} record IDs start with these digits; give more digits", matching.len()),
         }
         let revision = revision_of(text);
         let built = |mark: &str| {
@@ -56,10 +56,12 @@ impl Name {
         };
         match (built("").or_else(|| built("+")), &revision) {
             (Some(entry), _) => Ok(entry),
-            (None, Some(revision)) => bail!("{text}: no record is kept of a build of revision {revision}"),
+            (None, Some(revision)) => {
+                bail!("{text}: no record of a build of revision {revision}; `contend history` lists records")
+            }
             (None, None) => bail!(
-                "{text}: no file, no record and no revision is called so; `contend history` lists the records, \
-                 and last or last~3 count back from the newest"
+                "{text}: not a file, a record, or a revision in the archive; `contend history` lists records; `last` \
+                 and `last~3` count back from the newest"
             ),
         }
     }
@@ -71,7 +73,7 @@ pub fn revision_here(text: &str) -> Option<String> {
 }
 
 fn kept(count: usize) -> String {
-    if count == 1 { "1 such record is kept".into() } else { format!("{count} such records are kept") }
+    format!("the archive has only {count} matching record{}", if count == 1 { "" } else { "s" })
 }
 
 #[cfg(test)]

@@ -28,7 +28,7 @@ pub fn is_hash(text: &str) -> bool {
 pub fn headers(git: &Git, names: &[String]) -> anyhow::Result<Vec<Option<Header>>> {
     let answer = git.local(&["cat-file", "--batch-check"], lines(names).as_bytes())?;
     let found: Vec<Option<Header>> = String::from_utf8_lossy(&answer).lines().map(header).collect();
-    ensure!(found.len() == names.len(), "git cat-file: {} answers to {} questions", found.len(), names.len());
+    ensure!(found.len() == names.len(), "git cat-file: {} answers to {} requests", found.len(), names.len());
     Ok(found)
 }
 
@@ -58,10 +58,10 @@ pub fn contents(git: &Git, names: &[String], mut take: impl FnMut(usize, anyhow:
 fn next(answer: &mut impl BufRead) -> anyhow::Result<Vec<u8>> {
     let mut line = String::new();
     answer.take(MOST_BESIDE).read_line(&mut line)?;
-    let head = header(line.trim_end()).context("it is not there")?;
+    let head = header(line.trim_end()).context("the object is missing")?;
     let mut content = Vec::new();
     answer.take(head.bytes).read_to_end(&mut content)?;
-    ensure!(content.len() as u64 == head.bytes, "{} of {} bytes are there", content.len(), head.bytes);
+    ensure!(content.len() as u64 == head.bytes, "the object is truncated: {} of {} bytes", content.len(), head.bytes);
     answer.read_exact(&mut [0])?;
     Ok(content)
 }

@@ -6,7 +6,7 @@ use rustix::process::umask;
 use rustix::process::{Pid, Resource, Rlimit, prlimit};
 use std::io::{self, Read, Write};
 use std::os::unix::process::CommandExt;
-use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 
 /// The most that an answer may be that is held whole: a list of all records, or one of them.
 const MOST: u64 = 64 << 20;
@@ -38,9 +38,9 @@ pub fn is_disk_full(error: &anyhow::Error) -> bool {
 pub fn answer(command: Command, name: &str, memory: Memory, input: &[u8]) -> anyhow::Result<Vec<u8>> {
     read(command, name, memory, input, |stdout| {
         let mut answer = Vec::new();
-        stdout.take(MOST + 1).read_to_end(&mut answer).context("what it answers cannot be read")?;
+        stdout.take(MOST + 1).read_to_end(&mut answer).context("cannot read the output of git")?;
         if answer.len() as u64 > MOST {
-            bail!("git {name}: it answers more than {} MiB", MOST >> 20);
+            bail!("git {name}: its output exceeds the limit of {} MiB", MOST >> 20);
         }
         Ok(answer)
     })
@@ -64,17 +64,17 @@ pub fn read<T>(
         // Whoever does not read all of it says why when it ends.
         scope.spawn(move || stdin.take().map(|mut pipe| pipe.write_all(input)));
         let said = scope.spawn(move || stderr.as_mut().map(beginning).unwrap_or_default());
-        let found = stdout.as_mut().context("it has no stdout").and_then(read);
+        let found = stdout.as_mut().context("git has no standard output").and_then(read);
         // If not all of it was read, it ends of that.
         drop(stdout.take());
         let status = child.wait();
         (found, said.join().unwrap_or_default(), status)
     });
-    let status = status.context("git cannot be waited for")?;
+    let status = status.context("cannot wait for git")?;
     match found {
         Ok(found) if status.success() => Ok(found),
         Err(error) if status.success() || said.is_empty() => Err(error),
-        _ => bail!("git {name}: {} ({status})", words(&said, status)),
+        _ => bail!("git {name}: {} ({status})", words(&said)),
     }
 }
 
@@ -89,8 +89,8 @@ fn started(command: &mut Command, memory: Memory) -> anyhow::Result<Child> {
     unsafe { command.pre_exec(write_for_us) };
     let child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
     let child = child.map_err(|error| match error.kind() {
-        io::ErrorKind::NotFound => anyhow::anyhow!("git is not on the path; on Debian: apt-get install git"),
-        _ => anyhow::Error::new(error).context("git cannot be run"),
+        io::ErrorKind::NotFound => anyhow::anyhow!("git: command not found in PATH; on Debian: apt-get install git"),
+        _ => anyhow::Error::new(error).context("cannot run git"),
     })?;
     if memory == Memory::Limited {
         let limit = Rlimit { current: Some(MEMORY), maximum: Some(MEMORY) };
@@ -107,10 +107,10 @@ fn beginning(stderr: &mut impl Read) -> Vec<u8> {
     said
 }
 
-fn words(said: &[u8], status: ExitStatus) -> String {
+fn words(said: &[u8]) -> String {
     let said = String::from_utf8_lossy(said).into_owned();
     let said: Vec<&str> = said.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-    if said.is_empty() { format!("it ended with {status}") } else { said.join("; ") }
+    if said.is_empty() { "failed without a message".into() } else { said.join("; ") }
 }
 
 #[cfg(test)]

@@ -28,7 +28,7 @@ pub fn each(git: &Git, ids: &[&str], mut take: impl FnMut(usize, anyhow::Result<
     let (mut given, mut record) = (0, None);
     let mut give_to = |end: usize, found: Option<anyhow::Result<Whole>>| {
         for (place, refused) in refused.iter_mut().enumerate().take(end).skip(given) {
-            take(place, Err(refused.take().unwrap_or_else(|| anyhow!("it cannot be read"))));
+            take(place, Err(refused.take().unwrap_or_else(|| anyhow!("cannot be read"))));
         }
         given = end + usize::from(found.is_some());
         found.into_iter().for_each(|found| take(end, found));
@@ -45,19 +45,19 @@ pub fn each(git: &Git, ids: &[&str], mut take: impl FnMut(usize, anyhow::Result<
 }
 
 fn whole(record: anyhow::Result<Vec<u8>>, manifest: anyhow::Result<Vec<u8>>) -> anyhow::Result<Whole> {
-    let manifest = serde_json::from_slice(&manifest?).with_context(|| format!("its {MANIFEST_FILE} cannot be read"))?;
+    let manifest = serde_json::from_slice(&manifest?).with_context(|| format!("cannot read its {MANIFEST_FILE}"))?;
     Ok((record?, manifest))
 }
 
 /// The hashes of a record's two files.
 fn readable(headers: &[Option<Header>]) -> anyhow::Result<[String; 2]> {
-    let [record, manifest] = headers else { return Err(anyhow!("it has not two files")) };
+    let [record, manifest] = headers else { return Err(anyhow!("does not have two files")) };
     Ok([file(record.as_ref(), RECORD_FILE, MOST_BYTES)?, file(manifest.as_ref(), MANIFEST_FILE, MOST_BESIDE)?])
 }
 
 fn file(header: Option<&Header>, name: &str, most: u64) -> anyhow::Result<String> {
-    let header = header.with_context(|| format!("its {name} is not there"))?;
-    ensure!(header.kind == "blob", "its {name} is no file but a {}", header.kind);
-    ensure!(header.bytes <= most, "its {name} is too large: {} bytes, and {most} are read at most", header.bytes);
+    let header = header.with_context(|| format!("its {name} is missing"))?;
+    ensure!(header.kind == "blob", "its {name} is not a file; it has type {}", header.kind);
+    ensure!(header.bytes <= most, "its {name} is too large: {} bytes; allowed: {most}", header.bytes);
     Ok(header.hash.clone())
 }

@@ -34,21 +34,22 @@ pub fn unsound(
 fn is_of_this_layout(entry: &Entry, (content, manifest): &Whole) -> anyhow::Result<bool> {
     ensure!(
         entry.summary.host == manifest.host,
-        "its summary is of host {:?}, and its manifest of {:?}",
+        "its summary names the host {:?}, its manifest {:?}",
         entry.summary.host,
         manifest.host
     );
     record::check_size(content)?;
     let value = record::parsed(content).context("its record is not JSON")?;
     let schema = value["schema"].as_str().unwrap_or_default();
-    ensure!(schema.starts_with("contend/"), "its record has no schema {SCHEMA:?}");
+    ensure!(schema.starts_with("contend/"), "its record does not have the schema {SCHEMA:?}");
     if schema != SCHEMA {
         return Ok(false);
     }
-    let record = Record::<Value, Value>::deserialize(&value).context("its record lacks what every record has")?;
+    let record =
+        Record::<Value, Value>::deserialize(&value).context("its record lacks a field that every record has")?;
     let (summary, environment) = (&entry.summary, &record.environment);
     let said = (&summary.experiment, summary.seed, summary.started_unix_s, summary.interrupted);
     let is = (&record.experiment, environment.seed, environment.started_unix_s, environment.interrupted);
-    ensure!(said == is, "its summary says {said:?}, and its record {is:?}");
+    ensure!(said == is, "its summary and its record differ: {said:?} and {is:?}");
     Ok(true)
 }

@@ -47,10 +47,10 @@ pub fn check_owner(folder: &Path) -> anyhow::Result<()> {
     let quoted = quoted(folder.as_os_str().as_bytes());
     ensure!(
         owner == me,
-        "{place}: the archive of user {owner}, and this is user {me}: to read it could run programs as you that user \
-         {owner} chose, and what is written there could not be replaced later; name another with --archive, or let \
-         user {owner} write its records to a file, with `git --git-dir {quoted} bundle create FILE --all`, and take \
-         them from there with `contend history pull FILE`"
+        "{place}: the archive belongs to user {owner}, and you are user {me}; reading it could run programs of user \
+         {owner} with your rights, and files that you write there could not be replaced later; name another \
+         archive with --archive, or have user {owner} export the records with `git --git-dir {quoted} bundle create \
+         FILE --all`, and import them with `contend history pull FILE`"
     );
     check_mode(folder, &fs::metadata(folder)?)?;
     check_entries(folder, me)?;
@@ -76,11 +76,14 @@ fn check_entries(folder: &Path, me: u32) -> anyhow::Result<()> {
         let (owner, file) = (found.uid(), entry.path());
         ensure!(
             owner == me || owner == 0,
-            "{}: user {owner}'s, in an archive of user {me}'s; look at it, and take it \
-         away",
+            "{}: belongs to user {owner}, but the archive belongs to user {me}; check the file, then remove it",
             file.display()
         );
-        ensure!(entry.file_name() != "commondir", "{}: it leads Git to another repository; remove it", file.display());
+        ensure!(
+            entry.file_name() != "commondir",
+            "{}: redirects Git to another repository; remove the file",
+            file.display()
+        );
         check_mode(&file, &found)?;
     }
     Ok(())
@@ -92,7 +95,7 @@ fn check_mode(file: &Path, found: &fs::Metadata) -> anyhow::Result<()> {
     let mode = found.mode() & 0o7777;
     ensure!(
         found.is_symlink() || mode & OTHERS_WRITE == 0,
-        "{}: every user of this machine may write to this part of the archive (mode {mode:o}); check what is in it, \
+        "{}: every user of this machine may write to this part of the archive (mode {mode:o}); check its content, \
          then run `chmod -R o-w {}`",
         file.display(),
         quoted(file.as_os_str().as_bytes())
@@ -125,13 +128,13 @@ pub fn check_settings(folder: &Path) -> anyhow::Result<()> {
     let file = folder.join("config");
     let place = file.display();
     for name in
-        git::names_of_settings(&file).with_context(|| format!("{place}: the archive's settings cannot be read"))?
+        git::names_of_settings(&file).with_context(|| format!("{place}: cannot read the settings of the archive"))?
     {
         if !is_harmless(&name) {
             let (file, name) = (quoted(file.as_os_str().as_bytes()), quoted(name.as_bytes()));
             bail!(
-                "{place}: it sets {name}, which contend does not and which may run programs or lead to another \
-                 repository; if it is not wanted, `git config --file {file} --unset-all {name}` removes it"
+                "{place}: sets {name}, which contend does not set, and which may run programs or redirect Git to \
+                 another repository; unless you want it, remove it with `git config --file {file} --unset-all {name}`"
             );
         }
     }

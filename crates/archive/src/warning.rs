@@ -14,11 +14,11 @@ impl WarningKind for NotKept {
     const CODE: &'static str = "not_kept";
 
     fn message(&self) -> String {
-        format!("this record is not in the archive: {}", self.reason)
+        format!("the record was not archived: {}", self.reason)
     }
 
     fn remedy(&self) -> &'static str {
-        "the figures are good; name an archive with --archive or CONTEND_ARCHIVE, write the record with \
-         --format json --output FILE, or keep nothing with --no-keep"
+        "name an archive with --archive or CONTEND_ARCHIVE, write the record with --format json --output FILE, or \
+         turn archiving off with --no-keep; the results are valid"
     }
 }

@@ -42,7 +42,7 @@ impl Whole {
             ("manifest", &self.manifest, MOST_BESIDE),
             ("record", &self.record, MOST_BYTES),
         ] {
-            ensure!(part.len() as u64 <= most, "its {name} has {} bytes; allowed: {most}", part.len());
+            ensure!(part.len() as u64 <= most, "its {name} is too large: {} bytes; allowed: {most}", part.len());
         }
         Ok(())
     }
@@ -59,13 +59,13 @@ pub struct Refused {
 /// # Errors
 /// It is not there, or no record.
 pub fn read(git: &Git, id: &str) -> anyhow::Result<Whole> {
-    ensure!(is_hash(id), "{id:?} is the name of no record");
+    ensure!(is_hash(id), "{id:?} is not a record ID");
     let names = [id.to_owned(), format!("{id}:{MANIFEST_FILE}"), format!("{id}:{RECORD_FILE}")];
     let expected = [("commit", MOST_BESIDE), ("blob", MOST_BESIDE), ("blob", MOST_BYTES)];
     // The objects of other references are not the records'.
     let reference = format!("{RECORDS}{id}");
     let found = git.line(&["for-each-ref", "--format=%(objectname)", &reference], &[])?;
-    ensure!(found == id, "there is no record {id}");
+    ensure!(found == id, "no record {id}");
     let headers = objects::headers(git, &names)?;
     for (header, (kind, most)) in headers.iter().zip(expected) {
         check(header.as_ref(), kind, most).with_context(|| format!("record {id} cannot be read"))?;
@@ -81,8 +81,8 @@ pub fn read(git: &Git, id: &str) -> anyhow::Result<Whole> {
 }
 
 fn check(header: Option<&Header>, kind: &str, most: u64) -> anyhow::Result<()> {
-    let header = header.context("a part of it is not there")?;
-    ensure!(header.kind == kind && header.bytes <= most, "a part of it is a {} of {} bytes", header.kind, header.bytes);
+    let header = header.context("a part is missing")?;
+    ensure!(header.kind == kind && header.bytes <= most, "a part has type {} and {} bytes", header.kind, header.bytes);
     Ok(())
 }
 
@@ -140,15 +140,15 @@ fn utf8(path: &Path) -> anyhow::Result<&str> {
 }
 
 fn commit(git: &Git, whole: &Whole, tree: &str) -> anyhow::Result<()> {
-    ensure!(is_hash(&whole.id), "{:?} is the name of no record", whole.id);
+    ensure!(is_hash(&whole.id), "{:?} is not a record ID", whole.id);
     whole.check_size()?;
     let mut lines = whole.commit.lines();
     ensure!(
         lines.next().and_then(|line| line.strip_prefix("tree ")) == Some(tree),
-        "its files are not those that its commit names: it was changed on the way"
+        "its files are not those that its commit names: the record was modified in transit"
     );
-    ensure!(lines.next().is_some_and(|line| line.starts_with("author ")), "its commit is no record's");
+    ensure!(lines.next().is_some_and(|line| line.starts_with("author ")), "its commit is not that of a record");
     let found = git.line(&["hash-object", "-w", "-t", "commit", "--stdin"], whole.commit.as_bytes())?;
-    ensure!(found == whole.id, "its hash is {found}: it was changed on the way");
+    ensure!(found == whole.id, "its hash is {found}: the record was modified in transit");
     Ok(())
 }

@@ -28,7 +28,7 @@ impl Identity {
     /// # Errors
     /// They cannot be read, are none, or the certificate is too old.
     pub fn read(certificate: &Path, key: &Path) -> anyhow::Result<Self> {
-        let pem = |path: &Path| fs::read(path).with_context(|| format!("{}: it cannot be read", path.display()));
+        let pem = |path: &Path| fs::read(path).with_context(|| format!("cannot read {}", path.display()));
         parsed(&pem(certificate)?, &pem(key)?, &certificate.display().to_string())
     }
 
@@ -40,24 +40,27 @@ impl Identity {
         let place = file.display();
         match fs::metadata(file) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                make(file, names).with_context(|| format!("{place}: no certificate can be made"))?;
+                make(file, names).with_context(|| format!("{place}: cannot create a certificate"))?;
             }
             Ok(found) if found.mode() & 0o077 != 0 => {
-                bail!("{place}: others may read the key of this server; remove the file, and a new one is made");
+                bail!(
+                    "{place}: other users may read the server's private key; remove the file, and contend creates a \
+                     new one"
+                );
             }
             _ => {}
         }
-        let pem = fs::read(file).with_context(|| format!("{place}: it cannot be read"))?;
+        let pem = fs::read(file).with_context(|| format!("cannot read {place}"))?;
         parsed(&pem, &pem, &place.to_string())
     }
 }
 
 fn parsed(certificate: &[u8], key: &[u8], place: &str) -> anyhow::Result<Identity> {
     let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(certificate).collect();
-    let chain = chain.with_context(|| format!("{place}: it has no certificate that can be read"))?;
-    let first = chain.first().with_context(|| format!("{place}: it has no certificate"))?;
-    dates::check(first).with_context(|| format!("{place}: this certificate is not valid today"))?;
-    let key = PrivateKeyDer::from_pem_slice(key).with_context(|| format!("{place}: its key cannot be read"))?;
+    let chain = chain.with_context(|| format!("{place}: contains an invalid certificate"))?;
+    let first = chain.first().with_context(|| format!("{place}: contains no certificate"))?;
+    dates::check(first).with_context(|| format!("{place}: the certificate is not valid today"))?;
+    let key = PrivateKeyDer::from_pem_slice(key).with_context(|| format!("{place}: contains no valid private key"))?;
     Ok(Identity { chain, key })
 }
 

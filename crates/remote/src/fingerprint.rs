@@ -37,7 +37,7 @@ impl FromStr for Fingerprint {
             .map(|place| u8::from_str_radix(digits.get(place..place + 2).filter(|_| is_one)?, 16).ok())
             .collect();
         let bytes = bytes.and_then(|bytes| bytes.try_into().ok());
-        bytes.map(Self).ok_or_else(|| "it must be the 64 hexadecimal digits of a SHA-256".into())
+        bytes.map(Self).ok_or_else(|| "not a fingerprint; allowed: the 64 hexadecimal digits of a SHA-256".into())
     }
 }
 

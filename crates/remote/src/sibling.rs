@@ -18,5 +18,5 @@ pub fn contend() -> anyhow::Result<PathBuf> {
     folders
         .map(|folder| folder.join("contend"))
         .find(is_program)
-        .context("the program contend is neither beside this one nor on the path")
+        .context("contend: not found next to this program or in PATH")
 }

@@ -17,19 +17,19 @@ const LONGEST: usize = 4_096;
 /// It cannot be read, others may read it, or it is no token.
 pub fn read(path: &Path) -> anyhow::Result<String> {
     let place = path.display();
-    let found = fs::metadata(path).with_context(|| format!("{place}: the token cannot be read"))?;
-    ensure!(found.is_file(), "{place}: the token must be a file");
+    let found = fs::metadata(path).with_context(|| format!("{place}: cannot read the token"))?;
+    ensure!(found.is_file(), "{place}: not a file");
     ensure!(
         found.mode() & 0o077 == 0,
-        "{place}: others may read the token (mode {:03o}); `chmod 600` keeps it, and a new token is safer",
+        "{place}: other users may read the token (mode {:03o}); run `chmod 600`, or better create a new token",
         found.mode() & 0o777
     );
-    ensure!(found.len() <= LONGEST as u64, "{place}: a token has {LONGEST} characters at most");
-    let text = fs::read_to_string(path).with_context(|| format!("{place}: the token cannot be read"))?;
+    ensure!(found.len() <= LONGEST as u64, "{place}: the token is too long; allowed: {LONGEST} characters");
+    let text = fs::read_to_string(path).with_context(|| format!("{place}: cannot read the token"))?;
     let token = text.trim();
     ensure!(
         token.len() >= SHORTEST && token.bytes().all(|byte| byte.is_ascii_graphic()),
-        "{place}: a token is one line of {SHORTEST} or more printable characters without spaces"
+        "{place}: not a token; allowed: one line of {SHORTEST} or more printable characters without spaces"
     );
     Ok(token.to_owned())
 }
@@ -42,19 +42,18 @@ pub fn read_or_make(path: &Path) -> anyhow::Result<(String, bool)> {
     let made = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
     let is_new = match made {
         Ok(mut file) => {
-            writeln!(file, "{}", random()?)
-                .with_context(|| format!("{}: the token cannot be written", path.display()))?;
+            writeln!(file, "{}", random()?).with_context(|| format!("{}: cannot write the token", path.display()))?;
             true
         }
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => false,
-        Err(error) => Err(error).with_context(|| format!("{}: the token cannot be made", path.display()))?,
+        Err(error) => Err(error).with_context(|| format!("{}: cannot create the token", path.display()))?,
     };
     Ok((read(path)?, is_new))
 }
 
 fn random() -> anyhow::Result<String> {
     let mut bytes = [0; 32];
-    SystemRandom::new().fill(&mut bytes).ok().context("the kernel gives no random numbers")?;
+    SystemRandom::new().fill(&mut bytes).ok().context("cannot read random numbers from the kernel")?;
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 

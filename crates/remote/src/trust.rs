@@ -31,7 +31,9 @@ pub fn client(
     let config = config.dangerous().with_custom_certificate_verifier(Arc::new(trust));
     match own {
         None => Ok(config.with_no_client_auth()),
-        Some(own) => config.with_client_auth_cert(own.chain, own.key).context("the certificate and its key do not fit"),
+        Some(own) => {
+            config.with_client_auth_cert(own.chain, own.key).context("the certificate and the private key do not match")
+        }
     }
 }
 
@@ -42,12 +44,12 @@ pub fn client(
 pub fn roots(file: &Path) -> anyhow::Result<RootCertStore> {
     let place = file.display();
     let mut roots = RootCertStore::empty();
-    let certificates = CertificateDer::pem_file_iter(file).with_context(|| format!("{place}: it cannot be read"))?;
+    let certificates = CertificateDer::pem_file_iter(file).with_context(|| format!("cannot read {place}"))?;
     for certificate in certificates {
-        let certificate = certificate.with_context(|| format!("{place}: a certificate in it cannot be read"))?;
-        roots.add(certificate).with_context(|| format!("{place}: a certificate in it cannot be used"))?;
+        let certificate = certificate.with_context(|| format!("{place}: contains an invalid certificate"))?;
+        roots.add(certificate).with_context(|| format!("{place}: contains an unusable certificate"))?;
     }
-    ensure!(!roots.is_empty(), "{place}: it has no certificate");
+    ensure!(!roots.is_empty(), "{place}: contains no certificate");
     Ok(roots)
 }
 
@@ -79,8 +81,8 @@ impl ServerCertVerifier for Trust {
         match &self.signed {
             Some(signed) => signed.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now),
             None => Err(Error::General(format!(
-                "its certificate is not known here; its fingerprint is {shown}: if that is what `contend serve` \
-                 printed there, give --fingerprint {shown}"
+                "the server's certificate is not trusted; its SHA-256 fingerprint is {shown}; if `contend serve` \
+                 printed this fingerprint there, give --fingerprint {shown}"
             ))),
         }
     }

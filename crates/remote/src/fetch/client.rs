@@ -84,7 +84,7 @@ impl Client {
         };
         sender.ready().await.map_err(Fault::of)?;
         let answered = timeout(ANSWER, sender.send_request(request)).await;
-        let response = answered.map_err(|_| Fault::broken("it does not answer"))?.map_err(Fault::of)?;
+        let response = answered.map_err(|_| Fault::broken("the server does not answer"))?.map_err(Fault::of)?;
         self.open = Some(sender);
         if response.status().is_success() {
             return Ok(response);
@@ -111,7 +111,7 @@ impl Client {
             request = request.header(CONTENT_TYPE, crate::exchange::JSON);
         }
         let request = request.body(question.sent.clone().unwrap_or_default());
-        request.map_err(|error| Fault::Final(anyhow::Error::new(error).context("this cannot be asked")))
+        request.map_err(|error| Fault::Final(anyhow::Error::new(error).context("not a valid request")))
     }
 
     async fn connected(&self) -> Result<SendRequest<String>, Fault> {
@@ -119,20 +119,22 @@ impl Client {
         let stream = match timeout(CONNECT, TcpStream::connect(address)).await {
             Ok(Ok(stream)) => stream,
             Ok(Err(error)) => return Err(Fault::unreachable(&error)),
-            Err(_) => return Err(Fault::unreachable(&"nobody answers")),
+            Err(_) => return Err(Fault::unreachable(&"connection timed out")),
         };
         let _ = stream.set_nodelay(true);
         if !self.host.is_encrypted {
             return talking(stream).await;
         }
         let name = ServerName::try_from(self.host.name.clone())
-            .with_context(|| format!("{} cannot be the name of a server", self.host.name))
+            .with_context(|| format!("{}: not a valid server name", self.host.name))
             .map_err(Fault::Final)?;
         let connector = TlsConnector::from(Arc::clone(&self.secrets.tls));
         match timeout(CONNECT, connector.connect(name, stream)).await {
             Ok(Ok(encrypted)) => talking(encrypted).await,
             Ok(Err(error)) => Err(Fault::of_encryption(error)),
-            Err(_) => Err(Fault::broken("nothing encrypted is spoken there; http://HOST asks plainly")),
+            Err(_) => Err(Fault::broken(
+                "the server does not use TLS; for a connection without encryption, write http://HOST",
+            )),
         }
     }
 }
@@ -153,7 +155,7 @@ async fn talking(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static) -
 pub async fn piece(body: &mut Incoming, patience: Duration) -> Result<Option<bytes::Bytes>, Fault> {
     loop {
         let next = timeout(patience, poll_fn(|context| Pin::new(&mut *body).poll_frame(context))).await;
-        match next.map_err(|_| Fault::broken("its answer does not go on"))? {
+        match next.map_err(|_| Fault::broken("the server stopped sending"))? {
             None => return Ok(None),
             Some(Err(error)) => return Err(Fault::of(error)),
             Some(Ok(frame)) => {
@@ -174,7 +176,7 @@ pub async fn all(response: Response<Incoming>, content: &mut Vec<u8>, most: u64)
     while let Some(data) = piece(&mut body, ANSWER).await? {
         if (content.len() + data.len()) as u64 > most {
             return Err(Fault::Final(anyhow::anyhow!(
-                "it sends more than {most} bytes, which nothing of contend's has"
+                "the server sends more than {most} bytes, the limit for one answer"
             )));
         }
         content.extend_from_slice(&data);
@@ -188,7 +190,7 @@ async fn refused(response: Response<Incoming>) -> Fault {
     // A host that sends its reason too slowly is refused without one.
     let _ = timeout(ANSWER, all(response, &mut content, MOST_OF_ERROR)).await;
     let said: Value = serde_json::from_slice(&content).unwrap_or_default();
-    let reason = said["error"].as_str().unwrap_or("it does not say why; is it `contend serve`?").to_owned();
-    let words = anyhow::anyhow!("it answers {}: {reason}", status.as_u16());
+    let reason = said["error"].as_str().unwrap_or("no reason given; is the server `contend serve`?").to_owned();
+    let words = anyhow::anyhow!("the server answered {}: {reason}", status.as_u16());
     if status == StatusCode::SERVICE_UNAVAILABLE { Fault::Broken(words) } else { Fault::Final(words) }
 }

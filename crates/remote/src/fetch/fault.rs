@@ -15,7 +15,7 @@ pub enum Fault {
 
 impl Fault {
     pub fn unreachable(why: &dyn Display) -> Self {
-        Self::Unreachable(anyhow::anyhow!("nobody can be reached there: {why}"))
+        Self::Unreachable(anyhow::anyhow!("cannot connect: {why}"))
     }
 
     pub fn broken(why: &str) -> Self {
@@ -25,9 +25,9 @@ impl Fault {
     /// Of an exchange: what is no HTTP is no server of ours, all else may be the way to it.
     pub fn of(error: hyper::Error) -> Self {
         if error.is_parse() {
-            return Self::Final(anyhow::Error::new(error).context("what answers there is no `contend serve`"));
+            return Self::Final(anyhow::Error::new(error).context("the server is not `contend serve`"));
         }
-        Self::Broken(anyhow::Error::new(error).context("the connection broke off"))
+        Self::Broken(anyhow::Error::new(error).context("the connection was lost"))
     }
 
     /// Of a handshake: a certificate does not become another by asking again.
@@ -35,9 +35,9 @@ impl Fault {
         let is_said = error.get_ref().is_some_and(|inner| inner.is::<rustls::Error>());
         let error = anyhow::Error::new(error);
         if is_said {
-            return Self::Final(error.context("no encrypted connection comes about"));
+            return Self::Final(error.context("cannot establish a TLS connection"));
         }
-        Self::Broken(error.context("the connection broke off before it was encrypted"))
+        Self::Broken(error.context("the connection was lost during the TLS handshake"))
     }
 
     pub fn into_error(self) -> anyhow::Error {

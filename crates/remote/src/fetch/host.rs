@@ -48,14 +48,16 @@ impl FromStr for Host {
         let (name, port) = parts(rest)?;
         let is_name = |byte: u8| byte.is_ascii_alphanumeric() || b".-_:%".contains(&byte);
         if name.is_empty() || !name.bytes().all(is_name) {
-            return Err("a host is a name or an address, such as one.example:8418, 10.0.0.1 or [::1]:8418".into());
+            return Err(
+                "not a host; allowed: a name or an address, such as one.example:8418, 10.0.0.1 or [::1]:8418".into()
+            );
         }
         let is_here = name == "localhost" || name.parse::<IpAddr>().is_ok_and(|address| address.is_loopback());
         let is_encrypted = match scheme {
             None => !is_here,
             Some("https") => true,
             Some("http") => false,
-            Some(other) => return Err(format!("{other}:// is not spoken here; http:// and https:// are")),
+            Some(other) => return Err(format!("{other}:// is not supported; allowed: http:// and https://")),
         };
         Ok(Self { name: name.to_owned(), port, is_encrypted })
     }
@@ -63,12 +65,12 @@ impl FromStr for Host {
 
 /// An IPv6 address with a port has brackets.
 fn parts(text: &str) -> Result<(&str, u16), String> {
-    let number = |port: &str| port.parse().map_err(|_| format!("{port:?} is no port: a number from 1 to 65535"));
+    let number = |port: &str| port.parse().map_err(|_| format!("{port:?} is not a port; allowed: 1 to 65535"));
     if let Some((address, rest)) = text.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
         return match rest.strip_prefix(':') {
             Some(port) => Ok((address, number(port)?)),
             None if rest.is_empty() => Ok((address, PORT)),
-            None => Err("behind ] there can be a port only".into()),
+            None => Err("only a port may follow the closing bracket".into()),
         };
     }
     match text.split_once(':') {

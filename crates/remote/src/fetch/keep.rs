@@ -47,7 +47,7 @@ impl Keeper {
         if self.kept.refused > MOST_SAID {
             return;
         }
-        output::eprint_line(&format!("warning: {}: not kept: {reason}", self.host));
+        output::eprint_line(&format!("warning: {}: not saved: {reason}", self.host));
     }
 
     /// Keeps those that wait.

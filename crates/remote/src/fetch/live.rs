@@ -51,7 +51,7 @@ pub async fn watch(
             match piece(&mut body, PATIENCE).await {
                 Ok(Some(data)) => {
                     coming.extend_from_slice(&data);
-                    ensure!(coming.len() <= MOST_BYTES, "it says something without an end");
+                    ensure!(coming.len() <= MOST_BYTES, "the server sends an event without an end");
                     let heard = said(&mut coming, before);
                     if heard.events > 0 {
                         patience.gained();
@@ -61,7 +61,7 @@ pub async fn watch(
                     }
                 }
                 Ok(None) => {
-                    patience.after(Fault::broken("it has nothing more to say")).await?;
+                    patience.after(Fault::broken("the server ended the stream")).await?;
                     break;
                 }
                 Err(fault) => {
@@ -95,7 +95,7 @@ fn said(coming: &mut Vec<u8>, before: &str) -> Heard {
             "idle" => {
                 let list: Vec<&str> = data["list"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
                 let what = if list.is_empty() { "nothing".to_owned() } else { list.join("; ") };
-                output::eprint_line(&format!("{before}nothing runs; may be started: {what}"));
+                output::eprint_line(&format!("{before}no experiment is running; this server can start: {what}"));
             }
             "started" => line(format!("contend {}", text("run"))),
             "line" => line(text("text")),

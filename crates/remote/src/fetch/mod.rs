@@ -63,7 +63,7 @@ pub fn run(flags: &Flags) -> anyhow::Result<Outcome> {
         .worker_threads(2)
         .enable_all()
         .build()
-        .context("no threads can be had")?;
+        .context("cannot start threads")?;
     if flags.live {
         return runtime.block_on(watch_all(flags, &secrets));
     }

@@ -31,7 +31,7 @@ impl Patience {
             Fault::Final(error) => Err(error),
             Fault::Unreachable(error) if !self.has_connected => Err(error),
             Fault::Unreachable(error) | Fault::Broken(error) if self.in_vain >= TRIES => {
-                Err(error.context(format!("it was tried {TRIES} times")))
+                Err(error.context(format!("gave up after {TRIES} attempts")))
             }
             Fault::Unreachable(_) | Fault::Broken(_) => {
                 sleep(FIRST_WAIT * 2_u32.pow(self.in_vain.min(6))).await;

@@ -33,12 +33,12 @@ pub async fn list(client: &mut Client, patience: &mut Patience) -> anyhow::Resul
     patience.gained();
     ensure!(
         record::values(&content) <= MOST_VALUES_OF_LIST,
-        "its list of records has more than {MOST_VALUES_OF_LIST} values"
+        "the server's list of records has more than {MOST_VALUES_OF_LIST} values"
     );
-    let entries: Vec<Entry> =
-        serde_json::from_slice(&content).context("what it says is no list of records; is it `contend serve`?")?;
+    let entries: Vec<Entry> = serde_json::from_slice(&content)
+        .context("the server did not send a list of records; is it `contend serve`?")?;
     let is_name = |id: &str| matches!(id.len(), 40 | 64) && id.bytes().all(|byte| byte.is_ascii_hexdigit());
-    ensure!(entries.iter().all(|entry| is_name(&entry.id)), "its list has names that no record has");
+    ensure!(entries.iter().all(|entry| is_name(&entry.id)), "the server's list contains invalid record IDs");
     Ok(entries)
 }
 
@@ -77,9 +77,9 @@ pub async fn one(client: &mut Client, id: &str, patience: &mut Patience) -> anyh
     }
     patience.gained();
     let whole: Whole =
-        serde_json::from_slice(&content).with_context(|| format!("what it sends as {id} is no record"))?;
-    ensure!(whole.id == id, "it sends {} for {id}", whole.id);
-    whole.check_size().with_context(|| format!("record {id} cannot be archived"))?;
+        serde_json::from_slice(&content).with_context(|| format!("record {id}: the server did not send a record"))?;
+    ensure!(whole.id == id, "record {id}: the server sent record {} instead", whole.id);
+    whole.check_size().with_context(|| format!("record {id}: cannot archive it"))?;
     Ok(whole)
 }
 
@@ -91,7 +91,7 @@ async fn rest(client: &mut Client, id: &str, content: &mut Vec<u8>) -> Result<()
         let range = response.headers().get(CONTENT_RANGE).and_then(|value| value.to_str().ok()).unwrap_or_default();
         if !range.starts_with(&format!("bytes {}-", content.len())) {
             content.clear();
-            return Err(Fault::broken("it sends another part than it was asked for"));
+            return Err(Fault::broken("the server sent another range than the requested one"));
         }
     } else {
         content.clear();

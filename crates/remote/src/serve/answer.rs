@@ -45,13 +45,13 @@ async fn found(state: &Arc<State>, request: Request<Incoming>) -> Result<Respons
     check_secret(state, &request)?;
     check_host(state, &request)?;
     check_site(&request)?;
-    let nothing = || Failure::new(StatusCode::NOT_FOUND, "there is nothing here; /openapi.json says what there is");
+    let nothing = || Failure::new(StatusCode::NOT_FOUND, "no such path; /openapi.json describes all paths");
     let route = Route::of(request.uri().path()).ok_or_else(nothing)?;
     // The library sends the head alone where that is what was requested.
     let method = if request.method() == Method::HEAD { &Method::GET } else { request.method() };
     if !route.methods().contains(method) {
         let allowed = if route.methods().len() == 2 { "GET, HEAD, POST" } else { "GET, HEAD" };
-        let why = format!("{} is not understood here; {allowed} is", request.method());
+        let why = format!("method {} is not supported; allowed: {allowed}", request.method());
         return Err(Failure::new(StatusCode::METHOD_NOT_ALLOWED, why).with(ALLOW, allowed));
     }
     let is_post = request.method() == Method::POST;
@@ -75,7 +75,7 @@ fn check_secret(state: &State, request: &Request<Incoming>) -> Result<(), Failur
     if token.is_in(request.headers().get(AUTHORIZATION).map(HeaderValue::as_bytes)) {
         return Ok(());
     }
-    let why = "a token is needed, and it must be the right one: `authorization: Bearer TOKEN`";
+    let why = "missing or wrong token; send the header `authorization: Bearer TOKEN`";
     Err(Failure::new(StatusCode::UNAUTHORIZED, why).with(WWW_AUTHENTICATE, "Bearer"))
 }
 
@@ -91,7 +91,7 @@ fn check_host(state: &State, request: &Request<Incoming>) -> Result<(), Failure>
     if hosts.into_iter().all(is_own) && header(ORIGIN).is_none_or(is_own_origin) {
         return Ok(());
     }
-    let why = "without a token only requests to localhost are answered, and none of another's page";
+    let why = "without a token, this server answers only requests to localhost, and none from pages of other sites";
     Err(Failure::new(StatusCode::MISDIRECTED_REQUEST, why))
 }
 
@@ -116,7 +116,7 @@ fn check_head(request: &Request<Incoming>) -> Result<(), Failure> {
     if is_named && count(ORIGIN) <= 1 {
         return Ok(());
     }
-    let why = "a request must have one Host line, and at most one Origin line";
+    let why = "a request must have exactly one Host header and at most one Origin header";
     Err(Failure::new(StatusCode::BAD_REQUEST, why))
 }
 
@@ -129,7 +129,7 @@ fn check_site(request: &Request<Incoming>) -> Result<(), Failure> {
         None | Some("same-origin" | "none") => Ok(()),
         Some(_) if is_link && request.method() == Method::GET => Ok(()),
         Some(site) => {
-            let why = format!("a page of another site sent this request (sec-fetch-site: {site})");
+            let why = format!("requests from pages of other sites are refused (sec-fetch-site: {site})");
             Err(Failure::new(StatusCode::FORBIDDEN, why))
         }
     }
@@ -142,6 +142,6 @@ fn check_kind(request: &Request<Incoming>) -> Result<(), Failure> {
     if kind == JSON || kind == crate::exchange::WHOLE {
         return Ok(());
     }
-    let why = format!("what is sent must be JSON and say so: `content-type: {JSON}`");
+    let why = format!("the body must be JSON with the header `content-type: {JSON}`");
     Err(Failure::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, why))
 }

@@ -36,12 +36,12 @@ pub fn listen(state: &Arc<State>) -> Result<Response<Body>, Failure> {
 
 pub async fn start(state: &Arc<State>, request: Request<Incoming>) -> Result<Response<Body>, Failure> {
     if state.experiments.list.is_empty() {
-        let why = "this server starts nothing; it was started without --run";
+        let why = "this server does not start experiments; it was started without --run";
         return Err(Failure::new(StatusCode::FORBIDDEN, why));
     }
     let sent = content(request, WISH_BYTES).await?;
     let wish: Wish = serde_json::from_slice(&sent).map_err(|error| {
-        let why = format!("this is no wish such as {{\"run\": \"noise --seconds 10\"}}: {error}");
+        let why = format!("not a valid request; example: {{\"run\": \"noise --seconds 10\"}}: {error}");
         Failure::new(StatusCode::UNPROCESSABLE_ENTITY, why)
     })?;
     let started = state.experiments.start(&wish.run, &state.live, state.archive.folder());
@@ -52,9 +52,11 @@ pub async fn start(state: &Arc<State>, request: Request<Incoming>) -> Result<Res
             *response.status_mut() = StatusCode::ACCEPTED;
             Ok(response)
         }
-        Start::Busy => Err(Failure::new(StatusCode::CONFLICT, "another experiment runs; one runs at a time")),
+        Start::Busy => {
+            Err(Failure::new(StatusCode::CONFLICT, "another experiment is running; only one runs at a time"))
+        }
         Start::NotListed => {
-            let why = format!("only these may be started: {}", state.experiments.calls().join("; "));
+            let why = format!("not an experiment of this server; allowed: {}", state.experiments.calls().join("; "));
             Err(Failure::new(StatusCode::FORBIDDEN, why))
         }
     }

@@ -21,11 +21,14 @@ impl Failure {
     }
 
     pub fn busy() -> Self {
-        Self::new(StatusCode::SERVICE_UNAVAILABLE, "too many ask at once; try again in a while")
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, "too many requests at once; try again later")
     }
 
     pub fn internal() -> Self {
-        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "this server failed; its own messages say why")
+        Self::new(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            "internal error; the server prints the reason on its standard error",
+        )
     }
 
     /// What is wrong with the archive is for whoever runs the server.
@@ -40,7 +43,7 @@ impl Failure {
         if !archive::is_disk_full(error) {
             return failure;
         }
-        Self::new(StatusCode::INSUFFICIENT_STORAGE, "the disk of this server is full; the record is not saved")
+        Self::new(StatusCode::INSUFFICIENT_STORAGE, "the disk of the server is full; the record was not saved")
     }
 
     pub fn with(mut self, name: HeaderName, value: &'static str) -> Self {

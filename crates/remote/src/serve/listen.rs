@@ -36,15 +36,15 @@ pub fn bind(address: SocketAddr) -> anyhow::Result<TcpListener> {
     let listening = socket.bind(address).and_then(|()| socket.listen(BACKLOG));
     listening.map_err(|error| match error.kind() {
         io::ErrorKind::AddrInUse => {
-            anyhow::anyhow!("{address}: another program listens there; name another port with --listen")
+            anyhow::anyhow!("{address}: another program uses this address; name another port with --listen")
         }
         io::ErrorKind::AddrNotAvailable => {
-            anyhow::anyhow!("{address}: this machine has no such address; name another with --listen")
+            anyhow::anyhow!("{address}: not an address of this machine; name another with --listen")
         }
         io::ErrorKind::PermissionDenied => {
-            anyhow::anyhow!("{address}: this user may not listen there; ports from 1024 on are for everybody")
+            anyhow::anyhow!("{address}: Permission denied; use a port from 1024 up")
         }
-        _ => anyhow::Error::new(error).context(format!("{address}: nothing can listen there")),
+        _ => anyhow::Error::new(error).context(format!("{address}: cannot listen")),
     })
 }
 
@@ -56,7 +56,7 @@ pub async fn serve(listener: TcpListener, tls: Option<TlsAcceptor>, state: Arc<S
     let mut signals = [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup()].map(signal);
     let [terminate, interrupt, hangup] = &mut signals;
     let (Ok(terminate), Ok(interrupt), Ok(hangup)) = (terminate, interrupt, hangup) else {
-        bail!("signals cannot be caught");
+        bail!("cannot install the signal handlers");
     };
     allow_connections(state.connections.most())?;
     let (draining, is_draining) = watch::channel(false);
@@ -90,7 +90,11 @@ fn allow_connections(most: usize) -> anyhow::Result<()> {
     }
     let raised = Rlimit { current: Some(needed), maximum: limit.maximum };
     setrlimit(Resource::Nofile, raised).with_context(|| {
-        format!("--connections {most}: this user may open too few files for it ({:?})", limit.maximum.unwrap_or(0))
+        format!(
+            "--connections {most}: the limit of open files is too low ({:?}); use fewer --connections, or raise \
+             `ulimit -n`",
+            limit.maximum.unwrap_or(0)
+        )
     })
 }
 
@@ -106,7 +110,7 @@ async fn drain(state: &Arc<State>, draining: &watch::Sender<bool>) {
     };
     let (answered, ()) = tokio::join!(timeout(DRAIN, answered), experiments);
     if answered.is_err() {
-        output::eprint_line(&format!("{} connections were cut", state.connections.open()));
+        output::eprint_line(&format!("{} connections were closed before they had finished", state.connections.open()));
     }
 }
 

@@ -62,7 +62,7 @@ pub fn run(flags: &Flags) -> anyhow::Result<Outcome> {
         .max_blocking_threads(limits::BLOCKING)
         .enable_all()
         .build()
-        .context("no threads can be had")?;
+        .context("cannot start threads")?;
     runtime.block_on(async {
         let listener = listen::bind(address)?;
         let bound = listener.local_addr()?;
@@ -72,7 +72,7 @@ pub fn run(flags: &Flags) -> anyhow::Result<Outcome> {
             output::print(&format!("certificate {fingerprint}\n"))?;
         }
         if let Some(file) = flags.token_file.as_ref().filter(|_| is_new) {
-            output::print(&format!("token made in {}\n", file.display()))?;
+            output::print(&format!("token created in {}\n", file.display()))?;
         }
         let is_open = token.is_none() && flags.client_ca.is_none();
         let state = Arc::new(State::new(archive, token.as_deref(), is_open, flags, list));

@@ -25,29 +25,29 @@ pub async fn page(state: &Arc<State>, id: String) -> Result<Response<Body>, Fail
     let turn = state.turn().await?;
     let there = tokio::task::spawn_blocking(move || archive.whole(&name).is_ok()).await;
     if !there.unwrap_or(false) {
-        return Err(Failure::new(StatusCode::NOT_FOUND, format!("there is no record {id}")));
+        return Err(Failure::new(StatusCode::NOT_FOUND, format!("no record {id}")));
     }
     let program = sibling::contend()
-        .map_err(|error| Failure::new(StatusCode::NOT_IMPLEMENTED, format!("no page can be made: {error:#}")))?;
+        .map_err(|error| Failure::new(StatusCode::NOT_IMPLEMENTED, format!("cannot create a report: {error:#}")))?;
     let mut command = Command::new(program);
     command.arg("report").arg(&id).arg("--archive").arg(state.archive.folder());
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).kill_on_drop(true);
     let made = timeout(PAGE, made(command)).await;
     drop(turn);
-    let made = made.unwrap_or_else(|_| Err(anyhow::anyhow!("it takes too long")));
-    let page = made.map_err(|error| Failure::of(&error.context(format!("the page of {id}"))))?;
+    let made = made.unwrap_or_else(|_| Err(anyhow::anyhow!("timed out")));
+    let page = made.map_err(|error| Failure::of(&error.context(format!("report of record {id}"))))?;
     let mut response = state.room(page)?.given("text/html; charset=utf-8");
     response.headers_mut().insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
     Ok(response)
 }
 
 async fn made(mut command: Command) -> anyhow::Result<Vec<u8>> {
-    let mut child = command.spawn().context("contend cannot be run")?;
+    let mut child = command.spawn().context("cannot run contend")?;
     let mut page = Vec::new();
-    let stdout = child.stdout.take().context("it has no stdout")?;
+    let stdout = child.stdout.take().context("contend has no standard output")?;
     stdout.take(PAGE_BYTES + 1).read_to_end(&mut page).await?;
-    anyhow::ensure!(page.len() as u64 <= PAGE_BYTES, "it is too large");
+    anyhow::ensure!(page.len() as u64 <= PAGE_BYTES, "larger than the limit");
     let status = child.wait().await?;
-    anyhow::ensure!(status.success(), "contend report ended with {status}");
+    anyhow::ensure!(status.success(), "contend report failed ({status})");
     Ok(page)
 }

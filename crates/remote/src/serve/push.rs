@@ -20,15 +20,18 @@ pub async fn push(state: &Arc<State>, request: Request<Incoming>) -> Result<Resp
     if !state.accepts {
         return Err(Failure::new(
             StatusCode::FORBIDDEN,
-            "this server takes no records; it was started without --accept",
+            "this server does not accept records; it was started without --accept",
         ));
     }
     let Ok(_turn) = Arc::clone(&state.pushes).try_acquire_owned() else {
-        return Err(Failure::new(StatusCode::SERVICE_UNAVAILABLE, "others send records; try again in a while"));
+        return Err(Failure::new(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "other clients are sending records; try again later",
+        ));
     };
     let sent = content(request, PUSH_BYTES).await?;
     let whole: Whole = serde_json::from_slice(&sent).map_err(|error| {
-        let why = format!("this is no record with its commit and its manifest: {error}");
+        let why = format!("not a record with its commit and manifest: {error}");
         Failure::new(StatusCode::UNPROCESSABLE_ENTITY, why)
     })?;
     drop(sent);
@@ -38,7 +41,7 @@ pub async fn push(state: &Arc<State>, request: Request<Incoming>) -> Result<Resp
         tokio::task::spawn_blocking(move || keep(&archive, whole)).await.map_err(|_| Failure::internal())??;
     drop(turn);
     if is_new {
-        output::eprint_line(&format!("record {id} was sent, and kept"));
+        output::eprint_line(&format!("record {id} was received and archived"));
     }
     let answer =
         serde_json::to_vec(&json!({ "id": id, "kept": is_new })).map_err(|error| Failure::of(&error.into()))?;
@@ -51,7 +54,7 @@ pub async fn push(state: &Arc<State>, request: Request<Incoming>) -> Result<Resp
 fn keep(archive: &Archive, whole: Whole) -> Result<bool, Failure> {
     let fetched = archive.admit(vec![whole]).map_err(|error| Failure::not_stored(&error))?;
     if let Some(refused) = fetched.refused.first() {
-        let why = format!("it is not kept: {}", refused.reason);
+        let why = format!("the record was not archived: {}", refused.reason);
         return Err(Failure::new(StatusCode::UNPROCESSABLE_ENTITY, why));
     }
     archive.tidy();
@@ -65,14 +68,14 @@ fn keep(archive: &Archive, whole: Whole) -> Result<bool, Failure> {
 pub async fn content(request: Request<Incoming>, most: usize) -> Result<Vec<u8>, Failure> {
     let mut body = request.into_body();
     let too_large =
-        || Failure::new(StatusCode::PAYLOAD_TOO_LARGE, format!("what is sent may have {most} bytes at most"));
+        || Failure::new(StatusCode::PAYLOAD_TOO_LARGE, format!("the body is too large; allowed: {most} bytes"));
     if body.size_hint().lower() > most as u64 {
         return Err(too_large());
     }
     let mut content = Vec::new();
     let all = async {
         while let Some(frame) = poll_fn(|context| Pin::new(&mut body).poll_frame(context)).await {
-            let broken = |_| Failure::new(StatusCode::BAD_REQUEST, "what is sent ends in its midst");
+            let broken = |_| Failure::new(StatusCode::BAD_REQUEST, "the body is truncated");
             let Ok(data) = frame.map_err(broken)?.into_data() else { continue };
             if content.len() + data.len() > most {
                 return Err(too_large());
@@ -83,6 +86,6 @@ pub async fn content(request: Request<Incoming>, most: usize) -> Result<Vec<u8>,
     };
     match timeout(PUSH, all).await {
         Ok(read) => read.map(|()| content),
-        Err(_) => Err(Failure::new(StatusCode::REQUEST_TIMEOUT, "what is sent comes too slowly")),
+        Err(_) => Err(Failure::new(StatusCode::REQUEST_TIMEOUT, "the body arrived too slowly")),
     }
 }

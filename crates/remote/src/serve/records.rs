@@ -50,7 +50,7 @@ pub async fn one(state: &Arc<State>, id: String, request: &Request<Incoming>) ->
             response
         }
         Some(_) => {
-            let why = format!("it has {all} bytes");
+            let why = format!("the range starts beyond the end: {all} bytes in all");
             return Err(Failure::new(StatusCode::RANGE_NOT_SATISFIABLE, why));
         }
         None => worked.given(kind),
@@ -76,7 +76,7 @@ fn value(text: &str) -> Result<HeaderValue, Failure> {
 
 fn missing(error: &anyhow::Error) -> Failure {
     let text = format!("{error:#}");
-    if text.contains("there is no record") {
+    if text.contains("no record ") {
         return Failure::new(StatusCode::NOT_FOUND, text);
     }
     Failure::of(error)

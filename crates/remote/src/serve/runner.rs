@@ -56,7 +56,7 @@ impl Experiments {
         // A Ctrl-C at the server's terminal reaches it through the server, once.
         command.process_group(0).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         end_with_this_process(&mut command);
-        let child = command.spawn().context("contend cannot be run")?;
+        let child = command.spawn().context("cannot run contend")?;
         *running = child.id();
         drop(running);
         live.begin(&json!({ "run": call }));
@@ -122,7 +122,7 @@ async fn watch(mut child: Child, live: &Arc<Live>, call: &str) -> Value {
     let line = |text: &str| live.say("line", &json!({ "run": call, "text": text }));
     let mut record = None;
     let note = |text: &str| {
-        record = text.strip_prefix("kept as ").map(str::to_owned).or_else(|| record.take());
+        record = text.strip_prefix("archived as ").map(str::to_owned).or_else(|| record.take());
         live.say("note", &json!({ "run": call, "text": text }));
     };
     tokio::join!(lines(stdout, line), lines(stderr, note));

@@ -20,7 +20,10 @@ use tokio_rustls::TlsAcceptor;
 pub fn config(flags: &Flags, address: SocketAddr, own: Option<&Path>) -> anyhow::Result<(TlsAcceptor, Fingerprint)> {
     let identity = match (&flags.certificate, &flags.key) {
         (Some(certificate), Some(key)) => Identity::read(certificate, key)?,
-        _ => Identity::read_or_make(own.context("there is no place for a certificate")?, &names(address))?,
+        _ => Identity::read_or_make(
+            own.context("no directory for a certificate; set HOME or XDG_DATA_HOME, or give --certificate and --key")?,
+            &names(address),
+        )?,
     };
     let fingerprint = identity.fingerprint();
     let provider = Arc::new(default_provider());
@@ -33,8 +36,9 @@ pub fn config(flags: &Flags, address: SocketAddr, own: Option<&Path>) -> anyhow:
             builder.with_client_cert_verifier(verifier)
         }
     };
-    let mut config =
-        builder.with_single_cert(identity.chain, identity.key).context("the certificate and its key do not fit")?;
+    let mut config = builder
+        .with_single_cert(identity.chain, identity.key)
+        .context("the certificate and the private key do not match")?;
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
     Ok((TlsAcceptor::from(Arc::new(config)), fingerprint))
 }

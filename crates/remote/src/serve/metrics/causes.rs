@@ -4,8 +4,8 @@ use super::samples::Samples;
 use serde_json::Value;
 
 const LOST: &str = "Share of a CPU's time that a running thread lost to a cause, in the last run";
-const LOAD: &str = "Share of a CPU's time that a soaker did not get, in the last run";
-const TAKEN: &str = "Share of a CPU's time that the soaker itself took from others, in the last run";
+const LOAD: &str = "Share of a CPU's time that an idle-priority spinner did not get, in the last run";
+const TAKEN: &str = "Share of a CPU's time that the idle-priority spinner took from other threads, in the last run";
 
 pub fn add(samples: &mut Samples, host: &str, experiment: &str, rows: &[Value]) {
     for row in rows {

@@ -21,7 +21,7 @@ pub fn written(all: [Arc<Samples>; 2]) -> anyhow::Result<String> {
     let mut registry = Registry::default();
     all.into_iter().for_each(|samples| registry.register_collector(Box::new(samples)));
     let mut text = String::new();
-    encode(&mut text, &registry).context("the metrics cannot be written")?;
+    encode(&mut text, &registry).context("cannot write the metrics")?;
     Ok(text)
 }
 

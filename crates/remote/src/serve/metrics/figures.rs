@@ -7,9 +7,9 @@ use serde_json::Value;
 /// Of one record, at most: beyond that they are for nobody's dashboard.
 const MOST: usize = 1_000;
 
-const VALUE: &str = "A figure of the last run, as contend compare names it";
-const LOW: &str = "The lower end of its 95 % interval";
-const HIGH: &str = "The upper end of its 95 % interval";
+const VALUE: &str = "A value of the last run, named as in contend compare";
+const LOW: &str = "Lower end of its 95 % confidence interval";
+const HIGH: &str = "Upper end of its 95 % confidence interval";
 
 pub fn add(samples: &mut Samples, host: &str, experiment: &str, rows: &[Value]) {
     // Findings of a survey have none, nor has what a newer contend measured.

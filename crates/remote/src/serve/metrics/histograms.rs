@@ -7,9 +7,9 @@
 use super::samples::{Distribution, Samples};
 use serde_json::Value;
 
-const GAPS: &str = "Gaps in the running of a thread that wanted the CPU, in the last run";
-const LATE: &str = "How late a thread woke after its timer, in the last run";
-const WAITS: &str = "Waits for a lock of the traced program, in the last run";
+const GAPS: &str = "Gaps in the execution of a runnable thread, in the last run";
+const LATE: &str = "Wake-up latency of a thread after its timer, in the last run";
+const WAITS: &str = "Waiting times for a lock of the traced program, in the last run";
 
 pub fn add(samples: &mut Samples, host: &str, experiment: &str, rows: &[Value]) {
     for row in rows {

@@ -32,7 +32,7 @@ pub fn samples(archive: &Archive, last: &[Entry]) -> anyhow::Result<Samples> {
         let Ok(source) = source else { return };
         let run = [("host", host.clone()), ("experiment", entry.summary.experiment.clone())];
         let began = entry.summary.started_unix_s as f64;
-        samples.gauge("contend_run_start", "When the last run began, since 1970", Some("seconds"), &run, began);
+        samples.gauge("contend_run_start", "Start of the last run, as Unix time", Some("seconds"), &run, began);
         for (experiment, rows) in &source.parts {
             if seen.insert((host.clone(), experiment.clone())) {
                 figures::add(&mut samples, host, experiment, rows);

@@ -59,19 +59,19 @@ impl Metrics {
             Arc::clone(&read.samples)
         };
         let mut of_server = Samples::default();
-        let omitted = "Time series beyond the limit of one answer, which are not in it";
+        let omitted = "Time series omitted because of the limit of one answer";
         of_server.gauge("contend_serve_omitted_series", omitted, None, &[], samples.omitted as f64);
         of_server.gauge("contend_records", "Records in the archive", None, &[], listing.entries.len() as f64);
         of_server.gauge("contend_serve_connections", "Open connections", None, &[], own.open as f64);
         let running = f64::from(u8::from(own.is_running));
         of_server.gauge(
             "contend_serve_running",
-            "Whether an experiment runs that was started here",
+            "Whether an experiment is running that this server started",
             None,
             &[],
             running,
         );
-        of_server.counter("contend_serve_cut", "Connections that were cut", &[], own.cut);
+        of_server.counter("contend_serve_cut", "Connections that the server closed early", &[], own.cut);
         for (status, count) in locked(&self.answered).iter() {
             of_server.counter("contend_serve_answers", "Answers", &[("status", status.to_string())], *count);
         }

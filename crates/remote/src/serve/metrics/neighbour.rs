@@ -3,9 +3,10 @@
 use super::samples::Samples;
 use serde_json::Value;
 
-const SHARED: &str = "Share of a CPU's time in which another hardware thread used its core, in the last run";
-const LOST: &str = "Share of its speed that code limited by the core's width lost to that thread, in the last run";
-const COST: &str = "How many times as long code of a kind took while the core was shared, in the last run";
+const SHARED: &str = "Share of a CPU's time in which an SMT sibling used its core, in the last run";
+const LOST: &str = "Share of its speed that throughput-bound code lost to the SMT sibling, in the last run";
+const COST: &str = "Ratio of the time that code of one kind took while the core was shared to its time while \
+                    exclusive, in the last run";
 
 type Labels = Vec<(&'static str, String)>;
 
