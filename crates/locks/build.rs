@@ -45,7 +45,8 @@ mod peers {
         let packages: Vec<&str> = troubles.iter().map(|(library, _)| library.debian).collect();
         let reasons: Vec<String> = troubles.iter().map(|(library, why)| format!("{}: {why}", library.name)).collect();
         println!(
-            "cargo::error=the feature c-peers needs more than is here; on Debian: apt-get install {} ({})",
+            "cargo::error=the feature c-peers needs libraries that are not installed; on Debian: apt-get install {} \
+             ({})",
             packages.join(" "),
             reasons.join("; ")
         );

@@ -146,10 +146,10 @@ pub fn names_of_settings(file: &Path) -> anyhow::Result<Vec<String>> {
 pub fn create(folder: &Path, hashes: &str) -> anyhow::Result<()> {
     let git = Git::on(folder);
     let hashes = format!("--object-format={hashes}");
-    git.local(&["init", "--bare", "--quiet", "--template=", &hashes], &[]).context("no archive can be made")?;
+    git.local(&["init", "--bare", "--quiet", "--template=", &hashes], &[]).context("cannot create a Git repository")?;
     // As `git config` would, which is a process for each.
     let mut file = fs::OpenOptions::new().append(true).open(folder.join("config"))?;
-    file.write_all(SETTINGS.as_bytes()).context("no archive can be made")
+    file.write_all(SETTINGS.as_bytes()).context("cannot create a Git repository")
 }
 
 /// Git's default leaves new loose objects and references to the page cache. Packing in the background would disturb the

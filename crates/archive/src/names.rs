@@ -113,6 +113,6 @@ mod tests {
         assert!(found("abcd").unwrap_err().contains("give more"));
         // An unchanged build comes before a changed one.
         assert_eq!(found("main").unwrap(), "abcd22");
-        assert!(found("last~x").unwrap_err().contains("no revision"));
+        assert!(found("last~x").unwrap_err().contains("not a file, a record, or a revision"));
     }
 }

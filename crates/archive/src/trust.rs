@@ -43,7 +43,7 @@ const HARMLESS_OF_REMOTES: &[&str] = &[".url", ".pushurl", ".fetch"];
 /// It is not, and what to do about that.
 pub fn check_owner(folder: &Path) -> anyhow::Result<()> {
     let (place, me) = (folder.display(), rustix::process::geteuid().as_raw());
-    let owner = fs::metadata(folder).with_context(|| format!("{place}: the archive cannot be read"))?.uid();
+    let owner = fs::metadata(folder).with_context(|| format!("{place}: cannot read the archive"))?.uid();
     let quoted = quoted(folder.as_os_str().as_bytes());
     ensure!(
         owner == me,
@@ -63,7 +63,7 @@ pub fn check_owner(folder: &Path) -> anyhow::Result<()> {
 fn check_entries(folder: &Path, me: u32) -> anyhow::Result<()> {
     let entries = match fs::read_dir(folder) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        entries => entries.with_context(|| format!("{}: the archive cannot be read", folder.display()))?,
+        entries => entries.with_context(|| format!("{}: cannot read the archive", folder.display()))?,
     };
     for entry in entries {
         let entry = entry?;
@@ -114,7 +114,7 @@ pub fn check_readable(folder: &Path) -> anyhow::Result<()> {
     for (name, read) in files.into_iter().chain(folders) {
         match read {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            read => read.with_context(|| format!("{}: the archive cannot be read", folder.join(name).display()))?,
+            read => read.with_context(|| format!("{}: cannot read the archive", folder.join(name).display()))?,
         }
     }
     Ok(())

@@ -68,15 +68,15 @@ pub fn read(git: &Git, id: &str) -> anyhow::Result<Whole> {
     ensure!(found == id, "no record {id}");
     let headers = objects::headers(git, &names)?;
     for (header, (kind, most)) in headers.iter().zip(expected) {
-        check(header.as_ref(), kind, most).with_context(|| format!("record {id} cannot be read"))?;
+        check(header.as_ref(), kind, most).with_context(|| format!("record {id}: cannot read it"))?;
     }
     let mut parts = Vec::new();
     objects::contents(git, &names, |_, content| {
         parts.push(content.and_then(|content| Ok(String::from_utf8(content)?)));
     });
     let parts = parts.into_iter().collect::<anyhow::Result<Vec<String>>>();
-    let parts: Option<[String; 3]> = parts.with_context(|| format!("record {id} cannot be read"))?.try_into().ok();
-    let [commit, manifest, record] = parts.with_context(|| format!("record {id} cannot be read whole"))?;
+    let parts: Option<[String; 3]> = parts.with_context(|| format!("record {id}: cannot read it"))?.try_into().ok();
+    let [commit, manifest, record] = parts.with_context(|| format!("record {id}: cannot read all of it"))?;
     Ok(Whole { id: id.to_owned(), commit, manifest, record })
 }
 

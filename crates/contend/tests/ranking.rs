@@ -104,5 +104,5 @@ fn a_comparison_has_both_sides_within_80_columns() {
     assert!(!said.lines().any(|line| line.starts_with("   ") && line.contains(" (") && line.ends_with('…')), "{said}");
     assert!(said.lines().filter(|line| line.contains("× (")).count() > 4, "{said}");
     let markdown = text(&["compare", &files[0], &files[1], "--format", "markdown"]);
-    assert!(markdown.contains("| figure | verdict | A | B | B/A (95 %) |"), "{markdown}");
+    assert!(markdown.contains("| metric | verdict | A | B | B/A (95 % CI) |"), "{markdown}");
 }

@@ -142,7 +142,7 @@ fn a_name_that_is_not_known_is_refused_with_those_that_are() {
 #[test]
 fn it_has_one_format() {
     for format in ["json", "csv"] {
-        assert!(refused(&["schema", "--format", format]).contains("leave --format out"));
+        assert!(refused(&["schema", "--format", format]).contains("`contend schema` does not take this option"));
     }
 }
 

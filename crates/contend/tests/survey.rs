@@ -66,13 +66,13 @@ fn every_experiment_is_in_the_record_and_on_a_page_that_can_be_sent() {
     let (closing, _) = text(&with("CONTEND_ARCHIVE", &archive, &["history", "show", "last"]));
     let shown = with("CONTEND_ARCHIVE", &archive, &["history", "show", "last", "--all"]);
     let (shown, stderr) = text(&shown);
-    for part in ["loops/s", "contestant", "/proc/stat", "What it found", "then and now"] {
+    for part in ["loops/s", "contestant", "/proc/stat", "Findings", "then and now"] {
         assert!(shown.contains(part), "{part}: {stderr}");
     }
     // The closing screen, which names the command that shows all of it.
-    assert!(closing.contains("What waiting costs") && !closing.contains("loops/s"), "{closing}");
+    assert!(closing.contains("Costs of waiting") && !closing.contains("loops/s"), "{closing}");
     let words = closing.split_whitespace().collect::<Vec<_>>().join(" ");
-    let (_, rest) = words.split_once("then and now, and all tables: contend ").expect("a command");
+    let (_, rest) = words.split_once("the comparison with 1998 to 2008, and all tables: contend ").expect("a command");
     let command: Vec<&str> = rest.split(' ').take(4).collect();
     assert_eq!(text(&with("CONTEND_ARCHIVE", &archive, &command)).0, shown, "{command:?}");
     // All that limits a conclusion is printed, with its remedy; advice only with --all.
@@ -104,7 +104,7 @@ fn it_closes_with_findings_that_name_their_source_and_with_then_and_now() {
     let output = contend(&["survey", "--only", "load,model", "--seconds", "0.5", "--quiet"]);
     let (stdout, _) = text(&output);
     let (found, table) = stdout.split_once("then and now").expect("the closing table");
-    assert!(found.starts_with("What it found\n  - An additional process would get"), "{stdout}");
+    assert!(found.starts_with("Findings\n  - An additional process would get"), "{stdout}");
     assert!(found.contains("[load: CPU"), "{stdout}");
     assert!(table.contains("1998 work done by two spinners on one CPU") && table.contains("99.92 %"), "{stdout}");
     assert!(table.contains("1999 frames from loss to loss, computed"), "{stdout}");
@@ -141,7 +141,7 @@ fn an_experiment_that_fails_does_not_cost_the_others() {
     let folder = tempfile::tempdir().unwrap();
     let nowhere = &folder.path().join("missing");
     let (stdout, stderr) = text(&with("TMPDIR", nowhere, &["survey", "--only", "ring,model", "--seconds", "1"]));
-    assert!(stdout.contains("What is missing\n  - the experiment ring failed: no folder"), "{stdout}{stderr}");
+    assert!(stdout.contains("Not measured\n  - the experiment ring failed: no folder"), "{stdout}{stderr}");
     assert!(stdout.contains("1999 frames") && stderr.contains("[experiment_failed]"), "{stdout}{stderr}");
     let alone = with("TMPDIR", nowhere, &["survey", "--only", "ring", "--seconds", "1"]);
     let (stdout, stderr) = text(&alone);
@@ -153,7 +153,7 @@ fn an_experiment_that_fails_does_not_cost_the_others() {
 fn the_page_is_the_last_line_and_replaces_only_its_like() {
     let folder = tempfile::tempdir().unwrap();
     let page = folder.path().join("page.html");
-    let line = format!("page: {}", page.display());
+    let line = format!("report: {}", page.display());
     let arguments = [MODEL, &["--page", page.to_str().unwrap()]].concat();
     for _ in 0..2 {
         let (stdout, _) = text(&contend(&arguments));
@@ -179,12 +179,12 @@ fn the_usual_page_lies_beside_the_archive_and_costs_no_record() {
     let folder = tempfile::tempdir().unwrap();
     let (archive, page) = (folder.path().join("archive.git"), folder.path().join("survey.html"));
     let run = |more: &[&str]| text(&with("CONTEND_ARCHIVE", &archive, &[MODEL, more].concat()));
-    assert!(!run(&["--no-page"]).0.contains("page: ") && !page.exists());
-    assert!(!run(&["--no-keep"]).0.contains("page: ") && !page.exists());
-    assert!(run(&[]).0.ends_with(&format!("page: {}\n", page.display())) && page.is_file());
+    assert!(!run(&["--no-page"]).0.contains("report: ") && !page.exists());
+    assert!(!run(&["--no-keep"]).0.contains("report: ") && !page.exists());
+    assert!(run(&[]).0.ends_with(&format!("report: {}\n", page.display())) && page.is_file());
     fs::write(&page, "somebody's").unwrap();
     let (stdout, stderr) = run(&[]);
-    assert!(stderr.contains("warning: no page: ") && stderr.contains("no page of contend's"), "{stderr}");
+    assert!(stderr.contains("warning: no HTML report: ") && stderr.contains("not a report of contend"), "{stderr}");
     assert!(stdout.contains("then and now") && fs::read_to_string(&page).unwrap() == "somebody's", "{stdout}");
     // Three of the four runs were kept.
     let list = with("CONTEND_ARCHIVE", &archive, &["history", "--format", "json"]);
@@ -201,7 +201,7 @@ fn a_home_that_is_not_there_is_not_made() {
     let output = command.output().unwrap();
     let (_, stderr) = text(&output);
     assert!(output.status.success(), "{stderr}");
-    assert!(stderr.contains("[not_kept]") && stderr.contains("is not there"), "{stderr}");
+    assert!(stderr.contains("[not_kept]") && stderr.contains("does not exist"), "{stderr}");
     assert!(!home.exists(), "{stderr}");
 }
 
@@ -213,5 +213,5 @@ fn it_takes_a_minute_by_default_and_as_long_as_it_did_when_thorough() {
     assert_eq!(budget(&["--thorough"]), 100.0);
     let both = contend(&["survey", "--thorough", "--seconds", "5"]);
     assert_eq!(both.status.code(), Some(2));
-    assert!(text(&both).1.contains("--thorough is a length of its own"), "{}", text(&both).1);
+    assert!(text(&both).1.contains("--thorough cannot be combined with --seconds"), "{}", text(&both).1);
 }

@@ -8,7 +8,7 @@ pub struct UsageError(pub String);
 
 impl fmt::Display for UsageError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(&self.0)
+        formatter.write_str(&terminal::without_error_numbers(&self.0))
     }
 }
 

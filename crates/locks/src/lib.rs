@@ -151,7 +151,7 @@ registry! {
             "absl::Mutex: spins briefly, then sleeps in its own queue";
         #[cfg(feature = "template")]
         "template" => [template::Flag], [template::Flag],
-            "a flag that spins and yields: the template of a lock";
+            "a flag that spins and yields; a template for a user-supplied lock";
         "none" => [none::NoLock], [none::NoLock],
             "no lock: the cost of the measurement itself";
     }
@@ -228,8 +228,8 @@ pub fn list() -> String {
 
 /// Of a build whose C library is not that of most programs here.
 const NOTE: &str = if cfg!(target_env = "musl") {
-    "\nThis contend is statically linked: pthread and posix are those of musl, and not of\nthe system's C library; adaptive \
-     frees with an atomic, since musl registers no\nrestartable sequences.\n"
+    "\nThis contend is statically linked: pthread and posix are those of musl, not of the\nsystem's C library; \
+     adaptive releases with an atomic operation, since musl\nregisters no restartable sequences.\n"
 } else {
     ""
 };

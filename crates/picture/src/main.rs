@@ -51,7 +51,11 @@ fn ended(outcome: anyhow::Result<()>) -> ExitCode {
 fn draw() -> anyhow::Result<()> {
     let mut svg = String::new();
     let length = io::stdin().take(MOST_BYTES + 1).read_to_string(&mut svg)?;
-    anyhow::ensure!(length as u64 <= MOST_BYTES, "the SVG has more than {} MB", MOST_BYTES >> 20);
+    anyhow::ensure!(
+        length as u64 <= MOST_BYTES,
+        "standard input: the SVG is larger than {} MB, the limit",
+        MOST_BYTES >> 20
+    );
     let drawn = picture::drawn(&svg)?;
     if !drawn.missing.is_empty() {
         let letters = drawn

@@ -30,7 +30,8 @@ pub fn drawn(svg: &str) -> anyhow::Result<Drawn> {
     let [width, height] = [size.width(), size.height()].map(|length| (length * SCALE).ceil());
     ensure!(
         f64::from(width) * f64::from(height) <= MOST_PIXELS,
-        "the picture would have {width} x {height} pixels; at most {MOST_PIXELS} are allowed; the SVG has no such limit"
+        "the picture is too large: {width} x {height} pixels; allowed: {MOST_PIXELS} pixels; write an SVG instead, \
+         which has no limit"
     );
     // Whole numbers that the limit keeps far below 2^32.
     let mut pixels = Pixmap::new(width as u32, height as u32).context("the picture has no size")?;

@@ -36,8 +36,8 @@ fn checked(bytes: &[u8]) -> anyhow::Result<Map<String, Value>> {
         Some(SCHEMA) => Ok(record),
         Some(other) if other.starts_with("contend/") => {
             bail!(
-                "its schema is {other:?}, and this version of contend reads {SCHEMA:?}; use the version that wrote it, \
-                 or a newer one"
+                "schema {other:?} is not supported (expected {SCHEMA:?}); use the version of contend that wrote the \
+                 record, or a newer one"
             )
         }
         _ => bail!("the field schema is missing (expected {SCHEMA:?}); {HOW}"),

@@ -82,7 +82,7 @@ impl Cell {
 
     /// The same, where only the time alone on the core counts.
     pub fn alone(mut self) -> Self {
-        self.identity.push("alone on the core".into());
+        self.identity.push("core exclusive".into());
         self
     }
 

@@ -70,7 +70,7 @@ impl<'de> Visitor<'de> for UniqueVisitor {
         let mut object = Map::new();
         while let Some((name, Unique(value))) = entries.next_entry::<String, Unique>()? {
             if object.contains_key(&name) {
-                return Err(A::Error::custom(format_args!("{name:?} is in an object twice")));
+                return Err(A::Error::custom(format_args!("duplicate field {name:?}")));
             }
             object.insert(name, value);
         }

@@ -148,7 +148,7 @@ impl Rank {
         match (self.value, self.value_below) {
             (Some(value), _) => self.unit.rounded(value),
             (None, Some(least)) => format!("< {}", self.unit.rounded(least)),
-            (None, None) => "not known".to_owned(),
+            (None, None) => "unknown".to_owned(),
         }
     }
 
@@ -179,7 +179,7 @@ pub fn worst(contest: &[Rank]) -> Option<&Rank> {
 /// Why some rows of a contest share a rank, and others have none.
 pub const LEGEND: &str = "Rank: 1 plus the number of those shown to be better (95 %).";
 /// The same for a contest in which a row has no rank.
-pub const LEGEND_UNRANKED: &str = "–: no rank, since the value has no interval or is below what can be measured.";
+pub const LEGEND_UNRANKED: &str = "–: no rank; the value has no confidence interval or is below the resolution.";
 
 /// The words below these ranks.
 pub fn legend(ranks: &[Rank]) -> String {

@@ -23,11 +23,11 @@ pub fn is_file(name: &str) -> bool {
 pub fn content(path: &Path) -> anyhow::Result<(String, Vec<u8>)> {
     if path == Path::new("-") {
         let name = "standard input".to_owned();
-        let bytes = limited(io::stdin().lock()).with_context(|| format!("{name} cannot be read"))?;
+        let bytes = limited(io::stdin().lock()).with_context(|| format!("cannot read {name}"))?;
         return Ok((name, bytes));
     }
     let name = path.display().to_string();
-    let bytes = opened(path).and_then(limited).with_context(|| format!("{name} cannot be read"))?;
+    let bytes = opened(path).and_then(limited).with_context(|| format!("cannot read {name}"))?;
     Ok((name, bytes))
 }
 
@@ -44,8 +44,8 @@ fn opened(path: &Path) -> anyhow::Result<impl Read> {
     let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
     let mut file = File::options().read(true).custom_flags(flags.bits() as i32).open(path)?;
     let kind = file.metadata()?.file_type();
-    ensure!(!kind.is_dir(), "it is a directory");
-    ensure!(!kind.is_char_device() && !kind.is_block_device(), "it is a device; give a file, or - for standard input");
+    ensure!(!kind.is_dir(), "is a directory");
+    ensure!(!kind.is_char_device() && !kind.is_block_device(), "is a device; give a file, or - for standard input");
     let first = if kind.is_fifo() { first_of(&mut file)? } else { Vec::new() };
     fcntl_setfl(&file, OFlags::empty()).map_err(io::Error::from)?;
     Ok(io::Cursor::new(first).chain(file))
@@ -66,5 +66,5 @@ fn first_of(pipe: &mut File) -> anyhow::Result<Vec<u8>> {
             Err(error) => return Err(error.into()),
         }
     }
-    bail!("it is a pipe that no process writes to")
+    bail!("is a pipe that no process writes to")
 }

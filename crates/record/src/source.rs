@@ -54,16 +54,16 @@ pub fn understand(name: &str, bytes: &[u8]) -> anyhow::Result<Source> {
 
 fn understood(name: &str, mut record: Map<String, Value>) -> anyhow::Result<Source> {
     let Some(Value::String(experiment)) = record.remove("experiment") else {
-        bail!("its field experiment is not a string")
+        bail!("the field experiment is not a string")
     };
     let Some(Value::Object(environment)) = record.remove("environment") else {
-        bail!("its field environment is not an object")
+        bail!("the field environment is not an object")
     };
     let Some(Value::Object(parameters)) = record.remove("parameters") else {
-        bail!("its field parameters is not an object")
+        bail!("the field parameters is not an object")
     };
-    let Some(Value::Array(results)) = record.remove("results") else { bail!("its field results is not an array") };
-    let Some(Value::Array(warnings)) = record.remove("warnings") else { bail!("its field warnings is not an array") };
+    let Some(Value::Array(results)) = record.remove("results") else { bail!("the field results is not an array") };
+    let Some(Value::Array(warnings)) = record.remove("warnings") else { bail!("the field warnings is not an array") };
     if results.is_empty() {
         bail!("the record has no results");
     }
@@ -79,7 +79,7 @@ fn parts(experiment: &str, results: Vec<Value>) -> anyhow::Result<Vec<(String, V
     let mut parts: Vec<(String, Vec<Value>)> = Vec::new();
     for (place, mut row) in results.into_iter().enumerate() {
         let whose = row.as_object_mut().and_then(|row| row.remove("experiment"));
-        let Some(Value::String(whose)) = whose else { bail!("its row {} does not name its experiment", place + 1) };
+        let Some(Value::String(whose)) = whose else { bail!("row {} does not name its experiment", place + 1) };
         match parts.iter_mut().find(|(experiment, _)| *experiment == whose) {
             Some((_, rows)) => rows.push(row),
             None => parts.push((whose, vec![row])),
@@ -100,7 +100,7 @@ fn parts(experiment: &str, results: Vec<Value>) -> anyhow::Result<Vec<(String, V
 /// A row that is not.
 pub fn typed<R: DeserializeOwned>(rows: &[Value]) -> anyhow::Result<Vec<R>> {
     let read = |(place, row): (usize, &Value)| {
-        R::deserialize(row).map_err(|error| anyhow!("its row {} cannot be read: {error}", place + 1))
+        R::deserialize(row).map_err(|error| anyhow!("row {} is invalid: {error}", place + 1))
     };
     rows.iter().enumerate().map(read).collect()
 }

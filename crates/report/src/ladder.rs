@@ -5,12 +5,12 @@ use record::{Cost, CostThen, Figure, Ladder, Picture, Table, Unit};
 /// With its title and its table.
 pub fn figure(ladder: &Ladder) -> Figure {
     let table = Table {
-        caption: "The same in figures".into(),
-        header: vec!["cost", "now (95 %)", "in the old documents", "what exactly"],
+        caption: "Costs of waiting as a table".into(),
+        header: vec!["cost", "now (95 % CI)", "in documents of 1998 to 2008", "measured value"],
         rows: ladder.costs.iter().map(line).collect(),
     };
     Figure {
-        title: "From 1 ns to 10 s; hollow: 1998 to 2008".into(),
+        title: "Costs of waiting, from 1 ns to 10 s; hollow marks: 1998 to 2008".into(),
         picture: Picture::Ladder(ladder.clone()),
         tables: vec![table],
         secondary: false,

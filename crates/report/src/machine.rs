@@ -18,7 +18,7 @@ pub fn machine(environment: &Map<String, Value>) -> String {
         probed.map(|probed| probed.words()),
     ];
     let known: Vec<String> = parts.into_iter().flatten().collect();
-    if known.is_empty() { "an unknown machine".to_owned() } else { known.join(", ") }
+    if known.is_empty() { "unknown machine".to_owned() } else { known.join(", ") }
 }
 
 #[cfg(test)]
@@ -40,6 +40,6 @@ mod tests {
         let pair = json!({"probed_unix_s": 1, "pairs": [{"cpus": [0, 1], "share_a_core": false}]});
         let probed = json!({"cpu": {"model": "Some CPU", "probed": pair}});
         assert_eq!(said(&probed), "Some CPU, CPUs 0 and 1 share no core (probed)");
-        assert_eq!(said(&json!({"cpu": "x"})), "an unknown machine");
+        assert_eq!(said(&json!({"cpu": "x"})), "unknown machine");
     }
 }

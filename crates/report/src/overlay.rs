@@ -26,10 +26,10 @@ fn figure(cell: &str, records: &[Vec<Section>], letters: &[&'static str]) -> Opt
     let edges = edges(&found)?;
     let laid: Vec<Laid> = found.iter().map(|(letter, histogram)| Laid::on(&edges, letter, histogram)).collect();
     Some(Figure {
-        title: format!("{cell}: one over the other"),
+        title: format!("{cell}: histograms overlaid"),
         picture: Picture::Plot(Plot {
             x: Axis { label: "latency", unit: Unit::Ns, logarithmic: true },
-            y: Axis { label: "share of rounds", unit: Unit::Share, logarithmic: true },
+            y: Axis { label: "share of iterations", unit: Unit::Share, logarithmic: true },
             series: laid.iter().map(|one| one.series(&edges)).collect(),
         }),
         tables: vec![table(&edges, &laid)],
@@ -107,9 +107,10 @@ fn table(edges: &[f64], laid: &[Laid]) -> Table {
         let ends = [nanoseconds(edges[column]), nanoseconds(edges[column + 1])];
         ends.into_iter().chain(laid.iter().map(share)).collect()
     };
-    let rounds: Vec<String> = laid.iter().map(|one| format!("{} {} rounds", one.letter, count(one.rounds))).collect();
+    let rounds: Vec<String> =
+        laid.iter().map(|one| format!("{}: {} iterations", one.letter, count(one.rounds))).collect();
     Table {
-        caption: format!("Share of the rounds: {}", rounds.join(", ")),
+        caption: format!("Share of the iterations in each bin ({})", rounds.join(", ")),
         header: ["from", "to"].into_iter().chain(laid.iter().map(|one| one.letter)).collect(),
         rows: measured.map(line).collect(),
     }

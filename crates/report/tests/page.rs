@@ -197,7 +197,9 @@ fn a_warning_stands_at_the_figure_that_it_changes_and_once() {
     let (overview, chapters) = page.split_once("<nav").unwrap();
     let caution = |code: &str| format!("<p class=\"caution\">Warning: {code}! [{code}]");
     assert!(overview.contains(&caution("steal")) && !overview.contains("hold_off!"), "{overview}");
-    assert!(overview.contains("the run was short for 1 group of figures") && overview.contains("1 note with advice"));
+    assert!(
+        overview.contains("the run was too short for 1 group of values") && overview.contains("1 note with advice")
+    );
     // A limit is read without opening a fold.
     let limit = "<p class=\"limit\">Warning: short_turns! [short_turns]. Remedy: ";
     let before = overview.split_once(limit).unwrap().0;

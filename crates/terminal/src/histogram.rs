@@ -70,7 +70,7 @@ impl Histogram<'_> {
         let (axis, columns, cells) = fitting.unwrap_or_else(|| self.layout(1));
         let most = columns.values().map(|column| column.count).max().unwrap_or(0);
         if most == 0 {
-            return format!("{}\n  (no hits)\n", self.title);
+            return format!("{}\n  (no values)\n", self.title);
         }
         let rows = rows_for(most);
         let mut picture = heading(self.title, page.width);

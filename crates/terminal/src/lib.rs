@@ -10,6 +10,7 @@ mod levels;
 mod moment;
 mod page;
 mod scatter;
+mod system_error;
 mod table;
 
 pub use escape::{escaped, escaped_cell, escaped_json, escaped_lines, escaped_text};
@@ -22,4 +23,5 @@ pub use levels::levels;
 pub use moment::moment;
 pub use page::Page;
 pub use scatter::{Point, Scatter};
+pub use system_error::without_error_numbers;
 pub use table::{table, table_of_words};

@@ -82,7 +82,7 @@ impl Scatter<'_> {
         let points: Vec<Placed> = self.points.iter().map(placed).filter(Placed::can_stand).collect();
         let outside = match self.points.len() - points.len() {
             0 => String::new(),
-            some => format!("  ({} not drawn: no place on these axes)\n", figures::counted(some, "point")),
+            some => format!("  ({} not drawn: outside the axes)\n", figures::counted(some, "point")),
         };
         if points.is_empty() {
             return format!("{}\n  (no points)\n{outside}", self.title);

@@ -196,7 +196,7 @@ fn perform(matches: &ArgMatches) -> anyhow::Result<Outcome> {
     if let Some(program) = external::named(name.as_ref()) {
         let name = program.name;
         return Err(
-            UsageError(format!("`contend {name}` is a program of its own: its flags stand behind its name")).into()
+            UsageError(format!("`contend {name}` is a separate program; put its options after its name")).into()
         );
     }
     if let Some(other) = [&SURVEY].into_iter().chain(OTHERS).find(|other| other.name == name) {
@@ -225,7 +225,7 @@ fn check(other: &Other, matches: &ArgMatches) -> Result<(), UsageError> {
 }
 
 fn no_method() -> anyhow::Error {
-    UsageError("--explain: ask one experiment, such as `contend latency --explain`".into()).into()
+    UsageError("--explain: needs an experiment, as in `contend latency --explain`".into()).into()
 }
 
 #[cfg(test)]

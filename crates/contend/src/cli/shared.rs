@@ -49,7 +49,7 @@ pub fn check(matches: &ArgMatches, call: &str, takes: impl Fn(&str) -> bool) -> 
         None => Ok(()),
         Some(flag) => {
             let name = flag.get_long().unwrap_or_default();
-            Err(UsageError(format!("--{name}: `contend {call}` has no use for it; leave --{name} out")))
+            Err(UsageError(format!("--{name}: `contend {call}` does not take this option; omit it")))
         }
     }
 }

@@ -45,5 +45,5 @@ pub fn complain(done: &str, complaints: &[String]) {
 
 /// Why a name that is no file's means nothing.
 pub fn none_for(name: &str) -> String {
-    format!("{name}: no such file, and no archive that could have a record of this name")
+    format!("{name}: not a file, and there is no archive that could contain a record of this name")
 }

@@ -12,7 +12,7 @@ pub fn ladder<'a>(parts: impl IntoIterator<Item = (&'a str, &'a [Value])>) -> an
     let mut costs = Vec::new();
     for (experiment, rows) in parts {
         if let Some(entry) = experiments::named(experiment) {
-            costs.extend(entry.costs(rows).with_context(|| format!("the costs of {experiment}"))?);
+            costs.extend(entry.costs(rows).with_context(|| format!("cannot read the costs of {experiment}"))?);
         }
     }
     Ok(Ladder::of(costs))

@@ -92,7 +92,7 @@ impl Program {
             bail!("contend {}: {}", self.name, self.program.missing());
         };
         let refused = process::Command::new(&path).args(arguments).exec();
-        Err(refused).with_context(|| format!("{} cannot be run", path.display()))
+        Err(refused).with_context(|| format!("cannot run {}", path.display()))
     }
 }
 
@@ -112,13 +112,13 @@ impl Companion {
 
     /// That it is not there, and how it is got.
     pub fn missing(&self) -> String {
-        format!("its program {} is neither beside contend nor on the path; {}", self.binary, self.remedy())
+        format!("the program {} was not found next to contend or in PATH; {}", self.binary, self.remedy())
     }
 
     fn remedy(&self) -> String {
-        let Self { package, folder, .. } = self;
+        let Self { package, folder: directory, .. } = self;
         format!(
-            "`cargo build --release -p {package}` builds it next to contend, `cargo install --path {folder}` installs it"
+            "`cargo build --release -p {package}` builds it next to contend, `cargo install --path {directory}` installs it"
         )
     }
 }

@@ -14,9 +14,9 @@ pub fn of(source: &Source) -> anyhow::Result<Vec<Metric>> {
     let mut all = Vec::new();
     for (experiment, rows) in source.parts.iter().filter(|(name, _)| !REPEATED.contains(&name.as_str())) {
         let entry = experiments::named(experiment)
-            .with_context(|| format!("its experiment {experiment:?} is unknown to this version of contend"));
+            .with_context(|| format!("the experiment {experiment:?} is unknown to this version of contend"));
         let of_part = entry.and_then(|entry| entry.metrics(rows));
-        let of_part = of_part.with_context(|| format!("{} cannot be compared", source.name))?;
+        let of_part = of_part.with_context(|| format!("cannot compare {}", source.name))?;
         all.extend(of_part.into_iter().map(|metric| Metric { experiment: experiment.clone(), ..metric }));
     }
     Ok(all)

@@ -71,7 +71,7 @@ fn write_png(svg: &str, path: &Path) -> anyhow::Result<()> {
 fn drawn(program: &Path, svg: &str) -> anyhow::Result<Vec<u8>> {
     let mut command = Command::new(program);
     let child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
-    let mut child = child.with_context(|| format!("{} cannot be run", program.display()))?;
+    let mut child = child.with_context(|| format!("cannot run {}", program.display()))?;
     // It reads all before it says anything; one that ended instead has said why.
     let written = child.stdin.take().map_or(Ok(()), |mut pipe| pipe.write_all(svg.as_bytes()));
     let Output { status, stdout, stderr } = child.wait_with_output()?;

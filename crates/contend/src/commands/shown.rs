@@ -33,9 +33,7 @@ pub enum Extent<'a> {
 pub fn shown(name: &str, fields: &Map<String, Value>, extent: Extent<'_>, page: &Page) -> anyhow::Result<String> {
     let unreadable = || format!("{name}: cannot read the record; an older record may lack fields");
     let unknown = |experiment: &str| {
-        format!(
-            "{name}: its experiment {experiment:?} is unknown to this version of contend; a newer version may show it"
-        )
+        format!("{name}: the experiment {experiment:?} is unknown to this version of contend; use a newer version")
     };
     let record = AnyRecord::deserialize(fields).with_context(unreadable)?;
     if record.experiment == survey::NAME

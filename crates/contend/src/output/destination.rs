@@ -138,7 +138,7 @@ impl Destination {
     fn whole(&self, stored: Option<&Stored>) -> String {
         match stored {
             Some(stored) => whole_record(&stored.id, self.archive.as_deref()),
-            None => "in the record, which --format json prints".to_owned(),
+            None => "in the record that --format json prints".to_owned(),
         }
     }
 
@@ -220,7 +220,7 @@ impl Destination {
             Place::Stdout => Ok(print(&content)?),
             Place::File(file) => file.write(content.as_bytes()).or_else(|error| {
                 print(&content)?;
-                Err(error.context("the record was printed instead"))
+                Err(error.context("the record was printed to standard output instead"))
             }),
         }
     }
@@ -241,7 +241,7 @@ fn conclusion<'a>(
     }
     if let Some(stored) = stored {
         if !quiet {
-            eprint_line(&format!("kept as {}", stored.id));
+            eprint_line(&format!("archived as {}", stored.id));
         }
         stored.tidy();
     }
@@ -254,7 +254,7 @@ pub fn whole_record(id: &str, archive: Option<&Path>) -> String {
 }
 
 fn no_such_layout(name: &str) -> anyhow::Error {
-    UsageError(format!("--format {name}: only the measurement itself has that layout")).into()
+    UsageError(format!("--format {name}: available for the measurement only, not for a view")).into()
 }
 
 /// Prints a text, or writes it to the file that `--output` names.
@@ -271,7 +271,7 @@ pub fn print_or_write(text: &str, flags: &SharedFlags) -> anyhow::Result<()> {
 /// How a measurement with this record ended.
 fn outcome(record: &AnyRecord) -> anyhow::Result<Outcome> {
     match (record.results.is_empty(), record.environment.interrupted) {
-        (true, false) => bail!("nothing was measured; a longer --seconds may help"),
+        (true, false) => bail!("nothing was measured; use a longer --seconds"),
         (true, true) => {
             eprint_line("interrupted before anything was measured");
             Ok(Outcome::Interrupted)

@@ -7,6 +7,7 @@ use archive::{Archive, Location, Manifest, NotKept, Summary};
 use harness::{AnyRecord, SharedFlags, output};
 use instruments::warning::Warning;
 use std::time::{SystemTime, UNIX_EPOCH};
+use terminal::without_error_numbers;
 
 /// Whether and where this run is kept.
 pub struct Store {
@@ -53,7 +54,7 @@ impl Store {
             Location::Folder(folder) => folder,
         };
         if let Some(home) = missing_above(folder) {
-            return Err(Refused::new(format!("the home directory {} is not there", home.display()), self.is_named));
+            return Err(Refused::new(format!("the home directory {} does not exist", home.display()), self.is_named));
         }
         let is_expected = self.is_named || folder.exists();
         Archive::open_or_create(folder)
@@ -85,5 +86,5 @@ fn keep_in(archive: &Archive, record: &AnyRecord) -> anyhow::Result<String> {
 }
 
 fn one_line(error: &anyhow::Error) -> String {
-    format!("{error:#}").split_whitespace().collect::<Vec<_>>().join(" ")
+    without_error_numbers(&format!("{error:#}")).split_whitespace().collect::<Vec<_>>().join(" ")
 }

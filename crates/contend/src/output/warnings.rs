@@ -2,7 +2,7 @@
 //! printed, with its remedy; advice is counted, with the command that prints it.
 
 use instruments::warning::{Severity, Warning};
-use terminal::{Page, counted, escaped};
+use terminal::{Page, counted, escaped, without_error_numbers};
 
 /// Whether advice is printed.
 #[derive(Clone, Copy)]
@@ -49,7 +49,10 @@ fn groups<'a>(warnings: &[&'a Warning]) -> Vec<Vec<&'a Warning>> {
 }
 
 fn folded(first: &str, text: &str, page: &Page) -> Vec<String> {
-    terminal::wrapped(first, "        ", &escaped(text), page).lines().map(str::to_owned).collect()
+    terminal::wrapped(first, "        ", &escaped(&without_error_numbers(text)), page)
+        .lines()
+        .map(str::to_owned)
+        .collect()
 }
 
 #[cfg(test)]

@@ -118,7 +118,7 @@ fn held_kib(pid: u32) -> u64 {
 /// The name that a run reported.
 pub fn kept(output: &Output) -> Option<String> {
     let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
-    stderr.lines().find_map(|line| Some(line.strip_prefix("kept as ")?.to_owned()))
+    stderr.lines().find_map(|line| Some(line.strip_prefix("archived as ")?.to_owned()))
 }
 
 pub fn kill(pid: i32) {

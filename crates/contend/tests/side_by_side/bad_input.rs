@@ -82,7 +82,7 @@ const WRONG: &[Wrong] = &[
     (&["survey", "--page", "-"], &["--page -", "a file of its own"]),
     (&["survey", "--page", "x", "--output", "x"], &["--page x", "--output writes the record there"]),
     (&["survey", "--page", "x", "--no-page"], &["--page", "--no-page"]),
-    (&["survey", "--page", "Cargo.toml"], &["--page Cargo.toml", "no page of contend's", "another file"]),
+    (&["survey", "--page", "Cargo.toml"], &["--page Cargo.toml", "not a report of contend", "another file"]),
     (&["--cpus", "4095"], &["--cpus", "4095"]),
     (&["--cpus", "one"], &["--cpus", "one"]),
     (&["--cpus", ""], &["--cpus"]),

@@ -96,7 +96,7 @@ fn its_help_is_there_without_it() {
 fn flags_before_its_name_are_refused() {
     let output = Installed::new().with("bin", "is").contend(&["--quiet", "serve"]);
     assert_eq!(output.status.code(), Some(2));
-    assert!(text(&output.stderr).contains("behind its name") && output.stdout.is_empty());
+    assert!(text(&output.stderr).contains("after its name") && output.stdout.is_empty());
 }
 
 /// Where the user stands is no part of the path, however the path is written.

@@ -128,7 +128,7 @@ fn records_of_another_user_are_taken_from_a_file() {
     match output {
         Ok(output) if output.status.code() != Some(127) => {
             let said = String::from_utf8_lossy(&output.stderr);
-            assert!(output.status.code() == Some(1) && said.contains("this is user 65534"), "{said}");
+            assert!(output.status.code() == Some(1) && said.contains("you are user 65534"), "{said}");
         }
         _ => println!("skipped: needs a binary that others may run"),
     }
@@ -200,9 +200,10 @@ fn variables_of_git_lead_nowhere() {
         (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap())
     };
     let (_, said) = mislead(RUN);
-    let id = said.lines().find_map(|line| line.strip_prefix("kept as ")).unwrap_or_else(|| panic!("{said}")).to_owned();
+    let id =
+        said.lines().find_map(|line| line.strip_prefix("archived as ")).unwrap_or_else(|| panic!("{said}")).to_owned();
     assert_eq!(id.len(), 40);
     assert!(mislead(&["history"]).0.contains(&id[..10]));
-    assert!(mislead(&["history", "verify"]).0.contains("1 records"));
+    assert!(mislead(&["history", "verify"]).0.contains("1 record,"));
     assert_eq!(fs::read_dir(&elsewhere).unwrap().count(), 1);
 }

@@ -146,7 +146,7 @@ fn the_lock_of_a_killed_git_blocks_no_pull() {
     git.wait().unwrap();
     assert!(lock.exists());
     let remote = there.archive.to_str().unwrap();
-    assert!(here.said(&["history", "pull", remote]).contains("1 records fetched; 2 in all"));
+    assert!(here.said(&["history", "pull", remote]).contains("1 record fetched; 2 in all"));
     assert!(!lock.exists() && here.ids().contains(&theirs));
 }
 

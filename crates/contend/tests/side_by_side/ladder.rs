@@ -97,7 +97,10 @@ fn without_a_name_it_is_the_last_survey_and_says_so_if_there_is_none() {
     let mut archive = Archive::new();
     let none = archive.contend(&["ladder"]);
     let stderr = String::from_utf8_lossy(&none.stderr).into_owned();
-    assert!(none.status.code() == Some(1) && stderr.contains("the archive has no survey"), "{stderr}");
+    assert!(
+        none.status.code() == Some(1) && stderr.contains("no survey to draw: the archive contains none"),
+        "{stderr}"
+    );
     let old = survey();
     archive.insert_bytes(&old.content);
     let clock = all().into_iter().find(|old| old.experiment() == "clock").unwrap();

@@ -61,7 +61,7 @@ fn what_is_no_record_of_a_job_is_refused_with_the_reason() {
         (vec!["lockstep", noise], "its experiment is noise"),
         (vec!["lockstep", cut.to_str().unwrap()], "not a record of `lockstep`"),
         (vec!["lockstep", newer.to_str().unwrap()], "its schema is contend/2"),
-        (vec!["lockstep", "/nowhere.json"], "cannot be read"),
+        (vec!["lockstep", "/nowhere.json"], "cannot read /nowhere.json"),
         (vec!["model", "step", "--ranks", noise], "the record is of noise"),
         (vec!["model", "step", "--ranks", noise, "--trace", "x"], "cannot be used with"),
     ] {

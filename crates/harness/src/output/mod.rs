@@ -9,11 +9,11 @@ pub use file::{OutputFile, draft_beside};
 use serde::Serialize;
 use std::io::{self, IsTerminal, Write};
 use std::sync::atomic::Ordering;
-use terminal::{escaped_json, escaped_text};
+use terminal::{escaped_json, escaped_text, without_error_numbers};
 
 /// Says something on stderr. That nobody can read it is no reason to fail.
 pub fn eprint_line(text: &str) {
-    let _ = writeln!(io::stderr(), "{}", escaped_text(text));
+    let _ = writeln!(io::stderr(), "{}", escaped_text(&without_error_numbers(text)));
 }
 
 /// Prints what people read. A reader that has gone away (`contend … | head`) is not an error.

@@ -44,7 +44,7 @@ pub fn open(path: &OsStr) -> Result<Exports, String> {
                 .to_owned(),
         );
     }
-    let name = CString::new(path.as_bytes()).map_err(|_| "the name has a zero byte".to_owned())?;
+    let name = CString::new(path.as_bytes()).map_err(|_| "the name contains a null byte".to_owned())?;
     // SAFETY: the name ends with a zero byte. What the object's constructors do is the user's wish.
     let object = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
     if object.is_null() {
@@ -55,7 +55,7 @@ pub fn open(path: &OsStr) -> Result<Exports, String> {
     let missing: Vec<&str> = NAMES.iter().zip(found).filter(|(_, address)| address.is_null()).map(in_words).collect();
     if !missing.is_empty() {
         return Err(format!(
-            "missing symbols: {}; contend_lock.h lists the functions that a lock exports",
+            "missing symbols: {}; contend_lock.h lists the functions that a lock must export",
             missing.join(", ")
         ));
     }

@@ -136,10 +136,14 @@ fn outcome(status: WaitStatus, at: &str, reader: OwnedFd) -> Result<(), String> 
         (Some(FAILED), _) => {
             let mut reason = String::new();
             let read = File::from(reader).read_to_string(&mut reason);
-            Err(if read.is_ok() && !reason.is_empty() { reason } else { format!("the lock ends the process in {at}") })
+            Err(if read.is_ok() && !reason.is_empty() {
+                reason
+            } else {
+                format!("the lock terminates the process in {at}")
+            })
         }
         (_, Some(signal)) => Err(format!("the lock crashes: {at} ended with {}", signal_name(signal))),
-        _ => Err(format!("the lock ends the process in {at}")),
+        _ => Err(format!("the lock terminates the process in {at}")),
     }
 }
 

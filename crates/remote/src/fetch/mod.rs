@@ -146,7 +146,7 @@ fn table(asked: &[Asked]) -> String {
         let numbers = [one.there, one.kept.new, one.kept.refused].map(|number| number.to_string());
         [vec![one.host.clone()], numbers.into(), vec![outcome.to_owned(), machines.join(" ")]].concat()
     };
-    terminal::table_of_words(&["host", "there", "new", "refused", "", "machines"], asked.iter().map(row))
+    terminal::table_of_words(&["host", "records", "new", "refused", "result", "machines"], asked.iter().map(row))
 }
 
 async fn watch_all(flags: &Flags, secrets: &Secrets) -> anyhow::Result<Outcome> {

@@ -7,6 +7,7 @@ use harness::output;
 use hyper::header::{CONTENT_TYPE, HeaderName, HeaderValue};
 use hyper::{Response, StatusCode};
 use serde_json::json;
+use terminal::without_error_numbers;
 
 #[derive(Debug)]
 pub struct Failure {
@@ -17,7 +18,7 @@ pub struct Failure {
 
 impl Failure {
     pub fn new(status: StatusCode, reason: impl Into<String>) -> Self {
-        Self { status, reason: reason.into(), header: None }
+        Self { status, reason: without_error_numbers(&reason.into()).into_owned(), header: None }
     }
 
     pub fn busy() -> Self {

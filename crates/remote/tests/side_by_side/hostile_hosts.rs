@@ -152,7 +152,7 @@ fn six_tries_without_a_new_byte_end_the_host() {
         let _ = stream.write_all(&answer);
     });
     let stderr = refusal(&Place::new(), &[&address.to_string()]);
-    assert!(stderr.contains("it was tried 6 times"), "{stderr}");
+    assert!(stderr.contains("gave up after 6 attempts"), "{stderr}");
     let requests = requests.load(Ordering::Relaxed);
     assert!(requests <= 12, "{requests} requests");
 }
@@ -181,7 +181,7 @@ fn manifests_too_large_for_the_archive_are_not_collected() {
         let _ = stream.write_all(&whole(sent.as_bytes()));
     });
     let stderr = refusal(&Place::new(), &[&address.to_string()]);
-    assert!(stderr.contains("its manifest has 48234496 bytes; allowed: 1048576"), "{stderr}");
+    assert!(stderr.contains("its manifest is too large: 48234496 bytes; allowed: 1048576"), "{stderr}");
 }
 
 /// Text of a few bytes becomes a value of many.

@@ -12,7 +12,7 @@ const STYLE: &str = include_str!("../../assets/report/picture.css");
 /// The ladder of this machine.
 pub fn ladder_file(ladder: &Ladder, machine: &str) -> String {
     let hues = Hues::of(std::iter::empty(), ladder.costs.iter().filter_map(|cost| cost.lock.as_deref()));
-    file(&ladder::wide(ladder, "What waiting costs", &hues), &format!("What waiting costs: {machine}"))
+    file(&ladder::wide(ladder, "Costs of waiting", &hues), &format!("Costs of waiting: {machine}"))
 }
 
 /// A figure of these sections; `None` for one that has no picture.

@@ -7,7 +7,7 @@ pub fn contents(records: &[PlacedRecord<'_>], is_compared: bool) -> Markup {
     html! {
         nav.contents aria-label="Contents" {
             ul {
-                li { a href="#findings" { "What was found" } }
+                li { a href="#findings" { "Findings" } }
                 @if is_compared {
                     li { a href="#side-by-side" { "Side by side" } }
                 }

@@ -42,7 +42,7 @@ fn is_folded(figure: &Figure, table: &Table) -> bool {
 }
 
 fn picture(figure: &Figure, hues: &Hues) -> Markup {
-    let name = format!("{}; its numbers are in the table below", figure.title);
+    let name = format!("{}; the table below contains the values", figure.title);
     html! {
         @match &figure.picture {
             Picture::Plot(one) => (plot(one, &looks::in_turn(one), false, &name)),

@@ -22,7 +22,7 @@ pub fn findings(records: &[PlacedRecord<'_>], ladders: &[Option<Ladder>], hues: 
     let level = if records.len() > 1 { Level::Figure } else { Level::Section };
     html! {
         section.overview {
-            (heading(Level::Chapter, "findings", "What was found"))
+            (heading(Level::Chapter, "findings", "Findings"))
             @for (record, ladder) in records.iter().zip(ladders) {
                 @if records.len() > 1 {
                     h3 { (record.source.name) }

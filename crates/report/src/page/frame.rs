@@ -20,7 +20,7 @@ pub fn frame(title: &str, machine: &Markup, content: &Markup) -> Markup {
         html lang="en" {
             (head(title))
             body {
-                a.skip href="#findings" { "To the findings" }
+                a.skip href="#findings" { "Skip to the findings" }
                 header { h1 { (title) } (machine) }
                 main { (content) }
                 (scripts())

@@ -82,8 +82,8 @@ fn machines(sources: &[Source]) -> Markup {
 
 fn title(sources: &[Source]) -> String {
     match sources {
-        [only] if only.experiment == "survey" => "What waiting costs".to_owned(),
+        [only] if only.experiment == "survey" => "Costs of waiting".to_owned(),
         [only] => format!("contend {}", only.experiment),
-        several => format!("contend: {} records side by side", several.len()),
+        several => format!("contend: comparison of {} records", several.len()),
     }
 }

@@ -22,7 +22,7 @@ pub fn one_record(record: &PlacedRecord<'_>, method: Method<'_>, hues: &Hues, na
                 section {
                     (heading(Level::Section, &placed.id, &placed.section.title))
                     @if method(placed.section.experiment).is_some() {
-                        p { a href={ "#method-" (placed.section.experiment) } { "How it is measured" } }
+                        p { a href={ "#method-" (placed.section.experiment) } { "Method" } }
                     }
                     // Where nothing sums up, they stand in the first chapter already.
                     @if record.has_summary() && !placed.is_summary() {
@@ -39,7 +39,7 @@ fn findings(section: &Section) -> Markup {
     html! {
         @if !section.findings.is_empty() {
             details {
-                summary { (counted(section.findings.len(), "finding")) " here" }
+                summary { (counted(section.findings.len(), "finding")) " of this experiment" }
                 ul.findings {
                     @for finding in &section.findings {
                         li { (finding.words) }
@@ -54,7 +54,7 @@ fn figures(record: &PlacedRecord<'_>, placed: &PlacedSection<'_>, hues: &Hues, n
     let (secondary, primary): (Vec<&Figure>, Vec<&Figure>) =
         placed.section.figures.iter().partition(|figure| figure.secondary);
     let has_pictures = secondary.iter().any(|figure| !matches!(figure.picture, Picture::None));
-    let kind = if has_pictures { "Further pictures" } else { "Tables" };
+    let kind = if has_pictures { "More charts" } else { "Tables" };
     let mut all = |figures: Vec<&Figure>| {
         html! {
             @for one in figures {

@@ -9,7 +9,7 @@ use terminal::moment;
 
 pub fn setting(source: &Source) -> Markup {
     let began = source.environment.get("started_unix_s").and_then(Value::as_u64);
-    let when = began.map_or_else(|| "at an unknown time".into(), |began| format!("{} UTC", moment(began)));
+    let when = began.map_or_else(|| "unknown time".into(), |began| format!("{} UTC", moment(began)));
     let environment = flattened(&source.environment);
     let command = environment.iter().find(|(name, _)| name == "command_line").map_or("", |(_, text)| text);
     html! {
@@ -18,10 +18,10 @@ pub fn setting(source: &Source) -> Markup {
         }
         p { code { "contend " (command) } }
         details {
-            summary { "The whole environment" }
+            summary { "Full environment" }
             (table(&Table {
                 caption: "Environment".into(),
-                header: vec!["what", "value"],
+                header: vec!["property", "value"],
                 rows: environment.iter().map(|(name, text)| vec![name.clone(), text.clone()]).collect(),
             }, &source.name))
         }

@@ -28,7 +28,7 @@ pub fn side_by_side(
             }
             (machines(sources))
             @if compared.is_empty() {
-                p { "No cell was measured in two of them, so there is nothing to compare." }
+                p { "No configuration was measured in two of these records, so there is nothing to compare." }
             }
             @for one in compared.iter().chain(&overlays) {
                 (figure(one, &names.take(&format!("compared {}", one.title)), Level::Section, hues))
@@ -44,10 +44,10 @@ fn machines(sources: &[Source]) -> Markup {
     }
     table(
         &Table {
-            caption: "What differs between the machines".into(),
+            caption: "Differences between the environments".into(),
             header: header(&["environment"], sources.len(), &[]),
             rows: differences.into_iter().map(|found| [vec![found.name], found.values].concat()).collect(),
         },
-        "The records",
+        "Records",
     )
 }

@@ -7,7 +7,7 @@ use maud::{Markup, html};
 use record::Figure;
 use serde_json::Value;
 use std::ptr;
-use terminal::counted;
+use terminal::{counted, without_error_numbers};
 
 /// Those of a record that belong to no single figure.
 pub fn of_record(record: &PlacedRecord<'_>) -> Markup {
@@ -66,8 +66,8 @@ fn too_short(short: &[&Warning]) -> Markup {
     html! {
         details.notes {
             summary {
-                "Warning: the run was short for " (counted(short.len(), "group")) " of figures, whose intervals are wider than "
-                "wanted. Remedy: a longer --seconds"
+                "Warning: the run was too short for " (counted(short.len(), "group")) " of values, whose confidence "
+                "intervals are wider than requested. Remedy: use a longer --seconds"
             }
             ul { @for warning in short { li { (said(warning)) } } }
         }
@@ -79,5 +79,6 @@ fn caution(warning: &Warning) -> Markup {
 }
 
 fn said(warning: &Warning) -> Markup {
-    html! { "Warning: " (warning.message()) " [" (warning.code()) "]. Remedy: " (warning.remedy()) }
+    let message = without_error_numbers(warning.message());
+    html! { "Warning: " (message) " [" (warning.code()) "]. Remedy: " (warning.remedy()) }
 }

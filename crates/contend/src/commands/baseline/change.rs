@@ -7,6 +7,7 @@ use archive::{Archive, Baseline, Catalogue};
 use clap::Args;
 use harness::{Outcome, output};
 use std::path::PathBuf;
+use terminal::counted;
 
 #[derive(Args, Clone, Debug)]
 pub struct Save {
@@ -47,7 +48,7 @@ pub fn save(flags: &Save, catalogue: &Catalogue) -> anyhow::Result<Outcome> {
         }
     }
     catalogue.archive.baselines().save(&flags.name, &records)?;
-    output::print(&format!("{}: {}\n", flags.name, counted(records.len())))?;
+    output::print(&format!("{}: {}\n", flags.name, counted(records.len(), "record")))?;
     Ok(Outcome::Done)
 }
 
@@ -68,7 +69,7 @@ pub fn export(flags: &Export, archive: &Archive) -> anyhow::Result<Outcome> {
     let place = flags.file.display();
     ensure!(!flags.file.exists(), "{place}: the file exists; export does not overwrite files");
     archive.baselines().export(&baseline, &flags.file)?;
-    let records = counted(baseline.records.len());
+    let records = counted(baseline.records.len(), "record");
     output::print(&format!("{place}: {records}; `contend history pull {place}` imports them\n"))?;
     Ok(Outcome::Done)
 }
@@ -77,8 +78,4 @@ fn found(name: &str, archive: &Archive) -> anyhow::Result<(Catalogue, Baseline)>
     let catalogue = archived::listed(archive.clone())?;
     let baseline = named(readable(&catalogue)?, Some(name))?;
     Ok((catalogue, baseline))
-}
-
-fn counted(records: usize) -> String {
-    if records == 1 { "one record".to_owned() } else { format!("{records} records") }
 }

@@ -77,11 +77,11 @@ impl Comparison {
         let is_compared = |line: &&Line| line.a.is_some() && line.b.is_some();
         ensure!(
             lines.iter().any(|line| is_compared(&line)),
-            "{} and {} have no cell in common: {}; {}",
-            a.source.name,
-            b.source.name,
+            "{a} and {b}: no configuration in common; {a} has {}, …; {b} has {}, …",
             cells_of(&lines, |line| line.a.is_some()),
             cells_of(&lines, |line| line.b.is_some()),
+            a = a.source.name,
+            b = b.source.name,
         );
         Ok(Self {
             a: a.title(),
@@ -105,7 +105,8 @@ impl Comparison {
         (not_judged + not_in_b > 0).then(|| {
             let all = self.cells.iter().filter(|line| line.a.is_some()).count();
             format!(
-                "note: --fail-if: of {all} figures of A, {not_judged} could not be judged and {not_in_b} are not in B"
+                "note: --fail-if: {not_judged} of {all} values of A could not be judged, and {not_in_b} are missing \
+                 in B"
             )
         })
     }
@@ -125,7 +126,7 @@ fn cells_of(lines: &[Line], wanted: impl Fn(&&Line) -> bool) -> String {
     let mut names: Vec<&str> = lines.iter().filter(wanted).map(|line| line.cell.as_str()).collect();
     names.dedup();
     names.truncate(3);
-    format!("one has {}, …", names.join("; "))
+    names.join("; ")
 }
 
 /// Pairs are judged together; what only one side has comes after them. An experiment that only one side has is not
@@ -198,14 +199,17 @@ fn cautions(a: &Operand, b: &Operand) -> Vec<String> {
     };
     let ((host_a, model_a), (host_b, model_b)) = (machine(a), machine(b));
     if model_a != model_b || host_a.zip(host_b).is_some_and(|(one, other)| one != other) {
-        said.push("A and B come from different machines: what differs may be the machines' doing".into());
+        said.push("A and B come from different machines, which may explain their differences".into());
     }
     said.extend(other_frequency(a.source.core_ghz(), b.source.core_ghz()));
     for side in [a, b] {
         let name = &side.source.name;
         if side.source.is_disturbed() {
             let share = percent(side.source.taken_by_others());
-            said.push(format!("others took {share} of the CPUs during {name}: of rates, only large differences show"));
+            said.push(format!(
+                "other processes took {share} of the CPU time during {name}; only large differences between rates can \
+                 be detected"
+            ));
         }
         if side.source.environment.get("interrupted").and_then(serde_json::Value::as_bool) == Some(true) {
             said.push(format!("{name} was interrupted before its end"));
@@ -219,9 +223,10 @@ fn other_frequency(a_ghz: Option<f64>, b_ghz: Option<f64>) -> Option<String> {
     const MATTERS: f64 = 0.02;
     let (a, b) = a_ghz.zip(b_ghz)?;
     ((a / b).ln().abs() > MATTERS).then(|| {
-        let times = ratio(a / b);
+        let times = ratio(a / b).replace('×', "");
         format!(
-            "the core ran at {a:.2} GHz in A and {b:.2} GHz in B: by that alone times are {times}, and cycles the same"
+            "the core ran at {a:.2} GHz in A and at {b:.2} GHz in B; this alone makes durations {times} times as long, \
+             and leaves cycle counts unchanged"
         )
     })
 }
@@ -243,9 +248,9 @@ fn not_judged(lines: &[Line], limit: &Limit) -> Option<String> {
     }
     let mut reasons: Vec<&str> = asked.iter().filter_map(|line| line.reason).collect();
     if !neither.is_empty() {
-        reasons.push("neither direction is better, so that only differs: applies");
+        reasons.push("neither direction is better, so only differs: applies");
     }
     reasons.sort_unstable();
     reasons.dedup();
-    Some(format!("{limit}: none of {} figures could be judged: {}", common().count(), reasons.join("; ")))
+    Some(format!("{limit}: none of {} values could be judged: {}", common().count(), reasons.join("; ")))
 }

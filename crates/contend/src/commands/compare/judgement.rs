@@ -115,7 +115,7 @@ pub fn judged(pairs: &[Pair]) -> Vec<Judgement> {
             let is_called = called.next().unwrap_or(false);
             let verdict = if is_called { direction(pair.a.better, &comparison) } else { Verdict::NoDifference };
             let would_be = *is_seen && comparison.p <= FALSE_CHANCE;
-            let reason = would_be.then_some("other runs of the same lie as far apart");
+            let reason = would_be.then_some("other runs with the same settings differ as much");
             Judgement { verdict, reason, comparison: Some(comparison) }
         }
     };
@@ -155,20 +155,20 @@ fn lacks_interval(pair: &Pair) -> bool {
 fn comparison(pair: &Pair) -> Result<Comparison, &'static str> {
     match pair.a.variation {
         VariationSource::Rare if lacks_interval(pair) && pair.other_runs < ENOUGH_FOR_FAR_END => {
-            return Err("a far end without an interval: needs 8 other runs of the same");
+            return Err("an extreme value without a CI: needs 8 other runs with the same settings");
         }
         VariationSource::Limit if pair.other_runs < LEAST_RUNS => {
-            return Err("a limit of the machine: needs 4 other runs of the same");
+            return Err("a limit of the machine: needs 4 other runs with the same settings");
         }
         _ if lacks_interval(pair) && pair.other_runs < LEAST_RUNS => {
-            return Err("no interval: needs 4 other runs of the same");
+            return Err("no CI: needs 4 other runs with the same settings");
         }
         _ => {}
     }
     let compared =
-        compare(&pair.a.estimate(), &pair.b.estimate(), pair.run_to_run).ok_or("there is no ratio to zero")?;
+        compare(&pair.a.estimate(), &pair.b.estimate(), pair.run_to_run).ok_or("no ratio: a value is zero")?;
     if compared.interval.low == 0.0 && compared.interval.high.is_infinite() {
-        return Err("no larger than what it may be off");
+        return Err("not larger than its possible error");
     }
     Ok(compared)
 }

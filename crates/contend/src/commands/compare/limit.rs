@@ -17,13 +17,13 @@ impl FromStr for Limit {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || "write slower:5%, faster:5% or differs:5%".to_owned();
+        let wrong = || "allowed: a verdict and a percentage, such as slower:5%, faster:5% or differs:5%".to_owned();
         let (word, percent) = text.split_once(':').ok_or_else(wrong)?;
         let known = [Verdict::Slower, Verdict::Faster, Verdict::Differs];
         let verdict = known.into_iter().find(|verdict| verdict.label() == word).ok_or_else(wrong)?;
         let percent: f64 = percent.strip_suffix('%').and_then(|number| number.trim().parse().ok()).ok_or_else(wrong)?;
         if !(0.0..=1e6).contains(&percent) {
-            return Err("the per cent must be 0 or more".into());
+            return Err("the percentage must be 0 or more".into());
         }
         Ok(Self { verdict, percent })
     }

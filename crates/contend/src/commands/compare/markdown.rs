@@ -19,13 +19,13 @@ pub fn text(comparison: &Comparison) -> String {
         text += &format!("\n{}", of(&told));
     }
     if !others.is_empty() {
-        text += &folded(&format!("{} more", others.len()), &of(&others));
+        text += &folded(&format!("{} more values", others.len()), &of(&others));
     }
     let differences: Vec<&Difference> = comparison.environment.iter().chain(&comparison.parameters).collect();
     if !differences.is_empty() {
         let row = |one: &&Difference| std::iter::once(one.name.clone()).chain(values_in_words(one)).collect();
-        let rows = table(&["what differs beside them", "A", "B"], differences.iter().map(row));
-        text += &folded(&format!("{} differences of machine, program and flags", differences.len()), &rows);
+        let rows = table(&["property", "A", "B"], differences.iter().map(row));
+        text += &folded(&format!("{} differences of machine, program and options", differences.len()), &rows);
     }
     text
 }
@@ -39,5 +39,5 @@ fn of(lines: &[&Line]) -> String {
         let first = [format!("{}: {}", line.cell, line.figure), line.verdict.label().to_owned()];
         first.into_iter().chain(values(line)).collect()
     };
-    table(&["figure", "verdict", "A", "B", "B/A (95 %)"], lines.iter().map(row))
+    table(&["metric", "verdict", "A", "B", "B/A (95 % CI)"], lines.iter().map(row))
 }

@@ -79,7 +79,7 @@ fn archive_beside(all_are_files: bool, shared: &SharedFlags) -> anyhow::Result<O
     match archived::at(&Location::of(shared.archive.as_deref())) {
         Err(error) if all_are_files => {
             if !shared.quiet {
-                output::eprint_line(&format!("warning: compared without other runs of the same: {error:#}"));
+                output::eprint_line(&format!("warning: the comparison ignores other runs of the archive: {error:#}"));
             }
             Ok(None)
         }

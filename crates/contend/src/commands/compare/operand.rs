@@ -58,8 +58,8 @@ impl Operand {
                 Likeness::Changed(entry) => {
                     let id = entry.short_id();
                     operand.caution = Some(format!(
-                        "{name} was changed by hand: it differs from record {id}, the same run; `contend history export {id} FILE` \
-                         writes it as it was"
+                        "{name} was modified: it differs from record {id} of the same run; `contend history export \
+                         {id} FILE` writes the original"
                     ));
                 }
                 Likeness::Unknown => {}
@@ -95,12 +95,12 @@ pub fn check(a: &Operand, b: &Operand) -> anyhow::Result<()> {
     let (first, second) = (&a.source, &b.source);
     let misuse = |text: String| Err(harness::UsageError(text).into());
     if a.content == b.content {
-        return misuse(format!("{} and {} are the same record; name two", first.name, second.name));
+        return misuse(format!("{} and {}: the same record; name two different records", first.name, second.name));
     }
     let of_b = |(experiment, _): &(String, _)| second.parts.iter().any(|(other, _)| other == experiment);
     if !first.parts.iter().any(of_b) {
         return misuse(format!(
-            "{} is a record of {}, {} one of {}: they have nothing in common; name two of the same experiment",
+            "{} ({}) and {} ({}): records of different experiments; name two records of one experiment",
             first.name, first.experiment, second.name, second.experiment
         ));
     }

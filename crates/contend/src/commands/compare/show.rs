@@ -35,7 +35,7 @@ pub fn text(comparison: &Comparison, page: &Page) -> String {
         text += &group(verdict, &lines, page);
     }
     if let Some(found) = &comparison.machines {
-        text += &format!("All machines with records of the same:\n{}\n", machines::text(found, page));
+        text += &format!("All machines with records of this experiment:\n{}\n", machines::text(found, page));
     }
     text + &summary(&comparison.cells).lines().map(|line| terminal::wrapped("", "", line, page)).collect::<String>()
 }
@@ -69,12 +69,12 @@ fn group(verdict: Verdict, lines: &[&Line], page: &Page) -> String {
     if lines.is_empty() {
         return String::new();
     }
-    let table = terminal::table(&["   A", "B", "B/A (95 %)"], lines.iter().map(|line| values_set_in(line)));
+    let table = terminal::table(&["   A", "B", "B/A (95 % CI)"], lines.iter().map(|line| values_set_in(line)));
     let mut rows = table.lines();
     let mut text = format!("{}: {}\n{}\n", verdict.label(), lines.len(), rows.next().unwrap_or_default());
     for (line, row) in lines.iter().zip(rows) {
         let reason = line.reason.map(|reason| format!(" ({reason})")).unwrap_or_default();
-        let alone = if line.alone { ", alone on the core" } else { "" };
+        let alone = if line.alone { ", core exclusive" } else { "" };
         let name = format!("{}: {}{alone}{reason}", line.cell, line.figure);
         text += &format!("{}{}\n", terminal::wrapped("", "     ", &name, page), page.cut(row));
     }
@@ -122,11 +122,12 @@ pub fn summary(lines: &[Line]) -> String {
         .collect();
     let others = lines.iter().map(|line| line.other_runs).max().unwrap_or(0);
     let known = match others {
-        0 => "known in general only: no other runs of the same are in the archive".to_owned(),
-        others => format!("known from {others} other runs in the archive, and in general"),
+        0 => "a general estimate: the archive has no other runs with the same settings".to_owned(),
+        others => format!("estimated from {others} other runs in the archive and from a general estimate"),
     };
     format!(
-        "{} figures: {}.\nAt most {} of comparisons of two runs of the same call any figure different. How much runs differ is {known}.\n",
+        "{} values: {}.\nAt most {} of comparisons of two runs with the same settings report any difference. The \
+         run-to-run variation is {known}.\n",
         lines.len(),
         found.join(", "),
         percent(FALSE_CHANCE)

@@ -21,7 +21,7 @@ impl<'a> Sides<'a> {
         match (&flags.a, &flags.b, &flags.baseline) {
             (Some(a), Some(b), None) => Ok(Self::Named([a, b])),
             (Some(_), Some(_), Some(name)) => Err(UsageError(format!(
-                "--baseline {name}: it stands for A, so that one record is named beside it; leave the other out"
+                "--baseline {name}: the baseline replaces record A, so only record B can be given; omit the other one"
             ))),
             (one, _, name) => Ok(Self::Baseline(one.as_deref().unwrap_or("last"), name.as_deref())),
         }
@@ -43,8 +43,11 @@ impl<'a> Sides<'a> {
         match self {
             Self::Named([a, b]) => Ok([Operand::find(a, archive)?, Operand::find(b, archive)?]),
             Self::Baseline(b, name) => {
-                let none =
-                    || UsageError("two records are compared, or one and a baseline, which an archive has".into());
+                let none = || {
+                    UsageError(
+                        "no archive: a comparison needs two records, or one record and a baseline of an archive".into(),
+                    )
+                };
                 let catalogue = archive.ok_or_else(none)?;
                 let baseline = baseline::named(baseline::readable(catalogue)?, *name)?;
                 let b = Operand::find(b, archive)?;
@@ -73,7 +76,7 @@ fn best(baseline: &Baseline, b: &Operand, catalogue: &Catalogue) -> anyhow::Resu
     match newest {
         Some(found) => Ok(found.called(&baseline.name)),
         None => bail!(
-            "baseline {}: it has no other record of {}, which {} is one of",
+            "baseline {}: no other record of {} to compare {} with",
             baseline.name,
             b.source.experiment,
             b.source.name

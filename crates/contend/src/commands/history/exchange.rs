@@ -5,6 +5,7 @@ use anyhow::Context;
 use archive::{Archive, quoted};
 use clap::Args;
 use harness::{Outcome, UsageError, output};
+use terminal::counted;
 
 #[derive(Args, Clone, Debug)]
 pub struct Flags {
@@ -18,7 +19,7 @@ pub fn push(flags: &Flags, archive: &Archive) -> anyhow::Result<Outcome> {
     let sent = archive
         .push(remote)
         .with_context(|| format!("{remote}: cannot push the records; `git init --bare` creates an empty repository"))?;
-    output::print(&format!("{sent} records pushed or already present\n"))?;
+    output::print(&format!("{} pushed or already present\n", counted(sent, "record")))?;
     Ok(Outcome::Done)
 }
 
@@ -32,7 +33,7 @@ pub fn pull(flags: &Flags, archive: &Archive) -> anyhow::Result<Outcome> {
     });
     archived::complain("was not imported", &refused.collect::<Vec<String>>());
     let all = archived::listed(archive.clone())?.entries.len();
-    output::print(&format!("{} records fetched; {all} in all\n", fetched.taken))?;
+    output::print(&format!("{} fetched; {all} in all\n", counted(fetched.taken, "record")))?;
     if !fetched.baselines.is_empty() {
         output::print(&format!("baselines fetched: {}\n", fetched.baselines.join(", ")))?;
     }

@@ -59,7 +59,7 @@ pub fn run(filter: &Filter, folder: &Path, is_named: bool, destination: Destinat
     let there = there(&all);
     // A filter that cannot be read is said first: the flags are wrong wherever the archive is.
     let entries = filter.of(all)?;
-    ensure!(is_there || !is_named, "{place}: no archive; the first run with --archive {place} makes one");
+    ensure!(is_there || !is_named, "{place}: no archive; the first run with --archive {place} creates one");
     let none = || match is_there {
         true => format!("no matching records in {place}\n{there}"),
         false => format!("no archive yet in {place}; the first run creates one\n"),

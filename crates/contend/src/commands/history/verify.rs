@@ -9,7 +9,7 @@ use harness::{Outcome, output};
 use record::{content, fields, understand};
 use serde_json::Value;
 use std::path::PathBuf;
-use terminal::Page;
+use terminal::{Page, counted};
 
 #[derive(Args, Clone, Debug)]
 pub struct Flags {
@@ -36,7 +36,7 @@ pub fn run(flags: &Flags, archive: &Archive) -> anyhow::Result<Outcome> {
     if !wrong.is_empty() {
         bail!("{}", wrong.join("\n       "));
     }
-    output::print(&format!("{records} records, all hashes are valid\n"))?;
+    output::print(&format!("{}, all hashes are valid\n", counted(records, "record")))?;
     Ok(Outcome::Done)
 }
 

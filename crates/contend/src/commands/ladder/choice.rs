@@ -29,8 +29,8 @@ pub fn source(name: Option<&str>, shared: &SharedFlags) -> anyhow::Result<Source
 
 fn last_survey(archive: Option<Catalogue>) -> anyhow::Result<Source> {
     const HOW: &str = "run `contend` to make one, or name another record with `contend ladder RECORD`";
-    let Some(archive) = archive else { bail!("no survey was found, because there is no archive; {HOW}") };
+    let Some(archive) = archive else { bail!("no survey to draw: there is no archive; {HOW}") };
     let last = archive.entries.iter().rev().find(|entry| entry.summary.experiment == survey::NAME);
-    let entry = last.with_context(|| format!("the archive has no survey; {HOW}"))?;
+    let entry = last.with_context(|| format!("no survey to draw: the archive contains none; {HOW}"))?;
     understand(entry.short_id(), &archive.archive.record(&entry.id)?)
 }

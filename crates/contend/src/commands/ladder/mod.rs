@@ -54,14 +54,13 @@ pub fn run(flags: &Flags, shared: &SharedFlags) -> anyhow::Result<Outcome> {
 
 fn nothing(source: &Source) -> String {
     format!(
-        "{} is a record of {}, which has no cost for the ladder; name one of a survey, or of clock, latency, noise, ring or \
-         core",
+        "{}: a record of {} has no costs to draw; name a record of survey, clock, latency, noise, ring or core",
         source.name, source.experiment
     )
 }
 
 /// A heading, the axis, and a line a cost.
 fn letters(answer: &Answer<'_>, page: &Page) -> String {
-    let rest = format!("costs: {}", answer.machine);
-    terminal::wrapped("What waiting", "", &escaped(&rest), page) + &answer.ladder.letters(page)
+    let rest = format!("waiting: {}", answer.machine);
+    terminal::wrapped("Costs of", "", &escaped(&rest), page) + &answer.ladder.letters(page)
 }

@@ -91,7 +91,7 @@ fn sources(names: &[String], archive: Option<&Catalogue>) -> anyhow::Result<(Vec
     let (sources, hosts): (Vec<Source>, Vec<Option<String>>) = found.into_iter().unzip();
     for (place, source) in sources.iter().enumerate() {
         if let Some(same) = sources[..place].iter().position(|other| other.name == source.name) {
-            let both = format!("{} and {} are the same record; name each record once", names[same], names[place]);
+            let both = format!("{} and {}: the same record; name each record once", names[same], names[place]);
             return Err(UsageError(both).into());
         }
     }
@@ -125,7 +125,7 @@ fn section(experiment: &str, rows: &[Value]) -> anyhow::Result<Section> {
         "findings" => Ok(findings::section(&typed(rows)?)),
         "then_and_now" => Ok(then_and_now::section(&typed(rows)?)),
         other => experiments::named(other)
-            .with_context(|| format!("its experiment {other:?} is unknown to this version of contend"))?
+            .with_context(|| format!("the experiment {other:?} is unknown to this version of contend"))?
             .section(rows),
     }
 }

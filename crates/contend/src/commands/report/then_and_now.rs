@@ -39,7 +39,7 @@ fn of_others(rows: &[&ThenAndNow]) -> Figure {
         header: vec!["figure", "year", "then", "now (95 %)"],
         rows: rows.iter().map(|row| begin(row).into()).collect(),
     };
-    folded("Other figures, then and now", table)
+    folded("Other values, then and now", table)
 }
 
 fn folded(title: &str, table: Table) -> Figure {

@@ -8,6 +8,7 @@ use harness::{Interrupted, LeftOut, Passed, Progress, Run, Session, SharedFlags}
 use instruments::warning::{self, Warning};
 use serde_json::Value;
 use std::cell::OnceCell;
+use terminal::without_error_numbers;
 
 /// What the survey brought.
 #[derive(Default)]
@@ -38,7 +39,7 @@ pub fn run_plan(plan: &Plan, session: &Session, shared: &SharedFlags, progress: 
             measured.warnings.push(missing(part.entry.name, error));
         }
     }
-    measured.conclude(plan).context("what was measured cannot be read back")?;
+    measured.conclude(plan).context("cannot read back the results")?;
     // Several experiments say the same of the machine.
     measured.warnings = record::distinct(&measured.warnings, Warning::clone);
     Ok(measured)
@@ -82,6 +83,6 @@ fn missing(experiment: &str, error: anyhow::Error) -> Warning {
 }
 
 fn failed(experiment: &str, reason: &str) -> Warning {
-    let reason = reason.split_whitespace().collect::<Vec<_>>().join(" ");
+    let reason = without_error_numbers(reason).split_whitespace().collect::<Vec<_>>().join(" ");
     Warning::from(ExperimentFailed { experiment: experiment.to_owned(), reason })
 }

@@ -48,7 +48,8 @@ impl PagePlace {
             Ok(None) => {}
             Ok(Some(path)) => say(&path, shared),
             Err(error) => output::eprint_line(&format!(
-                "warning: no page: {error:#}\n         --page FILE names another place, --no-page writes none"
+                "warning: no HTML report: {error:#}\n         remedy: name another file with --page FILE, or omit the \
+                 report with --no-page"
             )),
         }
     }
@@ -59,11 +60,13 @@ impl PagePlace {
             Self::Named(path, file) => (path, file),
             Self::Usual(path) => {
                 if let Some(home) = missing_above(&path) {
-                    anyhow::bail!("the home folder {} is not there", home.display());
+                    anyhow::bail!("the home directory {} does not exist", home.display());
                 }
-                anyhow::ensure!(is_free(&path), "{} is there and is no page of contend's", path.display());
-                path.parent().map_or(Ok(()), fs::create_dir_all).with_context(|| format!("no folder for {NAME}"))?;
-                let file = OutputFile::open("the page", &path)?;
+                anyhow::ensure!(is_free(&path), "{}: the existing file is not a report of contend", path.display());
+                path.parent()
+                    .map_or(Ok(()), fs::create_dir_all)
+                    .with_context(|| format!("cannot create the directory of {NAME}"))?;
+                let file = OutputFile::open("the report", &path)?;
                 (path, file)
             }
         };
@@ -75,13 +78,17 @@ impl PagePlace {
 fn check(path: &Path, shared: &SharedFlags) -> Result<(), UsageError> {
     let shown = path.display();
     if path == Path::new("-") {
-        return Err(UsageError("--page -: the page is a file of its own; name one".into()));
+        return Err(UsageError(
+            "--page -: the HTML report cannot be written to standard output; give a file name".into(),
+        ));
     }
     if shared.output.as_deref() == Some(path) {
         return Err(UsageError(format!("--page {shown}: --output writes the record there; name another file")));
     }
     if !is_free(path) {
-        return Err(UsageError(format!("--page {shown}: it is there and is no page of contend's; name another file")));
+        return Err(UsageError(format!(
+            "--page {shown}: the existing file is not a report of contend; name another file"
+        )));
     }
     Ok(())
 }
@@ -102,7 +109,7 @@ const HEAD_BYTES: u64 = 1_024;
 /// The last line: on stdout where people read it, else on stderr.
 fn say(path: &Path, shared: &SharedFlags) {
     let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-    let line = format!("page: {}", path.display());
+    let line = format!("report: {}", path.display());
     if shared.format == Format::Text && !shared.writes_a_file() {
         // That nobody reads it any more is no reason to fail.
         let _ = output::print(&(line + "\n"));

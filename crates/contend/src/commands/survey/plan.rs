@@ -42,7 +42,7 @@ impl Plan {
     /// None is left; the time is given twice.
     pub fn of(flags: &Flags, session: &Session) -> Result<Self, UsageError> {
         if flags.thorough && session.seconds.is_some() {
-            return Err(UsageError("--thorough is a length of its own; leave it out, or --seconds".into()));
+            return Err(UsageError("--thorough cannot be combined with --seconds; omit one of them".into()));
         }
         let usual = if flags.thorough { THOROUGH_BUDGET } else { DEFAULT_BUDGET };
         let budget = session.seconds.unwrap_or(usual);
@@ -50,7 +50,7 @@ impl Plan {
         let wanted: Vec<(&Entry, SurveyPart)> = wanted.filter_map(|entry| Some((entry, entry.survey?))).collect();
         if wanted.is_empty() {
             let names = super::flags::names().join(", ");
-            return Err(UsageError(format!("--skip: no experiment is left; keep one of {names}")));
+            return Err(UsageError(format!("--skip: no experiment is left; keep at least one of {names}")));
         }
         let all: u32 = wanted.iter().map(|(_, short)| short.weight).sum();
         let share = |short: SurveyPart| budget * short.weight / all.max(1);

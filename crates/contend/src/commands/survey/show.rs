@@ -42,7 +42,7 @@ pub fn closing(record: &AnyRecord, whole: &str, page: &Page) -> anyhow::Result<S
 /// What there is for a person at a terminal.
 fn further() -> &'static str {
     let is_seen = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
-    if is_seen { "`contend screen` explores it: menus, live pictures, the archive.\n" } else { "" }
+    if is_seen { "`contend screen` opens the full-screen interface: menus, live charts, archive.\n" } else { "" }
 }
 
 /// Below the ladder on a screen.
@@ -52,7 +52,7 @@ fn ladder(record: &AnyRecord, page: &Page) -> anyhow::Result<Option<String>> {
     let parts: Vec<(&str, Vec<Value>)> =
         experiments::ALL.iter().map(|entry| (entry.name, record::rows_of(&record.results, entry.name))).collect();
     let ladder = costs::ladder(parts.iter().map(|(name, rows)| (*name, rows.as_slice())))?;
-    Ok(ladder.map(|ladder| format!("What waiting costs\n{}", ladder.letters(page))))
+    Ok(ladder.map(|ladder| format!("Costs of waiting\n{}", ladder.letters(page))))
 }
 
 /// The findings and what failed, then and now; where `whole` is how to read all of that, a few findings only.
@@ -63,7 +63,7 @@ fn conclusion(record: &AnyRecord, page: &Page, whole: Option<&str>) -> anyhow::R
     let is_whole = whole.is_none();
     let found: Vec<&Finding> = if is_whole { all.iter().collect() } else { repeated(&all, MOST_FINDINGS) };
     if !found.is_empty() {
-        text.push_str("What it found\n");
+        text.push_str("Findings\n");
         for finding in found {
             let source = finding.source.words();
             let words = finding.words.split_whitespace().chain([source.as_str()]);
@@ -72,12 +72,12 @@ fn conclusion(record: &AnyRecord, page: &Page, whole: Option<&str>) -> anyhow::R
     }
     if let Some(whole) = whole {
         let left = all.len() - MOST_FINDINGS;
-        let words = format!("{left} more findings, then and now, and all tables: {whole}");
+        let words = format!("{left} more findings, the comparison with 1998 to 2008, and all tables: {whole}");
         text.push_str(&terminal::wrapped("", "", &escaped(&words), page));
     }
     let failed = failures(&record.warnings);
     if !failed.is_empty() {
-        missing.push_str("What is missing\n");
+        missing.push_str("Not measured\n");
         failed.iter().for_each(|failure| missing.push_str(&terminal::item(failure.split_whitespace(), page)));
     }
     let compared = record::comparisons(&record.results)?;
@@ -117,9 +117,9 @@ fn then_and_now(figures: &[ThenAndNow]) -> String {
             figure.ratio_ci.filter(|_| is_time).map_or_else(String::new, |ends| terminal::range(ends.low, ends.high)),
         ]
     });
-    let table = terminal::table(&["then and now", "then", "now", "then/now", "95 %"], lines);
+    let table = terminal::table(&["then and now", "then", "now", "then/now", "95 % CI"], lines);
     match details.len() {
         0 => table,
-        more => table + &format!("{more} more figures are on the page and in the record.\n"),
+        more => table + &format!("{more} more values are in the HTML report and in the record.\n"),
     }
 }

@@ -21,6 +21,7 @@ impl WarningKind for ExperimentFailed {
     }
 
     fn remedy(&self) -> &'static str {
-        "run it alone to see whether it fails again, such as `contend noise`; the others' figures are good"
+        "run it alone, as in `contend noise`, to see whether it fails again; the results of the other experiments are \
+         valid"
     }
 }

@@ -38,7 +38,7 @@ fn a_record_that_was_edited_is_told() {
     let file = archive.file("edited.json", &edited);
     let output = archive.contend(&["compare", &file, "last"]);
     let said = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success() && said.contains("changed by hand") && said.contains(&ids[0][..10]), "{said}");
+    assert!(output.status.success() && said.contains("was modified") && said.contains(&ids[0][..10]), "{said}");
     // An object of the archive whose content is another's: whole, and not what its name says.
     let object = |name: String| {
         let hash = archive.git(&["rev-parse", &name], "");
@@ -51,7 +51,7 @@ fn a_record_that_was_edited_is_told() {
         std::fs::copy(others, &own).unwrap();
         let output = archive.contend(&["compare", &ids[0], "last"]);
         let stderr = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.code() == Some(1) && stderr.contains("changed by hand"), "{part}: {stderr}");
+        assert!(output.status.code() == Some(1) && stderr.contains("was modified"), "{part}: {stderr}");
         std::fs::remove_file(&own).unwrap();
         std::fs::write(&own, kept).unwrap();
     }
@@ -168,7 +168,7 @@ fn traces_are_judged_by_other_runs_and_a_limit_without_any_is_not_silently_green
     let unjudged = compared(&archive);
     let stderr = String::from_utf8_lossy(&unjudged.stderr);
     assert_eq!(unjudged.status.code(), Some(4), "{stderr}");
-    for words in ["--fail-if slower:20%: none of", "no interval: needs 4 other runs of the same", "\nhelp: "] {
+    for words in ["--fail-if slower:20%: none of", "no CI: needs 4 other runs with the same settings", "\nhelp: "] {
         assert!(stderr.contains(words), "{stderr}");
     }
     let mut archive = Archive::new();

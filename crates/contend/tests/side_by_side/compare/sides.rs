@@ -60,7 +60,7 @@ fn a_survey_is_compared_with_one_of_its_experiments() {
     };
     survey["results"] = Value::from([tagged(&survey, "latency"), tagged(&clock, "clock")].concat());
     let said = text(&a, &survey);
-    assert!(said.contains("4 figures: 4 no difference shown."), "{said}");
+    assert!(said.contains("4 values: 4 no difference shown."), "{said}");
     assert!(text(&survey, &clock).contains("effective MHz"));
 }
 

@@ -24,7 +24,7 @@ fn a_hold_that_is_a_tenth_longer_is_found_and_the_rest_is_not_different() {
 #[test]
 fn what_runs_of_the_same_differ_by_is_no_difference() {
     let said = text(&latency(100.0, 1_130.0), &latency(103.0, 1_155.0));
-    assert!(said.contains("4 figures: 4 no difference shown."), "{said}");
+    assert!(said.contains("4 values: 4 no difference shown."), "{said}");
 }
 
 #[test]
@@ -77,7 +77,7 @@ fn a_limit_that_no_figure_can_exceed_is_not_silently_green() {
     let output = compared(&a, &b, &["--fail-if", "slower:5%"]);
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert!(
-        output.status.success() && stderr.contains("of 4 figures of A, 0 could not be judged and 3 are not in B"),
+        output.status.success() && stderr.contains("0 of 4 values of A could not be judged, and 3 are missing in B"),
         "{stderr}"
     );
 }
@@ -142,7 +142,10 @@ fn a_core_at_another_frequency_is_named_and_its_cycles_are_no_difference() {
     assert_eq!(verdict(&found, "a hop"), "slower");
     assert_eq!(verdict(&found, "a hop in cycles, alone on the core"), "no difference shown");
     let said = found["cautions"].to_string();
-    assert!(said.contains("4.00 GHz in A and 1.25 GHz in B: by that alone times are 3.20×"), "{said}");
+    assert!(
+        said.contains("4.00 GHz in A and at 1.25 GHz in B; this alone makes durations 3.20 times as long"),
+        "{said}"
+    );
     // Within what every core's frequency moves by, nothing is said of it.
     let said = answer(&fast, &ring(3.96))["cautions"].to_string();
     assert!(!said.contains("GHz"), "{said}");

@@ -51,7 +51,7 @@ fn a_real_browser_draws_every_chart_without_error_or_request() {
     noise["results"][0]["turns"][0]["longest_us"] = json!(1.25e-5);
     let all: Vec<&Value> = records().iter().map(|(_, record)| record).chain([&again, &noise]).collect();
     let page = page(&all);
-    assert!(compared(&page, "one over the other").is_some() && page.contains("\"mark\":\"points\""));
+    assert!(compared(&page, "histograms overlaid").is_some() && page.contains("\"mark\":\"points\""));
     let page = page.replacen("<style>", PREPARATION, 1).replace("</body>", INSPECTION);
     let file = written(&folder, "page.html", page);
     let output = Command::new("chromium")

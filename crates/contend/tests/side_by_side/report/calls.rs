@@ -108,10 +108,10 @@ fn records_of_the_archive_are_named_as_for_compare() {
     );
     let twice = archive.contend(&["report", "last", "last~0"]);
     let stderr = String::from_utf8_lossy(&twice.stderr);
-    assert!(twice.status.code() == Some(2) && stderr.contains("last and last~0 are the same record"), "{stderr}");
+    assert!(twice.status.code() == Some(2) && stderr.contains("last and last~0: the same record"), "{stderr}");
     let none = archive.contend(&["report", "nobody"]);
     let stderr = String::from_utf8_lossy(&none.stderr);
-    assert!(none.status.code() == Some(1) && stderr.contains("nobody: no file, no record"), "{stderr}");
+    assert!(none.status.code() == Some(1) && stderr.contains("nobody: not a file, a record"), "{stderr}");
 }
 
 #[test]

@@ -34,19 +34,19 @@ fn histograms_of_one_cell_lie_over_each_other() {
     second["results"][0]["histogram"] = bins(&[(11.0, 12.0, 1), (12.0, 13.0, 1), (18.0, 19.0, 2)]);
     let whole = page(&[&first, &second]);
     assert_well_formed(&whole);
-    let figure = compared(&whole, "std, 1 thread, hold 6.10 µs: one over the other").unwrap();
+    let figure = compared(&whole, "std, 1 thread, hold 6.10 µs: histograms overlaid").unwrap();
     for part in ["1st 100 rounds, 2nd 4 rounds", "98.0 %", "100.0 %", "\"mark\":\"outline\"", "<svg", "1st</text>"] {
         assert!(figure.contains(part), "{part} is missing in {figure}");
     }
     assert_eq!(figure.matches("<tr>").count(), 4, "a heading and three columns: {figure}");
-    assert!(compared(&page(&[&first]), "one over the other").is_none());
+    assert!(compared(&page(&[&first]), "histograms overlaid").is_none());
 }
 
 #[test]
 fn cells_with_other_hold_times_are_not_laid_over_each_other() {
     let mut second = latency();
     second["results"].as_array_mut().unwrap().iter_mut().for_each(|row| row["hold_us"] = json!(99.0));
-    assert!(compared(&page(&[&latency(), &second]), "one over the other").is_none());
+    assert!(compared(&page(&[&latency(), &second]), "histograms overlaid").is_none());
 }
 
 #[test]

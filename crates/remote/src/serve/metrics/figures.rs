@@ -34,7 +34,7 @@ pub fn add(samples: &mut Samples, host: &str, experiment: &str, rows: &[Value]) 
 
 fn name(naming: &Naming, metric: &Metric) -> String {
     let name = naming.name(metric);
-    if metric.is_alone { format!("{name}, alone on the core") } else { name }
+    if metric.is_alone { format!("{name}, core exclusive") } else { name }
 }
 
 /// What Prometheus counts in, and how many of it one is.

@@ -77,11 +77,11 @@ fn what_cannot_be_is_said_before_it_listens() {
     let place = Place::new();
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
-    assert!(refused(&place.archive, &["--listen", &address], 1).contains("another program listens there"));
+    assert!(refused(&place.archive, &["--listen", &address], 1).contains("another program uses this address"));
     assert!(refused(&place.archive, &["--listen", "nowhere"], 2).contains("--listen nowhere"));
     assert!(refused(&place.archive, &["--run", "rm -rf"], 2).contains("--run \"rm -rf\""));
     assert!(refused(&place.archive, &["--every", "5s"], 2).contains("--run"));
-    assert!(refused(place.folder.path(), &[], 1).contains("not an archive of contend"));
+    assert!(refused(place.folder.path(), &[], 1).contains("not a contend archive"));
 }
 
 /// A page of somebody else's that a browser here shows can ask for anything at this address.

@@ -144,6 +144,6 @@ fn a_record_whose_summary_names_another_host_is_not_kept() {
     let id = archive.append(record(1).to_string().as_bytes(), &manifest, &summary).unwrap();
     let sent = post(server.address, "/records", &serde_json::to_vec(&archive.whole(&id).unwrap()).unwrap());
     assert_eq!(sent.status, 422);
-    assert!(sent.text().contains("its summary is of host \\\"another\\\""), "{}", sent.text());
+    assert!(sent.text().contains("its summary names the host \\\"another\\\""), "{}", sent.text());
     assert_eq!(place.verify(), 0);
 }
