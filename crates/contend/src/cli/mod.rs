@@ -40,8 +40,8 @@ const TOPIC_ABOUT: &str = "List the common options: the flags that mean the same
 
 const TOPIC_LONG_ABOUT: &str = "List the common options: the flags that mean the same for every command
 
-A command takes those that it uses, which its help names as common options, and refuses the others. They may be \
-written before or after its name.";
+A command accepts only the options that its help lists as common options. They can be given before or after its \
+name.";
 
 const TOPIC_EXAMPLES: &[Example] = &[
     ("contend latency --seconds 30 --seed 7 --cpus 0,2-3", "Measure for 30 s on three CPUs, in a reproducible order"),

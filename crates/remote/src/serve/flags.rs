@@ -69,10 +69,10 @@ impl Flags {
         let mut found = self.listen.to_socket_addrs().map_err(|error| {
             wrong(format!("not an address and port such as 127.0.0.1:{PORT} or [::1]:{PORT}: {error}"))
         })?;
-        let address = found.next().ok_or_else(|| wrong("no address was found for this name".into()))?;
+        let address = found.next().ok_or_else(|| wrong("this name has no address".into()))?;
         if !address.ip().is_loopback() && self.token_file.is_none() && self.client_ca.is_none() {
             return Err(wrong(
-                "other machines reach this address; give a secret too, with --token-file FILE or --client-ca FILE"
+                "other machines can reach this address; require a secret with --token-file FILE or --client-ca FILE"
                     .into(),
             ));
         }
@@ -98,7 +98,9 @@ impl Flags {
             if is_experiment || words.first().is_some_and(|word| word == "survey") {
                 return Ok(words);
             }
-            Err(UsageError(format!("--run {call:?}: it begins with no experiment's name; `contend --help` lists them")))
+            Err(UsageError(format!(
+                "--run {call:?}: does not start with the name of an experiment; `contend --help` lists all experiments"
+            )))
         };
         self.run.iter().map(words).collect()
     }
