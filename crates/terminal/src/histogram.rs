@@ -250,7 +250,7 @@ mod tests {
     #[test]
     fn nothing_is_drawn_as_nothing() {
         let picture = Histogram { title: "empty", bars: &[], resolution_ns: 10.0 }.draw(&Page::plain());
-        assert!(picture.contains("no hits"));
+        assert!(picture.contains("no values"));
     }
 
     #[test]

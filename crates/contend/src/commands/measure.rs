@@ -67,7 +67,7 @@ fn check_length(entry: &Entry, shared: &SharedFlags) -> Result<(), UsageError> {
         Some(seconds) if seconds > LONGEST && !entry.all_night => {
             let able: Vec<&str> = ALL.iter().filter(|entry| entry.all_night).map(|entry| entry.name).collect();
             Err(UsageError(format!(
-                "--seconds {}: too long for {}; allowed: at most an hour ({}: at most a week)",
+                "--seconds {} s: too long for {}; allowed: at most an hour ({}: at most a week)",
                 seconds.as_secs(),
                 entry.name,
                 able.join(", ")

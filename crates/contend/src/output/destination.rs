@@ -220,7 +220,7 @@ impl Destination {
             Place::Stdout => Ok(print(&content)?),
             Place::File(file) => file.write(content.as_bytes()).or_else(|error| {
                 print(&content)?;
-                Err(error.context("the record was printed to standard output instead"))
+                Err(error.context("the record was printed instead"))
             }),
         }
     }

@@ -102,7 +102,7 @@ fn another_users_archive_is_read_by_nobody_else() {
     give_away(&place.archive);
     for reader in READERS {
         let said = place.refused(reader, 1);
-        assert!(said.contains("archive of user 65534") && said.contains("bundle create"), "{reader:?}: {said}");
+        assert!(said.contains("archive belongs to user 65534") && said.contains("bundle create"), "{reader:?}: {said}");
     }
     assert!(!trace.exists());
 }

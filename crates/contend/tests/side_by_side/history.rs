@@ -81,7 +81,7 @@ fn a_folder_or_file_of_others_is_left_alone() {
 
     let place = Place::new();
     fs::write(&place.archive, "mine").unwrap();
-    assert_not_archived(&place.contend(RUN), "but a file");
+    assert_not_archived(&place.contend(RUN), "a file, not an archive");
     assert_eq!(fs::read(&place.archive).unwrap(), b"mine");
 }
 
@@ -109,7 +109,7 @@ fn a_newer_archive_and_another_users_are_not_written() {
         return println!("skipped: needs root, to give the archive away");
     }
     std::os::unix::fs::chown(&place.archive, Some(65_534), None).unwrap();
-    assert_not_archived(&place.contend(RUN), "archive of user 65534");
+    assert_not_archived(&place.contend(RUN), "archive belongs to user 65534");
 }
 
 /// The file system is full, or read-only, in a mount namespace of its own, which ends with the command.

@@ -117,7 +117,7 @@ fn without_a_name_it_is_the_last_survey_and_says_so_if_there_is_none() {
 fn a_record_without_a_cost_is_told() {
     let load = all().into_iter().find(|old| old.experiment() == "load").unwrap();
     let (status, stderr) = refused(&["ladder", load.path.to_str().unwrap()]);
-    assert!(status == 1 && stderr.contains("no cost for the ladder") && stderr.contains("latency"), "{stderr}");
+    assert!(status == 1 && stderr.contains("no costs to draw") && stderr.contains("latency"), "{stderr}");
 }
 
 #[test]

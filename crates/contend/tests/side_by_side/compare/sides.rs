@@ -19,7 +19,7 @@ fn a_cell_of_one_side_is_neither_pass_nor_regression() {
     let nothing = compared(&a, &b, &[]);
     let stderr = String::from_utf8_lossy(&nothing.stderr);
     assert!(
-        nothing.status.code() == Some(1) && stderr.contains("no cell in common") && stderr.contains("fresh"),
+        nothing.status.code() == Some(1) && stderr.contains("no configuration in common") && stderr.contains("fresh"),
         "{stderr}"
     );
 }
@@ -90,7 +90,7 @@ fn what_cannot_be_compared_is_refused() {
     std::fs::write(&half, &good.to_string()[..500]).unwrap();
     let good = paths[0].as_str();
     let cases: [(&[&str], i32, &str); 11] = [
-        (&["compare", good, &paths[1]], 2, "nothing in common"),
+        (&["compare", good, &paths[1]], 2, "different experiments"),
         (&["compare", good, &paths[2]], 1, "contend/2"),
         (&["compare", good, &paths[3]], 2, "cooking"),
         (&["compare", good, &paths[4]], 1, "row 1"),

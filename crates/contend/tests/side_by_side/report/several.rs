@@ -35,7 +35,9 @@ fn histograms_of_one_cell_lie_over_each_other() {
     let whole = page(&[&first, &second]);
     assert_well_formed(&whole);
     let figure = compared(&whole, "std, 1 thread, hold 6.10 µs: histograms overlaid").unwrap();
-    for part in ["1st 100 rounds, 2nd 4 rounds", "98.0 %", "100.0 %", "\"mark\":\"outline\"", "<svg", "1st</text>"] {
+    for part in
+        ["1st: 100 iterations, 2nd: 4 iterations", "98.0 %", "100.0 %", "\"mark\":\"outline\"", "<svg", "1st</text>"]
+    {
         assert!(figure.contains(part), "{part} is missing in {figure}");
     }
     assert_eq!(figure.matches("<tr>").count(), 4, "a heading and three columns: {figure}");
