@@ -148,13 +148,13 @@ fn garbage_and_wrong_lengths_are_said_and_nothing_is_kept() {
         })
     };
     for (address, word) in [
-        (pretender(|_| b"SSH-2.0-OpenSSH\r\n\x00\x01garbage\r\n\r\n".to_vec()), "no `contend serve`"),
-        (pretender(|_| answered(b"<html>")), "no list of records"),
-        (pretender(|_| answered(br#"[{"id":"../../x"}]"#)), "no list of records"),
+        (pretender(|_| b"SSH-2.0-OpenSSH\r\n\x00\x01garbage\r\n\r\n".to_vec()), "not `contend serve`"),
+        (pretender(|_| answered(b"<html>")), "did not send a list of records"),
+        (pretender(|_| answered(br#"[{"id":"../../x"}]"#)), "did not send a list of records"),
         (with(b"garbage".to_vec()), "did not send a record"),
         (with(serde_json::to_vec(&changed).unwrap()), "modified in transit"),
         (with(serde_json::to_vec(&other).unwrap()), "modified in transit"),
-        (with(serde_json::to_vec(&command::whole(98)).unwrap()), "it sends"),
+        (with(serde_json::to_vec(&command::whole(98)).unwrap()), "the server sent record"),
         (short, "gave up after"),
     ] {
         let said = not_fetched(&here.archive, &[&address.to_string()], 1);
