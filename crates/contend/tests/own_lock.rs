@@ -152,7 +152,7 @@ fn a_shared_object_that_is_no_lock_says_what_it_lacks() {
         ("fails", &["contend_lock_init failed", "memory"]),
         ("crashes", &["crashes", "contend_lock_release", "SIGSEGV"]),
         ("aborts", &["crashes", "contend_lock_init", "SIGABRT"]),
-        ("exits", &["ends the process", "contend_lock_destroy"]),
+        ("exits", &["terminates the process", "contend_lock_destroy"]),
         ("shares", &["no mutual exclusion", "were lost"]),
     ];
     for (name, words) in cases {
