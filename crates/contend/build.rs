@@ -13,9 +13,13 @@ mod provenance {
     /// Notes what the binary is built from and with, for the manifests of records. What is not known is empty.
     pub fn note() {
         // A new commit or other branch changes the log; an edit changes the sources.
-        for path in
-            ["../../.git/logs/HEAD", "../instruments/src", "../ulocks/src", "../protothreads/src", "../chance/src"]
-        {
+        for path in [
+            "../../.git/logs/HEAD",
+            "../../libs/instruments/src",
+            "../../libs/ulocks/src",
+            "../../libs/protothreads/src",
+            "../../libs/chance/src",
+        ] {
             if Path::new(path).exists() {
                 println!("cargo::rerun-if-changed={path}");
             }

@@ -36,7 +36,7 @@ fn main() {
     println!("cargo::rustc-check-cfg=cfg(feature, values(\"rseq-aarch64\"))");
     let manifest = PathBuf::from(variable("CARGO_MANIFEST_DIR"));
     let out = PathBuf::from(variable("OUT_DIR"));
-    let locks = fs::canonicalize(manifest.join("../ulocks/src")).expect("the crate of the locks is next to this one");
+    let locks = fs::canonicalize(manifest.join("../../libs/ulocks/src")).expect("the crate of the locks is in libs");
     println!("cargo::rerun-if-changed={}", locks.display());
     fs::write(out.join("locks.rs"), modules(&locks)).expect("OUT_DIR can be written");
     let library = out.join("libulocks_pthread.so");

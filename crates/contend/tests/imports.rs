@@ -78,13 +78,13 @@ fn every_crate_is_read_and_its_files_are_seen_to_import_each_other() {
 #[test]
 fn files_that_import_each_other_through_their_parent_are_a_circle() {
     let fault = fault(&[
-        ("crates/chance/src/lib.rs", "mod coin;\nmod die;"),
-        ("crates/chance/src/coin.rs", "use super::die::Die;\npub struct Coin(Die);"),
-        ("crates/chance/src/die.rs", "pub struct Die(Option<Box<super::coin::Coin>>);"),
+        ("libs/chance/src/lib.rs", "mod coin;\nmod die;"),
+        ("libs/chance/src/coin.rs", "use super::die::Die;\npub struct Coin(Die);"),
+        ("libs/chance/src/die.rs", "pub struct Die(Option<Box<super::coin::Coin>>);"),
     ]);
     let arrows = [
-        "crates/chance/src/coin.rs → crates/chance/src/die.rs: Die",
-        "crates/chance/src/die.rs → crates/chance/src/coin.rs: Coin",
+        "libs/chance/src/coin.rs → libs/chance/src/die.rs: Die",
+        "libs/chance/src/die.rs → libs/chance/src/coin.rs: Coin",
     ];
     assert_names(&fault, &arrows);
 }
@@ -92,14 +92,14 @@ fn files_that_import_each_other_through_their_parent_are_a_circle() {
 #[test]
 fn a_circle_through_a_re_export_is_one_of_the_files_that_define_the_names() {
     let fault = fault(&[
-        ("crates/chance/src/lib.rs", "mod coin;\nmod die;\npub use coin::Coin as Penny;\npub use die::{Die, roll};"),
-        ("crates/chance/src/coin.rs", "use crate::{Die, roll};\npub struct Coin(Die);"),
-        ("crates/chance/src/die.rs", "use crate::Penny;\npub struct Die(Box<Penny>);\npub fn roll() {}"),
+        ("libs/chance/src/lib.rs", "mod coin;\nmod die;\npub use coin::Coin as Penny;\npub use die::{Die, roll};"),
+        ("libs/chance/src/coin.rs", "use crate::{Die, roll};\npub struct Coin(Die);"),
+        ("libs/chance/src/die.rs", "use crate::Penny;\npub struct Die(Box<Penny>);\npub fn roll() {}"),
     ]);
     let arrows = [
         "a circle of 2 files",
-        "crates/chance/src/coin.rs → crates/chance/src/die.rs: Die, roll",
-        "crates/chance/src/die.rs → crates/chance/src/coin.rs: Penny",
+        "libs/chance/src/coin.rs → libs/chance/src/die.rs: Die, roll",
+        "libs/chance/src/die.rs → libs/chance/src/coin.rs: Penny",
     ];
     assert_names(&fault, &arrows);
 }
@@ -107,18 +107,18 @@ fn a_circle_through_a_re_export_is_one_of_the_files_that_define_the_names() {
 #[test]
 fn a_circle_behind_glob_imports_is_seen() {
     let fault = fault(&[
-        ("crates/chance/src/lib.rs", "mod coin;\nmod die;\nmod games;"),
-        ("crates/chance/src/games.rs", "pub use super::coin::*;\npub use super::die::*;"),
-        ("crates/chance/src/coin.rs", "use crate::games::*;\npub struct Coin(Die);"),
+        ("libs/chance/src/lib.rs", "mod coin;\nmod die;\nmod games;"),
+        ("libs/chance/src/games.rs", "pub use super::coin::*;\npub use super::die::*;"),
+        ("libs/chance/src/coin.rs", "use crate::games::*;\npub struct Coin(Die);"),
         (
-            "crates/chance/src/die.rs",
+            "libs/chance/src/die.rs",
             "pub fn roll() {\n    use super::games::*;\n    toss::<Coin>();\n}\npub struct Die;",
         ),
     ]);
     let arrows = [
         "a circle of 2 files",
-        "crates/chance/src/coin.rs → crates/chance/src/die.rs: Die",
-        "crates/chance/src/die.rs → crates/chance/src/coin.rs: Coin",
+        "libs/chance/src/coin.rs → libs/chance/src/die.rs: Die",
+        "libs/chance/src/die.rs → libs/chance/src/coin.rs: Coin",
     ];
     assert_names(&fault, &arrows);
 }
@@ -126,12 +126,12 @@ fn a_circle_behind_glob_imports_is_seen() {
 #[test]
 fn a_child_and_the_parent_that_defines_what_it_takes_are_a_circle_if_the_parent_takes_from_it() {
     let fault = fault(&[
-        ("crates/chance/src/lib.rs", "mod die;\npub use die::roll;\npub trait Game {}"),
-        ("crates/chance/src/die.rs", "pub fn roll(_: impl super::Game) {}"),
+        ("libs/chance/src/lib.rs", "mod die;\npub use die::roll;\npub trait Game {}"),
+        ("libs/chance/src/die.rs", "pub fn roll(_: impl super::Game) {}"),
     ]);
     let arrows = [
-        "crates/chance/src/die.rs → crates/chance/src/lib.rs: Game",
-        "crates/chance/src/lib.rs → crates/chance/src/die.rs: roll",
+        "libs/chance/src/die.rs → libs/chance/src/lib.rs: Game",
+        "libs/chance/src/lib.rs → libs/chance/src/die.rs: roll",
     ];
     assert_names(&fault, &arrows);
 }
@@ -139,15 +139,15 @@ fn a_child_and_the_parent_that_defines_what_it_takes_are_a_circle_if_the_parent_
 #[test]
 fn what_a_path_names_through_an_imported_module_is_an_import_of_the_file_that_has_it() {
     let fault = fault(&[
-        ("crates/chance/src/lib.rs", "mod die;\nmod games;"),
-        ("crates/chance/src/games/mod.rs", "mod craps;\npub use craps::play;"),
-        ("crates/chance/src/games/craps.rs", "use crate::die::Die;\npub fn play(_: Die) {}"),
-        ("crates/chance/src/die.rs", "use crate::games;\npub struct Die;\npub fn roll() {\n    games::play(Die);\n}"),
+        ("libs/chance/src/lib.rs", "mod die;\nmod games;"),
+        ("libs/chance/src/games/mod.rs", "mod craps;\npub use craps::play;"),
+        ("libs/chance/src/games/craps.rs", "use crate::die::Die;\npub fn play(_: Die) {}"),
+        ("libs/chance/src/die.rs", "use crate::games;\npub struct Die;\npub fn roll() {\n    games::play(Die);\n}"),
     ]);
     let arrows = [
         "a circle of 2 files",
-        "crates/chance/src/die.rs → crates/chance/src/games/craps.rs: play",
-        "crates/chance/src/games/craps.rs → crates/chance/src/die.rs: Die",
+        "libs/chance/src/die.rs → libs/chance/src/games/craps.rs: play",
+        "libs/chance/src/games/craps.rs → libs/chance/src/die.rs: Die",
     ];
     assert_names(&fault, &arrows);
 }
@@ -155,13 +155,13 @@ fn what_a_path_names_through_an_imported_module_is_an_import_of_the_file_that_ha
 #[test]
 fn macros_are_imports_and_so_is_what_stands_in_their_tokens() {
     let fault = fault(&[
-        ("crates/chance/src/lib.rs", "#[macro_use]\nmod dice;\nmod coin;"),
-        ("crates/chance/src/dice.rs", "macro_rules! die {\n    ($sides:expr) => { $crate::coin::toss($sides) };\n}"),
-        ("crates/chance/src/coin.rs", "pub fn toss(_: u8) {\n    println!(\"{:?}\", [die!(6)]);\n}"),
+        ("libs/chance/src/lib.rs", "#[macro_use]\nmod dice;\nmod coin;"),
+        ("libs/chance/src/dice.rs", "macro_rules! die {\n    ($sides:expr) => { $crate::coin::toss($sides) };\n}"),
+        ("libs/chance/src/coin.rs", "pub fn toss(_: u8) {\n    println!(\"{:?}\", [die!(6)]);\n}"),
     ]);
     let arrows = [
-        "crates/chance/src/coin.rs → crates/chance/src/dice.rs: die",
-        "crates/chance/src/dice.rs → crates/chance/src/coin.rs: toss",
+        "libs/chance/src/coin.rs → libs/chance/src/dice.rs: die",
+        "libs/chance/src/dice.rs → libs/chance/src/coin.rs: toss",
     ];
     assert_names(&fault, &arrows);
 }
@@ -259,8 +259,8 @@ fn a_crate_on_no_floor_is_named_with_the_table_that_lacks_it() {
 
 #[test]
 fn a_file_that_no_module_declares_is_named() {
-    let fault = fault(&[("crates/chance/src/lib.rs", ""), ("crates/chance/src/forgotten.rs", "")]);
-    assert_names(&fault, &["crates/chance/src/forgotten.rs"]);
+    let fault = fault(&[("libs/chance/src/lib.rs", ""), ("libs/chance/src/forgotten.rs", "")]);
+    assert_names(&fault, &["libs/chance/src/forgotten.rs"]);
 }
 
 /// Declarations are no imports, neighbours may meet in what their parent hands on, and tests may look at everything.

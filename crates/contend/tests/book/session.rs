@@ -46,7 +46,7 @@ impl Session {
         fs::write(bin.join("cargo"), CARGO).unwrap();
         fs::set_permissions(bin.join("cargo"), fs::Permissions::from_mode(0o755)).unwrap();
         // The reader is in the clone.
-        for name in ["book", "crates", "docs"] {
+        for name in ["book", "crates", "docs", "libs"] {
             symlink(root().join(name), folder.path().join("here").join(name)).unwrap();
         }
         Self { folder }

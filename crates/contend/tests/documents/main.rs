@@ -90,14 +90,18 @@ fn every_path_of_the_project_that_is_named_is_there() {
     let (mut paths, mut missing) = (0, Vec::new());
     for document in documents() {
         let text = fs::read_to_string(&document).unwrap();
-        for path in between(&text, "`crates/", '`') {
+        let named = |directory: &str| {
+            let start = format!("`{directory}/");
+            between(&text, &start, '`').into_iter().map(|path| format!("{directory}/{path}")).collect::<Vec<String>>()
+        };
+        for path in ["crates", "libs"].into_iter().flat_map(named) {
             // A place for something that is yet to come, or several at once.
             if path.contains(['<', '*', ' ', '{']) || path.contains("NAME") {
                 continue;
             }
             paths += 1;
-            if !root().join("crates").join(path).exists() {
-                missing.push(format!("{}: crates/{path}", document.display()));
+            if !root().join(&path).exists() {
+                missing.push(format!("{}: {path}", document.display()));
             }
         }
     }

@@ -45,7 +45,7 @@ impl EntryExitOverhead {
             let end = gap.start + gap.length;
             let pieces = thread_timeline.between(gap.start, end);
             let (Some(first), Some(last)) = (edge(pieces.iter()), edge(pieces.iter().rev())) else { continue };
-            // Of the thread's usual work in this time nobody knows where it lies: evenly, then.
+            // The usual work of the thread in this time has no known position, so it is spread evenly.
             let own = |piece: &&Piece| piece.what == What::Own;
             let bare: u64 =
                 pieces.iter().filter(own).map(|piece| piece.end.min(end) - piece.start.max(gap.start)).sum();

@@ -138,7 +138,7 @@ fn make_install_outside_a_workspace_finds_the_libraries() {
 #[test]
 fn packages_contain_the_licence_texts() {
     let workspace = home().join("../../..");
-    for package in ["crates/ulocks", "crates/ulocks/c", "crates/chance", "crates/protothreads"] {
+    for package in ["libs/ulocks", "libs/ulocks/c", "libs/chance", "libs/protothreads"] {
         for name in ["LICENSE-MIT", "LICENSE-APACHE"] {
             let text = |folder: &Path| fs::read_to_string(folder.join(name)).unwrap();
             assert_eq!(text(&workspace.join(package)), text(&workspace), "{package}/{name}");

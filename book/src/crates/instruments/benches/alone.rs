@@ -1,1 +1,0 @@
-../../../../../crates/instruments/benches/alone.rs

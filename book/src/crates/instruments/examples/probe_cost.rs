@@ -1,1 +1,0 @@
-../../../../../crates/instruments/examples/probe_cost.rs

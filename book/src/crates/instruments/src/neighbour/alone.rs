@@ -1,1 +1,0 @@
-../../../../../../crates/instruments/src/neighbour/alone.rs

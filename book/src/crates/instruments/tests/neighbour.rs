@@ -1,1 +1,0 @@
-../../../../../crates/instruments/tests/neighbour.rs

@@ -1,0 +1,1 @@
+../../../../../libs/instruments/benches/alone.rs

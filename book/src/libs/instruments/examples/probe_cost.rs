@@ -1,0 +1,1 @@
+../../../../../libs/instruments/examples/probe_cost.rs

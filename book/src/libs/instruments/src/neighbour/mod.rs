@@ -1,0 +1,1 @@
+../../../../../../libs/instruments/src/neighbour/mod.rs

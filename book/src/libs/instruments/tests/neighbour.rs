@@ -1,0 +1,1 @@
+../../../../../libs/instruments/tests/neighbour.rs
