@@ -127,11 +127,11 @@ fn causes(row: &Row) -> String {
 fn cause(spike: &SpikeRow, evidence_share: f64) -> String {
     let text = match spike.cause_share {
         Some(share) if spike.cause == UNEXPLAINED => {
-            format!("  ({}) {UNEXPLAINED}: {} of its excess time", spike.label, percent(share))
+            format!("  ({}) {UNEXPLAINED}: {} of its excess", spike.label, percent(share))
         }
         None => format!("  ({}) {}: {} of its iterations", spike.label, spike.cause, percent(evidence_share)),
         Some(share) => format!(
-            "  ({}) {}: {} of its excess time, {} of its iterations",
+            "  ({}) {}: {} of its excess, {} of its iterations",
             spike.label,
             spike.cause,
             percent(share),

@@ -26,7 +26,7 @@ fn cell(row: &Row) -> String {
 }
 
 fn lost((place, row): Placed<'_>) -> Finding {
-    let figure = Estimate::new(row.lost_share, row.lost_ci_share);
+    let figure = row.lost();
     let most = row.causes.iter().find(|cause| cause.kind != Kind::Unexplained);
     let most = most.map(|cause| format!("{} of that loss is {}", Unit::Share.words(cause.share), said(cause)));
     let rest = unexplained(row).map(|share| format!("{} is unexplained", Unit::Share.words(share)));
@@ -107,6 +107,13 @@ mod tests {
         assert_eq!((found[0].value, found[0].source.row), (0.009, 4));
         assert_eq!(found[1].words, "In 750 ms that thread's longest gap is 3.00 ms (95 % CI 2.00–4.00 ms)");
         assert_eq!((found[1].value, found[1].unit), (3e6, Unit::Ns));
+    }
+
+    #[test]
+    fn an_interval_without_its_value_is_omitted() {
+        let older = Row { lost_ci_share: Some(Interval::new(0.002, 0.003)), ..row("quiet") };
+        let found = findings(&[(0, &older)]);
+        assert!(found[0].words.contains("lost 0.90 % (too few repetitions"), "{}", found[0].words);
     }
 
     #[test]

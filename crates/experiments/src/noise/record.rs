@@ -7,6 +7,7 @@ use super::wake::record::WakeRow;
 use harness::StoryPart;
 use instruments::evidence::{Cause, EvidenceQuality, Source};
 use instruments::statistics::Interval;
+use instruments::statistics::comparison::Estimate;
 use record::Record;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -101,7 +102,7 @@ pub struct Row {
     pub p99_gap_us: Option<f64>,
     /// Share of the reading time that the gaps took.
     pub lost_share: f64,
-    /// The 95 % interval of the turns' median.
+    /// The 95 % confidence interval of that share; in records of older versions that of the median repetition.
     pub lost_ci_share: Option<Interval>,
     /// Of the readings of a probe, the share of those that found the core shared with another hardware thread; `null`
     /// where nobody looked.
@@ -159,6 +160,14 @@ pub struct Row {
     pub then: Option<then::Figures>,
 }
 
+impl Row {
+    /// The share of the CPU time that was lost. Older records have another interval beside it, of the median repetition,
+    /// which is omitted where the share is outside.
+    pub fn lost(&self) -> Estimate {
+        Estimate::new(self.lost_share, self.lost_ci_share.filter(|ends| ends.contains(self.lost_share)))
+    }
+}
+
 /// Gaps of a CPU that began at the same moment as one on another CPU.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -177,7 +186,7 @@ pub struct Together {
 }
 
 /// One turn of a cell.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Turn {
     pub span_s: f64,

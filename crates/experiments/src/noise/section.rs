@@ -34,7 +34,7 @@ fn finding(row: &Row) -> String {
     format!(
         "{}: the sampling thread lost {} of CPU {}{}{}; the longest gap in {} was {}.",
         row.scenario,
-        Unit::Share.words_with(row.lost_share, row.lost_ci_share),
+        Unit::Share.words_with(row.lost_share, row.lost().interval),
         row.cpu,
         most.unwrap_or_default(),
         rest.unwrap_or_default(),
@@ -44,12 +44,16 @@ fn finding(row: &Row) -> String {
 }
 
 fn scenarios(rows: &[Row]) -> Figure {
-    let bar =
-        |row: &Row| Bar { name: row.scenario.clone(), value: row.lost_share, interval: row.lost_ci_share, limit: None };
+    let bar = |row: &Row| Bar {
+        name: row.scenario.clone(),
+        value: row.lost_share,
+        interval: row.lost().interval,
+        limit: None,
+    };
     let line = |row: &Row| {
         vec![
             row.scenario.clone(),
-            Unit::Share.words_with(row.lost_share, row.lost_ci_share),
+            Unit::Share.words_with(row.lost_share, row.lost().interval),
             nanoseconds(row.span_s * 1e9),
             count(row.gaps),
             optional(row.median_gap_us.map(|us| us * 1e3), Unit::Ns),

@@ -92,7 +92,7 @@ pub fn rescheduler_effect(rows: &[Row]) -> Option<String> {
     let of = |scenario: &str| gaps.iter().find(|gap| gap.is_competitors && gap.row.scenario == scenario);
     let (alone, with) = (of("competitor")?, of("competitor and rescheduler")?);
     Some(format!(
-        "Longest part of a gap that the competitor takes, in {}: {}; with a rescheduler {}: {}.",
+        "The competitor's longest gap in {}: {}, with a rescheduler {}: {}.",
         nanoseconds(alone.span_s * 1e9),
         nanoseconds(alone.estimate.value),
         nanoseconds(with.estimate.value),
@@ -195,7 +195,7 @@ fn ledgers(rows: &[Row]) -> String {
     let shares: Vec<f64> = rows.iter().filter_map(|row| row.explained_share).collect();
     let least = shares.iter().copied().fold(1.0, f64::min);
     format!(
-        "Coverage: {} kernel events, {} lost, no data for {}; at least {} of the\ngap time explained\n",
+        "Coverage: {} kernel events, {} lost, no data for {};\nat least {} of the gap time is explained\n",
         terminal::count(all.iter().map(|ledger| ledger.events).sum()),
         terminal::count(all.iter().map(|ledger| ledger.lost_events).sum()),
         nanoseconds(all.iter().map(|ledger| ledger.blind_ns).sum()),

@@ -10,6 +10,7 @@ use harness::Lookout;
 use instruments::evidence::Source;
 use instruments::gaps::Cost;
 use instruments::statistics::Interval;
+use instruments::statistics::blocks::share_interval;
 use instruments::statistics::order::{median, sample_quantile_interval};
 use instruments::statistics::summary::CONFIDENCE;
 
@@ -53,7 +54,7 @@ pub fn row(cell: &Cell, plan: &Plan, lookout: &Lookout) -> Option<Row> {
         median_gap_us: length_us(cell, 0.5),
         p99_gap_us: length_us(cell, 0.99),
         lost_share: figures.lost_share,
-        lost_ci_share: median_interval(&whole, |turn| turn.lost_share),
+        lost_ci_share: lost_interval(&whole),
         core_shared_share: taken.and_then(|taken| taken.shared_share),
         core_shared_share_ci: taken.and_then(|taken| taken.shared_share_ci),
         width_lost_share: taken.map(|taken| taken.width_lost_share),
@@ -97,6 +98,12 @@ fn median_interval(turns: &[Turn], figure: fn(&Turn) -> f64) -> Option<Interval>
     sample_quantile_interval(&of_each(turns, figure), 0.5, CONFIDENCE)
 }
 
+/// The interval of the share that all turns lost together: a few turns with a long gap move it, but not their median.
+fn lost_interval(turns: &[Turn]) -> Option<Interval> {
+    let blocks: Vec<(f64, f64)> = turns.iter().map(|turn| (turn.lost_share * turn.span_s, turn.span_s)).collect();
+    share_interval(&blocks, CONFIDENCE)
+}
+
 /// The median of what the reader's calibrations found.
 fn cost_ns(cell: &Cell, of: fn(&Cost) -> f64) -> f64 {
     let costs: Vec<f64> = cell.costs.iter().map(of).collect();
@@ -127,4 +134,18 @@ fn competitors_cpu_share(cell: &Cell, plan: &Plan) -> Option<f64> {
 
 fn rounds_per_s(used: &Used) -> f64 {
     used.rounds as f64 / used.wall_ns.max(1.0) * 1e9
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_interval_of_the_lost_share_contains_it_whatever_one_turn_lost() {
+        let turn = |lost_share| Turn { lost_share, span_s: 1.0, ..Turn::default() };
+        let turns: Vec<Turn> = [0.008, 0.009, 0.010, 0.008, 0.009, 0.030].map(turn).to_vec();
+        let share = turns.iter().map(|turn| turn.lost_share).sum::<f64>() / turns.len() as f64;
+        let ends = lost_interval(&turns).unwrap();
+        assert!(ends.contains(share), "{share} is outside {ends:?}");
+    }
 }
