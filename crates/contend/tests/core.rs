@@ -183,7 +183,7 @@ fn one_cpu_and_no_pairs_are_measured_as_far_as_that_goes() {
 fn the_text_says_how_often_and_what_it_costs() {
     let output = contend(&["core", "--seconds", "0.5", "--quiet"]);
     let text = String::from_utf8(output.stdout).unwrap();
-    assert!(text.contains("the core of CPU") && text.contains("bottleneck"), "{text}");
+    assert!(text.contains("SMT") && text.contains("bottleneck"), "{text}");
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
 }
 
