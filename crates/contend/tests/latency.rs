@@ -230,7 +230,7 @@ fn the_picture_fits_eighty_columns_and_names_its_spikes() {
     assert!(text.contains("sysv, 2 threads, locking") && text.contains("(A)"), "{text}");
     assert!(!text.contains('\x1b'), "no colour in a pipe");
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
-    assert!(text.contains("95 %: median"), "{text}");
+    assert!(text.contains("95 % CI: median"), "{text}");
 }
 
 #[test]

@@ -130,7 +130,7 @@ fn the_story_is_at_the_end_of_the_page() {
     let output = contend(&[&call[..], &["--placement", &cpus[0]]].concat());
     let text = String::from_utf8(output.stdout).unwrap();
     let story = &text[text.find("Stopped at").expect("it is told")..];
-    assert!(story.contains("had the lock") && story.contains(&format!("CPU {}", cpus[0])), "{story}");
+    assert!(story.contains("held the lock") && story.contains(&format!("CPU {}", cpus[0])), "{story}");
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
 }
 
