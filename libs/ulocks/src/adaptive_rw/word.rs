@@ -54,7 +54,11 @@ impl Side for Reading {
     const QUEUE: u32 = READING;
 
     fn taken(word: u32, claim: Claim) -> Option<u32> {
-        let is_barred = word & (WRITERS | RESERVED) != 0 && !claim.slept && !claim.void;
+        // While readers hold the lock, the last of them wakes the writer that the mark is of, however long this thread
+        // was without a CPU in the meantime. On a free lock, the mark may be of a writer that gave up.
+        let yields_to_writers = word & WRITERS != 0 && !(claim.void && is_free(word));
+        let is_reserved = word & RESERVED != 0 && !claim.void;
+        let is_barred = (yields_to_writers || is_reserved) && !claim.slept;
         (word & WRITER == 0 && word & COUNT != COUNT && !is_barred).then(|| claim.used(word) + 1)
     }
 
@@ -108,4 +112,19 @@ pub(super) fn left_by_reader(word: u32) -> (u32, bool) {
 pub(super) fn left_by_writer(word: u32) -> u32 {
     let left = word & !(WRITER | READERS);
     if word & READERS != 0 { left } else { left & !WRITERS }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    /// A reader that had no CPU for half a millisecond while it looked at the word passed a waiting writer.
+    #[test]
+    fn a_late_reader_does_not_pass_a_writer_that_waits_for_readers() {
+        let late = Claim { void: true, ..Claim::NONE };
+        assert_eq!(Reading::taken(WRITERS | 1, late), None);
+        assert_eq!(Reading::taken(WRITERS, late), Some(WRITERS | 1), "the writer may have given up");
+        assert_eq!(Reading::taken(RESERVED | 1, late), Some(2), "a reservation is void in the end");
+        assert_eq!(Reading::taken(WRITERS | 1, Claim { slept: true, ..Claim::NONE }), Some(WRITERS | 2));
+    }
 }
