@@ -172,7 +172,7 @@ mod tests {
         let unknown = Row { bare_pair_ns: None, ..row("a", 1, 0) };
         let ranks = ranking(&[unknown, row("b", 1, 0)]);
         let shown: Vec<_> = ranks.iter().map(|rank| (rank.rank, &*rank.lock, rank.value_words())).collect();
-        assert_eq!(shown, [(Some(1), "b", "18.0 ns".to_owned()), (None, "a", "not known".to_owned())]);
+        assert_eq!(shown, [(Some(1), "b", "18.0 ns".to_owned()), (None, "a", "unknown".to_owned())]);
     }
 
     #[test]

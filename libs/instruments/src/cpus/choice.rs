@@ -83,6 +83,6 @@ mod tests {
         let error = resolve_among(&set("5"), &set("0-3"), &set("0-7")).unwrap_err().to_string();
         assert_eq!(error, "CPU 5 is outside the affinity mask of this process; allowed: 0-3");
         let error = resolve_among(&set(""), &set("0-3"), &set("0-7")).unwrap_err().to_string();
-        assert_eq!(error, "no CPU is named; allowed: 0-3");
+        assert_eq!(error, "the list of CPUs is empty; allowed: 0-3");
     }
 }
