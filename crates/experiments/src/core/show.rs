@@ -148,7 +148,7 @@ fn pairs(rows: &[Row]) -> String {
     if lines.is_empty() {
         return String::new();
     }
-    terminal::table(&["CPUs", "share", "slowdown if both run", "a cache line"], lines) + "\n"
+    terminal::table(&["CPUs", "cores", "slowdown if both run", "a cache line"], lines) + "\n"
 }
 
 #[cfg(test)]
