@@ -161,7 +161,7 @@ pub struct Row {
 }
 
 impl Row {
-    /// The share of the CPU time that was lost. Older records have another interval beside it, of the median repetition,
+    /// The share of the CPU time that was lost. Older records have the interval of the median repetition instead,
     /// which is omitted where the share is outside.
     pub fn lost(&self) -> Estimate {
         Estimate::new(self.lost_share, self.lost_ci_share.filter(|ends| ends.contains(self.lost_share)))
