@@ -1,9 +1,10 @@
 //! The vocabulary of records: what every run leaves, how it is read back, and what can be said, compared and drawn of
 //! it.
 //!
-//! An experiment fills these types; whoever shows, compares or keeps records reads them. Nothing here knows an
+//! An experiment fills these types; the programs that show, compare or keep records read them. Nothing here knows an
 //! experiment.
 
+pub mod column;
 mod cost;
 mod difference;
 mod envelope;
@@ -20,6 +21,7 @@ mod source;
 mod then_and_now;
 mod unit;
 
+pub use column::Column;
 pub use cost::{Cost, CostThen, Ladder};
 pub use difference::{Difference, between, environments, parameters};
 pub use envelope::{Record, RunEnvironment, SCHEMA};

@@ -115,10 +115,20 @@ impl Contest {
     /// The interval of how many times worse the second is than the first; `None` where either cannot be compared.
     pub fn times_worse(&self, better: &Contender, one: &Contender) -> Option<Interval> {
         let (better, one) = (better.estimate()?, one.estimate()?);
-        let scatter = RunToRun { deviation: self.scatter, degrees: DEGREES };
         let (under, over) = if self.more_is_better { (one, better) } else { (better, one) };
-        Some(compare(&under, &over, scatter)?.interval)
+        ratio(&under, &over, self.scatter)
     }
+}
+
+/// Whether the first value is shown to be above the second, where the same thing does not differ between them.
+pub fn is_above(one: &Estimate, other: &Estimate) -> bool {
+    let are_known = [one, other].iter().all(|of| of.value > 0.0 && of.interval.is_some());
+    are_known && ratio(other, one, 0.0).is_some_and(|ends| ends.low > 1.0)
+}
+
+/// The interval of the ratio of the second value to the first.
+fn ratio(under: &Estimate, over: &Estimate, scatter: f64) -> Option<Interval> {
+    Some(compare(under, over, RunToRun { deviation: scatter, degrees: DEGREES })?.interval)
 }
 
 impl Contender {

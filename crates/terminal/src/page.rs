@@ -46,6 +46,11 @@ impl Page {
         let fits = line.chars().count() <= self.width;
         if fits { line.to_owned() } else { line.chars().take(self.width - 1).chain(['…']).collect() }
     }
+
+    /// A text whose lines all fit.
+    pub fn cut_lines(&self, text: &str) -> String {
+        text.lines().map(|line| self.cut(line) + "\n").collect()
+    }
 }
 
 /// Whether the terminal that there is takes colours and moves its cursor: <https://no-color.org>, and `TERM=dumb`.

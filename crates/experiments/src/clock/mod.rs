@@ -1,16 +1,12 @@
 //! `contend clock`: the clock, the grind, and the speed that is left of the CPU.
 
-mod conversion;
-mod costs;
 mod findings;
 mod flags;
 mod measure;
-mod metrics;
 mod plan;
 mod record;
 mod section;
 mod show;
-mod then_and_now;
 
 use self::record::{ClockRecord, Row};
 use ::record::{Cost, Finding, Metric, Section, ThenAndNow};
@@ -59,7 +55,7 @@ impl Experiment for Clock {
     }
 
     fn metrics(row: &Row) -> Vec<Metric> {
-        metrics::metrics(row)
+        findings::metrics(row)
     }
 
     fn findings(rows: &[(usize, &Row)]) -> Vec<Finding> {
@@ -67,10 +63,10 @@ impl Experiment for Clock {
     }
 
     fn then_and_now(rows: &[(usize, &Row)]) -> Vec<ThenAndNow> {
-        then_and_now::figures(rows)
+        findings::then_and_now(rows)
     }
 
     fn costs(rows: &[Row]) -> Vec<Cost> {
-        costs::costs(rows)
+        findings::costs(rows)
     }
 }

@@ -1,7 +1,7 @@
 //! The clock, and what the system takes from a loop that only works.
 
-use super::conversion;
 use super::record::{Row, SliceRow};
+use super::show::conversion_error;
 use record::{Axis, Figure, Mark, Picture, Plot, Point, Section, Series, Statement, Table, Unit, optional};
 use terminal::{nanoseconds, percent};
 
@@ -61,7 +61,7 @@ fn lines(row: &Row) -> Vec<Vec<String>> {
             line("unordered read, core shared, median".into(), optional(clock.read_cost_ns_shared, Unit::Ns)),
             line("core shared, share of time".into(), optional(clock.core_shared_share, Unit::Share)),
             line("resolution".into(), nanoseconds(clock.resolution_ns)),
-            line("conversion error".into(), conversion::words(clock)),
+            line("conversion error".into(), conversion_error(clock)),
             line("backward steps".into(), clock.backward_steps.to_string()),
         ],
         Row::Agreement(pair) => vec![line(

@@ -1,16 +1,15 @@
 //! The record on a terminal.
 
-use super::conversion;
 use super::record::{
     CheckRow, ClockRecord, ClockRow, GrindRow, LossesRow, PeriodicLossRow, Row, SliceRow, agreements, checks, clocks,
     grinds, losses, periodic_losses, slices,
 };
-use terminal::{self, Page, Point, Scatter, megahertz, nanoseconds, percent};
+use terminal::{self, Page, Point, Scatter, megahertz, nanoseconds, percent, ppm};
 
 /// All of it.
 pub fn show(record: &ClockRecord, page: &Page) -> String {
     let text = sections(&record.results, page);
-    // The search may have been cut short: then nothing was shown not to be there.
+    // An interrupted search does not show that a period is absent.
     if record.environment.interrupted {
         text.replace(RESOLVED, " resolved before the interruption among ")
     } else {
@@ -18,10 +17,10 @@ pub fn show(record: &ClockRecord, page: &Page) -> String {
     }
 }
 
-/// Of periods that were not.
+/// The words before the rate of gaps, where a period was not resolved.
 const RESOLVED: &str = " resolved among ";
 
-/// All sections of the record; those without rows are left out.
+/// All sections of the record that have rows.
 pub fn sections(rows: &[Row], page: &Page) -> String {
     [clock(rows), grind(rows), curve(rows, page), lost(rows)]
         .into_iter()
@@ -48,7 +47,7 @@ fn clock(rows: &[Row]) -> String {
         // Adding 0.0 turns -0 into 0, so that no minus sign is printed.
         clock.residual_ns.round() + 0.0,
         clock.conversion_span_s,
-        conversion::words(clock)
+        conversion_error(clock)
     ));
     text.push_str(&format!(
         "  backward steps in {} reads: {}\n",
@@ -87,7 +86,7 @@ fn costs(clock: &ClockRow) -> String {
     )
 }
 
-/// What a read costs beside another hardware thread, and without it.
+/// The cost of a read with the core shared, and with it exclusive.
 fn neighbour(clock: &ClockRow) -> String {
     let Some(share) = clock.core_shared_share else { return String::new() };
     let words = |name: &str, plain: Option<f64>, ordered: Option<f64>| {
@@ -124,8 +123,8 @@ fn grind(rows: &[Row]) -> String {
     text + &terminal::table(&["  requested", "best of 100", "median", ""], checked)
 }
 
-/// The best of the runs may be off because somebody was always there or because the core changed its frequency: nothing
-/// here tells which.
+/// The best of the runs may be off because an SMT sibling was always active or because the core changed its frequency:
+/// the record does not distinguish them.
 fn verdict(check: &CheckRow) -> String {
     if check.holds {
         return "within 1 % or 20 ns".to_owned();
@@ -185,7 +184,7 @@ fn lost(rows: &[Row]) -> String {
     text + &unresolved(losses, &periodic_losses(rows))
 }
 
-/// What was looked for and not found.
+/// The periods that were searched for and not found.
 fn unresolved(losses: &LossesRow, found: &[&PeriodicLossRow]) -> String {
     let rate = losses.gaps as f64 / losses.watched_s.max(f64::MIN_POSITIVE);
     match losses.kernel_hz {
@@ -203,6 +202,20 @@ fn tick(found: &PeriodicLossRow, kernel_hz: Option<u32>) -> String {
         Some(hz) if (found.frequency_hz / f64::from(hz) - 1.0).abs() < 0.01 => "; as often as HZ".to_owned(),
         Some(_) => "; not HZ".to_owned(),
         None => String::new(),
+    }
+}
+
+/// `within 0.031 ppm`; or, where it is off by more than it is known to, by how much and both.
+pub fn conversion_error(clock: &ClockRow) -> String {
+    ppm_within(clock.conversion_error_ppm, clock.conversion_uncertainty_ppm)
+}
+
+fn ppm_within(error: f64, known: Option<f64>) -> String {
+    match known {
+        Some(known) if error.abs() <= known => format!("within {}", ppm(known)),
+        Some(known) => format!("{} ± {}", ppm(error), ppm(known)),
+        // An older record does not say how well it is known.
+        None => format!("{error:+.2} ppm"),
     }
 }
 
@@ -257,5 +270,12 @@ mod tests {
     #[test]
     fn no_rows_show_nothing() {
         assert_eq!(sections(&[], &Page::plain()), "");
+    }
+
+    #[test]
+    fn an_error_within_its_uncertainty_is_a_bound() {
+        assert_eq!(ppm_within(-0.0039, Some(0.031)), "within 0.031 ppm");
+        assert_eq!(ppm_within(-0.512, Some(0.031)), "-0.51 ppm ± 0.031 ppm");
+        assert_eq!(ppm_within(-0.0039, None), "-0.00 ppm");
     }
 }

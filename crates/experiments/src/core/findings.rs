@@ -1,10 +1,11 @@
-//! What a person would say.
+//! Statements about the rows, their lines of the ladder, and the values that are compared with other records.
 
 use super::record::Row;
+use instruments::statistics::Interval;
 use instruments::statistics::comparison::Estimate;
-use record::{Finding, Origin, Unit};
+use record::{Better, Cell, Cost, Finding, Metric, Origin, Unit, VariationSource};
 
-/// Of the CPU whose core was shared most.
+/// The CPU whose core was shared most.
 pub fn findings(rows: &[(usize, &Row)]) -> Vec<Finding> {
     let shared = rows.iter().filter_map(|(place, row)| Some((*place, *row, row.shared_share?)));
     let Some((place, row, share)) = shared.max_by(|a, b| a.2.total_cmp(&b.2)) else { return Vec::new() };
@@ -12,7 +13,7 @@ pub fn findings(rows: &[(usize, &Row)]) -> Vec<Finding> {
     vec![Finding::new("core_shared", said(row), Unit::Share, Estimate::new(share, row.shared_share_ci), source)]
 }
 
-/// How often, and what it costs; without a full stop.
+/// How often the core was shared, and the cost of sharing; without a full stop.
 pub fn said(row: &Row) -> String {
     let Some(share) = row.shared_share else {
         return format!("SMT interference on CPU {} could not be determined", row.cpu);
@@ -25,16 +26,16 @@ pub fn said(row: &Row) -> String {
         Some(_) => Unit::Share.estimate(Estimate::new(share, row.shared_share_ci)),
         None => with_interval(Unit::Share, share.into()),
     };
-    format!("An SMT sibling used the core of CPU {} for {share}{bound} of the time{}", row.cpu, costs(row))
+    format!("An SMT sibling used the core of CPU {} for {share}{bound} of the time{}", row.cpu, sharing_costs(row))
 }
 
-/// Shares are told by the best that was seen; if that was a shared core's, more of them were shared, and what passed
-/// for alone was not.
+/// Shares refer to the best probe. If the core was shared even then, more of the time was shared, and windows that count
+/// as exclusive were not.
 fn bound(row: &Row) -> &'static str {
     if row.doubt.is_some() { " or more" } else { "" }
 }
 
-fn costs(row: &Row) -> String {
+fn sharing_costs(row: &Row) -> String {
     let bound = bound(row);
     let of = |kind: &str| {
         let cost = row.costs.iter().find(|cost| cost.kind == kind)?;
@@ -52,11 +53,41 @@ fn with_interval(unit: Unit, figure: Estimate) -> String {
     unit.words_with(figure.value, figure.interval) + lacks
 }
 
+/// The lines of the ladder: memory, and a cache line from another CPU.
+pub fn costs(rows: &[Row]) -> Vec<Cost> {
+    let Some(row) = rows.first() else { return Vec::new() };
+    let memory = row.memory.map(|memory| {
+        let figure = format!("CPU {}: median of {} loads beyond its caches", row.cpu, memory.count);
+        Cost::new("a load from memory", figure, Estimate::from(memory.latency_p50_ns))
+    });
+    let lines = row.pairs.iter().map(|pair| {
+        let figure = format!("CPU {} and CPU {}: a cache line from one to the other", row.cpu, pair.cpu);
+        Cost::new(format!("a cache line of CPU {}", pair.cpu), figure, Estimate::from(pair.line_ns))
+    });
+    memory.into_iter().chain(lines).collect()
+}
+
+/// What each kind of code loses, and how often the core was shared.
+pub fn metrics(row: &Row) -> Vec<Metric> {
+    let cell = Cell::of([format!("CPU {}", row.cpu)]);
+    let shared = row.shared_share.map(|share| Metric {
+        unit: Unit::Share,
+        variation: VariationSource::Others,
+        ..Metric::time(&cell, "core shared", share, row.shared_share_ci)
+    });
+    let cost = |kind: &str, figure, ratio: Option<f64>, interval: Option<Interval>| {
+        let cell = Cell::of([format!("CPU {}", row.cpu), kind.to_owned()]);
+        let time = Metric::time(&cell, figure, ratio?, interval);
+        Some(Metric { unit: Unit::Times, better: Better::Neither, variation: VariationSource::Operation, ..time })
+    };
+    let costs = row.costs.iter().filter_map(|of| cost(&of.kind, "shared over exclusive", of.ratio, of.ratio_ci));
+    shared.into_iter().chain(costs).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::sample::row;
     use super::*;
-    use instruments::statistics::Interval;
 
     #[test]
     fn the_core_that_was_shared_most_is_spoken_of() {
@@ -91,5 +122,23 @@ mod tests {
     #[test]
     fn nobody_who_was_seen_is_nobody() {
         assert_eq!(said(&row(2, Some(0.0))), "No SMT interference was detected on CPU 2");
+    }
+
+    #[test]
+    fn memory_and_the_lines_of_other_cpus_are_costs() {
+        let found = costs(&[row(0, None)]);
+        let said: Vec<(&str, f64)> = found.iter().map(|cost| (cost.what.as_str(), cost.ns)).collect();
+        assert_eq!(said, [("a load from memory", 85.0), ("a cache line of CPU 1", 61.0)]);
+        assert_eq!(costs(&[]), []);
+    }
+
+    /// How often others come differs from hour to hour, what they cost hardly.
+    #[test]
+    fn what_sharing_costs_can_be_compared_with_that_of_another_hour() {
+        let found = metrics(&row(0, Some(0.34)));
+        let of = |figure: &str| found.iter().find(|metric| metric.figure == figure).unwrap();
+        assert_eq!(of("core shared").variation, VariationSource::Others);
+        assert_eq!(of("core shared").interval, Some(Interval::new(0.28, 0.40)));
+        assert_eq!(of("shared over exclusive").variation, VariationSource::Operation);
     }
 }

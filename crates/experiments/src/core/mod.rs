@@ -1,10 +1,8 @@
 //! `contend core`: who else is on the core, how often, for how long, and what that costs.
 
-mod costs;
 mod findings;
 mod flags;
 mod measure;
-mod metrics;
 mod plan;
 mod record;
 #[cfg(test)]
@@ -60,7 +58,7 @@ impl Experiment for Core {
     }
 
     fn metrics(row: &Row) -> Vec<Metric> {
-        metrics::metrics(row)
+        findings::metrics(row)
     }
 
     fn findings(rows: &[(usize, &Row)]) -> Vec<Finding> {
@@ -68,6 +66,6 @@ impl Experiment for Core {
     }
 
     fn costs(rows: &[Row]) -> Vec<Cost> {
-        costs::costs(rows)
+        findings::costs(rows)
     }
 }

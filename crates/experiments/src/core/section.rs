@@ -1,8 +1,11 @@
 //! The rows on a page: what a person would say, the run, the stretches, what code loses.
 
 use super::findings::said;
-use super::record::{Cost, Hour, Row};
-use record::{Axis, Bar, Bars, Figure, Mark, Picture, Plot, Point, Section, Series, Statement, Table, Unit, optional};
+use super::record::{Hour, Row};
+use super::show::{CostLine, cost_columns};
+use record::{
+    Axis, Bar, Bars, Figure, Mark, Picture, Plot, Point, Section, Series, Statement, Table, Unit, column, optional,
+};
 
 pub fn section(rows: &[Row]) -> Section {
     Section {
@@ -79,23 +82,19 @@ fn hours(rows: &[Row]) -> Option<Figure> {
 }
 
 fn costs(rows: &[Row]) -> Figure {
-    let each = || rows.iter().flat_map(|row| row.costs.iter().map(move |cost| (row, cost)));
-    let name = |row: &Row, cost: &Cost| format!("{}, CPU {}", cost.kind, row.cpu);
-    let bar = |(row, cost): (&Row, &Cost)| {
-        Some(Bar { name: name(row, cost), value: cost.ratio?, interval: cost.ratio_ci, limit: None })
-    };
-    let line = |(row, cost): (&Row, &Cost)| {
-        let ratio = cost.ratio.map_or_else(|| "–".to_owned(), |ratio| Unit::Times.words_with(ratio, cost.ratio_ci));
-        vec![name(row, cost), optional(cost.alone_ns, Unit::Ns), optional(cost.shared_ns, Unit::Ns), ratio]
+    let lines: Vec<CostLine<'_>> =
+        rows.iter().flat_map(|row| row.costs.iter().map(move |cost| CostLine { row, cost })).collect();
+    let bar = |line: &CostLine<'_>| {
+        Some(Bar { name: line.name(), value: line.cost.ratio?, interval: line.cost.ratio_ci, limit: None })
     };
     Figure {
         title: "Run time while the core is shared, relative to exclusive, by bottleneck".into(),
-        picture: Picture::Bars(Bars { unit: Unit::Times, logarithmic: false, bars: each().filter_map(bar).collect() }),
-        tables: vec![Table {
-            caption: "Medians of each loop".into(),
-            header: vec!["bottleneck", "core exclusive", "core shared", "ratio (95 % CI)"],
-            rows: each().map(line).collect(),
-        }],
+        picture: Picture::Bars(Bars {
+            unit: Unit::Times,
+            logarithmic: false,
+            bars: lines.iter().filter_map(bar).collect(),
+        }),
+        tables: vec![column::on_page("Medians of each loop", &cost_columns(), &lines)],
         secondary: false,
     }
 }

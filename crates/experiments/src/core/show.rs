@@ -3,6 +3,7 @@
 use super::findings::said;
 use super::record::{BesideRow, CoreRecord, Cost, PairRow, Row};
 use instruments::statistics::Interval;
+use record::{Column, Unit, column};
 use terminal::{self, Bar, Histogram, Page, nanoseconds, percent};
 
 /// All of it.
@@ -20,7 +21,7 @@ fn of_cpu(row: &Row, page: &Page) -> String {
         hours(row),
         stretches(row, page),
         beside(row, page),
-        kinds(row),
+        kinds(row, page),
         known(row, page),
         memory(row, page),
     ];
@@ -93,11 +94,38 @@ fn times(ratio: f64, ends: Option<Interval>) -> String {
     format!("{ratio:.2}×{ends}")
 }
 
-fn kinds(row: &Row) -> String {
-    let words = |ns: Option<f64>| ns.map_or_else(String::new, nanoseconds);
-    let times = |cost: &Cost| cost.ratio.map_or_else(String::new, |ratio| times(ratio, cost.ratio_ci));
-    let line = |cost: &Cost| vec![cost.kind.clone(), words(cost.alone_ns), words(cost.shared_ns), times(cost)];
-    terminal::table(&["  bottleneck", "exclusive", "shared", "ratio (95 % CI)"], row.costs.iter().map(line))
+fn kinds(row: &Row, page: &Page) -> String {
+    let lines: Vec<CostLine<'_>> = row.costs.iter().map(|cost| CostLine { row, cost }).collect();
+    column::in_letters(&cost_columns(), &lines, page)
+}
+
+/// A bottleneck of a CPU.
+pub struct CostLine<'a> {
+    pub row: &'a Row,
+    pub cost: &'a Cost,
+}
+
+impl CostLine<'_> {
+    /// The name of the line among those of several CPUs.
+    pub fn name(&self) -> String {
+        format!("{}, CPU {}", self.cost.kind, self.row.cpu)
+    }
+}
+
+type CostColumn<'a> = Column<CostLine<'a>>;
+
+/// The columns of the table of bottlenecks: on a terminal for one CPU, on the page for all of them.
+pub fn cost_columns<'a>() -> [CostColumn<'a>; 4] {
+    [
+        CostColumn::terminal("  bottleneck", |line| Some(line.cost.kind.clone()))
+            .with_page("bottleneck", |line| Some(line.name())),
+        CostColumn::terminal("exclusive", |line| line.cost.alone_ns.map(nanoseconds))
+            .with_page("core exclusive", |line| line.cost.alone_ns.map(nanoseconds)),
+        CostColumn::terminal("shared", |line| line.cost.shared_ns.map(nanoseconds))
+            .with_page("core shared", |line| line.cost.shared_ns.map(nanoseconds)),
+        CostColumn::terminal("ratio (95 % CI)", |line| Some(times(line.cost.ratio?, line.cost.ratio_ci)))
+            .with_page("ratio (95 % CI)", |line| Some(Unit::Times.words_with(line.cost.ratio?, line.cost.ratio_ci))),
+    ]
 }
 
 fn known(row: &Row, page: &Page) -> String {

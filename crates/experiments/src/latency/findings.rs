@@ -1,16 +1,19 @@
-//! What a free lock costs, a wait for its holder, and a busy neighbour.
+//! Statements about the rows, their lines of the ladder, and the values of 1998 and 2002 with those of today.
 
+use super::flags::Placement;
 use super::ranking::FreePairs;
-use super::record::{Operation, Row};
-use super::then_and_now::waited;
-use record::{Finding, Origin, Unit};
-use terminal::counted;
+use super::record::{Operation, Row, SpikeRow};
+use instruments::statistics::Interval;
+use instruments::statistics::comparison::Estimate;
+use record::{Cost, Finding, Origin, ThenAndNow, Unit};
+use terminal::nanoseconds;
 
 /// The lock that most programs have.
 const USUAL: &str = "std";
 
 type Placed<'a> = (usize, &'a Row);
 
+/// Statements about an uncontended lock, a contended one, and one with a competitor for the CPU.
 pub fn findings(rows: &[Placed<'_>]) -> Vec<Finding> {
     let alone = cells(rows, Operation::Lock, (1, 0));
     let together = cells(rows, Operation::Lock, (2, 0));
@@ -22,7 +25,7 @@ pub fn findings(rows: &[Placed<'_>]) -> Vec<Finding> {
     };
     let pairs = FreePairs::of(rows.iter().map(|(_, row)| *row));
     let found = [
-        free(&alone, pairs),
+        uncontended(&alone, pairs),
         slowest(&alone, pairs),
         usual_first(&together, handed_over),
         usual_first(&contested, with_competitor),
@@ -30,20 +33,13 @@ pub fn findings(rows: &[Placed<'_>]) -> Vec<Finding> {
     found.into_iter().flatten().collect()
 }
 
-/// The first thread's rows of an operation, with so many threads and competitors.
+/// The first thread's rows of an operation, with these numbers of threads and competitors.
 fn cells<'a>(rows: &[Placed<'a>], operation: Operation, company: (usize, usize)) -> Vec<Placed<'a>> {
     let wanted = |row: &Row| row.thread == 0 && row.operation == operation && (row.threads, row.competitors) == company;
     rows.iter().copied().filter(|(_, row)| wanted(row)).collect()
 }
 
-fn cell(row: &Row) -> String {
-    let threads = counted(row.threads, "thread");
-    let company =
-        if row.competitors > 0 { format!(", {}", counted(row.competitors, "competitor")) } else { String::new() };
-    format!("{}, {threads}{company}", row.lock)
-}
-
-fn free(alone: &[Placed<'_>], pairs: FreePairs) -> Option<Finding> {
+fn uncontended(alone: &[Placed<'_>], pairs: FreePairs) -> Option<Finding> {
     let of = |usual: bool| alone.iter().filter(move |(_, row)| (row.lock == USUAL) == usual);
     let (place, row) = *of(true).chain(of(false)).find(|(_, row)| row.bare_pair_ns.is_some())?;
     let figure = pairs.of_row(row)?;
@@ -53,7 +49,7 @@ fn free(alone: &[Placed<'_>], pairs: FreePairs) -> Option<Finding> {
         Unit::Ns.estimate(figure),
         pairs.basis()
     );
-    let source = Origin::of("latency", place, cell(row), pairs.field());
+    let source = Origin::of("latency", place, row.cell().to_string(), pairs.field());
     Some(Finding::new("free_lock", words, Unit::Ns, figure, source))
 }
 
@@ -70,7 +66,7 @@ fn slowest(alone: &[Placed<'_>], pairs: FreePairs) -> Option<Finding> {
         Unit::Times.words_with(figure.value / pairs.of_row(usual)?.value, Some(ends)),
         pairs.basis()
     );
-    let source = Origin::of("latency", place, cell(row), pairs.field());
+    let source = Origin::of("latency", place, row.cell().to_string(), pairs.field());
     Some(Finding::new("slowest_free_lock", words, Unit::Ns, figure, source))
 }
 
@@ -88,7 +84,7 @@ fn handed_over((place, row): Placed<'_>) -> Option<Finding> {
     let source = Origin::of(
         "latency",
         place,
-        format!("{}, spike {}", cell(row), spike.label),
+        format!("{}, spike {}", row.cell(), spike.label),
         &format!("spikes[{number}].median_ns"),
     );
     Some(Finding::new("lock_wait", words, Unit::Ns, figure, source))
@@ -102,15 +98,222 @@ fn with_competitor((place, row): Placed<'_>) -> Option<Finding> {
         Unit::Ns.words(row.hold_us * 1e3),
         Unit::Ns.estimate(figure)
     );
-    let source = Origin::of("latency", place, cell(row), "p999_ns");
+    let source = Origin::of("latency", place, row.cell().to_string(), "p999_ns");
     Some(Finding::new("competitor_p999", words, Unit::Ns, figure, source).repeated())
+}
+
+/// The lines of the ladder: uncontended locks, contended ones, and one with a competitor for the CPU.
+pub fn costs(rows: &[Row]) -> Vec<Cost> {
+    let firsts = || rows.iter().filter(|row| row.thread == 0);
+    let locking = || firsts().filter(|row| row.operation == Operation::Lock && row.competitors == 0);
+    let pairs = FreePairs::of(rows);
+    let free = locking().filter(|row| row.threads == 1).filter_map(|row| uncontended_cost(row, pairs));
+    let held = locking().filter(|row| row.threads == 2).filter_map(contended_cost);
+    let company = |row: &&Row| (row.threads, row.competitors, row.operation) == (1, 1, Operation::RoundTrip);
+    let beside = firsts().filter(company).find(|row| row.lock == USUAL).and_then(competitor_cost);
+    free.chain(held).chain(beside).collect()
+}
+
+/// A lock and an unlock.
+fn uncontended_cost(row: &Row, pairs: FreePairs) -> Option<Cost> {
+    let cost = Cost::new(
+        format!("an uncontended {} lock", row.lock),
+        format!("{}: lock and unlock in a bare loop ({})", row.name(), pairs.basis()),
+        pairs.of_row(row)?,
+    );
+    let of_1998 = match row.lock.as_str() {
+        "sysv" => Some(7_000.0),
+        "benaphore" => Some(600.0),
+        _ => None,
+    };
+    Some(cost.of_lock(&row.lock).beside(1998, of_1998).beside(2002, loop_2002(&row.lock)))
+}
+
+/// The time of a lock in 2002's table of ulockflex: that of an iteration of one child that does no work, less that of one
+/// without a lock.
+fn loop_2002(lock: &str) -> Option<f64> {
+    const WITHOUT_PER_S: f64 = 1_398_321.0;
+    let with_per_s = match lock {
+        "sysv" => 309_423.0,
+        "usema" => 1_157_684.0,
+        "usema-spin" => 1_136_147.0,
+        "calock" => 1_115_431.0,
+        "calock-spin" => 1_150_368.0,
+        _ => return None,
+    };
+    Some(1e9 / with_per_s - 1e9 / WITHOUT_PER_S)
+}
+
+/// The wait for a lock that the other thread holds.
+fn contended_cost(row: &Row) -> Option<Cost> {
+    let spike = waited(row)?;
+    let is_here = row.placement == Placement::OneCpu.to_string();
+    let place = if is_here { "this CPU" } else { "another CPU" };
+    let figure =
+        format!("{}, hold time {}: median wait, spike {}", row.name(), nanoseconds(row.hold_us * 1e3), spike.label);
+    let estimate = row.estimate(spike.median_ns, spike.median_ci_ns)?;
+    let of_1998 = match row.lock.as_str() {
+        "sysv" => Some(24_138.0),
+        "benaphore" => Some(24_700.0),
+        _ => None,
+    };
+    let cost = Cost::new(format!("a contended {} lock, {place}", row.lock), figure, estimate);
+    Some(cost.of_lock(&row.lock).beside(1998, of_1998.filter(|_| is_here)))
+}
+
+/// The iteration of a thread that shares its CPU with one that never blocks.
+fn competitor_cost(row: &Row) -> Option<Cost> {
+    let figure =
+        format!("{}, hold time {}: p99.9 of a lock–hold–unlock cycle", row.cell(), nanoseconds(row.hold_us * 1e3));
+    let estimate = row.estimate(row.p999_ns, row.p999_ci_ns)?;
+    Some(Cost::new("p99.9 of a lock, competitor", figure, estimate).of_lock(&row.lock))
+}
+
+/// The lock latency laboratory of the Be Newsletter, 1998, with the values of today.
+pub fn then_and_now(rows: &[Placed<'_>]) -> Vec<ThenAndNow> {
+    if rows.is_empty() {
+        return Vec::new();
+    }
+    let laboratory = Laboratory(rows);
+    [
+        laboratory.one_thread(),
+        laboratory.two_threads("sysv", "semaphore", SEMAPHORE),
+        laboratory.two_threads("benaphore", "benaphore", BENAPHORE),
+    ]
+    .concat()
+}
+
+/// The values that 1998 gives for two threads: ping-pong mean and share, fast path mean and share, round trip.
+struct TwoThreads {
+    waited_ns: f64,
+    waited_share: f64,
+    free_ns: f64,
+    free_share: f64,
+    round_trip_ns: Option<f64>,
+}
+
+const SEMAPHORE: TwoThreads = TwoThreads {
+    waited_ns: 24_138.0,
+    waited_share: 0.856_77,
+    free_ns: 3_545.0,
+    free_share: 0.117_41,
+    round_trip_ns: Some(35_100.0),
+};
+
+const BENAPHORE: TwoThreads =
+    TwoThreads { waited_ns: 24_700.0, waited_share: 0.82, free_ns: 310.0, free_share: 0.143, round_trip_ns: None };
+
+fn time(name: &str, then_ns: f64, today: Option<Estimate>) -> ThenAndNow {
+    ThenAndNow::new(1998, name, Unit::Ns, then_ns, today)
+}
+
+fn share(name: &str, then: f64, spike: Option<&SpikeRow>) -> ThenAndNow {
+    let today = spike.map(|spike| Estimate::from(spike.share));
+    ThenAndNow::new(1998, &format!("{name}: its share"), Unit::Share, then, today).detail()
+}
+
+fn mean(spike: Option<&SpikeRow>) -> Option<Estimate> {
+    spike?.mean_ns.map(Estimate::from)
+}
+
+fn median(row: Option<&Row>) -> Option<Estimate> {
+    row.and_then(|row| row.estimate(row.p50_ns, row.p50_ci_ns))
+}
+
+/// The ratio of two values, as wide as their intervals allow.
+fn ratio(over: Option<Estimate>, under: Option<Estimate>) -> Option<Estimate> {
+    let (over, under) = over.zip(under).filter(|(_, under)| under.value > 0.0)?;
+    let ends = over.interval.zip(under.interval).filter(|(_, under)| under.low > 0.0);
+    let interval = ends.map(|(over, under)| Interval::new(over.low / under.high, over.high / under.low));
+    Some(Estimate::new(over.value / under.value, interval))
+}
+
+/// The rows of the latency experiment, read as 1998 read its graphs.
+struct Laboratory<'a>(&'a [Placed<'a>]);
+
+impl Laboratory<'_> {
+    /// 1998 gives a lock and an unlock by themselves, 3.5 µs each for the semaphore and 0.3 for the benaphore; of what
+    /// is free a pair is known best.
+    fn one_thread(&self) -> Vec<ThenAndNow> {
+        let lock = |lock| self.row(lock, 1, Operation::Lock);
+        let first = |name| lock(name).and_then(|row| row.spikes.first());
+        let pairs = FreePairs::of(self.0.iter().map(|(_, row)| *row));
+        let pair = |name| lock(name).and_then(|row| pairs.of_row(row));
+        let mut echoes = self.echoes("sysv").into_iter().map(Estimate::from);
+        vec![
+            time("semaphore, lock and unlock", 7_000.0, pair("sysv")),
+            share("semaphore, lock", 0.996, first("sysv")),
+            time("semaphore, round trip", 13_100.0, median(self.row("sysv", 1, Operation::RoundTrip))).detail(),
+            time("shortest echo of the semaphore's lock", 5_000.0, echoes.next()).detail(),
+            time("next echo of it", 27_000.0, echoes.next()).detail(),
+            time("benaphore, lock and unlock", 600.0, pair("benaphore")),
+            share("benaphore, lock", 0.9996, first("benaphore")),
+            time("benaphore, round trip", 6_700.0, median(self.row("benaphore", 1, Operation::RoundTrip))).detail(),
+            ThenAndNow::new(
+                1998,
+                "semaphore over benaphore, lock and unlock",
+                Unit::Times,
+                12.0,
+                ratio(pair("sysv"), pair("benaphore")),
+            ),
+        ]
+    }
+
+    fn two_threads(&self, lock: &str, name: &str, then: TwoThreads) -> Vec<ThenAndNow> {
+        let row = self.row(lock, 2, Operation::Lock);
+        let (waited, free) = (row.and_then(waited), row.and_then(fast_path));
+        let figure = |what: &str| format!("two threads, {name}, {what}");
+        let mut figures = vec![
+            time(&figure("ping-pong"), then.waited_ns, mean(waited)),
+            share(&figure("ping-pong"), then.waited_share, waited),
+            time(&figure("free"), then.free_ns, mean(free)),
+            share(&figure("free"), then.free_share, free),
+        ];
+        if let Some(then) = then.round_trip_ns {
+            let today = median(self.row(lock, 2, Operation::RoundTrip));
+            figures.push(time(&figure("round trip"), then, today).detail());
+        }
+        figures
+    }
+
+    /// The first thread's row, without competitors.
+    fn row(&self, lock: &str, threads: usize, operation: Operation) -> Option<&Row> {
+        let wanted = (lock, threads, 0, 0, operation);
+        let key = |row: &&Row| (row.lock.as_str(), row.threads, row.competitors, row.thread, row.operation) == wanted;
+        self.0.iter().map(|(_, row)| *row).find(key)
+    }
+
+    /// The delays of the echoes of locking, the shortest first. 1998 called its two the scheduler's and a daemon's;
+    /// that these are the same takes evidence.
+    fn echoes(&self, lock: &str) -> Vec<f64> {
+        let row = self.row(lock, 1, Operation::Lock);
+        let mut delays: Vec<f64> =
+            row.into_iter().flat_map(|row| &row.spikes).filter_map(|spike| spike.delay_ns).collect();
+        delays.sort_by(f64::total_cmp);
+        delays
+    }
+}
+
+/// A wait longer than this was for a time slice of the CPU, not for one hold of the lock.
+const PREEMPTED_NS: f64 = 500_000.0;
+
+/// The largest spike of those that waited about as long as the other thread held the lock.
+pub fn waited(row: &Row) -> Option<&SpikeRow> {
+    let hold_ns = row.hold_us * 1e3;
+    row.spikes.iter().find(|spike| {
+        spike.median_ns.is_some_and(|ns| (hold_ns..PREEMPTED_NS).contains(&ns)) && spike.echo_of.is_none()
+    })
+}
+
+/// The largest spike of those that did not wait for the other thread.
+fn fast_path(row: &Row) -> Option<&SpikeRow> {
+    row.spikes.iter().find(|spike| spike.median_ns.is_none_or(|ns| ns < row.hold_us * 1e3 / 2.0))
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::sample::row;
     use super::*;
-    use instruments::statistics::Interval;
 
     #[test]
     fn a_free_lock_is_the_usual_one_and_the_slowest_stands_beside() {
@@ -165,5 +368,37 @@ mod tests {
         assert_eq!(findings(&[(0, &untimed)]), []);
         let unseen = Row { spikes: Vec::new(), ..row("std", 2, 0) };
         assert_eq!(findings(&[(0, &unseen)]), []);
+    }
+
+    fn words(costs: &[Cost]) -> Vec<&str> {
+        costs.iter().map(|cost| cost.what.as_str()).collect()
+    }
+
+    #[test]
+    fn a_lock_is_free_or_held_here_or_elsewhere() {
+        let spread = Row { placement: "spread".into(), ..row("std", 2, 0) };
+        let found = costs(&[row("std", 1, 0), row("sysv", 2, 0), spread]);
+        assert_eq!(
+            words(&found),
+            ["an uncontended std lock", "a contended sysv lock, this CPU", "a contended std lock, another CPU"]
+        );
+        assert_eq!((found[0].ns, found[1].ns), (18.0, 11e3));
+        assert_eq!(found[1].then.iter().map(|then| then.year).collect::<Vec<u16>>(), [1998]);
+        assert!(found[2].then.is_empty() && found[2].figure.contains("spread, hold time 6.10 µs"), "{found:?}");
+    }
+
+    #[test]
+    fn the_old_tables_stand_beside_their_locks() {
+        let found = costs(&[row("sysv", 1, 0), row("usema", 1, 0), row("std", 1, 0)]);
+        let years: Vec<Vec<u16>> = found.iter().map(|cost| cost.then.iter().map(|then| then.year).collect()).collect();
+        assert_eq!(years, [vec![1998, 2002], vec![2002], vec![]]);
+        assert!((found[0].then[1].ns - 2_516.7).abs() < 0.1, "{:?}", found[0]);
+    }
+
+    #[test]
+    fn what_was_not_measured_costs_nothing() {
+        let untimed = Row { bare_pair_ns: None, ..row("std", 1, 0) };
+        let unseen = Row { spikes: Vec::new(), ..row("std", 2, 0) };
+        assert_eq!(costs(&[untimed, unseen, row("std", 1, 1)]), []);
     }
 }

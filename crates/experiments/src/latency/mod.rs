@@ -1,10 +1,9 @@
 //! `contend latency`: what one lock and one unlock cost, spike by spike.
 
-mod costs;
+mod conditions;
 mod findings;
 mod flags;
 mod measure;
-mod metrics;
 mod plan;
 mod ranking;
 mod record;
@@ -12,11 +11,7 @@ mod record;
 mod sample;
 mod section;
 mod show;
-mod show_apart;
-mod show_neighbour;
-mod show_ranking;
 mod stopped;
-mod then_and_now;
 mod warnings;
 
 use self::record::{LatencyRecord, Row};
@@ -102,7 +97,7 @@ impl Experiment for Latency {
     }
 
     fn metrics(row: &Row) -> Vec<Metric> {
-        metrics::metrics(row)
+        ranking::metrics(row)
     }
 
     fn ranking(rows: &[Row]) -> Vec<Rank> {
@@ -114,10 +109,10 @@ impl Experiment for Latency {
     }
 
     fn then_and_now(rows: &[(usize, &Row)]) -> Vec<ThenAndNow> {
-        then_and_now::figures(rows)
+        findings::then_and_now(rows)
     }
 
     fn costs(rows: &[Row]) -> Vec<Cost> {
-        costs::costs(rows)
+        findings::costs(rows)
     }
 }

@@ -1,5 +1,6 @@
 //! The cells that come of the flags, and what a record says of them.
 
+use super::conditions::conditions;
 use super::flags::{Flags, Placement};
 use super::stopped::StoppedWait;
 use harness::{EvidenceChoice, Session, UsageError};
@@ -11,7 +12,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
-/// What is compared: one combination of lock, threads and competitors.
+/// A configuration that is compared: one combination of lock, threads and competitors.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CellPlan {
     /// The lock's name.
@@ -23,20 +24,15 @@ pub struct CellPlan {
 }
 
 impl CellPlan {
-    /// Who wants the lock, and who the CPU.
-    pub fn who(&self) -> String {
-        let plural = |number: usize| if number == 1 { "" } else { "s" };
-        let threads = format!("{} thread{}", self.threads, plural(self.threads));
-        match self.competitors {
-            0 => threads,
-            number => format!("{threads}, {number} competitor{}", plural(number)),
-        }
+    /// Everything but the lock, in words.
+    pub fn conditions(&self) -> String {
+        conditions(self.threads, self.competitors)
     }
 }
 
 impl fmt::Display for CellPlan {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{}, {}", self.lock, self.who())
+        write!(formatter, "{}, {}", self.lock, self.conditions())
     }
 }
 
@@ -47,7 +43,7 @@ pub struct Plan {
     pub cells: Vec<CellPlan>,
     /// How long the lock is held, in nanoseconds.
     pub hold_ns: f64,
-    /// As asked for.
+    /// As requested.
     pub placement: Placement,
     /// The CPUs that threads are dealt to, in turn.
     pub cpus: Vec<usize>,
@@ -67,7 +63,7 @@ pub struct Plan {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Parameters {
-    /// Locks, in the order asked for.
+    /// Locks, in the requested order.
     pub locks: Vec<String>,
     /// Numbers of threads.
     pub threads: Vec<usize>,
@@ -112,7 +108,7 @@ impl Plan {
     /// Checks the flags against the machine and fills in the rest.
     ///
     /// # Errors
-    /// A CPU in the placement that does not exist or is not allowed; a shared object that is no lock.
+    /// A CPU in the placement that does not exist or is not allowed; a shared object that is not a lock.
     pub fn of(flags: &Flags, session: &Session) -> Result<Self, UsageError> {
         let mut cells = Vec::new();
         let chosen = locks::chosen(&flags.lock, false).map_err(|error| UsageError(format!("--lock {error}")))?;

@@ -1,25 +1,29 @@
-//! Which lock? A free one by its pair; one that others want by the wait of its unluckiest thread.
+//! Ranks of locks: uncontended ones by their lock/unlock pair, contended ones by the wait of the unluckiest thread. And
+//! the values that are compared with other records.
 
+use super::flags::Placement;
 use super::plan::CellPlan;
 use super::record::{Operation, Row};
 use instruments::statistics::Interval;
 use instruments::statistics::comparison::Estimate;
 use record::ranking::{Contender, Contest, Rank};
-use record::{Unit, distinct};
-use terminal::counted;
+use record::{Cell, MOSTLY, Metric, Unit, VariationSource, distinct};
+use terminal::nanoseconds;
 
-/// By so much the pairs of one lock may differ by where code and data lie: taken from a few runs, not a law.
+/// How much the pairs of one lock differ with the placement of code and data: observed in a few runs.
 const SCATTER_OF_PAIRS: f64 = 0.02;
-/// The same of waits: a cautious guess.
+/// How much the waits for one lock differ: a cautious guess.
 const SCATTER_OF_WAITS: f64 = 0.05;
 const SCATTER_OF_RARE_WAITS: f64 = 0.25;
 
-/// Of a free lock.
+/// The value that ranks uncontended locks.
 pub const PAIR: &str = "lock and unlock";
-/// Of a lock that others want, the first of [`WAITS`].
+/// The value that ranks contended locks, the first of [`WAITS`].
 pub const WAIT: &str = "lock, 99 %";
 
-type Quantile = fn(&Row) -> (Option<f64>, Option<Interval>);
+/// A quantile, as far as it is known, and its interval.
+type Known = (Option<f64>, Option<Interval>);
+type Quantile = fn(&Row) -> Known;
 
 const WAITS: [(&str, f64, Quantile); 3] = [
     (WAIT, SCATTER_OF_RARE_WAITS, |row| (row.p99_ns, row.p99_ci_ns)),
@@ -29,24 +33,12 @@ const WAITS: [(&str, f64, Quantile); 3] = [
 
 /// For every number of threads and competitors; the figure that decides first.
 pub fn ranking(rows: &[Row]) -> Vec<Rank> {
-    distinct(rows, among).into_iter().flat_map(|words| within(&words, rows)).collect()
-}
-
-/// Under what a row was measured.
-pub fn among(row: &Row) -> String {
-    let mut words = counted(row.threads, "thread");
-    if row.competitors > 0 {
-        words += &format!(", {}", counted(row.competitors, "competitor"));
-    }
-    if row.threads + row.competitors > 1 {
-        words += &format!(", {}", row.placement);
-    }
-    words
+    distinct(rows, Row::contest).into_iter().flat_map(|words| within(&words, rows)).collect()
 }
 
 fn within(words: &str, rows: &[Row]) -> Vec<Rank> {
     let locking: Vec<&Row> =
-        rows.iter().filter(|row| row.operation == Operation::Lock && among(row) == words).collect();
+        rows.iter().filter(|row| row.operation == Operation::Lock && row.contest() == words).collect();
     if locking.iter().all(|row| is_free(row)) {
         let pairs = FreePairs::of(rows);
         return contest(words, PAIR, SCATTER_OF_PAIRS).ranked(pairs.contenders(&locking));
@@ -98,7 +90,7 @@ impl FreePairs {
         if self.is_exclusive { "bare_pair_ns_alone" } else { "bare_pair_ns" }
     }
 
-    /// What the value is of, in words.
+    /// Names the kind of the value.
     pub fn basis(self) -> &'static str {
         if self.is_exclusive { "exclusive core" } else { "all windows" }
     }
@@ -118,7 +110,7 @@ impl FreePairs {
 
     /// How many times as long the pair of the second takes, where it is shown to take longer.
     pub fn times_longer(self, row: &Row, other: &Row) -> Option<Interval> {
-        let contest = contest(&among(row), PAIR, SCATTER_OF_PAIRS);
+        let contest = contest(&row.contest(), PAIR, SCATTER_OF_PAIRS);
         let times = contest.times_worse(&self.contender(row)?, &self.contender(other)?)?;
         Some(times).filter(|ends| ends.low > 1.0)
     }
@@ -136,6 +128,50 @@ fn unluckiest(cell: &CellPlan, locking: &[&Row], quantile: Quantile) -> Option<C
         interval: interval.filter(|_| value.is_some()),
         resolution: row.least_ns(),
     })
+}
+
+/// An uncontended pair, the wait, and the whole iteration.
+pub fn metrics(row: &Row) -> Vec<Metric> {
+    let cell = cell(row);
+    let neighbour = &row.neighbour;
+    let seen = |figure, [of_all, alone]: [Known; 2], variation| {
+        let known = row.estimate(of_all.0, of_all.1)?;
+        let metric = Metric::time(&cell, figure, known.value, known.interval);
+        Some(Metric { resolution: known.resolution, variation, alone: row.estimate(alone.0, alone.1), ..metric })
+    };
+    let median = [(row.p50_ns, row.p50_ci_ns), (neighbour.p50_ns_alone, neighbour.p50_ci_ns_alone)];
+    match row.operation {
+        Operation::Lock => {
+            let pair = row.bare_pair_ns.filter(|_| row.thread == 0);
+            let alone = neighbour.bare_pair_ns_alone.map(|ns| Estimate::new(ns, neighbour.bare_pair_ci_ns_alone));
+            let of_pair = |ns| Metric { alone, ..Metric::time(&cell, "lock and unlock", ns, row.bare_pair_ci_ns) };
+            let pair = pair.map(of_pair);
+            let median = seen("lock, median", median, variation(row));
+            let tail = [(row.p999_ns, row.p999_ci_ns), (neighbour.p999_ns_alone, neighbour.p999_ci_ns_alone)];
+            let rare = seen("lock, 99.9 %", tail, VariationSource::Rare);
+            pair.into_iter().chain(median).chain(rare).collect()
+        }
+        Operation::RoundTrip => seen("round trip, median", median, variation(row)).into_iter().collect(),
+        // The pair has it, and it never waits.
+        Operation::Unlock => Vec::new(),
+    }
+}
+
+/// A thread that waits for one on another CPU also waits for the other threads there.
+fn variation(row: &Row) -> VariationSource {
+    match row.operation {
+        _ if row.threads > 1 && row.placement != Placement::OneCpu.to_string() => VariationSource::Elapsed,
+        Operation::RoundTrip if row.hold_us * 1e3 >= MOSTLY * row.p50_ns.unwrap_or(f64::INFINITY) => {
+            VariationSource::CorrectedWork
+        }
+        _ => VariationSource::SingleOperation,
+    }
+}
+
+fn cell(row: &Row) -> Cell {
+    let thread = if row.threads > 1 { format!("thread {}", row.thread) } else { String::new() };
+    Cell::of([row.lock.clone(), row.contest(), thread])
+        .with("hold_us", format!("hold {}", nanoseconds(row.hold_us * 1e3)))
 }
 
 #[cfg(test)]

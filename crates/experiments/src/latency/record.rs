@@ -12,7 +12,7 @@ use terminal::nanoseconds;
 /// A record of this experiment.
 pub type LatencyRecord = Record<Parameters, Row>;
 
-/// What was timed.
+/// The operation that was timed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -75,7 +75,7 @@ pub struct Row {
     pub undisturbed_mean_ns: Option<f64>,
     #[serde(default)]
     pub undisturbed_mean_ci_ns: Option<Interval>,
-    /// 95 % intervals over the slices, and a step of the clock farther at either end; `null` where there are too few
+    /// 95 % intervals over the slices, and one more step of the clock at either end; `null` where there are too few
     /// rounds for one.
     pub p50_ci_ns: Option<Interval>,
     pub p90_ci_ns: Option<Interval>,
@@ -134,13 +134,13 @@ pub struct Row {
     pub recording_ns: f64,
 }
 
-/// The figures of a row for the time alone on the core, and for that in which another hardware thread took part of it;
-/// `null` where nobody looked, or where that was too rare.
+/// The values of a row for the time with the core exclusive, and for that in which an SMT sibling used part of it;
+/// `null` without probes, or where that was too rare.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Neighbour {
-    /// Of the pieces of slices that were the one or the other, the share of those beside a neighbour.
+    /// The share of the parts of windows with an active SMT sibling, among those that were clearly exclusive or shared.
     pub core_shared_share: Option<f64>,
     /// How far the bare pair's time before a slice tells by itself who was there: rank correlation, from -1 to 1.
     pub core_correlation: Option<f64>,
@@ -168,7 +168,7 @@ pub struct Neighbour {
 pub struct SpikeRow {
     /// `A` has the largest share.
     pub label: String,
-    /// Of all rounds, 0 to 1.
+    /// The share of all iterations, 0 to 1.
     pub share: f64,
     pub count: u64,
     /// These are `null` where they are below what they are known to.
@@ -183,9 +183,10 @@ pub struct SpikeRow {
     /// What most of its excess time was, by the threads' own timestamps and the kernel's record: uncontended, waited
     /// for the holder, switched out to a task, an interrupt, …; without evidence it is unexplained.
     pub cause: String,
-    /// Of its excess time; `null` where there is none, or no evidence.
+    /// The cause's share of the excess time; `null` where there is none, or no evidence.
     pub cause_share: Option<f64>,
-    /// Of its rounds in slices with evidence: those with evidence for this cause; `null` without such rounds.
+    /// The share of iterations with evidence for this cause, among those in windows with evidence; `null` without such
+    /// iterations.
     pub evidence_share: Option<f64>,
     /// The median of those rounds: what recording the evidence does to the latency.
     pub median_with_evidence_ns: Option<f64>,
@@ -202,7 +203,7 @@ impl Row {
         quantile_ns.filter(|ns| *ns >= self.least_ns())
     }
 
-    /// What is known of it, with its interval.
+    /// The known quantile, with its interval.
     pub fn estimate(&self, quantile_ns: Option<f64>, interval: Option<Interval>) -> Option<Estimate> {
         let value = self.known(quantile_ns)?;
         Some(Estimate { value, interval, resolution: self.resolution_ns })
@@ -224,7 +225,7 @@ impl Row {
         }
     }
 
-    /// Of the rounds that nothing disturbed, with its interval, as far as it is known: alone on the core, where that
+    /// The mean of undisturbed iterations, with its interval, as far as it is known: with the core exclusive, where that
     /// is.
     pub fn undisturbed_mean(&self) -> Option<Estimate> {
         let neighbour = &self.neighbour;
@@ -253,9 +254,21 @@ impl Row {
         self.fenced_pair_ns.map(|value| Estimate::new(value, self.fenced_pair_ci_ns))
     }
 
-    /// The cell that the row belongs to.
+    /// The configuration that the row belongs to.
     pub fn cell(&self) -> CellPlan {
         CellPlan { lock: self.lock.clone(), threads: self.threads, competitors: self.competitors }
+    }
+
+    /// The contest of the row: locks under the same conditions are ranked. The placement matters from two threads on.
+    pub fn contest(&self) -> String {
+        let is_lone = self.threads + self.competitors == 1;
+        let placement = if is_lone { String::new() } else { format!(", {}", self.placement) };
+        self.cell().conditions() + &placement
+    }
+
+    /// The name of the configuration, with the placement.
+    pub fn name(&self) -> String {
+        format!("{}, {}", self.lock, self.contest())
     }
 
     /// The first letter of the spike that a bin belongs to: of those that overlap it, the one with most rounds.

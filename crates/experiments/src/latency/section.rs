@@ -5,11 +5,12 @@ use super::record::{Operation, Row, SpikeRow};
 use instruments::statistics::comparison::Estimate;
 use record::ranking_figure::figures;
 use record::{
-    Axis, Figure, Histogram, Mark, Picture, Plot, Point, Section, Series, Spikes, Statement, Table, Unit, distinct,
+    Axis, Figure, Histogram, Mark, Picture, Plot, Point, Section, Series, Spikes, Statement, Table, Unit, column,
+    distinct,
 };
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
-use terminal::{count, counted, nanoseconds, percent};
+use terminal::{count, nanoseconds, percent};
 
 pub fn section(rows: &[Row]) -> Section {
     Section {
@@ -24,7 +25,7 @@ pub fn section(rows: &[Row]) -> Section {
     }
 }
 
-/// Of all threads their locking; unlocking and round trips are alike, so the first thread's stand for all.
+/// Locking is drawn for every thread; unlocking and round trips are alike, so the first thread represents all.
 fn drawn(row: &Row) -> bool {
     row.thread == 0 || row.operation == Operation::Lock
 }
@@ -33,17 +34,9 @@ fn locking(rows: &[Row]) -> impl Iterator<Item = &Row> {
     rows.iter().filter(|row| row.operation == Operation::Lock)
 }
 
-fn cell_words(row: &Row) -> String {
-    let company = match row.competitors {
-        0 => String::new(),
-        competitors => format!(", {}", counted(competitors, "competitor")),
-    };
-    format!("{}, {}{company}", row.lock, counted(row.threads, "thread"))
-}
-
 fn row_words(row: &Row) -> String {
     let thread = if row.threads > 1 { format!(", thread {}", row.thread) } else { String::new() };
-    format!("{}{thread}", cell_words(row))
+    format!("{}{thread}", row.cell())
 }
 
 fn findings(rows: &[Row]) -> Vec<String> {
@@ -90,7 +83,7 @@ fn contended(row: &Row) -> String {
     });
     format!(
         "{}: the median time to lock is {}, the p99.9 {}.{}",
-        cell_words(row),
+        row.cell(),
         row.words_with(row.p50_ns, row.p50_ci_ns),
         row.words(row.p999_ns),
         bump.unwrap_or_default()
@@ -116,7 +109,7 @@ fn figure(row: &Row) -> Figure {
     }
 }
 
-/// What the picture says of a spike: letter, share and cause.
+/// The label of a spike in the picture: letter, share and cause.
 fn words(row: &Row, letter: &str) -> String {
     match row.spikes.iter().find(|spike| spike.label == letter) {
         Some(spike) => format!("{letter} {}, {}", percent(spike.share), spike.cause),
@@ -133,7 +126,7 @@ struct Column {
 }
 
 impl Column {
-    /// Of the spike that has most of its hits.
+    /// The letter of the spike that has most of its hits.
     fn letter(&self) -> char {
         self.letters.iter().max_by_key(|(_, count)| **count).map_or('#', |(letter, _)| *letter)
     }
@@ -142,7 +135,7 @@ impl Column {
 /// How much wider than its beginning a column may become: a quarter of an octave.
 const WIDENING: f64 = 1.19;
 
-/// Bins are as fine as the clock; a picture has no room for so many.
+/// Bins are as fine as the clock, which is finer than a picture can show.
 fn columns(row: &Row) -> Vec<Column> {
     let mut columns: Vec<Column> = Vec::new();
     for bin in row.histogram.iter().filter(|bin| bin.count > 0) {
@@ -221,25 +214,52 @@ fn undisturbed_words(row: &Row) -> &'static str {
     }
 }
 
-fn spikes(row: &Row) -> Table {
-    let line = |spike: &SpikeRow| {
-        let echo = spike.echo_of.iter().map(|of| format!("; echo of {of}"));
-        let cause: String = std::iter::once(spike.cause.clone()).chain(echo).collect();
-        vec![
-            spike.label.clone(),
-            percent(spike.share),
-            row.words_with(spike.median_ns, spike.median_ci_ns),
-            format!("{}–{}", nanoseconds(spike.from_ns), nanoseconds(spike.to_ns)),
-            cause,
-        ]
+/// A spike with the row that it belongs to.
+pub struct SpikeLine<'a> {
+    pub row: &'a Row,
+    pub spike: &'a SpikeRow,
+}
+
+/// The columns of a table of spikes. On a terminal the causes follow in separate lines.
+pub fn spike_columns<'a>(operation: Operation) -> [SpikeColumn<'a>; 6] {
+    let heading = match operation {
+        Operation::Lock => "  locking",
+        Operation::Unlock => "  unlocking",
+        Operation::RoundTrip => "  round trip",
     };
-    let scattered =
-        ["#".to_owned(), percent(row.leftover_share), "–".into(), "–".into(), "scattered, outside spikes".into()];
-    Table {
-        caption: "Spikes".into(),
-        header: vec!["spike", "share", "median (95 % CI)", "range", "cause"],
-        rows: row.spikes.iter().map(line).chain([scattered.to_vec()]).collect(),
-    }
+    [
+        SpikeColumn::terminal(heading, |line| Some(format!("  ({})", line.spike.label)))
+            .with_page("spike", |line| Some(line.spike.label.clone())),
+        SpikeColumn::new("share", |line| Some(percent(line.spike.share))),
+        SpikeColumn::terminal("mean", |line| {
+            Some(line.spike.mean_ns.map_or_else(|| line.row.words(None), nanoseconds))
+        }),
+        SpikeColumn::terminal("median", |line| Some(line.row.words(line.spike.median_ns)))
+            .with_page("median (95 % CI)", |line| {
+                Some(line.row.words_with(line.spike.median_ns, line.spike.median_ci_ns))
+            }),
+        SpikeColumn::new("range", |line| {
+            Some(format!("{}–{}", nanoseconds(line.spike.from_ns), nanoseconds(line.spike.to_ns)))
+        }),
+        SpikeColumn::terminal("", |line| {
+            let (parent, delay) = (line.spike.echo_of.as_ref()?, line.spike.delay_ns?);
+            Some(format!("echo of ({parent}), +{}", nanoseconds(delay)))
+        })
+        .with_page("cause", |line| {
+            let echo = line.spike.echo_of.as_ref().map_or_else(String::new, |of| format!("; echo of {of}"));
+            Some(line.spike.cause.clone() + &echo)
+        }),
+    ]
+}
+
+type SpikeColumn<'a> = record::Column<SpikeLine<'a>>;
+
+fn spikes(row: &Row) -> Table {
+    let lines: Vec<SpikeLine<'_>> = row.spikes.iter().map(|spike| SpikeLine { row, spike }).collect();
+    let mut table = column::on_page("Spikes", &spike_columns(row.operation), &lines);
+    let scattered = ["#", &percent(row.leftover_share), "–", "–", "scattered, outside spikes"];
+    table.rows.push(scattered.map(str::to_owned).to_vec());
+    table
 }
 
 fn histogram(columns: &[Column]) -> Table {
@@ -253,7 +273,7 @@ fn histogram(columns: &[Column]) -> Table {
     }
 }
 
-/// What has to be the same in another record to be compared.
+/// The part that has to be the same in another record for a comparison.
 fn compared(row: &Row) -> String {
     format!("{}, hold {}", row_words(row), nanoseconds(row.hold_us * 1e3))
 }

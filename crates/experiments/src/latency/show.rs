@@ -1,23 +1,27 @@
-//! The record on a terminal: for each cell the picture of locking, a table of spikes, and how far its threads agree.
+//! The rows on a terminal: the ranking; for each configuration the picture of locking, its spikes, and how far its
+//! threads agree; and the effect of the SMT sibling.
 
 use super::measure::UNEXPLAINED;
-use super::ranking::FreePairs;
+use super::ranking::{FreePairs, PAIR, WAIT, ranking};
 use super::record::{LatencyRecord, Operation, Row, SpikeRow};
-use super::{show_apart, show_neighbour, show_ranking};
+use super::section::{SpikeLine, spike_columns};
 use instruments::statistics::Interval;
+use instruments::statistics::comparison::{Comparison, Estimate, RunToRun, compare};
+use record::ranking::{self, Rank, contests, table};
+use record::{column, distinct};
 use terminal::{self, Bar, Histogram, Page, nanoseconds, percent};
 
-/// More cells have no histograms unless they are asked for: nobody reads thousands of lines.
+/// More configurations have no histograms unless they are requested: thousands of lines are not read.
 const MOST_DRAWN: usize = 4;
 
-/// The ranking; then every cell, if they are few or were asked for.
+/// The ranking; then every configuration, if they are few or were requested.
 pub fn show(record: &LatencyRecord, page: &Page) -> String {
     let cells = cells(&record.results);
-    let ranking = show_ranking::show(record, page);
+    let ranking = rankings(record, page);
     let asked = &record.parameters;
     let many = asked.locks.len() * asked.threads.len() * asked.competitors.len() > MOST_DRAWN;
     if many && !asked.histogram {
-        return ranking + HINT + "\n" + &recording(&record.results) + &show_apart::show(&cells);
+        return ranking + HINT + "\n" + &recording(&record.results) + &apart(&cells);
     }
     let shown: Vec<String> = cells.iter().map(|cell| of_cell(cell, page, |_| true)).collect();
     ranking
@@ -26,9 +30,9 @@ pub fn show(record: &LatencyRecord, page: &Page) -> String {
         + "\n"
         + &overview(&cells)
         + COLUMNS
-        + &show_neighbour::neighbours(&cells)
+        + &neighbours(&cells)
         + &recording(&record.results)
-        + &show_apart::show(&cells)
+        + &apart(&cells)
 }
 
 const HINT: &str = "--histogram prints histograms; the record and its HTML report always have them.\n";
@@ -39,23 +43,13 @@ pub fn sections(rows: &[Row], page: &Page) -> String {
     let cells = cells(rows);
     let drawn = |row: &Row| row.competitors == 0 && (row.operation == Operation::Lock || row.threads == 1);
     let shown: Vec<String> = cells.iter().map(|cell| of_cell(cell, page, drawn)).collect();
-    let after = show_neighbour::neighbours(&cells) + &recording(rows) + &show_apart::show(&cells);
+    let after = neighbours(&cells) + &recording(rows) + &apart(&cells);
     shown.join("\n") + "\n" + &overview(&cells) + COLUMNS + &after
 }
 
-/// The rows of each cell, in order of appearance.
+/// The rows of each configuration, in order of appearance.
 fn cells(rows: &[Row]) -> Vec<Vec<&Row>> {
-    rows.iter().fold(Vec::new(), |mut cells: Vec<Vec<&Row>>, row| {
-        match cells.iter_mut().find(|cell| same_cell(cell[0], row)) {
-            Some(cell) => cell.push(row),
-            None => cells.push(vec![row]),
-        }
-        cells
-    })
-}
-
-fn same_cell(a: &Row, b: &Row) -> bool {
-    (&a.lock, a.threads, a.competitors) == (&b.lock, b.threads, b.competitors)
+    distinct(rows, Row::cell).iter().map(|cell| rows.iter().filter(|row| row.cell() == *cell).collect()).collect()
 }
 
 fn of_cell(cell: &[&Row], page: &Page, drawn: impl Fn(&Row) -> bool) -> String {
@@ -67,13 +61,13 @@ fn of_cell(cell: &[&Row], page: &Page, drawn: impl Fn(&Row) -> bool) -> String {
             text.push_str(&title(row));
             text.push('\n');
         }
-        text.push_str(&spike_table(row));
+        text.push_str(&spike_table(row, page));
         text.push_str(&known(row));
     }
     text + &agreement(cell) + &ledger(cell[0])
 }
 
-/// What the evidence of a cell may lack; nothing where there is none.
+/// The coverage of the kernel events; nothing where there are none.
 fn ledger(row: &Row) -> String {
     row.ledger.as_ref().map_or_else(String::new, |ledger| {
         format!(
@@ -100,19 +94,9 @@ fn title(row: &Row) -> String {
     format!("{}, {}", row.cell(), row.operation.noun())
 }
 
-fn spike_table(row: &Row) -> String {
-    let heading = format!("  {}", row.operation.noun());
-    let lines = row.spikes.iter().map(|spike| {
-        vec![
-            format!("  ({})", spike.label),
-            percent(spike.share),
-            spike.mean_ns.map_or_else(|| row.words(None), nanoseconds),
-            row.words(spike.median_ns),
-            format!("{}–{}", nanoseconds(spike.from_ns), nanoseconds(spike.to_ns)),
-            echo(spike),
-        ]
-    });
-    let mut text = terminal::table(&[&heading, "share", "mean", "median", "range", ""], lines);
+fn spike_table(row: &Row, page: &Page) -> String {
+    let lines: Vec<SpikeLine<'_>> = row.spikes.iter().map(|spike| SpikeLine { row, spike }).collect();
+    let mut text = column::in_letters(&spike_columns(row.operation), &lines, page);
     if row.leftover_share > 0.0 {
         text.push_str(&format!("  (#) {:>8}  scattered, outside spikes\n", percent(row.leftover_share)));
     }
@@ -156,14 +140,7 @@ fn known(row: &Row) -> String {
     )
 }
 
-fn echo(spike: &SpikeRow) -> String {
-    match (&spike.echo_of, spike.delay_ns) {
-        (Some(parent), Some(delay)) => format!("echo of ({parent}), +{}", nanoseconds(delay)),
-        _ => String::new(),
-    }
-}
-
-/// The largest spikes of every thread beside the first one's, as 1998 compared its two threads.
+/// Compares the largest spikes of the first two threads, as 1998 did.
 fn agreement(cell: &[&Row]) -> String {
     let locking: Vec<&&Row> = cell.iter().filter(|row| row.operation == Operation::Lock).collect();
     let Some((first, others)) = locking.split_first() else { return String::new() };
@@ -239,7 +216,7 @@ fn recording(rows: &[Row]) -> String {
     ) + &residue(rows)
 }
 
-/// What the measurement reads where the answer is zero; nothing in older records.
+/// The value that the measurement reads where the answer is zero; nothing in older records.
 fn residue(rows: &[Row]) -> String {
     let of = |operation| rows.iter().find(|row| row.operation == operation);
     let words = |row: &Row| {
@@ -257,8 +234,228 @@ fn residue(rows: &[Row]) -> String {
     zero + &rows.first().and_then(control).unwrap_or_default()
 }
 
-/// What it reads where the answer is known and is not zero.
+/// The value that the measurement reads where the answer is known and is not zero.
 fn control(row: &Row) -> Option<String> {
     let (read, known) = (row.control_ns?, row.control_known_ns?);
     Some(format!("Check: multiplications of {known:.2} ns, timed like a lock, read as {read:.2} ns.\n"))
+}
+
+/// A table for each number of threads and competitors, by the figure that decides.
+fn rankings(record: &LatencyRecord, page: &Page) -> String {
+    // A stored ranking may be of an older revision; the rows say the same as when they were measured.
+    let ranks = ranking(&record.results);
+    // A single lock has no competitor.
+    let decides = |ranks: &&[Rank]| ranks.len() > 1 && [PAIR, WAIT].contains(&ranks[0].figure.as_str());
+    let deciding: Vec<&[Rank]> = contests(&ranks).filter(decides).collect();
+    let tables: Vec<String> = deciding.iter().map(|ranks| of_contest(ranks, &record.results, page)).collect();
+    if tables.is_empty() { String::new() } else { tables.join("\n") + &ranking_legend(record, &deciding.concat()) }
+}
+
+const FREE: &str = "lock and unlock, uncontended";
+
+fn of_contest(ranks: &[Rank], rows: &[Row], page: &Page) -> String {
+    let (header, operation): (&[&str], _) = match ranks[0].figure.as_str() {
+        PAIR => (&["99.9 %", "max"], FREE),
+        _ => (&["median", "99.9 %", "max"], "the wait of the unluckiest thread"),
+    };
+    let more = |rank: &Rank| {
+        let worst = |of: fn(&Row) -> Option<f64>| unluckiest(rank, rows, of);
+        let all = [worst(|row| row.p50_ns), worst(|row| row.p999_ns), worst(|row| row.max_ns)];
+        all.into_iter().skip(3 - header.len()).collect()
+    };
+    let table = page.cut_lines(&table(ranks, (header, more)));
+    let basis = match ranks[0].figure.as_str() {
+        PAIR => format!(" ({})", FreePairs::of(rows).basis()),
+        _ => String::new(),
+    };
+    format!("{}: {operation}, best first{basis}\n{table}", ranks[0].among)
+}
+
+/// A value of the thread for which it is worst.
+fn unluckiest(rank: &Rank, rows: &[Row], of: fn(&Row) -> Option<f64>) -> String {
+    let is_of = |row: &&Row| row.lock == rank.lock && row.operation == Operation::Lock && row.contest() == rank.among;
+    let row = rows.iter().filter(is_of).max_by(|a, b| of(a).unwrap_or(0.0).total_cmp(&of(b).unwrap_or(0.0)));
+    row.map_or_else(String::new, |row| row.words(of(row)))
+}
+
+fn ranking_legend(record: &LatencyRecord, ranks: &[Rank]) -> String {
+    let mut text = ranking::legend(ranks);
+    if ranks.iter().any(|rank| rank.figure == PAIR) {
+        text += "\n99.9 % and max: time to lock alone.";
+    }
+    text.push('\n');
+    if ranks.iter().any(|rank| rank.value.is_some() && rank.rank.is_none()) {
+        text += "Longer runs (--seconds) narrow the confidence intervals.\n";
+    }
+    if let Some(calls) = record.parameters.object_calls_ns {
+        text += &format!("Calls into a shared object go through pointers: {} of its pair.\n", nanoseconds(calls));
+    }
+    text
+}
+
+/// How far locking and unlocking, timed separately, have to differ from a pair in a loop: in both respects.
+const FAR_SHARE: f64 = 0.15;
+const FAR_NS: f64 = 0.7;
+
+/// At most this many are listed.
+const MOST_APART: usize = 3;
+
+const APART: &str = "Timed separately, lock and unlock differ from a pair in a loop (see method):\n";
+
+/// A line for each uncontended lock that is far off its pair, the farthest first; nothing if there is none.
+fn apart(cells: &[Vec<&Row>]) -> String {
+    let pairs = FreePairs::of(cells.iter().flatten().copied());
+    let mut far: Vec<(f64, String)> = cells.iter().filter_map(|cell| pair_apart(cell, pairs)).collect();
+    far.sort_by(|(one, _), (other, _)| other.total_cmp(one));
+    let more = far.len().saturating_sub(MOST_APART);
+    let lines: String = far.into_iter().take(MOST_APART).map(|(_, line)| line).collect();
+    match (lines.is_empty(), more) {
+        (true, _) => lines,
+        (_, 0) => format!("{APART}{lines}"),
+        _ => format!("{APART}{lines}  and {more} more\n"),
+    }
+}
+
+/// The difference from the pair as a share, and its line.
+fn pair_apart(cell: &[&Row], pairs: FreePairs) -> Option<(f64, String)> {
+    let of = |operation| cell.iter().find(|row| row.operation == operation && row.threads == 1 && row.competitors == 0);
+    let (lock, unlock) = (of(Operation::Lock)?, of(Operation::Unlock)?);
+    // Like with like: all with an exclusive core, or none.
+    if [lock, unlock].iter().any(|row| row.neighbour.undisturbed_mean_ns_alone.is_some() != pairs.is_exclusive()) {
+        return None;
+    }
+    let apart = lock.undisturbed_mean()?.value + unlock.undisturbed_mean()?.value;
+    let pair = pairs.of_row(lock)?.value;
+    let fenced =
+        lock.fenced_pair().map_or_else(String::new, |fenced| format!("{} fenced, ", nanoseconds(fenced.value)));
+    let (excess, share) = (apart - pair, (apart - pair) / pair);
+    let is_far = excess.abs() > FAR_NS && share.abs() > FAR_SHARE;
+    let [apart, together] = [apart, pair].map(nanoseconds);
+    let line = format!("  {}: {apart} separately, {fenced}{together} as a pair ({:+.0} %)\n", lock.lock, 100.0 * share);
+    is_far.then_some((share.abs(), line))
+}
+
+/// The time to lock while the core is exclusive and while it is shared; nothing where it was never seen shared.
+fn neighbours(cells: &[Vec<&Row>]) -> String {
+    let lines: Vec<_> = cells.iter().filter_map(|cell| neighbour(cell)).collect();
+    if lines.is_empty() {
+        return String::new();
+    }
+    let header = ["lock", "thr", "exclusive", "shared", "ratio (95 % CI)", "share of time shared"];
+    let title = "\nTime to lock while the core is exclusive, and while an SMT sibling uses it\n";
+    title.to_owned() + &terminal::table(&header, lines) + "\n"
+}
+
+fn neighbour(cell: &[&Row]) -> Option<Vec<String>> {
+    let lock = cell.iter().find(|row| row.thread == 0 && row.operation == Operation::Lock)?;
+    let share = lock.neighbour.core_shared_share.filter(|share| *share > 0.0)?;
+    let [alone, shared] = sides(lock);
+    let words = |side: Option<Estimate>| side.map_or_else(String::new, |side| nanoseconds(side.value));
+    let times = alone.zip(shared).and_then(|(alone, shared)| times(&alone, &shared)).unwrap_or_default();
+    Some(vec![lock.lock.clone(), lock.threads.to_string(), words(alone), words(shared), times, percent(share)])
+}
+
+/// The mean of an uncontended lock, else the median, which the clock rounds to its step.
+fn sides(lock: &Row) -> [Option<Estimate>; 2] {
+    let known = &lock.neighbour;
+    let (of, resolution) = if lock.threads == 1 {
+        let alone = (known.undisturbed_mean_ns_alone, known.undisturbed_mean_ci_ns_alone);
+        ([alone, (known.undisturbed_mean_ns_shared, known.undisturbed_mean_ci_ns_shared)], 0.0)
+    } else {
+        let alone = (known.p50_ns_alone, known.p50_ci_ns_alone);
+        ([alone, (known.p50_ns_shared, known.p50_ci_ns_shared)], lock.resolution_ns)
+    };
+    of.map(|(ns, interval): (Option<f64>, Option<Interval>)| ns.map(|value| Estimate { value, interval, resolution }))
+}
+
+/// `1.13× (1.09–1.17)`; without an interval the figures say nothing of each other.
+fn times(alone: &Estimate, shared: &Estimate) -> Option<String> {
+    let Comparison { ratio, interval, .. } = compare(alone, shared, RunToRun::NONE)?;
+    let is_known = alone.interval.is_some() && shared.interval.is_some();
+    is_known.then(|| format!("{ratio:.2}× ({:.2}–{:.2})", interval.low, interval.high))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::sample::row;
+    use super::*;
+
+    #[test]
+    fn a_line_a_lock_fits_a_screen() {
+        let rows: Vec<Row> = (0..23)
+            .map(|place| Row {
+                bare_pair_ns: Some(10.0 * 1.3_f64.powi(place)),
+                bare_pair_ci_ns: Some(Interval::new(9.9 * 1.3_f64.powi(place), 10.1 * 1.3_f64.powi(place))),
+                ..row(&format!("a-lock-{place}"), 1, 0)
+            })
+            .collect();
+        let ranks = ranking(&rows);
+        let text = of_contest(&ranks, &rows, &Page::plain());
+        assert_eq!(text.lines().count(), 25);
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+        assert!(text.lines().nth(2).unwrap().starts_with(" 1  a-lock-0 "), "{text}");
+    }
+
+    /// A cell of a lock and an unlock that take so long one by one; the pair takes 18 ns.
+    fn parts(lock_ns: f64, unlock_ns: f64, threads: usize) -> Vec<Row> {
+        let of = |operation, ns| Row {
+            operation,
+            undisturbed_mean_ns: Some(ns),
+            accuracy_ns: Some(0.1),
+            ..row("std", threads, 0)
+        };
+        vec![of(Operation::Lock, lock_ns), of(Operation::Unlock, unlock_ns)]
+    }
+
+    #[test]
+    fn what_fences_alone_make_of_the_pair_stands_beside() {
+        let [mut lock, unlock] = <[Row; 2]>::try_from(parts(12.0, 12.0, 1)).unwrap();
+        lock.fenced_pair_ns = Some(23.5);
+        let said = apart_of(&[lock, unlock]);
+        assert!(said.ends_with("  std: 24.0 ns separately, 23.5 ns fenced, 18.0 ns as a pair (+33 %)\n"), "{said}");
+    }
+
+    fn apart_of(cell: &[Row]) -> String {
+        apart(&[cell.iter().collect()])
+    }
+
+    #[test]
+    fn what_is_far_from_its_pair_is_said_to_either_side_and_the_rest_is_not() {
+        let said = apart_of(&parts(12.0, 12.0, 1));
+        assert!(
+            said.starts_with(APART) && said.ends_with("  std: 24.0 ns separately, 18.0 ns as a pair (+33 %)\n"),
+            "{said}"
+        );
+        assert!(apart_of(&parts(7.0, 7.0, 1)).contains("14.0 ns separately, 18.0 ns as a pair (-22 %)"));
+        assert_eq!(apart_of(&parts(10.0, 10.0, 1)), "", "11 % above");
+        assert_eq!(apart_of(&parts(12.0, 12.0, 2)), "", "they wait for each other");
+    }
+
+    #[test]
+    fn the_farthest_are_named_and_the_others_counted() {
+        let cells: Vec<Vec<Row>> = [12.0, 15.0, 13.0, 2.0, 14.0].map(|ns| parts(ns, ns, 1)).to_vec();
+        let said = apart(&cells.iter().map(|cell| cell.iter().collect()).collect::<Vec<_>>());
+        let named: Vec<&str> =
+            said.lines().skip(1).take(MOST_APART).filter_map(|line| line.split(' ').nth(3)).collect();
+        assert_eq!(named, ["4.00", "30.0", "28.0"], "{said}");
+        assert!(said.ends_with("\n  and 2 more\n"), "{said}");
+    }
+
+    fn sharing(threads: usize) -> String {
+        let mut lock = Row { operation: Operation::Lock, thread: 0, resolution_ns: 0.2, ..row("std", threads, 0) };
+        let known = &mut lock.neighbour;
+        known.core_shared_share = Some(0.619);
+        (known.undisturbed_mean_ns_alone, known.undisturbed_mean_ns_shared) = (Some(10.0), Some(11.0));
+        (known.p50_ns_alone, known.p50_ns_shared) = (Some(10.0), Some(11.0));
+        let (alone, shared) = (Some(Interval::new(9.9, 10.1)), Some(Interval::new(10.8, 11.2)));
+        (known.undisturbed_mean_ci_ns_alone, known.undisturbed_mean_ci_ns_shared) = (alone, shared);
+        (known.p50_ci_ns_alone, known.p50_ci_ns_shared) = (alone, shared);
+        neighbours(&[vec![&lock]])
+    }
+
+    #[test]
+    fn what_sharing_costs_has_an_interval() {
+        assert!(sharing(1).contains("10.0 ns 11.0 ns 1.10× (1.08–1.12)"), "{}", sharing(1));
+        assert!(sharing(2).contains("10.0 ns 11.0 ns 1.10× (1.06–1.14)"), "half a step of the clock: {}", sharing(2));
+    }
 }

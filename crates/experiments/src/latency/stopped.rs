@@ -1,5 +1,6 @@
 //! The wait that `--stop-above` ended it all at, in a record and in letters.
 
+use super::conditions::conditions;
 use harness::{StoryPart, story_text};
 use serde::{Deserialize, Serialize};
 use terminal::{Page, nanoseconds};
@@ -21,9 +22,9 @@ pub struct StoppedWait {
     /// What took most of it, as that of a spike, and how much.
     pub cause: String,
     pub cause_us: f64,
-    /// Who had the lock meanwhile, the oldest first; of many the longest.
+    /// The threads that held the lock during the wait, the oldest first; only the longest holds if there are many.
     pub holders: Vec<Holder>,
-    /// What the kernel's record says of the CPU of whoever waited, and of those of who had the lock.
+    /// The kernel trace of the CPUs of the waiting thread and of the threads that held the lock.
     pub stories: Vec<CpuStory>,
 }
 
@@ -53,7 +54,7 @@ pub fn text(wait: &StoppedWait, page: &Page) -> String {
         "Stopped at {:.3} s: with {} and {}, thread {} on CPU {} waited {} for the lock; main cause, for {}: {}.",
         wait.start_s,
         wait.lock,
-        who(wait),
+        conditions(wait.threads, wait.competitors),
         wait.thread,
         wait.cpu,
         us(wait.wait_us),
@@ -72,12 +73,4 @@ pub fn text(wait: &StoppedWait, page: &Page) -> String {
         text += &format!("CPU {}\n{}", story.cpu, story_text(&story.story, page));
     }
     text
-}
-
-fn who(wait: &StoppedWait) -> String {
-    let threads = terminal::counted(wait.threads, "thread");
-    match wait.competitors {
-        0 => threads,
-        number => format!("{threads}, {}", terminal::counted(number, "competitor")),
-    }
 }

@@ -1,9 +1,14 @@
-//! How much CPU another process would get.
+//! Statements about the rows, the values that are compared with other records, and the one of 1998.
 
 use super::record::{Row, TotalRow};
-use record::{Finding, Origin, Unit};
+use instruments::statistics::Interval;
+use instruments::statistics::comparison::Estimate;
+use record::{Better, Cell, Finding, Metric, Origin, ThenAndNow, Unit, VariationSource};
 
-/// Of the CPU that leaves it the least.
+/// 1998: the work of two grinders on one CPU, as a share of the work that one does alone.
+pub const TAKING_TURNS_SHARE: f64 = 0.999_2;
+
+/// The time that an additional process would get of the CPU that leaves it the least.
 pub fn findings(rows: &[(usize, &Row)]) -> Vec<Finding> {
     let totals = || rows.iter().filter_map(|(place, row)| Some((*place, row.total()?)));
     let least = totals().min_by(|a, b| a.1.shares.cputime_share.total_cmp(&b.1.shares.cputime_share));
@@ -15,13 +20,48 @@ pub fn findings(rows: &[(usize, &Row)]) -> Vec<Finding> {
     vec![Finding::new("obtainable_cpu", words, Unit::Share, share.into(), source).repeated()]
 }
 
-/// How far the intervals differ, which one alone cannot say.
+/// The range of the intervals; nothing for a single one.
 fn from_to(total: &TotalRow) -> String {
     if total.intervals < 2 {
         return String::new();
     }
     let (low, high) = (Unit::Share.words(total.cputime_least_share), Unit::Share.words(total.cputime_most_share));
     format!(" (between {low} and {high} in single intervals)")
+}
+
+/// The time that the spinner gets, and the time that it takes from others.
+pub fn metrics(row: &Row) -> Vec<Metric> {
+    let share = |cell: &Cell, figure, value: f64, interval: Option<Interval>, better| Metric {
+        unit: Unit::Share,
+        better,
+        variation: VariationSource::Others,
+        alone: None,
+        is_alone: false,
+        ..Metric::time(cell, figure, value, interval)
+    };
+    if let Some(total) = row.total() {
+        let cell = Cell::of([format!("CPU {}", total.cpu)]).with("priority", format!("at {}", total.priority));
+        let got = share(&cell, "got", total.shares.cputime_share, None, Better::More);
+        let taken = total.taken_share.map(|taken| share(&cell, "taken", taken, total.taken_ci, Better::Neither));
+        let efficiency = total.efficiency_share.map(|efficiency| Metric {
+            variation: VariationSource::Elapsed,
+            alone: None,
+            is_alone: false,
+            ..share(&cell, "efficiency", efficiency, total.efficiency_ci, Better::More)
+        });
+        return [Some(got), taken, efficiency].into_iter().flatten().collect();
+    }
+    let cell = Cell::of(["all CPUs".to_owned()]);
+    let taken =
+        row.all_cpus().and_then(|all| Some(share(&cell, "taken", all.taken_share?, all.taken_ci, Better::Neither)));
+    taken.into_iter().collect()
+}
+
+/// The CPU meter of Rico Tudor, "Where Does the Time Go?", Be Newsletter, October 1998.
+pub fn then_and_now(rows: &[(usize, &Row)]) -> Vec<ThenAndNow> {
+    let Some(total) = rows.iter().find_map(|(_, row)| row.total()) else { return Vec::new() };
+    let today = total.efficiency_share.map(|value| Estimate::new(value, total.efficiency_ci));
+    vec![ThenAndNow::new(1998, "work done by two spinners on one CPU", Unit::Share, TAKING_TURNS_SHARE, today)]
 }
 
 #[cfg(test)]

@@ -4,7 +4,6 @@ mod findings;
 mod flags;
 mod live;
 mod measure;
-mod metrics;
 mod plan;
 mod priority;
 mod record;
@@ -12,8 +11,6 @@ mod record;
 mod sample;
 mod section;
 mod show;
-mod then;
-mod then_and_now;
 mod warnings;
 
 use self::record::{LoadRecord, Row};
@@ -51,7 +48,7 @@ impl Experiment for Load {
     fn run(flags: &Flags, run: &mut Run<'_>) -> anyhow::Result<Finished<Parameters, Row>> {
         let plan = Plan::of(flags, run.is_part() || run.shared.wants_record(), run.session)?;
         let finished = if run.is_part() { headless(&plan, run)? } else { with_view(flags, &plan, run)? };
-        // The load is what is measured here, and an idle meter goes into a session of its own.
+        // The load is what is measured here, and an idle meter goes into a separate session.
         let autogroup = (plan.priority == Priority::IDLE).then_some("autogroup");
         Ok(finished.without(std::iter::once("other_load").chain(autogroup)))
     }
@@ -65,7 +62,7 @@ impl Experiment for Load {
     }
 
     fn metrics(row: &Row) -> Vec<Metric> {
-        metrics::metrics(row)
+        findings::metrics(row)
     }
 
     fn findings(rows: &[(usize, &Row)]) -> Vec<Finding> {
@@ -73,7 +70,7 @@ impl Experiment for Load {
     }
 
     fn then_and_now(rows: &[(usize, &Row)]) -> Vec<ThenAndNow> {
-        then_and_now::figures(rows)
+        findings::then_and_now(rows)
     }
 }
 
@@ -87,7 +84,7 @@ fn headless(plan: &Plan, run: &Run<'_>) -> anyhow::Result<Finished<Parameters, R
     Ok(finished(plan, measured, calibrated, Vec::new()))
 }
 
-/// With a view of its own. The caller must have no other threads.
+/// Runs with a live view. The caller must have no other threads.
 fn with_view(flags: &Flags, plan: &Plan, run: &Run<'_>) -> anyhow::Result<Finished<Parameters, Row>> {
     let view = flags.live_view(run.shared)?;
     let mut live = Live::new(view, flags.metrics.as_deref(), run.session, plan)?;

@@ -1,7 +1,7 @@
-//! The record on a terminal: a line for each interval, then what the run adds up to, with 1998 beside.
+//! The record on a terminal: a line for each interval, then the totals of the run, with the values of 1998.
 
+use super::findings::TAKING_TURNS_SHARE;
 use super::record::{AllCpusRow, IntervalRow, LoadRecord, Row, Shares, TotalRow};
-use super::then::TAKING_TURNS_SHARE;
 use instruments::statistics::Interval;
 use terminal::{self, Page, percent};
 
@@ -21,7 +21,7 @@ pub fn heading() -> String {
     "    time   load  tasks /proc/stat    got usable   lost  speed   load of each CPU".to_owned()
 }
 
-/// One interval: the means of all CPUs, then the load of each, as many as fit.
+/// One interval: the means of all CPUs, then the load of each CPU, as many as fit.
 pub fn line(rows: &[&IntervalRow], page: &Page) -> String {
     let mean = |figure: fn(&Shares) -> Option<f64>| {
         let known: Vec<f64> = rows.iter().filter_map(|row| figure(&row.shares)).collect();
@@ -52,7 +52,7 @@ pub fn line(rows: &[&IntervalRow], page: &Page) -> String {
     text
 }
 
-/// A share in hundredths, without the sign that the heading leaves out.
+/// A share in hundredths, without the per cent sign.
 fn points(share: Option<f64>) -> String {
     share.map_or_else(|| "-".to_owned(), |share| format!("{:.1}", share * 100.0))
 }
@@ -93,13 +93,13 @@ fn taken(share: Option<f64>, interval: Option<Interval>, of: &str) -> String {
         || "too few intervals for a CI".to_owned(),
         |ci| format!("95 % CI {:+.2} to {:+.2}", ci.low * 100.0, ci.high * 100.0),
     );
-    // Nobody gives the CPU time: below nothing the run was too short, or the accounts do not fit.
+    // The spinner cannot give CPU time: a negative value means that the run was too short, or that the accounts differ.
     let untold =
         if share < 0.0 { "A negative value means that its effect is below the resolution of this run.\n" } else { "" };
     format!("The spinner takes {:+.2} points of {of} ({interval}).\n{untold}", share * 100.0)
 }
 
-/// What a process would get of the CPU, in time and in width.
+/// The part of the CPU that a process would get, in time and in issue width.
 fn left(total: &TotalRow) -> Option<String> {
     let (lost, shared) = (total.width_lost_share?, total.core_shared_share?);
     let interval = total

@@ -1,13 +1,15 @@
-//! Who took the CPU from a thread that never blocks.
+//! Statements about the rows, their lines of the ladder, and the values of 1999 with those of today.
 
-use super::longest_gap::{self, LongestGap};
+use super::longest_gap::{self, LongestGap, beside_1999, long_gaps_in_1999s_readings};
 use super::record::{CauseRow, Row};
 use instruments::evidence::Kind;
 use instruments::statistics::comparison::Estimate;
-use record::{Finding, Origin, Unit};
+use record::{Cost, Finding, Origin, ThenAndNow, Unit, distinct};
+use terminal::nanoseconds;
 
 type Placed<'a> = (usize, &'a Row);
 
+/// The lost CPU time, its main cause, and the longest gaps of the scenarios.
 pub fn findings(rows: &[Placed<'_>]) -> Vec<Finding> {
     let named = |name: &str| rows.iter().copied().find(|(_, row)| row.scenario == name);
     let quiet = named("quiet");
@@ -21,10 +23,6 @@ pub fn findings(rows: &[Placed<'_>]) -> Vec<Finding> {
     quiet.map(lost).into_iter().chain(longest).collect()
 }
 
-fn cell(row: &Row) -> String {
-    format!("{}, CPU {}", row.scenario, row.cpu)
-}
-
 fn lost((place, row): Placed<'_>) -> Finding {
     let figure = row.lost();
     let most = row.causes.iter().find(|cause| cause.kind != Kind::Unexplained);
@@ -34,11 +32,11 @@ fn lost((place, row): Placed<'_>) -> Finding {
     let parts = if parts.is_empty() { String::new() } else { format!(": {}", parts.join(", ")) };
     // Some of it the machine needs for itself: a thief is named only where the evidence has one.
     let words = format!("A thread that never blocks lost {} of its CPU time{}", Unit::Share.estimate(figure), parts);
-    Finding::new("cpu_time_lost", words, Unit::Share, figure, Origin::of("noise", place, cell(row), "lost_share"))
+    Finding::new("cpu_time_lost", words, Unit::Share, figure, Origin::of("noise", place, row.name(), "lost_share"))
         .repeated()
 }
 
-/// What nobody is known to have taken, where it is more than a rounding.
+/// The share of the loss without a known cause, where it is more than a rounding.
 pub fn unexplained(row: &Row) -> Option<f64> {
     const MENTIONED: f64 = 0.01;
     row.explained_or_periodic_share.map(|known| 1.0 - known).filter(|share| *share >= MENTIONED)
@@ -71,23 +69,57 @@ fn longest(place: usize, gap: &LongestGap<'_>, all: &[LongestGap<'_>]) -> Findin
         "In {} {taken}{verb} {}{}",
         Unit::Ns.words(gap.span_s * 1e9),
         Unit::Ns.estimate(gap.estimate),
-        than.map_or_else(String::new, |than| beside(gap.estimate, than.estimate))
+        than.map_or_else(String::new, |than| longest_gap::difference(&gap.estimate, &than.estimate))
     );
     let what = format!("longest_gap_{}", row.scenario.replace(' ', "_"));
     let field = if gap.is_competitors { "competitor_longest_p50_us" } else { "longest_p50_us" };
-    Finding::new(&what, words, Unit::Ns, gap.estimate, Origin::of("noise", place, cell(row), field))
+    Finding::new(&what, words, Unit::Ns, gap.estimate, Origin::of("noise", place, row.name(), field))
 }
 
-/// How much shorter one longest gap is than another, where their intervals tell them apart.
-pub fn beside(gap: Estimate, than: Estimate) -> String {
-    match (gap.interval, than.interval) {
-        (Some(ends), Some(than_ends)) if ends.high < than_ends.low => {
-            format!(", {} shorter", terminal::ratio(than.value / gap.value))
-        }
-        (Some(ends), Some(than_ends)) if than_ends.high < ends.low => ", which is longer".to_owned(),
-        (Some(_), Some(_)) => ", not significantly different".to_owned(),
-        _ => String::new(),
-    }
+/// The lines of the ladder: the longest gaps.
+pub fn costs(rows: &[Row]) -> Vec<Cost> {
+    let is_one_of_several = distinct(rows, |row| row.cpu).len() > 1;
+    longest_gap::comparable(rows).iter().filter_map(|gap| cost(gap, is_one_of_several)).collect()
+}
+
+/// The longest gap of a turn, with the turn's length; `None` for a remedy, which is not a cost.
+fn cost(gap: &LongestGap<'_>, is_one_of_several: bool) -> Option<Cost> {
+    let row = gap.row;
+    let words = match (row.scenario.as_str(), gap.is_competitors) {
+        ("quiet", _) => "quiet",
+        ("competitor", true) => "by competitor",
+        ("competitor", false) => "competitor",
+        ("competitor and rescheduler", _) => "rescheduler too",
+        ("rescheduler", _) => "rescheduler",
+        _ => return None,
+    };
+    let cpu = if is_one_of_several { format!(", CPU {}", row.cpu) } else { String::new() };
+    let span = nanoseconds(gap.span_s * 1e9);
+    let taken = if gap.is_competitors { "the competitor's longest part of a gap" } else { "the longest gap" };
+    let figure = format!("{}: {taken} in {span}, median of the repetitions", row.name());
+    let then = row.then.filter(|_| !gap.is_competitors && longest_gap::beside_1999(row).is_some());
+    let cost = Cost::new(format!("longest gap in {span}, {words}{cpu}"), figure, gap.estimate);
+    Some(cost.beside(1999, then.map(|then| then.bare_longest_us * 1e3)))
+}
+
+/// The interruptions of Jean-Baptiste Queru, "The Scheduler Is Your Friend", Be Newsletter 4-45, 1999, on a bare system.
+pub fn then_and_now(rows: &[Placed<'_>]) -> Vec<ThenAndNow> {
+    rows.iter().flat_map(|(_, row)| with_1999(row)).collect()
+}
+
+/// The count is for 1999's number of readings; the longest gap is given where a turn has about as many.
+fn with_1999(row: &Row) -> Vec<ThenAndNow> {
+    let Some(then) = row.then else { return Vec::new() };
+    let scenario = match row.scenario.as_str() {
+        "competitor and rescheduler" => "both",
+        other => other,
+    };
+    let figure =
+        |name: &str, unit, then, today| ThenAndNow::new(1999, &format!("{scenario}: {name}"), unit, then, Some(today));
+    let count = long_gaps_in_1999s_readings(row)
+        .map(|over| figure("gaps over 256 µs", Unit::Number, then.bare_over_256us as f64, over.into()));
+    let longest = beside_1999(row).map(|longest| figure("longest gap", Unit::Ns, then.bare_longest_us * 1e3, longest));
+    count.into_iter().chain(longest).collect()
 }
 
 #[cfg(test)]
@@ -131,7 +163,7 @@ mod tests {
             "In 750 ms with a rescheduler the competitor takes the CPU for at most 161 µs (95 % CI 145–177 µs), 25.0× shorter"
         );
         assert_eq!((found[0].what.as_str(), found[1].source.row), ("longest_gap_competitor", 3));
-        let unclear = beside(Estimate::new(2.0, ends(2.0)), Estimate::new(2.1, ends(2.1)));
+        let unclear = longest_gap::difference(&Estimate::new(2.0, ends(2.0)), &Estimate::new(2.1, ends(2.1)));
         assert_eq!(unclear, ", not significantly different");
     }
 
@@ -141,9 +173,50 @@ mod tests {
         let rows = [row("quiet"), contested("competitor", 4_030.0), contested("competitor and rescheduler", 161.0)];
         let placed: Vec<Placed<'_>> = rows.iter().enumerate().collect();
         let found: Vec<f64> = findings(&placed)[1..].iter().map(|finding| finding.value).collect();
-        let costs: Vec<f64> = super::super::costs::costs(&rows).iter().map(|cost| cost.ns).collect();
+        let costs: Vec<f64> = costs(&rows).iter().map(|cost| cost.ns).collect();
         assert_eq!((&found, found[1] / found[2] > 8.0), (&costs, true));
         let effect = super::super::show::rescheduler_effect(&rows).unwrap();
         assert!(effect.contains("4.03 ms") && effect.contains("161 µs"), "{effect}");
+    }
+
+    #[test]
+    fn scenarios_are_costs_and_remedies_are_not() {
+        let found = costs(&[row("quiet"), contested("competitor and rescheduler", 161.0), row("nice -20")]);
+        let words: Vec<&str> = found.iter().map(|cost| cost.what.as_str()).collect();
+        assert_eq!(words, ["longest gap in 750 ms, quiet", "longest gap in 750 ms, rescheduler too"]);
+        assert_eq!((found[0].ns, found[0].ns_ci.unwrap().low, found[1].ns), (3e6, 2e6, 161e3));
+        assert!(found[1].figure.contains("CPU 1: the competitor's longest part of a gap in 750 ms"), "{found:?}");
+    }
+
+    #[test]
+    fn longest_gap_of_1999_stands_beside_as_many_readings() {
+        let mut like_1999 = row("quiet");
+        assert_eq!(costs(&[like_1999.clone()])[0].then, []);
+        like_1999.turns[0].samples = 300_000_000;
+        assert_eq!(costs(&[like_1999])[0].then[0].ns, 3.06e6);
+    }
+
+    #[test]
+    fn of_several_cpus_each_is_named() {
+        let found = costs(&[row("quiet"), Row { cpu: 2, ..row("quiet") }]);
+        assert!(found[1].what.ends_with("quiet, CPU 2"), "{found:?}");
+    }
+
+    fn names(row: &Row) -> Vec<String> {
+        with_1999(row).into_iter().map(|figure| figure.figure).collect()
+    }
+
+    #[test]
+    fn longest_gap_is_given_for_as_many_readings_as_in_1999() {
+        let mut row = row("quiet");
+        assert_eq!(names(&row), ["quiet: gaps over 256 µs"]);
+        row.turns[0].samples = 256_000_000;
+        assert_eq!(names(&row), ["quiet: gaps over 256 µs", "quiet: longest gap"]);
+    }
+
+    #[test]
+    fn turns_too_short_for_the_competitor_are_not_compared() {
+        let short = Row { competitor_slice_every_s: Some(3.99), ..contested("competitor", 93.5) };
+        assert!(names(&short).is_empty());
     }
 }

@@ -9,6 +9,7 @@ use instruments::statistics::Interval;
 use instruments::statistics::comparison::Estimate;
 use instruments::statistics::order::median;
 use instruments::warning::{Severity, Warning, WarningKind};
+use record::ranking::is_above;
 use serde::Serialize;
 
 /// The longest gap of a turn in one scenario.
@@ -53,7 +54,7 @@ pub fn whole(row: &Row) -> Option<Estimate> {
     long_enough_s(row).map(|_| ns(row.longest_p50_us, row.longest_ci_us))
 }
 
-/// The same where it is comparable with 1999's.
+/// The longest gap of a turn, where it is comparable with 1999's.
 pub fn beside_1999(row: &Row) -> Option<Estimate> {
     let readings = median(&of_each(&row.turns, |turn| turn.samples as f64))?;
     let factor = readings / SAMPLES_1999 as f64;
@@ -65,6 +66,20 @@ pub fn beside_1999(row: &Row) -> Option<Estimate> {
 pub fn long_gaps_in_1999s_readings(row: &Row) -> Option<f64> {
     long_enough_s(row)?;
     Some(row.over_256us as f64 * SAMPLES_1999 as f64 / row.samples as f64)
+}
+
+/// How one longest gap compares with another, after a comma: shorter or longer only where that is shown; nothing without
+/// intervals.
+pub fn difference(gap: &Estimate, than: &Estimate) -> String {
+    if gap.interval.is_none() || than.interval.is_none() {
+        String::new()
+    } else if is_above(than, gap) {
+        format!(", {} shorter", terminal::ratio(than.value / gap.value))
+    } else if is_above(gap, than) {
+        ", which is longer".to_owned()
+    } else {
+        ", not significantly different".to_owned()
+    }
 }
 
 fn ns(us: f64, ends_us: Option<Interval>) -> Estimate {

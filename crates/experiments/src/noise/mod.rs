@@ -3,11 +3,9 @@
 mod cause_row;
 mod cause_sums;
 mod cells;
-mod costs;
 mod every_cpu;
 mod findings;
 mod flags;
-mod left;
 mod live;
 mod longest_gap;
 mod measure;
@@ -22,7 +20,6 @@ mod section;
 mod show;
 mod stopped;
 mod then;
-mod then_and_now;
 mod trace;
 mod values;
 mod wake;
@@ -123,7 +120,7 @@ impl Experiment for Noise {
             return wake::show(&wakes, page);
         }
         let text = match record.parameters.every_cpu.is_empty() {
-            true => show::show(&record.parameters, &rows),
+            true => show::show(&record.parameters, &rows, page),
             false => every_cpu::show(&rows, page),
         };
         text + &stopped::stopped(&rows, page)
@@ -149,11 +146,11 @@ impl Experiment for Noise {
     }
 
     fn then_and_now(rows: &[(usize, &NoiseRow)]) -> Vec<ThenAndNow> {
-        then_and_now::figures(&placed_gaps(rows))
+        findings::then_and_now(&placed_gaps(rows))
     }
 
     fn costs(rows: &[NoiseRow]) -> Vec<Cost> {
-        costs::costs(&apart(rows).0)
+        findings::costs(&apart(rows).0)
     }
 }
 
@@ -166,7 +163,7 @@ fn placed_gaps<'a>(rows: &[(usize, &'a NoiseRow)]) -> Vec<(usize, &'a Row)> {
     rows.iter().filter_map(|(place, row)| Some((*place, row.gaps()?))).collect()
 }
 
-/// What gaps leave; one that was to end it all, and did, is what its user asked for.
+/// The result of a measurement of gaps; a gap that ended it because of `--stop-above` is not a failure.
 fn finished(
     parameters: Parameters,
     rows: Vec<Row>,
@@ -236,7 +233,7 @@ fn told_apart(rows: &[Row]) -> Vec<Row> {
     rows.iter().map(named).collect()
 }
 
-/// What goes into the file of `--trace`.
+/// The content of the file of `--trace`.
 fn traced(path: &Path, measured: &Measured, started_unix_s: u64) -> anyhow::Result<Vec<u8>> {
     let Some(row) = measured.rows.first() else { return Ok(Vec::new()) };
     let heading = trace::Heading { scenario: &row.scenario, threshold_ns: row.threshold_ns, started_unix_s };

@@ -34,7 +34,7 @@ impl NoiseRow {
     }
 }
 
-/// By the scenario, so that what is wrong with a row is said of its own kind.
+/// Chooses the kind by the scenario, so that an error names the fields of that kind.
 impl<'de> Deserialize<'de> for NoiseRow {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let row = serde_json::Value::deserialize(deserializer)?;
@@ -46,7 +46,7 @@ impl<'de> Deserialize<'de> for NoiseRow {
     }
 }
 
-/// One cell. What was not measured is `null`.
+/// One configuration. A value that was not measured is `null`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Row {
@@ -60,7 +60,7 @@ pub struct Row {
     pub span_s: f64,
     /// A pass of the reader's loop where nothing interrupted it, in the measurement itself.
     pub loop_ns: f64,
-    /// The same in short turns beside those of a loop that only reads the clock, …
+    /// The same in short repetitions, interleaved with those of a loop that only reads the clock, …
     pub loop_check_ns: f64,
     /// … and that loop.
     pub bare_loop_ns: f64,
@@ -81,7 +81,7 @@ pub struct Row {
     pub over_100us: Option<u64>,
     #[serde(default)]
     pub over_1ms: Option<u64>,
-    /// Of one of several CPUs: what hit it together with others.
+    /// The gaps that one of several CPUs had together with others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub together: Option<Together>,
     /// The share lost in each of at most 60 equal pieces of the planned time.
@@ -104,8 +104,7 @@ pub struct Row {
     pub lost_share: f64,
     /// The 95 % confidence interval of that share; in records of older versions that of the median repetition.
     pub lost_ci_share: Option<Interval>,
-    /// Of the readings of a probe, the share of those that found the core shared with another hardware thread; `null`
-    /// where nobody looked.
+    /// The share of a probe's readings that found the core shared with an SMT sibling; `null` without a probe.
     #[serde(default)]
     pub core_shared_share: Option<f64>,
     /// Its 95 % interval, by the scatter between stretches of the run; `null` where these are too few, or where all or
@@ -115,8 +114,8 @@ pub struct Row {
     /// What that thread took of the speed of code that is limited by the core's width, while the reader had the CPU.
     #[serde(default)]
     pub width_lost_share: Option<f64>,
-    /// Within the turns, time in which nobody watched: the kernel's record was read, or the core was probed. It is in
-    /// no share.
+    /// Time within the repetitions without sampling: the kernel trace was read, or the core was probed. No share
+    /// includes it.
     pub unwatched_s: f64,
     pub turns: Vec<Turn>,
     /// What took the gaps' time, the most first; the shares add up to 1.
@@ -132,7 +131,7 @@ pub struct Row {
     pub evidence: Source,
     /// What the evidence may lack.
     pub ledger: Option<EvidenceQuality>,
-    /// Of the switches and interrupts that the kernel recorded while the reader had the CPU: those inside a gap, …
+    /// The switches and interrupts that the kernel recorded while the sampling thread had the CPU: those inside a gap, …
     pub events_in_gaps: u64,
     /// … and those outside.
     pub events_outside_gaps: u64,
@@ -152,7 +151,7 @@ pub struct Row {
     pub competitor_longest_ci_us: Option<Interval>,
     /// CPU time of all competitors, as a share of one CPU.
     pub competitors_cpu_share: Option<f64>,
-    /// CPU time of the rescheduler, as a share of one CPU; what its wake-ups cost beside that is in `lost_share`.
+    /// CPU time of the rescheduler, as a share of one CPU; `lost_share` includes the further cost of its wake-ups.
     pub rescheduler_cpu_share: Option<f64>,
     pub rescheduler_wakes_per_s: Option<f64>,
     /// 1999's figures for the scenario, on one CPU, for 256 million samples; `null` where the weights or the rescheduler
@@ -165,6 +164,11 @@ impl Row {
     /// which is omitted where the share is outside.
     pub fn lost(&self) -> Estimate {
         Estimate::new(self.lost_share, self.lost_ci_share.filter(|ends| ends.contains(self.lost_share)))
+    }
+
+    /// The name of the configuration.
+    pub fn name(&self) -> String {
+        format!("{}, CPU {}", self.scenario, self.cpu)
     }
 }
 
@@ -212,7 +216,7 @@ pub struct LongGap {
     pub cause: Cause,
     /// Its part of the gap.
     pub cause_us: f64,
-    /// Of the longest: who had the CPU, from a little before the gap until its end.
+    /// The event timeline of the longest gap, from a little before it until its end.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub story: Vec<StoryPart>,
 }

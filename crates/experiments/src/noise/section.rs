@@ -2,11 +2,12 @@
 
 use super::findings::unexplained;
 use super::record::{CauseRow, Row};
+use super::show::{CauseLine, cause_columns, rescheduler_effect, scenario_columns};
 use harness::label;
 use instruments::evidence::Kind;
 use record::{
     Axis, Bar, Bars, Figure, HeatMap, HeatRow, Mark, OTHERS, Picture, Plot, Point, Section, Series, Stack, Statement,
-    Table, Unit, distinct, optional,
+    Table, Unit, column, distinct,
 };
 use terminal::{count, nanoseconds, percent};
 
@@ -16,7 +17,7 @@ pub fn section(rows: &[Row]) -> Section {
     Section {
         experiment: "noise",
         title: "OS noise".into(),
-        findings: rows.iter().map(finding).chain(super::show::rescheduler_effect(rows)).map(Statement::from).collect(),
+        findings: rows.iter().map(finding).chain(rescheduler_effect(rows)).map(Statement::from).collect(),
         // A record of before they were kept has no longest gaps.
         figures: overviews
             .into_iter()
@@ -50,40 +51,10 @@ fn scenarios(rows: &[Row]) -> Figure {
         interval: row.lost().interval,
         limit: None,
     };
-    let line = |row: &Row| {
-        vec![
-            row.scenario.clone(),
-            Unit::Share.words_with(row.lost_share, row.lost().interval),
-            nanoseconds(row.span_s * 1e9),
-            count(row.gaps),
-            optional(row.median_gap_us.map(|us| us * 1e3), Unit::Ns),
-            optional(row.p99_gap_us.map(|us| us * 1e3), Unit::Ns),
-            nanoseconds(row.longest_us * 1e3),
-            optional(row.explained_share, Unit::Share),
-            optional(row.width_lost_share, Unit::Share),
-            row.core_shared_share
-                .map_or_else(|| "–".to_owned(), |share| Unit::Share.words_with(share, row.core_shared_share_ci)),
-        ]
-    };
     Figure {
         title: "CPU time lost, by scenario".into(),
         picture: Picture::Bars(Bars { unit: Unit::Share, logarithmic: false, bars: rows.iter().map(bar).collect() }),
-        tables: vec![Table {
-            caption: "Scenarios".into(),
-            header: vec![
-                "scenario",
-                "lost (95 % CI)",
-                "measured",
-                "gaps",
-                "median gap",
-                "p99 gap",
-                "longest",
-                "explained",
-                "issue width lost",
-                "core shared (95 % CI)",
-            ],
-            rows: rows.iter().map(line).collect(),
-        }],
+        tables: vec![column::on_page("Scenarios", &scenario_columns(), rows)],
         secondary: false,
     }
 }
@@ -158,20 +129,8 @@ fn causes(rows: &[Row]) -> Figure {
 }
 
 fn causes_of(row: &Row) -> Table {
-    let lines = row.causes.iter().map(|cause| {
-        vec![
-            cause.label(),
-            percent(cause.share),
-            count(cause.count),
-            nanoseconds(cause.total_us * 1e3),
-            nanoseconds(cause.longest_us * 1e3),
-        ]
-    });
-    Table {
-        caption: format!("Causes: {}", row.scenario),
-        header: vec!["cause", "share of gap time", "gaps", "together", "longest"],
-        rows: lines.collect(),
-    }
+    let lines: Vec<CauseLine> = row.causes.iter().map(CauseLine::from).collect();
+    column::on_page(format!("Causes: {}", row.scenario), &cause_columns(), &lines)
 }
 
 /// This many causes have one series each; the others have one together.

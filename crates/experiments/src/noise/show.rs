@@ -1,19 +1,21 @@
-//! The record on a terminal: the scenarios beside 1999's, the causes, the remedies.
+//! The record on a terminal: the scenarios with the values of 1999, the causes, the remedies.
 
 use super::cells::{ALONE, EQUAL};
-use super::left;
 use super::longest_gap::{self, beside_1999, long_gaps_in_1999s_readings, whole};
 use super::plan::Parameters;
 use super::record::{CauseRow, Row};
 use instruments::evidence::Source;
 use instruments::statistics::Interval;
-use terminal::{self, nanoseconds, percent};
+use instruments::statistics::comparison::Estimate;
+use record::ranking::is_above;
+use record::{Column, Unit, column};
+use terminal::{self, Page, nanoseconds, percent};
 
 /// All of it.
-pub fn show(parameters: &Parameters, rows: &[Row]) -> String {
+pub fn show(parameters: &Parameters, rows: &[Row], page: &Page) -> String {
     let parts = match parameters.remedies {
         true => vec![setting(parameters, rows), remedies(rows), ledgers(rows), rules_of_1999(rows)],
-        false => vec![setting(parameters, rows), scenarios(rows), test_of_1999(rows), causes(rows)],
+        false => vec![setting(parameters, rows), scenarios(rows, page), test_of_1999(rows), causes(rows, page)],
     };
     parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n")
 }
@@ -60,7 +62,7 @@ fn readings_a_turn(rows: &[Row]) -> String {
     if least == most { format!("{most}") } else { format!("{least} to {most}") }
 }
 
-/// How long each row was watched in all: the gaps' counts and longest lengths are of that time.
+/// How long each row was measured: the counts and the longest lengths of gaps refer to that time.
 fn watched(rows: &[Row]) -> String {
     let (least, most) =
         rows.iter().fold((f64::INFINITY, 0.0_f64), |(least, most), row| (least.min(row.span_s), most.max(row.span_s)));
@@ -68,22 +70,36 @@ fn watched(rows: &[Row]) -> String {
     if least == most { most } else { format!("{least} to {most}") }
 }
 
-fn scenarios(rows: &[Row]) -> String {
-    let header = ["", "lost", "gaps/s", "median", "p99", ">256 µs", "longest"];
-    let lines = rows.iter().map(|row| {
-        vec![
-            row.scenario.clone(),
-            percent(row.lost_share),
-            format!("{:.0}", row.gaps_per_s),
-            row.median_gap_us.map_or_else(String::new, microseconds),
-            row.p99_gap_us.map_or_else(String::new, microseconds),
-            terminal::count(row.over_256us),
-            microseconds(row.longest_us),
-        ]
-    });
+type ScenarioColumn = Column<Row>;
+
+/// The columns of the table of scenarios.
+pub fn scenario_columns() -> [ScenarioColumn; 12] {
+    [
+        ScenarioColumn::terminal("", |row| Some(row.scenario.clone()))
+            .with_page("scenario", |row| Some(row.scenario.clone())),
+        ScenarioColumn::terminal("lost", |row| Some(percent(row.lost_share)))
+            .with_page("lost (95 % CI)", |row| Some(Unit::Share.words_with(row.lost_share, row.lost_ci_share))),
+        ScenarioColumn::page("measured", |row| Some(nanoseconds(row.span_s * 1e9))),
+        ScenarioColumn::page("gaps", |row| Some(terminal::count(row.gaps))),
+        ScenarioColumn::terminal("gaps/s", |row| Some(format!("{:.0}", row.gaps_per_s))),
+        ScenarioColumn::terminal("median", |row| row.median_gap_us.map(microseconds))
+            .with_page("median gap", |row| row.median_gap_us.map(microseconds)),
+        ScenarioColumn::terminal("p99", |row| row.p99_gap_us.map(microseconds))
+            .with_page("p99 gap", |row| row.p99_gap_us.map(microseconds)),
+        ScenarioColumn::new(">256 µs", |row| Some(terminal::count(row.over_256us))),
+        ScenarioColumn::new("longest", |row| Some(microseconds(row.longest_us))),
+        ScenarioColumn::page("explained", |row| row.explained_share.map(percent)),
+        ScenarioColumn::page("issue width lost", |row| row.width_lost_share.map(percent)),
+        ScenarioColumn::page("core shared (95 % CI)", |row| {
+            Some(Unit::Share.words_with(row.core_shared_share?, row.core_shared_share_ci))
+        }),
+    ]
+}
+
+fn scenarios(rows: &[Row], page: &Page) -> String {
     let costs: String = rows.iter().filter_map(rescheduler_cost).collect();
     let effect = rescheduler_effect(rows).map_or_else(String::new, |effect| format!("  {effect}\n"));
-    terminal::table(&header, lines) + &costs + &effect + &left::text(rows)
+    column::in_letters(&scenario_columns(), rows, page) + &costs + &effect + &cpu_share(rows)
 }
 
 /// The longest part of a gap that the competitor takes, without and with a rescheduler, whatever else took the CPU.
@@ -92,11 +108,11 @@ pub fn rescheduler_effect(rows: &[Row]) -> Option<String> {
     let of = |scenario: &str| gaps.iter().find(|gap| gap.is_competitors && gap.row.scenario == scenario);
     let (alone, with) = (of("competitor")?, of("competitor and rescheduler")?);
     Some(format!(
-        "The competitor's longest gap in {}: {}, with a rescheduler {}: {}.",
+        "The competitor's longest gap in {}: {}, with a rescheduler {}{}.",
         nanoseconds(alone.span_s * 1e9),
         nanoseconds(alone.estimate.value),
         nanoseconds(with.estimate.value),
-        terminal::ratio(alone.estimate.value / with.estimate.value)
+        longest_gap::difference(&with.estimate, &alone.estimate)
     ))
 }
 
@@ -145,36 +161,56 @@ fn test_of_1999(rows: &[Row]) -> String {
 /// More causes than these are added up.
 const CAUSES: usize = 8;
 
-fn causes(rows: &[Row]) -> String {
-    rows.iter().map(causes_of).collect::<Vec<_>>().join("\n")
+/// A line of the table of causes.
+pub struct CauseLine {
+    label: String,
+    share: f64,
+    count: u64,
+    total_us: f64,
+    longest_us: f64,
 }
 
-fn causes_of(row: &Row) -> String {
+impl From<&CauseRow> for CauseLine {
+    fn from(cause: &CauseRow) -> Self {
+        let CauseRow { share, count, total_us, longest_us, .. } = *cause;
+        Self { label: cause.label(), share, count, total_us, longest_us }
+    }
+}
+
+type CauseColumn = Column<CauseLine>;
+
+/// The columns of a table of causes.
+pub fn cause_columns() -> [CauseColumn; 5] {
+    [
+        CauseColumn::terminal("", |line| Some(format!("  {}", shortened(&line.label))))
+            .with_page("cause", |line| Some(line.label.clone())),
+        CauseColumn::terminal("share", |line| Some(percent(line.share)))
+            .with_page("share of gap time", |line| Some(percent(line.share))),
+        CauseColumn::new("gaps", |line| Some(terminal::count(line.count))),
+        CauseColumn::new("time", |line| Some(microseconds(line.total_us))),
+        CauseColumn::new("longest", |line| Some(microseconds(line.longest_us))),
+    ]
+}
+
+fn causes(rows: &[Row], page: &Page) -> String {
+    rows.iter().map(|row| causes_of(row, page)).collect::<Vec<_>>().join("\n")
+}
+
+fn causes_of(row: &Row, page: &Page) -> String {
     let title = format!("Causes of lost CPU time: {}\n", row.scenario);
     if row.evidence == Source::None {
         return title + "  no kernel events were recorded\n";
     }
-    let line = |cause: &CauseRow| {
-        vec![
-            format!("  {}", shortened(&cause.label())),
-            percent(cause.share),
-            terminal::count(cause.count),
-            microseconds(cause.total_us),
-            microseconds(cause.longest_us),
-        ]
-    };
     let (most, rest) = row.causes.split_at(row.causes.len().min(CAUSES));
-    let others = (!rest.is_empty()).then(|| {
-        vec![
-            format!("  {} others", rest.len()),
-            percent(rest.iter().map(|cause| cause.share).sum()),
-            terminal::count(rest.iter().map(|cause| cause.count).sum()),
-            microseconds(rest.iter().map(|cause| cause.total_us).sum()),
-            microseconds(rest.iter().map(|cause| cause.longest_us).fold(0.0, f64::max)),
-        ]
+    let others = (!rest.is_empty()).then(|| CauseLine {
+        label: format!("{} others", rest.len()),
+        share: rest.iter().map(|cause| cause.share).sum(),
+        count: rest.iter().map(|cause| cause.count).sum(),
+        total_us: rest.iter().map(|cause| cause.total_us).sum(),
+        longest_us: rest.iter().map(|cause| cause.longest_us).fold(0.0, f64::max),
     });
-    let table = terminal::table(&["", "share", "gaps", "time", "longest"], most.iter().map(line).chain(others));
-    title + &table + &ledger(row)
+    let lines: Vec<CauseLine> = most.iter().map(CauseLine::from).chain(others).collect();
+    title + &column::in_letters(&cause_columns(), &lines, page) + &ledger(row)
 }
 
 /// The kernel lengthens the names of its workers by what they work on.
@@ -269,18 +305,13 @@ fn spanned(ends: Interval) -> String {
     format!("{}–{}", nanoseconds(ends.low), nanoseconds(ends.high))
 }
 
-/// Whether their longest gaps are told apart; without intervals they are not.
-fn differ(one: &Row, other: &Row) -> bool {
-    let ends = |row| whole(row).and_then(|gap| gap.interval);
-    ends(one).zip(ends(other)).is_some_and(|(one, other)| one.high < other.low || other.high < one.low)
-}
-
-/// Said of a longest gap that is not told from another.
+/// The addition to a longest gap that is not shown to differ from another.
 fn apart(one: &Row, other: &Row) -> &'static str {
-    if differ(one, other) { "" } else { " (not significantly different)" }
+    let differ = |(one, other): (Estimate, Estimate)| is_above(&one, &other) || is_above(&other, &one);
+    if whole(one).zip(whole(other)).is_some_and(differ) { "" } else { " (not significantly different)" }
 }
 
-/// 1999's advice, and what the figures say of it.
+/// 1999's advice, and the values of this run.
 fn rules_of_1999(rows: &[Row]) -> String {
     let find = |name: &str| rows.iter().find(|row| row.scenario == name);
     let competitors = |row: &Row| row.competitors_cpu_share.map_or_else(|| "?".to_owned(), percent);
@@ -315,4 +346,61 @@ fn rules_of_1999(rows: &[Row]) -> String {
         ));
     }
     text
+}
+
+/// The part of the CPU that a process would get: of its time, and of the core's issue width in that time; nothing where
+/// the core was not probed.
+fn cpu_share(rows: &[Row]) -> String {
+    let line = |row: &Row| {
+        let width = percent(1.0 - row.width_lost_share?);
+        Some(vec![row.scenario.clone(), percent(1.0 - row.lost_share), width, shared(row)])
+    };
+    let lines: Vec<Vec<String>> = rows.iter().filter_map(line).collect();
+    if lines.is_empty() {
+        return String::new();
+    }
+    let header = ["A process would get", "CPU time", "issue width", "core shared (95 % CI)"];
+    "\n".to_owned() + &terminal::table(&header, lines)
+}
+
+/// `25.0 % (20.1–30.3)`
+fn shared(row: &Row) -> String {
+    let bare = |share: f64| percent(share).trim_end_matches(" %").to_owned();
+    let ends =
+        row.core_shared_share_ci.map_or_else(String::new, |ends| format!(" ({}–{})", bare(ends.low), bare(ends.high)));
+    row.core_shared_share.map_or_else(String::new, |share| percent(share) + &ends)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::sample::row;
+    use super::*;
+
+    #[test]
+    fn time_and_width_are_separate() {
+        let probed = Row { core_shared_share: Some(0.25), width_lost_share: Some(0.125), ..row("quiet") };
+        let text = cpu_share(&[probed]);
+        let words: Vec<&str> = text.lines().last().unwrap().split_whitespace().collect();
+        assert_eq!(words, ["quiet", "99.1", "%", "87.5", "%", "25.0", "%"]);
+    }
+
+    #[test]
+    fn time_that_the_core_was_shared_has_its_interval() {
+        let ends = Some(Interval::new(0.101, 0.999_12));
+        let longest = "competitor and rescheduler";
+        let probed = Row {
+            core_shared_share: Some(0.25),
+            core_shared_share_ci: ends,
+            width_lost_share: Some(0.125),
+            ..row(longest)
+        };
+        let text = cpu_share(&[probed]);
+        assert!(text.ends_with("25.0 % (10.1–99.91)\n"), "{text}");
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    }
+
+    #[test]
+    fn without_probes_no_share_is_printed() {
+        assert_eq!(cpu_share(&[row("quiet")]), "");
+    }
 }

@@ -1,41 +1,140 @@
-//! What a switch costs.
+//! Statements about the rows, their lines of the ladder, the values that are compared with other records, and those of
+//! 2008.
 
 use super::record::Row;
+use super::then::{HOPS as HOPS_2008, table as table_2008};
+use instruments::statistics::comparison::Estimate;
 use loops::ring::Class;
-use record::{Finding, Origin, Unit};
+use record::{Cell, Cost, Finding, Metric, Origin, ThenAndNow, Unit, VariationSource};
+use terminal::count;
 
 type Placed<'a> = (usize, &'a Row);
 
-/// In our stackless threads, in coroutines and tasks, and in kernel threads.
+/// The cost of a switch between stackless threads, between tasks, and between kernel threads.
 pub fn findings(rows: &[Placed<'_>]) -> Vec<Finding> {
-    let named = |name: &str| rows.iter().copied().find(|(_, row)| row.contestant == name && row.ns_per_hop.is_some());
-    let stackless = named("rust-fifo").and_then(|placed| switch("stackless_switch", "stackless threads", placed, None));
-    let base = stackless.as_ref().map(|finding| finding.value);
-    let task = named("tokio-notify").and_then(|placed| switch("task_switch", "tokio's tasks", placed, base));
-    let kernel = fastest_of_kernel(rows);
-    let kernel = kernel.and_then(|placed| switch("kernel_switch", "kernel threads", placed, base));
+    let small: Vec<Placed<'_>> = rows.iter().copied().filter(|(_, row)| is_small(row)).collect();
+    let named = |name: &str| small.iter().copied().find(|(_, row)| row.contestant == name && row.hop().is_some());
+    let base = named("rust-fifo");
+    let than = base.map(|(_, row)| row);
+    let stackless = base.and_then(|placed| switch("stackless_switch", "stackless threads", placed, None));
+    let task = named("tokio-notify").and_then(|placed| switch("task_switch", "tokio's tasks", placed, than));
+    let kernel = fastest_of_kernel(small.iter().map(|(_, row)| *row));
+    let kernel = small.iter().copied().find(|(_, row)| kernel.is_some_and(|kernel| std::ptr::eq(kernel, *row)));
+    let kernel = kernel.and_then(|placed| switch("kernel_switch", "kernel threads", placed, than));
     [stackless, task, kernel.map(Finding::repeated)].into_iter().flatten().collect()
 }
 
-fn fastest_of_kernel<'a>(rows: &[Placed<'a>]) -> Option<Placed<'a>> {
-    let timed = rows.iter().filter_map(|(place, row)| Some((*place, *row, row.hop()?.value)));
-    let of_kernel = timed.filter(|(_, row, _)| row.class == Class::OsBlock);
-    of_kernel.min_by(|a, b| a.2.total_cmp(&b.2)).map(|(place, row, _)| (place, row))
+/// Whether a hop of the row is a switch between threads whose memory is in the caches of one CPU.
+fn is_small(row: &Row) -> bool {
+    row.pinned && !row.large
 }
 
-fn switch(what: &str, between: &str, (place, row): Placed<'_>, base_ns: Option<f64>) -> Option<Finding> {
+/// The kernel threads that represent all others: those with the shortest hop.
+fn fastest_of_kernel<'a>(rows: impl Iterator<Item = &'a Row>) -> Option<&'a Row> {
+    let timed = rows.filter(|row| row.class == Class::OsBlock).filter_map(|row| Some((row, row.hop()?.value)));
+    timed.min_by(|one, other| one.1.total_cmp(&other.1)).map(|(row, _)| row)
+}
+
+fn switch(what: &str, between: &str, (place, row): Placed<'_>, base: Option<&Row>) -> Option<Finding> {
     let figure = row.hop()?;
     let field = if row.ns_per_hop_alone.is_some() { "ns_per_hop_alone" } else { "ns_per_hop" };
-    let times =
-        base_ns.map(|base| format!(", {} the cost between stackless threads", Unit::Times.words(figure.value / base)));
+    let times = base.and_then(|base| row.times(base));
+    let times = times.map(|times| format!(", {} the cost between stackless threads", Unit::Times.words(times)));
     let words = format!("A switch between {between} costs {}{}", Unit::Ns.estimate(figure), times.unwrap_or_default());
-    let cell = format!("{}, {} threads", row.contestant, row.threads);
-    Some(Finding::new(what, words, Unit::Ns, figure, Origin::of("ring", place, cell, field)))
+    Some(Finding::new(what, words, Unit::Ns, figure, Origin::of("ring", place, row.name(), field)))
+}
+
+/// Contestants that represent a kind of thread.
+const KINDS: [(&str, &str); 4] = [
+    ("rust-fifo", "a switch, stackless threads"),
+    ("tokio-notify", "a switch, tokio's tasks"),
+    ("c-protothreads-optimum", "a switch, C protothreads"),
+    ("c-pthread-mutex", "a switch, C and POSIX threads"),
+];
+
+/// Limits by their common names.
+const LIMITS: [(&str, &str); 3] = [
+    ("system-call", "a system call"),
+    ("cache-line-across", "a cache line from another CPU"),
+    ("futex-across", "waking a thread, another CPU"),
+];
+
+/// The lines of the ladder: switches, and the time that the machine itself takes for a step.
+pub fn costs(rows: &[Row]) -> Vec<Cost> {
+    let small = || rows.iter().filter(|row| is_small(row));
+    let named = |names: &'static [(&str, &str)]| {
+        names.iter().filter_map(move |(name, words)| cost(small().find(|row| row.contestant == *name)?, words))
+    };
+    let of_kernel = fastest_of_kernel(small()).and_then(|row| cost(row, "a switch, kernel threads"));
+    named(&KINDS).chain(of_kernel).chain(named(&LIMITS)).collect()
+}
+
+fn cost(row: &Row, words: &str) -> Option<Cost> {
+    let whose = if row.class == Class::Limit { "limit" } else { "a hop" };
+    let figure = format!("{}: {whose}", row.name());
+    let then = row.then.first().map(|line| line.time_s * 1e9 / HOPS_2008);
+    Some(Cost::new(words, figure, row.hop()?).beside(2008, then))
+}
+
+/// The time of a hop, and its cycles, which do not depend on the frequency of the core.
+pub fn metrics(row: &Row) -> Vec<Metric> {
+    let Some(ns_per_hop) = row.ns_per_hop else { return Vec::new() };
+    let laid = row.arrangement.filter(|_| row.large).map(|arrangement| arrangement.label().to_owned());
+    let cell = Cell::of([
+        row.contestant.clone(),
+        laid.unwrap_or_default(),
+        if row.pinned { "pinned to one CPU" } else { "free to move" }.to_owned(),
+        if row.large { "large ring".to_owned() } else { String::new() },
+    ])
+    .with("threads", format!("{} threads", count(row.threads as u64)));
+    let alone = row.ns_per_hop_alone.map(|ns| Estimate::new(ns, row.ns_per_hop_alone_ci));
+    let metric = Metric::time(&cell, "a hop", ns_per_hop, row.ns_per_hop_ci);
+    let is_limit = row.class == Class::Limit;
+    let variation = if is_limit { VariationSource::Limit } else { VariationSource::Elapsed };
+    let time = Metric { variation, alone, ..metric };
+    // Far memory takes its time whatever the core's frequency is.
+    let cycles = row.cycles().filter(|_| !row.large);
+    let cycles = cycles.map(|Estimate { value, interval, .. }| {
+        let metric = Metric::time(&cell, "a hop in cycles, core exclusive", value, interval);
+        let variation = if is_limit { VariationSource::Limit } else { metric.variation };
+        Metric { unit: Unit::Cycles, variation, ..metric }
+    });
+    std::iter::once(time).chain(cycles).collect()
+}
+
+/// To the hundredth: runs differ by no more than that.
+pub fn cycles_in_words(figure: Estimate) -> String {
+    let ends = figure.interval.map(|ends| format!(" ({:.2}–{:.2})", ends.low, ends.high));
+    format!("{:.2} cycles{}", figure.value, ends.unwrap_or_default())
+}
+
+/// The lines whose programs are here: the same sources, another machine.
+const PROGRAMS: [(&str, &str); 3] = [
+    ("c-protothreads-optimum", "a hop, protothreads in order"),
+    ("c-protothreads-pessimum", "a hop, protothreads in reverse"),
+    ("c-pthread-mutex", "a hop, POSIX threads"),
+];
+
+/// The thread ring of "The lightest lightweight threads, Protothreads", eigenclass.org, 2008.
+pub fn then_and_now(rows: &[Placed<'_>]) -> Vec<ThenAndNow> {
+    if rows.is_empty() {
+        return Vec::new();
+    }
+    let table = table_2008();
+    let of = |(program, figure): (&str, &str)| {
+        let then = table.iter().find(|line| line.today.as_deref() == Some(program))?;
+        let row = rows.iter().map(|(_, row)| row).find(|row| row.contestant == program);
+        let today = row.and_then(|row| row.hop());
+        let compared = ThenAndNow::new(2008, figure, Unit::Ns, then.time_s * 1e9 / HOPS_2008, today);
+        Some(compared.or("not measured"))
+    };
+    PROGRAMS.into_iter().filter_map(of).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::sample::row;
+    use super::super::then::beside;
     use super::*;
 
     #[test]
@@ -58,5 +157,44 @@ mod tests {
     fn one_that_failed_is_not_found() {
         let failed = Row { ns_per_hop: None, ..row("rust-fifo", Class::Mailbox, 2.0) };
         assert_eq!(findings(&[(0, &failed)]), []);
+    }
+
+    #[test]
+    fn kinds_of_threads_and_limits_have_words_of_their_own() {
+        let futex = row("rust-futex", Class::OsBlock, 1_400.0);
+        let slower = row("x", Class::OsBlock, 2e3);
+        let found =
+            costs(&[slower, futex, row("rust-fifo", Class::Mailbox, 2.0), row("system-call", Class::Limit, 90.0)]);
+        let said: Vec<(&str, f64)> = found.iter().map(|cost| (cost.what.as_str(), cost.ns)).collect();
+        let wanted =
+            [("a switch, stackless threads", 2.0), ("a switch, kernel threads", 1_400.0), ("a system call", 90.0)];
+        assert_eq!(said, wanted);
+    }
+
+    #[test]
+    fn the_programs_of_2008_stand_beside_themselves() {
+        let name = "c-pthread-mutex";
+        let mutex = Row { then: beside(name, 503), ..row(name, Class::OsBlock, 2_750.0) };
+        let found = costs(&[mutex]);
+        assert!((found[0].then[0].ns - 2_870.0).abs() < 1e-6, "{found:?}");
+    }
+
+    #[test]
+    fn switches_are_compared_with_like_hops() {
+        let fifo = Row { ns_per_hop_alone: Some(1.0), ..row("rust-fifo", Class::Mailbox, 2.0) };
+        let futex = row("rust-futex", Class::OsBlock, 1_400.0);
+        let found = findings(&[(0, &fifo), (1, &futex)]);
+        assert!(found[1].words.ends_with(", 700× the cost between stackless threads"), "{found:?}");
+        let exclusive = Row { ns_per_hop_alone: Some(1_300.0), ..futex };
+        let found = findings(&[(0, &fifo), (1, &exclusive)]);
+        assert!(found[1].words.ends_with(", 1300× the cost between stackless threads"), "{found:?}");
+    }
+
+    #[test]
+    fn statements_and_ladder_have_the_same_kernel_threads() {
+        let moved = Row { pinned: false, ..row("rust-futex", Class::OsBlock, 900.0) };
+        let rows = [moved, row("rust-futex", Class::OsBlock, 1_400.0), row("x", Class::OsBlock, 2e3)];
+        let found = findings(&[(0, &rows[0]), (1, &rows[1]), (2, &rows[2])]);
+        assert_eq!((found[0].value, found[0].source.row, costs(&rows)[0].ns), (1_400.0, 1, 1_400.0));
     }
 }

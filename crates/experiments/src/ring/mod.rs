@@ -1,11 +1,9 @@
 //! `contend ring`: what one switch costs, against every other runtime that is here.
 
 mod contestants;
-mod costs;
 mod findings;
 mod flags;
 mod measure;
-mod metrics;
 mod plan;
 mod record;
 #[cfg(test)]
@@ -13,7 +11,6 @@ mod sample;
 mod section;
 mod show;
 mod then;
-mod then_and_now;
 
 use self::record::{RingRecord, Row, failures};
 use ::record::{Cost, Finding, Metric, Section, ThenAndNow};
@@ -83,7 +80,7 @@ impl Experiment for Ring {
     }
 
     fn metrics(row: &Row) -> Vec<Metric> {
-        metrics::metrics(row)
+        findings::metrics(row)
     }
 
     fn findings(rows: &[(usize, &Row)]) -> Vec<Finding> {
@@ -91,11 +88,11 @@ impl Experiment for Ring {
     }
 
     fn then_and_now(rows: &[(usize, &Row)]) -> Vec<ThenAndNow> {
-        then_and_now::figures(rows)
+        findings::then_and_now(rows)
     }
 
     fn costs(rows: &[Row]) -> Vec<Cost> {
-        costs::costs(rows)
+        findings::costs(rows)
     }
 }
 
@@ -103,7 +100,7 @@ impl Experiment for Ring {
 fn allow_many_descriptors() {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
-    // Whoever needs more than there is says so when it fails.
+    // A contestant that needs more fails with a message about it.
     let _ = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
 }
 

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 /// A record of this experiment.
 pub type RingRecord = Record<Parameters, Row>;
 
-/// One contestant, or limit, in one ring. What was not measured is `null`.
+/// One contestant, or limit, in one ring. A value that was not measured is `null`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Row {
@@ -20,7 +20,7 @@ pub struct Row {
     pub class: Class,
     pub scheduler: String,
     pub threads: usize,
-    /// Of the last run.
+    /// The hops of the last run.
     pub hops: u64,
     /// The number of the thread that got the last token, in the last run.
     pub answer: Option<usize>,
@@ -28,7 +28,7 @@ pub struct Row {
     pub correct: bool,
     /// What went wrong, if anything did.
     pub failure: Option<Failure>,
-    /// Whether it is one of the large rings, and how that lies in memory.
+    /// Whether it is one of the large rings, and its arrangement in memory.
     pub large: bool,
     pub arrangement: Option<Arrangement>,
     /// On one CPU; a limit with `across` in its name has a CPU for each of its two threads.
@@ -36,7 +36,7 @@ pub struct Row {
     /// The median of the turns.
     pub ns_per_hop: Option<f64>,
     pub ns_per_hop_ci: Option<Interval>,
-    /// Of the turns' parts, the share in which somebody else was on the core; `null` where nobody looked.
+    /// The share of the repetitions' parts in which an SMT sibling used the core; `null` without probes.
     #[serde(default)]
     pub core_shared_share: Option<f64>,
     /// How far a part's time tells by itself who was there: rank correlation, from -1 to 1.
@@ -69,7 +69,7 @@ pub struct Row {
     pub ended_by: Option<EndedBy>,
     /// Making the threads, and for a program starting it and ending it: the time of no hops.
     pub start_ms: Option<f64>,
-    /// The limit that it is held against, what that took in this run, and how many times as much this takes.
+    /// The limit that it is compared with, its time in this run, and how many times as long a hop takes.
     pub limit: Option<String>,
     pub limit_ns: Option<f64>,
     pub times_limit: Option<f64>,
@@ -82,14 +82,14 @@ pub struct Row {
     pub kernel_stack_bytes_per_thread: Option<f64>,
     pub slab_bytes_per_thread: Option<f64>,
     pub page_table_bytes_per_thread: Option<f64>,
-    /// Threads that were asked and could not run, for schedulers that count them.
+    /// Spurious polls of threads that could not run, for schedulers that count them.
     pub wasted_polls_per_hop: Option<f64>,
     /// Switches of the kernel in all turns, starting and ending included, by its hops.
     pub voluntary_switches_per_hop: Option<f64>,
     pub involuntary_switches_per_hop: Option<f64>,
     /// Time that the hypervisor took from the CPUs during its turns.
     pub steal_share: Option<f64>,
-    /// The lines of 2008's table that it stands beside.
+    /// The lines of 2008's table that it is compared with.
     pub then: Vec<then::Line>,
 }
 
@@ -100,7 +100,24 @@ impl Row {
         alone.or_else(|| self.ns_per_hop.map(|ns| Estimate::new(ns, self.ns_per_hop_ci)))
     }
 
-    /// The same in cycles of the core, for the time alone on it: what another frequency does not change.
+    /// How many times as long a hop takes as one of `base`: both with the core exclusive, or both of all turns.
+    pub fn times(&self, base: &Self) -> Option<f64> {
+        let exclusive = self.ns_per_hop_alone.zip(base.ns_per_hop_alone);
+        exclusive.or(self.ns_per_hop.zip(base.ns_per_hop)).map(|(ns, base_ns)| ns / base_ns)
+    }
+
+    /// The contestant, and the arrangement of a large ring.
+    pub fn variant(&self) -> String {
+        let laid = self.arrangement.filter(|_| self.large).map(|arrangement| format!(", {}", arrangement.label()));
+        format!("{}{}", self.contestant, laid.unwrap_or_default())
+    }
+
+    /// The name of the configuration.
+    pub fn name(&self) -> String {
+        format!("{}, {} threads", self.variant(), self.threads)
+    }
+
+    /// The hop in cycles of the core, for the time in which it was exclusive: another frequency does not change it.
     pub fn cycles(&self) -> Option<Estimate> {
         self.cycles_per_hop_alone.map(|cycles| Estimate::new(cycles, self.cycles_per_hop_alone_ci))
     }

@@ -1,6 +1,6 @@
-//! The thread ring: hops as bars, beside what the machine allows.
+//! The thread ring: hops as bars, with the limits of the machine.
 
-use super::metrics::cycles_in_words;
+use super::findings::cycles_in_words;
 use super::record::Row;
 use record::{Bar, Bars, Figure, Picture, Section, Statement, Table, Unit, distinct, optional};
 use terminal::{count, nanoseconds, percent, ratio};
@@ -24,18 +24,13 @@ fn group(row: &Row) -> String {
     format!("A hop, {place}{size}")
 }
 
-fn words(row: &Row) -> String {
-    let laid = row.arrangement.filter(|_| row.large).map(|arrangement| format!(", {}", arrangement.label()));
-    format!("{}{}", row.contestant, laid.unwrap_or_default())
-}
-
 fn is_limit(row: &Row) -> bool {
     row.class.name() == "limit"
 }
 
 fn finding(row: &Row) -> Option<String> {
     if let Some(failure) = &row.failure {
-        return Some(format!("{} {}: {}.", words(row), failure.fault.label(), failure.message));
+        return Some(format!("{} {}: {}.", row.variant(), failure.fault.label(), failure.message));
     }
     if is_limit(row) || row.large || !row.pinned {
         return None;
@@ -45,15 +40,15 @@ fn finding(row: &Row) -> Option<String> {
     let hop = Unit::Ns.estimate(row.hop()?);
     let cycles = in_cycles(row).unwrap_or_default();
     let shared = beside_neighbour(row).map(|words| format!("; {words}")).unwrap_or_default();
-    Some(format!("A hop in {} takes {cycles}{hop}{}{shared}.", words(row), than.unwrap_or_default()))
+    Some(format!("A hop in {} takes {cycles}{hop}{}{shared}.", row.variant(), than.unwrap_or_default()))
 }
 
-/// What two runs agree in, before what they do not where the core's frequency is not the same.
+/// The cycles of a hop, which two runs agree in even where the frequency of the core differs.
 fn in_cycles(row: &Row) -> Option<String> {
     Some(format!("{} at {:.2} GHz, ", cycles_in_words(row.cycles()?), row.core_ghz_alone?))
 }
 
-/// What it takes while somebody else is on the core, where that was seen beside the core alone.
+/// The time of a hop while an SMT sibling uses the core, where both states were observed.
 fn beside_neighbour(row: &Row) -> Option<String> {
     let (_, shared, share) = (row.ns_per_hop_alone?, row.ns_per_hop_shared?, row.core_shared_share?);
     let hop = Unit::Ns.words_with(shared, row.ns_per_hop_shared_ci);
@@ -64,7 +59,7 @@ fn figure(wanted: &str, rows: &[&Row]) -> Figure {
     let chosen: Vec<&Row> = rows.iter().copied().filter(|row| group(row) == wanted).collect();
     let bar = |row: &&Row| {
         let limit = row.limit_ns.map(|ns| (ns, row.limit.clone().unwrap_or_default()));
-        let name = if is_limit(row) { format!("(limit) {}", words(row)) } else { words(row) };
+        let name = if is_limit(row) { format!("(limit) {}", row.variant()) } else { row.variant() };
         row.hop().map(|hop| Bar { name, value: hop.value, interval: hop.interval, limit })
     };
     Figure {
@@ -82,7 +77,7 @@ fn figure(wanted: &str, rows: &[&Row]) -> Figure {
 fn table(rows: &[&Row]) -> Table {
     let line = |row: &&Row| {
         vec![
-            words(row),
+            row.variant(),
             row.class.name().to_owned(),
             row.hop().map_or_else(
                 || row.failure.as_ref().map_or("–".into(), |failure| failure.fault.label().to_owned()),

@@ -1,6 +1,6 @@
-//! The record on a terminal: a table for each class, the limits, the large rings, and 2008 beside today.
+//! The record on a terminal: a table for each class, the limits, the large rings, and the values of 2008.
 
-use super::metrics::cycles_in_words;
+use super::findings::cycles_in_words;
 use super::plan::Absent;
 use super::record::{RingRecord, Row};
 use super::then;
@@ -35,7 +35,7 @@ fn is_ring_of(row: &Row, threads: usize) -> bool {
     row.class != Class::Limit && !row.large && row.threads == threads
 }
 
-/// The sizes of the rings, in the order asked for.
+/// The sizes of the rings, in the requested order.
 fn rings(rows: &[Row]) -> Vec<usize> {
     rows.iter().filter(|row| row.class != Class::Limit && !row.large).fold(Vec::new(), |mut rings, row| {
         if !rings.contains(&row.threads) {
@@ -67,7 +67,7 @@ fn tables(ring: &[&Row], threads: usize, across_classes: bool) -> Vec<String> {
 fn table(rows: &[&Row]) -> String {
     let mut pairs = pairs(rows);
     pairs.sort_by(|a, b| a.time().total_cmp(&b.time()));
-    // Old records do not know, and mostly nobody is there.
+    // Old records lack the value, and most cores are seldom shared.
     let has_shared = rows.iter().any(|row| row.ns_per_hop_shared.is_some());
     let before = ["contestant", "pinned", "±"].into_iter().chain(has_shared.then_some("shared"));
     let header: Vec<&str> = before.chain(["limits", "free", "switches", "B/thread", "KiB"]).collect();
@@ -91,7 +91,7 @@ fn table(rows: &[&Row]) -> String {
     in_cycles(rows) + &terminal::table(&header, lines) + &neighbour(rows)
 }
 
-/// How often somebody else was on the core.
+/// How often an SMT sibling used the core.
 fn neighbour(rows: &[&Row]) -> String {
     let shares: Vec<f64> = rows.iter().filter_map(|row| row.core_shared_share).collect();
     let Some(share) = median(&shares) else { return String::new() };
@@ -196,7 +196,7 @@ fn described(limit: &str) -> &'static str {
     }
 }
 
-/// Million-thread rings, in order and shuffled, beside the chase at the same stride.
+/// Million-thread rings, in order and shuffled, with the chase at the same stride.
 fn large(rows: &[Row]) -> String {
     let large: Vec<&Row> = rows.iter().filter(|row| row.large && row.class != Class::Limit).collect();
     let Some(first) = large.first() else { return String::new() };

@@ -1,61 +1,98 @@
-//! Which lock, when several threads want it.
+//! Statements about the rows: which lock to choose when several threads want it, the values that are compared with other
+//! records, and those of 2002.
 
-use super::ranking::{Loops, among, contest, ranking};
+use super::ranking::{Ends, Loops, contest, ranking};
 use super::record::Row;
-use record::ranking::{best, worst};
-use record::{Finding, Origin, Unit};
+use instruments::statistics::comparison::Estimate;
+use record::ranking::Rank;
+use record::{Better, Cell, Finding, MOSTLY, Metric, Origin, ThenAndNow, Unit, VariationSource};
 
 type Placed<'a> = (usize, &'a Row);
 
-/// With the most children: the lock with the highest throughput, and the one with the lowest.
+/// With the most children: the first and the last lock of the ranking.
 pub fn findings(rows: &[Placed<'_>]) -> Vec<Finding> {
-    let all = || rows.iter().map(|(_, row)| *row).filter(|row| row.lock != locks::NONE);
-    let most = all().map(|row| row.children).max().unwrap_or(0);
-    let Some(words) = all().find(|row| row.children == most).map(among) else { return Vec::new() };
-    let loops = Loops::of(rows.iter().map(|(_, row)| *row));
-    let ranking = ranking(all());
-    let ranks = contest(&ranking, &words);
-    let placed = |lock: &str| rows.iter().copied().find(|(_, row)| row.lock == lock && among(row) == words);
-    let ends = ranks.first().zip(ranks.last()).and_then(|(one, other)| placed(&one.lock).zip(placed(&other.lock)));
-    let Some((top, bottom)) = ends else { return Vec::new() };
-    if ranks.len() == 1 {
-        return vec![finding("throughput", top, &loops, "has a throughput of", "")];
-    }
-    let of_best = match best(ranks) {
-        Some(_) => finding("best_throughput", top, &loops, "has the highest throughput:", ""),
-        None => finding("best_throughput", top, &loops, "has a throughput of", ", not shown to be above all others"),
-    };
-    let of_worst = match worst(ranks) {
-        Some(_) => finding("least_throughput", bottom, &loops, "has the lowest throughput:", ""),
-        None => {
-            finding("least_throughput", bottom, &loops, "has a throughput of", ", not shown to be below all others")
+    let all = || rows.iter().map(|(_, row)| *row);
+    let locked = || all().filter(|row| row.lock != locks::NONE);
+    let most = locked().map(|row| row.children).max().unwrap_or(0);
+    let Some(words) = locked().find(|row| row.children == most).map(Row::contest) else { return Vec::new() };
+    let (loops, ranking) = (Loops::of(all()), ranking(all()));
+    let Some(ends) = Ends::of(contest(&ranking, &words)) else { return Vec::new() };
+    let placed = |rank: &Rank| rows.iter().copied().find(|(_, row)| row.lock == rank.lock && row.contest() == words);
+    let first = placed(ends.first).map(|placed| {
+        let words = ends.about_first(&value(placed.1, &loops));
+        match ends.last {
+            Some(_) => finding("best_throughput", placed, &loops, &words).repeated(),
+            None => finding("throughput", placed, &loops, &words),
         }
-    };
-    vec![of_best.repeated(), of_worst]
+    });
+    let last = ends.last.and_then(placed).and_then(|placed| {
+        let words = ends.about_last(&value(placed.1, &loops))?;
+        Some(finding("least_throughput", placed, &loops, &words))
+    });
+    first.into_iter().chain(last).collect()
 }
 
-fn finding(what: &str, (place, row): Placed<'_>, loops: &Loops, verb: &str, comparison: &str) -> Finding {
-    let value = loops.of_row(row);
+/// The value with its kind, and both levels where the runs have two: no single value describes the lock then.
+fn value(row: &Row, loops: &Loops) -> String {
+    let levels = row.levels_per_s.map_or_else(String::new, |levels| {
+        let [lower, upper] = [levels.lower, levels.upper].map(|loops| Unit::PerS.rounded(loops));
+        format!("; single runs are at {lower} or at {upper}")
+    });
+    format!("{}, {}{levels}", Unit::PerS.estimate(loops.of_row(row)), loops.basis(row))
+}
+
+fn finding(what: &str, (place, row): Placed<'_>, loops: &Loops, statement: &str) -> Finding {
     let words = format!(
-        "With {} threads ({} in the critical section, {} outside), {} {verb} {}, {}{}{comparison}",
-        row.children,
+        "With {} ({} in the critical section, {} outside), {statement}",
+        row.conditions().workers(),
         Unit::Ns.words(row.hold_us * 1e3),
         Unit::Ns.words(row.nonhold_us * 1e3),
-        row.lock,
-        Unit::PerS.estimate(value),
-        loops.basis(row),
-        two_levels(row),
     );
-    let cell = format!("{}, {} threads, {}+{} µs", row.lock, row.children, row.nonhold_us, row.hold_us);
-    let origin = Origin::of("throughput", place, cell, loops.field(row));
-    Finding::new(what, words, Unit::PerS, value, origin)
+    let origin = Origin::of("throughput", place, row.name(), loops.field(row));
+    Finding::new(what, words, Unit::PerS, loops.of_row(row), origin)
 }
 
-/// Where the runs have two levels, both of them: no one value stands for the lock then.
-fn two_levels(row: &Row) -> String {
-    let Some(levels) = row.levels_per_s else { return String::new() };
-    let [lower, upper] = [levels.lower, levels.upper].map(|loops| Unit::PerS.rounded(loops));
-    format!("; single runs are at {lower} or at {upper}")
+/// The iterations/s, and the long waits.
+pub fn metrics(row: &Row) -> Vec<Metric> {
+    let cell = cell(row);
+    let loops = Metric {
+        unit: Unit::PerS,
+        better: Better::More,
+        variation: variation(row),
+        alone: row.throughput_per_s_alone.map(|loops| Estimate::new(loops, row.throughput_per_s_alone_ci)),
+        is_alone: false,
+        ..Metric::time(&cell, "loops", row.throughput_per_s, row.throughput_ci)
+    };
+    let wait = row
+        .wait_p99_ns
+        .map(|wait| Metric { variation: VariationSource::Rare, ..Metric::time(&cell, "wait, p99", wait, None) });
+    std::iter::once(loops).chain(wait).collect()
+}
+
+fn variation(row: &Row) -> VariationSource {
+    let work_ns = (row.hold_us + row.nonhold_us) * 1e3;
+    if row.children == 1 && work_ns * row.throughput_per_s / 1e9 >= MOSTLY {
+        VariationSource::WorkRate
+    } else {
+        VariationSource::Elapsed
+    }
+}
+
+fn cell(row: &Row) -> Cell {
+    let conditions = row.conditions();
+    Cell::of([row.lock.clone(), conditions.workers(), conditions.locks(), conditions.reads()])
+        .with("hold_us", conditions.hold())
+        .with("nonhold_us", conditions.nonhold())
+}
+
+/// The throughputs of Hubertus Franke, "Lightweight userspace semaphores", linux-kernel, 2002: ulockflex.
+pub fn then_and_now(rows: &[Placed<'_>]) -> Vec<ThenAndNow> {
+    let loops = Loops::of(rows.iter().map(|(_, row)| *row));
+    let compared = |row: &Row| {
+        let then = row.then.as_ref()?.throughput_per_s;
+        Some(ThenAndNow::new(2002, &row.name(), Unit::PerS, then, Some(loops.of_row(row))))
+    };
+    rows.iter().filter_map(|(_, row)| compared(row)).collect()
 }
 
 #[cfg(test)]

@@ -1,18 +1,16 @@
 //! `contend throughput`: ulockflex, the benchmark of 2002, on today's locks.
 
+mod conditions;
 mod findings;
 mod flags;
 mod measure;
-mod metrics;
 mod plan;
 mod ranking;
 mod record;
 #[cfg(test)]
 mod sample;
-mod section;
 mod show;
 mod then;
-mod then_and_now;
 
 use self::record::{Row, ThroughputRecord};
 use ::record::{Finding, Metric, Rank, Section, ThenAndNow};
@@ -75,11 +73,11 @@ impl Experiment for Throughput {
     }
 
     fn section(rows: &[Row]) -> Section {
-        section::section(rows)
+        show::section(rows)
     }
 
     fn metrics(row: &Row) -> Vec<Metric> {
-        metrics::metrics(row)
+        findings::metrics(row)
     }
 
     fn ranking(rows: &[Row]) -> Vec<Rank> {
@@ -91,6 +89,6 @@ impl Experiment for Throughput {
     }
 
     fn then_and_now(rows: &[(usize, &Row)]) -> Vec<ThenAndNow> {
-        then_and_now::figures(rows)
+        findings::then_and_now(rows)
     }
 }

@@ -1,5 +1,6 @@
 //! The cells that come of the flags, and what a record says of them.
 
+use super::conditions::{Conditions, workers};
 use super::flags::Flags;
 use harness::{Session, UsageError};
 use instruments::warning::{LeftOut, Warning};
@@ -9,12 +10,14 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
-/// What is compared: one combination of lock, children and work.
+/// A configuration that is compared: one combination of lock, children and work.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CellPlan {
     /// The lock's name.
     pub lock: String,
     pub children: usize,
+    /// Whether the children are processes.
+    pub processes: bool,
     /// How many locks there are.
     pub locks: usize,
     pub nonhold_ns: f64,
@@ -24,16 +27,16 @@ pub struct CellPlan {
 }
 
 impl CellPlan {
-    /// Who works how long without and with the lock.
-    pub fn mix(&self) -> String {
-        let mix = format!("{} children, {}+{} µs", self.children, self.nonhold_ns / 1e3, self.hold_ns / 1e3);
-        if self.share > 0 { format!("{mix}, {} % reads", self.share) } else { mix }
+    pub fn conditions(&self) -> Conditions {
+        let Self { children, processes, locks, share, .. } = *self;
+        let (nonhold_us, hold_us) = (self.nonhold_ns / 1e3, self.hold_ns / 1e3);
+        Conditions { children, processes, locks, nonhold_us, hold_us, share }
     }
 }
 
 impl fmt::Display for CellPlan {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{}, {}", self.lock, self.mix())
+        write!(formatter, "{}, {}", self.lock, self.conditions())
     }
 }
 
@@ -49,7 +52,7 @@ pub struct Plan {
     pub budget: Option<Duration>,
     pub precision: f64,
     pub cpus: usize,
-    /// What was asked for and is not measured.
+    /// Requested configurations that are not measured.
     pub left_out: Vec<Warning>,
 }
 
@@ -75,10 +78,10 @@ const MIXES_2002: [(f64, f64); 4] = [(0.0, 0.0), (0.0, 10.0), (7.0, 3.0), (9.0, 
 /// Runs of a cell: one to warm up, at least six (fewer give no interval without assuming a distribution), at most 20.
 pub const LEAST_RUNS: u64 = 6;
 pub const MOST_RUNS: u64 = 20;
-/// Of every so many runs one has timestamps, for the waits; it does not count for the throughput.
+/// One run in this many has timestamps, for the waits; it does not count for the throughput.
 pub const TIMED_EVERY: u64 = 3;
 /// A lock that only spins hands over once in a time slice when its waiters outnumber the CPUs, and 100 waiters take
-/// minutes to end; with more waiters a CPU than this it is measured only if it is asked for by name.
+/// minutes to end; with more waiters a CPU than this it is measured only if it is named.
 const SPINNERS_A_CPU: usize = 2;
 
 const NO_STOP: &str = "\
@@ -90,7 +93,7 @@ impl Plan {
     ///
     /// # Errors
     /// More locks than children; a lock that processes cannot share; a share of readers without a lock that has any; a
-    /// shared object that is no lock.
+    /// shared object that is not a lock.
     pub fn of(flags: &Flags, session: &Session) -> Result<Self, UsageError> {
         if flags.stop_above.is_some() {
             return Err(UsageError(NO_STOP.into()));
@@ -163,7 +166,7 @@ const DEFAULT_LOCKS: &[&str] = &[
 
 const DEFAULT_LOCKS_WITH_READERS: &[&str] = &["rwlock", "rwlock-fair"];
 
-/// The locks that were asked for; without any, those that can do what else was asked for.
+/// The requested locks; without any, those that fit the other flags.
 fn chosen_locks(flags: &Flags) -> Result<Vec<&'static locks::Entry>, UsageError> {
     if !flags.lock.is_empty() {
         return locks::chosen(&flags.lock, true).map_err(|error| UsageError(format!("--lock {error}")));
@@ -199,7 +202,7 @@ fn check_locks_and_children(flags: &Flags) -> Result<(), UsageError> {
     Ok(())
 }
 
-/// A lock that was named is refused; one that came with `all` is left out, and the record says so.
+/// A lock that was named is refused; one that came with `all` is omitted, and the record says so.
 fn refuse(named: bool, lock: &str, reason: &str, flag: &str) -> Result<Warning, UsageError> {
     if named {
         return Err(UsageError(format!("--lock {lock}: {reason} ({flag})")));
@@ -221,8 +224,8 @@ fn cells_of(
         if entry.only_spins() && !named && children > SPINNERS_A_CPU * cpus {
             let reason =
                 "it only spins and collapses with more threads than CPUs; select it with --lock to measure it anyway";
-            left_out
-                .push(Warning::from(LeftOut { what: format!("{lock}, {children} children"), reason: reason.into() }));
+            let what = format!("{lock}, {}", workers(children, flags.processes));
+            left_out.push(Warning::from(LeftOut { what, reason: reason.into() }));
             continue;
         }
         for &share in &flags.share {
@@ -231,8 +234,8 @@ fn cells_of(
                 continue;
             }
             for &(nonhold_ns, hold_ns) in &mixes {
-                let locks = flags.locks as usize;
-                cells.push(CellPlan { lock: lock.to_owned(), children, locks, nonhold_ns, hold_ns, share });
+                let (lock, locks, processes) = (lock.to_owned(), flags.locks as usize, flags.processes);
+                cells.push(CellPlan { lock, children, processes, locks, nonhold_ns, hold_ns, share });
             }
         }
     }

@@ -1,55 +1,43 @@
-//! Ranks of locks by the loops of all children, within each number of children and mix of work; and the one value of a
-//! row that every view shows.
+//! Ranks of locks by the loops of all children under the same conditions, the words for the two ends of a ranking, and
+//! the one value of a row that every view shows.
 
 use super::record::Row;
 use instruments::statistics::comparison::Estimate;
-use record::ranking::{Contender, Contest, Rank, contests};
+use record::ranking::{Contender, Contest, Rank, best, contests, worst};
 use record::{Unit, distinct};
 use std::collections::BTreeMap;
-use terminal::counted;
 
-/// The throughputs of one lock are taken to differ from cell to cell by this: a cautious guess.
+/// The throughputs of one lock are taken to differ from configuration to configuration by this: a cautious guess.
 const SCATTER: f64 = 0.03;
 
-/// What decides.
+/// The name of the value that decides a ranking.
 pub const LOOPS: &str = "loops/s";
 
-/// For every number of children and mix of work; a loop without a lock has no rank.
+/// The ranks under each set of conditions; a loop without a lock has none.
 pub fn ranking<'a>(rows: impl IntoIterator<Item = &'a Row>) -> Vec<Rank> {
     let rows: Vec<&Row> = rows.into_iter().collect();
     let loops = Loops::of(rows.iter().copied());
     let within = |words: String| {
         let contest =
             Contest { among: words.clone(), figure: LOOPS, unit: Unit::PerS, more_is_better: true, scatter: SCATTER };
-        let chosen = rows.iter().filter(|row| row.lock != locks::NONE && among(row) == words);
+        let chosen = rows.iter().filter(|row| row.lock != locks::NONE && row.contest() == words);
         contest.ranked(chosen.map(|row| contender(row, loops.of_row(row))).collect())
     };
-    distinct(&rows, |row| among(row)).into_iter().flat_map(within).collect()
+    distinct(&rows, |row| row.contest()).into_iter().flat_map(within).collect()
 }
 
 fn contender(row: &Row, loops: Estimate) -> Contender {
     Contender { lock: row.lock.clone(), value: Some(loops.value), interval: loops.interval, resolution: 0.0 }
 }
 
-/// The contest under these words.
+/// The ranks of one contest.
 pub fn contest<'a>(ranks: &'a [Rank], words: &str) -> &'a [Rank] {
     contests(ranks).find(|ranks| ranks[0].among == words).unwrap_or_default()
 }
 
-/// The conditions that a row was measured under.
-pub fn among(row: &Row) -> String {
-    let children = match (row.processes, row.children) {
-        (true, 1) => "1 process".to_owned(),
-        (true, many) => format!("{many} processes"),
-        (false, number) => counted(number, "thread"),
-    };
-    let reading = if row.share > 0 { format!(", {} % reads", row.share) } else { String::new() };
-    format!("{children}, {}, {}+{} µs{reading}", counted(row.locks, "lock"), row.nonhold_us, row.hold_us)
-}
-
 /// The loops a second of each row, as every view shows them.
 ///
-/// A row can have two values: of all runs, and of the time in which its children had their exclusive coresly. All rows
+/// A row can have two values: of all runs, and of the time in which its children had their cores exclusively. All rows
 /// that are compared with each other use the same kind: the latter if each of them has one, and else the former.
 pub struct Loops(BTreeMap<String, bool>);
 
@@ -57,13 +45,13 @@ impl Loops {
     pub fn of<'a>(rows: impl IntoIterator<Item = &'a Row>) -> Self {
         let mut all_exclusive = BTreeMap::new();
         for row in rows {
-            *all_exclusive.entry(among(row)).or_insert(true) &= row.throughput_per_s_alone.is_some();
+            *all_exclusive.entry(row.contest()).or_insert(true) &= row.throughput_per_s_alone.is_some();
         }
         Self(all_exclusive)
     }
 
     fn is_exclusive(&self, row: &Row) -> bool {
-        self.0.get(&among(row)).is_some_and(|exclusive| *exclusive)
+        self.0.get(&row.contest()).is_some_and(|exclusive| *exclusive)
     }
 
     pub fn of_row(&self, row: &Row) -> Estimate {
@@ -73,20 +61,58 @@ impl Loops {
         }
     }
 
-    /// What the value is of, in words.
+    /// Names the kind of the value.
     pub fn basis(&self, row: &Row) -> &'static str {
         if self.is_exclusive(row) { "exclusive cores" } else { "all runs" }
     }
 
-    /// The field of the row that has it.
+    /// The field of the row that has the value.
     pub fn field(&self, row: &Row) -> &'static str {
         if self.is_exclusive(row) { "throughput_per_s_alone" } else { "throughput_per_s" }
     }
 
-    /// Its share of what the work itself allows.
+    /// The share of the most iterations that the work itself allows.
     pub fn ideal_share(&self, row: &Row) -> Option<f64> {
         row.ideal_per_s.map(|ideal| self.of_row(row).value / ideal)
     }
+}
+
+/// The first and the last of a ranking. Only one that is shown to differ from each of the others has the highest or the
+/// lowest throughput.
+pub struct Ends<'a> {
+    ranks: &'a [Rank],
+    pub first: &'a Rank,
+    /// `None` where the first has no competitor.
+    pub last: Option<&'a Rank>,
+}
+
+impl<'a> Ends<'a> {
+    pub fn of(ranks: &'a [Rank]) -> Option<Self> {
+        let (first, others) = ranks.split_first()?;
+        Some(Self { ranks, first, last: others.last() })
+    }
+
+    /// The statement about the first, as every view makes it.
+    pub fn about_first(&self, value: &str) -> String {
+        match (best(self.ranks), self.last) {
+            (Some(best), _) => format!("{} has the highest throughput: {value}", best.lock),
+            (None, Some(_)) => format!("{}, not shown to be above all others", has(self.first, value)),
+            (None, None) => has(self.first, value),
+        }
+    }
+
+    /// The statement about the last, as every view makes it.
+    pub fn about_last(&self, value: &str) -> Option<String> {
+        let last = self.last?;
+        Some(match worst(self.ranks) {
+            Some(worst) => format!("{} has the lowest throughput: {value}", worst.lock),
+            None => format!("{}, not shown to be below all others", has(last, value)),
+        })
+    }
+}
+
+fn has(rank: &Rank, value: &str) -> String {
+    format!("{} has a throughput of {value}", rank.lock)
 }
 
 #[cfg(test)]

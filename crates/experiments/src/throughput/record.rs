@@ -1,5 +1,6 @@
 //! What came out: a row for each cell.
 
+use super::conditions::Conditions;
 use super::plan::{CellPlan, Parameters};
 use super::then;
 use instruments::statistics::Interval;
@@ -31,7 +32,7 @@ pub struct Row {
     pub run_s: f64,
     /// Runs that count for the throughput.
     pub iterations: usize,
-    /// Whether the interval of the throughput is as narrow as was asked for.
+    /// Whether the interval of the throughput is as narrow as requested.
     pub converged: bool,
     pub ended_by: EndedBy,
     /// Exclusive acquisitions that found the lock taken, of all exclusive ones.
@@ -51,14 +52,14 @@ pub struct Row {
     /// throughput span both. `null` where they have one level, and in older records.
     #[serde(default)]
     pub levels_per_s: Option<Levels>,
-    /// Of windows of a millisecond or two that were the one or the other, the share in which somebody else was on one
-    /// of the cores; `null` where nobody looked, or children had no cores of their own.
+    /// The share of windows of a millisecond or two in which an SMT sibling was active on one of the cores, among those
+    /// that were clearly exclusive or shared; `null` without probes, or where children shared cores.
     #[serde(default)]
     pub core_shared_share: Option<f64>,
     /// How far a window's throughput tells by itself who was there: rank correlation, from -1 to 1.
     #[serde(default)]
     pub core_correlation: Option<f64>,
-    /// The throughput in windows in which all children had their cores for themselves, and in those in which somebody
+    /// The throughput in windows in which all children had their cores exclusively, and in those in which an SMT sibling
     /// shared one: medians of the runs' medians.
     #[serde(default)]
     pub throughput_per_s_alone: Option<f64>,
@@ -74,7 +75,7 @@ pub struct Row {
     /// that was seen; `null` for no work.
     pub ideal_per_s: Option<f64>,
     pub ideal_share: Option<f64>,
-    /// Waits for the lock, from runs with timestamps of their own; their cost is taken off.
+    /// Waits for the lock, from separate runs with timestamps; their cost is subtracted.
     pub waits_count: u64,
     pub wait_p50_ns: Option<f64>,
     pub wait_p99_ns: Option<f64>,
@@ -90,6 +91,23 @@ pub struct Row {
     pub cpus_used: f64,
     /// 2002's figures for the same cell, on two Pentium III at 550 MHz.
     pub then: Option<then::Figures>,
+}
+
+impl Row {
+    pub fn conditions(&self) -> Conditions {
+        let Self { children, processes, locks, nonhold_us, hold_us, share, .. } = *self;
+        Conditions { children, processes, locks, nonhold_us, hold_us, share }
+    }
+
+    /// The contest of the row: locks under the same conditions are ranked.
+    pub fn contest(&self) -> String {
+        self.conditions().to_string()
+    }
+
+    /// The name of the configuration.
+    pub fn name(&self) -> String {
+        format!("{}, {}", self.lock, self.conditions())
+    }
 }
 
 /// The most loops a second that the work itself allows.
@@ -122,7 +140,7 @@ mod tests {
 
     fn cell(lock: &str, children: usize, nonhold_us: f64, hold_us: f64) -> CellPlan {
         let (nonhold_ns, hold_ns) = (nonhold_us * 1e3, hold_us * 1e3);
-        CellPlan { lock: lock.into(), children, locks: 1, nonhold_ns, hold_ns, share: 0 }
+        CellPlan { lock: lock.into(), children, processes: false, locks: 1, nonhold_ns, hold_ns, share: 0 }
     }
 
     #[test]

@@ -1,19 +1,90 @@
-//! The record on a terminal: a table for each number of children and mix, 2002's throughput beside today's.
+//! The rows on a terminal and on a page. The columns of their tables are declared once.
 
-use super::ranking::{Loops, among, contest, ranking};
+use super::ranking::{Ends, LOOPS, Loops, contest, ranking};
 use super::record::{Row, ThroughputRecord};
-use record::{Rank, distinct};
+use instruments::statistics::levels::Levels;
+use record::ranking::Rank;
+use record::ranking_figure::figures;
+use record::{Axis, Column, Figure, Mark, Picture, Plot, Point, Section, Series, Statement, Unit, column, distinct};
 use terminal::{self, Page, nanoseconds, percent};
 
-/// All of it.
+/// A row, its rank, and the throughputs that it is compared with.
+struct Line<'a> {
+    row: &'a Row,
+    /// `None` for a loop without a lock, which excludes nothing.
+    rank: Option<&'a Rank>,
+    loops: &'a Loops,
+}
+
+type LineColumn<'a> = Column<Line<'a>>;
+
+fn columns<'a>() -> [LineColumn<'a>; 21] {
+    [
+        LineColumn::terminal("", |line| Some(format!("{:>2}  {}", line.place().unwrap_or_default(), line.row.lock))),
+        LineColumn::page("lock", |line| Some(line.row.lock.clone())),
+        LineColumn::page("rank", Line::place),
+        LineColumn::page("children", |line| Some(line.row.children.to_string())),
+        LineColumn::page("hold", |line| Some(nanoseconds(line.row.hold_us * 1e3))),
+        LineColumn::terminal("loops/s", |line| Some(whole(line.loops.of_row(line.row).value))).with_page(
+            "iterations/s (95 % CI)",
+            |line| {
+                let loops = line.loops.of_row(line.row);
+                Some(Unit::PerS.words_with(loops.value, loops.interval))
+            },
+        ),
+        LineColumn::page("basis", |line| Some(line.loops.basis(line.row).to_owned())),
+        LineColumn::new("times the best (95 %)", |line| line.rank.map(Rank::times)),
+        LineColumn::page("levels of the runs", |line| {
+            Some(line.row.levels_per_s.map_or_else(|| "1".to_owned(), levels))
+        }),
+        LineColumn::terminal("COV", |line| Some(format!("{:.2}", line.row.cov)))
+            .with_page("CV", |line| Some(format!("{:.3}", line.row.cov))),
+        LineColumn::new("wait p50", |line| line.row.wait_p50_ns.map(nanoseconds)).wide(),
+        LineColumn::new("wait p99", |line| line.row.wait_p99_ns.map(nanoseconds)),
+        LineColumn::terminal("longest", |line| line.row.wait_max_ns.map(nanoseconds))
+            .with_page("wait max", |line| line.row.wait_max_ns.map(nanoseconds)),
+        LineColumn::new("2002", |line| Some(whole(line.row.then.as_ref()?.throughput_per_s))).if_known(),
+        LineColumn::terminal("ideal", |line| Some(format!("{:.0} %", line.loops.ideal_share(line.row)? * 100.0)))
+            .with_page("share of the ideal", |line| line.loops.ideal_share(line.row).map(percent))
+            .wide(),
+        LineColumn::terminal("WC", |line| line.row.write_contended_share.map(percent)).wide(),
+        LineColumn::terminal("R", |line| line.row.retry.map(two_decimals)).wide(),
+        LineColumn::terminal("row", |line| line.row.longest_streak.map(terminal::count)).wide(),
+        LineColumn::terminal("calls/op", |line| line.row.syscalls_per_op.map(two_decimals)).wide(),
+        LineColumn::terminal("sleeps/op", |line| Some(two_decimals(line.row.voluntary_switches_per_op))).wide(),
+        LineColumn::terminal("CPUs", |line| Some(two_decimals(line.row.cpus_used))).wide(),
+    ]
+}
+
+impl Line<'_> {
+    fn place(&self) -> Option<String> {
+        self.rank.map(Rank::place)
+    }
+}
+
+fn whole(loops: f64) -> String {
+    terminal::count(loops.round() as u64)
+}
+
+fn two_decimals(value: f64) -> String {
+    format!("{value:.2}")
+}
+
+/// `2: 44.3 k/s and 73.8 k/s (17 % of runs)`.
+fn levels(levels: Levels) -> String {
+    let [lower, upper] = [levels.lower, levels.upper].map(|loops| Unit::PerS.words(loops));
+    format!("2: {lower} and {upper} ({} of runs)", percent(levels.upper_share))
+}
+
+/// The whole record on a terminal: a table for each number of children and mix of work.
 pub fn show(record: &ThroughputRecord, page: &Page) -> String {
     let rows = &record.results;
     // A stored ranking may be of an older revision; the rows say the same as when they were measured.
     let (loops, ranks) = (Loops::of(rows), ranking(rows));
-    let tables: Vec<String> = distinct(rows, among)
+    let tables: Vec<String> = distinct(rows, Row::contest)
         .iter()
         .map(|words| {
-            let block: Vec<&Row> = rows.iter().filter(|row| among(row) == *words).collect();
+            let block: Vec<&Row> = rows.iter().filter(|row| row.contest() == *words).collect();
             table(&block, contest(&ranks, words), &loops, page)
         })
         .collect();
@@ -37,94 +108,102 @@ fn legend(rows: &[Row], ranks: &[Rank]) -> String {
 fn heading(row: &Row, loops: &Loops) -> String {
     let ideal =
         row.ideal_per_s.map_or_else(String::new, |ideal| format!("; ideal {}/s", terminal::count(ideal as u64)));
-    format!("{}{ideal}; {}\n", among(row), loops.basis(row))
+    format!("{}{ideal}; {}\n", row.conditions(), loops.basis(row))
 }
 
-/// Below this width the columns beyond the waits are left to the other formats.
-const WIDE: usize = 128;
-
 fn table(block: &[&Row], ranks: &[Rank], loops: &Loops, page: &Page) -> String {
-    let mut header = vec!["", "loops/s", "times the best (95 %)", "COV", "wait p99", "longest"];
-    let has_then = block.iter().any(|row| row.then.is_some());
-    header.extend(has_then.then_some("2002"));
-    let wide = page.width >= WIDE;
-    if wide {
-        header.extend(["ideal", "WC", "R", "row", "calls/op", "sleeps/op", "CPUs"]);
-    }
-    // A loop without a lock excludes nothing and has no rank: it is the last line.
+    // A loop without a lock has no rank: it is the last line.
     let unranked = block.iter().filter(|row| !ranks.iter().any(|rank| rank.lock == row.lock)).map(|row| (*row, None));
     let ranked = ranks.iter().filter_map(|rank| Some((*block.iter().find(|row| row.lock == rank.lock)?, Some(rank))));
-    let lines = ranked.chain(unranked).map(|(row, rank)| {
-        let mut line = narrow_line(row, rank, loops);
-        line.extend(has_then.then(|| then(row)));
-        if wide {
-            line.extend(wide_line(row, loops));
-        }
-        line
-    });
-    let text = terminal::table(&header, lines);
-    let cut: String = text.lines().map(|line| page.cut(line) + "\n").collect();
-    heading(block[0], loops) + &cut + &levels(block, page) + &neighbours(block, page)
+    let lines: Vec<Line<'_>> = ranked.chain(unranked).map(|(row, rank)| Line { row, rank, loops }).collect();
+    let table = page.cut_lines(&column::in_letters(&columns(), &lines, page));
+    heading(block[0], loops) + &table + &on_two_levels(block, page) + &neighbours(block, page)
 }
 
 /// The locks whose runs are on one of two levels: the median is one of them by chance.
-fn levels(block: &[&Row], page: &Page) -> String {
+fn on_two_levels(block: &[&Row], page: &Page) -> String {
     let words = |row: &&Row| {
         let levels = row.levels_per_s?;
-        let [lower, upper] = [levels.lower, levels.upper].map(|loops| terminal::count(loops.round() as u64));
+        let [lower, upper] = [levels.lower, levels.upper].map(whole);
         Some(format!("{} {lower} and {upper} ({} of the runs)", row.lock, percent(levels.upper_share)))
     };
-    let found: Vec<String> = block.iter().filter_map(words).collect();
-    if found.is_empty() {
-        return String::new();
-    }
-    let title = "Runs at one of two levels (loops/s), which the CI spans:";
-    terminal::folded(&format!("{title} {}.", found.join(", ")), page)
+    listed("Runs at one of two levels (loops/s), which the CI spans:", block.iter().filter_map(words), page)
 }
 
 /// The loops of those whose cores were also seen shared.
 fn neighbours(block: &[&Row], page: &Page) -> String {
     let words = |row: &&Row| {
         let (_, shared, share) = (row.throughput_per_s_alone?, row.throughput_per_s_shared?, row.core_shared_share?);
-        Some(format!("{} {} ({})", row.lock, terminal::count(shared.round() as u64), percent(share)))
+        Some(format!("{} {} ({})", row.lock, whole(shared), percent(share)))
     };
-    let found: Vec<String> = block.iter().filter_map(words).collect();
-    if found.is_empty() {
-        return String::new();
+    listed("While an SMT sibling was active (loops/s, share of time):", block.iter().filter_map(words), page)
+}
+
+/// A sentence with the words of each lock that has some; nothing where none has.
+fn listed(title: &str, words: impl Iterator<Item = String>, page: &Page) -> String {
+    let words: Vec<String> = words.collect();
+    if words.is_empty() { String::new() } else { terminal::folded(&format!("{title} {}.", words.join(", ")), page) }
+}
+
+/// Throughput against the number of children, and against the hold time.
+pub fn section(rows: &[Row]) -> Section {
+    let (loops, ranks) = (Loops::of(rows), ranking(rows));
+    let rank = |row: &Row| contest(&ranks, &row.contest()).iter().find(|rank| rank.lock == row.lock);
+    let lines: Vec<Line<'_>> = rows.iter().map(|row| Line { row, rank: rank(row), loops: &loops }).collect();
+    let children = Axis { label: "threads or processes", unit: Unit::Number, logarithmic: true };
+    let hold = Axis { label: "hold time", unit: Unit::Ns, logarithmic: true };
+    let by_children = distinct(rows, |row| row.conditions().but_children()).into_iter().map(|title| {
+        let chosen = lines.iter().filter(|line| line.row.conditions().but_children() == title).collect();
+        figure(&title, &children, chosen, |row| row.children as f64)
+    });
+    let by_hold = distinct(rows, |row| row.conditions().but_hold()).into_iter().filter_map(|title| {
+        let is_chosen = |line: &&Line<'_>| line.row.conditions().but_hold() == title && line.row.hold_us > 0.0;
+        let chosen: Vec<&Line<'_>> = lines.iter().filter(is_chosen).collect();
+        let several = distinct(&chosen, |line| line.row.hold_us.to_bits()).len() > 1;
+        several.then(|| figure(&title, &hold, chosen, |row| row.hold_us * 1e3))
+    });
+    Section {
+        experiment: "throughput",
+        title: "Throughput of locks".into(),
+        findings: distinct(rows, Row::contest)
+            .iter()
+            .filter_map(|words| statement(rows, &loops, contest(&ranks, words)))
+            .map(Statement::from)
+            .collect(),
+        figures: figures(&ranks, &[LOOPS]).into_iter().chain(by_children).chain(by_hold).collect(),
+        histograms: Vec::new(),
     }
-    let title = "While an SMT sibling was active (loops/s, share of time):";
-    terminal::folded(&format!("{title} {}.", found.join(", ")), page)
 }
 
-fn narrow_line(row: &Row, rank: Option<&Rank>, loops: &Loops) -> Vec<String> {
-    let wait = |ns: Option<f64>| ns.map_or_else(String::new, nanoseconds);
-    let place = rank.map_or_else(String::new, Rank::place);
-    vec![
-        format!("{place:>2}  {}", row.lock),
-        terminal::count(loops.of_row(row).value.round() as u64),
-        rank.map_or_else(String::new, Rank::times),
-        format!("{:.2}", row.cov),
-        wait(row.wait_p99_ns),
-        wait(row.wait_max_ns),
-    ]
+/// The two ends of a contest.
+fn statement(rows: &[Row], loops: &Loops, ranks: &[Rank]) -> Option<String> {
+    let ends = Ends::of(ranks)?;
+    let row = |rank: &Rank| rows.iter().find(|row| row.lock == rank.lock && row.contest() == rank.among);
+    let value = |rank: &Rank| Some(Unit::PerS.estimate(loops.of_row(row(rank)?)));
+    let last = ends.last.and_then(|last| ends.about_last(&value(last)?));
+    let last = last.map_or_else(String::new, |words| format!("; {words}"));
+    let basis = loops.basis(row(ends.first)?);
+    Some(format!("{}, {basis}: {}{last}.", ends.first.among, ends.about_first(&value(ends.first)?)))
 }
 
-fn then(row: &Row) -> String {
-    row.then.as_ref().map_or_else(String::new, |then| terminal::count(then.throughput_per_s as u64))
+fn figure(title: &str, x: &Axis, lines: Vec<&Line<'_>>, across: impl Fn(&Row) -> f64) -> Figure {
+    let series = distinct(&lines, |line| line.row.lock.clone()).into_iter().map(|lock| {
+        let point = |line: &Line<'_>| {
+            let loops = line.loops.of_row(line.row);
+            Point::with_interval(across(line.row), loops.value, loops.interval)
+        };
+        let mut points: Vec<Point> =
+            lines.iter().filter(|line| line.row.lock == lock).map(|line| point(line)).collect();
+        points.sort_by(|one, other| one.x.total_cmp(&other.x));
+        Series { name: lock, mark: Mark::Line, points }
+    });
+    let y = Axis { label: "iterations/s of all children", unit: Unit::PerS, logarithmic: true };
+    let plot = Plot { x: Axis { ..*x }, y, series: series.collect() };
+    let table = column::on_page(CAPTION, &columns(), lines.iter().copied());
+    Figure { title: title.to_owned(), picture: Picture::Locks(plot), tables: vec![table], secondary: false }
 }
 
-fn wide_line(row: &Row, loops: &Loops) -> Vec<String> {
-    let figure = |value: Option<f64>| value.map_or_else(String::new, |value| format!("{value:.2}"));
-    vec![
-        loops.ideal_share(row).map_or_else(String::new, |share| format!("{:.0} %", share * 100.0)),
-        row.write_contended_share.map_or_else(String::new, percent),
-        figure(row.retry),
-        row.longest_streak.map_or_else(String::new, terminal::count),
-        figure(row.syscalls_per_op),
-        figure(Some(row.voluntary_switches_per_op)),
-        figure(Some(row.cpus_used)),
-    ]
-}
+const CAPTION: &str = "Throughput, fairness (CV of the children's iterations: 0 is fair) and waits; –: not measured";
 
 /// The columns of 2002, in its order: children, locks, seconds, iterations, lock, patience, non-hold, hold, contention
 /// of writers and readers in per cent, retry rate, COV, throughput. A dash stands for what the lock does not count.

@@ -3,6 +3,7 @@
 mod browser;
 mod calls;
 mod one_record;
+mod ranks;
 mod several;
 mod well_formed;
 

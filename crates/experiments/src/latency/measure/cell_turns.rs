@@ -8,10 +8,10 @@ use instruments::statistics::comparison::Estimate;
 use instruments::tally::Tally;
 use std::time::Duration;
 
-/// So many turns of the reference are enough for an interval.
+/// This many turns of the reference are enough for an interval.
 const REFERENCE_TURNS: u64 = 24;
-/// A free lock is told by its pair, which is timed once a slice whatever its length: such a cell needs fewer seconds
-/// than one that waits for the scheduler, and gets so much less of them.
+/// An uncontended lock is described by its pair, which is timed once a window whatever its length: such a configuration
+/// needs less time than one that waits for the scheduler, and gets this share of it.
 const LESS_ALONE: u32 = 2;
 
 impl turns::Cell for Cell {
@@ -21,10 +21,10 @@ impl turns::Cell for Cell {
 
     fn place(&self) -> (String, String) {
         let lock = if self.is_reference { "(no lock)" } else { &self.plan.lock };
-        (lock.to_owned(), self.plan.who())
+        (lock.to_owned(), self.plan.conditions())
     }
 
-    /// Of all threads, how long locking took.
+    /// How long locking took in all threads.
     fn shown(&self) -> Option<Shown> {
         let (ns_per_tick, step) = self.scale.filter(|_| !self.is_reference)?;
         let mut all = Tally::new();

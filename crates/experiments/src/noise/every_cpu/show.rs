@@ -1,6 +1,8 @@
 //! Several CPUs on a terminal: a line each, the best and the worst, what is common, and a map of CPU and time.
 
 use crate::noise::record::Row;
+use record::Unit;
+use record::ranking::{Contender, Contest, Rank, best, worst};
 use terminal::{Page, nanoseconds, percent};
 
 pub fn show(rows: &[Row], page: &Page) -> String {
@@ -23,19 +25,36 @@ fn table(rows: &[Row], page: &Page) -> String {
         ]
     });
     let header = ["", "lost", "width", "longest", ">1 µs", ">10 µs", ">100 µs", ">1 ms", "role"];
-    terminal::table(&header, lines).lines().map(|line| page.cut(line) + "\n").collect()
+    page.cut_lines(&terminal::table(&header, lines))
 }
 
+/// The CPUs that are shown to lose the least and the most.
 fn extremes(rows: &[Row]) -> String {
-    let by_loss = |a: &&Row, b: &&Row| a.lost_share.total_cmp(&b.lost_share);
-    let (Some(best), Some(worst)) = (rows.iter().min_by(by_loss), rows.iter().max_by(by_loss)) else {
-        return String::new();
+    let contest = Contest {
+        among: String::new(),
+        figure: "lost",
+        unit: Unit::Share,
+        more_is_better: false,
+        // Two CPUs are different things: they may differ by anything.
+        scatter: 0.0,
     };
-    let words = |row: &Row| format!("CPU {} ({})", row.cpu, percent(row.lost_share));
-    format!("Best: {}; worst: {}.\n\n", words(best), words(worst))
+    let contender = |row: &Row| Contender {
+        lock: format!("CPU {}", row.cpu),
+        value: Some(row.lost_share),
+        interval: row.lost_ci_share,
+        resolution: 0.0,
+    };
+    let ranks = contest.ranked(rows.iter().map(contender).collect());
+    let words = |rank: &Rank| format!("{} ({})", rank.lock, rank.value_words());
+    match (best(&ranks).map(words), worst(&ranks).map(words)) {
+        (Some(best), Some(worst)) => format!("Best: {best}; worst: {worst}.\n\n"),
+        (Some(best), None) => format!("Best: {best}; no CPU is shown to be the worst.\n\n"),
+        (None, Some(worst)) => format!("Worst: {worst}; no CPU is shown to be the best.\n\n"),
+        (None, None) => "No CPU is shown to lose less or more than all others.\n\n".to_owned(),
+    }
 }
 
-/// What hits several at the same moment.
+/// Gaps that hit several CPUs at the same moment.
 fn common(rows: &[Row], page: &Page) -> String {
     let found = rows.iter().filter_map(|row| Some((row.cpu, row.together.as_ref()?)));
     let (common, chance): (Vec<_>, Vec<_>) = found.partition(|(_, together)| together.is_common);
@@ -100,4 +119,26 @@ fn map(rows: &[Row], page: &Page) -> String {
         .collect();
     let legend = format!("CPU time lost over the run, by main cause: {}", legend.join(", "));
     lines + &terminal::wrapped("", "  ", &legend, page)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::noise::sample::row;
+    use instruments::statistics::Interval;
+
+    fn cpu(cpu: usize, lost_share: f64, lost_ci_share: Option<Interval>) -> Row {
+        Row { cpu, lost_share, lost_ci_share, ..row("quiet") }
+    }
+
+    #[test]
+    fn overlapping_cpus_have_no_best_and_no_worst() {
+        let ends = |share: f64| Some(Interval::new(share * 0.9, share * 1.1));
+        let near = [cpu(0, 0.051, ends(0.051)), cpu(1, 0.054, ends(0.054))];
+        assert_eq!(extremes(&near), "No CPU is shown to lose less or more than all others.\n\n");
+        let far = [cpu(0, 0.051, ends(0.051)), cpu(1, 0.154, ends(0.154))];
+        assert_eq!(extremes(&far), "Best: CPU 0 (5.1 %); worst: CPU 1 (15.4 %).\n\n");
+        let unknown = [cpu(0, 0.051, None), cpu(1, 0.154, None)];
+        assert_eq!(extremes(&unknown), extremes(&near));
+    }
 }

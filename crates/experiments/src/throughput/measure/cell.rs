@@ -198,7 +198,7 @@ impl Cell {
         };
     }
 
-    /// What was told apart by a narrower core, wherever a wider one was seen.
+    /// Discards the windows that were classified by a narrower core, once a wider one was seen.
     pub fn forget_if_wider(&mut self, lookout: &Lookout) {
         if lookout.is_wider_since(&mut self.told_at) {
             self.windows.clear();
@@ -261,7 +261,7 @@ impl turns::Cell for Cell {
     }
 
     fn place(&self) -> (String, String) {
-        (self.plan.lock.clone(), self.plan.mix())
+        (self.plan.lock.clone(), self.plan.conditions().to_string())
     }
 
     fn shown(&self) -> Option<Shown> {
@@ -286,8 +286,8 @@ impl turns::Cell for Cell {
         self.loops_counted > 0
     }
 
-    /// A thousand cells would hold a thousand semaphores. Locks of a stranger's code are ended where it can be said
-    /// that they did not come back.
+    /// A thousand configurations would hold a thousand semaphores. User-supplied locks are ended elsewhere, where a call
+    /// that does not return can be reported.
     fn retire(&mut self) {
         if !locks::is_object(&self.plan.lock) {
             self.lock = None;

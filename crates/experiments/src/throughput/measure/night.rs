@@ -32,7 +32,15 @@ fn outcome(run: u64, clock: Clock) -> Outcome {
 fn eight_hours() {
     let clock = Clock::calibrate(Duration::from_millis(5)).clock;
     let lock = "std".to_owned();
-    let mut cell = Cell::new(CellPlan { lock, children: CHILDREN, locks: 1, nonhold_ns: 0.0, hold_ns: 0.0, share: 0 });
+    let mut cell = Cell::new(CellPlan {
+        processes: false,
+        lock,
+        children: CHILDREN,
+        locks: 1,
+        nonhold_ns: 0.0,
+        hold_ns: 0.0,
+        share: 0,
+    });
     let mut after = Vec::new();
     for run in 0..RUNS {
         let outcome = outcome(run, clock);
