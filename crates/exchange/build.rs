@@ -30,6 +30,7 @@ fn main() {
     println!("cargo::rerun-if-changed=src");
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-changed=../interpose/compile_preload.rs");
+    println!("cargo::rerun-if-changed=../interpose/src/next_object.rs");
     println!("cargo::rustc-check-cfg=cfg(preload)");
     println!("cargo::rustc-check-cfg=cfg(loom)");
     // A feature of the locks' own crate, which is off here.

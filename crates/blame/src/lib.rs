@@ -6,6 +6,11 @@
 
 mod causes;
 mod critical;
+mod lost;
+pub mod names;
+pub mod places;
 pub mod switches;
 pub mod time;
 pub mod waits;
+
+pub use lost::{Lost, TraceLost};

@@ -2,6 +2,10 @@
 
 #![allow(non_camel_case_types, non_upper_case_globals, missing_docs)]
 
+/// The locks call these by the names that `libc` gives them.
+#[cfg(preload)]
+pub use crate::next_object::{__errno_location, dlsym};
+pub use crate::next_object::{ENOSYS, keeping_errno};
 use core::ffi::{c_char, c_uint, c_void};
 pub use core::ffi::{c_int, c_long};
 #[cfg(target_arch = "x86_64")]
@@ -19,7 +23,6 @@ pub const EAGAIN: c_int = 11;
 pub const EBUSY: c_int = 16;
 pub const EINVAL: c_int = 22;
 pub const EDEADLK: c_int = 35;
-pub const ENOSYS: c_int = 38;
 pub const ETIMEDOUT: c_int = 110;
 pub const MINUS_EINTR: isize = -4;
 pub const MINUS_EAGAIN: isize = -11;
@@ -29,7 +32,6 @@ pub const CLOCK_REALTIME: c_int = 0;
 pub const CLOCK_MONOTONIC: c_int = 1;
 
 pub const RTLD_DEFAULT: *mut c_void = core::ptr::null_mut();
-pub const RTLD_NEXT: *mut c_void = -1_isize as *mut c_void;
 
 pub const O_RDWR: c_int = 2;
 pub const O_CLOEXEC: c_int = 0o200_0000;
@@ -82,23 +84,11 @@ pub struct ProgramHeaders {
     count: u16,
 }
 
-/// What `dladdr` tells: `Dl_info`.
-#[repr(C)]
-pub struct ObjectOf {
-    pub path: *const c_char,
-    pub begins: *const c_void,
-    pub symbol: *const c_char,
-    pub at: *const c_void,
-}
-
 unsafe extern "C" {
     pub fn dl_iterate_phdr(
         told: unsafe extern "C" fn(*const ProgramHeaders, usize, *mut c_void) -> c_int,
         data: *mut c_void,
     ) -> c_int;
-    pub fn dladdr(address: *const c_void, found: *mut ObjectOf) -> c_int;
-    pub fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut c_void;
-    pub fn dlvsym(handle: *mut c_void, name: *const c_char, version: *const c_char) -> *mut c_void;
     pub fn getenv(name: *const c_char) -> *const c_char;
     pub fn open(path: *const c_char, flags: c_int, ...) -> c_int;
     pub fn close(descriptor: c_int) -> c_int;
@@ -112,7 +102,6 @@ unsafe extern "C" {
     pub fn sched_getcpu() -> c_int;
     pub fn sched_yield() -> c_int;
     pub fn clock_gettime(clock: c_int, time: *mut Timespec) -> c_int;
-    pub fn __errno_location() -> *mut c_int;
     pub fn pthread_atfork(
         prepare: Option<unsafe extern "C" fn()>,
         parent: Option<unsafe extern "C" fn()>,
@@ -186,18 +175,6 @@ pub unsafe fn futex(arguments: [usize; 6]) -> isize {
             options(nostack)
         );
     }
-    result
-}
-
-/// What the work leaves, and `errno` as it was before.
-pub fn keeping_errno<T>(work: impl FnOnce() -> T) -> T {
-    // SAFETY: the C library has such a word for every thread.
-    let errno = unsafe { __errno_location() };
-    // SAFETY: as above; it is this thread's own.
-    let before = unsafe { *errno };
-    let result = work();
-    // SAFETY: as above.
-    unsafe { *errno = before };
     result
 }
 

@@ -35,12 +35,19 @@ mod names;
 #[cfg_attr(not(preload), allow(dead_code, reason = "its callers are programs; here it is only looked at"))]
 mod c;
 #[cfg(any(preload, clippy))]
-#[cfg_attr(not(preload), allow(dead_code, reason = "as above"))]
+#[cfg_attr(not(preload), allow(dead_code, reason = "its callers are programs; here it is only looked at"))]
 mod futex;
 #[cfg(not(preload))]
 mod memory;
+#[cfg(not(preload))]
+#[path = "../../interpose/src/memory_file.rs"]
+mod memory_file;
 #[cfg(any(preload, clippy))]
-#[cfg_attr(not(preload), allow(dead_code, reason = "as above"))]
+#[cfg_attr(not(preload), allow(dead_code, reason = "its callers are programs; here it is only looked at"))]
+#[path = "../../interpose/src/next_object.rs"]
+mod next_object;
+#[cfg(any(preload, clippy))]
+#[cfg_attr(not(preload), allow(dead_code, reason = "its callers are programs; here it is only looked at"))]
 mod preload;
 
 #[cfg(any(preload, clippy))]

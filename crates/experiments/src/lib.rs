@@ -1,9 +1,10 @@
-//! The experiments: a folder each, and a line each in [`ALL`].
+//! The experiments: a directory each, and a line each in [`ALL`].
 //!
-//! Every folder has the same parts: what the user may set and the plan that comes of it (`flags`), the measurement
-//! (`measure`), what came out (`record`), the record on a terminal (`show`), on a page (`section`), what of it can be
-//! compared (`metrics`), what a person would say of it (`findings`), what an old document said (`then_and_now`), and
-//! how it is measured (`method.md`). An experiment knows no other.
+//! Every directory has the same parts: the options and the plan that they make (`flags`), the measurement (`measure`),
+//! its rows (`record`), the record on a terminal (`show`), on a page (`section`), its comparable values (`metrics`), its
+//! conclusions (`findings`), the figures of an old document (`then_and_now`), and the description of the method
+//! (`method.md`). No experiment imports another one. Experiments that a flag of another one's command asks for are its
+//! modes: they share the command, and nothing else.
 
 mod clock;
 mod core;
@@ -15,10 +16,12 @@ mod model;
 mod night;
 mod noise;
 mod ring;
+mod swap;
 #[cfg(feature = "template")]
 mod template;
 mod throughput;
 mod trace;
+mod what_if;
 
 use harness::Entry;
 
@@ -28,14 +31,14 @@ pub static ALL: &[Entry] = &[
     Entry::of::<clock::Clock>(),
     Entry::of::<latency::Latency>(),
     Entry::of::<throughput::Throughput>(),
-    Entry::of::<noise::Noise>(),
+    Entry::of::<noise::Noise>().with(&[Entry::of::<noise::Wake>()]),
     Entry::of::<load::Load>(),
     Entry::of::<ring::Ring>(),
     Entry::of::<core::Core>(),
     Entry::of::<model::Frames>(),
     Entry::of::<model::Step>(),
     Entry::of::<lockstep::Lockstep>(),
-    Entry::of::<trace::Trace>(),
+    Entry::of::<trace::Trace>().with(&[Entry::of::<what_if::WhatIf>(), Entry::of::<swap::Swap>()]),
     #[cfg(feature = "template")]
     Entry::of::<template::Template>(),
 ];

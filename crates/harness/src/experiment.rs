@@ -1,4 +1,4 @@
-//! What an experiment is: a name, flags, a measurement, and what can be shown, compared and said of its rows.
+//! The trait of experiments: a name, flags, a measurement, and the views of its rows.
 
 use crate::described::Described;
 use crate::exit::UsageError;
@@ -7,24 +7,29 @@ use crate::run::Run;
 use crate::session::SharedFlags;
 use clap::Args;
 use record::{Cost, Finding, Metric, Rank, Record, Section, ThenAndNow};
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use terminal::Page;
 
-/// An experiment: one folder, and one line in the registry.
+/// An experiment: one directory, and one line in the registry.
 ///
 /// It measures in [`run`](Self::run) and nowhere else; every other function reads rows, perhaps those of an old record.
 pub trait Experiment: 'static {
     /// Its name on the command line and in records; a second word is a question of a group (`model frames`).
     const NAME: &'static str;
+    /// The flag, by its identifier, that asks for this experiment, if it is a mode of another one's command: `swap` of
+    /// `contend trace --swap`. A mode has neither a method nor examples nor a list of common options: it
+    /// shares those of the command, and its records have the name of the command.
+    const FLAG: Option<&'static str> = None;
     /// The page that says how it measures and what it cannot tell, in Markdown.
-    const METHOD: &'static str;
+    const METHOD: &'static str = "";
     /// Its part of the survey, if it has one.
     const SURVEY: Option<SurveyPart> = None;
-    /// Forms of its record beside those that all have: the names that `--format` takes, and what each is.
+    /// Forms of its record that only this experiment has: the names for `--format`, each with its description.
     const LAYOUTS: &'static [(&'static str, &'static str)] = &[];
     /// Calls that its user may want to begin with, each with what it does; the help ends with them.
-    const EXAMPLES: &'static [Example];
+    const EXAMPLES: &'static [Example] = &[];
     /// The flags that experiments share and this one has no use for, by their names: it does not take them.
     const UNUSED: &'static [&'static str] = &[];
     /// The parameters that a run measures or meets, by their names: another run with the same flags has other values.
@@ -38,10 +43,20 @@ pub trait Experiment: 'static {
 
     /// What the user may set. The first paragraph of its documentation is the command's line in the help.
     type Flags: Args;
-    /// What was asked for, defaults filled in.
+    /// The options, with defaults filled in.
     type Parameters: Serialize + DeserializeOwned + Described;
     /// One thing that was measured.
     type Row: Serialize + DeserializeOwned + Described;
+
+    /// Whether a record of the command is one of this mode, by its parameters.
+    fn has_parameters(parameters: &Value) -> bool {
+        Self::Parameters::deserialize(parameters).is_ok()
+    }
+
+    /// Whether a row of a record of the command is one of this mode.
+    fn has_row(row: &Value) -> bool {
+        Self::Row::deserialize(row).is_ok()
+    }
 
     /// What the flags ask for instead of a measurement: a list, say.
     ///
@@ -65,7 +80,7 @@ pub trait Experiment: 'static {
         Self::show(record, page)
     }
 
-    /// The record in one of its own [`LAYOUTS`](Self::LAYOUTS).
+    /// The record in one of its [`LAYOUTS`](Self::LAYOUTS).
     ///
     /// # Errors
     /// It has no layout of that name.
@@ -76,7 +91,7 @@ pub trait Experiment: 'static {
     /// The rows on a page: findings, pictures, tables.
     fn section(rows: &[Self::Row]) -> Section;
 
-    /// The figures of a row that can be held against those of other records.
+    /// The values of a row that can be compared with those of other records.
     fn metrics(_row: &Self::Row) -> Vec<Metric> {
         Vec::new()
     }
@@ -96,7 +111,7 @@ pub trait Experiment: 'static {
         Vec::new()
     }
 
-    /// The figures of the old documents beside those of these rows.
+    /// The figures of the old documents, each with that of a row.
     fn then_and_now(_rows: &[(usize, &Self::Row)]) -> Vec<ThenAndNow> {
         Vec::new()
     }
@@ -108,7 +123,7 @@ pub type Example = (&'static str, &'static str);
 /// An experiment as a part of the survey: a command that its user could run alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SurveyPart {
-    /// What it gets of the time, in parts of all that run; 0 for what is computed.
+    /// Its share of the time, relative to the other parts; 0 for an experiment that computes.
     pub weight: u32,
     /// The flags of its short form. Cells are few; those that the old documents have are among them.
     pub flags: &'static str,

@@ -1,4 +1,4 @@
-//! What every experiment is given, and what it is asked for.
+//! The interface between the experiments and the command.
 //!
 //! An experiment implements [`Experiment`]; its [`Entry`] is its line in the registry, and all that the command, the
 //! survey, the report, the comparison and the archive know of it. Nothing here knows an experiment.
@@ -14,6 +14,7 @@ pub mod help;
 mod interruption;
 mod live;
 mod lookout;
+mod mode;
 mod observer;
 pub mod output;
 pub mod parse_count;
@@ -33,6 +34,7 @@ pub use finished::{AnyFinished, AnyRecord, Finished};
 pub use interruption::Interruption;
 pub use live::{Live, LiveLine, Shown};
 pub use lookout::Lookout;
+pub use mode::ModeFlags;
 pub use observer::{MINUTE, Observer, Progress};
 pub use run::{Passed, Run, WatchedGaps};
 pub use session::{COMMON_OPTIONS, CpuChoice, Format, Neighbour, Session, SharedFlags};

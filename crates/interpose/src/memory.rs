@@ -1,15 +1,11 @@
-//! The library's bytes, and the memory that it records into.
+//! The library's bytes, and the memory for its records.
 
 use crate::layout::{Header, Region};
+use crate::memory_file::{anonymous_file, library_file, map_shared, path_of, unmap};
 use std::fs::File;
-use std::io::{self, Write};
-use std::os::fd::{AsRawFd, FromRawFd};
+use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::sync::atomic::Ordering::Relaxed;
-
-/// Why there is none.
-const MISSING: &str = "this contend was built without the library: the build found no rust-lld, or no standard \
-                       library of the target for the GNU C library";
 
 /// The library that programs of the GNU C library load: write it to a file and name that in `LD_PRELOAD`. Empty where
 /// it could not be built.
@@ -31,7 +27,7 @@ pub enum Level {
     WhatIf = Header::WHAT_IF as isize,
 }
 
-/// A fresh memory, which has no name: it goes when the last who has it goes, however that ends.
+/// Fresh memory. It has no name, and disappears when the last process that has it ends.
 pub struct Memory {
     file: File,
     inode: u64,
@@ -51,19 +47,9 @@ impl Memory {
     /// The system gives no memory.
     pub fn new(level: Level, clock: Option<&str>) -> io::Result<Self> {
         let file = anonymous_file(c"contend-trace", 0)?;
-        file.set_len(size_of::<Region>() as u64)?;
-        // The watched program has the file too. If it made the file shorter, reading the memory would end contend.
-        seal(&file, libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_SEAL)?;
+        let region = map_shared(&file)?;
         let inode = file.metadata()?.ino();
-        let (protection, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED | libc::MAP_NORESERVE);
-        // SAFETY: a new mapping at an address of the kernel's choice overlaps nothing; the file is as long as the
-        // region.
-        let start =
-            unsafe { libc::mmap(std::ptr::null_mut(), size_of::<Region>(), protection, flags, file.as_raw_fd(), 0) };
-        if start == libc::MAP_FAILED {
-            return Err(io::Error::last_os_error());
-        }
-        let memory = Self { file, inode, region: start.cast() };
+        let memory = Self { file, inode, region };
         let header = &memory.region().header;
         header.level.store(level as u32, Relaxed);
         header.clock.store(if clock.is_none() { 1 } else { 2 }, Relaxed);
@@ -93,15 +79,7 @@ impl Memory {
     /// # Errors
     /// The system gives no memory, or allows no program in such a file.
     pub fn library() -> io::Result<(File, String)> {
-        if LIBRARY.is_empty() {
-            return Err(io::Error::new(io::ErrorKind::Unsupported, MISSING));
-        }
-        // Kernels before 6.3 do not know the flag, and need none.
-        let file = anonymous_file(c"contend-interpose", libc::MFD_EXEC)
-            .or_else(|_| anonymous_file(c"contend-interpose", 0))?;
-        (&file).write_all(LIBRARY)?;
-        // Whatever the program starts loads it as well.
-        seal(&file, libc::F_SEAL_WRITE | libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_SEAL)?;
+        let file = library_file(c"contend-interpose", LIBRARY)?;
         let path = path_of(&file);
         Ok((file, path))
     }
@@ -109,31 +87,7 @@ impl Memory {
 
 impl Drop for Memory {
     fn drop(&mut self) {
-        // SAFETY: it was mapped with this size, and nobody borrows from what is dropped.
-        unsafe { libc::munmap(self.region.cast_mut().cast(), size_of::<Region>()) };
+        // SAFETY: it was mapped as this type, and nothing borrows from a dropped value.
+        unsafe { unmap(self.region) };
     }
-}
-
-fn anonymous_file(name: &std::ffi::CStr, flags: libc::c_uint) -> io::Result<File> {
-    // SAFETY: the name ends with a NUL, and the call takes nothing else by pointer.
-    let descriptor = unsafe { libc::memfd_create(name.as_ptr(), flags | libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING) };
-    if descriptor < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: the descriptor is new and nobody else's.
-    Ok(unsafe { File::from_raw_fd(descriptor) })
-}
-
-/// Forbids changes of a file for good.
-fn seal(file: &File, seals: libc::c_int) -> io::Result<()> {
-    // SAFETY: the call takes no pointers.
-    match unsafe { libc::fcntl(file.as_raw_fd(), libc::F_ADD_SEALS, seals) } {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
-    }
-}
-
-/// Through this process, so that the other has no descriptor more than it would have: not one to close, or to count.
-fn path_of(file: &File) -> String {
-    format!("/proc/{}/fd/{}", std::process::id(), file.as_raw_fd())
 }

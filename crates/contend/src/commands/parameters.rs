@@ -33,8 +33,7 @@ pub fn is_content(path: &str) -> bool {
 /// In a survey, the first name of a path is that of the experiment.
 fn is_outcome(source: &Source, path: &str) -> bool {
     let (first, rest) = path.split_once('.').unwrap_or((path, ""));
-    let is_of = |experiment: &str, name: &str| {
-        experiments::named(experiment).is_some_and(|entry| entry.outcomes.contains(&name))
-    };
+    let is_of =
+        |experiment: &str, name: &str| experiments::named(experiment).is_some_and(|entry| entry.is_outcome(name));
     is_of(&source.experiment, first) || is_of(first, rest.split('.').next().unwrap_or(rest))
 }

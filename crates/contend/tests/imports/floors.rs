@@ -19,6 +19,7 @@ pub const FLOORS: &[Floors] = &[
             &["contend", "picture", "remote"],
             &["screen"],
             &["experiments"],
+            &["launch"],
             &["loops", "report", "archive", "lockstep", "blame"],
             &["locks"],
             &["harness"],
@@ -40,6 +41,8 @@ pub const FLOORS: &[Floors] = &[
         // Whatever else is there is an experiment, and knows no other.
         highest_first: &[&["lib"], &[EVERY_OTHER]],
     },
+    // Two experiments that are one command: the flags and what both measure with are below.
+    Floors { folder: "crates/experiments/src/noise", highest_first: &[&["mod"], &["wake"], &[EVERY_OTHER]] },
     // Two experiments that are one command and share what is not either's.
     Floors {
         folder: "crates/experiments/src/model",

@@ -1,8 +1,9 @@
 //! What the user may set.
 
+use super::policy::Policy;
 use super::scenario::{Nice, Scenario};
+use super::timer::Timer;
 use super::values;
-use super::wake::{Policy, Timer};
 use clap::{Args, ValueEnum};
 use harness::{EvidenceChoice, Format, SharedFlags, UsageError, parse_count, parse_duration};
 use std::path::PathBuf;
@@ -101,7 +102,7 @@ impl Flags {
         self.trace.as_deref()
     }
 
-    /// What is printed while measuring, if anything.
+    /// The output while measuring, if any.
     ///
     /// # Errors
     /// Lines and a record want the same stdout.

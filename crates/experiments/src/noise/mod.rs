@@ -11,6 +11,7 @@ mod longest_gap;
 mod measure;
 mod metrics;
 mod plan;
+mod policy;
 mod record;
 mod recording;
 #[cfg(test)]
@@ -20,11 +21,12 @@ mod section;
 mod show;
 mod stopped;
 mod then;
+mod timer;
 mod trace;
 mod values;
 mod wake;
 
-use self::record::{NoiseRecord, NoiseRow, Row};
+use self::record::{NoiseRecord, Row};
 use ::record::{Cost, Finding, Metric, Section, ThenAndNow};
 use flags::{Flags, View};
 use harness::output::OutputFile;
@@ -34,12 +36,11 @@ use instruments::warning::{ClockFallback, Interrupted, Warning};
 use live::Live;
 use measure::{GapTrace, Measured};
 use plan::{Parameters, Plan};
-use scenario::Scenario;
 use std::path::Path;
 use std::time::Duration;
 use terminal::Page;
-use wake::WakePlan;
-use wake::record::WakeRow;
+
+pub use wake::Wake;
 
 /// The experiment.
 pub struct Noise;
@@ -75,12 +76,9 @@ impl Experiment for Noise {
 
     type Flags = Flags;
     type Parameters = Parameters;
-    type Row = NoiseRow;
+    type Row = Row;
 
-    fn run(flags: &Flags, run: &mut Run<'_>) -> anyhow::Result<Finished<Parameters, NoiseRow>> {
-        if let Some(plan) = WakePlan::of(flags, run.shared, run.session)? {
-            return of_wake_ups(flags, &plan, run);
-        }
+    fn run(flags: &Flags, run: &mut Run<'_>) -> anyhow::Result<Finished<Parameters, Row>> {
         if let Some(chosen) = every_cpu::chosen(flags, run.shared, run.session)? {
             return of_every_cpu(Plan::of_every_cpu(flags, run.session, chosen)?, run);
         }
@@ -115,92 +113,45 @@ impl Experiment for Noise {
     }
 
     fn show(record: &NoiseRecord, page: &Page) -> String {
-        let (rows, wakes) = apart(&record.results);
-        if !wakes.is_empty() {
-            return wake::show(&wakes, page);
-        }
+        let rows = &record.results;
         let text = match record.parameters.every_cpu.is_empty() {
-            true => show::show(&record.parameters, &rows, page),
-            false => every_cpu::show(&rows, page),
+            true => show::show(&record.parameters, rows, page),
+            false => every_cpu::show(rows, page),
         };
-        text + &stopped::stopped(&rows, page)
+        text + &stopped::stopped(rows, page)
     }
 
-    fn section(rows: &[NoiseRow]) -> Section {
-        let (gaps, wakes) = apart(rows);
-        let mut section = section::section(&told_apart(&gaps));
-        section.findings.extend(wake::findings(&wakes));
-        section.figures.extend(wake::figures(&wakes));
-        section
+    fn section(rows: &[Row]) -> Section {
+        section::section(&told_apart(rows))
     }
 
-    fn metrics(row: &NoiseRow) -> Vec<Metric> {
-        match row {
-            NoiseRow::Gaps(row) => metrics::metrics(row),
-            NoiseRow::Wake(row) => metrics::of_wake_ups(row),
-        }
+    fn metrics(row: &Row) -> Vec<Metric> {
+        metrics::metrics(row)
     }
 
-    fn findings(rows: &[(usize, &NoiseRow)]) -> Vec<Finding> {
-        findings::findings(&placed_gaps(rows))
+    fn findings(rows: &[(usize, &Row)]) -> Vec<Finding> {
+        findings::findings(rows)
     }
 
-    fn then_and_now(rows: &[(usize, &NoiseRow)]) -> Vec<ThenAndNow> {
-        findings::then_and_now(&placed_gaps(rows))
+    fn then_and_now(rows: &[(usize, &Row)]) -> Vec<ThenAndNow> {
+        findings::then_and_now(rows)
     }
 
-    fn costs(rows: &[NoiseRow]) -> Vec<Cost> {
-        findings::costs(&apart(rows).0)
+    fn costs(rows: &[Row]) -> Vec<Cost> {
+        findings::costs(rows)
     }
 }
 
-/// The rows by what they are of.
-fn apart(rows: &[NoiseRow]) -> (Vec<Row>, Vec<&WakeRow>) {
-    (rows.iter().filter_map(NoiseRow::gaps).cloned().collect(), rows.iter().filter_map(NoiseRow::wake).collect())
-}
-
-fn placed_gaps<'a>(rows: &[(usize, &'a NoiseRow)]) -> Vec<(usize, &'a Row)> {
-    rows.iter().filter_map(|(place, row)| Some((*place, row.gaps()?))).collect()
-}
-
-/// The result of a measurement of gaps; a gap that ended it because of `--stop-above` is not a failure.
+/// The outcome of gaps. A gap that ended the measurement, because of `--stop-above`, fails the command.
 fn finished(
     parameters: Parameters,
     rows: Vec<Row>,
     warnings: Vec<Warning>,
     cpus: CpuSet,
     planned: Option<Duration>,
-) -> Finished<Parameters, NoiseRow> {
+) -> Finished<Parameters, Row> {
     let is_stopped = rows.iter().any(|row| row.stopped.is_some());
-    let rows = rows.into_iter().map(|row| NoiseRow::Gaps(Box::new(row))).collect();
-    Finished::measured(parameters, rows, warnings, cpus, planned).exceeded_by(ended_by(is_stopped))
-}
-
-/// Why it has ended, if `--stop-above` ended it.
-fn ended_by(is_stopped: bool) -> Option<String> {
-    is_stopped.then(|| "noise ended: something was longer than --stop-above".to_owned())
-}
-
-/// Wake-ups.
-fn of_wake_ups(flags: &Flags, plan: &WakePlan, run: &mut Run<'_>) -> anyhow::Result<Finished<Parameters, NoiseRow>> {
-    let progress = run.progress(plan.budget);
-    progress.note("calibrating");
-    let calibration = run.clock();
-    let gaps = Plan::of(&Flags { scenario: vec![Scenario::Quiet], ..flags.clone() }, run.session)?;
-    let measured = wake::run_plan(plan, run.session, calibration.clock, &progress)?;
-    let fallback = calibration.fallback.map(|reason| Warning::from(ClockFallback { reason }));
-    let warnings = fallback.into_iter().chain(measured.warnings).collect();
-    let planned = run.session.planned(plan.budget);
-    let parameters = Parameters {
-        wake: Some(plan.parameters()),
-        budget_s: planned.map(|budget| budget.as_secs_f64()),
-        turn_s: plan.turn.as_secs_f64(),
-        ..gaps.parameters(measured.order)
-    };
-    let is_stopped = measured.rows.iter().any(|row| row.stopped.is_some());
-    let rows = measured.rows.into_iter().map(|row| NoiseRow::Wake(Box::new(row))).collect();
-    let finished = Finished::measured(parameters, rows, warnings, plan.cpus.clone(), planned);
-    Ok(finished.exceeded_by(ended_by(is_stopped)))
+    Finished::measured(parameters, rows, warnings, cpus, planned).exceeded_by(stopped::ended_by(is_stopped))
 }
 
 /// A run that counts its readings has no planned time to fall short of.
@@ -211,7 +162,7 @@ fn unfinished(plan: &Plan, run: &Run<'_>) -> Option<Warning> {
 }
 
 /// Several CPUs at once.
-fn of_every_cpu(plan: Plan, run: &mut Run<'_>) -> anyhow::Result<Finished<Parameters, NoiseRow>> {
+fn of_every_cpu(plan: Plan, run: &mut Run<'_>) -> anyhow::Result<Finished<Parameters, Row>> {
     let progress = run.progress(plan.expected_time().unwrap_or_default());
     progress.note("calibrating");
     let calibration = run.clock();

@@ -3,7 +3,7 @@
 use super::cells::{self, CellPlan, Contest};
 use super::flags::Flags;
 use super::scenario::Scenario;
-use super::wake::record::WakeParameters;
+use super::timer::Timer;
 use clap::ValueEnum;
 use harness::{EvidenceChoice, Session, UsageError};
 use instruments::cpus::{CpuSet, online};
@@ -21,7 +21,7 @@ pub struct Plan {
     pub turn: Duration,
     /// No turn begins that might not end within it; `None` without an end.
     pub budget: Option<Duration>,
-    /// Every cell has so many turns at most.
+    /// The most turns of a cell.
     pub turns: u64,
     pub evidence: EvidenceChoice,
     /// Lines are wanted for each such piece of a turn.
@@ -36,7 +36,7 @@ pub struct Plan {
     pub rescheduler: Duration,
     /// The first gap that is longer ends it.
     pub stop_above: Option<Duration>,
-    /// What was asked for and is not measured, and what the machine does not allow.
+    /// Requested configurations that are not measured, and those that the machine does not allow.
     pub warnings: Vec<Warning>,
 }
 
@@ -60,7 +60,7 @@ pub struct Parameters {
     /// CPUs that were read at once, if they were several.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub every_cpu: Vec<usize>,
-    /// What was asked for of wake-ups, if they were measured: then what concerns a reader means nothing.
+    /// The parameters of `--wake`, if wake-ups were measured: then those of the sampling thread mean nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wake: Option<WakeParameters>,
     /// A longer gap, or a later wake-up, was to end it.
@@ -68,6 +68,16 @@ pub struct Parameters {
     pub stop_above_us: Option<f64>,
     /// The order in which the cells had their turns, round by round, by their numbers.
     pub order: Vec<Vec<usize>>,
+}
+
+/// The parameters of `--wake`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct WakeParameters {
+    pub intervals_us: Vec<f64>,
+    pub policy: String,
+    pub timer: Timer,
+    pub cpus: Vec<usize>,
 }
 
 /// With four scenarios, six turns of each that are long enough for a competitor of 1999's weight to have its time slice.

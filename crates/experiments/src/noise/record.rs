@@ -3,50 +3,17 @@
 pub use super::cause_row::CauseRow;
 use super::plan::Parameters;
 use super::then;
-use super::wake::record::WakeRow;
 use harness::StoryPart;
 use instruments::evidence::{Cause, EvidenceQuality, Source};
 use instruments::statistics::Interval;
 use instruments::statistics::comparison::Estimate;
 use record::Record;
-use serde::de::Error;
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 
 /// A record of this experiment.
-pub type NoiseRecord = Record<Parameters, NoiseRow>;
+pub type NoiseRecord = Record<Parameters, Row>;
 
-/// What a row is of: a thread that runs all the time, or one that sleeps and wakes. Their `scenario` tells them apart.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(untagged)]
-pub enum NoiseRow {
-    Wake(Box<WakeRow>),
-    Gaps(Box<Row>),
-}
-
-impl NoiseRow {
-    pub fn gaps(&self) -> Option<&Row> {
-        if let Self::Gaps(row) = self { Some(row) } else { None }
-    }
-
-    pub fn wake(&self) -> Option<&WakeRow> {
-        if let Self::Wake(row) = self { Some(row) } else { None }
-    }
-}
-
-/// Chooses the kind by the scenario, so that an error names the fields of that kind.
-impl<'de> Deserialize<'de> for NoiseRow {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let row = serde_json::Value::deserialize(deserializer)?;
-        let read = match row["scenario"].as_str() {
-            Some("wake") => serde_json::from_value(row).map(Self::Wake),
-            _ => serde_json::from_value(row).map(Self::Gaps),
-        };
-        read.map_err(D::Error::custom)
-    }
-}
-
-/// One configuration. A value that was not measured is `null`.
+/// A configuration. Values that were not measured are `null`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Row {
@@ -81,7 +48,7 @@ pub struct Row {
     pub over_100us: Option<u64>,
     #[serde(default)]
     pub over_1ms: Option<u64>,
-    /// The gaps that one of several CPUs had together with others.
+    /// Gaps that this CPU shared with others, if several CPUs were measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub together: Option<Together>,
     /// The share lost in each of at most 60 equal pieces of the planned time.

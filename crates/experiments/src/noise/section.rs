@@ -12,7 +12,6 @@ use record::{
 use terminal::{count, nanoseconds, percent};
 
 pub fn section(rows: &[Row]) -> Section {
-    // A record of wake-ups has none of these.
     let overviews = if rows.is_empty() { Vec::new() } else { vec![scenarios(rows), causes(rows), timeline(rows)] };
     Section {
         experiment: "noise",

@@ -78,7 +78,7 @@ pub fn scenario_columns() -> [ScenarioColumn; 12] {
         ScenarioColumn::terminal("", |row| Some(row.scenario.clone()))
             .with_page("scenario", |row| Some(row.scenario.clone())),
         ScenarioColumn::terminal("lost", |row| Some(percent(row.lost_share)))
-            .with_page("lost (95 % CI)", |row| Some(Unit::Share.words_with(row.lost_share, row.lost_ci_share))),
+            .with_page("lost (95 % CI)", |row| Some(Unit::Share.words_with(row.lost_share, row.lost().interval))),
         ScenarioColumn::page("measured", |row| Some(nanoseconds(row.span_s * 1e9))),
         ScenarioColumn::page("gaps", |row| Some(terminal::count(row.gaps))),
         ScenarioColumn::terminal("gaps/s", |row| Some(format!("{:.0}", row.gaps_per_s))),

@@ -1,9 +1,8 @@
 //! What the user may set.
 
-use super::swap::flags::SwapFlags;
-use super::what_if::flags::WhatIfFlags;
 use clap::{Args, ValueEnum};
 use harness::parse_duration;
+use launch::ProgramFlags;
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -18,10 +17,6 @@ use std::time::Duration;
 #[derive(Args, Clone, Debug)]
 #[command(override_usage = USAGE)]
 pub struct Flags {
-    /// Program to run, and its arguments
-    #[arg(last = true, value_name = "PROGRAM", num_args = 1..)]
-    pub program: Vec<OsString>,
-
     /// Time every hold; by default, one hold in 64 is timed
     #[arg(long)]
     pub full: bool,
@@ -35,9 +30,8 @@ pub struct Flags {
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = deadline)]
     pub deadline: Duration,
 
-    /// Time that PROGRAM, or the server of --client, has to terminate after SIGTERM [default: 10s; 2s after Ctrl-C]
-    #[arg(long, value_name = "TIME", value_parser = parse_duration::span, allow_hyphen_values = true)]
-    pub patience: Option<Duration>,
+    #[command(flatten)]
+    pub launched: ProgramFlags,
 
     /// Also export the waits: `perfetto` for ui.perfetto.dev, `folded` for flame graphs
     #[arg(long, value_names = ["FORMAT", "FILE"], num_args = 2)]
@@ -46,24 +40,15 @@ pub struct Flags {
     /// Attach to a running process and trace its futex calls until it exits, --seconds elapse, or Ctrl-C. Requires
     /// root, or CAP_PERFMON and a readable tracefs
     #[arg(long, value_name = "PID")]
-    #[arg(conflicts_with_all = ["program", "full", "export", "deadline", "patience", "swap", "what_if"])]
+    #[arg(conflicts_with_all = ["program", "full", "export", "deadline", "patience"])]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=4_194_304))]
     pub pid: Option<u32>,
-
-    #[command(flatten)]
-    pub what_if: WhatIfFlags,
-
-    #[command(flatten)]
-    pub swap: SwapFlags,
 }
 
 const USAGE: &str = "contend trace [OPTIONS] -- <PROGRAM> [ARGS]...
        contend trace [OPTIONS] --pid <PID>";
 
-/// Unless the user says it.
-pub const PATIENCE: Duration = Duration::from_secs(10);
-
-/// How much is recorded.
+/// The amount of recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -76,7 +61,7 @@ pub enum Level {
     FutexCalls,
 }
 
-/// What can be written for other programs.
+/// A format of `--export`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Form {
     Perfetto,
@@ -84,10 +69,10 @@ pub enum Form {
 }
 
 impl Flags {
-    /// What is to be exported, and where to.
+    /// The formats to export, each with its file.
     ///
     /// # Errors
-    /// A form that there is not.
+    /// An unknown format.
     pub fn exports(&self) -> Result<Vec<(Form, PathBuf)>, harness::UsageError> {
         let pairs = self.export.chunks_exact(2);
         let form = |pair: &[OsString]| {

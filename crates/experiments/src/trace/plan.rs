@@ -1,10 +1,10 @@
 //! The plan that comes of the flags, and what the record says of it.
 
 use super::flags::{Flags, Form, Level};
-use super::lost::Lost;
-use super::program::Program;
+use blame::Lost;
 use harness::Session;
 use harness::output::OutputFile;
+use launch::Program;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
@@ -12,17 +12,16 @@ use std::time::Duration;
 pub struct Plan {
     pub program: Program,
     pub level: Level,
-    /// After this long the program is asked to end.
+    /// The time after which the program gets SIGTERM.
     pub budget: Option<Duration>,
     pub interval: Option<Duration>,
     pub deadline: Duration,
-    /// How long the program has to end once it was asked to, if the user says it.
+    /// The time that the program has to end after SIGTERM, if the user sets it.
     pub patience: Option<Duration>,
     pub exports: Vec<(Form, OutputFile)>,
 }
 
-/// The parameters that the watched program, or what was found in it, decides: those of this file, then of `--what-if`,
-/// then of `--swap`.
+/// The parameters that the traced program decides.
 pub const OUTCOMES: &[&str] = &[
     "attached_pid",
     "exit_status",
@@ -36,16 +35,6 @@ pub const OUTCOMES: &[&str] = &[
     "lost",
     "locks_left_out",
     "sites_left_out",
-    "locks",
-    "locks_left",
-    "slopes",
-    "library_ratio",
-    "waits_for_cpus_share",
-    "search",
-    "search_flags",
-    "left",
-    "watched",
-    "unwatched",
 ];
 
 /// The parameters of a record, and what is known of the program as a whole.
@@ -58,7 +47,7 @@ pub struct Parameters {
     #[serde(default)]
     pub program_sha256: Option<String>,
     pub level: Level,
-    /// Of a process that already ran: its number.
+    /// The number of the process that contend attached to.
     #[serde(default)]
     pub attached_pid: Option<u32>,
     /// Its exit status; `null` if a signal ended it.
@@ -82,15 +71,15 @@ pub struct Parameters {
     pub switches_left_out: u32,
     /// What found no room, by what it was; all are 0 where nothing was lost.
     pub lost: Lost,
-    /// Locks and call sites that have no row of their own, being the least waited for.
+    /// Locks and call sites without a row: those with the shortest total wait.
     pub locks_left_out: u64,
     pub sites_left_out: u64,
 }
 
-/// How often who draws is told, unless the user said how often lines are to come.
+/// The period of reports to the full-screen interface, unless `--interval` sets it.
 const PICTURE_PERIOD: Duration = Duration::from_millis(500);
 
-/// How often the measurement is to tell what was waited; never, if nobody wants to know.
+/// The period at which the measurement reports waits; `None` if no report is wanted.
 pub fn period(session: &Session, interval: Option<Duration>) -> Option<Duration> {
     interval.or_else(|| session.live.is_open().then_some(PICTURE_PERIOD))
 }
@@ -101,11 +90,11 @@ impl Plan {
     /// # Errors
     /// A program that cannot be watched, or a file that cannot be written.
     pub fn of(flags: &Flags, session: &Session) -> anyhow::Result<Self> {
-        let program = Program::find(&flags.program)?;
+        let program = Program::find(&flags.launched.program)?;
         let open = |(form, path): (Form, std::path::PathBuf)| Ok((form, OutputFile::open("--export", &path)?));
         let exports = flags.exports()?.into_iter().map(open).collect::<anyhow::Result<_>>()?;
         let level = if flags.full { Level::Full } else { Level::Sampled };
-        let (budget, deadline, patience) = (session.seconds, flags.deadline, flags.patience);
+        let (budget, deadline, patience) = (session.seconds, flags.deadline, flags.launched.patience);
         let interval = period(session, flags.interval);
         Ok(Self { program, level, budget, interval, deadline, patience, exports })
     }

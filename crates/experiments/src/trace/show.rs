@@ -1,12 +1,12 @@
 //! The record on a terminal: what was waited for most, a block for each of the first locks, then what can end badly.
 
-use super::names::short;
 use super::record::{LongWait, Row, RowKind, TimeSpike, TraceRecord, letter_of};
 use super::{show_matrix, words};
+use blame::names::short;
 use record::{Bin, Unit, optional};
 use terminal::{Bar, Histogram, Page, count, counted, item, nanoseconds, percent};
 
-/// Locks of the table, and those with a block of their own.
+/// The number of locks in the table, and of those with a block each.
 const MOST_LINES: usize = 20;
 const MOST_BLOCKS: usize = 3;
 const MOST_SITES: usize = 6;

@@ -1,29 +1,10 @@
 //! What a reader of a trace must know.
 
-use super::names::Names;
+use blame::names::Names;
 use instruments::warning::{Warning, WarningKind};
 use interpose::{Kind, Region};
 use serde::Serialize;
 use std::sync::atomic::Ordering::Relaxed;
-
-/// Something found no room, and is not in the figures.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct TraceLost {
-    /// What, and how often.
-    pub what: String,
-}
-
-impl WarningKind for TraceLost {
-    const CODE: &'static str = "trace_lost";
-
-    fn message(&self) -> String {
-        format!("events were lost because contend's buffers were full: {}", self.what)
-    }
-
-    fn remedy(&self) -> &'static str {
-        "trace for less time, or fewer threads and locks: the named counts are too low"
-    }
-}
 
 /// Whether holders ran is not known.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -84,7 +65,7 @@ const MOST_FILES: usize = 8;
 
 /// A warning, if names were wanted from files that contend could not use.
 pub fn unnamed_code(names: &Names) -> Option<Warning> {
-    let file = |(path, reason): (std::path::PathBuf, super::names::Refusal)| UnnamedFile {
+    let file = |(path, reason): (std::path::PathBuf, blame::names::Refusal)| UnnamedFile {
         path: path.display().to_string(),
         reason: reason.to_string(),
     };

@@ -61,7 +61,7 @@ pub fn critical(rows: &[Row]) -> Option<String> {
     let worst = rows.iter().filter(|row| row.kind == RowKind::Site && row.caused_total_s > 0.0);
     let worst = worst.max_by(|one, other| one.caused_total_s.total_cmp(&other.caused_total_s));
     let worst = worst.map_or_else(String::new, |site| {
-        let place = match (site.symbol.as_deref(), site.source.as_deref().map(super::names::short)) {
+        let place = match (site.symbol.as_deref(), site.source.as_deref().map(blame::names::short)) {
             (Some(symbol), Some(source)) => format!("{symbol} ({source})"),
             (symbol, source) => symbol.or(source).unwrap_or("?").to_owned(),
         };
@@ -116,14 +116,14 @@ pub fn spikes(spikes: &[TimeSpike]) -> String {
     spikes.iter().take(8).map(one).collect::<Vec<String>>().join("; ")
 }
 
-/// What may help, by how the lock was waited for.
+/// A remedy, by the kind of waits.
 pub fn remedy(lock: &Row) -> Option<String> {
     const LONG_HOLD_NS: f64 = 20_000.0;
     const CONTENDED: f64 = 0.1;
     if lock.wait_share.unwrap_or(0.0) < 0.01 {
         return None;
     }
-    // Whoever watches from outside sees neither holds nor who took it without waiting.
+    // A trace from outside sees neither hold times nor uncontended acquisitions.
     let are_holds_seen = lock.acquisitions > 0 && lock.hold_p50_ns.is_some();
     let contended = lock.contended as f64 / lock.acquisitions.max(1) as f64;
     let name = &lock.lock;

@@ -1,5 +1,6 @@
 //! What is used of the C library, declared here so that no crate is needed.
 
+pub use crate::next_object::keeping_errno;
 use core::ffi::{c_char, c_int, c_long, c_uint, c_void};
 
 /// As `<time.h>` has it, on 64-bit machines.
@@ -12,9 +13,6 @@ pub struct Timespec {
 pub const EBUSY: c_int = 16;
 pub const ETIMEDOUT: c_int = 110;
 pub const EOWNERDEAD: c_int = 130;
-pub const ENOSYS: c_int = 38;
-
-pub const RTLD_NEXT: *mut c_void = -1_isize as *mut c_void;
 
 pub const O_RDONLY: c_int = 0;
 pub const O_RDWR: c_int = 2;
@@ -30,20 +28,8 @@ pub const MADV_WIPEONFORK: c_int = 18;
 
 pub const CLOCK_MONOTONIC_RAW: c_int = 4;
 
-/// What `dladdr` tells: `Dl_info`.
-#[repr(C)]
-pub struct ObjectOf {
-    pub path: *const c_char,
-    pub begins: *const c_void,
-    pub symbol: *const c_char,
-    pub at: *const c_void,
-}
-
 unsafe extern "C" {
     pub fn abort() -> !;
-    pub fn dladdr(address: *const c_void, found: *mut ObjectOf) -> c_int;
-    pub fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut c_void;
-    pub fn dlvsym(handle: *mut c_void, name: *const c_char, version: *const c_char) -> *mut c_void;
     pub fn getenv(name: *const c_char) -> *const c_char;
     pub fn open(path: *const c_char, flags: c_int, ...) -> c_int;
     pub fn read(descriptor: c_int, buffer: *mut c_void, length: usize) -> isize;
@@ -60,7 +46,6 @@ unsafe extern "C" {
     pub fn getpid() -> c_int;
     pub fn syscall(number: c_long, ...) -> c_long;
     pub fn clock_gettime(clock: c_int, time: *mut Timespec) -> c_int;
-    pub fn __errno_location() -> *mut c_int;
     pub fn pthread_key_create(key: *mut c_uint, destructor: Option<unsafe extern "C" fn(*mut c_void)>) -> c_int;
     pub fn pthread_setspecific(key: c_uint, value: *const c_void) -> c_int;
     pub fn pthread_self() -> *mut c_void;
@@ -115,16 +100,4 @@ pub fn read_file(path: &core::ffi::CStr, bytes: &mut [u8]) -> c_long {
         unsafe { syscall(close, file) };
         length
     })
-}
-
-/// What the work leaves, and `errno` as it was before: a call that a program makes sets it itself or leaves it.
-pub fn keeping_errno<T>(work: impl FnOnce() -> T) -> T {
-    // SAFETY: the C library has such a word for every thread.
-    let errno = unsafe { __errno_location() };
-    // SAFETY: as above; it is this thread's own.
-    let before = unsafe { *errno };
-    let result = work();
-    // SAFETY: as above.
-    unsafe { *errno = before };
-    result
 }

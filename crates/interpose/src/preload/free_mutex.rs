@@ -7,6 +7,7 @@
 
 use super::external::{gettid, pthread_key_create};
 use super::next;
+use crate::next_object::object_of;
 use core::ffi::c_void;
 use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::{Acquire, Relaxed};
@@ -81,9 +82,9 @@ impl Mutex {
 /// see a mutex that is released, but was never locked.
 pub fn find_out() {
     next::find_all();
-    let c_library = next::object_of(pthread_key_create as *mut c_void);
-    let is_known = next::mutex_functions().all(|function| next::object_of(function) == c_library)
-        && (0..ALL_TYPES).all(is_taken_so);
+    let c_library = object_of(pthread_key_create as *mut c_void);
+    let is_known =
+        next::mutex_functions().all(|function| object_of(function) == c_library) && (0..ALL_TYPES).all(is_taken_so);
     TYPES.store(if is_known { ALL_TYPES } else { 0 }, Relaxed);
 }
 

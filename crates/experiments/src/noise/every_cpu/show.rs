@@ -41,7 +41,7 @@ fn extremes(rows: &[Row]) -> String {
     let contender = |row: &Row| Contender {
         lock: format!("CPU {}", row.cpu),
         value: Some(row.lost_share),
-        interval: row.lost_ci_share,
+        interval: row.lost().interval,
         resolution: 0.0,
     };
     let ranks = contest.ranked(rows.iter().map(contender).collect());

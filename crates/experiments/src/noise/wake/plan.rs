@@ -1,12 +1,11 @@
 //! The plan that comes of the flags.
 
-use super::policy::Policy;
-use super::record::WakeParameters;
-use super::timer::{Timer, slack_ns};
 use crate::noise::cells::{Machine, is_granted, no_realtime};
 use crate::noise::every_cpu;
 use crate::noise::flags::Flags;
-use crate::noise::plan::chosen_cpu;
+use crate::noise::plan::{WakeParameters, chosen_cpu};
+use crate::noise::policy::Policy;
+use crate::noise::timer::{Timer, slack_ns};
 use harness::{EvidenceChoice, Session, SharedFlags, UsageError};
 use instruments::cpus::schedule::Schedule;
 use instruments::cpus::{CpuSet, online, priority};
@@ -19,7 +18,7 @@ pub struct WakePlan {
     pub intervals: Vec<Duration>,
     pub policy: Policy,
     pub timer: Timer,
-    /// Each has a thread of its own, …
+    /// Each has its own thread, …
     pub cpus: CpuSet,
     /// … unless the kernel places the only one.
     pub is_pinned: bool,
@@ -27,7 +26,7 @@ pub struct WakePlan {
     pub nice: i32,
     pub slack_ns: u64,
     pub budget: Duration,
-    /// Of one interval.
+    /// The length of a turn of one interval.
     pub turn: Duration,
     pub turns: u64,
     pub evidence: EvidenceChoice,
@@ -42,19 +41,19 @@ const TURNS: u64 = 6;
 const WAKES_A_TURN: u32 = 20;
 /// A turn of a long run, so that there is a line for each.
 const A_MINUTE: Duration = Duration::from_secs(60);
-/// What a turn takes beside its wake-ups; the kernel's record is opened once.
+/// The time of a turn in addition to its wake-ups; the kernel trace is opened once.
 const BESIDE_A_TURN: Duration = Duration::from_millis(100);
 
 impl WakePlan {
-    /// Checks the flags against the machine and fills in the rest; `None` if wake-ups are not asked for.
+    /// Checks the flags against the machine and fills in the rest.
     ///
     /// # Errors
     /// A CPU that may not be used, a policy that this process may not have.
-    pub fn of(flags: &Flags, shared: &SharedFlags, session: &Session) -> Result<Option<Self>, UsageError> {
+    pub fn of(flags: &Flags, shared: &SharedFlags, session: &Session) -> Result<Self, UsageError> {
         let mut intervals = flags.wake.clone();
-        let Some(longest) = intervals.iter().copied().max() else { return Ok(None) };
         intervals.sort_unstable();
         intervals.dedup();
+        let longest = intervals.last().copied().unwrap_or_default();
         let (cpus, mut warnings) = cpus(flags, shared, session)?;
         let nice = priority::current().map_or(0, |priority| priority.nice);
         check_right(flags.policy, nice, &intervals, session)?;
@@ -64,7 +63,7 @@ impl WakePlan {
         let (turns, turn) =
             if session.is_long() { (u64::MAX, A_MINUTE) } else { (short, turn_of(a_cell / short as u32)) };
         warnings.extend((flags.policy.is_realtime()).then(|| realtime_warning(session)).flatten());
-        Ok(Some(Self {
+        Ok(Self {
             intervals,
             policy: flags.policy,
             timer: flags.timer,
@@ -79,7 +78,7 @@ impl WakePlan {
             evidence: flags.evidence,
             stop_above: flags.stop_above,
             warnings,
-        }))
+        })
     }
 
     pub fn schedule(&self, interval: Duration) -> Schedule {

@@ -1,7 +1,7 @@
-//! What came out: a row for each CPU and interval.
+//! The record: a row for each CPU and interval.
 
-use super::timer::Timer;
 use crate::noise::cause_row::CauseRow;
+use crate::noise::timer::Timer;
 use harness::StoryPart;
 use instruments::evidence::{Cause, EvidenceQuality, Source};
 use instruments::statistics::Interval;
@@ -38,20 +38,20 @@ pub struct WakeRow {
     pub spikes: Vec<WakeSpike>,
     /// The share of the wake-ups that belong to no spike.
     pub leftover_share: f64,
-    /// 16 bins an octave; those without hits are left out.
+    /// 16 bins per octave; empty bins are omitted.
     pub histogram: Vec<Bin>,
     /// What the time between instant and wake-up went to, the most first; the shares add up to 1.
     pub causes: Vec<CauseRow>,
     /// The share of it that has evidence from the kernel; `null` where there is none.
     pub explained_share: Option<f64>,
-    /// The latest wake-ups, the latest first, with what ran meanwhile.
+    /// The latest wake-ups, the latest first, with the threads that ran in the meantime.
     pub latest: Vec<LateWake>,
     /// The wake-up that `--stop-above` ended it at.
     pub stopped: Option<LateWake>,
     pub evidence: Source,
     /// What the evidence may lack.
     pub ledger: Option<EvidenceQuality>,
-    /// Of several CPUs: what this one is for.
+    /// The role of this CPU, if several CPUs were measured.
     pub role: Option<String>,
 }
 
@@ -61,7 +61,7 @@ pub struct WakeRow {
 pub struct WakeSpike {
     /// `A` has the largest share.
     pub label: String,
-    /// Of all wake-ups.
+    /// The share of all wake-ups.
     pub share: f64,
     pub count: u64,
     pub median_us: f64,
@@ -85,19 +85,9 @@ pub struct LateWake {
     pub late_us: f64,
     #[serde(flatten)]
     pub cause: Cause,
-    /// What took most of it took so much.
+    /// The time of the main cause.
     pub cause_us: f64,
     /// Who had the CPU from a little before the instant until the thread ran.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub story: Vec<StoryPart>,
-}
-
-/// What was asked for of `--wake`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct WakeParameters {
-    pub intervals_us: Vec<f64>,
-    pub policy: String,
-    pub timer: Timer,
-    pub cpus: Vec<usize>,
 }

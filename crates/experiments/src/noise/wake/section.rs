@@ -4,15 +4,25 @@ use super::record::WakeRow;
 use crate::noise::cause_row::CauseRow;
 use harness::label;
 use instruments::evidence::Cause;
-use record::{Axis, Figure, Mark, Picture, Plot, Point, Series, Stack, Statement, Table, Unit};
+use record::{Axis, Figure, Mark, Picture, Plot, Point, Section, Series, Stack, Statement, Table, Unit};
 use terminal::{count, nanoseconds, percent};
+
+pub fn section(rows: &[WakeRow]) -> Section {
+    Section {
+        experiment: "noise",
+        title: "OS noise".into(),
+        findings: findings(rows),
+        figures: figures(rows),
+        histograms: Vec::new(),
+    }
+}
 
 fn name(row: &WakeRow) -> String {
     format!("CPU {}, every {}", row.cpu, nanoseconds(row.interval_us * 1e3))
 }
 
-pub fn findings(rows: &[&WakeRow]) -> Vec<Statement> {
-    let finding = |row: &&WakeRow| {
+fn findings(rows: &[WakeRow]) -> Vec<Statement> {
+    let finding = |row: &WakeRow| {
         let most = row.causes.first().map(|cause| {
             let label = label(&Cause { kind: cause.kind, name: cause.name.clone(), pid: cause.pid });
             format!("; main cause, {} of the latency: {label}", percent(cause.share))
@@ -30,16 +40,14 @@ pub fn findings(rows: &[&WakeRow]) -> Vec<Statement> {
     rows.iter().map(finding).collect()
 }
 
-pub fn figures(rows: &[&WakeRow]) -> Vec<Figure> {
+fn figures(rows: &[WakeRow]) -> Vec<Figure> {
     if rows.is_empty() {
         return Vec::new();
     }
-    std::iter::once(histograms(rows))
-        .chain(rows.iter().filter(|row| !row.causes.is_empty()).map(|row| causes(row)))
-        .collect()
+    std::iter::once(histograms(rows)).chain(rows.iter().filter(|row| !row.causes.is_empty()).map(causes)).collect()
 }
 
-fn histograms(rows: &[&WakeRow]) -> Figure {
+fn histograms(rows: &[WakeRow]) -> Figure {
     let series = rows.iter().map(|row| Series {
         name: name(row),
         mark: Mark::Outline,
@@ -65,8 +73,8 @@ fn histograms(rows: &[&WakeRow]) -> Figure {
     }
 }
 
-fn lateness(rows: &[&WakeRow]) -> Table {
-    let line = |row: &&WakeRow| {
+fn lateness(rows: &[WakeRow]) -> Table {
+    let line = |row: &WakeRow| {
         let us = |value: f64| nanoseconds(value * 1e3);
         vec![
             name(row),

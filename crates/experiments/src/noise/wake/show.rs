@@ -2,15 +2,16 @@
 
 use super::record::{LateWake, WakeRow, WakeSpike};
 use crate::noise::cause_row::CauseRow;
+use crate::noise::timer::Timer;
 use harness::label;
 use harness::story_text;
 use instruments::evidence::{Cause, Kind};
 use terminal::{Bar, Histogram, Page, nanoseconds, percent};
 
-/// More rows have no pictures: nobody reads thousands of lines.
+/// More rows have no charts, which would take thousands of lines.
 const MOST_DRAWN: usize = 4;
 
-pub fn show(rows: &[&WakeRow], page: &Page) -> String {
+pub fn show(rows: &[WakeRow], page: &Page) -> String {
     let drawn =
         if rows.len() > MOST_DRAWN { String::new() } else { rows.iter().map(|row| of_row(row, page)).collect() };
     let stopped = rows.iter().filter_map(|row| Some((row, row.stopped.as_ref()?)));
@@ -22,7 +23,7 @@ fn us(value: f64) -> String {
     nanoseconds(value * 1e3)
 }
 
-fn overview(rows: &[&WakeRow], page: &Page) -> String {
+fn overview(rows: &[WakeRow], page: &Page) -> String {
     let Some(first) = rows.first() else { return String::new() };
     let slack = if first.slack_us > 0.0 { format!(", timer slack {}", us(first.slack_us)) } else { String::new() };
     let heading = format!(
@@ -54,9 +55,9 @@ fn overview(rows: &[&WakeRow], page: &Page) -> String {
 
 fn timer(row: &WakeRow) -> &'static str {
     match row.timer {
-        super::Timer::ClockNanosleep => "clock_nanosleep",
-        super::Timer::Timerfd => "timerfd",
-        super::Timer::Futex => "futex",
+        Timer::ClockNanosleep => "clock_nanosleep",
+        Timer::Timerfd => "timerfd",
+        Timer::Futex => "futex",
     }
 }
 
@@ -132,7 +133,7 @@ fn causes(row: &WakeRow) -> String {
     terminal::table(&["Causes", "share", "wake-ups", "mean", "longest"], row.causes.iter().take(CAUSES).map(line))
 }
 
-/// Late wake-ups that are told of.
+/// The number of late wake-ups that are printed.
 const LATEST: usize = 3;
 
 fn latest(row: &WakeRow, page: &Page) -> String {
@@ -161,7 +162,7 @@ fn ledger(row: &WakeRow, page: &Page) -> String {
     terminal::wrapped(" ", " ", &words, page)
 }
 
-/// The wake-up that ended it all, and who ran meanwhile.
+/// The wake-up that ended the measurement, and the threads that ran in the meantime.
 fn stopped_at(row: &WakeRow, late: &LateWake, page: &Page) -> String {
     let words = format!(
         "Stopped at {:.3} s: CPU {}, every {}, latency {}; main cause: {}.",

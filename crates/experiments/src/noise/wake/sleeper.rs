@@ -1,6 +1,6 @@
 //! A thread that sleeps until an instant, and again: how late it is each time.
 
-use super::timer::{Alarm, monotonic_ns};
+use crate::noise::timer::{Alarm, monotonic_ns};
 use harness::Interruption;
 use instruments::clock::Clock;
 use instruments::cpus::current_cpu;
@@ -40,13 +40,13 @@ pub struct Sleeper {
     clock: Clock,
     alarm: Alarm,
     interval_ns: u64,
-    /// Where the thread is pinned; `None` where it has to be asked for.
+    /// The CPU that the thread is pinned to; `None` if the kernel places it.
     cpu: Option<usize>,
     wakes: Vec<Wake>,
 }
 
 impl Sleeper {
-    /// With memory for so many wake-ups a piece, touched now, so that no page fault makes one late.
+    /// Reserves memory for this number of wake-ups per piece, and touches it, so that no page fault delays one.
     pub fn new(clock: Clock, alarm: Alarm, interval_ns: u64, cpu: Option<usize>, room: usize) -> Self {
         let mut wakes = vec![Wake { woke: 1, late_ns: 1, cpu: 1 }; room];
         wakes.clear();

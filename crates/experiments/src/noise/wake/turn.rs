@@ -3,8 +3,8 @@
 use super::account::Account;
 use super::plan::WakePlan;
 use super::sleeper::{Limit, Piece, Sleeper};
-use super::timer::Alarm;
 use crate::noise::recording::following;
+use crate::noise::timer::Alarm;
 use harness::{EvidenceChoice, Interruption};
 use instruments::clock::Clock;
 use instruments::cpus::CpuSet;
@@ -42,7 +42,7 @@ pub struct Thread {
     pub is_stopped: bool,
 }
 
-/// The recorder has room for so much, and a debugger's patience for no more.
+/// The recorder has room for this much, and a debug build has time for no more.
 const PIECE: Duration = Duration::from_secs(1);
 
 impl Thread {
@@ -66,7 +66,7 @@ impl Thread {
     /// A way to schedule it that the system refuses; a record of the kernel's that cannot be read.
     pub fn turn(&mut self, setup: &TurnSetup<'_>, record: &mut Option<Recorder>, gate: &StartGate) -> io::Result<()> {
         let ended = self.sleep(setup, record, gate);
-        // Nobody waits for one that failed, or for one that has seen what ends it all.
+        // No thread waits for one that failed, or for one that has ended the measurement.
         if ended.is_err() || self.is_stopped {
             gate.stop_at(setup.clock.now());
         }

@@ -14,13 +14,13 @@ mod target;
 pub use target::Target;
 
 use super::flags::Level;
-use super::lost::Lost;
 use super::measure::{Measured, Piece};
-use super::names::{Names, message, parse};
 use super::plan::Parameters;
-use super::warnings::{TraceLost, unnamed_code};
+use super::warnings::unnamed_code;
 use super::words::IDLE;
+use blame::names::{Names, message, parse};
 use blame::time::{Nanoseconds, Ticks};
+use blame::{Lost, TraceLost};
 use first_to_end::FirstToEnd;
 use follow::Follower;
 use harness::{Observer, Session};
@@ -33,7 +33,7 @@ use std::collections::HashMap;
 use std::io;
 use std::time::{Duration, Instant};
 
-/// What is to be done.
+/// The plan.
 pub struct Plan {
     pub target: Target,
     pub budget: Option<Duration>,
@@ -48,10 +48,10 @@ const MOST_RUNNERS: usize = 65_536;
 /// The same where a call comes from what is not known.
 const MAPS_PERIOD_OF_STRANGERS: Duration = Duration::from_millis(2);
 
-/// Watches the process until it ends, the time is over, or somebody asks to end.
+/// Traces the process until it ends, the time is over, or a signal asks contend to end.
 ///
 /// # Errors
-/// The kernel refuses its record, or nobody waited.
+/// The kernel refuses its trace, or no thread waited.
 pub fn run(plan: &Plan, session: &Session, observer: &mut dyn Observer<Piece>) -> anyhow::Result<Measured> {
     let _first = FirstToEnd::begin();
     let rings = Rings::open(&instruments::cpus::allowed()?, plan.target.pid).map_err(refused)?;
@@ -128,7 +128,7 @@ impl Watch<'_> {
         }
     }
 
-    /// What lies where in the process now, and how many threads it has.
+    /// The current memory map of the process, and the number of its threads.
     fn learn(&mut self) {
         self.learn_map();
         let threads = self.plan.target.threads();

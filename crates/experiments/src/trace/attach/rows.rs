@@ -3,8 +3,8 @@
 use super::follow::{Follower, StackNumber, Wait, Waits};
 use super::target::Target;
 use crate::trace::measure::aggregate::Times;
-use crate::trace::names::{Names, Site, is_wrapper};
 use crate::trace::record::{Blocker, LongWait, Row, RowKind, Runner};
+use blame::names::{Names, Site, is_wrapper};
 use blame::time::Nanoseconds;
 use std::collections::{BTreeMap, HashMap};
 
@@ -95,7 +95,7 @@ impl Builder<'_> {
         }
     }
 
-    /// The variable that the word lies in, or the place that waits for it.
+    /// The variable that contains the word, or the call site that waits for it.
     fn name(&mut self, word: u64, place: &Place) -> String {
         let by_use = |names: &mut Names| {
             names.variable(0, word).unwrap_or_else(|| format!("{} of {}", place.lock_type, place.site.label))

@@ -1,7 +1,7 @@
 //! From registers and the top of a stack to the calls that led there.
 
 use super::sample::Stack;
-use crate::trace::names::{Elf, Key, Mapping, PATIENCE, open_mapped, patiently};
+use blame::names::{Elf, Key, Mapping, PATIENCE, open_mapped, patiently};
 use framehop::{CacheNative, ExplicitModuleSectionInfo, Module, UnwindRegsNative, Unwinder, UnwinderNative};
 use std::collections::HashMap;
 use std::fs::File;
@@ -47,7 +47,7 @@ impl Default for Stacks {
 }
 
 impl Stacks {
-    /// Learns what lies where now: a program may have become another.
+    /// Learns the current memory map: the process may have executed another program.
     pub fn learn(&mut self, pid: u32, mappings: &[Mapping]) {
         let mut files: HashMap<Key, Vec<Mapping>> = HashMap::new();
         for mapping in mappings {
@@ -88,7 +88,7 @@ impl Stacks {
         found?
     }
 
-    /// Whether it is known what lies at this address.
+    /// Whether the file at this address is known.
     pub fn knows(&self, address: u64) -> bool {
         self.known.values().any(|known| known.range.contains(&address))
     }
@@ -153,9 +153,13 @@ fn module(file: File, path: &Path, place: &Range<u64>, room: u64) -> Option<(Mod
 const PAGE: u64 = 4096;
 
 #[cfg(test)]
+#[path = "../../../../blame/src/names/mutants.rs"]
+mod mutants;
+
+#[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trace::names::{mutants, open_regular};
+    use blame::names::open_regular;
     use std::time::Duration;
 
     /// Tables that were changed to do harm lead nowhere, and never end or hold what reads them.

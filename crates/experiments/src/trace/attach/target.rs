@@ -1,6 +1,6 @@
 //! The process that is to be watched: looked at before anything is opened.
 
-use crate::trace::names::{MOST_BYTES, message};
+use blame::names::{MOST_BYTES, message};
 use harness::UsageError;
 use std::fs::File;
 use std::io::Read;
@@ -14,7 +14,7 @@ pub struct Target {
     pub words: Vec<String>,
     /// The SHA-256 of its program, where that can be read.
     pub program_sha256: Option<String>,
-    /// When it began, by which another of the same number is told from it.
+    /// Its start time, which distinguishes it from a later process with the same number.
     started: String,
 }
 

@@ -1,26 +1,24 @@
-//! The measurement: the program runs, and what its threads note is read meanwhile. It prints nothing.
+//! The measurement: the program runs, and the notes of its threads are read while it does. It prints nothing.
 
 pub mod aggregate;
 mod guardian;
-mod hang_rows;
 mod hangs;
-mod named_wait;
 mod orders;
 mod other_users;
-pub mod places;
 mod rows;
 mod start;
 
-pub use named_wait::NamedWait;
+pub use rows::NamedWait;
 
-use super::flags::{Level, PATIENCE};
-use super::lost::Lost;
-use super::names::{MOST_BYTES, Names, message, parse};
+use super::flags::Level;
 use super::plan::{Parameters, Plan};
 use super::record::Row;
 use super::warnings::{DamagedMemory, NoSwitches, UnwatchedUser, WatchedScript, unnamed_code};
 use aggregate::Totals;
 use anyhow::Context;
+use blame::Lost;
+use blame::names::{MOST_BYTES, Names, message, parse};
+use blame::places;
 use blame::switches::{Live, Switches};
 use blame::time::{Ticks, Time};
 use blame::waits::Waits;
@@ -30,7 +28,9 @@ use harness::{Observer, Session};
 use instruments::clock::Calibration;
 use instruments::warning::Warning;
 use interpose::{MAPS, Memory, Region};
+use launch::PATIENCE;
 use other_users::OtherUsers;
+use rows::of_hangs;
 use start::Running;
 use std::collections::HashMap;
 use std::fs::File;
@@ -38,7 +38,7 @@ use std::io::Read;
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 use std::time::{Duration, Instant};
 
-/// What is told while it goes on.
+/// A report to the observer while the program runs.
 pub enum Piece {
     /// Since the last one: how long it was, what was waited in it, and for which lock the most.
     Interval { at_s: f64, span_s: f64, waited_s: f64, most: Option<(String, f64)> },
@@ -46,7 +46,7 @@ pub enum Piece {
     Hang(Vec<Row>),
 }
 
-/// What the measurement brought.
+/// The result of the measurement.
 pub struct Measured {
     pub parameters: Parameters,
     pub rows: Vec<Row>,
@@ -59,7 +59,7 @@ pub struct Measured {
 const TICK: Duration = Duration::from_millis(10);
 /// How often processes' maps are read.
 const MAPS_PERIOD: Duration = Duration::from_millis(100);
-/// How long a program has to end after Ctrl-C, unless the user says it: who pressed it waits.
+/// The default time that a program has to end after Ctrl-C: its user waits for it.
 const PATIENCE_WHEN_INTERRUPTED: Duration = Duration::from_secs(2);
 
 /// Runs the program and watches it.
@@ -119,7 +119,7 @@ struct Watch<'a> {
     time: Time,
     waits: Waits,
     names: Names,
-    /// Of each process the maps that were learned last: as it noted it, and as it was then.
+    /// The latest memory maps of each process: as it noted it, and as the kernel had it.
     maps: HashMap<usize, [Option<Vec<u8>>; 2]>,
     hangs: Hangs,
     other_users: OtherUsers,
@@ -173,7 +173,7 @@ impl Watch<'_> {
         self.waits.judge(self.memory.region(), self.switches.as_ref());
     }
 
-    /// What lies where in the processes: as they noted it, and as it is now.
+    /// Learns the memory maps of the processes: as they noted them, and as they are now.
     fn read_maps(&mut self) {
         let region = self.memory.region();
         for (place, process) in region.processes().enumerate() {
@@ -199,13 +199,13 @@ impl Watch<'_> {
     fn look_for_hangs(&mut self, observer: &mut dyn Observer<Piece>) {
         let found = self.hangs.note_new(self.memory.region(), &self.time, self.plan.deadline);
         if !found.is_empty() {
-            let rows = hang_rows::of_hangs(self.memory.region(), &mut self.names, &found);
+            let rows = of_hangs(self.memory.region(), &mut self.names, &found);
             let _ = observer.piece(&Piece::Hang(rows));
         }
     }
 
     fn tell_interval(&mut self, span: Duration, before: &mut Totals, observer: &mut dyn Observer<Piece>) {
-        // A name is kept once it is found, so what it lies in must be known.
+        // A name is kept once it is found, so the memory map must be known before.
         self.read_maps();
         let now = Totals::of(self.memory.region());
         let most = now.most_since(before);
@@ -228,7 +228,7 @@ impl Watch<'_> {
         self.read();
         self.read_maps();
         let region = self.memory.region();
-        // Who died waiting waits still.
+        // A thread that died while it waited still waits.
         self.hangs.note_new(region, &self.time, self.plan.deadline);
         self.check_seen(region)?;
         let thread_time_s = rows::thread_time_s(region, &self.time);

@@ -93,6 +93,6 @@ fn name_and_user(pid: u32) -> Option<(String, u32)> {
 /// Whether the library is in a process. It is not in one whose map may not be read: that has changed its user since.
 pub fn has_library(pid: u32) -> bool {
     let mut map = String::new();
-    let file = File::open(format!("/proc/{pid}/maps")).map(|file| file.take(crate::trace::names::MOST_BYTES));
+    let file = File::open(format!("/proc/{pid}/maps")).map(|file| file.take(blame::names::MOST_BYTES));
     file.and_then(|mut file| file.read_to_string(&mut map)).is_ok() && map.contains("/memfd:contend-interpose")
 }

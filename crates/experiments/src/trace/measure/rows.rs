@@ -1,19 +1,27 @@
 //! The rows, with the names of locks and places.
 
 use super::aggregate::Sum;
-use super::hang_rows::of_hangs;
-use super::hangs::Hangs;
-use super::named_wait::NamedWait;
+use super::hangs::{Hang, Hangs, Stuck};
 use super::orders::{self, Order};
-use super::places::{attributes, empty, lock_at, lock_name, process_of, site_label, type_name};
-use crate::trace::names::Names;
 use crate::trace::record::{Blocker, Cause, LongWait, Row, RowKind, Step};
+use blame::names::Names;
+use blame::places::{attributes, lock_at, lock_name, process_of, site_label, type_name};
 use blame::switches::Seen;
 use blame::time::{Ticks, Time};
 use blame::waits::{Wait, Waits, lock_of};
 use interpose::{Kind, Region};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::Ordering::Relaxed;
+
+/// A wait with the names of what it was for.
+pub struct NamedWait {
+    pub wait: Wait,
+    pub process: u32,
+    pub lock: String,
+    pub site: String,
+    /// Where who released it had taken it.
+    pub holder: Option<String>,
+}
 
 /// All of a record.
 pub struct Built {
@@ -79,7 +87,7 @@ struct Builder<'a> {
     region: &'a Region,
     names: &'a mut Names,
     waits: &'a Waits,
-    /// Of the longest path, by a lock's place.
+    /// The share of the critical path, by the slot of the lock.
     critical: HashMap<u32, f64>,
     blame: ByWaiter,
     causes: ByWaiter,
@@ -270,5 +278,47 @@ impl Builder<'_> {
             site: site_label(self.region, self.names, wait.pair),
             holder: holder.map(|(_, pair)| site_label(self.region, self.names, pair)),
         }
+    }
+}
+
+/// Returns a row of the lock in this slot, without figures.
+fn empty(region: &Region, names: &mut Names, kind: RowKind, place: u32) -> Row {
+    let lock = lock_at(region, place);
+    let row = Row::new(kind, process_of(region, place), lock_name(region, names, place));
+    let lock_type = type_name(lock.kind.load(Relaxed)).to_owned();
+    Row { address: format!("{:#x}", lock.address.load(Relaxed)), lock_type, ..row }
+}
+
+/// Makes a row of each hang.
+pub fn of_hangs(region: &Region, names: &mut Names, hangs: &[Hang]) -> Vec<Row> {
+    let row = |hang: &Hang| match hang {
+        Hang::Circle(circle) => {
+            let held_by = |place: usize| &circle[(place + 1) % circle.len()];
+            let steps = circle.iter().enumerate().map(|(place, one)| step(region, names, one, Some(held_by(place))));
+            let steps = steps.collect();
+            Row { steps, ..waiting_row(region, names, RowKind::Deadlock, &circle[0]) }
+        }
+        Hang::Alone(one, holder) => {
+            let steps = vec![step(region, names, one, holder.as_ref())];
+            Row { steps, ..waiting_row(region, names, RowKind::Hang, one) }
+        }
+    };
+    hangs.iter().map(row).collect()
+}
+
+fn waiting_row(region: &Region, names: &mut Names, kind: RowKind, one: &Stuck) -> Row {
+    Row { wait_total_s: one.waited / 1e9, wait_max_ns: Some(one.waited), ..empty(region, names, kind, one.lock) }
+}
+
+/// What `one` waits for, and who has it: the thread of the step is the one that waits.
+fn step(region: &Region, names: &mut Names, one: &Stuck, holder: Option<&Stuck>) -> Step {
+    let taken =
+        holder.and_then(|holder| holder.holds.iter().find(|(_, lock)| *lock == one.lock).map(|held| (holder, held)));
+    Step {
+        thread: one.thread,
+        takes: lock_name(region, names, one.lock),
+        taken_site: site_label(region, names, one.pair),
+        holds: taken.map_or_else(|| "unknown".into(), |(holder, _)| format!("thread {}", holder.thread)),
+        held_site: taken.map_or_else(String::new, |(_, (pair, _))| site_label(region, names, *pair)),
     }
 }

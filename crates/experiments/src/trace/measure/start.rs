@@ -1,18 +1,19 @@
 //! Starting the program, and its end.
 
 use super::other_users::has_library;
-use crate::trace::names::message;
 use crate::trace::plan::Plan;
 use anyhow::Context;
+use blame::names::message;
 use harness::Interruption;
 use interpose::{Memory, PLACE, Region};
+use launch::preload;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use std::ffi::OsString;
 use std::fs::File;
 use std::os::fd::OwnedFd;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::process::{Child, Command, ExitStatus};
+use std::process::{Child, ExitStatus};
 use std::sync::atomic::Ordering::Acquire;
 use std::time::{Duration, Instant};
 
@@ -21,7 +22,7 @@ pub struct Running {
     child: Child,
     /// Tells of its end, where the kernel can.
     end: Option<OwnedFd>,
-    /// What it loads lies here.
+    /// The library that it loads.
     _library: File,
     status: Option<ExitStatus>,
 }
@@ -49,15 +50,8 @@ impl Running {
     /// It cannot be started.
     pub fn start(plan: &Plan, memory: &Memory) -> anyhow::Result<Self> {
         let (library, path) = Memory::library().context("cannot copy the library into memory")?;
-        let mut command = Command::new(&plan.program.path);
-        command.arg0(&plan.program.words[0]).args(&plan.program.words[1..]);
-        let preload = std::env::var_os("LD_PRELOAD").filter(|list| !list.is_empty());
-        let mut list = OsString::from(path);
-        if let Some(others) = preload {
-            list.push(":");
-            list.push(others);
-        }
-        command.env("LD_PRELOAD", list).env(PLACE, memory.path()).env(ASAN, asan_options());
+        let mut command = plan.program.command();
+        command.env("LD_PRELOAD", preload(&path)).env(PLACE, memory.path()).env(ASAN, asan_options());
         let parent = std::process::id();
         // SAFETY: between fork and exec only these two system calls are made, which take no pointers.
         unsafe {
@@ -92,7 +86,7 @@ impl Running {
         while !self.has_ended() && Instant::now() < until {
             let left = until.saturating_duration_since(Instant::now());
             match &self.end {
-                // A signal that comes meanwhile is a look more.
+                // A signal only makes the loop look once more.
                 Some(end) => drop(poll(&mut [PollFd::new(end, PollFlags::IN)], Timespec::try_from(left).ok().as_ref())),
                 None => std::thread::sleep(LOOK.min(left)),
             }

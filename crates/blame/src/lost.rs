@@ -1,0 +1,98 @@
+//! What found no room in the memory that the library records into.
+
+use instruments::warning::{Warning, WarningKind};
+use interpose::Region;
+use serde::{Deserialize, Serialize};
+use std::sync::atomic::Ordering::Relaxed;
+
+/// What found no room.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Lost {
+    pub processes: u64,
+    pub threads: u64,
+    /// Uses of locks that were not counted, since there were too many locks, or too many call sites of them.
+    pub uses_of_locks: u64,
+    pub uses_of_sites: u64,
+    /// Locks taken by a thread that held too many to note one more.
+    pub holds: u64,
+    /// Waits that are counted, but whose holder was not read in time.
+    pub waits: u64,
+    pub orders: u64,
+    /// Calls of signal handlers that came while something was noted.
+    pub reentered: u64,
+    pub switches: u64,
+}
+
+impl Lost {
+    /// What the library noted that had no room.
+    pub fn of(region: &Region) -> Self {
+        let header = &region.header;
+        Self {
+            processes: header.lost_processes.load(Relaxed),
+            threads: header.lost_threads.load(Relaxed),
+            uses_of_locks: header.lost_locks.load(Relaxed),
+            uses_of_sites: header.lost_pairs.load(Relaxed),
+            holds: header.lost_holds.load(Relaxed),
+            waits: region.threads().fold(0, |sum, thread| sum.saturating_add(thread.lost.load(Relaxed))),
+            orders: header.lost_edges.load(Relaxed),
+            reentered: header.lost_reentered.load(Relaxed),
+            switches: 0,
+        }
+    }
+
+    /// The losses of the run that lost more.
+    pub fn or(self, other: Self) -> Self {
+        if self.total() < other.total() { other } else { self }
+    }
+
+    /// A warning, if anything was lost.
+    pub fn warning(&self) -> Option<Warning> {
+        (self.total() > 0).then(|| TraceLost { what: self.words() }.into())
+    }
+
+    fn words(&self) -> String {
+        let Self { processes, threads, uses_of_locks, uses_of_sites, holds, waits, orders, reentered, switches } =
+            *self;
+        let named = [
+            (processes, "processes"),
+            (threads, "calls of threads without a slot"),
+            (uses_of_locks, "lock uses (too many locks)"),
+            (uses_of_sites, "lock uses (too many call sites)"),
+            (holds, "acquisitions (too many locks held at once)"),
+            (waits, "waits without a known holder"),
+            (orders, "lock orders"),
+            (reentered, "calls from signal handlers"),
+            (switches, "context switches"),
+        ];
+        let said = named.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}"));
+        said.collect::<Vec<String>>().join(", ")
+    }
+
+    /// All of it.
+    pub fn total(&self) -> u64 {
+        let Self { processes, threads, uses_of_locks, uses_of_sites, holds, waits, orders, reentered, switches } = self;
+        [processes, threads, uses_of_locks, uses_of_sites, holds, waits, orders, reentered, switches]
+            .into_iter()
+            .fold(0, |sum, count| sum.saturating_add(*count))
+    }
+}
+
+/// Something found no room, and is not in the figures.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct TraceLost {
+    /// What, and how often.
+    pub what: String,
+}
+
+impl WarningKind for TraceLost {
+    const CODE: &'static str = "trace_lost";
+
+    fn message(&self) -> String {
+        format!("events were lost because contend's buffers were full: {}", self.what)
+    }
+
+    fn remedy(&self) -> &'static str {
+        "trace for less time, or fewer threads and locks: the named counts are too low"
+    }
+}

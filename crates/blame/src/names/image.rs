@@ -1,0 +1,242 @@
+//! A program's or library's file: its symbols, and its debugging information, which may be in a separate file.
+
+use super::demangle::demangled;
+use super::elf::{self, Elf, Segment, Symbol};
+use super::file::{below, open_regular};
+use super::lines::Lines;
+use std::ffi::OsStr;
+use std::fs::File;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+/// A file that was read.
+pub struct Image {
+    segments: Vec<Segment>,
+    /// By address.
+    symbols: Vec<Named>,
+    /// The symbols' names, a table for each of theirs.
+    names: Vec<Vec<u8>>,
+    lines: Option<Lines>,
+    /// Bytes that it holds in memory.
+    pub size: u64,
+    /// Whether a part was skipped because of its size.
+    pub is_incomplete: bool,
+}
+
+/// A symbol, and the number of the table that has its name.
+#[derive(Clone, Copy)]
+struct Named {
+    symbol: Symbol,
+    table: u8,
+}
+
+/// Directory in which distributions keep what they remove from programs.
+const DEBUG_FOLDER: &str = "/usr/lib/debug";
+/// Files with a checksum instead of a build ID are read as a whole for it.
+const MOST_CHECKED: u64 = 256 << 20;
+const PAGE: u64 = 4096;
+const TABLES: [&str; 2] = [".symtab", ".dynsym"];
+
+impl Image {
+    /// Reads a file, of which at most `room` bytes are kept; `None` if it is not a program or library. It was mapped
+    /// from `path`, in a process whose root directory is `root`, if that is known: both are only for finding the file
+    /// with the debugging information.
+    pub fn read(file: File, path: &Path, root: Option<&Path>, room: u64) -> Option<Self> {
+        let elf = Elf::open(file, room)?;
+        let debug = debug_file(&elf, path, root);
+        let (mut symbols, mut names) = (Vec::new(), Vec::new());
+        for elf in [Some(&elf), debug.as_ref()].into_iter().flatten() {
+            for (found, text) in TABLES.iter().filter_map(|table| elf.symbols(table)) {
+                let table = names.len() as u8;
+                symbols.extend(found.into_iter().map(|symbol| Named { symbol, table }));
+                names.push(text);
+            }
+        }
+        symbols.sort_by_key(|named| (named.symbol.address, named.symbol.size));
+        let lines = Lines::read(debug.as_ref().unwrap_or(&elf));
+        let files = [Some(&elf), debug.as_ref()];
+        let size = files.iter().flatten().map(|elf| elf.size_read()).sum();
+        let is_incomplete = files.iter().flatten().any(|elf| elf.is_short_of_room());
+        Some(Self { segments: elf.segments, symbols, names, lines, size, is_incomplete })
+    }
+
+    /// Returns the difference between addresses in memory and the file's own, if the piece that begins at `offset` is
+    /// at `start`.
+    pub fn bias(&self, start: u64, offset: u64) -> Option<u64> {
+        let page = |at: u64| at / PAGE * PAGE;
+        let segment = self.segments.iter().find(|segment| page(segment.offset) == offset)?;
+        Some(start.wrapping_sub(page(segment.address)))
+    }
+
+    /// Whether an address is one of the file's.
+    pub fn has(&self, own: u64) -> bool {
+        let range = |segment: &Segment| segment.address / PAGE * PAGE..segment.address.saturating_add(segment.size);
+        self.segments.iter().any(|segment| range(segment).contains(&own))
+    }
+
+    /// The function and the line of an address.
+    pub fn code(&self, own: u64) -> (Option<String>, Option<String>) {
+        // Addresses that are not the file's are not looked up in its information, which may be made to have any.
+        let lines = self.lines.as_ref().filter(|_| self.has(own) && own < u64::MAX);
+        let (symbol, source) = lines.and_then(|lines| lines.frame(own)).unwrap_or_default();
+        (symbol.or_else(|| self.function(own)), source)
+    }
+
+    fn function(&self, own: u64) -> Option<String> {
+        let (name, offset) = self.around(own, true)?;
+        Some(format!("{name}+{offset:#x}"))
+    }
+
+    /// The variable that contains an address.
+    pub fn variable(&self, own: u64) -> Option<String> {
+        let (name, offset) = self.around(own, false)?;
+        Some(if offset == 0 { name } else { format!("{name}+{offset:#x}") })
+    }
+
+    fn around(&self, own: u64, is_code: bool) -> Option<(String, u64)> {
+        let after = self.symbols.partition_point(|named| named.symbol.address <= own);
+        let mut before = self.symbols[..after].iter().rev().take(64).filter(|named| named.symbol.is_code == is_code);
+        let Named { symbol, table } = before.find(|named| own - named.symbol.address < named.symbol.size)?;
+        let name = elf::text(self.names.get(usize::from(*table))?, symbol.name)?;
+        Some((demangled(&String::from_utf8_lossy(name)), own - symbol.address))
+    }
+}
+
+/// The file with the debugging information of another: the one that has its build ID, or its checksum.
+fn debug_file(elf: &Elf, path: &Path, root: Option<&Path>) -> Option<Elf> {
+    if elf.section(".debug_info").is_some() {
+        return None;
+    }
+    let (build_id, link) = (elf.build_id(), elf.debug_link());
+    let by_number = build_id.as_ref().map(|id| {
+        let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+        Path::new(DEBUG_FOLDER).join(format!(".build-id/{}/{}.debug", hex(&id[..1]), hex(&id[1..])))
+    });
+    // A name that leads elsewhere is not one that a linker wrote.
+    let name = link.as_ref().map(|(name, _)| Path::new(OsStr::from_bytes(name)));
+    let name = name.filter(|name| name.file_name() == Some(name.as_os_str()));
+    let by_name = name.zip(path.parent()).map(|(name, folder)| {
+        [folder.join(name), folder.join(".debug").join(name), below(Path::new(DEBUG_FOLDER), &folder.join(name))]
+    });
+    let ways: Vec<PathBuf> = by_number.into_iter().chain(by_name.into_iter().flatten()).collect();
+    let elsewhere = root.into_iter().flat_map(|root| ways.iter().map(move |way| below(root, way)));
+    let is_its_own = |debug: &Elf| match (&build_id, &link) {
+        (Some(id), _) => debug.build_id().as_ref() == Some(id),
+        (None, Some((_, sum))) => debug.length() <= MOST_CHECKED && debug.checksum().is_ok_and(|found| found == *sum),
+        (None, None) => false,
+    };
+    let open = |way: PathBuf| Elf::open(open_regular(&way).ok()?, elf.room());
+    elsewhere.chain(ways.iter().cloned()).filter_map(open).find(is_its_own)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::names::mutants::{compiled, mutated};
+    use crate::names::patiently;
+    use fastrand::Rng;
+    use std::process::Command;
+    use std::time::Duration;
+
+    const MUTANTS: usize = 1_000;
+    /// A hang is one at any speed of the machine.
+    const HANGS: Duration = Duration::from_secs(300);
+
+    fn read(path: &Path, bytes: &[u8], room: u64) -> Option<Image> {
+        std::fs::write(path, bytes).unwrap();
+        Image::read(open_regular(path).unwrap(), path, None, room)
+    }
+
+    /// Looks up all that a program's addresses can be, and some that they cannot.
+    fn look_up(image: &Image, random: &mut Rng) -> Vec<String> {
+        let mut found = Vec::new();
+        let ends = [0, 1, u64::MAX, i64::MAX as u64];
+        let own: Vec<u64> = image.symbols.iter().map(|named| named.symbol.address).collect();
+        let segments: Vec<Segment> = image.segments.clone();
+        let within =
+            segments.iter().map(|segment| segment.address.wrapping_add(random.u64(0..=segment.size.min(1 << 20))));
+        for address in own.into_iter().chain(ends).chain(within) {
+            let (function, source) = image.code(address);
+            found.extend([function, source, image.variable(address)].into_iter().flatten());
+            let _ = (image.has(address), image.bias(address, address / PAGE * PAGE));
+        }
+        found
+    }
+
+    #[test]
+    fn a_thousand_mutants_of_a_program_are_read_or_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let kinds: [&[&str]; 3] = [&[], &["-gz=zlib"], &["-gdwarf-4", "-fdebug-types-section"]];
+        let kinds: Vec<Vec<u8>> = kinds.iter().filter_map(|flags| compiled(folder.path(), flags)).collect();
+        if kinds.is_empty() {
+            return;
+        }
+        let path = folder.path().join("mutant");
+        let done = patiently(HANGS, move || {
+            let mut random = Rng::with_seed(29);
+            let room = 64 << 20;
+            for bytes in &kinds {
+                let image = read(&path, bytes, room).unwrap();
+                let names = look_up(&image, &mut random);
+                assert!(!image.is_incomplete);
+                for name in ["one_lock", "main", "outer"] {
+                    assert!(names.iter().any(|found| found == name), "{name}: {names:?}");
+                }
+            }
+            let mut still_read = 0;
+            for turn in 0..MUTANTS {
+                if let Some(image) = read(&path, &mutated(&kinds[turn % kinds.len()], &mut random), room) {
+                    assert!(image.size <= 2 * room);
+                    look_up(&image, &mut random);
+                    still_read += 1;
+                }
+            }
+            still_read
+        });
+        // Most are read in part: what cannot be read at all tests little.
+        assert!(done.expect("no mutant ends or holds the reading thread") > MUTANTS / 4);
+    }
+
+    #[test]
+    fn an_image_without_room_for_its_information_has_symbols_and_says_so() {
+        let folder = tempfile::tempdir().unwrap();
+        let Some(bytes) = compiled(folder.path(), &[]) else { return };
+        let path = folder.path().join("small");
+        let whole = read(&path, &bytes, 1 << 20).unwrap();
+        let needed = whole.size;
+        for room in (0..needed).step_by(97) {
+            if let Some(image) = read(&path, &bytes, room) {
+                assert!(image.size <= room && image.is_incomplete, "{room} of {needed}");
+            }
+        }
+    }
+
+    /// Debugging information in a separate file is used if its build ID is the program's.
+    #[test]
+    fn a_debug_file_of_another_build_is_not_used() {
+        let folder = tempfile::tempdir().unwrap();
+        let Some(bytes) = compiled(folder.path(), &["-Wl,--build-id=sha1"]) else { return };
+        let [program, debug] = ["split", "split.debug"].map(|name| folder.path().join(name));
+        std::fs::write(&program, bytes).unwrap();
+        let objcopy = |words: &[&OsStr]| {
+            let output = Command::new("objcopy").args(words).output();
+            output.is_ok_and(|output| output.status.success())
+        };
+        let mut link = std::ffi::OsString::from("--add-gnu-debuglink=");
+        link.push(&debug);
+        let is_split = objcopy(&["--only-keep-debug".as_ref(), program.as_ref(), debug.as_ref()])
+            && objcopy(&["--strip-all".as_ref(), &link, program.as_ref()]);
+        if !is_split {
+            return println!("skipped: needs objcopy");
+        }
+        let source = |program: &Path| {
+            let image = Image::read(open_regular(program).unwrap(), program, None, 1 << 20).unwrap();
+            look_up(&image, &mut Rng::with_seed(1)).into_iter().any(|found| found.contains("small.c:"))
+        };
+        assert!(source(&program), "its own");
+        let Some(_) = compiled(folder.path(), &["-Wl,--build-id=sha1", "-DOTHER=1", "-O2"]) else { return };
+        let other = folder.path().join("small");
+        assert!(objcopy(&["--only-keep-debug".as_ref(), other.as_ref(), debug.as_ref()]));
+        assert!(!source(&program), "another build's");
+    }
+}

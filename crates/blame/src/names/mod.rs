@@ -1,0 +1,193 @@
+//! Names of addresses in the watched processes: functions, files and lines, and global variables.
+
+mod demangle;
+mod elf;
+mod file;
+mod files;
+mod image;
+mod lines;
+mod maps;
+#[cfg(test)]
+mod mutants;
+
+pub use demangle::{demangled, is_wrapper};
+pub use elf::Elf;
+pub use file::{Refusal, message, open_mapped, open_regular};
+use files::Files;
+pub use files::{Key, PATIENCE, patiently};
+use image::Image;
+pub use maps::{MOST_BYTES, Mapping, parse};
+use std::collections::{HashMap, HashSet};
+use std::path::PathBuf;
+
+/// A place in the program's code.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Site {
+    /// The function, through inlining: the first that does not belong to the language's own library. Where no symbol is
+    /// known, the file and the address in it.
+    pub symbol: Option<String>,
+    /// `file:line`.
+    pub source: Option<String>,
+    /// Both, for people, or what there is.
+    pub label: String,
+}
+
+/// A name without the number that tells those apart that are called the same: from run to run it is another's.
+pub fn own_name(name: &str) -> &str {
+    match name.rsplit_once(" #") {
+        Some((own, number)) if !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()) => own,
+        _ => name,
+    }
+}
+
+/// Memory maps of the processes, and the files that are mapped.
+#[derive(Default)]
+pub struct Names {
+    processes: HashMap<u32, Process>,
+    files: Files,
+    sites: HashMap<(u32, u64), Site>,
+    locks: HashMap<u64, String>,
+    /// How many locks have this name.
+    namesakes: HashMap<String, u32>,
+}
+
+/// A process's mappings, by address.
+#[derive(Default)]
+struct Process {
+    pid: Option<u32>,
+    mappings: Vec<Mapping>,
+}
+
+/// Mappings of one process that are remembered. Maps are cut off at [`MOST_BYTES`], but pieces that were unmapped since
+/// are kept as well.
+const MOST_MAPPINGS: usize = 16_384;
+/// Bytes that all mappings have together, at most.
+const MOST_MEMORY: usize = 48 << 20;
+
+impl Names {
+    /// Learns a process's map, as `/proc/PID/maps` has it. A piece that was there before and is not found elsewhere is kept:
+    /// it may have been unloaded since. `pid` is the process's number if it has this map now: then its files are opened,
+    /// since it may end, or they may be replaced, before they are needed.
+    pub fn learn(&mut self, process: u32, pid: Option<u32>, map: &[u8]) {
+        let mut now = parse(map);
+        now.sort_by_key(|piece| piece.start);
+        if self.memory() > MOST_MEMORY {
+            return;
+        }
+        let known = self.processes.entry(process).or_default();
+        known.pid = pid;
+        let keys: HashSet<Key> = now.iter().map(Key::of).collect();
+        // A file that is mapped elsewhere now, or a place that another one has, is known no more.
+        let is_moved = |old: &Mapping| {
+            let next = now.partition_point(|new| new.end <= old.start);
+            keys.contains(&Key::of(old)) || now.get(next).is_some_and(|new| new.start < old.end)
+        };
+        let mut kept = std::mem::take(&mut known.mappings);
+        kept.retain(|old| !is_moved(old));
+        kept.truncate(MOST_MAPPINGS.saturating_sub(now.len()));
+        now.truncate(MOST_MAPPINGS);
+        now.extend(kept);
+        now.sort_by_key(|piece| piece.start);
+        known.mappings = now;
+        if pid.is_some() {
+            self.files.open_code(pid, &self.processes[&process].mappings);
+        }
+    }
+
+    /// Bytes that the mappings have, nearly.
+    fn memory(&self) -> usize {
+        let mappings = self.processes.values().flat_map(|process| &process.mappings);
+        mappings.map(|piece| size_of::<Mapping>() + piece.path.as_os_str().len()).sum()
+    }
+
+    /// Forgets processes and keeps files: for the next run of the same program.
+    pub fn forget_processes(&mut self) {
+        let files = std::mem::take(&mut self.files);
+        *self = Self { files, ..Self::default() };
+    }
+
+    /// Files with code that could not be named, and why.
+    pub fn unnamed(&self) -> Vec<(PathBuf, Refusal)> {
+        self.files.unnamed()
+    }
+
+    /// The call before this address of return.
+    pub fn site(&mut self, process: u32, address: u64) -> Site {
+        if let Some(site) = self.sites.get(&(process, address)) {
+            return site.clone();
+        }
+        let site = self.found_site(process, address.saturating_sub(1));
+        self.sites.insert((process, address), site.clone());
+        site
+    }
+
+    fn found_site(&mut self, process: u32, address: u64) -> Site {
+        let unknown = |label: String| Site { symbol: None, source: None, label };
+        let Some((path, own, image)) = self.placed(process, address) else { return unknown(format!("{address:#x}")) };
+        let file = path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+        let Some(image) = image else { return unknown(format!("{file}+{own:#x}")) };
+        let (symbol, source) = image.code(own);
+        let label = match (&symbol, &source) {
+            (Some(symbol), Some(source)) => format!("{symbol} ({})", short(source)),
+            (Some(symbol), None) => format!("{symbol} ({file})"),
+            (None, _) => format!("{file}+{own:#x}"),
+        };
+        Site { symbol: symbol.or_else(|| Some(label.clone())), source, label }
+    }
+
+    /// The file's name that an address comes from.
+    pub fn file(&mut self, process: u32, address: u64) -> Option<String> {
+        let (path, _, _) = self.placed(process, address)?;
+        Some(path.file_name()?.to_string_lossy().into_owned())
+    }
+
+    /// The file that an address comes from, and the address as the file has it: the same in every run.
+    pub fn in_file(&mut self, process: u32, address: u64) -> Option<(PathBuf, u64)> {
+        let (path, own, _) = self.placed(process, address)?;
+        Some((path, own))
+    }
+
+    /// The name of the lock of this number (a place in the memory, or an address): once it has one it keeps it, and
+    /// others that would be called the same have a number.
+    pub fn lock(&mut self, place: u64, name: impl FnOnce(&mut Self) -> String) -> String {
+        if let Some(name) = self.locks.get(&place) {
+            return name.clone();
+        }
+        let name = name(self);
+        let namesakes = self.namesakes.entry(name.clone()).or_default();
+        *namesakes += 1;
+        let name = if *namesakes == 1 { name } else { format!("{name} #{namesakes}") };
+        self.locks.insert(place, name.clone());
+        name
+    }
+
+    /// The global variable at this address, or around it.
+    pub fn variable(&mut self, process: u32, address: u64) -> Option<String> {
+        let (_, own, image) = self.placed(process, address)?;
+        image?.variable(own)
+    }
+
+    /// The file that an address comes from, and the address as the file has it.
+    fn placed(&mut self, process: u32, address: u64) -> Option<(PathBuf, u64, Option<&Image>)> {
+        let Process { pid, mappings } = self.processes.get(&process)?;
+        // Variables that a program does not initialise lie behind what its file has, in a piece of no file.
+        let after = mappings.partition_point(|piece| piece.start <= address);
+        let nearest = &mappings[after.checked_sub(1)?];
+        let key = Key::of(nearest);
+        let pieces: Vec<Mapping> = mappings.iter().filter(|piece| Key::of(piece) == key).cloned().collect();
+        let path = nearest.path.to_path_buf();
+        let (first, is_within) = (pieces.first()?, address < nearest.end);
+        match self.files.image(*pid, &pieces) {
+            Some(image) => {
+                let own = address.wrapping_sub(image.bias(first.start, first.offset)?);
+                image.has(own).then_some((path, own, Some(image)))
+            }
+            None => is_within.then(|| (path, (address - nearest.start).wrapping_add(nearest.offset), None)),
+        }
+    }
+}
+
+/// Returns `file:line` without its directories.
+pub fn short(source: &str) -> &str {
+    source.rsplit('/').next().unwrap_or(source)
+}

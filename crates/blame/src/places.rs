@@ -1,0 +1,71 @@
+//! Names of the slots of the shared memory: locks, call sites, processes.
+
+use crate::names::Names;
+use interpose::{Kind, Lock, Region};
+use std::sync::atomic::Ordering::Relaxed;
+
+/// The lock at this place. The watched program can write into the memory, so a place that it names need not be one.
+pub fn lock_at(region: &Region, place: u32) -> &Lock {
+    &region.locks[place as usize % region.locks.len()]
+}
+
+/// The name of the lock at this place.
+pub fn lock_name(region: &Region, names: &mut Names, place: u32) -> String {
+    names.lock(place.into(), |names| {
+        variable(region, names, place).unwrap_or_else(|| by_first_use(region, names, place))
+    })
+}
+
+/// The global variable that the lock at this place is.
+pub fn variable(region: &Region, names: &mut Names, place: u32) -> Option<String> {
+    let lock = region.locks.get(place as usize)?;
+    names.variable(lock.process.load(Relaxed), lock.address.load(Relaxed))
+}
+
+/// The name of a lock outside global variables, by its first use. Several locks can have the same.
+pub fn by_first_use(region: &Region, names: &mut Names, place: u32) -> String {
+    let Some(lock) = region.locks.get(place as usize) else { return "?".into() };
+    let site = names.site(lock.process.load(Relaxed), lock.first_site.load(Relaxed));
+    format!("{} of {}", type_name(lock.kind.load(Relaxed)), site.label)
+}
+
+/// The name of a kind of lock.
+pub fn type_name(kind: u32) -> &'static str {
+    match Kind::of(kind) {
+        Some(Kind::Mutex) => "mutex",
+        Some(Kind::Read | Kind::Write) => "rwlock",
+        Some(Kind::Spin) => "spin",
+        Some(Kind::Cond) => "cond",
+        Some(Kind::Sem) => "sem",
+        Some(Kind::Barrier) => "barrier",
+        None => "lock",
+    }
+}
+
+/// The type and protocol of a mutex, by glibc's bits.
+pub fn attributes(kind: u32, word: u32) -> Vec<String> {
+    if Kind::of(kind) != Some(Kind::Mutex) {
+        return Vec::new();
+    }
+    let types = ["", "recursive", "error_checking", "adaptive"];
+    let bits = [(0x10, "robust"), (0x20, "priority_inheritance"), (0x40, "priority_ceiling"), (0x80, "shared")];
+    let named = bits.iter().filter(|(bit, _)| word & bit != 0).map(|(_, name)| *name);
+    std::iter::once(types[(word & 3) as usize])
+        .chain(named)
+        .filter(|name| !name.is_empty())
+        .map(str::to_owned)
+        .collect()
+}
+
+/// The call site of the pair in this slot.
+pub fn site_label(region: &Region, names: &mut Names, pair: u32) -> String {
+    let Some(pair) = region.pairs.get(pair as usize) else { return "?".into() };
+    let process = region.locks.get(pair.lock.load(Relaxed) as usize).map_or(0, |lock| lock.process.load(Relaxed));
+    names.site(process, pair.site.load(Relaxed)).label
+}
+
+/// The process of the lock at this place.
+pub fn process_of(region: &Region, lock: u32) -> u32 {
+    let place = region.locks.get(lock as usize).map_or(0, |lock| lock.process.load(Relaxed));
+    region.processes.get(place as usize).map_or(0, |process| process.pid.load(Relaxed))
+}

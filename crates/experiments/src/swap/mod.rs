@@ -1,0 +1,87 @@
+//! `contend trace --swap`: the same program with other locks in its mutexes, and whether they make it faster.
+//!
+//! The program runs unmodified, with the library alone and with each lock, in random turns. The run times are compared,
+//! and the metrics that the program prints.
+
+mod compare;
+mod flags;
+mod limit;
+mod measure;
+mod only;
+mod plan;
+mod record;
+mod search;
+mod show;
+mod variant;
+mod verdict;
+mod warnings;
+mod watched;
+
+use self::record::{SwapParameters, SwapRecord, SwapRow};
+use ::record::Section;
+use flags::SwapFlags;
+use harness::{Experiment, Finished, ModeFlags, Run, SharedFlags};
+use launch::ProgramFlags;
+use plan::Plan;
+use terminal::Page;
+
+/// The experiment.
+pub struct Swap;
+
+impl Experiment for Swap {
+    const NAME: &'static str = "trace swap";
+    const FLAG: Option<&'static str> = Some("swap");
+    const OUTCOMES: &'static [&'static str] = &["search", "search_flags", "left", "watched", "unwatched"];
+
+    type Flags = ModeFlags<SwapFlags, ProgramFlags>;
+    type Parameters = SwapParameters;
+    type Row = SwapRow;
+
+    fn answer(flags: &Self::Flags, _: &SharedFlags) -> anyhow::Result<Option<String>> {
+        flags.own.swap_library.as_deref().map(write_library).transpose()
+    }
+
+    fn run(flags: &Self::Flags, run: &mut Run<'_>) -> anyhow::Result<Finished<SwapParameters, SwapRow>> {
+        let mut plan = Plan::of(&flags.own, &flags.shared, run.session)?;
+        let planned = run.session.seconds;
+        let progress = run.progress(planned.unwrap_or_default());
+        let measured = compare::run_plan(&mut plan, run.session, &progress)?;
+        let exceeded = limit::exceeded(&plan.limits, &measured.rows);
+        let cpus = run.session.cpus.clone();
+        let mut finished = Finished::measured(measured.parameters, measured.rows, measured.warnings, cpus, planned);
+        finished.failures = measured.failures;
+        finished.exceeded = exceeded;
+        Ok(finished)
+    }
+
+    fn show(record: &SwapRecord, page: &Page) -> String {
+        show::show(record, page)
+    }
+
+    fn section(rows: &[SwapRow]) -> Section {
+        show::section(rows)
+    }
+}
+
+/// Writes the library to where its user wants it; what is said of that.
+///
+/// # Errors
+/// It cannot be written.
+fn write_library(path: &std::path::Path) -> anyhow::Result<String> {
+    use anyhow::Context;
+    use blame::names::message;
+    use std::io::Seek;
+    use std::os::unix::fs::PermissionsExt;
+
+    let (mut library, _) = exchange::library().context("--swap-library")?;
+    library.rewind()?;
+    let refused = |error: std::io::Error| {
+        anyhow::anyhow!("--swap-library {}: cannot write the file: {}", path.display(), message(&error))
+    };
+    let mut file = std::fs::File::create(path).map_err(refused)?;
+    std::io::copy(&mut library, &mut file).map_err(refused)?;
+    // Programs of other users may load it, as any library.
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755))?;
+    let path = path.display();
+    Ok(format!("{path}: {} bytes; LD_PRELOAD={path} ./program\n", exchange::LIBRARY.len()))
+}

@@ -1,0 +1,186 @@
+//! The comparison on a terminal and on a page, and the sentences that both share with the failures.
+
+use super::record::{LeftOf, SearchArm, SwapParameters, SwapRecord, SwapRow, Verdict, WatchedLock};
+use super::verdict::LEAST_EFFECT;
+use super::warnings::sleeping;
+use instruments::warning::WarningKind;
+use record::{Bar, Bars, Figure, Picture, Section, Statement, Table, Unit, distinct};
+use terminal::{Page, count, counted, percent, range, ratio};
+
+pub fn show(record: &SwapRecord, page: &Page) -> String {
+    let mut text = format!("{}\n", record.parameters.compared_program.join(" "));
+    text.extend(record.parameters.client.iter().map(|client| format!("client: {client}\n")));
+    if !record.parameters.swap_only.is_empty() {
+        text.push_str(&format!("substituted only: {}\n", record.parameters.swap_only.join(", ")));
+    }
+    for metric in distinct(&record.results, |row| row.metric.clone()) {
+        let rows = record.results.iter().filter(|row| row.metric == metric);
+        text.push_str(&format!("\n{metric}\n"));
+        text.push_str(&terminal::table(&HEADER, rows.map(line)));
+    }
+    let slept = sleeping(&record.parameters.watched)
+        .map(|one| format!("{}. Another lock cannot shorten that time.", one.message()));
+    let said = first(&record.results).into_iter().chain(slept);
+    said.for_each(|said| text.push_str(&format!("\n{}", terminal::wrapped("", "", &said, page))));
+    text.extend(judged(record));
+    text.push_str(&searched(record));
+    text.push_str(&watched(record));
+    let left: Vec<String> = record.parameters.left.iter().filter_map(not_substituted).collect();
+    text.extend(left.into_iter().map(|said| format!("{said}\n")));
+    text
+}
+
+/// The rule of the verdicts.
+fn judged(record: &SwapRecord) -> Option<String> {
+    let SwapParameters { comparisons, least_effect_share: least, .. } = record.parameters;
+    (comparisons > 0).then(|| {
+        format!(
+            "Better or worse: by more than {}, at 95 % confidence over {comparisons} comparisons.\n",
+            percent(least)
+        )
+    })
+}
+
+/// The trials of the search, and its result.
+fn searched(record: &SwapRecord) -> String {
+    let parameters = &record.parameters;
+    let Some(last) = parameters.search.last() else { return String::new() };
+    let line = |arm: &SearchArm| {
+        let dash = || "–".to_owned();
+        let ends = arm.ratio_ci.map_or_else(dash, |ends| range(ends.low, ends.high));
+        let times = arm.ratio.map_or_else(dash, ratio);
+        vec![arm.stage.to_string(), arm.mutex.clone(), arm.lock.clone(), times, ends, arm.verdict.label().to_owned()]
+    };
+    let header = ["stage", "mutex", "lock", "vs plain", "95 % CI", "verdict"];
+    let end = match &parameters.search_flags {
+        Some(flags) => format!("Equivalent options without --search: {flags}"),
+        None => format!(
+            "No single mutex was shown to make the program better, in {}.",
+            counted(last.stage as usize, "stage")
+        ),
+    };
+    format!("\nSearch: each mutex alone\n{}{end}\n", terminal::table(&header, parameters.search.iter().map(line)))
+}
+
+/// Wait and hold times, lock by lock, plainly and with each substitute.
+fn watched(record: &SwapRecord) -> String {
+    let parameters = &record.parameters;
+    if let Some(why) = &parameters.unwatched {
+        return format!("\nNo data on waits and hold times: {}\n", why.lines().next().unwrap_or_default());
+    }
+    let names = distinct(&parameters.watched, |lock| lock.name.clone());
+    let line = |lock: &WatchedLock| {
+        let ns = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), |value| Unit::Ns.words(value));
+        let (waited, share) = (Unit::Ns.words(lock.wait_total_s * 1e9), count(lock.contended));
+        vec![lock.lock.clone(), count(lock.acquisitions), share, waited, ns(lock.wait_p99_ns), ns(lock.hold_p50_ns)]
+    };
+    let of = |name: &String| {
+        let rows = parameters.watched.iter().filter(|lock| lock.name == *name);
+        format!("\n{name}, one traced run each\n{}", terminal::table(&WATCHED, rows.map(line)))
+    };
+    names.iter().map(of).collect()
+}
+
+const WATCHED: [&str; 6] = ["lock", "acquired", "contended", "total wait", "wait p99", "hold p50"];
+
+const HEADER: [&str; 7] = ["lock", "runs", "median", "95 % CI", "vs plain", "95 % CI", "verdict"];
+
+/// A row as a line of a table.
+fn line(row: &SwapRow) -> Vec<String> {
+    let dash = || "–".to_owned();
+    let ends =
+        row.ci.map_or_else(dash, |ends| format!("{} to {}", row.unit.words(ends.low), row.unit.words(ends.high)));
+    let times = match row.verdict {
+        Verdict::Baseline => Unit::Times.words(1.0),
+        _ => row.ratio.map_or_else(dash, ratio),
+    };
+    vec![
+        row.lock.clone(),
+        row.runs.to_string(),
+        figure(row, row.median),
+        ends,
+        times,
+        row.ratio_ci.map_or_else(dash, |ends| range(ends.low, ends.high)),
+        row.verdict.label().to_owned(),
+    ]
+}
+
+/// The comparison on a page: a picture and a table for each metric.
+pub fn section(rows: &[SwapRow]) -> Section {
+    let metrics = distinct(rows, |row| row.metric.clone());
+    let figure =
+        |metric: &String| of_metric(metric, &rows.iter().filter(|row| row.metric == *metric).collect::<Vec<_>>());
+    Section {
+        experiment: "trace",
+        title: "Lock substitution".into(),
+        findings: first(rows).into_iter().map(Statement::from).collect(),
+        figures: metrics.iter().map(figure).collect(),
+        histograms: Vec::new(),
+    }
+}
+
+fn of_metric(metric: &str, rows: &[&SwapRow]) -> Figure {
+    let bar =
+        |row: &&SwapRow| Some(Bar { name: row.lock.clone(), value: row.ratio?, interval: row.ratio_ci, limit: None });
+    let bars = Bars { unit: Unit::Times, logarithmic: false, bars: rows.iter().filter_map(bar).collect() };
+    Figure {
+        title: format!("{metric} relative to the plain program"),
+        picture: if bars.bars.is_empty() { Picture::None } else { Picture::Bars(bars) },
+        tables: vec![Table {
+            caption: "Runs".into(),
+            header: HEADER.to_vec(),
+            rows: rows.iter().map(|row| line(row)).collect(),
+        }],
+        secondary: false,
+    }
+}
+
+/// `wall time 1.07× that of the plain program (95 % CI 1.05–1.09)`.
+pub fn change(row: &SwapRow) -> String {
+    let ends = row.ratio_ci.map_or_else(String::new, |ends| format!(" (95 % CI {})", range(ends.low, ends.high)));
+    let times =
+        row.ratio.map_or_else(|| "unknown".to_owned(), |times| format!("{} that of the plain program", ratio(times)));
+    format!("{} {times}{ends}", row.metric)
+}
+
+/// The best lock of the first metric that is the program's own, or of the wall time.
+fn first(rows: &[SwapRow]) -> Option<String> {
+    let metric = rows.iter().map(|row| &row.metric).find(|name| !["wall time", "CPU time"].contains(&name.as_str()));
+    let metric = metric.cloned().unwrap_or_else(|| "wall time".to_owned());
+    let of_metric = || rows.iter().filter(|row| row.metric == metric && row.is_lock());
+    let better = of_metric().filter(|row| row.verdict == Verdict::Better);
+    if let Some(best) = better.max_by(|a, b| a.gain().total_cmp(&b.gain())) {
+        return Some(format!("With {}, the program is better: {}.", best.lock, change(best)));
+    }
+    of_metric().next()?;
+    let is = |verdict: Verdict| of_metric().any(|row| row.verdict == verdict);
+    Some(if is(Verdict::BusyCpus) {
+        format!("Other programs used the CPUs, so no verdict is given on the program's {metric}.")
+    } else if is(Verdict::NoDifferenceShown) || is(Verdict::NotJudged) {
+        let least = percent(LEAST_EFFECT);
+        format!("No lock was shown to improve the program's {metric} by more than {least}.")
+    } else {
+        format!("No lock improves the program's {metric}.")
+    })
+}
+
+/// Lists the objects that were not substituted, if there are any.
+fn not_substituted(left: &LeftOf) -> Option<String> {
+    let LeftOf { robust, priority, shared, rwlocks, spins, .. } = *left;
+    let named = [
+        (robust, "robust mutexes"),
+        (priority, "mutexes with a priority protocol"),
+        (shared, "process-shared objects"),
+        (rwlocks, "readers-writer locks"),
+        (spins, "spin locks"),
+    ];
+    let said: Vec<String> =
+        named.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{} {what}", count(*n))).collect();
+    (!said.is_empty())
+        .then(|| format!("Initialised but not substituted, in all runs with {}: {}.", left.lock, said.join(", ")))
+}
+
+/// A figure in its unit.
+fn figure(row: &SwapRow, value: Option<f64>) -> String {
+    value.map_or_else(|| "–".into(), |value| row.unit.words(value))
+}

@@ -1,0 +1,135 @@
+//! Which locks: the one that is named, or those that were waited for most.
+
+use blame::Lost;
+use blame::names::own_name;
+use harness::{Interruption, UsageError};
+use launch::{Plan, TracedLock};
+
+/// A lock that a run of the program used, and all that are called the same.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Candidate {
+    pub name: String,
+    pub wait_total_s: f64,
+    /// The part of the time waited in which its holder slept.
+    pub holder_slept: Option<f64>,
+    /// Whether it has critical sections, which exclude other threads.
+    excludes: bool,
+    is_semaphore: bool,
+    is_waited_for: bool,
+}
+
+/// The locks whose sections become shorter, and further candidates.
+pub struct Found {
+    pub tried: Vec<Candidate>,
+    pub left: Vec<String>,
+    /// Events that were lost in the run in which they were found.
+    pub lost: Lost,
+}
+
+/// The number of locks that are tried if none is named.
+const TRIED: usize = 3;
+const MOST_NAMED: usize = 8;
+
+/// Finds them in a run that is watched.
+///
+/// # Errors
+/// The run fails; no lock is called this; none was waited for.
+pub fn find(wanted: Option<&str>, plan: &Plan, interruption: &Interruption) -> anyhow::Result<Found> {
+    let traced = plan.rank_locks(interruption)?;
+    Ok(Found { lost: traced.lost, ..chosen(wanted, candidates(&traced.locks))? })
+}
+
+fn chosen(wanted: Option<&str>, all: Vec<Candidate>) -> anyhow::Result<Found> {
+    if let Some(wanted) = wanted {
+        let one = all.iter().find(|lock| lock.name == own_name(wanted));
+        return match one {
+            Some(lock) if lock.excludes => {
+                Ok(Found { tried: vec![lock.clone()], left: Vec::new(), lost: Lost::default() })
+            }
+            Some(_) => Err(UsageError(format!(
+                "--what-if {wanted}: not a lock with critical sections; its waiters wait for an event"
+            ))
+            .into()),
+            None => {
+                Err(UsageError(format!("--what-if {wanted}: the program used no lock of this name; {}", names(&all)))
+                    .into())
+            }
+        };
+    }
+    // A waiter of a semaphore mostly waits for work to arrive, not for the end of a critical section.
+    let mut waited = all.into_iter().filter(|lock| lock.excludes && !lock.is_semaphore && lock.is_waited_for);
+    let tried: Vec<Candidate> = waited.by_ref().take(TRIED).collect();
+    anyhow::ensure!(
+        !tried.is_empty(),
+        "--what-if: no lock was contended in the traced run, so shorter critical sections shorten no wait; to try \
+         one anyway, name it with --what-if LOCK"
+    );
+    Ok(Found { tried, left: waited.map(|lock| lock.name).collect(), lost: Lost::default() })
+}
+
+fn names(all: &[Candidate]) -> String {
+    let named: Vec<&str> = all.iter().filter(|lock| lock.excludes).map(|lock| lock.name.as_str()).collect();
+    let more = if named.len() > MOST_NAMED { ", …" } else { "" };
+    format!("it used {}{more}", named[..named.len().min(MOST_NAMED)].join(", "))
+}
+
+/// The locks by what was waited for them; those that are called the same are one.
+fn candidates(traced: &[TracedLock]) -> Vec<Candidate> {
+    let mut found: Vec<Candidate> = Vec::new();
+    for lock in traced {
+        let (name, wait_total_s) = (own_name(&lock.name).to_owned(), lock.wait_total_s);
+        let (is_waited_for, is_semaphore) = (lock.is_waited_for(), lock.is_semaphore());
+        let excludes = lock.excludes() || is_semaphore;
+        let holder_slept = lock.holder_slept_share();
+        match found.iter_mut().find(|known| known.name == name) {
+            Some(known) => {
+                // The mean of the waits for which it is known.
+                known.holder_slept = match (known.holder_slept, holder_slept) {
+                    (Some(one), Some(other)) => {
+                        let all = (known.wait_total_s + wait_total_s).max(f64::MIN_POSITIVE);
+                        Some((one * known.wait_total_s + other * wait_total_s) / all)
+                    }
+                    (one, other) => one.or(other),
+                };
+                known.wait_total_s += wait_total_s;
+                known.is_waited_for |= is_waited_for;
+            }
+            None => found.push(Candidate { name, wait_total_s, holder_slept, excludes, is_semaphore, is_waited_for }),
+        }
+    }
+    found.sort_by(|a, b| b.wait_total_s.total_cmp(&a.wait_total_s));
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lock(name: &str, kind: &str, contended: u64, wait_total_s: f64) -> TracedLock {
+        TracedLock { name: name.into(), kind: kind.into(), contended, wait_total_s, ..TracedLock::default() }
+    }
+
+    #[test]
+    fn those_that_were_waited_for_most_are_tried_and_namesakes_are_one() {
+        let locks = [
+            lock("mutex of f (a.c:3)", "mutex", 1, 0.5),
+            lock("quiet", "mutex", 0, 0.0),
+            lock("queue", "sem", 9, 8.0),
+            lock("signal", "cond", 9, 9.0),
+            lock("mutex of f (a.c:3) #2", "mutex", 1, 0.7),
+            lock("hot", "rwlock", 2, 1.0),
+        ];
+        let found = chosen(None, candidates(&locks)).unwrap();
+        let names: Vec<&str> = found.tried.iter().map(|lock| lock.name.as_str()).collect();
+        assert_eq!(names, ["mutex of f (a.c:3)", "hot"]);
+        assert_eq!(chosen(Some("mutex of f (a.c:3) #2"), candidates(&locks)).unwrap().tried[0].wait_total_s, 1.2);
+        assert_eq!(chosen(Some("quiet"), candidates(&locks)).unwrap().tried[0].name, "quiet");
+        for (wrong, words) in [
+            ("nothing", "it used queue, mutex of f (a.c:3), hot, quiet"),
+            ("signal", "not a lock with critical sections"),
+        ] {
+            let error = chosen(Some(wrong), candidates(&locks)).err().unwrap().to_string();
+            assert!(error.contains(words), "{error}");
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! A server, and the client that measures it.
+
+use crate::listening::{Listening, accepted, listening, port_of};
+use crate::process::{End, Ended, Failed, Pause, Running, Took, pause, wait};
+use harness::{Interrupted, Interruption};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+/// The options of `--client`.
+#[derive(Clone, Debug)]
+pub struct Client {
+    /// By the shell.
+    pub command: String,
+    /// The port at which the server is ready; the first that it listens on, if none is named.
+    pub port: Option<u16>,
+    /// The time that the server has to end after SIGTERM.
+    pub patience: Duration,
+}
+
+/// The time that a server may take until it listens, and a client until it has connected.
+const LISTENS: Duration = Duration::from_secs(30);
+const CONNECTS: Duration = Duration::from_secs(30);
+/// The period at which new listening sockets are looked for. Every hundredth time, their owner is looked up even if
+/// there is no new one.
+const LOOK: Duration = Duration::from_millis(10);
+const LOOKS: u64 = 100;
+
+/// The outcome of a run: the client's time and output, the server's CPU time.
+type Turn = anyhow::Result<Result<Took, Failed>>;
+
+/// Runs the client when the server listens, and ends the server when the client has ended.
+///
+/// # Errors
+/// The client cannot be started; a signal asks to end.
+pub fn serve(
+    client: &Client,
+    server: Running,
+    stops: Option<Pause>,
+    at_most: Option<Duration>,
+    interruption: &Interruption,
+) -> Turn {
+    let port = match until_it_listens(client, &server, interruption)? {
+        Listens::On(port) => port,
+        Listens::Ended => {
+            return failed(server, |ended| format!("{} before it listened on a port", how(ended)));
+        }
+        Listens::Never => return failed(server, |_| never(client)),
+    };
+    let before = accepted(server.pid());
+    let mut command = Command::new("sh");
+    command.arg("-c").arg(&client.command).env("PORT", port.to_string());
+    let running = Running::start(command)?;
+    let began = running.began;
+    let both = [&running, &server];
+    let until = at_most.map(|at_most| began + at_most);
+    let has_connected = || accepted(server.pid()).is_none_or(|now| before != Some(now));
+    let first = began + CONNECTS;
+    let mut end = match stops.map(|stops| pause(&both, stops, interruption)).transpose()?.flatten() {
+        Some(end) => end,
+        None => wait(&both, Some(until.map_or(first, |until| until.min(first))), interruption)?,
+    };
+    if matches!(end, End::Late) && until.is_none_or(|until| until > first) && has_connected() {
+        end = wait(&both, until, interruption)?;
+    }
+    let wall_s = began.elapsed().as_secs_f64();
+    let has_connected = has_connected();
+    let said = running.end()?;
+    match end {
+        End::Interrupted => Err(Interrupted.into()),
+        End::Late if !has_connected => {
+            Ok(Err(said.failed(format!("received no connection from the client within {} s", CONNECTS.as_secs()))))
+        }
+        End::Late => {
+            let after = at_most.unwrap_or_default().as_secs_f64();
+            Ok(Err(said.failed(format!("was still serving the client after {after:.0} s"))))
+        }
+        End::Itself(1) => failed(server, |ended| format!("{} while the client ran", how(ended))),
+        End::Itself(_) => match said.fault() {
+            Some(fault) => Ok(Err(said.failed(format!("served a client that {fault}")))),
+            None if !has_connected => {
+                Ok(Err(said.failed("received no connection from the client, which has ended".to_owned())))
+            }
+            None => end_of(server, client.patience, wall_s, said, interruption),
+        },
+    }
+}
+
+/// Ends the server as its operator would, with SIGTERM.
+fn end_of(server: Running, patience: Duration, wall_s: f64, client: Ended, interruption: &Interruption) -> Turn {
+    server.ask_to_end();
+    match wait(&[&server], Some(Instant::now() + patience), interruption)? {
+        End::Interrupted => Err(Interrupted.into()),
+        End::Late => failed(server, |_| format!("did not end within {} s of SIGTERM", patience.as_secs_f64())),
+        End::Itself(_) => {
+            let ended = server.end()?;
+            Ok(match ended.fault_when_asked() {
+                Some(fault) => Err(ended.failed(format!("{fault} after SIGTERM"))),
+                None => Ok(Took { wall_s, cpu_s: ended.cpu_s, output: client.output }),
+            })
+        }
+    }
+}
+
+enum Listens {
+    On(u16),
+    Ended,
+    Never,
+}
+
+fn until_it_listens(client: &Client, server: &Running, interruption: &Interruption) -> anyhow::Result<Listens> {
+    let until = server.began + LISTENS;
+    let mut before = Listening::new();
+    for look in 0_u64.. {
+        let sockets = listening(server.pid());
+        // To see whose a socket is takes a walk through all processes.
+        if (sockets != before || look % LOOKS == 0)
+            && let Some(port) = port_of(server.pid(), &sockets, client.port)
+        {
+            return Ok(Listens::On(port));
+        }
+        before = sockets;
+        let now = Instant::now();
+        match wait(&[server], Some(now + LOOK), interruption)? {
+            End::Itself(_) => return Ok(Listens::Ended),
+            End::Interrupted => return Err(Interrupted.into()),
+            End::Late if now >= until => return Ok(Listens::Never),
+            End::Late => {}
+        }
+    }
+    unreachable!("the loop has no end")
+}
+
+fn never(client: &Client) -> String {
+    let seconds = LISTENS.as_secs();
+    match client.port {
+        None => format!("did not listen on a TCP port within {seconds} s"),
+        Some(port) if listening(std::process::id()).values().any(|&other| other == port) => {
+            format!("did not listen on port {port} within {seconds} s; another process listens on that port")
+        }
+        Some(port) => format!("did not listen on port {port} within {seconds} s"),
+    }
+}
+
+/// How a server ended that was not asked to.
+fn how(ended: &Ended) -> String {
+    ended.fault().unwrap_or_else(|| "ended with status 0".to_owned())
+}
+
+/// Ends the server, and says why.
+fn failed(server: Running, why: impl FnOnce(&Ended) -> String) -> Turn {
+    let ended = server.end()?;
+    let how = why(&ended);
+    Ok(Err(ended.failed(how)))
+}
+
+impl Ended {
+    fn failed(self, how: String) -> Failed {
+        Failed { how, output: self.output }
+    }
+}

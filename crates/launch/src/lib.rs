@@ -1,0 +1,26 @@
+//! Runs of other people's programs: once or again and again, alone or as a server with its client.
+//!
+//! An experiment that compares variants of a program (other locks, shorter critical sections) makes a [`Plan`] of its
+//! flags. The plan runs the program with what the variant puts into its environment, finds the program's own metrics in
+//! its output, and traces it with `contend trace`. Nothing here knows what the variants are.
+
+mod client;
+mod flags;
+mod listening;
+mod metric;
+mod orphans;
+mod plan;
+mod process;
+mod program;
+mod ratios;
+mod scene;
+mod traced;
+
+pub use flags::{ComparisonFlags, LaunchFlags, PATIENCE, ProgramFlags};
+pub use metric::Metric;
+pub use plan::{FEWEST_RUNS, Plan, preload};
+pub use process::{Failed, Pause, Took};
+pub use program::Program;
+pub use ratios::{ratio, spread, unsteady};
+pub use scene::Variables;
+pub use traced::{Traced, TracedLock};

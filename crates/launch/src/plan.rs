@@ -1,0 +1,155 @@
+//! The plan of repeated runs of a program.
+
+use crate::client::Client;
+use crate::flags::{ComparisonFlags, PATIENCE, ProgramFlags};
+use crate::metric::{Metric, Pattern};
+use crate::process::{Failed, Pause, Took};
+use crate::program::Program;
+use crate::scene::{Scene, Variables};
+use crate::traced::Traced;
+use harness::turns::Rules;
+use harness::{Interruption, Session, UsageError};
+use std::ffi::OsString;
+use std::time::{Duration, Instant};
+
+/// Everything that is the same in all variants of a comparison.
+pub struct Plan {
+    pub program: Program,
+    pub metrics: Vec<Metric>,
+    pub prepare: Option<String>,
+    pub cleanup: Option<String>,
+    /// The client that measures the program, if that is a server.
+    pub client: Option<Client>,
+    pub warmup: u64,
+    pub at_least: u64,
+    pub at_most: u64,
+    /// The width of a ratio's interval that is narrow enough, unless the runs are counted.
+    pub precision: Option<f64>,
+    pub budget: Option<Duration>,
+}
+
+/// A median has an interval from this number of runs on.
+pub const FEWEST_RUNS: u64 = 6;
+const MOST_RUNS: u64 = 30;
+const PRECISION: f64 = 0.02;
+
+impl Plan {
+    /// Checks the flags. A variant has at least `fewest` runs, unless the user counts them.
+    ///
+    /// # Errors
+    /// The program cannot be run with a preloaded library; a name that no metric has, or two have.
+    pub fn of(
+        program: &ProgramFlags,
+        flags: &ComparisonFlags,
+        fewest: u64,
+        session: &Session,
+    ) -> Result<Self, UsageError> {
+        let patience = program.patience.unwrap_or(PATIENCE);
+        Ok(Self {
+            program: Program::find(&program.program)?,
+            metrics: metrics(flags)?,
+            prepare: flags.prepare.clone(),
+            cleanup: flags.cleanup.clone(),
+            client: flags.client.clone().map(|command| Client { command, port: flags.port, patience }),
+            warmup: flags.warmup.unwrap_or(1),
+            at_least: flags.runs.unwrap_or(fewest),
+            at_most: flags.runs.unwrap_or(if session.seconds.is_some() { u64::MAX } else { MOST_RUNS }),
+            precision: if flags.runs.is_some() { None } else { Some(PRECISION) },
+            budget: session.seconds,
+        })
+    }
+
+    /// The rules by which the runs of the variants are interleaved.
+    pub fn rules(&self, began: Instant) -> Rules {
+        let Self { budget, precision, at_least, at_most, .. } = *self;
+        Rules { began, budget, precision, at_least, at_most }
+    }
+
+    /// The program and its arguments, for a record.
+    pub fn words(&self) -> Vec<String> {
+        self.program.words.iter().map(|word| word.to_string_lossy().into_owned()).collect()
+    }
+
+    /// Runs the program once, for at most this long.
+    ///
+    /// # Errors
+    /// The program cannot be started; a signal asks to end.
+    pub fn run(
+        &self,
+        variables: &Variables,
+        at_most: Option<Duration>,
+        interruption: &Interruption,
+    ) -> anyhow::Result<Result<Took, Failed>> {
+        let mut command = self.program.command();
+        command.envs(variables.iter().map(|(name, value)| (name, value)));
+        self.scene().run(command, at_most, interruption)
+    }
+
+    /// Runs the unmodified program, and stops it for a while.
+    ///
+    /// # Errors
+    /// As [`Self::run`].
+    pub fn run_stopped(&self, pause: Pause, interruption: &Interruption) -> anyhow::Result<Result<Took, Failed>> {
+        Scene { pause: Some(pause), ..self.scene() }.run(self.program.command(), None, interruption)
+    }
+
+    /// Runs the program once under `contend trace`, for at most this long.
+    ///
+    /// # Errors
+    /// As [`Self::run`]; the record of the trace cannot be read.
+    pub fn run_traced(
+        &self,
+        variables: &Variables,
+        at_most: Option<Duration>,
+        interruption: &Interruption,
+    ) -> anyhow::Result<Result<Traced, Failed>> {
+        Traced::run(&self.program, &self.scene(), variables, at_most, interruption)
+    }
+
+    /// Traces the unmodified program to rank its locks by the time that threads waited for them.
+    ///
+    /// # Errors
+    /// As [`Self::run_traced`]; the run does not end well.
+    pub fn rank_locks(&self, interruption: &Interruption) -> anyhow::Result<Traced> {
+        self.run_traced(&Variables::new(), None, interruption)?.map_err(|Failed { how, output }| {
+            anyhow::anyhow!("the traced run that ranks the locks {how}: {}", output.trim_end())
+        })
+    }
+
+    /// Finds the metrics in the output of a run, or returns why one is not there.
+    ///
+    /// # Errors
+    /// A metric is not in the output, or is not a number above 0.
+    pub fn metrics_in(&self, output: &str) -> Result<Vec<f64>, String> {
+        self.metrics.iter().map(|metric| metric.find(output)).collect()
+    }
+
+    fn scene(&self) -> Scene<'_> {
+        let (prepare, cleanup) = (self.prepare.as_deref(), self.cleanup.as_deref());
+        Scene { prepare, cleanup, client: self.client.as_ref(), pause: None }
+    }
+}
+
+fn metrics(flags: &ComparisonFlags) -> Result<Vec<Metric>, UsageError> {
+    let names: Vec<&str> = flags.metric.iter().map(|pattern| pattern.name.as_str()).collect();
+    if let Some(twice) = names.iter().enumerate().find(|(place, name)| names[..*place].contains(name)) {
+        return Err(UsageError(format!("--metric {}: two metrics have this name; name them with NAME=REGEX", twice.1)));
+    }
+    let higher = flags.higher_is_better.as_ref();
+    if let Some(unknown) = higher.into_iter().flatten().find(|name| !names.contains(&name.as_str())) {
+        return Err(UsageError(format!("--higher-is-better={unknown}: no --metric has this name")));
+    }
+    let is_higher = |name: &String| higher.is_some_and(|of| of.is_empty() || of.contains(name));
+    let metric = |pattern: &Pattern| Metric { pattern: pattern.clone(), higher_is_better: is_higher(&pattern.name) };
+    Ok(flags.metric.iter().map(metric).collect())
+}
+
+/// The value of `LD_PRELOAD`: the library, then those that the user names.
+pub fn preload(path: &str) -> OsString {
+    let mut list = OsString::from(path);
+    if let Some(others) = std::env::var_os("LD_PRELOAD").filter(|others| !others.is_empty()) {
+        list.push(":");
+        list.push(others);
+    }
+    list
+}

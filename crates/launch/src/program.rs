@@ -1,0 +1,137 @@
+//! The program: found as the shell would, and looked at before it is started.
+
+use anyhow::Context;
+use blame::names::{message, open_regular};
+use harness::UsageError;
+use std::ffi::{OsStr, OsString};
+use std::io::Read;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// A program that can be watched.
+#[derive(Clone, Debug)]
+pub struct Program {
+    pub path: PathBuf,
+    /// As it was called, with its arguments.
+    pub words: Vec<OsString>,
+    /// What the kernel starts for a script.
+    pub interpreter: Option<PathBuf>,
+}
+
+/// A script whose interpreter is a script, and so on: the kernel goes as far.
+const SCRIPTS: usize = 5;
+
+impl Program {
+    /// Finds the program.
+    ///
+    /// # Errors
+    /// There is none of that name, or one that cannot load the library.
+    pub fn find(words: &[OsString]) -> Result<Self, UsageError> {
+        let name = words.first().ok_or_else(|| {
+            UsageError(
+                "no program to trace; put it after `--`, as in `contend trace -- ./server --its flags`, or \
+                 attach to a process with `--pid PID`"
+                    .into(),
+            )
+        })?;
+        let path = found(name)?;
+        let refuse = |why: anyhow::Error| UsageError(format!("{}: {why:#}", path.display()));
+        let mut interpreter = None;
+        for _ in 0..SCRIPTS {
+            let file: &Path = interpreter.as_deref().unwrap_or(&path);
+            match look(file).map_err(refuse)? {
+                Some(next) => interpreter = Some(next),
+                None => return Ok(Self { path, words: words.to_vec(), interpreter }),
+            }
+        }
+        Err(refuse(anyhow::anyhow!("its chain of interpreters has {SCRIPTS} or more scripts")))
+    }
+
+    /// The command that starts it, called by the name that the user typed.
+    pub fn command(&self) -> Command {
+        let mut command = Command::new(&self.path);
+        command.arg0(&self.words[0]).args(&self.words[1..]);
+        command
+    }
+}
+
+fn found(name: &OsStr) -> Result<PathBuf, UsageError> {
+    let is_program =
+        |path: &Path| path.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0);
+    if name.as_bytes().contains(&b'/') {
+        let path = PathBuf::from(name);
+        return match path.metadata() {
+            Err(error) => Err(UsageError(format!("{}: {}", path.display(), message(&error)))),
+            Ok(_) if !is_program(&path) => Err(UsageError(format!("{}: not an executable file", path.display()))),
+            Ok(_) => Ok(path),
+        };
+    }
+    let directories = std::env::var_os("PATH").unwrap_or_default();
+    let all = std::env::split_paths(&directories).map(|directory| directory.join(name)).find(|path| is_program(path));
+    all.ok_or_else(|| UsageError(format!("{}: command not found in PATH", name.display())))
+}
+
+/// The interpreter, if it is a script; an error says why it cannot be watched.
+fn look(path: &Path) -> anyhow::Result<Option<PathBuf>> {
+    let file = open_regular(path).map_err(|refusal| anyhow::anyhow!("{refusal}"));
+    let mut file = file.context("cannot be read, so contend cannot check whether it can be traced")?;
+    let mut bytes = Vec::new();
+    file.by_ref()
+        .take(64 << 10)
+        .read_to_end(&mut bytes)
+        .map_err(|error| anyhow::anyhow!("cannot be read: {}", message(&error)))?;
+    if let Some(line) = bytes.strip_prefix(b"#!") {
+        let line = line.split(|&byte| byte == b'\n').next().unwrap_or_default().trim_ascii();
+        let word = line.split(u8::is_ascii_whitespace).next().unwrap_or_default();
+        return Ok(Some(PathBuf::from(OsStr::from_bytes(word))));
+    }
+    elf(&bytes)?;
+    let found = file.metadata()?;
+    let changes_user = found.mode() & 0o4000 != 0 && found.uid() != rustix::process::geteuid().as_raw();
+    let changes_group = found.mode() & 0o2000 != 0 && found.gid() != rustix::process::getegid().as_raw();
+    if changes_user || changes_group {
+        anyhow::bail!(
+            "set-uid or set-gid program, which ignores LD_PRELOAD; run contend as the user that it changes to"
+        );
+    }
+    Ok(None)
+}
+
+/// That it is a dynamically linked program of this machine's.
+fn elf(bytes: &[u8]) -> anyhow::Result<()> {
+    const INTERPRETER: u32 = 3;
+    let word = |at: usize| bytes.get(at..at + 2).map(|two| u16::from_ne_bytes([two[0], two[1]]));
+    if !bytes.starts_with(b"\x7fELF") {
+        anyhow::bail!("neither a program nor a script with an interpreter");
+    }
+    if bytes.get(4) != Some(&2) {
+        anyhow::bail!("32-bit program; contend and its library are 64-bit");
+    }
+    let machine = if cfg!(target_arch = "x86_64") { 62 } else { 183 };
+    if word(18) != Some(machine) {
+        anyhow::bail!("built for another machine architecture");
+    }
+    let long = |at: usize| bytes.get(at..at + 8).and_then(|eight| Some(u64::from_ne_bytes(eight.try_into().ok()?)));
+    let (start, size, count) = (long(32), word(54), word(56));
+    let (Some(start), Some(size), Some(count)) = (start, size, count) else { anyhow::bail!("truncated ELF header") };
+    let kind = |place: u16| {
+        let at = usize::try_from(start).ok()?.checked_add(usize::from(place) * usize::from(size))?;
+        bytes.get(at..at.checked_add(4)?).map(|four| u32::from_ne_bytes([four[0], four[1], four[2], four[3]]))
+    };
+    if let Some(place) = (0..count).find(|place| kind(*place) == Some(INTERPRETER)) {
+        let at = usize::try_from(start)? + usize::from(place) * usize::from(size);
+        let loader = long(at + 8).and_then(|offset| bytes.get(usize::try_from(offset).ok()?..)).unwrap_or_default();
+        let loader = loader.split(|byte| *byte == 0).next().unwrap_or_default();
+        if loader.windows(7).any(|name| name == b"ld-musl") {
+            anyhow::bail!(
+                "linked with musl, while contend's library needs the GNU C library; attach with `--pid PID`, which \
+                 loads no library"
+            );
+        }
+        return Ok(());
+    }
+    anyhow::bail!("statically linked, so no library can intercept its locks; link it dynamically")
+}

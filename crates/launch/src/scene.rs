@@ -1,0 +1,88 @@
+//! A run of a program and its surroundings: the commands before it and after it, the client of a server.
+
+use crate::client::{Client, serve};
+use crate::orphans::Orphans;
+use crate::process::{End, Failed, Pause, Running, Took, pause, wait};
+use blame::names::message;
+use harness::{Interrupted, Interruption};
+use std::ffi::OsString;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+/// Variables that are added to the environment of a program.
+pub type Variables = Vec<(&'static str, OsString)>;
+
+/// The surroundings of every run of a program: the commands before it and after it, and the client of a server.
+#[derive(Clone, Copy)]
+pub struct Scene<'a> {
+    pub prepare: Option<&'a str>,
+    pub cleanup: Option<&'a str>,
+    pub client: Option<&'a Client>,
+    /// When the program, and its client, is stopped for a while.
+    pub pause: Option<Pause>,
+}
+
+impl Scene<'_> {
+    /// Runs it, for so long at most.
+    ///
+    /// # Errors
+    /// It cannot be started; a signal asks to end.
+    pub fn run(
+        &self,
+        command: Command,
+        at_most: Option<Duration>,
+        interruption: &Interruption,
+    ) -> anyhow::Result<Result<Took, Failed>> {
+        // A signal of the terminal's reaches these commands too.
+        let or_interrupted = |error: anyhow::Error| {
+            if interruption.is_requested() { Interrupted.into() } else { error }
+        };
+        shell("--prepare", self.prepare).map_err(or_interrupted)?;
+        let orphans = Orphans::adopt();
+        let running = Running::start(command)?;
+        let took = match self.client {
+            None => alone(running, self.pause, at_most, interruption),
+            Some(client) => serve(client, running, self.pause, at_most, interruption),
+        };
+        let left = orphans.end();
+        shell("--cleanup", self.cleanup).map_err(or_interrupted)?;
+        Ok(took?.map_err(|failed| if left > 0 { failed.left_running() } else { failed }))
+    }
+}
+
+fn alone(
+    running: Running,
+    stops: Option<Pause>,
+    at_most: Option<Duration>,
+    interruption: &Interruption,
+) -> anyhow::Result<Result<Took, Failed>> {
+    let began = running.began;
+    let end = match stops.map(|stops| pause(&[&running], stops, interruption)).transpose()?.flatten() {
+        Some(end) => end,
+        None => wait(&[&running], at_most.map(|at_most| began + at_most), interruption)?,
+    };
+    let wall_s = began.elapsed().as_secs_f64();
+    let ended = running.end()?;
+    let how = match end {
+        End::Interrupted => return Err(Interrupted.into()),
+        End::Late => format!("did not end within {:.0} s", at_most.unwrap_or_default().as_secs_f64()),
+        End::Itself(_) => match ended.fault() {
+            None => return Ok(Ok(Took { wall_s, cpu_s: ended.cpu_s, output: ended.output })),
+            Some(fault) => fault,
+        },
+    };
+    Ok(Err(Failed { how, output: ended.output }))
+}
+
+/// Runs a flag's command, if there is one.
+///
+/// # Errors
+/// It does not end well.
+fn shell(flag: &str, command: Option<&str>) -> anyhow::Result<()> {
+    let Some(command) = command else { return Ok(()) };
+    let output = Command::new("sh").arg("-c").arg(command).stdin(Stdio::null()).output();
+    let output = output.map_err(|error| anyhow::anyhow!("cannot start sh: {}", message(&error)))?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    anyhow::ensure!(output.status.success(), "{flag} {command}: {}; {}", output.status, said.trim_end());
+    Ok(())
+}
