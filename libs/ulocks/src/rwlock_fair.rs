@@ -1,4 +1,4 @@
-//! The phase-fair lock: readers and writers take turns, so neither can keep the other out.
+//! The phase-fair lock: readers and writers alternate, so neither can keep the other out.
 //!
 //! # State
 //! | word | bits | meaning |
@@ -29,27 +29,25 @@
 //!
 //! # Lifetime
 //! The read-modify-write of `departed` with which a reader leaves, or of `arrived` with which a writer does, is its
-//! last access: the memory may be freed by whoever holds the lock last. After it the kernel gets addresses to wake, at
+//! last access: the memory may be freed by the thread that holds the lock last. After it the kernel gets addresses to wake, at
 //! most.
 //!
 //! # Fork
-//! A forked child may use one that its thread held or nobody did, if nobody else waited: a thread that did not come
+//! A forked child may use one that its thread held or no thread did, if no other thread waited: a thread that did not come
 //! along is counted among the readers, or has a ticket.
 //!
 //! # Fairness
 //! Writers among themselves: first come, first served. A reader waits for one writer at most, a writer for the
-//! readers that came before it. The price is a turn that is kept for a thread that must first be woken. Nobody can
+//! readers that came before it. The price is a turn that is kept for a thread that must first be woken. No thread can
 //! time out, since a writer's ticket cannot be handed back. A reader that takes the lock twice can deadlock with a
 //! writer that comes between.
 //!
 //! # A stopped or dead holder
-//! Blocks everybody else, and so does a stopped or dead waiting writer when its turn comes.
+//! Blocks all other threads, and so does a stopped or dead waiting writer when its turn comes.
 //!
 //! # Source
 //! Björn Brandenburg and James Anderson, "Reader-Writer Synchronization for Shared-Memory Multiprocessor Real-Time
 //! Systems", ECRTS 2009: the phase-fair ticket lock PF-T. Sleeping is added here.
-
-mod waiting;
 
 use crate::{
     atomic::{
@@ -178,14 +176,14 @@ impl<S: Scope, C: Count> RwLockFair<S, C> {
         if self.arrived.load(Relaxed) & WRITER != 0 {
             self.await_leaving();
         }
-        // Nobody but the one whose turn it is sets `WRITER`.
+        // Only the writer whose turn it is sets `WRITER`.
         let before = self.arrived.fetch_add(WRITER | (mine & PHASE), AcqRel);
         if self.departed.load(Acquire) & !ASLEEP != before {
             self.await_readers(before, waited);
         }
     }
 
-    /// Takes the lock for writing if nobody holds it now.
+    /// Takes the lock for writing if no thread holds it now.
     pub fn try_lock_exclusive(&self) -> bool {
         let mine = self.serving.load(Acquire);
         let departed = self.departed.load(Acquire);
@@ -205,13 +203,13 @@ impl<S: Scope, C: Count> RwLockFair<S, C> {
         taken
     }
 
-    /// Ends writing: the readers that came meanwhile are let in, then the next writer gets its turn.
+    /// Ends writing: the readers that came in the meantime are let in, then the next writer gets its turn.
     ///
     /// # Safety
     /// The caller gives up the exclusive acquisition.
     #[inline]
     pub unsafe fn unlock_exclusive(&self) {
-        // While a writer holds nobody departs, so who has come and not gone waits. Read before letting them in: after
+        // While a writer holds, no reader departs, so every reader that has come and not gone waits. Read before letting them in: after
         // it, a reader that comes and goes at once would make the two counts agree while another still sleeps.
         let departed = self.departed.load(Relaxed) & !ASLEEP;
         let following = self.serving.load(Relaxed).wrapping_add(1);
@@ -225,7 +223,7 @@ impl<S: Scope, C: Count> RwLockFair<S, C> {
         }
     }
 
-    /// Whether anybody holds the lock or waits for it, at this moment.
+    /// Whether a thread holds the lock or waits for it, at this moment.
     #[inline]
     pub fn is_locked(&self) -> bool {
         self.arrived.load(Relaxed) != self.departed.load(Relaxed) & !ASLEEP
@@ -249,7 +247,7 @@ impl<S: Scope, C: Count> RwLockFair<S, C> {
         self.next.load(SeqCst) != ticket
     }
 
-    /// The memory is somebody else's from now on: loom reports whoever touches it still.
+    /// The memory may be reused from now on: loom reports any thread that still touches it.
     #[cfg(loom)]
     #[doc(hidden)]
     pub fn destroy(&mut self) {
@@ -260,3 +258,86 @@ impl<S: Scope, C: Count> RwLockFair<S, C> {
 }
 
 raw_rwlock!([S: Scope, C: Count] RwLockFair<S, C>);
+
+// Sleeping: each kind of waiter sleeps on the word that reports its event.
+
+impl<S: Scope, C: Count> RwLockFair<S, C> {
+    /// Sleeps until the writer that this reader found has gone.
+    #[cold]
+    fn await_writer(&self, writer: u32) {
+        self.counts.read_contended();
+        loop {
+            let now = self.arrived.load(Acquire);
+            if now & WRITER_BITS != writer {
+                return;
+            }
+            self.counts.slept();
+            futex::wait::<S>(&self.arrived, now, futex::ALL, None);
+        }
+    }
+
+    /// Whether as many readers are here as may be. Those that have gone are read first: a reader that comes and goes between
+    /// the two reads only makes the number larger, which the next try corrects.
+    #[cold]
+    fn is_crowded(&self) -> bool {
+        (0..4).all(|_| {
+            let departed = self.departed.load(Acquire);
+            readers(self.arrived.load(Relaxed), departed) >= MOST_READERS
+        })
+    }
+
+    /// Sleeps until fewer readers are here. The caller is counted already, which does no harm: there are fewer threads
+    /// than the counts still have room for.
+    #[cold]
+    fn await_fewer_readers(&self) {
+        while self.is_crowded() {
+            futex::nap(None);
+        }
+    }
+
+    #[cold]
+    fn await_turn(&self, mine: u32) {
+        self.counts.write_contended();
+        loop {
+            let now = self.serving.load(SeqCst);
+            if now == mine {
+                return;
+            }
+            self.counts.slept();
+            futex::wait::<S>(&self.serving, now, class(mine), None);
+        }
+    }
+
+    /// Sleeps until as many readers have gone as had come.
+    #[cold]
+    fn await_readers(&self, come: u32, counted: bool) {
+        if !counted {
+            self.counts.write_contended();
+        }
+        loop {
+            let now = self.departed.fetch_or(ASLEEP, Acquire) | ASLEEP;
+            if now & !ASLEEP == come {
+                self.departed.fetch_and(!ASLEEP, Relaxed);
+                return;
+            }
+            self.counts.slept();
+            futex::wait::<S>(&self.departed, now, futex::ALL, None);
+        }
+    }
+
+    /// Sleeps until the writer that has named this one has left too: it is about to.
+    #[cold]
+    fn await_leaving(&self) {
+        loop {
+            let now = self.arrived.load(Relaxed);
+            if now & WRITER == 0 {
+                return;
+            }
+            let marked = now | NEXT_ASLEEP;
+            if now == marked || self.arrived.compare_exchange(now, marked, Relaxed, Relaxed).is_ok() {
+                self.counts.slept();
+                futex::wait::<S>(&self.arrived, marked, futex::ALL, None);
+            }
+        }
+    }
+}
