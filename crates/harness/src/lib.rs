@@ -1,8 +1,9 @@
-//! What every experiment is given, and what it is asked for.
+//! The environment of every experiment, and the trait that it implements.
 //!
 //! An experiment implements [`Experiment`]; its [`Entry`] is its line in the registry, and all that the command, the
 //! survey, the report, the comparison and the archive know of it. Nothing here knows an experiment.
 
+mod bar;
 mod calibrated;
 mod described;
 mod entry;

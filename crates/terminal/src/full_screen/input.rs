@@ -1,9 +1,9 @@
 //! Bytes from a terminal, and the keys and clicks that they mean.
 //!
-//! ratatui's own reader (crossterm's) waits for the rest of a sequence that was begun, and asks a terminal that has
-//! gone for ever; here nothing waits. What is no key is dropped, however it was cut.
+//! Nothing here waits for the rest of a sequence that was begun, so a terminal that has gone blocks no caller. Bytes
+//! that are not a key are dropped, however they were cut.
 
-/// What somebody did.
+/// An action of the user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
     Key(Key),
@@ -34,18 +34,18 @@ pub enum Key {
     PageDown,
 }
 
-/// What has come, and no event has been made of yet.
+/// Bytes of which no event has been made yet.
 #[derive(Debug, Default)]
 pub struct Input {
     pending: Vec<u8>,
 }
 
-/// A sequence that is longer is none.
+/// A longer sequence is not one of a key.
 const LONGEST: usize = 256;
 
 /// The head of what is pending.
 enum Head {
-    /// So many bytes are this, or nothing.
+    /// A sequence of this length: an event, or nothing.
     Whole(usize, Option<Event>),
     /// More bytes may make something of it.
     Begun,
@@ -76,7 +76,7 @@ impl Input {
         !self.pending.is_empty()
     }
 
-    /// Nothing more has come for a while: an escape that stands alone is the key.
+    /// Ends a sequence that no byte followed for a while: a single escape is the key.
     pub fn settle(&mut self) -> Option<Event> {
         let pending = std::mem::take(&mut self.pending);
         (pending == b"\x1b").then_some(Event::Key(Key::Escape))
@@ -115,7 +115,7 @@ fn letter(bytes: &[u8]) -> Head {
     }
 }
 
-/// What begins with an escape.
+/// A sequence that begins with an escape.
 fn sequence(bytes: &[u8]) -> Head {
     match bytes.get(1) {
         None => Head::Begun,
@@ -124,10 +124,10 @@ fn sequence(bytes: &[u8]) -> Head {
             None => Head::Begun,
             Some(last) => Head::Whole(3, named(*last).map(Event::Key)),
         },
-        // What a terminal answers: up to a bell, or an escape and a backslash.
+        // An answer of the terminal ends with a bell, or an escape and a backslash.
         Some(b']' | b'P' | b'X' | b'^' | b'_') => string(bytes),
         Some(0x1b) => Head::Whole(1, Some(Event::Key(Key::Escape))),
-        // With Alt: no key of ours.
+        // A key with Alt, which no command uses.
         Some(_) => Head::Whole(2, None),
     }
 }
@@ -145,7 +145,7 @@ fn control_sequence(bytes: &[u8]) -> Head {
     let (parameters, last) = (&rest[..length], rest[length]);
     let whole = length + 3;
     match (parameters.first(), last) {
-        // Another sequence began within it, or a control came: it is none.
+        // Another sequence began within it, or a control came: it is not a key.
         (_, 0..=0x1f | 0x7f..) => Head::Whole(whole - 1, None),
         (Some(b'<'), b'M' | b'm') => Head::Whole(whole, mouse(&parameters[1..], last == b'M')),
         // The mouse of old terminals: three bytes more.
@@ -191,7 +191,7 @@ fn mouse(parameters: &[u8], is_pressed: bool) -> Option<Event> {
     }
 }
 
-/// Those that are none are 0.
+/// The parameters; one that is not a number is 0.
 fn numbers(parameters: &[u8]) -> Vec<u16> {
     let number = |text: &[u8]| std::str::from_utf8(text).ok().and_then(|text| text.parse().ok()).unwrap_or(0);
     parameters.split(|byte| *byte == b';').map(number).collect()
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_are_what_terminals_send_for_them() {
+    fn bytes_of_terminals_become_their_keys() {
         let sent: &[(&[u8], Key)] = &[
             (b"q", Key::Char('q')),
             ("ü".as_bytes(), Key::Char('ü')),
@@ -235,14 +235,14 @@ mod tests {
     }
 
     #[test]
-    fn what_a_terminal_answers_is_no_key() {
+    fn answers_of_the_terminal_are_not_keys() {
         assert_eq!(
             keys(b"\x1b]11;rgb:0/0/0\x07q\x1bP1$r0m\x1b\\x"),
             [Event::Key(Key::Char('q')), Event::Key(Key::Char('x'))]
         );
     }
 
-    /// However bytes are cut, the same events come, and nothing is kept for ever.
+    /// However bytes are cut, the same events come, and no byte is kept forever.
     #[test]
     fn cutting_changes_nothing() {
         let mut random = fastrand::Rng::with_seed(1998);
