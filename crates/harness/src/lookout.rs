@@ -2,7 +2,7 @@
 
 use crate::session::{Neighbour, Session};
 use instruments::clock::Clock;
-use instruments::neighbour::{Doubt, Probe, Probed, Sharing, Split, Taken, Widths, WidthsOverTime, Yardstick};
+use instruments::neighbour::{CoreWidth, Doubt, Probe, Probed, Sharing, Split, Taken, Widths, WidthsOverTime};
 use instruments::team::on_cpu;
 use instruments::warning::{NeverAlone, Warning};
 
@@ -11,7 +11,7 @@ use instruments::warning::{NeverAlone, Warning};
 pub struct Lookout {
     /// `None` where nobody asked for it, or there is no way.
     pub probe: Option<Probe>,
-    yardstick: Yardstick,
+    yardstick: CoreWidth,
     /// How often a wider core was seen than was known until then.
     widenings: u32,
 }
@@ -22,7 +22,7 @@ impl Lookout {
         let wanted = session.cpus.first().filter(|_| session.neighbour == Neighbour::Both);
         // A CPU that may not be used after all is a matter of who measures there.
         let probe = wanted.and_then(|cpu| on_cpu(cpu, || Probe::calibrate(clock)).ok().flatten());
-        Self { probe, yardstick: Yardstick::default(), widenings: 0 }
+        Self { probe, yardstick: CoreWidth::default(), widenings: 0 }
     }
 
     /// Takes note of probes.

@@ -1,8 +1,8 @@
 //! Code timed while its core is exclusive: batches with SMT interference are excluded and repeated.
 
+use super::core_width::CoreWidth;
 use super::probe::{Probe, Reading};
 use super::probe::{Probed, Sharing};
-use super::yardstick::Yardstick;
 use crate::clock::Clock;
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ use std::time::Duration;
 pub struct Alone {
     clock: Clock,
     probe: Option<Probe>,
-    yardstick: Yardstick,
+    core_width: CoreWidth,
     /// As many as take about the time between two probes.
     batch: u64,
     kept: u64,
@@ -37,7 +37,7 @@ impl Alone {
     /// Calibrates on the calling thread's CPU, in some ten milliseconds; pin the thread first, if it is to be pinned.
     pub fn new(clock: Clock) -> Self {
         let probe = Probe::calibrate(clock);
-        Self { clock, probe, yardstick: Yardstick::default(), batch: 1, kept: 0, left_out: 0 }
+        Self { clock, probe, core_width: CoreWidth::default(), batch: 1, kept: 0, left_out: 0 }
     }
 
     /// The time of this number of iterations while the core is exclusive. Where there is no probe for the architecture, or the core is never
@@ -65,8 +65,8 @@ impl Alone {
     fn is_alone(&mut self, around: Option<(Reading, Reading)>) -> bool {
         let Some((before, after)) = around else { return true };
         let probed = Probed::between(before, after);
-        self.yardstick.learn(&probed);
-        let is_alone = self.yardstick.sharing(&[probed]) == Sharing::Alone;
+        self.core_width.learn(&probed);
+        let is_alone = self.core_width.sharing(&[probed]) == Sharing::Alone;
         *(if is_alone { &mut self.kept } else { &mut self.left_out }) += 1;
         is_alone
     }

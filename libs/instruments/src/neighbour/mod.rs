@@ -12,17 +12,17 @@
 //! - one is limited by **latency**: multiplications, each of the last one's result. A neighbour changes it by no more
 //!   than a hundredth, so it tells the core's frequency, and the width can be stated in cycles, whatever the frequency.
 //!
-//! Nothing says what the width should be; a [`Yardstick`] takes the least that was often seen, which is the core alone
+//! Nothing says what the width should be; a [`CoreWidth`] takes the least that was often seen, which is the core alone
 //! once it has been alone for some of the run. Where it may never have been, it says so: see [`Doubt`]. With it, a
 //! stretch between probes is [`Sharing::Alone`], [`Sharing::Shared`], or neither, because its probes do not agree.
 //!
 //! ```
-//! use instruments::{clock::Clock, neighbour::{Probe, Probed, Sharing, Split, Yardstick}};
+//! use instruments::{clock::Clock, neighbour::{Probe, Probed, Sharing, Split, CoreWidth}};
 //! use std::time::Duration;
 //!
 //! let clock = Clock::calibrate(Duration::from_millis(10)).clock;
 //! let Some(probe) = Probe::calibrate(clock) else { return };
-//! let mut yardstick = Yardstick::default();
+//! let mut core_width = CoreWidth::default();
 //! let mut samples: Vec<(f64, Probed)> = Vec::new();
 //! let mut before = probe.take();
 //! for _ in 0..100 {
@@ -33,8 +33,8 @@
 //!     samples.push((ns, Probed::between(before, after)));
 //!     before = after;
 //! }
-//! samples.iter().for_each(|(_, probed)| _ = yardstick.learn(probed));
-//! let split = Split::of(samples.iter().map(|(ns, probed)| (*ns, yardstick.sharing(&[*probed]))));
+//! samples.iter().for_each(|(_, probed)| _ = core_width.learn(probed));
+//! let split = Split::of(samples.iter().map(|(ns, probed)| (*ns, core_width.sharing(&[*probed]))));
 //! if let Some(alone) = split.alone {
 //!     println!("{:.0} ns alone on the core, which was shared {:?} of the time", alone.value, split.shared_share);
 //! }
@@ -50,16 +50,16 @@
 //! asks.
 
 mod alone;
+mod core_width;
 mod kinds;
 mod loops;
 mod pair;
 mod probe;
 mod split;
-mod yardstick;
 
 pub use alone::Alone;
+pub use core_width::{CoreWidth, Doubt, Taken, Widths, WidthsOverTime};
 pub use kinds::{KINDS, Kind, Memory, SocketProbe, Workspace};
 pub use pair::{Narrowing, Pair, pair};
 pub use probe::{Probe, Probed, Reading, Sharing};
 pub use split::Split;
-pub use yardstick::{Doubt, Taken, Widths, WidthsOverTime, Yardstick};

@@ -13,7 +13,7 @@ use std::fmt;
 /// two moments are alike. So the best is the middle of the lowest cluster of readings, and the limits lie well within the
 /// empty space above it: up to 6 % more is alone, from 20 % more on it is shared.
 #[derive(Clone, Debug, Default)]
-pub struct Yardstick {
+pub struct CoreWidth {
     cpus: Vec<Known>,
 }
 
@@ -63,7 +63,7 @@ const CROWDED: f64 = 1.02;
 /// The narrowest cores of x86-64 that have two hardware threads issue four instructions a cycle.
 const NARROWEST: f64 = 3.8;
 
-impl Yardstick {
+impl CoreWidth {
     /// Records the readings of probes. Returns whether that is a new best on its CPU, so that earlier stretches have to
     /// be classified again.
     pub fn learn(&mut self, probed: &Probed) -> bool {
