@@ -2,7 +2,7 @@
 
 use crate::session::{Neighbour, Session};
 use instruments::clock::Clock;
-use instruments::neighbour::{CoreWidth, Doubt, Probe, Probed, Sharing, Split, Taken, Widths, WidthsOverTime};
+use instruments::neighbour::{CoreWidth, Probe, Probed, Sharing, Split, Taken, Uncertainty, Widths, WidthsOverTime};
 use instruments::team::on_cpu;
 use instruments::warning::{NeverAlone, Warning};
 
@@ -39,7 +39,8 @@ impl Lookout {
 
     /// What a neighbour took of a CPU's core; `None` where nobody looked, or too seldom to know how wide it is.
     pub fn taken(&self, cpu: usize, seen: &WidthsOverTime) -> Option<Taken> {
-        let knows_little = |(of, doubt): (u16, Doubt)| usize::from(of) == cpu && matches!(doubt, Doubt::FewProbes(_));
+        let knows_little =
+            |(of, doubt): (u16, Uncertainty)| usize::from(of) == cpu && matches!(doubt, Uncertainty::FewProbes(_));
         self.yardstick.taken(cpu as u16, seen).filter(|_| !self.yardstick.doubts().any(knows_little))
     }
 
@@ -67,7 +68,7 @@ impl Lookout {
 
     /// CPUs that may never have been alone on their cores.
     pub fn warnings(&self) -> impl Iterator<Item = Warning> + '_ {
-        let doubts = self.yardstick.doubts().filter(|(_, doubt)| !matches!(doubt, Doubt::FewProbes(_)));
+        let doubts = self.yardstick.doubts().filter(|(_, doubt)| !matches!(doubt, Uncertainty::FewProbes(_)));
         doubts.map(|(cpu, doubt)| NeverAlone { cpu, reason: doubt.to_string() }.into())
     }
 }

@@ -2,7 +2,7 @@
 
 use instruments::clock::Clock;
 use instruments::cpus;
-use instruments::neighbour::{CoreWidth, Doubt, KINDS, Probe, Probed, Reading, Sharing, Split, Workspace, pair};
+use instruments::neighbour::{CoreWidth, KINDS, Probe, Probed, Reading, Sharing, Split, Uncertainty, Workspace, pair};
 use instruments::team::on_cpu;
 use std::time::Duration;
 
@@ -117,16 +117,16 @@ fn a_new_best_is_reported_once() {
 #[test]
 fn a_core_that_was_never_alone_is_doubted() {
     assert_eq!(learned().doubt(0), None);
-    assert_eq!(CoreWidth::default().doubt(0), Some(Doubt::FewProbes(0)));
+    assert_eq!(CoreWidth::default().doubt(0), Some(Uncertainty::FewProbes(0)));
     let mut always_shared = CoreWidth::default();
     for step in 0..400 {
         always_shared.learn(&at(3.3 + (step % 40) as f32 * 0.05));
     }
-    assert_eq!(always_shared.doubt(0), Some(Doubt::NoCrowd));
+    assert_eq!(always_shared.doubt(0), Some(Uncertainty::NoCrowd));
     let mut narrow = CoreWidth::default();
     (0..400).for_each(|_| _ = narrow.learn(&at(5.2)));
     let expected = cfg!(target_arch = "x86_64");
-    assert_eq!(matches!(narrow.doubt(0), Some(Doubt::Narrow(_))), expected, "{:?}", narrow.doubt(0));
+    assert_eq!(matches!(narrow.doubt(0), Some(Uncertainty::Narrow(_))), expected, "{:?}", narrow.doubt(0));
 }
 
 #[test]

@@ -19,7 +19,7 @@ pub struct CoreWidth {
 
 /// Why the core may never have been seen alone.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Doubt {
+pub enum Uncertainty {
     /// Too few probes.
     FewProbes(u64),
     /// The best that was seen is not one value but many: a neighbour was always there, and did this and that.
@@ -28,7 +28,7 @@ pub enum Doubt {
     Narrow(f64),
 }
 
-impl fmt::Display for Doubt {
+impl fmt::Display for Uncertainty {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::FewProbes(count) => write!(formatter, "only {count} probes were taken"),
@@ -127,23 +127,23 @@ impl CoreWidth {
     }
 
     /// Why a CPU's best may not be that of the core alone, if there is a reason.
-    pub fn doubt(&self, cpu: u16) -> Option<Doubt> {
+    pub fn doubt(&self, cpu: u16) -> Option<Uncertainty> {
         let known = self.cpus.get(usize::from(cpu));
         let count = known.map_or(0, |known| known.widths.count());
-        let Some(known) = known.filter(|_| count >= FEWEST) else { return Some(Doubt::FewProbes(count)) };
+        let Some(known) = known.filter(|_| count >= FEWEST) else { return Some(Uncertainty::FewProbes(count)) };
         let best = known.best?;
         let ipc = WIDTH_INSTRUCTIONS / best;
         if cfg!(target_arch = "x86_64") && ipc < NARROWEST {
-            return Some(Doubt::Narrow(ipc));
+            return Some(Uncertainty::Narrow(ipc));
         }
         let widths = &known.widths;
         let (crowd, near) =
             (widths.between(best / CROWDED, best * CROWDED), widths.between(best / SHARED_FROM, best * SHARED_FROM));
-        ((crowd as f64) < CROWDED_SHARE * near as f64).then_some(Doubt::NoCrowd)
+        ((crowd as f64) < CROWDED_SHARE * near as f64).then_some(Uncertainty::NoCrowd)
     }
 
     /// The doubts of all CPUs that were probed.
-    pub fn doubts(&self) -> impl Iterator<Item = (u16, Doubt)> + '_ {
+    pub fn doubts(&self) -> impl Iterator<Item = (u16, Uncertainty)> + '_ {
         let probed = (0..self.cpus.len() as u16).filter(|&cpu| self.cpus[usize::from(cpu)].widths.count() > 0);
         probed.filter_map(|cpu| Some((cpu, self.doubt(cpu)?)))
     }

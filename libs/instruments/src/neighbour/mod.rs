@@ -13,7 +13,7 @@
 //!   than a hundredth, so it tells the core's frequency, and the width can be stated in cycles, whatever the frequency.
 //!
 //! Nothing says what the width should be; a [`CoreWidth`] takes the least that was often seen, which is the core alone
-//! once it has been alone for some of the run. Where it may never have been, it says so: see [`Doubt`]. With it, a
+//! once it has been alone for some of the run. Where it may never have been, it says so: see [`Uncertainty`]. With it, a
 //! stretch between probes is [`Sharing::Alone`], [`Sharing::Shared`], or neither, because its probes do not agree.
 //!
 //! ```
@@ -58,7 +58,7 @@ mod probe;
 mod split;
 
 pub use alone::Alone;
-pub use core_width::{CoreWidth, Doubt, Taken, Widths, WidthsOverTime};
+pub use core_width::{CoreWidth, Taken, Uncertainty, Widths, WidthsOverTime};
 pub use kinds::{KINDS, Kind, Memory, SocketProbe, Workspace};
 pub use pair::{Narrowing, Pair, pair};
 pub use probe::{Probe, Probed, Reading, Sharing};
