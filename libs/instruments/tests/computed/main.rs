@@ -5,7 +5,7 @@ mod coincidence;
 mod comparison;
 mod environment_json;
 mod evidence;
-mod odd;
+mod outlier;
 mod period;
 mod spikes;
 mod statistics;

@@ -7,7 +7,7 @@ use anyhow::ensure;
 use archive::{Entry, Location, Summary};
 use clap::Args;
 use harness::{Outcome, UsageError};
-use instruments::statistics::odd::LEAST_MACHINES;
+use instruments::statistics::outlier::LEAST_MACHINES;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};

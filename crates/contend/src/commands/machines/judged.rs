@@ -1,8 +1,8 @@
 //! Machines, and what is odd about them.
 
 use super::gather::Reading;
-use instruments::statistics::odd::{Figure, LEAST_MACHINES, OddOnes};
 use instruments::statistics::order::median;
+use instruments::statistics::outlier::{Figure, LEAST_MACHINES, Outliers};
 use record::Unit;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -70,7 +70,7 @@ impl Machines {
         }
         let figures = figures(readings);
         let sets: Vec<Figure> = figures.iter().map(|(_, values)| set(values)).collect();
-        let found = OddOnes::with_chance(FALSE_ALARMS).among(&sets);
+        let found = Outliers::with_chance(FALSE_ALARMS).among(&sets);
         let odd = figures
             .iter()
             .zip(&found)

@@ -1,7 +1,7 @@
 //! Machines on a terminal: a line each, then what is odd.
 
 use super::judged::{Machine, Machines, Odd};
-use instruments::statistics::odd::LEAST_MACHINES;
+use instruments::statistics::outlier::LEAST_MACHINES;
 use record::Table;
 use terminal::{Page, escaped, percent, ratio};
 

@@ -1,6 +1,6 @@
 //! The odd one among machines: found where it is one, and seldom where none is.
 
-use instruments::statistics::odd::{Figure, OddOnes};
+use instruments::statistics::outlier::{Figure, Outliers};
 use std::f64::consts::TAU;
 
 /// The bound that is stated to users.
@@ -31,7 +31,7 @@ fn same(machines: usize, random: &mut fastrand::Rng, draw: impl Fn(&mut fastrand
 fn alarms(machines: &[usize], draw: impl Fn(&mut fastrand::Rng) -> f64) -> usize {
     let mut random = fastrand::Rng::with_seed(2_008);
     let sets = (0..SETS).map(|set| same(machines[set % machines.len()], &mut random, &draw));
-    let mut odd = OddOnes::with_chance(CHANCE);
+    let mut odd = Outliers::with_chance(CHANCE);
     sets.filter(|figures| odd.among(figures).iter().any(|found| !found.is_empty())).count()
 }
 
@@ -52,7 +52,7 @@ fn long_tails_do_not_break_the_bound() {
 
 #[test]
 fn a_planted_one_is_found_by_name() {
-    let (mut random, mut odd) = (fastrand::Rng::with_seed(1_998), OddOnes::with_chance(CHANCE));
+    let (mut random, mut odd) = (fastrand::Rng::with_seed(1_998), Outliers::with_chance(CHANCE));
     let found = |_| {
         let mut figures = same(8, &mut random, normal);
         // Half as much again, where machines differ by 2 %.
@@ -72,7 +72,7 @@ fn two_of_ten_do_not_hide_each_other() {
     let mut figures = same(10, &mut random, normal);
     figures[0].logarithms[2] += 1.0;
     figures[0].logarithms[7] += 1.1;
-    assert_eq!(OddOnes::with_chance(CHANCE).among(&figures)[0], [2, 7]);
+    assert_eq!(Outliers::with_chance(CHANCE).among(&figures)[0], [2, 7]);
 }
 
 #[test]
@@ -80,8 +80,8 @@ fn what_has_no_spread_and_two_machines_show_nothing() {
     let figure = |logarithms: &[f64], least_spread| Figure { logarithms: logarithms.to_vec(), least_spread };
     let figures =
         [figure(&[1.0, 9.0], 0.0), figure(&[1.0, 1.0, 1.0, 9.0], 0.0), figure(&[], 0.1), figure(&[1.0; 5], 0.1)];
-    assert!(OddOnes::with_chance(CHANCE).among(&figures).iter().all(Vec::is_empty));
+    assert!(Outliers::with_chance(CHANCE).among(&figures).iter().all(Vec::is_empty));
     // A step of the clock is a spread, and what lies within a few of them is none.
     let stepped = [figure(&[1.0, 1.0, 1.0, 1.0, 1.1], 0.1)];
-    assert!(OddOnes::with_chance(CHANCE).among(&stepped)[0].is_empty());
+    assert!(Outliers::with_chance(CHANCE).among(&stepped)[0].is_empty());
 }

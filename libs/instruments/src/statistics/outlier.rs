@@ -40,22 +40,22 @@ pub struct Figure {
 
 /// What finds them; it remembers the limits that it has drawn.
 #[derive(Clone, Debug)]
-pub struct OddOnes {
+pub struct Outliers {
     chance: f64,
     /// By how many machines have a figure, and how many figures are judged together.
     limits: HashMap<(usize, usize), f64>,
 }
 
-impl OddOnes {
+impl Outliers {
     /// Of families of figures in which all machines are the same, at most this share has any odd one.
     ///
     /// ```
-    /// use instruments::statistics::odd::{Figure, OddOnes};
+    /// use instruments::statistics::outlier::{Figure, Outliers};
     ///
     /// let figure = |logarithms: &[f64]| Figure { logarithms: logarithms.to_vec(), least_spread: 0.01 };
     /// let same = figure(&[0.00, 0.02, -0.01, 0.01, -0.02, 0.015]);
     /// let last = figure(&[0.00, 0.02, -0.01, 0.01, -0.02, 0.500]);
-    /// assert_eq!(OddOnes::with_chance(0.05).among(&[same, last]), [vec![], vec![5]]);
+    /// assert_eq!(Outliers::with_chance(0.05).among(&[same, last]), [vec![], vec![5]]);
     /// ```
     pub fn with_chance(chance: f64) -> Self {
         Self { chance, limits: HashMap::new() }
