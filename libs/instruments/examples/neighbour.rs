@@ -1,4 +1,4 @@
-//! How often somebody else was on the core, by short probes, and how well ten times longer ones agree.
+//! The share of time with an active SMT sibling, by short probes, and how well ten times longer ones agree.
 //!
 //! `cargo run --release --example neighbour [SECONDS] [CPU]`
 

@@ -1,4 +1,4 @@
-//! Who else is on the core: what the probe reads, and what is told apart by it.
+//! SMT interference: the readings of the probe, and the stretches that it classifies.
 
 use instruments::clock::Clock;
 use instruments::cpus;
@@ -22,7 +22,7 @@ fn at(cycles: f32) -> Probed {
     Probed::at(reading(0, cycles))
 }
 
-/// A core that takes three cycles alone and five to seven beside a neighbour.
+/// A core that takes three cycles alone and five to seven with an active SMT sibling.
 fn learned() -> CoreWidth {
     let mut core_width = CoreWidth::default();
     for step in 0..200 {
@@ -152,7 +152,7 @@ fn planted(share: f64, seed: u64) -> (f64, Vec<Probed>) {
     let mut exponential = move |mean: f64| -mean * (1.0 - random.f64()).ln();
     let mut random = fastrand::Rng::with_seed(!seed);
     let mut read = |is_shared: bool| {
-        // Alone the readings differ by a percent; beside somebody they are where that one's code puts them, and a few
+        // Alone the readings differ by a percent; with an active sibling they are where its code puts them, and a few
         // of either kind were interrupted.
         let cycles = if is_shared { 4.3 + 2.2 * random.f64() } else { 3.05 * (1.0 + 0.02 * (random.f64() - 0.5)) };
         reading(0, (cycles * if random.f64() < 0.005 { 1.5 } else { 1.0 }) as f32)

@@ -1,10 +1,10 @@
-//! Which of several machines differs from the others by more than they differ from each other.
+//! Outliers among machines: those that differ from the others by more than these differ from each other.
 //!
-//! Of each figure every machine has one value. Its distance from the mean of the others is counted in their standard
+//! Every machine has one value of each figure. Its distance from the mean of the others is counted in their standard
 //! deviation, so that the odd one itself is in neither; and of every eight others the one that is farthest from their
-//! median is left out, so that several odd ones among many do not hide each other (after Rosner, "Percentage points for
+//! median is excluded, so that several odd ones among many do not hide each other (after Rosner, "Percentage points for
 //! a generalized ESD many-outlier procedure", 1983, and Davies and Gather, "The identification of multiple outliers",
-//! 1993). How far the farthest of n machines that are all the same may lie is found by drawing such machines: a Monte
+//! 1993). The largest distance among n machines that are all the same is found by drawing such machines: a Monte
 //! Carlo test (Dwass, "Modified randomization tests for nonparametric hypotheses", 1957). They are drawn from Student's
 //! t with five degrees of freedom and not from a normal distribution: real machines have longer tails.
 //!
@@ -19,9 +19,9 @@ use std::f64::consts::TAU;
 /// With two it cannot be said which is odd.
 pub const LEAST_MACHINES: usize = 3;
 
-/// Draws that are to lie beyond the limit, so that it is known to a tenth.
+/// Draws that must exceed the limit, so that it is known to a tenth.
 const BEYOND: f64 = 100.0;
-/// One left out for every so many others.
+/// One is excluded for each of this number of others.
 const OTHERS_FOR_ONE_LEFT_OUT: usize = 8;
 /// A second of drawing at most, for machines by the dozen.
 const MOST_DRAWS: f64 = 200_000.0;
@@ -84,8 +84,8 @@ impl Outliers {
     }
 }
 
-/// How far the value at this place lies from the others, which are sorted with it, in their spread. Where they have
-/// none to the last digit, nothing is outside of it.
+/// The distance of the value at this place from the others, which are sorted with it, in units of their spread.
+/// Where they have none to the last digit, no value is outside of it.
 fn distance(sorted: &[f64], place: usize, least_spread: f64) -> f64 {
     let mut others = sorted.to_vec();
     let value = others.remove(place);
@@ -100,11 +100,11 @@ fn distance(sorted: &[f64], place: usize, least_spread: f64) -> f64 {
     if spread > 0.0 { (value - mean).abs() / spread } else { 0.0 }
 }
 
-/// What the farthest of so many machines that are the same exceeds with this chance; infinite where so few draws do not
-/// tell.
+/// The distance that the farthest of this number of equal machines exceeds with this chance; infinite where the draws
+/// are too few.
 fn limit(machines: usize, chance: f64) -> f64 {
     let draws = (BEYOND / chance).clamp(1.0, MOST_DRAWS).ceil();
-    // What is judged is one draw more.
+    // The judged machines are one draw more.
     let beyond = (chance * (draws + 1.0)).floor() as usize;
     let mut random = fastrand::Rng::with_seed(SEED);
     let mut farthest = |_| {

@@ -1,4 +1,4 @@
-//! What is computed from figures that are given: one program, since nothing of it is measured.
+//! Tests that compute from given values: one program, since none of them measures.
 
 mod blocks;
 mod coincidence;

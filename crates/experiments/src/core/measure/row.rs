@@ -66,7 +66,7 @@ impl Agreement {
         };
         let both: Vec<_> =
             seen.steps.iter().zip(told).filter_map(|(step, (_, short))| Some((*short, long(step)?))).collect();
-        // A longer loop hides less of its own start, so it has a yardstick of its own.
+        // A longer loop hides less of its own start, so it has its own core width.
         let mut yardstick = CoreWidth::default();
         both.iter().for_each(|(_, probed)| _ = yardstick.learn(probed));
         let both = both.iter().map(|(short, probed)| (*short, yardstick.sharing(&[*probed])));
