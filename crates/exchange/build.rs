@@ -1,5 +1,5 @@
 //! Compiles the library that other programs load: this crate's sources, with `--cfg preload`, and the locks' own, by
-//! the same compiler, so that its bytes can lie in whoever uses this crate.
+//! the same compiler, so that every user of this crate contains its bytes.
 
 #[path = "../interpose/compile_preload.rs"]
 mod compile_preload;
@@ -8,7 +8,7 @@ use compile_preload::{compile, variable};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// What is taken of `ulocks`, as it is. What these files ask of their crate stands in for the rest of it: see `lib.rs`.
+/// Source files of `ulocks`, unchanged. `lib.rs` replaces the other items of that crate that they use.
 const LOCKS: [&str; 14] = [
     "atomic.rs",
     "count.rs",
@@ -16,7 +16,7 @@ const LOCKS: [&str; 14] = [
     "patience.rs",
     "restartable/mod.rs",
     "adaptive/mod.rs",
-    "adaptive_rw/mod.rs",
+    "adaptive_rw.rs",
     "calock.rs",
     "usema.rs",
     "semaphore.rs",

@@ -1,15 +1,15 @@
-//! Nothing writes to the standard streams but the one place that makes others' words harmless.
+//! Only one place writes to the standard streams: the one that makes foreign text harmless.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// What writes to a terminal.
+/// Code that writes to a terminal.
 const WRITERS: [&str; 7] = ["print!(", "println!(", "eprint!(", "eprintln!(", "io::stdout()", "io::stderr()", "dbg!("];
-/// Asking what it is writes nothing, nor does turning one into the other in a child process.
+/// Code that only queries a stream, or redirects one in a child process.
 const QUESTIONS: [&str; 4] = ["is_terminal()", "tcgetwinsize(", "dup2_stdout(", "Self::of(std::io::std"];
-/// The place itself; the progress, whose words are escaped where they come in; and
-/// the full screen's terminal. Pictures are drawn through a library that drops controls.
-const OUTLETS: [&str; 3] = ["harness/src/output/mod.rs", "harness/src/observer.rs", "screen/src/tty.rs"];
+/// The place itself; the progress bar, whose text the observer escapes; and the full-screen terminal, whose charts
+/// are drawn through a library that drops control characters.
+const OUTLETS: [&str; 3] = ["harness/src/output/mod.rs", "harness/src/bar.rs", "terminal/src/full_screen/tty.rs"];
 const CRATES: [&str; 11] = [
     "archive",
     "contend",

@@ -2,16 +2,16 @@
 
 use crate::session::{Neighbour, Session};
 use instruments::clock::Clock;
-use instruments::neighbour::{Doubt, Probe, Probed, Sharing, Split, Taken, Widths, WidthsOverTime, Yardstick};
+use instruments::neighbour::{CoreWidth, Probe, Probed, Sharing, Split, Taken, Uncertainty, Widths, WidthsOverTime};
 use instruments::team::on_cpu;
 use instruments::warning::{NeverAlone, Warning};
 
-/// What looks, and what it has learned so far of how wide the cores are.
+/// A probe of the SMT sibling, and the width of each core that it has learned so far.
 #[derive(Default)]
 pub struct Lookout {
-    /// `None` where nobody asked for it, or there is no way.
+    /// `None` where the user did not request it, or it is not possible.
     pub probe: Option<Probe>,
-    yardstick: Yardstick,
+    yardstick: CoreWidth,
     /// How often a wider core was seen than was known until then.
     widenings: u32,
 }
@@ -22,7 +22,7 @@ impl Lookout {
         let wanted = session.cpus.first().filter(|_| session.neighbour == Neighbour::Both);
         // A CPU that may not be used after all is a matter of who measures there.
         let probe = wanted.and_then(|cpu| on_cpu(cpu, || Probe::calibrate(clock)).ok().flatten());
-        Self { probe, yardstick: Yardstick::default(), widenings: 0 }
+        Self { probe, yardstick: CoreWidth::default(), widenings: 0 }
     }
 
     /// Takes note of probes.
@@ -37,13 +37,14 @@ impl Lookout {
         self.yardstick.learn_widths(cpu as u16, widths);
     }
 
-    /// What a neighbour took of a CPU's core; `None` where nobody looked, or too seldom to know how wide it is.
+    /// The part of a CPU's core that an SMT sibling used; `None` where probes were too few to know its width.
     pub fn taken(&self, cpu: usize, seen: &WidthsOverTime) -> Option<Taken> {
-        let knows_little = |(of, doubt): (u16, Doubt)| usize::from(of) == cpu && matches!(doubt, Doubt::FewProbes(_));
+        let knows_little =
+            |(of, doubt): (u16, Uncertainty)| usize::from(of) == cpu && matches!(doubt, Uncertainty::FewProbes(_));
         self.yardstick.taken(cpu as u16, seen).filter(|_| !self.yardstick.doubts().any(knows_little))
     }
 
-    /// Whether what was told apart before is to be told apart again: a wider core was seen since `told_at`, which is
+    /// Whether earlier stretches must be classified again: a wider core was seen since `told_at`, which is
     /// brought up to date.
     pub fn is_wider_since(&self, told_at: &mut u32) -> bool {
         std::mem::replace(told_at, self.widenings) != self.widenings
@@ -67,7 +68,7 @@ impl Lookout {
 
     /// CPUs that may never have been alone on their cores.
     pub fn warnings(&self) -> impl Iterator<Item = Warning> + '_ {
-        let doubts = self.yardstick.doubts().filter(|(_, doubt)| !matches!(doubt, Doubt::FewProbes(_)));
+        let doubts = self.yardstick.doubts().filter(|(_, doubt)| !matches!(doubt, Uncertainty::FewProbes(_)));
         doubts.map(|(cpu, doubt)| NeverAlone { cpu, reason: doubt.to_string() }.into())
     }
 }

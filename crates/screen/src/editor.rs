@@ -1,6 +1,6 @@
 //! A command line that is changed before it runs.
 
-use crate::input::Key;
+use terminal::full_screen::Key;
 
 /// The line, and where in it one types.
 #[derive(Clone, Debug, Default)]
@@ -9,7 +9,7 @@ pub struct Editor {
     at: usize,
 }
 
-/// More letters are no command line that anybody types.
+/// A longer command line is not one that a user types.
 const LONGEST: usize = 4_096;
 
 impl Editor {

@@ -1,38 +1,37 @@
-//! The loop: wait for keys, signals and children; change what is shown; draw it.
+//! The loop: wait for keys, signals and children; change the state; draw it.
 //!
-//! What a key changes is drawn at once, what a child tells a few times a second: more would be seen by nobody, and
-//! would take a part of a CPU that others may want.
+//! A change by a key is drawn at once, reports of a child a few times a second: no user sees more, and drawing takes
+//! CPU time that other programs may want.
 
 use crate::app::App;
 use crate::draw;
 use crate::draw::colours::Colours;
-use crate::input::Input;
 use crate::signals::{Asked, Signals};
-use crate::tty::{self, Canvas, Tty};
 use harness::Outcome;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use std::io;
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
+use terminal::full_screen::{self, Canvas, Event, Input, Key, Tty};
 
 /// Between two pictures of what is measured.
 const PICTURE: Duration = Duration::from_millis(250);
-/// Nothing follows an escape that stands alone within this.
+/// An escape that no byte follows within this is the key.
 const ESCAPE: Duration = Duration::from_millis(40);
 
-/// Who waits, and for what.
+/// The state of the loop.
 struct Turn<'a> {
     tty: &'a Tty,
     canvas: Canvas,
     input: Input,
     colours: Colours,
     drawn: Instant,
-    /// Something that a child told was not drawn yet.
+    /// Whether a report of a child was not drawn yet.
     is_stale: bool,
 }
 
-/// Turns until the user leaves, or somebody ends it.
+/// Runs the loop until the user leaves, or a signal ends it.
 ///
 /// # Errors
 /// The terminal has gone.
@@ -51,7 +50,7 @@ pub fn turns(tty: &Tty, mut signals: Signals, mut app: App) -> anyhow::Result<Ou
             return Ok(Outcome::Done);
         }
         turn.is_stale |= (is_told || app.is_running()) && app.look() || app.is_running();
-        let is_other_size = tty::size() != app.area;
+        let is_other_size = full_screen::size() != app.area;
         if is_changed || is_other_size || turn.is_stale && turn.drawn.elapsed() >= PICTURE {
             turn.draw(&mut app)?;
         }
@@ -68,7 +67,7 @@ impl Turn<'_> {
         fds.extend(others.iter().map(|pipe| PollFd::new(pipe, PollFlags::IN)));
         let patience = match () {
             () if self.input.is_begun() => Some(ESCAPE),
-            // What was not drawn yet is drawn also when nothing more comes.
+            // A report that was not drawn yet is drawn also when no other follows.
             () if app.is_running() || self.is_stale => Some(PICTURE),
             () => None,
         };
@@ -85,11 +84,11 @@ impl Turn<'_> {
     fn read(&mut self, app: &mut App) -> anyhow::Result<bool> {
         let mut bytes = [0; 1_024];
         match rustix::io::read(io::stdin().as_fd(), &mut bytes) {
-            // A terminal that has gone is at its end, for ever.
+            // A terminal that has gone is at its end from then on.
             Ok(0) | Err(Errno::IO) => anyhow::bail!("the terminal was closed"),
             Ok(length) => {
                 for event in self.input.events(&bytes[..length]) {
-                    if event == crate::input::Event::Key(crate::input::Key::Ctrl('z')) {
+                    if event == Event::Key(Key::Ctrl('z')) {
                         self.pause(app, true)?;
                     } else if !app.is_over {
                         app.event(event);
@@ -117,8 +116,8 @@ impl Turn<'_> {
         Ok(asked.pause || asked.resume)
     }
 
-    /// Gives the terminal back for as long as somebody else has it. A key stops the whole group, as it would without a
-    /// screen; a signal has stopped whom it was sent to.
+    /// Releases the terminal for as long as another program has it. A key stops the whole process group, as it would
+    /// without a screen; a signal has stopped the processes that it was sent to.
     fn pause(&mut self, app: &App, is_key: bool) -> anyhow::Result<()> {
         self.tty.pause();
         if let (true, Some(run)) = (is_key, &app.run) {
@@ -137,7 +136,7 @@ impl Turn<'_> {
     }
 
     fn draw(&mut self, app: &mut App) -> io::Result<()> {
-        app.area = tty::size();
+        app.area = full_screen::size();
         let (colours, app) = (self.colours, &*app);
         self.canvas.draw(|frame| draw::draw(frame, app, colours))?;
         (self.drawn, self.is_stale) = (Instant::now(), false);

@@ -1,8 +1,9 @@
-//! Drawing on a terminal: pages, tables, pictures in letters.
+//! Drawing on a terminal: pages, tables, charts as text, and the terminal as a full-screen interface.
 
 mod escape;
 mod figures;
 mod folded;
+pub mod full_screen;
 mod histogram;
 mod item;
 mod ladder;

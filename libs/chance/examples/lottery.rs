@@ -6,14 +6,14 @@
 //! The model's assumption is the article's: draws are independent, and a frame holds a whole number of quanta.
 use chance::{BigRational, Chance, Distribution, Error, Exact, Weight};
 
-/// A thread that wants all the time there is, beside another of lower priority that wants the same.
+/// A thread that wants all CPU time, while another of lower priority wants the same.
 struct Lottery {
     mine: u32,
     other: u32,
 }
 
 impl Lottery {
-    /// The quanta lost to the other thread, out of so many.
+    /// The quanta lost to the other thread, out of this number.
     fn lost(&self, quanta: u64) -> Result<Distribution<u64, Exact>, Error> {
         let tickets = 1 << (self.mine - self.other);
         let lost = |chance: &mut Chance| u64::from(chance.odds(1, tickets + 1));

@@ -2,7 +2,7 @@
 use fastrand::Rng;
 
 use crate::path::Path;
-use crate::weight::arithmetic::Mass;
+use crate::weight::Mass;
 use crate::{Continuous, Error, Limits, Source, Weight};
 
 /// The maker of an experiment's random choices.

@@ -134,8 +134,8 @@ impl Delay {
 
     /// Whether the recording is long enough to tell the `p`-quantile of the slowest of `workers`.
     ///
-    /// A recording holds as many separate pieces of work as fit in it, and cannot show what happens to fewer than one
-    /// in so many.
+    /// A recording holds as many separate pieces of work as fit in it, and cannot show rarer delays than one
+    /// in that number.
     ///
     /// # Panics
     /// If `workers` is 0 or `p` is not between 0 and 1.

@@ -2,7 +2,7 @@
 use std::borrow::Cow;
 
 use crate::outcome_table::OutcomeTable;
-use crate::weight::arithmetic::Arithmetic;
+use crate::weight::Arithmetic;
 use crate::{Continuous, Error, Exact, Integer, Limits, Sink, Source, Weight};
 
 /// A finite distribution: distinct outcomes in ascending order, each with a positive weight.
@@ -43,7 +43,7 @@ impl<T: Clone + Ord> Distribution<T, Exact> {
 }
 
 impl Distribution<u64, f64> {
-    /// A continuous distribution cut into `cells` of `width` from zero up; the first and last take what lies beyond.
+    /// A continuous distribution cut into `cells` of `width` from zero up; the first and last take all values beyond.
     ///
     /// ```
     /// use chance::{Distribution, Exponential};

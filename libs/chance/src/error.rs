@@ -1,4 +1,4 @@
-//! What can go wrong between a description and its answer.
+//! Errors between a description and its answer.
 
 /// Why an experiment has no answer.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -9,9 +9,9 @@ pub enum Error {
     TooLarge {
         /// Distinct outcomes reached, or foreseen where the size is known beforehand.
         states: u64,
-        /// What they occupy.
+        /// Memory that they occupy.
         bytes: u64,
-        /// What was allowed.
+        /// The limit.
         limit: u64,
     },
     /// One step branched into more paths than [`Limits::paths`](crate::Limits::paths).
@@ -26,7 +26,7 @@ pub enum Error {
         /// Draws on that path.
         draws: usize,
     },
-    /// The experiment asked for other draws when it was run again with the same answers.
+    /// The experiment requested other draws when it was run again with the same answers.
     #[error("the experiment depends on something besides its draws: run again, it drew differently")]
     Unrepeatable,
     /// A continuous value was drawn during enumeration.
@@ -58,7 +58,7 @@ pub enum Error {
     BadProbability {
         /// Which, counted from 1.
         position: usize,
-        /// What it was.
+        /// Its value.
         value: f64,
     },
     /// A number that an experiment cannot be built from.
@@ -66,9 +66,9 @@ pub enum Error {
     BadParameter {
         /// Its name.
         name: &'static str,
-        /// What it was.
+        /// Its value.
         value: f64,
-        /// What it may be.
+        /// The allowed values.
         allowed: &'static str,
     },
     /// The greatest or least of no copies at all.

@@ -7,7 +7,7 @@ use num_traits::Zero;
 use crate::experiment::probability_where;
 use crate::{Error, Exact, Experiment, Limits, Sink, Weight};
 
-/// An experiment to be asked for single numbers.
+/// An experiment of which single numbers are computed.
 ///
 /// The last step is never tabulated: each of its paths adds to one sum and is forgotten. The probability of one value
 /// of a [`sum_of`](Experiment::sum_of) is an inner product of two half sums, never the whole one.

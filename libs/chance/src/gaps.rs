@@ -1,6 +1,6 @@
 //! Recorded interruptions as a random source: how long does a piece of work take that starts at a random moment?
 //!
-//! The recording is taken to repeat for ever, and the work to start at any instant of it alike. That is the whole
+//! The recording is taken to repeat forever, and the work to start at any instant of it alike. That is the whole
 //! model: it keeps every gap and every interval between gaps as recorded, and knows nothing rarer than the recording
 //! holds.
 use crate::Delay;
@@ -152,7 +152,7 @@ impl Gaps {
         self.cuts.iter().map(|cut| cut.1).max().unwrap_or(0)
     }
 
-    /// The delay of `work_ns` of work that starts at a random moment: exact, for the recording repeated for ever.
+    /// The delay of `work_ns` of work that starts at a random moment: exact, for the recording repeated forever.
     ///
     /// Cut the gaps out, and the work covers an interval of running time. If it starts while running, it is delayed by
     /// the gaps that lie inside: a constant between one gap's entering the interval and the next one's leaving. If it
@@ -234,12 +234,12 @@ impl<'a> Sums<'a> {
         Self { gaps, upto }
     }
 
-    /// Of the gaps before `at`.
+    /// Sums the gaps before `at`.
     fn before(&self, at: u64) -> u64 {
         self.sum(at, |cut, rest| cut < rest)
     }
 
-    /// Of the gaps before and at `at`.
+    /// Sums the gaps before and at `at`.
     fn through(&self, at: u64) -> u64 {
         self.sum(at, |cut, rest| cut <= rest)
     }

@@ -44,12 +44,9 @@
 
 #![warn(missing_docs)]
 
-mod alias;
 mod barrier;
 mod chance;
-mod combinators;
 mod continuous;
-mod copies;
 mod delay;
 mod distribution;
 mod enumeration;
@@ -65,30 +62,27 @@ mod power;
 mod ranks;
 mod show;
 mod simulation;
-mod sink;
 mod source;
-mod steps;
 mod trace;
 mod weight;
 
 pub use barrier::{Barrier, Network, Noise, Simulated};
 pub use chance::Chance;
-pub use combinators::{MaxOf, MinOf, Repeat, SumOf, Then};
 pub use continuous::{Continuous, Exponential, Pareto, Uniform};
 pub use delay::Delay;
 pub use distribution::Distribution;
 pub use error::Error;
 pub use expectation::Expectation;
-pub use experiment::{Constant, Experiment, constant};
+pub use experiment::{Constant, Experiment, MaxOf, MinOf, Repeat, SumOf, Then, constant};
 pub use gaps::{Gap, Gaps, GapsError};
 pub use integer::Integer;
 pub use limits::Limits;
 pub use num_bigint::BigUint;
 pub use num_rational::BigRational;
+pub use outcome_table::Sink;
 pub use ranks::{Playback, Ranks, RanksError};
 pub use show::{Plot, Table};
 pub use simulation::{Estimate, Simulation};
-pub use sink::Sink;
 pub use source::Source;
 pub use trace::{Problem, Recording, SpanFrom, TraceError};
 pub use weight::{Exact, Weight};

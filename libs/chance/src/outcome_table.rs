@@ -4,9 +4,9 @@
 //! added up; the sort finds the old part in order, so an arrival costs a few comparisons and no tree or hash. Most
 //! steps lead from neighbouring states to neighbouring states: an arrival equal to one of the last few is added there
 //! at once.
-use std::borrow::Cow;
 
-use crate::{Error, Limits, Sink, Weight};
+use crate::{Error, Limits, Weight};
+use std::borrow::Cow;
 
 pub(crate) struct OutcomeTable<T, W> {
     entries: Vec<(T, W)>,
@@ -80,4 +80,16 @@ impl<T: Ord, W: Weight> Sink<T, W> for OutcomeTable<T, W> {
         self.entries.push((outcome, weight.into_owned()));
         if self.entries.len() > 2 * self.merged + FEW { self.merge() } else { Ok(()) }
     }
+}
+
+/// Where an enumeration sends its outcomes.
+pub trait Sink<T, W: Weight> {
+    /// Makes the whole of every part `total` times as large: a part's probability is `part / (of · total)`.
+    fn scale(&mut self, total: &W);
+
+    /// Takes a portion of an outcome's probability: `part` out of `of`.
+    ///
+    /// # Errors
+    /// When the sink can hold no more.
+    fn outcome(&mut self, outcome: T, part: Cow<'_, W>, of: &W) -> Result<(), Error>;
 }

@@ -89,7 +89,7 @@ pub(crate) fn greatest_f64(weights: &[&f64], total: f64, copies: u64) -> Vec<f64
     let step = |(i, weight): (usize, &&f64)| {
         let before = reached / total;
         reached += **weight;
-        // The chance that the greatest lies above this outcome, and above the one before.
+        // The chance that the greatest is above this outcome, and above the one before.
         let exceeds = |tail: f64| -(n * (-(tail / total).min(1.0)).ln_1p()).exp_m1();
         let (tail, tail_before) = (exceeds(above[i + 1]), exceeds(above[i]));
         if tail_before < 0.5 {

@@ -95,7 +95,7 @@ fn bar(eighths: usize) -> String {
     "█".repeat(eighths / 8) + rest
 }
 
-/// A number from 0 to 1 to so many significant digits, without trailing zeros; powers of ten where it is tiny.
+/// A number from 0 to 1 with this number of significant digits, without trailing zeros; powers of ten where it is tiny.
 fn significant(value: f64, digits: usize) -> String {
     if value == 0.0 {
         return "0".into();

@@ -9,11 +9,11 @@ pub struct TraceError {
     pub line: usize,
     /// Character in that line, counted from 1.
     pub column: usize,
-    /// What is wrong there.
+    /// The problem there.
     pub problem: Problem,
 }
 
-/// What is wrong with a trace.
+/// A problem of a trace.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Problem {

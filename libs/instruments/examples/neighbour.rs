@@ -1,10 +1,10 @@
-//! How often somebody else was on the core, by short probes, and how well ten times longer ones agree.
+//! The share of time with an active SMT sibling, by short probes, and how well ten times longer ones agree.
 //!
 //! `cargo run --release --example neighbour [SECONDS] [CPU]`
 
 use instruments::clock::Clock;
 use instruments::cpus::pin_current_thread;
-use instruments::neighbour::{Probe, Probed, Sharing, Yardstick};
+use instruments::neighbour::{CoreWidth, Probe, Probed, Sharing};
 use std::time::{Duration, Instant};
 
 fn main() {
@@ -15,7 +15,7 @@ fn main() {
     }
     let clock = Clock::calibrate(Duration::from_millis(50)).clock;
     let probe = Probe::calibrate(clock).expect("loops for this architecture");
-    let (mut short, mut long) = (Yardstick::default(), Yardstick::default());
+    let (mut short, mut long) = (CoreWidth::default(), CoreWidth::default());
     let mut stretches = Vec::new();
     let until = Instant::now() + Duration::from_secs(seconds);
     while Instant::now() < until {

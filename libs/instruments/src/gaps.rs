@@ -4,14 +4,11 @@
 //! is time in which it did not run. Such a gap is stored before the clock is read again, and the next difference is
 //! taken from the value that ended the gap: the time spent on storing is itself watched.
 //!
-//! What counts as a gap is calibrated by each reader on its own CPU: what stands clearly above the usual pass.
+//! Each sampling thread calibrates the threshold of a gap on its own CPU: a time clearly above the usual pass.
 
-mod threshold;
-
-use crate::clock::Clock;
+use crate::clock::{Clock, step};
 use std::ops::ControlFlow;
 use std::time::Duration;
-use threshold::threshold;
 
 /// One interruption.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,7 +41,7 @@ pub struct Watch {
     pub threshold: u64,
     /// The buffer for gaps was full before the time was up.
     pub full: bool,
-    /// Stretches within it in which the reader looked at something else: nobody watched.
+    /// Stretches within it in which the sampling thread did something else: there are no data.
     pub looks: Vec<Gap>,
 }
 
@@ -60,7 +57,7 @@ impl Watch {
     }
 }
 
-/// When a watch ends: after so much time or so many passes, whatever is first.
+/// The end of a watch: after this time or this number of passes, whatever is first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limit {
     /// Time.
@@ -69,7 +66,7 @@ pub struct Limit {
     pub passes: u64,
 }
 
-/// What the loop of a [`Reader`] costs beside a loop that only reads the clock: the medians of short turns, in ticks.
+/// What the loop of a [`Reader`] costs more than a loop that only reads the clock: the medians of short turns, in ticks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Cost {
     /// A pass of the reader's loop.
@@ -112,7 +109,7 @@ impl Reader {
         self.watch(limit, limit.length, &mut || (), &mut on_gap)
     }
 
-    /// The same, and after `every` so long `look` looks at something else; while it does, nobody watches.
+    /// The same, and after `every` so long `look` looks at something else; there are no data of that time.
     pub fn read_and_look(
         &mut self,
         limit: Limit,
@@ -142,7 +139,7 @@ impl Reader {
             while last < next && passes < limit.passes && goes_on {
                 let now = clock.now();
                 passes += 1;
-                // Signed: a counter that steps back, as when a virtual machine moves, is no gap.
+                // Signed: a counter that steps back, as when a virtual machine moves, is not a gap.
                 if now.wrapping_sub(last) as i64 > threshold as i64 {
                     let gap = Gap { start: last, length: now - last };
                     gaps[found] = gap;
@@ -195,6 +192,26 @@ pub fn watch(clock: Clock, length: Duration) -> Watch {
     Reader::new(clock, CAPACITY).read(Limit { length, passes: u64::MAX }, |_, _| ControlFlow::Continue(()))
 }
 
+/// Reads that the calibration looks at.
+const READS: usize = 100_001;
+/// A pass that is this much longer than the usual one, in nanoseconds, is a gap. That is beyond the jitter of one read
+/// and the effect of an SMT sibling, whose clusters are at 100 to 130, and far below the shortest interrupt.
+const MARGIN_NS: f64 = 140.0;
+
+/// In ticks, on the calling thread's CPU.
+pub fn threshold(clock: Clock) -> u64 {
+    let mut reads = vec![0; READS];
+    reads.iter_mut().for_each(|slot| *slot = clock.now());
+    usual(reads.windows(2).map(|pair| pair[1].wrapping_sub(pair[0])).collect()) + clock.to_ticks(MARGIN_NS)
+}
+
+/// The usual length of a pass: the median of many, and no less than the clock's step. A coarse clock does not advance
+/// between most reads, and the step that follows is not a gap.
+fn usual(mut differences: Vec<u64>) -> u64 {
+    let median = *differences.select_nth_unstable(READS / 2).1;
+    median.max(step(&differences.into_iter().collect()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -225,7 +242,7 @@ mod tests {
         let clock = clock();
         let mut told = Vec::new();
         let mut reader = Reader::new(clock, 3);
-        // Whoever sleeps does not run: the next pass finds a gap.
+        // A thread that sleeps does not run: the next pass finds a gap.
         let watch = reader.read(Limit { length: Duration::from_secs(60), passes: u64::MAX }, |number, _| {
             told.push(number);
             std::thread::sleep(Duration::from_micros(100));
@@ -282,5 +299,17 @@ mod tests {
         let cost = reader.cost();
         assert!(cost.pass > 0.0 && cost.bare_pass > 0.0);
         assert!(reader.threshold() as f64 > cost.pass);
+    }
+}
+
+#[cfg(test)]
+mod threshold_tests {
+    use super::*;
+
+    #[test]
+    fn the_step_of_a_coarse_clock_is_no_gap() {
+        let coarse = (0..READS).map(|read| if read % 30 == 0 { 62 } else { 0 });
+        assert_eq!(usual(coarse.collect()), 62);
+        assert_eq!(usual((0..READS as u64).map(|read| 25 + read % 2 * 25).collect()), 25);
     }
 }

@@ -1,7 +1,7 @@
 //! Work that takes a known time and does nothing.
 //!
 //! A chain of dependent loads: each load's address is what the last one brought, so they cannot overlap, and each
-//! takes the L1 cache's load-to-use latency. 32 stand in a row in a pass, which hides the loop in their shadow. The
+//! takes the L1 cache's load-to-use latency. 32 are in a row in a pass, which hides the loop in their shadow. The
 //! loads are volatile, so the compiler can neither drop nor join them. The shape and the calibration are those of
 //! `cpuload` (Rico Tudor, Be Newsletter, October 1998): a power-of-1.1 search for the length that takes 800 µs, short
 //! enough to fit between two 1 ms ticks, with the best of 100 runs for each candidate. One run below 800 µs says that
@@ -22,12 +22,7 @@
 //! assert!(clock.to_ns(clock.stamp() - start) > 3_000.0);
 //! ```
 
-mod cycle;
-mod runs;
-
 use crate::clock::Clock;
-use cycle::cycle_ns;
-use runs::{RUNS, run_ns, runs, undisturbed_mean};
 use serde::{Deserialize, Serialize};
 
 /// Dependent loads in one pass of the inner loop.
@@ -98,13 +93,13 @@ pub struct Candidate {
     pub best_ns: f64,
 }
 
-/// A calibrated grind: how long a load takes here, and what a run costs beside its loads.
+/// A calibrated grind: how long a load takes here, and what a run costs in addition to its loads.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Grind {
     /// Nanoseconds a load.
     pub ns_per_load: f64,
-    /// Nanoseconds a run costs beside its loads: call, loop entry and exit.
+    /// Nanoseconds a run costs in addition to its loads: call, loop entry and exit.
     pub overhead_ns: f64,
     /// Nanoseconds a cycle, by the chain of additions; `None` where no such chain is known for the architecture.
     pub ns_per_cycle: Option<f64>,
@@ -143,7 +138,7 @@ impl Grind {
         Self::search(clock, &stop)
     }
 
-    /// Compiled here, whoever calls: what is timed must not depend on that.
+    /// Compiled here for all callers: the timed code must not depend on the caller.
     fn search(clock: Clock, stop: &dyn Fn() -> bool) -> Self {
         let clock_cost_ns = clock_cost_ns(clock);
         let mut search = Vec::new();
@@ -188,7 +183,7 @@ impl Grind {
     }
 }
 
-/// So short that what a run costs beside its loads shows, and an error of a per cent in the cost of a load does not.
+/// So short that the constant cost of a run shows, and an error of a per cent in the cost of a load does not.
 const SHORT: Work = Work::of_loads(2 * LOADS_A_PASS);
 
 /// The least; no more runs are made once one of them is not above `limit`.
@@ -210,6 +205,85 @@ fn clock_cost_ns(clock: Clock) -> f64 {
 /// What a run of `work` takes, the clock's cost included.
 fn usual_ns(clock: Clock, work: Work) -> f64 {
     undisturbed_mean(&runs(clock, 1_000, || work.run()))
+}
+
+// The length of a cycle, by a chain of dependent additions.
+
+const ADDITIONS_A_PASS: u64 = 32;
+
+/// The best of 100 chains of some 30 µs each.
+pub fn cycle_ns(clock: Clock, clock_cost_ns: f64) -> Option<f64> {
+    const PASSES: u64 = 4_000;
+    add_in_a_row(1)?;
+    let best = runs(clock, RUNS, || {
+        add_in_a_row(PASSES);
+    })[0];
+    Some((best - clock_cost_ns) / (PASSES * ADDITIONS_A_PASS) as f64)
+}
+
+/// Dependent additions of one register to another: one cycle each on every core of the last twenty years. Immediates
+/// would not do: some cores fold those while they rename registers.
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+#[inline(never)]
+fn add_in_a_row(passes: u64) -> Option<u64> {
+    macro_rules! eight {
+        ($add:literal) => {
+            concat!($add, "\n", $add, "\n", $add, "\n", $add, "\n", $add, "\n", $add, "\n", $add, "\n", $add)
+        };
+    }
+    let step = std::hint::black_box(3_u64);
+    let mut sum = 0_u64;
+    for _ in 0..passes {
+        // SAFETY: the instructions change only `sum` and the flags.
+        unsafe {
+            #[cfg(target_arch = "x86_64")]
+            core::arch::asm!(
+                eight!("add {sum}, {step}"), eight!("add {sum}, {step}"),
+                eight!("add {sum}, {step}"), eight!("add {sum}, {step}"),
+                sum = inout(reg) sum, step = in(reg) step, options(nomem, nostack)
+            );
+            #[cfg(target_arch = "aarch64")]
+            core::arch::asm!(
+                eight!("add {sum}, {sum}, {step}"), eight!("add {sum}, {sum}, {step}"),
+                eight!("add {sum}, {sum}, {step}"), eight!("add {sum}, {sum}, {step}"),
+                sum = inout(reg) sum, step = in(reg) step, options(nomem, nostack)
+            );
+        }
+    }
+    Some(std::hint::black_box(sum))
+}
+
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+fn add_in_a_row(_passes: u64) -> Option<u64> {
+    None
+}
+
+// The time of a job, by many runs of it.
+
+/// Of which the best is taken.
+pub const RUNS: usize = 100;
+
+/// What `job` takes in nanoseconds, the clock's own cost included.
+pub fn run_ns(clock: Clock, mut job: impl FnMut()) -> f64 {
+    let start = clock.stamp();
+    job();
+    clock.to_ns(clock.stamp() - start)
+}
+
+/// The same of many runs, sorted.
+pub fn runs(clock: Clock, count: usize, mut job: impl FnMut()) -> Vec<f64> {
+    let mut took: Vec<f64> = (0..count).map(|_| run_ns(clock, &mut job)).collect();
+    took.sort_by(f64::total_cmp);
+    took
+}
+
+/// Mean of the runs that nothing interrupted, which are those within a few dozen ns of the median. A counter that advances
+/// in steps hides nothing from a mean, but up to a step from a minimum; excluding a fixed share would cut into the
+/// upper of two neighbouring steps.
+pub fn undisturbed_mean(sorted: &[f64]) -> f64 {
+    let limit = sorted[sorted.len() / 2] * 1.1 + 30.0;
+    let kept = &sorted[..sorted.partition_point(|&ns| ns <= limit)];
+    kept.iter().sum::<f64>() / kept.len() as f64
 }
 
 #[cfg(test)]

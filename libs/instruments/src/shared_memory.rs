@@ -26,7 +26,7 @@ pub struct SharedArray<T> {
 
 // SAFETY: the array owns its values like a `Box<[T]>`.
 unsafe impl<T: Send> Send for SharedArray<T> {}
-// SAFETY: as above.
+// SAFETY: a shared `&SharedArray` only gives out `&[T]`, like a `Box<[T]>`, and `T` is `Sync`.
 unsafe impl<T: Sync> Sync for SharedArray<T> {}
 
 impl<T> SharedArray<T> {
@@ -66,7 +66,7 @@ impl<T> Deref for SharedArray<T> {
 
 impl<T> DerefMut for SharedArray<T> {
     fn deref_mut(&mut self) -> &mut [T] {
-        // SAFETY: as in `deref`, and `self` is borrowed exclusively.
+        // SAFETY: the first `length` values are initialised and live as long as `self`, which is borrowed exclusively.
         unsafe { std::slice::from_raw_parts_mut(self.first.as_ptr(), self.length) }
     }
 }

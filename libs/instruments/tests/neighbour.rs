@@ -1,8 +1,8 @@
-//! Who else is on the core: what the probe reads, and what is told apart by it.
+//! SMT interference: the readings of the probe, and the stretches that it classifies.
 
 use instruments::clock::Clock;
 use instruments::cpus;
-use instruments::neighbour::{Doubt, KINDS, Probe, Probed, Reading, Sharing, Split, Workspace, Yardstick, pair};
+use instruments::neighbour::{CoreWidth, KINDS, Probe, Probed, Reading, Sharing, Split, Uncertainty, Workspace, pair};
 use instruments::team::on_cpu;
 use std::time::Duration;
 
@@ -22,14 +22,14 @@ fn at(cycles: f32) -> Probed {
     Probed::at(reading(0, cycles))
 }
 
-/// A core that takes three cycles alone and five to seven beside a neighbour.
-fn learned() -> Yardstick {
-    let mut yardstick = Yardstick::default();
+/// A core that takes three cycles alone and five to seven with an active SMT sibling.
+fn learned() -> CoreWidth {
+    let mut core_width = CoreWidth::default();
     for step in 0..200 {
-        yardstick.learn(&at(3.0 + (step % 3) as f32 * 0.01));
-        yardstick.learn(&at(5.0 + (step % 20) as f32 * 0.1));
+        core_width.learn(&at(3.0 + (step % 3) as f32 * 0.01));
+        core_width.learn(&at(5.0 + (step % 20) as f32 * 0.1));
     }
-    yardstick
+    core_width
 }
 
 #[test]
@@ -76,16 +76,16 @@ fn the_walk_through_the_second_cache_is_one_whatever_ran_before() {
 
 #[test]
 fn stretches_are_told_apart_by_the_lowest_crowd() {
-    let yardstick = learned();
-    assert!((yardstick.best(0).unwrap() - 3.01).abs() < 0.05, "{:?}", yardstick.best(0));
-    assert_eq!(yardstick.sharing(&[at(3.1)]), Sharing::Alone);
-    assert_eq!(yardstick.sharing(&[at(4.5)]), Sharing::Shared);
-    assert_eq!(yardstick.sharing(&[at(3.4)]), Sharing::Neither);
-    assert_eq!(yardstick.sharing(&[Probed::between(reading(0, 3.0), reading(0, 5.0))]), Sharing::Neither);
-    assert_eq!(yardstick.sharing(&[Probed::between(reading(0, 3.0), reading(1, 3.0))]), Sharing::Neither, "it moved");
-    assert_eq!(yardstick.sharing(&[at(3.0), at(5.0)]), Sharing::Shared, "one of two cores was");
-    assert_eq!(yardstick.sharing(&[]), Sharing::Neither);
-    assert_eq!(yardstick.sharing(&[Probed::at(reading(7, 3.0))]), Sharing::Neither, "never probed");
+    let core_width = learned();
+    assert!((core_width.best(0).unwrap() - 3.01).abs() < 0.05, "{:?}", core_width.best(0));
+    assert_eq!(core_width.sharing(&[at(3.1)]), Sharing::Alone);
+    assert_eq!(core_width.sharing(&[at(4.5)]), Sharing::Shared);
+    assert_eq!(core_width.sharing(&[at(3.4)]), Sharing::Neither);
+    assert_eq!(core_width.sharing(&[Probed::between(reading(0, 3.0), reading(0, 5.0))]), Sharing::Neither);
+    assert_eq!(core_width.sharing(&[Probed::between(reading(0, 3.0), reading(1, 3.0))]), Sharing::Neither, "it moved");
+    assert_eq!(core_width.sharing(&[at(3.0), at(5.0)]), Sharing::Shared, "one of two cores was");
+    assert_eq!(core_width.sharing(&[]), Sharing::Neither);
+    assert_eq!(core_width.sharing(&[Probed::at(reading(7, 3.0))]), Sharing::Neither, "never probed");
 }
 
 #[test]
@@ -97,36 +97,36 @@ fn between_two_probes_the_frequency_is_their_mean() {
 
 #[test]
 fn a_few_readings_that_are_too_low_are_no_crowd() {
-    let mut yardstick = learned();
+    let mut core_width = learned();
     for low in 0..4 {
-        yardstick.learn(&at(1.0 + low as f32 * 0.2));
+        core_width.learn(&at(1.0 + low as f32 * 0.2));
     }
-    assert_eq!(yardstick.sharing(&[at(3.0)]), Sharing::Alone);
+    assert_eq!(core_width.sharing(&[at(3.0)]), Sharing::Alone);
 }
 
 #[test]
 fn a_new_best_is_reported_once() {
-    let mut yardstick = Yardstick::default();
-    let changes = (0..50).filter(|_| yardstick.learn(&at(5.0))).count();
+    let mut core_width = CoreWidth::default();
+    let changes = (0..50).filter(|_| core_width.learn(&at(5.0))).count();
     assert_eq!(changes, 0);
-    let changes = (0..50).filter(|_| yardstick.learn(&at(3.0))).count();
+    let changes = (0..50).filter(|_| core_width.learn(&at(3.0))).count();
     assert_eq!(changes, 1);
-    assert_eq!(yardstick.sharing(&[at(5.0)]), Sharing::Shared);
+    assert_eq!(core_width.sharing(&[at(5.0)]), Sharing::Shared);
 }
 
 #[test]
 fn a_core_that_was_never_alone_is_doubted() {
     assert_eq!(learned().doubt(0), None);
-    assert_eq!(Yardstick::default().doubt(0), Some(Doubt::FewProbes(0)));
-    let mut always_shared = Yardstick::default();
+    assert_eq!(CoreWidth::default().doubt(0), Some(Uncertainty::FewProbes(0)));
+    let mut always_shared = CoreWidth::default();
     for step in 0..400 {
         always_shared.learn(&at(3.3 + (step % 40) as f32 * 0.05));
     }
-    assert_eq!(always_shared.doubt(0), Some(Doubt::NoCrowd));
-    let mut narrow = Yardstick::default();
+    assert_eq!(always_shared.doubt(0), Some(Uncertainty::NoCrowd));
+    let mut narrow = CoreWidth::default();
     (0..400).for_each(|_| _ = narrow.learn(&at(5.2)));
     let expected = cfg!(target_arch = "x86_64");
-    assert_eq!(matches!(narrow.doubt(0), Some(Doubt::Narrow(_))), expected, "{:?}", narrow.doubt(0));
+    assert_eq!(matches!(narrow.doubt(0), Some(Uncertainty::Narrow(_))), expected, "{:?}", narrow.doubt(0));
 }
 
 #[test]
@@ -152,7 +152,7 @@ fn planted(share: f64, seed: u64) -> (f64, Vec<Probed>) {
     let mut exponential = move |mean: f64| -mean * (1.0 - random.f64()).ln();
     let mut random = fastrand::Rng::with_seed(!seed);
     let mut read = |is_shared: bool| {
-        // Alone the readings differ by a percent; beside somebody they are where that one's code puts them, and a few
+        // Alone the readings differ by a percent; with an active sibling they are where its code puts them, and a few
         // of either kind were interrupted.
         let cycles = if is_shared { 4.3 + 2.2 * random.f64() } else { 3.05 * (1.0 + 0.02 * (random.f64() - 0.5)) };
         reading(0, (cycles * if random.f64() < 0.005 { 1.5 } else { 1.0 }) as f32)
@@ -179,9 +179,9 @@ fn the_share_of_a_planted_neighbour_is_recovered_within_three_points() {
     for (number, planned) in [0.02, 0.1, 0.25, 0.5, 0.75, 0.9, 0.97].into_iter().enumerate() {
         let (share, probed) = planted(planned, number as u64 + 1);
         assert!((share - planned).abs() < 0.1, "{planned} became {share}");
-        let mut yardstick = Yardstick::default();
-        probed.iter().for_each(|probed| _ = yardstick.learn(probed));
-        let split = Split::of(probed.iter().map(|probed| (1.0, yardstick.sharing(&[*probed]))));
+        let mut core_width = CoreWidth::default();
+        probed.iter().for_each(|probed| _ = core_width.learn(probed));
+        let split = Split::of(probed.iter().map(|probed| (1.0, core_width.sharing(&[*probed]))));
         let found = split.shared_share.unwrap();
         assert!((found - share).abs() < 0.03, "{found} of a core that was shared for {share} of the time");
     }

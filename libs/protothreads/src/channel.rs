@@ -5,12 +5,12 @@ use core::{
     task::{Poll, ready},
 };
 
-use crate::{handle::Handle, node::Node, runtime::Runtime, scheduler::Scheduler, semaphore::Semaphore};
+use crate::{handle::Handle, node::Node, runtime::Runtime, schedulers::Scheduler, semaphore::Semaphore};
 
 /// A queue of at most `N` values between any threads of a runtime: first in, first out, and who waits is served in
 /// order.
 ///
-/// The storage is within it. It is never closed; what ends is a value of its own.
+/// The storage is within it. It is never closed; a separate value marks the end.
 #[derive(Debug)]
 pub struct Channel<T, const N: usize> {
     values: Semaphore,

@@ -10,7 +10,7 @@ use crate::{
     handle::Handle,
     node::Node,
     runtime::{self, Runtime},
-    scheduler::Scheduler,
+    schedulers::Scheduler,
     semaphore::Semaphore,
 };
 
@@ -43,7 +43,7 @@ impl Event {
         while self.waiters.grant_first(runtime) {}
     }
 
-    /// It has not happened any more. Who was told before goes on all the same.
+    /// Resets the event. A thread that was granted it before continues all the same.
     pub fn reset(&self) {
         self.is_set.set(false);
     }

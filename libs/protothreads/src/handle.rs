@@ -9,7 +9,7 @@ use core::{
 use crate::{
     node::{Link, Node, Slot},
     runtime::Runtime,
-    scheduler::Scheduler,
+    schedulers::Scheduler,
 };
 
 /// A thread's handle on itself.
@@ -171,7 +171,7 @@ impl<'r, T, S: Scheduler, W> Handle<'r, Link<T>, S, W> {
     }
 }
 
-/// A thread's wait for a unit of its own semaphore.
+/// A thread's wait for its own semaphore.
 #[must_use = "a future does nothing unless it is awaited"]
 // The handle is gone when the wait is over, so that dropping it looks at nothing. Packed as the handle is.
 #[repr(C, packed(4))]

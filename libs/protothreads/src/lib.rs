@@ -3,9 +3,9 @@
 //! A protothread (Dunkels, 2005) is a state machine that waits without a stack. Here one is written in either of two
 //! ways:
 //!
-//! - **by hand**: a [`Thread`] whose [`step`](Thread::step) runs until it has to wait. It takes 4 bytes beside its own
-//!   fields, and the compiler sees through it: see [`run`].
-//! - **as straight code**: an `async` block with its [`Handle`], which takes 8 bytes beside its own. Ordinary futures
+//! - **by hand**: a [`Thread`] whose [`step`](Thread::step) runs until it has to wait. It takes 4 bytes in addition to
+//!   its own fields, and the compiler sees through it: see [`run`].
+//! - **as straight code**: an `async` block with its [`Handle`], which takes 8 bytes in addition to its own. Ordinary futures
 //!   run in it as well, and wakers from other OS threads wake it: see [`Runtime::run`].
 //!
 //! ```
@@ -34,9 +34,9 @@
 //! ```
 //!
 //! # Waiting
-//! Every thread has a semaphore of its own ([`Handle::poll_wait`], `me.wait().await`, [`Runtime::signal`]): the fastest
+//! Every thread has its own semaphore ([`Handle::poll_wait`], `me.wait().await`, [`Runtime::signal`]): the fastest
 //! way to wait. Any number of threads can wait for a [`Semaphore`], a [`Mutex`], an [`Event`], a [`Channel`] or a
-//! [`Timer`], each first come, first served; what is granted goes to the waiter directly, and nobody can snatch it. A
+//! [`Timer`], each first come, first served; what is granted goes to the waiter directly, and no other thread can take it. A
 //! thread waits for one of these at a time.
 //!
 //! A wait of an async thread may be dropped. It must be polled whenever its thread is: that is so in an `async` block,
@@ -72,9 +72,7 @@ pub mod executor;
 mod handle;
 mod mutex;
 mod node;
-mod report;
 mod runtime;
-mod scheduler;
 mod schedulers;
 mod semaphore;
 mod thread;
@@ -87,16 +85,14 @@ pub use event::{Event, EventWait};
 pub use handle::{GiveWay, Handle, OwnWait};
 pub use mutex::{Mutex, MutexGuard};
 pub use node::{Link, MOST_THREADS, Node, Slot};
-pub use report::Report;
-pub use runtime::Runtime;
-pub use scheduler::Scheduler;
-pub use schedulers::{Bitmap, Fifo, InOrder, Random, Reverse, RunNext};
+pub use runtime::{Report, Runtime};
+pub use schedulers::{Bitmap, Fifo, InOrder, Random, Reverse, RunNext, Scheduler};
 pub use semaphore::{Semaphore, Wait};
 pub use thread::{Thread, ThreadHandle, ThreadRuntime, run, run_with};
 pub use timer::{Sleep, Sleeper, Timer};
 pub use word::{MOST_OWN_UNITS, Word};
 
-/// The README's example is tested with the others.
+/// The README's examples are tested with the others.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

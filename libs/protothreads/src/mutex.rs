@@ -6,7 +6,7 @@ use core::{
     task::{Poll, ready},
 };
 
-use crate::{handle::Handle, node::Node, runtime::Runtime, scheduler::Scheduler, semaphore::Semaphore};
+use crate::{handle::Handle, node::Node, runtime::Runtime, schedulers::Scheduler, semaphore::Semaphore};
 
 /// A value for one thread at a time, also while that thread waits for something else; first come, first served.
 ///
@@ -54,7 +54,7 @@ impl<T> Mutex<T> {
         self.unlocked.try_wait().then(|| self.guard(me.runtime()))
     }
 
-    /// The value; nobody can have it locked.
+    /// The value; no thread can have it locked.
     pub fn get_mut(&mut self) -> &mut T {
         self.value.get_mut()
     }

@@ -1,4 +1,4 @@
-//! What a scheduler keeps of each thread, beside the thread itself.
+//! The state that a scheduler keeps of each thread, in addition to the thread itself.
 use crate::word::{NONE, Word};
 
 /// The most threads that a [`Runtime`](crate::Runtime) can have: 16,777,215.
@@ -8,10 +8,10 @@ pub const MOST_THREADS: usize = NONE as usize;
 ///
 /// It is sealed: there are these two.
 pub trait Node: sealed::Sealed {
-    /// What other threads see of the thread.
+    /// The part of the thread that other threads see.
     type Thread;
 
-    /// What other threads see of the thread.
+    /// The part of the thread that other threads see.
     fn thread(&self) -> &Self::Thread;
 
     /// The word that says what the thread waits for, and whether it is in the ready queue.
@@ -46,7 +46,7 @@ impl<T> Slot<T> {
         Self::with_units(thread, 0)
     }
 
-    /// A thread that has not begun, whose own semaphore has so many units.
+    /// A thread that has not begun, whose own semaphore has this number of units.
     ///
     /// # Panics
     /// If they are more than [`MOST_OWN_UNITS`](crate::MOST_OWN_UNITS).
@@ -93,7 +93,7 @@ impl<T> Node for Slot<T> {
 /// What the scheduler needs for an async thread, 8 bytes, and what other threads see of it: a place for messages,
 /// perhaps.
 ///
-/// Links lie in an array of their own because futures refer to them. What a thread is told at each switch belongs into
+/// Links are in a separate array because futures refer to them. A value for a thread at each switch belongs into
 /// its link: it is then in the cache when the thread is signalled.
 #[derive(Debug)]
 pub struct Link<T = ()> {

@@ -1,11 +1,10 @@
 //! The threads, what they share, and the scheduler that picks the next.
-use core::{cell::Cell, hint::cold_path, task::Poll};
 
 use crate::{
     node::{MOST_THREADS, Node},
-    report::Report,
-    scheduler::Scheduler,
+    schedulers::Scheduler,
 };
+use core::{cell::Cell, hint::cold_path, task::Poll};
 
 /// The threads, what they share, and their scheduler.
 ///
@@ -59,7 +58,7 @@ impl<'r, N: Node, S: Scheduler, W> Runtime<'r, N, S, W> {
         unsafe { self.nodes.get_unchecked(thread as usize) }
     }
 
-    /// Tells the scheduler that a thread can run, unless it has been told.
+    /// Reports to the scheduler that a thread can run, unless it knows.
     #[inline(always)]
     pub(crate) fn make_ready(&self, thread: u32) {
         let word = self.nodes[thread as usize].word();
@@ -117,7 +116,7 @@ impl<'r, N: Node, S: Scheduler, W> Runtime<'r, N, S, W> {
         }
     }
 
-    /// What was done so far, and how the threads stand.
+    /// The polls and the states of the threads so far.
     pub fn report(&self) -> Report {
         let finished = self.nodes.iter().filter(|node| node.word().is_finished()).count();
         Report { wasted_polls: self.wasted_polls.get(), finished, waiting: self.nodes.len() - finished }
@@ -142,4 +141,16 @@ pub(crate) fn wait<N: Node>(node: &N, take: impl FnOnce() -> bool, enlist: impl 
         return Poll::Ready(());
     }
     Poll::Pending
+}
+
+/// What a run did, and how it left the threads.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Report {
+    /// Polls of threads that had no reason to run: what a polling scheduler costs. An async thread that was woken for
+    /// nothing is not among them, for the scheduler cannot know.
+    pub wasted_polls: u64,
+    /// Threads that have finished, in this run or before it.
+    pub finished: usize,
+    /// Threads that have not. Nothing but a signal from outside can make them run.
+    pub waiting: usize,
 }

@@ -5,7 +5,7 @@
 //! | 0 | units that may be taken |
 //! | 1 | the last of the threads that wait |
 //!
-//! There are never units and waiters at once: a unit goes to the first waiter directly, so nobody can take it in
+//! There are never units and waiters at once: a unit goes to the first waiter directly, so no other thread can take it in
 //! between and no waiter starves.
 use core::{
     cell::Cell,
@@ -18,7 +18,7 @@ use crate::{
     handle::Handle,
     node::Node,
     runtime::{self, Runtime},
-    scheduler::Scheduler,
+    schedulers::Scheduler,
     wait_list,
 };
 
@@ -53,7 +53,7 @@ const WAITERS: u32 = 1 << 31;
 pub struct Semaphore(Cell<u32>);
 
 impl Semaphore {
-    /// A semaphore with so many units.
+    /// A semaphore with this number of units.
     ///
     /// # Panics
     /// If they are more than 2^31 − 1.
@@ -86,7 +86,7 @@ impl Semaphore {
         free
     }
 
-    /// Gives a unit: to the first thread that waits, or to whoever comes.
+    /// Gives a unit: to the first thread that waits, or to the next that comes.
     ///
     /// # Panics
     /// In a debug build, if there are 2^31 − 1 units.

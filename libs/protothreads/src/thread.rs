@@ -4,9 +4,8 @@ use core::task::Poll;
 use crate::{
     handle::Handle,
     node::{Node, Slot},
-    report::Report,
-    runtime::Runtime,
-    scheduler::Scheduler,
+    runtime::{Report, Runtime},
+    schedulers::Scheduler,
 };
 
 /// A hand-written thread: a state machine.
@@ -42,7 +41,7 @@ pub fn run<T: Thread, S: Scheduler>(threads: &[Slot<T>], scheduler: S, shared: &
 /// Runs hand-written threads; when none can run, asks `idle`, and goes on while it returns true.
 ///
 /// `idle` is for what comes from outside: it signals semaphores, advances a [`Timer`](crate::Timer), sleeps until an
-/// interrupt. If it returns true and has made no thread ready, it is asked again.
+/// interrupt. If it returns true and has made no thread ready, it is called again.
 #[inline]
 pub fn run_with<T: Thread, S: Scheduler>(
     threads: &[Slot<T>],
@@ -60,7 +59,7 @@ pub fn run_with<T: Thread, S: Scheduler>(
     }
 }
 
-/// The parts of [`run_with`], for a program that has a loop of its own.
+/// The parts of [`run_with`], for a program that has its own loop.
 impl<T: Thread, S: Scheduler> Runtime<'_, Slot<T>, S, T::Shared> {
     /// All threads that have not finished and are not waiting can run from now on, in the order of the slice.
     pub fn begin(&self) {

@@ -10,7 +10,7 @@ use crate::{
     handle::Handle,
     node::Node,
     runtime::{self, Runtime},
-    scheduler::Scheduler,
+    schedulers::Scheduler,
     word::NONE,
 };
 
@@ -71,7 +71,7 @@ impl<A: AsRef<[Cell<Sleeper>]>> Timer<A> {
         Self { heap: places, sleepers: Cell::new(0), now: Cell::new(0) }
     }
 
-    /// The time, as it was told last.
+    /// The time that was set last.
     pub fn now(&self) -> u64 {
         self.now.get()
     }

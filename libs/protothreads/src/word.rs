@@ -2,19 +2,19 @@
 //!
 //! | bits | name | means |
 //! |---|---|---|
-//! | 31 | `QUEUED` | the scheduler has been told that the thread can run |
+//! | 31 | `QUEUED` | the scheduler knows that the thread can run |
 //! | 30 | `LISTED` | the thread is in the wait list of a semaphore |
-//! | 29 | `GRANTED` | what it waited for is its own, but it has not been told yet |
-//! | 28 | `OWN` | the thread waits for a unit of its own semaphore; there is none |
+//! | 29 | `GRANTED` | its wait was granted, but it was not polled since |
+//! | 28 | `OWN` | the thread waits for its own semaphore, which has no unit |
 //! | 30 and 29 | | it has finished |
-//! | 24 to 27 | units | of its own semaphore |
+//! | 24 to 27 | units | units in its own semaphore |
 //! | 0 to 23 | next | the thread behind it in the list that it is in, or `NONE` |
 //!
 //! A thread that waits for one thing at a time is never in a wait list and in the ready queue at once, so a
-//! hand-written thread has one such word. An async thread can be woken by somebody's [`Waker`](core::task::Waker) while
+//! hand-written thread has one such word. An async thread can be woken by a [`Waker`](core::task::Waker) while
 //! it is in a wait list: it has a second word, whose next is the one behind it in the ready queue.
 //!
-//! Who signals a thread's own semaphore knows its number, so what to run next comes from no word in memory: the words
+//! The thread that signals another's own semaphore knows its number, so what to run next comes from no word in memory: the words
 //! only decide branches, which the processor predicts. That is why a ring of such threads is as fast as it is.
 use core::{cell::Cell, hint::cold_path, task::Poll};
 
@@ -101,7 +101,7 @@ impl Word {
         queued
     }
 
-    /// It waits for nothing, has not finished, and has nothing to be told.
+    /// It waits for nothing, has not finished, and has no granted wait.
     #[inline(always)]
     pub(crate) fn is_free(&self) -> bool {
         self.0.get() & (LISTED | GRANTED | OWN) == 0

@@ -2,8 +2,7 @@
 
 use super::{App, View};
 use crate::editor::Editor;
-use crate::input::Key;
-use crate::tty;
+use terminal::full_screen::{self, Key};
 
 /// As they are shown.
 pub const KEYS: [(&str, &str); 15] = [
@@ -84,7 +83,7 @@ impl App {
 
     fn copy(&mut self) {
         let Some(line) = self.command_line() else { return };
-        self.message = match tty::copy(&line) {
+        self.message = match full_screen::copy(&line) {
             Ok(()) => format!("copied: {line}"),
             Err(error) => format!("not copied: {error}"),
         };
@@ -109,7 +108,7 @@ impl App {
         }
     }
 
-    /// Another menu of the row, so many titles on.
+    /// Opens the menu `by` titles further in the row.
     fn beside(&mut self, by: usize) {
         self.title = (self.title + by) % self.row().len();
         self.open_title();
@@ -123,7 +122,7 @@ impl App {
         }
     }
 
-    /// What is grey says why, and does nothing.
+    /// Takes the chosen item; a grey one shows its reason instead.
     pub(super) fn take_chosen(&mut self) {
         let Some(item) = self.chosen().cloned() else { return };
         match item.refusal {
@@ -172,7 +171,7 @@ impl App {
         }
     }
 
-    /// Another of the places that were told.
+    /// Shows another of the reported cells.
     pub(super) fn look_at(&mut self, by: isize) {
         let all = self.run.as_ref().map_or(0, |run| run.feed.places().count());
         self.at = self.at.saturating_add_signed(by).min(all.saturating_sub(1));

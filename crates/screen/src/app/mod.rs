@@ -17,13 +17,13 @@ use crate::open;
 use crate::records::Records;
 use crate::run::Run;
 use crate::viewer::Viewer;
-use ratatui::layout::Rect;
+use ratatui_core::layout::Rect;
 use std::collections::VecDeque;
 use std::path::PathBuf;
 
 /// All of it.
 pub struct App {
-    /// What is run: contend itself.
+    /// The program that is run: contend itself.
     program: PathBuf,
     pub machine: Machine,
     pub choice: Choice,
@@ -37,7 +37,7 @@ pub struct App {
     /// What a matrix measures next, each with its cell.
     waiting: VecDeque<Wanted>,
     pub matrix: Option<Matrix>,
-    /// Which place is looked at of those that were told.
+    /// The reported cell that is shown.
     pub at: usize,
     pub shows_all: bool,
     pub shows_keys: bool,
@@ -57,7 +57,7 @@ pub struct OpenMenu {
     pub at: usize,
 }
 
-/// What is in the middle.
+/// The contents of the middle.
 pub enum View {
     Welcome,
     Live,
@@ -124,7 +124,7 @@ impl App {
         self.message.clear();
     }
 
-    /// Makes the lines of all open menus anew: something has changed meanwhile.
+    /// Rebuilds the lines of all open menus, since something has changed.
     fn rebuild(&mut self) {
         for place in 0..self.open.len() {
             let items = menu::items(&self.open[place].menu, &self.given());

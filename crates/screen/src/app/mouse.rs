@@ -2,7 +2,7 @@
 
 use super::{App, View};
 use crate::draw::{self, place};
-use crate::input::{Event, Key};
+use terminal::full_screen::{Event, Key};
 
 impl App {
     /// A key, a click, or the wheel.

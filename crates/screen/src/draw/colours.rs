@@ -1,6 +1,6 @@
 //! The colours: one for a lock throughout, and one for a rank.
 
-use ratatui::style::{Color, Modifier, Style};
+use ratatui_core::style::{Color, Modifier, Style};
 
 /// Whether there are any: <https://no-color.org>.
 #[derive(Clone, Copy, Debug)]
@@ -30,7 +30,7 @@ impl Colours {
         if self.0 { Style::new().fg(colour) } else { Style::new() }
     }
 
-    /// Of a place among so many, 0 the best; alone it says nothing.
+    /// The colour of a rank among this number, 0 the best; a single rank has none.
     pub fn rank(self, rank: Option<(usize, usize)>) -> Style {
         match rank {
             Some((rank, of)) if of > 1 => self.of(RANKS[rank * (RANKS.len() - 1) / (of - 1)]),
@@ -38,7 +38,7 @@ impl Colours {
         }
     }
 
-    /// Of a row, by its name: a lock has the same everywhere.
+    /// The colour of a row, by its name: a lock has the same everywhere.
     pub fn name(self, name: &str) -> Style {
         let lock = locks::ENTRIES.iter().position(|entry| entry.name == name);
         let place = lock.unwrap_or_else(|| name.bytes().map(usize::from).sum());

@@ -4,10 +4,11 @@ use super::colours::Colours;
 use super::place;
 use super::table::put;
 use crate::app::App;
-use ratatui::Frame;
-use ratatui::layout::Rect;
-use ratatui::style::Style;
-use ratatui::widgets::{Block, Clear};
+use ratatui_core::layout::Rect;
+use ratatui_core::style::Style;
+use ratatui_core::terminal::Frame;
+use ratatui_widgets::block::Block;
+use ratatui_widgets::clear::Clear;
 
 pub fn row(frame: &mut Frame, app: &App, colours: Colours) {
     let area = Rect { height: 1, ..frame.area() };

@@ -10,10 +10,12 @@ use crate::app::keys::KEYS;
 use crate::app::{App, View};
 use colours::Colours;
 use pictures::Style;
-use ratatui::Frame;
-use ratatui::layout::{Constraint, Layout, Position, Rect};
-use ratatui::text::{Line, Text};
-use ratatui::widgets::{Block, Clear, Paragraph, Wrap};
+use ratatui_core::layout::{Constraint, Layout, Position, Rect};
+use ratatui_core::terminal::Frame;
+use ratatui_core::text::{Line, Text};
+use ratatui_widgets::block::Block;
+use ratatui_widgets::clear::Clear;
+use ratatui_widgets::paragraph::{Paragraph, Wrap};
 use table::put;
 
 /// A smaller terminal shows nothing but that.
@@ -102,7 +104,7 @@ fn live(frame: &mut Frame, area: Rect, app: &App, colours: Colours) {
     }
 }
 
-/// What is said, and the command line that does the same.
+/// The message, and the command line that does the same.
 fn foot(frame: &mut Frame, app: &App, colours: Colours) {
     let area = frame.area();
     let foot = Rect { y: area.bottom().saturating_sub(2), height: 2, ..area };

@@ -3,11 +3,14 @@
 
 use super::colours::Colours;
 use crate::feed::{Feed, Place, Seen};
-use ratatui::Frame;
-use ratatui::layout::{Constraint, Layout, Rect};
-use ratatui::symbols::Marker;
-use ratatui::text::{Line, Span, Text};
-use ratatui::widgets::{Axis, Bar, BarChart, BarGroup, Block, Chart, Dataset, GraphType, RenderDirection, Sparkline};
+use ratatui_core::layout::{Constraint, Layout, Rect};
+use ratatui_core::symbols::Marker;
+use ratatui_core::terminal::Frame;
+use ratatui_core::text::{Line, Span, Text};
+use ratatui_widgets::barchart::{Bar, BarChart, BarGroup};
+use ratatui_widgets::block::Block;
+use ratatui_widgets::chart::{Axis, Chart, Dataset, GraphType};
+use ratatui_widgets::sparkline::{RenderDirection, Sparkline};
 use std::collections::VecDeque;
 use terminal::{Bar as Hits, Histogram, Page, percent};
 
@@ -110,11 +113,11 @@ fn columns(frame: &mut Frame, area: Rect, places: &[&Place], colours: Colours) {
     frame.render_widget(chart.block(block).bar_style(colours.good()), area);
 }
 
-/// `None` until so much time has passed.
+/// `None` until this time has passed.
 fn mean_over(seen: &Seen, seconds: f64) -> Option<f64> {
     let Seen::Levels(levels) = seen else { return None };
     let (first, last) = (levels.front()?.0, levels.back()?.0);
-    // The first piece began before it was told; pieces end a little beside whole seconds.
+    // The first piece began before it was reported, and pieces do not end at whole seconds.
     let piece = levels.get(1).map_or(1.0, |second| second.0 - first);
     if last - first + piece < seconds - 0.1 {
         return None;

@@ -1,9 +1,9 @@
-//! What stands where: the row above, columns below it, the middle, two lines at the foot.
+//! The layout: the row above, columns below it, the middle, two lines at the foot.
 
 use crate::app::{App, OpenMenu};
 use crate::menu::item::Item;
 use crate::menu::which::Menu;
-use ratatui::layout::Rect;
+use ratatui_core::layout::Rect;
 
 /// Lines below the middle: what is said, and the command line.
 const FOOT: u16 = 2;
@@ -40,7 +40,7 @@ pub fn words(item: &Item) -> String {
     format!("{mark}{}", item.name)
 }
 
-/// Where an open menu is drawn: under its title, or beside the menu that it opened from; always whole on the screen.
+/// Where an open menu is drawn: under its title, or next to the menu that it opened from; always whole on the screen.
 pub fn column(app: &App, depth: usize) -> Rect {
     let open = &app.open[depth];
     let room = middle(app.area);

@@ -1,12 +1,12 @@
-//! Tables: all places that were told, and a matrix whose cells are measured.
+//! Tables: all reported cells, and a matrix whose cells are measured.
 
 use super::colours::Colours;
 use crate::feed::{Feed, Place, Seen};
 use crate::machine::Machine;
 use crate::matrix::{Known, Matrix};
-use ratatui::Frame;
-use ratatui::layout::Rect;
-use ratatui::style::{Modifier, Style};
+use ratatui_core::layout::Rect;
+use ratatui_core::style::{Modifier, Style};
+use ratatui_core::terminal::Frame;
 
 /// Columns of letters: a row's name, a cell, and its small picture.
 const NAME: u16 = 18;
@@ -29,7 +29,7 @@ pub fn places(frame: &mut Frame, area: Rect, feed: &Feed, at: usize, colours: Co
     }
 }
 
-/// The row and the column of a matrix that stand here on the screen.
+/// The row and the column of a matrix at this position of the screen.
 pub fn cell_at(matrix: &Matrix, area: Rect, column: u16, line: u16) -> Option<(usize, usize)> {
     let (top, left) = shown_from(matrix, area);
     let row = usize::from(line.checked_sub(area.y + 1)?) + top;

@@ -1,9 +1,9 @@
-//! The CPUs that a user asked for, checked against those there are.
+//! The CPUs that a user requested, checked against those that exist.
 
 use super::affinity;
 use super::set::CpuSet;
 
-/// Why CPUs that were asked for cannot be used. Each says which CPU, and what is allowed instead.
+/// A reason why requested CPUs cannot be used. Each names the CPU and the allowed ones.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UnusableCpus {
     /// The request is empty.
@@ -15,7 +15,7 @@ pub enum UnusableCpus {
     /// The machine has no such CPU switched on.
     #[error("CPU {cpu} does not exist or is offline (online: {online}); allowed: {allowed}")]
     NoSuchCpu {
-        /// The CPU that was asked for.
+        /// The requested CPU.
         cpu: usize,
         /// The machine's CPUs that are switched on.
         online: CpuSet,
@@ -25,7 +25,7 @@ pub enum UnusableCpus {
     /// The CPU exists, but `taskset`, a cpuset or a container keeps this process off it.
     #[error("CPU {cpu} is outside the affinity mask of this process; allowed: {allowed}")]
     OutsideMask {
-        /// The CPU that was asked for.
+        /// The requested CPU.
         cpu: usize,
         /// What this thread may use.
         allowed: CpuSet,
@@ -47,7 +47,7 @@ pub enum UnusableCpus {
 /// # Ok::<(), std::io::Error>(())
 /// ```
 pub fn resolve(request: &CpuSet, allowed: &CpuSet) -> Result<CpuSet, UnusableCpus> {
-    // Without /sys nobody can tell "does not exist" from "outside the mask": then every CPU counts as existing.
+    // Without /sys, a CPU that does not exist looks like one outside the mask: then every CPU counts as existing.
     let online = affinity::online().unwrap_or_else(|_| request.clone());
     resolve_among(request, allowed, &online)
 }
@@ -72,12 +72,12 @@ mod tests {
     }
 
     #[test]
-    fn what_is_allowed_is_granted() {
+    fn allowed_cpus_are_granted() {
         assert_eq!(resolve_among(&set("1,3"), &set("0-3"), &set("0-7")), Ok(set("1,3")));
     }
 
     #[test]
-    fn the_error_names_the_cpu_and_what_is_allowed() {
+    fn error_names_the_cpu_and_the_allowed_ones() {
         let error = resolve_among(&set("1,9"), &set("0-3"), &set("0-7")).unwrap_err().to_string();
         assert_eq!(error, "CPU 9 does not exist or is offline (online: 0-7); allowed: 0-3");
         let error = resolve_among(&set("5"), &set("0-3"), &set("0-7")).unwrap_err().to_string();

@@ -1,4 +1,4 @@
-//! Who used the CPUs between two moments: this process, others, the hypervisor, nobody.
+//! The use of the CPUs between two moments: by this process, other processes, the hypervisor, or idle.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -10,7 +10,7 @@ use crate::cpus::CpuSet;
 
 /// The kernel's account of CPU time at one moment. Two of them make an [`ActivityShare`].
 ///
-/// Most figures in `/proc/stat` are counted in ticks: whoever runs at the tick is charged for all of it. Work that
+/// Most figures in `/proc/stat` are counted in ticks: the task that runs at the tick is charged for all of it. Work that
 /// fits between ticks is missed, work in step with them is overcharged, and the figures do not even sum to the time
 /// that passed. Idle time is the exception (a CPU that stops its tick measures it), and so is a process's own CPU
 /// time. The shares are therefore built from those two: see [`ActivityShare::other_share`].
@@ -24,7 +24,7 @@ pub struct Activity {
     jiffies_per_s: f64,
 }
 
-/// What is used of one CPU's line of `/proc/stat`, cumulative.
+/// The used fields of one CPU's line of `/proc/stat`, cumulative.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Jiffies {
     /// Idle, and idle while a disk works.
@@ -34,7 +34,7 @@ struct Jiffies {
     steal: u64,
 }
 
-/// What became of the CPUs' time between two moments. All shares are of the wall time of all CPUs asked for: 1 is all
+/// Use of the CPUs' time between two moments. All shares are of the wall time of all requested CPUs: 1 is all
 /// of them, all of the time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ActivityShare {
@@ -42,12 +42,12 @@ pub struct ActivityShare {
     pub wall_s: f64,
     /// CPU time of this process, exact.
     pub own_share: f64,
-    /// Time the hypervisor took, as far as the kernel was told. A lower bound: what is not told is in `other_share`.
+    /// Time the hypervisor took, as far as it reports that to the kernel. A lower bound: unreported time is in `other_share`.
     pub steal_share: f64,
     /// Neither idle, nor stolen, nor ours: other processes, and interrupts that hit no thread of ours. Where the kernel
     /// charges stolen time to the thread it was stolen from, this is too small by as much.
     pub other_share: f64,
-    /// Nobody wanted the CPU.
+    /// The CPU was idle.
     pub idle_share: f64,
     /// Interrupts and soft interrupts as the tick counts them. They are also part of whatever they interrupted, so this
     /// is not one of the parts that sum to 1.

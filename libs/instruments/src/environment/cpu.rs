@@ -1,14 +1,9 @@
 //! The processor: what it is, how its CPUs share cores, and how its frequency is governed.
 
+use crate::cpus::{CpuSet, files};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::path::Path;
-
-use serde::{Deserialize, Serialize};
-
-use super::cache::{Cache, read_caches};
-use super::probed::ProbedPairs;
-use crate::cpus::CpuSet;
-use crate::cpus::files;
 
 /// The processor, as far as the kernel tells.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -24,8 +19,7 @@ pub struct Cpu {
     pub allowed: Option<CpuSet>,
     /// The online CPUs that are hardware threads of one core, core by core.
     pub cores: Vec<CpuSet>,
-    /// What trying said of them, which goes before what the kernel says; none where nobody tried since the machine was
-    /// started.
+    /// Measured pairs, which outrank the kernel's topology; none where `contend core` has not run since the boot.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub probed: Option<ProbedPairs>,
     /// The largest number of online CPUs in one core: 1 without SMT.
@@ -36,7 +30,7 @@ pub struct Cpu {
     pub sockets: Option<usize>,
     /// Its caches, equal ones together.
     pub caches: Vec<Cache>,
-    /// Who chooses the frequency (`performance`, `schedutil`, …); several, separated by commas, if CPUs differ.
+    /// The governor, which chooses the frequency (`performance`, `schedutil`, …); several, separated by commas, if CPUs differ.
     pub governor: Option<String>,
     /// The kernel's frequency driver.
     pub frequency_driver: Option<String>,
@@ -97,7 +91,7 @@ fn parse_model(cpuinfo: &str) -> Option<String> {
     ["cpu model", "cpu", "uarch", "Model"].iter().find_map(|key| field(cpuinfo, key)).map(str::to_owned)
 }
 
-/// Who designed an Arm core: the codes of the register MIDR_EL1, assigned by Arm.
+/// Designers of Arm cores: the codes of the register MIDR_EL1, assigned by Arm.
 fn arm_implementer(code: &str) -> String {
     let name = match code {
         "0x41" => "Arm",
@@ -117,7 +111,7 @@ fn arm_implementer(code: &str) -> String {
     name.to_owned()
 }
 
-/// The online CPUs core by core; a CPU whose siblings are not told is left out.
+/// The online CPUs core by core; a CPU with unknown siblings is omitted.
 fn read_cores(root: &Path, online: &CpuSet) -> Vec<CpuSet> {
     let mut cores: Vec<CpuSet> = Vec::new();
     let mut placed = BTreeSet::new();
@@ -157,6 +151,189 @@ fn read_boost(root: &Path) -> Option<bool> {
         .or_else(|| files::flag(root, "sys/devices/system/cpu/intel_pstate/no_turbo").map(|off| !off))
 }
 
+// The processor's caches.
+
+/// Caches of one level, kind and size.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Cache {
+    /// 1 is nearest to the core.
+    pub level: u8,
+    /// Its contents.
+    pub kind: CacheKind,
+    /// The size of one of them, in KiB.
+    pub size_kib: Option<u64>,
+    /// For each of them, the CPUs that share it.
+    pub shared_by: Vec<CpuSet>,
+}
+
+/// What a cache holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum CacheKind {
+    /// Data alone.
+    Data,
+    /// Instructions alone.
+    Instruction,
+    /// Both.
+    Unified,
+}
+
+/// The caches of all online CPUs, those that are equal in level, kind and size as one entry.
+pub(super) fn read_caches(root: &Path, online: Option<&CpuSet>) -> Vec<Cache> {
+    let mut caches: Vec<Cache> = Vec::new();
+    for cpu in online.into_iter().flat_map(CpuSet::iter) {
+        // CPUs that share a first-level cache share all further ones: reading them again would only cost time.
+        if !caches.iter().any(|cache| cache.level == 1 && is_shared_by(cache, cpu)) {
+            (0..).map_while(|index| read_cache(root, cpu, index)).for_each(|cache| merge(&mut caches, cache));
+        }
+    }
+    caches.sort_by_key(|cache| cache.level);
+    caches
+}
+
+fn read_cache(root: &Path, cpu: usize, index: usize) -> Option<Cache> {
+    let directory = root.join(format!("sys/devices/system/cpu/cpu{cpu}/cache/index{index}"));
+    Some(Cache {
+        level: files::number(&directory, "level")?,
+        kind: parse_kind(&files::text(&directory, "type")?)?,
+        size_kib: files::text(&directory, "size").and_then(|size| parse_size_kib(&size)),
+        shared_by: vec![files::cpus(&directory, "shared_cpu_list").unwrap_or_else(|| CpuSet::single(cpu))],
+    })
+}
+
+fn is_shared_by(cache: &Cache, cpu: usize) -> bool {
+    cache.shared_by.iter().any(|sharers| sharers.contains(cpu))
+}
+
+/// Adds the one cache in `found` to its equals, unless another of its CPUs has already reported it.
+fn merge(caches: &mut Vec<Cache>, found: Cache) {
+    let is_equal =
+        |known: &&mut Cache| (known.level, known.kind, known.size_kib) == (found.level, found.kind, found.size_kib);
+    match caches.iter_mut().find(is_equal) {
+        None => caches.push(found),
+        Some(known) => {
+            for sharers in found.shared_by {
+                if !known.shared_by.contains(&sharers) {
+                    known.shared_by.push(sharers);
+                }
+            }
+        }
+    }
+}
+
+fn parse_kind(text: &str) -> Option<CacheKind> {
+    match text {
+        "Data" => Some(CacheKind::Data),
+        "Instruction" => Some(CacheKind::Instruction),
+        "Unified" => Some(CacheKind::Unified),
+        _ => None,
+    }
+}
+
+/// `1024K`; the kernel writes all sizes in K, but M costs nothing.
+fn parse_size_kib(text: &str) -> Option<u64> {
+    let (number, scale) = match text.strip_suffix('M') {
+        Some(number) => (number, 1024),
+        None => (text.strip_suffix('K')?, 1),
+    };
+    Some(number.parse::<u64>().ok()? * scale)
+}
+
+// CPUs that share a core: as the kernel reports, unless a measurement has tried it.
+
+impl Cpu {
+    /// Whether two CPUs are hardware threads of one core: by what was probed, else by what the kernel says.
+    pub fn share_a_core(&self, one: usize, other: usize) -> bool {
+        let probed = self.probed.as_ref().and_then(|probed| probed.share_a_core(one, other));
+        probed.unwrap_or_else(|| self.cores.iter().any(|core| core.contains(one) && core.contains(other)))
+    }
+
+    /// The CPUs of a set in the order in which threads are spread over them: as many cores as there are come first,
+    /// then their second hardware threads, and so on.
+    pub fn spread(&self, cpus: &CpuSet) -> Vec<usize> {
+        let (mut left, mut spread): (Vec<usize>, Vec<usize>) = (cpus.iter().collect(), Vec::new());
+        while !left.is_empty() {
+            let mut round: Vec<usize> = Vec::new();
+            left.retain(|&cpu| {
+                let is_free = !round.iter().any(|&other| self.share_a_core(cpu, other));
+                round.extend(is_free.then_some(cpu));
+                !is_free
+            });
+            spread.extend(round);
+        }
+        spread
+    }
+
+    /// Those of a set that share the core of its first, that one included.
+    pub fn first_core(&self, cpus: &CpuSet) -> Vec<usize> {
+        let Some(first) = cpus.first() else { return Vec::new() };
+        cpus.iter().filter(|&cpu| cpu == first || self.share_a_core(first, cpu)).collect()
+    }
+}
+
+/// Pairs of CPUs that were tried against each other. A hypervisor often reports to its guest that each CPU is a core.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ProbedPairs {
+    /// When, in seconds since 1970: since the machine was last started.
+    pub probed_unix_s: u64,
+    /// Each pair once.
+    pub pairs: Vec<ProbedPair>,
+}
+
+/// Two CPUs, and whether they are hardware threads of one core.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ProbedPair {
+    /// The lower number first.
+    pub cpus: [usize; 2],
+    /// Whether one is narrower while the other works.
+    pub share_a_core: bool,
+}
+
+impl ProbedPairs {
+    /// These, and of earlier ones those that were not tried again.
+    #[must_use]
+    pub fn beside(mut self, earlier: Option<&Self>) -> Self {
+        let only_earlier: Vec<ProbedPair> = earlier
+            .into_iter()
+            .flat_map(|earlier| &earlier.pairs)
+            .filter(|pair| self.share_a_core(pair.cpus[0], pair.cpus[1]).is_none())
+            .copied()
+            .collect();
+        self.pairs.extend(only_earlier);
+        self
+    }
+
+    /// "CPUs 0 and 1 share no core (probed)".
+    pub fn words(&self) -> String {
+        let named = |pair: &ProbedPair| format!("{} and {}", pair.cpus[0], pair.cpus[1]);
+        let shared: Vec<String> = self.pairs.iter().filter(|pair| pair.share_a_core).map(named).collect();
+        match (&shared[..], &self.pairs[..]) {
+            ([], []) => "no CPUs were probed for a shared core".to_owned(),
+            ([], [pair]) => format!("CPUs {} do not share a core (probed)", named(pair)),
+            ([], pairs) => {
+                let cpus: CpuSet = pairs.iter().flat_map(|pair| pair.cpus).collect();
+                let (count, all) = (pairs.len(), cpus.len() * (cpus.len() - 1) / 2);
+                if count == all {
+                    format!("no two of CPUs {cpus} share a core ({count} pairs probed)")
+                } else {
+                    format!("none of the {count} probed pairs of CPUs shares a core")
+                }
+            }
+            (shared, _) => format!("CPUs {} share a core (probed)", shared.join(", ")),
+        }
+    }
+
+    /// Whether two share a core; `None` where that was not tried.
+    pub(super) fn share_a_core(&self, one: usize, other: usize) -> Option<bool> {
+        let cpus = [one.min(other), one.max(other)];
+        self.pairs.iter().find(|pair| pair.cpus == cpus).map(|pair| pair.share_a_core)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -181,5 +358,33 @@ mod tests {
         assert_eq!(field(X86, "model"), Some("2"));
         assert_eq!(field(X86, "microcode"), Some("0x1000065"));
         assert_eq!(field(X86, "mode"), None);
+    }
+}
+
+#[cfg(test)]
+mod cache_tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_in_kib() {
+        assert_eq!(parse_size_kib("48K"), Some(48));
+        assert_eq!(parse_size_kib("32M"), Some(32_768));
+        assert_eq!(parse_size_kib("32"), None);
+    }
+
+    #[test]
+    fn equal_caches_become_one_entry_and_unequal_ones_do_not() {
+        let cache = |size, sharers: &str| Cache {
+            level: 1,
+            kind: CacheKind::Data,
+            size_kib: Some(size),
+            shared_by: vec![sharers.parse().unwrap()],
+        };
+        let mut caches = Vec::new();
+        for found in [cache(48, "0-1"), cache(48, "2-3"), cache(32, "4"), cache(48, "2-3")] {
+            merge(&mut caches, found);
+        }
+        let shared_by = |cache: &Cache| cache.shared_by.iter().map(CpuSet::to_string).collect::<Vec<_>>();
+        assert_eq!(caches.iter().map(shared_by).collect::<Vec<_>>(), [vec!["0-1", "2-3"], vec!["4"]]);
     }
 }

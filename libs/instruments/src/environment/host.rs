@@ -1,4 +1,4 @@
-//! What is around the kernel: memory, hypervisor, container.
+//! The kernel's surroundings: memory, hypervisor, container.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::cpus::files;
 
-/// What is around the kernel.
+/// The kernel's surroundings.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Host {

@@ -4,28 +4,22 @@
 //! tree of another machine) can point them elsewhere; the parsers take texts.
 
 mod activity;
-mod cache;
-mod cores;
 mod cpu;
 mod host;
-mod kconfig;
 mod kernel;
 mod limits;
 mod load;
-mod probed;
 
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
 pub use activity::{Activity, ActivityShare};
-pub use cache::{Cache, CacheKind};
-pub use cpu::Cpu;
+pub use cpu::{Cache, CacheKind, Cpu, ProbedPair, ProbedPairs};
 pub use host::Host;
 pub use kernel::Kernel;
 pub use limits::Limits;
 pub use load::Load;
-pub use probed::{ProbedPair, ProbedPairs};
 
 /// What a result depends on besides the program: one part of every record.
 ///
@@ -37,7 +31,7 @@ pub struct Environment {
     pub cpu: Cpu,
     /// The operating system's kernel and how it is set.
     pub kernel: Kernel,
-    /// What is around the kernel: memory, hypervisor, container.
+    /// The kernel's surroundings: memory, hypervisor, container.
     pub host: Host,
     /// What this process may use.
     pub limits: Limits,
@@ -81,5 +75,5 @@ impl Environment {
 pub(crate) fn interrupt_time() -> Option<bool> {
     let root = Path::new("/");
     let release = crate::cpus::files::word(root, "proc/sys/kernel/osrelease");
-    kconfig::KernelConfig::read(root, release.as_deref()).interrupt_time()
+    kernel::KernelConfig::read(root, release.as_deref()).interrupt_time()
 }

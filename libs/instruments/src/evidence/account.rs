@@ -28,7 +28,7 @@ pub struct Account {
     pub throttled_ns: Option<u64>,
     /// The steal of `/proc/stat` on the CPUs watched, in steps of a jiffy.
     pub proc_steal_ns: Option<u64>,
-    /// Whether the kernel charges interrupts to nobody (IRQ_TIME_ACCOUNTING): then they are part of what is missing.
+    /// Whether the kernel charges interrupts to no task (IRQ_TIME_ACCOUNTING): then they are part of what is missing.
     pub interrupts_apart: bool,
 }
 
@@ -72,7 +72,7 @@ pub(super) struct ThreadReading {
     sleeps: Option<u64>,
 }
 
-/// What others keep, which takes longer to read.
+/// Accounts of other tasks, which take longer to read.
 #[derive(Debug)]
 pub(super) struct SystemReading {
     throttled_ns: Option<u64>,

@@ -1,9 +1,9 @@
-//! Evidence from the kernel: who ran, and which interrupts were served, while a thread did not run.
+//! Evidence from the kernel: the tasks that ran and the interrupts that were served while a thread did not run.
 //!
-//! A [`Recorder`] is opened once, and started and stopped around each stretch of a measurement. What it gives is a
+//! A [`Recorder`] is opened once, and started and stopped around each stretch of a measurement. It returns a
 //! [`Timeline`] in the ticks of the measurement's own [`Clock`](crate::clock::Clock), and its [`EvidenceQuality`]:
 //! what it may lack. [`attribute`] then divides the time of each gap between its causes, and [`ran`] tells who had a
-//! CPU at a moment that somebody wants to know more of.
+//! CPU at a moment of interest.
 //!
 //! It takes the best [`Source`] that this process may use and says what the better ones would need:
 //!
@@ -43,37 +43,20 @@
 //! Nothing outlives the process: perf events and the mount of tracefs are file descriptors.
 
 mod account;
-mod alignment;
 mod attribution;
-mod cause;
-mod event;
 mod names;
-mod overhead;
 mod perf;
 pub mod preemption;
 mod quality;
-mod ran;
 mod recorder;
-mod shares;
-mod source;
-mod stretch;
-mod thread_timeline;
 mod timeline;
 mod track;
-mod warnings;
 
 pub use account::Account;
-pub use attribution::{Attribution, Recall, attribute};
-pub use cause::{Cause, CauseTime, Kind};
-pub use event::{Event, EventKind};
-pub use names::{Handler, HandlerKind, Names, Task};
-pub use overhead::EntryExitOverhead;
+pub use attribution::{Attribution, EntryExitOverhead, Recall, attribute};
+pub use names::{Cause, CauseTime, Handler, HandlerKind, Kind, Names, Task};
 pub use perf::TracepointFormat;
-pub use quality::EvidenceQuality;
-pub use ran::{Ran, ran};
+pub use quality::{EvidenceLost, EvidenceQuality, NoInterruptEvidence, Source, WeakerEvidence};
 pub use recorder::Recorder;
-pub use source::Source;
-pub use stretch::Stretch;
-pub use timeline::Timeline;
-pub use track::{Segment, SwitchOut, Track, Who};
-pub use warnings::{EvidenceLost, NoInterruptEvidence, WeakerEvidence};
+pub use timeline::{Ran, Stretch, Timeline, ran};
+pub use track::{Event, EventKind, Segment, SwitchOut, Track, Who};

@@ -1,9 +1,8 @@
-//! Who is who: tasks by thread id, handlers by number.
+//! Names of tasks by thread id, and of handlers by number; the causes that take a thread's time.
 
+use super::track::ENDING;
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
-
-use super::cause::{Cause, Kind};
-use super::event::ENDING;
 
 /// A thread as the kernel knows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,7 +27,7 @@ pub struct Handler {
 /// The sorts of handlers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum HandlerKind {
-    /// Of an interrupt.
+    /// An interrupt's handler.
     Interrupt,
     /// Of work that interrupts left for later.
     Softirq,
@@ -40,7 +39,7 @@ pub struct Names {
     tasks: BTreeMap<u32, Task>,
     handlers: Vec<Handler>,
     parents: BTreeMap<u32, u32>,
-    /// Threads met since their names were asked for.
+    /// Threads met since their names were read.
     met: BTreeSet<u32>,
 }
 
@@ -100,8 +99,8 @@ impl Names {
         self.forget_but(&met);
     }
 
-    /// Of more threads than there is room for only these stay: a night has more than any machine at once. Who comes
-    /// back is asked for again.
+    /// Keeps only these threads if there are more than fit: a night has more than any machine at once. The name of a
+    /// thread that comes back is read again.
     fn forget_but(&mut self, met: &BTreeSet<u32>) {
         if self.tasks.len() + self.parents.len() > ROOM {
             self.tasks.retain(|thread, _| met.contains(thread));
@@ -109,7 +108,7 @@ impl Names {
         }
     }
 
-    /// What is known of a thread.
+    /// The name and the class of a thread, if known.
     pub fn task(&self, thread: u32) -> Option<&Task> {
         self.tasks.get(&thread)
     }
@@ -157,6 +156,69 @@ pub(super) fn is_realtime(thread: u32) -> Option<bool> {
     (policy >= 0).then_some(matches!(policy, libc::SCHED_FIFO | libc::SCHED_RR | libc::SCHED_DEADLINE))
 }
 
+/// One taker of time.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Cause {
+    /// What sort of taker.
+    pub kind: Kind,
+    /// Its name, where it has one.
+    pub name: Option<String>,
+    /// Its process, if it is a task.
+    pub pid: Option<u32>,
+}
+
+/// The sorts of takers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// Another thread, which ran in the meantime.
+    Task,
+    /// An interrupt.
+    Interrupt,
+    /// Work that an interrupt left for later.
+    Softirq,
+    /// A task whose name this source does not report.
+    SwitchedOut,
+    /// The thread itself let go of the CPU: it slept or waited.
+    Blocked,
+    /// The hypervisor; where the kernel accounts for interrupts apart from threads, unseen interrupts too.
+    Steal,
+    /// The kernel's limit on real-time threads.
+    RealtimeThrottling,
+    /// The control group's quota.
+    CgroupThrottling,
+    /// The kernel may delay a timer by this time, as the thread has set.
+    TimerSlack,
+    /// A timer was due and its interrupt did not come, though the CPU was awake.
+    TimerLate,
+    /// The CPU idled, or left its idle state.
+    Idle,
+    /// The thread's own work, as much as is usual.
+    Own,
+    /// Nothing known.
+    Unexplained,
+}
+
+impl Cause {
+    /// A cause without a name.
+    pub const fn unnamed(kind: Kind) -> Self {
+        Self { kind, name: None, pid: None }
+    }
+}
+
+/// How much one cause took.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CauseTime {
+    /// The cause.
+    pub cause: Cause,
+    /// Gaps that it had a part in.
+    pub count: u64,
+    /// The time it took, in ticks.
+    pub ticks: u64,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -164,7 +226,7 @@ mod tests {
     #[test]
     fn a_night_of_threads_has_room_and_the_last_are_known() {
         let mut names = Names::default();
-        // Numbers that no thread of this machine has, so that nobody answers for them.
+        // Numbers that no thread of this machine has, so that no name is found.
         let first = 1 << 23;
         for second in 0..200 {
             for number in 0..500 {

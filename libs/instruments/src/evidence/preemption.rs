@@ -41,7 +41,7 @@ struct Section {
 // SAFETY: nothing is ever written to it, and its pointers are only compared by the kernel.
 unsafe impl Sync for Section {}
 
-/// What must stand before the place to which the kernel would jump; every C library registers its threads with it.
+/// The signature before the address to which the kernel would jump; every C library registers its threads with it.
 #[cfg(target_arch = "x86_64")]
 const SIGNATURE: Option<u32> = Some(0x5305_3053);
 #[cfg(target_arch = "aarch64")]
@@ -59,11 +59,11 @@ static LANDING: [u32; 2] = match SIGNATURE {
 /// One byte of data, which no instruction pointer ever points to.
 static NEVER: u8 = 0;
 
-/// The section that nobody enters. A static, so that the word may point to it until the thread ends.
+/// The section that no code enters. A static, so that the word may point to it until the thread ends.
 static SECTION: Section =
     Section { version: 0, flags: 0, start: &raw const NEVER, length: 1, abort: &raw const LANDING[1] };
 
-/// Where `rseq_cs` lies in `struct rseq`.
+/// The offset of `rseq_cs` in `struct rseq`.
 const WORD_AT: isize = 8;
 
 impl PreemptionFlag {
@@ -75,13 +75,13 @@ impl PreemptionFlag {
         let thread = thread_pointer()?;
         let word = thread.wrapping_offset(registered_at()? + WORD_AT).cast::<AtomicU64>();
         let flag = Self { word: NonNull::new(word)? };
-        // Another value is somebody else's section: this thread uses restartable sequences itself.
+        // Another value is a section of other code: this thread uses restartable sequences itself.
         [0, section()].contains(&flag.word().load(Ordering::Relaxed)).then_some(flag)
     }
 
     #[inline(always)]
     fn word(&self) -> &AtomicU64 {
-        // SAFETY: the C library says that a registered `struct rseq` lies at this offset from the thread pointer, in
+        // SAFETY: the C library says that a registered `struct rseq` is at this offset from the thread pointer, in
         // the thread's own block, which lives as long as the thread; `self` cannot leave the thread. The word is
         // aligned as a u64 there. Only this thread and the kernel on its behalf touch it.
         unsafe { self.word.as_ref() }

@@ -1,15 +1,11 @@
 //! How good the evidence is: what it may lack.
 
-use std::ops::Range;
-
-use serde::{Deserialize, Serialize};
-
 use super::account::Account;
-use super::source::Source;
 use super::track::Track;
-use super::warnings::EvidenceLost;
 use crate::clock::Clock;
-use crate::warning::Warning;
+use crate::warning::{Warning, WarningKind, percent};
+use serde::{Deserialize, Serialize};
+use std::ops::Range;
 
 /// The state of the evidence over a stretch, or over several added up. It goes with every figure made from it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -79,5 +75,103 @@ impl EvidenceQuality {
         // Where lost reports leave no known time, how much they matter is not known either.
         let matters = self.blind_ns > BLIND_SHARE * self.span_ns || (self.lost_events > 0 && self.blind_ns <= 0.0);
         matters.then(|| EvidenceLost { reports: self.lost_events, blind_share }.into()).into_iter().collect()
+    }
+}
+
+/// Where evidence comes from, the best first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Source {
+    /// The kernel's record of all that happens on the CPUs: perf rings.
+    CpuRecord,
+    /// The kernel's record of the thread's own switches: a perf ring, open to everyone.
+    ThreadRecord,
+    /// The word that the kernel clears when it preempts the thread: rseq.
+    PreemptionFlag,
+    /// The thread's own account in `/proc`.
+    Account,
+    /// Nothing.
+    None,
+}
+
+impl Source {
+    /// The events that it reports, for a sentence.
+    pub fn tells(self) -> &'static str {
+        match self {
+            Self::CpuRecord => "every switch and every interrupt is attributed by name",
+            Self::ThreadRecord => "switches are seen, but not the next task; interrupts are not seen",
+            Self::PreemptionFlag => "gaps that were switches are seen, but not the next task; interrupts are not seen",
+            Self::Account => "only the total time of switches is known, not when they happened",
+            Self::None => "no gap has a known cause",
+        }
+    }
+}
+
+// Warnings about the evidence.
+
+/// The kernel's record of the CPUs is not to be had: a weaker source tells less of who took the CPU.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct WeakerEvidence {
+    /// The source that is used instead.
+    pub source: Source,
+    /// Why not the best: the system's words.
+    pub reason: String,
+}
+
+impl WarningKind for WeakerEvidence {
+    const CODE: &'static str = "weaker_evidence";
+
+    fn message(&self) -> String {
+        format!("the kernel trace of the CPUs cannot be read ({}): {}", self.reason, self.source.tells())
+    }
+
+    fn remedy(&self) -> &'static str {
+        "run it as root, or `sudo setcap cap_perfmon+ep $(command -v contend)`; in a container start it with \
+         --cap-add PERFMON and a seccomp profile that allows perf_event_open; if memory was refused, raise \
+         `ulimit -l`"
+    }
+}
+
+/// Switches are recorded, interrupts are not, or not all.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct NoInterruptEvidence {
+    /// The system's words.
+    pub reason: String,
+}
+
+impl WarningKind for NoInterruptEvidence {
+    const CODE: &'static str = "no_interrupt_evidence";
+
+    fn message(&self) -> String {
+        format!("some or all interrupts are not recorded: {}", self.reason)
+    }
+
+    fn remedy(&self) -> &'static str {
+        "run it as root, or let your group read tracefs: `sudo mount -t tracefs -o gid=$(id -g),mode=750 tracefs \
+         /sys/kernel/tracing` (with -o remount,… where it is mounted)"
+    }
+}
+
+/// The kernel had no room for some of its reports.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct EvidenceLost {
+    /// How many.
+    pub reports: u64,
+    /// The share of the time of which nothing is known for it.
+    pub blind_share: f64,
+}
+
+impl WarningKind for EvidenceLost {
+    const CODE: &'static str = "evidence_lost";
+
+    fn message(&self) -> String {
+        let blind = percent(self.blind_share);
+        format!("the kernel lost {} events: there is no data for {blind} of the time", self.reports)
+    }
+
+    fn remedy(&self) -> &'static str {
+        "read the explained share as a lower bound; run as root or raise kernel.perf_event_mlock_kb for larger \
+         buffers"
     }
 }

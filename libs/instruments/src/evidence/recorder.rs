@@ -1,21 +1,16 @@
 //! Opening the best source, and turning it on and off around stretches.
 
-use std::io;
-
 use super::account::{Bookkeeper, SystemReading, ThreadReading};
-use super::alignment::Alignment;
-use super::event::{Event, EventKind};
 use super::names::{Names, is_realtime};
 use super::perf::{Drained, Rings, follow_interrupts};
 use super::preemption::PreemptionFlag;
-use super::quality::EvidenceQuality;
-use super::source::Source;
+use super::quality::{EvidenceQuality, NoInterruptEvidence, Source, WeakerEvidence};
 use super::timeline::Timeline;
-use super::track::{Track, Who};
-use super::warnings::{NoInterruptEvidence, WeakerEvidence};
+use super::track::{Event, EventKind, Track, Who};
 use crate::clock::{Anchor, Clock};
 use crate::cpus::CpuSet;
 use crate::warning::Warning;
+use std::io;
 
 /// Records what the kernel tells of some CPUs and of one thread.
 pub struct Recorder {
@@ -39,7 +34,7 @@ struct Begun {
 
 impl Recorder {
     /// Opens the best source that this process may use, for these CPUs and the calling thread. It never fails: at worst
-    /// the source is [`Source::None`]. What is missing, and how to get it, is in [`Recorder::warnings`].
+    /// the source is [`Source::None`]. The missing events, and how to get them, are in [`Recorder::warnings`].
     ///
     /// Takes some milliseconds; the memory for the records is taken and locked here.
     pub fn open(clock: Clock, cpus: &CpuSet) -> Self {
@@ -129,7 +124,7 @@ impl Recorder {
         self.thread
     }
 
-    /// What is missing, and how to get it.
+    /// The missing events, and how to get them.
     pub fn warnings(&self) -> &[Warning] {
         &self.warnings
     }
@@ -205,9 +200,80 @@ fn track(drained: &Drained, line: &Alignment, start: u64, end: u64) -> Track {
     track
 }
 
-/// Inside a process-id namespace of its own (a container) the tasks outside have the same number as the idle task.
+/// Inside a separate process-id namespace (a container) the tasks outside have the same number as the idle task.
 fn sees_all_tasks() -> bool {
     /// The kernel's fixed number of the first namespace.
     const FIRST: &str = "pid:[4026531836]";
     std::fs::read_link("/proc/self/ns/pid").is_ok_and(|link| link.as_os_str() == FIRST)
+}
+
+// From the kernel's timestamps to ticks: a line through two moments at which both clocks were read.
+//
+// The kernel stamps its records with `CLOCK_MONOTONIC_RAW`, which runs at the counter's rate and is never bent, so
+// that a line is exact but for the width of the two readings.
+
+/// The line.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Alignment {
+    first: Anchor,
+    ticks_per_ns: f64,
+    residual_ns: f64,
+    uncertainty_ns: f64,
+}
+
+impl Alignment {
+    /// Through the outermost of the anchors, which are in order of time; the others say how well it fits.
+    pub fn through(clock: Clock, anchors: [Anchor; 4]) -> Self {
+        let [first, second, third, last] = anchors;
+        let span_ns = last.raw_ns.saturating_sub(first.raw_ns);
+        let rate = last.ticks.saturating_sub(first.ticks) as f64 / span_ns as f64;
+        let ticks_per_ns = if rate.is_finite() && rate > 0.0 { rate } else { clock.ns_per_tick().recip() };
+        let mut line = Self { first, ticks_per_ns, residual_ns: 0.0, uncertainty_ns: 0.0 };
+        let miss = |anchor: Anchor| (line.ticks(anchor.raw_ns) as f64 - anchor.ticks as f64).abs();
+        line.residual_ns = miss(second).max(miss(third)) / ticks_per_ns;
+        line.uncertainty_ns = first.width_ticks.max(last.width_ticks) as f64 / 2.0 / ticks_per_ns;
+        line
+    }
+
+    /// A kernel timestamp in ticks.
+    pub fn ticks(&self, raw_ns: u64) -> u64 {
+        let since = raw_ns as f64 - self.first.raw_ns as f64;
+        self.first.ticks.saturating_add_signed((since * self.ticks_per_ns).round() as i64)
+    }
+
+    /// By how much anchors within the stretch miss the line, in ns.
+    pub fn residual_ns(&self) -> f64 {
+        self.residual_ns
+    }
+
+    /// What the width of the readings leaves open, in ns.
+    pub fn uncertainty_ns(&self) -> f64 {
+        self.uncertainty_ns
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::Source;
+
+    #[test]
+    fn a_timestamp_lands_on_the_line_and_misses_are_told() {
+        let clock = Clock::new(Source::ClockGettime, 0.5);
+        let anchor = |ticks, raw_ns| Anchor { ticks, raw_ns, width_ticks: 8 };
+        // Two ticks a nanosecond; the third anchor is 6 ticks off.
+        let line =
+            Alignment::through(clock, [anchor(1_000, 50), anchor(1_020, 60), anchor(2_806, 950), anchor(2_900, 1_000)]);
+        assert_eq!(line.ticks(50), 1_000);
+        assert_eq!(line.ticks(550), 2_000);
+        assert_eq!(line.ticks(40), 980);
+        assert_eq!((line.residual_ns(), line.uncertainty_ns()), (3.0, 2.0));
+    }
+
+    #[test]
+    fn anchors_at_one_moment_fall_back_to_the_calibrated_rate() {
+        let clock = Clock::new(Source::ClockGettime, 0.5);
+        let line = Alignment::through(clock, [Anchor { ticks: 7, raw_ns: 7, width_ticks: 0 }; 4]);
+        assert_eq!(line.ticks(107), 207);
+    }
 }

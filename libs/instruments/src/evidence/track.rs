@@ -1,7 +1,5 @@
 //! From reports to an unbroken account of one CPU: at each moment one task, and at most one handler inside it.
 
-use super::event::{ENDING, Event, EventKind};
-
 /// A part of a track in which nothing changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Segment {
@@ -167,7 +165,7 @@ impl Writer {
         }
     }
 
-    /// Ends the handlers from `depth` inwards. Those inside the outermost ended unreported, nobody knows when: at once.
+    /// Ends the handlers from `depth` inwards. Those inside the outermost ended unreported, so they end at once.
     fn leave_handlers(&mut self, at: u64, depth: usize) {
         if self.stack.len() > depth {
             if self.stack.len() > depth + 1 && self.begins {
@@ -201,4 +199,57 @@ impl Writer {
         self.begins = false;
         self.at = at;
     }
+}
+
+/// One report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Event {
+    /// When, in ticks.
+    pub at: u64,
+    /// What.
+    pub kind: EventKind,
+}
+
+/// The number of a task that is ending and has given up its own: the task that has the CPU.
+pub(super) const ENDING: u32 = u32::MAX;
+
+/// Events on a CPU. Tasks are thread ids, 0 for the idle task; handlers are numbers from
+/// [`Names::handler`](super::Names::handler).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EventKind {
+    /// A task left the CPU.
+    Left {
+        /// Who.
+        task: u32,
+        /// Who takes it; `None` where that is not reported.
+        next: Option<u32>,
+        /// It wanted to go on.
+        preempted: bool,
+    },
+    /// A task took the CPU.
+    Took {
+        /// Who.
+        task: u32,
+        /// Who had it; `None` where that is not reported.
+        previous: Option<u32>,
+    },
+    /// A handler began.
+    Entered {
+        /// Inside this task's time.
+        task: u32,
+        /// Which handler.
+        handler: u32,
+    },
+    /// A handler ended.
+    Exited {
+        /// Inside this task's time.
+        task: u32,
+        /// Which handler.
+        handler: u32,
+    },
+    /// The kernel found no room for reports since the one before.
+    Lost {
+        /// How many.
+        reports: u64,
+    },
 }

@@ -1,8 +1,8 @@
-//! Code timed while the core is its own: batches beside a neighbour are left out and done again.
+//! Code timed while its core is exclusive: batches with SMT interference are excluded and repeated.
 
+use super::core_width::CoreWidth;
 use super::probe::{Probe, Reading};
-use super::probed::{Probed, Sharing};
-use super::yardstick::Yardstick;
+use super::probe::{Probed, Sharing};
 use crate::clock::Clock;
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ use std::time::Duration;
 pub struct Alone {
     clock: Clock,
     probe: Option<Probe>,
-    yardstick: Yardstick,
+    core_width: CoreWidth,
     /// As many as take about the time between two probes.
     batch: u64,
     kept: u64,
@@ -30,17 +30,17 @@ pub struct Alone {
 
 /// Between two probes, which take a fiftieth of it: neighbours come and go in milliseconds.
 const BATCH: Duration = Duration::from_micros(150);
-/// A call goes on for so many times what was asked for, and then takes what it gets: a neighbour may be there for good.
+/// A call lasts at most this multiple of the requested time, and then accepts every batch: an SMT sibling may stay.
 const PATIENCE: u64 = 20;
 
 impl Alone {
     /// Calibrates on the calling thread's CPU, in some ten milliseconds; pin the thread first, if it is to be pinned.
     pub fn new(clock: Clock) -> Self {
         let probe = Probe::calibrate(clock);
-        Self { clock, probe, yardstick: Yardstick::default(), batch: 1, kept: 0, left_out: 0 }
+        Self { clock, probe, core_width: CoreWidth::default(), batch: 1, kept: 0, left_out: 0 }
     }
 
-    /// The time that so many iterations take alone. Where there is no probe for the architecture, or the core is never
+    /// The time of this number of iterations while the core is exclusive. Where there is no probe for the architecture, or the core is never
     /// free, it is the time that they took.
     pub fn time(&mut self, iterations: u64, mut routine: impl FnMut()) -> Duration {
         let (mut left, mut ticks, mut tries) = (iterations, 0, 0);
@@ -65,8 +65,8 @@ impl Alone {
     fn is_alone(&mut self, around: Option<(Reading, Reading)>) -> bool {
         let Some((before, after)) = around else { return true };
         let probed = Probed::between(before, after);
-        self.yardstick.learn(&probed);
-        let is_alone = self.yardstick.sharing(&[probed]) == Sharing::Alone;
+        self.core_width.learn(&probed);
+        let is_alone = self.core_width.sharing(&[probed]) == Sharing::Alone;
         *(if is_alone { &mut self.kept } else { &mut self.left_out }) += 1;
         is_alone
     }
@@ -78,7 +78,7 @@ impl Alone {
         self.batch = (wanted as u64).clamp(self.batch / 2, self.batch * 2).max(1);
     }
 
-    /// Of all batches so far, the share that somebody else was there for; `None` before the first.
+    /// The share of batches so far with an active SMT sibling; `None` before the first.
     pub fn left_out_share(&self) -> Option<f64> {
         let all = self.kept + self.left_out;
         (all > 0).then(|| self.left_out as f64 / all as f64)
@@ -101,7 +101,7 @@ mod tests {
                 done += 1;
             });
             assert!(done >= iterations);
-            // Each takes a microsecond at least, and as many count as were asked for.
+            // Each takes a microsecond at least, and as many count as were requested.
             assert!(took >= Duration::from_nanos(iterations * 999), "{took:?} for {iterations}");
         }
         assert!(alone.left_out_share().is_none_or(|share| (0.0..=1.0).contains(&share)));

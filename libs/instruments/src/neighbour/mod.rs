@@ -2,27 +2,27 @@
 //!
 //! A core with two hardware threads issues for both. What one of them gets depends on what the other does at that
 //! moment, and in a guest nothing tells: the other thread may be another tenant's, steal counts only time in which the
-//! whole virtual CPU stood still, and the kernel's record has only what it switched itself. The clock cannot tell
+//! whole virtual CPU did not run, and the kernel's record has only what it switched itself. The clock cannot tell
 //! either, for a loop that waits for its own results takes as long as before.
 //!
 //! So [`Probe`] runs two loops of less than a microsecond, three times each:
 //!
-//! - one is limited by **width**: sixteen additions that do not depend on each other. Beside a busy neighbour it takes
+//! - one is limited by **width**: sixteen additions that do not depend on each other. With a busy SMT sibling it takes
 //!   1.3 to 2 times as long;
 //! - one is limited by **latency**: multiplications, each of the last one's result. A neighbour changes it by no more
 //!   than a hundredth, so it tells the core's frequency, and the width can be stated in cycles, whatever the frequency.
 //!
-//! Nothing says what the width should be; a [`Yardstick`] takes the least that was often seen, which is the core alone
-//! once it has been alone for some of the run. Where it may never have been, it says so: see [`Doubt`]. With it, a
+//! Nothing says what the width should be; a [`CoreWidth`] takes the least that was often seen, which is the core alone
+//! once it has been alone for some of the run. Where it may never have been, it says so: see [`Uncertainty`]. With it, a
 //! stretch between probes is [`Sharing::Alone`], [`Sharing::Shared`], or neither, because its probes do not agree.
 //!
 //! ```
-//! use instruments::{clock::Clock, neighbour::{Probe, Probed, Sharing, Split, Yardstick}};
+//! use instruments::{clock::Clock, neighbour::{Probe, Probed, Sharing, Split, CoreWidth}};
 //! use std::time::Duration;
 //!
 //! let clock = Clock::calibrate(Duration::from_millis(10)).clock;
 //! let Some(probe) = Probe::calibrate(clock) else { return };
-//! let mut yardstick = Yardstick::default();
+//! let mut core_width = CoreWidth::default();
 //! let mut samples: Vec<(f64, Probed)> = Vec::new();
 //! let mut before = probe.take();
 //! for _ in 0..100 {
@@ -33,8 +33,8 @@
 //!     samples.push((ns, Probed::between(before, after)));
 //!     before = after;
 //! }
-//! samples.iter().for_each(|(_, probed)| _ = yardstick.learn(probed));
-//! let split = Split::of(samples.iter().map(|(ns, probed)| (*ns, yardstick.sharing(&[*probed]))));
+//! samples.iter().for_each(|(_, probed)| _ = core_width.learn(probed));
+//! let split = Split::of(samples.iter().map(|(ns, probed)| (*ns, core_width.sharing(&[*probed]))));
 //! if let Some(alone) = split.alone {
 //!     println!("{:.0} ns alone on the core, which was shared {:?} of the time", alone.value, split.shared_share);
 //! }
@@ -46,28 +46,20 @@
 //! Which instructions the first loop has matters little: additions, no-ops and address computations lose the same,
 //! loads a fifth of that and multiplications next to nothing. Kin: the diagnostic snippets of SMTcheck (Moon and
 //! others, "SMTcheck", 2016), and the pressure curves of Bubble-Up (Mars and others, MICRO 2011) and SMiTe (Zhang and
-//! others, MICRO 2014), by which whoever owns a machine predicts what tenants will do to each other. Here a tenant
+//! others, MICRO 2014), by which the owner of a machine predicts how tenants affect each other. Here a tenant
 //! asks.
 
 mod alone;
+mod core_width;
 mod kinds;
 mod loops;
-mod over_time;
 mod pair;
 mod probe;
-mod probed;
-mod socket;
 mod split;
-mod widths;
-mod yardstick;
 
 pub use alone::Alone;
-pub use kinds::{KINDS, Kind, Workspace};
-pub use over_time::WidthsOverTime;
+pub use core_width::{CoreWidth, Taken, Uncertainty, Widths, WidthsOverTime};
+pub use kinds::{KINDS, Kind, Memory, SocketProbe, Workspace};
 pub use pair::{Narrowing, Pair, pair};
-pub use probe::{Probe, Reading};
-pub use probed::{Probed, Sharing};
-pub use socket::{Memory, SocketProbe};
+pub use probe::{Probe, Probed, Reading, Sharing};
 pub use split::Split;
-pub use widths::{Taken, Widths};
-pub use yardstick::{Doubt, Yardstick};

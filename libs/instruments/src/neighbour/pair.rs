@@ -1,11 +1,11 @@
-//! Two CPUs of one's own: whether they are hardware threads of one core, whatever the topology says.
+//! A measurement of whether two CPUs are hardware threads of one core, whatever the topology says.
 //!
-//! A guest is often told that each of its CPUs is a core. So one of the two works and rests in turns, and the other one
+//! A hypervisor often reports to its guest that each CPU is a core. So one of the two alternately works and rests, and the other one
 //! probes: if its core gets narrower when the first works, it is the same core.
 //!
-//! A stranger may take part of the core too, and comes and goes as it likes. So each turn of work is held against the
-//! turn of rest beside it, and the median of these ratios counts. One's own sibling narrows the core in every turn of
-//! work. A stranger who is there for a share *s* of the time narrows turns of work and of rest alike: one of the two
+//! Another guest may take part of the core too, at any time. So each turn of work is compared with the
+//! adjacent turn of rest, and the median of these ratios counts. The measured sibling narrows the core in every turn of
+//! work. Another guest that is active for a share *s* of the time narrows turns of work and of rest alike: one of the two
 //! and not the other in `s * (1 - s)` of the pairs at most, which is a quarter, and as often the one as the other.
 
 use super::loops;
@@ -32,16 +32,16 @@ pub struct Pair {
 pub struct Narrowing {
     /// The median of the pairs of turns.
     pub median: f64,
-    /// Where it lies with a confidence of 99 %.
+    /// Its 99 % confidence interval.
     pub interval: Interval,
 }
 
-/// What shares a core loses a third at least.
+/// A loop on a shared core loses a third at least.
 const SHARES_FROM: f64 = 1.2;
 const CONFIDENCE: f64 = 0.99;
 
 impl Narrowing {
-    /// Of one ratio a pair of turns, the time that the loop took beside work by the time beside rest. `None` of fewer
+    /// The estimate from one ratio per pair of turns: the loop's time during work by its time during rest. `None` of fewer
     /// than eight.
     ///
     /// ```
@@ -87,12 +87,12 @@ struct Partner {
 }
 
 const TURN: Duration = Duration::from_millis(1);
-/// In so much it sees its task: within its sleep, or its loop.
+/// It sees its task within this time: its sleep, or its loop.
 const SETTLES: Duration = Duration::from_micros(500);
 const ROUND_TRIPS: u64 = 200;
 const BATCHES: usize = 25;
 
-/// Finds out in about `span`; where strangers take so much of the core that this tells nothing, in further ones, as
+/// Finds out in about `span`; where other guests take too large a part of the core for a result, in further ones, as
 /// long as it `goes_on`. `None` if one of the two had no time of its CPU.
 ///
 /// # Errors
@@ -176,7 +176,7 @@ impl Partner {
         (task == REST || has_worked).then_some(cycles)
     }
 
-    /// A turn's median: who came in its midst does not count.
+    /// A turn's median: a guest that comes in its midst does not count.
     fn probe_for(&self, clock: Clock, probe: Probe) -> Option<f64> {
         let until = clock.now() + clock.ticks_in(TURN);
         let mut cycles = Vec::new();
@@ -213,7 +213,7 @@ impl Partner {
 mod tests {
     use super::*;
 
-    /// Turns of a core on which a stranger comes and goes, for `mean_ms` each time and `share` of the time.
+    /// Turns of a core on which another guest comes and goes, for `mean_ms` each time and `share` of the time.
     struct Strangers {
         rng: fastrand::Rng,
         share: f64,
@@ -243,11 +243,11 @@ mod tests {
             if self.is_there { 1.6 * scatter } else { scatter }
         }
 
-        /// What is found in a second, of one's own sibling too, if there is one.
+        /// The result of a second, with a sibling if there is one.
         fn verdict(mut self, own: bool) -> Option<bool> {
             let pair = |strangers: &mut Self| {
                 let (resting, working) = (strangers.turn(), strangers.turn());
-                // A core has two threads: beside one's own there is no room for strangers.
+                // A core has two threads: with both in use, there is no room for other guests.
                 if own { 1.6 } else { working / resting }
             };
             let ratios: Vec<f64> = (0..333).map(|_| pair(&mut self)).collect();
@@ -271,7 +271,7 @@ mod tests {
     fn what_steals_turns_from_ones_own_sibling_does_not_hide_it() {
         let mut rng = fastrand::Rng::with_seed(3);
         for _ in 0..1_000 {
-            // In a tenth of the turns of work it had hardly any time, and in a tenth of rest somebody came.
+            // In a tenth of the turns of work it had hardly any time, and in a tenth of rest a guest came.
             let turn = |rng: &mut fastrand::Rng| match rng.u32(..10) {
                 0 => 1.0,
                 1 => 1.5 / 1.6,

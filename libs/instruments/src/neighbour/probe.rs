@@ -27,10 +27,10 @@ pub struct Probe {
     step_ns: f64,
 }
 
-/// So many rounds take a quarter and half a microsecond at 3 GHz; a neighbour's busy stretches are far longer.
+/// This number of rounds takes a quarter and half a microsecond at 3 GHz; a neighbour's busy stretches are far longer.
 const WIDTH_ROUNDS: u32 = 200;
 const LATENCY_ROUNDS: u32 = 150;
-/// A loop takes at least so many steps of the clock, or the step would be all that is seen.
+/// A loop takes at least this number of steps of the clock, so that the step does not hide its length.
 const LEAST_STEPS: f64 = 60.0;
 /// Of these the median counts: the first may find cold caches, and one may be interrupted.
 const REPEATS: usize = 3;
@@ -56,7 +56,7 @@ impl Probe {
         Some(probe)
     }
 
-    /// The same with loops so many times as long: to check short probes by.
+    /// The same with loops this number of times as long, to check short probes.
     pub fn longer(mut self, times: u32) -> Self {
         self.width_rounds *= times;
         self.latency_rounds *= times;
@@ -106,4 +106,57 @@ fn median_of(count: usize, mut sample: impl FnMut() -> f64) -> f64 {
     let mut samples: Vec<f64> = (0..count).map(|_| sample()).collect();
     samples.sort_unstable_by(f64::total_cmp);
     samples[count / 2]
+}
+
+/// The probes of a stretch of time on one CPU.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Probed {
+    /// The CPU.
+    pub cpu: u16,
+    /// The least and the most cycles that a round of the loop of width took.
+    pub least: f32,
+    /// See [`least`](Self::least).
+    pub most: f32,
+    /// Cycles in a nanosecond: of two probes the mean, of more the later ones count more.
+    pub cycles_per_ns: f32,
+}
+
+/// Whether the core was shared with another hardware thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sharing {
+    /// All probes found the core as wide as it gets.
+    Alone,
+    /// All probes found it narrower.
+    Shared,
+    /// They do not agree, or not clearly.
+    Neither,
+}
+
+impl Probed {
+    /// By a single probe.
+    pub fn at(reading: Reading) -> Self {
+        let Reading { cpu, cycles, cycles_per_ns } = reading;
+        Self { cpu, least: cycles, most: cycles, cycles_per_ns }
+    }
+
+    /// By a probe before and one after.
+    pub fn between(before: Reading, after: Reading) -> Self {
+        Self::at(before).and(after)
+    }
+
+    /// With one more.
+    pub fn and(self, reading: Reading) -> Self {
+        self.with(Self::at(reading))
+    }
+
+    /// With those of another stretch.
+    pub fn with(self, later: Self) -> Self {
+        Self {
+            least: self.least.min(later.least),
+            // A thread that moved has no CPU: no probe covers the whole stretch.
+            most: if later.cpu == self.cpu { self.most.max(later.most) } else { f32::INFINITY },
+            cycles_per_ns: (self.cycles_per_ns + later.cycles_per_ns) / 2.0,
+            cpu: later.cpu,
+        }
+    }
 }

@@ -1,19 +1,19 @@
 //! A figure for the time alone on the core, and one for the time in which it was shared.
 
-use super::probed::Sharing;
+use super::probe::Sharing;
 use crate::statistics::comparison::Estimate;
 use crate::statistics::order::{median, sample_quantile_interval};
 use crate::statistics::ranks::rank_correlation;
 use crate::statistics::summary::CONFIDENCE;
 
-/// The medians of values, told apart by who was on the core.
+/// The medians of values, separated by the use of the core.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Split {
-    /// Of the core alone; `None` where there are too few.
+    /// With the core exclusive; `None` where there are too few.
     pub alone: Option<Estimate>,
-    /// Of the shared core; `None` where there are too few.
+    /// With the core shared; `None` where there are too few.
     pub shared: Option<Estimate>,
-    /// Of all that are one or the other, the share of the shared ones; `None` without any.
+    /// The share of values with the core shared, among those that are known to be one or the other; `None` without any.
     pub shared_share: Option<f64>,
     /// How far a value tells by itself who was there: the rank correlation (Spearman's) of the values with being
     /// shared, from -1 to 1; `None` where all were of one kind.

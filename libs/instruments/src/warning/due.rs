@@ -48,7 +48,7 @@ pub const OTHER_LOAD_SHARE: f64 = 0.02;
 /// moves no median and no p99. The environment of a record has the share all the same.
 pub const STEAL_SHARE: f64 = 0.01;
 
-/// The warnings that are due after measuring: from what became of the CPUs' time meanwhile.
+/// The warnings that are due after measuring: from the use of the CPUs' time since then.
 ///
 /// A share that is not above the resolution of the kernel's own account is not reported.
 pub fn disturbances(activity: &ActivityShare) -> Vec<Warning> {

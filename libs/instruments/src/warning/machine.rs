@@ -1,14 +1,13 @@
-//! What the machine does to a measurement.
+//! Properties of the machine, its clock and its permissions that affect a measurement.
 
+use super::value::{Severity, WarningKind, percent};
+use crate::cpus::realtime::Missing;
 use serde::Serialize;
-
-use super::kind::{WarningKind, percent};
-use super::severity::Severity;
 
 /// The hypervisor took CPU time.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Steal {
-    /// Of the wall time of the CPUs measured on.
+    /// Share of the wall time of the measured CPUs.
     pub share: f64,
 }
 
@@ -52,7 +51,7 @@ impl WarningKind for CpusTakenAway {
 /// Other processes ran on the CPUs measured on.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct OtherLoad {
-    /// Of the wall time of those CPUs.
+    /// Share of the wall time of those CPUs.
     pub share: f64,
 }
 
@@ -116,7 +115,7 @@ impl WarningKind for CpuQuota {
 /// The clock frequency may change while measuring.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FrequencyChanging {
-    /// Who chooses it.
+    /// The governor that chooses it.
     pub governor: String,
 }
 
@@ -135,7 +134,7 @@ impl WarningKind for FrequencyChanging {
 /// The kernel stops real-time threads for a part of each period.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RealtimeThrottling {
-    /// What they may use of it, in µs.
+    /// The runtime within it, in µs.
     pub runtime_us: i64,
     /// The period, in µs.
     pub period_us: u64,
@@ -191,5 +190,116 @@ impl WarningKind for NeverAlone {
 
     fn remedy(&self) -> &'static str {
         "distrust values labelled core exclusive, since the core may have been shared; measure longer, or at another time of day"
+    }
+}
+
+/// The CPU's own counter is not trusted; the system's clock is read instead.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ClockFallback {
+    /// Why it is not trusted.
+    pub reason: String,
+}
+
+impl WarningKind for ClockFallback {
+    const CODE: &'static str = "clock_fallback";
+    const SEVERITY: Severity = Severity::ChangesFigure;
+
+    fn message(&self) -> String {
+        format!("the CPU's time-stamp counter is not used: {}", self.reason)
+    }
+
+    fn remedy(&self) -> &'static str {
+        "use a machine whose counter is constant and agrees between CPUs (clock source tsc in \
+         /sys/devices/system/clocksource/clocksource0/current_clocksource); values below 100 ns are coarser here"
+    }
+}
+
+// Missing privileges.
+
+/// Real-time threads were wanted and are not to be had.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct NoRealtimePriority {
+    /// The missing permission.
+    pub missing: Missing,
+}
+
+impl WarningKind for NoRealtimePriority {
+    const CODE: &'static str = "no_realtime_priority";
+
+    fn message(&self) -> String {
+        format!("real-time priority was refused: {}", self.missing)
+    }
+
+    fn remedy(&self) -> &'static str {
+        self.missing.remedy()
+    }
+}
+
+/// A nice value below the present one was wanted and is not to be had.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct NiceRefused {
+    /// The value.
+    pub wanted: i32,
+    /// The granted value.
+    pub granted: i32,
+}
+
+impl WarningKind for NiceRefused {
+    const CODE: &'static str = "nice_refused";
+    const SEVERITY: Severity = Severity::ChangesFigure;
+
+    fn message(&self) -> String {
+        let Self { wanted, granted } = self;
+        format!("nice value {wanted} was refused; {granted} was used instead")
+    }
+
+    fn remedy(&self) -> &'static str {
+        "run `sudo setcap cap_sys_nice+ep $(command -v contend)`, or add the line `YOUR_USER - nice -20` to a file \
+         in /etc/security/limits.d and log in again; in a container start it with --cap-add SYS_NICE"
+    }
+}
+
+/// A priority that needs a privilege was requested.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct PriorityRefused {
+    /// The priority.
+    pub wanted: String,
+    /// The system's words.
+    pub reason: String,
+}
+
+impl WarningKind for PriorityRefused {
+    const CODE: &'static str = "priority_refused";
+    const SEVERITY: Severity = Severity::ChangesFigure;
+
+    fn message(&self) -> String {
+        let Self { wanted, reason } = self;
+        format!("priority {wanted} was refused ({reason}); SCHED_IDLE was measured instead")
+    }
+
+    fn remedy(&self) -> &'static str {
+        "run `sudo setcap cap_sys_nice+ep $(command -v contend)`, or raise the limit with the line \
+         `YOUR_USER - nice -20` in a file in /etc/security/limits.d and log in again; in a container start it \
+         with --cap-add SYS_NICE"
+    }
+}
+
+/// The recorder's memory could not be locked, so that a page fault may hit a measurement.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct MemoryNotLocked {
+    /// The system's words.
+    pub reason: String,
+}
+
+impl WarningKind for MemoryNotLocked {
+    const CODE: &'static str = "memory_not_locked";
+
+    fn message(&self) -> String {
+        format!("the recorder's memory could not be locked: {}", self.reason)
+    }
+
+    fn remedy(&self) -> &'static str {
+        "raise RLIMIT_MEMLOCK: `ulimit -l unlimited` as root, or the line `YOUR_USER - memlock unlimited` in a \
+         file in /etc/security/limits.d; or grant CAP_IPC_LOCK"
     }
 }

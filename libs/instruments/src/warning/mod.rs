@@ -12,26 +12,18 @@
 //! println!("warning: {}\n  remedy: {}", warning.message(), warning.remedy());
 //! ```
 //!
-//! Each kind is a struct with its code and its texts beside it: a [`WarningKind`]. Here are those that any measurement
-//! may have to give; who measures something in particular has kinds of their own.
+//! Each kind is a struct with its code and its texts: a [`WarningKind`]. Here are those that any measurement
+//! may have to give; an experiment can have its own kinds.
 
-mod clock;
 mod due;
-mod kind;
 mod machine;
-mod privilege;
 mod run;
-mod severity;
 mod value;
 
-pub use clock::ClockFallback;
 pub use due::{OTHER_LOAD_SHARE, STEAL_SHARE, disturbances, realtime_throttling, standing};
-pub use kind::{WarningKind, percent};
 pub use machine::{
-    Autogroup, CpuQuota, CpusTakenAway, FrequencyChanging, NeverAlone, OtherLoad, RealtimeThrottling,
-    SmtSiblingsShared, Steal,
+    Autogroup, ClockFallback, CpuQuota, CpusTakenAway, FrequencyChanging, MemoryNotLocked, NeverAlone, NiceRefused,
+    NoRealtimePriority, OtherLoad, PriorityRefused, RealtimeThrottling, SmtSiblingsShared, Steal,
 };
-pub use privilege::{MemoryNotLocked, NiceRefused, NoRealtimePriority, PriorityRefused};
 pub use run::{BufferFull, FewSamples, Interrupted, LeftOut, NotConverged};
-pub use severity::Severity;
-pub use value::Warning;
+pub use value::{Severity, Warning, WarningKind, percent};

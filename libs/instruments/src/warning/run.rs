@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::kind::{WarningKind, percent};
+use super::value::{WarningKind, percent};
 
 /// The time was up before the interval was as narrow as wanted.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -57,7 +57,7 @@ impl WarningKind for Interrupted {
 /// There are too few samples for what is claimed of them.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FewSamples {
-    /// What they are samples of.
+    /// The sampled quantity.
     pub what: String,
     /// How many there are.
     pub count: u64,

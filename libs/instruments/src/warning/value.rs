@@ -1,14 +1,10 @@
-//! A warning of any kind, as it stands in a record.
-
-use std::borrow::Cow;
+//! A warning of any kind, as a record contains it; its severity, and the trait of the kinds.
 
 use serde::de::Error;
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
-
-use super::kind::WarningKind;
-use super::severity::Severity;
+use std::borrow::Cow;
 
 /// Something that may have bent a figure, or that the figure cannot tell.
 ///
@@ -30,12 +26,12 @@ impl Warning {
         &self.code
     }
 
-    /// What was seen, with its figures: one sentence without a full stop.
+    /// The observation, with its values: one sentence without a full stop.
     pub fn message(&self) -> &str {
         &self.message
     }
 
-    /// What can be done about it: a flag, a file, a capability; or how to read the figures if nothing can.
+    /// The remedy: a flag, a file, a capability; or how to read the values if there is none.
     pub fn remedy(&self) -> &str {
         &self.remedy
     }
@@ -134,4 +130,65 @@ impl<'de> Deserialize<'de> for Warning {
         }
         Ok(Self { code: Cow::Owned(code), fields, message, remedy, severity })
     }
+}
+
+/// A kind of warning: a struct whose fields are the warning's, with its code and its two texts.
+///
+/// ```
+/// use instruments::warning::{Warning, WarningKind};
+/// use serde::Serialize;
+///
+/// /// The lock under test was never contended.
+/// #[derive(Serialize)]
+/// struct NeverContended {
+///     /// How often it was taken.
+///     rounds: u64,
+/// }
+///
+/// impl WarningKind for NeverContended {
+///     const CODE: &'static str = "never_contended";
+///
+///     fn message(&self) -> String {
+///         format!("the lock was free in all {} rounds", self.rounds)
+///     }
+///
+///     fn remedy(&self) -> &'static str {
+///         "use more --threads"
+///     }
+/// }
+///
+/// let warning = Warning::from(NeverContended { rounds: 17 });
+/// assert!(warning.is::<NeverContended>());
+/// ```
+pub trait WarningKind: Serialize {
+    /// The name that it has in a record, for programs to tell warnings apart by. Nothing else may have it, in any
+    /// crate.
+    const CODE: &'static str;
+    /// How much it matters.
+    const SEVERITY: Severity = Severity::LimitsConclusion;
+
+    /// The observation, with its values: one sentence without a full stop.
+    fn message(&self) -> String;
+
+    /// The remedy: a flag, a file, a capability; or how to read the values if there is none.
+    fn remedy(&self) -> &'static str;
+}
+
+/// A share in 0..1, for a message.
+pub fn percent(share: f64) -> String {
+    format!("{:.2} %", share * 100.0)
+}
+
+/// The most serious first, which is the order of printing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Severity {
+    /// A figure is not what it would be without it.
+    ChangesFigure,
+    /// The values are right, but incomplete.
+    #[default]
+    LimitsConclusion,
+    /// Something that could be better, and changes no figure here.
+    Advice,
 }

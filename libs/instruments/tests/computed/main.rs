@@ -1,11 +1,11 @@
-//! What is computed from figures that are given: one program, since nothing of it is measured.
+//! Tests that compute from given values: one program, since none of them measures.
 
 mod blocks;
 mod coincidence;
 mod comparison;
 mod environment_json;
 mod evidence;
-mod odd;
+mod outlier;
 mod period;
 mod spikes;
 mod statistics;

@@ -19,7 +19,7 @@ impl Chase {
         Self { places: memory }
     }
 
-    /// Nanoseconds for so many steps.
+    /// Nanoseconds for this number of steps.
     pub fn run(&self, steps: u32) -> f64 {
         let memory = self.places.as_ptr().cast::<u8>();
         let start = Instant::now();

@@ -1,6 +1,6 @@
-//! What a hop costs, beside C, C++, tokio and what the machine allows: `cargo bench -p protothreads`.
+//! The cost of a hop, compared with C, C++, tokio and the machine's limit: `cargo bench -p protothreads`.
 //!
-//! All contestants take turns, on one CPU, round after round, so that whatever disturbs the machine disturbs all of
+//! All contestants run on one CPU, interleaved round after round, so that whatever disturbs the machine disturbs all of
 //! them. A ratio is taken within each round; its median is printed with its quartiles. `-- 100` runs 100 rounds.
 #[path = "../../examples/ring/asynchronous.rs"]
 mod asynchronous;
@@ -124,7 +124,7 @@ fn sorted(mut values: Vec<f64>) -> Vec<f64> {
     values
 }
 
-/// A claim about two contestants: `numerator` takes so many times as long as `denominator`, at most or at least.
+/// A claim about two contestants: `numerator` takes at most, or at least, this number of times as long as `denominator`, at most or at least.
 fn print_ratio(all: &[Contestant], numerator: &str, denominator: &str, (sign, bound): (char, f64)) {
     let of = |name| all.iter().find(|contestant| contestant.name == name).map(|contestant| &contestant.ns);
     let (Some(above), Some(below)) = (of(numerator), of(denominator)) else { return };

@@ -33,7 +33,7 @@ impl Thread for Member {
 /// Bytes of a hand-written thread.
 pub const HAND_WRITTEN: usize = size_of::<Slot<Member>>();
 
-/// Nanoseconds for so many hops along `order`, beginnings included.
+/// Nanoseconds for this number of hops along `order`, beginnings included.
 #[inline(never)]
 pub fn hand_written(order: &[u32], hops: u32) -> f64 {
     let next = successors(order);
@@ -65,7 +65,7 @@ fn member<S: Scheduler>(mut me: Handle<'_, Link<Token>, S, Cell<usize>>, next: u
     }
 }
 
-/// Nanoseconds for so many hops of async threads along `order`, beginnings included.
+/// Nanoseconds for this number of hops of async threads along `order`, beginnings included.
 #[inline(never)]
 pub fn asynchronous(order: &[u32], hops: u32) -> f64 {
     let last = Cell::new(0);

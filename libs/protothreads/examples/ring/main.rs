@@ -1,5 +1,5 @@
 //! A token travels around a ring of threads; each waits for its own semaphore, takes one from the token's number and
-//! hands it on. Who gets 0 says its number: hops mod threads + 1.
+//! hands it on. The thread that gets 0 reports its number: hops mod threads + 1.
 //!
 //! ```sh
 //! cargo run --release -p protothreads --example ring -- 503 1000000

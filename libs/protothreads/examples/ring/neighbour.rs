@@ -1,4 +1,4 @@
-//! Who comes next in the ring.
+//! The next thread in the ring.
 use std::hint::cold_path;
 
 /// The thread after this one. The end of the ring is a branch, which is predicted, so a hop does not wait for the

@@ -49,7 +49,7 @@ async fn member(mailboxes: &[Mailbox], index: usize, last: &Cell<usize>) {
 
 /// The number, from 1, of the thread that got the last token, and what the run did.
 ///
-/// The others wait for wakers that will never come, so the run ends when nobody can run.
+/// The others wait for wakers that will never come, so the run ends when no thread can run.
 #[inline(never)]
 pub fn ring(threads: usize, hops: u32, scheduler: impl Scheduler) -> (usize, Report) {
     let links: Vec<_> = (0..threads).map(|_| Link::new()).collect();

@@ -1,20 +1,19 @@
 //! The loop that polls futures, and what it does when none can run.
-use core::{
-    future::Future,
-    pin::Pin,
-    task::{Context, Poll},
-};
 
-use super::{
-    Inbox,
-    registry::{PLACES, REGISTRY},
-    waker,
-};
+use super::{Inbox, PLACES, REGISTRY};
 use crate::{
     node::{Link, Node},
-    report::Report,
-    runtime::Runtime,
-    scheduler::Scheduler,
+    runtime::{Report, Runtime},
+    schedulers::Scheduler,
+};
+#[cfg(feature = "std")]
+use core::cell::Cell;
+use core::{
+    future::Future,
+    mem::ManuallyDrop,
+    pin::Pin,
+    ptr,
+    task::{Context, Poll, RawWaker, RawWakerVTable, Waker},
 };
 
 impl<T, S: Scheduler, W> Runtime<'_, Link<T>, S, W> {
@@ -75,7 +74,7 @@ impl<T, S: Scheduler, W> Runtime<'_, Link<T>, S, W> {
         idle: &mut impl FnMut(&Self) -> bool,
     ) -> Report {
         let work = || {
-            // Nobody could be told of wakes before, so all are polled once.
+            // No waker could reach the runtime before, so all are polled once.
             for thread in 0..self.nodes.len() as u32 {
                 self.wake(thread);
             }
@@ -84,7 +83,7 @@ impl<T, S: Scheduler, W> Runtime<'_, Link<T>, S, W> {
         #[cfg(feature = "std")]
         // SAFETY: `wake_local::<T, S, W>` may be called with a pointer to this runtime, which outlives this call, and
         // from this OS thread, for it takes no more than a shared reference.
-        return unsafe { waker::LocalWake::with(place, core::ptr::from_ref(self).cast(), wake_local::<T, S, W>, work) };
+        return unsafe { LocalWake::with(place, core::ptr::from_ref(self).cast(), wake_local::<T, S, W>, work) };
         #[cfg(not(feature = "std"))]
         work()
     }
@@ -100,7 +99,7 @@ impl<T, S: Scheduler, W> Runtime<'_, Link<T>, S, W> {
         let futures = unsafe { futures.get_unchecked_mut() };
         loop {
             while let Some(thread) = self.next() {
-                let waker = waker::waker(place, thread);
+                let waker = waker(place, thread);
                 // SAFETY: `next` returns numbers of threads, and there are as many futures. The element was pinned with
                 // its slice.
                 let future = unsafe { Pin::new_unchecked(futures.get_unchecked_mut(thread as usize)) };
@@ -122,7 +121,7 @@ impl<T, S: Scheduler, W> Runtime<'_, Link<T>, S, W> {
         !self.nodes.iter().any(|link| link.word().is_queued())
     }
 
-    /// Somebody's waker says that a thread should be polled.
+    /// Makes a thread ready, at the call of a waker.
     #[inline(always)]
     fn wake(&self, thread: u32) {
         if self.nodes.get(thread as usize).is_some_and(|link| !link.word().is_finished()) {
@@ -139,4 +138,81 @@ impl<T, S: Scheduler, W> Runtime<'_, Link<T>, S, W> {
 unsafe fn wake_local<T, S: Scheduler, W>(runtime: *const (), thread: u32) {
     // SAFETY: the caller's.
     unsafe { &*runtime.cast::<Runtime<'_, Link<T>, S, W>>() }.wake(thread);
+}
+
+// Standard wakers that are numbers: a place in the registry and a thread's number. They own nothing.
+
+const INDEX_BITS: u32 = 24;
+
+static VTABLE: RawWakerVTable = RawWakerVTable::new(clone, wake, wake, |_| ());
+
+fn clone(data: *const ()) -> RawWaker {
+    RawWaker::new(data, &VTABLE)
+}
+
+/// The waker of thread `index` of the runtime in `place`. Dropping it would do nothing.
+#[inline(always)]
+pub(crate) fn waker(place: usize, index: u32) -> ManuallyDrop<Waker> {
+    let data = ptr::without_provenance(place << INDEX_BITS | index as usize);
+    // SAFETY: the functions of the table take any number for data, own nothing, and may be called from any OS thread.
+    ManuallyDrop::new(unsafe { Waker::new(data, &VTABLE) })
+}
+
+fn wake(data: *const ()) {
+    let (place, index) = (data.addr() >> INDEX_BITS, data.addr() as u32 & ((1 << INDEX_BITS) - 1));
+    #[cfg(feature = "std")]
+    if LocalWake::wake(place, index) {
+        return;
+    }
+    REGISTRY[place].wake(index);
+}
+
+/// How to wake the threads of the runtime that runs on this OS thread: wakes that come from it need no atomics.
+#[cfg(feature = "std")]
+#[derive(Clone, Copy)]
+pub(crate) struct LocalWake {
+    place: usize,
+    runtime: *const (),
+    wake: unsafe fn(*const (), u32),
+}
+
+#[cfg(feature = "std")]
+std::thread_local! {
+    static LOCAL_WAKE: Cell<LocalWake> =
+        const { Cell::new(LocalWake { place: usize::MAX, runtime: ptr::null(), wake: |_, _| () }) };
+}
+
+#[cfg(feature = "std")]
+impl LocalWake {
+    /// Runs `work` while `wake(runtime, index)` is called for the wakes of `place` that come from this OS thread.
+    ///
+    /// # Safety
+    /// `wake(runtime, index)` must be safe to call from this thread until `work` returns or panics, within it.
+    pub(crate) unsafe fn with<R>(
+        place: usize,
+        runtime: *const (),
+        wake: unsafe fn(*const (), u32),
+        work: impl FnOnce() -> R,
+    ) -> R {
+        struct Restore(LocalWake);
+        impl Drop for Restore {
+            fn drop(&mut self) {
+                LOCAL_WAKE.set(self.0);
+            }
+        }
+        let _restore = Restore(LOCAL_WAKE.replace(LocalWake { place, runtime, wake }));
+        work()
+    }
+
+    #[inline(always)]
+    fn wake(place: usize, index: u32) -> bool {
+        let local = LOCAL_WAKE.get();
+        if local.place != place {
+            return false;
+        }
+        // SAFETY: `with` is running on this OS thread, since `local` is only set during its call, and its caller
+        // promised that `wake` may be called with `runtime` until then.
+        unsafe { (local.wake)(local.runtime, index) };
+        true
+    }
 }

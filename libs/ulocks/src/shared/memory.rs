@@ -25,7 +25,7 @@ use std::{
 /// It is unmapped when dropped. The value is not dropped, and the file stays.
 ///
 /// It hands out a `&T`, which is a promise about what others do with the memory. Of anonymous memory this crate can
-/// keep it: nobody has it but children, as the same `T`. Of a file only the caller can, so naming one is `unsafe`.
+/// keep it: only children have it, as the same `T`. Of a file only the caller can, so naming one is `unsafe`.
 pub struct SharedMemory<T: Plain> {
     start: NonNull<u8>,
     length: usize,
@@ -33,9 +33,10 @@ pub struct SharedMemory<T: Plain> {
     value: std::marker::PhantomData<T>,
 }
 
-// SAFETY: it is a shared reference to a T that others have as well: it may go where a `&T` may, and `T` is `Sync`.
+// SAFETY: the mapping is a shared reference to a `T`, which other processes have as well. A `&T` may go to another
+// thread, since `T: Plain` is `Sync`; unmapping is allowed on any thread.
 unsafe impl<T: Plain> Send for SharedMemory<T> {}
-// SAFETY: as above.
+// SAFETY: `&SharedMemory<T>` gives out only `&T`, and `T: Plain` is `Sync`.
 unsafe impl<T: Plain> Sync for SharedMemory<T> {}
 
 impl<T: Plain> SharedMemory<T> {
@@ -67,7 +68,7 @@ impl<T: Plain> SharedMemory<T> {
     /// The file exists (`AlreadyExists`), or cannot be made.
     ///
     /// # Safety
-    /// As long as this value lives, nobody uses the file but as a `SharedMemory` of a `T` laid out as this one: no one
+    /// As long as this value lives, no process uses the file but as a `SharedMemory` of a `T` laid out as this one: no one
     /// writes to it, punches holes into it, truncates it or maps it by other means. The file is made for its owner
     /// alone, so that is for the programs of one user to keep.
     pub unsafe fn create(path: impl AsRef<Path>, layout: u32) -> Result<Self> {
@@ -84,7 +85,7 @@ impl<T: Plain> SharedMemory<T> {
     /// Any [`Error`].
     ///
     /// # Safety
-    /// As for [`create`](Self::create). The header is checked, and whoever may write the file may have forged it.
+    /// As for [`create`](Self::create). The header is checked, and a process that may write the file can have forged it.
     pub unsafe fn open(path: impl AsRef<Path>, layout: u32) -> Result<Self> {
         let path = path.as_ref();
         let file = File::options()
@@ -118,7 +119,7 @@ impl<T: Plain> SharedMemory<T> {
                 Err(error) if is(&error, io::ErrorKind::AlreadyExists) => {}
                 done => return done,
             }
-            // The name is there and leads nowhere. If it is no link, somebody made the file in between.
+            // The name is there and leads nowhere. If it is not a link, another process made the file in between.
             if path.is_symlink() && !path.exists() {
                 return Err(missing);
             }
@@ -134,7 +135,7 @@ impl<T: Plain> SharedMemory<T> {
         Self::check_length(file, path)
     }
 
-    /// A file without a name, complete; then, in one step, its name: nobody sees half a file, and a process that dies
+    /// A file without a name, complete; then, in one step, its name: no process sees half a file, and a process that dies
     /// here leaves nothing.
     fn prepare(path: &Path, layout: u32) -> io::Result<File> {
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));

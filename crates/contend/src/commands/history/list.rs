@@ -7,7 +7,7 @@ use anyhow::ensure;
 use archive::{Entry, Location, Summary};
 use clap::Args;
 use harness::{Outcome, UsageError};
-use instruments::statistics::odd::LEAST_MACHINES;
+use instruments::statistics::outlier::LEAST_MACHINES;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -68,7 +68,7 @@ pub fn run(filter: &Filter, folder: &Path, is_named: bool, destination: Destinat
     Ok(Outcome::Done)
 }
 
-/// What there is, for who asked for something else.
+/// The available records, for a user that requested others.
 fn there(all: &[Entry]) -> String {
     let names = |name: fn(&Summary) -> &str| {
         let names: BTreeSet<&str> = all.iter().map(|entry| name(&entry.summary)).collect();
@@ -98,7 +98,7 @@ fn text(entries: &[Entry], page: &Page) -> String {
     lines.join("\n") + "\n" + &by_machine(entries, page)
 }
 
-/// Of several machines a line each: a list opens no record, so that it cannot say which one is odd.
+/// A line for each of several machines: a list opens no record, so that it cannot say which one is odd.
 fn by_machine(entries: &[Entry], page: &Page) -> String {
     let mut machines: BTreeMap<&str, Vec<&Summary>> = BTreeMap::new();
     for entry in entries {

@@ -1,13 +1,13 @@
 //! Machines, and what is odd about them.
 
 use super::gather::Reading;
-use instruments::statistics::odd::{Figure, LEAST_MACHINES, OddOnes};
 use instruments::statistics::order::median;
+use instruments::statistics::outlier::{Figure, LEAST_MACHINES, Outliers};
 use record::Unit;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Of groups of machines that are the same, so many have any odd one, in whatever many figures.
+/// The share of groups of equal machines that have any odd one, over all their figures.
 pub const FALSE_ALARMS: f64 = 0.05;
 
 /// Several machines, and what is odd about them.
@@ -42,9 +42,9 @@ pub struct Odd {
     pub value: f64,
     /// … of the other machines' …
     pub others: f64,
-    /// … of which there are so many, …
+    /// … their number, …
     pub machines: usize,
-    /// … and what lies between the least and the most of them.
+    /// … and the range from their least to their greatest.
     pub others_from: f64,
     pub others_to: f64,
     #[serde(skip)]
@@ -70,7 +70,7 @@ impl Machines {
         }
         let figures = figures(readings);
         let sets: Vec<Figure> = figures.iter().map(|(_, values)| set(values)).collect();
-        let found = OddOnes::with_chance(FALSE_ALARMS).among(&sets);
+        let found = Outliers::with_chance(FALSE_ALARMS).among(&sets);
         let odd = figures
             .iter()
             .zip(&found)
@@ -87,7 +87,7 @@ impl Machines {
     }
 }
 
-/// By figure, a value a machine: the median of its runs. What is not above 0 has no ratio to others.
+/// By figure, a value a machine: the median of its runs. A value that is not above 0 has no ratio to others.
 fn figures(readings: &[Reading]) -> Vec<(&Reading, Vec<Value<'_>>)> {
     let mut runs: BTreeMap<(&str, &str, &str), BTreeMap<&str, Vec<&Reading>>> = BTreeMap::new();
     for reading in readings.iter().filter(|reading| reading.estimate.value > 0.0) {

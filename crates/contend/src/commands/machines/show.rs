@@ -1,11 +1,11 @@
 //! Machines on a terminal: a line each, then what is odd.
 
 use super::judged::{Machine, Machines, Odd};
-use instruments::statistics::odd::LEAST_MACHINES;
+use instruments::statistics::outlier::LEAST_MACHINES;
 use record::Table;
 use terminal::{Page, escaped, percent, ratio};
 
-/// Odd figures of a machine that there is room for; each stands in the trend of its cell.
+/// Odd figures of a machine that fit; the trend of its cell contains each.
 const SAID: usize = 5;
 
 pub fn text(machines: &Machines, page: &Page) -> String {
@@ -54,7 +54,7 @@ fn words(odd: &Odd) -> String {
     )
 }
 
-/// What is claimed, and what is not.
+/// The claim, and its limits.
 fn bound(machines: &Machines) -> String {
     if machines.judged == 0 {
         return format!("Outlier detection needs a metric that {LEAST_MACHINES} machines have in common.");

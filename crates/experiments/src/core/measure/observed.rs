@@ -2,7 +2,7 @@
 
 use super::beside::Beside;
 use instruments::evidence::Timeline;
-use instruments::neighbour::{KINDS, Memory, Probed, SocketProbe, Split, Workspace, Yardstick};
+use instruments::neighbour::{CoreWidth, KINDS, Memory, Probed, SocketProbe, Split, Workspace};
 use instruments::statistics::Thinned;
 
 /// A stretch between two probes, and what ran in it.
@@ -30,7 +30,7 @@ pub struct Observed {
     pub workspace: Workspace,
     pub socket: SocketProbe,
     pub memory: Thinned<Memory>,
-    pub yardstick: Yardstick,
+    pub yardstick: CoreWidth,
     /// Of each turn, the share of steps in which the core was shared, as far as could be told by then.
     pub turns: Vec<f64>,
     /// Who ran on the core's other hardware threads.
@@ -59,7 +59,7 @@ impl Observed {
             workspace: Workspace::new(),
             socket,
             memory: Thinned::default(),
-            yardstick: Yardstick::default(),
+            yardstick: CoreWidth::default(),
             turns: Vec::new(),
             beside: Beside::default(),
             learned: 0,

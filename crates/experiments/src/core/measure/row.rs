@@ -8,7 +8,7 @@ use super::pairs::{Pairs, pairs_of};
 use super::stretches::{stretches, timeline};
 use super::watch::Watch;
 use crate::core::record::{Memory, Row};
-use instruments::neighbour::{self, Sharing, Yardstick};
+use instruments::neighbour::{self, CoreWidth, Sharing};
 use instruments::statistics::order::{median, sample_quantile};
 
 /// `None` for a CPU that was never watched.
@@ -66,8 +66,8 @@ impl Agreement {
         };
         let both: Vec<_> =
             seen.steps.iter().zip(told).filter_map(|(step, (_, short))| Some((*short, long(step)?))).collect();
-        // A longer loop hides less of its own start, so it has a yardstick of its own.
-        let mut yardstick = Yardstick::default();
+        // A longer loop hides less of its own start, so it has its own core width.
+        let mut yardstick = CoreWidth::default();
         both.iter().for_each(|(_, probed)| _ = yardstick.learn(probed));
         let both = both.iter().map(|(short, probed)| (*short, yardstick.sharing(&[*probed])));
         let mut agreement = Self { checked: 0, told: 0, agreed: 0 };

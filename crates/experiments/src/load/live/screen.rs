@@ -1,23 +1,28 @@
-//! The terminal as a live view. However the command ends, except by SIGKILL, the terminal is as it was before: on a
-//! panic by the hook that the library sets, otherwise when the view is dropped.
+//! The terminal as a live view.
 
 use super::history::{History, POWERS};
 use crate::load::flags::View;
 use crate::load::record::IntervalRow;
-use ratatui::crossterm::event::{self, Event, KeyCode, KeyModifiers};
-use ratatui::layout::{Constraint, Layout, Rect};
-use ratatui::style::{Color, Style};
-use ratatui::text::{Line, Text};
-use ratatui::widgets::{Bar, BarChart, BarGroup, Block, RenderDirection, Sparkline};
-use ratatui::{DefaultTerminal, Frame};
+use ratatui_core::layout::{Constraint, Layout, Rect};
+use ratatui_core::style::{Color, Style};
+use ratatui_core::terminal::Frame;
+use ratatui_core::text::{Line, Text};
+use ratatui_widgets::barchart::{Bar, BarChart, BarGroup};
+use ratatui_widgets::block::Block;
+use ratatui_widgets::sparkline::{RenderDirection, Sparkline};
 use std::collections::BTreeMap;
 use std::io;
 use std::time::Duration;
+use terminal::full_screen::{self, Canvas, Event, Input, Key, Tty};
 use terminal::percent;
 
-/// A picture of the load that follows the measurement.
+/// A chart of the load that follows the measurement.
 pub struct Screen {
-    terminal: DefaultTerminal,
+    tty: Tty,
+    canvas: Canvas,
+    /// The size of the terminal when it was last drawn.
+    area: Rect,
+    input: Input,
     picture: Picture,
 }
 
@@ -25,10 +30,12 @@ impl Screen {
     /// Takes over the terminal.
     ///
     /// # Errors
-    /// It is none after all.
+    /// There is no terminal.
     pub fn open(view: View, interval: Duration) -> io::Result<Self> {
         let picture = Picture::new(view, interval);
-        let mut screen = Self { terminal: ratatui::try_init()?, picture };
+        let tty = Tty::take(false)?;
+        let canvas = tty.canvas()?;
+        let mut screen = Self { tty, canvas, area: Rect::ZERO, input: Input::default(), picture };
         screen.draw()?;
         Ok(screen)
     }
@@ -42,34 +49,34 @@ impl Screen {
         self.draw()
     }
 
-    /// Handles keys for this long; says whether the view was closed.
+    /// Handles keys for this long; returns whether the view was closed.
     pub fn closed(&mut self, patience: Duration) -> bool {
         // A terminal that cannot be read has gone.
-        match event::poll(patience).and_then(|any| if any { event::read().map(Some) } else { Ok(None) }) {
-            Ok(Some(Event::Key(key))) => match (key.code, key.modifiers) {
-                // The terminal passes Ctrl-C on as a key while the view has it.
-                (KeyCode::Char('c'), KeyModifiers::CONTROL) => {
-                    signal_hook::low_level::raise(signal_hook::consts::SIGINT).is_err()
-                }
-                (KeyCode::Char('z'), KeyModifiers::CONTROL) => self.suspended().is_err(),
-                (KeyCode::Char('?') | KeyCode::Char('h'), _) => self.turn_help(),
-                (KeyCode::Char('q') | KeyCode::Esc, _) => true,
-                (KeyCode::Char('g'), _) => self.turn_to(View::Graph),
-                (KeyCode::Char('b'), _) => self.turn_to(View::Bars),
-                _ => false,
-            },
-            Ok(Some(Event::Resize(..))) => self.draw().is_err(),
-            Ok(_) => false,
-            Err(error) => error.kind() != io::ErrorKind::Interrupted,
+        let Ok(events) = self.tty.events(&mut self.input, patience) else { return true };
+        let is_closed = events.into_iter().any(|event| self.closed_by(event));
+        is_closed || (full_screen::size() != self.area && self.draw().is_err())
+    }
+
+    fn closed_by(&mut self, event: Event) -> bool {
+        match event {
+            // The terminal passes Ctrl-C on as a key while the view has it.
+            Event::Key(Key::Ctrl('c')) => signal_hook::low_level::raise(signal_hook::consts::SIGINT).is_err(),
+            Event::Key(Key::Ctrl('z')) => self.suspended().is_err(),
+            Event::Key(Key::Char('?' | 'h')) => self.turn_help(),
+            Event::Key(Key::Char('q') | Key::Escape) => true,
+            Event::Key(Key::Char('g')) => self.turn_to(View::Graph),
+            Event::Key(Key::Char('b')) => self.turn_to(View::Bars),
+            _ => false,
         }
     }
 
-    /// The terminal passes Ctrl-Z on as a key, too: it is given back for as long as the shell has it. The whole group
-    /// stops, as it would without a view.
+    /// The terminal passes Ctrl-Z on as a key, too: the view releases it for as long as the shell has it. The whole
+    /// process group stops, as it would without a view.
     fn suspended(&mut self) -> io::Result<()> {
-        ratatui::try_restore()?;
+        self.tty.pause();
         rustix::process::kill_current_process_group(rustix::process::Signal::TSTP)?;
-        self.terminal = ratatui::try_init()?;
+        self.tty.resume()?;
+        self.canvas = self.tty.canvas()?;
         self.draw()
     }
 
@@ -84,24 +91,19 @@ impl Screen {
     }
 
     fn draw(&mut self) -> io::Result<()> {
-        self.terminal.draw(|frame| self.picture.draw(frame)).map(drop)
+        self.area = full_screen::size();
+        self.canvas.draw(|frame| self.picture.draw(frame)).map(drop)
     }
 }
 
-impl Drop for Screen {
-    fn drop(&mut self) {
-        ratatui::restore();
-    }
-}
-
-/// What is drawn.
+/// The contents of the view.
 struct Picture {
     view: View,
     interval: Duration,
     /// The mean of all CPUs.
     all: History,
     cpus: BTreeMap<usize, History>,
-    /// The figures of the last interval.
+    /// The values of the last interval.
     last: Vec<String>,
     /// Whether the keys are shown instead.
     help: bool,
@@ -116,7 +118,7 @@ const KEYS: [&str; 6] = [
     "Ctrl-Z   suspend; fg in the shell resumes",
 ];
 
-/// A graph lower than this shows nothing.
+/// A lower graph shows nothing.
 const LOWEST_GRAPH: u16 = 4;
 
 impl Picture {
@@ -151,7 +153,7 @@ impl Picture {
         frame.render_widget(Line::from(as_many_as_fit(&keys, bottom.width)), bottom);
     }
 
-    /// The load of the last intervals, newest at the right: of each CPU, or of all together where there is no room.
+    /// The load of the last intervals, newest at the right, for each CPU or for all together where space is short.
     fn graph(&self, frame: &mut Frame, area: Rect) {
         let each = area.height / (self.cpus.len() as u16).max(1);
         if each < LOWEST_GRAPH || self.cpus.len() < 2 {
@@ -193,7 +195,7 @@ impl Picture {
     }
 }
 
-/// A figure that is cut is none: what has no room is left out.
+/// A value that is cut would be wrong, so parts that do not fit are omitted.
 fn as_many_as_fit(parts: &[String], width: u16) -> String {
     parts.iter().fold(String::new(), |line, part| {
         let longer = if line.is_empty() { part.clone() } else { format!("{line}   {part}") };
@@ -213,8 +215,8 @@ fn span_label(seconds: u32) -> String {
 mod tests {
     use super::*;
     use crate::load::record::Shares;
-    use ratatui::Terminal;
-    use ratatui::backend::TestBackend;
+    use ratatui_core::backend::TestBackend;
+    use ratatui_core::terminal::Terminal;
 
     fn row(time_s: f64, cpu: usize, load_share: f64) -> IntervalRow {
         let shares = Shares {
@@ -241,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn the_graph_has_a_strip_for_each_cpu_that_there_is_room_for() {
+    fn graph_has_a_strip_per_cpu_where_they_fit() {
         let roomy = drawn(View::Graph, 80, 24, 2);
         assert!(roomy.contains("CPU 0: 50.0 %") && roomy.contains("CPU 1: 50.0 %") && roomy.contains('█'), "{roomy}");
         let crowded = drawn(View::Graph, 80, 24, 64);
@@ -249,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn the_bars_go_back_as_far_as_was_measured() {
+    fn bars_reach_back_as_far_as_was_measured() {
         let bars = drawn(View::Bars, 80, 24, 2);
         for label in ["1s", "2s", "4s", "8s"] {
             assert!(bars.contains(label), "{label} is missing:\n{bars}");
@@ -258,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn the_graph_has_its_scale_and_its_time() {
+    fn graph_has_its_scale_and_its_time() {
         let graph = drawn(View::Graph, 80, 24, 2);
         for words in ["100 %", "0 %, now", "1m ago"] {
             assert!(graph.contains(words), "{words} is missing:\n{graph}");
@@ -266,13 +268,13 @@ mod tests {
     }
 
     #[test]
-    fn no_figure_is_cut_where_there_is_no_room_for_all() {
+    fn values_that_do_not_fit_are_omitted_whole() {
         let narrow = drawn(View::Graph, 40, 12, 1);
         assert!(narrow.contains("load 50.0 %   /proc/stat 10.0 %") && !narrow.contains("lost"), "{narrow}");
     }
 
     #[test]
-    fn the_keys_can_be_asked_for() {
+    fn help_lists_the_keys() {
         let mut picture = Picture::new(View::Graph, Duration::from_secs(1));
         picture.help = true;
         let mut terminal = Terminal::new(TestBackend::new(80, 24)).unwrap();
@@ -282,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tiny_terminal_does_no_harm() {
+    fn tiny_terminal_does_not_panic() {
         for view in [View::Graph, View::Bars] {
             drawn(view, 3, 2, 2);
             drawn(view, 1, 1, 300);

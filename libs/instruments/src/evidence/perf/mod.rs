@@ -2,11 +2,10 @@
 
 mod record;
 mod ring;
-mod tracefs;
 mod tracepoints;
 
 pub(super) use ring::{Drained, Rings};
-pub use tracefs::TracepointFormat;
+pub use tracepoints::TracepointFormat;
 
 /// Adds the reports of interrupts and softirqs to the rings.
 ///
@@ -15,7 +14,7 @@ pub use tracefs::TracepointFormat;
 pub(super) fn follow_interrupts(rings: &mut Rings) -> std::io::Result<()> {
     let tracepoints = tracepoints::list()?;
     let mut refused = rings.follow(&tracepoints);
-    // The kernel allows nobody to sample the exit of `irq_work`, and it may be others' turn tomorrow: without its exit
+    // The kernel allows no process to sample the exit of `irq_work`, and it may be others' turn tomorrow: without its exit
     // a handler is a moment, and its time counts as entry and exit.
     refused.retain(|(name, _)| name.ends_with("_entry"));
     match &refused[..] {

@@ -23,7 +23,7 @@ pub(super) enum Content<'a> {
     Named { task: Peer, name: &'a str },
     /// A task was made, or ended.
     Family { task: Peer, parent: u32 },
-    /// So many records found no room.
+    /// This number of records did not fit.
     Lost { records: u64 },
     /// A tracepoint's data.
     Sample { raw: &'a [u8] },

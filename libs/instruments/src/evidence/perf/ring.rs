@@ -1,7 +1,7 @@
 //! Opening perf events and reading their rings.
 //!
 //! For each CPU a group: a dummy event leads it, carries the ring and the switch records; the tracepoints follow it and
-//! write into the same ring. The whole group goes on and off with its leader. Nothing wakes anybody: the rings are
+//! write into the same ring. The whole group goes on and off with its leader. Nothing wakes a reader: the rings are
 //! read when the group is off.
 
 use std::io;
@@ -15,8 +15,8 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use super::record::{Content, Record, parse};
 use super::tracepoints::{Decoder, Tracepoint};
 use crate::cpus::{CpuSet, online};
-use crate::evidence::event::{Event, EventKind};
 use crate::evidence::names::Names;
+use crate::evidence::track::{Event, EventKind};
 
 /// Room for a second of a hundred thousand records.
 const LARGEST: usize = 8 << 20;
@@ -24,14 +24,14 @@ const LARGEST: usize = 8 << 20;
 const LARGEST_OF_THREAD: usize = 2 << 20;
 /// Room for a few hundred switches: enough for one competitor and a second.
 const SMALLEST: usize = 16 << 10;
-/// A ring with less room than this at the end may have refused a record that nobody reports any more.
+/// A ring with less room than this at the end may have refused a record without a report of the loss.
 const FULL: usize = 512;
 
 /// All rings of a recorder.
 pub(in crate::evidence) struct Rings {
     rings: Vec<Ring>,
-    /// Of the other CPUs, what tasks are called: one that got its name there may come over, and be gone when it is
-    /// asked.
+    /// Rings of the other CPUs, for the names of tasks: a task that got its name there may migrate, and end before
+    /// its name is read.
     elsewhere: Vec<Ring>,
     decoder: Decoder,
 }
@@ -105,7 +105,7 @@ impl Rings {
         self.rings.iter().map(|ring| ring.bytes as u64 / 1024).min().unwrap_or(0)
     }
 
-    /// Only the leader is told: followers that were told too were silent from the second time on.
+    /// Only the leader is enabled: followers that were enabled too were silent from the second time on.
     pub fn enable(&mut self) -> io::Result<()> {
         self.elsewhere.iter_mut().chain(&mut self.rings).try_for_each(|ring| ring.leader.enable())
     }
@@ -150,7 +150,7 @@ fn allow_descriptors() {
 fn builder(event: impl perf_event::events::Event) -> Builder<'static> {
     let mut builder = Builder::new(event);
     builder.sample(SampleFlag::TID | SampleFlag::TIME).sample_id_all(true).clockid(Clock::MONOTONIC_RAW);
-    // Wakes nobody: a wakeup would be an interrupt of our own making.
+    // Wakes no reader: a wake-up would be an interrupt that the measurement causes.
     builder.read_format(ReadFormat::empty()).wakeup_watermark(u32::MAX as usize);
     builder
 }
@@ -191,7 +191,7 @@ impl Ring {
         Ok(())
     }
 
-    /// Of all that it has only what tasks are called.
+    /// The names of tasks are the only records that are kept of it.
     fn drain_names(&mut self, names: &mut Names) {
         while let Some(bytes) = self.leader.next_record() {
             let body = bytes.to_contiguous();
@@ -222,7 +222,7 @@ impl Ring {
 /// `_IO('$', 5)`, the same on all processors that number their calls in the common way.
 const PERF_EVENT_IOC_SET_OUTPUT: libc::Ioctl = 0x2405;
 
-/// Of a record.
+/// The length of a record.
 const HEADER: usize = 8;
 
 impl Drained {

@@ -1,18 +1,20 @@
 //! The tracepoints of interrupts and softirqs: which there are, and what their data says.
 
-use std::collections::BTreeMap;
-use std::io;
-
 use super::record::{u16_at, u32_at};
-use super::tracefs::{Tracefs, offset_of};
 use crate::evidence::names::{HandlerKind, Names};
+use rustix::fs::{Dir, Mode, OFlags, open, openat};
+use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsmount, fsopen};
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::OwnedFd;
 
 /// What a tracepoint's data says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Tracepoint {
     /// As in `irq_vectors/local_timer_entry`.
     pub name: String,
-    /// Under which number it is opened, and stands in its data.
+    /// The number by which it is opened, and which its data contain.
     pub id: u16,
     edge: Edge,
     subject: Subject,
@@ -22,7 +24,7 @@ pub(super) struct Tracepoint {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Edge {
     Entry,
-    /// Of a handler whose end is not reported.
+    /// The begin of a handler whose end is not reported.
     LoneEntry,
     Exit,
 }
@@ -32,9 +34,9 @@ enum Edge {
 enum Subject {
     /// Always this one.
     Vector(String),
-    /// The device interrupt whose number stands here; its name stands there, in the entry's data only.
+    /// The device interrupt whose number is here, and whose name is there, in the entry's data only.
     Device { number_at: usize, name_at: Option<usize> },
-    /// The softirq whose number stands here.
+    /// The softirq whose number is here.
     Softirq { number_at: usize },
 }
 
@@ -142,11 +144,119 @@ fn stem(name: &str) -> &str {
     name.trim_end_matches("_entry").trim_end_matches("_exit")
 }
 
-/// A text elsewhere in the data: at `at` stand its offset (low half) and its length.
+/// A text elsewhere in the data: at `at` are its offset (low half) and its length.
 fn located_text(raw: &[u8], at: usize) -> Option<&str> {
     let place = u32_at(raw, at)?;
     let bytes = raw.get((place & 0xffff) as usize..)?;
     std::ffi::CStr::from_bytes_until_nul(bytes).ok()?.to_str().ok().filter(|name| !name.is_empty())
+}
+
+// The kernel's list of tracepoints: `tracefs`.
+//
+// Often it is not mounted. Root can mount it where no process sees it: a mount that is attached nowhere ends with its
+// file descriptor.
+
+/// An open `tracefs`.
+#[derive(Debug)]
+pub(super) struct Tracefs {
+    root: OwnedFd,
+}
+
+const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
+
+impl Tracefs {
+    /// Opens it where it is mounted, else in a private mount.
+    ///
+    /// # Errors
+    /// That of the own mount if there is none, that of the mounted one if it is there and not for us.
+    pub fn open() -> io::Result<Self> {
+        let mut refused = None;
+        for path in ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"] {
+            match open(path, DIRECTORY, Mode::empty()).map(|root| Self { root }) {
+                // An empty directory is where it would be mounted.
+                Ok(tracefs) => match tracefs.directory("events") {
+                    Ok(_) => return Ok(tracefs),
+                    Err(error) => {
+                        refused = refused.or(Some(error).filter(|error| error.kind() != io::ErrorKind::NotFound))
+                    }
+                },
+                Err(error) => {
+                    refused = refused
+                        .or(Some(error.into()).filter(|error: &io::Error| error.kind() != io::ErrorKind::NotFound))
+                }
+            }
+        }
+        Self::mount().map_err(|error| refused.unwrap_or(error))
+    }
+
+    fn mount() -> io::Result<Self> {
+        let context = fsopen("tracefs", FsOpenFlags::FSOPEN_CLOEXEC)?;
+        fsconfig_create(&context)?;
+        let attributes = MountAttrFlags::MOUNT_ATTR_NOEXEC | MountAttrFlags::MOUNT_ATTR_NOSUID;
+        Ok(Self { root: fsmount(&context, FsMountFlags::FSMOUNT_CLOEXEC, attributes)? })
+    }
+
+    fn directory(&self, path: &str) -> io::Result<OwnedFd> {
+        Ok(openat(&self.root, path, DIRECTORY, Mode::empty())?)
+    }
+
+    /// The text of a file.
+    pub fn text(&self, path: &str) -> io::Result<String> {
+        let file = openat(&self.root, path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
+        let mut text = String::new();
+        File::from(file).read_to_string(&mut text)?;
+        Ok(text)
+    }
+
+    /// The names in a directory, sorted.
+    pub fn names(&self, path: &str) -> io::Result<Vec<String>> {
+        let mut names = Vec::new();
+        for entry in Dir::new(self.directory(path)?)? {
+            names.push(entry?.file_name().to_string_lossy().into_owned());
+        }
+        names.sort_unstable();
+        Ok(names)
+    }
+}
+
+/// A tracepoint of the kernel's, by its number and the places of its fields.
+#[derive(Clone, Debug)]
+pub struct TracepointFormat {
+    /// The number by which it is opened, and which its data contain.
+    pub id: u16,
+    format: String,
+}
+
+impl TracepointFormat {
+    /// That of this name, as in `sched/sched_waking`.
+    ///
+    /// # Errors
+    /// If `tracefs` cannot be read, or there is none of this name.
+    pub fn of(name: &str) -> io::Result<Self> {
+        let tracefs = Tracefs::open()?;
+        let id = tracefs.text(&format!("events/{name}/id"))?;
+        let id =
+            id.trim().parse().map_err(|_| io::Error::other(format!("tracefs: events/{name}/id is not a number")))?;
+        Ok(Self { id, format: tracefs.text(&format!("events/{name}/format"))? })
+    }
+
+    /// The position of a field in its data.
+    ///
+    /// # Errors
+    /// It has no such field.
+    pub fn offset_of(&self, field: &str) -> io::Result<usize> {
+        offset_of(&self.format, field).ok_or_else(|| io::Error::other(format!("a tracepoint without {field}")))
+    }
+}
+
+/// The position of a field, from a line such as `field:int irq; offset:8; size:4; signed:1;` with tabs between.
+pub(super) fn offset_of(format: &str, field: &str) -> Option<usize> {
+    format.lines().find_map(|line| {
+        let mut parts = line.trim().strip_prefix("field:")?.split(';').map(str::trim);
+        let name = parts.next()?.split_whitespace().last()?;
+        let offset = parts.next()?.strip_prefix("offset:")?;
+        if name == field { offset.parse().ok() } else { None }
+    })
 }
 
 #[cfg(test)]
@@ -204,7 +314,7 @@ mod tests {
         assert_eq!(names.handler_of(report.handler).unwrap().name, "sched");
         let report = decoder.decode(&data(1, &[77], b""), &mut names).unwrap();
         assert_eq!(names.handler_of(report.handler).unwrap().name, "unknown");
-        // Nobody reports its end.
+        // Its end is not reported.
         let report = decoder.decode(&data(2, &[], b""), &mut names).unwrap();
         assert_eq!((names.handler_of(report.handler).unwrap().name.as_str(), report.lone), ("irq_work", true));
     }

@@ -1,13 +1,14 @@
 //! For AArch64: a multiplication takes two to four cycles there, but an addition of two registers takes one on every
 //! core, so twelve of them in a chain are the measure of cycles.
 
-use super::lines::Lines;
+use super::Lines;
 use core::arch::asm;
 
 /// Sixteen additions, none of which waits for another of the same round for long.
 #[inline(never)]
 pub fn width(rounds: u32) {
-    // SAFETY: registers only, all of them declared; it ends after `rounds` rounds.
+    // SAFETY: the assembly writes no register but its operands, touches neither memory nor the stack, and ends after
+    // `rounds` iterations.
     unsafe {
         asm!(
             ".p2align 6",
@@ -28,7 +29,8 @@ pub fn width(rounds: u32) {
 /// Twelve additions, each of the last one's result.
 #[inline(never)]
 pub fn latency(rounds: u32) {
-    // SAFETY: as above.
+    // SAFETY: the assembly writes no register but its operands, touches neither memory nor the stack, and ends after
+    // `rounds` iterations.
     unsafe {
         asm!(
             ".p2align 6",
@@ -50,7 +52,8 @@ pub fn latency(rounds: u32) {
 /// Sixteen instructions that need nothing but being issued.
 #[inline(never)]
 pub fn no_ops(rounds: u32) {
-    // SAFETY: as above.
+    // SAFETY: the assembly writes no register but its operands, touches neither memory nor the stack, and ends after
+    // `rounds` iterations.
     unsafe {
         asm!(
             ".p2align 6",
@@ -68,7 +71,8 @@ pub fn no_ops(rounds: u32) {
 /// Four multiplications that do not depend on each other: limited by the multiplier.
 #[inline(never)]
 pub fn multiplications(rounds: u32) {
-    // SAFETY: as above.
+    // SAFETY: the assembly writes no register but its operands, touches neither memory nor the stack, and ends after
+    // `rounds` iterations.
     unsafe {
         asm!(
             ".p2align 6",
@@ -144,7 +148,7 @@ pub fn store_to_load(rounds: u32, lines: &mut Lines) {
 /// Four branches, each taken in half of the rounds or fewer, in a pattern that a predictor learns.
 #[inline(never)]
 pub fn branches(rounds: u32) {
-    // SAFETY: registers only.
+    // SAFETY: the assembly writes no register but its operands, and touches neither memory nor the stack.
     unsafe {
         asm!(
             ".p2align 6",

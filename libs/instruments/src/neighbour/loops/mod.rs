@@ -4,13 +4,11 @@
 
 #[cfg(target_arch = "aarch64")]
 mod aarch64;
-mod lines;
 #[cfg(target_arch = "x86_64")]
 mod x86_64;
 
 #[cfg(target_arch = "aarch64")]
 pub use aarch64::*;
-pub use lines::Lines;
 #[cfg(target_arch = "x86_64")]
 pub use x86_64::*;
 
@@ -25,8 +23,8 @@ pub const WIDTH_INSTRUCTIONS: f64 = 17.0;
 
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 mod unknown {
-    //! [`super::IS_KNOWN`] says that nobody may call these.
-    use super::lines::Lines;
+    //! [`super::IS_KNOWN`] says that these must not be called.
+    use super::Lines;
 
     pub fn width(_: u32) {}
     pub fn latency(_: u32) {}
@@ -39,3 +37,9 @@ mod unknown {
 }
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 pub use unknown::*;
+
+// Memory for the loops that load and store.
+
+/// A cache line for each of eight loads.
+#[repr(C, align(64))]
+pub struct Lines(pub [u64; 64]);

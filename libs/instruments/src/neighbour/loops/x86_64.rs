@@ -1,14 +1,15 @@
 //! For x86-64: a multiplication takes three cycles on every core of the last fifteen years, and is eliminated by none;
-//! an addition of a constant is by some, so it is no measure of a cycle.
+//! an addition of a constant is by some, so it does not measure a cycle.
 
-use super::lines::Lines;
+use super::Lines;
 use core::arch::asm;
 
 /// Sixteen additions, none of which waits for another of the same round for long: limited by how many instructions the
 /// core issues for this thread.
 #[inline(never)]
 pub fn width(rounds: u32) {
-    // SAFETY: registers only, all of them declared; it ends after `rounds` rounds.
+    // SAFETY: the assembly writes no register but its operands, touches neither memory nor the stack, and ends after
+    // `rounds` iterations.
     unsafe {
         asm!(
             ".p2align 6",
@@ -27,7 +28,8 @@ pub fn width(rounds: u32) {
 /// Four multiplications, each of the last one's result.
 #[inline(never)]
 pub fn latency(rounds: u32) {
-    // SAFETY: as above.
+    // SAFETY: the assembly writes no register but its operands, touches neither memory nor the stack, and ends after
+    // `rounds` iterations.
     unsafe {
         asm!(
             ".p2align 6",
@@ -45,7 +47,8 @@ pub fn latency(rounds: u32) {
 /// Sixteen instructions that need nothing but being issued.
 #[inline(never)]
 pub fn no_ops(rounds: u32) {
-    // SAFETY: as above.
+    // SAFETY: the assembly writes no register but its operands, touches neither memory nor the stack, and ends after
+    // `rounds` iterations.
     unsafe {
         asm!(
             ".p2align 6",
@@ -63,7 +66,8 @@ pub fn no_ops(rounds: u32) {
 /// Four multiplications that do not depend on each other: limited by the multiplier.
 #[inline(never)]
 pub fn multiplications(rounds: u32) {
-    // SAFETY: as above.
+    // SAFETY: the assembly writes no register but its operands, touches neither memory nor the stack, and ends after
+    // `rounds` iterations.
     unsafe {
         asm!(
             ".p2align 6",
@@ -139,7 +143,7 @@ pub fn store_to_load(rounds: u32, lines: &mut Lines) {
 /// Four branches, each taken in half of the rounds or fewer, in a pattern that a predictor learns.
 #[inline(never)]
 pub fn branches(rounds: u32) {
-    // SAFETY: registers only.
+    // SAFETY: the assembly writes no register but its operands, and touches neither memory nor the stack.
     unsafe {
         asm!(
             ".p2align 6",

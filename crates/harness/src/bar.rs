@@ -1,0 +1,85 @@
+//! A progress bar: one line on stderr, drawn again at most 20 times a second.
+
+use std::io::{self, IsTerminal, Write};
+use std::time::{Duration, Instant};
+
+const WIDTH: usize = 32;
+/// Between two drawings.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// A line that shows how far a measurement is; without a terminal it is never drawn.
+#[derive(Debug)]
+pub struct Bar {
+    is_visible: bool,
+    line: String,
+    drawn: Option<Instant>,
+    /// Whether the terminal lacks the present line.
+    is_stale: bool,
+}
+
+impl Bar {
+    /// A bar for a user at a terminal that can move its cursor; an invisible one otherwise.
+    pub fn new(is_visible: bool) -> Self {
+        let is_dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+        let is_visible = is_visible && !is_dumb && io::stderr().is_terminal();
+        Self { is_visible, line: String::new(), drawn: None, is_stale: false }
+    }
+
+    /// Changes the line, and draws it unless the last drawing was a moment ago.
+    pub fn set(&mut self, done: f64, left: &str, message: &str) {
+        if self.is_visible {
+            self.line = line(done, left, message);
+            self.is_stale = true;
+            self.tick();
+        }
+    }
+
+    /// Draws a line that was held back, if it is time.
+    pub fn tick(&mut self) {
+        if self.is_stale && self.drawn.is_none_or(|drawn| drawn.elapsed() >= PAUSE) {
+            let width = rustix::termios::tcgetwinsize(io::stderr()).map_or(80, |size| usize::from(size.ws_col));
+            // A line that wraps could not be replaced by the next.
+            let fitting: String = self.line.chars().take(width.saturating_sub(1)).collect();
+            write(&format!("\r{fitting}\x1b[K"));
+            (self.drawn, self.is_stale) = (Some(Instant::now()), false);
+        }
+    }
+
+    /// Removes the line, so that another can be printed; the next tick draws it again.
+    pub fn clear(&mut self) {
+        if self.drawn.take().is_some() {
+            write("\r\x1b[K");
+            self.is_stale = true;
+        }
+    }
+
+    /// Removes the line for good.
+    pub fn finish(&mut self) {
+        self.clear();
+        (self.is_visible, self.is_stale) = (false, false);
+    }
+}
+
+/// A terminal that has gone has no user.
+fn write(text: &str) {
+    let mut stderr = io::stderr().lock();
+    let _ = stderr.write_all(text.as_bytes()).and_then(|()| stderr.flush());
+}
+
+fn line(done: f64, left: &str, message: &str) -> String {
+    let filled = (done * WIDTH as f64) as usize;
+    let (filled, percent) = (filled.min(WIDTH), (done * 100.0) as u32);
+    format!("{}{} {percent:>3} %  {left:>5} left  {message}", "█".repeat(filled), "░".repeat(WIDTH - filled))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn line_fills_with_the_share_that_is_done() {
+        assert_eq!(line(0.0, "8 s", "std"), format!("{}   0 %    8 s left  std", "░".repeat(32)));
+        assert_eq!(line(0.5, "4 s", "std"), format!("{}{}  50 %    4 s left  std", "█".repeat(16), "░".repeat(16)));
+        assert_eq!(line(1.0, "0 s", ""), format!("{} 100 %    0 s left  ", "█".repeat(32)));
+    }
+}

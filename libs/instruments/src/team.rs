@@ -1,0 +1,597 @@
+//! Threads, or processes, that start together, work for a while, and end together.
+//!
+//! Each member is pinned, prepares itself, and calls [`StartGate::ready`]. When the last one is ready, a start a little
+//! in the future is announced, and all of them wait for that instant: a barrier would let them out one after the other,
+//! and the first would run uncontended. A member that fails cancels the start, so no other waits for it. A team whose
+//! members run third-party code waits for none of them forever.
+
+use crate::clock::Clock;
+use crate::cpus::pin_current_thread;
+use crate::shared_memory::SharedArray;
+use crossbeam_utils::CachePadded;
+use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, kill_process, waitpid};
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread::Builder;
+use std::time::{Duration, Instant};
+use thiserror::Error;
+
+/// Why a team did not work.
+#[derive(Debug, Error)]
+pub enum TeamError {
+    /// The system refused a thread.
+    #[error("cannot start more than {started} threads; raise `ulimit -u` or the cgroup's pids.max")]
+    Spawn {
+        /// Threads that could be started.
+        started: usize,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A member could not be pinned.
+    #[error("cannot pin a thread to CPU {cpu}")]
+    Pin {
+        /// The CPU.
+        cpu: usize,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A process of the team did not end by itself.
+    #[error("worker process {member} {how}; the other workers were stopped")]
+    Died {
+        /// Which of the members, from 0.
+        member: usize,
+        /// What became of it.
+        how: String,
+    },
+    /// Processes of the team did not end long after they should have.
+    #[error("{members} worker processes were still running one minute after their end time; they were killed")]
+    Stuck {
+        /// How many.
+        members: usize,
+    },
+    /// Threads of the team did not come back, and were left where they are.
+    #[error("{members} worker threads did not return")]
+    LeftBehind {
+        /// How many.
+        members: usize,
+    },
+}
+
+/// One thread or process of a team.
+pub struct Member<'a> {
+    /// The CPU that it is pinned to; `None` leaves it where the scheduler wants it.
+    pub cpu: Option<usize>,
+    /// The work of a member. It must call [`StartGate::ready`] once and end soon after [`StartGate::stop`].
+    pub job: Box<dyn FnOnce(&StartGate) + Send + 'a>,
+}
+
+/// Where the members of a team meet.
+pub struct StartGate {
+    clock: Clock,
+    /// The end of the window, in ticks. On a separate cache line: the members read it in every round.
+    stop: CachePadded<AtomicU64>,
+    /// The start, in ticks; 0 until it is announced.
+    start: AtomicU64,
+    members: usize,
+    ready: AtomicUsize,
+    cancelled: AtomicBool,
+    length_ticks: u64,
+}
+
+/// How far ahead the start is announced, in addition to the time in which every sleeping member looks: long enough to wake.
+const HEAD_START: Duration = Duration::from_micros(300);
+
+impl StartGate {
+    fn new(clock: Clock, members: usize, length: Duration) -> Self {
+        Self {
+            clock,
+            stop: CachePadded::new(AtomicU64::new(0)),
+            start: AtomicU64::new(0),
+            members,
+            ready: AtomicUsize::new(0),
+            cancelled: AtomicBool::new(false),
+            length_ticks: clock.ticks_in(length),
+        }
+    }
+
+    /// A gate that is open and stays so, for what a member does before the team works.
+    pub fn endless(clock: Clock) -> Self {
+        let gate = Self::new(clock, 0, Duration::ZERO);
+        gate.stop.store(u64::MAX, Ordering::Relaxed);
+        gate
+    }
+
+    /// Says that this member is prepared, and waits for the start. Returns the start in ticks, or `None` when the
+    /// team does not work after all.
+    pub fn ready(&self) -> Option<u64> {
+        if self.ready.fetch_add(1, Ordering::AcqRel) + 1 == self.members {
+            let start = self.clock.now() + self.clock.ticks_in(HEAD_START + 2 * self.look_every());
+            self.stop.store(start + self.length_ticks, Ordering::Relaxed);
+            self.start.store(start, Ordering::Release);
+        }
+        // Members may share a CPU with those that still prepare, so waiting gives it away.
+        while self.start.load(Ordering::Acquire) == 0 {
+            if self.cancelled.load(Ordering::Relaxed) {
+                return None;
+            }
+            std::thread::sleep(self.look_every());
+        }
+        let start = self.start.load(Ordering::Relaxed);
+        while self.clock.now() < start {
+            std::thread::yield_now();
+        }
+        Some(start)
+    }
+
+    /// Many that wait look less often, or their looking would keep the others from preparing.
+    fn look_every(&self) -> Duration {
+        Duration::from_micros(50 + 5 * self.members as u64)
+    }
+
+    /// When to stop, in ticks. Cheap enough to ask in every round.
+    #[inline(always)]
+    pub fn stop(&self) -> u64 {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    /// Ends the window at `ticks` for everyone, unless it ends before.
+    pub fn stop_at(&self, ticks: u64) {
+        self.stop.fetch_min(ticks, Ordering::Relaxed);
+    }
+
+    /// How long the window is still open; nothing before the start is announced.
+    fn left(&self) -> Duration {
+        let ticks = self.stop().saturating_sub(self.clock.now());
+        Duration::from_nanos(self.clock.to_ns(ticks) as u64)
+    }
+
+    /// How many are prepared.
+    fn ready_members(&self) -> usize {
+        self.ready.load(Ordering::Relaxed)
+    }
+
+    fn cancel(&self) {
+        self.cancelled.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Runs `work` on a separate thread that is pinned to `cpu`, so that the caller's affinity stays as it is.
+///
+/// # Errors
+/// The system refuses the thread, or it may not run on that CPU.
+///
+/// # Panics
+/// When `work` does.
+pub fn on_cpu<T: Send>(cpu: usize, work: impl FnOnce() -> T + Send) -> io::Result<T> {
+    std::thread::scope(|scope| {
+        let pinned = move || pin_current_thread(cpu).map(|()| work());
+        let thread = std::thread::Builder::new().spawn_scoped(scope, pinned)?;
+        thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
+}
+
+/// Cancels the start when a member panics, so that the others do not wait for it.
+struct CancelOnPanic<'a>(&'a StartGate);
+
+impl Drop for CancelOnPanic<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.cancel();
+            self.0.stop_at(0);
+        }
+    }
+}
+
+/// Lets all members work for `length` from a common start, and waits until all have ended.
+///
+/// # Errors
+/// A thread that the system refuses, or a CPU that a member may not run on. No member has worked then.
+///
+/// # Panics
+/// When a member panics, once the others have ended.
+pub fn work_together(clock: Clock, length: Duration, members: Vec<Member<'_>>) -> Result<(), TeamError> {
+    let gate = StartGate::new(clock, members.len(), length);
+    std::thread::scope(|scope| {
+        let mut threads = Vec::with_capacity(members.len());
+        for member in members {
+            let gate = &gate;
+            match std::thread::Builder::new().spawn_scoped(scope, move || serve(gate, member)) {
+                Ok(thread) => threads.push(thread),
+                Err(source) => {
+                    gate.cancel();
+                    return Err(TeamError::Spawn { started: threads.len(), source });
+                }
+            }
+        }
+        let mut outcome = Ok(());
+        for thread in threads {
+            match thread.join() {
+                Ok(served) => outcome = outcome.and(served),
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+        }
+        outcome
+    })
+}
+
+fn serve(gate: &StartGate, member: Member<'_>) -> Result<(), TeamError> {
+    let _guard = CancelOnPanic(gate);
+    if let Some(cpu) = member.cpu
+        && let Err(source) = pin_current_thread(cpu)
+    {
+        gate.cancel();
+        return Err(TeamError::Pin { cpu, source });
+    }
+    (member.job)(gate);
+    Ok(())
+}
+
+// A team of processes: forked, watched, and never abandoned.
+
+/// A child that has not ended this long after the window is taken to be stuck, and killed.
+const PATIENCE: Duration = Duration::from_secs(60);
+const PIN_FAILED: i32 = 101;
+const PANICKED: i32 = 102;
+
+/// Lets all members work for `length` from a common start, each in a separate process, and waits until all have
+/// ended.
+///
+/// What the members write must lie in a [`SharedArray`], or it is lost with the child. Children die with the calling
+/// thread, whatever ends it. The caller must have no other threads: a forked child has only a copy of the calling one,
+/// and a lock that another thread held at that moment, the allocator's for instance, would stay locked in it.
+///
+/// While it waits it looks at `is_cut`: once that is true, the window ends for all. A signal that only the caller gets,
+/// say, is not seen by its children.
+///
+/// # Errors
+/// A process that the system refuses, a CPU that a member may not run on, a child that died or had to be killed because
+/// it did not end. No child is left in any case.
+pub fn work_together_as_processes(
+    clock: Clock,
+    length: Duration,
+    members: Vec<Member<'_>>,
+    is_cut: impl Fn() -> bool,
+) -> Result<(), TeamError> {
+    let count = members.len();
+    let gate = SharedArray::from_fn(1, |_| Ok(StartGate::new(clock, count, length)))
+        .map_err(|source| TeamError::Spawn { started: 0, source })?;
+    let mut children = Children { running: Vec::with_capacity(count) };
+    for (place, member) in members.into_iter().enumerate() {
+        match fork_member(&gate[0], member) {
+            Ok(pid) => children.running.push((pid, place)),
+            Err(source) => {
+                gate[0].cancel();
+                return Err(TeamError::Spawn { started: place, source });
+            }
+        }
+    }
+    children.wait(length, || {
+        if is_cut() {
+            gate[0].stop_at(clock.now());
+        }
+    })
+}
+
+fn fork_member(gate: &StartGate, member: Member<'_>) -> io::Result<Pid> {
+    let parent = std::process::id();
+    // SAFETY: the caller is the only thread (see `work_together_as_processes`), so the child's copy of the process is
+    // whole; it runs the member and leaves with `_exit`, so nothing of the parent's is dropped twice.
+    match unsafe { libc::fork() } {
+        -1 => Err(io::Error::last_os_error()),
+        0 => {
+            let status = live_and_die(parent, gate, member);
+            // SAFETY: `_exit` ends the process and touches nothing.
+            unsafe { libc::_exit(status) }
+        }
+        pid => Pid::from_raw(pid).ok_or_else(|| io::Error::other("fork returned no process id")),
+    }
+}
+
+/// The child's whole life; its exit status.
+fn live_and_die(parent: u32, gate: &StartGate, member: Member<'_>) -> i32 {
+    let dies_with_parent = rustix::process::set_parent_process_death_signal(Some(Signal::KILL)).is_ok();
+    if !dies_with_parent || std::os::unix::process::parent_id() != parent {
+        return 0;
+    }
+    if let Some(cpu) = member.cpu
+        && pin_current_thread(cpu).is_err()
+    {
+        gate.cancel();
+        return PIN_FAILED;
+    }
+    match catch_unwind(AssertUnwindSafe(|| (member.job)(gate))) {
+        Ok(()) => 0,
+        Err(_) => {
+            gate.cancel();
+            gate.stop_at(0);
+            PANICKED
+        }
+    }
+}
+
+/// Children that have not been waited for. Dropping kills them.
+struct Children {
+    running: Vec<(Pid, usize)>,
+}
+
+impl Children {
+    /// Waits for all; `look` is called now and then in the meantime.
+    fn wait(mut self, length: Duration, look: impl Fn()) -> Result<(), TeamError> {
+        let began = Instant::now();
+        let mut misfortunes = Vec::new();
+        while !self.running.is_empty() {
+            let before = self.running.len();
+            self.running.retain(|&(pid, place)| match waitpid(Some(pid), WaitOptions::NOHANG) {
+                Ok(None) => true,
+                Ok(Some((_, status))) => {
+                    misfortunes.extend(misfortune(place, status));
+                    false
+                }
+                Err(_) => false,
+            });
+            if let Some(error) = misfortunes.pop() {
+                // The others may wait for its lock or its arrival, and would wait forever: they are killed.
+                return Err(error);
+            }
+            if began.elapsed() > length + PATIENCE {
+                return Err(TeamError::Stuck { members: self.running.len() });
+            }
+            if self.running.len() == before {
+                look();
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn misfortune(place: usize, status: WaitStatus) -> Option<TeamError> {
+    match (status.exit_status(), status.terminating_signal()) {
+        (Some(0), _) => None,
+        (_, Some(signal)) => Some(TeamError::Died { member: place, how: format!("was killed by signal {signal}") }),
+        (Some(PIN_FAILED), _) => Some(TeamError::Died { member: place, how: "could not be pinned to its CPU".into() }),
+        (code, _) => Some(TeamError::Died { member: place, how: format!("ended with status {}", code.unwrap_or(-1)) }),
+    }
+}
+
+impl Drop for Children {
+    fn drop(&mut self) {
+        for &(pid, _) in &self.running {
+            // It may have ended in the meantime; its number is not given to another process before it is waited for.
+            let _ = kill_process(pid, Signal::KILL);
+            let _ = waitpid(Some(pid), WaitOptions::empty());
+        }
+    }
+}
+
+// A team of threads some of which may never come back, since they run third-party code.
+
+/// The pause between two checks of whether the members have ended.
+const LOOK: Duration = Duration::from_millis(50);
+/// Seldom in the middle of a long window, and hardly ever in a short one: the check takes a CPU from the members.
+const LOOK_WITHIN: Duration = Duration::from_secs(1);
+/// The wait ends after this number of checks without progress: five seconds, and the time of the checks.
+/// Not so long a time, in which the whole process may have been stopped.
+const MOST_LOOKS: u32 = 100;
+
+/// Lets all members work as [`work_together`](self::work_together) does, but waits for no member forever: if none of
+/// those that should have ended ends for five seconds and as long as `own` besides, which one of them may take with
+/// nothing wrong, they are left behind.
+///
+/// That is safe because members own what they touch. An abandoned thread stays as it is until the process ends, and may
+/// take CPU time. `is_lost` tells of members that are known not to come back: then there is no need for patience.
+///
+/// # Errors
+/// As [`work_together`](self::work_together), and [`TeamError::LeftBehind`].
+///
+/// # Panics
+/// When a member panics, once the others have ended.
+pub fn work_together_or_leave(
+    clock: Clock,
+    length: Duration,
+    own: Duration,
+    members: Vec<Member<'static>>,
+    is_lost: impl Fn() -> bool,
+) -> Result<(), TeamError> {
+    let most_looks = MOST_LOOKS.saturating_add((own.as_millis() / LOOK.as_millis()) as u32);
+    let gate = Arc::new(StartGate::new(clock, members.len(), length));
+    let (sender, ended) = mpsc::channel();
+    let (mut left, mut outcome) = (0, Ok(()));
+    for member in members {
+        let (gate, sender) = (Arc::clone(&gate), sender.clone());
+        let work = move || {
+            let served = catch_unwind(AssertUnwindSafe(|| serve(&gate, member)));
+            // An abandoned thread that comes back after all finds no receiver.
+            let _ = sender.send(served);
+        };
+        if let Err(source) = Builder::new().spawn(work) {
+            outcome = Err(TeamError::Spawn { started: left, source });
+            break;
+        }
+        left += 1;
+    }
+    if outcome.is_err() {
+        gate.cancel();
+    }
+    let (mut looks, mut ready, mut panic) = (0, 0, None);
+    while left > 0 {
+        match ended.recv_timeout(gate.left().clamp(LOOK, LOOK_WITHIN)) {
+            Ok(served) => {
+                (left, looks) = (left - 1, 0);
+                match served {
+                    Ok(served) => outcome = outcome.and(served),
+                    Err(payload) => panic = Some(payload),
+                }
+            }
+            Err(RecvTimeoutError::Disconnected) => break,
+            Err(RecvTimeoutError::Timeout) => {
+                let has_come_on = !gate.left().is_zero() || ready != gate.ready_members();
+                ready = gate.ready_members();
+                looks = if has_come_on { 0 } else { looks + 1 };
+                if looks >= most_looks || is_lost() {
+                    gate.cancel();
+                    gate.stop_at(0);
+                    return Err(TeamError::LeftBehind { members: left });
+                }
+            }
+        }
+    }
+    panic.map_or(outcome, |payload| resume_unwind(payload))
+}
+
+/// Returns the result of `work` on a separate thread, which is abandoned if it does not come back, as those of
+/// [`work_together_or_leave`].
+///
+/// # Errors
+/// The system refuses the thread; it was left behind.
+///
+/// # Panics
+/// When `work` does.
+pub fn work_or_leave<T: Send + 'static>(
+    clock: Clock,
+    work: impl FnOnce() -> T + Send + 'static,
+    is_lost: impl Fn() -> bool,
+) -> Result<T, TeamError> {
+    let (sender, done) = mpsc::channel();
+    let job = move |gate: &StartGate| {
+        if gate.ready().is_some() {
+            let _ = sender.send(work());
+        }
+    };
+    let member = Member { cpu: None, job: Box::new(job) };
+    work_together_or_leave(clock, Duration::ZERO, Duration::ZERO, vec![member], is_lost)?;
+    done.recv().map_err(|_| TeamError::LeftBehind { members: 1 })
+}
+
+#[cfg(test)]
+mod threads_tests {
+    use super::*;
+
+    fn clock() -> Clock {
+        Clock::calibrate(Duration::from_millis(10)).clock
+    }
+
+    #[test]
+    fn all_members_start_after_the_common_start_and_end_after_the_stop() {
+        let clock = clock();
+        let seen = std::sync::Mutex::new(Vec::new());
+        let member = || Member {
+            cpu: None,
+            job: Box::new(|gate: &StartGate| {
+                let start = gate.ready().expect("no thread cancels");
+                let first = clock.now();
+                while clock.now() < gate.stop() {
+                    std::thread::yield_now();
+                }
+                seen.lock().unwrap().push((start, first, clock.now(), gate.stop()));
+            }),
+        };
+        work_together(clock, Duration::from_millis(2), (0..4).map(|_| member()).collect()).unwrap();
+        let seen = seen.into_inner().unwrap();
+        assert_eq!(seen.len(), 4);
+        assert!(seen.iter().all(|&(start, first, last, stop)| start == seen[0].0 && first >= start && last >= stop));
+    }
+
+    #[test]
+    fn a_member_can_end_the_window_for_all() {
+        let clock = clock();
+        let hour = Duration::from_secs(3600);
+        let member = |ends: bool| Member {
+            cpu: None,
+            job: Box::new(move |gate: &StartGate| {
+                gate.ready();
+                if ends {
+                    gate.stop_at(clock.now());
+                }
+                while clock.now() < gate.stop() {
+                    std::thread::yield_now();
+                }
+            }),
+        };
+        work_together(clock, hour, vec![member(false), member(true)]).unwrap();
+    }
+
+    #[test]
+    fn a_cpu_that_does_not_exist_cancels_the_team() {
+        let member = |cpu| Member { cpu, job: Box::new(|gate: &StartGate| assert!(gate.ready().is_none())) };
+        let error = work_together(clock(), Duration::from_secs(1), vec![member(None), member(Some(100_000))]);
+        assert!(error.unwrap_err().to_string().contains("CPU 100000"));
+    }
+
+    #[test]
+    fn a_panic_ends_the_team_and_is_passed_on() {
+        let clock = clock();
+        let waiting = Member { cpu: None, job: Box::new(|gate: &StartGate| assert!(gate.ready().is_none())) };
+        let failing = Member { cpu: None, job: Box::new(|_: &StartGate| panic!("on purpose")) };
+        let members = std::panic::AssertUnwindSafe(vec![waiting, failing]);
+        let outcome = std::panic::catch_unwind(|| {
+            let members = members;
+            work_together(clock, Duration::from_secs(1), members.0)
+        });
+        assert!(outcome.is_err());
+    }
+}
+
+#[cfg(test)]
+mod leavers_tests {
+    use super::*;
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::time::Instant;
+
+    fn clock() -> Clock {
+        Clock::calibrate(Duration::from_millis(10)).clock
+    }
+
+    fn member(job: impl FnOnce(&StartGate) + Send + 'static) -> Member<'static> {
+        Member { cpu: None, job: Box::new(job) }
+    }
+
+    fn forever() -> ! {
+        loop {
+            std::thread::park();
+        }
+    }
+
+    #[test]
+    fn whoever_is_known_to_be_lost_is_left_behind_at_once_and_the_others_end() {
+        let others = Arc::new(AtomicBool::new(false));
+        let ended = Arc::clone(&others);
+        let waits = member(move |gate| {
+            assert!(gate.ready().is_some());
+            ended.store(true, Ordering::Relaxed);
+        });
+        let hangs = member(|gate| {
+            gate.ready();
+            forever()
+        });
+        let began = Instant::now();
+        let left =
+            work_together_or_leave(clock(), Duration::from_millis(5), Duration::ZERO, vec![waits, hangs], || {
+                others.load(Ordering::Relaxed)
+            });
+        assert!(matches!(left, Err(TeamError::LeftBehind { members: 1 })), "{left:?}");
+        assert!(began.elapsed() < LOOK * MOST_LOOKS, "no thread waited for the limit");
+    }
+
+    #[test]
+    fn one_that_hangs_before_the_start_is_left_behind_when_nobody_comes_on() {
+        let waits = member(|gate| assert!(gate.ready().is_none()));
+        let members = vec![waits, member(|_| forever())];
+        let left = work_together_or_leave(clock(), Duration::from_millis(5), Duration::ZERO, members, || false);
+        assert!(matches!(left, Err(TeamError::LeftBehind { .. })), "{left:?}");
+    }
+
+    #[test]
+    fn work_that_comes_back_gives_what_it_gives() {
+        assert_eq!(work_or_leave(clock(), || 7, || false).unwrap(), 7);
+    }
+
+    #[test]
+    fn a_panic_is_passed_on() {
+        let outcome = std::panic::catch_unwind(|| work_or_leave(clock(), || panic!("on purpose"), || false));
+        assert!(outcome.is_err());
+    }
+}
