@@ -1,8 +1,4 @@
-<<<<<<< HEAD
-//! The interface between the experiments and the command.
-=======
 //! The environment of every experiment, and the trait that it implements.
->>>>>>> d5d7014293c7731dd4d472eadea6dd4006d358ca
 //!
 //! An experiment implements [`Experiment`]; its [`Entry`] is its line in the registry, and all that the command, the
 //! survey, the report, the comparison and the archive know of it. Nothing here knows an experiment.

@@ -38,13 +38,13 @@ pub struct TracedLock {
     pub wait_p99_ns: Option<f64>,
     pub hold_p50_ns: Option<f64>,
     pub hold_p99_ns: Option<f64>,
-    holder_off_cpu_share: Option<f64>,
-    holder_preempted_share: Option<f64>,
-    blocked_by: Vec<Blocker>,
+    pub holder_off_cpu_share: Option<f64>,
+    pub holder_preempted_share: Option<f64>,
+    pub blocked_by: Vec<Blocker>,
 }
 
 #[derive(Clone, Debug, Deserialize)]
-struct Blocker {
+pub struct Blocker {
     site: String,
 }
 

@@ -10,6 +10,8 @@ const UNKNOWN: &str = "–";
 
 /// Returns the text of a cell; `None` where the value was not measured.
 type Text<R> = fn(&R) -> Option<String>;
+/// The heading of a column and the text of a row in it.
+type Shown<R> = (&'static str, Text<R>);
 
 /// A heading, and the text below it for each row. The formats that lack the column have no heading for it.
 pub struct Column<R> {
@@ -85,8 +87,8 @@ pub fn on_page<'r, R: 'r>(
 fn shown<'c, R: 'c>(
     columns: impl Iterator<Item = &'c Column<R>>,
     rows: &[&R],
-    format: fn(&Column<R>) -> Option<(&'static str, Text<R>)>,
-) -> Vec<(&'static str, Text<R>)> {
+    format: fn(&Column<R>) -> Option<Shown<R>>,
+) -> Vec<Shown<R>> {
     let known = |text: Text<R>| rows.iter().any(|row| text(row).is_some());
     let head = |column: &Column<R>| {
         let (heading, text) = format(column)?;

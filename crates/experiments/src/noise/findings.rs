@@ -3,7 +3,6 @@
 use super::longest_gap::{self, LongestGap, beside_1999, long_gaps_in_1999s_readings};
 use super::record::{CauseRow, Row};
 use instruments::evidence::Kind;
-use instruments::statistics::comparison::Estimate;
 use record::{Cost, Finding, Origin, ThenAndNow, Unit, distinct};
 use terminal::nanoseconds;
 
@@ -127,6 +126,7 @@ mod tests {
     use super::super::sample::{contested, row};
     use super::*;
     use instruments::statistics::Interval;
+    use instruments::statistics::comparison::Estimate;
 
     #[test]
     fn somebody_is_named_with_his_part() {
