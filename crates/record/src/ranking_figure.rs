@@ -1,5 +1,6 @@
 //! A ranking on a page: bars in its order, and the table with the intervals.
 
+use crate::column::{Column, on_page};
 use crate::ranking::{Rank, contests, legend};
 use crate::section::{Bar, Bars, Figure, Picture, Table};
 
@@ -10,22 +11,27 @@ pub fn figures(ranking: &[Rank], deciding: &[&str]) -> Vec<Figure> {
     contests(ranking).filter(wanted).map(figure).collect()
 }
 
+/// The ranks of one contest, on a page or as Markdown.
+pub fn table(ranks: &[Rank]) -> Table {
+    const COLUMNS: [Column<Rank>; 4] = [
+        Column::page("lock", |rank| Some(rank.lock.clone())),
+        Column::page("rank", |rank| Some(rank.place())),
+        Column::page("value", |rank| Some(rank.value_words())),
+        Column::page("times the best (95 %)", |rank| Some(rank.times())),
+    ];
+    on_page(legend(ranks).replace('\n', " "), &COLUMNS, ranks)
+}
+
 fn figure(ranks: &[Rank]) -> Figure {
     let bar = |rank: &Rank| {
         let value = rank.value?;
         Some(Bar { name: format!("{}. {}", rank.place(), rank.lock), value, interval: None, limit: None })
     };
-    let row = |rank: &Rank| vec![rank.lock.clone(), rank.place(), rank.value_words(), rank.times()];
-    let table = Table {
-        caption: legend(ranks).replace('\n', " "),
-        header: vec!["lock", "rank", "value", "times the best (95 %)"],
-        rows: ranks.iter().map(row).collect(),
-    };
     let bars = Bars { unit: ranks[0].unit, logarithmic: true, bars: ranks.iter().filter_map(bar).collect() };
     Figure {
         title: format!("{}: {}, best first", ranks[0].among, ranks[0].figure),
         picture: Picture::Bars(bars),
-        tables: vec![table],
+        tables: vec![table(ranks)],
         secondary: false,
     }
 }

@@ -2,6 +2,7 @@
 
 use harness::AnyRecord;
 use record::ranking::{Rank, contests};
+use record::ranking_figure;
 use terminal::escaped;
 
 /// The tables of the ranking, the machine, and the warnings; without a ranking, `text` in a block of code.
@@ -19,7 +20,7 @@ pub fn block(text: &str) -> String {
     format!("{fence}text\n{}\n{fence}\n", text.trim_end())
 }
 
-/// A table; columns beside the first hold numbers.
+/// A table; all columns but the first hold numbers.
 pub fn table(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> String {
     let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
     let rule = header.iter().enumerate().map(|(place, _)| if place == 0 { "---" } else { "--:" }.to_owned()).collect();
@@ -40,8 +41,9 @@ fn cell(text: &str) -> String {
 
 fn contest(ranks: &[Rank]) -> String {
     let (among, figure) = (&ranks[0].among, ranks[0].figure.as_str());
-    let rows = ranks.iter().map(|rank| vec![rank.lock.clone(), rank.place(), rank.value_words(), rank.times()]);
-    format!("**{}**\n\n{}", cell(among), table(&["lock", "rank", figure, "times the best (95 %)"], rows))
+    let ranks = ranking_figure::table(ranks);
+    let header: Vec<&str> = ranks.header.iter().map(|head| if *head == "value" { figure } else { *head }).collect();
+    format!("**{}**\n\n{}", cell(among), table(&header, ranks.rows))
 }
 
 fn below(record: &AnyRecord) -> String {

@@ -42,8 +42,6 @@ pub fn metrics(row: &Row) -> Vec<Metric> {
         Row::Losses(losses) => vec![Metric {
             unit: Unit::Share,
             variation: VariationSource::Others,
-            alone: None,
-            is_alone: false,
             ..Metric::time(&Cell::of([format!("CPU {}", losses.cpu)]), "lost", losses.lost_share, None)
         }],
         Row::Slice(slice) => {
@@ -54,7 +52,6 @@ pub fn metrics(row: &Row) -> Vec<Metric> {
             vec![Metric {
                 variation,
                 alone: slice.median_mhz_alone.map(|mhz| Estimate::new(mhz, slice.median_mhz_alone_ci)),
-                is_alone: false,
                 unit: Unit::Mhz,
                 better: Better::More,
                 ..Metric::time(&cell, "effective MHz", slice.median_mhz, slice.median_ci_mhz)

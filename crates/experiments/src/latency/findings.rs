@@ -47,7 +47,7 @@ fn uncontended(alone: &[Placed<'_>], pairs: FreePairs) -> Option<Finding> {
         "Locking and unlocking an uncontended {} lock takes {}, {}",
         row.lock,
         Unit::Ns.estimate(figure),
-        pairs.basis()
+        pairs.words()
     );
     let source = Origin::of("latency", place, row.cell().to_string(), pairs.field());
     Some(Finding::new("free_lock", words, Unit::Ns, figure, source))
@@ -64,7 +64,7 @@ fn slowest(alone: &[Placed<'_>], pairs: FreePairs) -> Option<Finding> {
         row.lock,
         Unit::Ns.estimate(figure),
         Unit::Times.words_with(figure.value / pairs.of_row(usual)?.value, Some(ends)),
-        pairs.basis()
+        pairs.words()
     );
     let source = Origin::of("latency", place, row.cell().to_string(), pairs.field());
     Some(Finding::new("slowest_free_lock", words, Unit::Ns, figure, source))
@@ -118,7 +118,7 @@ pub fn costs(rows: &[Row]) -> Vec<Cost> {
 fn uncontended_cost(row: &Row, pairs: FreePairs) -> Option<Cost> {
     let cost = Cost::new(
         format!("an uncontended {} lock", row.lock),
-        format!("{}: lock and unlock in a bare loop ({})", row.name(), pairs.basis()),
+        format!("{}: lock and unlock in a bare loop ({})", row.name(), pairs.words()),
         pairs.of_row(row)?,
     );
     let of_1998 = match row.lock.as_str() {

@@ -7,7 +7,7 @@ use super::record::{Operation, Row};
 use instruments::statistics::Interval;
 use instruments::statistics::comparison::Estimate;
 use record::ranking::{Contender, Contest, Rank};
-use record::{Cell, MOSTLY, Metric, Unit, VariationSource, distinct};
+use record::{Basis, Cell, MOSTLY, Metric, Unit, VariationSource, distinct};
 use terminal::nanoseconds;
 
 /// How much the pairs of one lock differ with the placement of code and data: observed in a few runs.
@@ -59,40 +59,35 @@ fn is_free(row: &Row) -> bool {
     row.threads == 1 && row.competitors == 0
 }
 
-/// The lock and unlock of each free lock in a bare loop, as every view shows it.
-///
-/// A row can have two values: of all windows, and of those in which the thread had its core exclusively. All rows use the
-/// same kind: the latter if each has one, and else the former.
+/// The lock/unlock pair of each uncontended lock in a bare loop, as every view shows it: on the same basis for all locks.
 #[derive(Clone, Copy)]
 pub struct FreePairs {
-    is_exclusive: bool,
+    pub basis: Basis,
 }
 
 impl FreePairs {
     pub fn of<'a>(rows: impl IntoIterator<Item = &'a Row>) -> Self {
-        let mut timed = rows.into_iter().filter(|row| is_free(row) && row.bare_pair_ns.is_some());
-        Self { is_exclusive: timed.all(|row| row.neighbour.bare_pair_ns_alone.is_some()) }
-    }
-
-    pub fn is_exclusive(self) -> bool {
-        self.is_exclusive
+        Self { basis: Basis::common(rows.into_iter().filter(|row| is_free(row)).map(Row::bare_pair)) }
     }
 
     pub fn of_row(self, row: &Row) -> Option<Estimate> {
-        match row.neighbour.bare_pair_ns_alone.filter(|_| self.is_exclusive) {
-            Some(ns) => Some(Estimate::new(ns, row.neighbour.bare_pair_ci_ns_alone)),
-            None => row.bare_pair_ns.map(|ns| Estimate::new(ns, row.bare_pair_ci_ns)),
+        row.bare_pair().on(self.basis)
+    }
+
+    /// The field of the row that has the value.
+    pub fn field(self) -> &'static str {
+        match self.basis {
+            Basis::Exclusive => "bare_pair_ns_alone",
+            Basis::All => "bare_pair_ns",
         }
     }
 
-    /// The field of the row that has it.
-    pub fn field(self) -> &'static str {
-        if self.is_exclusive { "bare_pair_ns_alone" } else { "bare_pair_ns" }
-    }
-
-    /// Names the kind of the value.
-    pub fn basis(self) -> &'static str {
-        if self.is_exclusive { "exclusive core" } else { "all windows" }
+    /// Names the basis.
+    pub fn words(self) -> &'static str {
+        match self.basis {
+            Basis::Exclusive => "exclusive core",
+            Basis::All => "all windows",
+        }
     }
 
     /// All locks, unless none has a pair: older records have no such value. A lock whose pair was not measured in a
@@ -143,7 +138,7 @@ pub fn metrics(row: &Row) -> Vec<Metric> {
     match row.operation {
         Operation::Lock => {
             let pair = row.bare_pair_ns.filter(|_| row.thread == 0);
-            let alone = neighbour.bare_pair_ns_alone.map(|ns| Estimate::new(ns, neighbour.bare_pair_ci_ns_alone));
+            let alone = row.bare_pair().exclusive;
             let of_pair = |ns| Metric { alone, ..Metric::time(&cell, "lock and unlock", ns, row.bare_pair_ci_ns) };
             let pair = pair.map(of_pair);
             let median = seen("lock, median", median, variation(row));

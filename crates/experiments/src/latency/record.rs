@@ -5,7 +5,7 @@ use instruments::evidence::{EvidenceQuality, Source};
 use instruments::statistics::Interval;
 use instruments::statistics::comparison::Estimate;
 use instruments::statistics::stopping::EndedBy;
-use record::{Bin, Record, Unit};
+use record::{Bin, Estimates, Record, Unit};
 use serde::{Deserialize, Serialize};
 use terminal::nanoseconds;
 
@@ -225,15 +225,36 @@ impl Row {
         }
     }
 
-    /// The mean of undisturbed iterations, with its interval, as far as it is known: with the core exclusive, where that
-    /// is.
+    /// The mean of undisturbed iterations, as far as it is known.
+    pub fn undisturbed(&self) -> Estimates {
+        let (neighbour, least) = (&self.neighbour, self.accuracy_ns);
+        let known = self.undisturbed_mean_ns.filter(|ns| least.is_some_and(|least| *ns >= least));
+        Estimates::new(
+            (known, self.undisturbed_mean_ci_ns),
+            (neighbour.undisturbed_mean_ns_alone, neighbour.undisturbed_mean_ci_ns_alone),
+            (neighbour.undisturbed_mean_ns_shared, neighbour.undisturbed_mean_ci_ns_shared),
+        )
+    }
+
+    /// The mean of undisturbed iterations by itself: with the core exclusive, where that is known.
     pub fn undisturbed_mean(&self) -> Option<Estimate> {
+        self.undisturbed().single()
+    }
+
+    /// The median.
+    pub fn medians(&self) -> Estimates {
         let neighbour = &self.neighbour;
-        if let Some(alone) = neighbour.undisturbed_mean_ns_alone {
-            return Some(Estimate::new(alone, neighbour.undisturbed_mean_ci_ns_alone));
-        }
-        let known = self.undisturbed_mean_ns.filter(|ns| self.accuracy_ns.is_some_and(|least| *ns >= least));
-        known.map(|value| Estimate::new(value, self.undisturbed_mean_ci_ns))
+        Estimates::new(
+            (self.known(self.p50_ns), self.p50_ci_ns),
+            (neighbour.p50_ns_alone, neighbour.p50_ci_ns_alone),
+            (neighbour.p50_ns_shared, neighbour.p50_ci_ns_shared),
+        )
+    }
+
+    /// A lock and an unlock in a bare loop.
+    pub fn bare_pair(&self) -> Estimates {
+        let alone = (self.neighbour.bare_pair_ns_alone, self.neighbour.bare_pair_ci_ns_alone);
+        Estimates::new((self.bare_pair_ns, self.bare_pair_ci_ns), alone, (None, None))
     }
 
     /// For people: that mean.
@@ -245,13 +266,10 @@ impl Row {
         }
     }
 
-    /// A lock and an unlock with fences that let nothing overlap; `None` in older records.
-    pub fn fenced_pair(&self) -> Option<Estimate> {
-        let neighbour = &self.neighbour;
-        if let Some(alone) = neighbour.fenced_pair_ns_alone {
-            return Some(Estimate::new(alone, neighbour.fenced_pair_ci_ns_alone));
-        }
-        self.fenced_pair_ns.map(|value| Estimate::new(value, self.fenced_pair_ci_ns))
+    /// A lock and an unlock with fences that let nothing overlap; not measured in older records.
+    pub fn fenced_pair(&self) -> Estimates {
+        let alone = (self.neighbour.fenced_pair_ns_alone, self.neighbour.fenced_pair_ci_ns_alone);
+        Estimates::new((self.fenced_pair_ns, self.fenced_pair_ci_ns), alone, (None, None))
     }
 
     /// The configuration that the row belongs to.

@@ -59,7 +59,7 @@ fn uncontended(row: &Row, pairs: FreePairs) -> String {
             "Locking and unlocking an uncontended {} takes {} ({}); the p99.9 of locking is {}.",
             row.lock,
             Unit::Ns.estimate(pair),
-            pairs.basis(),
+            pairs.words(),
             row.words(row.p999_ns)
         ),
         None => format!("Locking an uncontended {} takes {} (median).", row.lock, row.words(row.p50_ns)),
@@ -208,7 +208,7 @@ fn excluded(row: &Row) -> String {
 
 /// Names the rounds that the mean of the undisturbed ones is of.
 fn undisturbed_words(row: &Row) -> &'static str {
-    match row.neighbour.undisturbed_mean_ns_alone {
+    match row.undisturbed().exclusive {
         Some(_) => "mean of undisturbed iterations, core exclusive",
         None => "mean of undisturbed iterations",
     }

@@ -265,7 +265,7 @@ fn of_contest(ranks: &[Rank], rows: &[Row], page: &Page) -> String {
     };
     let table = page.cut_lines(&table(ranks, (header, more)));
     let basis = match ranks[0].figure.as_str() {
-        PAIR => format!(" ({})", FreePairs::of(rows).basis()),
+        PAIR => format!(" ({})", FreePairs::of(rows).words()),
         _ => String::new(),
     };
     format!("{}: {operation}, best first{basis}\n{table}", ranks[0].among)
@@ -320,14 +320,11 @@ fn apart(cells: &[Vec<&Row>]) -> String {
 fn pair_apart(cell: &[&Row], pairs: FreePairs) -> Option<(f64, String)> {
     let of = |operation| cell.iter().find(|row| row.operation == operation && row.threads == 1 && row.competitors == 0);
     let (lock, unlock) = (of(Operation::Lock)?, of(Operation::Unlock)?);
-    // Like with like: all with an exclusive core, or none.
-    if [lock, unlock].iter().any(|row| row.neighbour.undisturbed_mean_ns_alone.is_some() != pairs.is_exclusive()) {
-        return None;
-    }
-    let apart = lock.undisturbed_mean()?.value + unlock.undisturbed_mean()?.value;
+    // On the basis of the pair: all with the core exclusive, or all of all windows.
+    let apart = lock.undisturbed().on(pairs.basis)?.value + unlock.undisturbed().on(pairs.basis)?.value;
     let pair = pairs.of_row(lock)?.value;
-    let fenced =
-        lock.fenced_pair().map_or_else(String::new, |fenced| format!("{} fenced, ", nanoseconds(fenced.value)));
+    let fenced = lock.fenced_pair().on(pairs.basis);
+    let fenced = fenced.map_or_else(String::new, |fenced| format!("{} fenced, ", nanoseconds(fenced.value)));
     let (excess, share) = (apart - pair, (apart - pair) / pair);
     let is_far = excess.abs() > FAR_NS && share.abs() > FAR_SHARE;
     let [apart, together] = [apart, pair].map(nanoseconds);
@@ -357,15 +354,9 @@ fn neighbour(cell: &[&Row]) -> Option<Vec<String>> {
 
 /// The mean of an uncontended lock, else the median, which the clock rounds to its step.
 fn sides(lock: &Row) -> [Option<Estimate>; 2] {
-    let known = &lock.neighbour;
-    let (of, resolution) = if lock.threads == 1 {
-        let alone = (known.undisturbed_mean_ns_alone, known.undisturbed_mean_ci_ns_alone);
-        ([alone, (known.undisturbed_mean_ns_shared, known.undisturbed_mean_ci_ns_shared)], 0.0)
-    } else {
-        let alone = (known.p50_ns_alone, known.p50_ci_ns_alone);
-        ([alone, (known.p50_ns_shared, known.p50_ci_ns_shared)], lock.resolution_ns)
-    };
-    of.map(|(ns, interval): (Option<f64>, Option<Interval>)| ns.map(|value| Estimate { value, interval, resolution }))
+    let (times, resolution) =
+        if lock.threads == 1 { (lock.undisturbed(), 0.0) } else { (lock.medians(), lock.resolution_ns) };
+    [times.exclusive, times.shared].map(|side| side.map(|side| Estimate { resolution, ..side }))
 }
 
 /// `1.13× (1.09–1.17)`; without an interval the figures say nothing of each other.

@@ -35,8 +35,6 @@ pub fn metrics(row: &Row) -> Vec<Metric> {
         unit: Unit::Share,
         better,
         variation: VariationSource::Others,
-        alone: None,
-        is_alone: false,
         ..Metric::time(cell, figure, value, interval)
     };
     if let Some(total) = row.total() {
@@ -45,8 +43,6 @@ pub fn metrics(row: &Row) -> Vec<Metric> {
         let taken = total.taken_share.map(|taken| share(&cell, "taken", taken, total.taken_ci, Better::Neither));
         let efficiency = total.efficiency_share.map(|efficiency| Metric {
             variation: VariationSource::Elapsed,
-            alone: None,
-            is_alone: false,
             ..share(&cell, "efficiency", efficiency, total.efficiency_ci, Better::More)
         });
         return [Some(got), taken, efficiency].into_iter().flatten().collect();

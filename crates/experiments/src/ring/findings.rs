@@ -87,7 +87,7 @@ pub fn metrics(row: &Row) -> Vec<Metric> {
         if row.large { "large ring".to_owned() } else { String::new() },
     ])
     .with("threads", format!("{} threads", count(row.threads as u64)));
-    let alone = row.ns_per_hop_alone.map(|ns| Estimate::new(ns, row.ns_per_hop_alone_ci));
+    let alone = row.hops().exclusive;
     let metric = Metric::time(&cell, "a hop", ns_per_hop, row.ns_per_hop_ci);
     let is_limit = row.class == Class::Limit;
     let variation = if is_limit { VariationSource::Limit } else { VariationSource::Elapsed };

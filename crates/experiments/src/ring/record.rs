@@ -5,7 +5,7 @@ use super::then;
 use instruments::statistics::comparison::Estimate;
 use instruments::statistics::{EndedBy, Interval};
 use loops::ring::{Arrangement, Class};
-use record::Record;
+use record::{Basis, Estimates, Record};
 use serde::{Deserialize, Serialize};
 
 /// A record of this experiment.
@@ -94,16 +94,25 @@ pub struct Row {
 }
 
 impl Row {
-    /// The time of a hop: alone on the core, where that is known; else of all turns.
-    pub fn hop(&self) -> Option<Estimate> {
-        let alone = self.ns_per_hop_alone.map(|ns| Estimate::new(ns, self.ns_per_hop_alone_ci));
-        alone.or_else(|| self.ns_per_hop.map(|ns| Estimate::new(ns, self.ns_per_hop_ci)))
+    /// The time of a hop.
+    pub fn hops(&self) -> Estimates {
+        Estimates::new(
+            (self.ns_per_hop, self.ns_per_hop_ci),
+            (self.ns_per_hop_alone, self.ns_per_hop_alone_ci),
+            (self.ns_per_hop_shared, self.ns_per_hop_shared_ci),
+        )
     }
 
-    /// How many times as long a hop takes as one of `base`: both with the core exclusive, or both of all turns.
+    /// The time of a hop by itself: with the core exclusive, where that is known; else of all turns.
+    pub fn hop(&self) -> Option<Estimate> {
+        self.hops().single()
+    }
+
+    /// How many times as long a hop takes as one of `base`, on the same basis.
     pub fn times(&self, base: &Self) -> Option<f64> {
-        let exclusive = self.ns_per_hop_alone.zip(base.ns_per_hop_alone);
-        exclusive.or(self.ns_per_hop.zip(base.ns_per_hop)).map(|(ns, base_ns)| ns / base_ns)
+        let hops = [self.hops(), base.hops()];
+        let basis = Basis::common(hops);
+        Some(hops[0].on(basis)?.value / hops[1].on(basis)?.value)
     }
 
     /// The contestant, and the arrangement of a large ring.

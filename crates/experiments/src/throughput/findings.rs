@@ -3,7 +3,6 @@
 
 use super::ranking::{Ends, Loops, contest, ranking};
 use super::record::Row;
-use instruments::statistics::comparison::Estimate;
 use record::ranking::Rank;
 use record::{Better, Cell, Finding, MOSTLY, Metric, Origin, ThenAndNow, Unit, VariationSource};
 
@@ -59,8 +58,7 @@ pub fn metrics(row: &Row) -> Vec<Metric> {
         unit: Unit::PerS,
         better: Better::More,
         variation: variation(row),
-        alone: row.throughput_per_s_alone.map(|loops| Estimate::new(loops, row.throughput_per_s_alone_ci)),
-        is_alone: false,
+        alone: row.throughput().exclusive,
         ..Metric::time(&cell, "loops", row.throughput_per_s, row.throughput_ci)
     };
     let wait = row

@@ -4,7 +4,7 @@
 use super::record::Row;
 use instruments::statistics::comparison::Estimate;
 use record::ranking::{Contender, Contest, Rank, best, contests, worst};
-use record::{Unit, distinct};
+use record::{Basis, Unit, distinct};
 use std::collections::BTreeMap;
 
 /// The throughputs of one lock are taken to differ from configuration to configuration by this: a cautious guess.
@@ -35,40 +35,41 @@ pub fn contest<'a>(ranks: &'a [Rank], words: &str) -> &'a [Rank] {
     contests(ranks).find(|ranks| ranks[0].among == words).unwrap_or_default()
 }
 
-/// The loops a second of each row, as every view shows them.
-///
-/// A row can have two values: of all runs, and of the time in which its children had their cores exclusively. All rows
-/// that are compared with each other use the same kind: the latter if each of them has one, and else the former.
-pub struct Loops(BTreeMap<String, bool>);
+/// The loops a second of each row, as every view shows them: on the same basis for all rows of a contest.
+pub struct Loops(BTreeMap<String, Basis>);
 
 impl Loops {
     pub fn of<'a>(rows: impl IntoIterator<Item = &'a Row>) -> Self {
-        let mut all_exclusive = BTreeMap::new();
-        for row in rows {
-            *all_exclusive.entry(row.contest()).or_insert(true) &= row.throughput_per_s_alone.is_some();
-        }
-        Self(all_exclusive)
+        let rows: Vec<&Row> = rows.into_iter().collect();
+        let basis = |words: &String| {
+            Basis::common(rows.iter().filter(|row| row.contest() == *words).map(|row| row.throughput()))
+        };
+        Self(distinct(&rows, |row| row.contest()).into_iter().map(|words| (words.clone(), basis(&words))).collect())
     }
 
-    fn is_exclusive(&self, row: &Row) -> bool {
-        self.0.get(&row.contest()).is_some_and(|exclusive| *exclusive)
+    fn of_contest(&self, row: &Row) -> Basis {
+        self.0.get(&row.contest()).copied().unwrap_or(Basis::All)
     }
 
     pub fn of_row(&self, row: &Row) -> Estimate {
-        match row.throughput_per_s_alone.filter(|_| self.is_exclusive(row)) {
-            Some(loops) => Estimate::new(loops, row.throughput_per_s_alone_ci),
-            None => Estimate::new(row.throughput_per_s, row.throughput_ci),
-        }
+        let loops = row.throughput().on(self.of_contest(row));
+        loops.unwrap_or_else(|| Estimate::new(row.throughput_per_s, row.throughput_ci))
     }
 
     /// Names the kind of the value.
     pub fn basis(&self, row: &Row) -> &'static str {
-        if self.is_exclusive(row) { "exclusive cores" } else { "all runs" }
+        match self.of_contest(row) {
+            Basis::Exclusive => "exclusive cores",
+            Basis::All => "all runs",
+        }
     }
 
     /// The field of the row that has the value.
     pub fn field(&self, row: &Row) -> &'static str {
-        if self.is_exclusive(row) { "throughput_per_s_alone" } else { "throughput_per_s" }
+        match self.of_contest(row) {
+            Basis::Exclusive => "throughput_per_s_alone",
+            Basis::All => "throughput_per_s",
+        }
     }
 
     /// The share of the most iterations that the work itself allows.

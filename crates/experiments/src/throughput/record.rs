@@ -6,7 +6,7 @@ use super::then;
 use instruments::statistics::Interval;
 use instruments::statistics::levels::Levels;
 use instruments::statistics::stopping::EndedBy;
-use record::Record;
+use record::{Estimates, Record};
 use serde::{Deserialize, Serialize};
 
 /// A record of this experiment.
@@ -97,6 +97,15 @@ impl Row {
     pub fn conditions(&self) -> Conditions {
         let Self { children, processes, locks, nonhold_us, hold_us, share, .. } = *self;
         Conditions { children, processes, locks, nonhold_us, hold_us, share }
+    }
+
+    /// The iterations/s of all children.
+    pub fn throughput(&self) -> Estimates {
+        Estimates::new(
+            (Some(self.throughput_per_s), self.throughput_ci),
+            (self.throughput_per_s_alone, self.throughput_per_s_alone_ci),
+            (self.throughput_per_s_shared, self.throughput_per_s_shared_ci),
+        )
     }
 
     /// The contest of the row: locks under the same conditions are ranked.

@@ -203,7 +203,8 @@ fn figure(title: &str, x: &Axis, lines: Vec<&Line<'_>>, across: impl Fn(&Row) ->
     Figure { title: title.to_owned(), picture: Picture::Locks(plot), tables: vec![table], secondary: false }
 }
 
-const CAPTION: &str = "Throughput, fairness (CV of the children's iterations: 0 is fair) and waits; –: not measured";
+const CAPTION: &str = "Throughput, fairness (CV of the children's iterations: 0 is fair) and waits. Work is written as \
+non-hold+hold time, such as 7+3 µs; –: not measured";
 
 /// The columns of 2002, in its order: children, locks, seconds, iterations, lock, patience, non-hold, hold, contention
 /// of writers and readers in per cent, retry rate, COV, throughput. A dash stands for what the lock does not count.
