@@ -120,6 +120,6 @@ fn a_panic_gives_the_terminal_back_first() {
 #[test]
 #[ignore = "the program of the test above"]
 fn panics_within() {
-    let _tty = screen::tty::Tty::take().unwrap();
+    let _tty = terminal::full_screen::Tty::take(true).unwrap();
     panic!("a panic within the screen");
 }

@@ -1,7 +1,7 @@
 //! For AArch64: a multiplication takes two to four cycles there, but an addition of two registers takes one on every
 //! core, so twelve of them in a chain are the measure of cycles.
 
-use super::Lines;
+use super::lines::Lines;
 use core::arch::asm;
 
 /// Sixteen additions, none of which waits for another of the same round for long.

@@ -4,11 +4,13 @@
 
 #[cfg(target_arch = "aarch64")]
 mod aarch64;
+mod lines;
 #[cfg(target_arch = "x86_64")]
 mod x86_64;
 
 #[cfg(target_arch = "aarch64")]
 pub use aarch64::*;
+pub use lines::Lines;
 #[cfg(target_arch = "x86_64")]
 pub use x86_64::*;
 
@@ -37,9 +39,3 @@ mod unknown {
 }
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 pub use unknown::*;
-
-// Memory for the loops that load and store.
-
-/// A cache line for each of eight loads.
-#[repr(C, align(64))]
-pub struct Lines(pub [u64; 64]);

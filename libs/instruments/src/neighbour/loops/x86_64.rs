@@ -1,7 +1,7 @@
 //! For x86-64: a multiplication takes three cycles on every core of the last fifteen years, and is eliminated by none;
 //! an addition of a constant is by some, so it does not measure a cycle.
 
-use super::Lines;
+use super::lines::Lines;
 use core::arch::asm;
 
 /// Sixteen additions, none of which waits for another of the same round for long: limited by how many instructions the
