@@ -1,4 +1,4 @@
-//! What is computed from figures that are given: one program, since nothing of it is measured.
+//! Computation from given values: one program, since nothing is measured.
 
 mod blocks;
 mod coincidence;

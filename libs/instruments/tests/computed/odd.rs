@@ -12,13 +12,13 @@ fn normal(random: &mut fastrand::Rng) -> f64 {
     (-2.0 * (1.0 - random.f64()).ln()).sqrt() * (TAU * random.f64()).cos()
 }
 
-/// Student's t with so many degrees of freedom, as a ratio of sums of squares.
+/// Student's t with this number of degrees of freedom, as a ratio of sums of squares.
 fn long_tailed(random: &mut fastrand::Rng, degrees: usize) -> f64 {
     let squares: f64 = (0..degrees).map(|_| normal(random).powi(2)).sum();
     normal(random) / (squares / degrees as f64).sqrt()
 }
 
-/// Figures of machines that are the same: each has a spread of its own.
+/// Values of identical machines: each has its own spread.
 fn same(machines: usize, random: &mut fastrand::Rng, draw: impl Fn(&mut fastrand::Rng) -> f64) -> Vec<Figure> {
     let mut figure = |place: usize| {
         let spread = 0.01 * (place + 1) as f64;
@@ -81,7 +81,7 @@ fn what_has_no_spread_and_two_machines_show_nothing() {
     let figures =
         [figure(&[1.0, 9.0], 0.0), figure(&[1.0, 1.0, 1.0, 9.0], 0.0), figure(&[], 0.1), figure(&[1.0; 5], 0.1)];
     assert!(OddOnes::with_chance(CHANCE).among(&figures).iter().all(Vec::is_empty));
-    // A step of the clock is a spread, and what lies within a few of them is none.
+    // A step of the clock is a spread, and a difference within a few of them does not count.
     let stepped = [figure(&[1.0, 1.0, 1.0, 1.0, 1.1], 0.1)];
     assert!(OddOnes::with_chance(CHANCE).among(&stepped)[0].is_empty());
 }

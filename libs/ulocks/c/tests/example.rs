@@ -17,7 +17,7 @@ fn home() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// Where cargo put the libraries: beside this test, or one folder up.
+/// The place where cargo put the libraries: next to this test, or one directory up.
 fn library(name: &str) -> PathBuf {
     let here = env::current_exe().unwrap();
     here.ancestors()
@@ -93,7 +93,7 @@ fn the_locks_are_timed_beside_each_other() {
     assert!(times.iter().all(is_time), "{printed}");
 }
 
-/// `make install` into a folder; a program is then built with what `pkg-config` says, and run.
+/// `make install` into a directory; a program is then built with what `pkg-config` says, and run.
 #[test]
 fn what_is_installed_is_found_by_pkg_config() {
     let package = tempfile::tempdir().unwrap();
@@ -232,7 +232,7 @@ fn a_debug_build_names_a_pointer_that_is_no_locks() {
     const ADDRESS: &str = "ULOCKS_TEST_ADDRESS";
     if let Ok(address) = env::var(ADDRESS) {
         let pointer = std::ptr::without_provenance(address.parse().unwrap());
-        // SAFETY: it is none; the check that is tested comes before anything is read.
+        // SAFETY: the pointer is not valid, but the check that is tested refuses it before anything is read.
         unsafe { ulocks_c::ulock_lock(pointer) };
         return;
     }

@@ -1,4 +1,4 @@
-//! Threads that sleep until their own time, and the units of their own that wake them.
+//! Threads that sleep until their own time, and the units that wake them.
 
 use super::links;
 use proptest::prelude::*;

@@ -1,0 +1,204 @@
+//! SMT interference: the readings of the probe, and the cases that it distinguishes.
+
+use instruments::clock::Clock;
+use instruments::cpus;
+use instruments::neighbour::{Doubt, KINDS, Probe, Probed, Reading, Sharing, Split, Workspace, Yardstick, pair};
+use instruments::team::on_cpu;
+use std::time::Duration;
+
+fn clock() -> Clock {
+    Clock::calibrate(Duration::from_millis(20)).clock
+}
+
+fn first_cpu() -> usize {
+    cpus::allowed().unwrap().first().unwrap()
+}
+
+fn reading(cpu: u16, cycles: f32) -> Reading {
+    Reading { cpu, cycles, cycles_per_ns: 3.0 }
+}
+
+fn at(cycles: f32) -> Probed {
+    Probed::at(reading(0, cycles))
+}
+
+/// A core that takes three cycles alone and five to seven while an SMT sibling is busy.
+fn learned() -> Yardstick {
+    let mut yardstick = Yardstick::default();
+    for step in 0..200 {
+        yardstick.learn(&at(3.0 + (step % 3) as f32 * 0.01));
+        yardstick.learn(&at(5.0 + (step % 20) as f32 * 0.1));
+    }
+    yardstick
+}
+
+#[test]
+fn a_probe_reads_possible_figures_and_takes_microseconds() {
+    let clock = clock();
+    let Some(probe) = Probe::calibrate(clock) else { return };
+    let readings: Vec<Reading> = on_cpu(first_cpu(), || (0..200).map(|_| probe.take()).collect()).unwrap();
+    assert!(readings.iter().all(|reading| usize::from(reading.cpu) == first_cpu()), "{readings:?}");
+    let mut cycles: Vec<f32> = readings.iter().map(|reading| reading.cycles).collect();
+    cycles.sort_by(f32::total_cmp);
+    // No core issues more than twelve additions a cycle, and none that we run on fewer than one half.
+    assert!((17.0 / 12.0..34.0).contains(&cycles[100]), "{cycles:?}");
+    assert!(readings.iter().any(|reading| (0.1..10.0).contains(&reading.cycles_per_ns)), "{readings:?}");
+    assert!(probe.cost_ns() > 0.0);
+    assert!(probe.longer(10).cost_ns() > 5.0 * probe.cost_ns());
+}
+
+#[test]
+fn every_kind_of_code_takes_time() {
+    let (clock, mut workspace) = (clock(), Workspace::new());
+    for kind in &KINDS {
+        let ticks = (0..20).map(|_| kind.ticks(clock, &mut workspace)).min().unwrap();
+        assert!(clock.to_ns(ticks) > 20.0, "{}: {ticks} ticks", kind.name);
+    }
+}
+
+/// From memory each of its lines would take some twenty times as long.
+#[test]
+fn the_walk_through_the_second_cache_is_one_whatever_ran_before() {
+    let (clock, mut workspace) = (clock(), Workspace::new());
+    let walk = KINDS.iter().find(|kind| kind.name == "second cache").unwrap();
+    let mut least = |before: &dyn Fn()| {
+        let ticks = (0..20).map(|_| {
+            before();
+            walk.ticks(clock, &mut workspace)
+        });
+        ticks.min().unwrap() as f64
+    };
+    let elsewhere = vec![1_u64; 8 << 20];
+    let warm = least(&|| ());
+    let cold = least(&|| _ = std::hint::black_box(elsewhere.iter().sum::<u64>()));
+    assert!(cold < 4.0 * warm, "{cold} ticks after 64 MiB, {warm} before");
+}
+
+#[test]
+fn stretches_are_told_apart_by_the_lowest_crowd() {
+    let yardstick = learned();
+    assert!((yardstick.best(0).unwrap() - 3.01).abs() < 0.05, "{:?}", yardstick.best(0));
+    assert_eq!(yardstick.sharing(&[at(3.1)]), Sharing::Alone);
+    assert_eq!(yardstick.sharing(&[at(4.5)]), Sharing::Shared);
+    assert_eq!(yardstick.sharing(&[at(3.4)]), Sharing::Neither);
+    assert_eq!(yardstick.sharing(&[Probed::between(reading(0, 3.0), reading(0, 5.0))]), Sharing::Neither);
+    assert_eq!(yardstick.sharing(&[Probed::between(reading(0, 3.0), reading(1, 3.0))]), Sharing::Neither, "it moved");
+    assert_eq!(yardstick.sharing(&[at(3.0), at(5.0)]), Sharing::Shared, "one of two cores was");
+    assert_eq!(yardstick.sharing(&[]), Sharing::Neither);
+    assert_eq!(yardstick.sharing(&[Probed::at(reading(7, 3.0))]), Sharing::Neither, "never probed");
+}
+
+#[test]
+fn between_two_probes_the_frequency_is_their_mean() {
+    let at = |cycles_per_ns| Reading { cycles_per_ns, ..reading(0, 3.0) };
+    assert_eq!(Probed::between(at(3.9), at(4.1)).cycles_per_ns, 4.0);
+    assert_eq!(Probed::at(at(3.9)).cycles_per_ns, 3.9);
+}
+
+#[test]
+fn a_few_readings_that_are_too_low_are_no_crowd() {
+    let mut yardstick = learned();
+    for low in 0..4 {
+        yardstick.learn(&at(1.0 + low as f32 * 0.2));
+    }
+    assert_eq!(yardstick.sharing(&[at(3.0)]), Sharing::Alone);
+}
+
+#[test]
+fn a_new_best_is_reported_once() {
+    let mut yardstick = Yardstick::default();
+    let changes = (0..50).filter(|_| yardstick.learn(&at(5.0))).count();
+    assert_eq!(changes, 0);
+    let changes = (0..50).filter(|_| yardstick.learn(&at(3.0))).count();
+    assert_eq!(changes, 1);
+    assert_eq!(yardstick.sharing(&[at(5.0)]), Sharing::Shared);
+}
+
+#[test]
+fn a_core_that_was_never_alone_is_doubted() {
+    assert_eq!(learned().doubt(0), None);
+    assert_eq!(Yardstick::default().doubt(0), Some(Doubt::FewProbes(0)));
+    let mut always_shared = Yardstick::default();
+    for step in 0..400 {
+        always_shared.learn(&at(3.3 + (step % 40) as f32 * 0.05));
+    }
+    assert_eq!(always_shared.doubt(0), Some(Doubt::NoCrowd));
+    let mut narrow = Yardstick::default();
+    (0..400).for_each(|_| _ = narrow.learn(&at(5.2)));
+    let expected = cfg!(target_arch = "x86_64");
+    assert_eq!(matches!(narrow.doubt(0), Some(Doubt::Narrow(_))), expected, "{:?}", narrow.doubt(0));
+}
+
+#[test]
+fn figures_are_split_by_who_was_on_the_core() {
+    let values = (0..40).map(|place| match place % 4 {
+        0 => (10.0, Sharing::Shared),
+        1 => (99.0, Sharing::Neither),
+        _ => (5.0, Sharing::Alone),
+    });
+    let split = Split::of(values);
+    assert_eq!(split.alone.unwrap().value, 5.0);
+    assert_eq!(split.shared.unwrap().value, 10.0);
+    assert!((split.shared_share.unwrap() - 1.0 / 3.0).abs() < 1e-12);
+    let few = Split::of([(5.0, Sharing::Alone), (6.0, Sharing::Alone)]);
+    assert_eq!((few.alone, few.shared_share), (None, Some(0.0)));
+    assert_eq!(Split::of([]).shared_share, None);
+}
+
+/// Steps of a core whose neighbour comes and goes: stretches of a random length, and readings as a machine has them.
+/// Each has the share of it that was shared, by which the truth is known.
+fn planted(share: f64, seed: u64) -> (f64, Vec<Probed>) {
+    let mut random = fastrand::Rng::with_seed(seed);
+    let mut exponential = move |mean: f64| -mean * (1.0 - random.f64()).ln();
+    let mut random = fastrand::Rng::with_seed(!seed);
+    let mut read = |is_shared: bool| {
+        // Alone the readings differ by a percent; with a busy sibling they are where its code puts them, and a few
+        // of either kind were interrupted.
+        let cycles = if is_shared { 4.3 + 2.2 * random.f64() } else { 3.05 * (1.0 + 0.02 * (random.f64() - 0.5)) };
+        reading(0, (cycles * if random.f64() < 0.005 { 1.5 } else { 1.0 }) as f32)
+    };
+    let (mut is_there, mut left_ms, mut before) = (false, exponential(30.0 * (1.0 - share)), reading(0, 3.05));
+    let (mut shared, mut probed) = (0, Vec::new());
+    for _ in 0..60_000 {
+        // A stretch that is shorter than a step is neither, as on a machine; few are.
+        left_ms -= 0.1;
+        if left_ms < 0.0 {
+            is_there = !is_there;
+            left_ms = exponential(30.0 * if is_there { share } else { 1.0 - share });
+        }
+        shared += u32::from(is_there);
+        let after = read(is_there);
+        probed.push(Probed::between(before, after));
+        before = after;
+    }
+    (f64::from(shared) / probed.len() as f64, probed)
+}
+
+#[test]
+fn the_share_of_a_planted_neighbour_is_recovered_within_three_points() {
+    for (number, planned) in [0.02, 0.1, 0.25, 0.5, 0.75, 0.9, 0.97].into_iter().enumerate() {
+        let (share, probed) = planted(planned, number as u64 + 1);
+        assert!((share - planned).abs() < 0.1, "{planned} became {share}");
+        let mut yardstick = Yardstick::default();
+        probed.iter().for_each(|probed| _ = yardstick.learn(probed));
+        let split = Split::of(probed.iter().map(|probed| (1.0, yardstick.sharing(&[*probed]))));
+        let found = split.shared_share.unwrap();
+        assert!((found - share).abs() < 0.03, "{found} of a core that was shared for {share} of the time");
+    }
+}
+
+#[test]
+fn two_cpus_are_tried_against_each_other() {
+    let clock = clock();
+    let allowed = cpus::allowed().unwrap();
+    let (Some(probe), Some(one), Some(other)) = (Probe::calibrate(clock), allowed.first(), allowed.iter().nth(1))
+    else {
+        println!("skipped: needs two CPUs");
+        return;
+    };
+    let found = pair(clock, probe, one, other, Duration::from_millis(200), || false).unwrap();
+    // On a machine whose CPUs are all taken there may be nothing to tell.
+    let Some(found) = found else { return println!("skipped: needs two CPUs that are not busy") };
+    assert!(found.narrowing.interval.contains(found.narrowing.median) && found.line_ns > 1.0, "{found:?}");
+    assert!(pair(clock, probe, one, 100_000, Duration::from_millis(10), || false).is_err());
+}
