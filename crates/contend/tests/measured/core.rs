@@ -23,7 +23,9 @@ fn every_cpu_has_its_shares_stretches_and_costs() {
     let record = shared(EVERY_CPU);
     assert_eq!(record["experiment"], "core");
     let rows = results(record);
-    assert_eq!(rows.len(), record["parameters"]["cpus"].as_array().unwrap().len());
+    // A CPU that other programs took for the whole second has no row.
+    let cpus = record["parameters"]["cpus"].as_array().unwrap();
+    assert!(!rows.is_empty() && rows.iter().all(|row| cpus.contains(&row["cpu"])), "{rows:?}");
     for row in rows {
         assert!(row["steps"].as_u64().unwrap() > 0, "{row}");
         assert!(row["shared_share"].is_null() || is_share(&row["shared_share"]), "{row}");
@@ -186,7 +188,7 @@ fn one_cpu_and_no_pairs_are_measured_as_far_as_that_goes() {
 fn the_text_has_a_line_for_a_cpu_and_its_bottleneck() {
     let output = contend(&["core", "--seconds", "0.5", "--quiet"]);
     let text = String::from_utf8(output.stdout).unwrap();
-    assert!(text.contains("the core of CPU") && text.contains("bottleneck"), "{text}");
+    assert!(text.contains("SMT") && text.contains("bottleneck"), "{text}");
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
 }
 
@@ -211,14 +213,14 @@ const LOOKING: [&[&str]; 6] = [
 #[test]
 fn experiments_record_the_shared_share_of_their_cores() {
     for words in LOOKING {
-        // A busy machine may leave a run without one probe.
-        let has_share = || {
-            let record = record(&[words, &["--seconds", "0.8"]].concat());
+        // A busy machine may leave a short run without one probe.
+        let has_share = |seconds: &&str| {
+            let record = record(&[words, &["--seconds", seconds]].concat());
             let told = |row: &Value| row["core_shared_share"].is_null() || is_share(&row["core_shared_share"]);
             assert!(results(&record).iter().all(told), "{record}");
             results(&record).iter().any(|row| is_share(&row["core_shared_share"]))
         };
-        assert!((0..5).any(|_| has_share()), "{words:?} had no probe in five runs");
+        assert!(["0.8", "3", "12"].iter().any(has_share), "{words:?} had no probe in three runs");
     }
 }
 

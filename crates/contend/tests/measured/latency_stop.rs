@@ -57,17 +57,18 @@ fn names_the_culprit(arguments: &[&str], causes: &[&str]) -> bool {
         || causes.iter().any(|cause| wait["cause"] == *cause) && wait["stories"].to_string().contains("\"culprit\"")
 }
 
+/// Other programs may have the CPU at the first long wait of a run, but not of each of many.
 #[test]
 fn the_first_wait_beyond_the_limit_ends_it_and_the_culprit_is_named() {
     let cpus = cpus();
     let _culprit = Culprit::on(&cpus[0]);
     let alone = ["--hold", "0", "--placement", &cpus[0]];
-    assert!((0..5).any(|_| names_the_culprit(&alone, &["switched out to culprit"])), "of a thread that is alone");
+    assert!((0..20).any(|_| names_the_culprit(&alone, &["switched out to culprit"])), "of a thread that is alone");
     let Some(other) = cpus.get(1) else { return println!("skipped: needs two CPUs") };
     let placement = format!("{},{other}", cpus[0]);
     let two = ["--threads", "2", "--placement", &placement];
     let causes = ["switched out to culprit", "waited for the holder"];
-    assert!((0..5).any(|_| names_the_culprit(&two, &causes)), "of two, one of which has the lock");
+    assert!((0..20).any(|_| names_the_culprit(&two, &causes)), "of two, one of which has the lock");
 }
 
 /// A user-supplied lock that takes 100 ms after it was not used for 300 µs: so it does at the beginning of a
@@ -104,7 +105,7 @@ fn a_wait_that_comes_before_any_round_counts_is_kept_and_told() {
     let folder = tempfile::tempdir().unwrap();
     let object = compile(folder.path(), "late", LATE);
     let call = |more: &[&str]| {
-        let limits = ["--stop-above", "50ms", "--seconds", "0.1"];
+        let limits = ["--stop-above", "50ms", "--seconds", "60"];
         contend(&[&["latency", "--lock", object.to_str().unwrap()], &limits[..], more].concat())
     };
     let output = call(&["--format", "json"]);
@@ -128,7 +129,7 @@ fn the_story_is_at_the_end_of_the_page() {
     let output = contend(&[&call[..], &["--placement", &cpus[0]]].concat());
     let text = String::from_utf8(output.stdout).unwrap();
     let story = &text[text.find("Stopped at").expect("it is told")..];
-    assert!(story.contains("had the lock") && story.contains(&format!("CPU {}", cpus[0])), "{story}");
+    assert!(story.contains("held the lock") && story.contains(&format!("CPU {}", cpus[0])), "{story}");
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
 }
 

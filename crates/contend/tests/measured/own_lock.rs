@@ -187,7 +187,7 @@ fn processes_do_not_share_it_and_readers_it_has_none() {
         String::from_utf8(output.stderr).unwrap()
     };
     assert!(refused(&["--processes"]).contains("libown.so: processes cannot share it"));
-    assert!(refused(&["--share", "20"]).contains("libown.so: it has no readers"));
+    assert!(refused(&["--share", "20"]).contains("libown.so: it has no read mode"));
 }
 
 #[test]

@@ -74,7 +74,7 @@ impl Later {
         command.env("CONTEND_ARCHIVE", "").env("WHAT", what).env("WHERE", place).env("LATER_AT", at);
         let output = command.output().unwrap();
         let said = String::from_utf8(output.stderr.clone()).unwrap();
-        assert_eq!(output.status.code(), Some(1), "{what} in {place}: {said}");
+        assert!(matches!(output.status.code(), Some(0 | 1)), "{what} in {place}: {said}");
         (output, said)
     }
 }
@@ -96,7 +96,8 @@ const LONG: &str = "100";
 #[test]
 fn a_lock_that_blocks_in_the_run_is_named_with_its_function() {
     let Some(later) = Later::make() else { return };
-    let (_, said) = later.run(("sleeps", "acquire", "1000"), "latency", &["--seconds", LONG]);
+    let (output, said) = later.run(("sleeps", "acquire", "1000"), "latency", &["--seconds", LONG]);
+    assert_eq!(output.status.code(), Some(1), "{said}");
     assert_says(&said, &["liblater.so blocks", "a thread did not return from contend_lock_acquire"]);
 }
 
@@ -105,6 +106,7 @@ fn results_before_a_lock_spins_forever_are_kept() {
     let Some(later) = Later::make() else { return };
     let flags = ["--seconds", LONG, "--threads", "2", "--format", "json"];
     let (output, said) = later.run(("spins", "release", AFTER_A_WHILE), "latency", &flags);
+    assert_eq!(output.status.code(), Some(1), "{said}");
     assert_says(&said, &["liblater.so blocks", "a thread did not return from contend_lock_release"]);
     let record = read(&output.stdout);
     assert!(rows_of(&record, "std").count() > 0 && rows_of(&record, "liblater.so").count() > 0);
@@ -118,6 +120,7 @@ fn a_lock_that_crashes_in_the_run_is_named_and_results_are_kept() {
     let Some(later) = Later::make() else { return };
     let flags = ["--seconds", LONG, "--format", "json"];
     let (output, said) = later.run(("crashes", "release", AFTER_A_WHILE), "latency", &flags);
+    assert_eq!(output.status.code(), Some(1), "{said}");
     assert_says(&said, &["liblater.so crashes: contend_lock_release ended with SIGSEGV"]);
     assert!(rows_of(&read(&output.stdout), "std").count() > 0);
 }
@@ -125,11 +128,18 @@ fn a_lock_that_crashes_in_the_run_is_named_and_results_are_kept() {
 #[test]
 fn throughput_names_a_lost_lock_and_keeps_the_results() {
     let Some(later) = Later::make() else { return };
-    // Six runs at least: enough even where other programs take nine tenths of the CPUs.
-    let flags = ["--children", "2", "--run", "300ms", "--hold", "1us", "--format", "json"];
+    // Runs so long that the fault comes, and so short that `std` had one before, on machines of any load.
+    let lengths = ["20ms", "60ms", "200ms", "600ms", "2s"];
     for (what, words) in [("aborts", "crashes: contend_lock_acquire ended with SIGABRT"), ("sleeps", "blocks")] {
-        let (output, said) = later.run((what, "acquire", AFTER_A_WHILE), "throughput", &flags);
-        assert_says(&said, &["liblater.so", words, "contend_lock_acquire"]);
-        assert!(rows_of(&read(&output.stdout), "std").count() > 0);
+        let is_kept = |length: &&str| {
+            let flags = ["--children", "2", "--run", length, "--hold", "1us", "--format", "json"];
+            let (output, said) = later.run((what, "acquire", AFTER_A_WHILE), "throughput", &flags);
+            if output.status.success() {
+                return false;
+            }
+            assert_says(&said, &["liblater.so", words, "contend_lock_acquire"]);
+            !output.stdout.is_empty() && rows_of(&read(&output.stdout), "std").count() > 0
+        };
+        assert!(lengths.iter().any(is_kept), "no run of {lengths:?} lost the lock and kept std");
     }
 }

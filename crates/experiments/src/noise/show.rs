@@ -195,7 +195,7 @@ fn ledgers(rows: &[Row]) -> String {
     let shares: Vec<f64> = rows.iter().filter_map(|row| row.explained_share).collect();
     let least = shares.iter().copied().fold(1.0, f64::min);
     format!(
-        "Coverage: {} kernel events, {} lost, no data for {}; at least {} of the\ngap time explained\n",
+        "Coverage: {} kernel events, {} lost, no data for {};\nat least {} of the gap time explained\n",
         terminal::count(all.iter().map(|ledger| ledger.events).sum()),
         terminal::count(all.iter().map(|ledger| ledger.lost_events).sum()),
         nanoseconds(all.iter().map(|ledger| ledger.blind_ns).sum()),

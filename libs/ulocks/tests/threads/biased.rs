@@ -82,14 +82,14 @@ fn a_second_thread_comes(lock: &Halves, after: u64) -> u64 {
 fn a_second_thread_comes_at_any_moment() {
     signal_every(50);
     let (start, mut rounds) = (Instant::now(), 0);
-    while start.elapsed() < Duration::from_secs(seconds()) {
+    // As many rounds and signals as that, however long they take on a busy machine.
+    while start.elapsed() < Duration::from_secs(seconds()) || rounds <= 100 || HANDLED.load(Relaxed) <= 100 {
         let lock = Halves::new((0, 0));
         let times = a_second_thread_comes(&lock, rounds % 509);
         assert_eq!(lock.into_inner(), (times, times));
         rounds += 1;
     }
     signal_every(0);
-    assert!(rounds > 100 && HANDLED.load(Relaxed) > 100, "{rounds} rounds");
     println!("{rounds} rounds, {} signals", HANDLED.load(Relaxed));
 }
 

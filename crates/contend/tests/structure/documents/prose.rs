@@ -89,7 +89,8 @@ fn lines_of_markdown(file: &Path) -> Vec<Line> {
 /// The prose of a Rust file: documentation outside its examples, comments, and string literals of several words.
 fn lines_of_rust(file: &Path) -> Vec<Line> {
     let source = fs::read_to_string(file).unwrap();
-    let is_test = file.strip_prefix(root()).unwrap_or(file).components().any(|part| part.as_os_str() == "tests") || file.ends_with("tests.rs");
+    let is_test = file.strip_prefix(root()).unwrap_or(file).components().any(|part| part.as_os_str() == "tests")
+        || file.ends_with("tests.rs");
     let character = Regex::new(r"^'(?:\\(?:u\{[^}]*\}|x..|.)|[^\\'])'").unwrap();
     let (mut is_example, mut lines) = (false, Vec::new());
     let (mut rest, mut number) = (source.as_str(), 1);

@@ -53,7 +53,8 @@ fn common(rows: &[Row], page: &Page) -> String {
     }
     if let (true, Some((_, together))) = (common.is_empty(), chance.first()) {
         let window = window(together.window_us);
-        text += &format!("The number of gaps that begin within {window} of each other is what chance predicts.\n");
+        let words = format!("The number of gaps that begin within {window} of each other is what chance predicts.");
+        text += &terminal::wrapped("", "  ", &words, page);
     }
     text + "\n"
 }

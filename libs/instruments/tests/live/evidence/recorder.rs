@@ -82,8 +82,9 @@ fn every_timer_interrupt_is_reported_in_every_slice() {
         let is_timer = |handler: u32| timeline.names.handler_of(handler).is_some_and(|it| it.name == "local_timer");
         let begun = timeline.tracks[0].segments.iter().filter(|segment| segment.begins);
         let reported = begun.filter_map(|segment| segment.handler).filter(|&handler| is_timer(handler)).count() as u64;
-        // Not all of the idle task's interrupts are reported, but the CPU is never idle here.
-        assert!(reported >= counted, "{reported} of {counted}");
+        // Not all of the idle task's interrupts are reported, but the CPU is never idle here. The count is read before
+        // the recorder is stopped, and each reading may meet one interrupt.
+        assert!(reported + 1 >= counted && reported > 0, "{reported} of {counted}");
     }
 }
 
