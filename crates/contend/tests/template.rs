@@ -1,4 +1,4 @@
-//! An experiment and a lock that are one folder, one file and a line each: everything that contend has, they have too.
+//! An experiment and a lock of one directory, one file and a line each: they have everything that contend has.
 
 mod command;
 

@@ -1,4 +1,4 @@
-//! What POSIX and the C library's manual say of mutexes and condition variables, asserted by C programs of our own,
+//! The rules of POSIX and the C library's manual for mutexes and condition variables, asserted by C programs,
 //! with the C library's locks and with each of ours: the same results, line by line.
 
 use exchange::{CHOICE, COUNTS, Counts, LOCKS, PASS, library};
@@ -106,7 +106,7 @@ fn no_wake_is_lost_among_waits_signals_broadcasts_deadlines_and_cancellations() 
     let sleeps = |name: &str| LOCKS.iter().all(|lock| lock.name != name || lock.sleeps);
     let asked: Option<&'static str> = std::env::var(TOKENS).ok().map(|tokens| &*tokens.leak());
     let tokens = |lock: &str| asked.unwrap_or(if sleeps(lock) { "5000" } else { "1000" });
-    // Whoever asks for more knows how long they take.
+    // A caller that requests more knows how long they take.
     same_with_each("torture", |lock| vec![tokens(lock), if asked.is_some() { "3600" } else { "300" }]);
 }
 

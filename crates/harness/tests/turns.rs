@@ -1,4 +1,4 @@
-//! The one loop of all that take turns.
+//! The loop that interleaves repetitions.
 
 use clap::{Args, Command, FromArgMatches};
 use harness::turns::{Cell, Rules, Turns, take_turns};

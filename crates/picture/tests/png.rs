@@ -14,7 +14,7 @@ fn png_of(svg: &str, variables: &[(&str, &Path)]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_contend-png"));
     command.envs(variables.iter().copied()).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
-    // Who refuses it may have ended before all is read.
+    // A program that refuses it may have ended before all is read.
     let _ = child.stdin.take().unwrap().write_all(svg.as_bytes());
     child.wait_with_output().unwrap()
 }
@@ -49,7 +49,7 @@ fn ladder() -> String {
     fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/pictures/ladder.svg")).unwrap()
 }
 
-/// What stands behind `name="` in this piece of markup.
+/// The value after `name="` in this piece of markup.
 fn number(markup: &str, name: &str) -> f64 {
     let (_, rest) = markup.split_once(&format!(" {name}=\"")).unwrap_or_else(|| panic!("{name} in {markup}"));
     rest.split('"').next().unwrap().parse().unwrap()
@@ -161,7 +161,7 @@ fn a_picture_within_the_picture_is_not_opened() {
     assert!(picture.pixels().iter().all(|pixel| pixel.alpha() == 255));
 }
 
-/// contend beside this program, where the workspace was built.
+/// The path of contend next to this program, if the workspace was built.
 fn contend() -> Option<PathBuf> {
     let path = Path::new(env!("CARGO_BIN_EXE_contend-png")).with_file_name("contend");
     path.exists().then_some(path)

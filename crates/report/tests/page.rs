@@ -1,4 +1,4 @@
-//! The page of records, as whoever opens it has it.
+//! The page of records, as its reader sees it.
 
 mod sample;
 

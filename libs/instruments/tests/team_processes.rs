@@ -82,7 +82,7 @@ fn the_caller_can_cut_the_window_short(clock: Clock) {
             }
         }),
     };
-    // An hour, if nobody cuts it: the test would not end.
+    // An hour, unless it is cut: the test would not end.
     let hour = Duration::from_secs(3_600);
     let cut = || arrived[0].load(Ordering::Relaxed) == 2;
     work_together_as_processes(clock, hour, vec![member(), member()], cut).unwrap();

@@ -48,7 +48,7 @@ fn two_wakers_meet_a_place_that_opens_and_closes() {
                 thread::spawn(move || place.wake(index))
             })
             .collect();
-        // A wake from before the place is open has no receiver, so nothing is waited for here.
+        // A wake from before the place is open belongs to no thread, so nothing is waited for here.
         place.with(&inbox, || inbox.drain(2, |_| ())).expect("nobody else has the place");
         for waker in wakers {
             waker.join().unwrap();

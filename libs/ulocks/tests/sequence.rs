@@ -1,4 +1,4 @@
-//! The restartable sequences in this program's machine code: what the kernel is told of each, and what each does.
+//! The restartable sequences in this program's machine code: the descriptor of each for the kernel, and its effect.
 #![cfg(all(not(loom), target_arch = "x86_64", target_env = "gnu"))]
 
 use std::{
@@ -102,7 +102,7 @@ fn each_sequence_has_one_store_which_is_its_end() {
 static HANDLED: AtomicU64 = AtomicU64::new(0);
 static IN_HANDLER: Mutex<Adaptive, u64> = Mutex::new(0);
 
-/// Takes and frees a lock of its own: that is a sequence within a sequence.
+/// Acquires and releases a second lock: that is a sequence within a sequence.
 extern "C" fn lock_and_unlock(_: libc::c_int) {
     if let Some(mut count) = IN_HANDLER.try_lock() {
         *count += 1;
@@ -120,7 +120,7 @@ fn handle_alarms() {
     }
 }
 
-/// A signal each time when so many microseconds have gone by; 0: none any more.
+/// A signal after each period of this number of microseconds; 0: none any more.
 fn alarm_every(micros: libc::suseconds_t) {
     let every = libc::timeval { tv_sec: 0, tv_usec: micros };
     let timer = libc::itimerval { it_interval: every, it_value: every };

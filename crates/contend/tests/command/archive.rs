@@ -45,7 +45,7 @@ impl Archive {
         command.args(arguments).env("CONTEND_ARCHIVE", &self.path).output().expect("the binary starts")
     }
 
-    /// A file beside the archive.
+    /// A file next to the archive.
     pub fn file(&self, name: &str, content: &str) -> String {
         let path = self.folder.path().join(name);
         std::fs::write(&path, content).unwrap();

@@ -1,8 +1,8 @@
-//! The kernel's reports of interrupts, held open while a test program runs.
+//! The tracepoints of interrupts, held open while a test program runs.
 //!
-//! Whoever is the last to close one waits for a grace period, and there are some twenty, closed one after the other and
-//! by one process at a time: most of a second for each measurement of the tests, however many run side by side. So a
-//! program that does nothing but sleep has each of them, turned off, and no measurement is the last.
+//! The last process that closes a tracepoint waits for a grace period of the kernel. There are some twenty, closed one
+//! after the other and by one process at a time: most of a second for each measurement of the tests, however many run
+//! side by side. So another program has each of them open, turned off, and no measurement is the last.
 
 use instruments::evidence::TracepointFormat;
 use perf_event::{Builder, Counter, events::Tracepoint};
@@ -10,9 +10,6 @@ use std::os::fd::AsRawFd;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::sync::Once;
-
-/// What it sleeps, in seconds: as long as a test program that measures takes, and the next has a sleeper of its own.
-const LONG: &str = "120";
 
 const INTERRUPTS: [&str; 2] = ["irq/irq_handler", "irq/softirq"];
 /// Those of x86; a kernel has some of them.
@@ -30,7 +27,7 @@ const VECTORS: [&str; 11] = [
     "x86_platform_ipi",
 ];
 
-/// From now on, whoever measures closes its reports at once. Where they are not to be had, nothing is different.
+/// From now on, every measurement closes its tracepoints at once. Where they cannot be opened, nothing changes.
 pub fn reports() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -39,7 +36,7 @@ pub fn reports() {
         let reports = handlers.flat_map(|name| ["entry", "exit"].map(|edge| format!("{name}_{edge}")));
         let counters: Vec<Counter> = reports.filter_map(|name| counter(&name)).collect();
         if !counters.is_empty() {
-            sleeper(&counters);
+            hold(&counters);
         }
     });
 }
@@ -49,12 +46,13 @@ fn counter(report: &str) -> Option<Counter> {
     Builder::new(Tracepoint::with_id(id.into())).any_pid().one_cpu(0).include_kernel().build().ok()
 }
 
-fn sleeper(counters: &[Counter]) {
+fn hold(counters: &[Counter]) {
     let descriptors: Vec<i32> = counters.iter().map(AsRawFd::as_raw_fd).collect();
-    let mut sleep = Command::new("sleep");
-    sleep.arg(LONG).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    // It reads from a pipe of this program, and so ends with it.
+    let mut holder = Command::new("cat");
+    holder.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
     let inherited = move || {
-        // Whoever reads from a pipe of this program, or waits for a lock of its, is not to wait for the sleeper.
+        // The child keeps no pipe and no lock of this program open.
         // SAFETY: the call takes numbers only.
         unsafe { libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, libc::CLOSE_RANGE_CLOEXEC) };
         for &descriptor in &descriptors {
@@ -64,7 +62,8 @@ fn sleeper(counters: &[Counter]) {
         Ok(())
     };
     // SAFETY: between fork and exec it only makes system calls, and reads memory that was there before.
-    unsafe { sleep.pre_exec(inherited) };
-    // Nobody waits for it: it ends by itself.
-    let _ = sleep.spawn();
+    unsafe { holder.pre_exec(inherited) };
+    if let Ok(mut holder) = holder.spawn() {
+        std::mem::forget(holder.stdin.take());
+    }
 }

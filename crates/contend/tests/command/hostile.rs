@@ -1,4 +1,4 @@
-//! What no reader may do, whatever it is given.
+//! The things that no reader may do with any input.
 
 use std::io::Read;
 use std::process::{Command, Output, Stdio};

@@ -18,9 +18,11 @@ pub mod typed;
 pub mod watched;
 
 use serde_json::Value;
+use std::collections::BTreeMap;
 use std::process::{Command, Output};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
-/// `contend` with these arguments, waited for. A record that it prints is held against the schema.
+/// `contend` with these arguments, waited for. A record that it prints is checked with the schema.
 pub fn contend(arguments: &[&str]) -> Output {
     held::reports();
     let mut command = Command::new(env!("CARGO_BIN_EXE_contend"));
@@ -39,7 +41,16 @@ pub fn record(arguments: &[&str]) -> Value {
     serde_json::from_slice(&output.stdout).expect("stdout is one JSON object")
 }
 
-/// The record that these bytes are, held against the schema; every record that a test reads itself comes through here.
+/// The record of a measurement that several tests of a program read. The first of them runs it; the others wait for it.
+pub fn shared(arguments: &[&str]) -> &'static Value {
+    static RECORDS: Mutex<BTreeMap<String, &OnceLock<Value>>> = Mutex::new(BTreeMap::new());
+    let mut records = RECORDS.lock().unwrap_or_else(PoisonError::into_inner);
+    let cell = *records.entry(arguments.join(" ")).or_insert_with(|| Box::leak(Box::default()));
+    drop(records);
+    cell.get_or_init(|| record(arguments))
+}
+
+/// The record in these bytes, checked with the schema. Every record that a test reads itself is read here.
 pub fn read(bytes: &[u8]) -> Value {
     let said = || format!("no record: {}", String::from_utf8_lossy(bytes));
     let record = serde_json::from_slice(bytes).unwrap_or_else(|error| panic!("{error}: {}", said()));

@@ -1,4 +1,4 @@
-//! Records as somebody who wishes harm would change them: at some place in their structure, to something that is not
+//! Records as an attacker would change them: at some place in their structure, to something that is not
 //! expected there.
 
 use fastrand::Rng;

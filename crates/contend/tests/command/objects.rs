@@ -14,7 +14,7 @@ pub fn can_compile() -> bool {
     found
 }
 
-/// `libNAME.so` in that folder.
+/// `libNAME.so` in that directory.
 pub fn compile(folder: &Path, name: &str, source: &str) -> PathBuf {
     let (file, object) = (folder.join(format!("{name}.c")), folder.join(format!("lib{name}.so")));
     std::fs::write(&file, source).unwrap();

@@ -33,7 +33,7 @@ impl Place {
         place
     }
 
-    /// A path beside the archive.
+    /// A path next to the archive.
     pub fn beside(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
@@ -49,7 +49,7 @@ impl Place {
         self.command(arguments).output().expect("the binary starts")
     }
 
-    /// What it prints; it must end well.
+    /// The output of a run that must succeed.
     pub fn said(&self, arguments: &[&str]) -> String {
         let output = self.contend(arguments);
         assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
@@ -105,7 +105,7 @@ pub fn limited(command: &mut Command) -> u64 {
     most
 }
 
-/// What a process and all that it started hold of their own.
+/// The private memory of a process and of all that it started.
 fn held_kib(pid: u32) -> u64 {
     let read = |file: &str| std::fs::read_to_string(format!("/proc/{pid}/{file}")).unwrap_or_default();
     let status = read("status");
@@ -125,7 +125,7 @@ pub fn kill(pid: i32) {
     let _ = rustix::process::kill_process(rustix::process::Pid::from_raw(pid).unwrap(), rustix::process::Signal::KILL);
 }
 
-/// What comes about within seconds.
+/// Waits some seconds until `look` finds a value.
 pub fn waited_for<T>(mut look: impl FnMut() -> Option<T>) -> T {
     for _ in 0..200 {
         if let Some(found) = look() {

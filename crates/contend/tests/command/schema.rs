@@ -1,4 +1,4 @@
-//! Records held against the schema that the binary itself prints.
+//! Records compared with the schema that the binary itself prints.
 
 use jsonschema::Validator;
 use serde_json::Value;

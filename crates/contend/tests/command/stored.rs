@@ -60,7 +60,7 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/records")
 }
 
-/// Every record of the folder.
+/// Every record of the directory.
 pub fn all() -> Vec<Old> {
     let files = fs::read_dir(folder()).unwrap().map(|file| file.unwrap().path());
     let mut files: Vec<PathBuf> = files.filter(|path| path.extension().is_some_and(|kind| kind == "json")).collect();

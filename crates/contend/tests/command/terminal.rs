@@ -1,4 +1,4 @@
-//! A full-screen run under a terminal of its own: what is on the screen, what is typed, and what the terminal is after
+//! A full-screen run under its own terminal: what is on the screen, what is typed, and what the terminal is after
 //! it.
 
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
@@ -34,7 +34,7 @@ impl Terminal {
         Self::start(command, columns, lines)
     }
 
-    /// A program as the leader of a session that has a terminal of its own.
+    /// A program as the leader of a session with its own terminal.
     pub fn start(mut command: Command, columns: u16, lines: u16) -> Self {
         let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
         grantpt(&master).unwrap();
@@ -132,7 +132,7 @@ impl Terminal {
         self.child.try_wait().unwrap().is_some()
     }
 
-    /// Waits for the end: the terminal is as it was, and no child is left. What is on the screen then, and the status.
+    /// Waits for the end: the terminal is as it was, and no child is left. Returns the last screen, and the status.
     pub fn end(mut self) -> (ExitStatus, String) {
         let until = Instant::now() + PATIENCE;
         while !self.has_ended() {
@@ -140,7 +140,7 @@ impl Terminal {
             std::thread::sleep(Duration::from_millis(20));
         }
         let status = self.child.wait().unwrap();
-        // What it wrote last is still on its way.
+        // Its last output may not have arrived yet.
         while !self.is_as_before() && Instant::now() < until {
             std::thread::sleep(Duration::from_millis(20));
         }
@@ -153,7 +153,7 @@ impl Terminal {
         (status, self.text())
     }
 
-    /// The processes that came of it, itself left out.
+    /// The descendants of the process.
     pub fn processes(&self) -> Vec<u32> {
         let mark = format!("CONTEND_TEST_MARK={}", self.mark);
         let all =

@@ -137,7 +137,7 @@ fn more_threads_than_the_system_allows_fail_with_1() {
     assert!(stderr.contains("threads") && stderr.contains("ulimit -u"), "{stderr}");
 }
 
-/// Root has no limit on threads, so the limit is tried as nobody.
+/// Root has no limit on threads, so an unprivileged user tries the limit.
 fn as_nobody_with_40_threads(arguments: &[&str]) -> Option<Output> {
     const NOBODY: u32 = 65_534;
     let limit = || {
@@ -220,7 +220,7 @@ fn a_file_is_replaced_whole_and_no_draft_is_left() {
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
 }
 
-/// A link is followed: replacing `/dev/stdout` would take it from everybody.
+/// A link is followed: replacing `/dev/stdout` would take it from every program.
 #[test]
 fn an_output_that_is_a_link_stays_one() {
     let folder = tempfile::tempdir().unwrap();
@@ -249,7 +249,7 @@ fn a_reader_that_goes_away_is_no_error() {
     assert!(output.status.success(), "{:?}", output.status);
 }
 
-/// What is found wrong after parsing reads like what the parser finds: with the usage of the command that was asked.
+/// An error found after parsing reads like one of the parser: with the usage of the command.
 #[test]
 fn the_usage_is_that_of_the_command_that_was_asked() {
     for (words, usage) in [
@@ -266,7 +266,7 @@ fn the_usage_is_that_of_the_command_that_was_asked() {
     }
 }
 
-/// The user's file and what is wrong with its folder; a draft of ours says nothing to anybody.
+/// The message names the user's file and the problem of its directory, and not contend's temporary file.
 #[test]
 fn a_place_that_cannot_be_written_is_named_as_the_user_named_it() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! Baselines through the binary, each test with archives of its own.
+//! Baselines through the binary, each test with its own archives.
 
 use crate::command::archive::has_git;
 use crate::command::place::{Place, RUN, kept};
@@ -29,7 +29,7 @@ fn a_baseline_is_saved_used_listed_and_taken_away() {
     let names: Vec<&str> = all.iter().filter_map(|one| one["name"].as_str()).collect();
     assert_eq!(names, ["main", "v1"]);
     assert_eq!(all[0]["records"], serde_json::json!([place.second, place.first]));
-    // Of several the newest.
+    // The newest of several.
     assert_eq!(a_of(&place, &["--baseline", "main", &last]), place.second);
     assert_eq!(a_of(&place, &["--baseline", "v1"]), place.first);
     assert!(place.refused(&["compare", "last"], 2).contains("baseline use"));
@@ -119,7 +119,7 @@ fn a_baseline_of_others_that_is_none_is_not_taken() {
     let said = there.said(&["history", "pull", here.archive.to_str().unwrap()]);
     assert!(said.contains("baselines fetched: good\n"), "{said}");
     assert_eq!(there.line(&["for-each-ref", "--format=%(refname)", "refs/baselines"], &[]), "refs/baselines/good");
-    // Where they lie they are in nobody's way, and are named.
+    // They do not disturb other commands, and are named.
     let output = here.contend(&["baseline"]);
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success() && stderr.contains("refs/baselines/files"), "{stderr}");

@@ -87,7 +87,7 @@ fn a_baseline_in_a_branch_lets_the_same_pass_and_the_slower_fail() {
     assert_ends(&slower, 3);
     let summary = std::fs::read_to_string(forge.path("change/contend-summary.md")).unwrap();
     assert!(summary.contains("**a limit is exceeded**") && summary.contains("| differs |"), "{summary}");
-    // What was asked for is another frame, and that is said.
+    // The request is for another frame, and the output says so.
     assert!(summary.contains("frame") && summary.contains("differences of machine"), "{summary}");
 }
 
@@ -112,7 +112,7 @@ fn a_baseline_in_a_file_is_what_a_ci_keeps_as_an_artifact() {
     assert_ends(&forge.recipe("main", "check", &slower), 4);
     let summary = std::fs::read_to_string(forge.path("main/contend-summary.md")).unwrap();
     assert!(summary.starts_with("### contend: **nothing could be judged**"), "{summary}");
-    // What is no store, no measurement, no remote is no success.
+    // Without a store, a measurement or a remote it fails.
     assert_ends(&forge.recipe("main", "save", &[("CONTEND_CI_MEASURE", QUICK), ("CONTEND_CI_STORE", "x")]), 2);
     assert_ends(&forge.recipe("main", "check", &[("CONTEND_CI_MEASURE", "nonsense"), variables[2]]), 2);
     forge.git("main", &["remote", "set-url", "origin", "/nowhere"]);

@@ -1,4 +1,4 @@
-//! Commands that are programs of their own: found beside contend and then on the path, and become.
+//! Commands that are separate programs: found in contend's directory and then in PATH, and executed.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use tempfile::TempDir;
 
-/// Says who it is, its process and its arguments, and ends in a way of its own.
+/// Prints its name, its process and its arguments, and ends with its own status.
 const SCRIPT: &str = "#!/bin/sh\necho \"NAME $$\"\nfor word in \"$@\"; do printf '<%s>' \"$word\"; done\nexit 42\n";
 
-/// A folder with contend, which finds nothing beside it that a build left there.
+/// A directory with contend and without the other programs of the build.
 struct Installed(TempDir);
 
 impl Installed {
@@ -27,7 +27,7 @@ impl Installed {
         self.0.path().join(name)
     }
 
-    /// A program in this folder that says this name.
+    /// A program in this directory that prints this name.
     fn with(self, folder: &str, said: &str) -> Self {
         let file = self.path(folder).join("contend-serve");
         fs::write(&file, SCRIPT.replace("NAME", said)).unwrap();
@@ -99,7 +99,7 @@ fn flags_before_its_name_are_refused() {
     assert!(text(&output.stderr).contains("after its name") && output.stdout.is_empty());
 }
 
-/// Where the user stands is no part of the path, however the path is written.
+/// The working directory does not belong to the path, however the path is written.
 #[test]
 fn a_relative_element_of_the_path_is_not_searched() {
     let installed = Installed::new().with("path", "here");
@@ -110,7 +110,7 @@ fn a_relative_element_of_the_path_is_not_searched() {
     assert!(Path::new(&installed.path("path/contend-serve")).exists());
 }
 
-/// A folder or a file that cannot be run is not the program.
+/// A directory or a file that cannot be run is not the program.
 #[test]
 fn only_a_file_that_can_be_run_is_the_program() {
     let installed = Installed::new().with("path", "on the path");

@@ -1,4 +1,4 @@
-//! Archives that somebody else made or changed, and surroundings that lead elsewhere: nothing of theirs runs.
+//! Archives that another user made or changed, and surroundings that lead elsewhere: nothing of theirs runs.
 
 use crate::command::archive::has_git;
 use crate::command::place::{Place, RUN};
@@ -31,7 +31,7 @@ fn trap(place: &Place) -> (PathBuf, PathBuf) {
     (program, trace)
 }
 
-/// Everything in a folder, and itself.
+/// A directory and everything in it.
 fn give_away(path: &Path) {
     chown(path, Some(NOBODY), Some(NOBODY)).unwrap();
     for entry in fs::read_dir(path).into_iter().flatten().flatten() {
@@ -107,7 +107,7 @@ fn another_users_archive_is_read_by_nobody_else() {
     assert!(!trace.exists());
 }
 
-/// The other way round: what is root's, read by another; and what that other is told to do instead works.
+/// The other way round: an archive of root, read by another user; and the remedy in the message works.
 #[test]
 fn records_of_another_user_are_taken_from_a_file() {
     if !has_git() {

@@ -1,4 +1,4 @@
-//! What somebody else put where records are, sends, or gives as a file: it disables nothing, and costs little.
+//! Foreign data among the records, from a remote or in a file: it disables nothing, and costs little.
 
 use crate::command::archive::has_git;
 use crate::command::place::{Place, limited};
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use std::fs;
 use std::process::{Command, Stdio};
 
-/// What may stand where the records are, by the name of the test of it.
+/// The data that may be among the records, by the name of its test.
 fn poison(place: &Place) -> Vec<String> {
     let commit = |tree: &str, message: &str| place.line(&["commit-tree", tree], message.as_bytes());
     let tree = place.line(&["rev-parse", &format!("{}^{{tree}}", place.first)], &[]);

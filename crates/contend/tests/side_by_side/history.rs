@@ -1,4 +1,4 @@
-//! `contend history` through its binary, each test with an archive of its own.
+//! `contend history` through its binary, each test with its own archive.
 
 use crate::command::archive::has_git;
 use crate::command::place::{Place, RUN, kept};
@@ -112,7 +112,7 @@ fn a_newer_archive_and_another_users_are_not_written() {
     assert_not_archived(&place.contend(RUN), "archive belongs to user 65534");
 }
 
-/// The file system is full, or read-only, in a mount namespace of its own, which ends with the command.
+/// The file system is full, or read-only, in a private mount namespace, which ends with the command.
 #[test]
 fn a_full_or_read_only_disk_costs_the_archive_alone() {
     if !has_git() {

@@ -70,7 +70,7 @@ fn what_a_killed_creator_left_is_removed_and_what_a_living_one_makes_is_not() {
     run.kill().unwrap();
     run.wait().unwrap();
     let drafts = || left(&place).into_iter().filter(|path| path.contains("/.contend-archive-")).count();
-    // Of the same name, and something else.
+    // The same name, and other content.
     let diary = place.beside(".contend-archive-diary1");
     fs::create_dir(&diary).unwrap();
     fs::write(diary.join("diary"), "mine").unwrap();

@@ -1,4 +1,4 @@
-//! Records that are no run's: every reader says something of them, soon, and nothing of theirs rules the terminal.
+//! Records that no run wrote: every reader answers soon, and nothing in them controls the terminal.
 
 use crate::command::archive::{Archive, has_git};
 use crate::command::stored::{Old, all};
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 /// Far above what any reader takes; a loop without end takes longer.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// What it prints, on stdout and stderr; it must end by itself, well or with a message.
+/// The output on stdout and stderr; the run must end by itself, with success or with a message.
 fn read_by(archive: &Archive, arguments: &[&str]) -> String {
     let mut child = Command::new(env!("CARGO_BIN_EXE_contend"))
         .args(arguments)
@@ -105,7 +105,7 @@ fn no_number_hangs_or_breaks_a_reader() {
     }
 }
 
-/// A title for the terminal, a C1 control that empties it, a turn to the left, a mark that nobody sees, and a line.
+/// A title for the terminal, a C1 control that empties it, a turn to the left, an invisible mark, and a line.
 const EVIL: &str = "\u{1b}]0;evil\u{7}\u{9b}2J\u{202e}\u{200b}\narchived as 0123456789";
 
 /// Every text below here ends in evil, if its field is wanted.

@@ -28,7 +28,7 @@ fn costs(record: &str) -> Vec<Value> {
     answer["costs"].as_array().unwrap().clone()
 }
 
-/// The figure that stands behind these words on the terminal's line.
+/// The value after these words on the terminal's line.
 fn figure(picture: &str, words: &str) -> String {
     let line = picture.lines().find(|line| line.starts_with(&format!("{words} "))).unwrap_or_else(|| panic!("{words}"));
     line[words.len()..].split_whitespace().take(2).collect::<Vec<&str>>().join(" ")

@@ -94,7 +94,7 @@ fn same_machines_are_grouped_and_none_is_odd() {
     let line = list.lines().rev().find(|line| line.starts_with("epsilon")).expect("a line a machine");
     assert_eq!(line.split_whitespace().nth(1), Some("2"), "{list}");
     assert!(list.lines().all(|line| line.chars().count() <= 80), "{list}");
-    // Two runs of one machine are no matter of machines.
+    // Two runs of one machine show no difference of machines.
     let one: Value = serde_json::from_str(&said(&archive, &["compare", &ids[0], &ids[6], "--format", "json"])).unwrap();
     assert!(one.get("machines").is_none(), "{one}");
 }

@@ -1,12 +1,12 @@
-//! Commands that are checked for what they say, keep and refuse: no test here asserts on a time, or needs a CPU for
-//! itself, so all of them are one program, and run side by side. What measures, and has its figures asserted on, has a
-//! program of its own in the folder above, and so has what is run by its name.
+//! The command through its binary: what it says, keeps, refuses and leaves behind. No test asserts on a measured value;
+//! those that do are in the programs `measured` and `traced`.
 
 #[path = "../command/mod.rs"]
 mod command;
 
 mod bad_input;
 mod baseline;
+mod book;
 mod ci_recipe;
 mod compare;
 mod external;
@@ -15,14 +15,18 @@ mod foreign_records;
 mod history;
 mod history_writers;
 mod hostile_records;
+mod interruption;
 mod ladder;
 mod lockstep;
 mod machines;
 mod manual;
 mod model;
+mod mutants;
+mod page_in_browser;
 mod picture;
 mod records_of_tomorrow;
 mod report;
 mod screen;
+mod survey;
 mod trend;
 mod unfit_archives;

@@ -99,7 +99,7 @@ fn help_has_only_the_flags_that_a_command_takes() {
     }
 }
 
-/// The examples of experiments are typed as they stand, and would measure; with --explain they print the method.
+/// The examples of experiments are run as printed, and would measure; with --explain they print the method.
 #[test]
 fn examples_in_help_are_understood() {
     let mut calls = Vec::new();
@@ -154,7 +154,7 @@ fn bash_completes_a_command_and_a_lock() {
     assert_eq!(offered("contend latency --lock bena", 3).unwrap().trim(), "benaphore benaphore-posix");
 }
 
-/// The pages in a folder by name, each with its text.
+/// The pages in a directory by name, each with its text.
 fn pages_in(folder: &Path) -> Vec<(String, String)> {
     let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     entries

@@ -1,4 +1,4 @@
-//! Pictures as PNG: drawn by a program of its own, of the SVG that contend writes, byte for byte.
+//! Pictures as PNG: drawn by a separate program, from the SVG that contend writes, byte for byte.
 
 use crate::command::stored::{Old, all};
 use std::fs;
@@ -11,7 +11,7 @@ use tempfile::TempDir;
 const ECHO: &str = "#!/bin/sh\nprintf '\\211PNG\\r\\n\\032\\n'\ncat\n";
 const SIGNATURE: &[u8] = b"\x89PNG\r\n\x1a\n";
 
-/// A folder with contend, which finds no program but the one that the test puts there.
+/// A directory with contend, which finds only the program that the test puts there.
 struct Installed(TempDir);
 
 impl Installed {
@@ -33,7 +33,7 @@ impl Installed {
         self.0.path().join(name)
     }
 
-    /// Runs contend with the picture going to this place, which is none of the folder where it begins with a slash.
+    /// Runs contend with the picture going to this place, which is outside the directory if it begins with a slash.
     fn written(&self, arguments: &[&str], place: &str) -> Output {
         let mut command = Command::new(self.path("contend"));
         command.env("PATH", "/usr/bin:/bin").env("CONTEND_ARCHIVE", "");

@@ -33,6 +33,9 @@ static void handle(int signal)
 
 static void *wait_for(void *function)
 {
+    /* Set here, so that the wait begins long before it, even if the thread had to wait for a CPU. */
+    clock_gettime(CLOCK_REALTIME, &deadline);
+    deadline.tv_sec += 1;
     waits = 1;
     const int code = (*(int (**)(void))function)();
     return (void *)(long)code;
@@ -47,8 +50,6 @@ int main(void)
         waits = is_handled = is_free = 0;
         pthread_mutex_lock(&mutex);
         pthread_rwlock_wrlock(&table);
-        clock_gettime(CLOCK_REALTIME, &deadline);
-        deadline.tv_sec += 1;
         pthread_t thread;
         int (*wait)(void) = cases[i].wait;
         pthread_create(&thread, 0, wait_for, &wait);

@@ -193,11 +193,14 @@ static void theirs(void) {
     IS("shared: freed", pthread_mutex_unlock(shared));
 }
 
-/* errno is nobody's business here. */
+/* The functions leave errno as it was. The lock is held until the timed wait has ended, and then until the thread is
+ * asleep in the next one. */
+static atomic_int has_timed_out;
 static void *waits_and_looks(void *m) {
     errno = 77;
     struct timespec soon = in_ms(CLOCK_REALTIME, 20);
     pthread_mutex_timedlock(m, &soon);
+    has_timed_out = 1;
     pthread_mutex_lock(m);
     pthread_mutex_unlock(m);
     return (void *)(long)errno;
@@ -208,7 +211,8 @@ static void leaves_errno(void) {
     void *seen;
     pthread_mutex_lock(&m);
     pthread_create(&thread, 0, waits_and_looks, &m);
-    nap_ms(60);
+    while (!has_timed_out) nap_ms(1);
+    until_asleep(task_of(thread));
     pthread_mutex_unlock(&m);
     pthread_join(thread, &seen);
     HOLDS("errno is as it was", (long)seen == 77);

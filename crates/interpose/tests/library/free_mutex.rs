@@ -1,4 +1,4 @@
-//! A free mutex that the library takes itself is as the C library would have it, and nobody in between is passed over.
+//! A free mutex that the library acquires itself is as the C library would have it, and no library in between is skipped.
 
 use crate::watched::{compiled, run_with, watched};
 use interpose::{Level, Memory};

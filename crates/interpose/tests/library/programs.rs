@@ -1,4 +1,4 @@
-//! Programs that fork, are killed, have a `malloc` of their own, or close everything.
+//! Programs that fork, are killed, have their own `malloc`, or close everything.
 
 use super::run;
 use interpose::Level;
@@ -42,7 +42,7 @@ fn a_program_with_a_malloc_of_its_own_that_locks_runs_and_is_counted() {
             int l = snprintf(b, 32, \"%ld\\n\", n); write(1, b, l); _exit(0); }";
     let Some(watched) = run(body, Level::Full) else { return };
     watched.ended_well();
-    // What the loader allocates before the library has its place in line is not seen by anybody.
+    // The allocations of the loader before the library is in place are not seen.
     assert!(
         watched.said()[0].abs_diff(watched.acquisitions()) <= 2,
         "{:?}, {}",

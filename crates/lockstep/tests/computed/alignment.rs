@@ -1,4 +1,4 @@
-//! Clocks laid on each other: the truth lies within the stated error, whatever the ways were like.
+//! Aligned clocks: the true offset is within the stated error, on any network path.
 
 use lockstep::alignment::{Alignment, Exchange, Meeting};
 
@@ -43,7 +43,7 @@ fn every_moment_between_two_meetings_is_within_the_stated_error() {
             // A meeting lasts as long as its exchange, in which the clock drifts a little.
             assert!(off <= line.error_ns() + 1.0, "seed {seed}: off by {off} ns, {} stated", line.error_ns());
         }
-        // Its own clock loses so much of the reference's time.
+        // The share of the reference's time that its own clock loses.
         assert!((line.drift() - other.drift).abs() < 1e-5, "{} {}", line.drift(), other.drift);
     }
 }

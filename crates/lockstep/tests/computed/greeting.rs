@@ -1,4 +1,4 @@
-//! Ranks that were not started alike are told apart, and the message names the rank and what differs.
+//! Ranks that were not started alike are detected, and the message names the rank and the difference.
 
 use lockstep::greeting::{Greeting, build, obstacle};
 

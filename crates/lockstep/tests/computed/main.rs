@@ -1,6 +1,7 @@
-//! What is computed of a job's clocks, ranks and places: one program, since nothing of it is measured.
+//! Clocks, ranks, places and injected interruptions of a job.
 
 mod alignment;
 mod greeting;
+mod injection;
 mod placement;
 mod prediction;

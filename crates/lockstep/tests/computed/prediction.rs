@@ -42,7 +42,7 @@ fn a_barrier_is_in_the_step_with_noise_and_without() {
     let ranks = ranks(&[0]);
     let job = Job { ranks: &ranks, barrier_ns: MS };
     assert_eq!(job.quiet_ns(1), 2e6);
-    // Five steps fill a period: each interruption that is met puts them off, until it falls into a barrier for ever.
+    // Five steps fill a period: each interruption that is met delays them, until it always falls into a barrier.
     let slowdown = job.as_recorded(1, 1).slowdown;
     assert!((1.0..1.01).contains(&slowdown), "{slowdown}");
 }
@@ -76,7 +76,7 @@ fn groups_of_ranks_that_share_their_noise_lose_less_than_independent_ones() {
     assert!((at(&same, 20) - ten).abs() < 1e-9);
 }
 
-/// Two ranks that are interrupted at random, for so many milliseconds.
+/// Two ranks that are interrupted at random, for a number of milliseconds.
 fn at_random(random: &mut fastrand::Rng, span_ms: u64) -> Ranks {
     let mut gaps = || {
         let mut gaps = Vec::new();

@@ -58,7 +58,7 @@ pub fn ask(address: SocketAddr, method: &str, path: &str, headers: &[&str], body
     answer(&super::rest(&mut stream)).unwrap_or_else(|| panic!("no answer to {method} {path}"))
 }
 
-/// What comes before a pushed record of this length.
+/// The head of a request that pushes a record of this length.
 pub fn push_head(length: usize) -> String {
     format!(
         "POST /records HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n"

@@ -22,7 +22,7 @@ pub fn times(variable: &str, normally: usize) -> usize {
     std::env::var(variable).ok().map_or(normally, |text| text.parse().unwrap())
 }
 
-/// A folder with an archive.
+/// A directory with an archive.
 pub struct Place {
     pub folder: TempDir,
     pub archive: PathBuf,
@@ -34,7 +34,7 @@ impl Place {
         Self { archive: folder.path().join("archive.git"), folder }
     }
 
-    /// With so many records.
+    /// With this number of records.
     pub fn with(records: usize) -> Self {
         let place = Self::new();
         let archive = place.open();
@@ -54,7 +54,7 @@ impl Place {
         self.folder.path().join(name)
     }
 
-    /// Waits until nobody works on it: a Git that a killed program started lives a little longer, and packs what a
+    /// Waits until no process works on it: a Git that a killed program started lives a little longer, and packs what a
     /// check reads at the same moment.
     pub fn quiet(&self) {
         let mark = fs::File::open(self.archive.join("contend-archive")).unwrap();
@@ -62,7 +62,7 @@ impl Place {
         waited_for(|| rustix::fs::flock(&mark, alone).ok());
     }
 
-    /// That every hash is right, and so many records are there.
+    /// Asserts that every hash is right, and that this number of records is there.
     pub fn verify(&self) -> usize {
         let (records, wrong) = self.open().verify(|_, _| Ok(())).unwrap();
         assert_eq!(wrong, Vec::<String>::new());
@@ -148,7 +148,7 @@ impl Server {
         self.child.try_wait().unwrap().is_none()
     }
 
-    /// What it and its children hold, in KiB, at most so far.
+    /// The peak memory of the server and its children so far, in KiB.
     pub fn most_kib(&self) -> u64 {
         let status = fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
         let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
@@ -187,7 +187,7 @@ pub fn fetched(archive: &Path, arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// What it says on stderr; it must end with this status.
+/// The text on stderr; the run must end with this status.
 pub fn not_fetched(archive: &Path, arguments: &[&str], status: i32) -> String {
     ended(fetch_command(archive, arguments).output().unwrap(), status)
 }
@@ -199,7 +199,7 @@ fn ended(output: Output, status: i32) -> String {
     stderr
 }
 
-/// What comes about within half a minute.
+/// Waits half a minute until `look` finds a value.
 pub fn waited_for<T>(mut look: impl FnMut() -> Option<T>) -> T {
     let began = Instant::now();
     while began.elapsed() < Duration::from_secs(30) {

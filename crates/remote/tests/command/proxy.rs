@@ -1,4 +1,4 @@
-//! A way between two machines that breaks: it lets so many bytes of the answers through, and cuts.
+//! A connection between two machines that breaks: it passes a number of bytes of the answers, and cuts.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};

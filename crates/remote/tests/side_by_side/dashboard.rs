@@ -1,7 +1,7 @@
-//! The dashboard for Grafana, held against what Grafana asks of one that it takes in.
+//! The dashboard for Grafana, compared with the rules for an imported dashboard.
 //!
-//! `CONTEND_GRAFANA_SCHEMAS` names a folder with the schemas that Grafana gives itself (`dashboard.jsonschema.json` and
-//! those of the panels): then the file is held against those too.
+//! `CONTEND_GRAFANA_SCHEMAS` names a directory with Grafana's own schemas (`dashboard.jsonschema.json` and those of
+//! the panels): then the file is compared with those too.
 
 use serde_json::{Value, json};
 use std::collections::HashSet;
@@ -78,7 +78,7 @@ fn schema() -> Value {
     json!({
         "type": "object",
         "required": ["annotations", "panels", "schemaVersion", "templating", "time", "title", "uid"],
-        // An identity of its own would overwrite somebody's.
+        // A fixed identity would overwrite another dashboard.
         "properties": {
             "id": false,
             "title": { "type": "string", "minLength": 1 },
@@ -141,7 +141,7 @@ fn no_two_panels_have_the_same_number_or_lie_over_each_other() {
     }
 }
 
-/// A variable that nothing sets would ask for nothing; one that nobody asks for is a menu without effect.
+/// A variable that nothing sets would select nothing; one that no query uses is a menu without effect.
 #[test]
 fn every_variable_is_set_and_asked_for() {
     let dashboard = dashboard();

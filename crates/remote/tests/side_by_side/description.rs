@@ -1,4 +1,4 @@
-//! The OpenAPI document held against the server that gives it: every path and method is answered as it says, and no
+//! The OpenAPI document compared with the server that gives it: every path and method is answered as it says, and no
 //! other.
 
 use crate::command::http::{Answer, ask, connect, get, until};

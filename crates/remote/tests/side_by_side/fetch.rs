@@ -104,7 +104,7 @@ fn several_hosts_are_asked_at_once_and_one_that_is_not_there_costs_the_others_no
     assert_eq!(here.verify(), 3);
 }
 
-/// Says this to whoever asks, as often as they do.
+/// Answers every request with this text.
 fn pretender(says: impl Fn(&str) -> Vec<u8> + Send + 'static) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -167,7 +167,7 @@ fn garbage_and_wrong_lengths_are_said_and_nothing_is_kept() {
     assert!(not_fetched(&here.archive, &["a b"], 2).contains("not a host"));
 }
 
-/// What is half there, and says that it is twice as long.
+/// Half of an answer whose head says that it is twice as long.
 trait WithLength {
     fn replace_length(&self, length: usize) -> Vec<u8>;
 }
@@ -191,7 +191,7 @@ fn an_encrypted_server_is_believed_by_its_fingerprint_only() {
     assert!(not_fetched(&here.archive, &[&url, "--fingerprint", &other], 1).contains("not trusted"));
     fetched(&here.archive, &[&url, "--fingerprint", &server.fingerprint()]);
     assert_same(&there, &here);
-    // Asked plainly it is no server at all.
+    // A request without TLS gets no answer.
     not_fetched(&here.archive, &[&server.url()], 1);
     // The same certificate the next time, from a file that is the owner's alone.
     let before = server.fingerprint();

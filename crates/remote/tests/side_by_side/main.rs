@@ -1,5 +1,4 @@
-//! The server and those who ask it: no test here asserts on a time or on memory, so all of them are one program, and
-//! run side by side.
+//! The server and its clients. Each test has its own server, so that all of them run side by side.
 
 #[path = "../command/mod.rs"]
 mod command;
@@ -7,6 +6,7 @@ mod command;
 mod dashboard;
 mod description;
 mod fetch;
+mod hostile;
 mod hostile_hosts;
 mod pushes;
 mod serve;

@@ -1,4 +1,4 @@
-//! An enumeration that is too large, endless, continuous or impossible ends with an error.
+//! Values that are too large, endless, continuous or impossible stop with an error.
 use chance::{Chance, Distribution, Error, Expectation, Experiment, Limits, Simulation, Source, constant};
 
 const SMALL: Limits = Limits { bytes: 100_000, paths: 10_000, draws: 50 };

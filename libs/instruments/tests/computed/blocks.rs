@@ -18,7 +18,7 @@ fn about_95_percent(what: &str, mut covers: impl FnMut() -> Option<bool>) {
     assert!((0.92..=0.97).contains(&share), "{what}: covered {share}");
 }
 
-/// Blocks of very different length; each lies up to a tenth off, and its values scatter by a twentieth around that.
+/// Blocks of very different length; each is up to a tenth off, and its values scatter by a twentieth around that.
 fn with_offsets(count: usize, rng: &mut Rng) -> Vec<Vec<f64>> {
     let block = |_| {
         let (length, offset) = (1 + (40.0 * exponential(rng)) as usize, 0.2 * rng.f64() - 0.1);

@@ -13,7 +13,7 @@ fn own(random: &mut fastrand::Rng, rate: f64) -> Vec<f64> {
     (0..(rate * SPAN_NS / 1e9) as usize).map(|_| random.f64() * SPAN_NS).collect()
 }
 
-/// A tick of its own phase, as every CPU has one.
+/// A tick with its own phase, as every CPU has one.
 fn tick(random: &mut fastrand::Rng) -> Vec<f64> {
     let phase = random.f64() * PERIOD_NS;
     (0..500).map(|n| f64::from(n) * PERIOD_NS + phase).collect()
@@ -39,7 +39,7 @@ fn trains(random: &mut fastrand::Rng, common: &[f64]) -> Vec<Vec<f64>> {
 fn a_signal_to_all_is_found_on_each() {
     for seed in 0..SEEDS {
         let mut random = fastrand::Rng::with_seed(seed);
-        // Three a second, beside fifty of each one's own.
+        // Three a second, and fifty of each CPU alone.
         let common = own(&mut random, 3.0);
         let found = coincidences(&trains(&mut random, &common), SPAN_NS, WINDOW_NS, seed);
         assert!(

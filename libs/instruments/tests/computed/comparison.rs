@@ -12,7 +12,7 @@ fn normal(rng: &mut Rng) -> f64 {
     (-2.0 * (1.0 - rng.f64()).ln()).sqrt() * (std::f64::consts::TAU * rng.f64()).cos()
 }
 
-/// A run's figure: the truth, times what this run had of its own, times the error of its measurement, with an honest
+/// A run's value: the truth, times the effect of this run, times the error of its measurement, with an honest
 /// interval.
 fn run(truth: f64, between: f64, rng: &mut Rng) -> Estimate {
     let value = truth * (between * normal(rng) + WITHIN * normal(rng)).exp();
@@ -24,7 +24,7 @@ fn figure(value: f64, low: f64, high: f64, resolution: f64) -> Estimate {
     Estimate { value, interval: Some(Interval::new(low, high)), resolution }
 }
 
-/// Of the cells of many pairs of runs, the share that is called different.
+/// The share of the cells of many pairs of runs that is called different.
 fn share_called(pairs: usize, mut pair: impl FnMut(&mut Rng) -> Comparison) -> f64 {
     let mut rng = Rng::with_seed(20);
     let mut called = 0;
@@ -111,7 +111,7 @@ proptest! {
         let close = |x: f64, y: f64| x == y || (x / y - 1.0).abs() < 1e-9;
         prop_assert!(close(there.ratio * back.ratio, 1.0) && close(there.p, back.p));
         prop_assert!(close(there.interval.low, 1.0 / back.interval.high) && there.interval.contains(there.ratio));
-        // What is called different by itself has an interval without 1.
+        // A cell that is called different by itself has an interval without 1.
         prop_assert_eq!(there.p < 0.05, !there.interval.contains(1.0));
     }
 

@@ -1,4 +1,4 @@
-//! Tests that compute from given values: one program, since none of them measures.
+//! Computation from given values: one program, since nothing is measured.
 
 mod blocks;
 mod coincidence;

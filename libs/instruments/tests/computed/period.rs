@@ -4,7 +4,7 @@ use instruments::period::{Gap, Period, find, find_among};
 
 const SECOND: f64 = 1e9;
 
-/// Teeth every `period` ns, each moved by up to `jitter` and left out with the chance `missing`.
+/// Teeth every `period` ns, each moved by up to `jitter` and omitted with the chance `missing`.
 fn comb(rng: &mut Rng, span: f64, period: f64, phase: f64, jitter: f64, missing: f64, duration: f64) -> Vec<Gap> {
     let teeth = ((span - phase) / period) as u32;
     (0..teeth)
@@ -97,7 +97,7 @@ fn nothing_to_find() {
     assert!(find(&[gap(5e8); 50], SECOND).is_empty());
 }
 
-/// Gaps of `length` (from, to) at random times, so many a second.
+/// Gaps of `length` (from, to) at random times, with a rate per second.
 fn noise(rng: &mut Rng, span: f64, a_second: f64, length: (f64, f64)) -> Vec<Gap> {
     let count = (span / SECOND * a_second) as usize;
     let gap = |_| Gap { start_ns: rng.f64() * span, duration_ns: length.0 + rng.f64() * (length.1 - length.0) };
@@ -160,7 +160,7 @@ fn a_gap_longer_than_the_period_is_no_tick() {
     assert_eq!((found[0].median_gap_ns, found[0].longest_gap_ns), (40e3, 40e3), "{found:?}");
 }
 
-/// Too few of its teeth are left to stand out by themselves, but who knows the frequency sees them.
+/// Too few of its teeth remain to be significant by themselves, but at a known frequency they are.
 #[test]
 fn a_likely_frequency_needs_no_line() {
     let span = SECOND;

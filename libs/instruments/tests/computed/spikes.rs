@@ -26,7 +26,7 @@ fn read(rng: &mut Rng, ns: f64, step: f64) -> u64 {
     (((start + ns) / step).floor() * step) as u64
 }
 
-/// So many latencies, each drawn by the function.
+/// A number of latencies, each drawn by the function.
 type Part<'a> = (usize, &'a dyn Fn(&mut Rng) -> f64);
 
 fn mixture(seed: u64, step: f64, parts: &[Part]) -> Tally {

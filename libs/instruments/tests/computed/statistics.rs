@@ -247,7 +247,7 @@ proptest! {
     }
 }
 
-/// The median of a cluster, beside another one, whose place moves with the slice's moment.
+/// The median of a cluster near another one whose place moves with the slice's moment.
 #[test]
 fn the_interval_of_a_clusters_median_covers_it_though_neighbours_are_alike() {
     let slice = |rng: &mut Rng| -> Tally {
@@ -255,7 +255,7 @@ fn the_interval_of_a_clusters_median_covers_it_though_neighbours_are_alike() {
         let value = |rng: &mut Rng| if rng.bool() { 100 + rng.u64(0..50) } else { moment + rng.u64(0..200) };
         (0..500).map(|_| value(rng)).collect()
     };
-    // What is even: halfway between the ends.
+    // Even values: halfway between the ends.
     let (truth, runs) = (5_300.0, 200);
     let (mut over_slices, mut independent) = (0, 0);
     for seed in 0..runs {

@@ -10,7 +10,7 @@ use protothreads::{
     Bitmap, Fifo, InOrder, Link, Random, Reverse, RunNext, Runtime, Scheduler, Slot, Thread, ThreadHandle,
 };
 
-/// Notes each unit from its own semaphore as a turn.
+/// Notes each unit of its semaphore as a turn.
 #[derive(Default)]
 struct Turns(Cell<u32>);
 

@@ -17,7 +17,7 @@ fn home() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// Where cargo put the libraries: next to this test, or one directory up.
+/// The place where cargo put the libraries: next to this test, or one directory up.
 fn library(name: &str) -> PathBuf {
     let here = env::current_exe().unwrap();
     here.ancestors()
@@ -246,7 +246,7 @@ fn a_debug_build_names_a_pointer_that_is_no_locks() {
     const ADDRESS: &str = "ULOCKS_TEST_ADDRESS";
     if let Ok(address) = env::var(ADDRESS) {
         let pointer = std::ptr::without_provenance(address.parse().unwrap());
-        // SAFETY: the function checks the pointer, and ends the process, before it reads through it.
+        // SAFETY: the pointer is not valid, but the check that is tested refuses it before anything is read.
         unsafe { ulocks_c::ulock_lock(pointer) };
         return;
     }

@@ -40,7 +40,7 @@ fn adaptive_times_out() {
     gives_up(Adaptive::<Private>::new);
 }
 
-/// The kernel aborts the sequences of an unlock at any moment, for reasons of its own.
+/// The kernel aborts the sequences of an unlock at any moment, for any reason.
 #[test]
 fn adaptive_with_a_scheduler() {
     model(3, || {

@@ -32,7 +32,7 @@ fn biased_times_out() {
     gives_up(Biased::<NoCount>::new);
 }
 
-/// The kernel aborts the sequences of the owner at any moment, for reasons of its own.
+/// The kernel aborts the sequences of the owner at any moment, for any reason.
 #[test]
 fn biased_with_a_scheduler() {
     model(2, || {

@@ -1,4 +1,4 @@
-//! The pair of sequence and fence, made wrong in one way, in a process of its own: a model must find it.
+//! The pair of sequence and fence, made wrong in one way, in a separate process: a model must find it.
 
 use std::{env, process::Command};
 use ulocks::restartable::{self, Fault};

@@ -1,10 +1,10 @@
-//! The memory of a lock belongs to whoever takes it last.
+//! The memory of a lock belongs to the thread that acquires it last.
 
 use crate::model::{Lock, model};
 use loom::{cell::UnsafeCell, sync::Arc, thread};
 use ulocks::{Adaptive, AdaptiveRw, Biased, FutexSem, NoCount, Private, RwLock, RwLockFair, Usema};
 
-/// A lock whose memory is somebody else's in the end.
+/// A lock whose memory another thread frees in the end.
 trait Destroy: Lock {
     fn destroy(&mut self);
 }
@@ -24,7 +24,7 @@ fn is_destroyed_by_its_last_owner<L: Destroy>(make: fn() -> L, owners: u32, pree
     model(preemptions, move || {
         let shared = Arc::new(UnsafeCell::new(Owned { lock: make(), owners: UnsafeCell::new(owners) }));
         let leave = |shared: &UnsafeCell<Owned<L>>| {
-            // SAFETY: nobody has destroyed it while this one is an owner.
+            // SAFETY: no thread destroys it while this one is an owner.
             let is_last = unsafe { &*shared.with(|owned| owned) }.leave();
             if is_last {
                 // SAFETY: the last owner is alone with it.

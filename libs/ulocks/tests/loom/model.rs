@@ -82,7 +82,7 @@ impl<L: Lock> Protected<L> {
     }
 }
 
-/// With so many preemptions, or fewer if `LOOM_MAX_PREEMPTIONS` says so: all of them take minutes.
+/// With this number of preemptions, or fewer if `LOOM_MAX_PREEMPTIONS` says so: all of them take minutes.
 pub fn model(preemptions: usize, model: impl Fn() + Send + Sync + 'static) {
     let most = std::env::var("LOOM_MAX_PREEMPTIONS").ok().and_then(|most| most.parse().ok());
     let preemptions = most.map_or(preemptions, |most: usize| most.min(preemptions));
@@ -101,7 +101,7 @@ pub fn spawn<L: Lock>(shared: &Arc<Protected<L>>, work: impl FnOnce(&Protected<L
     thread::spawn(move || work(&shared))
 }
 
-/// `rounds` rounds in each of `threads` threads: nobody is inside with another, nobody waits for ever.
+/// `rounds` rounds in each of `threads` threads: no two are inside at once, and none waits forever.
 pub fn excludes<L: Lock>(make: fn() -> L, threads: u32, rounds: u32, preemptions: usize) {
     model(preemptions, move || {
         let shared = protected(make);
@@ -151,7 +151,7 @@ pub fn times_out<L: Lock>(make: fn() -> L, preemptions: usize) {
     });
 }
 
-/// With nobody else left, a deadline ends the wait.
+/// With no other thread left, a deadline ends the wait.
 pub fn gives_up<L: Lock>(make: fn() -> L) {
     model(3, move || {
         let shared = protected(make);

@@ -28,7 +28,7 @@ macro_rules! readers {
                 <$lock>::lock_exclusive(self);
             }
             fn unlock_exclusive(&self) {
-                // SAFETY: the models unlock only what they have locked.
+                // SAFETY: the caller holds the lock exclusively, as this method demands.
                 unsafe { <$lock>::unlock_exclusive(self) }
             }
             fn try_lock_exclusive(&self) -> bool {

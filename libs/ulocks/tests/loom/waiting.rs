@@ -1,4 +1,4 @@
-//! What threads wait for that is no lock.
+//! Other things than locks that threads wait for.
 
 use crate::model::{Lock, Protected, model, protected, spawn};
 use loom::{cell::UnsafeCell, sync::Arc, thread};
@@ -72,7 +72,7 @@ fn once_is_done_once_and_seen() {
             })
             .collect();
         once.0.call_once(|| once.1.bump());
-        // SAFETY: nobody writes after it was done, and it was.
+        // SAFETY: no thread writes after it was done, and it was.
         assert_eq!(once.1.number.with(|number| unsafe { *number }), 1);
         doers.into_iter().for_each(|doer| doer.join().unwrap());
     });

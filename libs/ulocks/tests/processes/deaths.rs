@@ -11,11 +11,11 @@ use ulocks::{Inherited, Robust, Shared};
 #[repr(C)]
 struct Ledger {
     lock: Robust<Shared>,
-    /// What is done, and what is announced: they differ while somebody is in the middle.
+    /// The work done and the work announced: they differ while a process is in the middle.
     done: AtomicU64,
     begun: AtomicU64,
     deaths_told: AtomicU64,
-    /// The process that is between taking and freeing the lock; 0: nobody, or somebody who has not said so yet.
+    /// The process between acquiring and releasing the lock; 0: none, or one that has not noted itself yet.
     inside: AtomicU32,
     stop: AtomicU32,
 }
@@ -44,7 +44,7 @@ fn enter(ledger: &Ledger) {
 /// single-threaded child makes the victims by forking.
 #[test]
 fn killed_holders_are_reported_once_each_and_nobody_hangs() {
-    const TEST: &str = "deaths::killed_holders_are_reported_once_each_and_nobody_hangs";
+    let test = name_of!(killed_holders_are_reported_once_each_and_nobody_hangs);
     if let Some((file, role)) = orders() {
         let ledger = open::<Ledger>(file, 1).unwrap();
         match role.as_str() {
@@ -60,8 +60,8 @@ fn killed_holders_are_reported_once_each_and_nobody_hangs() {
     let kills = env::var("ULOCKS_KILLS").unwrap_or_else(|_| "150".into());
     let (_folder, file) = file();
     let ledger = create::<Ledger>(&file, 1).unwrap();
-    let mut survivors: Vec<_> = (0..2).map(|_| again(TEST, &file, "survivor")).collect();
-    let mut killer = again(TEST, &file, &kills);
+    let mut survivors: Vec<_> = (0..2).map(|_| again(test, &file, "survivor")).collect();
+    let mut killer = again(test, &file, &kills);
     assert!(killer.wait().unwrap().success(), "the killer failed");
     ledger.stop.store(1, SeqCst);
     for survivor in &mut survivors {
@@ -94,7 +94,7 @@ fn kill_victims(ledger: &Ledger, kills: u32) {
         }
         // The next owner overwrites it, so seeing it proves a death inside; not seeing it proves nothing.
         let died_inside = ledger.inside.load(SeqCst) == child.cast_unsigned();
-        // It goes on: whoever holds the lock now is alive or is found out.
+        // It goes on: the present holder of the lock is alive or its death is detected.
         let done = ledger.done.load(SeqCst);
         until("the ledger goes on", || ledger.done.load(SeqCst) > done);
         let now = ledger.deaths_told.load(SeqCst);
@@ -103,12 +103,12 @@ fn kill_victims(ledger: &Ledger, kills: u32) {
     }
 }
 
-/// A dead holder is found whatever it was called: by its start time and state, which stand behind the name.
+/// A dead holder with any name is found: by its start time and state, which follow the name.
 #[test]
 fn a_dead_holder_with_any_name_is_found() {
-    const TEST: &str = "deaths::a_dead_holder_with_any_name_is_found";
+    let test = name_of!(a_dead_holder_with_any_name_is_found);
     if orders().is_none() {
-        assert!(again(TEST, Path::new("-"), "").wait().unwrap().success());
+        assert!(again(test, Path::new("-"), "").wait().unwrap().success());
         return;
     }
     for name in [c"plain", c"\xff\xfe", c"mid-character\xc3", c") R 1 (", c"line\nbreak"] {
@@ -124,7 +124,7 @@ fn a_dead_holder_with_any_name_is_found() {
             }
         }
         until("the child holds it", || lock.is_locked());
-        // Nobody has waited for the child, so its number still names it.
+        // No process has waited for the child, so its number still names it.
         assert_eq!(lock.try_lock_for(Duration::from_secs(10)), Some(Inherited::OwnerDied), "{name:?}");
         // SAFETY: the child is ours.
         unsafe { libc::waitpid(child, std::ptr::null_mut(), 0) };
@@ -134,9 +134,9 @@ fn a_dead_holder_with_any_name_is_found() {
 /// A program that polls, and never waits, learns of a death too, and only once.
 #[test]
 fn try_lock_of_a_dead_holder_tells_the_death_once() {
-    const TEST: &str = "deaths::try_lock_of_a_dead_holder_tells_the_death_once";
+    let test = name_of!(try_lock_of_a_dead_holder_tells_the_death_once);
     if orders().is_none() {
-        assert!(again(TEST, Path::new("-"), "").wait().unwrap().success());
+        assert!(again(test, Path::new("-"), "").wait().unwrap().success());
         return;
     }
     let lock = SharedMemory::<Robust<Shared>>::anonymous().unwrap();

@@ -40,7 +40,7 @@ fn count<R: RawMutex + Plain>(file: &Path, child: bool) {
 }
 
 fn counts_between_processes<R: RawMutex + Plain>(name: &str) {
-    const TEST: &str = "exclusion::processes_exclude_each_other_at_different_addresses";
+    let test = name_of!(processes_exclude_each_other_at_different_addresses);
     if let Some((file, lock)) = orders() {
         if lock == name {
             count::<R>(&file, true);
@@ -48,7 +48,7 @@ fn counts_between_processes<R: RawMutex + Plain>(name: &str) {
         return;
     }
     let (_folder, file) = file();
-    let mut child = again(TEST, &file, name);
+    let mut child = again(test, &file, name);
     count::<R>(&file, false);
     assert!(child.wait().unwrap().success(), "{name}: the other process failed");
     let memory = open::<Counter<R>>(&file, 1).unwrap();

@@ -43,10 +43,10 @@ fn work(family: &Family, sysv: &SysvSem) -> ! {
 /// A fork in the middle of everything: the child can use shared locks, and does not remove its parent's semaphore.
 #[test]
 fn forked_children_share_locks_and_remove_nothing() {
-    const TEST: &str = "forks::forked_children_share_locks_and_remove_nothing";
+    let test = name_of!(forked_children_share_locks_and_remove_nothing);
     if orders().is_none() {
-        // In a process of its own, whose other threads cannot be in the middle of an allocation at the fork.
-        assert!(again(TEST, Path::new("-"), "").wait().unwrap().success());
+        // In a separate process, whose other threads cannot be in the middle of an allocation at the fork.
+        assert!(again(test, Path::new("-"), "").wait().unwrap().success());
         return;
     }
     let family = SharedMemory::<Family>::anonymous().unwrap();

@@ -1,14 +1,27 @@
-//! The locks between processes: at different addresses, with holders that are stopped or killed, across forks.
+//! The locks between processes: at different addresses, with holders that are stopped or killed, across forks, and
+//! where the kernel or the memory is not what the locks expect.
 //!
 //! The test binary runs itself again for another process (so that threads of the test runner are not forked), in the
 //! test named by its arguments, with its orders in the environment. `ULOCKS_KILLS` sets how often the robust lock's
 //! holder is killed (10,000 for a thorough run).
 #![cfg(not(loom))]
 
+/// The name by which a program with `--exact` runs this test alone. A test of that name has to exist.
+macro_rules! name_of {
+    ($test:ident) => {{
+        let _: fn() = $test;
+        concat!(module_path!(), "::", stringify!($test)).split_once("::").expect("the program's name comes first").1
+    }};
+}
+
+mod crafted;
 mod deaths;
 mod exclusion;
 mod forks;
+mod registration;
 mod stops;
+mod waiters_at_fork;
+mod without_sequences;
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -20,7 +33,7 @@ use ulocks::shared::{Plain, Result, SharedMemory};
 const FILE: &str = "ULOCKS_TEST_FILE";
 const LOCK: &str = "ULOCKS_TEST_LOCK";
 
-/// The file that this process was told to work on, if it is a child of the test.
+/// The file that this process works on, if it is a child of the test.
 fn orders() -> Option<(PathBuf, String)> {
     Some((env::var_os(FILE)?.into(), env::var(LOCK).unwrap_or_default()))
 }
@@ -39,7 +52,7 @@ fn again(test: &str, file: &Path, lock: &str) -> Child {
 macro_rules! safely {
     ($($name:ident),*) => {
         $(fn $name<T: Plain>(path: impl AsRef<Path>, layout: u32) -> Result<SharedMemory<T>> {
-            // SAFETY: the file is in the test's own folder, and each test uses its file as one type.
+            // SAFETY: the file is in the test's own directory, and each test uses its file as one type.
             unsafe { SharedMemory::$name(path, layout) }
         })*
     };

@@ -17,7 +17,7 @@ struct Stage {
 // SAFETY: zero is valid for all three, and none holds a pointer.
 unsafe impl Plain for Stage {}
 
-/// A stopped holder is not a dead one: nobody gets its lock until it goes on.
+/// A stopped holder is not a dead one: no other process gets its lock until it goes on.
 #[test]
 fn a_stopped_holder_keeps_its_lock() {
     if let Some((file, _)) = orders() {
@@ -35,7 +35,7 @@ fn a_stopped_holder_keeps_its_lock() {
     }
     let (_folder, file) = file();
     let stage = create::<Stage>(&file, 1).unwrap();
-    let mut child = again("stops::a_stopped_holder_keeps_its_lock", &file, "");
+    let mut child = again(name_of!(a_stopped_holder_keeps_its_lock), &file, "");
     until("the child holds both", || stage.inside.load(SeqCst) == 1);
     signal(&child, libc::SIGSTOP);
     assert_eq!(stage.robust.try_lock_for(Duration::from_millis(100)), None);
@@ -65,7 +65,7 @@ fn a_killed_waiter_does_not_block_the_others() {
         stage.adaptive.lock();
         stage.inside.store(0, SeqCst);
         let children: Vec<_> =
-            (0..2).map(|_| again("stops::a_killed_waiter_does_not_block_the_others", &file, "")).collect();
+            (0..2).map(|_| again(name_of!(a_killed_waiter_does_not_block_the_others), &file, "")).collect();
         until("the children wait", || stage.inside.load(SeqCst) == 2);
         thread::sleep(Duration::from_micros(u64::from(round) * 300));
         // They wait for a lock that this process holds, so killing them kills waiters.

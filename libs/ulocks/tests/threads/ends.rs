@@ -1,4 +1,4 @@
-//! Who ends with a lock in hand.
+//! Threads that end while they hold a lock.
 
 use std::thread;
 use ulocks::{Inherited, Once, Private, Robust};

@@ -1,4 +1,4 @@
-//! Nobody is in beside the one who has it, and readers only beside readers.
+//! The holder excludes all other threads, and readers exclude writers.
 
 use std::{
     sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed},

@@ -7,7 +7,7 @@ use std::{
 };
 use ulocks::{AdaptiveRw, Private, RwLockFair, Shared, lock_api};
 
-/// A guard that is forgotten is a reader forever, and there are fewer numbers than a program can forget: a writer must
+/// A forgotten guard stays a reader, and there are fewer numbers than a program may forget: a writer must
 /// not get in when they have all been used up.
 #[test]
 fn readers_without_number_keep_writers_out() {
@@ -81,7 +81,7 @@ fn a_reader_that_says_so_takes_it_again_past_a_writer_that_waits() {
         });
         // Until it sleeps.
         while lock.try_lock_shared() {
-            // SAFETY: `try_lock_shared` succeeded, so this thread holds the lock once more than the loop released it.
+            // SAFETY: the call in the condition of the loop acquired it.
             unsafe { lock.unlock_shared() };
             thread::yield_now();
         }

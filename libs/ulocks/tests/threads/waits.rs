@@ -44,7 +44,7 @@ fn timeouts_end_a_wait_and_leave_a_working_lock() {
     assert!(readers.try_write_for(Duration::from_millis(2)).is_some());
 }
 
-/// One thread takes the lock again and again with nothing between; another asks a few times and must not wait for ever.
+/// One thread takes the lock again and again with nothing between; another tries a few times and must not wait forever.
 fn a_greedy_thread_lets_others_in<R: RawMutex + Sync + Send>(lock: R) {
     let stop = AtomicBool::new(false);
     thread::scope(|scope| {
@@ -79,7 +79,7 @@ fn nobody_starves() {
     a_greedy_thread_lets_others_in(Pi::<Private>::new());
 }
 
-/// Whoever waits for it is not let in by signals.
+/// A signal does not let a waiter in.
 fn stays_out<R: RawMutex + Sync + Send + 'static>(lock: R) {
     let lock = Arc::new(lock);
     let guard = lock.lock();

@@ -101,6 +101,6 @@ fn end(_: &core::panic::PanicInfo<'_>) -> ! {
     unsafe { libc::abort() }
 }
 
-/// What is compiled of `core` names the function that unwinds. Here nothing does.
+/// The compiled code of `core` names the function that unwinds. Here nothing does.
 #[unsafe(no_mangle)]
 extern "C" fn rust_eh_personality() {}

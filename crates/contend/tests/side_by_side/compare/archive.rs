@@ -1,4 +1,4 @@
-//! Records of an archive: by their names, edited, and beside other runs.
+//! Records of an archive: by their names, edited, and in comparison with other runs.
 
 use super::{latency, line, verdict};
 use crate::command::archive::{Archive, has_git};

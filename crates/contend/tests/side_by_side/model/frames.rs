@@ -47,7 +47,7 @@ fn the_simulation_of_frames_follows_from_the_seed_and_agrees() {
     }
 }
 
-/// Two nice values give the same shares by turns as by lot, but hardly two frames differ.
+/// Two nice values give the same shares in rotation as by lottery, but hardly two frames differ.
 #[test]
 fn linux_weights_lose_as_much_and_more_evenly() {
     let record = record(&["model", "frames", "--policy", "weights", "--priorities=-5,5", "--quantum", "100us"]);

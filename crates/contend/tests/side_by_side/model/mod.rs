@@ -8,7 +8,7 @@ use crate::command::{contend, results};
 use serde_json::Value;
 use std::path::PathBuf;
 
-/// A trace in a file of its own, gone with the folder.
+/// A trace in its own file, removed with the directory.
 struct Trace {
     folder: tempfile::TempDir,
 }

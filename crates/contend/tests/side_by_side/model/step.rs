@@ -26,7 +26,7 @@ fn a_gap_of_1_ms_a_second_has_its_closed_form() {
         assert!((number(row, "together_slowdown") - 1.001_5).abs() < 1e-9);
         let p50 = if n == 1.0 { 1_000.0 } else { 2_000.0 };
         assert!((number(row, "p50_us") - p50).abs() < 1.0, "{row}");
-        // A million medians fit into the trace, but not so many of the last per cent.
+        // A million medians fit into the trace, but fewer of the last per cent.
         assert_eq!(row["p99_us"].is_null(), n == 1e6, "{row}");
     }
 }

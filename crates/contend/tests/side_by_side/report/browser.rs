@@ -41,7 +41,7 @@ fn a_real_browser_draws_every_chart_without_error_or_request() {
         return eprintln!("skipped: needs chromium");
     }
     let folder = tempfile::tempdir().unwrap();
-    // Somebody else's record, with more decades than an axis may have.
+    // A foreign record, with more decades than an axis may have.
     let mut again = latency();
     let tiny = json!({"from_ns": 0.0, "to_ns": 1e-300, "count": 1});
     again["results"][0]["histogram"].as_array_mut().unwrap().insert(0, tiny);

@@ -80,7 +80,7 @@ fn calls_that_make_no_sense_exit_with_2() {
     assert!(std::fs::read_to_string(record).unwrap().starts_with('{'));
 }
 
-/// Its source would fill the terminal's memory, and nobody would read it.
+/// Its source would fill the terminal's memory, unread.
 #[test]
 fn a_page_is_not_printed_on_a_terminal() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! Several records on one page, beside each other.
+//! Several records on one page, compared.
 
 use super::well_formed::assert_well_formed;
 use super::{compared, latency, page, records};

@@ -1,4 +1,4 @@
-//! What is run from the screen: drawn while it runs, stopped, killed, refused.
+//! Measurements started from the screen: drawn while they run, stopped, killed, refused.
 
 use super::{KEYS, WELCOME, runs, screen, wait_until};
 use crate::command::archive::{Archive, has_git};
@@ -7,7 +7,7 @@ use rustix::process::Signal;
 use std::process::Command;
 use std::time::Duration;
 
-/// Whether there is a CPU beside the screen's.
+/// Whether there is a CPU besides the screen's.
 fn has_two_cpus() -> bool {
     let cpus = instruments::cpus::allowed().unwrap().len();
     if cpus < 2 {
@@ -48,7 +48,7 @@ fn stopping_keeps_what_was_measured() {
         command.args(["history", "list", "--archive"]).arg(&archive).output().unwrap()
     };
     let list = String::from_utf8(list.stdout).unwrap();
-    // Who looked on is in no record.
+    // The screen itself is in no record.
     assert!(list.contains("load --seconds 10min --interval 100ms (inte"), "{list}");
     terminal.does("m\x1b[D\x1b[D\x1b[D", "compare marked");
     terminal.does("\x1b[F\r", "Show the record as it was printed");
@@ -120,7 +120,7 @@ fn a_matrix_fills_while_it_is_measured() {
     terminal.end();
 }
 
-/// Somebody else is at work on the archive, alone: records are shown all the same, and what is measured waits to be
+/// Another process has the archive to itself: records are shown all the same, and a new record waits to be
 /// kept.
 #[test]
 fn a_locked_archive_is_read_and_written_when_it_is_free() {
@@ -160,7 +160,7 @@ fn what_this_machine_refuses_is_said_and_the_screen_lives() {
     terminal.end();
 }
 
-/// It is told what is waited for, although nobody asked for lines; and at the end that this program waits for nothing.
+/// The screen shows the reason for the wait, although no lines were requested; at the end this program waits for nothing.
 #[test]
 fn a_watched_program_is_drawn_while_it_runs() {
     let mut terminal = screen(80, 24);

@@ -1,4 +1,4 @@
-//! `contend screen` on a terminal of its own.
+//! `contend screen` on its own terminal.
 
 mod measuring;
 mod menus;

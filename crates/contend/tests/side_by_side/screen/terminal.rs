@@ -86,7 +86,7 @@ fn key(random: &mut fastrand::Rng) -> Vec<u8> {
     ];
     match random.u8(..40) {
         0 => b"\r".to_vec(),
-        // Ctrl-Z has a test of its own: at the shell's terminal keys are signals.
+        // Ctrl-Z has a separate test: at the shell's terminal keys are signals.
         1 => vec![random.u8(..)].into_iter().filter(|byte| *byte != 0x1a).collect(),
         2 => format!("\x1b[<{};{};{}M", random.u8(..70), random.u8(..), random.u8(..60)).into_bytes(),
         3 => format!("\x1b]{}\x07", random.alphabetic()).into_bytes(),
@@ -106,7 +106,7 @@ fn without_a_terminal_it_says_so() {
 }
 
 /// A panic's message can be read, on a terminal that is as it was. The panic is that of a program with the screen's own
-/// guard: this one, started anew.
+/// guard: this one, started again.
 #[test]
 fn a_panic_gives_the_terminal_back_first() {
     let mut program = Command::new(std::env::current_exe().unwrap());

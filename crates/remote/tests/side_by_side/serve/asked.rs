@@ -48,7 +48,7 @@ fn a_token_is_asked_for_where_one_was_given() {
     ] {
         assert_eq!(asked(&[wrong]), 401, "{wrong}");
     }
-    // Nothing at all is told to whoever has none.
+    // A client without a token learns nothing at all.
     assert_eq!(get(server.address, "/nothing").status, 401);
 }
 
@@ -84,7 +84,7 @@ fn what_cannot_be_is_said_before_it_listens() {
     assert!(refused(place.folder.path(), &[], 1).contains("not a contend archive"));
 }
 
-/// A page of somebody else's that a browser here shows can ask for anything at this address.
+/// A foreign page in a browser on this machine can request anything at this address.
 #[test]
 fn a_foreign_host_is_not_answered_without_a_token() {
     let place = Place::with(1);
@@ -98,12 +98,12 @@ fn a_foreign_host_is_not_answered_without_a_token() {
     }
     assert_eq!(asked(&["origin: http://evil.example"]), 421);
     assert_eq!(asked(&["origin: null"]), 421);
-    // What a form can send is no JSON.
+    // A form cannot send JSON.
     let form = ask(server.address, "POST", "/records", &["content-type: text/plain"], b"{}");
     assert_eq!(form.status, 415);
 }
 
-/// In each, the path leads to the archive's folder, or beside it, for somebody who unfolds it.
+/// In each, the path leads to the archive's directory, or next to it, for a program that decodes it.
 #[test]
 fn no_spelling_of_a_path_leads_out() {
     let place = Place::with(1);
@@ -134,7 +134,7 @@ fn no_spelling_of_a_path_leads_out() {
             server.address,
             format!("GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n").as_bytes(),
         );
-        // What is behind a question mark or a hash is no part of the path.
+        // The text after a question mark or a hash does not belong to the path.
         let status = answer(&said).map(|answer| answer.status);
         assert!(status.is_none_or(|status| matches!(status, 400 | 404 | 421)), "{path}: {status:?}");
         let text = String::from_utf8_lossy(&said);

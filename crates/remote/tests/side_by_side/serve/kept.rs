@@ -71,7 +71,7 @@ fn what_is_not_what_its_name_says_is_not_kept() {
     assert_eq!(post(server.address, "/records", good.to_string().as_bytes()).status, 201);
 }
 
-/// One whose commit and hashes are right, and which is no record of what it says.
+/// A record whose commit and hashes are right, and whose content is of another kind.
 #[test]
 fn a_record_that_its_readers_could_not_read_is_not_kept() {
     let (place, other) = (Place::with(1), Place::new());
@@ -80,7 +80,7 @@ fn a_record_that_its_readers_could_not_read_is_not_kept() {
     let honest = command::keep(&other.open(), &lies);
     let commit = other.open().whole(&honest).unwrap();
     let server = Server::start(&place.archive, &["--accept"]);
-    // The summary of one run beside the record of another, all hashes right.
+    // The summary of one run with the record of another, all hashes right.
     let archive = other.open();
     let build = archive::Build { revision: None, compiler: None, profile: None, target: None };
     let manifest = archive::Manifest::of_this_run(build, |_| None);
@@ -101,7 +101,7 @@ fn what_is_too_large_or_ends_in_its_midst_is_refused() {
     let server = Server::start(&place.archive, &["--accept"]);
     let large = raw(server.address, push_head(1 << 40).as_bytes());
     assert_eq!(answer(&large).unwrap().status, 413);
-    // Of a wrong length.
+    // A wrong length.
     let short = raw(server.address, (push_head(100) + "{}").as_bytes());
     assert!(answer(&short).is_none_or(|answer| answer.status == 400), "{}", String::from_utf8_lossy(&short));
     let headers = format!("x: {}", "y".repeat(20_000));

@@ -58,7 +58,7 @@ fn metrics_have_who_else_was_on_the_cores() {
     core["results"][0]["costs"][0] =
         json!({ "kind": "width", "alone_ns": 2.0, "shared_ns": 3.5, "ratio": 1.75, "ratio_ci": null });
     let cpu = core["results"][0]["cpu"].clone();
-    // What nobody could tell is no figure.
+    // An unknown value is not exported.
     core["results"][1]["shared_share"] = Value::Null;
     for record in [&core, &noise] {
         command::keep(&archive, record);
@@ -99,7 +99,7 @@ fn all_that_is_given() -> String {
     given + &get(Server::start(&before.archive, &[]).address, "/metrics").text()
 }
 
-/// Every name that the dashboard and the rules ask for is one that is given, and is asked for with labels that it has.
+/// Every name that the dashboard and the rules query is exported, with the labels of the query.
 #[test]
 fn the_dashboard_and_the_rules_ask_for_what_there_is() {
     let given = all_that_is_given();

@@ -1,4 +1,4 @@
-//! `contend serve`, as whoever asks it meets it.
+//! `contend serve`, as its clients see it.
 
 mod asked;
 mod kept;

@@ -49,7 +49,7 @@ fn a_handler_that_was_stopped_in_its_midst_is_not_the_cause() {
     account.wall_ns = timeline.clock.to_ns(5_000_000).round() as u64;
     (account.cpu_ns, account.run_delay_ns) = (account.wall_ns - timeline.clock.to_ns(78_000) as u64, Some(0));
     let attribution = attributed(&timeline, &gaps);
-    // What the account lacks fits into the long handler alone, which is longer than what nobody explains.
+    // The time that the account lacks fits into the long handler alone, which is longer than the unexplained rest.
     assert!(timer(&attribution).abs_diff(39 * 500 + 2_500) <= 10, "{}", timer(&attribution));
     assert_eq!(attribution.of_gap(39)[0].0.kind, Kind::Steal);
     assert_eq!(attribution.unexplained(40), 2_000);

@@ -1,0 +1,1 @@
+../../../../../../libs/instruments/tests/live/neighbour.rs

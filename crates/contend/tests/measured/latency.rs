@@ -1,0 +1,306 @@
+//! `contend latency` through its binary.
+
+use crate::command::{contend, record, results, shared};
+use serde_json::Value;
+
+const FIELDS: &[&str] = &[
+    "lock",
+    "threads",
+    "competitors",
+    "placement",
+    "thread",
+    "operation",
+    "count",
+    "min_ns",
+    "p50_ns",
+    "p90_ns",
+    "p99_ns",
+    "p999_ns",
+    "max_ns",
+    "mean_ns",
+    "p50_ci_ns",
+    "p90_ci_ns",
+    "p99_ci_ns",
+    "p999_ci_ns",
+    "spikes",
+];
+const SPIKE_FIELDS: &[&str] = &[
+    "label",
+    "share",
+    "mean_ns",
+    "median_ns",
+    "from_ns",
+    "to_ns",
+    "echo_of",
+    "delay_ns",
+    "cause",
+    "cause_share",
+    "evidence_share",
+];
+
+/// Locks with and without system calls, uncontended and contended.
+const LOCKS: &[&str] =
+    &["latency", "--lock", "sysv,benaphore,std", "--threads", "1,2", "--seconds", "2", "--seed", "7"];
+
+/// No lock, in an empty loop.
+const NONE: &[&str] = &["latency", "--lock", "none", "--seconds", "0.5"];
+
+/// The row of an operation on an uncontended lock.
+fn row<'a>(record: &'a Value, lock: &str, operation: &str) -> &'a Value {
+    let is_meant = |row: &&Value| row["lock"] == lock && row["operation"] == operation && row["threads"] == 1;
+    results(record).iter().find(is_meant).unwrap_or_else(|| panic!("no {operation} of {lock}"))
+}
+
+const QUANTILES: [&str; 6] = ["min_ns", "p50_ns", "p90_ns", "p99_ns", "p999_ns", "max_ns"];
+
+fn interval(row: &Value, field: &str) -> Option<[f64; 2]> {
+    let ends = row[field].as_array()?;
+    Some([ends[0].as_f64().unwrap(), ends[1].as_f64().unwrap()])
+}
+
+fn number(row: &Value, field: &str) -> f64 {
+    row[field].as_f64().unwrap_or_else(|| panic!("{field} is no number in {row}"))
+}
+
+#[test]
+fn the_record_has_the_envelope_and_every_field() {
+    let record = shared(LOCKS);
+    assert_eq!(record["schema"], "contend/1");
+    assert_eq!(record["experiment"], "latency");
+    assert_eq!(record["environment"]["seed"], 7);
+    assert!(record["environment"]["kernel"]["release"].is_string());
+    assert_eq!(record["parameters"]["hold_us"], 6.1);
+    assert!(
+        record["warnings"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .all(|warning| warning["code"].is_string() && warning["remedy"].is_string())
+    );
+    // One thread and two, three operations each, of three locks.
+    assert_eq!(results(record).len(), 3 * 9);
+    for row in results(record) {
+        FIELDS.iter().for_each(|field| assert!(row.get(field).is_some(), "{field} is missing"));
+        for spike in row["spikes"].as_array().unwrap() {
+            SPIKE_FIELDS.iter().for_each(|field| assert!(spike.get(field).is_some(), "{field} is missing"));
+        }
+    }
+}
+
+#[test]
+fn quantiles_rise_and_histograms_are_complete() {
+    for row in results(shared(LOCKS)) {
+        let quantiles: Vec<f64> = QUANTILES.iter().filter_map(|field| row[field].as_f64()).collect();
+        assert!(quantiles.windows(2).all(|pair| pair[0] <= pair[1]), "{quantiles:?}");
+        if let Some(median) = row["p50_ns"].as_f64() {
+            let interval = interval(row, "p50_ci_ns").unwrap();
+            assert!(interval[0] <= median && median <= interval[1], "{row}");
+        }
+        let hits: u64 = row["histogram"].as_array().unwrap().iter().map(|bin| bin["count"].as_u64().unwrap()).sum();
+        assert_eq!(hits, row["count"].as_u64().unwrap());
+    }
+}
+
+#[test]
+fn values_and_intervals_respect_the_resolution_of_the_clock() {
+    let record = record(&["latency", "--lock", "none,benaphore,adaptive", "--hold", "0", "--seconds", "0.6"]);
+    for row in results(&record) {
+        let (accuracy, step) = (number(row, "accuracy_ns"), number(row, "resolution_ns"));
+        let least = accuracy.max(step);
+        for field in QUANTILES {
+            assert!(row[field].as_f64().is_none_or(|figure| figure >= least), "{field} of {row}");
+        }
+        for field in ["mean_ns", "undisturbed_mean_ns"] {
+            assert!(row[field].as_f64().is_none_or(|figure| figure >= accuracy), "{field} of {row}");
+        }
+        for spike in row["spikes"].as_array().unwrap() {
+            for field in ["mean_ns", "median_ns", "median_with_evidence_ns"] {
+                assert!(spike[field].as_f64().is_none_or(|figure| figure >= least), "{field} of {spike}");
+            }
+        }
+        for field in ["p50_ci_ns", "p90_ci_ns", "p99_ci_ns", "p999_ci_ns"] {
+            let width = interval(row, field).map(|ends| ends[1] - ends[0]);
+            assert!(width.is_none_or(|width| width >= 1.999 * step), "{field} of {row}");
+        }
+    }
+}
+
+/// However fast the core is in this run, and whatever the calibration made of it: a core whose frequency rises between
+/// the two holds it shorter, by as much as its frequencies differ.
+#[test]
+fn a_lock_is_held_for_the_requested_time() {
+    // Others may take the CPU for most of a run; not of the middle one of three.
+    let mut shares: Vec<f64> = (0..3).map(|_| share_held()).collect();
+    shares.sort_by(f64::total_cmp);
+    assert!((0.7..1.4).contains(&shares[1]), "{shares:?}");
+}
+
+/// The measured hold time as a share of the requested one.
+fn share_held() -> f64 {
+    let record = record(&["latency", "--lock", "std", "--hold", "50us", "--seconds", "0.6"]);
+    let trip = row(&record, "std", "round_trip");
+    assert!(number(trip, "p50_ns") >= 0.9 * 1e3 * number(trip, "held_us"), "{trip}");
+    number(trip, "held_us") / number(trip, "hold_us")
+}
+
+#[test]
+fn the_spikes_hold_nearly_all_rounds() {
+    for row in results(shared(LOCKS)).iter().filter(|row| row["operation"] != "round_trip") {
+        let shares: f64 = row["spikes"].as_array().unwrap().iter().map(|spike| number(spike, "share")).sum();
+        assert!((0.99..=1.000_001).contains(&shares), "{shares} in {}", row["operation"]);
+    }
+}
+
+/// A system call against an atomic addition: a factor of ten and more.
+#[test]
+fn a_benaphore_is_faster_than_the_semaphore_under_it() {
+    let record = shared(LOCKS);
+    let pair = |lock| number(row(record, lock, "lock"), "bare_pair_ns");
+    assert!(3.0 * pair("benaphore") < pair("sysv"));
+    // A fence between two system calls changes little.
+    let fenced = number(row(record, "sysv", "lock"), "fenced_pair_ns");
+    assert!((0.6..1.7).contains(&(fenced / pair("sysv"))), "{fenced}");
+}
+
+/// Sixteen multiplications, which wait for each other, against as many in a chain that is as long as its measurement.
+#[test]
+fn a_known_time_is_read_within_the_stated_accuracy() {
+    let lock = row(shared(NONE), "none", "lock");
+    let (read, known) = (number(lock, "control_ns"), number(lock, "control_known_ns"));
+    // With the timestamps in it, or without the lock, it would be off by more.
+    assert!((read - known).abs() < 0.5 * number(lock, "clock_cost_ns").min(known), "{lock}");
+    assert!((read - known).abs() <= 1.000_001 * number(lock, "accuracy_ns"), "{lock}");
+}
+
+/// No lock takes no time, so what is left of it is what the subtraction of the recording's cost leaves.
+#[test]
+fn no_lock_costs_nothing_that_the_clock_can_show() {
+    let lock = row(shared(NONE), "none", "lock");
+    // Half a clock read: far more than the subtraction leaves, far less than what it took off.
+    let left = 2.0 * number(lock, "resolution_ns") + 0.5 * number(lock, "clock_cost_ns");
+    assert!(lock["p50_ns"].as_f64().is_none_or(|median| median <= left), "{lock}");
+    assert!(number(lock, "residue_ns").abs() <= left, "{lock}");
+}
+
+#[test]
+fn the_seed_decides_the_order_of_the_cells() {
+    let order = |seed| {
+        let arguments = [
+            "latency",
+            "--lock",
+            "std,none",
+            "--threads",
+            "1,2",
+            "--competitors",
+            "0,1",
+            "--seconds",
+            "0.2",
+            "--seed",
+            seed,
+        ];
+        // Later rounds depend on which cells are still open; the first is the seed's alone.
+        record(&arguments)["parameters"]["order"][0].clone()
+    };
+    assert_eq!(order("3"), order("3"));
+    // Eight cells have 40,320 orders.
+    assert_ne!(order("3"), order("4"));
+}
+
+#[test]
+fn the_list_names_every_lock_with_a_line() {
+    let output = contend(&["latency", "--lock", "list"]);
+    let list = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success());
+    for name in ["sysv", "posix", "benaphore", "benaphore-posix", "pthread", "pthread-adaptive", "std", "parking_lot"] {
+        assert!(list.lines().any(|line| line.split_whitespace().next() == Some(name)), "{name} is missing in\n{list}");
+    }
+}
+
+#[test]
+fn all_measures_every_lock() {
+    let record = record(&["latency", "--lock", "all", "--hold", "500ns", "--seconds", "4"]);
+    let missing = record["warnings"].to_string();
+    for name in ["sysv", "posix", "benaphore", "benaphore-posix", "pthread", "pthread-adaptive", "std", "parking_lot"] {
+        let is_row = |row: &&Value| row["lock"] == name && row["operation"] == "lock";
+        // A lock that had no iteration on a busy machine is named in a warning.
+        let count = results(&record).iter().find(is_row).map(|row| number(row, "count"));
+        assert!(count > Some(0.0) || missing.contains(name), "{name}: {count:?}: {missing}");
+    }
+}
+
+#[test]
+fn the_picture_fits_eighty_columns_and_names_its_spikes() {
+    let output = contend(&["latency", "--lock", "sysv", "--threads", "2", "--seconds", "0.5", "--quiet"]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(output.stderr.is_empty(), "--quiet leaves stderr empty");
+    assert!(text.contains("sysv, 2 threads, locking") && text.contains("(A)"), "{text}");
+    assert!(!text.contains('\x1b'), "no colour in a pipe");
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    assert!(text.contains("95 % CI: median"), "{text}");
+}
+
+#[test]
+fn csv_has_a_line_for_each_result() {
+    let output = contend(&["latency", "--lock", "std", "--seconds", "0.2", "--format", "csv"]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    let header = text.lines().next().unwrap();
+    assert!(header.starts_with("lock,threads,competitors,") && header.contains("p50_ci_ns_low"), "{header}");
+    assert_eq!(text.lines().count(), 1 + 3);
+}
+
+#[test]
+fn a_list_of_cpus_deals_them_in_turn() {
+    let cpus: Vec<usize> = instruments::cpus::allowed().unwrap().iter().take(2).collect();
+    let list = cpus.iter().map(usize::to_string).collect::<Vec<_>>().join(",");
+    let record = record(&["latency", "--lock", "std", "--threads", "3", "--placement", &list, "--seconds", "0.4"]);
+    for row in results(&record) {
+        let thread = row["thread"].as_u64().unwrap() as usize;
+        assert_eq!(row["cpu"], cpus[thread % cpus.len()], "{row}");
+    }
+}
+
+/// One thread has its lock for itself: most rounds are the fast path, and it is known to be that.
+#[test]
+fn the_fast_path_of_a_lone_thread_is_uncontended() {
+    // Where other programs take the CPUs, a run may have no slice with evidence.
+    let longer = ["4", "16"].map(|seconds| ["latency", "--lock", "std", "--threads", "1", "--seconds", seconds]);
+    let records = std::iter::once(LOCKS).chain(longer.iter().map(|call| &call[..])).map(shared);
+    let rows: Vec<&Value> = records.map(|record| row(record, "std", "lock")).collect();
+    let row = rows.into_iter().max_by_key(|row| row["witnessed_slices"].as_u64()).unwrap();
+    if row["evidence"] != "cpu_record" && row["evidence"] != "thread_record" {
+        println!("skipped: needs perf events");
+        return;
+    }
+    let largest = &row["spikes"][0];
+    assert_eq!(largest["cause"], "uncontended", "{largest}");
+    assert!(number(largest, "evidence_share") > 0.5, "{largest}");
+    assert!(number(row, "witnessed_slices") >= 1.0);
+}
+
+/// Two threads on one CPU: the thread that does not get the lock blocks.
+#[test]
+fn ping_pong_is_waiting_for_the_holder() {
+    let record = record(&["latency", "--lock", "sysv", "--threads", "2", "--seconds", "3"]);
+    let locking = results(&record).iter().filter(|row| row["operation"] == "lock" && row["evidence"] == "cpu_record");
+    let spikes: Vec<&Value> = locking.flat_map(|row| row["spikes"].as_array().unwrap()).collect();
+    let causes: Vec<&str> = spikes.iter().filter_map(|spike| spike["cause"].as_str()).collect();
+    if spikes.is_empty() {
+        println!("skipped: needs CAP_PERFMON");
+    } else if spikes.iter().all(|spike| spike["median_ns"].as_f64().is_none_or(|median| median < 2_000.0)) {
+        println!("skipped: needs a CPU on which two threads met");
+    } else {
+        assert!(causes.contains(&"waited for the holder"), "{causes:?}");
+    }
+}
+
+#[test]
+fn without_evidence_every_cause_is_unexplained() {
+    let record = record(&["latency", "--lock", "std", "--seconds", "0.3", "--evidence", "none"]);
+    for row in results(&record) {
+        assert_eq!(row["witnessed_slices"], 0);
+        for spike in row["spikes"].as_array().unwrap() {
+            assert_eq!(spike["cause"], "unexplained");
+            assert!(spike["evidence_share"].is_null());
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! `contend latency --stop-above`: the first longer wait ends the run, and the output names the thread that had the CPU.
+
+use crate::command::objects::{can_compile, compile};
+use crate::command::{contend, read, results};
+use serde_json::Value;
+use std::process::{Child, Command};
+
+/// A process of that name that wants one CPU, and ends with the test.
+struct Culprit(Child);
+
+/// Bounded: it ends by itself a minute or two after a test that was killed.
+const WANTS_THE_CPU: &str = "printf culprit > /proc/$$/comm; i=0; while [ $i -lt 100000000 ]; do i=$((i + 1)); done";
+
+impl Culprit {
+    fn on(cpu: &str) -> Self {
+        Self(Command::new("taskset").args(["-c", cpu, "sh", "-c", WANTS_THE_CPU]).spawn().unwrap())
+    }
+}
+
+impl Drop for Culprit {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// The CPUs that the test may use.
+fn cpus() -> Vec<String> {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap();
+    let of_range = |range: &str| {
+        let ends: Vec<usize> = range.trim().split('-').map(|end| end.parse().unwrap()).collect();
+        ends[0]..=ends[ends.len() - 1]
+    };
+    list.split(',').flat_map(of_range).map(|cpu| cpu.to_string()).collect()
+}
+
+/// The record of a run that a wait of more than 2 ms ended.
+fn stopped(arguments: &[&str]) -> Value {
+    let call = ["latency", "--lock", "std", "--stop-above", "2ms", "--seconds", "60", "--format", "json"];
+    let output = contend(&[&call[..], arguments].concat());
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(3), "{said}");
+    assert!(said.contains("longer than --stop-above"), "{said}");
+    let record = read(&output.stdout);
+    assert!(record["parameters"]["stopped"]["wait_us"].as_f64().unwrap() > 2_000.0, "{record}");
+    record
+}
+
+/// Whether the output names the culprit, where the kernel's events can; it may name others too. A thread
+/// that blocked until it got the lock, and had no CPU then, waited for the holder by its own events: then it is the
+/// story of the CPUs that names the culprit.
+fn names_the_culprit(arguments: &[&str], causes: &[&str]) -> bool {
+    let record = stopped(arguments);
+    let wait = &record["parameters"]["stopped"];
+    results(&record)[0]["evidence"] != "cpu_record"
+        || causes.iter().any(|cause| wait["cause"] == *cause) && wait["stories"].to_string().contains("\"culprit\"")
+}
+
+/// Other programs may have the CPU at the first long wait of a run, but not of each of many.
+#[test]
+fn the_first_wait_beyond_the_limit_ends_it_and_the_culprit_is_named() {
+    let cpus = cpus();
+    let _culprit = Culprit::on(&cpus[0]);
+    let alone = ["--hold", "0", "--placement", &cpus[0]];
+    assert!((0..20).any(|_| names_the_culprit(&alone, &["switched out to culprit"])), "of a thread that is alone");
+    let Some(other) = cpus.get(1) else { return println!("skipped: needs two CPUs") };
+    let placement = format!("{},{other}", cpus[0]);
+    let two = ["--threads", "2", "--placement", &placement];
+    let causes = ["switched out to culprit", "waited for the holder"];
+    assert!((0..20).any(|_| names_the_culprit(&two, &causes)), "of two, one of which has the lock");
+}
+
+/// A user-supplied lock that takes 100 ms after it was not used for 300 µs: so it does at the beginning of a
+/// slice, before any round counts, and when it has it the slice is over.
+const LATE: &str = r"
+#include <sched.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <time.h>
+const uint32_t contend_lock_version = 1;
+const size_t contend_lock_size = 4;
+static int64_t now(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return time.tv_sec * 1000000000LL + time.tv_nsec;
+}
+static int64_t last;
+int contend_lock_init(void *lock) { (void)lock; last = 0; return 0; }
+void contend_lock_acquire(void *lock) {
+    while (__atomic_exchange_n((int *)lock, 1, __ATOMIC_ACQUIRE)) sched_yield();
+    int64_t then = now();
+    if (then - last > 300000) while (now() - then < 100000000);
+    last = now();
+}
+void contend_lock_release(void *lock) { __atomic_store_n((int *)lock, 0, __ATOMIC_RELEASE); }
+void contend_lock_destroy(void *lock) { (void)lock; }
+";
+
+#[test]
+fn a_wait_that_comes_before_any_round_counts_is_kept_and_told() {
+    if !can_compile() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let object = compile(folder.path(), "late", LATE);
+    let call = |more: &[&str]| {
+        let limits = ["--stop-above", "50ms", "--seconds", "60"];
+        contend(&[&["latency", "--lock", object.to_str().unwrap()], &limits[..], more].concat())
+    };
+    let output = call(&["--format", "json"]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(3), "{said}");
+    let record = read(&output.stdout);
+    assert!(record["parameters"]["stopped"]["wait_us"].as_f64().unwrap() > 50_000.0, "{record}");
+    // It is what there is to count.
+    let locked = results(&record).iter().find(|row| row["operation"] == "lock").unwrap();
+    assert!(locked["max_ns"].as_f64().unwrap() > 50e6, "{locked}");
+    let text = call(&[]);
+    assert_eq!(text.status.code(), Some(3));
+    assert!(String::from_utf8_lossy(&text.stdout).contains("Stopped at"));
+}
+
+#[test]
+fn the_story_is_at_the_end_of_the_page() {
+    let cpus = cpus();
+    let _culprit = Culprit::on(&cpus[0]);
+    let call = ["latency", "--lock", "std", "--stop-above", "2ms", "--seconds", "60", "--threads", "2", "--quiet"];
+    let output = contend(&[&call[..], &["--placement", &cpus[0]]].concat());
+    let text = String::from_utf8(output.stdout).unwrap();
+    let story = &text[text.find("Stopped at").expect("it is told")..];
+    assert!(story.contains("held the lock") && story.contains(&format!("CPU {}", cpus[0])), "{story}");
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+}
+
+#[test]
+fn a_limit_that_everything_exceeds_is_refused() {
+    let output = contend(&["latency", "--stop-above", "500ns"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("at least 1us"));
+}
+
+#[test]
+fn throughput_says_why_it_cannot_and_what_can() {
+    let output = contend(&["throughput", "--stop-above", "1ms"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("`contend latency --stop-above`"));
+    assert!(!String::from_utf8_lossy(&contend(&["throughput", "--help"]).stdout).contains("stop-above"));
+}

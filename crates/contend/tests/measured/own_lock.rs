@@ -1,0 +1,203 @@
+//! A user-supplied lock: a shared object in the place of a lock's name, good and bad.
+
+use crate::command::objects::{can_compile, compile};
+use crate::command::{contend, read, record, results};
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+use tempfile::TempDir;
+
+const EXAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../locks/examples/own_lock.c");
+
+/// One object of each kind, compiled from C; `None` without a compiler.
+struct Objects(TempDir);
+
+impl Objects {
+    fn get() -> Option<&'static Self> {
+        static OBJECTS: OnceLock<Option<Objects>> = OnceLock::new();
+        OBJECTS.get_or_init(Self::make).as_ref()
+    }
+
+    fn make() -> Option<Self> {
+        let objects = Self(tempfile::tempdir().unwrap());
+        if !can_compile() {
+            return None;
+        }
+        objects.compile("own", &std::fs::read_to_string(EXAMPLE).unwrap());
+        for (name, version, size, bodies) in BAD {
+            objects.compile(name, &source(version, size, bodies));
+        }
+        Some(objects)
+    }
+
+    fn compile(&self, name: &str, source: &str) {
+        compile(self.0.path(), name, source);
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(format!("lib{name}.so"))
+    }
+
+    /// The error for an object that is not a usable lock.
+    fn refused(&self, command: &str, name: &str) -> String {
+        refused(command, &self.path(name))
+    }
+}
+
+fn refused(command: &str, path: &Path) -> String {
+    let output = contend(&[command, "--lock", path.to_str().unwrap(), "--seconds", "0.1"]);
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{stderr}");
+    assert!(output.stdout.is_empty() && stderr.contains("--lock /"), "{stderr}");
+    stderr
+}
+
+/// What acquires and releases a good lock: a word that is exchanged.
+const TAKE: &str = "while (__atomic_exchange_n((int *)lock, 1, __ATOMIC_ACQUIRE)) sched_yield();";
+const FREE: &str = "__atomic_store_n((int *)lock, 0, __ATOMIC_RELEASE);";
+
+/// Name, version, size, and the bodies of init, acquire, release and destroy; without a body there is no function.
+type Bad = (&'static str, &'static str, &'static str, [Option<&'static str>; 4]);
+const BAD: &[Bad] = &[
+    ("lacks", "1", "4", [Some(""), Some(TAKE), None, None]),
+    ("future", "2", "4", [Some(""), Some(TAKE), Some(FREE), Some("")]),
+    ("empty", "1", "0", [Some(""), Some(TAKE), Some(FREE), Some("")]),
+    ("huge", "1", "5000", [Some(""), Some(TAKE), Some(FREE), Some("")]),
+    ("overflows", "1", "4", [Some("((int *)lock)[3] = 1;"), Some(TAKE), Some(FREE), Some("")]),
+    ("fails", "1", "4", [Some("return 12;"), Some(TAKE), Some(FREE), Some("")]),
+    ("crashes", "1", "4", [Some(""), Some(TAKE), Some("*(volatile int *)0 = 1;"), Some("")]),
+    ("aborts", "1", "4", [Some("abort();"), Some(TAKE), Some(FREE), Some("")]),
+    ("exits", "1", "4", [Some(""), Some(TAKE), Some(FREE), Some("exit(0);")]),
+    ("keeps", "1", "4", [Some(""), Some(TAKE), Some(""), Some("")]),
+    ("shares", "1", "4", [Some(""), Some(""), Some(""), Some("")]),
+];
+
+fn source(version: &str, size: &str, bodies: &[Option<&str>; 4]) -> String {
+    let mut text = format!(
+        "#include <sched.h>\n#include <stdlib.h>\n#include <stddef.h>\n#include <stdint.h>\n\
+         const uint32_t contend_lock_version = {version};\nconst size_t contend_lock_size = {size};\n"
+    );
+    for (place, (name, body)) in ["init", "acquire", "release", "destroy"].iter().zip(bodies).enumerate() {
+        let Some(body) = body else { continue };
+        let (returns, end) = if place == 0 { ("int", "return 0;") } else { ("void", "") };
+        text += &format!("{returns} contend_lock_{name}(void *lock) {{ (void)lock; {body} {end} }}\n");
+    }
+    text
+}
+
+#[test]
+fn a_lock_of_ones_own_is_measured_beside_those_that_are_built_in() {
+    let Some(objects) = Objects::get() else { return };
+    let own = objects.path("own");
+    let locks = format!("{},pthread", own.display());
+    let latency = record(&["latency", "--lock", &locks, "--threads", "1,2", "--seconds", "0.5"]);
+    for threads in [1, 2] {
+        let of_own = results(&latency).iter().filter(|row| row["lock"] == "libown.so" && row["threads"] == threads);
+        assert_eq!(of_own.count(), 3 * threads, "a row for each thread and operation");
+    }
+    assert!(latency["parameters"]["object_calls_ns"].as_f64().unwrap() > 0.0);
+    let hash = instruments::sha256::of_file(&own).unwrap();
+    assert_eq!(latency["parameters"]["object_sha256"], serde_json::json!({ "libown.so": hash }));
+    let throughput = record(&["throughput", "--lock", &locks, "--children", "2", "--run", "5ms", "--hold", "1us"]);
+    let names: Vec<_> = results(&throughput).iter().map(|row| row["lock"].as_str().unwrap()).collect();
+    assert_eq!(names, ["libown.so", "pthread"]);
+    assert_eq!(throughput["parameters"]["object_sha256"], latency["parameters"]["object_sha256"]);
+}
+
+/// A lock that keeps its own address, as one with a list in it does: it is called where it was made, or ends the
+/// process.
+const KEEPS_ITS_ADDRESS: [Option<&str>; 4] = [
+    Some("*(void **)lock = lock;"),
+    Some(
+        "if (*(void **)lock != lock) abort();
+         while (__atomic_exchange_n((int *)lock + 2, 1, __ATOMIC_ACQUIRE)) sched_yield();",
+    ),
+    Some("if (*(void **)lock != lock) abort(); __atomic_store_n((int *)lock + 2, 0, __ATOMIC_RELEASE);"),
+    Some("if (*(void **)lock != lock) abort();"),
+];
+
+#[test]
+fn a_lock_is_never_moved_once_it_is_made() {
+    if !can_compile() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let object = compile(folder.path(), "keeps_its_address", &source("1", "16", &KEEPS_ITS_ADDRESS));
+    let of_it = |arguments: &[&str]| {
+        let output = contend(&[arguments, &["--lock", object.to_str().unwrap(), "--format", "json"]].concat());
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        assert!(!results(&read(&output.stdout)).is_empty());
+    };
+    of_it(&["latency", "--threads", "1,2", "--seconds", "0.3"]);
+    // Each child's own lock, and the common one.
+    of_it(&["throughput", "--children", "2", "--run", "5ms", "--hold", "1us", "--locks", "2"]);
+}
+
+#[test]
+fn without_an_object_nothing_is_said_of_calls() {
+    let record = record(&["latency", "--lock", "std", "--seconds", "0.1"]);
+    assert!(record["parameters"].get("object_calls_ns").is_none());
+}
+
+#[test]
+fn a_shared_object_that_is_no_lock_says_what_it_lacks() {
+    let Some(objects) = Objects::get() else { return };
+    let cases: &[(&str, &[&str])] = &[
+        ("lacks", &["missing symbols: contend_lock_release, contend_lock_destroy", "contend_lock.h"]),
+        ("future", &["contend_lock_version is 2", "supported: 1"]),
+        ("empty", &["contend_lock_size is 0", "1 to 4096"]),
+        ("huge", &["contend_lock_size is 5000", "1 to 4096"]),
+        ("overflows", &["writes beyond its contend_lock_size of 4 bytes"]),
+        ("fails", &["contend_lock_init failed", "memory"]),
+        ("crashes", &["crashes", "contend_lock_release", "SIGSEGV"]),
+        ("aborts", &["crashes", "contend_lock_init", "SIGABRT"]),
+        ("exits", &["terminates the process", "contend_lock_destroy"]),
+        ("shares", &["no mutual exclusion", "were lost"]),
+    ];
+    for (name, words) in cases {
+        let said = objects.refused("latency", name);
+        words.iter().for_each(|word| assert!(said.contains(word), "{name}: {word:?} is not in\n{said}"));
+    }
+    assert!(objects.refused("throughput", "shares").contains("no mutual exclusion"));
+}
+
+#[test]
+fn a_lock_that_blocks_is_ended_and_named() {
+    let Some(objects) = Objects::get() else { return };
+    let said = objects.refused("latency", "keeps");
+    assert!(said.contains("blocks") && said.contains("contend_lock_acquire of an uncontended lock"), "{said}");
+}
+
+#[test]
+fn a_file_that_is_no_object_says_why() {
+    let missing = refused("latency", Path::new("/nonexistent/libmine.so"));
+    assert!(missing.contains("No such file"), "{missing}");
+    let text = tempfile::Builder::new().suffix(".so").tempfile().unwrap();
+    std::fs::write(text.path(), "a lock").unwrap();
+    let said = refused("latency", text.path());
+    assert!(said.contains("file too short") || said.contains("invalid ELF"), "{said}");
+}
+
+#[test]
+fn processes_do_not_share_it_and_readers_it_has_none() {
+    let Some(objects) = Objects::get() else { return };
+    let own = objects.path("own");
+    let refused = |flags: &[&str]| {
+        let output = contend(&[&["throughput", "--lock", own.to_str().unwrap()], flags].concat());
+        assert_eq!(output.status.code(), Some(2));
+        String::from_utf8(output.stderr).unwrap()
+    };
+    assert!(refused(&["--processes"]).contains("libown.so: processes cannot share it"));
+    assert!(refused(&["--share", "20"]).contains("libown.so: it has no read mode"));
+}
+
+#[test]
+fn two_objects_of_one_name_are_not_mixed_up() {
+    let Some(objects) = Objects::get() else { return };
+    let other = objects.0.path().join("other");
+    std::fs::create_dir(&other).unwrap();
+    std::fs::copy(objects.path("own"), other.join("libown.so")).unwrap();
+    let both = format!("{},{}", objects.path("own").display(), other.join("libown.so").display());
+    let output = contend(&["latency", "--lock", &both]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("has the same name"));
+}

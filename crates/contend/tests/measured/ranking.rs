@@ -1,0 +1,106 @@
+//! The ranking comes first: a line a lock, on one screen, in the record, and in Markdown.
+
+use crate::command::{contend, record, results};
+use serde_json::Value;
+
+fn text(arguments: &[&str]) -> String {
+    let output = contend(&[arguments, &["--quiet"]].concat());
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn all_locks_fit_one_screen_and_each_has_a_line() {
+    let said = text(&["latency", "--lock", "all", "--threads", "1", "--seconds", "2"]);
+    assert!(said.lines().count() <= 50, "{said}");
+    assert!(said.lines().all(|line| line.chars().count() <= 80), "{said}");
+    assert!(said.starts_with("1 thread: lock and unlock, uncontended"), "{said}");
+    let listed = text(&["latency", "--lock", "list"]);
+    let locks: Vec<&str> = listed.lines().skip(1).filter_map(|line| line.split_whitespace().next()).collect();
+    assert!(locks.len() > 20);
+    for lock in locks.iter().filter(|lock| **lock != "none") {
+        let ranked = said.lines().filter(|line| line.split_whitespace().nth(1) == Some(lock));
+        assert_eq!(ranked.count(), 1, "{lock}:\n{said}");
+    }
+}
+
+#[test]
+fn histograms_are_drawn_for_few_cells_or_on_request_and_are_always_in_the_record() {
+    let few = text(&["latency", "--lock", "std,usema", "--threads", "1", "--seconds", "0.3"]);
+    assert!(few.contains("std, 1 thread, locking"), "{few}");
+    let five = ["latency", "--lock", "std,usema,ticket,pthread,calock", "--threads", "1", "--seconds", "0.3"];
+    let many = text(&five);
+    assert!(!many.contains("thread, locking") && many.contains("--histogram"), "{many}");
+    assert!(text(&[&five[..], &["--histogram"]].concat()).contains("thread, locking"));
+    let record = record(&five);
+    assert!(results(&record).iter().all(|row| !row["histogram"].as_array().unwrap().is_empty()));
+}
+
+/// Ranks follow from the values, a row without a value has no rank, and a ratio is within its interval.
+fn assert_is_ranking(ranking: &[Value], more_is_better: bool) {
+    for contest in ranking.chunk_by(|one, other| (&one["among"], &one["figure"]) == (&other["among"], &other["figure"]))
+    {
+        for pair in contest.windows(2) {
+            let [one, other] = [&pair[0], &pair[1]].map(|rank| rank["value"].as_f64().unwrap_or(0.0));
+            assert!(if more_is_better { one >= other } else { one <= other }, "{pair:?}");
+        }
+        for (before, rank) in contest.iter().enumerate() {
+            let place = rank["rank"].as_u64();
+            assert!(place.is_none_or(|place| (1..=before as u64 + 1).contains(&place)), "{rank}");
+            assert!(place.is_none() || rank["value"].is_number(), "no rank without a value: {rank}");
+            assert_eq!(place.is_none(), rank["ratio"].is_null(), "{rank}");
+            let (Some(ratio), Some(ends)) = (rank["ratio"].as_f64(), rank["ratio_ci"].as_array()) else { continue };
+            assert!(ends[0].as_f64().unwrap() <= ratio && ratio <= ends[1].as_f64().unwrap(), "{rank}");
+        }
+    }
+}
+
+#[test]
+fn the_record_has_the_ranking_beside_its_results() {
+    let latency = record(&["latency", "--lock", "sysv,std,usema", "--threads", "1,2", "--seconds", "1"]);
+    let ranking = latency["ranking"].as_array().unwrap();
+    // Uncontended: the lock/unlock pair. Contended by two threads: three quantiles of the wait.
+    assert_eq!(ranking.len(), 3 + 3 * 3);
+    assert_is_ranking(ranking, false);
+    let free: Vec<_> = ranking.iter().filter(|rank| rank["figure"] == "lock and unlock").collect();
+    // A system call an operation is slower than an atomic by far.
+    assert_eq!(free.last().unwrap()["lock"], "sysv");
+    let throughput = record(&["throughput", "--lock", "std,usema", "--children", "1,2", "--run", "5ms"]);
+    assert_eq!(throughput["ranking"].as_array().unwrap().len(), results(&throughput).len());
+    assert_is_ranking(throughput["ranking"].as_array().unwrap(), true);
+    assert!(record(&["model", "frames"]).get("ranking").is_none());
+}
+
+#[test]
+fn markdown_has_a_table_a_contest_and_what_has_no_ranking_is_a_block() {
+    let said = text(&["latency", "--lock", "sysv,std", "--threads", "1", "--seconds", "0.3", "--format", "markdown"]);
+    let rows: Vec<&str> = said.lines().filter(|line| line.starts_with('|')).collect();
+    assert_eq!(rows.len(), 4, "{said}");
+    assert!(rows.iter().all(|row| row.matches('|').count() == rows[0].matches('|').count()), "{said}");
+    assert!(said.starts_with("**1 thread**") && rows[3].contains("sysv"), "{said}");
+    let block = text(&["model", "frames", "--format", "markdown"]);
+    assert!(block.starts_with("```text\n") && block.contains("\n```\n"), "{block}");
+}
+
+#[test]
+fn a_comparison_has_both_sides_within_80_columns() {
+    let folder = tempfile::tempdir().unwrap();
+    let files = ["a.json", "b.json"].map(|name| folder.path().join(name).to_str().unwrap().to_owned());
+    for file in &files {
+        let call =
+            ["latency", "--lock", "std,sysv", "--threads", "1,2", "--competitors", "0,1", "--placement", "spread"];
+        assert!(
+            contend(&[&call[..], &["--seconds", "1", "--quiet", "--output", file, "--format", "json"]].concat())
+                .status
+                .success()
+        );
+    }
+    let said = text(&["compare", &files[0], &files[1]]);
+    let wide: Vec<&str> = said.lines().filter(|line| line.chars().count() > 80).collect();
+    assert!(wide.is_empty(), "{wide:#?}");
+    // No line of figures was cut: each ends with the ratio of both sides.
+    assert!(!said.lines().any(|line| line.starts_with("   ") && line.contains(" (") && line.ends_with('…')), "{said}");
+    assert!(said.lines().filter(|line| line.contains("× (")).count() > 4, "{said}");
+    let markdown = text(&["compare", &files[0], &files[1], "--format", "markdown"]);
+    assert!(markdown.contains("| metric | verdict | A | B | B/A (95 % CI) |"), "{markdown}");
+}

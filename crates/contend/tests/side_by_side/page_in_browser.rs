@@ -1,0 +1,117 @@
+//! The page of a survey as a browser has it: no violation of accessibility by axe-core, nothing that is wider than the
+//! screen, no error, no request.
+//!
+//! `npm install -g axe-core`, or its `axe.min.js` named by `CONTEND_AXE`, is needed in addition to chromium.
+
+use crate::command::contend;
+use crate::command::stored::all;
+use serde_json::{Value, json};
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+
+/// The library, if it is here.
+fn axe() -> Option<String> {
+    let named = std::env::var_os("CONTEND_AXE").map(PathBuf::from);
+    let global = || {
+        let root = Command::new("npm").args(["root", "-g"]).output().ok()?;
+        Some(PathBuf::from(String::from_utf8(root.stdout).ok()?.trim()).join("axe-core/axe.min.js"))
+    };
+    fs::read_to_string(named.or_else(global)?).ok()
+}
+
+fn has_chromium() -> bool {
+    Command::new("chromium").arg("--version").output().is_ok()
+}
+
+/// The page of the stored survey.
+fn page() -> String {
+    let old = all().into_iter().find(|old| old.experiment() == "survey").expect("there is one in tests/records");
+    let output = contend(&["report", old.path.to_str().unwrap()]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// Opens all folds, asks the library if it is there, and keeps for the page around it what it and the browser say.
+const QUESTION: &str = r#"<script>
+document.querySelectorAll("details").forEach(details => { details.open = true; });
+const asked = () => window.axe ? axe.run(document, { resultTypes: ["violations"] }) : Promise.resolve({ violations: [] });
+setTimeout(() => asked().then(found => {
+  window.seen = {
+    dark: matchMedia("(prefers-color-scheme: dark)").matches,
+    wide: document.scrollingElement.scrollWidth > innerWidth ? document.scrollingElement.scrollWidth : 0,
+    requests: performance.getEntriesByType("resource").length,
+    violations: found.violations.map(one => [one.id, one.nodes.length, one.nodes[0].html.slice(0, 200)]),
+  };
+}), 1500);
+</script></body>"#;
+
+/// A desk, a tablet and a phone. A browser's window has a least width; a frame in it has none.
+const SCREENS: &str = r#"<!DOCTYPE html><html lang="en" style="color-scheme:light dark"><title>Screens</title><body><script>
+const screens = [1400, 768, 390].map(width => {
+  const screen = document.createElement("iframe");
+  screen.style = `width:${width}px;height:900px;border:0`;
+  screen.srcdoc = PAGE;
+  document.body.append(screen);
+  return screen.contentWindow;
+});
+const look = () => {
+  if (!screens.every(screen => screen.seen)) return setTimeout(look, 200);
+  const said = document.createElement("pre");
+  said.textContent = "SEEN" + JSON.stringify(screens.map(screen => [screen.innerWidth, screen.seen])) + "NEES";
+  document.body.append(said);
+};
+look();
+</script></body></html>"#;
+
+/// The result for a page, in light or in dark.
+fn seen(page: &str, is_dark: bool) -> Value {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("page.html");
+    fs::write(&file, page).unwrap();
+    let scheme = if is_dark { 0 } else { 1 };
+    let output = Command::new("chromium")
+        .args(["--headless", "--no-sandbox", "--disable-gpu", "--dump-dom", "--enable-logging=stderr", "--v=0"])
+        .args(["--virtual-time-budget=60000", "--timeout=100000"])
+        .arg("--window-size=1500,900")
+        .arg(format!("--blink-settings=preferredColorScheme={scheme}"))
+        .arg(format!("--user-data-dir={}", folder.path().join("profile").display()))
+        .arg(format!("file://{}", file.display()))
+        .output()
+        .unwrap();
+    let (dom, said) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(!said.contains("CONSOLE"), "{said}");
+    let seen = dom.rsplit_once("SEEN").and_then(|(_, rest)| rest.split_once("NEES")).map(|(seen, _)| seen);
+    let seen = seen.unwrap_or_else(|| panic!("nothing was seen: {said}")).replace("&lt;", "<").replace("&gt;", ">");
+    serde_json::from_str(&seen.replace("&amp;", "&")).unwrap()
+}
+
+/// On a desk, a tablet and a phone nothing is too wide, requested, or a violation.
+fn is_good(page: &str, more: &str, is_dark: bool) {
+    let page = page.replace("</body>", &format!("{more}{QUESTION}"));
+    let page = SCREENS.replace("PAGE", &serde_json::to_string(&page).unwrap().replace("</", "<\\/"));
+    let good = json!({"dark": is_dark, "wide": 0, "requests": 0, "violations": []});
+    assert_eq!(seen(&page, is_dark), json!([[1400, good], [768, good], [390, good]]), "dark: {is_dark}");
+}
+
+/// An element that is too wide for a phone scrolls by itself.
+#[test]
+fn nothing_is_wider_than_a_phone() {
+    if !has_chromium() {
+        return eprintln!("skipped: needs chromium");
+    }
+    let page = page();
+    assert!(page.len() < 1 << 20, "{} bytes", page.len());
+    is_good(&page, "", false);
+}
+
+#[test]
+fn nobody_is_kept_out_on_a_desk_a_tablet_and_a_phone_in_light_and_in_dark() {
+    let Some(axe) = axe().filter(|_| has_chromium()) else {
+        return eprintln!("skipped: needs chromium and axe-core (npm install -g axe-core)");
+    };
+    let page = page();
+    for is_dark in [false, true] {
+        is_good(&page, &format!("<script>{axe}</script>"), is_dark);
+    }
+}

@@ -1,0 +1,72 @@
+//! The floors of the workspace: the table to change when a crate or a module is added.
+
+/// The entries of one directory by floor, the highest first.
+///
+/// Each may import what is on a lower floor, and nothing else of the directory. The files within an entry have no order
+/// among them, unless the entry has its own floors.
+pub struct Floors {
+    pub folder: &'static str,
+    pub highest_first: &'static [&'static [&'static str]],
+}
+
+/// Stands for all entries that the floors of the directory do not name.
+pub const EVERY_OTHER: &str = "*";
+
+/// The crates: their manifests are compared with this. The libraries in `libs` depend on no crate of the workspace.
+pub const CRATES: Floors = Floors {
+    folder: "crates",
+    highest_first: &[
+        &["contend", "picture", "remote"],
+        &["screen"],
+        &["experiments"],
+        &["loops", "report", "archive", "lockstep", "blame"],
+        &["locks"],
+        &["harness"],
+        &["record"],
+        &["terminal"],
+        &["interpose", "exchange"],
+    ],
+};
+
+/// The modules of a crate: the paths in their files are compared with this.
+pub const MODULES: &[Floors] = &[
+    Floors {
+        folder: "crates/contend/src",
+        highest_first: &[&["main"], &["lib"], &["cli"], &["commands"], &["output"]],
+    },
+    Floors {
+        folder: "crates/experiments/src",
+        // Every other entry is an experiment, and imports no other experiment; `night` is for their own tests.
+        highest_first: &[&["lib"], &[EVERY_OTHER], &["night"]],
+    },
+    // Two experiments that are one command, and the modules that they share.
+    Floors {
+        folder: "crates/experiments/src/model",
+        highest_first: &[&["mod"], &["frames", "step"], &["show"], &["trace"]],
+    },
+];
+
+impl Floors {
+    fn floor(&self, entry: &str) -> Option<usize> {
+        let named = |name: &str| self.highest_first.iter().position(|floor| floor.contains(&name));
+        named(entry).or_else(|| named(EVERY_OTHER))
+    }
+
+    /// The problem with an import from one entry to another, if it has one.
+    pub fn fault(&self, from: &str, to: &str) -> Option<&'static str> {
+        let (Some(own), Some(other)) = (self.floor(from), self.floor(to)) else {
+            return Some("an entry that the table in tests/structure/imports/floors.rs lacks");
+        };
+        match own.cmp(&other) {
+            _ if from == to => None,
+            std::cmp::Ordering::Less => None,
+            std::cmp::Ordering::Equal => Some("an import on one floor"),
+            std::cmp::Ordering::Greater => Some("an import upwards"),
+        }
+    }
+
+    /// The entries that the table names.
+    pub fn named(&self) -> impl Iterator<Item = &'static str> {
+        self.highest_first.iter().copied().flatten().copied().filter(|name| *name != EVERY_OTHER)
+    }
+}

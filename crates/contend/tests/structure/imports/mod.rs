@@ -1,0 +1,207 @@
+//! Imports point down. Crates are compared by their manifests, which Cargo enforces; the modules of a crate that has
+//! floors by the paths in their files. The table is `imports/floors.rs`; there is no list of exceptions.
+
+mod floors;
+mod paths;
+
+use floors::{CRATES, Floors, MODULES};
+use paths::paths;
+use std::fs;
+use std::path::{Path, PathBuf};
+use toml::{Table, Value};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// Every Rust file below a directory, by its path from there.
+fn sources(folder: &Path) -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    for path in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+        let name = path.file_name().unwrap().to_str().unwrap();
+        if path.is_dir() {
+            found.extend(sources(&path).into_iter().map(|(inner, text)| (format!("{name}/{inner}"), text)));
+        } else if name.ends_with(".rs") {
+            found.push((name.to_owned(), fs::read_to_string(&path).unwrap()));
+        }
+    }
+    found
+}
+
+/// The entry of a directory that a file belongs to: a directory, or a file without its ending.
+fn entry(file: &str) -> &str {
+    file.split_once('/').map_or(file.trim_end_matches(".rs"), |(folder, _)| folder)
+}
+
+/// The module that a file defines, as segments from the root of its crate.
+fn module(file: &str) -> Vec<&str> {
+    let mut segments: Vec<&str> = file.trim_end_matches(".rs").split('/').collect();
+    segments.pop_if(|name| ["lib", "main", "mod"].contains(name));
+    segments
+}
+
+/// Every import in these files of one crate that its floors do not allow. The files are named from the directory `src`.
+fn climbing_paths(floors: &Floors, files: &[(String, String)]) -> Vec<String> {
+    let (_, below) = floors.folder.split_once("/src").expect("modules are below `src`");
+    let outer: Vec<&str> = below.split('/').filter(|name| !name.is_empty()).collect();
+    let folder: String = outer.iter().map(|name| format!("{name}/")).collect();
+    let within = files.iter().filter_map(|(file, text)| Some((file, file.strip_prefix(&folder)?, text)));
+    let within: Vec<(&String, &str, &String)> = within.collect();
+    let is_entry = |name: &&String| within.iter().any(|(_, inner, _)| entry(inner) == *name);
+    let is_below =
+        |path: &[String]| path.len() >= outer.len() && outer.iter().zip(path).all(|(name, other)| name == other);
+    // The file that has the modules of the directory, which is meant by a path that names no entry.
+    let root = if outer.is_empty() { "lib" } else { "mod" };
+    let mut faults = Vec::new();
+    for (file, inner, text) in &within {
+        for path in paths(&module(file), text).into_iter().filter(|path| is_below(path)) {
+            let to = path.get(outer.len()).filter(is_entry).map_or(root, String::as_str);
+            if let Some(fault) = floors.fault(entry(inner), to) {
+                faults.push(format!("{fault}: {}/{inner} imports {}", floors.folder, path.join("::")));
+            }
+        }
+    }
+    faults
+}
+
+/// A member of the workspace: its directory, its package and the packages that it is built from.
+struct Member {
+    folder: String,
+    package: String,
+    dependencies: Vec<String>,
+}
+
+fn member(folder: String, manifest: &Table, shared: &Table) -> Member {
+    let targets = manifest.get("target").and_then(Value::as_table).into_iter().flat_map(|targets| targets.values());
+    let places = std::iter::once(manifest).chain(targets.filter_map(Value::as_table));
+    let kinds = places.flat_map(|place| ["dependencies", "build-dependencies"].map(|kind| place.get(kind)));
+    let renamed = |value: &Value| Some(value.get("package")?.as_str()?.to_owned());
+    let dependencies = kinds
+        .flatten()
+        .filter_map(Value::as_table)
+        .flatten()
+        .map(|(key, value)| renamed(value).or_else(|| renamed(shared.get(key)?)).unwrap_or_else(|| key.to_owned()))
+        .collect();
+    Member { folder, package: manifest["package"]["name"].as_str().unwrap().to_owned(), dependencies }
+}
+
+fn members() -> Vec<Member> {
+    let table = |path: PathBuf| fs::read_to_string(path).unwrap().parse::<Table>().unwrap();
+    let workspace = table(root().join("Cargo.toml"));
+    let shared = workspace["workspace"]["dependencies"].as_table().unwrap().clone();
+    let entries = ["crates", "libs"].into_iter().flat_map(|parent| {
+        let entries = fs::read_dir(root().join(parent)).unwrap().map(|entry| entry.unwrap().file_name());
+        entries.map(move |name| format!("{parent}/{}", name.to_str().unwrap()))
+    });
+    let folders = entries.chain(["libs/ulocks/c".to_owned()]);
+    let there = folders.filter(|folder| root().join(folder).join("Cargo.toml").exists());
+    there.map(|folder| member(folder.clone(), &table(root().join(folder).join("Cargo.toml")), &shared)).collect()
+}
+
+/// Every dependency between members that the floors do not allow.
+fn climbing_dependencies(members: &[Member]) -> Vec<String> {
+    let mut faults = Vec::new();
+    for member in members {
+        for other in members.iter().filter(|other| member.dependencies.contains(&other.package)) {
+            let fault = match (member.folder.strip_prefix("crates/"), other.folder.strip_prefix("crates/")) {
+                (Some(from), Some(to)) => CRATES.fault(from, to),
+                (Some(_), None) => None,
+                // The C interface of the locks is a separate crate.
+                (None, None) if member.folder == "libs/ulocks/c" && other.folder == "libs/ulocks" => None,
+                (None, _) => Some("a library that imports a crate of the workspace"),
+            };
+            faults.extend(fault.map(|fault| format!("{fault}: {} depends on {}", member.folder, other.folder)));
+        }
+    }
+    faults
+}
+
+fn assert_none(faults: &[String]) {
+    assert!(faults.is_empty(), "{} faults:\n{}", faults.len(), faults.join("\n"));
+}
+
+#[test]
+fn crates_depend_on_lower_floors_only() {
+    assert_none(&climbing_dependencies(&members()));
+}
+
+#[test]
+fn modules_import_from_lower_floors_only() {
+    for floors in MODULES {
+        let (parent, _) = floors.folder.split_once("/src").unwrap();
+        assert_none(&climbing_paths(floors, &sources(&root().join(parent).join("src"))));
+    }
+}
+
+#[test]
+fn the_table_of_floors_names_existing_entries_only() {
+    for floors in MODULES.iter().chain([&CRATES]) {
+        let folder = root().join(floors.folder);
+        let is_there = |name: &str| folder.join(name).exists() || folder.join(format!("{name}.rs")).exists();
+        let missing: Vec<&str> = floors.named().filter(|name| !is_there(name)).collect();
+        assert!(missing.is_empty(), "{missing:?} are in the floors of {} and nowhere else", floors.folder);
+    }
+}
+
+#[test]
+fn every_crate_is_on_a_floor() {
+    let homeless: Vec<String> = members()
+        .into_iter()
+        .filter_map(|member| member.folder.strip_prefix("crates/").map(str::to_owned))
+        .filter(|name| !CRATES.named().any(|named| named == name))
+        .collect();
+    assert!(homeless.is_empty(), "{homeless:?}: add them to CRATES in tests/structure/imports/floors.rs");
+}
+
+/// One line of a file of `crates/experiments/src` or `crates/contend/src`, and the fault that it is.
+const PLANTED: &[(usize, &str, &str, Option<&str>)] = &[
+    (0, "output/csv.rs", "fn write() -> crate::cli::Misuse {}", Some("an import upwards")),
+    (0, "output/mod.rs", "use super::{commands::survey, output::csv};", Some("an import upwards")),
+    (0, "commands/survey.rs", "use crate::Everything as Any;", Some("an import upwards")),
+    (0, "cli.rs", "use crate::{commands, output::{csv, json}};", None),
+    (1, "load/mod.rs", "pub fn show(_: crate::clock::record::Row) {}", Some("an import on one floor")),
+    (1, "load/show.rs", "use super::super::clock::*;", Some("an import on one floor")),
+    (1, "load/show.rs", "mod inner { use super::super::super::clock; }", Some("an import on one floor")),
+    (1, "load/show.rs", "use crate::{load::{Row, plan}, clock::Row as Other};", Some("an import on one floor")),
+    (1, "load/show.rs", "macro_rules! m { () => { $crate::clock::run() } }", Some("an import on one floor")),
+    (1, "load/show.rs", "// crate::clock\nconst A: &str = r#\"\"crate::clock\"#; const B: char = '\"';", None),
+    (1, "load/show.rs", "pub(in super::super) fn run<'a>(_: &'a super::plan::Plan) { self::inner::run(); }", None),
+    (2, "model/step/mod.rs", "use super::trace::Trace;\nuse super::frames;", Some("an import on one floor")),
+    (2, "model/step/mod.rs", "use crate::model::show::table;", None),
+    (2, "model/trace.rs", "use super::step::Step;", Some("an import upwards")),
+];
+
+#[test]
+fn a_planted_path_is_a_fault_where_it_climbs() {
+    let others = ["cli.rs", "commands/mod.rs", "output/mod.rs", "clock/mod.rs", "load/mod.rs", "model/mod.rs"];
+    let models = ["model/frames/mod.rs", "model/step/mod.rs", "model/show.rs", "model/trace.rs"];
+    for (floors, file, text, fault) in PLANTED {
+        let mut files: Vec<(String, String)> =
+            others.iter().chain(&models).map(|name| ((*name).to_owned(), String::new())).collect();
+        files.push(((*file).to_owned(), (*text).to_owned()));
+        let faults = climbing_paths(&MODULES[*floors], &files);
+        match fault {
+            Some(fault) => assert!(faults.len() == 1 && faults[0].starts_with(fault), "{file}: {text}: {faults:?}"),
+            None => assert!(faults.is_empty(), "{file}: {text}: {faults:?}"),
+        }
+    }
+}
+
+#[test]
+fn a_planted_dependency_is_a_fault_where_it_climbs() {
+    let planted = [
+        ("crates/record", "crates/experiments", Some("an import upwards")),
+        ("crates/report", "crates/archive", Some("an import on one floor")),
+        ("crates/report", "libs/chance", None),
+        ("libs/chance", "libs/instruments", Some("a library")),
+        ("libs/chance", "crates/record", Some("a library")),
+        ("libs/ulocks/c", "libs/ulocks", None),
+        ("crates/contend", "crates/weather", Some("an entry that the table")),
+    ];
+    for (from, to, fault) in planted {
+        let named = |folder: &str, dependencies| Member { folder: folder.into(), package: folder.into(), dependencies };
+        let faults = climbing_dependencies(&[named(from, vec![to.to_owned()]), named(to, Vec::new())]);
+        assert!(faults.first().is_some_and(|found| found.starts_with(fault.unwrap_or("none"))) == fault.is_some());
+        assert_eq!(faults.len(), usize::from(fault.is_some()), "{from} on {to}: {faults:?}");
+    }
+}

@@ -1,0 +1,201 @@
+//! `contend trace`: ends of all kinds, of the program and of `contend`; programs that cannot be watched.
+
+use crate::patience::Patience;
+use crate::programs::{Programs, command as trace, traced};
+use rustix::process::{Pid, Signal, kill_process};
+use std::io::{BufRead, BufReader};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+/// A wait of this length never ends, at any speed of the machine.
+const HANGS: Duration = Duration::from_secs(60);
+
+#[test]
+fn ctrl_c_on_a_deadlock_names_it_and_ends_the_program() {
+    crate::command::heard::interrupts();
+    let programs = Programs::new();
+    let Some(program) = programs.compiled("deadlock", &[]) else { return };
+    let flags = ["--deadline", "300ms"];
+    let mut child = trace(&flags, &program, &[]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map_while(Result::ok);
+    assert!(lines.any(|line| line.contains("deadlock after")), "no deadlock was found");
+    // The rest of its messages must find a reader.
+    std::thread::spawn(move || lines.count());
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    let output = child.wait_with_output_in(HANGS);
+    let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert_eq!(output.status.code(), Some(130), "{stdout}");
+    assert!(
+        stdout.contains("Deadlock after") && stdout.contains("leftmost") && stdout.contains("rightmost"),
+        "{stdout}"
+    );
+    assert!(!runs(&program), "the program lives");
+}
+
+/// At random moments the program, contend, or both are killed: what was recorded is shown where contend lives, and
+/// nothing is left.
+#[test]
+fn whoever_is_killed_leaves_nothing_and_what_was_recorded_is_shown() {
+    let programs = Programs::new();
+    let Some(program) = programs.compiled("busy", &[]) else { return };
+    let mut random = fastrand::Rng::with_seed(17);
+    let kills = std::env::var(KILLS).map_or(24, |count| count.parse().unwrap());
+    for round in 0..kills {
+        let file = programs.path("killed.json");
+        let _ = std::fs::remove_file(&file);
+        let flags = ["--format", "json", "--quiet", "--output", file.to_str().unwrap()];
+        let mut child = trace(&flags, &program, &["20000"]).stderr(Stdio::null()).spawn().unwrap();
+        let watched = started(&program);
+        std::thread::sleep(Duration::from_millis(random.u64(0..60)));
+        let (kills_program, kills_contend) = [(true, false), (false, true), (true, true)][round % 3];
+        if kills_program {
+            let _ = kill_process(watched, Signal::KILL);
+        }
+        if kills_contend {
+            child.kill().unwrap();
+        }
+        let output = child.wait_with_output_in(HANGS);
+        if !kills_contend && output.status.success() {
+            let record = crate::command::read(&std::fs::read(&file).unwrap());
+            assert_eq!(record["parameters"]["exit_signal"], 9);
+            assert_eq!(record["results"][0]["lock"], "busy_lock");
+            assert!(record["results"][0]["acquisitions"].as_u64() > Some(0));
+        } else if !kills_contend {
+            // It was killed before it took its first lock.
+            assert_eq!(output.status.code(), Some(1));
+        }
+        let until = Instant::now() + HANGS;
+        while runs(&program) && Instant::now() < until {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        assert!(!runs(&program), "round {round}: the program lives");
+        let left = std::fs::read_dir(file.parent().unwrap()).unwrap().flatten();
+        let left: Vec<_> =
+            left.map(|entry| entry.file_name()).filter(|name| name != "busy" && name != "killed.json").collect();
+        // A killed writer cannot take its draft away; nothing but that is excused.
+        assert!(kills_contend || left.is_empty(), "{left:?}");
+        left.iter().for_each(|name| drop(std::fs::remove_file(file.with_file_name(name))));
+    }
+}
+
+#[test]
+fn what_the_program_started_ends_with_contend_should_that_be_killed() {
+    let programs = Programs::new();
+    let Some(program) = programs.compiled("busy", &[]) else { return };
+    let script = format!("{} 60000 & wait", program.display());
+    let mut child = trace(&["--quiet"], Path::new("sh"), &["-c", &script]).stderr(Stdio::null()).spawn().unwrap();
+    started(&program);
+    // The library is in it once it is at work.
+    std::thread::sleep(Duration::from_millis(500));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let until = Instant::now() + HANGS;
+    while runs(&program) && Instant::now() < until {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    assert!(!runs(&program), "it lives");
+}
+
+/// How often to kill. The hundred of them take a minute; the tests a part of it.
+const KILLS: &str = "CONTEND_TRACE_KILLS";
+
+/// Whether a process runs this file.
+fn runs(program: &Path) -> bool {
+    let processes = std::fs::read_dir("/proc").unwrap().flatten();
+    processes.filter_map(|entry| std::fs::read_link(entry.path().join("exe")).ok()).any(|file| file == program)
+}
+
+/// The process that runs the program, once there is one.
+fn started(program: &Path) -> Pid {
+    let until = Instant::now() + HANGS;
+    while Instant::now() < until {
+        for entry in std::fs::read_dir("/proc").unwrap().flatten() {
+            if std::fs::read_link(entry.path().join("exe")).is_ok_and(|file| file == program)
+                && let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok())
+            {
+                return Pid::from_raw(pid).unwrap();
+            }
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    panic!("the program does not start");
+}
+
+#[test]
+fn what_cannot_be_watched_is_said_before_it_is_started() {
+    let programs = Programs::new();
+    let Some(dynamic) = programs.compiled("busy", &["-Wl,--dynamic-linker=/lib/ld-musl-x86_64.so.1"]) else { return };
+    let musl = programs.path("musl");
+    std::fs::rename(dynamic, &musl).unwrap();
+    let Some(fixed) = programs.compiled("busy", &["-static"]) else { return };
+    let text = programs.path("text");
+    std::fs::write(&text, "no program").unwrap();
+    std::fs::set_permissions(&text, PermissionsExt::from_mode(0o755)).unwrap();
+    let mut small = std::fs::read(&fixed).unwrap();
+    small[4] = 1;
+    let narrow = programs.path("narrow");
+    std::fs::write(&narrow, small).unwrap();
+    std::fs::set_permissions(&narrow, PermissionsExt::from_mode(0o755)).unwrap();
+    let plain = programs.path("plain");
+    std::fs::write(&plain, "text").unwrap();
+    std::fs::set_permissions(&plain, PermissionsExt::from_mode(0o644)).unwrap();
+    for (program, words) in [
+        (fixed.as_path(), "statically linked"),
+        (&text, "neither a program nor a script"),
+        (&narrow, "32-bit"),
+        (&musl, "linked with musl"),
+        (Path::new("/nowhere/at/all"), "No such file"),
+        (Path::new("no-such-program-anywhere"), "command not found in PATH"),
+        (&plain, "not an executable file"),
+        (Path::new("/tmp"), "not an executable file"),
+    ] {
+        let output = trace(&[], program, &[]).output().unwrap();
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{}: {stderr}", program.display());
+        assert!(stderr.contains(words) && stderr.contains(program.to_str().unwrap()), "{stderr}");
+    }
+    let none = crate::command::contend(&["trace"]);
+    assert_eq!(none.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&none.stderr).contains("contend trace --"));
+}
+
+#[test]
+fn a_program_without_locks_fails_with_its_end_and_its_output_is_its_own() {
+    let output = trace(&[], Path::new("sh"), &["-c", "echo out; echo err >&2; exit 5"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "out\n");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        stderr.contains("err\n") && stderr.contains("none of the C library's locks; it ended with status 5"),
+        "{stderr}"
+    );
+}
+
+#[test]
+fn a_script_is_watched_with_what_it_starts_and_its_end_is_its_own() {
+    let programs = Programs::new();
+    let Some(program) = programs.compiled("busy", &[]) else { return };
+    let script = programs.path("script");
+    std::fs::write(&script, format!("#!/bin/sh\n{} 50\nexit 6\n", program.display())).unwrap();
+    std::fs::set_permissions(&script, PermissionsExt::from_mode(0o755)).unwrap();
+    let traced = traced(&programs, &[], &script, &[]);
+    assert_eq!(traced.record["parameters"]["exit_status"], 6);
+    assert!(traced.lock("busy_lock")["acquisitions"].as_u64() > Some(1_000));
+    assert!(traced.record["warnings"].to_string().contains("watched_script"));
+}
+
+#[test]
+fn after_its_seconds_the_program_is_asked_to_end_and_lines_come_meanwhile() {
+    let programs = Programs::new();
+    let Some(program) = programs.compiled("busy", &[]) else { return };
+    let traced = traced(&programs, &["--seconds", "2", "--interval", "200ms"], &program, &[]);
+    assert_eq!(traced.record["parameters"]["exit_signal"], 15);
+    let stderr = String::from_utf8_lossy(&traced.output.stderr).into_owned();
+    assert!(
+        stderr.lines().filter(|line| line.contains("of one thread's time), ") && line.contains("busy_lock")).count()
+            >= 2,
+        "{stderr}"
+    );
+}

@@ -1,0 +1,15 @@
+//! `contend trace` on C programs whose waits, holds, deadlocks and ends are known; their sources are in `tests/trace`.
+
+#[path = "../command/mod.rs"]
+mod command;
+mod limits;
+mod patience;
+mod programs;
+mod times;
+
+mod attach;
+mod ends;
+mod faults;
+mod swap;
+mod watched;
+mod what_if;

@@ -1,0 +1,272 @@
+//! Words that no lock has written: a lock in shared memory may find anything in its own.
+//!
+//! Whatever it is, a call that tries or has a timeout ends, a call that waits sleeps, and none panics. Each lock gets
+//! every boundary value in every word, and random ones; the waiting ones in forked children, which can be killed.
+
+use std::{
+    env, fs,
+    panic::{AssertUnwindSafe, catch_unwind},
+    process::{Command, Stdio},
+    sync::{
+        atomic::{AtomicU32, Ordering::Relaxed},
+        mpsc,
+    },
+    thread,
+    time::{Duration, Instant},
+};
+use ulocks::{
+    Adaptive, AdaptiveRw, Calock, CalockSpin, Condvar, FutexSem, NoCount, Once, Pi, Robust, RwLock, RwLockFair,
+    Semaphore, Shared, Ticket, Usema, UsemaSpin,
+    lock_api::{Mutex, RawMutex, RawMutexTimed, RawRwLock, RawRwLockTimed},
+    shared::{Plain, SharedMemory},
+};
+
+const TIMEOUT: Duration = Duration::from_millis(1);
+
+/// Boundaries of every field that a word may have: around each power of two, and both ends.
+fn boundaries() -> Vec<u32> {
+    let powers = (0..32).map(|bit| 1u32 << bit);
+    let around = powers.flat_map(|power| [power.wrapping_sub(1), power, power.wrapping_neg()]);
+    around.chain([0x1fff_ffff, u32::MAX, std::process::id()]).collect()
+}
+
+/// Contents of `words` words: each boundary in each of them, among zeros and among ones, and random ones.
+fn contents(words: usize) -> Vec<Vec<u32>> {
+    let boundaries = boundaries();
+    let mut contents = Vec::new();
+    for at in 0..words {
+        for rest in [0, u32::MAX] {
+            contents.extend(boundaries.iter().map(|&value| {
+                let mut content = vec![rest; words];
+                content[at] = value;
+                content
+            }));
+        }
+    }
+    let mut random = 0x1998_0226u64;
+    contents.extend((0..200).map(|_| {
+        (0..words)
+            .map(|_| {
+                random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                (random >> 32) as u32
+            })
+            .collect()
+    }));
+    contents
+}
+
+/// A lock with these words.
+fn crafted<T: Plain>(content: &[u32]) -> SharedMemory<T> {
+    let memory = SharedMemory::<T>::anonymous().unwrap();
+    write(&*memory, content);
+    memory
+}
+
+fn write<T: Plain>(value: &T, content: &[u32]) {
+    let words = std::ptr::from_ref(value).cast::<AtomicU32>();
+    for (at, &word) in content.iter().enumerate() {
+        // SAFETY: there are as many words in the value, it is made of atomics, and it lives.
+        unsafe { (*words.add(at)).store(word, Relaxed) };
+    }
+}
+
+/// Does `work` on a lock with each content, in a thread that a fault would keep forever.
+fn ends<T: Plain + 'static>(name: &'static str, work: fn(&T)) {
+    let (sender, receiver) = mpsc::channel();
+    thread::spawn(move || {
+        for content in contents(size_of::<T>() / 4) {
+            let lock = crafted::<T>(&content);
+            let done = catch_unwind(AssertUnwindSafe(|| work(&lock))).is_ok();
+            sender.send((content, done)).unwrap();
+        }
+    });
+    let mut last = Vec::new();
+    loop {
+        match receiver.recv_timeout(Duration::from_secs(30)) {
+            Ok((content, done)) => {
+                assert!(done, "{name}: panicked with {content:x?}");
+                last = content;
+            }
+            Err(mpsc::RecvTimeoutError::Disconnected) => return,
+            Err(mpsc::RecvTimeoutError::Timeout) => panic!("{name}: hangs after {last:x?}"),
+        }
+    }
+}
+
+fn tries<R: RawMutex + Plain>(lock: &R) {
+    lock.is_locked();
+    if let Some(guard) = lock.try_lock() {
+        // SAFETY: locked in the line before.
+        unsafe { lock.unlock(guard) };
+    }
+}
+
+fn waits<R: RawMutexTimed<Duration = Duration> + Plain>(lock: &R) {
+    tries(lock);
+    if let Some(guard) = lock.try_lock_for(TIMEOUT) {
+        // SAFETY: locked in the line before.
+        unsafe { lock.unlock(guard) };
+    }
+}
+
+fn readers_try<R: RawRwLock>(lock: &R) {
+    lock.is_locked();
+    lock.is_locked_exclusive();
+    if let Some(guard) = lock.try_lock_shared() {
+        // SAFETY: locked in the line before.
+        unsafe { lock.unlock_shared(guard) };
+    }
+    if let Some(guard) = lock.try_lock_exclusive() {
+        // SAFETY: locked in the line before.
+        unsafe { lock.unlock_exclusive(guard) };
+    }
+}
+
+fn readers_wait<R: RawRwLockTimed<Duration = Duration>>(lock: &R) {
+    readers_try(lock);
+    if let Some(guard) = lock.try_lock_shared_for(TIMEOUT) {
+        // SAFETY: locked in the line before.
+        unsafe { lock.unlock_shared(guard) };
+    }
+    if let Some(guard) = lock.try_lock_exclusive_for(TIMEOUT) {
+        // SAFETY: locked in the line before.
+        unsafe { lock.unlock_exclusive(guard) };
+    }
+}
+
+#[test]
+fn calls_that_try_or_time_out_end() {
+    ends("adaptive", waits::<Adaptive<Shared>>);
+    ends("calock", waits::<Calock<Shared>>);
+    ends("calock-spin", waits::<CalockSpin<Shared>>);
+    ends("pi", waits::<Pi<Shared>>);
+    ends("robust", waits::<Robust<Shared>>);
+    ends("usema", tries::<Usema<Shared>>);
+    ends("usema-spin", tries::<UsemaSpin<Shared>>);
+    ends("ticket", tries::<Ticket<NoCount>>);
+    ends("rwlock", readers_wait::<RwLock<Shared>>);
+    ends("adaptive-rw", readers_wait::<AdaptiveRw<Shared>>);
+    ends("rwlock-fair", readers_try::<RwLockFair<Shared>>);
+    ends("pi, held by the caller", |lock: &Pi<Shared>| {
+        // SAFETY: the call takes nothing and returns a number.
+        write(lock, &[unsafe { libc::gettid() }.cast_unsigned()]);
+        assert!(!lock.try_lock_for(TIMEOUT));
+    });
+    ends("semaphore", |semaphore: &FutexSem<Shared>| {
+        semaphore.release();
+        semaphore.try_acquire();
+        semaphore.acquire_for(TIMEOUT);
+    });
+    ends("condition", |changed: &Condvar<Shared>| {
+        changed.notify_all();
+        let lock = Mutex::<Calock, ()>::new(());
+        changed.wait_for(&mut lock.lock(), TIMEOUT);
+        changed.notify_one();
+    });
+}
+
+/// The words change under the holder, who then frees what it holds.
+#[test]
+fn a_holder_frees_what_is_left_of_its_lock() {
+    fn frees<R: RawMutex + Plain>(lock: &R) {
+        let words = size_of::<R>() / size_of::<u32>();
+        for content in contents(words) {
+            write(lock, &vec![0; words]);
+            let guard = lock.lock();
+            write(lock, &content);
+            // SAFETY: locked above.
+            unsafe { lock.unlock(guard) };
+        }
+    }
+    fn readers_free<R: RawRwLock + Plain>(lock: &R) {
+        let words = size_of::<R>() / size_of::<u32>();
+        for content in contents(words) {
+            write(lock, &vec![0; words]);
+            let guard = lock.lock_shared();
+            write(lock, &content);
+            // SAFETY: locked for reading above.
+            unsafe { lock.unlock_shared(guard) };
+        }
+    }
+    ends_once("adaptive", frees::<Adaptive<Shared>>);
+    ends_once("calock", frees::<Calock<Shared>>);
+    ends_once("pi", frees::<Pi<Shared>>);
+    ends_once("robust", frees::<Robust<Shared>>);
+    ends_once("usema", frees::<Usema<Shared>>);
+    ends_once("ticket", frees::<Ticket<NoCount>>);
+    ends_once("rwlock", readers_free::<RwLock<Shared>>);
+    ends_once("adaptive-rw", readers_free::<AdaptiveRw<Shared>>);
+    ends_once("rwlock-fair", readers_free::<RwLockFair<Shared>>);
+}
+
+fn ends_once<T: Plain + 'static>(name: &'static str, work: fn(&T)) {
+    let (sender, receiver) = mpsc::channel();
+    thread::spawn(move || {
+        let lock = SharedMemory::<T>::anonymous().unwrap();
+        sender.send(catch_unwind(AssertUnwindSafe(|| work(&lock))).is_ok()).unwrap();
+    });
+    assert_eq!(receiver.recv_timeout(Duration::from_secs(60)), Ok(true), "{name}");
+}
+
+/// Whether a child has left, or sleeps: in each of three looks, since it sleeps between its own two looks as well.
+fn left_or_sleeps(child: libc::pid_t) -> bool {
+    (0..3).all(|_| {
+        thread::sleep(Duration::from_millis(2));
+        let stat = fs::read_to_string(format!("/proc/{child}/stat")).unwrap();
+        stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with(['S', 'Z']))
+    })
+}
+
+/// Does `work` on locks with some of the contents, each in a forked child, until it leaves or sleeps.
+fn sleeps<T: Plain>(name: &str, work: fn(&T)) {
+    for content in contents(size_of::<T>() / 4).into_iter().step_by(23) {
+        let lock = crafted::<T>(&content);
+        // SAFETY: this process has one thread that matters; the child uses shared memory and leaves by _exit.
+        let child = unsafe { libc::fork() };
+        if child == 0 {
+            let done = catch_unwind(AssertUnwindSafe(|| work(&lock))).is_ok();
+            // SAFETY: leaves without running the test runner's exit handlers.
+            unsafe { libc::_exit(i32::from(!done)) };
+        }
+        let start = Instant::now();
+        let mut quiet = false;
+        while !quiet && start.elapsed() < Duration::from_secs(10) {
+            quiet = left_or_sleeps(child);
+        }
+        let mut status = 0;
+        // SAFETY: the child is ours, the status is a valid place.
+        unsafe {
+            libc::kill(child, libc::SIGKILL);
+            libc::waitpid(child, &mut status, 0);
+        }
+        assert!(quiet, "{name}: spins for ever with {content:x?}");
+        assert!(!libc::WIFEXITED(status) || status == 0, "{name}: panicked with {content:x?}");
+    }
+}
+
+#[test]
+fn calls_that_wait_sleep() {
+    const ROLE: &str = "ULOCKS_TEST_CRAFTED";
+    if env::var_os(ROLE).is_none() {
+        let mut test = Command::new(env::current_exe().unwrap());
+        test.args(["--exact", name_of!(calls_that_wait_sleep), "--nocapture", "--test-threads=1"]).env(ROLE, "");
+        assert!(test.stdout(Stdio::null()).status().unwrap().success());
+        return;
+    }
+    sleeps("adaptive", |lock: &Adaptive<Shared>| lock.lock());
+    sleeps("calock", |lock: &Calock<Shared>| lock.lock());
+    sleeps("pi", |lock: &Pi<Shared>| lock.lock());
+    sleeps("robust", |lock: &Robust<Shared>| {
+        let _ = lock.lock();
+    });
+    sleeps("usema", |lock: &Usema<Shared>| lock.lock());
+    sleeps("ticket", |lock: &Ticket<NoCount>| lock.lock());
+    sleeps("rwlock, reading", |lock: &RwLock<Shared>| lock.lock_shared());
+    sleeps("rwlock, writing", |lock: &RwLock<Shared>| lock.lock_exclusive());
+    sleeps("adaptive-rw, reading", |lock: &AdaptiveRw<Shared>| lock.lock_shared());
+    sleeps("adaptive-rw, writing", |lock: &AdaptiveRw<Shared>| lock.lock_exclusive());
+    sleeps("rwlock-fair, reading", |lock: &RwLockFair<Shared>| lock.lock_shared());
+    sleeps("rwlock-fair, writing", |lock: &RwLockFair<Shared>| lock.lock_exclusive());
+    sleeps("semaphore", |semaphore: &FutexSem<Shared>| semaphore.acquire());
+    sleeps("once", |once: &Once<Shared>| once.call_once(|| ()));
+}

@@ -1,0 +1,153 @@
+//! The locks that rely on restartable sequences, where there are none, or where the kernel takes them back.
+//!
+//! Each case is a separate process: this test binary again, with its orders in the environment. Where no sequence was
+//! compiled (musl, another processor) they differ in nothing.
+
+use std::{
+    env, hint,
+    os::unix::process::CommandExt,
+    process::Command,
+    thread,
+    time::{Duration, Instant},
+};
+use ulocks::{
+    Adaptive, Biased, Private,
+    lock_api::{Mutex, RawMutexTimed},
+};
+
+type Halves<R> = Mutex<R, (u64, u64)>;
+
+const ORDERS: &str = "ULOCKS_TEST_WITHOUT";
+
+/// Runs this test again, alone in a process, in this environment; or says that this is that process. The kernel refuses
+/// `membarrier` to it from its start where `is_fenced` is false.
+fn is_alone(test: &str, environment: &[(&str, &str)], is_fenced: bool) -> bool {
+    if env::var_os(ORDERS).is_some() {
+        return true;
+    }
+    let mut again = Command::new(env::current_exe().unwrap());
+    if !is_fenced {
+        // SAFETY: the closure makes two system calls, and neither allocates nor locks.
+        unsafe { again.pre_exec(|| if refuse_membarrier() { Ok(()) } else { Err(std::io::Error::last_os_error()) }) };
+    }
+    again.args(["--exact", test, "--nocapture", "--test-threads=1"]);
+    let Ok(ended) = again.env(ORDERS, "").envs(environment.iter().copied()).output() else {
+        println!("skipped: needs seccomp");
+        return false;
+    };
+    print!("{}", String::from_utf8_lossy(&ended.stdout));
+    assert!(ended.status.success(), "{}", String::from_utf8_lossy(&ended.stderr));
+    false
+}
+
+/// The kernel refuses `membarrier` from now on to this thread, and to those that it makes; says whether it agreed.
+fn refuse_membarrier() -> bool {
+    let step = |code: u32, jf, k| libc::sock_filter { code: code as u16, jt: 0, jf, k };
+    let denied = libc::SECCOMP_RET_ERRNO | libc::EPERM.cast_unsigned();
+    let mut steps = [
+        // The call's number is the first word that a filter sees.
+        step(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0),
+        step(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, 1, libc::SYS_membarrier as u32),
+        step(libc::BPF_RET | libc::BPF_K, 0, denied),
+        step(libc::BPF_RET | libc::BPF_K, 0, libc::SECCOMP_RET_ALLOW),
+    ];
+    let filter = libc::sock_fprog { len: steps.len() as u16, filter: steps.as_mut_ptr() };
+    // SAFETY: the filter and its steps live as long as the calls, which copy them.
+    unsafe {
+        let [no, yes, by_filter] = [0, 1, libc::SECCOMP_MODE_FILTER].map(libc::c_ulong::from);
+        libc::prctl(libc::PR_SET_NO_NEW_PRIVS, yes, no, no, no) == 0
+            && libc::prctl(libc::PR_SET_SECCOMP, by_filter, &raw const filter) == 0
+    }
+}
+
+/// Adds one to both halves, and says when they differ: then two were inside.
+fn add(halves: &mut (u64, u64)) {
+    assert_eq!(halves.0, halves.1);
+    halves.0 += 1;
+    hint::black_box(&mut *halves);
+    halves.1 += 1;
+}
+
+/// Others come to a lock that was one thread's so far: two that wait, one that tries and one that has little time.
+fn others_come<R: RawMutexTimed<Duration = Duration> + Sync + Send>(lock: &Halves<R>, pairs: u64) {
+    let times = |take: &dyn Fn() -> bool| (0..pairs).filter(|_| take()).count() as u64;
+    let waits = || {
+        (0..pairs).for_each(|_| add(&mut lock.lock()));
+        pairs
+    };
+    let tries = || times(&|| lock.try_lock().map(|mut halves| add(&mut halves)).is_some());
+    let little = Duration::from_micros(20);
+    let hurries = || times(&|| lock.try_lock_for(little).map(|mut halves| add(&mut halves)).is_some());
+    let before = lock.lock().0;
+    let taken: u64 = thread::scope(|scope| {
+        let others = [scope.spawn(waits), scope.spawn(waits), scope.spawn(tries), scope.spawn(hurries)];
+        waits() + others.into_iter().map(|other| other.join().unwrap()).sum::<u64>()
+    });
+    assert_eq!(*lock.lock(), (before + taken, before + taken));
+}
+
+/// Locks that one thread has had to itself, `pairs` times.
+fn owned(pairs: u64) -> (Halves<Adaptive>, Halves<Biased>) {
+    let locks = (Mutex::new((0, 0)), Mutex::new((0, 0)));
+    for _ in 0..pairs {
+        add(&mut locks.0.lock());
+        add(&mut locks.1.lock());
+    }
+    locks
+}
+
+/// Both locks exclude and lose no wake-up, with and without an owner.
+fn work(rounds: u64) {
+    for round in 0..rounds {
+        let (adaptive, biased) = owned(round % 3 * 10);
+        others_come(&adaptive, 2_000);
+        others_come(&biased, 2_000);
+    }
+}
+
+/// As with an older C library, or musl: nothing is registered with the kernel.
+#[test]
+fn locks_work_where_the_c_library_registers_nothing() {
+    let unregistered = [("GLIBC_TUNABLES", "glibc.pthread.rseq=0")];
+    if is_alone(name_of!(locks_work_where_the_c_library_registers_nothing), &unregistered, true) {
+        work(30);
+        assert!(!Adaptive::<Private>::frees_by_store());
+    }
+}
+
+/// As in a sandbox: the fence was never to be had.
+#[test]
+fn locks_work_where_the_kernel_refuses_the_fence() {
+    if is_alone(name_of!(locks_work_where_the_kernel_refuses_the_fence), &[], false) {
+        assert!(!Adaptive::<Private>::frees_by_store());
+        work(30);
+        assert!(!Adaptive::<Private>::frees_by_store());
+    }
+}
+
+/// As in a program that locks itself in after its start: locks are plain and biased when the fence is gone.
+#[test]
+fn locks_work_where_the_kernel_refuses_the_fence_later() {
+    if !is_alone(name_of!(locks_work_where_the_kernel_refuses_the_fence_later), &[], true) {
+        return;
+    }
+    let start = Instant::now();
+    while !Adaptive::<Private>::frees_by_store() && start.elapsed() < Duration::from_millis(500) {
+        owned(100);
+    }
+    if !Adaptive::<Private>::frees_by_store() {
+        println!("skipped: needs glibc 2.35 and Linux 5.10");
+        return;
+    }
+    let locks: Vec<_> = (0..4).map(|_| owned(100)).collect();
+    if !refuse_membarrier() {
+        println!("skipped: needs seccomp");
+        return;
+    }
+    for (adaptive, biased) in &locks {
+        others_come(adaptive, 2_000);
+        others_come(biased, 2_000);
+    }
+    assert!(!Adaptive::<Private>::frees_by_store());
+    work(10);
+}
