@@ -23,7 +23,7 @@ pub fn paths(module: &[&str], text: &str) -> Vec<Vec<String>> {
             {
                 let inner = inline.iter().map(|(_, name)| name.clone());
                 let here: Vec<String> = module.iter().map(|&name| name.to_owned()).chain(inner).collect();
-                read_tree(&tokens, &mut at, &here, &here, &mut found);
+                read_tree(&tokens, &mut at, &here, &mut found);
                 continue;
             }
             _ => {}
@@ -39,7 +39,7 @@ fn is_continued(tokens: &[String], at: usize) -> bool {
 }
 
 /// Reads one path, or each of a braced list, from `before` on.
-fn read_tree(tokens: &[String], at: &mut usize, here: &[String], before: &[String], found: &mut Vec<Vec<String>>) {
+fn read_tree(tokens: &[String], at: &mut usize, before: &[String], found: &mut Vec<Vec<String>>) {
     let mut path = before.to_vec();
     loop {
         match tokens.get(*at).map(String::as_str) {
@@ -49,7 +49,7 @@ fn read_tree(tokens: &[String], at: &mut usize, here: &[String], before: &[Strin
             Some("{") => {
                 *at += 1;
                 while tokens.get(*at).is_some_and(|token| token != "}") {
-                    read_tree(tokens, at, here, &path, found);
+                    read_tree(tokens, at, &path, found);
                     *at += usize::from(tokens.get(*at).is_some_and(|token| token != "}"));
                 }
                 *at += 1;
