@@ -30,7 +30,6 @@ fn main() {
     println!("cargo::rerun-if-changed=src");
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-changed=../interpose/compile_preload.rs");
-    println!("cargo::rerun-if-changed=../interpose/src/next_object.rs");
     println!("cargo::rustc-check-cfg=cfg(preload)");
     println!("cargo::rustc-check-cfg=cfg(loom)");
     // A feature of the locks' own crate, which is off here.
@@ -40,6 +39,8 @@ fn main() {
     let locks = fs::canonicalize(manifest.join("../../libs/ulocks/src")).expect("the crate of the locks is in libs");
     println!("cargo::rerun-if-changed={}", locks.display());
     fs::write(out.join("locks.rs"), modules(&locks)).expect("OUT_DIR can be written");
+    let shared = fs::canonicalize(manifest.join("../interpose/src/shared")).expect("interpose is next to this crate");
+    fs::write(out.join("shared.rs"), shared_modules(&shared)).expect("OUT_DIR can be written");
     let library = out.join("libulocks_pthread.so");
     // Mutexes of the program have this library's locks in them, which other functions would not understand.
     let settings = ["-z nodelete", "-soname libulocks_pthread.so", "-lgcc_s"];
@@ -48,7 +49,19 @@ fn main() {
     compile("ulocks_pthread", &manifest.join("src/lib.rs"), &library, &settings, &absent);
 }
 
-/// The declarations of the locks' modules, where they lie.
+/// The declarations of the modules that `interpose` has, too: how contend gives a library its memory, and how the library
+/// finds the functions that it replaces.
+fn shared_modules(interpose: &Path) -> String {
+    let module = |name: &str, attributes: &str| {
+        let file = interpose.join(name).with_extension("rs");
+        println!("cargo::rerun-if-changed={}", file.display());
+        format!("{attributes}\n#[path = {file:?}]\npub mod {name};\n")
+    };
+    let of_library = "#[cfg(any(preload, clippy))]\n#[cfg_attr(not(preload), allow(dead_code))]";
+    module("memory_file", "#[cfg(not(preload))]") + &module("next_object", of_library)
+}
+
+/// The declarations of the locks' modules, where they are.
 fn modules(locks: &Path) -> String {
     let module = |file: &&str| {
         let name = file.trim_end_matches("/mod.rs").trim_end_matches(".rs");

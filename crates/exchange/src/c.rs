@@ -4,8 +4,8 @@
 
 /// The locks call these by the names that `libc` gives them.
 #[cfg(preload)]
-pub use crate::next_object::{__errno_location, dlsym};
-pub use crate::next_object::{ENOSYS, keeping_errno};
+pub use crate::shared::next_object::{__errno_location, dlsym};
+pub use crate::shared::next_object::{ENOSYS, keeping_errno};
 use core::ffi::{c_char, c_uint, c_void};
 pub use core::ffi::{c_int, c_long};
 #[cfg(target_arch = "x86_64")]

@@ -30,6 +30,7 @@ mod raw;
 
 mod counts;
 mod names;
+mod shared;
 
 #[cfg(any(preload, clippy))]
 #[cfg_attr(not(preload), allow(dead_code, reason = "its callers are programs; here it is only looked at"))]
@@ -39,13 +40,6 @@ mod c;
 mod futex;
 #[cfg(not(preload))]
 mod memory;
-#[cfg(not(preload))]
-#[path = "../../interpose/src/memory_file.rs"]
-mod memory_file;
-#[cfg(any(preload, clippy))]
-#[cfg_attr(not(preload), allow(dead_code, reason = "its callers are programs; here it is only looked at"))]
-#[path = "../../interpose/src/next_object.rs"]
-mod next_object;
 #[cfg(any(preload, clippy))]
 #[cfg_attr(not(preload), allow(dead_code, reason = "its callers are programs; here it is only looked at"))]
 mod preload;

@@ -24,14 +24,10 @@ mod histogram;
 mod layout;
 #[cfg(not(preload))]
 mod memory;
-#[cfg(not(preload))]
-mod memory_file;
-#[cfg(any(preload, clippy))]
-#[cfg_attr(not(preload), allow(dead_code, reason = "its callers are programs; here it is only looked at"))]
-mod next_object;
 #[cfg(any(preload, clippy))]
 #[cfg_attr(not(preload), allow(dead_code, reason = "its callers are programs; here it is only looked at"))]
 mod preload;
+mod shared;
 
 pub use histogram::{BUCKETS, bounds, bucket};
 pub use layout::{

@@ -1,7 +1,7 @@
 //! The library's bytes, and the memory for its records.
 
 use crate::layout::{Header, Region};
-use crate::memory_file::{anonymous_file, library_file, map_shared, path_of, unmap};
+use crate::shared::memory_file::{anonymous_file, library_file, map_shared, path_of, unmap};
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::MetadataExt;

@@ -1,9 +1,9 @@
 //! The replaced functions, as the next object in line has them.
 
 use crate::c::Timespec;
-use crate::next_object::next;
+use crate::shared::next_object::next;
 #[cfg(preload)]
-use crate::next_object::{__errno_location, ENOSYS};
+use crate::shared::next_object::{__errno_location, ENOSYS};
 use core::ffi::{c_int, c_uint, c_void};
 
 type Time = *const Timespec;

@@ -1,7 +1,7 @@
 //! The measurement: runs of all variants in random order. It prints nothing.
 
 use super::plan::Plan;
-use super::record::{SwapRow, Verdict};
+use super::record::{SwapRow, TIMES, Verdict};
 use super::variant::Variant;
 use super::verdict::{Pair, is_disturbed};
 use anyhow::Context;
@@ -43,9 +43,6 @@ pub struct Side {
     all: All,
     seed: u64,
 }
-
-/// The number of metrics before the program's own ones: wall and CPU time.
-pub const TIMES: usize = 2;
 
 impl Side {
     /// Makes a side for each variant, with this number of metrics that the program prints.

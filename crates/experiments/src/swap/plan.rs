@@ -2,8 +2,8 @@
 
 use super::flags::SwapFlags;
 use super::limit::Limit;
-use super::measure::TIMES;
 use super::only::{self, Found};
+use super::record::TIMES;
 use super::variant::Variant;
 use super::verdict;
 use blame::Lost;

@@ -8,6 +8,9 @@ use serde::{Deserialize, Serialize};
 /// A record of such a comparison.
 pub type SwapRecord = Record<SwapParameters, SwapRow>;
 
+/// The number of metrics before the program's own ones: wall and CPU time.
+pub const TIMES: usize = 2;
+
 /// One lock, one metric.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

@@ -4,10 +4,10 @@
 //! arm with the verdict better, has twice as many runs in the next stage, until all remaining arms are better or few.
 //! Those mutexes are then substituted together, by the lock that gains most.
 
-use super::measure::{Sides, TIMES, measure};
+use super::measure::{Sides, measure};
 use super::only::Found;
 use super::plan::Plan;
-use super::record::{SearchArm, SwapRow, Verdict};
+use super::record::{SearchArm, SwapRow, TIMES, Verdict};
 use super::variant::Variant;
 use super::verdict;
 use harness::turns::Rules;

@@ -59,7 +59,9 @@ fn watch_one(
     at_most: Option<Duration>,
     session: &Session,
 ) -> anyhow::Result<Result<Brought, String>> {
-    let variables = variant.variables(path, &Counts::new()?);
+    // The program opens the file of the counts, which must live as long as the run.
+    let counts = Counts::new()?;
+    let variables = variant.variables(path, &counts);
     let traced = match plan.launch.run_traced(&variables, at_most, &session.interruption)? {
         Err(Failed { how, output }) => return Ok(Err(format!("the traced run {how}: {}", output.trim_end()))),
         Ok(traced) => traced,

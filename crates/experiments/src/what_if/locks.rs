@@ -104,9 +104,11 @@ fn candidates(traced: &[TracedLock]) -> Vec<Candidate> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
 
     fn lock(name: &str, kind: &str, contended: u64, wait_total_s: f64) -> TracedLock {
-        TracedLock { name: name.into(), kind: kind.into(), contended, wait_total_s, ..TracedLock::default() }
+        let row = json!({ "lock": name, "type": kind, "contended": contended, "wait_total_s": wait_total_s });
+        serde_json::from_value(row).unwrap()
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! What is used of the C library, declared here so that no crate is needed.
 
-pub use crate::next_object::keeping_errno;
+pub use crate::shared::next_object::keeping_errno;
 use core::ffi::{c_char, c_int, c_long, c_uint, c_void};
 
 /// As `<time.h>` has it, on 64-bit machines.

@@ -7,7 +7,7 @@
 
 use super::external::{gettid, pthread_key_create};
 use super::next;
-use crate::next_object::object_of;
+use crate::shared::next_object::object_of;
 use core::ffi::c_void;
 use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::{Acquire, Relaxed};

@@ -1,7 +1,7 @@
 //! The replaced functions, as the next object in line has them.
 
 use super::external::Timespec;
-use crate::next_object::{RTLD_NEXT, dlsym, missing, next};
+use crate::shared::next_object::{RTLD_NEXT, dlsym, missing, next};
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::AtomicPtr;
 use core::sync::atomic::Ordering::Relaxed;

@@ -46,7 +46,7 @@ macro_rules! next {
             use super::*;
 
             $(pub unsafe extern "C" fn $name($($letter: $argument),*) -> core::ffi::c_int {
-                $crate::next_object::keeping_errno(super::find_all);
+                $crate::shared::next_object::keeping_errno(super::find_all);
                 // SAFETY: the arguments are passed on as they came.
                 unsafe { super::$name()($($letter),*) }
             })*
@@ -71,9 +71,9 @@ macro_rules! next {
 
         fn find_functions() {
             for (name, slot) in ALL {
-                let address = $crate::next_object::find(name);
+                let address = $crate::shared::next_object::find(name);
                 let is_missing = address.is_null();
-                let address = if is_missing { $crate::next_object::missing as *mut () } else { address.cast() };
+                let address = if is_missing { $crate::shared::next_object::missing as *mut () } else { address.cast() };
                 slot.store(address, core::sync::atomic::Ordering::Relaxed);
             }
         }
