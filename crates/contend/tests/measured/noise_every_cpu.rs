@@ -75,7 +75,10 @@ fn the_text_has_a_line_a_cpu_and_a_map_within_80_columns() {
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(output.status.success(), "{text}");
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
-    assert!(text.contains("Best: CPU") && text.contains("worst: CPU") && text.contains("Lost over the time"), "{text}");
+    assert!(
+        text.contains("Best: CPU") && text.contains("worst: CPU") && text.contains("CPU time lost over the run"),
+        "{text}"
+    );
     // One CPU of three or more is left to the rest.
     let read = if cpus.len() < 3 { cpus.len() } else { cpus.len() - 1 };
     assert_eq!(text.lines().filter(|line| line.starts_with("CPU") && line.ends_with('|')).count(), read, "{text}");

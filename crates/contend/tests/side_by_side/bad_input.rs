@@ -19,7 +19,7 @@ const WRONG: &[Wrong] = &[
     (&["latency", "--hold", "-1us"], &["--hold", "-1us", "negative"]),
     (&["latency", "--hold", "5parsecs"], &["--hold", "5parsecs", "use ns, us, ms, s, min or h"]),
     (&["latency", "--hold", "1s"], &["--hold", "1s", "at most 10ms"]),
-    (&["throughput", "--hold", "1s"], &["too long for runs", "--run"]),
+    (&["throughput", "--hold", "1s"], &["too short for --hold and --nonhold", "--run"]),
     (&["latency", "--threads", "0"], &["--threads", "0", "1.."]),
     (&["latency", "--threads", "many"], &["--threads", "many"]),
     (&["latency", "--lock", "foo"], &["--lock", "foo", "sysv", "benaphore", "parking_lot"]),

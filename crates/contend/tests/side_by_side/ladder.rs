@@ -138,7 +138,7 @@ fn somebody_elses_words_and_figures_do_no_harm() {
     let (file, svg) = (folder.path().join("record.json"), folder.path().join("ladder.svg"));
     fs::write(&file, record.to_string()).unwrap();
     let picture = said(&["ladder", file.to_str().unwrap()]);
-    assert!(picture.contains("a free \\u{1b}[2J</svg>"), "{picture}");
+    assert!(picture.contains("an uncontended \\u{1b}[2J</svg>"), "{picture}");
     assert!(!picture.contains('\u{1b}') && picture.lines().all(|line| line.chars().count() <= 80), "{picture}");
     said(&["ladder", file.to_str().unwrap(), "--output", svg.to_str().unwrap()]);
     let svg = fs::read_to_string(svg).unwrap();

@@ -140,7 +140,7 @@ fn a_core_at_another_frequency_is_named_and_its_cycles_are_no_difference() {
     let (fast, slow) = (ring(4.0), ring(1.25));
     let found = answer(&fast, &slow);
     assert_eq!(verdict(&found, "a hop"), "slower");
-    assert_eq!(verdict(&found, "a hop in cycles, alone on the core"), "no difference shown");
+    assert_eq!(verdict(&found, "a hop in cycles, core exclusive"), "no difference shown");
     let said = found["cautions"].to_string();
     assert!(
         said.contains("4.00 GHz in A and at 1.25 GHz in B; this alone makes durations 3.20 times as long"),
