@@ -100,7 +100,7 @@ fn unknown_fields_change_no_text_and_unknown_warnings_are_printed() {
         assert_eq!(left.next(), None, "{}: {text}", old.name());
         let warnings = [
             "warning: warning `silent` of another version [silent]",
-            "remedy: none is recorded",
+            "remedy: not recorded",
             "warning: it smokes [smoke]",
             "remedy: open a window",
         ];
