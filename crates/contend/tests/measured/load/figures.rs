@@ -67,10 +67,9 @@ fn beside(pattern: &Pattern, arguments: &[&str]) -> Value {
 #[test]
 fn several_grinders_are_compared_with_one() {
     // Where others want the CPU, a short run may not get enough of it to be compared.
-    let call = |seconds| ["load", "--grinders", "2", "--cpus", &first_cpu(), "--seconds", seconds].map(str::to_owned);
+    let cpu = first_cpu();
     let is_compared = |seconds: &&str| {
-        let call = call(seconds);
-        let call: Vec<&str> = call.iter().map(String::as_str).collect();
+        let call = ["load", "--grinders", "2", "--cpus", &cpu, "--seconds", seconds];
         let record = record(&call);
         let efficiency = rows(&record, "total")[0]["efficiency_share"].as_f64();
         let text = String::from_utf8(contend(&[&call[..], &["--quiet"]].concat()).stdout).unwrap();

@@ -17,8 +17,7 @@ fn two_records_stand_side_by_side_with_intervals() {
     let page = page(&[&first, &second]);
     assert_well_formed(&page);
     let compared = page.split("id=\"side-by-side\"").nth(1).unwrap().split("id=\"record-1\"").next().unwrap();
-    for text in ["99.1-other", "kernel.release", "lock, median", "1.00–2.00 ms", "slower", "last/first (95 % CI)"]
-    {
+    for text in ["99.1-other", "kernel.release", "lock, median", "1.00–2.00 ms", "slower", "last/first (95 % CI)"] {
         assert!(compared.contains(text), "{text} is missing in {compared}");
     }
 }
