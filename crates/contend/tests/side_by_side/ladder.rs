@@ -142,7 +142,7 @@ fn somebody_elses_words_and_figures_do_no_harm() {
     assert!(!picture.contains('\u{1b}') && picture.lines().all(|line| line.chars().count() <= 80), "{picture}");
     said(&["ladder", file.to_str().unwrap(), "--output", svg.to_str().unwrap()]);
     let svg = fs::read_to_string(svg).unwrap();
-    assert!(svg.contains("a free \\u{1b}[2J&lt;/svg&gt;"), "{svg}");
+    assert!(svg.contains("an uncontended \\u{1b}[2J&lt;/svg&gt;"), "{svg}");
     assert!(
         !svg.contains("<script") && !svg.contains('\u{1b}') && !svg.contains("NaN") && !svg.contains("inf"),
         "{svg}"
