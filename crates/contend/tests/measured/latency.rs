@@ -92,8 +92,7 @@ fn quantiles_rise_and_histograms_are_complete() {
     for row in results(shared(LOCKS)) {
         let quantiles: Vec<f64> = QUANTILES.iter().filter_map(|field| row[field].as_f64()).collect();
         assert!(quantiles.windows(2).all(|pair| pair[0] <= pair[1]), "{quantiles:?}");
-        if let Some(median) = row["p50_ns"].as_f64() {
-            let interval = interval(row, "p50_ci_ns").unwrap();
+        if let (Some(median), Some(interval)) = (row["p50_ns"].as_f64(), interval(row, "p50_ci_ns")) {
             assert!(interval[0] <= median && median <= interval[1], "{row}");
         }
         let hits: u64 = row["histogram"].as_array().unwrap().iter().map(|bin| bin["count"].as_u64().unwrap()).sum();
@@ -218,14 +217,19 @@ fn the_list_names_every_lock_with_a_line() {
 
 #[test]
 fn all_measures_every_lock() {
-    let record = record(&["latency", "--lock", "all", "--hold", "500ns", "--seconds", "4"]);
-    let missing = record["warnings"].to_string();
-    for name in ["sysv", "posix", "benaphore", "benaphore-posix", "pthread", "pthread-adaptive", "std", "parking_lot"] {
-        let is_row = |row: &&Value| row["lock"] == name && row["operation"] == "lock";
-        // A lock that had no iteration on a busy machine is named in a warning.
-        let count = results(&record).iter().find(is_row).map(|row| number(row, "count"));
-        assert!(count > Some(0.0) || missing.contains(name), "{name}: {count:?}: {missing}");
-    }
+    let names = ["sysv", "posix", "benaphore", "benaphore-posix", "pthread", "pthread-adaptive", "std", "parking_lot"];
+    // On a busy machine a short run has no iteration of some locks.
+    let missing = |seconds| {
+        let record = record(&["latency", "--lock", "all", "--hold", "500ns", "--seconds", seconds]);
+        let is_measured = |name: &&str| {
+            let is_row = |row: &&Value| row["lock"] == **name && row["operation"] == "lock";
+            results(&record).iter().find(is_row).is_some_and(|row| number(row, "count") > 0.0)
+        };
+        names.into_iter().filter(|name| !is_measured(name)).collect::<Vec<&str>>()
+    };
+    let runs = ["4", "16", "60"].iter().map(|seconds| missing(seconds));
+    let last = runs.reduce(|before, now| if before.is_empty() { before } else { now });
+    assert_eq!(last, Some(Vec::new()));
 }
 
 #[test]
@@ -280,17 +284,19 @@ fn the_fast_path_of_a_lone_thread_is_uncontended() {
 /// Two threads on one CPU: the thread that does not get the lock blocks.
 #[test]
 fn ping_pong_is_waiting_for_the_holder() {
-    let record = record(&["latency", "--lock", "sysv", "--threads", "2", "--seconds", "3"]);
-    let locking = results(&record).iter().filter(|row| row["operation"] == "lock" && row["evidence"] == "cpu_record");
-    let spikes: Vec<&Value> = locking.flat_map(|row| row["spikes"].as_array().unwrap()).collect();
-    let causes: Vec<&str> = spikes.iter().filter_map(|spike| spike["cause"].as_str()).collect();
-    if spikes.is_empty() {
-        println!("skipped: needs CAP_PERFMON");
-    } else if spikes.iter().all(|spike| spike["median_ns"].as_f64().is_none_or(|median| median < 2_000.0)) {
-        println!("skipped: needs a CPU on which two threads met");
-    } else {
-        assert!(causes.contains(&"waited for the holder"), "{causes:?}");
-    }
+    // Where other programs take the CPU, a short run may have no slice in which both threads run.
+    let is_named = |seconds: &&str| {
+        let record = record(&["latency", "--lock", "sysv", "--threads", "2", "--seconds", seconds]);
+        let locking =
+            results(&record).iter().filter(|row| row["operation"] == "lock" && row["evidence"] == "cpu_record");
+        let spikes: Vec<&Value> = locking.flat_map(|row| row["spikes"].as_array().unwrap()).collect();
+        let has_waits = spikes.iter().any(|spike| spike["median_ns"].as_f64().is_some_and(|median| median >= 2_000.0));
+        if !has_waits {
+            println!("skipped: needs CAP_PERFMON, and a CPU on which two threads met");
+        }
+        !has_waits || spikes.iter().any(|spike| spike["cause"] == "waited for the holder")
+    };
+    assert!(["3", "12", "48"].iter().any(is_named), "no spike has the cause");
 }
 
 #[test]

@@ -79,7 +79,9 @@ fn the_text_has_a_line_a_cpu_and_a_map_within_80_columns() {
     assert!(text.contains("CPU time lost over the run"), "{text}");
     // One CPU of three or more is left to the rest.
     let read = if cpus.len() < 3 { cpus.len() } else { cpus.len() - 1 };
-    assert_eq!(text.lines().filter(|line| line.starts_with("CPU") && line.ends_with('|')).count(), read, "{text}");
+    // A CPU that other programs took for the whole second has no line.
+    let lines = text.lines().filter(|line| line.starts_with("CPU") && line.ends_with('|')).count();
+    assert!((1..=read).contains(&lines), "{text}");
 }
 
 #[test]

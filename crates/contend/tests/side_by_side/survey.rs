@@ -139,7 +139,7 @@ fn an_experiment_that_fails_does_not_cost_the_others() {
     let folder = tempfile::tempdir().unwrap();
     let nowhere = &folder.path().join("missing");
     let (stdout, stderr) = text(&with("TMPDIR", nowhere, &["survey", "--only", "ring,model", "--seconds", "1"]));
-    assert!(stdout.contains("Not measured\n  - the experiment ring failed: no writable"), "{stdout}{stderr}");
+    assert!(stdout.contains("Not measured\n  - the experiment ring failed: no writable directory"), "{stdout}{stderr}");
     assert!(stdout.contains("1999 frames") && stderr.contains("[experiment_failed]"), "{stdout}{stderr}");
     let alone = with("TMPDIR", nowhere, &["survey", "--only", "ring", "--seconds", "1"]);
     let (stdout, stderr) = text(&alone);

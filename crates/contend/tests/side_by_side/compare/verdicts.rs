@@ -85,14 +85,15 @@ fn a_limit_that_no_figure_can_exceed_is_not_silently_green() {
 /// Every experiment runs twice with the same flags: the parameters of both runs are equal.
 #[test]
 fn every_experiment_can_be_compared() {
+    // At once, and long enough for a result of each on a busy machine.
     let calls: [&[&str]; 8] = [
-        &["clock", "--seconds", "0.2"],
-        &["latency", "--lock", "std", "--threads", "2", "--seconds", "0.2"],
+        &["clock", "--seconds", "1"],
+        &["latency", "--lock", "std", "--threads", "2", "--seconds", "3"],
         &["throughput", "--lock", "std", "--children", "2", "--hold", "3us", "--nonhold", "7us", "--run", "20ms"],
-        &["noise", "--scenario", "quiet", "--seconds", "0.3"],
+        &["noise", "--scenario", "quiet", "--seconds", "2"],
         &["load", "--seconds", "0.5"],
         &["ring", "--contestant", "rust-fifo", "--seconds", "0.1", "--large", "0", "--no-memory"],
-        &["core", "--seconds", "0.5"],
+        &["core", "--seconds", "3"],
         &["model", "frames"],
     ];
     let measured = || -> Vec<Value> {
