@@ -60,7 +60,7 @@ impl Lost {
             (uses_of_locks, "lock uses (too many locks)"),
             (uses_of_sites, "lock uses (too many call sites)"),
             (holds, "acquisitions (too many locks held at once)"),
-            (waits, "waits without a known holder"),
+            (waits, "records of single waits and holds"),
             (orders, "lock orders"),
             (reentered, "calls from signal handlers"),
             (switches, "context switches"),
@@ -93,6 +93,6 @@ impl WarningKind for TraceLost {
     }
 
     fn remedy(&self) -> &'static str {
-        "trace for less time, or fewer threads and locks: the named counts are too low"
+        "leave a CPU free for contend, or trace for less time: the holders of these waits are unknown, and named counts too low"
     }
 }

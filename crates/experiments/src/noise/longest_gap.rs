@@ -128,7 +128,7 @@ impl WarningKind for ShortTurns {
     }
 
     fn remedy(&self) -> &'static str {
-        "measure longer with --seconds, or lower --weight-ratio: at 68 a time slice comes every 276 ms"
+        "measure longer with --seconds, or run `contend noise` with a lower --weight-ratio"
     }
 }
 

@@ -29,9 +29,9 @@ pub fn show(record: &TraceRecord, page: &Page) -> String {
     }
     if let Some(share) = record.parameters.switches_share.filter(|share| *share < 0.95) {
         let known = format!(
-            "Context switches were recorded for {} of the time, to limit the overhead or because the kernel refused: \
-             whether holders ran is known only for that time.",
-            percent(share)
+            "Whether lock holders were running is unknown for {} of the run: context switches are recorded only part of \
+             the time, to limit the overhead, or the kernel refused.",
+            percent(1.0 - share)
         );
         text.push_str(&said(&known, page));
     }

@@ -72,8 +72,7 @@ pub fn critical(rows: &[Row]) -> Option<String> {
         )
     });
     Some(format!(
-        "{} is the critical lock: its critical sections that other threads waited for make up {} of the run's \
-         critical path.{worst}",
+        "On the critical path, the chain of work that determines the run time, waits for {} account for {}.{worst}",
         lock.lock,
         percent(share)
     ))
