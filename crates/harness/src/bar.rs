@@ -37,7 +37,9 @@ impl Bar {
     /// Draws a line that was held back, if it is time.
     pub fn tick(&mut self) {
         if self.is_stale && self.drawn.is_none_or(|drawn| drawn.elapsed() >= PAUSE) {
-            let width = rustix::termios::tcgetwinsize(io::stderr()).map_or(80, |size| usize::from(size.ws_col));
+            // A terminal that does not know its size reports 0 columns.
+            let size = rustix::termios::tcgetwinsize(io::stderr()).ok().filter(|size| size.ws_col > 0);
+            let width = size.map_or(80, |size| usize::from(size.ws_col));
             // A line that wraps could not be replaced by the next.
             let fitting: String = self.line.chars().take(width.saturating_sub(1)).collect();
             write(&format!("\r{fitting}\x1b[K"));

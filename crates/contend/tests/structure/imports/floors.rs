@@ -19,6 +19,7 @@ pub const CRATES: Floors = Floors {
         &["contend", "picture", "remote"],
         &["screen"],
         &["experiments"],
+        &["launch"],
         &["loops", "report", "archive", "lockstep", "blame"],
         &["locks"],
         &["harness"],
