@@ -3,7 +3,9 @@
 use std::io::{self, IsTerminal, Write};
 use std::time::{Duration, Instant};
 
+/// The length of the bar, where the message leaves room for it, and its least length.
 const WIDTH: usize = 32;
+const LEAST: usize = 8;
 /// Between two drawings.
 const PAUSE: Duration = Duration::from_millis(50);
 
@@ -11,7 +13,9 @@ const PAUSE: Duration = Duration::from_millis(50);
 #[derive(Debug)]
 pub struct Bar {
     is_visible: bool,
-    line: String,
+    done: f64,
+    left: String,
+    message: String,
     drawn: Option<Instant>,
     /// Whether the terminal lacks the present line.
     is_stale: bool,
@@ -22,13 +26,13 @@ impl Bar {
     pub fn new(is_visible: bool) -> Self {
         let is_dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
         let is_visible = is_visible && !is_dumb && io::stderr().is_terminal();
-        Self { is_visible, line: String::new(), drawn: None, is_stale: false }
+        Self { is_visible, done: 0.0, left: String::new(), message: String::new(), drawn: None, is_stale: false }
     }
 
     /// Changes the line, and draws it unless the last drawing was a moment ago.
     pub fn set(&mut self, done: f64, left: &str, message: &str) {
         if self.is_visible {
-            self.line = line(done, left, message);
+            (self.done, self.left, self.message) = (done, left.to_owned(), message.to_owned());
             self.is_stale = true;
             self.tick();
         }
@@ -40,9 +44,8 @@ impl Bar {
             // A terminal that does not know its size reports 0 columns.
             let size = rustix::termios::tcgetwinsize(io::stderr()).ok().filter(|size| size.ws_col > 0);
             let width = size.map_or(80, |size| usize::from(size.ws_col));
-            // A line that wraps could not be replaced by the next.
-            let fitting: String = self.line.chars().take(width.saturating_sub(1)).collect();
-            write(&format!("\r{fitting}\x1b[K"));
+            let line = line(self.done, &self.left, &self.message, width.saturating_sub(1));
+            write(&format!("\r{line}\x1b[K"));
             (self.drawn, self.is_stale) = (Some(Instant::now()), false);
         }
     }
@@ -68,10 +71,14 @@ fn write(text: &str) {
     let _ = stderr.write_all(text.as_bytes()).and_then(|()| stderr.flush());
 }
 
-fn line(done: f64, left: &str, message: &str) -> String {
-    let filled = (done * WIDTH as f64) as usize;
-    let (filled, percent) = (filled.min(WIDTH), (done * 100.0) as u32);
-    format!("{}{} {percent:>3} %  {left:>5} left  {message}", "█".repeat(filled), "░".repeat(WIDTH - filled))
+/// The line in at most this many columns: a line that wraps could not be replaced by the next. The bar gives way to the
+/// message.
+fn line(done: f64, left: &str, message: &str, columns: usize) -> String {
+    let text = format!(" {:>3} %  {left:>5} left  {message}", (done * 100.0) as u32);
+    let width = columns.saturating_sub(text.chars().count()).clamp(LEAST, WIDTH);
+    let filled = ((done * width as f64) as usize).min(width);
+    let line = "█".repeat(filled) + &"░".repeat(width - filled) + &text;
+    line.chars().take(columns).collect()
 }
 
 #[cfg(test)]
@@ -80,8 +87,16 @@ mod tests {
 
     #[test]
     fn line_fills_with_the_share_that_is_done() {
-        assert_eq!(line(0.0, "8 s", "std"), format!("{}   0 %    8 s left  std", "░".repeat(32)));
-        assert_eq!(line(0.5, "4 s", "std"), format!("{}{}  50 %    4 s left  std", "█".repeat(16), "░".repeat(16)));
-        assert_eq!(line(1.0, "0 s", ""), format!("{} 100 %    0 s left  ", "█".repeat(32)));
+        assert_eq!(line(0.0, "8 s", "std", 79), format!("{}   0 %    8 s left  std", "░".repeat(32)));
+        assert_eq!(line(0.5, "4 s", "std", 79), format!("{}{}  50 %    4 s left  std", "█".repeat(16), "░".repeat(16)));
+        assert_eq!(line(1.0, "0 s", "", 79), format!("{} 100 %    0 s left  ", "█".repeat(32)));
+    }
+
+    #[test]
+    fn bar_gives_way_to_a_long_message_and_the_line_never_wraps() {
+        let message = "noise: competitor and rescheduler, CPU 1";
+        let fitting = line(0.5, "4 s", message, 79);
+        assert!(fitting.ends_with(message) && fitting.chars().count() == 79, "{fitting}");
+        assert_eq!(line(0.5, "4 s", message, 30).chars().count(), 30);
     }
 }

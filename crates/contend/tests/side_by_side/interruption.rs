@@ -77,9 +77,9 @@ fn what_was_measured_is_printed_and_nothing_is_left_behind() {
 #[test]
 fn a_long_turn_is_cut_short() {
     let run = ["--run", "60s", "--children", "2", "--lock", "std", "--seconds", "600", "--format", "json"];
-    interrupted(&[&["throughput"], &run[..]].concat(), "std, 2 children", Signal::INT);
+    interrupted(&[&["throughput"], &run[..]].concat(), "std, 2 threads", Signal::INT);
     let shared = ["--run", "60s", "--children", "2", "--lock", "calock", "--seconds", "600", "--format", "json"];
-    interrupted(&[&["throughput", "--processes"], &shared[..]].concat(), "calock, 2 children", Signal::INT);
+    interrupted(&[&["throughput", "--processes"], &shared[..]].concat(), "calock, 2 processes", Signal::INT);
     // With this seed a slice of ten seconds comes first.
     let clock = ["clock", "--longest", "30s", "--seconds", "300", "--seed", "11", "--format", "json"];
     assert!(interrupted(&clock, "running busy loops of 9.53 s", Signal::INT).is_some());
@@ -160,7 +160,7 @@ fn lives(pid: u32) -> bool {
 #[test]
 fn processes_are_interrupted_too() {
     let call = ["throughput", "--processes", "--children", "4", "--seconds", "60", "--format", "json"];
-    interrupted(&call, "4 children", Signal::TERM);
+    interrupted(&call, "4 processes", Signal::TERM);
 }
 
 /// The experiment at hand ends, the next do not begin, and the rest of the survey is as ever.
