@@ -377,7 +377,7 @@ const LOOK_WITHIN: Duration = Duration::from_secs(1);
 /// Not so long a time, in which the whole process may have been stopped.
 const MOST_LOOKS: u32 = 100;
 
-/// Lets all members work as [`work_together`](self::work_together) does, but waits for no member forever: if none of
+/// Lets all members work as [`work_together`] does, but waits for no member forever: if none of
 /// those that should have ended ends for five seconds and as long as `own` besides, which one of them may take with
 /// nothing wrong, they are left behind.
 ///
@@ -385,7 +385,7 @@ const MOST_LOOKS: u32 = 100;
 /// take CPU time. `is_lost` tells of members that are known not to come back: then there is no need for patience.
 ///
 /// # Errors
-/// As [`work_together`](self::work_together), and [`TeamError::LeftBehind`].
+/// As [`work_together`], and [`TeamError::LeftBehind`].
 ///
 /// # Panics
 /// When a member panics, once the others have ended.
