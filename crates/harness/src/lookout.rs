@@ -11,7 +11,7 @@ use instruments::warning::{NeverAlone, Warning};
 pub struct Lookout {
     /// `None` where the user did not request it, or it is not possible.
     pub probe: Option<Probe>,
-    yardstick: CoreWidth,
+    core_width: CoreWidth,
     /// How often a wider core was seen than was known until then.
     widenings: u32,
 }
@@ -22,26 +22,26 @@ impl Lookout {
         let wanted = session.cpus.first().filter(|_| session.neighbour == Neighbour::Both);
         // A CPU that may not be used after all is a matter of who measures there.
         let probe = wanted.and_then(|cpu| on_cpu(cpu, || Probe::calibrate(clock)).ok().flatten());
-        Self { probe, yardstick: CoreWidth::default(), widenings: 0 }
+        Self { probe, core_width: CoreWidth::default(), widenings: 0 }
     }
 
     /// Takes note of probes.
     pub fn learn<'a>(&mut self, probes: impl IntoIterator<Item = &'a Probed>) {
         for probed in probes {
-            self.widenings += u32::from(self.yardstick.learn(probed));
+            self.widenings += u32::from(self.core_width.learn(probed));
         }
     }
 
     /// Takes note of many readings on one CPU.
     pub fn learn_widths(&mut self, cpu: usize, widths: &Widths) {
-        self.yardstick.learn_widths(cpu as u16, widths);
+        self.core_width.learn_widths(cpu as u16, widths);
     }
 
     /// The part of a CPU's core that an SMT sibling used; `None` where probes were too few to know its width.
     pub fn taken(&self, cpu: usize, seen: &WidthsOverTime) -> Option<Taken> {
         let knows_little =
             |(of, doubt): (u16, Uncertainty)| usize::from(of) == cpu && matches!(doubt, Uncertainty::FewProbes(_));
-        self.yardstick.taken(cpu as u16, seen).filter(|_| !self.yardstick.doubts().any(knows_little))
+        self.core_width.taken(cpu as u16, seen).filter(|_| !self.core_width.doubts().any(knows_little))
     }
 
     /// Whether earlier stretches must be classified again: a wider core was seen since `told_at`, which is
@@ -52,7 +52,7 @@ impl Lookout {
 
     /// Whether the cores of a stretch were its own.
     pub fn sharing(&self, probes: &[Probed]) -> Sharing {
-        self.yardstick.sharing(probes)
+        self.core_width.sharing(probes)
     }
 
     /// Values for the core alone and for the shared one.
@@ -68,7 +68,7 @@ impl Lookout {
 
     /// CPUs that may never have been alone on their cores.
     pub fn warnings(&self) -> impl Iterator<Item = Warning> + '_ {
-        let doubts = self.yardstick.doubts().filter(|(_, doubt)| !matches!(doubt, Uncertainty::FewProbes(_)));
+        let doubts = self.core_width.doubts().filter(|(_, doubt)| !matches!(doubt, Uncertainty::FewProbes(_)));
         doubts.map(|(cpu, doubt)| NeverAlone { cpu, reason: doubt.to_string() }.into())
     }
 }

@@ -61,7 +61,7 @@ impl Kind {
 fn write_png(svg: &str, path: &Path) -> anyhow::Result<()> {
     let how = || format!("cannot write {}", path.display());
     let program = PNG.find().with_context(|| PNG.missing()).with_context(how)?;
-    // The place first: what is drawn for nowhere is lost.
+    // The file is opened first, so that a path that cannot be written costs no drawing.
     let file = OutputFile::open("--output", path)?;
     let drawn = drawn(&program, svg).with_context(how)?;
     file.write(&drawn)

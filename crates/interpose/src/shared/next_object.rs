@@ -64,8 +64,8 @@ macro_rules! next {
         $(/// The function of this name, as the program would have called it.
         #[inline(always)]
         pub fn $name() -> unsafe extern "C" fn($($argument),*) -> core::ffi::c_int {
-            // SAFETY: it is the address of a C function of this name, whose type this is, of `first`'s, or of
-            // `missing`, which accepts any arguments.
+            // SAFETY: the slot contains the address of the C function of this name, which has this type, of `first`,
+            // which has it too, or of `missing`, which accepts any arguments.
             unsafe { core::mem::transmute(found::$name.load(core::sync::atomic::Ordering::Relaxed)) }
         })*
 

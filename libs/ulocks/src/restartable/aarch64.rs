@@ -11,10 +11,10 @@ use core::sync::atomic::{AtomicU32, AtomicU64};
 /// `offset` is the distance from the thread pointer to the `struct rseq` that the kernel knows of this thread.
 #[inline(always)]
 pub(super) unsafe fn store_zero_if<const EXPECTED: u32>(offset: usize, word: &AtomicU32) -> bool {
-    // SAFETY: by the contract of this function, `offset` leads to this thread's own `struct rseq`, whose `rseq_cs` only
-    // this thread and the kernel write. The reference keeps `word` alive. The block changes flags and two registers, which
-    // are declared as clobbered, and no stack. The signature is the `brk` that the C library registers on little-endian
-    // machines.
+    // The signature before label 5 is the `brk` that the C library registers on little-endian machines.
+    // SAFETY: the caller's `offset` leads to this thread's own `struct rseq`, whose `rseq_cs` only this thread and the
+    // kernel write. The reference keeps `word` alive. The block changes flags and two registers, which are declared as
+    // outputs, and no stack.
     unsafe {
         core::arch::asm!(
             ".pushsection __rseq_cs, \"aw\", %progbits",
@@ -61,10 +61,10 @@ pub(super) unsafe fn store_zero_if<const EXPECTED: u32>(offset: usize, word: &At
 /// `offset` is the distance from the thread pointer to the `struct rseq` that the kernel knows of this thread.
 #[inline(always)]
 pub(super) unsafe fn store_if(offset: usize, word: &AtomicU64, expected: u64, new: u64) -> bool {
-    // SAFETY: by the contract of this function, `offset` leads to this thread's own `struct rseq`, whose `rseq_cs` only
-    // this thread and the kernel write. The reference keeps `word` alive. The block changes flags and two registers, which
-    // are declared as clobbered, and no stack. The signature is the `brk` that the C library registers on little-endian
-    // machines.
+    // The signature before label 5 is the `brk` that the C library registers on little-endian machines.
+    // SAFETY: the caller's `offset` leads to this thread's own `struct rseq`, whose `rseq_cs` only this thread and the
+    // kernel write. The reference keeps `word` alive. The block changes flags and two registers, which are declared as
+    // outputs, and no stack.
     unsafe {
         core::arch::asm!(
             ".pushsection __rseq_cs, \"aw\", %progbits",

@@ -24,7 +24,7 @@ fn statement(page: &str) -> &str {
     page.split("class=\"findings\"").nth(1).unwrap().split("</ul>").next().unwrap()
 }
 
-/// The beginning of a table's line on the page, with the rank beside the lock.
+/// The beginning of a table's line on the page, with the rank next to the lock.
 fn ranked(lock: &str, rank: usize) -> String {
     format!("<th scope=\"row\">{lock}</th><td class=\"short\">{rank}</td>")
 }

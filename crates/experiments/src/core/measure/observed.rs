@@ -30,12 +30,12 @@ pub struct Observed {
     pub workspace: Workspace,
     pub socket: SocketProbe,
     pub memory: Thinned<Memory>,
-    pub yardstick: CoreWidth,
+    pub core_width: CoreWidth,
     /// Of each turn, the share of steps in which the core was shared, as far as could be told by then.
     pub turns: Vec<f64>,
     /// Who ran on the core's other hardware threads.
     pub beside: Beside,
-    /// Steps that the yardstick has seen.
+    /// Steps that `core_width` has learned from.
     learned: usize,
     /// Steps that there were, kept or not.
     taken: usize,
@@ -59,7 +59,7 @@ impl Observed {
             workspace: Workspace::new(),
             socket,
             memory: Thinned::default(),
-            yardstick: CoreWidth::default(),
+            core_width: CoreWidth::default(),
             turns: Vec::new(),
             beside: Beside::default(),
             learned: 0,
@@ -72,8 +72,9 @@ impl Observed {
     /// Learns from the steps of the last turn.
     pub fn end_turn(&mut self) {
         let new = &self.steps[self.learned..];
-        new.iter().for_each(|step| _ = self.yardstick.learn(&step.probed));
-        let shared_share = Split::of(new.iter().map(|step| (0.0, self.yardstick.sharing(&[step.probed])))).shared_share;
+        new.iter().for_each(|step| _ = self.core_width.learn(&step.probed));
+        let shared_share =
+            Split::of(new.iter().map(|step| (0.0, self.core_width.sharing(&[step.probed])))).shared_share;
         self.turns.extend(shared_share);
         if self.turns.len() > MOST_TURNS {
             self.turns.drain(..MOST_TURNS / 2);
@@ -88,7 +89,7 @@ impl Observed {
     /// Takes note of who ran on the core's other hardware threads in the last turn; before that is ended.
     pub fn look_beside(&mut self, siblings: &[usize], timeline: &Timeline, began: u64) {
         let new = &self.steps[self.learned..];
-        let told: Vec<_> = new.iter().map(|step| (step.at_s, self.yardstick.sharing(&[step.probed]))).collect();
+        let told: Vec<_> = new.iter().map(|step| (step.at_s, self.core_width.sharing(&[step.probed]))).collect();
         self.beside.add(&told, siblings, timeline, began);
     }
 

@@ -14,9 +14,9 @@ use instruments::statistics::order::{median, sample_quantile};
 /// `None` for a CPU that was never watched.
 pub fn row(cpu: usize, seen: &Observed, watch: &Watch, pairs: &Pairs, began_unix_s: u64) -> Option<Row> {
     let last = seen.steps.last()?;
-    let yardstick = &seen.yardstick;
+    let core_width = &seen.core_width;
     let told: Vec<(f64, Sharing)> =
-        seen.steps.iter().map(|step| (step.at_s, yardstick.sharing(&[step.probed]))).collect();
+        seen.steps.iter().map(|step| (step.at_s, core_width.sharing(&[step.probed]))).collect();
     let count = |wanted| told.iter().filter(|(_, sharing)| *sharing == wanted).count() as f64;
     let (alone, shared, neither) = (count(Sharing::Alone), count(Sharing::Shared), count(Sharing::Neither));
     let blocks = blocks(&told);
@@ -24,7 +24,7 @@ pub fn row(cpu: usize, seen: &Observed, watch: &Watch, pairs: &Pairs, began_unix
     let cost_of = |kind: &str| costs.iter().find(|cost| cost.kind == kind).and_then(|cost| cost.ratio);
     let agreement = Agreement::of(seen, &told);
     let frequency_ghz = median(&seen.steps.iter().map(|step| f64::from(step.probed.cycles_per_ns)).collect::<Vec<_>>());
-    let best_cycles = yardstick.best(last.probed.cpu);
+    let best_cycles = core_width.best(last.probed.cpu);
     let ticks = |cycles: f64| Some(cycles / frequency_ghz? / watch.clock.ns_per_tick());
     Some(Row {
         cpu,
@@ -34,7 +34,7 @@ pub fn row(cpu: usize, seen: &Observed, watch: &Watch, pairs: &Pairs, began_unix
         neither_share: neither / told.len() as f64,
         best_ticks: best_cycles.and_then(ticks),
         best_cycles,
-        doubt: yardstick.doubt(last.probed.cpu).map(|doubt| doubt.to_string()),
+        doubt: core_width.doubt(last.probed.cpu).map(|doubt| doubt.to_string()),
         frequency_ghz,
         cost_width: cost_of("width"),
         cost_latency: cost_of("latency"),
@@ -66,10 +66,10 @@ impl Agreement {
         };
         let both: Vec<_> =
             seen.steps.iter().zip(told).filter_map(|(step, (_, short))| Some((*short, long(step)?))).collect();
-        // A longer loop hides less of its own start, so it has its own core width.
-        let mut yardstick = CoreWidth::default();
-        both.iter().for_each(|(_, probed)| _ = yardstick.learn(probed));
-        let both = both.iter().map(|(short, probed)| (*short, yardstick.sharing(&[*probed])));
+        // A longer probe hides less of its start-up, so its best time is learned separately.
+        let mut core_width = CoreWidth::default();
+        both.iter().for_each(|(_, probed)| _ = core_width.learn(probed));
+        let both = both.iter().map(|(short, probed)| (*short, core_width.sharing(&[*probed])));
         let mut agreement = Self { checked: 0, told: 0, agreed: 0 };
         for (short, long) in both {
             agreement.checked += 1;
