@@ -7,15 +7,108 @@ use crate::session::{SharedFlags, format_argument};
 use anyhow::Context;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, Command, FromArgMatches};
-use record::{Cost, Finding, Metric, Rank, Record, Section, ThenAndNow, typed};
+use record::{Cost, Finding, Metric, Rank, RecordRef, Section, ThenAndNow, typed};
 #[cfg(feature = "schema")]
 use schemars::{Schema, SchemaGenerator, json_schema};
-use serde::de::DeserializeOwned;
+use serde::Deserialize;
 use serde_json::Value;
 use terminal::Page;
 
 /// A row with its place among all results.
 type Placed<'a> = (usize, &'a Value);
+
+/// The rows of a record, read once: every view of them, without their types.
+pub trait Rows {
+    /// The record that they are of, on a terminal.
+    ///
+    /// # Errors
+    /// Parameters that are not as the experiment writes them.
+    fn show(&self, record: &AnyRecord, page: &Page) -> anyhow::Result<String>;
+    /// The same as a part of something longer.
+    ///
+    /// # Errors
+    /// As [`Self::show`].
+    fn show_part(&self, record: &AnyRecord, page: &Page) -> anyhow::Result<String>;
+    /// The record in one of the experiment's own layouts.
+    ///
+    /// # Errors
+    /// As [`Self::show`]; it has no layout of that name.
+    fn layout(&self, record: &AnyRecord, name: &str) -> anyhow::Result<String>;
+    fn section(&self) -> Section;
+    fn metrics(&self) -> Vec<Metric>;
+    fn ranking(&self) -> Vec<Rank>;
+    fn findings(&self) -> Vec<Finding>;
+    fn costs(&self) -> Vec<Cost>;
+    fn then_and_now(&self) -> Vec<ThenAndNow>;
+}
+
+/// The rows of an experiment, with their places among all results.
+struct Typed<E: Experiment> {
+    places: Vec<usize>,
+    rows: Vec<E::Row>,
+}
+
+impl<E: Experiment> Typed<E> {
+    fn read(placed: &[Placed<'_>]) -> anyhow::Result<Box<dyn Rows>> {
+        let (places, rows): (Vec<usize>, Vec<&Value>) = placed.iter().copied().unzip();
+        Ok(Box::new(Self { places, rows: typed(rows)? }))
+    }
+
+    fn placed(&self) -> Vec<(usize, &E::Row)> {
+        self.places.iter().copied().zip(&self.rows).collect()
+    }
+
+    /// What a view of a whole record reads.
+    fn of_record<T>(
+        &self,
+        record: &AnyRecord,
+        view: impl FnOnce(&RecordRef<'_, E::Parameters, E::Row>) -> T,
+    ) -> anyhow::Result<T> {
+        let parameters = E::Parameters::deserialize(&record.parameters).context("its parameters cannot be read")?;
+        let (environment, results) = (&record.environment, self.rows.as_slice());
+        Ok(view(&RecordRef { environment, parameters: &parameters, results }))
+    }
+}
+
+impl<E: Experiment> Rows for Typed<E> {
+    fn show(&self, record: &AnyRecord, page: &Page) -> anyhow::Result<String> {
+        self.of_record(record, |record| (E::VIEWS.show)(record, page))
+    }
+
+    fn show_part(&self, record: &AnyRecord, page: &Page) -> anyhow::Result<String> {
+        self.of_record(record, |record| (E::VIEWS.show_part)(record, page))
+    }
+
+    fn layout(&self, record: &AnyRecord, name: &str) -> anyhow::Result<String> {
+        let layout = E::VIEWS.layouts.iter().find(|layout| layout.name == name);
+        let layout = layout.with_context(|| format!("--format {name}: {} has no such layout", E::NAME))?;
+        self.of_record(record, layout.write)
+    }
+
+    fn section(&self) -> Section {
+        (E::VIEWS.section)(&self.rows)
+    }
+
+    fn metrics(&self) -> Vec<Metric> {
+        self.rows.iter().flat_map(E::VIEWS.metrics).collect()
+    }
+
+    fn ranking(&self) -> Vec<Rank> {
+        (E::VIEWS.ranking)(&self.rows)
+    }
+
+    fn findings(&self) -> Vec<Finding> {
+        (E::VIEWS.findings)(&self.placed())
+    }
+
+    fn costs(&self) -> Vec<Cost> {
+        (E::VIEWS.costs)(&self.rows)
+    }
+
+    fn then_and_now(&self) -> Vec<ThenAndNow> {
+        (E::VIEWS.then_and_now)(&self.placed())
+    }
+}
 
 /// An experiment without its types.
 pub struct Entry {
@@ -36,20 +129,11 @@ pub struct Entry {
     /// The flag that asks for it, if it is a mode of another entry's command.
     flag: Option<&'static str>,
     modes: &'static [Entry],
-    has_parameters: fn(&Value) -> bool,
     has_row: fn(&Value) -> bool,
     augment: fn(Command) -> Command,
     answer: fn(&ArgMatches, &SharedFlags) -> anyhow::Result<Option<String>>,
     run: fn(&ArgMatches, &mut Run<'_>) -> anyhow::Result<AnyFinished>,
-    show: fn(&AnyRecord, &Page) -> anyhow::Result<String>,
-    show_part: fn(&AnyRecord, &Page) -> anyhow::Result<String>,
-    layout: fn(&AnyRecord, &str) -> anyhow::Result<String>,
-    section: fn(&[Value]) -> anyhow::Result<Section>,
-    metrics: fn(&[Value]) -> anyhow::Result<Vec<Metric>>,
-    ranking: fn(&[Value]) -> anyhow::Result<Vec<Rank>>,
-    findings: fn(&[Placed<'_>]) -> anyhow::Result<Vec<Finding>>,
-    costs: fn(&[Value]) -> anyhow::Result<Vec<Cost>>,
-    then_and_now: fn(&[Placed<'_>]) -> anyhow::Result<Vec<ThenAndNow>>,
+    read: fn(&[Placed<'_>]) -> anyhow::Result<Box<dyn Rows>>,
     #[cfg(feature = "schema")]
     schema: fn(&mut SchemaGenerator) -> [Schema; 2],
 }
@@ -72,20 +156,11 @@ impl Entry {
             all_night: E::ALL_NIGHT,
             flag: E::FLAG,
             modes: &[],
-            has_parameters: E::has_parameters,
             has_row: E::has_row,
             augment: augment::<E>,
             answer: |matches, shared| E::answer(&flags::<E>(matches)?, shared),
             run: |matches, run| Ok(E::run(&flags::<E>(matches)?, run)?.erased()?),
-            show: |record, page| Ok(E::show(&typed_record::<E>(record)?, page)),
-            show_part: |record, page| Ok(E::show_part(&typed_record::<E>(record)?, page)),
-            layout: |record, name| Ok(E::layout(&typed_record::<E>(record)?, name)?),
-            section: |rows| Ok(E::section(&typed(rows)?)),
-            metrics: |rows| Ok(typed(rows)?.iter().flat_map(E::metrics).collect()),
-            ranking: |rows| Ok(E::ranking(&typed(rows)?)),
-            findings: |rows| placed(rows, E::findings),
-            costs: |rows| Ok(E::costs(&typed(rows)?)),
-            then_and_now: |rows| placed(rows, E::then_and_now),
+            read: Typed::<E>::read,
             #[cfg(feature = "schema")]
             schema: |generator| [generator.subschema_for::<E::Parameters>(), generator.subschema_for::<E::Row>()],
         }
@@ -119,17 +194,6 @@ impl Entry {
     fn asked(&self, matches: &ArgMatches) -> &Self {
         let is_given = |flag: &str| matches.value_source(flag) == Some(ValueSource::CommandLine);
         self.modes.iter().find(|mode| mode.flag.is_some_and(is_given)).unwrap_or(self)
-    }
-
-    /// The mode that wrote a record with these parameters.
-    fn of_parameters(&self, parameters: &Value) -> &Self {
-        self.modes.iter().find(|mode| (mode.has_parameters)(parameters)).unwrap_or(self)
-    }
-
-    /// The mode that wrote these rows. A record has rows of one mode.
-    fn of_rows<'a>(&self, rows: impl IntoIterator<Item = &'a Value>) -> &Self {
-        let first = rows.into_iter().next();
-        first.and_then(|row| self.modes.iter().find(|mode| (mode.has_row)(row))).unwrap_or(self)
     }
 
     /// Whether another run with the same flags has another value of this parameter.
@@ -172,76 +236,23 @@ impl Entry {
         (self.run)(&command.try_get_matches_from(part.flags.split_whitespace())?, run)
     }
 
-    /// The record on a terminal.
-    ///
-    /// # Errors
-    /// A record that is not as this experiment writes it.
-    pub fn show(&self, record: &AnyRecord, page: &Page) -> anyhow::Result<String> {
-        (self.of_parameters(&record.parameters).show)(record, page)
-    }
-
-    /// The same as a part of something longer.
-    ///
-    /// # Errors
-    /// As [`Self::show`].
-    pub fn show_part(&self, record: &AnyRecord, page: &Page) -> anyhow::Result<String> {
-        (self.of_parameters(&record.parameters).show_part)(record, page)
-    }
-
-    /// The record in one of the experiment's own layouts.
-    ///
-    /// # Errors
-    /// As [`Self::show`].
-    pub fn layout(&self, record: &AnyRecord, name: &str) -> anyhow::Result<String> {
-        (self.of_parameters(&record.parameters).layout)(record, name)
-    }
-
-    /// The rows on a page.
+    /// Reads rows, which come with their places among all results.
     ///
     /// # Errors
     /// A row that is not as this experiment writes it.
-    pub fn section(&self, rows: &[Value]) -> anyhow::Result<Section> {
-        (self.of_rows(rows).section)(rows)
+    pub fn read(&self, rows: &[Placed<'_>]) -> anyhow::Result<Box<dyn Rows>> {
+        // A record has rows of one mode.
+        let first = rows.first();
+        let mode = first.and_then(|(_, row)| self.modes.iter().find(|mode| (mode.has_row)(row)));
+        (mode.unwrap_or(self).read)(rows)
     }
 
-    /// What of the rows can be compared.
+    /// Reads all rows of a record.
     ///
     /// # Errors
-    /// As [`Self::section`].
-    pub fn metrics(&self, rows: &[Value]) -> anyhow::Result<Vec<Metric>> {
-        (self.of_rows(rows).metrics)(rows)
-    }
-
-    /// Who is best.
-    ///
-    /// # Errors
-    /// As [`Self::section`].
-    pub fn ranking(&self, rows: &[Value]) -> anyhow::Result<Vec<Rank>> {
-        (self.of_rows(rows).ranking)(rows)
-    }
-
-    /// The findings in rows, which come with their positions.
-    ///
-    /// # Errors
-    /// As [`Self::section`].
-    pub fn findings(&self, rows: &[Placed<'_>]) -> anyhow::Result<Vec<Finding>> {
-        (self.of_rows(rows.iter().map(|(_, row)| *row)).findings)(rows)
-    }
-
-    /// The lines of the rows on the ladder.
-    ///
-    /// # Errors
-    /// As [`Self::section`].
-    pub fn costs(&self, rows: &[Value]) -> anyhow::Result<Vec<Cost>> {
-        (self.of_rows(rows).costs)(rows)
-    }
-
-    /// The figures of the old documents, each with that of a row.
-    ///
-    /// # Errors
-    /// As [`Self::section`].
-    pub fn then_and_now(&self, rows: &[Placed<'_>]) -> anyhow::Result<Vec<ThenAndNow>> {
-        (self.of_rows(rows.iter().map(|(_, row)| *row)).then_and_now)(rows)
+    /// As [`Self::read`].
+    pub fn read_all(&self, record: &AnyRecord) -> anyhow::Result<Box<dyn Rows>> {
+        self.read(&record.results.iter().enumerate().collect::<Vec<_>>())
     }
 }
 
@@ -265,7 +276,8 @@ impl Entry {
 
 fn augment<E: Experiment>(command: Command) -> Command {
     let command = E::Flags::augment_args(command);
-    if E::LAYOUTS.is_empty() { command } else { command.arg(format_argument(E::LAYOUTS)) }
+    let layouts: Vec<(&str, &str)> = E::VIEWS.layouts.iter().map(|layout| (layout.name, layout.about)).collect();
+    if layouts.is_empty() { command } else { command.arg(format_argument(&layouts)) }
 }
 
 fn flags<E: Experiment>(matches: &ArgMatches) -> Result<E::Flags, clap::Error>
@@ -273,29 +285,4 @@ where
     E::Flags: FromArgMatches,
 {
     E::Flags::from_arg_matches(matches)
-}
-
-fn typed_record<E: Experiment>(record: &AnyRecord) -> anyhow::Result<Record<E::Parameters, E::Row>> {
-    let parameters = one(&record.parameters).context("its parameters cannot be read")?;
-    Ok(Record {
-        schema: record.schema.clone(),
-        experiment: record.experiment.clone(),
-        environment: record.environment.clone(),
-        parameters,
-        results: typed(&record.results)?,
-        ranking: record.ranking.clone(),
-        warnings: record.warnings.clone(),
-    })
-}
-
-fn one<T: DeserializeOwned>(value: &Value) -> serde_json::Result<T> {
-    T::deserialize(value)
-}
-
-/// The rows as the experiment writes them, with their places, for one of its functions.
-fn placed<R: DeserializeOwned, T>(rows: &[Placed<'_>], of: fn(&[(usize, &R)]) -> T) -> anyhow::Result<T> {
-    let read = |(place, row): &(usize, &Value)| Ok((*place, one(row).with_context(|| format!("its row {place}"))?));
-    let read: Vec<(usize, R)> = rows.iter().map(read).collect::<anyhow::Result<_>>()?;
-    let refer: Vec<(usize, &R)> = read.iter().map(|(place, row)| (*place, row)).collect();
-    Ok(of(&refer))
 }

@@ -1,12 +1,11 @@
 //! The trait of experiments: a name, flags, a measurement, and the views of its rows.
 
 use crate::described::Described;
-use crate::exit::UsageError;
 use crate::finished::Finished;
 use crate::run::Run;
 use crate::session::SharedFlags;
 use clap::Args;
-use record::{Cost, Finding, Metric, Rank, Record, Section, ThenAndNow};
+use record::{Cost, Finding, Metric, Rank, RecordRef, Section, ThenAndNow};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -14,8 +13,8 @@ use terminal::Page;
 
 /// An experiment: one directory, and one line in the registry.
 ///
-/// It measures in [`run`](Self::run) and nowhere else; every other function reads rows, perhaps those of an old record.
-pub trait Experiment: 'static {
+/// It measures in [`run`](Self::run) and nowhere else; its [`VIEWS`](Self::VIEWS) read rows.
+pub trait Experiment: Sized + 'static {
     /// Its name on the command line and in records; a second word is a question of a group (`model frames`).
     const NAME: &'static str;
     /// The flag, by its identifier, that asks for this experiment, if it is a mode of another one's command: `swap` of
@@ -26,8 +25,6 @@ pub trait Experiment: 'static {
     const METHOD: &'static str = "";
     /// Its part of the survey, if it has one.
     const SURVEY: Option<SurveyPart> = None;
-    /// Forms of its record that only this experiment has: the names for `--format`, each with its description.
-    const LAYOUTS: &'static [(&'static str, &'static str)] = &[];
     /// Calls that its user may want to begin with, each with what it does; the help ends with them.
     const EXAMPLES: &'static [Example] = &[];
     /// The flags that experiments share and this one has no use for, by their names: it does not take them.
@@ -48,10 +45,8 @@ pub trait Experiment: 'static {
     /// One thing that was measured.
     type Row: Serialize + DeserializeOwned + Described;
 
-    /// Whether a record of the command is one of this mode, by its parameters.
-    fn has_parameters(parameters: &Value) -> bool {
-        Self::Parameters::deserialize(parameters).is_ok()
-    }
+    /// What its rows are read as: a function for each view.
+    const VIEWS: Views<Self>;
 
     /// Whether a row of a record of the command is one of this mode.
     fn has_row(row: &Value) -> bool {
@@ -71,50 +66,55 @@ pub trait Experiment: 'static {
     /// # Errors
     /// Flags that make no sense here ([`UsageError`]); what the system refuses.
     fn run(flags: &Self::Flags, run: &mut Run<'_>) -> anyhow::Result<Finished<Self::Parameters, Self::Row>>;
+}
 
+/// The views of an experiment's rows, perhaps those of an old record. Each is a function that reads and never measures.
+pub struct Views<E: Experiment> {
     /// The record on a terminal: tables and pictures that fit the page.
-    fn show(record: &Record<Self::Parameters, Self::Row>, page: &Page) -> String;
-
+    pub show: fn(&RecordRef<'_, E::Parameters, E::Row>, &Page) -> String,
     /// The same where the record is one part of many: shorter, perhaps.
-    fn show_part(record: &Record<Self::Parameters, Self::Row>, page: &Page) -> String {
-        Self::show(record, page)
-    }
-
-    /// The record in one of its [`LAYOUTS`](Self::LAYOUTS).
-    ///
-    /// # Errors
-    /// It has no layout of that name.
-    fn layout(_record: &Record<Self::Parameters, Self::Row>, name: &str) -> Result<String, UsageError> {
-        Err(UsageError(format!("--format {name}: {} has no such layout", Self::NAME)))
-    }
-
+    pub show_part: fn(&RecordRef<'_, E::Parameters, E::Row>, &Page) -> String,
+    /// Forms of the record that only this experiment has.
+    pub layouts: &'static [Layout<E>],
     /// The rows on a page: findings, pictures, tables.
-    fn section(rows: &[Self::Row]) -> Section;
-
+    pub section: fn(&[E::Row]) -> Section,
     /// The values of a row that can be compared with those of other records.
-    fn metrics(_row: &Self::Row) -> Vec<Metric> {
-        Vec::new()
-    }
-
+    pub metrics: fn(&E::Row) -> Vec<Metric>,
     /// Who is best: the rows in order, for each figure that decides; the one that people look at first comes first.
-    fn ranking(_rows: &[Self::Row]) -> Vec<Rank> {
-        Vec::new()
-    }
-
+    pub ranking: fn(&[E::Row]) -> Vec<Rank>,
     /// What a person would say of the rows of a survey, which come with their places among all its results.
-    fn findings(_rows: &[(usize, &Self::Row)]) -> Vec<Finding> {
-        Vec::new()
-    }
-
+    pub findings: fn(&[(usize, &E::Row)]) -> Vec<Finding>,
     /// Times of single operations that a person would put in order, with those of other experiments: the ladder.
-    fn costs(_rows: &[Self::Row]) -> Vec<Cost> {
-        Vec::new()
-    }
-
+    pub costs: fn(&[E::Row]) -> Vec<Cost>,
     /// The figures of the old documents, each with that of a row.
-    fn then_and_now(_rows: &[(usize, &Self::Row)]) -> Vec<ThenAndNow> {
-        Vec::new()
+    pub then_and_now: fn(&[(usize, &E::Row)]) -> Vec<ThenAndNow>,
+}
+
+impl<E: Experiment> Views<E> {
+    /// Those that every experiment has; the others have nothing to say.
+    pub const fn of(
+        show: fn(&RecordRef<'_, E::Parameters, E::Row>, &Page) -> String,
+        section: fn(&[E::Row]) -> Section,
+    ) -> Self {
+        Self {
+            show,
+            show_part: show,
+            layouts: &[],
+            section,
+            metrics: |_| Vec::new(),
+            ranking: |_| Vec::new(),
+            findings: |_| Vec::new(),
+            costs: |_| Vec::new(),
+            then_and_now: |_| Vec::new(),
+        }
     }
+}
+
+/// A form of a record that `--format` asks for by its name.
+pub struct Layout<E: Experiment> {
+    pub name: &'static str,
+    pub about: &'static str,
+    pub write: fn(&RecordRef<'_, E::Parameters, E::Row>) -> String,
 }
 
 /// A call as it is typed, and what it does.

@@ -27,10 +27,10 @@ pub mod turns;
 
 pub use calibrated::Calibrated;
 pub use described::Described;
-pub use entry::Entry;
+pub use entry::{Entry, Rows};
 pub use evidence::{EvidenceChoice, label};
 pub use exit::{Interrupted, LeftOut, Outcome, UsageError};
-pub use experiment::{Example, Experiment, SurveyPart};
+pub use experiment::{Example, Experiment, Layout, SurveyPart, Views};
 pub use finished::{AnyFinished, AnyRecord, Finished};
 pub use interruption::Interruption;
 pub use live::{Live, LiveLine, Shown};

@@ -114,7 +114,7 @@ const FORMATS: [(&str, &str); 4] = [
 ];
 
 /// The flag `--format` of an experiment that has additional layouts. Its help lists them, among its own flags.
-pub fn format_argument(own: &'static [(&'static str, &'static str)]) -> Arg {
+pub fn format_argument(own: &[(&'static str, &'static str)]) -> Arg {
     let shared =
         SharedFlags::augment_args(Command::new("")).get_arguments().find(|one| one.get_id() == "format").cloned();
     shared
@@ -124,7 +124,7 @@ pub fn format_argument(own: &'static [(&'static str, &'static str)]) -> Arg {
         .display_order(None)
 }
 
-fn format_parser(own: &'static [(&'static str, &'static str)]) -> impl TypedValueParser<Value = Format> {
+fn format_parser(own: &[(&'static str, &'static str)]) -> impl TypedValueParser<Value = Format> + use<> {
     let known = FORMATS.iter().chain(own).map(|(name, help)| PossibleValue::new(*name).help(*help));
     PossibleValuesParser::new(known).map(|name| match name.as_str() {
         "text" => Format::Text,

@@ -30,6 +30,13 @@ pub struct Record<P, R> {
     pub warnings: Vec<Warning>,
 }
 
+/// What a view of a record reads: its rows, which were read once for all views, and what stands beside them.
+pub struct RecordRef<'a, P, R> {
+    pub environment: &'a RunEnvironment,
+    pub parameters: &'a P,
+    pub results: &'a [R],
+}
+
 /// The machine as it was found, and the call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

@@ -25,7 +25,7 @@ mod unit;
 pub use column::Column;
 pub use cost::{Cost, CostThen, Ladder};
 pub use difference::{Difference, between, environments, parameters};
-pub use envelope::{Record, RunEnvironment, SCHEMA};
+pub use envelope::{Record, RecordRef, RunEnvironment, SCHEMA};
 pub use estimates::{Basis, Estimates};
 pub use finding::{Finding, Origin};
 pub use layout::fields;

@@ -98,11 +98,11 @@ fn parts(experiment: &str, results: Vec<Value>) -> anyhow::Result<Vec<(String, V
 ///
 /// # Errors
 /// A row that is not.
-pub fn typed<R: DeserializeOwned>(rows: &[Value]) -> anyhow::Result<Vec<R>> {
+pub fn typed<'a, R: DeserializeOwned>(rows: impl IntoIterator<Item = &'a Value>) -> anyhow::Result<Vec<R>> {
     let read = |(place, row): (usize, &Value)| {
         R::deserialize(row).map_err(|error| anyhow!("row {} is invalid: {error}", place + 1))
     };
-    rows.iter().enumerate().map(read).collect()
+    rows.into_iter().enumerate().map(read).collect()
 }
 
 /// A warning as it is said, of another version too; `None` for what is none at all.

@@ -41,7 +41,7 @@ impl Figures {
         let name = record["experiment"].as_str().unwrap_or_default();
         let entry = experiments::named(name).with_context(|| name.to_owned())?;
         for row in record["results"].as_array().into_iter().flatten() {
-            for metric in entry.metrics(std::slice::from_ref(row))? {
+            for metric in entry.read(&[(0, row)])?.metrics() {
                 self.add_metric(name, way, row, &metric);
             }
         }

@@ -5,7 +5,7 @@ use crate::output::{Destination, View};
 use anyhow::ensure;
 use clap::ArgMatches;
 use experiments::ALL;
-use harness::{AnyRecord, Entry, Interrupted, Outcome, Run, Session, SharedFlags, UsageError, output};
+use harness::{AnyRecord, Entry, Interrupted, Outcome, Rows, Run, Session, SharedFlags, UsageError, output};
 use instruments::warning::Warning;
 use std::cell::OnceCell;
 use std::time::Duration;
@@ -46,10 +46,11 @@ pub fn run(entry: &Entry, matches: &ArgMatches, shared: &SharedFlags) -> anyhow:
         Ok(finished) => finished,
     };
     let mut record = finished.take_record(entry.name, &session);
-    record.ranking = entry.ranking(&record.results)?;
+    let rows = entry.read_all(&record)?;
+    record.ranking = rows.ranking();
     let outcome = match finished.is_printed {
         true => destination.conclude(&record),
-        false => destination.deliver(record, &Of(entry)),
+        false => destination.deliver(record, &Of(&*rows)),
     };
     // No file costs the others.
     let written: Vec<anyhow::Result<()>> =
@@ -78,7 +79,7 @@ fn check_length(entry: &Entry, shared: &SharedFlags) -> Result<(), UsageError> {
 }
 
 /// The record as the experiment shows it.
-struct Of<'a>(&'a Entry);
+struct Of<'a>(&'a dyn Rows);
 
 impl View for Of<'_> {
     fn show(&self, record: &AnyRecord, page: &Page) -> anyhow::Result<String> {

@@ -54,7 +54,8 @@ pub fn shown(name: &str, fields: &Map<String, Value>, extent: Extent<'_>, page: 
         (survey::NAME, Extent::Whole) => [survey::shown(&record, page).with_context(unreadable)?, warnings],
         (name, _) => {
             let entry = experiments::named(name).with_context(|| unknown(name))?;
-            [entry.show(&record, page).with_context(unreadable)?, warnings]
+            let text = entry.read_all(&record).and_then(|rows| rows.show(&record, page));
+            [text.with_context(unreadable)?, warnings]
         }
     };
     Ok(parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n"))

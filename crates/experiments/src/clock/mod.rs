@@ -8,12 +8,10 @@ mod record;
 mod section;
 mod show;
 
-use self::record::{ClockRecord, Row};
-use ::record::{Cost, Finding, Metric, Section, ThenAndNow};
+use self::record::Row;
 use flags::Flags;
-use harness::{Example, Experiment, Finished, Run, SurveyPart};
+use harness::{Example, Experiment, Finished, Run, SurveyPart, Views};
 use plan::{Parameters, Plan};
-use terminal::Page;
 
 /// The experiment.
 pub struct Clock;
@@ -35,6 +33,14 @@ impl Experiment for Clock {
     type Parameters = Parameters;
     type Row = Row;
 
+    const VIEWS: Views<Self> = Views {
+        metrics: findings::metrics,
+        findings: findings::findings,
+        then_and_now: findings::then_and_now,
+        costs: findings::costs,
+        ..Views::of(show::show, section::section)
+    };
+
     fn run(flags: &Flags, run: &mut Run<'_>) -> anyhow::Result<Finished<Parameters, Row>> {
         let plan = Plan::of(flags, run.session)?;
         let progress = run.progress(plan.budget);
@@ -44,29 +50,5 @@ impl Experiment for Clock {
         let warnings = instruments.warnings().into_iter().chain(measured.warnings).collect();
         let cpus = run.session.cpus.clone();
         Ok(Finished::measured(plan.parameters(), measured.rows, warnings, cpus, Some(plan.budget)))
-    }
-
-    fn show(record: &ClockRecord, page: &Page) -> String {
-        show::show(record, page)
-    }
-
-    fn section(rows: &[Row]) -> Section {
-        section::section(rows)
-    }
-
-    fn metrics(row: &Row) -> Vec<Metric> {
-        findings::metrics(row)
-    }
-
-    fn findings(rows: &[(usize, &Row)]) -> Vec<Finding> {
-        findings::findings(rows)
-    }
-
-    fn then_and_now(rows: &[(usize, &Row)]) -> Vec<ThenAndNow> {
-        findings::then_and_now(rows)
-    }
-
-    fn costs(rows: &[Row]) -> Vec<Cost> {
-        findings::costs(rows)
     }
 }

@@ -3,11 +3,11 @@
 use super::plan::Parameters;
 use instruments::clock::Source;
 use instruments::statistics::Interval;
-use record::Record;
+use record::RecordRef;
 use serde::{Deserialize, Serialize};
 
 /// A record of this experiment.
-pub type ClockRecord = Record<Parameters, Row>;
+pub type ClockRecord<'a> = RecordRef<'a, Parameters, Row>;
 
 /// A row, told from the others by its field `measurement`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -7,7 +7,7 @@ use super::record::{
 use terminal::{self, Page, Point, Scatter, megahertz, nanoseconds, percent, ppm};
 
 /// All of it.
-pub fn show(record: &ClockRecord, page: &Page) -> String {
+pub fn show(record: &ClockRecord<'_>, page: &Page) -> String {
     let text = sections(&record.results, page);
     // An interrupted search does not show that a period is absent.
     if record.environment.interrupted {

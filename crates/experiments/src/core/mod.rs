@@ -10,12 +10,10 @@ mod sample;
 mod section;
 mod show;
 
-use self::record::{CoreRecord, Row};
-use ::record::{Cost, Finding, Metric, Section};
+use self::record::Row;
 use flags::Flags;
-use harness::{Example, Experiment, Finished, Run};
+use harness::{Example, Experiment, Finished, Run, Views};
 use plan::{Parameters, Plan};
-use terminal::Page;
 
 /// The experiment.
 pub struct Core;
@@ -37,6 +35,13 @@ impl Experiment for Core {
     type Parameters = Parameters;
     type Row = Row;
 
+    const VIEWS: Views<Self> = Views {
+        metrics: findings::metrics,
+        findings: findings::findings,
+        costs: findings::costs,
+        ..Views::of(show::show, section::section)
+    };
+
     fn run(flags: &Flags, run: &mut Run<'_>) -> anyhow::Result<Finished<Parameters, Row>> {
         let plan = Plan::of(flags, run.session)?;
         let progress = run.progress(plan.budget);
@@ -47,25 +52,5 @@ impl Experiment for Core {
         let planned = run.session.planned(plan.budget);
         let finished = Finished::measured(measured.parameters, rows, warnings, cpus, planned);
         Ok(finished.with_probed(probed))
-    }
-
-    fn show(record: &CoreRecord, page: &Page) -> String {
-        show::show(record, page)
-    }
-
-    fn section(rows: &[Row]) -> Section {
-        section::section(rows)
-    }
-
-    fn metrics(row: &Row) -> Vec<Metric> {
-        findings::metrics(row)
-    }
-
-    fn findings(rows: &[(usize, &Row)]) -> Vec<Finding> {
-        findings::findings(rows)
-    }
-
-    fn costs(rows: &[Row]) -> Vec<Cost> {
-        findings::costs(rows)
     }
 }

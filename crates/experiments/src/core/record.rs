@@ -2,11 +2,11 @@
 
 use super::plan::Parameters;
 use instruments::statistics::Interval;
-use record::{Bin, Record};
+use record::{Bin, RecordRef};
 use serde::{Deserialize, Serialize};
 
 /// A record of this experiment.
-pub type CoreRecord = Record<Parameters, Row>;
+pub type CoreRecord<'a> = RecordRef<'a, Parameters, Row>;
 
 /// A CPU, and who else was on its core. What was not seen is `null`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

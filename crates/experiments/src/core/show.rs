@@ -7,7 +7,7 @@ use record::{Column, Unit, column};
 use terminal::{self, Bar, Histogram, Page, nanoseconds, percent};
 
 /// All of it.
-pub fn show(record: &CoreRecord, page: &Page) -> String {
+pub fn show(record: &CoreRecord<'_>, page: &Page) -> String {
     let cpus: Vec<String> = record.results.iter().map(|row| of_cpu(row, page)).collect();
     let probe = format!("One probe takes {:.1} µs.\n", record.parameters.probe_us);
     cpus.join("\n") + "\n" + &pairs(&record.results) + &probe

@@ -15,9 +15,8 @@ mod stopped;
 mod warnings;
 
 use self::record::{LatencyRecord, Row};
-use ::record::{Cost, Finding, Metric, Rank, Section, ThenAndNow};
 use flags::Flags;
-use harness::{Example, Experiment, Finished, Run, SharedFlags, SurveyPart};
+use harness::{Example, Experiment, Finished, Run, SharedFlags, SurveyPart, Views};
 use plan::{Parameters, Plan};
 use std::time::Duration;
 use terminal::Page;
@@ -57,6 +56,16 @@ impl Experiment for Latency {
     type Parameters = Parameters;
     type Row = Row;
 
+    const VIEWS: Views<Self> = Views {
+        show_part: |record, page| show::sections(record.results, page),
+        metrics: ranking::metrics,
+        ranking: ranking::ranking,
+        findings: findings::findings,
+        then_and_now: findings::then_and_now,
+        costs: findings::costs,
+        ..Views::of(show, section::section)
+    };
+
     fn answer(flags: &Flags, _: &SharedFlags) -> anyhow::Result<Option<String>> {
         Ok(flags.asks_for_list().then(locks::list))
     }
@@ -82,37 +91,9 @@ impl Experiment for Latency {
         finished.failures.extend(measured.lost.map(|lost| lost.to_string()));
         Ok(finished.exceeded_by(ended))
     }
+}
 
-    fn show(record: &LatencyRecord, page: &Page) -> String {
-        let stopped = record.parameters.stopped.iter().map(|wait| stopped::text(wait, page));
-        show::show(record, page) + &stopped.collect::<String>()
-    }
-
-    fn show_part(record: &LatencyRecord, page: &Page) -> String {
-        show::sections(&record.results, page)
-    }
-
-    fn section(rows: &[Row]) -> Section {
-        section::section(rows)
-    }
-
-    fn metrics(row: &Row) -> Vec<Metric> {
-        ranking::metrics(row)
-    }
-
-    fn ranking(rows: &[Row]) -> Vec<Rank> {
-        ranking::ranking(rows)
-    }
-
-    fn findings(rows: &[(usize, &Row)]) -> Vec<Finding> {
-        findings::findings(rows)
-    }
-
-    fn then_and_now(rows: &[(usize, &Row)]) -> Vec<ThenAndNow> {
-        findings::then_and_now(rows)
-    }
-
-    fn costs(rows: &[Row]) -> Vec<Cost> {
-        findings::costs(rows)
-    }
+fn show(record: &LatencyRecord<'_>, page: &Page) -> String {
+    let stopped = record.parameters.stopped.iter().map(|wait| stopped::text(wait, page));
+    show::show(record, page) + &stopped.collect::<String>()
 }

@@ -5,12 +5,12 @@ use instruments::evidence::{EvidenceQuality, Source};
 use instruments::statistics::Interval;
 use instruments::statistics::comparison::Estimate;
 use instruments::statistics::stopping::EndedBy;
-use record::{Bin, Estimates, Record, Unit};
+use record::{Bin, Estimates, RecordRef, Unit};
 use serde::{Deserialize, Serialize};
 use terminal::nanoseconds;
 
 /// A record of this experiment.
-pub type LatencyRecord = Record<Parameters, Row>;
+pub type LatencyRecord<'a> = RecordRef<'a, Parameters, Row>;
 
 /// The operation that was timed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -15,7 +15,7 @@ use terminal::{self, Bar, Histogram, Page, nanoseconds, percent};
 const MOST_DRAWN: usize = 4;
 
 /// The ranking; then every configuration, if they are few or were requested.
-pub fn show(record: &LatencyRecord, page: &Page) -> String {
+pub fn show(record: &LatencyRecord<'_>, page: &Page) -> String {
     let cells = cells(&record.results);
     let ranking = rankings(record, page);
     let asked = &record.parameters;
@@ -241,7 +241,7 @@ fn control(row: &Row) -> Option<String> {
 }
 
 /// A table for each number of threads and competitors, by the figure that decides.
-fn rankings(record: &LatencyRecord, page: &Page) -> String {
+fn rankings(record: &LatencyRecord<'_>, page: &Page) -> String {
     // A stored ranking may be of an older revision; the rows say the same as when they were measured.
     let ranks = ranking(&record.results);
     // A single lock has no competitor.
@@ -278,7 +278,7 @@ fn unluckiest(rank: &Rank, rows: &[Row], of: fn(&Row) -> Option<f64>) -> String 
     row.map_or_else(String::new, |row| row.words(of(row)))
 }
 
-fn ranking_legend(record: &LatencyRecord, ranks: &[Rank]) -> String {
+fn ranking_legend(record: &LatencyRecord<'_>, ranks: &[Rank]) -> String {
     let mut text = ranking::legend(ranks);
     if ranks.iter().any(|rank| rank.figure == PAIR) {
         text += "\n99.9 % and max: time to lock alone.";

@@ -13,17 +13,15 @@ mod section;
 mod show;
 mod warnings;
 
-use self::record::{LoadRecord, Row};
-use ::record::{Finding, Metric, Section, ThenAndNow};
+use self::record::Row;
 use flags::{Flags, View};
-use harness::{Calibrated, Example, Experiment, Finished, Lookout, Run, SurveyPart};
+use harness::{Calibrated, Example, Experiment, Finished, Lookout, Run, SurveyPart, Views};
 use instruments::warning::Warning;
 use live::Live;
 use measure::Measured;
 use plan::{Parameters, Plan};
 use priority::Priority;
 use std::time::Duration;
-use terminal::Page;
 
 /// The experiment.
 pub struct Load;
@@ -45,32 +43,19 @@ impl Experiment for Load {
     type Parameters = Parameters;
     type Row = Row;
 
+    const VIEWS: Views<Self> = Views {
+        metrics: findings::metrics,
+        findings: findings::findings,
+        then_and_now: findings::then_and_now,
+        ..Views::of(show::show, section::section)
+    };
+
     fn run(flags: &Flags, run: &mut Run<'_>) -> anyhow::Result<Finished<Parameters, Row>> {
         let plan = Plan::of(flags, run.is_part() || run.shared.wants_record(), run.session)?;
         let finished = if run.is_part() { headless(&plan, run)? } else { with_view(flags, &plan, run)? };
         // The load is what is measured here, and an idle meter goes into a separate session.
         let autogroup = (plan.priority == Priority::IDLE).then_some("autogroup");
         Ok(finished.without(std::iter::once("other_load").chain(autogroup)))
-    }
-
-    fn show(record: &LoadRecord, page: &Page) -> String {
-        show::show(record, page)
-    }
-
-    fn section(rows: &[Row]) -> Section {
-        section::section(rows)
-    }
-
-    fn metrics(row: &Row) -> Vec<Metric> {
-        findings::metrics(row)
-    }
-
-    fn findings(rows: &[(usize, &Row)]) -> Vec<Finding> {
-        findings::findings(rows)
-    }
-
-    fn then_and_now(rows: &[(usize, &Row)]) -> Vec<ThenAndNow> {
-        findings::then_and_now(rows)
     }
 }
 

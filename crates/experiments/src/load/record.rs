@@ -2,11 +2,11 @@
 
 use super::plan::Parameters;
 use instruments::statistics::Interval;
-use record::Record;
+use record::RecordRef;
 use serde::{Deserialize, Serialize};
 
 /// A record of this experiment.
-pub type LoadRecord = Record<Parameters, Row>;
+pub type LoadRecord<'a> = RecordRef<'a, Parameters, Row>;
 
 /// A row, told from the others by its field `measurement`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

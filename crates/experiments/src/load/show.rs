@@ -6,7 +6,7 @@ use instruments::statistics::Interval;
 use terminal::{self, Page, percent};
 
 /// All of it.
-pub fn show(record: &LoadRecord, page: &Page) -> String {
+pub fn show(record: &LoadRecord<'_>, page: &Page) -> String {
     let intervals: Vec<&IntervalRow> = record.results.iter().filter_map(Row::interval).collect();
     let by_time = intervals.chunk_by(|one, other| one.time_s == other.time_s);
     let lines: String = by_time.map(|rows| line(rows, page) + "\n").collect();

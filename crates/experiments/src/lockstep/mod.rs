@@ -12,10 +12,8 @@ mod section;
 mod show;
 
 use ::lockstep::record::{LockstepRecord, NAME, Parameters, Row};
-use ::record::{Finding, Metric, Section};
 use flags::Flags;
-use harness::{Example, Experiment, Finished, Run};
-use terminal::Page;
+use harness::{Example, Experiment, Finished, Run, Views};
 
 /// The experiment.
 pub struct Lockstep;
@@ -34,24 +32,11 @@ impl Experiment for Lockstep {
     type Parameters = Parameters;
     type Row = Row;
 
+    const VIEWS: Views<Self> =
+        Views { metrics: metrics::metrics, findings: findings::findings, ..Views::of(show::show, section::section) };
+
     fn run(flags: &Flags, _: &mut Run<'_>) -> anyhow::Result<Finished<Parameters, Row>> {
         let LockstepRecord { environment, parameters, results, warnings, .. } = read::record(&flags.record)?;
         Ok(Finished::elsewhere(parameters, results, warnings, environment))
-    }
-
-    fn show(record: &LockstepRecord, page: &Page) -> String {
-        show::show(record, page)
-    }
-
-    fn section(rows: &[Row]) -> Section {
-        section::section(rows)
-    }
-
-    fn metrics(row: &Row) -> Vec<Metric> {
-        metrics::metrics(row)
-    }
-
-    fn findings(rows: &[(usize, &Row)]) -> Vec<Finding> {
-        findings::findings(rows)
     }
 }

@@ -1,14 +1,15 @@
 //! The record on a terminal.
 
-use ::lockstep::record::{LockstepRecord, LongStep, NodesRow, Parameters, RankRow, Row, StepsRow};
+use ::lockstep::record::{LongStep, NodesRow, Parameters, RankRow, Row, StepsRow};
 use harness::label;
 use instruments::statistics::Interval;
+use record::RecordRef;
 use terminal::{self, Page, nanoseconds, percent};
 
 /// All of it.
-pub fn show(record: &LockstepRecord, page: &Page) -> String {
+pub fn show(record: &RecordRef<'_, Parameters, Row>, page: &Page) -> String {
     let (mut steps, mut nodes, mut long, mut ranks) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-    for row in &record.results {
+    for row in record.results {
         match row {
             Row::Steps(row) => steps.push(row),
             Row::Nodes(row) => nodes.push(row),

@@ -27,10 +27,9 @@ mod values;
 mod wake;
 
 use self::record::{NoiseRecord, Row};
-use ::record::{Cost, Finding, Metric, Section, ThenAndNow};
 use flags::{Flags, View};
 use harness::output::OutputFile;
-use harness::{Example, Experiment, Finished, Run, SurveyPart, WatchedGaps};
+use harness::{Example, Experiment, Finished, Run, SurveyPart, Views, WatchedGaps};
 use instruments::cpus::CpuSet;
 use instruments::warning::{ClockFallback, Interrupted, Warning};
 use live::Live;
@@ -78,6 +77,14 @@ impl Experiment for Noise {
     type Parameters = Parameters;
     type Row = Row;
 
+    const VIEWS: Views<Self> = Views {
+        metrics: metrics::metrics,
+        findings: findings::findings,
+        then_and_now: findings::then_and_now,
+        costs: findings::costs,
+        ..Views::of(show, |rows| section::section(&told_apart(rows)))
+    };
+
     fn run(flags: &Flags, run: &mut Run<'_>) -> anyhow::Result<Finished<Parameters, Row>> {
         if let Some(chosen) = every_cpu::chosen(flags, run.shared, run.session)? {
             return of_every_cpu(Plan::of_every_cpu(flags, run.session, chosen)?, run);
@@ -111,35 +118,15 @@ impl Experiment for Noise {
         finished.failures.extend(failure);
         Ok(finished)
     }
+}
 
-    fn show(record: &NoiseRecord, page: &Page) -> String {
-        let rows = &record.results;
-        let text = match record.parameters.every_cpu.is_empty() {
-            true => show::show(&record.parameters, rows, page),
-            false => every_cpu::show(rows, page),
-        };
-        text + &stopped::stopped(rows, page)
-    }
-
-    fn section(rows: &[Row]) -> Section {
-        section::section(&told_apart(rows))
-    }
-
-    fn metrics(row: &Row) -> Vec<Metric> {
-        metrics::metrics(row)
-    }
-
-    fn findings(rows: &[(usize, &Row)]) -> Vec<Finding> {
-        findings::findings(rows)
-    }
-
-    fn then_and_now(rows: &[(usize, &Row)]) -> Vec<ThenAndNow> {
-        findings::then_and_now(rows)
-    }
-
-    fn costs(rows: &[Row]) -> Vec<Cost> {
-        findings::costs(rows)
-    }
+fn show(record: &NoiseRecord<'_>, page: &Page) -> String {
+    let rows = record.results;
+    let text = match record.parameters.every_cpu.is_empty() {
+        true => show::show(record.parameters, rows, page),
+        false => every_cpu::show(rows, page),
+    };
+    text + &stopped::stopped(rows, page)
 }
 
 /// The outcome of gaps. A gap that ended the measurement, because of `--stop-above`, fails the command.

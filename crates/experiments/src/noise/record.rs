@@ -7,11 +7,11 @@ use harness::StoryPart;
 use instruments::evidence::{Cause, EvidenceQuality, Source};
 use instruments::statistics::Interval;
 use instruments::statistics::comparison::Estimate;
-use record::Record;
+use record::RecordRef;
 use serde::{Deserialize, Serialize};
 
 /// A record of this experiment.
-pub type NoiseRecord = Record<Parameters, Row>;
+pub type NoiseRecord<'a> = RecordRef<'a, Parameters, Row>;
 
 /// A configuration. Values that were not measured are `null`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -12,16 +12,16 @@ mod section;
 mod show;
 mod then;
 
-use self::record::{RingRecord, Row, failures};
-use ::record::{Cost, Finding, Metric, Section, ThenAndNow};
+use self::record::{Row, failures};
 use contestants::Contestant;
 use flags::Flags;
-use harness::{Example, Experiment, Finished, Lookout, Progress, Run, Session, SharedFlags, SurveyPart, UsageError};
+use harness::{
+    Example, Experiment, Finished, Lookout, Progress, Run, Session, SharedFlags, SurveyPart, UsageError, Views,
+};
 use loops::ring::CONTESTANTS;
 use loops::ring::{Class, RingSpec};
 use measure::{BuildDir, Readiness};
 use plan::{Absent, Parameters, Plan};
-use terminal::Page;
 
 /// The experiment.
 pub struct Ring;
@@ -44,6 +44,14 @@ impl Experiment for Ring {
     type Flags = Flags;
     type Parameters = Parameters;
     type Row = Row;
+
+    const VIEWS: Views<Self> = Views {
+        metrics: findings::metrics,
+        findings: findings::findings,
+        then_and_now: findings::then_and_now,
+        costs: findings::costs,
+        ..Views::of(show::show, section::section)
+    };
 
     fn answer(flags: &Flags, shared: &SharedFlags) -> anyhow::Result<Option<String>> {
         if flags.list {
@@ -69,30 +77,6 @@ impl Experiment for Ring {
         let mut finished = Finished::measured(parameters, measured.rows, measured.warnings, cpus, Some(plan.budget));
         finished.failures = failed;
         Ok(finished)
-    }
-
-    fn show(record: &RingRecord, page: &Page) -> String {
-        show::show(record, page)
-    }
-
-    fn section(rows: &[Row]) -> Section {
-        section::section(rows)
-    }
-
-    fn metrics(row: &Row) -> Vec<Metric> {
-        findings::metrics(row)
-    }
-
-    fn findings(rows: &[(usize, &Row)]) -> Vec<Finding> {
-        findings::findings(rows)
-    }
-
-    fn then_and_now(rows: &[(usize, &Row)]) -> Vec<ThenAndNow> {
-        findings::then_and_now(rows)
-    }
-
-    fn costs(rows: &[Row]) -> Vec<Cost> {
-        findings::costs(rows)
     }
 }
 

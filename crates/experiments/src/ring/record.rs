@@ -5,11 +5,11 @@ use super::then;
 use instruments::statistics::comparison::Estimate;
 use instruments::statistics::{EndedBy, Interval};
 use loops::ring::{Arrangement, Class};
-use record::{Basis, Estimates, Record};
+use record::{Basis, Estimates, RecordRef};
 use serde::{Deserialize, Serialize};
 
 /// A record of this experiment.
-pub type RingRecord = Record<Parameters, Row>;
+pub type RingRecord<'a> = RecordRef<'a, Parameters, Row>;
 
 /// One contestant, or limit, in one ring. A value that was not measured is `null`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

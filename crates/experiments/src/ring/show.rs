@@ -10,7 +10,7 @@ use loops::ring::{Arrangement, Class};
 use terminal::{self, Page, nanoseconds, percent, ratio};
 
 /// All of it.
-pub fn show(record: &RingRecord, _: &Page) -> String {
+pub fn show(record: &RingRecord<'_>, _: &Page) -> String {
     let rows = &record.results;
     let mut parts: Vec<String> = rings(rows)
         .into_iter()
@@ -272,7 +272,7 @@ fn failures(rows: &[Row]) -> String {
     super::record::failures(rows).into_iter().map(|line| format!("FAILED {line}\n")).collect()
 }
 
-fn absent(record: &RingRecord) -> String {
+fn absent(record: &RingRecord<'_>) -> String {
     record.parameters.absent.iter().map(Absent::line).collect()
 }
 

@@ -17,13 +17,11 @@ mod verdict;
 mod warnings;
 mod watched;
 
-use self::record::{SwapParameters, SwapRecord, SwapRow};
-use ::record::Section;
+use self::record::{SwapParameters, SwapRow};
 use flags::SwapFlags;
-use harness::{Experiment, Finished, ModeFlags, Run, SharedFlags};
+use harness::{Experiment, Finished, ModeFlags, Run, SharedFlags, Views};
 use launch::ProgramFlags;
 use plan::Plan;
-use terminal::Page;
 
 /// The experiment.
 pub struct Swap;
@@ -36,6 +34,8 @@ impl Experiment for Swap {
     type Flags = ModeFlags<SwapFlags, ProgramFlags>;
     type Parameters = SwapParameters;
     type Row = SwapRow;
+
+    const VIEWS: Views<Self> = Views::of(show::show, show::section);
 
     fn answer(flags: &Self::Flags, _: &SharedFlags) -> anyhow::Result<Option<String>> {
         flags.own.swap_library.as_deref().map(write_library).transpose()
@@ -52,14 +52,6 @@ impl Experiment for Swap {
         finished.failures = measured.failures;
         finished.exceeded = exceeded;
         Ok(finished)
-    }
-
-    fn show(record: &SwapRecord, page: &Page) -> String {
-        show::show(record, page)
-    }
-
-    fn section(rows: &[SwapRow]) -> Section {
-        show::section(rows)
     }
 }
 

@@ -2,11 +2,11 @@
 
 use super::variant::{PLAIN, Variant};
 use instruments::statistics::Interval;
-use record::{Record, Unit};
+use record::{RecordRef, Unit};
 use serde::{Deserialize, Serialize};
 
 /// A record of such a comparison.
-pub type SwapRecord = Record<SwapParameters, SwapRow>;
+pub type SwapRecord<'a> = RecordRef<'a, SwapParameters, SwapRow>;
 
 /// The number of metrics before the program's own ones: wall and CPU time.
 pub const TIMES: usize = 2;

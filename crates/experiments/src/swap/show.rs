@@ -7,7 +7,7 @@ use instruments::warning::WarningKind;
 use record::{Bar, Bars, Figure, Picture, Section, Statement, Table, Unit, distinct};
 use terminal::{Page, count, counted, percent, range, ratio};
 
-pub fn show(record: &SwapRecord, page: &Page) -> String {
+pub fn show(record: &SwapRecord<'_>, page: &Page) -> String {
     let mut text = format!("{}\n", record.parameters.compared_program.join(" "));
     text.extend(record.parameters.client.iter().map(|client| format!("client: {client}\n")));
     if !record.parameters.swap_only.is_empty() {
@@ -31,8 +31,8 @@ pub fn show(record: &SwapRecord, page: &Page) -> String {
 }
 
 /// The rule of the verdicts.
-fn judged(record: &SwapRecord) -> Option<String> {
-    let SwapParameters { comparisons, least_effect_share: least, .. } = record.parameters;
+fn judged(record: &SwapRecord<'_>) -> Option<String> {
+    let &SwapParameters { comparisons, least_effect_share: least, .. } = record.parameters;
     (comparisons > 0).then(|| {
         format!(
             "Better or worse: by more than {}, at 95 % confidence over {comparisons} comparisons.\n",
@@ -42,7 +42,7 @@ fn judged(record: &SwapRecord) -> Option<String> {
 }
 
 /// The trials of the search, and its result.
-fn searched(record: &SwapRecord) -> String {
+fn searched(record: &SwapRecord<'_>) -> String {
     let parameters = &record.parameters;
     let Some(last) = parameters.search.last() else { return String::new() };
     let line = |arm: &SearchArm| {
@@ -63,7 +63,7 @@ fn searched(record: &SwapRecord) -> String {
 }
 
 /// Wait and hold times, lock by lock, plainly and with each substitute.
-fn watched(record: &SwapRecord) -> String {
+fn watched(record: &SwapRecord<'_>) -> String {
     let parameters = &record.parameters;
     if let Some(why) = &parameters.unwatched {
         return format!("\nNo data on waits and hold times: {}\n", why.lines().next().unwrap_or_default());

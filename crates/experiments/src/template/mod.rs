@@ -14,7 +14,7 @@ mod show;
 use self::record::{Row, TemplateRecord};
 use ::record::{Finding, Metric, Section};
 use flags::Flags;
-use harness::{Example, Experiment, Finished, Run, SurveyPart};
+use harness::{Example, Experiment, Finished, Run, SurveyPart, Views};
 use plan::{Parameters, Plan};
 use terminal::Page;
 
@@ -34,6 +34,12 @@ impl Experiment for Template {
     type Parameters = Parameters;
     type Row = Row;
 
+    const VIEWS: Views<Self> = Views {
+        metrics: metrics::metrics,
+        findings: findings::findings,
+        ..Views::of(|record, _| show::show(record), section::section)
+    };
+
     fn run(flags: &Flags, run: &mut Run<'_>) -> anyhow::Result<Finished<Parameters, Row>> {
         let plan = Plan::of(flags, run.session);
         let progress = run.progress(plan.budget);
@@ -41,21 +47,5 @@ impl Experiment for Template {
         let measured = measure::run_plan(&plan, run.session, clock, &progress)?;
         let cpus = run.session.cpus.clone();
         Ok(Finished::measured(plan.parameters(), measured.rows, measured.warnings, cpus, Some(plan.budget)))
-    }
-
-    fn show(record: &TemplateRecord, _: &Page) -> String {
-        show::show(record)
-    }
-
-    fn section(rows: &[Row]) -> Section {
-        section::section(rows)
-    }
-
-    fn metrics(row: &Row) -> Vec<Metric> {
-        metrics::metrics(row)
-    }
-
-    fn findings(rows: &[(usize, &Row)]) -> Vec<Finding> {
-        findings::findings(rows)
     }
 }

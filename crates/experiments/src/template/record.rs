@@ -2,11 +2,11 @@
 
 use super::plan::Parameters;
 use instruments::statistics::Interval;
-use record::Record;
+use record::RecordRef;
 use serde::{Deserialize, Serialize};
 
 /// A record of this experiment.
-pub type TemplateRecord = Record<Parameters, Row>;
+pub type TemplateRecord<'a> = RecordRef<'a, Parameters, Row>;
 
 /// What a call took on a CPU. A field's name ends in its unit.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

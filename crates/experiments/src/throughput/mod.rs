@@ -12,12 +12,10 @@ mod sample;
 mod show;
 mod then;
 
-use self::record::{Row, ThroughputRecord};
-use ::record::{Finding, Metric, Rank, Section, ThenAndNow};
+use self::record::Row;
 use flags::Flags;
-use harness::{Example, Experiment, Finished, Run, SharedFlags, SurveyPart, UsageError};
+use harness::{Example, Experiment, Finished, Layout, Run, SharedFlags, SurveyPart, Views};
 use plan::{Parameters, Plan};
-use terminal::Page;
 
 /// The experiment.
 pub struct Throughput;
@@ -37,13 +35,25 @@ impl Experiment for Throughput {
         weight: 15,
         flags: "--lock sysv,usema,pthread,std,adaptive --children 2,4 --nonhold 7us --hold 3us",
     });
-    const LAYOUTS: &'static [(&'static str, &'static str)] = &[("ulockflex", "the table of 2002, column by column")];
 
     const ALL_NIGHT: bool = true;
 
     type Flags = Flags;
     type Parameters = Parameters;
     type Row = Row;
+
+    const VIEWS: Views<Self> = Views {
+        layouts: &[Layout {
+            name: "ulockflex",
+            about: "the table of 2002, column by column",
+            write: |record| show::ulockflex(record.results),
+        }],
+        metrics: findings::metrics,
+        ranking: |rows| ranking::ranking(rows),
+        findings: findings::findings,
+        then_and_now: findings::then_and_now,
+        ..Views::of(show::show, show::section)
+    };
 
     fn answer(flags: &Flags, _: &SharedFlags) -> anyhow::Result<Option<String>> {
         Ok(flags.asks_for_list().then(locks::list))
@@ -62,33 +72,5 @@ impl Experiment for Throughput {
         let mut finished = Finished::measured(parameters, measured.rows, warnings, cpus, planned);
         finished.failures.extend(measured.lost.map(|lost| lost.to_string()));
         Ok(finished)
-    }
-
-    fn show(record: &ThroughputRecord, page: &Page) -> String {
-        show::show(record, page)
-    }
-
-    fn layout(record: &ThroughputRecord, _: &str) -> Result<String, UsageError> {
-        Ok(show::ulockflex(&record.results))
-    }
-
-    fn section(rows: &[Row]) -> Section {
-        show::section(rows)
-    }
-
-    fn metrics(row: &Row) -> Vec<Metric> {
-        findings::metrics(row)
-    }
-
-    fn ranking(rows: &[Row]) -> Vec<Rank> {
-        ranking::ranking(rows)
-    }
-
-    fn findings(rows: &[(usize, &Row)]) -> Vec<Finding> {
-        findings::findings(rows)
-    }
-
-    fn then_and_now(rows: &[(usize, &Row)]) -> Vec<ThenAndNow> {
-        findings::then_and_now(rows)
     }
 }

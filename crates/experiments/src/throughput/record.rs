@@ -6,11 +6,11 @@ use super::then;
 use instruments::statistics::Interval;
 use instruments::statistics::levels::Levels;
 use instruments::statistics::stopping::EndedBy;
-use record::{Estimates, Record};
+use record::{Estimates, RecordRef};
 use serde::{Deserialize, Serialize};
 
 /// A record of this experiment.
-pub type ThroughputRecord = Record<Parameters, Row>;
+pub type ThroughputRecord<'a> = RecordRef<'a, Parameters, Row>;
 
 /// One cell. What a lock does not count, and what was not measured, is `null`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

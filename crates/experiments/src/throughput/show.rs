@@ -77,8 +77,8 @@ fn levels(levels: Levels) -> String {
 }
 
 /// The whole record on a terminal: a table for each number of children and mix of work.
-pub fn show(record: &ThroughputRecord, page: &Page) -> String {
-    let rows = &record.results;
+pub fn show(record: &ThroughputRecord<'_>, page: &Page) -> String {
+    let rows = record.results;
     // A stored ranking may be of an older revision; the rows say the same as when they were measured.
     let (loops, ranks) = (Loops::of(rows), ranking(rows));
     let tables: Vec<String> = distinct(rows, Row::contest)

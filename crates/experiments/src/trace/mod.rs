@@ -18,13 +18,11 @@ mod show_matrix;
 mod warnings;
 mod words;
 
-use self::record::{Row, TraceRecord};
-use ::record::{Finding, Metric, Section};
+use self::record::Row;
 use flags::Flags;
-use harness::{Example, Experiment, Finished, Run};
+use harness::{Example, Experiment, Finished, Run, Views};
 use live::Lines;
 use plan::{Parameters, Plan};
-use terminal::Page;
 
 /// The experiment.
 pub struct Trace;
@@ -57,6 +55,9 @@ impl Experiment for Trace {
     type Parameters = Parameters;
     type Row = Row;
 
+    const VIEWS: Views<Self> =
+        Views { metrics: metrics::metrics, findings: findings::findings, ..Views::of(show::show, section::section) };
+
     fn run(flags: &Flags, run: &mut Run<'_>) -> anyhow::Result<Finished<Parameters, Row>> {
         let cpus = run.session.cpus.clone();
         let mut lines = Lines::of(run.session, run.shared, flags.interval);
@@ -76,21 +77,5 @@ impl Experiment for Trace {
         };
         // The program itself is the load, and the trace shows what the machine does to it.
         Ok(finished.without(["other_load", "autogroup"]))
-    }
-
-    fn show(record: &TraceRecord, page: &Page) -> String {
-        show::show(record, page)
-    }
-
-    fn section(rows: &[Row]) -> Section {
-        section::section(rows)
-    }
-
-    fn metrics(row: &Row) -> Vec<Metric> {
-        metrics::metrics(row)
-    }
-
-    fn findings(rows: &[(usize, &Row)]) -> Vec<Finding> {
-        findings::findings(rows)
     }
 }

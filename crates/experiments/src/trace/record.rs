@@ -2,11 +2,11 @@
 
 use super::plan::Parameters;
 use instruments::statistics::Interval;
-use record::{Bin, Record};
+use record::{Bin, RecordRef};
 use serde::{Deserialize, Serialize};
 
 /// A record of this experiment.
-pub type TraceRecord = Record<Parameters, Row>;
+pub type TraceRecord<'a> = RecordRef<'a, Parameters, Row>;
 
 /// What a row is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -12,7 +12,7 @@ const MOST_BLOCKS: usize = 3;
 const MOST_SITES: usize = 6;
 const MOST_WAITS: usize = 3;
 
-pub fn show(record: &TraceRecord, page: &Page) -> String {
+pub fn show(record: &TraceRecord<'_>, page: &Page) -> String {
     let rows = &record.results;
     let of = |kind: RowKind| rows.iter().filter(move |row| row.kind == kind);
     let excluding: Vec<&Row> = of(RowKind::Lock).filter(|row| row.excludes()).collect();
@@ -65,7 +65,7 @@ fn said(sentence: &str, page: &Page) -> String {
     item(sentence.split(' '), page)
 }
 
-fn heading(record: &TraceRecord) -> String {
+fn heading(record: &TraceRecord<'_>) -> String {
     let parameters = &record.parameters;
     if let Some(pid) = parameters.attached_pid {
         let threads = terminal::counted(parameters.threads as usize, "thread");

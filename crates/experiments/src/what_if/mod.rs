@@ -18,12 +18,10 @@ mod sides;
 mod simulated;
 mod warnings;
 
-use self::record::{WhatIfParameters, WhatIfRecord, WhatIfRow};
-use ::record::Section;
+use self::record::{WhatIfParameters, WhatIfRow};
 use flags::WhatIfFlags;
-use harness::{Experiment, Finished, ModeFlags, Run};
+use harness::{Experiment, Finished, ModeFlags, Run, Views};
 use launch::{FEWEST_RUNS, LaunchFlags, Plan};
-use terminal::Page;
 
 /// The experiment.
 pub struct WhatIf;
@@ -38,6 +36,8 @@ impl Experiment for WhatIf {
     type Parameters = WhatIfParameters;
     type Row = WhatIfRow;
 
+    const VIEWS: Views<Self> = Views::of(show::show, show::section);
+
     fn run(flags: &Self::Flags, run: &mut Run<'_>) -> anyhow::Result<Finished<WhatIfParameters, WhatIfRow>> {
         let LaunchFlags { program, comparison } = &flags.shared;
         let plan = Plan::of(program, comparison, FEWEST_RUNS, run.session)?;
@@ -49,13 +49,5 @@ impl Experiment for WhatIf {
         let mut finished = Finished::measured(measured.parameters, measured.rows, measured.warnings, cpus, planned);
         finished.failures = measured.failures;
         Ok(finished)
-    }
-
-    fn show(record: &WhatIfRecord, page: &Page) -> String {
-        show::show(record, page)
-    }
-
-    fn section(rows: &[WhatIfRow]) -> Section {
-        show::section(rows)
     }
 }

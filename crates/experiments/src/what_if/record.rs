@@ -1,11 +1,11 @@
 //! The record: a row for each lock, each share and each metric.
 
 use instruments::statistics::Interval;
-use record::{Record, Unit};
+use record::{RecordRef, Unit};
 use serde::{Deserialize, Serialize};
 
 /// A record of shorter sections.
-pub type WhatIfRecord = Record<WhatIfParameters, WhatIfRow>;
+pub type WhatIfRecord<'a> = RecordRef<'a, WhatIfParameters, WhatIfRow>;
 
 /// Which sections were shorter, and by how much.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -4,7 +4,7 @@ use super::record::{Slope, Verdict, WhatIf, WhatIfRecord, WhatIfRow};
 use record::{Axis, Figure, Mark, Picture, Plot, Point, Section, Series, Statement, Table, Unit, distinct};
 use terminal::{Page, nanoseconds, percent};
 
-pub fn show(record: &WhatIfRecord, page: &Page) -> String {
+pub fn show(record: &WhatIfRecord<'_>, page: &Page) -> String {
     let (rows, parameters) = (&record.results, &record.parameters);
     let mut text = format!("{}\n", parameters.what_if_program.join(" "));
     for lock in &parameters.locks {

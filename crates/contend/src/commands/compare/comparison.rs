@@ -6,7 +6,7 @@ use super::limit::Limit;
 use super::operand::{Operand, Title};
 use super::prior_runs::PriorRuns;
 use crate::commands::machines::{Machines, of_archive};
-use crate::commands::metrics;
+use crate::commands::reading::metrics;
 use anyhow::ensure;
 use archive::Catalogue;
 use instruments::statistics::Interval;
@@ -71,7 +71,7 @@ impl Comparison {
     /// # Errors
     /// Rows that cannot be read, no cell in common, an archive that cannot be read.
     pub fn of(a: &Operand, b: &Operand, archive: Option<&Catalogue>, limits: &[Limit]) -> anyhow::Result<Self> {
-        let metrics = [metrics::of(&a.source)?, metrics::of(&b.source)?];
+        let metrics = [metrics(&a.source)?, metrics(&b.source)?];
         let naming = Naming::within(&metrics);
         let lines = lines(&metrics, &naming, &PriorRuns::of(&a.source, &b.source, archive)?);
         let is_compared = |line: &&Line| line.a.is_some() && line.b.is_some();

@@ -1,7 +1,8 @@
 //! Other runs of the same as A or B in the archive: how far they differ from each other is how far runs differ.
 
 use super::judgement::{General, Pair, in_general};
-use crate::commands::{metrics, parameters};
+use crate::commands::parameters;
+use crate::commands::reading::metrics;
 use archive::{Catalogue, Entry, Manifest};
 use instruments::statistics::comparison::{Estimate, RunToRun, farthest_apart};
 use record::{Metric, Naming, Source};
@@ -61,7 +62,7 @@ impl PriorRuns {
     }
 
     fn add(&mut self, source: Source, manifest: &Manifest) {
-        let Ok(run) = metrics::of(&source) else { return };
+        let Ok(run) = metrics(&source) else { return };
         let contend = manifest.program.as_ref().and_then(|program| program.hash.clone());
         let contend = contend.map(|hash| ("contend".to_owned(), hash));
         let builds: Vec<(String, String)> = contend.into_iter().chain(parameters::contents(&source)).collect();

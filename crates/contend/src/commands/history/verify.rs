@@ -1,6 +1,6 @@
 //! Every hash, checked; and that every record can be read.
 
-use crate::commands::metrics;
+use crate::commands::reading::metrics;
 use crate::commands::shown::{Extent, is_known, shown};
 use anyhow::bail;
 use archive::{Archive, Catalogue, Entry, Likeness};
@@ -50,7 +50,7 @@ fn read(entry: &Entry, content: &[u8]) -> anyhow::Result<()> {
     // One that was interrupted may have none.
     let has_results = record.get("results").and_then(Value::as_array).is_some_and(|results| !results.is_empty());
     if has_results {
-        metrics::of(&understand(entry.short_id(), content)?)?;
+        metrics(&understand(entry.short_id(), content)?)?;
     }
     Ok(())
 }

@@ -2,8 +2,8 @@
 
 mod choice;
 
-use crate::commands::costs;
 use crate::commands::picture::Kind;
+use crate::commands::reading::Reading;
 use crate::output::Destination;
 use anyhow::Context;
 use clap::{Args, ValueHint};
@@ -41,7 +41,7 @@ struct Answer<'a> {
 pub fn run(flags: &Flags, shared: &SharedFlags) -> anyhow::Result<Outcome> {
     let kind = Kind::of(shared)?;
     let source = choice::source(flags.record.as_deref(), shared)?;
-    let ladder = costs::of(&source)?.with_context(|| nothing(&source))?;
+    let ladder = Reading::of(&source)?.ladder().with_context(|| nothing(&source))?;
     let machine = report::machine(&source.environment);
     if let Some(kind) = kind {
         kind.write(&report::ladder_file(&ladder, &machine), shared)?;

@@ -1,6 +1,7 @@
 //! What machines are judged by: figures of records, each with the machine that it comes from.
 
-use crate::commands::{metrics, parameters};
+use crate::commands::parameters;
+use crate::commands::reading::metrics;
 use archive::{Catalogue, Entry};
 use instruments::statistics::comparison::Estimate;
 use record::{Metric, Naming, Source, Unit, VariationSource};
@@ -53,7 +54,7 @@ pub fn of_archive(catalogue: &Catalogue, alike: [&Source; 2]) -> anyhow::Result<
         let Ok((content, _)) = found else { return };
         let Ok(source) = record::understand("", &content) else { return };
         if alike.iter().any(|one| parameters::are_same(one, &source))
-            && let Ok(metrics) = metrics::of(&source)
+            && let Ok(metrics) = metrics(&source)
         {
             records.push((entries[place].summary.host.clone(), entries[place].id.clone(), metrics));
         }

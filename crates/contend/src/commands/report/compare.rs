@@ -1,7 +1,6 @@
 //! Records side by side: what their cells have in common, judged as `contend compare` judges.
 
 use crate::commands::compare::{Judgement, Pair, PriorRuns, judged};
-use crate::commands::metrics;
 use archive::Catalogue;
 use record::{Bar, Bars, Figure, Metric, Naming, Picture, Source, Table, Unit};
 use report::header;
@@ -17,14 +16,17 @@ struct Shared<'a> {
 /// first, with what the archive says of how much runs of the same differ.
 ///
 /// # Errors
-/// Rows that cannot be read; an archive that cannot be.
-pub fn figures(sources: &[Source], archive: Option<&Catalogue>) -> anyhow::Result<Vec<Figure>> {
+/// An archive that cannot be read.
+pub fn figures(
+    sources: &[Source],
+    records: &[Vec<Metric>],
+    archive: Option<&Catalogue>,
+) -> anyhow::Result<Vec<Figure>> {
     let [first, .., last] = sources else { return Ok(Vec::new()) };
-    let records: Vec<Vec<Metric>> = sources.iter().map(metrics::of).collect::<anyhow::Result<_>>()?;
-    let naming = Naming::within(&records);
+    let naming = Naming::within(records);
     let prior_runs = PriorRuns::of(first, last, archive)?;
     let shared: Vec<Shared<'_>> =
-        experiments(&records).into_iter().flat_map(|name| shared(name, &records, &naming)).collect();
+        experiments(records).into_iter().flat_map(|name| shared(name, records, &naming)).collect();
     let pairs: Vec<Pair> = shared.iter().map(|cell| prior_runs.pair(cell.first(), cell.last(), &naming)).collect();
     let judged: Vec<(&Shared<'_>, Judgement)> = shared.iter().zip(judged(&pairs)).collect();
     let of_one = judged.chunk_by(|one, other| one.0.first().experiment == other.0.first().experiment);

@@ -1,19 +1,15 @@
 //! Records of several machines: grouped by machine, and which one is odd.
 
 use crate::commands::machines::{Machines, Odd, readings, table};
-use crate::commands::metrics;
-use record::{Figure, Picture, Source, Table};
+use record::{Figure, Metric, Picture, Source, Table};
 use terminal::ratio;
 
 /// `None` where fewer than two machines are known.
-///
-/// # Errors
-/// Rows that cannot be read.
-pub fn figure(sources: &[Source], hosts: &[Option<String>]) -> anyhow::Result<Option<Figure>> {
-    let known = sources.iter().zip(hosts).filter_map(|(source, host)| Some((source, host.as_ref()?)));
-    let records = known.map(|(source, host)| Ok((host.clone(), source.name.clone(), metrics::of(source)?)));
-    let records = records.collect::<anyhow::Result<Vec<_>>>()?;
-    let Some(machines) = Machines::of(&readings(&records)) else { return Ok(None) };
+pub fn figure(sources: &[Source], hosts: &[Option<String>], metrics: &[Vec<Metric>]) -> Option<Figure> {
+    let records = sources.iter().zip(hosts).zip(metrics);
+    let known =
+        records.filter_map(|((source, host), metrics)| Some((host.clone()?, source.name.clone(), metrics.clone())));
+    let machines = Machines::of(&readings(&known.collect::<Vec<_>>()))?;
     let mut tables = vec![table(&machines)];
     if !machines.odd.is_empty() {
         tables.push(Table {
@@ -29,7 +25,7 @@ pub fn figure(sources: &[Source], hosts: &[Option<String>]) -> anyhow::Result<Op
             rows: machines.odd.iter().map(row).collect(),
         });
     }
-    Ok(Some(Figure { title: "Machines".into(), picture: Picture::None, tables, secondary: false }))
+    Some(Figure { title: "Machines".into(), picture: Picture::None, tables, secondary: false })
 }
 
 fn row(odd: &Odd) -> Vec<String> {

@@ -12,13 +12,14 @@ use crate::commands::archived;
 use crate::commands::compare::prior_archive;
 use crate::commands::methods::method;
 use crate::commands::picture::Kind;
-use crate::commands::{costs, found};
+use crate::commands::reading::{Reading, unknown};
+use crate::commands::survey::{FINDINGS, THEN_AND_NOW};
 use crate::output::print_or_write;
 use anyhow::Context;
 use archive::{Catalogue, Likeness};
 use clap::{Args, ValueHint};
 use harness::{Outcome, SharedFlags, UsageError};
-use record::{Figure, Ladder, Section, Source, content, is_file, typed, understand};
+use record::{Figure, Ladder, Metric, Section, Source, content, is_file, typed, understand};
 use report::Content;
 use serde_json::Value;
 use std::io::IsTerminal;
@@ -58,7 +59,9 @@ pub fn run(flags: &Flags, shared: &SharedFlags) -> anyhow::Result<Outcome> {
     let is_needed = flags.records.len() > 1 || !is_file(&flags.records[0]);
     let archive = if is_needed { prior_archive(&flags.records, shared)? } else { None };
     let (sources, hosts) = sources(&flags.records, archive.as_ref())?;
-    let sections = sources.iter().map(sections_of).collect::<anyhow::Result<Vec<Vec<Section>>>>()?;
+    let read = sources.iter().map(Reading::of).collect::<anyhow::Result<Vec<Reading>>>()?;
+    let sections = sources.iter().zip(&read).map(|(source, read)| sections_of(source, read));
+    let sections = sections.collect::<anyhow::Result<Vec<Vec<Section>>>>()?;
     if let Some(wanted) = &flags.picture {
         let [only] = &sections[..] else {
             return Err(UsageError(format!("--picture {wanted}: needs exactly one record")).into());
@@ -66,9 +69,11 @@ pub fn run(flags: &Flags, shared: &SharedFlags) -> anyhow::Result<Outcome> {
         kind.unwrap_or(Kind::Svg).write(&picture::of(only, wanted)?, shared)?;
         return Ok(Outcome::Done);
     }
-    let mut compared = compare::figures(&sources, archive.as_ref())?;
-    compared.splice(0..0, machines::figure(&sources, &hosts)?);
-    print_or_write(&page(&sources, &sections, &compared)?, shared)?;
+    let metrics = sources.iter().zip(&read).map(|(source, read)| read.metrics(source));
+    let metrics = metrics.collect::<anyhow::Result<Vec<Vec<Metric>>>>()?;
+    let mut compared = compare::figures(&sources, &metrics, archive.as_ref())?;
+    compared.splice(0..0, machines::figure(&sources, &hosts, &metrics));
+    print_or_write(&page(&sources, &read, &sections, &compared)?, shared)?;
     Ok(Outcome::Done)
 }
 
@@ -104,34 +109,30 @@ fn sources(names: &[String], archive: Option<&Catalogue>) -> anyhow::Result<(Vec
 /// It is no record for a report.
 pub fn page_of(name: &str, record: &[u8]) -> anyhow::Result<String> {
     let source = understand(name, record)?;
-    let sections = vec![sections_of(&source)?];
-    page(&[source], &sections, &[])
+    let read = Reading::of(&source)?;
+    let sections = vec![sections_of(&source, &read)?];
+    page(&[source], &[read], &sections, &[])
 }
 
-fn page(sources: &[Source], sections: &[Vec<Section>], compared: &[Figure]) -> anyhow::Result<String> {
-    let ladders = sources.iter().map(costs::of).collect::<anyhow::Result<Vec<Option<Ladder>>>>()?;
+fn page(
+    sources: &[Source],
+    read: &[Reading],
+    sections: &[Vec<Section>],
+    compared: &[Figure],
+) -> anyhow::Result<String> {
+    let ladders: Vec<Option<Ladder>> = read.iter().map(Reading::ladder).collect();
     Ok(report::page(&Content { sources, sections, ladders: &ladders, compared, method: &method }))
 }
 
-fn sections_of(source: &Source) -> anyhow::Result<Vec<Section>> {
-    let typed = source.parts.iter().map(|(experiment, rows)| section(source, experiment, rows));
-    let typed: anyhow::Result<Vec<Section>> = typed.collect();
-    typed.with_context(|| format!("{}: cannot make a report of this record", source.name))
-}
-
-/// The section of one experiment's rows; a survey has two of its own.
-fn section(source: &Source, experiment: &str, rows: &[Value]) -> anyhow::Result<Section> {
-    let of = |wanted: &str| {
-        let parts = source.parts.iter().filter(|(experiment, _)| experiment == wanted);
-        parts.flat_map(|(_, rows)| rows).collect()
+/// Its sections, in the order of the record; a survey has two of its own.
+fn sections_of(source: &Source, read: &Reading) -> anyhow::Result<Vec<Section>> {
+    let section = |(experiment, rows): &(String, Vec<Value>)| match experiment.as_str() {
+        FINDINGS => Ok(findings::section(&read.findings(rows)?)),
+        THEN_AND_NOW => Ok(then_and_now::section(&typed(rows)?)),
+        other => Ok(read.rows(other).with_context(|| unknown(other))?.section()),
     };
-    match experiment {
-        "findings" => Ok(findings::section(&found::findings(rows, of)?)),
-        "then_and_now" => Ok(then_and_now::section(&typed(rows)?)),
-        other => experiments::named(other)
-            .with_context(|| format!("the experiment {other:?} is unknown to this version of contend"))?
-            .section(rows),
-    }
+    let sections: anyhow::Result<Vec<Section>> = source.parts.iter().map(section).collect();
+    sections.with_context(|| format!("{}: cannot make a report of this record", source.name))
 }
 
 /// The names of the records, each once, and the page not among them.

@@ -4,7 +4,7 @@ use super::plan::{Part, Plan};
 use super::record::{Parameters, comparison, finding, placed, tagged};
 use super::warnings::ExperimentFailed;
 use anyhow::Context;
-use harness::{Interrupted, LeftOut, Passed, Progress, Run, Session, SharedFlags};
+use harness::{Interrupted, LeftOut, Passed, Progress, Rows, Run, Session, SharedFlags};
 use instruments::warning::{self, Warning};
 use serde_json::Value;
 use std::cell::OnceCell;
@@ -61,15 +61,10 @@ impl Measured {
 
     /// Puts the old documents beside the rows, and says what was found in them.
     fn conclude(&mut self, plan: &Plan) -> anyhow::Result<()> {
-        let mut further = Vec::new();
-        for part in &plan.parts {
-            let compared = part.entry.then_and_now(&placed(&self.rows, part.entry.name))?;
-            further.extend(compared.into_iter().map(comparison));
-        }
-        for part in &plan.parts {
-            let found = part.entry.findings(&placed(&self.rows, part.entry.name))?;
-            further.extend(found.into_iter().map(finding));
-        }
+        let read = plan.parts.iter().map(|part| part.entry.read(&placed(&self.rows, part.entry.name)));
+        let read: Vec<Box<dyn Rows>> = read.collect::<anyhow::Result<_>>()?;
+        let compared = read.iter().flat_map(|rows| rows.then_and_now()).map(comparison);
+        let further: Vec<_> = compared.chain(read.iter().flat_map(|rows| rows.findings()).map(finding)).collect();
         self.rows.extend(further.into_iter().collect::<Result<Vec<Value>, _>>()?);
         Ok(())
     }

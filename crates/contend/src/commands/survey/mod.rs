@@ -8,9 +8,9 @@ mod record;
 mod show;
 mod warnings;
 
+pub use self::record::{FINDINGS, NAME, THEN_AND_NOW, unknown_experiment};
 #[cfg(any(test, feature = "schema"))]
-pub use self::record::{FINDINGS, Parameters, THEN_AND_NOW, key};
-pub use self::record::{NAME, unknown_experiment};
+pub use self::record::{Parameters, key};
 pub use flags::Flags;
 pub use show::{closing, show as shown};
 

@@ -80,25 +80,18 @@ pub fn unknown_experiment(rows: &[Value]) -> Option<&str> {
 /// # Errors
 /// A row that is none.
 pub fn comparisons(rows: &[Value]) -> anyhow::Result<Vec<ThenAndNow>> {
-    typed(&rows_of(rows, THEN_AND_NOW))
+    typed(placed(rows, THEN_AND_NOW).into_iter().map(|(_, row)| row))
 }
 
-/// The rows of an experiment.
-pub fn rows_of(rows: &[Value], experiment: &str) -> Vec<Value> {
-    placed(rows, experiment).into_iter().map(|(_, row)| row.clone()).collect()
-}
-
-/// The rows of one experiment as a record of their own; `None` where it did not run.
+/// The record of one experiment, without its rows, which are read apart; `None` where it did not run.
 pub fn part(record: &AnyRecord, entry: &Entry) -> Option<AnyRecord> {
-    let results = rows_of(&record.results, entry.name);
     let parameters = &record.parameters[key(entry)];
-    let ran = !results.is_empty() && !parameters.is_null();
-    ran.then(|| AnyRecord {
+    (!parameters.is_null()).then(|| AnyRecord {
         schema: record.schema.clone(),
         experiment: entry.name.to_owned(),
         environment: record.environment.clone(),
         parameters: parameters.clone(),
-        results,
+        results: Vec::new(),
         ranking: Vec::new(),
         warnings: Vec::new(),
     })

@@ -2,11 +2,10 @@
 
 use super::record;
 use super::warnings::ExperimentFailed;
-use crate::commands::{costs, found};
+use crate::commands::reading::Reading;
 use ::record::{Finding, ThenAndNow, Unit};
-use harness::AnyRecord;
+use harness::{AnyRecord, Entry};
 use instruments::warning::Warning;
-use serde_json::Value;
 use std::io::IsTerminal;
 use terminal::{Page, escaped};
 
@@ -15,14 +14,15 @@ use terminal::{Page, escaped};
 /// # Errors
 /// A row that is not as its experiment writes it.
 pub fn show(record: &AnyRecord, page: &Page) -> anyhow::Result<String> {
+    let read = read(record)?;
     let mut parts = Vec::new();
     for entry in experiments::ALL {
-        if let Some(part) = record::part(record, entry) {
-            parts.push(entry.show_part(&part, page)?);
+        if let (Some(part), Some(rows)) = (record::part(record, entry), read.rows(entry.name)) {
+            parts.push(rows.show_part(&part, page)?);
         }
     }
-    parts.push(ladder(record, page)?.unwrap_or_default());
-    parts.push(conclusion(record, page, None)?);
+    parts.push(ladder(&read, page).unwrap_or_default());
+    parts.push(conclusion(record, &read, page, None)?);
     parts.retain(|part| !part.is_empty());
     Ok(parts.join("\n"))
 }
@@ -33,9 +33,10 @@ pub fn show(record: &AnyRecord, page: &Page) -> anyhow::Result<String> {
 /// # Errors
 /// A row that is none.
 pub fn closing(record: &AnyRecord, whole: &str, page: &Page) -> anyhow::Result<String> {
-    match ladder(record, page)? {
-        Some(ladder) => Ok(format!("{ladder}\n{}{}", conclusion(record, page, Some(whole))?, further())),
-        None => conclusion(record, page, None),
+    let read = read(record)?;
+    match ladder(&read, page) {
+        Some(ladder) => Ok(format!("{ladder}\n{}{}", conclusion(record, &read, page, Some(whole))?, further())),
+        None => conclusion(record, &read, page, None),
     }
 }
 
@@ -48,18 +49,20 @@ fn further() -> &'static str {
 /// Below the ladder on a screen.
 const MOST_FINDINGS: usize = 5;
 
-fn ladder(record: &AnyRecord, page: &Page) -> anyhow::Result<Option<String>> {
-    let parts: Vec<(&str, Vec<Value>)> =
-        experiments::ALL.iter().map(|entry| (entry.name, record::rows_of(&record.results, entry.name))).collect();
-    let ladder = costs::ladder(parts.iter().map(|(name, rows)| (*name, rows.as_slice())))?;
-    Ok(ladder.map(|ladder| format!("Costs of waiting\n{}", ladder.letters(page))))
+fn read(record: &AnyRecord) -> anyhow::Result<Reading> {
+    let rows = |entry: &Entry| (entry.name, record::placed(&record.results, entry.name));
+    Reading::of_parts(experiments::ALL.iter().map(rows).filter(|(_, rows)| !rows.is_empty()))
+}
+
+fn ladder(read: &Reading, page: &Page) -> Option<String> {
+    read.ladder().map(|ladder| format!("Costs of waiting\n{}", ladder.letters(page)))
 }
 
 /// The findings and what failed, then and now; where `whole` is how to read all of that, a few findings only.
-fn conclusion(record: &AnyRecord, page: &Page, whole: Option<&str>) -> anyhow::Result<String> {
+fn conclusion(record: &AnyRecord, read: &Reading, page: &Page, whole: Option<&str>) -> anyhow::Result<String> {
     let (mut text, mut missing) = (String::new(), String::new());
-    let rows = |experiment: &str| record::placed(&record.results, experiment).into_iter().map(|(_, row)| row).collect();
-    let all = found::findings(&record::rows_of(&record.results, record::FINDINGS), rows)?;
+    let stored = record::placed(&record.results, record::FINDINGS);
+    let all = read.findings(stored.into_iter().map(|(_, row)| row))?;
     let whole = whole.filter(|_| all.len() > MOST_FINDINGS);
     let is_whole = whole.is_none();
     let found: Vec<&Finding> = if is_whole { all.iter().collect() } else { repeated(&all, MOST_FINDINGS) };

@@ -11,13 +11,11 @@ mod show;
 mod then;
 mod then_and_now;
 
-use self::record::{FramesRecord, Row};
-use ::record::{Metric, Section, ThenAndNow};
+use self::record::Row;
 use flags::Flags;
-use harness::{Example, Experiment, Finished, Interrupted, Run, SurveyPart};
+use harness::{Example, Experiment, Finished, Interrupted, Run, SurveyPart, Views};
 use plan::{Parameters, Plan};
 use std::sync::Arc;
-use terminal::Page;
 
 /// The experiment.
 pub struct Frames;
@@ -44,27 +42,17 @@ impl Experiment for Frames {
     type Parameters = Parameters;
     type Row = Row;
 
+    const VIEWS: Views<Self> = Views {
+        metrics: metrics::metrics,
+        then_and_now: then_and_now::figures,
+        ..Views::of(show::show, section::section)
+    };
+
     fn run(flags: &Flags, run: &mut Run<'_>) -> anyhow::Result<Finished<Parameters, Row>> {
         let plan = Arc::new(Plan::of(flags, run.session)?);
         let the_same = Arc::clone(&plan);
         let computed = run.session.interruption.unless_requested(move || measure::compute(&the_same))?;
         let computed = computed.ok_or(Interrupted)??;
         Ok(Finished::computed(plan.parameters(), computed.rows, computed.warnings))
-    }
-
-    fn show(record: &FramesRecord, page: &Page) -> String {
-        show::show(record, page)
-    }
-
-    fn section(rows: &[Row]) -> Section {
-        section::section(rows)
-    }
-
-    fn metrics(row: &Row) -> Vec<Metric> {
-        metrics::metrics(row)
-    }
-
-    fn then_and_now(rows: &[(usize, &Row)]) -> Vec<ThenAndNow> {
-        then_and_now::figures(rows)
     }
 }

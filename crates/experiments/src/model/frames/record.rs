@@ -2,11 +2,11 @@
 
 use super::plan::Parameters;
 use instruments::statistics::Interval;
-use record::Record;
+use record::RecordRef;
 use serde::{Deserialize, Serialize};
 
 /// A record of this experiment.
-pub type FramesRecord = Record<Parameters, Row>;
+pub type FramesRecord<'a> = RecordRef<'a, Parameters, Row>;
 
 /// A row, told from the others by its field `figure`. Each has `lost_quanta` and the `probability` of what it is about.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

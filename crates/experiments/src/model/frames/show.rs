@@ -15,7 +15,7 @@ const THEN: &str = "1999";
 type Column = (&'static str, fn(&LostRow) -> Option<f64>);
 
 /// All of it.
-pub fn show(record: &FramesRecord, page: &Page) -> String {
+pub fn show(record: &FramesRecord<'_>, page: &Page) -> String {
     let mut text = heading(&record.parameters);
     for block in record.results.chunk_by(|a, b| a.quantum_us() == b.quantum_us()) {
         text.push('\n');

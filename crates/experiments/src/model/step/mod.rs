@@ -14,14 +14,12 @@ mod show;
 mod support;
 mod warnings;
 
-use self::record::{Row, StepRecord};
+use self::record::Row;
 use super::trace::Trace;
-use ::record::{Finding, Metric, Section};
 use flags::Flags;
-use harness::{Example, Experiment, Finished, LeftOut, Run, SurveyPart};
+use harness::{Example, Experiment, Finished, LeftOut, Run, SurveyPart, Views};
 use plan::{Parameters, Plan};
 use std::time::Duration;
-use terminal::Page;
 
 /// The experiment.
 pub struct Step;
@@ -56,6 +54,9 @@ impl Experiment for Step {
     type Parameters = Parameters;
     type Row = Row;
 
+    const VIEWS: Views<Self> =
+        Views { metrics: metrics::metrics, findings: findings::findings, ..Views::of(show::show, section::section) };
+
     fn run(flags: &Flags, run: &mut Run<'_>) -> anyhow::Result<Finished<Parameters, Row>> {
         if let Some(record) = &flags.ranks {
             return ranks::compute(record, flags, run.session);
@@ -70,22 +71,6 @@ impl Experiment for Step {
         };
         let computed = measure::compute(&plan, run.session, &run.progress(SIMULATION))?;
         Ok(Finished::computed(plan.parameters(), computed.rows, computed.warnings))
-    }
-
-    fn show(record: &StepRecord, page: &Page) -> String {
-        show::show(record, page)
-    }
-
-    fn section(rows: &[Row]) -> Section {
-        section::section(rows)
-    }
-
-    fn metrics(row: &Row) -> Vec<Metric> {
-        metrics::metrics(row)
-    }
-
-    fn findings(rows: &[(usize, &Row)]) -> Vec<Finding> {
-        findings::findings(rows)
     }
 }
 

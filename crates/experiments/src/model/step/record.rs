@@ -2,11 +2,11 @@
 
 use super::plan::Parameters;
 use instruments::statistics::Interval;
-use record::Record;
+use record::RecordRef;
 use serde::{Deserialize, Serialize};
 
 /// A record of this experiment.
-pub type StepRecord = Record<Parameters, Row>;
+pub type StepRecord<'a> = RecordRef<'a, Parameters, Row>;
 
 /// How a row came about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

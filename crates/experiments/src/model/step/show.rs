@@ -5,7 +5,7 @@ use crate::model::show::{assumptions, trace};
 use terminal::{self, Page, Point, Scatter, nanoseconds};
 
 /// All of it.
-pub fn show(record: &StepRecord, page: &Page) -> String {
+pub fn show(record: &StepRecord<'_>, page: &Page) -> String {
     let mut text = format!("Bulk-synchronous nodes, each with the noise of\n  {}\n", trace(&record.parameters.trace));
     for block in record.results.chunk_by(|a, b| a.step_us == b.step_us) {
         text.push('\n');

@@ -19,12 +19,10 @@ use super::flags::Flags;
 use super::plan::{Parameters, Plan};
 use super::scenario::Scenario;
 use super::stopped::ended_by;
-use ::record::{Metric, Record, Section};
-use harness::{Experiment, Finished, ModeFlags, Run};
+use harness::{Experiment, Finished, ModeFlags, Run, Views};
 use instruments::warning::{ClockFallback, Warning};
 use plan::WakePlan;
 use serde_json::Value;
-use terminal::Page;
 
 /// The experiment.
 pub struct Wake;
@@ -38,9 +36,10 @@ impl Experiment for Wake {
     type Parameters = Parameters;
     type Row = WakeRow;
 
-    fn has_parameters(parameters: &Value) -> bool {
-        !parameters["wake"].is_null()
-    }
+    const VIEWS: Views<Self> = Views {
+        metrics: metrics::metrics,
+        ..Views::of(|record, page| show::show(record.results, page), section::section)
+    };
 
     fn has_row(row: &Value) -> bool {
         row["scenario"] == "wake"
@@ -66,17 +65,5 @@ impl Experiment for Wake {
         let is_stopped = measured.rows.iter().any(|row| row.stopped.is_some());
         let finished = Finished::measured(parameters, measured.rows, warnings, plan.cpus.clone(), planned);
         Ok(finished.exceeded_by(ended_by(is_stopped)))
-    }
-
-    fn show(record: &Record<Parameters, WakeRow>, page: &Page) -> String {
-        show::show(&record.results, page)
-    }
-
-    fn section(rows: &[WakeRow]) -> Section {
-        section::section(rows)
-    }
-
-    fn metrics(row: &WakeRow) -> Vec<Metric> {
-        metrics::metrics(row)
     }
 }

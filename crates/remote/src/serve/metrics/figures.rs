@@ -14,7 +14,8 @@ const HIGH: &str = "Upper end of its 95 % confidence interval";
 pub fn add(samples: &mut Samples, host: &str, experiment: &str, rows: &[Value]) {
     // Findings of a survey have none, nor has what a newer contend measured.
     let Some(entry) = experiments::named(experiment) else { return };
-    let Ok(metrics) = entry.metrics(rows) else { return };
+    let rows: Vec<(usize, &Value)> = rows.iter().enumerate().collect();
+    let Ok(metrics) = entry.read(&rows).map(|rows| rows.metrics()) else { return };
     let naming = Naming::across(&metrics);
     for metric in metrics.iter().take(MOST) {
         let (unit, factor) = base(metric.unit);

@@ -1,6 +1,6 @@
 //! Each figure of each cell, record after record.
 
-use crate::commands::metrics;
+use crate::commands::reading::metrics;
 use archive::{Archive, Entry};
 use instruments::statistics::Interval;
 use record::{Metric, Naming, Unit, VariationSource, understand};
@@ -57,7 +57,7 @@ pub fn series(archive: &Archive, entries: &[Entry]) -> anyhow::Result<(Vec<Serie
     let ids: Vec<&str> = whole.iter().map(|entry| entry.id.as_str()).collect();
     archive.each(&ids, |place, found| {
         let entry = whole[place];
-        let found = found.and_then(|(content, _)| metrics::of(&understand(entry.short_id(), &content)?));
+        let found = found.and_then(|(content, _)| metrics(&understand(entry.short_id(), &content)?));
         read.extend(found.ok().map(|metrics| (entry, on_its_machine(entry, metrics))));
     })?;
     let unreadable = whole.len() - read.len();

@@ -1,0 +1,103 @@
+//! A record whose rows are read: each experiment's once, and every view is made of what was read.
+
+use super::survey::{FINDINGS, THEN_AND_NOW};
+use anyhow::Context;
+use harness::Rows;
+use record::{Cost, Finding, Ladder, Metric, Source, typed};
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+/// The rows of one experiment, with their places among all results.
+type Part<'a> = (&'a str, Vec<(usize, &'a Value)>);
+
+/// The rows of a record by experiment; those of one that this version does not know are left out.
+pub struct Reading(BTreeMap<&'static str, Box<dyn Rows>>);
+
+impl Reading {
+    /// Reads the rows of each experiment.
+    ///
+    /// # Errors
+    /// A row that is not as its experiment writes it.
+    pub fn of_parts<'a>(parts: impl IntoIterator<Item = Part<'a>>) -> anyhow::Result<Self> {
+        let mut read = BTreeMap::new();
+        for (experiment, rows) in parts {
+            if let Some(entry) = experiments::named(experiment) {
+                let rows = entry.read(&rows).with_context(|| format!("cannot read the rows of {experiment}"))?;
+                read.insert(entry.name, rows);
+            }
+        }
+        Ok(Self(read))
+    }
+
+    /// Reads those of a record from a file.
+    ///
+    /// # Errors
+    /// As [`Self::of_parts`].
+    pub fn of(source: &Source) -> anyhow::Result<Self> {
+        let parts = source.parts.iter();
+        Self::of_parts(parts.map(|(experiment, rows)| (experiment.as_str(), rows.iter().enumerate().collect())))
+            .with_context(|| format!("{}: an invalid record", source.name))
+    }
+
+    /// The rows of one experiment, if it has any.
+    pub fn rows(&self, experiment: &str) -> Option<&dyn Rows> {
+        self.0.get(experiment).map(|rows| &**rows)
+    }
+
+    /// What waiting costs; `None` where nothing of it can stand on a ladder.
+    pub fn ladder(&self) -> Option<Ladder> {
+        // In the order of the registry: equal costs stay in it.
+        let read = experiments::ALL.iter().filter_map(|entry| self.rows(entry.name));
+        Ladder::of(read.flat_map(|rows| rows.costs()).collect::<Vec<Cost>>())
+    }
+
+    /// The findings of a survey, worded as this version words them: an older record has the same values in older words.
+    /// A value that this version computes otherwise keeps the words that were recorded with it.
+    ///
+    /// # Errors
+    /// A row is not a finding.
+    pub fn findings<'a>(&self, stored: impl IntoIterator<Item = &'a Value>) -> anyhow::Result<Vec<Finding>> {
+        let mut found: Vec<Finding> = typed(stored)?;
+        let today: BTreeMap<&str, Vec<Finding>> = self.0.iter().map(|(name, rows)| (*name, rows.findings())).collect();
+        for finding in &mut found {
+            let mut today = today.get(finding.source.experiment.as_str()).into_iter().flatten();
+            if let Some(today) = today.find(|today| today.what == finding.what && today.value == finding.value) {
+                finding.words.clone_from(&today.words);
+                finding.source.cell.clone_from(&today.source.cell);
+            }
+        }
+        Ok(found)
+    }
+
+    /// What of the record can be held against other records.
+    ///
+    /// # Errors
+    /// An experiment that this program does not know.
+    pub fn metrics(&self, source: &Source) -> anyhow::Result<Vec<Metric>> {
+        let mut all = Vec::new();
+        for (experiment, _) in &source.parts {
+            // These only repeat figures of a survey's other rows, or stand beside old ones.
+            if [FINDINGS, THEN_AND_NOW].contains(&experiment.as_str()) {
+                continue;
+            }
+            let rows = self
+                .rows(experiment)
+                .with_context(|| format!("cannot compare {}: {}", source.name, unknown(experiment)))?;
+            all.extend(rows.metrics().into_iter().map(|metric| Metric { experiment: experiment.clone(), ..metric }));
+        }
+        Ok(all)
+    }
+}
+
+/// Why nothing can be said of an experiment.
+pub fn unknown(experiment: &str) -> String {
+    format!("the experiment {experiment:?} is unknown to this version of contend")
+}
+
+/// What of a record can be held against other records.
+///
+/// # Errors
+/// A row that is not as its experiment writes it; an experiment that this program does not know.
+pub fn metrics(source: &Source) -> anyhow::Result<Vec<Metric>> {
+    Reading::of(source)?.metrics(source)
+}
