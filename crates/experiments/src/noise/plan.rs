@@ -234,9 +234,6 @@ impl Plan {
     }
 
     /// The same quiet scenario on all of these CPUs at once.
-    ///
-    /// # Errors
-    /// As [`Self::of`].
     pub fn of_every_cpu(
         flags: &Flags,
         session: &Session,

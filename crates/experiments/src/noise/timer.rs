@@ -40,8 +40,6 @@ pub enum Alarm {
 }
 
 impl Alarm {
-    /// # Errors
-    /// The system refuses a timer.
     pub fn open(timer: Timer) -> io::Result<Self> {
         Ok(match timer {
             Timer::ClockNanosleep => Self::ClockNanosleep,
@@ -51,9 +49,6 @@ impl Alarm {
     }
 
     /// Sleeps until then, in nanoseconds of the monotonic clock, or until a signal comes.
-    ///
-    /// # Errors
-    /// Other results of the system calls.
     pub fn sleep_until(&self, due_ns: u64) -> io::Result<()> {
         let due = Timespec { tv_sec: (due_ns / NS) as i64, tv_nsec: (due_ns % NS) as _ };
         let slept = match self {

@@ -40,9 +40,6 @@ impl turns::Cell for Cell {
 }
 
 /// Measures until every interval is within 2 %, or the time is up.
-///
-/// # Errors
-/// A CPU that may not be used after all.
 pub fn run_plan(plan: &Plan, session: &Session, clock: Clock, progress: &Progress) -> anyhow::Result<Measured> {
     let mut cells: Vec<Cell> = plan.cpus.iter().map(|&cpu| Cell { cpu, calls_ns: Vec::new() }).collect();
     let (began, budget) = (Instant::now(), Some(plan.budget));

@@ -67,9 +67,6 @@ pub struct Curve<'a> {
 
 /// Visits all slices in random order, round after round, while the budget lasts; before each visit the clock is read,
 /// too.
-///
-/// # Errors
-/// None of its own.
 pub fn curve(of: &Curve<'_>, lookout: &mut Lookout, reads: &mut Reads) -> anyhow::Result<Vec<Row>> {
     let &Curve { plan, session, calibrated, began, progress } = of;
     let grind = &calibrated.grind;

@@ -26,9 +26,6 @@ pub struct Measured {
 }
 
 /// Measures on the first of the plan's CPUs, and says what it is at.
-///
-/// # Errors
-/// A CPU that may not be used after all.
 pub fn run_plan(
     plan: &Plan,
     session: &Session,

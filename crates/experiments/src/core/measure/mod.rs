@@ -51,9 +51,6 @@ struct Turns<'a> {
 }
 
 /// Measures until the time is up.
-///
-/// # Errors
-/// An architecture without loops, a CPU that may not be used after all.
 pub fn run_plan(plan: &Plan, session: &Session, clock: Clock, progress: &Progress) -> anyhow::Result<Measured> {
     let began = Instant::now();
     let first = *plan.cpus.first().context("no CPU to measure on")?;

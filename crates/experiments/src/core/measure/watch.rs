@@ -35,9 +35,6 @@ const LOOK: Duration = Duration::from_millis(50);
 
 impl Watch {
     /// Watches CPUs at the same time, for so long.
-    ///
-    /// # Errors
-    /// A CPU that may not be used after all, a thread that the system refuses.
     pub fn observe(
         &self,
         cpus: &[usize],

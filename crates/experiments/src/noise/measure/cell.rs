@@ -78,9 +78,6 @@ impl Cell {
     }
 
     /// One turn; `on_line` gets each interval of it, its time left open, and may end it.
-    ///
-    /// # Errors
-    /// A thread that the system refuses, or a way to schedule it.
     pub fn run(
         &mut self,
         setup: &TurnSetup<'_>,
@@ -115,9 +112,6 @@ impl Cell {
     }
 
     /// One turn with nothing beside, on the thread that calls; `see` gets each piece's watch.
-    ///
-    /// # Errors
-    /// A record of the kernel's that cannot be read.
     pub fn read_alone(
         &mut self,
         setup: &TurnSetup<'_>,

@@ -31,9 +31,6 @@ struct Watched {
 }
 
 /// Measures all CPUs of the plan together, turn after turn.
-///
-/// # Errors
-/// A thread that the system refuses, or a record of the kernel's that cannot be read.
 pub fn run_plan(plan: &Plan, session: &Session, clock: Clock, progress: &Progress) -> anyhow::Result<Measured> {
     let mut lookout = Lookout::open(session, clock);
     let setup = TurnSetup { clock, plan, probe: lookout.probe, interruption: &session.interruption, progress };

@@ -47,9 +47,6 @@ pub struct Measured {
 pub const LONGEST_REALTIME: Duration = Duration::from_millis(500);
 
 /// Measures every cell of the plan; the observer, which may end it all, sees each piece that has been read.
-///
-/// # Errors
-/// A thread that the system refuses, or a way to schedule it.
 pub fn run_plan(
     plan: &Plan,
     session: &Session,

@@ -82,9 +82,6 @@ const PIECE: Duration = Duration::from_secs(1);
 
 /// Runs one turn; `on_piece` gets each piece on the reader's thread as soon as it ends, and may end the turn. `record`
 /// is the kernel's of the reader's CPU, opened if it is not yet.
-///
-/// # Errors
-/// A thread that the system refuses, or a way to schedule one; a record of the kernel's that cannot be read.
 pub fn run(
     setup: &TurnSetup<'_>,
     cell: &CellPlan,
@@ -149,9 +146,6 @@ fn at_ordinary_rank<T>(cell: &CellPlan, work: impl FnOnce() -> T) -> io::Result<
 }
 
 /// The reader's turn.
-///
-/// # Errors
-/// A way to schedule it that the system refuses; a record of the kernel's that cannot be read.
 pub fn read(
     setup: &TurnSetup<'_>,
     cell: &CellPlan,

@@ -10,9 +10,6 @@ use super::measure::GapTrace;
 use std::path::Path;
 
 /// The file's content in the form that its name asks for.
-///
-/// # Errors
-/// A gap that no histogram has room for.
 pub fn content(path: &Path, heading: &Heading<'_>, kept: &GapTrace) -> anyhow::Result<Vec<u8>> {
     if path.extension().is_some_and(|extension| extension == "hlog") {
         histogram_log::histogram_log(heading, kept)

@@ -35,9 +35,6 @@ struct Cell {
 }
 
 /// Measures every interval of the plan.
-///
-/// # Errors
-/// A thread that the system refuses, or a way to schedule it.
 pub fn run_plan(plan: &WakePlan, session: &Session, clock: Clock, progress: &Progress) -> anyhow::Result<WakeMeasured> {
     bound_realtime(LONGEST_REALTIME)?;
     let setup = TurnSetup { clock, origin: clock.now(), plan, interruption: &session.interruption };

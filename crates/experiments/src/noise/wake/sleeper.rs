@@ -55,9 +55,6 @@ impl Sleeper {
 
     /// Sleeps and wakes until the limit. It sleeps in every round: each instant lies in the future when it is asked
     /// for.
-    ///
-    /// # Errors
-    /// The system refuses to let it sleep.
     pub fn sleep_through(&mut self, limit: &Limit<'_>) -> io::Result<Piece> {
         let Self { clock, alarm, interval_ns, cpu, wakes } = self;
         wakes.clear();

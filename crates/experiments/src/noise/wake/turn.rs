@@ -61,9 +61,6 @@ impl Thread {
     }
 
     /// A turn, on the thread that calls.
-    ///
-    /// # Errors
-    /// A way to schedule it that the system refuses; a record of the kernel's that cannot be read.
     pub fn turn(&mut self, setup: &TurnSetup<'_>, record: &mut Option<Recorder>, gate: &StartGate) -> io::Result<()> {
         let ended = self.sleep(setup, record, gate);
         // No thread waits for one that failed, or for one that has ended the measurement.

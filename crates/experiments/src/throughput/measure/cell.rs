@@ -98,10 +98,6 @@ impl Cell {
     }
 
     /// One counted run, and now and then one with timestamps; the first visit warms up before.
-    ///
-    /// # Errors
-    /// A lock, a thread or a process that the system refuses; a lock that does not exclude; a thread that was lost in
-    /// the code of a shared object.
     pub fn visit(
         &mut self,
         plan: &Plan,
@@ -305,9 +301,6 @@ fn difference(after: Counts, before: Counts) -> Counts {
 }
 
 /// The locks of a cell.
-///
-/// # Errors
-/// What the system refuses.
 fn make_locks(plan: &CellPlan, reach: Reach, clock: Clock) -> anyhow::Result<Arc<dyn AnyLocks>> {
     let (name, number, readers) = (plan.lock.clone(), plan.locks, plan.share > 0);
     let made = own_lock::call(&plan.lock, clock, move || loops::throughput::make(&name, number, readers, reach))??;

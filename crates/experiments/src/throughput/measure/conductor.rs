@@ -23,9 +23,6 @@ pub struct Conductor {
 impl Conductor {
     /// Threads; each owns what it touches, since it may be left behind in a shared object's code. How long rounds were
     /// counted, in ticks.
-    ///
-    /// # Errors
-    /// A thread that the system refuses; one that was lost in the code of a shared object.
     pub fn lead_threads(
         self,
         name: &str,
@@ -55,9 +52,6 @@ impl Conductor {
 
     /// Processes, which share the memory that the counters and the locks lie in. How long rounds were counted, in
     /// ticks.
-    ///
-    /// # Errors
-    /// A process that the system refuses, or that died.
     pub fn lead_processes(
         self,
         lock: &dyn AnyLocks,
