@@ -8,6 +8,7 @@
 
 mod clock;
 mod core;
+mod estimates;
 mod latency;
 mod load;
 mod lockstep;

@@ -36,9 +36,6 @@ const SLICES_A_DECADE: f64 = 8.0;
 
 impl Plan {
     /// Divides the session's budget, 20 s by default.
-    ///
-    /// # Errors
-    /// A curve that cannot reach as far as was asked for.
     pub fn of(flags: &Flags, session: &Session) -> Result<Self, UsageError> {
         let budget = session.seconds.unwrap_or(DEFAULT_BUDGET);
         if let Some(longest) = flags.longest.filter(|longest| *longest > budget / 2) {

@@ -30,9 +30,6 @@ const DEFAULT_BUDGET: Duration = Duration::from_secs(10);
 
 impl Plan {
     /// Fills in the defaults.
-    ///
-    /// # Errors
-    /// A flag that leaves nothing to measure.
     pub fn of(flags: &Flags, session: &Session) -> Result<Self, UsageError> {
         if session.neighbour == Neighbour::Ignore {
             return Err(UsageError(

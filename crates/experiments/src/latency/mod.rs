@@ -1,6 +1,5 @@
 //! `contend latency`: what one lock and one unlock cost, spike by spike.
 
-mod conditions;
 mod findings;
 mod flags;
 mod measure;
@@ -12,7 +11,6 @@ mod sample;
 mod section;
 mod show;
 mod stopped;
-mod warnings;
 
 use self::record::{LatencyRecord, Row};
 use flags::Flags;

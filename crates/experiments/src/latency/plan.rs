@@ -1,6 +1,5 @@
 //! The cells that come of the flags, and what a record says of them.
 
-use super::conditions::conditions;
 use super::flags::{Flags, Placement};
 use super::stopped::StoppedWait;
 use harness::{EvidenceChoice, Session, UsageError};
@@ -11,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
+use terminal::counted;
 
 /// A configuration that is compared: one combination of lock, threads and competitors.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,6 +33,15 @@ impl CellPlan {
 impl fmt::Display for CellPlan {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{}, {}", self.lock, self.conditions())
+    }
+}
+
+/// The conditions of a configuration, as the plan, the progress and every view name them:
+/// `2 threads, 1 competitor`: the threads that contend for the lock, and those that only compete for the CPU.
+pub fn conditions(threads: usize, competitors: usize) -> String {
+    match competitors {
+        0 => counted(threads, "thread"),
+        number => format!("{}, {}", counted(threads, "thread"), counted(number, "competitor")),
     }
 }
 

@@ -1,6 +1,6 @@
 //! The wait that `--stop-above` ended it all at, in a record and in letters.
 
-use super::conditions::conditions;
+use super::plan::conditions;
 use harness::{StoryPart, story_text};
 use serde::{Deserialize, Serialize};
 use terminal::{Page, nanoseconds};

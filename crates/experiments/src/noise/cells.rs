@@ -1,11 +1,13 @@
-//! What is compared: a reader, and what runs beside it.
+//! The configurations that are compared: a reader, what runs beside it, and at which rank.
 
-use super::scenario::{Nice, Scenario};
+use clap::ValueEnum;
 use instruments::cpus::CpuSet;
 use instruments::cpus::realtime::may_use_realtime;
 use instruments::cpus::schedule::{Schedule, current_slice, reschedule_current_thread, weight};
 use instruments::warning::{LeftOut, NiceRefused, Warning};
+use serde::{Deserialize, Serialize};
 use std::io;
+use std::str::FromStr;
 use std::time::Duration;
 use terminal::nanoseconds;
 
@@ -238,6 +240,43 @@ fn keeps_slices() -> bool {
     std::thread::spawn(trial).join().unwrap_or(false)
 }
 
+/// The load next to the sampling thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Scenario {
+    /// no load from contend
+    Quiet,
+    /// competing threads
+    Competitor,
+    /// competing threads and a rescheduler
+    Both,
+    /// a rescheduler
+    Rescheduler,
+}
+
+/// Nice values of both sides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Nice {
+    pub reader: i32,
+    pub competitor: i32,
+}
+
+impl FromStr for Nice {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let value = |part: &str| match part.trim().parse() {
+            Ok(nice @ -20..=19) => Ok(nice),
+            _ => Err(format!("`{part}` is not a nice value from -20 to 19")),
+        };
+        let (reader, competitor) = text
+            .split_once(',')
+            .ok_or("needs two values, of the sampling thread and of the competitors, such as -12,19")?;
+        Ok(Self { reader: value(reader)?, competitor: value(competitor)? })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -275,5 +314,13 @@ mod tests {
         let cells = remedies(&contest, &machine, &mut warnings);
         assert!(cells.iter().all(|cell| cell.rescheduler.is_none() && !cell.reader_rests()));
         assert_eq!(warnings.iter().filter(|warning| warning.code() == "left_out").count(), 4);
+    }
+
+    #[test]
+    fn nice_values_come_in_pairs() {
+        assert_eq!("-12,19".parse(), Ok(Nice { reader: -12, competitor: 19 }));
+        for wrong in ["5", "-21,0", "0,20", "a,b", ""] {
+            assert!(wrong.parse::<Nice>().is_err(), "{wrong}");
+        }
     }
 }

@@ -1,9 +1,7 @@
-//! What the user may set.
+//! The options, and the values that they take.
 
-use super::policy::Policy;
-use super::scenario::{Nice, Scenario};
-use super::timer::Timer;
-use super::values;
+use super::cells::{self, Nice, Scenario};
+use super::wake::{Policy, Timer};
 use clap::{Args, ValueEnum};
 use harness::{EvidenceChoice, Format, SharedFlags, UsageError, parse_count, parse_duration};
 use std::path::PathBuf;
@@ -29,7 +27,7 @@ pub struct Flags {
     /// Scheduler weight of the sampling thread, as a multiple of a competing thread's [default: 1024, which corresponds to
     /// the priorities 20 and 10 of 1999; with --remedies 68, so that a competing thread has a time slice in every
     /// repetition] [range: 1 to 5917]
-    #[arg(long, value_name = "RATIO", value_parser = values::weight_ratio, allow_hyphen_values = true)]
+    #[arg(long, value_name = "RATIO", value_parser = weight_ratio, allow_hyphen_values = true)]
     pub weight_ratio: Option<f64>,
 
     /// Nice values of the sampling thread and of the competing threads, such as -12,19 [range: -20 to 19]
@@ -41,12 +39,12 @@ pub struct Flags {
     pub competitors: Option<u16>,
 
     /// Time that the rescheduler sleeps between wake-ups [default: 125us] [range: 50us to 1s]
-    #[arg(long, value_name = "TIME", value_parser = values::rescheduler, allow_hyphen_values = true, conflicts_with = "remedies")]
+    #[arg(long, value_name = "TIME", value_parser = rescheduler, allow_hyphen_values = true, conflicts_with = "remedies")]
     pub rescheduler: Option<Duration>,
 
     /// Number of clock readings in one repetition of a configuration, such as 256M, as in 1999 [default: the number that
     /// --seconds allows] [range: 10K to 1000G]
-    #[arg(long, value_name = "N", value_parser = values::samples, allow_hyphen_values = true)]
+    #[arg(long, value_name = "N", value_parser = samples, allow_hyphen_values = true)]
     pub samples: Option<u64>,
 
     /// Measure wake-up latency instead: a thread sleeps until an instant, then until the next one, a period later;
@@ -55,7 +53,7 @@ pub struct Flags {
         long,
         value_name = "PERIODS",
         value_delimiter = ',',
-        value_parser = values::wake,
+        value_parser = wake,
         allow_hyphen_values = true,
         conflicts_with_all = ["scenario", "remedies", "nice", "competitors", "rescheduler", "samples", "interval", "trace"]
     )]
@@ -83,7 +81,7 @@ pub struct Flags {
     pub evidence: EvidenceChoice,
 
     /// Print one line per period while measuring [range: from 10ms]
-    #[arg(long, value_name = "TIME", value_parser = values::interval, allow_hyphen_values = true)]
+    #[arg(long, value_name = "TIME", value_parser = interval, allow_hyphen_values = true)]
     pub interval: Option<Duration>,
 
     /// Form of the lines of --interval
@@ -125,4 +123,72 @@ pub enum View {
     Lines,
     /// one JSON object per line
     Json,
+}
+
+pub fn weight_ratio(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(ratio) if (1.0..=cells::highest_ratio()).contains(&ratio) => Ok(ratio),
+        _ => Err(format!("must be a number from 1 to {:.0}, such as 1024", cells::highest_ratio().floor())),
+    }
+}
+
+/// Below this the wake-ups of a rescheduler can take the whole CPU.
+const SHORTEST_RESCHEDULER: Duration = Duration::from_micros(50);
+
+pub fn rescheduler(text: &str) -> Result<Duration, String> {
+    match parse_duration::span(text)? {
+        period if period < SHORTEST_RESCHEDULER => {
+            Err("must be at least 50us: below that its wake-ups can take the whole CPU".into())
+        }
+        period if period > Duration::from_secs(1) => Err("must be at most 1s".into()),
+        period => Ok(period),
+    }
+}
+
+/// Below this the wake-ups of a thread can take the whole CPU.
+pub fn wake(text: &str) -> Result<Duration, String> {
+    rescheduler(text)
+}
+
+pub fn interval(text: &str) -> Result<Duration, String> {
+    match parse_duration::budget(text)? {
+        interval if interval < Duration::from_millis(10) => Err("must be at least 10ms".into()),
+        interval => Ok(interval),
+    }
+}
+
+/// A number with or without K, M or G for thousands, millions and billions.
+pub fn samples(text: &str) -> Result<u64, String> {
+    match parse_count::count(text)? {
+        samples if (10_000..=1_000_000_000_000).contains(&samples) => Ok(samples),
+        _ => Err("must be from 10K to 1000G".into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn samples_are_written_short() {
+        assert_eq!(samples("256M"), Ok(256_000_000));
+        assert_eq!(samples("0.5g"), Ok(500_000_000));
+        assert_eq!(samples("100000"), Ok(100_000));
+        for wrong in ["", "M", "-1M", "1", "2000G", "many"] {
+            assert!(samples(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn ratios_are_those_of_the_weights() {
+        assert_eq!(weight_ratio("1024"), Ok(1024.0));
+        assert!(weight_ratio("0.5").is_err() && weight_ratio("6000").is_err() && weight_ratio("nan").is_err());
+    }
+
+    #[test]
+    fn a_rescheduler_that_would_take_the_cpu_is_refused() {
+        assert_eq!(rescheduler("125us"), Ok(Duration::from_micros(125)));
+        assert!(rescheduler("0").unwrap_err().contains("50us") && rescheduler("49us").is_err());
+        assert!(rescheduler("2s").is_err());
+    }
 }

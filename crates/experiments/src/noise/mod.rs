@@ -1,6 +1,5 @@
 //! `contend noise`: who takes the CPU from a running thread.
 
-mod cause_row;
 mod cause_sums;
 mod cells;
 mod every_cpu;
@@ -11,19 +10,13 @@ mod longest_gap;
 mod measure;
 mod metrics;
 mod plan;
-mod policy;
 mod record;
-mod recording;
 #[cfg(test)]
 mod sample;
-mod scenario;
 mod section;
 mod show;
 mod stopped;
-mod then;
-mod timer;
 mod trace;
-mod values;
 mod wake;
 
 use self::record::{NoiseRecord, Row};

@@ -1,9 +1,9 @@
 //! The plan that comes of the flags, and what a record says of it.
 
+use super::cells::Scenario;
 use super::cells::{self, CellPlan, Contest};
 use super::flags::Flags;
-use super::scenario::Scenario;
-use super::timer::Timer;
+use super::wake::Timer;
 use clap::ValueEnum;
 use harness::{EvidenceChoice, Session, UsageError};
 use instruments::cpus::{CpuSet, online};
@@ -234,9 +234,6 @@ impl Plan {
     }
 
     /// The same quiet scenario on all of these CPUs at once.
-    ///
-    /// # Errors
-    /// As [`Self::of`].
     pub fn of_every_cpu(
         flags: &Flags,
         session: &Session,

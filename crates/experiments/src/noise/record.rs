@@ -1,13 +1,18 @@
-//! What came out: a row for each scenario or remedy.
+//! The record: a row for each scenario or remedy, with the table of 1999.
+//!
+//! Jean-Baptiste Queru, "The Scheduler Is Your Friend", Be Newsletter 4-45, 10 November 1999: a test program at
+//! priority 20, an annoying one at 10, a rescheduler that slept 125 µs at a time; 256 million samples on one CPU, on a
+//! bare system and on one with all its services and a dozen applications.
 
-pub use super::cause_row::CauseRow;
+use super::cause_sums::Part;
+use super::cells::Scenario;
 use super::plan::Parameters;
-use super::then;
 use harness::StoryPart;
-use instruments::evidence::{Cause, EvidenceQuality, Source};
+use instruments::clock::Clock;
+use instruments::evidence::{Cause, EvidenceQuality, Kind, Source};
 use instruments::statistics::Interval;
 use instruments::statistics::comparison::Estimate;
-use record::RecordRef;
+use record::{RecordRef, StackPart};
 use serde::{Deserialize, Serialize};
 
 /// A record of this experiment.
@@ -123,7 +128,7 @@ pub struct Row {
     pub rescheduler_wakes_per_s: Option<f64>,
     /// 1999's figures for the scenario, on one CPU, for 256 million samples; `null` where the weights or the rescheduler
     /// are not those of its test.
-    pub then: Option<then::Figures>,
+    pub then: Option<Figures>,
 }
 
 impl Row {
@@ -203,4 +208,87 @@ pub struct Line {
     pub lost_share: f64,
     /// The most first.
     pub causes: Vec<CauseRow>,
+}
+
+/// What one cause took.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct CauseRow {
+    pub kind: Kind,
+    /// The task's, interrupt's or softirq's name.
+    pub name: Option<String>,
+    /// The task's process.
+    pub pid: Option<u32>,
+    /// How far apart its gaps are, if it is known by that alone.
+    pub period_us: Option<f64>,
+    /// Its gaps are shorter than this, which is shorter than any visit to the kernel.
+    pub below_us: Option<f64>,
+    /// Gaps that it had a part in.
+    pub count: u64,
+    pub total_us: f64,
+    /// Its longest part of one gap; in a live line, since the run began.
+    pub longest_us: f64,
+    /// Of the time of all gaps.
+    pub share: f64,
+}
+
+impl CauseRow {
+    fn cause(&self) -> Cause {
+        Cause { kind: self.kind, name: self.name.clone(), pid: self.pid }
+    }
+
+    /// A cause and what it took; its share of the whole is for the caller to say.
+    pub fn of(cause: &Cause, part: &Part, clock: Clock) -> Self {
+        Self {
+            kind: cause.kind,
+            name: cause.name.clone(),
+            pid: cause.pid,
+            period_us: None,
+            below_us: None,
+            count: part.count,
+            total_us: clock.to_ns(part.ticks) / 1e3,
+            longest_us: clock.to_ns(part.longest) / 1e3,
+            share: 0.0,
+        }
+    }
+
+    /// Its part of a bar on the page.
+    pub fn part(&self) -> StackPart {
+        StackPart { words: self.label(), cause: harness::label(&self.cause()), share: self.share }
+    }
+
+    /// In words: `task competitor (4711)`, `interrupt local_timer`.
+    pub fn label(&self) -> String {
+        let cause = self.cause();
+        let pid = self.pid.iter().map(|pid| format!(" ({pid})"));
+        let below = self.below_us.iter().map(|us| format!(", under {}", terminal::nanoseconds(us * 1e3)));
+        let period = self.period_us.iter().map(|us| format!(", every {}", terminal::nanoseconds(us * 1e3)));
+        std::iter::once(harness::label(&cause)).chain(pid).chain(below).chain(period).collect()
+    }
+}
+
+/// How often the test program was interrupted for more than 256 µs, and the longest time.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Figures {
+    pub bare_over_256us: u64,
+    pub bare_longest_us: f64,
+    pub normal_over_256us: u64,
+    pub normal_longest_us: f64,
+}
+
+/// 1999's figures for a scenario; it had no rescheduler alone.
+pub fn figures(scenario: Scenario) -> Option<Figures> {
+    let figures = |bare: (u64, f64), normal: (u64, f64)| Figures {
+        bare_over_256us: bare.0,
+        bare_longest_us: bare.1,
+        normal_over_256us: normal.0,
+        normal_longest_us: normal.1,
+    };
+    match scenario {
+        Scenario::Quiet => Some(figures((35, 3060.0), (702, 4776.0))),
+        Scenario::Competitor => Some(figures((136, 3219.0), (1139, 6127.0))),
+        Scenario::Both => Some(figures((365, 459.0), (2970, 838.0))),
+        Scenario::Rescheduler => None,
+    }
 }

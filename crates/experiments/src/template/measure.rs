@@ -2,12 +2,11 @@
 
 use super::plan::Plan;
 use super::record::Row;
+use crate::estimates::median_of;
 use harness::turns::{self, Rules, take_turns};
 use harness::{Progress, Session};
 use instruments::clock::Clock;
 use instruments::statistics::comparison::Estimate;
-use instruments::statistics::order::{median, sample_quantile_interval};
-use instruments::statistics::summary::CONFIDENCE;
 use instruments::team::on_cpu;
 use instruments::warning::Warning;
 use std::ops::ControlFlow;
@@ -35,14 +34,11 @@ impl turns::Cell for Cell {
     }
 
     fn figures(&self) -> Vec<Estimate> {
-        median(&self.calls_ns).map(|value| Estimate::new(value, interval(&self.calls_ns))).into_iter().collect()
+        median_of(&self.calls_ns).into_iter().collect()
     }
 }
 
 /// Measures until every interval is within 2 %, or the time is up.
-///
-/// # Errors
-/// A CPU that may not be used after all.
 pub fn run_plan(plan: &Plan, session: &Session, clock: Clock, progress: &Progress) -> anyhow::Result<Measured> {
     let mut cells: Vec<Cell> = plan.cpus.iter().map(|&cpu| Cell { cpu, calls_ns: Vec::new() }).collect();
     let (began, budget) = (Instant::now(), Some(plan.budget));
@@ -65,11 +61,7 @@ fn batch(clock: Clock, calls: u32) -> f64 {
     clock.to_ns(clock.stamp() - began) / f64::from(calls)
 }
 
-fn interval(calls_ns: &[f64]) -> Option<instruments::statistics::Interval> {
-    sample_quantile_interval(calls_ns, 0.5, CONFIDENCE)
-}
-
 fn row(cell: &Cell) -> Option<Row> {
-    let call_ns = median(&cell.calls_ns)?;
-    Some(Row { cpu: cell.cpu, batches: cell.calls_ns.len(), call_ns, call_ci_ns: interval(&cell.calls_ns) })
+    let call = median_of(&cell.calls_ns)?;
+    Some(Row { cpu: cell.cpu, batches: cell.calls_ns.len(), call_ns: call.value, call_ci_ns: call.interval })
 }

@@ -10,7 +10,7 @@ mod record;
 #[cfg(test)]
 mod sample;
 mod show;
-mod then;
+mod ulockflex_2002;
 
 use self::record::Row;
 use flags::Flags;

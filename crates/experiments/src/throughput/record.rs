@@ -2,7 +2,7 @@
 
 use super::conditions::Conditions;
 use super::plan::{CellPlan, Parameters};
-use super::then;
+use super::ulockflex_2002;
 use instruments::statistics::Interval;
 use instruments::statistics::levels::Levels;
 use instruments::statistics::stopping::EndedBy;
@@ -90,7 +90,7 @@ pub struct Row {
     /// CPU time of all children, in CPUs.
     pub cpus_used: f64,
     /// 2002's figures for the same cell, on two Pentium III at 550 MHz.
-    pub then: Option<then::Figures>,
+    pub then: Option<ulockflex_2002::Figures>,
 }
 
 impl Row {

@@ -1,13 +1,16 @@
-//! The curve: how fast work of each length runs, from 10 µs to seconds.
+//! The curve: how fast work of each length runs, from 10 µs to seconds, with reads of the clock before each visit.
+//!
+//! Probes stand around the runs: often enough for a neighbour of milliseconds, seldom enough to cost nothing.
 
-use super::looks::Looks;
-use super::reads::Reads;
 use crate::clock::plan::Plan;
 use crate::clock::record::{Row, SliceRow};
+use crate::estimates::fields;
 use harness::turns::{self, Rules, take_turns};
 use harness::{Calibrated, Interruption, Lookout, Progress, Session, Shown};
+use instruments::clock::{Clock, ordered_read_cost_ns, read_cost_ns};
 use instruments::grind::Work;
-use instruments::neighbour::Probed;
+use instruments::neighbour::{Probe, Probed, Reading, Split};
+use instruments::statistics::Thinned;
 use instruments::statistics::order::{median, sample_quantile_interval};
 use instruments::statistics::summary::CONFIDENCE;
 use std::ops::ControlFlow;
@@ -67,9 +70,6 @@ pub struct Curve<'a> {
 
 /// Visits all slices in random order, round after round, while the budget lasts; before each visit the clock is read,
 /// too.
-///
-/// # Errors
-/// None of its own.
 pub fn curve(of: &Curve<'_>, lookout: &mut Lookout, reads: &mut Reads) -> anyhow::Result<Vec<Row>> {
     let &Curve { plan, session, calibrated, began, progress } = of;
     let grind = &calibrated.grind;
@@ -119,6 +119,7 @@ fn slice_row(point: &Point, cycles_per_load: f64, lookout: &Lookout) -> Row {
     let mut mhz: Vec<f64> = point.took_ns.iter().map(|ns| cycles / ns * 1e3).collect();
     let told = mhz.iter().copied().zip(point.probed.iter().map(std::slice::from_ref));
     let split = lookout.split(told);
+    let (median_mhz_alone, median_mhz_alone_ci) = fields(split.alone);
     mhz.sort_by(f64::total_cmp);
     Row::Slice(SliceRow {
         slice_us: point.slice_ns / 1e3,
@@ -128,8 +129,85 @@ fn slice_row(point: &Point, cycles_per_load: f64, lookout: &Lookout) -> Row {
         median_ci_mhz: sample_quantile_interval(&mhz, 0.5, CONFIDENCE),
         core_shared_share: split.shared_share,
         core_correlation: split.correlation,
-        median_mhz_alone: split.alone.map(|figure| figure.value),
-        median_mhz_alone_ci: split.alone.and_then(|figure| figure.interval),
+        median_mhz_alone,
+        median_mhz_alone_ci,
         median_mhz_shared: split.shared.map(|figure| figure.value),
     })
+}
+
+/// A neighbour comes and goes within so long.
+const APART: Duration = Duration::from_micros(1500);
+
+/// The last probe, and the runs since then.
+pub struct Looks {
+    clock: Clock,
+    probe: Probe,
+    last: Reading,
+    last_at: u64,
+    /// What was probed since the first of the runs that wait began.
+    since: Option<Probed>,
+    waiting: usize,
+}
+
+impl Looks {
+    pub fn begin(clock: Clock, probe: Probe) -> Self {
+        Self { clock, probe, last: probe.take(), last_at: clock.now(), since: None, waiting: 0 }
+    }
+
+    /// Within a run that is long.
+    pub fn look(&mut self) {
+        let now = self.probe.take();
+        let probed = Probed::between(self.last, now);
+        self.since = Some(self.since.map_or(probed, |since| since.with(probed)));
+        (self.last, self.last_at) = (now, self.clock.now());
+    }
+
+    /// After a run: what is known of those that waited for it, if it is time for a probe.
+    pub fn end_run(&mut self, told: &mut Vec<Probed>) {
+        self.waiting += 1;
+        if self.clock.now() - self.last_at >= self.clock.ticks_in(APART) {
+            self.tell(told);
+        }
+    }
+
+    /// A last probe for the runs that still wait.
+    pub fn tell(&mut self, told: &mut Vec<Probed>) {
+        if self.waiting > 0 {
+            self.look();
+            let probed = self.since.take();
+            told.extend(probed.into_iter().cycle().take(self.waiting));
+            self.waiting = 0;
+        }
+    }
+}
+
+/// Thousands of reads, each with the probes around it.
+#[derive(Default)]
+pub struct Reads {
+    /// Plain and ordered, in nanoseconds.
+    thousands: Thinned<([f64; 2], Probed)>,
+}
+
+impl Reads {
+    /// One more thousand of each kind, some thirty microseconds; nothing where nobody looks.
+    pub fn take(&mut self, clock: Clock, probe: Option<Probe>) -> Option<Probed> {
+        let probe = probe?;
+        let before = probe.take();
+        let costs = [read_cost_ns(clock), ordered_read_cost_ns(clock)];
+        let probed = Probed::between(before, probe.take());
+        self.thousands.push((costs, probed));
+        Some(probed)
+    }
+
+    pub fn plain(&self, lookout: &Lookout) -> Split {
+        self.split(0, lookout)
+    }
+
+    pub fn ordered(&self, lookout: &Lookout) -> Split {
+        self.split(1, lookout)
+    }
+
+    fn split(&self, kind: usize, lookout: &Lookout) -> Split {
+        lookout.split(self.thousands.iter().map(|(costs, probed)| (costs[kind], std::slice::from_ref(probed))))
+    }
 }

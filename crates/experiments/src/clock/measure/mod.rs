@@ -1,21 +1,18 @@
-//! The measurement: counters compared, the grind checked, gaps watched, and the curve of slices.
+//! The measurement: counters compared, the grind checked, gaps watched for the kernel's tick, and the curve of slices.
 
 mod curve;
-mod looks;
-mod periods;
-mod reads;
 
 use super::plan::Plan;
-use super::record::{AgreementRow, CheckRow, ClockRow, GrindRow, LossesRow, Row};
+use super::record::{AgreementRow, CheckRow, ClockRow, GrindRow, LossesRow, PeriodicLossRow, Row};
+use crate::estimates::fields;
+use curve::Reads;
 use curve::{Curve, curve};
 use harness::{Calibrated, Lookout, Progress, Session};
 use instruments::clock::{Clock, Cost, agreement};
 use instruments::gaps::{Limit, Reader, Watch};
-use instruments::period::{self, Gap};
-use instruments::statistics::comparison::Estimate;
+use instruments::period::{self, Gap, Period};
 use instruments::team::on_cpu;
 use instruments::warning::Warning;
-use reads::Reads;
 use std::io;
 use std::time::Instant;
 
@@ -26,9 +23,6 @@ pub struct Measured {
 }
 
 /// Measures on the first of the plan's CPUs, and says what it is at.
-///
-/// # Errors
-/// A CPU that may not be used after all.
 pub fn run_plan(
     plan: &Plan,
     session: &Session,
@@ -61,8 +55,8 @@ fn clock_row(calibrated: &Calibrated, reads: &Reads, lookout: &Lookout) -> Row {
     let error = calibration.error_since();
     let at = |cost: &Cost, q| cost.differences.quantile(q).map_or(0.0, |ticks| clock.to_ns(ticks));
     let (plain, ordered) = (reads.plain(lookout), reads.ordered(lookout));
-    let value = |figure: Option<Estimate>| figure.map(|figure| figure.value);
-    let interval = |figure: Option<Estimate>| figure.and_then(|figure| figure.interval);
+    let (read_cost_ns_alone, read_cost_ns_alone_ci) = fields(plain.alone);
+    let (ordered_read_cost_ns_alone, ordered_read_cost_ns_alone_ci) = fields(ordered.alone);
     Row::Clock(ClockRow {
         source: clock.source(),
         fallback: calibration.fallback.clone(),
@@ -82,12 +76,12 @@ fn clock_row(calibrated: &Calibrated, reads: &Reads, lookout: &Lookout) -> Row {
         reads_count: quality.now.differences.count(),
         core_shared_share: plain.shared_share,
         core_correlation: plain.correlation,
-        read_cost_ns_alone: value(plain.alone),
-        read_cost_ns_alone_ci: interval(plain.alone),
-        read_cost_ns_shared: value(plain.shared),
-        ordered_read_cost_ns_alone: value(ordered.alone),
-        ordered_read_cost_ns_alone_ci: interval(ordered.alone),
-        ordered_read_cost_ns_shared: value(ordered.shared),
+        read_cost_ns_alone,
+        read_cost_ns_alone_ci,
+        read_cost_ns_shared: plain.shared.map(|figure| figure.value),
+        ordered_read_cost_ns_alone,
+        ordered_read_cost_ns_alone_ci,
+        ordered_read_cost_ns_shared: ordered.shared.map(|figure| figure.value),
         backward_steps: quality.backward_steps,
         residual_ns: calibration.residual_ns,
         uncertainty_ppm: calibration.uncertainty_ppm,
@@ -172,6 +166,55 @@ fn periodic_rows(clock: Clock, watched: &Watch, kernel_hz: Option<u32>, session:
     let span_ns = clock.to_ns(watched.span);
     let rows = session
         .interruption
-        .unless_requested(move || periods::rows(&period::find_among(&gaps, span_ns, &likely), kernel_hz, &gaps))?;
+        .unless_requested(move || rows(&period::find_among(&gaps, span_ns, &likely), kernel_hz, &gaps))?;
     Ok(rows.unwrap_or_default())
+}
+
+/// A period is the kernel's tick if it is within so much of 1/HZ.
+const OFF_HZ_SHARE: f64 = 0.01;
+
+/// Of several periods that are the tick's the one that takes most is the tick: what it has brought, and other timers of
+/// the kernel's, come as often at moments of their own.
+pub fn rows(found: &[Period], kernel_hz: Option<u32>, gaps: &[Gap]) -> Vec<Row> {
+    let tick_ns = kernel_hz.map(|hz| 1e9 / f64::from(hz));
+    let is_as_often = |found: &&Period| tick_ns.is_some_and(|tick| (tick / found.period_ns - 1.0).abs() < OFF_HZ_SHARE);
+    let tick = found.iter().filter(is_as_often).max_by(|a, b| a.total_ns.total_cmp(&b.total_ns));
+    let folded = tick_ns.and_then(|tick| period::fold(gaps, tick));
+    let row = |found: &Period| {
+        let is_kernel_tick = tick == Some(found);
+        Row::PeriodicLoss(PeriodicLossRow {
+            period_us: found.period_ns / 1e3,
+            frequency_hz: 1e9 / found.period_ns,
+            gaps: found.gaps,
+            median_gap_us: found.median_gap_ns / 1e3,
+            presence_share: found.presence,
+            is_kernel_tick,
+            folded_gap_us: folded.filter(|_| is_kernel_tick).map(|folded| folded.median_gap_ns / 1e3),
+        })
+    };
+    found.iter().map(row).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// So many gaps of so long, 4 ms from each other.
+    fn comb(phase_ns: f64, gaps: usize, gap_ns: f64) -> (Period, Vec<Gap>) {
+        let start_ns = |beat: usize| phase_ns + 4e6 * beat as f64;
+        let all: Vec<Gap> = (0..gaps).map(|beat| Gap { start_ns: start_ns(beat), duration_ns: gap_ns }).collect();
+        (period::find_among(&all, 2e9, &[])[0], all)
+    }
+
+    #[test]
+    fn of_what_comes_as_often_as_the_tick_one_is_the_tick() {
+        let ((echo, mut gaps), (tick, of_tick)) = (comb(1.5e6, 490, 1_700.0), comb(1e6, 500, 42_000.0));
+        gaps.extend(of_tick);
+        let found = rows(&[echo, tick], Some(250), &gaps);
+        let ticks = found.iter().map(|row| match row {
+            Row::PeriodicLoss(loss) => (loss.is_kernel_tick, loss.folded_gap_us.map(f64::round)),
+            _ => unreachable!("all are periods"),
+        });
+        assert_eq!(ticks.collect::<Vec<_>>(), [(false, None), (true, Some(42.0))]);
+    }
 }

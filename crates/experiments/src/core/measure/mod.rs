@@ -1,13 +1,9 @@
 //! The measurement: which CPUs share a core, and then all of them, side by side as far as they do not.
 
 mod beside;
-mod blocks;
-mod costs;
-mod hours;
-mod observed;
 mod pairs;
 mod row;
-mod stretches;
+mod sharing;
 mod watch;
 
 use super::plan::{Parameters, Plan};
@@ -20,10 +16,10 @@ use instruments::evidence::Recorder;
 use instruments::neighbour::{Probe, SocketProbe};
 use instruments::team::on_cpu;
 use instruments::warning::{NeverAlone, Warning};
-use observed::Observed;
 use pairs::{groups, probed, try_pairs};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
+use watch::Observed;
 use watch::Watch;
 
 /// What the experiment brought.
@@ -51,9 +47,6 @@ struct Turns<'a> {
 }
 
 /// Measures until the time is up.
-///
-/// # Errors
-/// An architecture without loops, a CPU that may not be used after all.
 pub fn run_plan(plan: &Plan, session: &Session, clock: Clock, progress: &Progress) -> anyhow::Result<Measured> {
     let began = Instant::now();
     let first = *plan.cpus.first().context("no CPU to measure on")?;

@@ -22,9 +22,6 @@ const PAIRS_SHARE: f64 = 0.25;
 const PAIRS_AT_MOST: Duration = Duration::from_secs(600);
 
 /// All pairs of CPUs, as far as there is time for them.
-///
-/// # Errors
-/// A CPU that may not be used after all.
 pub fn try_pairs(
     plan: &Plan,
     session: &Session,

@@ -3,12 +3,11 @@
 //! A round is *free* if nobody else had the lock when it was asked for. What a round took beyond what it takes without
 //! a lock is its excess, and is divided: while another thread had the lock, or this one slept for it, it waited for the
 //! holder; the kernel's record says which task or interrupt had the CPU; the rest is unexplained. In less than
-//! [`MARGIN_NS`] the kernel can have had no part: its shortest visit takes longer.
+//! `MARGIN_NS` the kernel can have had no part: its shortest visit takes longer.
 
-use super::delay_cause::{DelayCause, UNCONTENDED};
-use super::other_threads::{OtherThreads, Sweep};
-use super::probes::OthersProbes;
+use super::other_threads::{OtherThreads, OthersProbes, Sweep};
 use crate::latency::record::Operation;
+use harness::label;
 use instruments::evidence::{Cause, EntryExitOverhead, Kind, Stretch, Timeline, attribute};
 use instruments::gaps::Gap;
 use loops::latency::{Round, Trace};
@@ -16,7 +15,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::ops::{Range, RangeInclusive};
 
 /// An excess below this is too short for anything of the kernel's.
-pub const MARGIN_NS: f64 = 1_000.0;
+const MARGIN_NS: f64 = 1_000.0;
 /// Waking a waiter is a system call, and takes no longer than this.
 const WAKING_NS: f64 = 20_000.0;
 
@@ -250,10 +249,40 @@ fn weighted_quantile(values: &mut [(u64, u64)], q: f64) -> Option<u64> {
     })
 }
 
+/// What took the excess of a round.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum DelayCause {
+    /// Another thread had the lock.
+    Holder,
+    /// Another thread waited for it, and had to be woken.
+    Waiter,
+    /// Something of the kernel's.
+    Kernel(Cause),
+    /// Nothing known.
+    Unexplained,
+}
+
+impl DelayCause {
+    /// As the record has it.
+    pub fn label(&self) -> String {
+        match self {
+            Self::Holder => "waited for the holder".into(),
+            Self::Waiter => "woke a waiter".into(),
+            Self::Kernel(Cause { kind: Kind::Task, name: Some(name), .. }) => format!("switched out to {name}"),
+            Self::Kernel(cause) => label(cause),
+            Self::Unexplained => UNEXPLAINED.into(),
+        }
+    }
+}
+
+/// The cause of what has no evidence.
+pub const UNEXPLAINED: &str = "unexplained";
+/// The cause of the fast path.
+const UNCONTENDED: &str = "uncontended";
+
 #[cfg(test)]
 mod tests {
-    use super::super::delay_cause::UNEXPLAINED;
-    use super::*;
+    use super::{UNEXPLAINED, *};
 
     fn value(rounds: u64, free: u64, by_cause: &[(DelayCause, u64, u64)]) -> Value {
         let by_cause = by_cause.iter().map(|(cause, count, ticks)| (cause.clone(), (*count, *ticks))).collect();

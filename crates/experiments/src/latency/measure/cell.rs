@@ -1,26 +1,28 @@
-//! One cell: a lock, the threads that want it, and the competitors that want their CPU.
+//! One cell: a lock, the threads that want it, and the competitors that want their CPU; its slices, with the kernel's
+//! record of some of them; and what it says of itself between its turns.
 
-use super::evidence_recorder::EvidenceRecorder;
-use super::probes::OthersProbes;
+use super::causes::SliceEvidence;
+use super::latencies;
+use super::other_threads::{OtherThreads, OthersProbes, Rounds};
 use super::series::{Series, SliceRounds};
-use super::slice::Slice;
+use super::slice::{Pairs, Slice, SliceSetup, ThreadSlice, Traces, compete, probed_pairs, window};
 use super::stop::Ended;
-use super::thread_slice::{Pairs, SliceSetup, ThreadSlice, compete, probed_pairs, window};
-use super::traces::Traces;
+use crate::estimates::median_of;
 use crate::latency::plan::{CellPlan, Plan};
 use crate::latency::stopped::StoppedWait;
 use anyhow::Context;
-use harness::{Lookout, turns};
+use harness::{Lookout, Shown, turns};
 use instruments::clock::Clock;
-use instruments::evidence::{EvidenceQuality, Source};
+use instruments::cpus::{self, CpuSet};
+use instruments::evidence::{EvidenceQuality, Names, Recorder, Source, Timeline};
 use instruments::neighbour::{Probed, Sharing};
 use instruments::statistics::Thinned;
 use instruments::statistics::comparison::Estimate;
-use instruments::statistics::order::{median, sample_quantile_interval};
-use instruments::statistics::summary::CONFIDENCE;
 use instruments::team::{Member, StartGate};
+use instruments::warning::Warning;
 use loops::latency::AnyLock;
 use loops::own_lock;
+use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver};
 use std::time::{Duration, Instant};
@@ -41,11 +43,11 @@ pub struct Cell {
     lock: Arc<dyn AnyLock>,
     cpus: Vec<usize>,
     /// In ticks: an interval within this is narrow, whatever its figure.
-    pub(super) narrow: u64,
-    pub(super) spent: Duration,
+    narrow: u64,
+    spent: Duration,
     told_at: u32,
     /// Nanoseconds a tick, and the clock's step in ticks; known with its first slice.
-    pub(super) scale: Option<(f64, u64)>,
+    scale: Option<(f64, u64)>,
     /// When its first slice began, and its last ended.
     first: Option<Instant>,
     last: Option<Instant>,
@@ -62,18 +64,12 @@ const LONGEST_WINDOW_ALONE: Duration = Duration::from_millis(20);
 impl Cell {
     /// A loop without a lock, measured like the others: it is to read zero, and what it reads is how well they are
     /// known. In no row.
-    ///
-    /// # Errors
-    /// What the system refuses.
     pub fn reference(all: &Plan, clock: Clock, narrow: u64) -> anyhow::Result<Self> {
         let plan = CellPlan { lock: locks::NONE.to_owned(), threads: 1, competitors: 0 };
         Ok(Self { is_reference: true, ..Self::new(&plan, all, clock, narrow)? })
     }
 
     /// Makes the lock.
-    ///
-    /// # Errors
-    /// What the system refuses.
     pub fn new(plan: &CellPlan, all: &Plan, clock: Clock, narrow: u64) -> anyhow::Result<Self> {
         let name = plan.lock.clone();
         let lock = own_lock::call(&plan.lock, clock, move || loops::latency::make(&name))??
@@ -117,11 +113,10 @@ impl Cell {
 
     /// The median of the pairs of one kind over the slices, in ticks.
     pub fn pair(&self, kind: fn(&Pairs) -> f64) -> Option<Estimate> {
-        let all: Vec<f64> = self.pairs.iter().map(kind).collect();
-        Some(Estimate::new(median(&all)?, sample_quantile_interval(&all, 0.5, CONFIDENCE)))
+        median_of(&self.pairs.iter().map(kind).collect::<Vec<f64>>())
     }
 
-    pub(super) fn is_alone(&self) -> bool {
+    fn is_alone(&self) -> bool {
         self.plan.threads + self.plan.competitors == 1
     }
 
@@ -132,10 +127,6 @@ impl Cell {
     }
 
     /// Runs one slice and adds it up; where it is due, and there is a recorder, it is one with evidence.
-    ///
-    /// # Errors
-    /// A thread that the system refuses; a record of the kernel's that cannot be read; a thread that was lost in the
-    /// code of a shared object.
     pub fn run(
         &mut self,
         setup: &SliceSetup,
@@ -147,7 +138,7 @@ impl Cell {
         let slice = if self.is_alone() { slice.alone(LONGEST_WINDOW_ALONE) } else { slice };
         self.spent += slice.whole();
         self.first.get_or_insert_with(Instant::now);
-        let own_record = recorder.as_ref().is_some_and(|recorder| recorder.source() == Source::ThreadRecord);
+        let own_record = recorder.as_ref().is_some_and(|recorder| recorder.source == Source::ThreadRecord);
         let parts = traces.lend(self.plan.threads, self.is_alone());
         let parts = parts.into_iter().map(|(trace, spare)| ThreadSlice::new(trace, spare, own_record)).collect();
         let (members, done) = self.members(*setup, parts);
@@ -245,6 +236,38 @@ impl Cell {
         self.slices += 1;
         self.last = Some(Instant::now());
     }
+
+    /// Adds a slice with evidence; `timeline` is that of all CPUs, where there is one.
+    fn add_evidence(&mut self, setup: &SliceSetup, slice: Slice, parts: &[ThreadSlice], timeline: Option<&Timeline>) {
+        let Some(window) = window(setup, slice, parts) else { return };
+        // For a thread that may record nothing: its own timestamps are all there is.
+        let nothing = Timeline::of_events(setup.clock, Source::None, window.clone(), 0, Names::default(), &[]);
+        let rounds = Rounds::of(parts.iter().map(|part| &part.trace));
+        timeline.into_iter().for_each(|timeline| self.enter(&timeline.quality));
+        for (place, part) in parts.iter().enumerate() {
+            // Who takes no lock waits for nobody.
+            let others = if self.plan.lock == locks::NONE { OtherThreads::default() } else { rounds.others(place) };
+            part.timeline.iter().for_each(|own| self.enter(&own.quality));
+            let Some(baseline) = part.baseline else { continue };
+            let evidence = SliceEvidence {
+                timeline: timeline.or(part.timeline.as_ref()).unwrap_or(&nothing),
+                task: part.task,
+                trace: &part.trace,
+                window: window.clone(),
+                resolution: setup.resolution,
+                others: &others,
+                probes: &OthersProbes::of(parts.iter().map(|part| &part.trace), place),
+            };
+            self.series[place].attribute(&evidence, baseline, setup.hold_ticks);
+        }
+    }
+
+    fn enter(&mut self, ledger: &EvidenceQuality) {
+        match &mut self.ledger {
+            Some(sum) => sum.absorb(ledger),
+            none => *none = Some(ledger.clone()),
+        }
+    }
 }
 
 /// What a thread leaves of a slice.
@@ -255,4 +278,103 @@ fn in_order(done: &Receiver<Part>) -> Vec<ThreadSlice> {
     let mut parts: Vec<Part> = done.try_iter().collect();
     parts.sort_by_key(|(thread, _)| *thread);
     parts.into_iter().map(|(_, part)| part).collect()
+}
+
+/// This many turns of the reference are enough for an interval.
+const REFERENCE_TURNS: u64 = 24;
+/// An uncontended lock is described by its pair, which is timed once a window whatever its length: such a configuration
+/// needs less time than one that waits for the scheduler, and gets this share of it.
+const LESS_ALONE: u32 = 2;
+
+impl turns::Cell for Cell {
+    fn title(&self) -> String {
+        self.plan.to_string()
+    }
+
+    fn place(&self) -> (String, String) {
+        let lock = if self.is_reference { "(no lock)" } else { &self.plan.lock };
+        (lock.to_owned(), self.plan.conditions())
+    }
+
+    /// How long locking took in all threads.
+    fn shown(&self) -> Option<Shown> {
+        let (ns_per_tick, step) = self.scale.filter(|_| !self.is_reference)?;
+        latencies::shown(self.series.iter().map(|series| &series.all.lock), ns_per_tick, step as f64 * ns_per_tick)
+    }
+
+    fn so_far(&self) -> String {
+        let known = self.series.first().map(|series| &series.deciding().lock);
+        let rounds = known.map_or(0, |lock| lock.count());
+        format!("{} windows, {} iterations", terminal::count(self.slices), terminal::count(rounds))
+    }
+
+    fn turns(&self) -> u64 {
+        self.slices
+    }
+
+    fn spent(&self) -> Duration {
+        if self.is_alone() { self.spent * LESS_ALONE } else { self.spent }
+    }
+
+    /// The median and the 99.9 % quantile of every thread's locks and unlocks; of a free lock also its pair, by which it
+    /// is ranked: without an interval of that the lock would have no rank.
+    fn figures(&self) -> Vec<Estimate> {
+        if self.is_reference {
+            return Vec::new();
+        }
+        let deciding = self.series.iter().map(Series::deciding);
+        let operations = deciding.flat_map(|known| [&known.lock, &known.unlock]);
+        let quantiles = operations.flat_map(|known| known.figures(self.narrow));
+        let pair = self.pair(|pairs| pairs.bare).filter(|_| self.is_alone());
+        quantiles.chain(pair.map(|pair| Estimate { resolution: self.narrow as f64, ..pair })).collect()
+    }
+
+    /// Whether every thread had a round that was timed.
+    fn has_result(&self) -> bool {
+        self.series.iter().all(|series| series.all.lock.count() > 0)
+    }
+
+    fn is_over(&self) -> bool {
+        self.is_reference && self.slices >= REFERENCE_TURNS
+    }
+}
+
+/// Keeps the kernel's record of the slices with evidence.
+pub struct EvidenceRecorder {
+    pub source: Source,
+    /// Of whole CPUs.
+    recorder: Option<Recorder>,
+    pub warnings: Vec<Warning>,
+}
+
+impl EvidenceRecorder {
+    /// Opens the best record of these CPUs. A record of single threads is opened by each of them.
+    pub fn open(clock: Clock, cpus: &CpuSet) -> Self {
+        let recorder = Recorder::open(clock, cpus);
+        let (source, warnings) = (recorder.source(), recorder.warnings().to_vec());
+        match source {
+            Source::CpuRecord => Self { source, recorder: Some(recorder), warnings },
+            Source::ThreadRecord => Self { source, recorder: None, warnings },
+            // The others know nothing of single waits; the threads' own timestamps still do.
+            _ => Self { source: Source::None, recorder: None, warnings },
+        }
+    }
+
+    pub fn begin(&mut self) -> io::Result<()> {
+        self.recorder.as_mut().map_or(Ok(()), Recorder::start)
+    }
+
+    /// The timeline of all CPUs, where that is what is recorded.
+    pub fn end(&mut self) -> io::Result<Option<Timeline>> {
+        self.recorder.as_mut().map(Recorder::stop).transpose()
+    }
+}
+
+/// A recorder of the calling thread's own switches, started; `None` where that is not granted either: then nothing is
+/// known of this thread.
+pub fn own_recorder(clock: Clock) -> Option<Recorder> {
+    let cpus = cpus::allowed().ok()?;
+    let mut recorder = Recorder::open_with(clock, &cpus, Source::ThreadRecord).ok()?;
+    recorder.start().ok()?;
+    Some(recorder)
 }

@@ -3,56 +3,36 @@
 mod baseline;
 mod causes;
 mod cell;
-mod cell_evidence;
-mod cell_turns;
-mod conditions;
-mod control;
-mod delay_cause;
-mod evidence_recorder;
-mod neighbour;
+mod latencies;
 #[cfg(test)]
 mod night;
-mod object_calls;
-mod offset_tally;
 mod other_threads;
-mod probes;
 mod row;
 mod series;
 mod slice;
 mod stop;
-mod thread_slice;
-mod to_nanoseconds;
-mod traces;
 
-pub use delay_cause::UNEXPLAINED;
+pub use causes::UNEXPLAINED;
 
 use super::plan::Plan;
 use super::record::{Operation, Row};
 use super::stopped::StoppedWait;
-use super::warnings::HoldOff;
-use baseline::{BASELINE_ROUNDS, undisturbed_mean};
-use cell::Cell;
-use conditions::Conditions;
-use control::Control;
-use evidence_recorder::EvidenceRecorder;
+use baseline::Control;
+use cell::{Cell, EvidenceRecorder};
 use harness::turns::{Rules, Turns, take_turns};
-use harness::{Calibrated, EvidenceChoice};
-use harness::{Lookout, Progress, Session};
+use harness::{Calibrated, EvidenceChoice, Lookout, Progress, Session};
 use instruments::clock::Clock;
 use instruments::cpus::CpuSet;
 use instruments::evidence::{EvidenceQuality, Source};
-use instruments::grind::Work;
 use instruments::statistics::EndedBy;
-use instruments::team::{StartGate, on_cpu};
-use instruments::warning::{BufferFull, MemoryNotLocked, Warning};
-use loops::latency::{Trace, Way};
+use instruments::warning::{BufferFull, MemoryNotLocked, Severity, Warning, WarningKind, percent};
 use loops::own_lock::{self, Lost};
-use row::{Accuracy, RowKey};
-use slice::Slice;
+use row::{Accuracy, Conditions, RowKey};
+use serde::Serialize;
+use slice::{Pairs, Slice, SliceSetup, StopRule, Traces};
 use std::ops::ControlFlow;
-use std::time::{Duration, Instant};
-use thread_slice::{Pairs, SliceSetup, StopRule};
-use traces::Traces;
+use std::time::Instant;
+use terminal::nanoseconds;
 
 /// What the experiment brought.
 pub struct Measured {
@@ -68,11 +48,6 @@ pub struct Measured {
     pub stopped: Option<StoppedWait>,
 }
 
-/// Slices a cell is divided into: enough to meet the machine's moods and for their scatter to be known, few enough to
-/// see preemptions whole.
-const SLICES_A_CELL: u32 = 20;
-const SHORTEST_WINDOW: Duration = Duration::from_millis(5);
-const LONGEST_WINDOW: Duration = Duration::from_millis(150);
 /// An interval within this is as narrow as is of use: a lock differs by more from run to run.
 const NARROW_NS: f64 = 1.0;
 /// No cell has converged before this many slices: fewer give the median of the pairs, one a slice, no interval.
@@ -95,7 +70,7 @@ pub fn run_plan(
     let rows = measurement.rows(plan, calibrated, &turns.ended);
     let mut warnings = measurement.warnings(plan, &rows, &turns, session);
     let has_object = plan.cells.iter().any(|cell| locks::is_object(&cell.lock));
-    let object_calls_ns = has_object.then(|| object_calls::cost_ns(calibrated)).transpose()?;
+    let object_calls_ns = has_object.then(|| baseline::object_calls_ns(calibrated)).transpose()?;
     let stopped = measurement.cells.iter_mut().find_map(|cell| cell.stopped.take());
     let was_lost = measurement.lost.is_some();
     let lost = measurement.end(calibrated.clock())?;
@@ -127,13 +102,13 @@ impl Measurement {
         let narrow = resolution.max(clock.to_ticks(NARROW_NS));
         let cells = plan.cells.iter().map(|cell| Cell::new(cell, plan, clock, narrow));
         let cells: anyhow::Result<Vec<Cell>> = cells.chain([Cell::reference(plan, clock, narrow)]).collect();
-        let slice = slice_for(plan);
-        let recording_ns = recording_cost(calibrated)?;
+        let slice = Slice::of_plan(plan);
+        let recording_ns = baseline::recording_ns(calibrated)?;
         let control = Control::of(calibrated)?;
         let (traces, not_locked) = Traces::for_plan(plan, slice, recording_ns);
         let hold_ticks = plan.hold_ns / clock.ns_per_tick();
         let hold = calibrated.grind.work(plan.hold_ns);
-        let baseline_rounds = baseline_rounds(slice, recording_ns);
+        let baseline_rounds = slice.baseline_rounds(recording_ns);
         let lookout = Lookout::open(session, clock);
         let above_ticks = plan.stop_above.map(|limit| clock.ticks_in(limit));
         let stop = above_ticks.map(|above_ticks| StopRule { above_ticks, origin: clock.now() });
@@ -168,7 +143,7 @@ impl Measurement {
 
     fn rows(&self, plan: &Plan, calibrated: &Calibrated, ended: &[EndedBy]) -> Vec<Row> {
         let mut rows = Vec::new();
-        let evidence = self.recorder.as_ref().map_or(Source::None, EvidenceRecorder::source);
+        let evidence = self.recorder.as_ref().map_or(Source::None, |recorder| recorder.source);
         let reference = self.cells.iter().find(|cell| cell.is_reference);
         let (all, deciding) =
             (reference.map(|cell| &cell.series[0].all), reference.map(|cell| cell.series[0].deciding()));
@@ -183,16 +158,9 @@ impl Measurement {
                 for operation in Operation::ALL {
                     let key = RowKey { cell: &cell.plan, thread, cpu: cell.cpu_of(thread), operation };
                     let row = row::row(&key, series.all.of(operation), &conditions, accuracy(operation));
-                    rows.extend(row.map(|row| Row {
-                        neighbour: neighbour::figures(
-                            series,
-                            operation,
-                            &pairs,
-                            &conditions,
-                            accuracy_alone(operation),
-                        ),
-                        ..row
-                    }));
+                    let accuracy = accuracy_alone(operation);
+                    let neighbour = row::by_neighbour(series, operation, &pairs, &conditions, accuracy);
+                    rows.extend(row.map(|row| Row { neighbour, ..row }));
                 }
             }
         }
@@ -234,7 +202,7 @@ fn cpus_in_use(plan: &Plan) -> CpuSet {
     plan.cpus.iter().copied().take(most).collect()
 }
 
-/// A hold time that is off by more than this is an error of ours.
+/// A hold time that deviates by more than this is an error in contend.
 const HOLD_OFF_SHARE: f64 = 0.02;
 /// A hold time is never known better than a few timestamps scatter.
 const HOLD_OFF_NS: f64 = 20.0;
@@ -247,37 +215,31 @@ fn hold_off(plan: &Plan, rows: &[Row]) -> Option<Warning> {
     (off(farthest) * 1e3 > (HOLD_OFF_SHARE * plan.hold_ns).max(HOLD_OFF_NS)).then(|| warning.into())
 }
 
-fn slice_for(plan: &Plan) -> Slice {
-    let share = plan.budget / (plan.cells.len() as u32 * SLICES_A_CELL);
-    let window = share.clamp(SHORTEST_WINDOW, LONGEST_WINDOW);
-    let most = plan.cells.iter().map(|cell| cell.threads + cell.competitors).max().unwrap_or(1);
-    // As long as a time slice for each that may run before a waiter does, or its wait would be cut.
-    let waits = most.div_ceil(plan.cpus.len()).saturating_sub(1) as u32;
-    Slice { ramp_up: window / 20, window, ramp_down: (TIME_SLICE * waits).clamp(TIME_SLICE, LONGEST_RAMP_DOWN) }
+/// The lock was not held for as long as was asked for.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+struct HoldOff {
+    /// The lock whose hold time was farthest off.
+    what: String,
+    asked_ns: f64,
+    held_ns: f64,
 }
 
-/// Fewer are spent on a baseline where they would take more than this share of a slice, but so many at least.
-const LEAST_BASELINE_ROUNDS: usize = 2_000;
-const BASELINE_SHARE: f64 = 0.2;
+impl WarningKind for HoldOff {
+    const CODE: &'static str = "hold_off";
+    const SEVERITY: Severity = Severity::ChangesFigure;
 
-fn baseline_rounds(slice: Slice, recording_ns: f64) -> usize {
-    let affordable = BASELINE_SHARE * slice.window.as_nanos() as f64 / recording_ns;
-    (affordable as usize).clamp(LEAST_BASELINE_ROUNDS, BASELINE_ROUNDS)
-}
+    fn message(&self) -> String {
+        let share = (self.held_ns / self.asked_ns - 1.0).abs();
+        let asked = nanoseconds(self.asked_ns);
+        format!(
+            "{} was held for {} instead of {asked}: a deviation of {}",
+            self.what,
+            nanoseconds(self.held_ns),
+            percent(share)
+        )
+    }
 
-/// About the scheduler's time slice.
-const TIME_SLICE: Duration = Duration::from_millis(4);
-const LONGEST_RAMP_DOWN: Duration = Duration::from_millis(80);
-
-/// What recording a round costs, in nanoseconds: a round with neither a lock nor a hold time.
-fn recording_cost(calibrated: &Calibrated) -> std::io::Result<f64> {
-    const ROUNDS: usize = 20_000;
-    let (clock, cpu) = (calibrated.clock(), calibrated.cpu);
-    on_cpu(cpu, move || {
-        let (mut trace, _) = Trace::with_capacity(ROUNDS);
-        let way = Way { clock, hold: Work::of_loads(0), probe: None };
-        loops::latency::without_lock().rounds(way, &mut trace, &StartGate::endless(clock));
-        let periods = trace.rounds().windows(2).map(|pair| pair[1].began - pair[0].began);
-        undisturbed_mean(periods, calibrated.quality.resolution_ticks).unwrap_or(0.0) * clock.ns_per_tick()
-    })
+    fn remedy(&self) -> &'static str {
+        "run again on a quieter machine, since the CPU's speed changed during the run; do not compare round trips of this run"
+    }
 }

@@ -3,7 +3,7 @@
 use super::baseline::Baseline;
 use super::causes::SliceEvidence;
 use super::other_threads::OtherThreads;
-use super::probes::OthersProbes;
+use super::other_threads::OthersProbes;
 use super::series::{Series, SliceRounds};
 use crate::night::{passes_alone, resident_kib};
 use instruments::clock::Clock;
@@ -105,8 +105,8 @@ fn eight_hours() {
         }
     }
     let counted = (SLICES - SLICES / RECORDED_EVERY) * ROUNDS;
-    assert_eq!(accounts.series.all.lock.tally().count(), counted);
-    assert!(accounts.series.all.lock.interval(0.5).is_some());
+    assert_eq!(accounts.series.all.lock.count(), counted);
+    assert!(accounts.series.all.lock.quantile(0.5, Duration::ZERO).unwrap().interval.is_some());
     // The names alone take a MiB an hour without bounds.
     assert!(after[7] < after[3] + 2 * 1024, "{after:?}");
 }

@@ -1,4 +1,12 @@
-//! When the other threads of a slice had the lock, and when they waited for it.
+//! The other threads of a slice: when they had the lock, when they waited for it, and when they probed their core.
+//!
+//! A probe runs between two rounds of the thread that takes it, and during rounds of the others. Where threads share a
+//! CPU, a waiter waits out the probe; where each has its own, a thread that probes does not compete, so a wait is shorter
+//! than it would have been. Neither is the lock's doing: such a round is in no figure. A probe takes microseconds, and a
+//! time slice milliseconds, so a wait that lasts a time slice of the other thread always overlaps one: if overlap alone
+//! excluded it, no long wait would remain. So a round counts where the probes take no more than [`MOST_SHARE`] of it.
+
+use crate::latency::record::Operation;
 use loops::latency::{Round, Trace};
 
 /// When other threads had the lock, and when they waited for it: intervals in order of time that do not overlap.
@@ -75,6 +83,44 @@ impl<'a> Sweep<'a> {
     }
 }
 
+/// Probes that take more than this part of a round (a twentieth) exclude it. A round that counts is at most that much longer
+/// than without them, which is less than its intervals are wide.
+const MOST_SHARE: u64 = 20;
+
+/// When the other threads of a slice probed, in ticks: spans that do not overlap, in order of time.
+#[derive(Debug, Default)]
+pub struct OthersProbes(Vec<(u64, u64)>);
+
+impl OthersProbes {
+    /// The probes of all traces but that of thread number `thread`.
+    pub fn of<'a>(traces: impl Iterator<Item = &'a Trace>, thread: usize) -> Self {
+        let others = traces.enumerate().filter(|(place, _)| *place != thread);
+        Self(joined(others.flat_map(|(_, trace)| trace.probes()).copied().collect()))
+    }
+
+    /// Whether probes took too much of this time for it to count.
+    pub fn spoil(&self, (start, end): (u64, u64)) -> bool {
+        let first = self.0.partition_point(|probe| probe.1 <= start);
+        let within = self.0[first..].iter().take_while(|probe| probe.0 < end);
+        let taken: u64 = within.map(|probe| probe.1.min(end) - probe.0.max(start)).sum();
+        taken * MOST_SHARE > end - start
+    }
+
+    /// The places of the rounds whose operation is spoiled, in order. Rounds are in order of time.
+    pub fn spoiled(&self, operation: Operation, rounds: &[Round]) -> Vec<usize> {
+        let mut places = Vec::new();
+        for probe in &self.0 {
+            let first = rounds.partition_point(|round| round.ended <= probe.0);
+            let overlapping = rounds[first..].iter().take_while(|round| round.began < probe.1).count();
+            let spoiled = |place: &usize| self.spoil(operation.span(&rounds[*place]));
+            places.extend((first..first + overlapping).filter(spoiled));
+        }
+        // A round between two probes may overlap both.
+        places.dedup();
+        places
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -93,5 +139,81 @@ mod tests {
         assert_eq!(sweep.overlap(9, 22), 1 + 2);
         assert_eq!(sweep.overlap(26, 100), 4 + 10);
         assert_eq!(sweep.overlap(100, 200), 0);
+    }
+
+    fn round(began: u64, locked: u64, releasing: u64, ended: u64) -> Round {
+        Round { began, locked, releasing, ended }
+    }
+
+    fn traces(probes: &[(u64, u64)]) -> [Trace; 2] {
+        let prober = Trace::of(Vec::new()).with_probes(probes);
+        [Trace::of(Vec::new()), prober]
+    }
+
+    fn probes(spans: &[(u64, u64)]) -> OthersProbes {
+        OthersProbes::of(traces(spans).iter(), 0)
+    }
+
+    #[test]
+    fn waits_that_overlap_another_threads_probe_are_spoiled() {
+        // Two threads in turn, 10 ticks of hold; the other one probes for 7 ticks before its second hold.
+        let rounds = [round(0, 12, 22, 23), round(23, 35, 45, 46), round(46, 65, 75, 76), round(76, 88, 98, 99)];
+        let found = probes(&[(47, 54)]);
+        assert_eq!(found.spoiled(Operation::Lock, &rounds), [2]);
+        assert_eq!(found.spoiled(Operation::RoundTrip, &rounds), [2]);
+        assert_eq!(found.spoiled(Operation::Unlock, &rounds), [0; 0]);
+    }
+
+    #[test]
+    fn an_uncontended_acquisition_during_a_probe_is_spoiled() {
+        let rounds = [round(0, 2, 4, 6), round(100, 102, 104, 106), round(200, 202, 204, 206)];
+        assert_eq!(probes(&[(90, 160)]).spoiled(Operation::Lock, &rounds), [1], "the other thread did not compete");
+    }
+
+    #[test]
+    fn a_long_wait_counts_since_probes_are_little_of_it() {
+        // A time slice of the other thread, which probes three times in it.
+        let slice = [round(0, 4_000_000, 4_006_000, 4_006_100)];
+        let found = probes(&[(500_000, 506_800), (2_000_000, 2_006_800), (3_500_000, 3_506_800)]);
+        assert_eq!(found.spoiled(Operation::Lock, &slice), [0; 0]);
+        assert!(found.spoil((2_000_000, 2_100_000)) && !found.spoil((2_000_000, 2_200_000)));
+    }
+
+    #[test]
+    fn a_threads_own_probes_spoil_none_of_its_rounds() {
+        let own = [traces(&[(5, 9)])[1].clone(), Trace::of(Vec::new())];
+        assert!(!OthersProbes::of(own.iter(), 0).spoil((0, 10)));
+        assert!(OthersProbes::of(own.iter(), 1).spoil((0, 10)));
+    }
+
+    /// Simulated turns on one CPU: each thread holds for 6.1 µs, and every 240th round the other probes for 6.8 µs.
+    #[test]
+    fn the_p99_of_counted_waits_is_that_without_probes() {
+        let (hold, switch, probe) = (6_100_u64, 1_500, 6_800);
+        let simulate = |probes_every: u64| {
+            let (mut now, mut rounds, mut spans) = (0, Vec::new(), Vec::new());
+            for number in 0..20_000 {
+                let began = now;
+                if probes_every > 0 && number % probes_every == 0 {
+                    spans.push((now + switch, now + switch + probe));
+                    now += probe;
+                }
+                let locked = now + 2 * switch + hold + number % 7 * 100;
+                now = locked + hold;
+                rounds.push(round(began, locked, now, now));
+            }
+            (rounds, spans)
+        };
+        let p99 = |rounds: &[Round], excluded: &[usize]| {
+            let counted = rounds.iter().enumerate().filter(|(place, _)| excluded.binary_search(place).is_err());
+            let mut waits: Vec<u64> = counted.map(|(_, round)| round.lock()).collect();
+            waits.sort_unstable();
+            waits[waits.len() * 99 / 100]
+        };
+        let ((plain, _), (rounds, spans)) = (simulate(0), simulate(90));
+        let excluded = probes(&spans).spoiled(Operation::Lock, &rounds);
+        assert!(p99(&rounds, &[]) > p99(&plain, &[]) + probe / 2, "the probes show in p99 where they are included");
+        assert_eq!(p99(&rounds, &excluded), p99(&plain, &[]));
+        assert_eq!(excluded.len(), spans.len(), "nothing else is excluded");
     }
 }

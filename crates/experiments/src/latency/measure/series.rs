@@ -9,8 +9,8 @@
 
 use super::baseline::{Baseline, undisturbed_mean};
 use super::causes::SliceEvidence;
-use super::offset_tally::OffsetTally;
-use super::probes::OthersProbes;
+use super::latencies::Latencies;
+use super::other_threads::OthersProbes;
 use crate::latency::record::Operation;
 use instruments::neighbour::Sharing;
 use instruments::statistics::Thinned;
@@ -20,9 +20,9 @@ use std::ops::Range;
 /// The latencies of all operations.
 #[derive(Clone, Debug, Default)]
 pub struct Operations {
-    pub lock: OffsetTally,
-    pub unlock: OffsetTally,
-    pub round_trip: OffsetTally,
+    pub lock: Latencies,
+    pub unlock: Latencies,
+    pub round_trip: Latencies,
 }
 
 /// One thread's latencies over all slices of a cell.
@@ -95,17 +95,12 @@ impl Operations {
     fn add(&mut self, scratch: &mut Vec<u32>, slice: &SliceRounds<'_>, parts: &[(Sharing, Baseline)]) {
         for operation in Operation::ALL {
             let (pieces, excluded) = slice.unspoiled(operation);
-            let usual = |baseline: &Baseline| match operation {
-                Operation::Lock => baseline.lock,
-                Operation::Unlock => baseline.unlock,
-                Operation::RoundTrip => baseline.whole(),
-            };
             let ticks = |round: &Round| {
                 let (start, end) = operation.span(round);
                 end - start
             };
             let part = |(sharing, baseline): &(Sharing, Baseline)| {
-                (slice.rounds_of(&pieces, *sharing).map(ticks), usual(baseline))
+                (slice.rounds_of(&pieces, *sharing).map(ticks), baseline.of(operation))
             };
             let parts: Vec<_> = parts.iter().map(part).collect();
             let tally = self.of_mut(operation);
@@ -114,7 +109,7 @@ impl Operations {
         }
     }
 
-    fn of_mut(&mut self, operation: Operation) -> &mut OffsetTally {
+    fn of_mut(&mut self, operation: Operation) -> &mut Latencies {
         match operation {
             Operation::Lock => &mut self.lock,
             Operation::Unlock => &mut self.unlock,
@@ -122,7 +117,7 @@ impl Operations {
         }
     }
 
-    pub fn of(&self, operation: Operation) -> &OffsetTally {
+    pub fn of(&self, operation: Operation) -> &Latencies {
         match operation {
             Operation::Lock => &self.lock,
             Operation::Unlock => &self.unlock,
@@ -181,11 +176,12 @@ impl Series {
 
     /// Adds what a slice with evidence knows of its rounds; their latencies count nowhere else.
     pub fn attribute(&mut self, evidence: &SliceEvidence<'_>, baseline: Baseline, hold: f64) {
-        let net = |cost: f64| move |ticks: u64| (ticks as f64 - cost).round().max(0.0) as u64;
-        let (lock, unlock, whole) = (baseline.lock, baseline.unlock, baseline.whole());
-        self.all.lock.causes.add(Operation::Lock, evidence, lock as u64, net(lock));
-        self.all.unlock.causes.add(Operation::Unlock, evidence, unlock as u64, net(unlock));
-        self.all.round_trip.causes.add(Operation::RoundTrip, evidence, (whole + hold) as u64, net(whole));
+        for operation in Operation::ALL {
+            let cost = baseline.of(operation);
+            let usual = if operation == Operation::RoundTrip { cost + hold } else { cost };
+            let net = |ticks: u64| (ticks as f64 - cost).round().max(0.0) as u64;
+            self.all.of_mut(operation).causes.add(operation, evidence, usual as u64, net);
+        }
     }
 }
 

@@ -1,9 +1,9 @@
 //! The first wait that is longer than `--stop-above`: who had the lock meanwhile, and what the kernel recorded.
 
-use super::delay_cause::DelayCause;
+use super::causes::DelayCause;
+use super::other_threads::OthersProbes;
 use super::other_threads::Rounds;
-use super::probes::OthersProbes;
-use super::thread_slice::{LOCKER, StopRule, ThreadSlice};
+use super::slice::{LOCKER, StopRule, ThreadSlice};
 use crate::latency::plan::CellPlan;
 use crate::latency::record::Operation;
 use crate::latency::stopped::{CpuStory, Holder, StoppedWait};

@@ -4,7 +4,7 @@ use crate::noise::cause_sums::{CauseSums, Part};
 use crate::noise::record::CauseRow;
 use harness::Interruption;
 use instruments::clock::Clock;
-use instruments::evidence::{Attribution, Cause, EntryExitOverhead, Kind, Recall, Stretch, Timeline, attribute};
+use instruments::evidence::{Attribution, EntryExitOverhead, Kind, Recall, Stretch, Timeline, attribute};
 use instruments::gaps::Watch;
 use instruments::period;
 
@@ -153,18 +153,8 @@ impl Causes {
     /// A row for each cause, the greatest first; `total` is the time of all gaps, in ticks.
     pub fn rows(&self, clock: Clock, total: u64) -> Vec<CauseRow> {
         let total_us = clock.to_ns(total) / 1e3;
-        let row = |cause: &Cause, part: &Part| CauseRow {
-            kind: cause.kind,
-            name: cause.name.clone(),
-            pid: cause.pid,
-            period_us: None,
-            below_us: None,
-            count: part.count,
-            total_us: clock.to_ns(part.ticks) / 1e3,
-            longest_us: clock.to_ns(part.longest) / 1e3,
-            share: 0.0,
-        };
-        let mut rows: Vec<CauseRow> = self.sums.iter().map(|(cause, part)| row(cause, part)).collect();
+        let rows = self.sums.iter().map(|(cause, part)| CauseRow::of(cause, part, clock));
+        let mut rows: Vec<CauseRow> = rows.collect();
         self.split_off_short(clock, &mut rows);
         self.split_off_combs(&mut rows);
         rows.iter_mut().for_each(|row| row.share = row.total_us / total_us.max(f64::MIN_POSITIVE));
@@ -222,6 +212,7 @@ fn is_open(kind: Kind) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use instruments::evidence::Cause;
     use std::time::Duration;
 
     /// Times in ns.

@@ -1,21 +1,24 @@
 //! A reader on each of several CPUs, all from one instant: what is lost where, when, and at the same moment.
 
-use super::cell::Cell;
+use super::Measured;
+use super::cell::{self, Cell};
 use super::turn::TurnSetup;
-use super::{Measured, row};
 use crate::noise::cells::CellPlan;
-use crate::noise::every_cpu::{Moments, TimeBins, role, together};
+use crate::noise::every_cpu::role;
 use crate::noise::plan::Plan;
-use crate::noise::record::Row;
+use crate::noise::record::{Row, Together};
 use anyhow::Context;
 use harness::{Lookout, MINUTE, Progress, Session};
 use instruments::clock::Clock;
+use instruments::coincidence::{coincidences, watched_by_all};
 use instruments::environment::Cpu;
 use instruments::evidence::Recorder;
+use instruments::gaps::Watch;
 use instruments::team::{Member, StartGate, work_together};
 use instruments::warning::Warning;
 use record::distinct;
 use std::io;
+use std::ops::Range;
 use std::time::{Duration, Instant};
 
 /// Turns whose order is kept.
@@ -31,9 +34,6 @@ struct Watched {
 }
 
 /// Measures all CPUs of the plan together, turn after turn.
-///
-/// # Errors
-/// A thread that the system refuses, or a record of the kernel's that cannot be read.
 pub fn run_plan(plan: &Plan, session: &Session, clock: Clock, progress: &Progress) -> anyhow::Result<Measured> {
     let mut lookout = Lookout::open(session, clock);
     let setup = TurnSetup { clock, plan, probe: lookout.probe, interruption: &session.interruption, progress };
@@ -71,7 +71,7 @@ pub fn run_plan(plan: &Plan, session: &Session, clock: Clock, progress: &Progres
         .iter()
         .zip(shared)
         .filter_map(|(one, together)| {
-            let row = alone_on_its_core(row::row(&one.cell, plan, &lookout)?, plan, &session.environment.cpu);
+            let row = alone_on_its_core(cell::row(&one.cell, plan, &lookout)?, plan, &session.environment.cpu);
             let (lost_by_time, role) = (one.bins.shares(clock, began.elapsed()), role(row.cpu, &session.environment));
             Some(Row { together: Some(together), lost_by_time, role: Some(role), ..row })
         })
@@ -120,5 +120,218 @@ impl Watched {
             });
         };
         Member { cpu: Some(cpu), job: Box::new(job) }
+    }
+}
+
+/// The moments of a CPU. However long the run, so many are kept: of a full memory the shorter half goes, and from then
+/// on only what is longer comes in.
+pub struct Moments {
+    origin: u64,
+    clock: Clock,
+    /// Gaps that are shorter, in ticks, are not kept.
+    least: u64,
+    /// Start and length in ticks.
+    gaps: Vec<(u64, u64)>,
+    /// When somebody looked, in ticks: the time between turns, and between their pieces, is in none of these.
+    watched: Vec<Range<u64>>,
+}
+
+const MOST: usize = 20_000;
+const MOST_STRETCHES: usize = 4_096;
+/// What is shorter is the core's or the hypervisor's own flutter.
+const LEAST_NS: f64 = 1_000.0;
+/// What begins within this of each other is one moment: an interrupt that goes to all CPUs reaches them so.
+const WINDOW_NS: f64 = 25_000.0;
+
+impl Moments {
+    pub fn since(origin: u64, clock: Clock) -> Self {
+        Self { origin, clock, least: clock.to_ticks(LEAST_NS), gaps: Vec::with_capacity(MOST), watched: Vec::new() }
+    }
+
+    pub fn add(&mut self, watch: &Watch) {
+        let start = watch.start.saturating_sub(self.origin);
+        self.watched.push(start..start + watch.span);
+        if self.watched.len() > MOST_STRETCHES {
+            self.forget_the_shorter_breaks();
+        }
+        for gap in &watch.gaps {
+            if gap.length < self.least {
+                continue;
+            }
+            if self.gaps.len() == MOST {
+                self.forget_the_shorter_half();
+            }
+            self.gaps.push((gap.start.saturating_sub(self.origin), gap.length));
+        }
+    }
+
+    fn forget_the_shorter_half(&mut self) {
+        let mut lengths: Vec<u64> = self.gaps.iter().map(|gap| gap.1).collect();
+        let median = *lengths.select_nth_unstable(MOST / 2).1;
+        self.least = median + 1;
+        // Of those that are equally long the first stay, as far as there is room.
+        let mut room = MOST / 2 - self.gaps.iter().filter(|gap| gap.1 > median).count();
+        self.gaps.retain(|gap| {
+            let stays = gap.1 > median || gap.1 == median && room > 0;
+            room -= usize::from(stays && gap.1 == median);
+            stays
+        });
+    }
+
+    /// Of a long run the pieces of a turn are one stretch, as if nothing lay between them: that is a thousandth of it.
+    fn forget_the_shorter_breaks(&mut self) {
+        let mut breaks: Vec<u64> =
+            self.watched.windows(2).map(|pair| pair[1].start.saturating_sub(pair[0].end)).collect();
+        let place = breaks.len() / 2;
+        let median = *breaks.select_nth_unstable(place).1;
+        self.watched.dedup_by(|next, last| {
+            let joins = next.start.saturating_sub(last.end) <= median;
+            last.end = if joins { next.end } else { last.end };
+            joins
+        });
+    }
+
+    /// When somebody looked, in nanoseconds since the run began, in order.
+    pub fn watched_ns(&self) -> Vec<Range<f64>> {
+        self.watched.iter().map(|stretch| self.clock.to_ns(stretch.start)..self.clock.to_ns(stretch.end)).collect()
+    }
+
+    /// In nanoseconds since the run began, in order.
+    pub fn starts_ns(&self) -> Vec<f64> {
+        self.gaps.iter().map(|gap| self.clock.to_ns(gap.0)).collect()
+    }
+}
+
+/// For each CPU: how many of its moments came together with those of others, and how many by chance; of the time in
+/// which all of them were watched.
+pub fn together<'a>(all: impl Iterator<Item = &'a Moments>, seed: u64) -> Vec<Together> {
+    let (trains, watched): (Vec<_>, Vec<_>) = all.map(|one| (one.starts_ns(), one.watched_ns())).unzip();
+    let (trains, span_ns) = watched_by_all(&trains, &watched);
+    let of = |found: instruments::coincidence::Coincidence| Together {
+        gaps: found.moments,
+        together: found.together,
+        by_chance: found.by_chance,
+        by_chance_deviation: found.deviation,
+        is_common: found.is_common(),
+        window_us: WINDOW_NS / 1e3,
+    };
+    coincidences(&trains, span_ns, WINDOW_NS, seed).into_iter().map(of).collect()
+}
+
+/// As many as a terminal has columns for.
+const BINS: usize = 60;
+
+/// Ticks lost and ticks watched, piece by piece.
+pub struct TimeBins {
+    origin: u64,
+    /// Of one bin, in ticks.
+    length: u64,
+    /// When the last watch ended, in ticks since the origin.
+    end: u64,
+    lost: Vec<u64>,
+}
+
+impl TimeBins {
+    pub fn over(origin: u64, ticks: u64) -> Self {
+        Self { origin, length: (ticks / BINS as u64).max(1), end: 0, lost: vec![0; BINS] }
+    }
+
+    /// A gap counts in each bin that it lies in; what comes a little after the planned end counts in the last. A run
+    /// that goes on makes the bins twice as long.
+    pub fn add(&mut self, watch: &Watch) {
+        let last = BINS as u64 - 1;
+        let end = watch.start.saturating_sub(self.origin) + watch.span;
+        self.end = self.end.max(end);
+        while end > (self.length * BINS as u64).saturating_mul(11) / 10 {
+            self.double();
+        }
+        for gap in &watch.gaps {
+            let (mut from, end) = (gap.start.saturating_sub(self.origin), gap.end().saturating_sub(self.origin));
+            while from < end {
+                let bin = (from / self.length).min(last);
+                let until = if bin == last { end } else { end.min((bin + 1) * self.length) };
+                self.lost[bin as usize] += until - from;
+                from = until;
+            }
+        }
+    }
+
+    fn double(&mut self) {
+        for bin in 0..BINS / 2 {
+            self.lost[bin] = self.lost[2 * bin] + self.lost[2 * bin + 1];
+        }
+        self.lost[BINS / 2..].fill(0);
+        self.length *= 2;
+    }
+
+    /// Shares of each bin's time, as far as the run came.
+    pub fn shares(&self, clock: Clock, elapsed: Duration) -> Vec<f64> {
+        let bins = (clock.ticks_in(elapsed) / self.length + 1).min(BINS as u64) as usize;
+        let shares = self.lost[..bins].iter().enumerate().map(|(bin, &lost)| {
+            // The last one has what came after it, and may not be full.
+            let covered = if bin + 1 == bins { self.end.saturating_sub(bin as u64 * self.length) } else { self.length };
+            lost as f64 / covered.max(lost).max(1) as f64
+        });
+        shares.collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use instruments::gaps::Gap;
+    use std::time::Duration;
+
+    #[test]
+    fn the_longest_are_kept_in_constant_memory() {
+        let clock = Clock::calibrate(Duration::from_millis(5)).clock;
+        let mut moments = Moments::since(0, clock);
+        // A night of two million gaps, every tenth of them long.
+        for second in 0..200_u64 {
+            let gap = |n: u64| {
+                let length_ns = if n.is_multiple_of(10) { 90e3 } else { 5e3 };
+                Gap { start: clock.to_ticks((second * 10_000 + n) as f64 * 1e5), length: clock.to_ticks(length_ns) }
+            };
+            let gaps = (0..10_000).map(gap).collect();
+            moments.add(&Watch { gaps, span: 1, start: 0, passes: 1, threshold: 1, full: false, looks: Vec::new() });
+        }
+        assert!(moments.gaps.len() <= MOST && moments.gaps.capacity() == MOST);
+        assert!(moments.gaps.iter().all(|gap| gap.1 > clock.to_ticks(6e3)));
+        assert!(moments.starts_ns().is_sorted());
+    }
+
+    #[test]
+    fn a_gap_is_divided_between_the_pieces_that_it_lies_in() {
+        let mut bins = TimeBins::over(1_000, 60 * 100);
+        let gap = |start, length| Gap { start, length };
+        let gaps = vec![gap(1_050, 200), gap(1_000 + 5_950, 500)];
+        bins.add(&Watch { gaps, span: 6_500, start: 1_000, passes: 1, threshold: 1, full: false, looks: Vec::new() });
+        assert_eq!(bins.lost[..4], [50, 100, 50, 0]);
+        assert_eq!((bins.lost[59], bins.lost.iter().sum::<u64>()), (500, 700));
+        // The last piece goes on until the end.
+        let clock = Clock::calibrate(Duration::from_millis(5)).clock;
+        let shares = bins.shares(clock, Duration::from_secs(1));
+        assert_eq!((shares[1], shares[59]), (1.0, 500.0 / 600.0));
+    }
+
+    #[test]
+    fn a_run_without_an_end_makes_the_pieces_longer() {
+        let mut bins = TimeBins::over(0, 60);
+        for second in 0..28_800 {
+            let gaps = vec![Gap { start: second * 1_000, length: 10 }];
+            bins.add(&Watch {
+                gaps,
+                span: 1_000,
+                start: second * 1_000,
+                passes: 1,
+                threshold: 1,
+                full: false,
+                looks: Vec::new(),
+            });
+        }
+        assert_eq!((bins.lost.len(), bins.lost.iter().sum::<u64>()), (BINS, 288_000));
+        assert!(bins.length * BINS as u64 >= 28_800_000 * 10 / 11);
+        let used = bins.lost.iter().filter(|&&lost| lost > 0).count();
+        assert!(used > BINS / 2 - 2, "{used}");
     }
 }

@@ -3,23 +3,23 @@
 mod causes;
 mod cell;
 pub mod every_cpu;
-mod gap_trace;
-mod intruder;
 mod longest;
 #[cfg(test)]
 mod night;
-mod row;
 mod sum;
 mod turn;
-mod turn_sums;
 
 use super::cells::CellPlan;
 use super::plan::Plan;
 use super::record::{Line, Row};
+pub use super::trace::GapTrace;
+#[cfg(test)]
+pub use super::trace::KeptGap;
 use cell::Cell;
 use harness::turns::{Rules, take_turns};
 use harness::{Lookout, Observer, Progress, Session};
 use instruments::clock::Clock;
+use instruments::cpus::CpuSet;
 use instruments::cpus::schedule::bound_realtime;
 use instruments::evidence::Recorder;
 use instruments::warning::Warning;
@@ -28,10 +28,6 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 use turn::TurnSetup;
-
-pub use gap_trace::GapTrace;
-#[cfg(test)]
-pub use gap_trace::KeptGap;
 
 /// What the experiment brought.
 pub struct Measured {
@@ -47,9 +43,6 @@ pub struct Measured {
 pub const LONGEST_REALTIME: Duration = Duration::from_millis(500);
 
 /// Measures every cell of the plan; the observer, which may end it all, sees each piece that has been read.
-///
-/// # Errors
-/// A thread that the system refuses, or a way to schedule it.
 pub fn run_plan(
     plan: &Plan,
     session: &Session,
@@ -81,7 +74,18 @@ pub fn run_plan(
     let own = cells.iter_mut().flat_map(Cell::warnings);
     let warnings: Vec<Warning> = plan.warnings.iter().cloned().chain(own).chain(lookout.warnings()).collect();
     let kept = cells.first_mut().map(Cell::take_kept).unwrap_or_default();
-    let rows = cells.iter().filter_map(|cell| row::row(cell, plan, &lookout)).collect();
+    let rows = cells.iter().filter_map(|cell| cell::row(cell, plan, &lookout)).collect();
     // Several cells say the same of the machine.
     Ok(Measured { rows, order: turns.order, kept, warnings: distinct(&warnings, Warning::clone) })
+}
+
+/// The record of these CPUs, opened if it is not yet; it follows the calling thread from now on.
+pub fn following<'a>(record: &'a mut Option<Recorder>, clock: Clock, cpus: &CpuSet) -> &'a mut Recorder {
+    match record {
+        Some(recorder) => {
+            recorder.follow_this_thread();
+            recorder
+        }
+        None => record.insert(Recorder::open(clock, cpus)),
+    }
 }

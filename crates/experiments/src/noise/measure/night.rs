@@ -1,11 +1,11 @@
 //! Eight hours in the accounts: pieces as a reader and a sleeper would bring them, without the waiting.
 
 use super::cell::Cell;
+use super::every_cpu::{Moments, TimeBins};
 use super::sum::Sum;
 use super::turn::Piece;
 use crate::night::{passes_alone, resident_kib};
 use crate::noise::cells::CellPlan;
-use crate::noise::every_cpu::{Moments, TimeBins};
 use crate::noise::wake::night::Sleeping;
 use harness::Interruption;
 use instruments::clock::Clock;

@@ -1,28 +1,28 @@
 //! `contend noise --wake`: the wake-up latency of a thread that sleeps until an instant, and its causes.
 
 mod account;
-mod lateness;
 mod measure;
 mod metrics;
 #[cfg(test)]
 pub mod night;
 mod plan;
 mod record;
-mod row;
 mod section;
 mod show;
 mod sleeper;
-mod turn;
 
 use self::record::WakeRow;
+use super::cells::Scenario;
 use super::flags::Flags;
 use super::plan::{Parameters, Plan};
-use super::scenario::Scenario;
 use super::stopped::ended_by;
 use harness::{Experiment, Finished, ModeFlags, Run, Views};
 use instruments::warning::{ClockFallback, Warning};
 use plan::WakePlan;
 use serde_json::Value;
+
+pub use plan::Policy;
+pub use sleeper::Timer;
 
 /// The experiment.
 pub struct Wake;

@@ -1,7 +1,7 @@
 //! The record: a row for each CPU and interval.
 
-use crate::noise::cause_row::CauseRow;
-use crate::noise::timer::Timer;
+use super::sleeper::Timer;
+use crate::noise::record::CauseRow;
 use harness::StoryPart;
 use instruments::evidence::{Cause, EvidenceQuality, Source};
 use instruments::statistics::Interval;

@@ -1,7 +1,7 @@
 //! Wake-ups on a page: how late, as histograms by interval and CPU, and why.
 
 use super::record::WakeRow;
-use crate::noise::cause_row::CauseRow;
+use crate::noise::record::CauseRow;
 use harness::label;
 use instruments::evidence::Cause;
 use record::{Axis, Figure, Mark, Picture, Plot, Point, Section, Series, Stack, Statement, Table, Unit};

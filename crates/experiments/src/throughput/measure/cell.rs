@@ -1,25 +1,25 @@
-//! One cell: its locks and its runs.
+//! One cell: its locks and its runs. In a run a conductor leads all children.
 
-use super::conductor::Conductor;
+use crate::estimates::median_of;
 use crate::throughput::plan::{CellPlan, Plan, TIMED_EVERY};
 use crate::throughput::record::coefficient_of_variation;
 use anyhow::{Context, bail};
 use crossbeam_utils::CachePadded;
-use harness::{Calibrated, Lookout, Session, Shown, turns};
+use harness::{Calibrated, Interruption, Lookout, Session, Shown, turns};
 use instruments::clock::Clock;
 use instruments::neighbour::{Probe, Sharing, Split};
 use instruments::shared_memory::SharedArray;
 use instruments::statistics::comparison::Estimate;
 use instruments::statistics::levels::Levels;
-use instruments::statistics::order::{median, sample_quantile_interval};
-use instruments::statistics::summary::CONFIDENCE;
+use instruments::statistics::order::median;
 use instruments::statistics::{Interval, Thinned};
 use instruments::tally::Tally;
+use instruments::team::{Member, StartGate, work_together_as_processes};
 use locks::Reach;
 use loops::own_lock;
-use loops::throughput::{AnyLocks, ChildCounters, Looks, LoopSpec, Spans, together, windows};
+use loops::throughput::{AnyLocks, ChildCounters, Looks, LoopSpec, RunPhase, Spans, together, windows};
 use record::Unit;
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
 use std::time::Duration;
 use ulocks::Counts;
 
@@ -98,10 +98,6 @@ impl Cell {
     }
 
     /// One counted run, and now and then one with timestamps; the first visit warms up before.
-    ///
-    /// # Errors
-    /// A lock, a thread or a process that the system refuses; a lock that does not exclude; a thread that was lost in
-    /// the code of a shared object.
     pub fn visit(
         &mut self,
         plan: &Plan,
@@ -245,8 +241,7 @@ impl Cell {
 
 /// The median of the runs and its interval, which spans both levels where the runs have two.
 pub fn throughput(throughputs: &[f64], levels: Option<Levels>) -> Option<Estimate> {
-    let interval = sample_quantile_interval(throughputs, 0.5, CONFIDENCE);
-    Some(spanning(Estimate::new(median(throughputs)?, interval), levels))
+    Some(spanning(median_of(throughputs)?, levels))
 }
 
 /// The same value with an interval that spans these levels: which of them the next run is on, no run says.
@@ -305,13 +300,73 @@ fn difference(after: Counts, before: Counts) -> Counts {
 }
 
 /// The locks of a cell.
-///
-/// # Errors
-/// What the system refuses.
 fn make_locks(plan: &CellPlan, reach: Reach, clock: Clock) -> anyhow::Result<Arc<dyn AnyLocks>> {
     let (name, number, readers) = (plan.lock.clone(), plan.locks, plan.share > 0);
     let made = own_lock::call(&plan.lock, clock, move || loops::throughput::make(&name, number, readers, reach))??;
     made.expect("the plan has only locks that fit")
         .map(Arc::from)
         .with_context(|| format!("the lock `{}` could not be made", plan.lock))
+}
+
+/// Who leads the children through a run.
+#[derive(Clone)]
+struct Conductor {
+    pub clock: Clock,
+    pub spans: Spans,
+    /// As long as the last rounds of all children may take, one after the other.
+    pub last_rounds: Duration,
+    pub interruption: Interruption,
+}
+
+impl Conductor {
+    /// Threads; each owns what it touches, since it may be left behind in a shared object's code. How long rounds were
+    /// counted, in ticks.
+    pub fn lead_threads(
+        self,
+        name: &str,
+        lock: &Arc<dyn AnyLocks>,
+        spec: LoopSpec,
+        counters: &mut [CachePadded<ChildCounters>],
+    ) -> anyhow::Result<u64> {
+        let phase = Arc::new(CachePadded::new(RunPhase::default()));
+        let (sender, done) = mpsc::channel();
+        let children = (0..counters.len()).map(|child| {
+            let (lock, phase, sender) = (Arc::clone(lock), Arc::clone(&phase), sender.clone());
+            let mut counters = Box::<CachePadded<ChildCounters>>::default();
+            let job = move |gate: &StartGate| {
+                lock.work(child, &spec, &phase, &mut counters, gate);
+                // Nobody wants it any more from one that was left behind.
+                let _ = sender.send((child, counters));
+            };
+            Member { cpu: None, job: Box::new(job) }
+        });
+        let (clock, length, led) = (self.clock, self.spans.ramp_up + self.spans.counting, Arc::clone(&phase));
+        let conducts = move |gate: &StartGate| led.conduct(self.clock, self.spans, &self.interruption, gate);
+        let conductor = Member { cpu: None, job: Box::new(conducts) };
+        own_lock::work_at(name, clock, length, self.last_rounds, children.chain([conductor]).collect())??;
+        done.try_iter().for_each(|(child, counted)| counters[child] = *counted);
+        Ok(phase.counted_ticks())
+    }
+
+    /// Processes, which share the memory that the counters and the locks lie in. How long rounds were counted, in
+    /// ticks.
+    pub fn lead_processes(
+        self,
+        lock: &dyn AnyLocks,
+        spec: &LoopSpec,
+        counters: &mut [CachePadded<ChildCounters>],
+    ) -> anyhow::Result<u64> {
+        let shared = SharedArray::from_fn(1, |_| Ok(CachePadded::new(RunPhase::default())))?;
+        let (phase, clock, interruption): (&RunPhase, _, _) = (&shared[0], self.clock, &self.interruption);
+        let children = counters.iter_mut().enumerate().map(|(child, counters)| Member {
+            cpu: None,
+            job: Box::new(move |gate: &StartGate| lock.work(child, spec, phase, counters, gate)),
+        });
+        let conducts = move |gate: &StartGate| phase.conduct(clock, self.spans, interruption, gate);
+        let conductor = Member { cpu: None, job: Box::new(conducts) };
+        let members = children.chain([conductor]).collect();
+        let length = self.spans.ramp_up + self.spans.counting;
+        work_together_as_processes(clock, length, members, || interruption.is_requested())?;
+        Ok(phase.counted_ticks())
+    }
 }

@@ -1,9 +1,91 @@
-//! Several CPUs on a terminal: a line each, the best and the worst, what is common, and a map of CPU and time.
+//! Several CPUs at once: which are read, what each is for, and how they are shown on a terminal: a line each, the best and
+//! the worst, what is common, and a map of CPU and time.
 
-use crate::noise::record::Row;
+use super::cells::Scenario;
+use super::flags::Flags;
+use super::record::Row;
+use harness::{CpuChoice, Session, SharedFlags, UsageError};
+use instruments::cpus::CpuSet;
+use instruments::environment::Environment;
+use instruments::warning::{LeftOut, Warning};
 use record::Unit;
 use record::ranking::{Contender, Contest, Rank, best, worst};
 use terminal::{Page, nanoseconds, percent};
+
+/// With fewer CPUs than this, none is left out of all: half of the machine would not be watched.
+const SPARES_ONE: usize = 3;
+
+/// The CPUs that are read at once, and what is said of those that are not; `None` where one reader is asked for.
+///
+/// Readers have the usual priority, so that the machine lives with one on each CPU. Yet what else must run takes its
+/// time from them, so of `all` the first CPU is left to the rest, where there are three or more; a list is taken as it
+/// is.
+///
+/// # Errors
+/// A scenario that is not for several CPUs.
+pub fn chosen(
+    flags: &Flags,
+    shared: &SharedFlags,
+    session: &Session,
+) -> Result<Option<(CpuSet, Option<Warning>)>, UsageError> {
+    let Some(choice) = &shared.cpus else { return Ok(None) };
+    let is_all = *choice == CpuChoice::All;
+    let of_one = flags.cpu.is_some()
+        || flags.samples.is_some()
+        || flags.remedies
+        || flags.interval.is_some()
+        || flags.trace.is_some();
+    let beside = flags.scenario.iter().any(|scenario| *scenario != Scenario::Quiet);
+    if of_one || beside {
+        return match is_all {
+            true => Err(UsageError(
+                "--cpus all: competitors, reschedulers, --remedies, --interval, --trace and --samples need one CPU; \
+                 choose it with --cpu, or omit them"
+                    .into(),
+            )),
+            false => Ok(None),
+        };
+    }
+    if !is_all {
+        return Ok((session.cpus.len() > 1).then(|| (session.cpus.clone(), None)));
+    }
+    let first = session.cpus.first().filter(|_| session.cpus.len() >= SPARES_ONE);
+    let Some(first) = first else { return Ok(Some((session.cpus.clone(), None))) };
+    let reason = format!("it is left to the system; --cpus {} measures it too", session.cpus);
+    let warning = LeftOut { what: format!("CPU {first}"), reason }.into();
+    Ok(Some((session.cpus.iter().skip(1).collect(), Some(warning))))
+}
+
+/// In words: whether the scheduler and the tick keep away from it, and how many interrupts may come to it.
+pub fn role(cpu: usize, environment: &Environment) -> String {
+    let has = |set: &Option<CpuSet>| set.as_ref().is_some_and(|cpus| cpus.contains(cpu));
+    let (isolated, tickless) = (has(&environment.kernel.isolated_cpus), has(&environment.kernel.tickless_cpus));
+    words(isolated, tickless, interrupts(cpu))
+}
+
+fn words(isolated: bool, tickless: bool, interrupts: Option<usize>) -> String {
+    let kind = match (isolated, tickless) {
+        (true, true) => "isolated, nohz_full",
+        (true, false) => "isolated",
+        (false, true) => "nohz_full",
+        (false, false) => "housekeeping",
+    };
+    let interrupts = interrupts.map(|number| format!(", {number} IRQ{}", if number == 1 { "" } else { "s" }));
+    kind.to_owned() + &interrupts.unwrap_or_default()
+}
+
+/// Interrupts whose affinity has this CPU; `None` where the system does not say.
+fn interrupts(cpu: usize) -> Option<usize> {
+    let folders = std::fs::read_dir("/proc/irq").ok()?.flatten();
+    let list = |folder: &std::fs::DirEntry| {
+        let path = folder.path();
+        let text = ["effective_affinity_list", "smp_affinity_list"]
+            .iter()
+            .find_map(|name| std::fs::read_to_string(path.join(name)).ok().filter(|text| !text.trim().is_empty()));
+        text?.trim().parse::<CpuSet>().ok()
+    };
+    Some(folders.filter_map(|folder| list(&folder)).filter(|cpus| cpus.contains(cpu)).count())
+}
 
 pub fn show(rows: &[Row], page: &Page) -> String {
     [table(rows, page), extremes(rows), common(rows, page), causes(rows, page), map(rows, page)].concat()
@@ -126,6 +208,13 @@ mod tests {
     use super::*;
     use crate::noise::sample::row;
     use instruments::statistics::Interval;
+
+    #[test]
+    fn a_cpu_is_named_by_who_keeps_away_from_it() {
+        assert_eq!(words(false, false, Some(12)), "housekeeping, 12 IRQs");
+        assert_eq!(words(true, true, Some(1)), "isolated, nohz_full, 1 IRQ");
+        assert_eq!(words(true, false, None), "isolated");
+    }
 
     fn cpu(cpu: usize, lost_share: f64, lost_ci_share: Option<Interval>) -> Row {
         Row { cpu, lost_share, lost_ci_share, ..row("quiet") }
