@@ -104,9 +104,6 @@ impl Flags {
     }
 
     /// Names that no contestant has, and classes that leave none of the names.
-    ///
-    /// # Errors
-    /// There are such.
     pub fn check<'a>(&self, known: impl Iterator<Item = (&'a str, Class)> + Clone) -> Result<(), UsageError> {
         if let Some(unknown) =
             self.contestant.iter().find(|requested| known.clone().all(|(name, _)| name != **requested))

@@ -100,9 +100,6 @@ const LEAST_BUDGET: Duration = Duration::from_secs(20);
 
 impl Plan {
     /// Checks the flags against the contestants and fills in the rest.
-    ///
-    /// # Errors
-    /// A contestant that does not exist or cannot do what was asked; a folder without a recipe.
     pub fn of(flags: &Flags, session: &Session) -> anyhow::Result<Self> {
         let (known, sources) = known_contestants(flags)?;
         flags.check(known.iter().map(|contestant| (contestant.name.as_str(), contestant.class)))?;
@@ -157,9 +154,6 @@ impl Plan {
 }
 
 /// All contestants, and the files of those that are programs.
-///
-/// # Errors
-/// A recipe that is not one; a name that two have.
 pub fn known_contestants(flags: &Flags) -> anyhow::Result<(Vec<Rc<Contestant>>, Vec<Source>)> {
     let mut sources = embedded();
     for folder in &flags.recipe {

@@ -2,7 +2,7 @@
 //!
 //! Every build has a copy of its sources to itself: what one compiler leaves another might take for its own.
 
-use super::program::{self, ProcessSpec, Stopped};
+use super::run::{self, ProcessSpec, Stopped};
 use crate::ring::contestants::{Contestant, Recipe, Runs, Source, Toolchain, filled};
 use crate::ring::plan::Absent;
 use anyhow::Context;
@@ -46,8 +46,6 @@ pub enum Readiness {
 const BUILD_TIMEOUT: Duration = Duration::from_secs(300);
 
 impl<'a> BuildDir<'a> {
-    /// # Errors
-    /// The place that `TMPDIR` names for temporary files is none.
     pub fn open(sources: &'a [Source]) -> anyhow::Result<Self> {
         // Whatever the umask: what is built here is run.
         let private = Permissions::from_mode(0o700);
@@ -209,7 +207,7 @@ impl FolderBuild<'_> {
             timeout,
             is_guard: true,
         };
-        Some(match program::run(&spec, self.interruption, None, |_| ()) {
+        Some(match run::run(&spec, self.interruption, None, |_| ()) {
             Ok(ended) if ended.status.success() => Ok(()),
             Ok(ended) => Err(Failed::Ended(ended.last_words())),
             Err(Stopped::Interrupted) => return None,

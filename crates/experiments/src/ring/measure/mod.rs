@@ -2,11 +2,7 @@
 
 mod build_dir;
 mod cell;
-mod cut;
-mod difference;
 mod memory;
-mod program;
-mod row;
 mod run;
 
 pub use build_dir::{BuildDir, Readiness};
@@ -45,9 +41,6 @@ struct Known {
 }
 
 /// Measures every cell of the plan, and says what it is at.
-///
-/// # Errors
-/// No place for building contestants.
 pub fn run_plan(plan: &Plan, session: &Session, mut lookout: Lookout, progress: &Progress) -> anyhow::Result<Measured> {
     let began = Instant::now();
     let end = began + plan.budget;
