@@ -5,14 +5,12 @@ mod flags;
 mod live;
 mod measure;
 mod plan;
-mod priority;
 mod record;
-#[cfg(test)]
-mod sample;
 mod section;
 mod show;
 mod warnings;
 
+use self::flags::Priority;
 use self::record::{LoadRecord, Row};
 use ::record::{Finding, Metric, Section, ThenAndNow};
 use flags::{Flags, View};
@@ -21,7 +19,6 @@ use instruments::warning::Warning;
 use live::Live;
 use measure::Measured;
 use plan::{Parameters, Plan};
-use priority::Priority;
 use std::time::Duration;
 use terminal::Page;
 

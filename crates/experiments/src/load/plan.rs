@@ -1,7 +1,7 @@
 //! The plan that comes of the flags, and what a record says of it.
 
 use super::flags::Flags;
-use super::priority::Priority;
+use super::flags::Priority;
 use harness::{Session, UsageError};
 use instruments::cpus::{self, CpuSet};
 use instruments::environment::Cpu;
@@ -51,9 +51,6 @@ const RECORD_LENGTH: Duration = Duration::from_secs(10);
 impl Plan {
     /// Checks the flags against the machine and fills in the rest. Where a record is wanted the run has an end, and the
     /// record has the rows of all intervals.
-    ///
-    /// # Errors
-    /// Flags that contradict each other; a real-time priority on the only CPU.
     pub fn of(flags: &Flags, record_wanted: bool, session: &Session) -> Result<Self, UsageError> {
         let length = session.seconds.or(record_wanted.then_some(RECORD_LENGTH));
         if flags.priority.is_realtime() && flags.grinders > 1 {
@@ -89,7 +86,7 @@ impl Plan {
             priority: self.priority.to_string(),
             grinders: self.grinders,
             cpus: self.cpus.clone(),
-            grind_us: super::measure::GRIND.as_nanos() as f64 / 1e3,
+            grind_us: loops::load::GRIND.as_nanos() as f64 / 1e3,
             exact_account: exact_account.map(str::to_owned),
         }
     }

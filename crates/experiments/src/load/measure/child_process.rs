@@ -8,9 +8,9 @@
 //!
 //! The child dies with its parent, whatever ends that.
 
-use super::run::{Measured, run_plan};
+use super::{Measured, run_plan};
+use crate::load::flags::Priority;
 use crate::load::plan::Plan;
-use crate::load::priority::Priority;
 use crate::load::record::IntervalRow;
 use harness::{Calibrated, Lookout, Observer};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -35,9 +35,6 @@ const LOOK: Duration = Duration::from_millis(50);
 
 /// Measures in a child until the plan's length is over or the observer stops it. The caller must have no other threads:
 /// a forked child has only a copy of the calling one.
-///
-/// # Errors
-/// The system refuses a process or threads; a CPU that may not be used after all; the child was killed.
 pub fn run_in_child(
     plan: &Plan,
     seed: u64,

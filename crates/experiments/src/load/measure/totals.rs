@@ -1,8 +1,8 @@
 //! What the deltas of a run add up to, CPU by CPU: for the interval at hand and for the run.
 
-use super::snapshot::Delta;
+use super::accounts::Delta;
+use crate::load::flags::Priority;
 use crate::load::plan::Plan;
-use crate::load::priority::Priority;
 use crate::load::record::{AllCpusRow, IntervalRow, Shares, TotalRow};
 use crate::load::warnings::{MeterDisturbs, TickAccountingLies};
 use instruments::statistics::order::{median, sample_quantile_interval};
