@@ -43,9 +43,6 @@ pub enum Source {
 }
 
 /// Reads a trace; `flag` is the flag that named it.
-///
-/// # Errors
-/// A file that cannot be read, or a trace that makes no sense: its line and column.
 pub fn read(flag: &str, path: &Path, span: Option<Duration>) -> anyhow::Result<Trace> {
     let file = path.display().to_string();
     let bytes = std::fs::read(path).with_context(|| format!("{flag} {file}: cannot read the file"))?;
@@ -78,9 +75,6 @@ impl Trace {
     }
 
     /// What was just recorded: starts and durations in nanoseconds, in order of time, and how long it was watched.
-    ///
-    /// # Errors
-    /// Gaps that make no recording, such as none.
     pub fn measured(
         name: &str,
         gaps: impl IntoIterator<Item = (f64, f64)>,

@@ -26,9 +26,6 @@ const FEWEST_STEPS: u64 = 20;
 const CONFIDENCE: f64 = 0.95;
 
 /// Computes every step's rows; says what it is at.
-///
-/// # Errors
-/// Runs too few for an interval, which the constants rule out.
 pub fn compute(plan: &Plan, session: &Session, progress: &Progress) -> anyhow::Result<Computed> {
     let mut computed = Computed { rows: Vec::new(), warnings: plan.warnings.clone() };
     let noise = Noise::of(&plan.trace.gaps);
