@@ -70,9 +70,6 @@ pub enum Form {
 
 impl Flags {
     /// The formats to export, each with its file.
-    ///
-    /// # Errors
-    /// An unknown format.
     pub fn exports(&self) -> Result<Vec<(Form, PathBuf)>, harness::UsageError> {
         let pairs = self.export.chunks_exact(2);
         let form = |pair: &[OsString]| {

@@ -1,7 +1,7 @@
-//! The record on a terminal: what was waited for most, a block for each of the first locks, then what can end badly.
+//! The record on a terminal: the longest waits, a block for each of the first locks, then possible deadlocks.
 
 use super::record::{LongWait, Row, RowKind, TimeSpike, TraceRecord, letter_of};
-use super::{show_matrix, words};
+use super::words::{self, Matrix};
 use blame::names::short;
 use record::{Bin, Unit, optional};
 use terminal::{Bar, Histogram, Page, count, counted, item, nanoseconds, percent};
@@ -54,7 +54,7 @@ pub fn show(record: &TraceRecord, page: &Page) -> String {
     }
     text.push_str(&table("Locks", &excluding));
     text.push_str(&table("Condition variables, semaphores, barriers, joins (waits may be idle time)", &signals));
-    text.push_str(&show_matrix::matrix(rows));
+    text.push_str(&matrix(rows));
     for lock in excluding.iter().filter(|lock| lock.contended > 0).take(MOST_BLOCKS) {
         text.push_str(&block(lock, rows, page));
     }
@@ -205,4 +205,27 @@ fn story(wait: &LongWait) -> Vec<String> {
         optional(wait.handoff_ns, Unit::Ns),
         wait.holder.clone().unwrap_or_else(|| "–".into()),
     ]
+}
+
+/// The matrix and what its letters stand for; nothing where nobody waited for anybody.
+pub fn matrix(rows: &[Row]) -> String {
+    let matrix = Matrix::of(rows);
+    if matrix.causes.is_empty() {
+        return String::new();
+    }
+    let letters: Vec<String> =
+        (b'A'..=b'Z').take(matrix.causes.len()).map(|byte| char::from(byte).to_string()).collect();
+    let header: Vec<&str> =
+        ["waiting at"].into_iter().chain(letters.iter().map(String::as_str)).chain(["total"]).collect();
+    let time = |seconds: f64| if seconds > 0.0 { nanoseconds(seconds * 1e9) } else { "·".to_owned() };
+    let line = |(name, cells, all): &(String, Vec<f64>, f64)| {
+        let cells = cells.iter().map(|cell| time(*cell));
+        std::iter::once(name.clone()).chain(cells).chain([time(*all)]).collect()
+    };
+    let named = letters.iter().zip(&matrix.causes).map(|(letter, cause)| format!("  {letter}: {cause}\n"));
+    format!(
+        "\nWait time by waiting call site and root holder\n{}{}",
+        terminal::table(&header, matrix.lines.iter().map(line)),
+        named.collect::<String>()
+    )
 }

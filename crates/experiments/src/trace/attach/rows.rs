@@ -1,7 +1,7 @@
 //! The rows of what was seen, with names.
 
+use super::Target;
 use super::follow::{Follower, StackNumber, Wait, Waits};
-use super::target::Target;
 use crate::trace::measure::aggregate::Times;
 use crate::trace::record::{Blocker, LongWait, Row, RowKind, Runner};
 use blame::names::{Names, Site, is_wrapper};
@@ -53,7 +53,8 @@ impl Builder<'_> {
     }
 
     fn of(&mut self, mut groups: Vec<(u64, StackNumber, Waits)>, kind: RowKind, places: &[Place]) -> Vec<Row> {
-        let is_lock = |stack: StackNumber| Row { lock_type: places[stack].lock_type.into(), ..empty() }.excludes();
+        let is_lock =
+            |stack: StackNumber| Row { lock_type: places[stack].lock_type.into(), ..Row::default() }.excludes();
         groups.sort_by_key(|(word, stack, waits)| (std::cmp::Reverse((is_lock(*stack), waits.times.ticks)), *word));
         groups.truncate(MOST);
         let rows = groups.into_iter().enumerate();
@@ -116,10 +117,6 @@ impl Builder<'_> {
         runners.truncate(MOST_SHARES);
         runners
     }
-}
-
-fn empty() -> Row {
-    Row::new(RowKind::Lock, 0, String::new())
 }
 
 fn wakers(waits: &Waits, places: &[Place]) -> Vec<Blocker> {

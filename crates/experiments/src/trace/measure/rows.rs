@@ -1,8 +1,8 @@
 //! The rows, with the names of locks and places.
 
 use super::aggregate::Sum;
-use super::hangs::{Hang, Hangs, Stuck};
-use super::orders::{self, Order};
+use super::deadlocks::{self, Order};
+use super::deadlocks::{Hang, Hangs, Stuck};
 use crate::trace::record::{Blocker, Cause, LongWait, Row, RowKind, Step};
 use blame::names::Names;
 use blame::places::{attributes, lock_at, lock_name, process_of, site_label, type_name};
@@ -63,7 +63,7 @@ pub fn build(
     let mut builder = Builder { region, names, waits, critical, blame, causes, caused, time, thread_time_s };
     let (locks, locks_left_out) = builder.locks();
     let (sites, sites_left_out) = builder.sites();
-    let inversions: Vec<Row> = orders::inversions(region).iter().map(|circle| builder.inversion(circle)).collect();
+    let inversions: Vec<Row> = deadlocks::inversions(region).iter().map(|circle| builder.inversion(circle)).collect();
     let hangs = of_hangs(region, builder.names, &hangs.found);
     let kept = waits.kept.iter().map(|wait| builder.named(wait)).collect();
     let rows = locks.into_iter().chain(sites).chain(inversions).chain(hangs).collect();
