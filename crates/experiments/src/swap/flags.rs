@@ -1,7 +1,7 @@
 //! What the user may set.
 
 use super::limit::Limit;
-use super::only::Only;
+use super::mutex_filter::Only;
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use launch::ComparisonFlags;

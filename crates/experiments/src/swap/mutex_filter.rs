@@ -91,9 +91,6 @@ const SMALLEST: u64 = size_of::<libc::pthread_spinlock_t>() as u64;
 const MOST: usize = 64;
 
 /// Finds the mutexes in the program's file. Those that are named by their rank are found in a traced run.
-///
-/// # Errors
-/// There is no variable or function of a name, or several; the program waited for fewer mutexes than were ranked.
 pub fn find(wanted: &[Only], plan: &Plan, interruption: &Interruption) -> anyhow::Result<(Found, Lost)> {
     let mut lost = Lost::default();
     if wanted.is_empty() {
@@ -234,9 +231,6 @@ fn ranked(plan: &Plan, interruption: &Interruption) -> anyhow::Result<(Vec<Used>
 }
 
 /// The ten mutexes with the longest total wait that are in a variable or used first by a function.
-///
-/// # Errors
-/// The program has no such mutex.
 pub fn candidates(plan: &Plan, interruption: &Interruption) -> anyhow::Result<(Found, Lost)> {
     const MOST_CANDIDATES: usize = 10;
     let (used, lost) = ranked(plan, interruption)?;

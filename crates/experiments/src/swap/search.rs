@@ -4,11 +4,11 @@
 //! arm with the verdict better, has twice as many runs in the next stage, until all remaining arms are better or few.
 //! Those mutexes are then substituted together, by the lock that gains most.
 
-use super::measure::{Sides, measure};
-use super::only::Found;
+use super::compare::{Sides, measure};
+use super::mutex_filter::Found;
 use super::plan::Plan;
+use super::plan::Variant;
 use super::record::{SearchArm, SwapRow, TIMES, Verdict};
-use super::variant::Variant;
 use super::verdict;
 use harness::turns::Rules;
 use harness::{Interrupted, Progress, Session};
@@ -30,9 +30,6 @@ const MOST_RUNS: u64 = 24;
 const FEW: usize = 2;
 
 /// Searches among these mutexes.
-///
-/// # Errors
-/// As the measurement.
 pub fn search(plan: &Plan, among: &Found, session: &Session, progress: &Progress) -> anyhow::Result<Searched> {
     let began = Instant::now();
     let alone = |lock: &'static str| among.iter().map(move |one| Variant { lock, only: vec![one.clone()] });
