@@ -3,17 +3,13 @@
 //!
 //! The module `preload::what_if` of `interpose` says how the library does that, and why that is right.
 
-mod choose;
-mod corner;
-mod correct;
-mod fixed_time;
+mod correction;
 mod flags;
 mod gains;
 mod locks;
 mod measure;
 mod record;
 mod show;
-mod sides;
 #[cfg(test)]
 mod simulated;
 mod warnings;
