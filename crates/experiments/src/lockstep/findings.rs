@@ -21,7 +21,7 @@ pub fn findings(rows: &[(usize, &Row)]) -> Vec<Finding> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::sample::record;
+    use super::super::fixtures::record;
     use super::*;
 
     #[test]

@@ -3,11 +3,11 @@
 //! The program `lockstep` measures, under an MPI launcher; here its record is read, shown and kept.
 
 mod findings;
+#[cfg(test)]
+mod fixtures;
 mod flags;
 mod metrics;
 mod read;
-#[cfg(test)]
-mod sample;
 mod section;
 mod show;
 
