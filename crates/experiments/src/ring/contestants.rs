@@ -178,28 +178,20 @@ pub fn in_folder(path: &Path) -> anyhow::Result<Vec<Source>> {
     Ok(sources)
 }
 
-/// A toolchain that is here.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Toolchain {
-    /// With its path.
-    pub tool: PathBuf,
-}
-
-impl Toolchain {
-    /// The first candidate that exists and that `suits`, given the command of the recipe's `check`.
-    pub fn find(recipe: &Recipe, out: &Path, mut suits: impl FnMut(&[String]) -> bool) -> Option<Self> {
-        let candidates = recipe.tools.split(' ').flat_map(paths_of).filter(|path| is_program(path));
-        candidates.map(|tool| Self { tool }).find(|toolchain| match &recipe.check {
-            Some(check) => suits(&filled(check, toolchain, out)),
-            None => true,
-        })
-    }
+/// The path of a recipe's toolchain: the first candidate that exists and that `suits`, given the command of the recipe's
+/// `check`.
+pub fn find_toolchain(recipe: &Recipe, out: &Path, mut suits: impl FnMut(&[String]) -> bool) -> Option<PathBuf> {
+    let mut candidates = recipe.tools.split(' ').flat_map(paths_of).filter(|path| is_program(path));
+    candidates.find(|tool| match &recipe.check {
+        Some(check) => suits(&filled(check, tool, out)),
+        None => true,
+    })
 }
 
 /// A command of a recipe as words, its placeholders filled in. Split first: a path may have spaces in it.
-pub fn filled(command: &str, toolchain: &Toolchain, out: &Path) -> Vec<String> {
-    let tool = toolchain.tool.to_string_lossy();
-    let bin = toolchain.tool.parent().unwrap_or(Path::new("/")).to_string_lossy();
+pub fn filled(command: &str, tool: &Path, out: &Path) -> Vec<String> {
+    let bin = tool.parent().unwrap_or(Path::new("/")).to_string_lossy();
+    let tool = tool.to_string_lossy();
     let out = out.to_string_lossy();
     let fill = |word: &str| word.replace("{tool}", &tool).replace("{bin}", &bin).replace("{out}", &out);
     command.split(' ').map(fill).collect()
@@ -306,8 +298,8 @@ mod tests {
 
     #[test]
     fn placeholders_are_filled_word_by_word() {
-        let toolchain = Toolchain { tool: "/opt/my tools/cc".into() };
-        let words = filled("{tool} -o {out}/ring {bin}/x", &toolchain, Path::new("/tmp/a b"));
+        let tool = Path::new("/opt/my tools/cc");
+        let words = filled("{tool} -o {out}/ring {bin}/x", tool, Path::new("/tmp/a b"));
         assert_eq!(words, ["/opt/my tools/cc", "-o", "/tmp/a b/ring", "/opt/my tools/x"]);
     }
 }

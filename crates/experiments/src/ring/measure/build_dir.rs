@@ -3,7 +3,7 @@
 //! Every build has a copy of its sources to itself: what one compiler leaves another might take for its own.
 
 use super::run::{self, ProcessSpec, Stopped};
-use crate::ring::contestants::{Contestant, Recipe, Runs, Source, Toolchain, filled};
+use crate::ring::contestants::{Contestant, Recipe, Runs, Source, filled, find_toolchain};
 use crate::ring::plan::Absent;
 use anyhow::Context;
 use harness::{Interruption, Progress};
@@ -159,7 +159,7 @@ impl FolderBuild<'_> {
             }
             outcome => matches!(outcome, Some(Ok(()))),
         };
-        let Some(toolchain) = Toolchain::find(recipe, folder, suits) else {
+        let Some(toolchain) = find_toolchain(recipe, folder, suits) else {
             if let Some(why) = hung {
                 // That its toolchain is not installed is not known.
                 return Ok(Some(Readiness::NotBuilt(why)));
@@ -178,8 +178,8 @@ impl FolderBuild<'_> {
     }
 
     /// `None` if it was interrupted.
-    fn build(&mut self, recipe: &Recipe, toolchain: &Toolchain) -> io::Result<Option<Built>> {
-        let key = (toolchain.tool.clone(), recipe.build.clone());
+    fn build(&mut self, recipe: &Recipe, toolchain: &Path) -> io::Result<Option<Built>> {
+        let key = (toolchain.to_owned(), recipe.build.clone());
         if let Some(known) = self.built.get(&key) {
             return Ok(Some(known.clone()));
         }
