@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// A record of this experiment.
 pub type TraceRecord = Record<Parameters, Row>;
 
-/// The subject of a row.
+/// What a row is of.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]

@@ -13,7 +13,7 @@ use std::os::fd::AsRawFd;
 
 /// The record, and what came out of order.
 pub struct Rings {
-    points: Points,
+    points: Vec<(u16, Point)>,
     target: u32,
     rings: Vec<(usize, Sampler)>,
     /// Kept open: what they report goes to the rings.
@@ -35,11 +35,11 @@ const STACK: u32 = 4_096;
 impl Rings {
     /// Opens the record.
     pub fn open(cpus: &CpuSet, target: u32) -> io::Result<Self> {
-        let points = Points::find()?;
+        let points = find_points()?;
         let (mut rings, mut followers) = (Vec::new(), Vec::new());
         for cpu in cpus.iter() {
             let mut leader = leader(cpu)?;
-            for (id, point) in points.iter() {
+            for (id, point) in &points {
                 followers.push(follower(&mut leader, cpu, *id, *point)?);
             }
             leader.enable()?;
@@ -154,7 +154,7 @@ const SWITCH_OUT_PREEMPT: u16 = 1 << 14;
 const TRAILER: usize = 16;
 
 /// Parses what follows a record's header. `target` is the only process whose calls are of use.
-pub fn parse(points: &Points, target: u32, cpu: usize, kind: u32, misc: u16, body: &[u8]) -> Option<Event> {
+fn parse(points: &[(u16, Point)], target: u32, cpu: usize, kind: u32, misc: u16, body: &[u8]) -> Option<Event> {
     let trailer = if kind == SAMPLE { 0 } else { body.len().checked_sub(TRAILER)? };
     let (process, thread) = (u32_at(body, trailer)?, u32_at(body, trailer + 4)?);
     let raw_ns = u64_at(body, trailer + 8)?;
@@ -168,10 +168,11 @@ pub fn parse(points: &Points, target: u32, cpu: usize, kind: u32, misc: u16, bod
     Some(Event { raw_ns, process, thread, cpu, what })
 }
 
-fn sample(points: &Points, is_ours: bool, body: &[u8]) -> Option<What> {
+fn sample(points: &[(u16, Point)], is_ours: bool, body: &[u8]) -> Option<What> {
     let length = u32_at(body, 0)? as usize;
     let raw = body.get(4..)?.get(..length)?;
-    match points.of(u16_at(raw, 0)?)? {
+    let id = u16_at(raw, 0)?;
+    match points.iter().find(|(known, _)| *known == id)?.1 {
         Point::Waking { thread_at } => Some(What::Wakes { thread: u32_at(raw, thread_at)? }),
         Point::Exit { result_at } => is_ours.then_some(What::Return { result: u64_at(raw, result_at)? as i64 }),
         Point::Enter { word_at, operation_at } => {
@@ -218,7 +219,7 @@ fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
 
 /// What a tracepoint reports; where its fields lie.
 #[derive(Clone, Copy, Debug)]
-pub enum Point {
+enum Point {
     /// A futex call begins.
     Enter { word_at: usize, operation_at: usize },
     /// It ends.
@@ -227,35 +228,16 @@ pub enum Point {
     Waking { thread_at: usize },
 }
 
-/// By the kernel's numbers.
-pub struct Points(Vec<(u16, Point)>);
-
-impl Points {
-    /// Finds them.
-    pub fn find() -> io::Result<Self> {
-        let enter = TracepointFormat::of("syscalls/sys_enter_futex")?;
-        let exit = TracepointFormat::of("syscalls/sys_exit_futex")?;
-        let waking = TracepointFormat::of("sched/sched_waking")?;
-        let points = [
-            (enter.id, Point::Enter { word_at: enter.offset_of("uaddr")?, operation_at: enter.offset_of("op")? }),
-            (exit.id, Point::Exit { result_at: exit.offset_of("ret")? }),
-            (waking.id, Point::Waking { thread_at: waking.offset_of("pid")? }),
-        ];
-        Ok(Self(points.into()))
-    }
-
-    #[cfg(test)]
-    pub fn with(points: &[(u16, Point)]) -> Self {
-        Self(points.to_vec())
-    }
-
-    pub fn of(&self, id: u16) -> Option<Point> {
-        self.0.iter().find(|(known, _)| *known == id).map(|(_, point)| *point)
-    }
-
-    pub fn iter(&self) -> impl Iterator<Item = &(u16, Point)> {
-        self.0.iter()
-    }
+/// Finds the tracepoints, with the kernel's numbers.
+fn find_points() -> io::Result<Vec<(u16, Point)>> {
+    let enter = TracepointFormat::of("syscalls/sys_enter_futex")?;
+    let exit = TracepointFormat::of("syscalls/sys_exit_futex")?;
+    let waking = TracepointFormat::of("sched/sched_waking")?;
+    Ok(vec![
+        (enter.id, Point::Enter { word_at: enter.offset_of("uaddr")?, operation_at: enter.offset_of("op")? }),
+        (exit.id, Point::Exit { result_at: exit.offset_of("ret")? }),
+        (waking.id, Point::Waking { thread_at: waking.offset_of("pid")? }),
+    ])
 }
 
 #[cfg(test)]
@@ -269,7 +251,7 @@ mod tests {
     #[cfg(target_arch = "x86_64")]
     #[test]
     fn a_call_comes_with_its_stack_and_nothing_cut_short_is_understood_as_more() {
-        let points = Points::with(&[(7, Point::Enter { word_at: 16, operation_at: 24 })]);
+        let points = [(7, Point::Enter { word_at: 16, operation_at: 24 })];
         // pid 3, tid 4, at 9; 36 bytes of data; then what pads to 8.
         let mut body = words(&[4 << 32 | 3, 9]);
         body.extend(36_u32.to_ne_bytes());
@@ -288,7 +270,7 @@ mod tests {
 
     #[test]
     fn switches_and_losses() {
-        let points = Points::with(&[]);
+        let points = [];
         let body = words(&[0, 4 << 32 | 3, 9]);
         let what = |misc| parse(&points, 3, 0, SWITCH_CPU_WIDE, misc, &body).unwrap().what;
         assert!(matches!(what(0), What::In));

@@ -7,11 +7,11 @@ mod rows;
 mod stacks;
 
 use super::flags::Level;
-use super::measure::{Measured, Piece};
+use super::measure::{Measured, Piece, map_of};
 use super::plan::Parameters;
 use super::warnings::unnamed_code;
 use super::words::IDLE;
-use blame::names::{MOST_BYTES, Names, message, parse};
+use blame::names::{Names, message, parse};
 use blame::time::{Nanoseconds, Ticks};
 use blame::{Lost, TraceLost};
 use events::Rings;
@@ -128,7 +128,7 @@ impl Watch<'_> {
     }
 
     fn learn_map(&mut self) {
-        if let Some(map) = self.plan.target.map() {
+        if let Some(map) = map_of(self.plan.target.pid) {
             self.names.learn(0, Some(self.plan.target.pid), &map);
             self.unwinder.learn(self.plan.target.pid, &parse(&map));
         }
@@ -266,13 +266,6 @@ impl Target {
     /// Whether it runs still.
     pub fn is_alive(&self) -> bool {
         started(self.pid).is_some_and(|started| started == self.started)
-    }
-
-    /// Its memory map as it is now.
-    pub fn map(&self) -> Option<Vec<u8>> {
-        let mut map = Vec::new();
-        File::open(format!("/proc/{}/maps", self.pid)).ok()?.take(MOST_BYTES).read_to_end(&mut map).ok()?;
-        Some(map)
     }
 
     /// How many threads it has.

@@ -290,7 +290,7 @@ impl Watch<'_> {
 }
 
 /// The memory map of a process, if it has one that can be read.
-fn map_of(pid: u32) -> Option<Vec<u8>> {
+pub fn map_of(pid: u32) -> Option<Vec<u8>> {
     let mut map = Vec::new();
     File::open(format!("/proc/{pid}/maps")).ok()?.take(MOST_BYTES).read_to_end(&mut map).ok()?;
     Some(map)
