@@ -335,11 +335,6 @@ impl Turn<'_> {
 }
 
 impl Sides {
-    /// The place of the metric that decides: the first of the program's own, or the wall time.
-    pub fn decisive(&self) -> usize {
-        self.sides[0].decisive_place()
-    }
-
     /// A row for each side and metric.
     pub fn rows(&self, plan: &Plan, seed: u64) -> Vec<SwapRow> {
         (0..TIMES + plan.launch.metrics.len()).flat_map(|metric| self.rows_of(plan, metric, seed)).collect()
@@ -352,17 +347,28 @@ impl Sides {
             Some(own) => (own.pattern.name.clone(), Unit::Number, own.higher_is_better),
             None => (["wall time", "CPU time"][place].to_owned(), Unit::Ns, false),
         };
-        let judge =
-            Judge { all: &all, place, seed, higher_is_better, comparisons: comparisons(self.sides.len(), plan) };
+        let comparisons = comparisons(self.sides.len(), plan);
+        let judge = |side: &Side, against: &Side| {
+            let (over, under) = (&all[side.place][place], &all[against.place][place]);
+            let ratio_ci = ratio(over, under, seed).map(|ratio| ratio.interval);
+            let pair = Pair { over, under, ratio_ci, higher_is_better };
+            match pair.verdict(comparisons) {
+                _ if side.is_plain() => Verdict::Baseline,
+                _ if side.failed.is_some() => Verdict::Failed,
+                Verdict::NotJudged => Verdict::NotJudged,
+                _ if is_disturbed(pair, &side.others, &against.others) => Verdict::BusyCpus,
+                verdict => verdict,
+            }
+        };
         let pass = self.sides.iter().find(|side| !side.is_plain() && !side.is_lock());
         // The library alone does not change the locks: where it makes a difference, a lock has to be better than it,
         // too.
-        let pass = pass.filter(|pass| matches!(judge.verdict(pass, &self.sides[0]), Verdict::Better | Verdict::Worse));
+        let pass = pass.filter(|pass| matches!(judge(pass, &self.sides[0]), Verdict::Better | Verdict::Worse));
         let row = |side: &Side| {
             let values = all[side.place][place].clone();
             let ratio = ratio(&values, &all[0][place], seed).filter(|_| !side.is_plain());
-            let verdict = judge.verdict(side, &self.sides[0]);
-            let is_confirmed = pass.filter(|_| side.is_lock()).is_none_or(|pass| judge.verdict(side, pass) == verdict);
+            let verdict = judge(side, &self.sides[0]);
+            let is_confirmed = pass.filter(|_| side.is_lock()).is_none_or(|pass| judge(side, pass) == verdict);
             let is_shown = matches!(verdict, Verdict::Better | Verdict::Worse);
             SwapRow {
                 lock: side.variant.lock.to_owned(),
@@ -386,30 +392,6 @@ impl Sides {
 /// How many verdicts a table has: each side but the plain one, in each metric.
 pub fn comparisons(sides: usize, plan: &Plan) -> usize {
     (sides - 1) * (TIMES + plan.launch.metrics.len())
-}
-
-/// Judges the sides in one metric.
-struct Judge<'a> {
-    all: &'a [Samples],
-    place: usize,
-    seed: u64,
-    higher_is_better: bool,
-    comparisons: usize,
-}
-
-impl Judge<'_> {
-    fn verdict(&self, side: &Side, against: &Side) -> Verdict {
-        let (over, under) = (&self.all[side.place][self.place], &self.all[against.place][self.place]);
-        let ratio_ci = ratio(over, under, self.seed).map(|ratio| ratio.interval);
-        let pair = Pair { over, under, ratio_ci, higher_is_better: self.higher_is_better };
-        match pair.verdict(self.comparisons) {
-            _ if side.is_plain() => Verdict::Baseline,
-            _ if side.failed.is_some() => Verdict::Failed,
-            Verdict::NotJudged => Verdict::NotJudged,
-            _ if is_disturbed(pair, &side.others, &against.others) => Verdict::BusyCpus,
-            verdict => verdict,
-        }
-    }
 }
 
 /// The number of traced locks in the record: those with the longest total wait.

@@ -47,7 +47,9 @@ pub fn search(plan: &Plan, among: &Found, session: &Session, progress: &Progress
             (Err(error), Some(before)) if error.is::<Interrupted>() => return Ok(before),
             (measured, _) => measured?,
         };
-        let mut judged = judged(plan, &sides, arms, session.seed);
+        // Each arm with its row of the metric that decides.
+        let rows = sides.rows_of(plan, sides.sides[0].decisive_place(), session.seed);
+        let mut judged: Vec<(SwapRow, Variant)> = rows.into_iter().skip(1).zip(arms).collect();
         judged.sort_by(|a, b| b.0.gain().total_cmp(&a.0.gain()));
         let half = judged.len().div_ceil(2);
         let is_better = |row: &SwapRow| row.verdict == Verdict::Better;
@@ -73,12 +75,6 @@ pub fn search(plan: &Plan, among: &Found, session: &Session, progress: &Progress
         runs = (runs * 2).min(MOST_RUNS.max(runs));
     }
     unreachable!("a stage drops an arm, or is the last")
-}
-
-/// Each arm with its row of the metric that decides.
-fn judged(plan: &Plan, sides: &Sides, arms: Vec<Variant>, seed: u64) -> Vec<(SwapRow, Variant)> {
-    let rows = sides.rows_of(plan, sides.decisive(), seed);
-    rows.into_iter().skip(1).zip(arms).collect()
 }
 
 /// Those that are better, by the lock whose gains together are the largest.
