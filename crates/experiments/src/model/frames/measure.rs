@@ -17,6 +17,7 @@ use anyhow::{Context, bail};
 use chance::{Chance, Distribution, Error, Estimate, Experiment, Gaps, Limits, Simulation, Sink, Weight};
 use instruments::statistics::Interval;
 use instruments::warning::{LeftOut, Warning};
+use std::time::Duration;
 
 /// What came out, and what a reader must know.
 pub struct Computed {
@@ -36,7 +37,8 @@ pub fn compute(plan: &Plan) -> anyhow::Result<Computed> {
     let mut computed = Computed { rows: Vec::new(), warnings: Vec::new() };
     for &quantum_ns in &plan.quanta_ns {
         let quanta = plan.frame_ns / quantum_ns;
-        let about = || format!("--quantum {:?} in --frame {:?}", nanos(quantum_ns), nanos(plan.frame_ns));
+        let [quantum, frame] = [quantum_ns, plan.frame_ns].map(Duration::from_nanos);
+        let about = || format!("--quantum {quantum:?} in --frame {frame:?}");
         let frame = Frame::compute(plan, quantum_ns, quanta)
             .with_context(|| format!("{}; use a longer quantum or a shorter frame", about()))?;
         computed.rows.extend(frame.rows(plan));
@@ -51,10 +53,6 @@ pub fn compute(plan: &Plan) -> anyhow::Result<Computed> {
         }
     }
     Ok(computed)
-}
-
-fn nanos(ns: u64) -> std::time::Duration {
-    std::time::Duration::from_nanos(ns)
 }
 
 /// A probability that may have been counted.
