@@ -177,6 +177,10 @@ fn refusal(error: &io::Error, spec: &RingSpec) -> String {
 }
 
 impl Switches {
+    fn of(usage: &libc::rusage) -> Self {
+        Self { voluntary: usage.ru_nvcsw as u64, involuntary: usage.ru_nivcsw as u64 }
+    }
+
     fn since(self, before: Self) -> Self {
         Self {
             voluntary: self.voluntary.saturating_sub(before.voluntary),
@@ -193,7 +197,7 @@ fn switches_so_far() -> Switches {
         libc::getrusage(libc::RUSAGE_SELF, usage.as_mut_ptr());
         usage.assume_init()
     };
-    Switches { voluntary: usage.ru_nvcsw as u64, involuntary: usage.ru_nivcsw as u64 }
+    Switches::of(&usage)
 }
 
 /// What is asked of a program.
@@ -239,7 +243,7 @@ pub fn program(
         total_ns: ended.wall.as_nanos() as f64,
         hops_ns: None,
         wasted_polls: None,
-        switches: Switches { voluntary: ended.voluntary_switches, involuntary: ended.involuntary_switches },
+        switches: ended.switches,
         parts: Vec::new(),
     })
 }
@@ -265,8 +269,7 @@ pub struct Ended {
     /// What it printed, up to [`KEPT`] bytes each.
     pub stdout: String,
     pub stderr: String,
-    pub voluntary_switches: u64,
-    pub involuntary_switches: u64,
+    pub switches: Switches,
 }
 
 impl Ended {
@@ -339,8 +342,7 @@ fn attend(
                 status,
                 stdout: text(said),
                 stderr: text(complained),
-                voluntary_switches: usage.ru_nvcsw as u64,
-                involuntary_switches: usage.ru_nivcsw as u64,
+                switches: Switches::of(&usage),
             });
         }
         if interruption.is_requested() {
