@@ -11,7 +11,7 @@ use super::flags::Form;
 use super::measure::NamedWait;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What goes into the file.
+/// The content of the file.
 pub fn content(form: Form, waits: &[NamedWait]) -> Vec<u8> {
     match form {
         Form::Folded => text(waits).into_bytes(),

@@ -23,27 +23,10 @@ pub fn section(rows: &[Row]) -> Section {
     Section {
         experiment: "trace",
         title: "Lock waits".into(),
-        findings: statements(rows, &locks),
+        findings: words::summary(rows).chain(rows.iter().filter_map(words::ending)).map(Statement::from).collect(),
         figures,
         histograms: waited.iter().map(|lock| Histogram { cell: lock.lock.clone(), bins: lock.waits.clone() }).collect(),
     }
-}
-
-fn statements(rows: &[Row], locks: &[&Row]) -> Vec<Statement> {
-    let remedy = locks.first().and_then(|lock| words::remedy(lock));
-    let named = rows.iter().filter_map(|row| match row.kind {
-        RowKind::Deadlock => Some(format!("Deadlock {}.", words::hang(row))),
-        RowKind::Inversion => Some(format!("Possible deadlock: {}.", words::inversion(row))),
-        RowKind::Hang => Some(format!("Still waiting {}.", words::hang(row))),
-        RowKind::Lock | RowKind::Site => None,
-    });
-    words::first(rows)
-        .into_iter()
-        .chain(words::critical(rows))
-        .chain(remedy)
-        .chain(named)
-        .map(Statement::from)
-        .collect()
 }
 
 fn by_lock(waited: &[&Row], rows: &[Row]) -> Figure {

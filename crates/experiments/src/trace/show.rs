@@ -18,15 +18,7 @@ pub fn show(record: &TraceRecord, page: &Page) -> String {
     let excluding: Vec<&Row> = of(RowKind::Lock).filter(|row| row.excludes()).collect();
     let signals: Vec<&Row> = of(RowKind::Lock).filter(|row| !row.excludes()).collect();
     let mut text = heading(record);
-    if let Some(first) = words::first(rows) {
-        text.push_str(&said(&first, page));
-    }
-    if let Some(critical) = words::critical(rows) {
-        text.push_str(&said(&critical, page));
-    }
-    if let Some(remedy) = excluding.first().and_then(|lock| words::remedy(lock)) {
-        text.push_str(&said(&remedy, page));
-    }
+    words::summary(rows).for_each(|sentence| text.push_str(&said(&sentence, page)));
     if let Some(share) = record.parameters.switches_share.filter(|share| *share < 0.95) {
         let known = format!(
             "Whether lock holders were running is unknown for {} of the run: context switches are recorded only part of \
@@ -43,14 +35,8 @@ pub fn show(record: &TraceRecord, page: &Page) -> String {
         );
         text.push_str(&said(&unknown, page));
     }
-    for row in of(RowKind::Deadlock) {
-        text.push_str(&said(&format!("Deadlock {}.", words::hang(row)), page));
-    }
-    for row in of(RowKind::Inversion) {
-        text.push_str(&said(&format!("Possible deadlock: {}.", words::inversion(row)), page));
-    }
-    for row in of(RowKind::Hang) {
-        text.push_str(&said(&format!("Still waiting {}.", words::hang(row)), page));
+    for kind in [RowKind::Deadlock, RowKind::Inversion, RowKind::Hang] {
+        of(kind).filter_map(words::ending).for_each(|sentence| text.push_str(&said(&sentence, page)));
     }
     text.push_str(&table("Locks", &excluding));
     text.push_str(&table("Condition variables, semaphores, barriers, joins (waits may be idle time)", &signals));
@@ -207,7 +193,8 @@ fn story(wait: &LongWait) -> Vec<String> {
     ]
 }
 
-/// The matrix and what its letters stand for; nothing where nobody waited for anybody.
+/// The matrix and the meaning of its letters: a line for each call site that waited, a column for each whose holds it
+/// waited for in the end; nothing without waits.
 pub fn matrix(rows: &[Row]) -> String {
     let matrix = Matrix::of(rows);
     if matrix.causes.is_empty() {

@@ -33,6 +33,22 @@ pub fn inversion(row: &Row) -> String {
     row.steps.iter().map(step).collect::<Vec<String>>().join("; ")
 }
 
+/// The sentence of a row that is or may become a deadlock, or that still waits.
+pub fn ending(row: &Row) -> Option<String> {
+    match row.kind {
+        RowKind::Deadlock => Some(format!("Deadlock {}.", hang(row))),
+        RowKind::Inversion => Some(format!("Possible deadlock: {}.", inversion(row))),
+        RowKind::Hang => Some(format!("Still waiting {}.", hang(row))),
+        RowKind::Lock | RowKind::Site => None,
+    }
+}
+
+/// The sentences about all locks: the longest wait, the critical lock, and a remedy for the first lock.
+pub fn summary(rows: &[Row]) -> impl Iterator<Item = String> {
+    let lock = rows.iter().find(|row| row.kind == RowKind::Lock && row.excludes());
+    [first(rows), critical(rows), lock.and_then(remedy)].into_iter().flatten()
+}
+
 /// Summarises the lock with the longest total wait.
 pub fn first(rows: &[Row]) -> Option<String> {
     let lock = rows.iter().find(|row| row.kind == RowKind::Lock && row.excludes() && row.wait_total_s > 0.0)?;

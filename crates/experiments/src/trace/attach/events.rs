@@ -128,7 +128,7 @@ pub enum What {
     Out { is_preempted: bool },
     /// It comes to the CPU.
     In,
-    /// So many records found no room.
+    /// This number of events did not fit into the ring.
     Lost { records: u64 },
 }
 
@@ -182,10 +182,10 @@ fn sample(points: &[(u16, Point)], is_ours: bool, body: &[u8]) -> Option<What> {
     }
 }
 
-/// The registers that are asked for: where the stack's frame and its top are, and the instruction.
+/// The requested registers: the stack's frame, its top, and the instruction.
 #[cfg(target_arch = "x86_64")]
 const REGISTERS: u64 = 1 << 6 | 1 << 7 | 1 << 8;
-/// The same, and where a function without a frame of its own returns to, which comes second.
+/// The same, and the return address of a function without a frame, which comes second.
 #[cfg(not(target_arch = "x86_64"))]
 const REGISTERS: u64 = 1 << 29 | 1 << 30 | 1 << 31 | 1 << 32;
 

@@ -55,7 +55,7 @@ struct Call {
 struct Woken {
     at: u64,
     by: u32,
-    /// The stack of its own futex call.
+    /// The stack of the waker's futex call.
     stack: Option<StackNumber>,
     /// When the woken one came to a CPU, and to which.
     ran: Option<(u64, usize)>,
@@ -68,7 +68,7 @@ pub struct Waits {
     /// From being woken to running.
     pub wakes: Times,
     pub timeouts: u64,
-    /// What is known of those who woke it, while it waited.
+    /// The states of the wakers while it waited.
     pub seen: Seen,
     /// By the stack that woke it: how long was waited.
     pub wakers: HashMap<StackNumber, f64>,
@@ -90,7 +90,7 @@ pub struct Wait {
 
 const LONGEST: usize = 5;
 
-/// Of a futex call.
+/// The part of a futex call's operation that is the command.
 const COMMAND: u32 = 0x7f;
 const WAITING: [u32; 5] = [0, 6, 9, 11, 13];
 
@@ -137,7 +137,7 @@ impl Follower {
         }
         let timeline = self.timelines.entry(thread).or_default();
         if !timeline.is_open() {
-            // What it was at before is told by its first switch.
+            // Its first switch shows its state before that.
             timeline.begin(0.0, State::Asleep);
         }
         timeline.note(at, is_out, is_preempted);
@@ -165,7 +165,7 @@ impl Follower {
         const ETIMEDOUT: i64 = 110;
         const EAGAIN: i64 = 11;
         let Some(Thread { call: Some(call), woken }) = self.threads.remove(&thread) else { return };
-        // Where the word had changed already nobody waited.
+        // If the word had changed already, there was no wait.
         if !call.waits || result == -EAGAIN {
             return;
         }

@@ -14,7 +14,7 @@ use instruments::statistics::Interval;
 use instruments::tally::Tally;
 use interpose::{BUCKETS, Buckets, Region, bounds, bucket};
 use record::Bin;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::Ordering::Relaxed;
 
 /// Counts and histograms of several pairs.
@@ -176,7 +176,22 @@ impl Times {
     }
 }
 
-/// Time waited so far, by a lock's place: of locks that somebody has, not of signals.
+/// Shares of each kind at most: a record is to be read.
+const MOST_SHARES: usize = 8;
+
+/// The shares of parts in their sum, by name: the largest first, and equal ones in the order of their names.
+pub fn shares<K: Ord>(parts: impl Iterator<Item = (K, f64)>) -> Vec<(K, f64)> {
+    let mut sums: BTreeMap<K, f64> = BTreeMap::new();
+    parts.for_each(|(name, part)| *sums.entry(name).or_default() += part);
+    let all: f64 = sums.values().sum();
+    let share = |(name, part)| (name, if all > 0.0 { part / all } else { 0.0 });
+    let mut shares: Vec<(K, f64)> = sums.into_iter().map(share).collect();
+    shares.sort_by(|one, other| other.1.total_cmp(&one.1));
+    shares.truncate(MOST_SHARES);
+    shares
+}
+
+/// Time waited so far, by a lock's slot: for locks that have a holder, not for signals.
 #[derive(Default)]
 pub struct Totals(HashMap<u32, u64>);
 

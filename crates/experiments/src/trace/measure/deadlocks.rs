@@ -20,12 +20,12 @@ pub struct Stuck {
     pub holds: Vec<(u32, u32)>,
 }
 
-/// What was found.
+/// A deadlock, or a long wait.
 #[derive(Clone, Debug)]
 pub enum Hang {
     /// Each waits for what the next one holds, and the last for what the first one holds.
     Circle(Vec<Stuck>),
-    /// It waits; whoever holds the lock may be known.
+    /// It waits; the thread that holds the lock may be known.
     Alone(Stuck, Option<Stuck>),
 }
 
@@ -36,9 +36,9 @@ pub struct Hangs {
     known: HashSet<(u32, u32, u64)>,
 }
 
-/// Waits that are no deadlock are named up to this many.
+/// Waits that are not a deadlock are named up to this number.
 const MOST: usize = 200;
-/// Threads that wait for each other for so long are no accident of reading one after another what each is at.
+/// Shorter circles may come from reading the states of the threads one after another.
 const CIRCLE: Duration = Duration::from_millis(500);
 
 impl Hangs {
@@ -197,7 +197,7 @@ impl<'a> Circles<'a> {
     }
 }
 
-/// A thread as it stands: what it waits for, and what it holds. One that does not wait has no pair.
+/// The state of a thread: the lock that it waits for, and those that it holds. One that does not wait has no pair.
 fn stuck(region: &Region, thread: &Thread, time: &Time) -> Option<Stuck> {
     let tid = thread.tid.load(Acquire);
     if tid == 0 {

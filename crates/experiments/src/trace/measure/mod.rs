@@ -173,7 +173,7 @@ impl Watch<'_> {
         for (place, process) in region.processes().enumerate() {
             let length = (process.maps_length.load(Acquire) as usize).min(MAPS);
             let noted: Vec<u8> = process.maps[..length].iter().map(|byte| byte.load(Relaxed)).collect();
-            // A program that it became meanwhile has another place, and other things lie in it.
+            // A program that it has become by `exec` has another slot, and other things at these addresses.
             let pid = process.pid.load(Relaxed);
             let is_the_last = region.processes().skip(place + 1).all(|later| later.pid.load(Relaxed) != pid);
             let now = is_the_last.then(|| map_of(pid)).flatten();

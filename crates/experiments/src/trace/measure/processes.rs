@@ -143,7 +143,7 @@ fn kill(pid: u32, signal: i32) {
     unsafe { libc::kill(pid as i32, signal) };
 }
 
-/// Watched processes that live still: their numbers are not others' meanwhile, since the library lies in them.
+/// Watched processes that are alive: their numbers have not passed to others, since they have the library.
 fn descendants(region: &Region, child: u32) -> Vec<u32> {
     let pids = region.processes().map(|process| process.pid.load(Acquire)).filter(|&pid| pid != child);
     pids.filter(|pid| has_library(*pid)).collect()
@@ -240,7 +240,7 @@ pub struct Supervisor {
     process: libc::pid_t,
 }
 
-/// How often the supervisor looks for processes that are alive: a child may have had children meanwhile.
+/// How often the supervisor looks for processes that are alive: a child may have started children.
 const ROUNDS: usize = 100;
 static BETWEEN_ROUNDS: libc::timespec = libc::timespec { tv_sec: 0, tv_nsec: 10_000_000 };
 /// The name of the library in a process's map.
@@ -254,7 +254,7 @@ impl Supervisor {
         if unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) } != 0 {
             return Err(std::io::Error::last_os_error());
         }
-        // SAFETY: the descriptors are new and nobody else's.
+        // SAFETY: the descriptors are new, and nothing else owns them.
         let [reader, pipe] = ends.map(|end| unsafe { File::from_raw_fd(end) });
         // SAFETY: the child only calls the system, and ends without returning.
         match unsafe { libc::fork() } {
@@ -269,15 +269,15 @@ impl Supervisor {
 impl Drop for Supervisor {
     fn drop(&mut self) {
         let _ = self.pipe.write_all(b".");
-        // SAFETY: it is our child, and the status is not asked for.
+        // SAFETY: `process` is this process's child, and a null pointer for the status is allowed.
         unsafe { libc::waitpid(self.process, std::ptr::null_mut(), 0) };
     }
 }
 
 /// # Safety
-/// The process has one thread, and is nobody's but this function's.
+/// The process has one thread, and this function alone uses it.
 unsafe fn watch(pipe: libc::c_int, region: &Region) -> ! {
-    // SAFETY: all calls are the system's; pointers are to what lies on this stack, for as long as the calls take.
+    // SAFETY: all calls are system calls; pointers are to variables on this stack, which outlive the calls.
     unsafe {
         let mut all = std::mem::zeroed();
         libc::sigfillset(&raw mut all);
@@ -304,7 +304,7 @@ fn end_all(region: &Region) -> bool {
     let mut any = false;
     for process in region.processes() {
         let pid = process.pid.load(Acquire);
-        // Its number is not another's meanwhile if the library lies in it.
+        // If it has the library, its number has not passed to another process.
         if has_library(pid) {
             // SAFETY: the call takes no pointers.
             unsafe { libc::kill(pid as libc::pid_t, libc::SIGKILL) };
