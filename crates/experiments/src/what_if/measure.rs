@@ -115,12 +115,7 @@ fn measured(
     is_time_fixed: bool,
     seed: u64,
 ) -> Measured {
-    let nothing_shorter = &variants[NOTHING_SHORTER].ran;
-    let mut parameters = parameters(plan, found, variants);
-    parameters.library_ratio = gains::library_ratio(all);
-    parameters.is_time_fixed = is_time_fixed;
-    parameters.waits_for_cpus_share = gains::waits_for_cpus_share(nothing_shorter);
-    parameters.handoffs_share = gains::handoffs_share(nothing_shorter);
+    let mut parameters = parameters(plan, found, variants, all, is_time_fixed);
     let mut warnings = warnings::of(found, &parameters, &all[PLAIN][0].values);
     let lost = variants.iter().flat_map(|variant| &variant.ran).fold(found.lost, |most, ran| most.or(ran.lost));
     warnings.extend(lost.warning());
@@ -144,7 +139,14 @@ fn failures(variants: &[Variant], parameters: &WhatIfParameters) -> Vec<String> 
     variants.iter().filter_map(failed).chain(unused).collect()
 }
 
-fn parameters(plan: &Plan, found: &Found, variants: &[Variant]) -> WhatIfParameters {
+fn parameters(
+    plan: &Plan,
+    found: &Found,
+    variants: &[Variant],
+    all: &[Vec<Figures>],
+    is_time_fixed: bool,
+) -> WhatIfParameters {
+    let nothing_shorter = &variants[NOTHING_SHORTER].ran;
     let chosen = |(place, lock): (usize, &locks::Candidate)| {
         let ran = || variants.iter().filter(move |variant| variant.lock == place).flat_map(|variant| &variant.ran);
         let sections: u64 = ran().map(|ran| ran.sections).sum();
@@ -157,10 +159,10 @@ fn parameters(plan: &Plan, found: &Found, variants: &[Variant]) -> WhatIfParamet
         locks: found.tried.iter().enumerate().map(chosen).collect(),
         locks_left: found.left.clone(),
         slopes: Vec::new(),
-        library_ratio: None,
-        waits_for_cpus_share: None,
-        handoffs_share: None,
-        is_time_fixed: false,
+        library_ratio: gains::library_ratio(all),
+        waits_for_cpus_share: gains::waits_for_cpus_share(nothing_shorter),
+        handoffs_share: gains::handoffs_share(nothing_shorter),
+        is_time_fixed,
         prepare: plan.prepare.clone(),
         cleanup: plan.cleanup.clone(),
         warmup: plan.warmup,
