@@ -1,6 +1,6 @@
 //! Snapshots of all accounts of the CPUs' time at one moment, and the differences between two of them.
 //!
-//! The kernel has two accounts of its own: that of the timer tick, and an exact one where there is one that can be read.
+//! The kernel has two accounts: that of the timer tick, and an exact one where there is one that can be read.
 
 use instruments::clock::Clock;
 use loops::load::{Demands, Soaker};
@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use std::{fs, io};
 
-/// What is known of one CPU at one moment. Sums over its soakers; a delta is the difference of two.
+/// The accounts of one CPU at one moment. Sums over its spinners; a delta is the difference of two.
 #[derive(Clone, Copy, Debug, Default)]
 struct CpuSnapshot {
     /// When, in ticks.
@@ -40,7 +40,7 @@ impl Attempt {
     }
 }
 
-/// One moment on all CPUs, each with a snapshot of its own.
+/// One moment on all CPUs, each with its own snapshot.
 pub struct Snapshot(Vec<CpuSnapshot>);
 
 /// What happened on one CPU between two snapshots, in nanoseconds.
@@ -48,7 +48,7 @@ pub struct Snapshot(Vec<CpuSnapshot>);
 pub struct Delta {
     /// How long the soakers wanted the CPU: all the time, for those that are not real-time.
     pub wanted_ns: f64,
-    /// What they got of it.
+    /// The part of it that they got.
     pub got_ns: f64,
     /// How long their grinds would have taken if nothing had interrupted them.
     pub ground_ns: f64,
@@ -241,7 +241,7 @@ fn parse_stat(stat: &str) -> BTreeMap<usize, u64> {
         let fields: Vec<u64> = fields.map_while(|field| field.parse().ok()).collect();
         Some((cpu, [0, 1, 2, 5, 6].iter().filter_map(|&index| fields.get(index)).sum()))
     };
-    // The first line, `cpu`, is the sum of all: its first field is no CPU's number, so it is told by the space.
+    // The first line, `cpu`, is the sum of all: its first field is not a CPU's number, so the space distinguishes it.
     stat.lines().filter(|line| !line.starts_with("cpu ")).filter_map(line).collect()
 }
 
@@ -261,7 +261,7 @@ impl ExactAccount {
         group.into_iter().chain([Self::SchedStat]).find(|account| !account.run_ns().is_empty())
     }
 
-    /// What it is called in a record.
+    /// Its name in a record.
     pub fn name(&self) -> &'static str {
         match self {
             Self::ControlGroup(_) => "cpuacct.usage_percpu",

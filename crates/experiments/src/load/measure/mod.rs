@@ -222,7 +222,7 @@ const PAIR: Duration = Duration::from_millis(200);
 
 /// The stretches of one interval, in an order and at times that nothing periodic can follow.
 ///
-/// One soaker grinds all the time, but for a rest at a random moment. Several take turns with one alone, pair by pair,
+/// One spinner computes all the time, except for a rest at a random moment. Several alternate with one alone, pair by pair,
 /// each pair in random order.
 pub fn stretches(interval: Duration, grinders: usize, rests: bool, rng: &mut fastrand::Rng) -> Vec<Stretch> {
     let rest = if rests { interval / REST } else { Duration::ZERO };
