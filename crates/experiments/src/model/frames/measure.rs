@@ -66,7 +66,7 @@ struct Frame {
     quantum_ns: u64,
     quanta: u64,
     model: Distribution<u64, f64>,
-    /// The same shares drawn by lot, where the policy does not.
+    /// The same shares drawn as by the lottery, for the other policy.
     drawn: Option<Distribution<u64, f64>>,
     simulated: Simulated,
     measured: Option<Measured>,
@@ -188,7 +188,7 @@ impl Simulated {
     }
 }
 
-/// Every quantum is drawn by lot.
+/// Every quantum is drawn independently.
 #[derive(Clone, Copy, Debug)]
 pub struct Lost {
     pub contest: Contest,
@@ -263,7 +263,7 @@ pub fn row(plan: &Plan, quantum_ns: u64, lost: &Distribution<u64, f64>) -> anyho
     })
 }
 
-/// What is computed ahead, in nanoseconds of the CPU.
+/// The work that is computed ahead, in nanoseconds of the CPU.
 struct Store {
     size_ns: i64,
     /// What a frame without a loss leaves.

@@ -11,9 +11,9 @@ use std::time::Duration;
 /// An animation that computes ahead.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Animation {
-    /// Of the CPU.
+    /// A share of the CPU.
     pub needs_share: f64,
-    /// Of a frame's computation.
+    /// A part of a frame's computation.
     pub ahead_frames: f64,
 }
 
@@ -141,7 +141,7 @@ fn gcd(a: u64, b: u64) -> u64 {
     if b == 0 { a } else { gcd(b, a % b) }
 }
 
-/// Who competes: out of `total` quanta, the thread with the frames loses `lost`.
+/// The competition: out of `total` quanta, the thread with the frames loses `lost`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Contest {
     pub lost: u64,

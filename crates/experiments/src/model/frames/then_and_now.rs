@@ -50,7 +50,7 @@ fn is_planned(plan: &Plan) -> bool {
     plan.policy == Policy::Lottery && (plan.contest.lost, plan.contest.total) == (1, 1025) && sixty_a_second
 }
 
-/// How often a frame loses so many quanta, as printed.
+/// How often a frame loses this number of quanta, as printed.
 pub fn lost(plan: &Plan, quantum_ns: u64, lost_quanta: u64) -> Option<f64> {
     let printed = [0.850, 0.138, 0.011, 0.000_6];
     (is_planned(plan) && quantum_ns == FAST_NS).then(|| printed.get(lost_quanta as usize).copied()).flatten()

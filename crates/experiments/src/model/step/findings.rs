@@ -3,7 +3,7 @@
 use super::record::{Method, Row};
 use record::{Finding, Origin, Unit};
 
-/// Of the most nodes that the noise was watched long enough for.
+/// The slowdown of the most nodes that the trace is long enough for.
 pub fn findings(rows: &[(usize, &Row)]) -> Vec<Finding> {
     let exact = rows.iter().filter(|(_, row)| row.method == Method::Exact);
     let Some((place, row)) = exact.max_by_key(|(_, row)| row.nodes) else { return Vec::new() };

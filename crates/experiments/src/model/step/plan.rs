@@ -14,7 +14,7 @@ const MOST_ROUNDS: f64 = 20.0;
 const FEW_GAPS: usize = 100;
 const DEFAULT_PROCESSES: [u64; 9] = [1, 4, 16, 64, 256, 1_024, 4_096, 16_384, 65_536];
 
-/// What one length of step is asked for.
+/// The nodes and processes to compute for one length of step.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StepPlan {
     pub step_ns: u64,
@@ -185,7 +185,7 @@ pub struct Support {
 }
 
 impl Support {
-    /// The numbers asked for, or those of the defaults that the trace supports.
+    /// The requested numbers, or those of the defaults that the trace supports.
     pub fn admit(
         &self,
         flag: &str,
