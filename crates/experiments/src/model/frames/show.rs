@@ -14,7 +14,6 @@ const THEN: &str = "1999";
 /// A column that only some records have.
 type Column = (&'static str, fn(&LostRow) -> Option<f64>);
 
-/// All of it.
 pub fn show(record: &FramesRecord, page: &Page) -> String {
     let mut text = heading(&record.parameters);
     for block in record.results.chunk_by(|a, b| a.quantum_us() == b.quantum_us()) {

@@ -64,32 +64,22 @@ impl Plan {
             return Err(UsageError(format!("one of --trace FILE or --ranks RECORD is required: {remedy}")).into());
         };
         let trace = trace::read("--trace", path, flags.span)?;
-        let mut warnings: Vec<Warning> = few_gaps(&trace.description).into_iter().collect();
-        let mut steps = Vec::new();
-        for step in &flags.step {
-            steps.push(StepPlan::of(*step, flags, &trace, &mut warnings)?);
-        }
-        Ok(Self {
-            trace,
-            steps,
-            network: Network {
-                overhead_ns: flags.overhead.as_nanos() as u64,
-                latency_ns: flags.latency.as_nanos() as u64,
-            },
-            steps_a_run: flags.steps,
-            extrapolate: flags.extrapolate,
-            seed: session.seed,
-            warnings,
-        })
+        Self::on(trace, flags, true, session)
     }
 
-    /// The default numbers of nodes on a trace that is at hand, exactly.
+    /// The default numbers of nodes on a trace that is at hand, exactly: without a simulated barrier.
     pub fn exact(trace: Trace, flags: &Flags, session: &Session) -> anyhow::Result<Self> {
+        Self::on(trace, flags, false, session)
+    }
+
+    fn on(trace: Trace, flags: &Flags, is_simulated: bool, session: &Session) -> anyhow::Result<Self> {
         let mut warnings: Vec<Warning> = few_gaps(&trace.description).into_iter().collect();
-        let steps = flags.step.iter().map(|step| StepPlan::exact(*step, &trace, &mut warnings));
+        let steps = flags.step.iter().map(|step| StepPlan::of(*step, flags, is_simulated, &trace, &mut warnings));
         let steps = steps.collect::<anyhow::Result<_>>()?;
-        let network = Network { overhead_ns: 0, latency_ns: 0 };
-        Ok(Self { trace, steps, network, steps_a_run: None, extrapolate: false, seed: session.seed, warnings })
+        let ns = |time: Duration| if is_simulated { time.as_nanos() as u64 } else { 0 };
+        let network = Network { overhead_ns: ns(flags.overhead), latency_ns: ns(flags.latency) };
+        let (steps_a_run, extrapolate) = (flags.steps, flags.extrapolate);
+        Ok(Self { trace, steps, network, steps_a_run, extrapolate, seed: session.seed, warnings })
     }
 
     /// The parameters as the record has them.
@@ -114,7 +104,13 @@ impl Plan {
 }
 
 impl StepPlan {
-    fn of(step: Duration, flags: &Flags, trace: &Trace, warnings: &mut Vec<Warning>) -> anyhow::Result<Self> {
+    fn of(
+        step: Duration,
+        flags: &Flags,
+        is_simulated: bool,
+        trace: &Trace,
+        warnings: &mut Vec<Warning>,
+    ) -> anyhow::Result<Self> {
         let step_ns = step.as_nanos() as u64;
         let delay = trace.gaps.delay(step_ns).map_err(|error| UsageError(format!("--step {step:?}: {error}")))?;
         let delay_while_running = trace.gaps.delay_while_running(step_ns)?;
@@ -122,24 +118,19 @@ impl StepPlan {
         let support =
             Support { step, nodes: supported_nodes, extrapolate: flags.extrapolate, span_s: trace.description.span_s };
         if supported_nodes == 0 && !flags.extrapolate {
-            return Err(support.refusal(&format!("--step {step:?}"), 1).into());
+            let refused = if is_simulated { format!("--step {step:?}") } else { "the trace".to_owned() };
+            return Err(support.refusal(&refused, 1).into());
         }
-        fits(step, flags, trace, &delay)?;
+        if is_simulated {
+            fits(step, flags, trace, &delay)?;
+        }
         let nodes = support.admit("--nodes", &flags.nodes, default_nodes(), warnings)?;
-        let processes = support.admit("--processes", &flags.processes, DEFAULT_PROCESSES.into_iter(), warnings)?;
+        let processes = match is_simulated {
+            true => support.admit("--processes", &flags.processes, DEFAULT_PROCESSES.into_iter(), warnings)?,
+            false => Vec::new(),
+        };
         warnings.extend(longer_gap(step_ns, trace));
         Ok(Self { step_ns, delay, delay_while_running, supported_nodes, nodes, processes })
-    }
-
-    fn exact(step: Duration, trace: &Trace, warnings: &mut Vec<Warning>) -> anyhow::Result<Self> {
-        let step_ns = step.as_nanos() as u64;
-        let (delay, delay_while_running) = (trace.gaps.delay(step_ns)?, trace.gaps.delay_while_running(step_ns)?);
-        let supported_nodes = delay.supported_workers(MEDIAN);
-        let support = Support { step, nodes: supported_nodes, extrapolate: false, span_s: trace.description.span_s };
-        let nodes = support.admit("--nodes", &[], default_nodes(), warnings)?;
-        anyhow::ensure!(!nodes.is_empty(), support.refusal("the trace", 1));
-        warnings.extend(longer_gap(step_ns, trace));
-        Ok(Self { step_ns, delay, delay_while_running, supported_nodes, nodes, processes: Vec::new() })
     }
 }
 
