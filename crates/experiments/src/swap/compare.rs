@@ -71,25 +71,16 @@ pub fn run_plan(plan: &mut Plan, session: &Session, progress: &Progress) -> anyh
     warnings.extend(turns.iter().flat_map(|turns| rules.not_converged(sides, turns, "the ratio of ")));
     let failed = |side: &Side| side.failed.as_ref().map(|how| format!("with {}, the program {how}", side.variant.lock));
     let failures = sides.iter().filter_map(failed).collect();
-    let mut parameters = parameters(plan, sides, turns.map_or_else(Vec::new, |turns| turns.order));
-    (parameters.search, parameters.search_flags) = (arms, flags);
-    warnings.extend(plan.lost.or(note(seen, &mut parameters)).warning());
+    let (watched, unwatched, lost) = match seen {
+        Ok(Watched { locks, lost }) => (locks, None, lost),
+        Err(why) => (Vec::new(), Some(why), Lost::default()),
+    };
+    let order = turns.map_or_else(Vec::new, |turns| turns.order);
+    let (search, search_flags) = (arms, flags);
+    let parameters = SwapParameters { search, search_flags, watched, unwatched, ..parameters(plan, sides, order) };
+    warnings.extend(plan.lost.or(lost).warning());
     warnings.extend(sleeping(&parameters.watched).map(Warning::from));
     Ok(Measured { parameters, rows, warnings, failures })
-}
-
-/// Adds the traced locks, or the reason why there are none, to the parameters. Returns the events that were lost.
-fn note(seen: Result<Watched, String>, parameters: &mut SwapParameters) -> Lost {
-    match seen {
-        Ok(Watched { locks, lost }) => {
-            parameters.watched = locks;
-            lost
-        }
-        Err(why) => {
-            parameters.unwatched = Some(why);
-            Lost::default()
-        }
-    }
 }
 
 fn warnings(plan: &Plan, sides: &[Side], all: &All) -> Vec<Warning> {
