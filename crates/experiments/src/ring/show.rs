@@ -2,13 +2,12 @@
 
 use super::findings::{HOPS_2008, THREADS_2008, cycles_in_words, table_2008};
 use super::plan::Absent;
-use super::record::{RingRecord, Row};
+use super::record::{RingRecord, Row, failures};
 use instruments::statistics::comparison::Estimate;
 use instruments::statistics::order::median;
 use loops::ring::{Arrangement, Class};
 use terminal::{self, Page, nanoseconds, percent, ratio};
 
-/// All of it.
 pub fn show(record: &RingRecord, _: &Page) -> String {
     let rows = &record.results;
     let mut parts: Vec<String> = rings(rows)
@@ -23,8 +22,8 @@ pub fn show(record: &RingRecord, _: &Page) -> String {
         large(rows),
         memory_in_kernel(rows),
         beside_2008(rows),
-        failures(rows),
-        absent(record),
+        failures(rows).into_iter().map(|line| format!("FAILED {line}\n")).collect(),
+        record.parameters.absent.iter().map(Absent::line).collect(),
     ]);
     parts.retain(|part| !part.is_empty());
     parts.join("\n")
@@ -265,14 +264,6 @@ fn beside_2008(rows: &[Row]) -> String {
     let header = ["2008", "KiB", "s", "today KiB", "today s"];
     let foot = "The times of today are for 10 million hops; the number of 2008 is not published.\n";
     terminal::table(&header, lines) + foot
-}
-
-fn failures(rows: &[Row]) -> String {
-    super::record::failures(rows).into_iter().map(|line| format!("FAILED {line}\n")).collect()
-}
-
-fn absent(record: &RingRecord) -> String {
-    record.parameters.absent.iter().map(Absent::line).collect()
 }
 
 #[cfg(test)]

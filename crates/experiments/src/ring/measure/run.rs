@@ -56,13 +56,9 @@ fn failed(fault: Fault, message: impl Into<String>) -> RunError {
     RunError::Failed(Failure { fault, message: message.into() })
 }
 
-/// The number of the thread that must get the last token.
-pub fn expected(threads: usize, hops: u64) -> usize {
-    (hops % threads as u64) as usize + 1
-}
-
+/// The answer, if it is the number of the thread that must get the last token.
 fn judged(answer: usize, threads: usize, hops: u64) -> Result<usize, RunError> {
-    let right = expected(threads, hops);
+    let right = (hops % threads as u64) as usize + 1;
     if answer == right {
         return Ok(answer);
     }
