@@ -103,12 +103,12 @@ impl Running {
             self.wait(Duration::from_millis(300));
         }
         if !self.has_ended() {
-            self.signal(libc::SIGTERM);
+            kill(self.child.id(), libc::SIGTERM);
             self.wait(patience);
         }
         let is_stubborn = !self.has_ended();
         if is_stubborn {
-            self.signal(libc::SIGKILL);
+            kill(self.child.id(), libc::SIGKILL);
             self.wait(Duration::from_secs(5));
         }
         if is_stubborn || self.exit_signal().is_some() {
@@ -122,10 +122,6 @@ impl Running {
 
     pub fn exit_signal(&self) -> Option<i32> {
         self.status.and_then(|status| status.signal())
-    }
-
-    fn signal(&self, signal: i32) {
-        kill(self.child.id(), signal);
     }
 }
 
