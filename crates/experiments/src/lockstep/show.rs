@@ -5,7 +5,6 @@ use harness::label;
 use instruments::statistics::Interval;
 use terminal::{self, Page, nanoseconds, percent};
 
-/// All of it.
 pub fn show(record: &LockstepRecord, page: &Page) -> String {
     let (mut steps, mut nodes, mut long, mut ranks) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for row in &record.results {
