@@ -1,7 +1,7 @@
 //! The contestants: programs in other languages, each with its recipe, and the built-in ones of [`loops::ring`].
 //!
-//! A recipe says how to find a contestant's toolchain, build it and run it; `contestants/README.md` explains its keys. Recipes
-//! and sources are part of this program, or in a directory that the user names.
+//! A recipe says how to find a contestant's toolchain, build it and run it; `contestants/README.md` explains its keys.
+//! Recipes and sources are part of this program, or in a directory that the user names.
 
 use anyhow::Context;
 use loops::ring::{BuiltIn, Class};
@@ -17,7 +17,7 @@ pub struct Contestant {
     pub class: Class,
     /// The scheduler that decides which thread runs next.
     pub scheduler: String,
-    /// The limit that it is held against: `chase`, or the way of handing over between threads of the kernel.
+    /// The limit that it is compared with: `chase`, or the kind of handoff between kernel threads.
     pub limit: &'static str,
     /// The order of magnitude in a ring of 503, only to choose the first number of hops.
     pub ns_per_hop: f64,
@@ -31,7 +31,7 @@ pub struct Contestant {
 pub enum Runs {
     /// In this process.
     BuiltIn(&'static BuiltIn),
-    /// As a program of its own.
+    /// As a separate program.
     Program(Box<Recipe>),
 }
 
@@ -110,7 +110,7 @@ pub fn recipes(sources: &[Source]) -> anyhow::Result<Vec<Recipe>> {
     Ok(recipes)
 }
 
-/// What stands before the first contestant holds for all, unless one says otherwise.
+/// Keys before the first contestant apply to all that do not set them.
 fn parse(folder: &str, text: &str) -> anyhow::Result<Vec<Recipe>> {
     let mut shared: Table = text.parse()?;
     let Some(Value::Array(contestants)) = shared.remove("contestant") else {
@@ -178,8 +178,8 @@ pub fn in_folder(path: &Path) -> anyhow::Result<Vec<Source>> {
     Ok(sources)
 }
 
-/// The path of a recipe's toolchain: the first candidate that exists and that `suits`, given the command of the recipe's
-/// `check`.
+/// The path of a recipe's toolchain: the first candidate that exists and that `suits`, given the command of the
+/// recipe's `check`.
 pub fn find_toolchain(recipe: &Recipe, out: &Path, mut suits: impl FnMut(&[String]) -> bool) -> Option<PathBuf> {
     let mut candidates = recipe.tools.split(' ').flat_map(paths_of).filter(|path| is_program(path));
     candidates.find(|tool| match &recipe.check {
@@ -197,7 +197,7 @@ pub fn filled(command: &str, tool: &Path, out: &Path) -> Vec<String> {
     command.split(' ').map(fill).collect()
 }
 
-/// Where a candidate may be: on the path, or, if it has a path of its own, wherever that leads.
+/// The paths of a candidate: on `PATH`, or, if it begins with `/`, all that match it.
 fn paths_of(candidate: &str) -> Vec<PathBuf> {
     if candidate.starts_with('/') {
         return candidate.split('/').skip(1).fold(vec![PathBuf::from("/")], |folders, part| {
@@ -205,8 +205,7 @@ fn paths_of(candidate: &str) -> Vec<PathBuf> {
         });
     }
     let path = std::env::var_os("PATH").unwrap_or_default();
-    // As a shell does: only the first on the path. What is relative there leads to somewhere else from each folder that
-    // something is built in.
+    // As a shell does: only the first on the path. A relative entry would mean another directory in each build.
     std::env::split_paths(&path)
         .filter(|folder| folder.is_absolute())
         .map(|folder| folder.join(candidate))
@@ -215,7 +214,7 @@ fn paths_of(candidate: &str) -> Vec<PathBuf> {
         .collect()
 }
 
-/// What in the folder is called so; `*` stands for any letters.
+/// The entries of the directory with this name; `*` stands for any letters.
 fn matching(folder: &Path, part: &str) -> Vec<PathBuf> {
     let Some((before, after)) = part.split_once('*') else { return vec![folder.join(part)] };
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();

@@ -1,8 +1,9 @@
-//! Statements about the rows, their lines of the ladder, the values that are compared with other records, and those of 2008.
+//! Statements about the rows, their lines of the ladder, the values that are compared with other records, and those of
+//! 2008.
 //!
 //! The table of 2008 is from "The lightest lightweight threads, Protothreads" and "Comparing lightweight threads",
-//! eigenclass.org, 1 April and 24 March 2008: 503 threads on a dual-core AMD Athlon 64 X2 6000+ in 32-bit mode. The page does
-//! not give the number of hops; 10 million fit its values best.
+//! eigenclass.org, 1 April and 24 March 2008: 503 threads on a dual-core AMD Athlon 64 X2 6000+ in 32-bit mode. The
+//! page does not give the number of hops; 10 million fit its values best.
 
 use super::record::Row;
 use instruments::statistics::comparison::Estimate;

@@ -1,10 +1,10 @@
 //! One contestant in one ring: its repetitions, and the row that comes of them.
 //!
 //! The time of a hop of a program comes from runs with many hops and with fewer, so that starting and ending cancel. A
-//! program's start takes a millisecond or so and scatters by as much, and now and then another program delays it by as long
-//! as all the hops take. The difference of one long run and its short one then shows a hop of a tenth of what the kernel needs
-//! for a switch, if the short run was the delayed one. So each long run is compared with the short runs of all repetitions,
-//! and the median of those differences counts: a delay of one short run changes no repetition.
+//! program's start takes a millisecond or so and scatters by as much, and now and then another program delays it by as
+//! long as all the hops take. The difference of one long run and its short one then shows a hop of a tenth of what the
+//! kernel needs for a switch, if the short run was the delayed one. So each long run is compared with the short runs of
+//! all repetitions, and the median of those differences counts: a delay of one short run changes no repetition.
 
 use super::build_dir::Ready;
 use super::memory::Memory;
@@ -30,7 +30,7 @@ use std::time::{Duration, Instant};
 /// Fewer give no interval without assuming a distribution.
 pub const LEAST_TURNS: u64 = 6;
 pub const MOST_TURNS: u64 = 30;
-/// A program's time without hops comes from a run with so many times fewer, past the first that warm it up.
+/// A program's time without hops comes from a run with this many times fewer, which still warm it up.
 const FEWER: u64 = 5;
 /// A first turn that was shorter than planned by more than this is taken again, once.
 const FAR_OFF: f64 = 4.0;
@@ -163,13 +163,13 @@ impl Cell {
         self.parts = self.two_runs.iter().zip(&self.samples).map(part).collect();
     }
 
-    /// What takes long to start is run for longer, or its hops would drown in the scatter of its start.
+    /// A contestant that takes long to start runs for longer, or the scatter of its start would hide its hops.
     fn slice_ns(&self, slice: Duration) -> f64 {
         let start_ns = self.starts_ns.iter().copied().reduce(f64::min).unwrap_or(0.0);
         (slice.as_nanos() as f64).max((start_ns / 2.0).min(LONGEST_NS))
     }
 
-    /// Runs so many hops; the time of one, in ns.
+    /// Runs this number of hops; returns the time of one, in ns.
     fn run_hops(&mut self, hops: u64, turn: &Turn<'_>, probe: Option<Probe>) -> Result<f64, RunError> {
         let contestant = Rc::clone(&self.plan.contestant);
         let (ns, start_ns) = match (&contestant.runs, turn.ready) {
@@ -232,7 +232,7 @@ impl Cell {
             self.note(hops, &run);
             Ok(run.total_ns)
         };
-        // With a number of hops that was asked for, the others are none.
+        // With a requested number of hops, the short run has none.
         let fewer = if turn.plan.hops.is_some() { 0 } else { hops / FEWER };
         let before = look();
         let short_ns: f64 = run(fewer)?;
@@ -364,7 +364,7 @@ impl Cell {
     }
 }
 
-/// Two CPUs that are cores of their own, as far as there are such.
+/// Two CPUs on different cores, as far as possible.
 fn two_cores(session: &Session) -> Vec<usize> {
     session.environment.cpu.spread(&session.cpus).into_iter().take(2).collect()
 }
@@ -403,20 +403,21 @@ impl turns::Cell for Cell {
 /// The time between two probes: an SMT sibling comes and goes within it.
 const PART_NS: f64 = 1.5e6;
 const MOST_PARTS: f64 = 100.0;
-/// Interruptions come some thousand times a second and take microseconds: fewer than half of such short pieces have one,
-/// whatever the present rate, and so their median has none.
+/// Interruptions come some thousand times a second and take microseconds: fewer than half of such short pieces have
+/// one, whatever the present rate, and so their median has none.
 const PIECE_NS: f64 = 50e3;
 /// With fewer laps, the time of a piece would depend on the place in the ring where it began.
 const LEAST_LAPS: f64 = 10.0;
 const MOST_START_SHARE: f64 = 0.3;
 
-/// The division of a turn of a built-in contestant: parts between probes, pieces that are timed one by one, and the hops of each.
+/// The division of a turn of a built-in contestant: parts between probes, pieces that are timed one by one, and the
+/// hops of each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cut {
     pub parts: u32,
-    /// Of each part.
+    /// Pieces of each part.
     pub pieces: u32,
-    /// Of each piece.
+    /// Hops of each piece.
     pub hops: u64,
 }
 
@@ -426,8 +427,8 @@ impl Cut {
         Self { parts: 1, pieces: 1, hops }
     }
 
-    /// Divides `hops`, of which one takes about `hop_ns`, in a ring that takes `start_ns` to make: parts and pieces are so
-    /// long that `start_ns` is a small share of them.
+    /// Divides `hops`, of which one takes about `hop_ns`, in a ring that takes `start_ns` to make: parts and pieces are
+    /// so long that `start_ns` is a small share of them.
     pub fn of(hops: u64, hop_ns: f64, threads: usize, start_ns: f64) -> Self {
         if start_ns >= PART_NS * MOST_START_SHARE {
             return Self::whole(hops);

@@ -1,7 +1,7 @@
 //! One run of one contestant, in this process or as a program, and the check of its answer.
 //!
-//! A program is run to its end, or to its time limit. It gets a process group of its own, which is killed with it, and it dies
-//! with the thread that started it. So no process is left, whether it ends, hangs, or is interrupted.
+//! A program is run to its end, or to its time limit. It gets its own process group, which is killed with it, and it
+//! dies with the thread that started it. So no process is left, whether it ends, hangs, or is interrupted.
 
 use super::build_dir::Ready;
 use super::cell::Cut;
@@ -29,12 +29,12 @@ pub struct Run {
     pub answer: usize,
     /// From start to end.
     pub total_ns: f64,
-    /// Of the hops alone, where that is known.
+    /// The time of the hops alone, where that is known.
     pub hops_ns: Option<f64>,
     pub wasted_polls: Option<u64>,
     pub switches: Switches,
-    /// What a hop took in each part of it, in ns: the median of the part's pieces; and who was on the core meanwhile.
-    /// Empty where nobody looked.
+    /// The time of a hop in each part, in ns: the median of the part's pieces; and the use of the core by an SMT
+    /// sibling. Empty without probes.
     pub parts: Vec<(f64, Probed)>,
 }
 
@@ -99,7 +99,7 @@ fn timed(
     if let Some(cpu) = place.cpu {
         pin_current_thread(cpu)?;
     }
-    // Who may move between CPUs, or uses several, has no core of its own to be looked at.
+    // A contestant that may move between CPUs, or uses several, has no single core to probe.
     let probe = place.probe.filter(|_| place.cpu.is_some());
     let before = switches_so_far();
     let mut whole = Whole::default();
@@ -185,7 +185,7 @@ impl Switches {
     }
 }
 
-/// Of all threads of this process, ended ones included.
+/// Switches of all threads of this process, ended ones included.
 fn switches_so_far() -> Switches {
     let mut usage = MaybeUninit::<libc::rusage>::zeroed();
     // SAFETY: the pointer is to memory of the right size; all zeros is a valid value, should the call fail.
@@ -196,7 +196,7 @@ fn switches_so_far() -> Switches {
     Switches::of(&usage)
 }
 
-/// What is asked of a program.
+/// The run that a program is to do.
 #[derive(Clone, Copy, Debug)]
 pub struct Order {
     pub threads: usize,
@@ -262,14 +262,14 @@ pub struct ProcessSpec<'a> {
 pub struct Ended {
     pub wall: Duration,
     pub status: ExitStatus,
-    /// What it printed, up to [`KEPT`] bytes each.
+    /// Its output, up to [`KEPT`] bytes each.
     pub stdout: String,
     pub stderr: String,
     pub switches: Switches,
 }
 
 impl Ended {
-    /// What it said on standard error, or how it ended, in one line.
+    /// How it ended, and its first line on standard error.
     pub fn last_words(&self) -> String {
         let said = self.stderr.lines().map(str::trim).find(|line| !line.is_empty());
         let ended = match (self.status.code(), self.status.signal()) {
@@ -296,7 +296,7 @@ impl From<io::Error> for Stopped {
 }
 
 const KEPT: usize = 64 * 1024;
-/// How often somebody looks whether the end was asked for.
+/// How often the request to end is checked.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Runs it, and calls `watch` every so often (once a [`POLL_INTERVAL`] without a shorter wish) with its process id.
@@ -364,7 +364,7 @@ fn wait_for_news(process: BorrowedFd<'_>, outputs: &[Option<BorrowedFd<'_>>], lo
     }
 }
 
-/// Reads without waiting, and lets go of a pipe that has ended: it would be news for ever.
+/// Reads without waiting, and closes a pipe that has ended, which `poll` would report again and again.
 fn read_what_is_there<P: Read>(pipe: &mut Option<P>, kept: &mut Vec<u8>) -> io::Result<()> {
     let mut buffer = [0; 4096];
     while let Some(open) = pipe {
