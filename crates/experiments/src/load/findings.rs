@@ -65,7 +65,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    /// A CPU of which a soaker got so much; 5 points less in its worst interval, one more in its best.
+    /// A CPU of which a spinner got this share; 5 points less in its worst interval, one more in its best.
     fn row(cpu: usize, got: f64) -> Row {
         serde_json::from_value(json!({
             "measurement": "total", "time_s": 6.0, "cpu": cpu, "intervals": 12, "priority": "idle", "load_share": 1.0 - got,

@@ -112,7 +112,7 @@ impl Flags {
 pub struct Priority(pub Schedule);
 
 impl Priority {
-    /// When nobody else wants the CPU.
+    /// Runs when no other thread wants the CPU.
     pub const IDLE: Self = Self(Schedule::Idle);
 
     /// Whether it is a real-time priority.

@@ -11,7 +11,7 @@ use std::time::Duration;
 /// Everything that the measurement needs to know.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
-    /// How long it measures; `None` is until it is told to stop.
+    /// How long it measures; `None` is until the user stops it.
     pub length: Option<Duration>,
     /// How often it reports.
     pub interval: Duration,
@@ -23,7 +23,7 @@ pub struct Plan {
     pub cpus: Vec<usize>,
     /// Those of them that share a core with another of them: the neighbour there is our own.
     pub beside_our_own: Vec<usize>,
-    /// The CPU that is left out because real-time threads must not have all.
+    /// The CPU that is not used because real-time threads must not have all.
     pub spared: Option<usize>,
     /// Whether the rows of the intervals are kept for the record.
     pub keep_intervals: bool,

@@ -1,6 +1,8 @@
-//! The measurement: spinners compute and rest, the accounts are read at every change, and a row comes of every interval.
+//! The measurement: spinners compute and rest, the accounts are read at every change, and a row comes of every
+//! interval.
 //!
-//! An interval is divided into stretches: between spinning and resting, and between one spinner on each CPU and several.
+//! An interval is divided into stretches: between spinning and resting, and between one spinner on each CPU and
+//! several.
 
 mod accounts;
 mod child_process;
@@ -23,7 +25,7 @@ use std::io;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
-/// What was measured.
+/// The result of the measurement.
 #[derive(Serialize, Deserialize)]
 pub struct Measured {
     pub intervals: Vec<IntervalRow>,
@@ -86,8 +88,7 @@ fn with_neighbours(mut rows: Vec<TotalRow>, soakers: &Soakers, lookout: &mut Loo
     rows
 }
 
-/// The priority that was asked for if it is granted, or else idle, with a warning: the load can be measured all the
-/// same.
+/// The requested priority if it is granted; otherwise idle, with a warning, since the load can still be measured.
 fn granted(wanted: Priority, warnings: &mut Vec<Warning>) -> Priority {
     let may_not = may_use_realtime().err().filter(|_| wanted.is_realtime());
     let refused = match may_not {
@@ -222,8 +223,8 @@ const PAIR: Duration = Duration::from_millis(200);
 
 /// The stretches of one interval, in an order and at times that nothing periodic can follow.
 ///
-/// One spinner computes all the time, except for a rest at a random moment. Several alternate with one alone, pair by pair,
-/// each pair in random order.
+/// One spinner computes all the time, except for a rest at a random moment. Several alternate with one alone, pair by
+/// pair, each pair in random order.
 pub fn stretches(interval: Duration, grinders: usize, rests: bool, rng: &mut fastrand::Rng) -> Vec<Stretch> {
     let rest = if rests { interval / REST } else { Duration::ZERO };
     let soaked = interval - rest;
