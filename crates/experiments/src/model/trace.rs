@@ -74,7 +74,7 @@ impl Trace {
         Self { gaps, description }
     }
 
-    /// What was just recorded: starts and durations in nanoseconds, in order of time, and how long it was watched.
+    /// A recording of the same run: starts and durations in nanoseconds, in order of time, and its length.
     pub fn measured(
         name: &str,
         gaps: impl IntoIterator<Item = (f64, f64)>,
@@ -94,7 +94,7 @@ const WANTED: &str = "a trace has one gap per line, `start_ns duration_ns`, in o
 writes it";
 
 impl Description {
-    /// What is assumed of the recording beside what it says.
+    /// Assumptions about the recording, in addition to its content.
     pub fn assumptions(&self) -> Vec<String> {
         let ends = (self.span_from == Source::LastGap).then(|| {
             "the recording is assumed to end with its last gap: neither the trace nor --span states its length"

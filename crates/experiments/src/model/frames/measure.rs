@@ -1,12 +1,12 @@
 //! The computation: the quanta that frames lose, enumerated and simulated from one description.
 //!
-//! The description is the function that performs the draw; `chance` enumerates and simulates it. A recorded trace is cut into
-//! consecutive frames for comparison.
+//! The description is the function that performs the draw; `chance` enumerates and simulates it. A recorded trace is
+//! cut into consecutive frames for comparison.
 //!
-//! A buffered animation computes ahead: its store carries it over a loss. In a frame it gets the quanta that it does not lose,
-//! and shows a picture that costs it a part of the frame. The rest goes into the store, up to its size; missing time comes out
-//! of it. If the store has not enough, the picture is late. The store is a state, and a frame a step from state to state: equal
-//! states merge, so that there are few.
+//! A buffered animation computes ahead: its store carries it over a loss. In a frame it gets the quanta that it does
+//! not lose, and shows a picture that costs it a part of the frame. The rest goes into the store, up to its size;
+//! missing time comes out of it. If the store has not enough, the picture is late. The store is a state, and a frame a
+//! step from state to state: equal states merge, so that there are few.
 
 use super::flags::Policy;
 use super::plan::Contest;

@@ -1,4 +1,4 @@
-//! The model on the ranks of a job: a trace of its own for each node, and what hits several at once kept together.
+//! The model on the ranks of a job: each node with its own trace, and interruptions of several at once kept together.
 
 use super::flags::Flags;
 use super::plan::Support;
