@@ -1,8 +1,8 @@
-//! The comparison: the search, if there is one, the runs of all variants in random order, and the warnings about them. It
-//! prints nothing.
+//! The comparison: the search, if there is one, the runs of all variants in random order, and the warnings about them.
+//! It prints nothing.
 //!
-//! Wait and hold times come from one more run of each variant, under `contend trace`. Tracing costs time, so these runs are not
-//! compared.
+//! Wait and hold times come from one more run of each variant, under `contend trace`. Tracing costs time, so these runs
+//! are not compared.
 
 use super::mutex_filter;
 use super::plan::{Plan, Variant};

@@ -218,7 +218,8 @@ fn in_variable(
     Ok((only.to_string(), range))
 }
 
-/// The mutexes of a traced run of the program and whether threads waited for each, that with the longest total wait first.
+/// The mutexes of a traced run of the program and whether threads waited for each, that with the longest total wait
+/// first.
 fn ranked(plan: &Plan, interruption: &Interruption) -> anyhow::Result<(Vec<(MutexFilter, bool)>, Lost)> {
     let traced = plan.rank_locks(interruption)?;
     let used = |lock: &TracedLock| {

@@ -1,8 +1,8 @@
 //! The mutexes for which another lock pays, one by one: successive halving.
 //!
-//! Every mutex alone with every lock is an arm. All arms and the plain program have a few runs. The better half, and any
-//! arm with the verdict better, has twice as many runs in the next stage, until all remaining arms are better or few.
-//! Those mutexes are then substituted together, by the lock that gains most.
+//! Every mutex alone with every lock is an arm. All arms and the plain program have a few runs. The better half, and
+//! any arm with the verdict better, has twice as many runs in the next stage, until all remaining arms are better or
+//! few. Those mutexes are then substituted together, by the lock that gains most.
 
 use super::compare::{Sides, measure};
 use super::mutex_filter::Found;

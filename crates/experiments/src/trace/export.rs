@@ -1,11 +1,11 @@
 //! The waits in the forms of other programs.
 //!
-//! Perfetto: protocol buffers of `TracePacket`, with a track for each thread, a slice for each wait, and a flow from the thread
-//! that released the lock. Field numbers are those of `protos/perfetto/trace/` (trace_packet, track_event, track_descriptor,
-//! thread_descriptor, debug_annotation).
+//! Perfetto: protocol buffers of `TracePacket`, with a track for each thread, a slice for each wait, and a flow from
+//! the thread that released the lock. Field numbers are those of `protos/perfetto/trace/` (trace_packet, track_event,
+//! track_descriptor, thread_descriptor, debug_annotation).
 //!
-//! Folded stacks, from which flame graphs are drawn: a line each with the lock, the place that waited for it, and the holder;
-//! then the time in µs.
+//! Folded stacks, from which flame graphs are drawn: a line each with the lock, the place that waited for it, and the
+//! holder; then the time in µs.
 
 use super::flags::Form;
 use super::measure::NamedWait;

@@ -1,20 +1,21 @@
 //! The corrected time of a run: its time, less the lag of its threads, but not less than its two limits allow.
 //!
-//! A thread's virtual time is the real one less its lag. The virtual end of the program is the virtual time at which its last
-//! thread ended. A program that counts in a fixed time counts while the threads lag more and more: a rate is corrected by the
-//! lag of the thread that lags most, since the others are paused until they lag as much. The time that a thread waited for a CPU
-//! is in its lag and in no other's; so where the thread that ended the program lags more, that counts.
+//! A thread's virtual time is the real one less its lag. The virtual end of the program is the virtual time at which
+//! its last thread ended. A program that counts in a fixed time counts while the threads lag more and more: a rate is
+//! corrected by the lag of the thread that lags most, since the others are paused until they lag as much. The time that
+//! a thread waited for a CPU is in its lag and in no other's; so where the thread that ended the program lags more,
+//! that counts.
 //!
-//! Paused threads leave their CPU to others, which should pause with them; and the simulation along the lags has as many CPUs
-//! as it likes. So there is a second limit: the time that the CPUs need for the work, all of them busy. The part of the sections
-//! that slept in a traced run is not work, and is not subtracted.
+//! Paused threads leave their CPU to others, which should pause with them; and the simulation along the lags has as
+//! many CPUs as it likes. So there is a second limit: the time that the CPUs need for the work, all of them busy. The
+//! part of the sections that slept in a traced run is not work, and is not subtracted.
 //!
-//! A program can be near both limits at once, and then waits for CPUs put it above both ([`TwoLimits`]). No run is shorter than
-//! the greater of the two. A run is not longer than `least + along * (1 - 1/CPUs)` either: at any moment all CPUs are at work, or
-//! the longest path goes on (Graham, "Bounds on multiprocessing timing anomalies", SIAM J. Appl. Math. 17, 1969). Both bounds
-//! hold for the order in which the locks are acquired. The place of the program between its two bounds is known where nothing is
-//! shorter, from its own time. That place is kept for the prediction, which is an assumption. The interval of the prediction
-//! therefore does not rely on it.
+//! A program can be near both limits at once, and then waits for CPUs put it above both ([`TwoLimits`]). No run is
+//! shorter than the greater of the two. A run is not longer than `least + along * (1 - 1/CPUs)` either: at any moment
+//! all CPUs are at work, or the longest path goes on (Graham, "Bounds on multiprocessing timing anomalies", SIAM J.
+//! Appl. Math. 17, 1969). Both bounds hold for the order in which the locks are acquired. The place of the program
+//! between its two bounds is known where nothing is shorter, from its own time. That place is kept for the prediction,
+//! which is an assumption. The interval of the prediction therefore does not rely on it.
 
 use blame::Lost;
 use instruments::statistics::order;
@@ -204,8 +205,8 @@ pub fn own_error(saved: f64) -> f64 {
 }
 
 impl TwoLimits {
-    /// The place of a program, by its runs with nothing shorter. If other programs took the CPUs, its own waits for them are
-    /// not known: then the greater limit alone counts.
+    /// The place of a program, by its runs with nothing shorter. If other programs took the CPUs, its own waits for
+    /// them are not known: then the greater limit alone counts.
     pub fn of(runs: &[Limits], is_crowded: bool, is_disturbed: bool) -> Self {
         let median = |of: fn(&Limits) -> f64| order::median(&runs.iter().map(of).collect::<Vec<f64>>());
         let base = || {

@@ -1,8 +1,8 @@
 //! The locks whose critical sections become shorter: the named one, or those with the longest total wait.
 //!
-//! Only contend knows their names, so it tells the library which locks are meant. While the program runs, locks that were used
-//! for the first time are looked up, and those of the name are marked. A program's first milliseconds with a lock may pass
-//! before that.
+//! Only contend knows their names, so it tells the library which locks are meant. While the program runs, locks that
+//! were used for the first time are looked up, and those of the name are marked. A program's first milliseconds with a
+//! lock may pass before that.
 
 use blame::names::{Names, own_name};
 use blame::{Lost, places};

@@ -2,10 +2,10 @@
 //!
 //! The variants are the plain program, the library with unchanged sections, and each share of each lock.
 //!
-//! Some programs have a run time that their own clock fixes: a server that ends after a second, a benchmark with `--seconds
-//! 10`. Their wall time cannot become shorter, but the lags of their threads look as if it did. So the plain program runs
-//! twice, and is stopped for a part of that time. The time of a program that has work to do, or sleeps again and again, is
-//! longer by the stop; the time of one that waits until its clock says so is the same.
+//! Some programs have a run time that their own clock fixes: a server that ends after a second, a benchmark with
+//! `--seconds 10`. Their wall time cannot become shorter, but the lags of their threads look as if it did. So the plain
+//! program runs twice, and is stopped for a part of that time. The time of a program that has work to do, or sleeps
+//! again and again, is longer by the stop; the time of one that waits until its clock says so is the same.
 
 use super::correction::{Around, Figure, Ran, TwoLimits};
 use super::locks::{self, Chooser, Found};
@@ -374,8 +374,8 @@ impl Variant {
         }
     }
 
-    /// How it failed, for people. For a lock that no run used, another message says once that it had no section; a crash is
-    /// reported all the same.
+    /// How it failed, for people. For a lock that no run used, another message says once that it had no section; a
+    /// crash is reported all the same.
     pub fn failure(&self, was_used: bool) -> Option<String> {
         let failed = self.failed.as_ref().filter(|_| was_used || !self.is_left_out);
         failed.map(|how| format!("with {}, the program {how}", self.words()))

@@ -1,5 +1,5 @@
-//! The kernel's events, from one ring for each CPU: all switches and wake-ups on it, and all futex calls, of any process. The
-//! events of other processes are dropped when they are read.
+//! The kernel's events, from one ring for each CPU: all switches and wake-ups on it, and all futex calls, of any
+//! process. The events of other processes are dropped when they are read.
 //!
 //! The layout of an event is that of `perf_event_open(2)`: samples have `TID | TIME | RAW`, and where a call begins
 //! `REGS_USER | STACK_USER` as well; all other events end with `u32 pid, tid; u64 time`.

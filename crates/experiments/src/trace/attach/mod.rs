@@ -1,5 +1,5 @@
-//! A process that already runs: the kernel's trace of its futex calls, with their stacks, of its wake-ups, and of the threads
-//! that ran. Nothing is put into the process, and it never stops for it.
+//! A process that already runs: the kernel's trace of its futex calls, with their stacks, of its wake-ups, and of the
+//! threads that ran. Nothing is put into the process, and it never stops for it.
 
 mod events;
 mod follow;
@@ -282,8 +282,8 @@ fn started(pid: u32) -> Option<String> {
     (state != "Z" && state != "X").then(|| fields.nth(18).map(str::to_owned))?
 }
 
-/// While this lives, the kernel ends contend first for want of memory, before the process that it watches. A program that
-/// contend has started does not need that: it ends with contend.
+/// While this lives, the kernel ends contend first for want of memory, before the process that it watches. A program
+/// that contend has started does not need that: it ends with contend.
 struct FirstToEnd(Option<String>);
 
 const FILE: &str = "/proc/self/oom_score_adj";

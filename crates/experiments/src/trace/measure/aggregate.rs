@@ -1,11 +1,11 @@
-//! The sums over all threads of a lock, or of a lock at one call site, and the sum of all holds, from the holds that were
-//! timed.
+//! The sums over all threads of a lock, or of a lock at one call site, and the sum of all holds, from the holds that
+//! were timed.
 //!
-//! At a place where holds are long each is timed; elsewhere one in 64 is. The holds that were not timed are estimated by those
-//! of the sample. A sample cannot rule out a few long holds among the others (a holder that was preempted), so the sum's
-//! interval allows for them: by the empirical Bernstein bound (Audibert, Munos and Szepesvári, "Exploration-exploitation
-//! tradeoff using variance estimates", 2009), which holds for any distribution of bounded values. Where that interval is wide,
-//! there is no sum.
+//! At a place where holds are long each is timed; elsewhere one in 64 is. The holds that were not timed are estimated
+//! by those of the sample. A sample cannot rule out a few long holds among the others (a holder that was preempted), so
+//! the sum's interval allows for them: by the empirical Bernstein bound (Audibert, Munos and Szepesvári,
+//! "Exploration-exploitation tradeoff using variance estimates", 2009), which holds for any distribution of bounded
+//! values. Where that interval is wide, there is no sum.
 
 use crate::trace::record::TimeSpike;
 use blame::time::Ticks;

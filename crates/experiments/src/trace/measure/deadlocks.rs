@@ -1,4 +1,5 @@
-//! Deadlocks: threads that wait for each other, and locks that are acquired in contradictory orders, which can end in one.
+//! Deadlocks: threads that wait for each other, and locks that are acquired in contradictory orders, which can end in
+//! one.
 
 use blame::time::Time;
 use interpose::{Edge, HELD, Kind, Region, Thread};
@@ -108,8 +109,9 @@ fn holders<'a>(threads: impl Iterator<Item = &'a Stuck>) -> HashMap<u32, Vec<usi
 
 /// The threads that can be on a circle of waits.
 ///
-/// A waiting thread leads to its lock, and a lock to all threads that hold it, of which readers can be many. So the graph
-/// has a node for each lock, too: it has no more edges than there are waits and holds, and each is looked at once.
+/// A waiting thread leads to its lock, and a lock to all threads that hold it, of which readers can be many. So the
+/// graph has a node for each lock, too: it has no more edges than there are waits and holds, and each is looked at
+/// once.
 struct Circles<'a> {
     stuck: &'a [&'a Stuck],
     holders: HashMap<u32, Vec<usize>>,
@@ -130,7 +132,8 @@ impl<'a> Circles<'a> {
                     continue;
                 }
                 component[place] = number;
-                // All threads that wait for a lock are in this component, or already in another: no other holder need look.
+                // All threads that wait for a lock are in this component, or already in another: no other holder need
+                // look.
                 open.extend(stuck[place].holds.iter().filter_map(|(_, lock)| waiters.remove(lock)).flatten());
             }
         }

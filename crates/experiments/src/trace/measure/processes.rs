@@ -1,9 +1,9 @@
 //! The processes of the program: its start and its end, the supervisor of its children, and processes of other users.
 //!
-//! Processes of another user cannot load contend's library. The library and the memory have no names in the file system, and
-//! are reached through contend's own `/proc` directory, which the kernel opens to contend's user only. A process that changes
-//! its user keeps the library that it has loaded. But a program that it then starts by `exec` has to load the library itself,
-//! and may not.
+//! Processes of another user cannot load contend's library. The library and the memory have no names in the file
+//! system, and are reached through contend's own `/proc` directory, which the kernel opens to contend's user only. A
+//! process that changes its user keeps the library that it has loaded. But a program that it then starts by `exec` has
+//! to load the library itself, and may not.
 
 use crate::trace::plan::Plan;
 use anyhow::Context;
@@ -38,8 +38,8 @@ const LOOK: Duration = Duration::from_millis(2);
 
 const ASAN: &str = "ASAN_OPTIONS";
 
-/// The options of AddressSanitizer, as they are, and one more. It refuses to start where another library comes before its
-/// own, since that one might replace `malloc`; contend's does not.
+/// The options of AddressSanitizer, as they are, and one more. It refuses to start where another library comes before
+/// its own, since that one might replace `malloc`; contend's does not.
 fn asan_options() -> OsString {
     let mut options = std::env::var_os(ASAN).unwrap_or_default();
     if !options.is_empty() {
@@ -226,11 +226,11 @@ fn name_and_user(pid: u32) -> Option<(String, u32)> {
     Some((field("Name")?.to_owned(), user))
 }
 
-/// A process that ends all processes of the program if contend is killed: the kernel ends the program itself then, but not
-/// its children.
+/// A process that ends all processes of the program if contend is killed: the kernel ends the program itself then, but
+/// not its children.
 ///
-/// It is forked off, and waits at a pipe whose other end only contend has. A byte means that all is well; if the pipe ends,
-/// contend has been killed. Between fork and end it makes system calls only, since contend may have threads.
+/// It is forked off, and waits at a pipe whose other end only contend has. A byte means that all is well; if the pipe
+/// ends, contend has been killed. Between fork and end it makes system calls only, since contend may have threads.
 pub struct Supervisor {
     pipe: File,
     process: libc::pid_t,
