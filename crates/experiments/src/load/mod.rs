@@ -5,14 +5,12 @@ mod flags;
 mod live;
 mod measure;
 mod plan;
-mod priority;
 mod record;
-#[cfg(test)]
-mod sample;
 mod section;
 mod show;
 mod warnings;
 
+use self::flags::Priority;
 use self::record::Row;
 use flags::{Flags, View};
 use harness::{Calibrated, Example, Experiment, Finished, Lookout, Run, SurveyPart, Views};
@@ -20,7 +18,6 @@ use instruments::warning::Warning;
 use live::Live;
 use measure::Measured;
 use plan::{Parameters, Plan};
-use priority::Priority;
 use std::time::Duration;
 
 /// The experiment.

@@ -1,7 +1,7 @@
 //! The plan that comes of the flags, and what a record says of it.
 
 use super::flags::Flags;
-use super::priority::Priority;
+use super::flags::Priority;
 use harness::{Session, UsageError};
 use instruments::cpus::{self, CpuSet};
 use instruments::environment::Cpu;
@@ -11,7 +11,7 @@ use std::time::Duration;
 /// Everything that the measurement needs to know.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
-    /// How long it measures; `None` is until it is told to stop.
+    /// How long it measures; `None` is until the user stops it.
     pub length: Option<Duration>,
     /// How often it reports.
     pub interval: Duration,
@@ -23,7 +23,7 @@ pub struct Plan {
     pub cpus: Vec<usize>,
     /// Those of them that share a core with another of them: the neighbour there is our own.
     pub beside_our_own: Vec<usize>,
-    /// The CPU that is left out because real-time threads must not have all.
+    /// The CPU that is not used because real-time threads must not have all.
     pub spared: Option<usize>,
     /// Whether the rows of the intervals are kept for the record.
     pub keep_intervals: bool,
@@ -51,9 +51,6 @@ const RECORD_LENGTH: Duration = Duration::from_secs(10);
 impl Plan {
     /// Checks the flags against the machine and fills in the rest. Where a record is wanted the run has an end, and the
     /// record has the rows of all intervals.
-    ///
-    /// # Errors
-    /// Flags that contradict each other; a real-time priority on the only CPU.
     pub fn of(flags: &Flags, record_wanted: bool, session: &Session) -> Result<Self, UsageError> {
         let length = session.seconds.or(record_wanted.then_some(RECORD_LENGTH));
         if flags.priority.is_realtime() && flags.grinders > 1 {
@@ -89,7 +86,7 @@ impl Plan {
             priority: self.priority.to_string(),
             grinders: self.grinders,
             cpus: self.cpus.clone(),
-            grind_us: super::measure::GRIND.as_nanos() as f64 / 1e3,
+            grind_us: loops::load::GRIND.as_nanos() as f64 / 1e3,
             exact_account: exact_account.map(str::to_owned),
         }
     }

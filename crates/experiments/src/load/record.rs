@@ -105,25 +105,16 @@ pub struct AllCpusRow {
 impl Row {
     /// The row of an interval, if it is one.
     pub fn interval(&self) -> Option<&IntervalRow> {
-        match self {
-            Self::Interval(row) => Some(row),
-            Self::Total(_) | Self::AllCpus(_) => None,
-        }
+        if let Self::Interval(row) = self { Some(row) } else { None }
     }
 
     /// The row of the whole run, if it is one.
     pub fn total(&self) -> Option<&TotalRow> {
-        match self {
-            Self::Total(row) => Some(row),
-            Self::Interval(_) | Self::AllCpus(_) => None,
-        }
+        if let Self::Total(row) = self { Some(row) } else { None }
     }
 
     /// What is known of all CPUs together, if it is that.
     pub fn all_cpus(&self) -> Option<&AllCpusRow> {
-        match self {
-            Self::AllCpus(row) => Some(row),
-            Self::Interval(_) | Self::Total(_) => None,
-        }
+        if let Self::AllCpus(row) = self { Some(row) } else { None }
     }
 }

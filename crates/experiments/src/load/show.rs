@@ -5,7 +5,6 @@ use super::record::{AllCpusRow, IntervalRow, LoadRecord, Row, Shares, TotalRow};
 use instruments::statistics::Interval;
 use terminal::{self, Page, percent};
 
-/// All of it.
 pub fn show(record: &LoadRecord<'_>, page: &Page) -> String {
     let intervals: Vec<&IntervalRow> = record.results.iter().filter_map(Row::interval).collect();
     let by_time = intervals.chunk_by(|one, other| one.time_s == other.time_s);

@@ -31,7 +31,7 @@ impl WarningKind for TickAccountingLies {
 /// The meter takes a considerable part of what it watches.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct MeterDisturbs {
-    /// What it takes, as a share of the CPUs' time.
+    /// The time that it takes, as a share of the CPUs' time.
     pub share: f64,
 }
 

@@ -3,7 +3,7 @@
 use ::lockstep::record::Row;
 use record::{Finding, Origin, Unit};
 
-/// Of all ranks: the row with the most.
+/// The row with the most ranks.
 pub fn findings(rows: &[(usize, &Row)]) -> Vec<Finding> {
     let steps = rows.iter().filter_map(|(place, row)| match row {
         Row::Steps(row) => Some((*place, row)),
@@ -21,7 +21,7 @@ pub fn findings(rows: &[(usize, &Row)]) -> Vec<Finding> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::sample::record;
+    use super::super::fixtures::record;
     use super::*;
 
     #[test]

@@ -1,4 +1,4 @@
-//! Steps of so many ranks, and what was predicted.
+//! Steps by number of ranks, and their prediction.
 
 use ::lockstep::record::Row;
 use record::{Cell, Metric, Unit, VariationSource};

@@ -1,13 +1,13 @@
-//! `contend lockstep`: a job on MPI, measured beside what the model predicts from its own ranks' noise.
+//! `contend lockstep`: a job on MPI, measured, next to the model's prediction from the noise of its ranks.
 //!
 //! The program `lockstep` measures, under an MPI launcher; here its record is read, shown and kept.
 
 mod findings;
+#[cfg(test)]
+mod fixtures;
 mod flags;
 mod metrics;
 mod read;
-#[cfg(test)]
-mod sample;
 mod section;
 mod show;
 

@@ -8,9 +8,6 @@ use serde_json::Value;
 use std::path::Path;
 
 /// The record in this file.
-///
-/// # Errors
-/// It cannot be read, is too large, is of another kind or of a newer layout, or is not as the program writes it.
 pub fn record(path: &Path) -> anyhow::Result<LockstepRecord> {
     let (name, bytes) = content(path)?;
     read(&bytes).with_context(|| format!("{name}: not a record of `lockstep`"))
@@ -30,7 +27,7 @@ fn read(bytes: &[u8]) -> anyhow::Result<LockstepRecord> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::sample::record as sample;
+    use super::super::fixtures::record as sample;
     use super::*;
 
     #[test]

@@ -6,7 +6,6 @@ use instruments::statistics::Interval;
 use record::RecordRef;
 use terminal::{self, Page, nanoseconds, percent};
 
-/// All of it.
 pub fn show(record: &RecordRef<'_, Parameters, Row>, page: &Page) -> String {
     let (mut steps, mut nodes, mut long, mut ranks) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for row in record.results {

@@ -43,9 +43,6 @@ pub enum Source {
 }
 
 /// Reads a trace; `flag` is the flag that named it.
-///
-/// # Errors
-/// A file that cannot be read, or a trace that makes no sense: its line and column.
 pub fn read(flag: &str, path: &Path, span: Option<Duration>) -> anyhow::Result<Trace> {
     let file = path.display().to_string();
     let bytes = std::fs::read(path).with_context(|| format!("{flag} {file}: cannot read the file"))?;
@@ -77,10 +74,7 @@ impl Trace {
         Self { gaps, description }
     }
 
-    /// What was just recorded: starts and durations in nanoseconds, in order of time, and how long it was watched.
-    ///
-    /// # Errors
-    /// Gaps that make no recording, such as none.
+    /// A recording of the same run: starts and durations in nanoseconds, in order of time, and its length.
     pub fn measured(
         name: &str,
         gaps: impl IntoIterator<Item = (f64, f64)>,
@@ -100,7 +94,7 @@ const WANTED: &str = "a trace has one gap per line, `start_ns duration_ns`, in o
 writes it";
 
 impl Description {
-    /// What is assumed of the recording beside what it says.
+    /// Assumptions about the recording, in addition to its content.
     pub fn assumptions(&self) -> Vec<String> {
         let ends = (self.span_from == Source::LastGap).then(|| {
             "the recording is assumed to end with its last gap: neither the trace nor --span states its length"

@@ -1,11 +1,15 @@
 //! Statements about the rows, their lines of the ladder, the values that are compared with other records, and those of
 //! 2008.
+//!
+//! The table of 2008 is from "The lightest lightweight threads, Protothreads" and "Comparing lightweight threads",
+//! eigenclass.org, 1 April and 24 March 2008: 503 threads on a dual-core AMD Athlon 64 X2 6000+ in 32-bit mode. The
+//! page does not give the number of hops; 10 million fit its values best.
 
 use super::record::Row;
-use super::then::{HOPS as HOPS_2008, table as table_2008};
 use instruments::statistics::comparison::Estimate;
 use loops::ring::Class;
 use record::{Cell, Cost, Finding, Metric, Origin, ThenAndNow, Unit, VariationSource};
+use serde::{Deserialize, Serialize};
 use terminal::count;
 
 type Placed<'a> = (usize, &'a Row);
@@ -131,11 +135,42 @@ pub fn then_and_now(rows: &[Placed<'_>]) -> Vec<ThenAndNow> {
     PROGRAMS.into_iter().filter_map(of).collect()
 }
 
+const TABLE: &str = include_str!("ring_2008.csv");
+
+/// Threads of 2008's ring; a ring of another size is not compared with it.
+pub const THREADS_2008: usize = 503;
+
+/// The number of hops that 2008's times are assumed to be for.
+pub const HOPS_2008: f64 = 1e7;
+
+/// A line of the table.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Line {
+    pub implementation: String,
+    pub memory_kib: u64,
+    pub time_s: f64,
+    /// The contestant of today that is most like it.
+    pub today: Option<String>,
+}
+
+/// The table, the fastest first.
+pub fn table_2008() -> Vec<Line> {
+    let mut reader = csv::Reader::from_reader(TABLE.as_bytes());
+    reader.deserialize().collect::<Result<_, _>>().expect("the table is part of the program")
+}
+
+/// The lines that a contestant in a ring of this size is compared with.
+pub fn lines_2008(contestant: &str, threads: usize) -> Vec<Line> {
+    let is_it = |line: &Line| threads == THREADS_2008 && line.today.as_deref() == Some(contestant);
+    table_2008().into_iter().filter(is_it).collect()
+}
+
 #[cfg(test)]
 mod tests {
-    use super::super::sample::row;
-    use super::super::then::beside;
+    use super::super::fixtures::row;
     use super::*;
+    use crate::ring::contestants::{embedded, recipes};
 
     #[test]
     fn a_switch_of_the_kernel_is_so_many_of_ours() {
@@ -174,7 +209,7 @@ mod tests {
     #[test]
     fn the_programs_of_2008_stand_beside_themselves() {
         let name = "c-pthread-mutex";
-        let mutex = Row { then: beside(name, 503), ..row(name, Class::OsBlock, 2_750.0) };
+        let mutex = Row { then: lines_2008(name, 503), ..row(name, Class::OsBlock, 2_750.0) };
         let found = costs(&[mutex]);
         assert!((found[0].then[0].ns - 2_870.0).abs() < 1e-6, "{found:?}");
     }
@@ -196,5 +231,24 @@ mod tests {
         let rows = [moved, row("rust-futex", Class::OsBlock, 1_400.0), row("x", Class::OsBlock, 2e3)];
         let found = findings(&[(0, &rows[0]), (1, &rows[1]), (2, &rows[2])]);
         assert_eq!((found[0].value, found[0].source.row, costs(&rows)[0].ns), (1_400.0, 1, 1_400.0));
+    }
+
+    #[test]
+    fn the_table_is_whole_and_in_order() {
+        let table = table_2008();
+        assert_eq!(table.len(), 12);
+        assert!(table.is_sorted_by(|a, b| a.time_s <= b.time_s));
+        // Polling against the ring took 245 times as long as with it.
+        let time = |name: &str| lines_2008(name, THREADS_2008)[0].time_s;
+        assert_eq!((time("c-protothreads-pessimum") / time("c-protothreads-optimum")).round(), 245.0);
+        assert_eq!(lines_2008("c-protothreads-optimum", 1_000), []);
+    }
+
+    #[test]
+    fn its_counterparts_exist() {
+        let recipes = recipes(&embedded()).unwrap();
+        for name in table_2008().into_iter().filter_map(|line| line.today) {
+            assert!(recipes.iter().any(|recipe| recipe.name == name), "{name}");
+        }
     }
 }

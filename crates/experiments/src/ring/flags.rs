@@ -93,20 +93,17 @@ impl Placement {
 }
 
 impl Flags {
-    /// Whether a contestant of this name and class was asked for.
+    /// Whether a contestant of this name and class is requested.
     pub fn asks_for(&self, name: &str, class: Class) -> bool {
         (self.contestant.is_empty() || self.names(name)) && (self.class.is_empty() || self.class.contains(&class))
     }
 
-    /// Whether a contestant was asked for by its name.
+    /// Whether a contestant is requested by its name.
     pub fn names(&self, name: &str) -> bool {
         self.contestant.iter().any(|requested| requested == name)
     }
 
     /// Names that no contestant has, and classes that leave none of the names.
-    ///
-    /// # Errors
-    /// There are such.
     pub fn check<'a>(&self, known: impl Iterator<Item = (&'a str, Class)> + Clone) -> Result<(), UsageError> {
         if let Some(unknown) =
             self.contestant.iter().find(|requested| known.clone().all(|(name, _)| name != **requested))

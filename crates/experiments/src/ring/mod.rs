@@ -2,15 +2,14 @@
 
 mod contestants;
 mod findings;
+#[cfg(test)]
+mod fixtures;
 mod flags;
 mod measure;
 mod plan;
 mod record;
-#[cfg(test)]
-mod sample;
 mod section;
 mod show;
-mod then;
 
 use self::record::{Row, failures};
 use contestants::Contestant;
@@ -112,9 +111,6 @@ fn list(flags: &Flags, session: &Session) -> anyhow::Result<String> {
 }
 
 /// Runs one built-in contestant in this process; its answer, as the programs in other languages print it.
-///
-/// # Errors
-/// A name or number that is none; a ring that the system refuses.
 fn answer_alone(flags: &Flags) -> anyhow::Result<Option<String>> {
     let [name, threads, hops] = flags.alone.as_slice() else { return Ok(None) };
     let built_in = CONTESTANTS.iter().find(|built_in| built_in.name == *name);

@@ -16,7 +16,7 @@ use std::time::Duration;
 pub struct CellPlan {
     pub contestant: Rc<Contestant>,
     pub threads: usize,
-    /// Of a large ring: how it lies in memory.
+    /// The arrangement of a large ring in memory.
     pub arrangement: Option<Arrangement>,
     /// On one CPU; otherwise where the kernel puts it.
     pub pinned: bool,
@@ -46,7 +46,7 @@ pub struct Plan {
     pub timeout: Duration,
     pub precision: f64,
     pub budget: Duration,
-    /// What was asked for and is not measured.
+    /// Requested configurations that are not measured.
     pub left_out: Vec<Warning>,
 }
 
@@ -84,7 +84,7 @@ pub struct Absent {
 }
 
 impl Absent {
-    /// What is needed where nothing can be written, instead of packages.
+    /// The need where no directory can be written, instead of packages.
     pub const NO_FOLDER: &str = "a writable directory to build in (set TMPDIR)";
 
     /// For people: what to install.
@@ -100,9 +100,6 @@ const LEAST_BUDGET: Duration = Duration::from_secs(20);
 
 impl Plan {
     /// Checks the flags against the contestants and fills in the rest.
-    ///
-    /// # Errors
-    /// A contestant that does not exist or cannot do what was asked; a folder without a recipe.
     pub fn of(flags: &Flags, session: &Session) -> anyhow::Result<Self> {
         let (known, sources) = known_contestants(flags)?;
         flags.check(known.iter().map(|contestant| (contestant.name.as_str(), contestant.class)))?;
@@ -157,9 +154,6 @@ impl Plan {
 }
 
 /// All contestants, and the files of those that are programs.
-///
-/// # Errors
-/// A recipe that is not one; a name that two have.
 pub fn known_contestants(flags: &Flags) -> anyhow::Result<(Vec<Rc<Contestant>>, Vec<Source>)> {
     let mut sources = embedded();
     for folder in &flags.recipe {
@@ -245,7 +239,7 @@ fn cannot(contestant: &Contestant, threads: usize, flags: &Flags) -> Option<Stri
     })
 }
 
-/// A contestant that was named is refused; one that came with all is left out, and the record says so.
+/// A contestant that was named is refused; one that is part of all is skipped, and the record says so.
 fn refuse(flags: &Flags, contestant: &Contestant, reason: String) -> Result<Warning, UsageError> {
     if flags.names(&contestant.name) {
         return Err(UsageError(format!("--contestant {}: {reason}", contestant.name)));

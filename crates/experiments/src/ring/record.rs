@@ -1,7 +1,7 @@
 //! What came out: a row for each contestant in each ring, and for each limit.
 
+use super::findings::Line;
 use super::plan::Parameters;
-use super::then;
 use instruments::statistics::comparison::Estimate;
 use instruments::statistics::{EndedBy, Interval};
 use loops::ring::{Arrangement, Class};
@@ -90,7 +90,7 @@ pub struct Row {
     /// Time that the hypervisor took from the CPUs during its turns.
     pub steal_share: Option<f64>,
     /// The lines of 2008's table that it is compared with.
-    pub then: Vec<then::Line>,
+    pub then: Vec<Line>,
 }
 
 impl Row {

@@ -2,6 +2,7 @@
 
 use super::findings::cycles_in_words;
 use super::record::Row;
+use loops::ring::Class;
 use record::{Bar, Bars, Figure, Picture, Section, Statement, Table, Unit, distinct, optional};
 use terminal::{count, nanoseconds, percent, ratio};
 
@@ -24,15 +25,11 @@ fn group(row: &Row) -> String {
     format!("A hop, {place}{size}")
 }
 
-fn is_limit(row: &Row) -> bool {
-    row.class.name() == "limit"
-}
-
 fn finding(row: &Row) -> Option<String> {
     if let Some(failure) = &row.failure {
         return Some(format!("{} {}: {}.", row.variant(), failure.fault.label(), failure.message));
     }
-    if is_limit(row) || row.large || !row.pinned {
+    if row.class == Class::Limit || row.large || !row.pinned {
         return None;
     }
     let than = row.times_limit.zip(row.limit.as_ref());
@@ -59,7 +56,7 @@ fn figure(wanted: &str, rows: &[&Row]) -> Figure {
     let chosen: Vec<&Row> = rows.iter().copied().filter(|row| group(row) == wanted).collect();
     let bar = |row: &&Row| {
         let limit = row.limit_ns.map(|ns| (ns, row.limit.clone().unwrap_or_default()));
-        let name = if is_limit(row) { format!("(limit) {}", row.variant()) } else { row.variant() };
+        let name = if row.class == Class::Limit { format!("(limit) {}", row.variant()) } else { row.variant() };
         row.hop().map(|hop| Bar { name, value: hop.value, interval: hop.interval, limit })
     };
     Figure {

@@ -1,15 +1,13 @@
 //! The record on a terminal: a table for each class, the limits, the large rings, and the values of 2008.
 
-use super::findings::cycles_in_words;
+use super::findings::{HOPS_2008, THREADS_2008, cycles_in_words, table_2008};
 use super::plan::Absent;
-use super::record::{RingRecord, Row};
-use super::then;
+use super::record::{RingRecord, Row, failures};
 use instruments::statistics::comparison::Estimate;
 use instruments::statistics::order::median;
 use loops::ring::{Arrangement, Class};
 use terminal::{self, Page, nanoseconds, percent, ratio};
 
-/// All of it.
 pub fn show(record: &RingRecord<'_>, _: &Page) -> String {
     let rows = &record.results;
     let mut parts: Vec<String> = rings(rows)
@@ -24,8 +22,8 @@ pub fn show(record: &RingRecord<'_>, _: &Page) -> String {
         large(rows),
         memory_in_kernel(rows),
         beside_2008(rows),
-        failures(rows),
-        absent(record),
+        failures(rows).into_iter().map(|line| format!("FAILED {line}\n")).collect(),
+        record.parameters.absent.iter().map(Absent::line).collect(),
     ]);
     parts.retain(|part| !part.is_empty());
     parts.join("\n")
@@ -247,14 +245,14 @@ fn memory_in_kernel(rows: &[Row]) -> String {
 }
 
 fn beside_2008(rows: &[Row]) -> String {
-    let is_it = |row: &Row| !row.large && row.threads == then::THREADS && row.ns_per_hop.is_some();
+    let is_it = |row: &Row| !row.large && row.threads == THREADS_2008 && row.ns_per_hop.is_some();
     let today = |name: &str| rows.iter().find(|row| row.contestant == name && is_it(row));
-    if then::table().iter().filter_map(|line| line.today.as_deref()).all(|name| today(name).is_none()) {
+    if table_2008().iter().filter_map(|line| line.today.as_deref()).all(|name| today(name).is_none()) {
         return String::new();
     }
-    let lines = then::table().into_iter().map(|line| {
+    let lines = table_2008().into_iter().map(|line| {
         let row = line.today.as_deref().and_then(today);
-        let seconds = row.and_then(|row| row.hop()).map(|hop| hop.value * then::HOPS / 1e9);
+        let seconds = row.and_then(|row| row.hop()).map(|hop| hop.value * HOPS_2008 / 1e9);
         vec![
             line.implementation,
             terminal::count(line.memory_kib),
@@ -268,18 +266,10 @@ fn beside_2008(rows: &[Row]) -> String {
     terminal::table(&header, lines) + foot
 }
 
-fn failures(rows: &[Row]) -> String {
-    super::record::failures(rows).into_iter().map(|line| format!("FAILED {line}\n")).collect()
-}
-
-fn absent(record: &RingRecord<'_>) -> String {
-    record.parameters.absent.iter().map(Absent::line).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ring::sample::row;
+    use crate::ring::fixtures::row;
     use instruments::statistics::Interval;
 
     #[test]

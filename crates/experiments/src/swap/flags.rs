@@ -1,7 +1,7 @@
 //! What the user may set.
 
 use super::limit::Limit;
-use super::only::Only;
+use super::mutex_filter::MutexFilter;
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use launch::ComparisonFlags;
@@ -24,7 +24,7 @@ pub struct SwapFlags {
     /// initialised or first acquired by a function ('open_cache()'), or those with the longest total wait in a traced
     /// run before (rank:1-3)
     #[arg(long, value_name = "MUTEX", requires = "swap", value_delimiter = ',')]
-    pub swap_only: Vec<Only>,
+    pub swap_only: Vec<MutexFilter>,
 
     /// Test substitution for each of the ten mutexes with the longest total wait, then for the best ones together;
     /// print the equivalent options

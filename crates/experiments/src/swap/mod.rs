@@ -6,16 +6,13 @@
 mod compare;
 mod flags;
 mod limit;
-mod measure;
-mod only;
+mod mutex_filter;
 mod plan;
 mod record;
 mod search;
 mod show;
-mod variant;
 mod verdict;
 mod warnings;
-mod watched;
 
 use self::record::{SwapParameters, SwapRow};
 use flags::SwapFlags;
@@ -56,9 +53,6 @@ impl Experiment for Swap {
 }
 
 /// Writes the library to where its user wants it; what is said of that.
-///
-/// # Errors
-/// It cannot be written.
 fn write_library(path: &std::path::Path) -> anyhow::Result<String> {
     use anyhow::Context;
     use blame::names::message;

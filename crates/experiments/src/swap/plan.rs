@@ -1,14 +1,14 @@
-//! The plan that comes of the flags.
+//! The plan that comes of the flags, and the variants of a program that are compared.
 
 use super::flags::SwapFlags;
 use super::limit::Limit;
-use super::only::{self, Found};
+use super::mutex_filter::{self, Found, is_function};
 use super::record::TIMES;
-use super::variant::Variant;
 use super::verdict;
 use blame::Lost;
+use exchange::{CHOICE, COUNTS, Counts, ONLY};
 use harness::{Session, UsageError};
-use launch::{FEWEST_RUNS, ProgramFlags};
+use launch::{FEWEST_RUNS, ProgramFlags, Variables, preload};
 
 /// Everything that the measurement needs to know.
 pub struct Plan {
@@ -26,17 +26,14 @@ pub struct Plan {
 impl Plan {
     /// Checks the flags against each other and against the program. Mutexes that are named by their rank are found in a
     /// traced run.
-    ///
-    /// # Errors
-    /// A name that no metric has, or two have; too few runs for a verdict; a mutex that is not found.
     pub fn of(flags: &SwapFlags, program: &ProgramFlags, session: &Session) -> anyhow::Result<Self> {
         let locks = flags.locks();
         let fewest = fewest_runs(&locks, flags)?;
         let launch = launch::Plan::of(program, &flags.comparison, fewest, session)?;
-        let (only, mut lost) = only::find(&flags.swap_only, &launch, &session.interruption)?;
+        let (only, mut lost) = mutex_filter::find(&flags.swap_only, &launch, &session.interruption)?;
         let mut search = None;
         if flags.search {
-            let (found, lost_in_search) = only::candidates(&launch, &session.interruption)?;
+            let (found, lost_in_search) = mutex_filter::candidates(&launch, &session.interruption)?;
             (search, lost) = (Some(found), lost.or(lost_in_search));
         }
         Ok(Self { launch, locks, only, search, lost, limits: flags.fail_if.clone() })
@@ -61,4 +58,54 @@ fn fewest_runs(locks: &[&exchange::Named], flags: &SwapFlags) -> Result<u64, Usa
         ))),
         _ => Ok(fewest),
     }
+}
+
+/// The program with a lock in some of its mutexes; `plain` and `pass` substitute none.
+#[derive(Clone, Debug)]
+pub struct Variant {
+    pub lock: &'static str,
+    /// The mutexes that have it; all if there is none.
+    pub only: Found,
+}
+
+/// The unmodified program.
+pub const PLAIN: &str = "plain";
+
+impl Variant {
+    pub fn plain() -> Self {
+        Self { lock: PLAIN, only: Found::new() }
+    }
+
+    /// The options that select this variant.
+    pub fn flags(&self) -> String {
+        // A shell would read parentheses.
+        let names = mutex_filter::names(&self.only).join(",");
+        let names = if names.contains('(') { format!("'{names}'") } else { names };
+        format!("--swap {} --swap-only {names}", self.lock)
+    }
+
+    pub fn is_plain(&self) -> bool {
+        self.lock == PLAIN
+    }
+
+    /// The environment in which the program loads the library at this path, which counts there.
+    pub fn variables(&self, path: &str, counts: &Counts) -> Variables {
+        if self.is_plain() {
+            return Variables::new();
+        }
+        let mut variables =
+            vec![("LD_PRELOAD", preload(path)), (CHOICE, self.lock.into()), (COUNTS, counts.path().into())];
+        if !self.only.is_empty() {
+            variables.push((ONLY, ranges(&self.only).into()));
+        }
+        variables
+    }
+}
+
+/// Writes the mutexes in the form that the library reads.
+fn ranges(only: &Found) -> String {
+    let range = |(name, range): &(String, std::ops::Range<u64>)| {
+        format!("{}{:x}-{:x}", if is_function(name) { "c" } else { "" }, range.start, range.end)
+    };
+    only.iter().map(range).collect::<Vec<String>>().join(",")
 }

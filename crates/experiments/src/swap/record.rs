@@ -1,6 +1,6 @@
 //! The record: a row for each lock and each metric.
 
-use super::variant::{PLAIN, Variant};
+use super::plan::{PLAIN, Variant};
 use instruments::statistics::Interval;
 use record::{RecordRef, Unit};
 use serde::{Deserialize, Serialize};

@@ -1,14 +1,14 @@
 //! The mutexes for which another lock pays, one by one: successive halving.
 //!
-//! Every mutex alone with every lock is an arm. All arms and the plain program have a few runs. The better half, and any
-//! arm with the verdict better, has twice as many runs in the next stage, until all remaining arms are better or few.
-//! Those mutexes are then substituted together, by the lock that gains most.
+//! Every mutex alone with every lock is an arm. All arms and the plain program have a few runs. The better half, and
+//! any arm with the verdict better, has twice as many runs in the next stage, until all remaining arms are better or
+//! few. Those mutexes are then substituted together, by the lock that gains most.
 
-use super::measure::{Sides, measure};
-use super::only::Found;
+use super::compare::{Sides, measure};
+use super::mutex_filter::Found;
 use super::plan::Plan;
+use super::plan::Variant;
 use super::record::{SearchArm, SwapRow, TIMES, Verdict};
-use super::variant::Variant;
 use super::verdict;
 use harness::turns::Rules;
 use harness::{Interrupted, Progress, Session};
@@ -30,9 +30,6 @@ const MOST_RUNS: u64 = 24;
 const FEW: usize = 2;
 
 /// Searches among these mutexes.
-///
-/// # Errors
-/// As the measurement.
 pub fn search(plan: &Plan, among: &Found, session: &Session, progress: &Progress) -> anyhow::Result<Searched> {
     let began = Instant::now();
     let alone = |lock: &'static str| among.iter().map(move |one| Variant { lock, only: vec![one.clone()] });
@@ -50,7 +47,9 @@ pub fn search(plan: &Plan, among: &Found, session: &Session, progress: &Progress
             (Err(error), Some(before)) if error.is::<Interrupted>() => return Ok(before),
             (measured, _) => measured?,
         };
-        let mut judged = judged(plan, &sides, arms, session.seed);
+        // Each arm with its row of the metric that decides.
+        let rows = sides.rows_of(plan, sides.sides[0].decisive_place(), session.seed);
+        let mut judged: Vec<(SwapRow, Variant)> = rows.into_iter().skip(1).zip(arms).collect();
         judged.sort_by(|a, b| b.0.gain().total_cmp(&a.0.gain()));
         let half = judged.len().div_ceil(2);
         let is_better = |row: &SwapRow| row.verdict == Verdict::Better;
@@ -76,12 +75,6 @@ pub fn search(plan: &Plan, among: &Found, session: &Session, progress: &Progress
         runs = (runs * 2).min(MOST_RUNS.max(runs));
     }
     unreachable!("a stage drops an arm, or is the last")
-}
-
-/// Each arm with its row of the metric that decides.
-fn judged(plan: &Plan, sides: &Sides, arms: Vec<Variant>, seed: u64) -> Vec<(SwapRow, Variant)> {
-    let rows = sides.rows_of(plan, sides.decisive(), seed);
-    rows.into_iter().skip(1).zip(arms).collect()
 }
 
 /// Those that are better, by the lock whose gains together are the largest.

@@ -27,7 +27,7 @@ pub struct Flags {
 
     /// Report a wait longer than this as a hang, with its chain of waiters and holders, while PROGRAM runs on.
     /// Deadlocks are reported after half a second
-    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = deadline)]
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = parse_duration::span)]
     pub deadline: Duration,
 
     #[command(flatten)]
@@ -70,9 +70,6 @@ pub enum Form {
 
 impl Flags {
     /// The formats to export, each with its file.
-    ///
-    /// # Errors
-    /// An unknown format.
     pub fn exports(&self) -> Result<Vec<(Form, PathBuf)>, harness::UsageError> {
         let pairs = self.export.chunks_exact(2);
         let form = |pair: &[OsString]| {
@@ -84,10 +81,6 @@ impl Flags {
         };
         pairs.map(form).collect()
     }
-}
-
-fn deadline(text: &str) -> Result<Duration, String> {
-    parse_duration::span(text)
 }
 
 const SHORTEST: Duration = Duration::from_millis(100);

@@ -1,4 +1,4 @@
-//! What can be held against other records: of locks that have a name of their own.
+//! The values that are compared with other records, of locks that have a name.
 
 use super::record::{Row, RowKind};
 use record::{Better, Cell, Metric, Unit, VariationSource};

@@ -4,17 +4,13 @@ mod attach;
 mod export;
 mod findings;
 mod flags;
-mod holds;
 mod live;
-mod matrix;
 mod measure;
 mod metrics;
 mod plan;
 mod record;
 mod section;
-mod section_waiting;
 mod show;
-mod show_matrix;
 mod warnings;
 mod words;
 

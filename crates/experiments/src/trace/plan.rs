@@ -86,9 +86,6 @@ pub fn period(session: &Session, interval: Option<Duration>) -> Option<Duration>
 
 impl Plan {
     /// Checks the program and the files.
-    ///
-    /// # Errors
-    /// A program that cannot be watched, or a file that cannot be written.
     pub fn of(flags: &Flags, session: &Session) -> anyhow::Result<Self> {
         let program = Program::find(&flags.launched.program)?;
         let open = |(form, path): (Form, std::path::PathBuf)| Ok((form, OutputFile::open("--export", &path)?));

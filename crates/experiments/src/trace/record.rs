@@ -9,11 +9,12 @@ use serde::{Deserialize, Serialize};
 pub type TraceRecord<'a> = RecordRef<'a, Parameters, Row>;
 
 /// What a row is of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum RowKind {
     /// A lock, over all its call sites.
+    #[default]
     Lock,
     /// A lock at one call site.
     Site,
@@ -26,7 +27,7 @@ pub enum RowKind {
 }
 
 /// One row. What a kind has no figure for is 0, null or empty.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Row {
     pub kind: RowKind,
@@ -197,46 +198,7 @@ pub struct Step {
 impl Row {
     /// One without figures.
     pub fn new(kind: RowKind, process: u32, lock: String) -> Self {
-        Self {
-            kind,
-            process,
-            lock,
-            address: String::new(),
-            lock_type: String::new(),
-            attributes: Vec::new(),
-            symbol: None,
-            source: None,
-            acquisitions: 0,
-            contended: 0,
-            timeouts: 0,
-            wait_total_s: 0.0,
-            wait_share: None,
-            wait_p50_ns: None,
-            wait_p99_ns: None,
-            wait_max_ns: None,
-            hold_total_s: None,
-            hold_total_ci_s: None,
-            hold_p50_ns: None,
-            hold_p99_ns: None,
-            hold_max_ns: None,
-            holds_timed: 0,
-            holder_off_cpu_share: None,
-            holder_preempted_share: None,
-            blocked_by: Vec::new(),
-            caused_by: Vec::new(),
-            caused_total_s: 0.0,
-            critical_share: None,
-            waits: Vec::new(),
-            holds: Vec::new(),
-            wake_p50_ns: None,
-            wake_p99_ns: None,
-            wake_max_ns: None,
-            ran_instead: Vec::new(),
-            wait_spikes: Vec::new(),
-            hold_spikes: Vec::new(),
-            longest: Vec::new(),
-            steps: Vec::new(),
-        }
+        Self { kind, process, lock, ..Self::default() }
     }
 
     /// Whether who waits for it waits for somebody who has it, and not for a word.

@@ -1,7 +1,7 @@
-//! The record on a terminal: what was waited for most, a block for each of the first locks, then what can end badly.
+//! The record on a terminal: the longest waits, a block for each of the first locks, then possible deadlocks.
 
 use super::record::{LongWait, Row, RowKind, TimeSpike, TraceRecord, letter_of};
-use super::{show_matrix, words};
+use super::words::{self, Matrix};
 use blame::names::short;
 use record::{Bin, Unit, optional};
 use terminal::{Bar, Histogram, Page, count, counted, item, nanoseconds, percent};
@@ -18,15 +18,7 @@ pub fn show(record: &TraceRecord<'_>, page: &Page) -> String {
     let excluding: Vec<&Row> = of(RowKind::Lock).filter(|row| row.excludes()).collect();
     let signals: Vec<&Row> = of(RowKind::Lock).filter(|row| !row.excludes()).collect();
     let mut text = heading(record);
-    if let Some(first) = words::first(rows) {
-        text.push_str(&said(&first, page));
-    }
-    if let Some(critical) = words::critical(rows) {
-        text.push_str(&said(&critical, page));
-    }
-    if let Some(remedy) = excluding.first().and_then(|lock| words::remedy(lock)) {
-        text.push_str(&said(&remedy, page));
-    }
+    words::summary(rows).for_each(|sentence| text.push_str(&said(&sentence, page)));
     if let Some(share) = record.parameters.switches_share.filter(|share| *share < 0.95) {
         let known = format!(
             "Whether lock holders were running is unknown for {} of the run: context switches are recorded only part of \
@@ -43,18 +35,12 @@ pub fn show(record: &TraceRecord<'_>, page: &Page) -> String {
         );
         text.push_str(&said(&unknown, page));
     }
-    for row in of(RowKind::Deadlock) {
-        text.push_str(&said(&format!("Deadlock {}.", words::hang(row)), page));
-    }
-    for row in of(RowKind::Inversion) {
-        text.push_str(&said(&format!("Possible deadlock: {}.", words::inversion(row)), page));
-    }
-    for row in of(RowKind::Hang) {
-        text.push_str(&said(&format!("Still waiting {}.", words::hang(row)), page));
+    for kind in [RowKind::Deadlock, RowKind::Inversion, RowKind::Hang] {
+        of(kind).filter_map(words::ending).for_each(|sentence| text.push_str(&said(&sentence, page)));
     }
     text.push_str(&table("Locks", &excluding));
     text.push_str(&table("Condition variables, semaphores, barriers, joins (waits may be idle time)", &signals));
-    text.push_str(&show_matrix::matrix(rows));
+    text.push_str(&matrix(rows));
     for lock in excluding.iter().filter(|lock| lock.contended > 0).take(MOST_BLOCKS) {
         text.push_str(&block(lock, rows, page));
     }
@@ -205,4 +191,28 @@ fn story(wait: &LongWait) -> Vec<String> {
         optional(wait.handoff_ns, Unit::Ns),
         wait.holder.clone().unwrap_or_else(|| "–".into()),
     ]
+}
+
+/// The matrix and the meaning of its letters: a line for each call site that waited, a column for each whose holds it
+/// waited for in the end; nothing without waits.
+pub fn matrix(rows: &[Row]) -> String {
+    let matrix = Matrix::of(rows);
+    if matrix.causes.is_empty() {
+        return String::new();
+    }
+    let letters: Vec<String> =
+        (b'A'..=b'Z').take(matrix.causes.len()).map(|byte| char::from(byte).to_string()).collect();
+    let header: Vec<&str> =
+        ["waiting at"].into_iter().chain(letters.iter().map(String::as_str)).chain(["total"]).collect();
+    let time = |seconds: f64| if seconds > 0.0 { nanoseconds(seconds * 1e9) } else { "·".to_owned() };
+    let line = |(name, cells, all): &(String, Vec<f64>, f64)| {
+        let cells = cells.iter().map(|cell| time(*cell));
+        std::iter::once(name.clone()).chain(cells).chain([time(*all)]).collect()
+    };
+    let named = letters.iter().zip(&matrix.causes).map(|(letter, cause)| format!("  {letter}: {cause}\n"));
+    format!(
+        "\nWait time by waiting call site and root holder\n{}{}",
+        terminal::table(&header, matrix.lines.iter().map(line)),
+        named.collect::<String>()
+    )
 }

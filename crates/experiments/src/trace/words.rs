@@ -1,6 +1,7 @@
-//! Sentences that the terminal, the page and the findings share.
+//! Sentences that the terminal, the page and the findings share, and the matrix of waits and their causes.
 
-use super::record::{Row, RowKind, Runner, Step, TimeSpike};
+use super::record::{Cause, Row, RowKind, Runner, Step, TimeSpike};
+use std::collections::HashMap;
 use terminal::{nanoseconds, percent};
 
 /// The name of a CPU's idle time among the threads that ran on it.
@@ -30,6 +31,22 @@ pub fn inversion(row: &Row) -> String {
         format!("thread {thread} acquired {takes} at {taken_site} while it held {holds}, acquired at {held_site}")
     };
     row.steps.iter().map(step).collect::<Vec<String>>().join("; ")
+}
+
+/// The sentence of a row that is or may become a deadlock, or that still waits.
+pub fn ending(row: &Row) -> Option<String> {
+    match row.kind {
+        RowKind::Deadlock => Some(format!("Deadlock {}.", hang(row))),
+        RowKind::Inversion => Some(format!("Possible deadlock: {}.", inversion(row))),
+        RowKind::Hang => Some(format!("Still waiting {}.", hang(row))),
+        RowKind::Lock | RowKind::Site => None,
+    }
+}
+
+/// The sentences about all locks: the longest wait, the critical lock, and a remedy for the first lock.
+pub fn summary(rows: &[Row]) -> impl Iterator<Item = String> {
+    let lock = rows.iter().find(|row| row.kind == RowKind::Lock && row.excludes());
+    [first(rows), critical(rows), lock.and_then(remedy)].into_iter().flatten()
 }
 
 /// Summarises the lock with the longest total wait.
@@ -160,4 +177,52 @@ pub fn remedy(lock: &Row) -> Option<String> {
         }
         _ => return None,
     })
+}
+
+/// Time waited, in s: by place that waited and place that was the cause in the end.
+pub struct Matrix {
+    /// The causes, the worst first.
+    pub causes: Vec<String>,
+    /// Places that waited, the longest first: for each cause, and in all.
+    pub lines: Vec<(String, Vec<f64>, f64)>,
+}
+
+const MOST_LINES: usize = 8;
+const MOST_CAUSES: usize = 8;
+
+impl Matrix {
+    pub fn of(rows: &[Row]) -> Self {
+        let mut waiting: Vec<&Row> = rows.iter().filter(|row| is_waiting(row)).collect();
+        waiting.sort_by(|one, other| other.wait_total_s.total_cmp(&one.wait_total_s));
+        waiting.truncate(MOST_LINES);
+        let mut totals: HashMap<String, f64> = HashMap::new();
+        for row in &waiting {
+            row.caused_by.iter().for_each(|cause| *totals.entry(name(cause)).or_default() += seconds(row, cause));
+        }
+        let mut causes: Vec<(String, f64)> = totals.into_iter().collect();
+        causes.sort_by(|one, other| other.1.total_cmp(&one.1).then_with(|| one.0.cmp(&other.0)));
+        causes.truncate(MOST_CAUSES);
+        let causes: Vec<String> = causes.into_iter().map(|(name, _)| name).collect();
+        let cell = |row: &Row, cause: &String| {
+            row.caused_by.iter().filter(|one| name(one) == *cause).map(|one| seconds(row, one)).sum()
+        };
+        let line = |row: &&Row| {
+            let place = format!("{} @ {}", row.lock, row.symbol.as_deref().unwrap_or("?"));
+            (place, causes.iter().map(|cause| cell(row, cause)).collect(), row.wait_total_s)
+        };
+        let lines = waiting.iter().map(line).collect();
+        Self { causes, lines }
+    }
+}
+
+fn is_waiting(row: &Row) -> bool {
+    row.kind == RowKind::Site && row.excludes() && !row.caused_by.is_empty()
+}
+
+fn name(cause: &Cause) -> String {
+    format!("{} @ {}", cause.lock, cause.site)
+}
+
+fn seconds(row: &Row, cause: &Cause) -> f64 {
+    row.wait_total_s * cause.share
 }

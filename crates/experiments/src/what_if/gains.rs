@@ -1,10 +1,10 @@
 //! From figures to gains, with their intervals.
 
-use super::corner::own_error;
-use super::correct::{Figure, Ran};
+use super::correction::own_error;
+use super::correction::{Figure, Ran};
 use super::locks::Found;
+use super::measure::{Figures, NOTHING_SHORTER, PLAIN, Variant};
 use super::record::{Slope, Verdict, WhatIf, WhatIfRow};
-use super::sides::{Figures, NOTHING_SHORTER, PLAIN, Side};
 use instruments::statistics::{Interval, order};
 use launch::{Plan, ratio as ratio_of};
 use record::Unit;
@@ -26,23 +26,25 @@ fn gain_of(ratio: f64, higher_is_better: bool) -> f64 {
 }
 
 /// Makes a row for each metric of the plain program, then for each share of each lock, which begin with 0.
-pub fn rows(plan: &Plan, found: &Found, sides: &[Side], all: &[Vec<Figures>], seed: u64) -> Vec<WhatIfRow> {
+pub fn rows(plan: &Plan, found: &Found, variants: &[Variant], all: &[Vec<Figures>], seed: u64) -> Vec<WhatIfRow> {
     let mut rows = Vec::new();
     for place in 0..=plan.metrics.len() {
-        rows.push(row(plan, None, &sides[PLAIN], place, all, seed));
+        rows.push(row(plan, None, &variants[PLAIN], place, all, seed));
         for (number, lock) in found.tried.iter().enumerate() {
-            let own =
-                sides.iter().skip(NOTHING_SHORTER).filter(|side| side.place == NOTHING_SHORTER || side.lock == number);
-            rows.extend(own.map(|side| row(plan, Some(&lock.name), side, place, all, seed)));
+            let own = variants
+                .iter()
+                .skip(NOTHING_SHORTER)
+                .filter(|variant| variant.place == NOTHING_SHORTER || variant.lock == number);
+            rows.extend(own.map(|variant| row(plan, Some(&lock.name), variant, place, all, seed)));
         }
     }
     rows
 }
 
-fn row(plan: &Plan, lock: Option<&str>, side: &Side, place: usize, all: &[Vec<Figures>], seed: u64) -> WhatIfRow {
+fn row(plan: &Plan, lock: Option<&str>, variant: &Variant, place: usize, all: &[Vec<Figures>], seed: u64) -> WhatIfRow {
     let (metric, unit, higher_is_better) = metric(plan, place);
-    let (own, base) = (&all[side.place][place], &all[NOTHING_SHORTER][place]);
-    let is_baseline = side.place <= NOTHING_SHORTER;
+    let (own, base) = (&all[variant.place][place], &all[NOTHING_SHORTER][place]);
+    let is_baseline = variant.place <= NOTHING_SHORTER;
     let ratio = ratio_of(&own.values, &base.values, seed).filter(|_| !is_baseline);
     let ratio = ratio.map(|ratio| gain_of(ratio.estimate, higher_is_better));
     let gain_ci = ratio.and_then(|gain| {
@@ -53,9 +55,9 @@ fn row(plan: &Plan, lock: Option<&str>, side: &Side, place: usize, all: &[Vec<Fi
         let seen = ends.fold(Interval::new(gain, gain), |all, end| Interval::new(all.low.min(end), all.high.max(end)));
         Some(predicted(seen, library_ratio(all).unwrap_or(1.0), higher_is_better))
     });
-    let limited = side.ran.iter().filter(|ran| ran.is_limited_by_cpus()).count();
+    let limited = variant.ran.iter().filter(|ran| ran.is_limited_by_cpus()).count();
     WhatIfRow {
-        what_if: lock.map(|lock| WhatIf { lock: lock.to_owned(), shorter_share: side.share }),
+        what_if: lock.map(|lock| WhatIf { lock: lock.to_owned(), shorter_share: variant.share }),
         metric,
         unit,
         higher_is_better,
@@ -64,8 +66,8 @@ fn row(plan: &Plan, lock: Option<&str>, side: &Side, place: usize, all: &[Vec<Fi
         ci: order::sample_quantile_interval(&own.values, 0.5, 0.95),
         gain: ratio,
         gain_ci,
-        verdict: verdict(side, gain_ci),
-        limited_by_cpus_share: limited as f64 / side.ran.len().max(1) as f64,
+        verdict: verdict(variant, gain_ci),
+        limited_by_cpus_share: limited as f64 / variant.ran.len().max(1) as f64,
         values: own.values.clone(),
         uncorrected: own.uncorrected.clone(),
     }
@@ -86,10 +88,10 @@ fn predicted(seen: Interval, library_ratio: f64, higher_is_better: bool) -> Inte
     Interval::new(low - own_error(low), (high + own_error(high)).min(1.0).max(low))
 }
 
-fn verdict(side: &Side, gain: Option<Interval>) -> Verdict {
+fn verdict(variant: &Variant, gain: Option<Interval>) -> Verdict {
     match gain {
-        _ if side.failed.is_some() => Verdict::Failed,
-        _ if side.place <= NOTHING_SHORTER => Verdict::Baseline,
+        _ if variant.failed.is_some() => Verdict::Failed,
+        _ if variant.place <= NOTHING_SHORTER => Verdict::Baseline,
         None => Verdict::NotJudged,
         Some(gain) if gain.low > 0.0 => Verdict::Gain,
         Some(gain) if gain.high < 0.0 => Verdict::Loss,

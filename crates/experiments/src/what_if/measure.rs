@@ -1,26 +1,30 @@
-//! The measurement: runs of all sides in random order. It prints nothing.
+//! The measurement: runs of all variants in random order. It prints nothing.
+//!
+//! The variants are the plain program, the library with unchanged sections, and each share of each lock.
+//!
+//! Some programs have a run time that their own clock fixes: a server that ends after a second, a benchmark with
+//! `--seconds 10`. Their wall time cannot become shorter, but the lags of their threads look as if it did. So the plain
+//! program runs twice, and is stopped for a part of that time. The time of a program that has work to do, or sleeps
+//! again and again, is longer by the stop; the time of one that waits until its clock says so is the same.
 
-use super::choose::Chooser;
-use super::corner::Corner;
-use super::correct::{Around, Figure, Ran};
-use super::fixed_time;
-use super::gains;
-use super::locks::{self, Found};
+use super::correction::{Around, Figure, Ran, TwoLimits};
+use super::locks::{self, Chooser, Found};
 use super::record::{ChosenLock, WhatIfParameters, WhatIfRow};
-use super::sides::{Figures, NOTHING_SHORTER, PLAIN, Side};
-use super::warnings;
+use super::{gains, warnings};
 use anyhow::Context;
-use harness::turns::take_turns;
-use harness::{Interrupted, Progress, Session};
+use harness::turns::{self, take_turns};
+use harness::{Interrupted, Interruption, Progress, Session, UsageError};
 use instruments::clock::Calibration;
 use instruments::cpus::CpuSet;
 use instruments::environment::Activity;
+use instruments::statistics::comparison::Estimate;
 use instruments::statistics::order;
 use instruments::warning::Warning;
 use interpose::{Level, Memory, PLACE, SHARE_ONE};
-use launch::{Failed, Metric, Plan, Took, Variables, preload};
+use launch::{Failed, Metric, Pause, Plan, Took, Variables, preload, ratio};
 use std::cell::{Cell, RefCell};
 use std::ops::ControlFlow;
+use std::rc::Rc;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::time::{Duration, Instant};
@@ -40,9 +44,6 @@ pub struct Measured {
 }
 
 /// Runs the program plainly, with the library, and with each share, in random order.
-///
-/// # Errors
-/// The program cannot be started, or does not end well as it is; it has no such lock, or a metric is not found.
 pub fn run_plan(
     plan: &Plan,
     wanted: Option<&str>,
@@ -54,40 +55,41 @@ pub fn run_plan(
     progress.note("tracing the program to find its locks");
     let found = locks::find(wanted, plan, &session.interruption)?;
     let (_library, path) = Memory::library().context("cannot copy the library into memory")?;
-    let (mut sides, all) = Side::all(found.tried.len(), plan.metrics.len(), session.seed);
+    let (mut variants, all) = Variant::all(found.tried.len(), plan.metrics.len(), session.seed);
     let allowed = &instruments::cpus::allowed()?;
     let chooser = RefCell::new(Chooser::default());
     let longest_plain_s = Cell::new(0.0);
     let turn = Turn { plan, session, found: &found, path: &path, calibration, allowed, chooser, longest_plain_s };
     // Whether it ends well, has the metrics, and uses the lock; and what its files say is then known.
-    turn.warm_up(&mut sides[PLAIN], progress)?;
+    turn.warm_up(&mut variants[PLAIN], progress)?;
     let plain_s = turn.longest_plain_s.get();
     progress.note("stopping the program to test whether its clock sets its run time");
-    let is_time_fixed = fixed_time::is_fixed(plan, plain_s, &session.interruption)?;
-    if let Some(refused) = fixed_time::refused(plan, plain_s).filter(|_| is_time_fixed) {
+    let is_time_fixed = is_fixed(plan, plain_s, &session.interruption)?;
+    if let Some(refused) = refused(plan, plain_s).filter(|_| is_time_fixed) {
         return Err(refused.into());
     }
     for _ in 0..plan.warmup {
-        sides[..=NOTHING_SHORTER].iter_mut().try_for_each(|side| turn.warm_up(side, progress))?;
+        variants[..=NOTHING_SHORTER].iter_mut().try_for_each(|variant| turn.warm_up(variant, progress))?;
     }
     let rules = plan.rules(began);
-    let turns = take_turns(&mut sides, &rules, session, progress, |side: &mut Side| turn.take(side, progress))?;
-    if let Some(how) = &sides[NOTHING_SHORTER].failed {
+    let turns =
+        take_turns(&mut variants, &rules, session, progress, |variant: &mut Variant| turn.take(variant, progress))?;
+    if let Some(how) = &variants[NOTHING_SHORTER].failed {
         anyhow::bail!("with the library and unchanged critical sections, the program {how}");
     }
     if all.borrow()[NOTHING_SHORTER][0].values.is_empty() {
         return Err(Interrupted.into());
     }
-    let base = &sides[NOTHING_SHORTER].ran;
+    let base = &variants[NOTHING_SHORTER].ran;
     let is_disturbed = is_disturbed(base);
-    let corners: Vec<(Figure, Corner)> =
-        figures(plan).into_iter().map(|figure| (figure, corner(base, figure, is_disturbed))).collect();
-    sides[NOTHING_SHORTER..].iter().for_each(|side| side.correct(&corners, is_disturbed));
-    let mut measured = measured(plan, &found, &sides, &all.borrow(), is_time_fixed, session.seed);
-    let explained = corners.iter().filter_map(|(_, corner)| corner.explained());
+    let limits_of_figures: Vec<(Figure, TwoLimits)> =
+        figures(plan).into_iter().map(|figure| (figure, two_limits(base, figure, is_disturbed))).collect();
+    variants[NOTHING_SHORTER..].iter().for_each(|variant| variant.correct(&limits_of_figures, is_disturbed));
+    let mut measured = measured(plan, &found, &variants, &all.borrow(), is_time_fixed, session.seed);
+    let explained = limits_of_figures.iter().filter_map(|(_, two_limits)| two_limits.explained());
     measured.warnings.extend(warnings::limited_elsewhere(explained));
     measured.parameters.order = turns.order.clone();
-    measured.warnings.extend(rules.not_converged(&sides, &turns, "the ratio with "));
+    measured.warnings.extend(rules.not_converged(&variants, &turns, "the ratio with "));
     Ok(measured)
 }
 
@@ -97,41 +99,36 @@ fn is_disturbed(nothing_shorter: &[Ran]) -> bool {
     order::median(&others).is_some_and(|share| share > OTHERS)
 }
 
-/// The program's corner: if other programs took the CPUs, its waits for them do not count.
-fn corner(nothing_shorter: &[Ran], figure: Figure, is_disturbed: bool) -> Corner {
+/// The program's place between its limits: if other programs took the CPUs, its waits for them do not count.
+fn two_limits(nothing_shorter: &[Ran], figure: Figure, is_disturbed: bool) -> TwoLimits {
     let limits: Vec<_> = nothing_shorter.iter().map(|ran| ran.limits(figure)).collect();
     let is_crowded = nothing_shorter.iter().any(|ran| ran.threads as f64 > ran.cpus);
-    Corner::of(&limits, is_crowded, is_disturbed)
+    TwoLimits::of(&limits, is_crowded, is_disturbed)
 }
 
 /// The results of all runs together.
 fn measured(
     plan: &Plan,
     found: &Found,
-    sides: &[Side],
+    variants: &[Variant],
     all: &[Vec<Figures>],
     is_time_fixed: bool,
     seed: u64,
 ) -> Measured {
-    let nothing_shorter = &sides[NOTHING_SHORTER].ran;
-    let mut parameters = parameters(plan, found, sides);
-    parameters.library_ratio = gains::library_ratio(all);
-    parameters.is_time_fixed = is_time_fixed;
-    parameters.waits_for_cpus_share = gains::waits_for_cpus_share(nothing_shorter);
-    parameters.handoffs_share = gains::handoffs_share(nothing_shorter);
+    let mut parameters = parameters(plan, found, variants, all, is_time_fixed);
     let mut warnings = warnings::of(found, &parameters, &all[PLAIN][0].values);
-    let lost = sides.iter().flat_map(|side| &side.ran).fold(found.lost, |most, ran| most.or(ran.lost));
+    let lost = variants.iter().flat_map(|variant| &variant.ran).fold(found.lost, |most, ran| most.or(ran.lost));
     warnings.extend(lost.warning());
-    let mut rows = gains::rows(plan, found, sides, all, seed);
+    let mut rows = gains::rows(plan, found, variants, all, seed);
     if is_time_fixed {
         rows.retain(|row| row.what_if.is_none() || row.metric != gains::WALL_TIME);
     }
     parameters.slopes = gains::slopes(found, &rows);
-    Measured { failures: failures(sides, &parameters), parameters, rows, warnings }
+    Measured { failures: failures(variants, &parameters), parameters, rows, warnings }
 }
 
-fn failures(sides: &[Side], parameters: &WhatIfParameters) -> Vec<String> {
-    let failed = |side: &Side| side.failure(parameters.locks[side.lock].sections > 0);
+fn failures(variants: &[Variant], parameters: &WhatIfParameters) -> Vec<String> {
+    let failed = |variant: &Variant| variant.failure(parameters.locks[variant.lock].sections > 0);
     let unused = parameters.locks.iter().filter(|lock| lock.sections == 0);
     let unused = unused.map(|lock| {
         format!(
@@ -139,12 +136,19 @@ fn failures(sides: &[Side], parameters: &WhatIfParameters) -> Vec<String> {
             lock.lock
         )
     });
-    sides.iter().filter_map(failed).chain(unused).collect()
+    variants.iter().filter_map(failed).chain(unused).collect()
 }
 
-fn parameters(plan: &Plan, found: &Found, sides: &[Side]) -> WhatIfParameters {
+fn parameters(
+    plan: &Plan,
+    found: &Found,
+    variants: &[Variant],
+    all: &[Vec<Figures>],
+    is_time_fixed: bool,
+) -> WhatIfParameters {
+    let nothing_shorter = &variants[NOTHING_SHORTER].ran;
     let chosen = |(place, lock): (usize, &locks::Candidate)| {
-        let ran = || sides.iter().filter(move |side| side.lock == place).flat_map(|side| &side.ran);
+        let ran = || variants.iter().filter(move |variant| variant.lock == place).flat_map(|variant| &variant.ran);
         let sections: u64 = ran().map(|ran| ran.sections).sum();
         let section_s: f64 = ran().map(|ran| ran.section_s).sum();
         let section_mean_ns = (sections > 0).then(|| section_s * 1e9 / sections as f64);
@@ -155,10 +159,10 @@ fn parameters(plan: &Plan, found: &Found, sides: &[Side]) -> WhatIfParameters {
         locks: found.tried.iter().enumerate().map(chosen).collect(),
         locks_left: found.left.clone(),
         slopes: Vec::new(),
-        library_ratio: None,
-        waits_for_cpus_share: None,
-        handoffs_share: None,
-        is_time_fixed: false,
+        library_ratio: gains::library_ratio(all),
+        waits_for_cpus_share: gains::waits_for_cpus_share(nothing_shorter),
+        handoffs_share: gains::handoffs_share(nothing_shorter),
+        is_time_fixed,
         prepare: plan.prepare.clone(),
         cleanup: plan.cleanup.clone(),
         warmup: plan.warmup,
@@ -192,26 +196,26 @@ struct Turn<'a> {
 }
 
 impl Turn<'_> {
-    fn warm_up(&self, side: &mut Side, progress: &Progress) -> anyhow::Result<()> {
-        progress.note(&format!("warm-up run: {}", side.words()));
-        if side.failed.is_none() {
-            self.run(side)?;
+    fn warm_up(&self, variant: &mut Variant, progress: &Progress) -> anyhow::Result<()> {
+        progress.note(&format!("warm-up run: {}", variant.words()));
+        if variant.failed.is_none() {
+            self.run(variant)?;
         }
         Ok(())
     }
 
-    fn take(&self, side: &mut Side, progress: &Progress) -> anyhow::Result<ControlFlow<()>> {
-        progress.note(&side.words());
-        match self.run(side) {
+    fn take(&self, variant: &mut Variant, progress: &Progress) -> anyhow::Result<ControlFlow<()>> {
+        progress.note(&variant.words());
+        match self.run(variant) {
             Err(error) if error.is::<Interrupted>() => return Ok(ControlFlow::Break(())),
             Err(error) => return Err(error),
             Ok(None) => {}
-            Ok(Some(Brought { ran: Some(ran), .. })) if ran.sections == 0 && self.counts_sections(side) => {
-                side.leave_out();
+            Ok(Some(Brought { ran: Some(ran), .. })) if ran.sections == 0 && self.counts_sections(variant) => {
+                variant.leave_out();
             }
             Ok(Some(Brought { took, ran, metrics })) => {
                 let values = std::iter::once(took.wall_s * 1e9).chain(metrics);
-                side.add(ran, figures(self.plan).into_iter().zip(values));
+                variant.add(ran, figures(self.plan).into_iter().zip(values));
             }
         }
         Ok(self.session.interruption.flow())
@@ -219,20 +223,20 @@ impl Turn<'_> {
 
     /// Whether only runs count in which the lock had a section. With nothing shorter one lock is watched: where there
     /// are several, runs without that one are runs of the others.
-    fn counts_sections(&self, side: &Side) -> bool {
-        side.place > NOTHING_SHORTER || side.place == NOTHING_SHORTER && self.found.tried.len() == 1
+    fn counts_sections(&self, variant: &Variant) -> bool {
+        variant.place > NOTHING_SHORTER || variant.place == NOTHING_SHORTER && self.found.tried.len() == 1
     }
 
     /// A run; `None` if it did not end well, which is noted. As it is, the program has to.
-    fn run(&self, side: &mut Side) -> anyhow::Result<Option<Brought>> {
-        let (took, ran) = match side.is_plain() {
+    fn run(&self, variant: &mut Variant) -> anyhow::Result<Option<Brought>> {
+        let (took, ran) = match variant.is_plain() {
             true => (self.plan.run(&Variables::new(), None, &self.session.interruption)?, None),
-            false => self.with_library(side)?,
+            false => self.with_library(variant)?,
         };
         let failed = match took {
             Ok(took) => match self.plan.metrics_in(&took.output) {
                 Ok(metrics) => {
-                    if side.is_plain() {
+                    if variant.is_plain() {
                         self.longest_plain_s.set(self.longest_plain_s.get().max(took.wall_s));
                     }
                     return Ok(Some(Brought { took, ran, metrics }));
@@ -241,17 +245,17 @@ impl Turn<'_> {
             },
             Err(failed) => format!("{}; last line of its output: {}", failed.how, failed.last_line()),
         };
-        anyhow::ensure!(!side.is_plain(), "the unmodified program {failed}");
-        side.failed = Some(failed);
+        anyhow::ensure!(!variant.is_plain(), "the unmodified program {failed}");
+        variant.failed = Some(failed);
         Ok(None)
     }
 
     /// While the program runs, its locks are looked at.
-    fn with_library(&self, side: &Side) -> anyhow::Result<(Result<Took, Failed>, Option<Ran>)> {
+    fn with_library(&self, variant: &Variant) -> anyhow::Result<(Result<Took, Failed>, Option<Ran>)> {
         let memory = Memory::new(Level::WhatIf, self.calibration.fallback.as_deref())?;
         let ns_per_tick = self.calibration.clock.ns_per_tick();
         let what_if = &memory.region().what_if;
-        what_if.share.store((side.share * SHARE_ONE as f64) as u32, Relaxed);
+        what_if.share.store((variant.share * SHARE_ONE as f64) as u32, Relaxed);
         what_if.ns_per_tick.store((ns_per_tick * (1_u64 << 32) as f64) as u64, Relaxed);
         let variables = vec![("LD_PRELOAD", preload(self.path)), (PLACE, memory.path().into())];
         let longest = self.longest_plain_s.get();
@@ -263,7 +267,7 @@ impl Turn<'_> {
                 is_over.store(true, Release);
                 took
             });
-            let wanted = &self.found.tried[side.lock].name;
+            let wanted = &self.found.tried[variant.lock].name;
             self.chooser.borrow_mut().watch(memory.region(), wanted, || is_over.load(Acquire));
             running.join().expect("a run does not panic")
         })?;
@@ -274,9 +278,228 @@ impl Turn<'_> {
         );
         let others = before.and_then(|before| Ok(Activity::now()?.since(&before, self.allowed)));
         let others = others.ok().flatten().map_or(0.0, |share| share.other_share + share.steal_share);
-        let (cpus, slept_share) = (self.allowed.len() as f64, self.found.tried[side.lock].holder_slept);
+        let (cpus, slept_share) = (self.allowed.len() as f64, self.found.tried[variant.lock].holder_slept);
         let around = Around { cpus, slept_share, others_share: others, ns_per_tick };
         let ran = took.as_ref().ok().map(|took| Ran::of(memory.region(), took, around));
         Ok((took, ran))
+    }
+}
+
+/// The shares by which sections are shorter, besides 0.
+const SHARES: [f64; 4] = [0.25, 0.5, 0.75, 1.0];
+/// This many runs without a section of the lock for each run with one are not chance.
+const MANY: usize = 6;
+/// The places of the first two.
+pub const PLAIN: usize = 0;
+pub const NOTHING_SHORTER: usize = 1;
+
+/// One metric of all runs of a variant.
+#[derive(Clone, Debug, Default)]
+pub struct Figures {
+    /// As they would be.
+    pub values: Vec<f64>,
+    /// As they would be at best, and at worst: the ends of what the model does not know.
+    pub at_best: Vec<f64>,
+    pub at_worst: Vec<f64>,
+    /// As they were.
+    pub uncorrected: Vec<f64>,
+}
+
+/// The figures of each variant, by metric: the wall time in ns, then the program's own.
+pub type All = Rc<RefCell<Vec<Vec<Figures>>>>;
+
+/// A variant and its runs.
+pub struct Variant {
+    pub place: usize,
+    /// The lock, by number.
+    pub lock: usize,
+    pub share: f64,
+    /// What the library noted of its runs.
+    pub ran: Vec<Ran>,
+    /// Runs in which the lock had no section, so that nothing was shorter.
+    pub without_sections: usize,
+    /// Why it has no more runs.
+    pub failed: Option<String>,
+    /// It failed for nothing but too many of those runs.
+    pub is_left_out: bool,
+    all: All,
+    seed: u64,
+}
+
+impl Variant {
+    /// Makes the variants for this number of locks, and of metrics that the program prints.
+    pub fn all(locks: usize, metrics: usize, seed: u64) -> (Vec<Self>, All) {
+        let of_lock = |lock: usize| SHARES.map(|share| (lock, share));
+        let kinds: Vec<(usize, f64)> = [(0, 0.0), (0, 0.0)].into_iter().chain((0..locks).flat_map(of_lock)).collect();
+        let all = Rc::new(RefCell::new(vec![vec![Figures::default(); 1 + metrics]; kinds.len()]));
+        let variant = |(place, &(lock, share)): (usize, &(usize, f64))| {
+            let all = Rc::clone(&all);
+            let (ran, without_sections, failed, is_left_out) = (Vec::new(), 0, None, false);
+            Self { place, lock, share, ran, without_sections, failed, is_left_out, all, seed }
+        };
+        (kinds.iter().enumerate().map(variant).collect(), all)
+    }
+
+    pub fn is_plain(&self) -> bool {
+        self.place == PLAIN
+    }
+
+    /// Its label.
+    pub fn words(&self) -> String {
+        match self.place {
+            PLAIN => "plain".into(),
+            NOTHING_SHORTER => "unchanged sections".into(),
+            _ => format!("sections {} shorter", terminal::percent(self.share)),
+        }
+    }
+
+    /// Adds the values of a run as they were.
+    pub fn add(&mut self, ran: Option<Ran>, figures: impl Iterator<Item = (Figure, f64)>) {
+        self.ran.extend(ran);
+        for (of, (figure, value)) in self.all.borrow_mut()[self.place].iter_mut().zip(figures) {
+            of.uncorrected.push(value);
+            let corrected = ran.map_or(value, |ran| ran.corrected(figure, value, TwoLimits::default()));
+            of.values.push(corrected);
+        }
+    }
+
+    /// Counts a run in which the lock had no section, which shows nothing of shorter ones; too many end the variant.
+    pub fn leave_out(&mut self) {
+        self.without_sections += 1;
+        if self.without_sections >= MANY * (1 + self.ran.len()) {
+            let of = self.without_sections + self.ran.len();
+            self.is_left_out = true;
+            self.failed =
+                Some(format!("had no critical section of the lock in {} of {of} runs", self.without_sections));
+        }
+    }
+
+    /// How it failed, for people. For a lock that no run used, another message says once that it had no section; a
+    /// crash is reported all the same.
+    pub fn failure(&self, was_used: bool) -> Option<String> {
+        let failed = self.failed.as_ref().filter(|_| was_used || !self.is_left_out);
+        failed.map(|how| format!("with {}, the program {how}", self.words()))
+    }
+
+    /// Computes all values as they would be, now that the place between the program's limits is known.
+    ///
+    /// With nothing shorter, a figure is what it was. Where other programs disturbed the runs (`is_disturbed`), it is
+    /// between the limits of the program alone and what it was.
+    pub fn correct(&self, limits_of_figures: &[(Figure, TwoLimits)], is_disturbed: bool) {
+        for (of, &(figure, two_limits)) in self.all.borrow_mut()[self.place].iter_mut().zip(limits_of_figures) {
+            let runs = || self.ran.iter().zip(&of.uncorrected);
+            let each =
+                |one: &dyn Fn(&Ran, f64) -> f64| runs().map(|(ran, &value)| one(ran, value)).collect::<Vec<f64>>();
+            let values = each(&|ran, value| ran.corrected(figure, value, two_limits));
+            let (at_best, at_worst) = match self.place {
+                NOTHING_SHORTER if is_disturbed => (values.clone(), of.uncorrected.clone()),
+                NOTHING_SHORTER => (values.clone(), values.clone()),
+                _ => (
+                    each(&|ran, value| ran.at_best(figure, value)),
+                    each(&|ran, value| ran.at_worst(figure, value, two_limits)),
+                ),
+            };
+            *of = Figures { values, at_best, at_worst, uncorrected: std::mem::take(&mut of.uncorrected) };
+        }
+    }
+}
+
+impl turns::Cell for Variant {
+    fn title(&self) -> String {
+        self.words()
+    }
+
+    fn turns(&self) -> u64 {
+        self.all.borrow()[self.place][0].values.len() as u64
+    }
+
+    /// The ratio to the runs with unchanged sections, in the first metric, or in the wall time without one.
+    fn figures(&self) -> Vec<Estimate> {
+        let all = self.all.borrow();
+        let metric = usize::from(all[0].len() > 1);
+        let estimate = |place: usize| {
+            let ratio = ratio(&all[place][metric].values, &all[NOTHING_SHORTER][metric].values, self.seed);
+            Estimate::new(ratio.map_or(1.0, |ratio| ratio.estimate), ratio.map(|ratio| ratio.interval))
+        };
+        match self.place {
+            PLAIN | NOTHING_SHORTER => (NOTHING_SHORTER + 1..all.len()).map(estimate).collect(),
+            place => vec![estimate(place)],
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        self.failed.is_some()
+    }
+}
+
+/// When the program is stopped, and for how long, as parts of its time: two times, since its time may differ by chance.
+const STOPS: [(f64, f64); 2] = [(0.25, 0.5), (0.5, 0.4)];
+/// The part of the stop by which the time may be longer, or shorter.
+const SAME: f64 = 0.25;
+
+/// Whether the program takes as long though it is stopped; `false` where a stopped run does not end well.
+fn is_fixed(plan: &Plan, plain_s: f64, interruption: &Interruption) -> anyhow::Result<bool> {
+    for (after, length) in STOPS {
+        let [after, stopped] = [after, length].map(|share| Duration::from_secs_f64(share * plain_s));
+        let is_same = match plan.run_stopped(Pause { after, length: stopped }, interruption)? {
+            Ok(Took { wall_s, .. }) => is_as_long(plain_s, wall_s, stopped.as_secs_f64()),
+            Err(Failed { .. }) => false,
+        };
+        if !is_same {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+fn is_as_long(plain_s: f64, wall_s: f64, stopped_s: f64) -> bool {
+    (wall_s - plain_s).abs() < SAME * stopped_s
+}
+
+/// The error if nothing can be predicted for such a program: only a rate can, not its wall time or times within it.
+fn refused(plan: &Plan, plain_s: f64) -> Option<UsageError> {
+    let plain = terminal::nanoseconds(plain_s * 1e9);
+    let why = format!(
+        "the program takes {plain} even when it is stopped for half of that time, so its own clock sets its run time"
+    );
+    let rate =
+        "measure a rate with --metric 'NAME=REGEX' --higher-is-better, or give the program a fixed amount of work";
+    if plan.metrics.is_empty() {
+        return Some(UsageError(format!("--what-if: {why}; shorter critical sections cannot change that; {rate}")));
+    }
+    let time = plan.metrics.iter().find(|metric| !metric.higher_is_better)?;
+    let name = &time.pattern.name;
+    Some(UsageError(format!("--metric {name}: {why}; a time within it cannot be predicted; {rate}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_crash_after_a_run_without_a_section_is_said_though_no_run_had_one() {
+        let (mut variants, _) = Variant::all(1, 0, 1);
+        let crashed = &mut variants[NOTHING_SHORTER + 1];
+        crashed.leave_out();
+        assert_eq!(crashed.failure(false), None);
+        crashed.failed = Some("was killed by signal 11".into());
+        assert_eq!(
+            crashed.failure(false).as_deref(),
+            Some("with sections 25.0 % shorter, the program was killed by signal 11")
+        );
+        let left_out = &mut variants[NOTHING_SHORTER + 2];
+        (0..MANY).for_each(|_| left_out.leave_out());
+        assert!(left_out.failure(false).is_none() && left_out.failure(true).is_some());
+    }
+
+    #[test]
+    fn a_stop_makes_the_run_longer_unless_its_clock_fixes_it() {
+        // Server and benchmark; work; sleeps of which one goes on while the program is stopped; a first run that was
+        // slow.
+        for (plain_s, wall_s, is_fixed) in
+            [(1.058, 1.061, true), (1.0, 1.5, false), (1.0, 1.42, false), (1.3, 1.65, false), (1.0, 0.7, false)]
+        {
+            assert_eq!(is_as_long(plain_s, wall_s, plain_s / 2.0), is_fixed, "{plain_s} {wall_s}");
+        }
     }
 }

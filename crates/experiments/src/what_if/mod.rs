@@ -1,19 +1,15 @@
-//! `contend trace --what-if`: the gain from shorter critical sections. The program runs as if the critical sections of a
-//! lock were shorter by a share, in random turns with unchanged ones, and its run time is corrected by the delays.
+//! `contend trace --what-if`: the gain from shorter critical sections. The program runs as if the critical sections of
+//! a lock were shorter by a share, in random turns with unchanged ones, and its run time is corrected by the delays.
 //!
 //! The module `preload::what_if` of `interpose` says how the library does that, and why that is right.
 
-mod choose;
-mod corner;
-mod correct;
-mod fixed_time;
+mod correction;
 mod flags;
 mod gains;
 mod locks;
 mod measure;
 mod record;
 mod show;
-mod sides;
 #[cfg(test)]
 mod simulated;
 mod warnings;

@@ -4,7 +4,7 @@
 //! lags of the method. CPUs are given out in the order in which threads become ready, for time slices; a lock can be
 //! taken by a running thread before the woken waiter runs. Times are in us.
 
-use super::corner::{Corner, Limits, own_error};
+use super::correction::{Limits, TwoLimits, own_error};
 use std::collections::VecDeque;
 
 /// What a thread does.
@@ -498,9 +498,10 @@ impl Limits {
 fn held_against(program: &Program, share: f64) -> (f64, f64, (f64, f64)) {
     let base = Simulation::of(program, None).run().wall;
     let really = Simulation::of(&program.with_shorter_sections(share), None).run().wall / base;
-    let corner = Corner::of(&[program.limits(0.0).times(1.0 / base)], program.threads.len() > program.cpus, false);
+    let two_limits =
+        TwoLimits::of(&[program.limits(0.0).times(1.0 / base)], program.threads.len() > program.cpus, false);
     let limits = program.limits(share).times(1.0 / base);
-    let (predicted, best, worst) = (corner.both(limits), limits.fastest(), corner.slowest(limits));
+    let (predicted, best, worst) = (two_limits.both(limits), limits.fastest(), two_limits.slowest(limits));
     (really, predicted, (best - own_error(1.0 - best), worst + own_error(1.0 - worst)))
 }
 

@@ -1,6 +1,6 @@
 //! What a reader of gains must know.
 
-use super::corner::WAITED;
+use super::correction::WAITED;
 use super::locks::Found;
 use super::record::WhatIfParameters;
 use instruments::warning::{Warning, WarningKind};

@@ -1,16 +1,16 @@
-//! The measurement in a process and a session of its own.
+//! The measurement in a separate process and session.
 //!
 //! The scheduler's autogroups divide the CPU between sessions first and only then by priority: an idle thread of one
-//! session takes half of a CPU from a busy thread of another. So soakers that are to take only what nobody wants are
-//! put into a session of their own, whose group then gets the smallest weight, 15 against 1,024. That cannot be done
+//! session takes half of a CPU from a busy thread of another. So spinners that are to take only unused time are
+//! put into a separate session, whose group then gets the smallest weight, 15 against 1,024. That cannot be done
 //! for a thread, and would take this process from its terminal. Soakers of another priority stay in the user's session,
-//! as the program would whose share is asked for.
+//! as the program would whose share is measured.
 //!
 //! The child dies with its parent, whatever ends that.
 
-use super::run::{Measured, run_plan};
+use super::{Measured, run_plan};
+use crate::load::flags::Priority;
 use crate::load::plan::Plan;
-use crate::load::priority::Priority;
 use crate::load::record::IntervalRow;
 use harness::{Calibrated, Lookout, Observer};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -30,14 +30,11 @@ enum Message {
     Failed(String),
 }
 
-/// How often the observer is asked whether to stop, and the child's words are read.
+/// How often the observer is polled for a stop, and the child's messages are read.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// Measures in a child until the plan's length is over or the observer stops it. The caller must have no other threads:
 /// a forked child has only a copy of the calling one.
-///
-/// # Errors
-/// The system refuses a process or threads; a CPU that may not be used after all; the child was killed.
 pub fn run_in_child(
     plan: &Plan,
     seed: u64,
@@ -70,7 +67,7 @@ struct Child(Pid);
 
 impl Drop for Child {
     fn drop(&mut self) {
-        // It has told all it had, or never will. Its number is not given to another process before it is waited for.
+        // It has sent all it had, or never will. Its number is not given to another process before it is waited for.
         let _ = kill_process(self.0, Signal::KILL);
         let _ = waitpid(Some(self.0), WaitOptions::empty());
     }
@@ -96,7 +93,7 @@ fn listen(mut child: UnixStream, observer: &mut impl Observer<[IntervalRow]>) ->
         }
         if stop && !stopping {
             stopping = true;
-            // A child that has ended meanwhile has told so.
+            // A child that has ended has sent a message.
             let _ = child.write_all(b"stop");
         }
         if stopping {

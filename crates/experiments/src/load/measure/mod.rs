@@ -1,12 +1,274 @@
-//! The measurement: soakers grind and rest, the accounts are read at every change, and a row comes of every interval.
+//! The measurement: spinners compute and rest, the accounts are read at every change, and a row comes of every
+//! interval.
+//!
+//! An interval is divided into stretches: between spinning and resting, and between one spinner on each CPU and
+//! several.
 
 mod accounts;
 mod child_process;
-mod run;
-mod snapshot;
-mod stretches;
 mod totals;
 
+use self::accounts::{Delta, ExactAccount, Reader, Snapshot};
+use self::totals::Totals;
+use super::flags::Priority;
+use super::plan::Plan;
+use super::record::{AllCpusRow, IntervalRow, TotalRow};
 pub use child_process::run_in_child;
-pub use loops::load::GRIND;
-pub use run::Measured;
+use harness::{Calibrated, Lookout, Observer};
+use instruments::cpus::realtime::may_use_realtime;
+use instruments::cpus::schedule::reschedule_current_thread;
+use instruments::neighbour::WidthsOverTime;
+use instruments::warning::{LeftOut, NoRealtimePriority, PriorityRefused, Warning};
+use loops::load::{GRIND, Soakers, no_longer_in_time, read_in_time};
+use serde::{Deserialize, Serialize};
+use std::io;
+use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
+
+/// The result of the measurement.
+#[derive(Serialize, Deserialize)]
+pub struct Measured {
+    pub intervals: Vec<IntervalRow>,
+    pub totals: Vec<TotalRow>,
+    pub all_cpus: Option<AllCpusRow>,
+    /// The name of the exact account, if there is one.
+    pub exact_account: Option<String>,
+    pub warnings: Vec<Warning>,
+}
+
+/// Measures until the plan's length is over or the observer stops it.
+pub fn run_plan(
+    plan: &Plan,
+    seed: u64,
+    calibrated: &Calibrated,
+    lookout: &mut Lookout,
+    observer: &mut impl Observer<[IntervalRow]>,
+) -> io::Result<Measured> {
+    let mut warnings = Vec::new();
+    let priority = granted(plan.priority, &mut warnings);
+    let clock = calibrated.clock();
+    let tools = (clock, &calibrated.grind, lookout.probe);
+    let soakers = Soakers::start(tools, priority.0, &plan.cpus, plan.grinders)?;
+    read_in_time();
+    let reader = Reader {
+        soakers: soakers.soakers.chunks(plan.grinders).collect(),
+        clock,
+        exact: ExactAccount::find(),
+        realtime: priority.is_realtime(),
+    };
+    let mut run = Run { plan, reader, soakers: &soakers, rng: fastrand::Rng::with_seed(seed) };
+    let usual_ns = GRIND.as_nanos() as f64 + calibrated.quality.now.mean_of_1000_ns;
+    let mut totals = Totals::new(plan, priority, usual_ns);
+    let intervals = run.intervals(&mut totals, observer);
+    no_longer_in_time();
+    let intervals = intervals?;
+    warnings.extend(run.what_was_missing(plan));
+    warnings.extend(totals.warnings());
+    let exact_account = run.reader.exact.as_ref().map(|account| account.name().to_owned());
+    let rows = with_neighbours(totals.rows(), &soakers, lookout, plan);
+    warnings.extend(lookout.warnings());
+    Ok(Measured { intervals, totals: rows, all_cpus: totals.all_cpus(), exact_account, warnings })
+}
+
+/// What a neighbour on each core took of its width, as its soakers saw it.
+fn with_neighbours(mut rows: Vec<TotalRow>, soakers: &Soakers, lookout: &mut Lookout, plan: &Plan) -> Vec<TotalRow> {
+    for row in &mut rows {
+        // The neighbour would be our own.
+        if plan.beside_our_own.contains(&row.cpu) {
+            continue;
+        }
+        let mut widths = WidthsOverTime::default();
+        soakers.soakers.iter().filter(|soaker| soaker.cpu == row.cpu).for_each(|one| widths.absorb(&one.widths()));
+        lookout.learn_widths(row.cpu, &widths.all());
+        let taken = lookout.taken(row.cpu, &widths);
+        row.core_shared_share = taken.and_then(|taken| taken.shared_share);
+        row.core_shared_share_ci = taken.and_then(|taken| taken.shared_share_ci);
+        row.width_lost_share = taken.map(|taken| taken.width_lost_share);
+    }
+    rows
+}
+
+/// The requested priority if it is granted; otherwise idle, with a warning, since the load can still be measured.
+fn granted(wanted: Priority, warnings: &mut Vec<Warning>) -> Priority {
+    let may_not = may_use_realtime().err().filter(|_| wanted.is_realtime());
+    let refused = match may_not {
+        Some(missing) => Some(Warning::from(NoRealtimePriority { missing })),
+        // A limit may allow some real-time priorities and not this one.
+        None => {
+            let attempt = std::thread::spawn(move || reschedule_current_thread(wanted.0)).join();
+            let refused = attempt.unwrap_or_else(|_| Err(io::Error::other("the attempt panicked"))).err();
+            refused
+                .map(|error| Warning::from(PriorityRefused { wanted: wanted.to_string(), reason: error.to_string() }))
+        }
+    };
+    match refused {
+        None => wanted,
+        Some(warning) => {
+            warnings.push(warning);
+            Priority::IDLE
+        }
+    }
+}
+
+/// A run in progress.
+struct Run<'a> {
+    plan: &'a Plan,
+    reader: Reader<'a>,
+    soakers: &'a Soakers,
+    rng: fastrand::Rng,
+}
+
+impl Run<'_> {
+    fn intervals(
+        &mut self,
+        totals: &mut Totals,
+        observer: &mut impl Observer<[IntervalRow]>,
+    ) -> io::Result<Vec<IntervalRow>> {
+        let mut kept = Vec::new();
+        self.soakers.let_grind(1);
+        let mut snapshot = self.reader.take()?;
+        let mut tick = self.reader.tick()?;
+        let began = Instant::now();
+        let end = self.plan.length.map(|length| began + length);
+        let mut start = began;
+        let mut flow = ControlFlow::Continue(());
+        while flow.is_continue() && end.is_none_or(|end| start < end) {
+            let mut planned = end.map_or(self.plan.interval, |end| (end - start).min(self.plan.interval));
+            // A remainder too short to say anything of belongs to the interval before it.
+            if let Some(left) = end.map(|end| end - start - planned).filter(|&left| left < self.plan.interval / 4) {
+                planned += left;
+            }
+            flow = self.interval(start, planned, &mut snapshot, totals, observer)?;
+            start += planned;
+            let now = self.reader.tick()?;
+            let rows =
+                totals.end_interval(began.elapsed(), &now.shares_since(&tick, self.reader.clock), flow.is_continue());
+            tick = now;
+            if !rows.is_empty() && observer.piece(&rows).is_break() {
+                flow = ControlFlow::Break(());
+            }
+            if self.plan.keep_intervals {
+                kept.extend(rows);
+            }
+        }
+        Ok(kept)
+    }
+
+    /// One interval, stretch by stretch, from the last snapshot on.
+    fn interval(
+        &mut self,
+        start: Instant,
+        length: Duration,
+        snapshot: &mut Snapshot,
+        totals: &mut Totals,
+        observer: &mut impl Observer<[IntervalRow]>,
+    ) -> io::Result<ControlFlow<()>> {
+        let parts = stretches(length, self.plan.grinders, self.reader.exact.is_some(), &mut self.rng);
+        let mut until = start;
+        for Stretch { active, length } in parts {
+            self.soakers.let_grind(active);
+            until += length;
+            if active == 0 {
+                // A rest that began late, because others had the CPU, must not be short: its delta would be of no use.
+                until = until.max(Instant::now() + length);
+            }
+            let flow = observer.wait(until);
+            if active == 0 {
+                // The next snapshot is taken while a soaker runs; waking up belongs to the rest.
+                self.soakers.let_grind(1);
+            }
+            let next = self.reader.take()?;
+            let deltas: Vec<Delta> = self.reader.deltas(snapshot, &next);
+            totals.add(active, &deltas);
+            *snapshot = next;
+            if flow.is_break() {
+                return Ok(flow);
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    fn what_was_missing(&self, plan: &Plan) -> Vec<Warning> {
+        let no_account = self.reader.exact.is_none().then(|| {
+            Warning::from(LeftOut {
+                what: "the effect of the spinner on the load".into(),
+                reason:
+                    "no exact per-CPU accounting is available; mount the whole cpuacct hierarchy of cgroup v1, or use a \
+                     kernel with /proc/schedstat (CONFIG_SCHEDSTATS)"
+                        .into(),
+            })
+        });
+        let spared = plan.spared.map(|cpu| {
+            Warning::from(LeftOut {
+                what: format!("CPU {cpu}"),
+                reason: "real-time threads must leave one CPU to other tasks; choose it with --cpus".into(),
+            })
+        });
+        no_account.into_iter().chain(spared).collect()
+    }
+}
+
+/// A part of an interval.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stretch {
+    /// Soakers that grind on each CPU; with 0 they rest.
+    pub active: usize,
+    pub length: Duration,
+}
+
+/// A rest takes this part of an interval.
+const REST: u32 = 16;
+/// Stretches that are compared follow each other this closely, so that the machine's drift meets both.
+const PAIR: Duration = Duration::from_millis(200);
+
+/// The stretches of one interval, in an order and at times that nothing periodic can follow.
+///
+/// One spinner computes all the time, except for a rest at a random moment. Several alternate with one alone, pair by
+/// pair, each pair in random order.
+pub fn stretches(interval: Duration, grinders: usize, rests: bool, rng: &mut fastrand::Rng) -> Vec<Stretch> {
+    let rest = if rests { interval / REST } else { Duration::ZERO };
+    let soaked = interval - rest;
+    let mut parts = if grinders == 1 { around_a_moment(soaked, rng) } else { in_pairs(soaked, grinders, rng) };
+    if rests {
+        let place = if grinders == 1 { 1 } else { rng.usize(..=parts.len()) };
+        parts.insert(place, Stretch { active: 0, length: rest });
+    }
+    parts
+}
+
+fn around_a_moment(soaked: Duration, rng: &mut fastrand::Rng) -> Vec<Stretch> {
+    let before = soaked.mul_f64(rng.f64());
+    [before, soaked - before].map(|length| Stretch { active: 1, length }).to_vec()
+}
+
+fn in_pairs(soaked: Duration, grinders: usize, rng: &mut fastrand::Rng) -> Vec<Stretch> {
+    let pairs = (soaked.as_nanos() / PAIR.as_nanos()).max(1) as u32;
+    let length = soaked / (2 * pairs);
+    let mut parts = Vec::with_capacity(2 * pairs as usize + 1);
+    for _ in 0..pairs {
+        let mut pair = [1, grinders];
+        rng.shuffle(&mut pair);
+        parts.extend(pair.map(|active| Stretch { active, length }));
+    }
+    parts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_stretches_fill_the_interval() {
+        let mut rng = fastrand::Rng::with_seed(8);
+        for _ in 0..1_000 {
+            let (interval, grinders, rests) =
+                (Duration::from_millis(rng.u64(100..60_000)), rng.usize(1..5), rng.bool());
+            let parts = stretches(interval, grinders, rests, &mut rng);
+            let sum: Duration = parts.iter().map(|part| part.length).sum();
+            assert!(interval - sum < Duration::from_micros(1), "{interval:?} is not {sum:?}");
+            let count = |active| parts.iter().filter(|part| part.active == active).count();
+            assert_eq!(count(0), usize::from(rests));
+            assert!(grinders == 1 || count(1) == count(grinders), "{parts:?}");
+        }
+    }
+}

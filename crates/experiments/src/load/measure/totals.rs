@@ -1,8 +1,8 @@
 //! What the deltas of a run add up to, CPU by CPU: for the interval at hand and for the run.
 
-use super::snapshot::Delta;
+use super::accounts::Delta;
+use crate::load::flags::Priority;
 use crate::load::plan::Plan;
-use crate::load::priority::Priority;
 use crate::load::record::{AllCpusRow, IntervalRow, Shares, TotalRow};
 use crate::load::warnings::{MeterDisturbs, TickAccountingLies};
 use instruments::statistics::order::{median, sample_quantile_interval};
@@ -16,7 +16,7 @@ const FEW_GRINDS: u64 = 100;
 /// A comparison of intervals is made over the last of them, about an hour of seconds: an endless run must not fill the
 /// memory.
 const COMPARED: usize = 4_096;
-/// `/proc/stat` lies when it is further from the truth than this, its resolution aside.
+/// `/proc/stat` is wrong when it differs from the measured load by more than this, apart from its resolution.
 const LIE_SHARE: f64 = 0.02;
 /// A meter that surely takes more than this says so.
 const TAKEN_SHARE: f64 = 0.02;
@@ -109,7 +109,7 @@ impl Totals {
         }
     }
 
-    /// A delta of each CPU, in which so many soakers ground.
+    /// Adds a delta of each CPU, in which this number of spinners computed.
     pub fn add(&mut self, active: usize, deltas: &[Delta]) {
         for (of_cpu, &delta) in self.cpus.iter_mut().zip(deltas) {
             let part = match active {
@@ -175,10 +175,10 @@ impl Totals {
         })
     }
 
-    /// Where the tick lies, and whether the meter itself is in the way.
+    /// The CPUs for which the tick is wrong, and whether the meter itself disturbs the load.
     pub fn warnings(&self) -> Vec<Warning> {
         let (share, interval) = compared(&self.taken);
-        // Another priority than idle takes what it gets: that is what was asked for.
+        // Another priority than idle takes CPU time from others by request.
         let surely = self.priority == Priority::IDLE && interval.is_some_and(|interval| interval.low > TAKEN_SHARE);
         let disturbs = share.filter(|_| surely).map(|share| Warning::from(MeterDisturbs { share }));
         let lie = |total: TotalRow| {

@@ -1,6 +1,5 @@
 //! `contend model frames`: how often does the other thread spoil a frame?
 
-mod contest;
 mod flags;
 mod measure;
 mod metrics;
@@ -8,7 +7,6 @@ mod plan;
 mod record;
 mod section;
 mod show;
-mod then;
 mod then_and_now;
 
 use self::record::Row;

@@ -4,7 +4,7 @@ use super::record::Row;
 use record::{Axis, Figure, Mark, Picture, Plot, Point, Section, Series, Statement, Table, Unit, distinct, optional};
 use terminal::{nanoseconds, percent};
 
-/// What is rarer is in the table; on the picture it would press everything else together.
+/// Rarer outcomes are in the table only; in the picture they would compress all others.
 const RAREST_DRAWN: f64 = 1e-12;
 
 pub fn section(rows: &[Row]) -> Section {

@@ -3,7 +3,7 @@
 use super::flags::Policy;
 use super::plan::Parameters;
 use super::record::{AnimationRow, AnyRow, FramesRecord, LostRow, MoreThanRow, Row};
-use super::then;
+use super::then_and_now;
 use crate::model::show::{assumptions, printed, seconds, tiny, trace};
 use terminal::{self, Page, nanoseconds, percent};
 
@@ -14,7 +14,6 @@ const THEN: &str = "1999";
 /// A column that only some records have.
 type Column = (&'static str, fn(&LostRow) -> Option<f64>);
 
-/// All of it.
 pub fn show(record: &FramesRecord<'_>, page: &Page) -> String {
     let mut text = heading(&record.parameters);
     for block in record.results.chunk_by(|a, b| a.quantum_us() == b.quantum_us()) {
@@ -35,7 +34,7 @@ fn heading(parameters: &Parameters) -> String {
         (Policy::Weights, _) => "Linux weights with nice values",
     };
     let fraction = parameters.others_fraction.as_ref().map_or_else(String::new, |fraction| format!(" ({fraction})"));
-    let known = parameters.others_fraction.as_deref() == Some(then::FRACTION);
+    let known = parameters.others_fraction.as_deref() == Some(then_and_now::FRACTION);
     let single = names.len() == 2;
     let mut text = format!(
         "{kind} {}; frames of {}\n  {} {} of the CPU{fraction}{}\n",

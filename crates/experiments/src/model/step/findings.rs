@@ -3,7 +3,7 @@
 use super::record::{Method, Row};
 use record::{Finding, Origin, Unit};
 
-/// Of the most nodes that the noise was watched long enough for.
+/// The slowdown of the most nodes that the trace is long enough for.
 pub fn findings(rows: &[(usize, &Row)]) -> Vec<Finding> {
     let exact = rows.iter().filter(|(_, row)| row.method == Method::Exact);
     let Some((place, row)) = exact.max_by_key(|(_, row)| row.nodes) else { return Vec::new() };
@@ -18,8 +18,19 @@ pub fn findings(rows: &[(usize, &Row)]) -> Vec<Finding> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::sample::row;
     use super::*;
+    use serde_json::json;
+
+    /// Steps of a millisecond, exactly.
+    fn row(nodes: u64, slowdown: f64) -> Row {
+        serde_json::from_value(json!({
+            "method": "exact", "nodes": nodes, "step_us": 1_000.0, "quiet_us": 1_000.0, "mean_us": 1_000.0 * slowdown,
+            "p50_us": 1_000.0, "p90_us": null, "p99_us": null, "slowdown": slowdown, "running_slowdown": null,
+            "slowdown_ci": null, "together_slowdown": 1.0, "simulated_steps": null, "supported_nodes": 10_000,
+            "half_lost_nodes": null
+        }))
+        .expect("the sample is as the experiment writes it")
+    }
 
     #[test]
     fn the_most_nodes_are_told() {

@@ -1,4 +1,4 @@
-//! The computation: exact for any number of nodes, simulated for a barrier of so many processes.
+//! The computation: exact for any number of nodes, simulated for a barrier of a number of processes.
 
 use super::flags::MOST_STEPS;
 use super::plan::{Plan, StepPlan};
@@ -26,9 +26,6 @@ const FEWEST_STEPS: u64 = 20;
 const CONFIDENCE: f64 = 0.95;
 
 /// Computes every step's rows; says what it is at.
-///
-/// # Errors
-/// Runs too few for an interval, which the constants rule out.
 pub fn compute(plan: &Plan, session: &Session, progress: &Progress) -> anyhow::Result<Computed> {
     let mut computed = Computed { rows: Vec::new(), warnings: plan.warnings.clone() };
     let noise = Noise::of(&plan.trace.gaps);
@@ -93,7 +90,7 @@ fn simulated(
     let quantile_us = |p: f64| sample_quantile(&apart.steps_ns, p).expect("a simulation has steps") / 1e3;
     let told = |p: f64| (plan.extrapolate || step.delay.supports(processes, p)).then(|| quantile_us(p));
     let quiet = vec![quiet_ns; apart.run_means_ns.len()];
-    // A generator of its own, so that what is simulated does not depend on how it is summed up.
+    // A separate generator, so that the simulation does not depend on its summary.
     let mut rng = fastrand::Rng::with_seed(plan.seed);
     let ratio = ratio_of_means(&apart.run_means_ns, &quiet, CONFIDENCE, &mut rng);
     Row {

@@ -7,11 +7,8 @@ mod metrics;
 mod plan;
 mod ranks;
 mod record;
-#[cfg(test)]
-mod sample;
 mod section;
 mod show;
-mod support;
 mod warnings;
 
 use self::record::Row;

@@ -1,12 +1,11 @@
-//! The plan that comes of the flags, and what a record says of it.
+//! The plan that comes of the flags, what a record says of it, and the number of nodes that a trace is long enough for.
 
 use super::flags::{Flags, MOST_NODES, MOST_STEPS};
-use super::support::{MEDIAN, Support};
-use super::warnings::StepShorterThanGap;
+use super::warnings::{Extrapolated, StepShorterThanGap};
 use crate::model::trace::{self, Description, Trace};
 use chance::{Delay, Network};
 use harness::{Session, UsageError};
-use instruments::warning::{FewSamples, Warning};
+use instruments::warning::{FewSamples, LeftOut, Warning};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
@@ -15,7 +14,7 @@ const MOST_ROUNDS: f64 = 20.0;
 const FEW_GAPS: usize = 100;
 const DEFAULT_PROCESSES: [u64; 9] = [1, 4, 16, 64, 256, 1_024, 4_096, 16_384, 65_536];
 
-/// What one length of step is asked for.
+/// The nodes and processes to compute for one length of step.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StepPlan {
     pub step_ns: u64,
@@ -59,44 +58,28 @@ pub struct Parameters {
 
 impl Plan {
     /// Checks the flags and reads the trace.
-    ///
-    /// # Errors
-    /// No trace, a trace that makes no sense, steps of no length, nodes that the trace does not support.
     pub fn of(flags: &Flags, session: &Session) -> anyhow::Result<Self> {
         let Some(path) = &flags.trace else {
             let remedy = "record a trace of this machine with `contend noise --trace FILE`";
             return Err(UsageError(format!("one of --trace FILE or --ranks RECORD is required: {remedy}")).into());
         };
         let trace = trace::read("--trace", path, flags.span)?;
-        let mut warnings: Vec<Warning> = few_gaps(&trace.description).into_iter().collect();
-        let mut steps = Vec::new();
-        for step in &flags.step {
-            steps.push(StepPlan::of(*step, flags, &trace, &mut warnings)?);
-        }
-        Ok(Self {
-            trace,
-            steps,
-            network: Network {
-                overhead_ns: flags.overhead.as_nanos() as u64,
-                latency_ns: flags.latency.as_nanos() as u64,
-            },
-            steps_a_run: flags.steps,
-            extrapolate: flags.extrapolate,
-            seed: session.seed,
-            warnings,
-        })
+        Self::on(trace, flags, true, session)
     }
 
-    /// The default numbers of nodes on a trace that is at hand, exactly.
-    ///
-    /// # Errors
-    /// A trace that does not support a single node.
+    /// The default numbers of nodes on a trace that is at hand, exactly: without a simulated barrier.
     pub fn exact(trace: Trace, flags: &Flags, session: &Session) -> anyhow::Result<Self> {
+        Self::on(trace, flags, false, session)
+    }
+
+    fn on(trace: Trace, flags: &Flags, is_simulated: bool, session: &Session) -> anyhow::Result<Self> {
         let mut warnings: Vec<Warning> = few_gaps(&trace.description).into_iter().collect();
-        let steps = flags.step.iter().map(|step| StepPlan::exact(*step, &trace, &mut warnings));
+        let steps = flags.step.iter().map(|step| StepPlan::of(*step, flags, is_simulated, &trace, &mut warnings));
         let steps = steps.collect::<anyhow::Result<_>>()?;
-        let network = Network { overhead_ns: 0, latency_ns: 0 };
-        Ok(Self { trace, steps, network, steps_a_run: None, extrapolate: false, seed: session.seed, warnings })
+        let ns = |time: Duration| if is_simulated { time.as_nanos() as u64 } else { 0 };
+        let network = Network { overhead_ns: ns(flags.overhead), latency_ns: ns(flags.latency) };
+        let (steps_a_run, extrapolate) = (flags.steps, flags.extrapolate);
+        Ok(Self { trace, steps, network, steps_a_run, extrapolate, seed: session.seed, warnings })
     }
 
     /// The parameters as the record has them.
@@ -121,7 +104,13 @@ impl Plan {
 }
 
 impl StepPlan {
-    fn of(step: Duration, flags: &Flags, trace: &Trace, warnings: &mut Vec<Warning>) -> anyhow::Result<Self> {
+    fn of(
+        step: Duration,
+        flags: &Flags,
+        is_simulated: bool,
+        trace: &Trace,
+        warnings: &mut Vec<Warning>,
+    ) -> anyhow::Result<Self> {
         let step_ns = step.as_nanos() as u64;
         let delay = trace.gaps.delay(step_ns).map_err(|error| UsageError(format!("--step {step:?}: {error}")))?;
         let delay_while_running = trace.gaps.delay_while_running(step_ns)?;
@@ -129,24 +118,19 @@ impl StepPlan {
         let support =
             Support { step, nodes: supported_nodes, extrapolate: flags.extrapolate, span_s: trace.description.span_s };
         if supported_nodes == 0 && !flags.extrapolate {
-            return Err(support.refusal(&format!("--step {step:?}"), 1).into());
+            let refused = if is_simulated { format!("--step {step:?}") } else { "the trace".to_owned() };
+            return Err(support.refusal(&refused, 1).into());
         }
-        fits(step, flags, trace, &delay)?;
+        if is_simulated {
+            fits(step, flags, trace, &delay)?;
+        }
         let nodes = support.admit("--nodes", &flags.nodes, default_nodes(), warnings)?;
-        let processes = support.admit("--processes", &flags.processes, DEFAULT_PROCESSES.into_iter(), warnings)?;
+        let processes = match is_simulated {
+            true => support.admit("--processes", &flags.processes, DEFAULT_PROCESSES.into_iter(), warnings)?,
+            false => Vec::new(),
+        };
         warnings.extend(longer_gap(step_ns, trace));
         Ok(Self { step_ns, delay, delay_while_running, supported_nodes, nodes, processes })
-    }
-
-    fn exact(step: Duration, trace: &Trace, warnings: &mut Vec<Warning>) -> anyhow::Result<Self> {
-        let step_ns = step.as_nanos() as u64;
-        let (delay, delay_while_running) = (trace.gaps.delay(step_ns)?, trace.gaps.delay_while_running(step_ns)?);
-        let supported_nodes = delay.supported_workers(MEDIAN);
-        let support = Support { step, nodes: supported_nodes, extrapolate: false, span_s: trace.description.span_s };
-        let nodes = support.admit("--nodes", &[], default_nodes(), warnings)?;
-        anyhow::ensure!(!nodes.is_empty(), support.refusal("the trace", 1));
-        warnings.extend(longer_gap(step_ns, trace));
-        Ok(Self { step_ns, delay, delay_while_running, supported_nodes, nodes, processes: Vec::new() })
     }
 }
 
@@ -177,4 +161,57 @@ fn fits(step: Duration, flags: &Flags, trace: &Trace, delay: &Delay) -> Result<(
     Err(UsageError(format!(
         "--step {step:?}: the steps together exceed 64 bits of nanoseconds; use fewer --steps or shorter ones"
     )))
+}
+
+/// A trace supports a figure if it is long enough for the median.
+const MEDIAN: f64 = 0.5;
+
+/// How far a trace reaches with steps of one length.
+pub struct Support {
+    pub step: Duration,
+    pub nodes: u64,
+    pub extrapolate: bool,
+    /// The length of the recording.
+    pub span_s: f64,
+}
+
+impl Support {
+    /// The requested numbers, or those of the defaults that the trace supports.
+    pub fn admit(
+        &self,
+        flag: &str,
+        requested: &[u64],
+        defaults: impl Iterator<Item = u64>,
+        warnings: &mut Vec<Warning>,
+    ) -> Result<Vec<u64>, UsageError> {
+        let all: Vec<u64> = if requested.is_empty() { defaults.collect() } else { requested.to_vec() };
+        let Some(&beyond) = all.iter().find(|number| **number > self.nodes) else { return Ok(all) };
+        let (name, first) = (flag.trim_start_matches('-'), terminal::count(beyond));
+        let what = format!("a number of {name} from {first} on, with steps of {:?},", self.step);
+        let supported = terminal::count(self.nodes);
+        if self.extrapolate {
+            warnings.push(Warning::from(Extrapolated { what, supported }));
+            return Ok(all);
+        }
+        if !requested.is_empty() {
+            return Err(self.refusal(&format!("{flag} {beyond}"), beyond));
+        }
+        let reason = format!("the recording supports {supported}; record for longer, or allow it with --extrapolate");
+        warnings.push(Warning::from(LeftOut { what, reason }));
+        Ok(all.into_iter().filter(|number| *number <= self.nodes).collect())
+    }
+
+    pub fn refusal(&self, flag: &str, nodes: u64) -> UsageError {
+        let needed_s = self.step.as_secs_f64() / -(MEDIAN.ln() / nodes as f64).exp_m1();
+        UsageError(format!(
+            "{flag}: a recording of {} s supports {} nodes with steps of {:?}; for {} record at least {:.3} s with \
+             `contend noise --seconds … --trace FILE`, or allow it with --extrapolate",
+            self.span_s,
+            terminal::count(self.nodes),
+            self.step,
+            terminal::count(nodes),
+            // Rounded up, so that what is advised is enough.
+            (needed_s * 1e3).ceil() / 1e3,
+        ))
+    }
 }

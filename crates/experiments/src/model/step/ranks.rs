@@ -1,9 +1,9 @@
-//! The model on the ranks of a job: a trace of its own for each node, and what hits several at once kept together.
+//! The model on the ranks of a job: each node with its own trace, and interruptions of several at once kept together.
 
 use super::flags::Flags;
+use super::plan::Support;
 use super::plan::{Parameters, default_nodes, few_gaps};
 use super::record::{Method, Row};
-use super::support::Support;
 use crate::model::trace::{Description, Source};
 use chance::Ranks;
 use harness::{Finished, Session, UsageError};
@@ -19,9 +19,6 @@ use std::time::Duration;
 const SHIFTS: usize = 5;
 
 /// Computes from the record of a job.
-///
-/// # Errors
-/// What is no record of a job; nodes that its traces do not support.
 pub fn compute(path: &Path, flags: &Flags, session: &Session) -> anyhow::Result<Finished<Parameters, Row>> {
     let (name, traces) = read(path)?;
     let description = described(&name, &traces);

@@ -4,7 +4,6 @@ use super::record::{Method, Row, StepRecord};
 use crate::model::show::{assumptions, trace};
 use terminal::{self, Page, Point, Scatter, nanoseconds};
 
-/// All of it.
 pub fn show(record: &StepRecord<'_>, page: &Page) -> String {
     let mut text = format!("Bulk-synchronous nodes, each with the noise of\n  {}\n", trace(&record.parameters.trace));
     for block in record.results.chunk_by(|a, b| a.step_us == b.step_us) {
@@ -47,7 +46,11 @@ fn factor(slowdown: f64) -> String {
     if slowdown < 100.0 { format!("{slowdown:.4}") } else { format!("{slowdown:.1}") }
 }
 
-/// A star marks what the trace is too short for.
+fn interval(row: &Row) -> String {
+    row.slowdown_ci.map_or_else(String::new, |ci| format!("{}-{}", factor(ci.low), factor(ci.high)))
+}
+
+/// A star marks a number of nodes that the trace is too short for.
 fn nodes(row: &Row) -> String {
     format!("  {}{}", terminal::count(row.nodes), if row.nodes > row.supported_nodes { "*" } else { "" })
 }
@@ -69,14 +72,13 @@ fn exact_table(rows: &[&Row]) -> String {
 
 fn barrier_table(rows: &[&Row]) -> String {
     let lines = rows.iter().map(|row| {
-        let interval = row.slowdown_ci.map_or_else(String::new, |ci| format!("{}-{}", factor(ci.low), factor(ci.high)));
         vec![
             nodes(row),
             time(row.quiet_us),
             time(row.mean_us),
             told(row.p99_us),
             factor(row.slowdown),
-            interval,
+            interval(row),
             factor(row.together_slowdown),
         ]
     });
@@ -85,14 +87,13 @@ fn barrier_table(rows: &[&Row]) -> String {
 
 fn ranks_table(rows: &[&Row]) -> String {
     let lines = rows.iter().map(|row| {
-        let interval = row.slowdown_ci.map_or_else(String::new, |ci| format!("{}-{}", factor(ci.low), factor(ci.high)));
         vec![
             nodes(row),
             time(row.mean_us),
             time(row.p50_us),
             told(row.p99_us),
             factor(row.slowdown),
-            interval,
+            interval(row),
             row.apart_slowdown.map_or_else(String::new, factor),
             factor(row.together_slowdown),
         ]

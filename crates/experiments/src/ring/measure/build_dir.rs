@@ -1,9 +1,9 @@
-//! A temporary folder in which the contestants that are programs are built and run. It is gone when it is dropped.
+//! A temporary directory in which the contestants that are programs are built and run; dropping it removes it.
 //!
 //! Every build has a copy of its sources to itself: what one compiler leaves another might take for its own.
 
-use super::program::{self, ProcessSpec, Stopped};
-use crate::ring::contestants::{Contestant, Recipe, Runs, Source, Toolchain, filled};
+use super::run::{self, ProcessSpec, Stopped};
+use crate::ring::contestants::{Contestant, Recipe, Runs, Source, filled, find_toolchain};
 use crate::ring::plan::Absent;
 use anyhow::Context;
 use harness::{Interruption, Progress};
@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use tempfile::TempDir;
 
-/// The folder, and what is copied into it.
+/// The directory, and the sources that are copied into it.
 pub struct BuildDir<'a> {
     /// On a root that cannot be written there may be none: what is built in runs all the same.
     folder: Option<TempDir>,
@@ -46,8 +46,6 @@ pub enum Readiness {
 const BUILD_TIMEOUT: Duration = Duration::from_secs(300);
 
 impl<'a> BuildDir<'a> {
-    /// # Errors
-    /// The place that `TMPDIR` names for temporary files is none.
     pub fn open(sources: &'a [Source]) -> anyhow::Result<Self> {
         // Whatever the umask: what is built here is run.
         let private = Permissions::from_mode(0o700);
@@ -61,7 +59,7 @@ impl<'a> BuildDir<'a> {
         Ok(Self { folder, sources, copies: AtomicUsize::new(0) })
     }
 
-    /// A fresh copy of a contestant's folder.
+    /// A fresh copy of a contestant's directory.
     fn copy(&self, of: &str) -> io::Result<PathBuf> {
         let copy = self.path().join(self.copies.fetch_add(1, Ordering::Relaxed).to_string());
         std::fs::create_dir(&copy)?;
@@ -71,13 +69,13 @@ impl<'a> BuildDir<'a> {
         Ok(copy)
     }
 
-    /// Somewhere to run what has no folder of its own.
+    /// A directory for contestants that have none.
     pub fn path(&self) -> &Path {
         self.folder.as_ref().map_or(Path::new("/"), TempDir::path)
     }
 
-    /// Finds toolchains, and builds unless only `looking`; directories side by side on several `workers`. The check of a
-    /// toolchain has `timeout`, as a run of its contestant has. When interrupted, the result lacks the rest.
+    /// Finds toolchains, and builds unless only `looking`; directories side by side on several `workers`. The check of
+    /// a toolchain has `timeout`, as a run of its contestant has. When interrupted, the result lacks the rest.
     pub fn prepare(
         &self,
         contestants: &[&Contestant],
@@ -121,7 +119,7 @@ fn guarded(words: &[String]) -> Vec<String> {
     GUARD.into_iter().map(str::to_owned).chain(words.iter().cloned()).collect()
 }
 
-/// The work on one folder.
+/// The build of one directory.
 struct FolderBuild<'a> {
     build_dir: &'a BuildDir<'a>,
     interruption: &'a Interruption,
@@ -161,7 +159,7 @@ impl FolderBuild<'_> {
             }
             outcome => matches!(outcome, Some(Ok(()))),
         };
-        let Some(toolchain) = Toolchain::find(recipe, folder, suits) else {
+        let Some(toolchain) = find_toolchain(recipe, folder, suits) else {
             if let Some(why) = hung {
                 // That its toolchain is not installed is not known.
                 return Ok(Some(Readiness::NotBuilt(why)));
@@ -180,8 +178,8 @@ impl FolderBuild<'_> {
     }
 
     /// `None` if it was interrupted.
-    fn build(&mut self, recipe: &Recipe, toolchain: &Toolchain) -> io::Result<Option<Built>> {
-        let key = (toolchain.tool.clone(), recipe.build.clone());
+    fn build(&mut self, recipe: &Recipe, toolchain: &Path) -> io::Result<Option<Built>> {
+        let key = (toolchain.to_owned(), recipe.build.clone());
         if let Some(known) = self.built.get(&key) {
             return Ok(Some(known.clone()));
         }
@@ -199,7 +197,7 @@ impl FolderBuild<'_> {
 
     /// Whether the command succeeded, and if not, why; `None` if it was interrupted.
     fn perform(&self, words: &[String], folder: &Path, timeout: Duration) -> Option<Result<(), Failed>> {
-        // What a compiler leaves in the place for temporary files goes with the folder.
+        // Temporary files of a compiler are removed with the directory.
         let environment = [format!("TMPDIR={}", self.build_dir.path().display())];
         let spec = ProcessSpec {
             words: &guarded(words),
@@ -209,7 +207,7 @@ impl FolderBuild<'_> {
             timeout,
             is_guard: true,
         };
-        Some(match program::run(&spec, self.interruption, None, |_| ()) {
+        Some(match run::run(&spec, self.interruption, None, |_| ()) {
             Ok(ended) if ended.status.success() => Ok(()),
             Ok(ended) => Err(Failed::Ended(ended.last_words())),
             Err(Stopped::Interrupted) => return None,

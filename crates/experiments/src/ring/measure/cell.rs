@@ -1,19 +1,25 @@
-//! One contestant in one ring: its turns, and the row that comes of them.
+//! One contestant in one ring: its repetitions, and the row that comes of them.
+//!
+//! The time of a hop of a program comes from runs with many hops and with fewer, so that starting and ending cancel. A
+//! program's start takes a millisecond or so and scatters by as much, and now and then another program delays it by as
+//! long as all the hops take. The difference of one long run and its short one then shows a hop of a tenth of what the
+//! kernel needs for a switch, if the short run was the delayed one. So each long run is compared with the short runs of
+//! all repetitions, and the median of those differences counts: a delay of one short run changes no repetition.
 
 use super::build_dir::Ready;
-use super::cut::Cut;
-use super::difference::{self, TwoRuns};
+use super::memory::Memory;
 use super::run::{self, Order, Place, Run, RunError, Switches};
 use crate::ring::contestants::Runs;
+use crate::ring::findings;
 use crate::ring::plan::{CellPlan, Plan};
-use crate::ring::record::Failure;
+use crate::ring::record::{Failure, Row};
 use harness::{Lookout, Session, Shown, turns};
 use instruments::environment::Activity;
-use instruments::neighbour::{Probe, Probed, Split};
-use instruments::statistics::Interval;
+use instruments::neighbour::{Probe, Probed, Sharing, Split};
 use instruments::statistics::comparison::Estimate;
 use instruments::statistics::order::{median, sample_quantile_interval};
 use instruments::statistics::summary::CONFIDENCE;
+use instruments::statistics::{EndedBy, Interval};
 use instruments::team::on_cpu;
 use loops::ring::{Arrangement, BuiltIn, Class, RingSpec};
 use record::Unit;
@@ -24,7 +30,7 @@ use std::time::{Duration, Instant};
 /// Fewer give no interval without assuming a distribution.
 pub const LEAST_TURNS: u64 = 6;
 pub const MOST_TURNS: u64 = 30;
-/// A program's time without hops comes from a run with so many times fewer, past the first that warm it up.
+/// A program's time without hops comes from a run with this many times fewer, which still warm it up.
 const FEWER: u64 = 5;
 /// A first turn that was shorter than planned by more than this is taken again, once.
 const FAR_OFF: f64 = 4.0;
@@ -45,23 +51,23 @@ pub struct Cell {
     pub samples: Vec<f64>,
     /// The runs of a program, turn by turn, which all samples come of.
     two_runs: Vec<TwoRuns>,
-    pub(super) starts_ns: Vec<f64>,
-    /// What it probably takes, to choose the hops.
-    pub(super) guess_ns: f64,
-    pub(super) hops: u64,
+    starts_ns: Vec<f64>,
+    /// The probable time of a hop, to choose the number of hops.
+    guess_ns: f64,
+    hops: u64,
     pub answer: Option<usize>,
     pub failure: Option<Failure>,
     /// The time that its turns took.
     pub spent: Duration,
-    pub(super) turns: u64,
-    pub(super) all_hops: u64,
-    pub(super) wasted_polls: Option<u64>,
-    pub(super) switches: Switches,
-    pub(super) stolen_s: f64,
-    pub(super) watched_s: f64,
-    /// Turn by turn, what hops took in its parts, and who was on the core.
-    pub(super) parts: Vec<Vec<(f64, Probed)>>,
-    pub(super) split: Split,
+    turns: u64,
+    all_hops: u64,
+    wasted_polls: Option<u64>,
+    switches: Switches,
+    stolen_s: f64,
+    watched_s: f64,
+    /// By repetition: the time of a hop in each of its parts, and the SMT sibling's use of the core.
+    parts: Vec<Vec<(f64, Probed)>>,
+    split: Split,
 }
 
 /// What all turns of a cell are given.
@@ -152,18 +158,18 @@ impl Cell {
         if self.two_runs.is_empty() {
             return;
         }
-        self.samples = difference::per_hop(&self.two_runs);
+        self.samples = per_hop(&self.two_runs);
         let part = |(turn, ns): (&TwoRuns, &f64)| turn.probed.map(|probed| (*ns, probed)).into_iter().collect();
         self.parts = self.two_runs.iter().zip(&self.samples).map(part).collect();
     }
 
-    /// What takes long to start is run for longer, or its hops would drown in the scatter of its start.
+    /// A contestant that takes long to start runs for longer, or the scatter of its start would hide its hops.
     fn slice_ns(&self, slice: Duration) -> f64 {
         let start_ns = self.starts_ns.iter().copied().reduce(f64::min).unwrap_or(0.0);
         (slice.as_nanos() as f64).max((start_ns / 2.0).min(LONGEST_NS))
     }
 
-    /// Runs so many hops; the time of one, in ns.
+    /// Runs this number of hops; returns the time of one, in ns.
     fn run_hops(&mut self, hops: u64, turn: &Turn<'_>, probe: Option<Probe>) -> Result<f64, RunError> {
         let contestant = Rc::clone(&self.plan.contestant);
         let (ns, start_ns) = match (&contestant.runs, turn.ready) {
@@ -226,7 +232,7 @@ impl Cell {
             self.note(hops, &run);
             Ok(run.total_ns)
         };
-        // With a number of hops that was asked for, the others are none.
+        // With a requested number of hops, the short run has none.
         let fewer = if turn.plan.hops.is_some() { 0 } else { hops / FEWER };
         let before = look();
         let short_ns: f64 = run(fewer)?;
@@ -236,7 +242,7 @@ impl Cell {
         let probed = looks.map(|((before, between), after)| Probed::between(before, between).and(after));
         // Runs of no hops have no time of a hop.
         self.two_runs.extend((hops > 0).then_some(TwoRuns { hops, long_ns, fewer, short_ns, probed }));
-        let ns = difference::per_hop(&self.two_runs).pop().unwrap_or(0.0);
+        let ns = per_hop(&self.two_runs).pop().unwrap_or(0.0);
         Ok((ns, (short_ns - ns * fewer as f64).max(0.0)))
     }
 
@@ -257,7 +263,7 @@ impl Cell {
         median(&self.samples).filter(|ns| *ns > 0.0)
     }
 
-    pub(super) fn split(&self, lookout: &Lookout) -> Split {
+    fn split(&self, lookout: &Lookout) -> Split {
         lookout.split_turns(&self.parts)
     }
 
@@ -267,15 +273,98 @@ impl Cell {
         self.split.alone.or_else(of_all)
     }
 
-    pub(super) fn interval(&self) -> Option<Interval> {
+    fn interval(&self) -> Option<Interval> {
         if self.two_runs.is_empty() {
             return sample_quantile_interval(&self.samples, 0.5, CONFIDENCE);
         }
-        difference::interval(&self.two_runs)
+        interval(&self.two_runs)
+    }
+
+    /// The row; `None` without a repetition.
+    pub fn row(
+        &self,
+        ended_by: EndedBy,
+        memory: Memory,
+        limit: Option<(String, f64)>,
+        lookout: &Lookout,
+    ) -> Option<Row> {
+        // By all that was learned since.
+        let split = self.split(lookout);
+        let had_a_turn = self.answer.is_some() || self.failure.is_some();
+        let contestant = had_a_turn.then_some(&self.plan.contestant)?;
+        // A contestant that failed once has no time.
+        let ns_per_hop = self.ns_per_hop().filter(|_| self.failure.is_none());
+        let [alone, shared] = [split.alone, split.shared].map(|figure| figure.filter(|_| ns_per_hop.is_some()));
+        let (cycles, frequency) = (alone.and(self.cycles(lookout)), alone.and(self.frequency(lookout)));
+        let best = alone.map(|figure| figure.value).or(ns_per_hop);
+        let per_hop = |count: u64| (self.all_hops > 0).then(|| count as f64 / self.all_hops as f64);
+        Some(Row {
+            contestant: contestant.name.clone(),
+            class: contestant.class,
+            scheduler: contestant.scheduler.clone(),
+            threads: self.plan.threads,
+            hops: self.hops,
+            answer: self.answer,
+            correct: self.failure.is_none(),
+            failure: self.failure.clone(),
+            large: self.plan.arrangement.is_some(),
+            arrangement: self.plan.arrangement,
+            pinned: self.plan.pinned,
+            ns_per_hop,
+            ns_per_hop_ci: ns_per_hop.and(self.interval()),
+            core_shared_share: split.shared_share,
+            core_correlation: split.correlation,
+            ns_per_hop_alone: alone.map(|figure| figure.value),
+            ns_per_hop_alone_ci: alone.and_then(|figure| figure.interval),
+            cycles_per_hop_alone: cycles.map(|figure| figure.value),
+            cycles_per_hop_alone_ci: cycles.and_then(|figure| figure.interval),
+            core_ghz_alone: frequency.map(|(ghz, _)| ghz),
+            core_ghz_alone_span: frequency.map(|(_, span)| span),
+            ns_per_hop_shared: shared.map(|figure| figure.value),
+            ns_per_hop_shared_ci: shared.and_then(|figure| figure.interval),
+            repeats: self.samples.len(),
+            spent_s: self.spent.as_secs_f64(),
+            ended_by: ns_per_hop.map(|_| ended_by),
+            start_ms: median(&self.starts_ns).map(|ns| ns / 1e6),
+            limit_ns: limit.as_ref().map(|(_, ns)| *ns),
+            times_limit: limit.as_ref().zip(best).map(|((_, limit_ns), ns)| ns / limit_ns),
+            limit: limit.map(|(name, _)| name),
+            rss_kib: memory.rss_kib,
+            bytes_per_thread: memory.bytes_per_thread,
+            kernel_bytes_per_thread: memory.kernel_bytes_per_thread(),
+            kernel_stack_bytes_per_thread: memory.kernel_stack_bytes_per_thread,
+            slab_bytes_per_thread: memory.slab_bytes_per_thread,
+            page_table_bytes_per_thread: memory.page_table_bytes_per_thread,
+            wasted_polls_per_hop: self.wasted_polls.and_then(per_hop),
+            voluntary_switches_per_hop: per_hop(self.switches.voluntary),
+            involuntary_switches_per_hop: per_hop(self.switches.involuntary),
+            steal_share: (self.watched_s > 0.0).then(|| self.stolen_s / self.watched_s),
+            then: findings::lines_2008(&contestant.name, self.plan.threads),
+        })
+    }
+
+    /// The same in cycles of the core, whatever its frequency was.
+    fn cycles(&self, lookout: &Lookout) -> Option<Estimate> {
+        let in_cycles = |(ns, probed): &(f64, Probed)| (ns * f64::from(probed.cycles_per_ns), *probed);
+        let turns: Vec<Vec<_>> = self.parts.iter().map(|turn| turn.iter().map(in_cycles).collect()).collect();
+        lookout.split_turns(&turns).alone
+    }
+
+    /// The core's frequency in GHz while the parts that were alone ran: the median of the turns, and their ends.
+    fn frequency(&self, lookout: &Lookout) -> Option<(f64, Interval)> {
+        let of_turn = |turn: &Vec<(f64, Probed)>| {
+            let alone = turn.iter().filter(|(_, probed)| lookout.sharing(&[*probed]) == Sharing::Alone);
+            median(&alone.map(|(_, probed)| f64::from(probed.cycles_per_ns)).collect::<Vec<_>>())
+        };
+        let turns: Vec<f64> = self.parts.iter().filter_map(of_turn).collect();
+        let ends = turns
+            .iter()
+            .fold(Interval::new(f64::INFINITY, 0.0), |ends, &ghz| Interval::new(ends.low.min(ghz), ends.high.max(ghz)));
+        Some((median(&turns)?, ends))
     }
 }
 
-/// Two CPUs that are cores of their own, as far as there are such.
+/// Two CPUs on different cores, as far as possible.
 fn two_cores(session: &Session) -> Vec<usize> {
     session.environment.cpu.spread(&session.cpus).into_iter().take(2).collect()
 }
@@ -308,5 +397,155 @@ impl turns::Cell for Cell {
 
     fn is_over(&self) -> bool {
         self.failure.is_some()
+    }
+}
+
+/// The time between two probes: an SMT sibling comes and goes within it.
+const PART_NS: f64 = 1.5e6;
+const MOST_PARTS: f64 = 100.0;
+/// Interruptions come some thousand times a second and take microseconds: fewer than half of such short pieces have
+/// one, whatever the present rate, and so their median has none.
+const PIECE_NS: f64 = 50e3;
+/// With fewer laps, the time of a piece would depend on the place in the ring where it began.
+const LEAST_LAPS: f64 = 10.0;
+const MOST_START_SHARE: f64 = 0.3;
+
+/// The division of a turn of a built-in contestant: parts between probes, pieces that are timed one by one, and the
+/// hops of each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cut {
+    pub parts: u32,
+    /// Pieces of each part.
+    pub pieces: u32,
+    /// Hops of each piece.
+    pub hops: u64,
+}
+
+impl Cut {
+    /// A turn in one piece.
+    pub fn whole(hops: u64) -> Self {
+        Self { parts: 1, pieces: 1, hops }
+    }
+
+    /// Divides `hops`, of which one takes about `hop_ns`, in a ring that takes `start_ns` to make: parts and pieces are
+    /// so long that `start_ns` is a small share of them.
+    pub fn of(hops: u64, hop_ns: f64, threads: usize, start_ns: f64) -> Self {
+        if start_ns >= PART_NS * MOST_START_SHARE {
+            return Self::whole(hops);
+        }
+        let parts = (hops as f64 * hop_ns / PART_NS).clamp(1.0, MOST_PARTS) as u32;
+        let in_part = hops as f64 / f64::from(parts);
+        let in_laps = in_part / (LEAST_LAPS * threads as f64);
+        let is_cut = start_ns < PIECE_NS * MOST_START_SHARE;
+        let pieces = if is_cut { (in_part * hop_ns / PIECE_NS).min(in_laps).max(1.0) as u32 } else { 1 };
+        Self { parts, pieces, hops: hops / u64::from(parts * pieces) }
+    }
+
+    /// How often the ring is made.
+    pub fn runs(self) -> u32 {
+        self.parts * self.pieces
+    }
+
+    pub fn all_hops(self) -> u64 {
+        self.hops * u64::from(self.runs())
+    }
+}
+
+/// A turn: a run with many hops and one with fewer, and the probes around them.
+#[derive(Clone, Copy, Debug)]
+struct TwoRuns {
+    hops: u64,
+    long_ns: f64,
+    fewer: u64,
+    short_ns: f64,
+    probed: Option<Probed>,
+}
+
+/// The time of a hop in ns, turn by turn.
+fn per_hop(turns: &[TwoRuns]) -> Vec<f64> {
+    let of_turn = |turn: &TwoRuns| {
+        let against = |other: &TwoRuns| {
+            let hops = turn.hops.checked_sub(other.fewer).filter(|hops| *hops > 0)?;
+            Some((turn.long_ns - other.short_ns) / hops as f64)
+        };
+        median(&turns.iter().filter_map(against).collect::<Vec<_>>())
+    };
+    turns.iter().filter_map(of_turn).collect()
+}
+
+/// The 95 % interval of the median hop: that over the turns, wider by the uncertainty of the start, which all turns
+/// share. `None` with too few turns.
+fn interval(turns: &[TwoRuns]) -> Option<Interval> {
+    let hops = per_hop(turns);
+    let (hop, over_turns) = (median(&hops)?, sample_quantile_interval(&hops, 0.5, CONFIDENCE)?);
+    let starts: Vec<f64> = turns.iter().map(|turn| turn.short_ns - hop * turn.fewer as f64).collect();
+    let (start, ends) = (median(&starts)?, sample_quantile_interval(&starts, 0.5, CONFIDENCE)?);
+    let counted: Vec<f64> = turns.iter().map(|turn| turn.hops.saturating_sub(turn.fewer) as f64).collect();
+    let counted = median(&counted).filter(|counted| *counted > 0.0)?;
+    let (later, sooner) = ((ends.high - start) / counted, (start - ends.low) / counted);
+    Some(Interval::new((over_turns.low - later).max(0.0), over_turns.high + sooner))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_made_soon_is_cut_into_pieces_that_go_around_and_what_is_not_is_left_whole() {
+        // 60 ms of a hop of 2 ns: 40 parts of 1.5 ms, each in 30 pieces of 50 µs.
+        let short = Cut::of(30_000_000, 2.0, 503, 4e3);
+        assert_eq!((short.parts, short.pieces), (40, 30));
+        assert_eq!(short.all_hops(), 30_000_000);
+        assert!(short.hops as f64 >= LEAST_LAPS * 503.0, "{short:?}");
+        // Polled in vain: a lap is as long as many pieces.
+        assert_eq!(Cut::of(100_000, 600.0, 503, 4e3).pieces, 1);
+        // Threads of the kernel: parts, but no pieces; a million threads: neither.
+        assert_eq!((Cut::of(40_000, 1_500.0, 2, 60e3).parts, Cut::of(40_000, 1_500.0, 2, 60e3).pieces), (40, 1));
+        assert_eq!(Cut::of(1_000_000, 4.0, 1_000_000, 3e6), Cut::whole(1_000_000));
+    }
+
+    const HOP_NS: f64 = 4_000.0;
+
+    /// Turns of 12,000 hops and a fifth of them; every start is late by up to a millisecond, and some by 50 ms.
+    fn turns(count: usize, delayed: f64, rng: &mut fastrand::Rng) -> Vec<TwoRuns> {
+        let mut run = |hops: u64| {
+            let delay = if rng.f64() < delayed { 50e6 } else { 0.0 };
+            2e6 + 1e6 * rng.f64() + delay + hops as f64 * HOP_NS * (1.0 + 0.01 * (rng.f64() - 0.5))
+        };
+        (0..count)
+            .map(|_| TwoRuns { hops: 12_000, long_ns: run(12_000), fewer: 2_400, short_ns: run(2_400), probed: None })
+            .collect()
+    }
+
+    #[test]
+    fn a_delayed_short_run_makes_no_hop_impossibly_short() {
+        let mut rng = fastrand::Rng::with_seed(1);
+        for _ in 0..300 {
+            let turns = turns(8, 0.15, &mut rng);
+            let alone = |turn: &TwoRuns| (turn.long_ns - turn.short_ns) / (turn.hops - turn.fewer) as f64;
+            let (least_alone, least) = (
+                turns.iter().map(alone).fold(f64::INFINITY, f64::min),
+                per_hop(&turns).into_iter().fold(f64::INFINITY, f64::min),
+            );
+            let shorts_delayed = turns.iter().filter(|turn| turn.short_ns > 40e6).count();
+            if shorts_delayed < turns.len() / 2 {
+                assert!(least > 0.9 * HOP_NS, "{least} where one by one it is {least_alone}");
+            }
+        }
+        // A turn by itself gives such a hop: the kernel needs more for a switch.
+        let mut delayed = turns(8, 0.0, &mut rng);
+        delayed[3].short_ns += 46e6;
+        assert!((delayed[3].long_ns - delayed[3].short_ns) / 9_600.0 < 0.1 * HOP_NS);
+        assert!(per_hop(&delayed).iter().all(|ns| *ns > 0.9 * HOP_NS));
+        assert!(interval(&delayed).unwrap().low > 0.9 * HOP_NS, "{:?}", interval(&delayed));
+    }
+
+    #[test]
+    fn the_interval_covers_the_hop() {
+        let mut rng = fastrand::Rng::with_seed(2);
+        let covers = |rng: &mut fastrand::Rng| interval(&turns(8, 0.05, rng)).unwrap().contains(HOP_NS);
+        let covering = (0..400).filter(|_| covers(&mut rng)).count();
+        assert!(covering >= 376, "{covering} of 400");
+        assert!(interval(&turns(5, 0.0, &mut rng)).is_none(), "too few turns");
     }
 }

@@ -105,7 +105,7 @@ impl MemorySamples {
 /// 32 pages for each of two CPUs, and as much for the heap's own steps.
 const LEAST_RISE_KIB: f64 = 512.0;
 
-/// So many more threads that what they add stands out from a page here and there.
+/// The number of additional threads, whose memory must exceed the scatter of a few pages.
 fn step(contestant: &Contestant) -> usize {
     match contestant.class {
         Class::OsBlock => 500,

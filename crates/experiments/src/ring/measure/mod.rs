@@ -1,12 +1,8 @@
-//! The measurement: contestants are built, their memory is measured, and then they take turns.
+//! The measurement: contestants are built, their memory is measured, and then their cells are interleaved.
 
 mod build_dir;
 mod cell;
-mod cut;
-mod difference;
 mod memory;
-mod program;
-mod row;
 mod run;
 
 pub use build_dir::{BuildDir, Readiness};
@@ -35,7 +31,7 @@ pub struct Measured {
     pub warnings: Vec<Warning>,
 }
 
-/// What is known of the contestants beside their cells.
+/// The state of the contestants, apart from their cells.
 #[derive(Default)]
 struct Known {
     ready: BTreeMap<String, Ready>,
@@ -45,9 +41,6 @@ struct Known {
 }
 
 /// Measures every cell of the plan, and says what it is at.
-///
-/// # Errors
-/// No place for building contestants.
 pub fn run_plan(plan: &Plan, session: &Session, mut lookout: Lookout, progress: &Progress) -> anyhow::Result<Measured> {
     let began = Instant::now();
     let end = began + plan.budget;
@@ -58,7 +51,13 @@ pub fn run_plan(plan: &Plan, session: &Session, mut lookout: Lookout, progress: 
     for cell in &mut cells {
         cell.failure = known.failures.get(&cell.plan.contestant.name).cloned();
     }
-    let rules = rules(plan, began);
+    let rules = Rules {
+        began,
+        budget: Some(plan.budget),
+        precision: Some(plan.precision),
+        at_least: LEAST_TURNS,
+        at_most: MOST_TURNS,
+    };
     let slice = slice_within(end.saturating_duration_since(Instant::now()), cells.len());
     let turns = take_turns(&mut cells, &rules, session, progress, |cell| {
         let ready = known.ready.get(&cell.plan.contestant.name);
@@ -70,17 +69,7 @@ pub fn run_plan(plan: &Plan, session: &Session, mut lookout: Lookout, progress: 
     Ok(Measured { rows, absent: known.absent, order: turns.order, warnings })
 }
 
-fn rules(plan: &Plan, began: Instant) -> Rules {
-    Rules {
-        began,
-        budget: Some(plan.budget),
-        precision: Some(plan.precision),
-        at_least: LEAST_TURNS,
-        at_most: MOST_TURNS,
-    }
-}
-
-/// Of the budget, for building and for memory; the rest is for the turns.
+/// The share of the budget for building and for memory; the rest is for the cells.
 const MEMORY_SHARE: f64 = 0.3;
 const MEMORY_REPEATS: usize = 3;
 
@@ -162,7 +151,7 @@ fn rows(cells: &[Cell], ended: &[EndedBy], known: &Known, lookout: &Lookout) -> 
     cells.iter().zip(ended).filter_map(row).collect()
 }
 
-/// The limit that a cell is held against, and its time: of handing over on one CPU and across, the faster.
+/// The limit that a cell is compared with, and its time: of handoffs on one CPU and between two, the faster.
 fn limit_of(cell: &Cell, cells: &[Cell]) -> Option<(String, f64)> {
     let plan = &cell.plan;
     let suits = |limit: &&Cell| {

@@ -1,16 +1,16 @@
 //! From events to waits: a thread begins a futex call, sleeps, is woken by another, and runs again.
 
-use super::runs::Runs;
-use super::sample::{Event, What};
+use super::events::{Event, What};
 use super::stacks::Stacks;
 use crate::trace::measure::aggregate::Times;
 use blame::switches::{Seen, State, Timeline};
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 
 /// A stack by its number.
 pub type StackNumber = usize;
 
-/// All that was seen so far. Times are on the kernel's clock.
+/// All events seen so far. Times are on the kernel's clock.
+#[derive(Default)]
 pub struct Follower {
     target: u32,
     began: u64,
@@ -55,7 +55,7 @@ struct Call {
 struct Woken {
     at: u64,
     by: u32,
-    /// The stack of its own futex call.
+    /// The stack of the waker's futex call.
     stack: Option<StackNumber>,
     /// When the woken one came to a CPU, and to which.
     ran: Option<(u64, usize)>,
@@ -68,7 +68,7 @@ pub struct Waits {
     /// From being woken to running.
     pub wakes: Times,
     pub timeouts: u64,
-    /// What is known of those who woke it, while it waited.
+    /// The states of the wakers while it waited.
     pub seen: Seen,
     /// By the stack that woke it: how long was waited.
     pub wakers: HashMap<StackNumber, f64>,
@@ -90,24 +90,13 @@ pub struct Wait {
 
 const LONGEST: usize = 5;
 
-/// Of a futex call.
+/// The part of a futex call's operation that is the command.
 const COMMAND: u32 = 0x7f;
 const WAITING: [u32; 5] = [0, 6, 9, 11, 13];
 
 impl Follower {
     pub fn new(target: u32, began: u64) -> Self {
-        Self {
-            target,
-            began,
-            threads: HashMap::new(),
-            timelines: HashMap::new(),
-            runs: Runs::default(),
-            stacks: Vec::new(),
-            numbers: HashMap::new(),
-            waits: HashMap::new(),
-            longest: HashMap::new(),
-            lost_waits: 0,
-        }
+        Self { target, began, ..Self::default() }
     }
 
     /// The next event.
@@ -148,7 +137,7 @@ impl Follower {
         }
         let timeline = self.timelines.entry(thread).or_default();
         if !timeline.is_open() {
-            // What it was at before is told by its first switch.
+            // Its first switch shows its state before that.
             timeline.begin(0.0, State::Asleep);
         }
         timeline.note(at, is_out, is_preempted);
@@ -176,7 +165,7 @@ impl Follower {
         const ETIMEDOUT: i64 = 110;
         const EAGAIN: i64 = 11;
         let Some(Thread { call: Some(call), woken }) = self.threads.remove(&thread) else { return };
-        // Where the word had changed already nobody waited.
+        // If the word had changed already, there was no wait.
         if !call.waits || result == -EAGAIN {
             return;
         }
@@ -249,10 +238,46 @@ impl Waits {
     }
 }
 
+/// The threads that ran on each CPU lately, by CPU.
+#[derive(Default)]
+pub struct Runs(HashMap<usize, VecDeque<Run>>);
+
+struct Run {
+    thread: u32,
+    from: u64,
+}
+
+/// Turns on each CPU that are remembered: more than come between a wake and its thread's turn.
+const MOST: usize = 256;
+
+impl Runs {
+    /// A thread came to a CPU.
+    pub fn note(&mut self, at: u64, thread: u32, cpu: usize) {
+        let runs = self.0.entry(cpu).or_default();
+        runs.push_back(Run { thread, from: at });
+        if runs.len() > MOST {
+            runs.pop_front();
+        }
+    }
+
+    /// Who ran between a wake and its thread's turn, on the CPU of that turn, and how long.
+    pub fn between(&self, woken: u64, ran: u64, cpu: usize) -> Vec<(u32, f64)> {
+        let (mut until, mut found) = (ran, Vec::new());
+        for run in self.0.get(&cpu).into_iter().flatten().rev().skip_while(|run| run.from >= ran) {
+            found.push((run.thread, until.saturating_sub(run.from.max(woken)) as f64));
+            until = run.from;
+            if run.from <= woken {
+                break;
+            }
+        }
+        found
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trace::attach::sample::Stack;
+    use crate::trace::attach::events::Stack;
 
     fn event(raw_ns: u64, thread: u32, what: What) -> Event {
         Event { raw_ns, process: if thread < 100 { 1 } else { 9 }, thread, cpu: 0, what }

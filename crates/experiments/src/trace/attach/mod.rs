@@ -1,36 +1,30 @@
-//! A process that already runs: the kernel's record of its futex calls, with their stacks, of who woke whom, and of who
-//! ran. Nothing is put into the process, and it never stops for it.
+//! A process that already runs: the kernel's trace of its futex calls, with their stacks, of its wake-ups, and of the
+//! threads that ran. Nothing is put into the process, and it never stops for it.
 
-mod first_to_end;
+mod events;
 mod follow;
-mod points;
-mod rings;
 mod rows;
-mod runs;
-mod sample;
 mod stacks;
-mod target;
-
-pub use target::Target;
 
 use super::flags::Level;
-use super::measure::{Measured, Piece};
+use super::measure::{Measured, Piece, map_of};
 use super::plan::Parameters;
 use super::warnings::unnamed_code;
 use super::words::IDLE;
 use blame::names::{Names, message, parse};
 use blame::time::{Nanoseconds, Ticks};
 use blame::{Lost, TraceLost};
-use first_to_end::FirstToEnd;
+use events::Rings;
 use follow::Follower;
-use harness::{Observer, Session};
+use harness::{Observer, Session, UsageError};
 use instruments::warning::Warning;
-use rings::Rings;
 use rows::Builder;
 use rustix::time::{ClockId, clock_gettime};
 use stacks::Stacks;
 use std::collections::HashMap;
-use std::io;
+use std::fs::{File, read_to_string, write};
+use std::io::{self, Read};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 /// The plan.
@@ -49,9 +43,6 @@ const MOST_RUNNERS: usize = 65_536;
 const MAPS_PERIOD_OF_STRANGERS: Duration = Duration::from_millis(2);
 
 /// Traces the process until it ends, the time is over, or a signal asks contend to end.
-///
-/// # Errors
-/// The kernel refuses its trace, or no thread waited.
 pub fn run(plan: &Plan, session: &Session, observer: &mut dyn Observer<Piece>) -> anyhow::Result<Measured> {
     let _first = FirstToEnd::begin();
     let rings = Rings::open(&instruments::cpus::allowed()?, plan.target.pid).map_err(refused)?;
@@ -137,7 +128,7 @@ impl Watch<'_> {
     }
 
     fn learn_map(&mut self) {
-        if let Some(map) = self.plan.target.map() {
+        if let Some(map) = map_of(self.plan.target.pid) {
             self.names.learn(0, Some(self.plan.target.pid), &map);
             self.unwinder.learn(self.plan.target.pid, &parse(&map));
         }
@@ -146,11 +137,11 @@ impl Watch<'_> {
 
     fn read(&mut self) {
         for event in self.rings.drain(now()) {
-            if matches!(event.what, sample::What::In) && self.runners.len() < MOST_RUNNERS {
+            if matches!(event.what, events::What::In) && self.runners.len() < MOST_RUNNERS {
                 let name = || name_of(event.process, event.thread);
                 self.runners.entry(event.thread).or_insert_with(name);
             }
-            if let sample::What::Call { stack, .. } = &event.what
+            if let events::What::Call { stack, .. } = &event.what
                 && !self.unwinder.knows(stack.instruction)
                 && self.learned.elapsed() > MAPS_PERIOD_OF_STRANGERS
             {
@@ -218,4 +209,97 @@ fn name_of(process: u32, thread: u32) -> String {
     let name = std::fs::read_to_string(format!("/proc/{process}/task/{thread}/comm")).unwrap_or_default();
     let name = name.trim();
     if name.is_empty() { format!("thread {thread}") } else { name.to_owned() }
+}
+
+/// A process that runs.
+#[derive(Clone, Debug)]
+pub struct Target {
+    pub pid: u32,
+    /// As it was called.
+    pub words: Vec<String>,
+    /// The SHA-256 of its program, where that can be read.
+    pub program_sha256: Option<String>,
+    /// Its start time, which distinguishes it from a later process with the same number.
+    started: String,
+}
+
+impl Target {
+    /// Finds the process.
+    pub fn find(pid: u32) -> Result<Self, UsageError> {
+        let refuse = |why: String| UsageError(format!("--pid {pid}: {why}"));
+        if pid == std::process::id() {
+            return Err(refuse("contend cannot trace itself; name another process".into()));
+        }
+        let folder = PathBuf::from(format!("/proc/{pid}"));
+        let Ok(status) = std::fs::read_to_string(folder.join("status")) else {
+            return Err(refuse("no such process".into()));
+        };
+        let field = |name: &str| {
+            let line = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+            line.map(str::trim).unwrap_or_default().to_owned()
+        };
+        if field("State").starts_with(['Z', 'X']) {
+            return Err(refuse("the process has ended (zombie)".into()));
+        }
+        let leader = field("Tgid");
+        if leader != pid.to_string() {
+            return Err(refuse(format!("a thread of process {leader}; use --pid {leader}")));
+        }
+        if let Err(error) = File::open(folder.join("maps")).and_then(|mut map| map.read(&mut [0])) {
+            return Err(refuse(format!(
+                "cannot read /proc/{pid}/maps: {}; run contend as root or as the owner of the process",
+                message(&error)
+            )));
+        }
+        let called = std::fs::read(folder.join("cmdline")).unwrap_or_default();
+        if called.is_empty() && std::fs::read_link(folder.join("exe")).is_err() {
+            return Err(refuse("a kernel thread, which makes no futex calls; name a process".into()));
+        }
+        let words = called.split(|byte| *byte == 0).map(|word| String::from_utf8_lossy(word).into_owned());
+        let words: Vec<String> = words.filter(|word| !word.is_empty()).collect();
+        let words = if words.is_empty() { vec![field("Name")] } else { words };
+        let started = started(pid).ok_or_else(|| refuse("the process has just ended".into()))?;
+        let program_sha256 = instruments::sha256::of_file(&folder.join("exe")).ok();
+        Ok(Self { pid, words, program_sha256, started })
+    }
+
+    /// Whether it runs still.
+    pub fn is_alive(&self) -> bool {
+        started(self.pid).is_some_and(|started| started == self.started)
+    }
+
+    /// How many threads it has.
+    pub fn threads(&self) -> u32 {
+        std::fs::read_dir(format!("/proc/{}/task", self.pid)).map_or(0, |tasks| tasks.count() as u32)
+    }
+}
+
+/// When a process began, in the kernel's count; `None` once it has ended, though its parent may not have asked how.
+fn started(pid: u32) -> Option<String> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let mut fields = stat.rsplit_once(") ")?.1.split(' ');
+    let state = fields.next()?;
+    (state != "Z" && state != "X").then(|| fields.nth(18).map(str::to_owned))?
+}
+
+/// While this lives, the kernel ends contend first for want of memory, before the process that it watches. A program
+/// that contend has started does not need that: it ends with contend.
+struct FirstToEnd(Option<String>);
+
+const FILE: &str = "/proc/self/oom_score_adj";
+const FIRST: &str = "1000";
+
+impl FirstToEnd {
+    /// Makes it so, if the kernel has such a thing: raising it needs no privilege.
+    pub fn begin() -> Self {
+        let before = read_to_string(FILE).ok();
+        Self(before.filter(|_| write(FILE, FIRST).is_ok()))
+    }
+}
+
+impl Drop for FirstToEnd {
+    fn drop(&mut self) {
+        // If that is refused, contend stays the first.
+        self.0.iter().for_each(|before| drop(write(FILE, before.trim())));
+    }
 }

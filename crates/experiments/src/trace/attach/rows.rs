@@ -1,8 +1,8 @@
 //! The rows of what was seen, with names.
 
+use super::Target;
 use super::follow::{Follower, StackNumber, Wait, Waits};
-use super::target::Target;
-use crate::trace::measure::aggregate::Times;
+use crate::trace::measure::aggregate::{Times, shares};
 use crate::trace::record::{Blocker, LongWait, Row, RowKind, Runner};
 use blame::names::{Names, Site, is_wrapper};
 use blame::time::Nanoseconds;
@@ -10,7 +10,6 @@ use std::collections::{BTreeMap, HashMap};
 
 const MOST: usize = 300;
 const MOST_HISTOGRAMS: usize = 60;
-const MOST_SHARES: usize = 8;
 
 /// What the rows are made of.
 pub struct Builder<'a> {
@@ -53,7 +52,8 @@ impl Builder<'_> {
     }
 
     fn of(&mut self, mut groups: Vec<(u64, StackNumber, Waits)>, kind: RowKind, places: &[Place]) -> Vec<Row> {
-        let is_lock = |stack: StackNumber| Row { lock_type: places[stack].lock_type.into(), ..empty() }.excludes();
+        let is_lock =
+            |stack: StackNumber| Row { lock_type: places[stack].lock_type.into(), ..Row::default() }.excludes();
         groups.sort_by_key(|(word, stack, waits)| (std::cmp::Reverse((is_lock(*stack), waits.times.ticks)), *word));
         groups.truncate(MOST);
         let rows = groups.into_iter().enumerate();
@@ -104,35 +104,15 @@ impl Builder<'_> {
     }
 
     fn instead(&mut self, waits: &Waits) -> Vec<Runner> {
-        let all: f64 = waits.ran_instead.values().sum();
-        let mut by_name: BTreeMap<String, f64> = BTreeMap::new();
-        for (thread, ns) in &waits.ran_instead {
-            let name = self.runners.get(thread).cloned().unwrap_or_else(|| format!("thread {thread}"));
-            *by_name.entry(name).or_default() += ns;
-        }
-        let mut runners: Vec<Runner> = by_name.into_iter().map(|(name, ns)| Runner { name, share: ns / all }).collect();
-        runners.retain(|runner| runner.share > 0.0);
-        runners.sort_by(|one, other| other.share.total_cmp(&one.share));
-        runners.truncate(MOST_SHARES);
-        runners
+        let name = |thread: &u32| self.runners.get(thread).cloned().unwrap_or_else(|| format!("thread {thread}"));
+        let runners = shares(waits.ran_instead.iter().map(|(thread, ns)| (name(thread), *ns))).into_iter();
+        runners.filter(|(_, share)| *share > 0.0).map(|(name, share)| Runner { name, share }).collect()
     }
-}
-
-fn empty() -> Row {
-    Row::new(RowKind::Lock, 0, String::new())
 }
 
 fn wakers(waits: &Waits, places: &[Place]) -> Vec<Blocker> {
-    let all: f64 = waits.wakers.values().sum();
-    let mut by_site: BTreeMap<&str, f64> = BTreeMap::new();
-    for (stack, ns) in &waits.wakers {
-        *by_site.entry(&places[*stack].site.label).or_default() += ns;
-    }
-    let blocker = |(site, ns): (&str, f64)| Blocker { site: site.to_owned(), share: ns / all };
-    let mut blockers: Vec<Blocker> = by_site.into_iter().map(blocker).collect();
-    blockers.sort_by(|one, other| other.share.total_cmp(&one.share));
-    blockers.truncate(MOST_SHARES);
-    blockers
+    let by_site = waits.wakers.iter().map(|(stack, ns)| (places[*stack].site.label.clone(), *ns));
+    shares(by_site).into_iter().map(|(site, share)| Blocker { site, share }).collect()
 }
 
 fn long_wait(wait: &Wait, began: u64, places: &[Place]) -> LongWait {

@@ -1,6 +1,6 @@
 //! From registers and the top of a stack to the calls that led there.
 
-use super::sample::Stack;
+use super::events::Stack;
 use blame::names::{Elf, Key, Mapping, PATIENCE, open_mapped, patiently};
 use framehop::{CacheNative, ExplicitModuleSectionInfo, Module, UnwindRegsNative, Unwinder, UnwinderNative};
 use std::collections::HashMap;

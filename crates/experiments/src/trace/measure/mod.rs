@@ -1,15 +1,14 @@
 //! The measurement: the program runs, and the notes of its threads are read while it does. It prints nothing.
 
 pub mod aggregate;
-mod guardian;
-mod hangs;
-mod orders;
-mod other_users;
+mod deadlocks;
+mod processes;
 mod rows;
-mod start;
 
 pub use rows::NamedWait;
 
+use self::processes::OtherUsers;
+use self::processes::Supervisor;
 use super::flags::Level;
 use super::plan::{Parameters, Plan};
 use super::record::Row;
@@ -22,16 +21,14 @@ use blame::places;
 use blame::switches::{Live, Switches};
 use blame::time::{Ticks, Time};
 use blame::waits::Waits;
-use guardian::Guardian;
-use hangs::Hangs;
+use deadlocks::Hangs;
 use harness::{Observer, Session};
 use instruments::clock::Calibration;
 use instruments::warning::Warning;
 use interpose::{MAPS, Memory, Region};
 use launch::PATIENCE;
-use other_users::OtherUsers;
+use processes::Running;
 use rows::of_hangs;
-use start::Running;
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::Read;
@@ -63,9 +60,6 @@ const MAPS_PERIOD: Duration = Duration::from_millis(100);
 const PATIENCE_WHEN_INTERRUPTED: Duration = Duration::from_secs(2);
 
 /// Runs the program and watches it.
-///
-/// # Errors
-/// It cannot be started, or took no lock that could be seen.
 pub fn run_plan(
     plan: &Plan,
     session: &Session,
@@ -83,7 +77,7 @@ pub fn run_plan(
         Err(error) => (None, Some(NoSwitches { reason: message(&error) })),
     };
     let time = Time::begin(calibration.clock);
-    let _guardian = Guardian::begin(&memory).context("cannot supervise the processes that the program starts")?;
+    let _supervisor = Supervisor::begin(&memory).context("cannot supervise the processes that the program starts")?;
     // Before it runs: a program can put another file in its place.
     let program_sha256 = instruments::sha256::of_file(&plan.program.path).ok();
     let running = Running::start(plan, &memory)?;
@@ -179,7 +173,7 @@ impl Watch<'_> {
         for (place, process) in region.processes().enumerate() {
             let length = (process.maps_length.load(Acquire) as usize).min(MAPS);
             let noted: Vec<u8> = process.maps[..length].iter().map(|byte| byte.load(Relaxed)).collect();
-            // A program that it became meanwhile has another place, and other things lie in it.
+            // A program that it has become by `exec` has another slot, and other things at these addresses.
             let pid = process.pid.load(Relaxed);
             let is_the_last = region.processes().skip(place + 1).all(|later| later.pid.load(Relaxed) != pid);
             let now = is_the_last.then(|| map_of(pid)).flatten();
@@ -296,7 +290,7 @@ impl Watch<'_> {
 }
 
 /// The memory map of a process, if it has one that can be read.
-fn map_of(pid: u32) -> Option<Vec<u8>> {
+pub fn map_of(pid: u32) -> Option<Vec<u8>> {
     let mut map = Vec::new();
     File::open(format!("/proc/{pid}/maps")).ok()?.take(MOST_BYTES).read_to_end(&mut map).ok()?;
     Some(map)

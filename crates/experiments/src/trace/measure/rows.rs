@@ -1,8 +1,8 @@
 //! The rows, with the names of locks and places.
 
-use super::aggregate::Sum;
-use super::hangs::{Hang, Hangs, Stuck};
-use super::orders::{self, Order};
+use super::aggregate::{Sum, shares};
+use super::deadlocks::{self, Order};
+use super::deadlocks::{Hang, Hangs, Stuck};
 use crate::trace::record::{Blocker, Cause, LongWait, Row, RowKind, Step};
 use blame::names::Names;
 use blame::places::{attributes, lock_at, lock_name, process_of, site_label, type_name};
@@ -35,7 +35,6 @@ pub struct Built {
 const MOST_LOCKS: usize = 300;
 const MOST_SITES: usize = 600;
 const MOST_HISTOGRAMS: usize = 60;
-const MOST_BLOCKERS: usize = 8;
 
 /// How long the threads that used locks lived, all together.
 pub fn thread_time_s(region: &Region, time: &Time) -> f64 {
@@ -63,7 +62,7 @@ pub fn build(
     let mut builder = Builder { region, names, waits, critical, blame, causes, caused, time, thread_time_s };
     let (locks, locks_left_out) = builder.locks();
     let (sites, sites_left_out) = builder.sites();
-    let inversions: Vec<Row> = orders::inversions(region).iter().map(|circle| builder.inversion(circle)).collect();
+    let inversions: Vec<Row> = deadlocks::inversions(region).iter().map(|circle| builder.inversion(circle)).collect();
     let hangs = of_hangs(region, builder.names, &hangs.found);
     let kept = waits.kept.iter().map(|wait| builder.named(wait)).collect();
     let rows = locks.into_iter().chain(sites).chain(inversions).chain(hangs).collect();
@@ -77,10 +76,6 @@ fn by_waiter(pairs: &HashMap<(u32, u32), f64>) -> ByWaiter {
     let mut by_waiter = ByWaiter::new();
     pairs.iter().for_each(|((waiter, other), ns)| by_waiter.entry(*waiter).or_default().push((*other, *ns)));
     by_waiter
-}
-
-fn share(part: f64, whole: f64) -> f64 {
-    if whole > 0.0 { part / whole } else { 0.0 }
 }
 
 struct Builder<'a> {
@@ -206,31 +201,19 @@ impl Builder<'_> {
     }
 
     fn blockers(&mut self, group: &Group) -> Vec<Blocker> {
-        let mut by_site: HashMap<String, f64> = HashMap::new();
-        for (holder, ns) in group.pairs.iter().filter_map(|pair| self.blame.get(pair)).flatten() {
-            *by_site.entry(site_label(self.region, self.names, *holder)).or_default() += ns;
-        }
-        let all: f64 = by_site.values().sum();
-        let mut blockers: Vec<Blocker> =
-            by_site.into_iter().map(|(site, ns)| Blocker { site, share: share(ns, all) }).collect();
-        blockers.sort_by(|a, b| b.share.total_cmp(&a.share).then_with(|| a.site.cmp(&b.site)));
-        blockers.truncate(MOST_BLOCKERS);
-        blockers
+        let blamed = group.pairs.iter().filter_map(|pair| self.blame.get(pair)).flatten();
+        let by_site = blamed.map(|(holder, ns)| (site_label(self.region, self.names, *holder), *ns));
+        shares(by_site).into_iter().map(|(site, share)| Blocker { site, share }).collect()
     }
 
-    /// Where what kept the group waiting in the end was taken.
+    /// The call sites that acquired the locks which kept the group waiting in the end.
     fn causes(&mut self, group: &Group) -> Vec<Cause> {
-        let mut by_place: HashMap<(String, String), f64> = HashMap::new();
-        for (root, ns) in group.pairs.iter().filter_map(|pair| self.causes.get(pair)).flatten() {
+        let roots = group.pairs.iter().filter_map(|pair| self.causes.get(pair)).flatten();
+        let by_place = roots.map(|(root, ns)| {
             let lock = lock_name(self.region, self.names, lock_of(self.region, *root));
-            *by_place.entry((lock, site_label(self.region, self.names, *root))).or_default() += ns;
-        }
-        let all: f64 = by_place.values().sum();
-        let cause = |((lock, site), ns): ((String, String), f64)| Cause { lock, site, share: share(ns, all) };
-        let mut causes: Vec<Cause> = by_place.into_iter().map(cause).collect();
-        causes.sort_by(|a, b| b.share.total_cmp(&a.share).then_with(|| (&a.lock, &a.site).cmp(&(&b.lock, &b.site))));
-        causes.truncate(MOST_BLOCKERS);
-        causes
+            ((lock, site_label(self.region, self.names, *root)), *ns)
+        });
+        shares(by_place).into_iter().map(|((lock, site), share)| Cause { lock, site, share }).collect()
     }
 
     /// How long others waited in the end for what the group had.

@@ -12,7 +12,7 @@ use std::str::FromStr;
 
 /// Which mutexes are meant.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Only {
+pub enum MutexFilter {
     /// All in a variable, or the one at this distance from its beginning.
     Variable { name: String, offset: Option<u64> },
     /// Mutexes that this function of the program's initialises, or is the first to take.
@@ -21,7 +21,7 @@ pub enum Only {
     Ranks(usize, usize),
 }
 
-impl FromStr for Only {
+impl FromStr for MutexFilter {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -55,7 +55,7 @@ impl FromStr for Only {
     }
 }
 
-impl fmt::Display for Only {
+impl fmt::Display for MutexFilter {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Variable { name, offset: None } => formatter.write_str(name),
@@ -91,10 +91,7 @@ const SMALLEST: u64 = size_of::<libc::pthread_spinlock_t>() as u64;
 const MOST: usize = 64;
 
 /// Finds the mutexes in the program's file. Those that are named by their rank are found in a traced run.
-///
-/// # Errors
-/// There is no variable or function of a name, or several; the program waited for fewer mutexes than were ranked.
-pub fn find(wanted: &[Only], plan: &Plan, interruption: &Interruption) -> anyhow::Result<(Found, Lost)> {
+pub fn find(wanted: &[MutexFilter], plan: &Plan, interruption: &Interruption) -> anyhow::Result<(Found, Lost)> {
     let mut lost = Lost::default();
     if wanted.is_empty() {
         return Ok((Found::new(), lost));
@@ -112,11 +109,11 @@ pub fn find(wanted: &[Only], plan: &Plan, interruption: &Interruption) -> anyhow
     let mut names = Vec::new();
     for only in wanted {
         match only {
-            Only::Ranks(first, last) => {
+            MutexFilter::Ranks(first, last) => {
                 let (used, lost_now) = ranked(plan, interruption)?;
                 lost = lost.or(lost_now);
-                let ranked: Vec<Only> =
-                    used.into_iter().filter(|used| used.is_waited_for).map(|used| used.only).collect();
+                let ranked: Vec<MutexFilter> =
+                    used.into_iter().filter(|(_, is_waited_for)| *is_waited_for).map(|(only, _)| only).collect();
                 let waited = ranked.len();
                 anyhow::ensure!(
                     waited >= *last,
@@ -127,7 +124,7 @@ pub fn find(wanted: &[Only], plan: &Plan, interruption: &Interruption) -> anyhow
             variable => names.push(variable.clone()),
         }
     }
-    let names = record::distinct(&names, Only::clone);
+    let names = record::distinct(&names, MutexFilter::clone);
     let found: Vec<Found> = names.iter().map(|only| lies(only, &file, program)).collect::<Result<_, UsageError>>()?;
     let found = found.concat();
     if found.len() > MOST {
@@ -140,17 +137,22 @@ pub fn find(wanted: &[Only], plan: &Plan, interruption: &Interruption) -> anyhow
     Ok((found, lost))
 }
 
-fn lies(only: &Only, file: &object::File<'_>, program: &Program) -> Result<Found, UsageError> {
+fn lies(only: &MutexFilter, file: &object::File<'_>, program: &Program) -> Result<Found, UsageError> {
     match only {
-        Only::Variable { name, offset } => Ok(vec![in_variable(only, name, *offset, file, program)?]),
-        Only::Function(name) => in_function(only, name, file, program),
-        Only::Ranks(..) => unreachable!("ranks were replaced by names"),
+        MutexFilter::Variable { name, offset } => Ok(vec![in_variable(only, name, *offset, file, program)?]),
+        MutexFilter::Function(name) => in_function(only, name, file, program),
+        MutexFilter::Ranks(..) => unreachable!("ranks were replaced by names"),
     }
 }
 
 /// A function's code: all that the compiler made of it, and of its namesakes with other arguments; or the call at a
 /// place in a program without symbols.
-fn in_function(only: &Only, name: &str, file: &object::File<'_>, program: &Program) -> Result<Found, UsageError> {
+fn in_function(
+    only: &MutexFilter,
+    name: &str,
+    file: &object::File<'_>,
+    program: &Program,
+) -> Result<Found, UsageError> {
     let own_name = program.path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let place = name.strip_prefix(own_name).and_then(|rest| rest.strip_prefix("+0x"));
     if let Some(place) = place.and_then(|digits| u64::from_str_radix(digits, 16).ok()) {
@@ -176,7 +178,7 @@ fn in_function(only: &Only, name: &str, file: &object::File<'_>, program: &Progr
 }
 
 fn in_variable(
-    only: &Only,
+    only: &MutexFilter,
     name: &str,
     offset: Option<u64>,
     file: &object::File<'_>,
@@ -216,33 +218,25 @@ fn in_variable(
     Ok((only.to_string(), range))
 }
 
-/// A mutex that a run used.
-struct Used {
-    only: Only,
-    is_waited_for: bool,
-}
-
-/// The mutexes of a traced run of the program, the one with the longest total wait first.
-fn ranked(plan: &Plan, interruption: &Interruption) -> anyhow::Result<(Vec<Used>, Lost)> {
+/// The mutexes of a traced run of the program and whether threads waited for each, that with the longest total wait
+/// first.
+fn ranked(plan: &Plan, interruption: &Interruption) -> anyhow::Result<(Vec<(MutexFilter, bool)>, Lost)> {
     let traced = plan.rank_locks(interruption)?;
     let used = |lock: &TracedLock| {
         let only = lock.name.parse().map_err(|why: String| anyhow::anyhow!("{}: {why}", lock.name))?;
-        Ok(Used { only, is_waited_for: lock.is_waited_for() })
+        Ok((only, lock.is_waited_for()))
     };
     let mutexes = traced.locks.iter().filter(|lock| lock.excludes());
     Ok((mutexes.map(used).collect::<anyhow::Result<_>>()?, traced.lost))
 }
 
 /// The ten mutexes with the longest total wait that are in a variable or used first by a function.
-///
-/// # Errors
-/// The program has no such mutex.
 pub fn candidates(plan: &Plan, interruption: &Interruption) -> anyhow::Result<(Found, Lost)> {
     const MOST_CANDIDATES: usize = 10;
     let (used, lost) = ranked(plan, interruption)?;
-    let alone = |only: &Only| find(std::slice::from_ref(only), plan, interruption).ok().map(|(found, _)| found);
+    let alone = |only: &MutexFilter| find(std::slice::from_ref(only), plan, interruption).ok().map(|(found, _)| found);
     let mut found = Found::new();
-    for one in used.iter().filter_map(|used| alone(&used.only)) {
+    for one in used.iter().filter_map(|(only, _)| alone(only)) {
         // A mutex in several places cannot be tried alone.
         if let [one] = &one[..]
             && !found.contains(one)
@@ -266,12 +260,12 @@ mod tests {
     #[test]
     fn what_is_meant_is_a_variable_a_place_in_it_or_ranks() {
         for text in ["hot", "locks+0x28", "rank:2", "rank:1-3", "open_cache()"] {
-            assert_eq!(text.parse::<Only>().unwrap().to_string(), text);
+            assert_eq!(text.parse::<MutexFilter>().unwrap().to_string(), text);
         }
-        assert_eq!("mutex of Cache::get (cache.cc:12) #2".parse::<Only>().unwrap().to_string(), "Cache::get()");
-        assert_eq!("mutex of server+0x19eb0 #2".parse::<Only>().unwrap().to_string(), "server+0x19eb0()");
+        assert_eq!("mutex of Cache::get (cache.cc:12) #2".parse::<MutexFilter>().unwrap().to_string(), "Cache::get()");
+        assert_eq!("mutex of server+0x19eb0 #2".parse::<MutexFilter>().unwrap().to_string(), "server+0x19eb0()");
         for wrong in ["", "()", "rank:0", "rank:3-1", "rank:x", "+0x28", "locks+0xzz", "rank:1-65"] {
-            assert!(wrong.parse::<Only>().is_err(), "{wrong}");
+            assert!(wrong.parse::<MutexFilter>().is_err(), "{wrong}");
         }
     }
 }

@@ -1,7 +1,8 @@
-//! Threads that wait and wait: which of them wait for each other.
+//! Deadlocks: threads that wait for each other, and locks that are acquired in contradictory orders, which can end in
+//! one.
 
 use blame::time::Time;
-use interpose::{HELD, Kind, Region, Thread};
+use interpose::{Edge, HELD, Kind, Region, Thread};
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 use std::time::Duration;
@@ -20,12 +21,12 @@ pub struct Stuck {
     pub holds: Vec<(u32, u32)>,
 }
 
-/// What was found.
+/// A deadlock, or a long wait.
 #[derive(Clone, Debug)]
 pub enum Hang {
     /// Each waits for what the next one holds, and the last for what the first one holds.
     Circle(Vec<Stuck>),
-    /// It waits; whoever holds the lock may be known.
+    /// It waits; the thread that holds the lock may be known.
     Alone(Stuck, Option<Stuck>),
 }
 
@@ -36,9 +37,9 @@ pub struct Hangs {
     known: HashSet<(u32, u32, u64)>,
 }
 
-/// Waits that are no deadlock are named up to this many.
+/// Waits that are not a deadlock are named up to this number.
 const MOST: usize = 200;
-/// Threads that wait for each other for so long are no accident of reading one after another what each is at.
+/// Shorter circles may come from reading the states of the threads one after another.
 const CIRCLE: Duration = Duration::from_millis(500);
 
 impl Hangs {
@@ -108,8 +109,9 @@ fn holders<'a>(threads: impl Iterator<Item = &'a Stuck>) -> HashMap<u32, Vec<usi
 
 /// The threads that can be on a circle of waits.
 ///
-/// A waiting thread leads to its lock, and a lock to all threads that hold it, of which readers can be many. So the graph
-/// has a node for each lock, too: it has no more edges than there are waits and holds, and each is looked at once.
+/// A waiting thread leads to its lock, and a lock to all threads that hold it, of which readers can be many. So the
+/// graph has a node for each lock, too: it has no more edges than there are waits and holds, and each is looked at
+/// once.
 struct Circles<'a> {
     stuck: &'a [&'a Stuck],
     holders: HashMap<u32, Vec<usize>>,
@@ -130,7 +132,8 @@ impl<'a> Circles<'a> {
                     continue;
                 }
                 component[place] = number;
-                // All threads that wait for a lock are in this component, or already in another: no other holder need look.
+                // All threads that wait for a lock are in this component, or already in another: no other holder need
+                // look.
                 open.extend(stuck[place].holds.iter().filter_map(|(_, lock)| waiters.remove(lock)).flatten());
             }
         }
@@ -197,7 +200,7 @@ impl<'a> Circles<'a> {
     }
 }
 
-/// A thread as it stands: what it waits for, and what it holds. One that does not wait has no pair.
+/// The state of a thread: the lock that it waits for, and those that it holds. One that does not wait has no pair.
 fn stuck(region: &Region, thread: &Thread, time: &Time) -> Option<Stuck> {
     let tid = thread.tid.load(Acquire);
     if tid == 0 {
@@ -210,6 +213,115 @@ fn stuck(region: &Region, thread: &Thread, time: &Time) -> Option<Stuck> {
     let lock = waiting.map_or(u32::MAX, |pair| blame::waits::lock_of(region, pair));
     let pair = waiting.unwrap_or(u32::MAX);
     Some(Stuck { thread: tid, pair, lock, since, waited: time.now() - time.of_ticks(since), holds: held })
+}
+
+/// One lock was taken while another was held.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Order {
+    pub held: u32,
+    pub taken: u32,
+    pub held_site: u64,
+    pub taken_site: u64,
+    pub thread: u32,
+}
+
+/// Circles that are named at most.
+const MOST_INVERSIONS: usize = 100;
+
+/// The orders that contradict each other: each circle of locks once, and as short as it can be.
+pub fn inversions(region: &Region) -> Vec<Vec<Order>> {
+    order_circles(&region.edges().filter_map(order).collect::<Vec<Order>>())
+}
+
+/// Two readers do not wait for each other.
+fn order((key, edge): (u64, &Edge)) -> Option<Order> {
+    let (held, taken) = Edge::places(key)?;
+    let [held_site, taken_site] = [&edge.held_site, &edge.taken_site].map(|site| site.load(Relaxed));
+    let (held, taken, thread) = (held as u32, taken as u32, edge.thread.load(Relaxed));
+    (edge.readers.load(Relaxed) == 0).then_some(Order { held, taken, held_site, taken_site, thread })
+}
+
+/// Steps from lock to lock that are looked at in all searches together: programs of tens of thousands of orders have
+/// their shortest circles named, and contend ends.
+const MOST_STEPS: usize = 10_000_000;
+/// Locks of one circle at most: a longer one explains nothing.
+const LONGEST: usize = 64;
+
+fn order_circles(orders: &[Order]) -> Vec<Vec<Order>> {
+    let orders = on_circles(orders);
+    let mut after: HashMap<u32, Vec<&Order>> = HashMap::new();
+    orders.iter().for_each(|order| after.entry(order.held).or_default().push(order));
+    let mut steps = MOST_STEPS;
+    let mut with = |order: &Order| Some([vec![*order], way(&after, order.taken, order.held, &mut steps)?].concat());
+    let mut all: Vec<Vec<Order>> = orders.iter().filter_map(&mut with).collect();
+    all.sort_by_key(Vec::len);
+    let (mut found, mut known): (Vec<Vec<Order>>, HashSet<(u32, u32)>) = Default::default();
+    for circle in all {
+        let step = |order: &Order| (order.held, order.taken);
+        // A longer way round by the same step against the order is the same mistake.
+        let is_known = circle.iter().any(|order| known.contains(&step(order)));
+        if !is_known && found.len() < MOST_INVERSIONS {
+            known.extend(circle.iter().map(step));
+            found.push(circle);
+        }
+    }
+    found
+}
+
+/// The orders that can be on a circle: from the others, those are taken away again and again that nothing leads to, or
+/// that lead nowhere.
+fn on_circles(orders: &[Order]) -> Vec<Order> {
+    let forwards = without_ends(orders, |order| (order.held, order.taken));
+    without_ends(&forwards, |order| (order.taken, order.held))
+}
+
+/// Without those from locks that nothing leads to, where `ends` has each order's locks in the direction that is meant.
+fn without_ends(orders: &[Order], ends: impl Fn(&Order) -> (u32, u32)) -> Vec<Order> {
+    let (mut leading, mut after): (HashMap<u32, usize>, HashMap<u32, Vec<u32>>) = Default::default();
+    for (from, to) in orders.iter().map(&ends) {
+        leading.entry(from).or_default();
+        *leading.entry(to).or_default() += 1;
+        after.entry(from).or_default().push(to);
+    }
+    let mut open: Vec<u32> = leading.iter().filter(|(_, count)| **count == 0).map(|(lock, _)| *lock).collect();
+    let mut gone = HashSet::new();
+    while let Some(lock) = open.pop() {
+        gone.insert(lock);
+        for next in after.get(&lock).into_iter().flatten() {
+            let count = leading.entry(*next).or_default();
+            *count -= 1;
+            if *count == 0 {
+                open.push(*next);
+            }
+        }
+    }
+    orders.iter().filter(|order| !gone.contains(&ends(order).0)).copied().collect()
+}
+
+/// The shortest way from one lock to another, unless it is longer than [`LONGEST`] or no steps are left.
+fn way(after: &HashMap<u32, Vec<&Order>>, from: u32, to: u32, steps: &mut usize) -> Option<Vec<Order>> {
+    let (mut came_by, mut open) = (HashMap::<u32, &Order>::new(), VecDeque::from([(from, 1)]));
+    while let Some((here, length)) = open.pop_front() {
+        if here == to {
+            let mut way = Vec::new();
+            let mut at = to;
+            while at != from {
+                let order = came_by[&at];
+                way.push(*order);
+                at = order.held;
+            }
+            way.reverse();
+            return Some(way);
+        }
+        for order in after.get(&here).into_iter().flatten().filter(|_| length < LONGEST) {
+            *steps = steps.checked_sub(1)?;
+            if order.taken != from && !came_by.contains_key(&order.taken) {
+                came_by.insert(order.taken, order);
+                open.push_back((order.taken, length + 1));
+            }
+        }
+    }
+    None
 }
 
 #[cfg(test)]
@@ -276,5 +388,50 @@ mod tests {
         let found = circles(&threads(&[&all[..], &back].concat()));
         assert_eq!(found.len(), MOST, "{found:?}");
         assert_eq!(found[0].len(), layers as usize + 1);
+    }
+
+    fn orders(pairs: &[(u32, u32)]) -> Vec<Order> {
+        pairs.iter().map(|&(held, taken)| Order { held, taken, held_site: 0, taken_site: 0, thread: 0 }).collect()
+    }
+
+    fn locks(pairs: &[(u32, u32)]) -> Vec<Vec<u32>> {
+        order_circles(&orders(pairs)).iter().map(|circle| circle.iter().map(|order| order.held).collect()).collect()
+    }
+
+    #[test]
+    fn one_order_has_no_circle_and_two_have_one() {
+        let nested: Vec<(u32, u32)> = (0..10).flat_map(|held| (held + 1..10).map(move |taken| (held, taken))).collect();
+        assert_eq!(locks(&nested), Vec::<Vec<u32>>::new());
+        assert_eq!(locks(&[(1, 2), (2, 3), (2, 1)]), [[1, 2]]);
+    }
+
+    #[test]
+    fn one_step_against_an_order_of_many_is_one_mistake() {
+        let nested = (0..10).flat_map(|held| (held + 1..10).map(move |taken| (held, taken)));
+        let found = locks(&nested.chain([(7, 3)]).collect::<Vec<_>>());
+        assert_eq!(found, [[3, 7]]);
+    }
+
+    #[test]
+    fn a_circle_of_three_is_found_once() {
+        assert_eq!(locks(&[(1, 2), (2, 3), (3, 1), (3, 4)]), [[1, 2, 3]]);
+    }
+
+    #[test]
+    fn what_leads_to_a_circle_or_away_from_it_is_not_searched() {
+        let found = on_circles(&orders(&[(1, 2), (2, 3), (3, 2), (3, 4), (4, 5), (7, 7)]));
+        let found: Vec<(u32, u32)> = found.iter().map(|order| (order.held, order.taken)).collect();
+        assert_eq!(found, [(2, 3), (3, 2), (7, 7)]);
+    }
+
+    /// A search from each order through all of them would take some thousand million steps, and circles of all locks as
+    /// many places in memory.
+    #[test]
+    fn tens_of_thousands_of_orders_have_their_short_circles_named() {
+        const LOCKS: u32 = 30_000;
+        let ring = (0..LOCKS).map(|lock| (lock, (lock + 1) % LOCKS));
+        assert_eq!(locks(&ring.clone().collect::<Vec<_>>()), Vec::<Vec<u32>>::new());
+        let found = locks(&[(7, 6)].into_iter().chain(ring).collect::<Vec<_>>());
+        assert_eq!(found, [[7, 6]]);
     }
 }

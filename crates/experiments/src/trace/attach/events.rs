@@ -1,0 +1,282 @@
+//! The kernel's events, from one ring for each CPU: all switches and wake-ups on it, and all futex calls, of any
+//! process. The events of other processes are dropped when they are read.
+//!
+//! The layout of an event is that of `perf_event_open(2)`: samples have `TID | TIME | RAW`, and where a call begins
+//! `REGS_USER | STACK_USER` as well; all other events end with `u32 pid, tid; u64 time`.
+
+use instruments::cpus::CpuSet;
+use instruments::evidence::TracepointFormat;
+use perf_event::events::{Software, Tracepoint};
+use perf_event::{Builder, Clock, Counter, ReadFormat, SampleFlag, Sampler};
+use std::io;
+use std::os::fd::AsRawFd;
+
+/// The record, and what came out of order.
+pub struct Rings {
+    points: Vec<(u16, Point)>,
+    target: u32,
+    rings: Vec<(usize, Sampler)>,
+    /// Kept open: what they report goes to the rings.
+    _followers: Vec<Counter>,
+    /// Read, but perhaps before what came first: another CPU's ring was read later.
+    early: Vec<Event>,
+    /// Records that found no room.
+    pub lost: u64,
+}
+
+/// Room for a few thousand calls with their stacks, between two readings.
+const LARGEST: usize = 8 << 20;
+const SMALLEST: usize = 128 << 10;
+/// Records that are read of a ring at a time: as many as it can hold.
+const MOST_AT_ONCE: usize = LARGEST / 32;
+/// Bytes of each stack.
+const STACK: u32 = 4_096;
+
+impl Rings {
+    /// Opens the record.
+    pub fn open(cpus: &CpuSet, target: u32) -> io::Result<Self> {
+        let points = find_points()?;
+        let (mut rings, mut followers) = (Vec::new(), Vec::new());
+        for cpu in cpus.iter() {
+            let mut leader = leader(cpu)?;
+            for (id, point) in &points {
+                followers.push(follower(&mut leader, cpu, *id, *point)?);
+            }
+            leader.enable()?;
+            rings.push((cpu, leader));
+        }
+        Ok(Self { points, target, rings, _followers: followers, early: Vec::new(), lost: 0 })
+    }
+
+    /// What happened since the last time, in its order, up to `now` on the kernel's clock.
+    pub fn drain(&mut self, now: u64) -> Vec<Event> {
+        let mut events = std::mem::take(&mut self.early);
+        for (cpu, ring) in &mut self.rings {
+            // A process that writes as fast as this reads must not keep contend here.
+            for _ in 0..MOST_AT_ONCE {
+                let Some(record) = ring.next_record() else { break };
+                let body = record.to_contiguous();
+                match parse(&self.points, self.target, *cpu, record.ty(), record.misc(), &body) {
+                    Some(Event { what: What::Lost { records }, .. }) => self.lost += records,
+                    other => events.extend(other),
+                }
+            }
+        }
+        events.sort_by_key(|event| event.raw_ns);
+        let upto = events.partition_point(|event| event.raw_ns <= now);
+        self.early = events.split_off(upto);
+        events
+    }
+}
+
+fn builder(event: impl perf_event::events::Event, cpu: usize) -> Builder<'static> {
+    let mut builder = Builder::new(event);
+    builder.any_pid().one_cpu(cpu).include_kernel().sample(SampleFlag::TID | SampleFlag::TIME).sample_id_all(true);
+    builder.clockid(Clock::MONOTONIC_RAW).read_format(ReadFormat::empty()).wakeup_watermark(u32::MAX as usize);
+    builder
+}
+
+fn leader(cpu: usize) -> io::Result<Sampler> {
+    let mut bytes = LARGEST;
+    loop {
+        let mut leader = builder(Software::DUMMY, cpu);
+        match leader.context_switch(true).build()?.sampled(bytes) {
+            Ok(ring) => return Ok(ring),
+            Err(error) if bytes <= SMALLEST => return Err(error),
+            Err(_) => bytes /= 2,
+        }
+    }
+}
+
+fn follower(leader: &mut Sampler, cpu: usize, id: u16, point: Point) -> io::Result<Counter> {
+    let mut follower = builder(Tracepoint::with_id(id.into()), cpu);
+    let mut flags = SampleFlag::TID | SampleFlag::TIME | SampleFlag::RAW;
+    if let Point::Enter { .. } = point {
+        flags |= SampleFlag::REGS_USER | SampleFlag::STACK_USER;
+        follower.sample_regs_user(REGISTERS).sample_stack_user(STACK);
+    }
+    follower.sample(flags).sample_period(1).enabled(true);
+    let follower = follower.build_with_group(&mut *leader)?;
+    // SAFETY: both are open perf events of one CPU, and the call takes no pointer.
+    let redirected =
+        unsafe { libc::ioctl(follower.as_raw_fd(), PERF_EVENT_IOC_SET_OUTPUT, leader.as_counter().as_raw_fd()) };
+    if redirected == 0 { Ok(follower) } else { Err(io::Error::last_os_error()) }
+}
+
+/// `_IO('$', 5)`, the same on all processors that number their calls in the common way.
+const PERF_EVENT_IOC_SET_OUTPUT: libc::Ioctl = 0x2405;
+
+/// Something that happened, and when, on `CLOCK_MONOTONIC_RAW`.
+#[derive(Clone, Debug)]
+pub struct Event {
+    pub raw_ns: u64,
+    pub process: u32,
+    pub thread: u32,
+    pub cpu: usize,
+    pub what: What,
+}
+
+#[derive(Clone, Debug)]
+pub enum What {
+    /// A futex call begins.
+    Call { word: u64, operation: u32, stack: Stack },
+    /// It ends with this.
+    Return { result: i64 },
+    /// The thread wakes another.
+    Wakes { thread: u32 },
+    /// It leaves the CPU.
+    Out { is_preempted: bool },
+    /// It comes to the CPU.
+    In,
+    /// This number of events did not fit into the ring.
+    Lost { records: u64 },
+}
+
+/// The registers and the top of the stack where a call began.
+#[derive(Clone, Debug, Default)]
+pub struct Stack {
+    pub instruction: u64,
+    pub pointer: u64,
+    pub frame: u64,
+    /// Only some machines keep it in a register.
+    #[cfg_attr(target_arch = "x86_64", expect(dead_code, reason = "x86-64 keeps it on the stack"))]
+    pub link: u64,
+    pub bytes: Vec<u8>,
+}
+
+const LOST: u32 = 2;
+const SAMPLE: u32 = 9;
+const SWITCH_CPU_WIDE: u32 = 15;
+const SWITCH_OUT: u16 = 1 << 13;
+const SWITCH_OUT_PREEMPT: u16 = 1 << 14;
+
+/// What ends every record but a sample.
+const TRAILER: usize = 16;
+
+/// Parses what follows a record's header. `target` is the only process whose calls are of use.
+fn parse(points: &[(u16, Point)], target: u32, cpu: usize, kind: u32, misc: u16, body: &[u8]) -> Option<Event> {
+    let trailer = if kind == SAMPLE { 0 } else { body.len().checked_sub(TRAILER)? };
+    let (process, thread) = (u32_at(body, trailer)?, u32_at(body, trailer + 4)?);
+    let raw_ns = u64_at(body, trailer + 8)?;
+    let what = match kind {
+        SAMPLE => sample(points, process == target, body.get(TRAILER..)?)?,
+        SWITCH_CPU_WIDE if misc & SWITCH_OUT == 0 => What::In,
+        SWITCH_CPU_WIDE => What::Out { is_preempted: misc & SWITCH_OUT_PREEMPT != 0 },
+        LOST => What::Lost { records: u64_at(body, 8)? },
+        _ => return None,
+    };
+    Some(Event { raw_ns, process, thread, cpu, what })
+}
+
+fn sample(points: &[(u16, Point)], is_ours: bool, body: &[u8]) -> Option<What> {
+    let length = u32_at(body, 0)? as usize;
+    let raw = body.get(4..)?.get(..length)?;
+    let id = u16_at(raw, 0)?;
+    match points.iter().find(|(known, _)| *known == id)?.1 {
+        Point::Waking { thread_at } => Some(What::Wakes { thread: u32_at(raw, thread_at)? }),
+        Point::Exit { result_at } => is_ours.then_some(What::Return { result: u64_at(raw, result_at)? as i64 }),
+        Point::Enter { word_at, operation_at } => {
+            let stack = if is_ours { stack(body.get(4 + length..)?)? } else { return None };
+            Some(What::Call { word: u64_at(raw, word_at)?, operation: u32_at(raw, operation_at)?, stack })
+        }
+    }
+}
+
+/// The requested registers: the stack's frame, its top, and the instruction.
+#[cfg(target_arch = "x86_64")]
+const REGISTERS: u64 = 1 << 6 | 1 << 7 | 1 << 8;
+/// The same, and the return address of a function without a frame, which comes second.
+#[cfg(not(target_arch = "x86_64"))]
+const REGISTERS: u64 = 1 << 29 | 1 << 30 | 1 << 31 | 1 << 32;
+
+fn stack(body: &[u8]) -> Option<Stack> {
+    // Without registers of a user there is no stack either.
+    if u64_at(body, 0)? == 0 {
+        return Some(Stack::default());
+    }
+    let count = REGISTERS.count_ones() as usize;
+    let register = |place: usize| u64_at(body, 8 + 8 * place);
+    let (frame, link) = (register(0)?, if count == 4 { register(1)? } else { 0 });
+    let (pointer, instruction) = (register(count - 2)?, register(count - 1)?);
+    let body = body.get(8 + 8 * count..)?;
+    let room = u64_at(body, 0)? as usize;
+    let filled = u64_at(body, 8 + room).unwrap_or(0) as usize;
+    let bytes = body.get(8..)?.get(..filled.min(room))?.to_vec();
+    Some(Stack { instruction, pointer, frame, link, bytes })
+}
+
+fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
+    Some(u16::from_ne_bytes(bytes.get(at..)?.first_chunk().copied()?))
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
+    Some(u32::from_ne_bytes(bytes.get(at..)?.first_chunk().copied()?))
+}
+
+fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
+    Some(u64::from_ne_bytes(bytes.get(at..)?.first_chunk().copied()?))
+}
+
+/// What a tracepoint reports; where its fields lie.
+#[derive(Clone, Copy, Debug)]
+enum Point {
+    /// A futex call begins.
+    Enter { word_at: usize, operation_at: usize },
+    /// It ends.
+    Exit { result_at: usize },
+    /// A thread wakes another.
+    Waking { thread_at: usize },
+}
+
+/// Finds the tracepoints, with the kernel's numbers.
+fn find_points() -> io::Result<Vec<(u16, Point)>> {
+    let enter = TracepointFormat::of("syscalls/sys_enter_futex")?;
+    let exit = TracepointFormat::of("syscalls/sys_exit_futex")?;
+    let waking = TracepointFormat::of("sched/sched_waking")?;
+    Ok(vec![
+        (enter.id, Point::Enter { word_at: enter.offset_of("uaddr")?, operation_at: enter.offset_of("op")? }),
+        (exit.id, Point::Exit { result_at: exit.offset_of("ret")? }),
+        (waking.id, Point::Waking { thread_at: waking.offset_of("pid")? }),
+    ])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(words: &[u64]) -> Vec<u8> {
+        words.iter().flat_map(|word| word.to_ne_bytes()).collect()
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[test]
+    fn a_call_comes_with_its_stack_and_nothing_cut_short_is_understood_as_more() {
+        let points = [(7, Point::Enter { word_at: 16, operation_at: 24 })];
+        // pid 3, tid 4, at 9; 36 bytes of data; then what pads to 8.
+        let mut body = words(&[4 << 32 | 3, 9]);
+        body.extend(36_u32.to_ne_bytes());
+        body.extend(words(&[7, 0, 0xabc, 128]));
+        body.extend([0; 4]);
+        body.extend(words(&[2, 0xf0, 0x50, 0x1c, 16, 5, 6, 8]));
+        let event = parse(&points, 3, 1, SAMPLE, 0, &body).unwrap();
+        let What::Call { word, operation, stack } = event.what else { panic!("{event:?}") };
+        assert_eq!((event.raw_ns, event.thread, word, operation), (9, 4, 0xabc, 128));
+        assert_eq!((stack.instruction, stack.pointer, stack.frame, stack.bytes.len()), (0x1c, 0x50, 0xf0, 8));
+        assert!(parse(&points, 99, 1, SAMPLE, 0, &body).is_none(), "another process's");
+        for length in 0..body.len() {
+            let _ = parse(&points, 3, 1, SAMPLE, 0, &body[..length]);
+        }
+    }
+
+    #[test]
+    fn switches_and_losses() {
+        let points = [];
+        let body = words(&[0, 4 << 32 | 3, 9]);
+        let what = |misc| parse(&points, 3, 0, SWITCH_CPU_WIDE, misc, &body).unwrap().what;
+        assert!(matches!(what(0), What::In));
+        assert!(matches!(what(SWITCH_OUT), What::Out { is_preempted: false }));
+        assert!(matches!(what(SWITCH_OUT | SWITCH_OUT_PREEMPT), What::Out { is_preempted: true }));
+        let lost = parse(&points, 3, 0, LOST, 0, &words(&[1, 5, 4 << 32 | 3, 9])).unwrap();
+        assert!(matches!(lost.what, What::Lost { records: 5 }));
+    }
+}

@@ -1,0 +1,364 @@
+//! The processes of the program: its start and its end, the supervisor of its children, and processes of other users.
+//!
+//! Processes of another user cannot load contend's library. The library and the memory have no names in the file
+//! system, and are reached through contend's own `/proc` directory, which the kernel opens to contend's user only. A
+//! process that changes its user keeps the library that it has loaded. But a program that it then starts by `exec` has
+//! to load the library itself, and may not.
+
+use crate::trace::plan::Plan;
+use anyhow::Context;
+use blame::names::message;
+use harness::Interruption;
+use interpose::{Memory, PLACE, Region};
+use launch::preload;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs::{File, read_dir, read_link, read_to_string};
+use std::io::Write;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Child, ExitStatus};
+use std::sync::atomic::Ordering::Acquire;
+use std::time::{Duration, Instant};
+
+/// The program while it runs. It does not outlive this, nor, since the kernel sees to that, contend itself.
+pub struct Running {
+    child: Child,
+    /// Tells of its end, where the kernel can.
+    end: Option<OwnedFd>,
+    /// The library that it loads.
+    _library: File,
+    status: Option<ExitStatus>,
+}
+
+/// How often is looked whether it ended, where the kernel does not tell.
+const LOOK: Duration = Duration::from_millis(2);
+
+const ASAN: &str = "ASAN_OPTIONS";
+
+/// The options of AddressSanitizer, as they are, and one more. It refuses to start where another library comes before
+/// its own, since that one might replace `malloc`; contend's does not.
+fn asan_options() -> OsString {
+    let mut options = std::env::var_os(ASAN).unwrap_or_default();
+    if !options.is_empty() {
+        options.push(":");
+    }
+    options.push("verify_asan_link_order=0");
+    options
+}
+
+impl Running {
+    /// Starts the program.
+    pub fn start(plan: &Plan, memory: &Memory) -> anyhow::Result<Self> {
+        let (library, path) = Memory::library().context("cannot copy the library into memory")?;
+        let mut command = plan.program.command();
+        command.env("LD_PRELOAD", preload(&path)).env(PLACE, memory.path()).env(ASAN, asan_options());
+        let parent = std::process::id();
+        // SAFETY: between fork and exec only these two system calls are made, which take no pointers.
+        unsafe {
+            command.pre_exec(move || {
+                libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+                if libc::getppid() as u32 == parent { Ok(()) } else { Err(std::io::Error::other("contend has exited")) }
+            });
+        }
+        let child = command
+            .spawn()
+            .map_err(|error| anyhow::anyhow!("cannot start {}: {}", plan.program.path.display(), message(&error)))?;
+        let end = Pid::from_raw(child.id() as i32).and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
+        Ok(Self { child, end, _library: library, status: None })
+    }
+
+    /// The program's number.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Whether it has ended.
+    pub fn has_ended(&mut self) -> bool {
+        if self.status.is_none() {
+            self.status = self.child.try_wait().ok().flatten();
+        }
+        self.status.is_some()
+    }
+
+    /// Waits for its end, for so long at most.
+    pub fn wait(&mut self, at_most: Duration) {
+        let until = Instant::now() + at_most;
+        while !self.has_ended() && Instant::now() < until {
+            let left = until.saturating_duration_since(Instant::now());
+            match &self.end {
+                // A signal only makes the loop look once more.
+                Some(end) => drop(poll(&mut [PollFd::new(end, PollFlags::IN)], Timespec::try_from(left).ok().as_ref())),
+                None => std::thread::sleep(LOOK.min(left)),
+            }
+        }
+    }
+
+    /// Asks it to end, and ends it if it does not: with what it started, as far as that is watched too.
+    pub fn end(&mut self, region: &Region, patience: Duration, interruption: &Interruption) {
+        // Ctrl-C at a terminal is for both, and most programs end by themselves.
+        if interruption.is_requested() {
+            self.wait(Duration::from_millis(300));
+        }
+        if !self.has_ended() {
+            kill(self.child.id(), libc::SIGTERM);
+            self.wait(patience);
+        }
+        let is_stubborn = !self.has_ended();
+        if is_stubborn {
+            kill(self.child.id(), libc::SIGKILL);
+            self.wait(Duration::from_secs(5));
+        }
+        if is_stubborn || self.exit_signal().is_some() {
+            descendants(region, self.child.id()).into_iter().for_each(|pid| kill(pid, libc::SIGKILL));
+        }
+    }
+
+    pub fn exit_status(&self) -> Option<i32> {
+        self.status.and_then(|status| status.code())
+    }
+
+    pub fn exit_signal(&self) -> Option<i32> {
+        self.status.and_then(|status| status.signal())
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if !self.has_ended() {
+            let _ = self.child.kill();
+            let _ = self.child.wait();
+        }
+    }
+}
+
+fn kill(pid: u32, signal: i32) {
+    // SAFETY: the call takes no pointers.
+    unsafe { libc::kill(pid as i32, signal) };
+}
+
+/// Watched processes that are alive: their numbers have not passed to others, since they have the library.
+fn descendants(region: &Region, child: u32) -> Vec<u32> {
+    let pids = region.processes().map(|process| process.pid.load(Acquire)).filter(|&pid| pid != child);
+    pids.filter(|pid| has_library(*pid)).collect()
+}
+
+/// Processes that were seen to run without the library, by their numbers.
+#[derive(Default)]
+pub struct OtherUsers {
+    found: BTreeMap<u32, OtherUser>,
+    next: Option<Instant>,
+}
+
+/// A process that runs as another user, or in another user namespace.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OtherUser {
+    program: String,
+    /// `None` for the same user in another user namespace.
+    user: Option<u32>,
+}
+
+/// Processes, and threads of each, that are looked at: the program can have as many as it likes.
+const MOST_PROCESSES: usize = 128;
+const MOST_THREADS: usize = 32;
+/// The pause after a look, as a multiple of its duration: the program shares its CPUs with contend.
+const PAUSE: u32 = 200;
+
+impl OtherUsers {
+    /// Looks at the program and the processes that it has started, unless it is too early for the next look.
+    pub fn look(&mut self, program: u32) {
+        let began = Instant::now();
+        if self.next.is_some_and(|next| began < next) {
+            return;
+        }
+        self.look_at(program);
+        self.next = Some(began + began.elapsed() * PAUSE);
+    }
+
+    fn look_at(&mut self, program: u32) {
+        let own_user = rustix::process::geteuid().as_raw();
+        let own_namespace = read_link("/proc/self/ns/user").ok();
+        let mut open = vec![program];
+        let mut place = 0;
+        while let Some(&pid) = open.get(place) {
+            place += 1;
+            open.extend(children(pid));
+            open.truncate(MOST_PROCESSES);
+            let Some((name, user)) = name_and_user(pid) else { continue };
+            let namespace = read_link(format!("/proc/{pid}/ns/user")).ok();
+            let is_elsewhere = namespace.is_some_and(|namespace| Some(namespace) != own_namespace);
+            if (user != own_user || is_elsewhere) && !has_library(pid) {
+                let user = Some(user).filter(|user| *user != own_user);
+                self.found.insert(pid, OtherUser { program: name, user });
+            }
+        }
+    }
+
+    pub fn found(&self) -> impl Iterator<Item = (u32, &OtherUser)> {
+        self.found.iter().map(|(pid, other)| (*pid, other))
+    }
+}
+
+impl OtherUser {
+    /// The process and its user, in words.
+    pub fn words(&self, pid: u32) -> String {
+        let program = &self.program;
+        match self.user {
+            Some(user) => format!("{program} (process {pid}) runs as user {user}"),
+            None => format!("{program} (process {pid}) runs in another user namespace"),
+        }
+    }
+}
+
+fn children(pid: u32) -> Vec<u32> {
+    let tasks = read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten().take(MOST_THREADS);
+    let of = |task: std::fs::DirEntry| read_to_string(task.path().join("children")).unwrap_or_default();
+    tasks.flat_map(|task| of(task).split_ascii_whitespace().flat_map(str::parse).collect::<Vec<u32>>()).collect()
+}
+
+fn name_and_user(pid: u32) -> Option<(String, u32)> {
+    let status = read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let field = |name: &str| status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(":\t"));
+    // Real, effective, saved, and that of the file system.
+    let user = field("Uid")?.split('\t').nth(1)?.parse().ok()?;
+    Some((field("Name")?.to_owned(), user))
+}
+
+/// A process that ends all processes of the program if contend is killed: the kernel ends the program itself then, but
+/// not its children.
+///
+/// It is forked off, and waits at a pipe whose other end only contend has. A byte means that all is well; if the pipe
+/// ends, contend has been killed. Between fork and end it makes system calls only, since contend may have threads.
+pub struct Supervisor {
+    pipe: File,
+    process: libc::pid_t,
+}
+
+/// How often the supervisor looks for processes that are alive: a child may have started children.
+const ROUNDS: usize = 100;
+static BETWEEN_ROUNDS: libc::timespec = libc::timespec { tv_sec: 0, tv_nsec: 10_000_000 };
+/// The name of the library in a process's map.
+const LIBRARY: &[u8] = b"memfd:contend-interpose";
+
+impl Supervisor {
+    /// Forks it off.
+    pub fn begin(memory: &Memory) -> std::io::Result<Self> {
+        let mut ends = [0; 2];
+        // SAFETY: the pointer is to two descriptors.
+        if unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) } != 0 {
+            return Err(std::io::Error::last_os_error());
+        }
+        // SAFETY: the descriptors are new, and nothing else owns them.
+        let [reader, pipe] = ends.map(|end| unsafe { File::from_raw_fd(end) });
+        // SAFETY: the child only calls the system, and ends without returning.
+        match unsafe { libc::fork() } {
+            -1 => Err(std::io::Error::last_os_error()),
+            // SAFETY: this is the child, which has only this thread.
+            0 => unsafe { watch(reader.as_raw_fd(), memory.region()) },
+            process => Ok(Self { pipe, process }),
+        }
+    }
+}
+
+impl Drop for Supervisor {
+    fn drop(&mut self) {
+        let _ = self.pipe.write_all(b".");
+        // SAFETY: `process` is this process's child, and a null pointer for the status is allowed.
+        unsafe { libc::waitpid(self.process, std::ptr::null_mut(), 0) };
+    }
+}
+
+/// # Safety
+/// The process has one thread, and this function alone uses it.
+unsafe fn watch(pipe: libc::c_int, region: &Region) -> ! {
+    // SAFETY: all calls are system calls; pointers are to variables on this stack, which outlive the calls.
+    unsafe {
+        let mut all = std::mem::zeroed();
+        libc::sigfillset(&raw mut all);
+        libc::sigprocmask(libc::SIG_BLOCK, &raw const all, std::ptr::null_mut());
+        libc::setsid();
+        // Also the pipe's other end: contend is to be the only one.
+        libc::syscall(libc::SYS_close_range, 0, pipe - 1, 0);
+        libc::syscall(libc::SYS_close_range, pipe + 1, u32::MAX, 0);
+        let mut byte = 0_u8;
+        if libc::read(pipe, (&raw mut byte).cast(), 1) == 0 {
+            for _ in 0..ROUNDS {
+                if !end_all(region) {
+                    break;
+                }
+                libc::nanosleep(&raw const BETWEEN_ROUNDS, std::ptr::null_mut());
+            }
+        }
+        libc::_exit(0)
+    }
+}
+
+/// Ends all watched processes; whether there were any.
+fn end_all(region: &Region) -> bool {
+    let mut any = false;
+    for process in region.processes() {
+        let pid = process.pid.load(Acquire);
+        // If it has the library, its number has not passed to another process.
+        if has_library(pid) {
+            // SAFETY: the call takes no pointers.
+            unsafe { libc::kill(pid as libc::pid_t, libc::SIGKILL) };
+            any = true;
+        }
+    }
+    any
+}
+
+/// Whether the library is in a process; `false` for a process whose map may not be read, since it has changed its user.
+/// Uses system calls only and no heap, because the supervisor calls it too.
+fn has_library(pid: u32) -> bool {
+    let path = map_path(pid);
+    // SAFETY: the path ends with a NUL.
+    let file = unsafe { libc::open(path.as_ptr().cast(), libc::O_RDONLY | libc::O_CLOEXEC) };
+    if file < 0 {
+        return false;
+    }
+    let (mut bytes, mut kept, mut found) = ([0_u8; 4096], 0, false);
+    loop {
+        let rest = &mut bytes[kept..];
+        // SAFETY: the buffer is as long as is said.
+        let read = unsafe { libc::read(file, rest.as_mut_ptr().cast(), rest.len()) };
+        let Some(read) = usize::try_from(read).ok().filter(|read| *read > 0) else { break };
+        let filled = kept + read;
+        found |= bytes[..filled].windows(LIBRARY.len()).any(|window| window == LIBRARY);
+        // The name may lie across two readings.
+        kept = filled.min(LIBRARY.len() - 1);
+        bytes.copy_within(filled - kept..filled, 0);
+    }
+    // SAFETY: the descriptor is ours.
+    unsafe { libc::close(file) };
+    found
+}
+
+/// `/proc/PID/maps`, with a NUL, without memory of the heap.
+fn map_path(pid: u32) -> [u8; 32] {
+    let mut path = [0; 32];
+    let mut digits = [0; 10];
+    let (mut left, mut count) = (pid, 0);
+    while left > 0 || count == 0 {
+        digits[count] = b'0' + (left % 10) as u8;
+        (left, count) = (left / 10, count + 1);
+    }
+    digits[..count].reverse();
+    let mut at = 0;
+    for part in [b"/proc/".as_slice(), &digits[..count], b"/maps"] {
+        path[at..at + part.len()].copy_from_slice(part);
+        at += part.len();
+    }
+    path
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn a_process_has_its_path() {
+        assert!(super::map_path(4_194_304).starts_with(b"/proc/4194304/maps\0"));
+        assert!(super::map_path(0).starts_with(b"/proc/0/maps\0"));
+    }
+}
