@@ -1,7 +1,7 @@
 //! The archive: opened or made, appended to, listed, read, checked.
 
 use crate::baseline::Baselines;
-use crate::claim::Claim;
+use crate::claim::{self, Claim};
 use crate::draft::{self, Draft};
 use crate::git::{self, Git};
 use crate::incoming::{self, Fetched};
@@ -13,7 +13,6 @@ use crate::process::Memory;
 use crate::records::{self, MANIFEST_FILE, RECORD_FILE};
 use crate::shell::quoted;
 use crate::soundness;
-use crate::stale;
 use crate::summary::{Entry, Summary};
 use crate::trust;
 use crate::whole::{self, Whole};
@@ -262,7 +261,7 @@ impl Archive {
 
     /// The claim for what meets locks of others, when those that are nobody's are gone.
     fn cleared(&self) -> Option<Claim> {
-        stale::remove(self.git.folder(), &self.mark());
+        claim::remove_stale(self.git.folder(), &self.mark());
         Claim::shared(&self.mark())
     }
 

@@ -24,7 +24,6 @@ mod process;
 mod records;
 mod shell;
 mod soundness;
-mod stale;
 mod summary;
 mod trust;
 mod warning;
