@@ -12,7 +12,6 @@ use crate::objects::MOST_BESIDE;
 use crate::process::Memory;
 use crate::records::{self, MANIFEST_FILE, RECORD_FILE};
 use crate::shell::quoted;
-use crate::soundness;
 use crate::summary::{Entry, Summary};
 use crate::trust;
 use crate::whole::{self, Whole};
@@ -185,7 +184,7 @@ impl Archive {
             wrong.push(format!("{error:#}"));
         }
         let listing = self.listing()?;
-        let unsound = soundness::unsound(&self.git, &listing.entries, read)?;
+        let unsound = records::unsound(&self.git, &listing.entries, read)?;
         wrong.extend(listing.skipped.iter().chain(&unsound).map(|skipped| self.complaint(skipped)));
         Ok((listing.entries.len(), wrong))
     }

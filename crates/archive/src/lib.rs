@@ -23,7 +23,6 @@ mod objects;
 mod process;
 mod records;
 mod shell;
-mod soundness;
 mod summary;
 mod trust;
 mod warning;
